@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Random small machines and asks: the C planner (through plan_driver) against oracle.py. TAP.
+
+usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
+
+Machines have up to 16 threads: packages, groups, L3 above or below NUMA, fake
+NUMA, HBM, memory-only nodes, cores without memory, offline threads, other jobs'
+threads, interleaved numbers, distances, CPU kinds. The plan must be equal in every id.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # the source tree may be read-only
+
+from oracle import Ask, Failure, Machine, Node, Obj, Planner
+
+GIB = 1 << 30
+
+
+def hexset(ids):
+    v = sum(1 << i for i in ids)
+    words = []
+    while True:
+        words.append(v & 0xFFFFFFFF)
+        v >>= 32
+        if not v:
+            return ",".join(f"0x{w:08x}" for w in reversed(words))
+
+
+def ranges(ids):
+    out, ids = [], sorted(ids)
+    for i in ids:
+        if out and out[-1][1] == i - 1:
+            out[-1][1] = i
+        else:
+            out.append([i, i])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out) or "-"
+
+
+class Generator:
+    """One random machine."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.even = rng.random() < 0.4  # all cores alike
+        self.threads = rng.choice([1, 2, 2, 2, 4])
+        self.cores_left = rng.randint(min(4, 16 // self.threads), min(11, 16 // self.threads))
+        if not self.even:
+            self.cores_left = rng.randint(5, 11)
+        self.pus_left = 16
+        self.offline = 0 if rng.random() < 0.5 else 0.15
+        self.root = Obj("Machine")
+        self.root.children = self.level(self.root, ["Package", "Group", "L3Cache", "L2Cache"])
+        if not self.root.children:
+            self.root.children = [self.core()]
+        self.number()
+        self.memory()
+
+    def core(self):
+        self.cores_left -= 1
+        n = self.threads if self.even else self.rng.choice([1, 2, 2, 2, 4])
+        n = max(1, min(n, self.pus_left))
+        self.pus_left -= n
+        pus = [Obj("PU", online=self.rng.random() >= self.offline) for _ in range(n)]
+        pus[0].online = True
+        return Obj("Core", pus) if n > 1 or self.rng.random() < 0.7 else pus[0]
+
+    def level(self, parent, types):
+        """Children of PARENT, made of TYPES from the outermost."""
+        rng = self.rng
+        if self.cores_left <= 0 or self.pus_left <= 0:
+            return []
+        if not types:
+            return [self.core() for _ in range(rng.randint(1, 4)) if self.cores_left > 0 and self.pus_left > 0]
+        if rng.random() < 0.35:
+            return self.level(parent, types[1:])
+        out = []
+        for _ in range(rng.choice([2, 2, 3])):
+            obj = Obj(types[0])
+            obj.children = self.level(obj, types[1:])
+            if obj.children:
+                out.append(obj)
+        if out and rng.random() < 0.1 and self.cores_left > 0 and self.pus_left > 0:
+            out.append(self.core())  # a core outside the level
+        if types[0] == "Group" and len(out) < 2:  # hwloc would merge it with its parent
+            return [c for o in out for c in (o.children if o.type == "Group" else [o])]
+        return out
+
+    def number(self):
+        pus = [o for o in self.root.walk() if o.type == "PU"]
+        ids = list(range(len(pus)))
+        how = self.rng.choice(["straight", "interleaved", "random"])
+        if how == "random":
+            self.rng.shuffle(ids)
+        if how == "interleaved":  # first threads of all cores first
+            first = [p for o in self.root.walk() for p in ([o.children[0]] if o.type == "Core" else [])]
+            pus = first + [p for p in pus if not any(p is f for f in first)]
+        for pu, i in zip(pus, ids):
+            pu.os = i
+
+        def sort(obj):
+            for c in obj.children:
+                sort(c)
+            obj.children.sort(key=lambda c: min(c.pus(offline=True)))
+
+        sort(self.root)
+
+    def memory(self):
+        rng = self.rng
+        places = [o for o in self.root.walk() if o.type in ("Package", "Group", "L3Cache")]
+        types = sorted({o.type for o in places})
+        owners = []
+        if types and rng.random() < 0.8:
+            chosen = rng.choice(types)
+            owners = [o for o in places if o.type == chosen and rng.random() < 0.85]
+            if rng.random() < 0.15:
+                owners += [o for o in places if o.type != chosen and rng.random() < 0.4]
+        if not owners or rng.random() < 0.2:  # all memory there is, or memory-only nodes
+            owners.append(self.root)
+        fake = rng.choice([1, 1, 1, 2, 3])
+        special = rng.random() < 0.25
+        for o in owners:
+            n = rng.randint(1, fake) if rng.random() < 0.3 else fake
+            o.nodes = [Node(0, rng.choice([0, 1, 2, 4, 4]) * GIB) for _ in range(n)]
+            if special and rng.random() < 0.8:
+                o.nodes.append(Node(0, 2 * GIB, rng.choice(["MCDRAM", "HBM", "NVM", "DRAM"])))
+        nodes = [n for o in self.root.walk() for n in o.nodes]
+        ids = list(range(len(nodes)))
+        if rng.random() < 0.5:
+            rng.shuffle(ids)
+        for n, i in zip(nodes, ids):
+            n.os = i
+        for o in owners:
+            o.nodes.sort(key=lambda n: n.os)
+
+    def latency(self):
+        nodes = [n.os for o in self.root.walk() for n in o.nodes]
+        if len(nodes) < 2 or self.rng.random() < 0.5:
+            return None
+        lat = {(a, a): 10 for a in nodes}
+        for i, a in enumerate(nodes):
+            for b in nodes[:i]:
+                lat[a, b] = lat[b, a] = self.rng.choice([11, 16, 20, 20, 22, 32])
+        return lat
+
+    def kinds(self):
+        if self.rng.random() < 0.8:
+            return []
+        cores = {frozenset(o.pus()) for o in self.root.walk() if o.type in ("Core", "PU") and o.pus()}
+        cores = sorted((c for c in cores if not any(c < d for d in cores)), key=min)  # not a Core's PUs
+        kinds = [set(), set()]
+        for c in cores:
+            self.rng.choice(kinds).update(c)
+        return [k for k in kinds if k]
+
+
+def write_xml(path, root, latency, kinds):
+    gp = [0]
+    all_nodes = {n.os for o in root.walk() for n in o.nodes}
+
+    def sets(obj, nodes):
+        c, cc, ns = hexset(obj.pus()), hexset(obj.pus(offline=True)), hexset(nodes)
+        return (f'cpuset="{c}" complete_cpuset="{cc}" nodeset="{ns}" complete_nodeset="{ns}"')
+
+    def emit(obj, above, f):
+        if obj.type == "PU" and not obj.online:
+            return
+        gp[0] += 1
+        own = above | {n.os for n in obj.nodes}
+        below = {n.os for o in obj.walk() for n in o.nodes}
+        attr = ""
+        if obj.type == "Machine":
+            attr = f' allowed_cpuset="{hexset(obj.pus())}" allowed_nodeset="{hexset(all_nodes)}"'
+        if obj.type.endswith("Cache"):
+            attr = f' cache_size="{1 << 20}" depth="{obj.type[1]}" cache_linesize="64" cache_associativity="8" cache_type="0"'
+        f.write(f'<object type="{obj.type}" os_index="{obj.os if obj.type == "PU" else gp[0]}" '
+                f'{sets(obj, own | below)} gp_index="{gp[0]}"{attr}>\n')
+        for n in obj.nodes:
+            gp[0] += 1
+            sub = f' subtype="{n.subtype}"' if n.subtype else ""
+            mem = f' local_memory="{n.bytes}"' if n.bytes else ""
+            f.write(f'<object type="NUMANode" os_index="{n.os}" {sets(obj, {n.os})} gp_index="{gp[0]}"{sub}{mem}/>\n')
+        for c in obj.children:
+            emit(c, own, f)
+        f.write("</object>\n")
+
+    with open(path, "w", encoding="ascii") as f:
+        f.write('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n')
+        emit(root, set(), f)
+        if latency:
+            ids = sorted({a for a, _ in latency})
+            text = " ".join(map(str, ids)) + " "
+            values = " ".join(str(latency[a, b]) for a in ids for b in ids) + " "
+            f.write(f'<distances2 type="NUMANode" nbobjs="{len(ids)}" kind="5" name="NUMALatency" indexing="os">\n'
+                    f'<indexes length="{len(text)}">{text}</indexes>\n'
+                    f'<u64values length="{len(values)}">{values}</u64values>\n</distances2>\n')
+        for i, k in enumerate(kinds):
+            f.write(f'<cpukind cpuset="{hexset(k)}" forced_efficiency="{i}"><info name="CoreType" value="kind{i}"/></cpukind>\n')
+        f.write("</topology>\n")
+
+
+def random_asks(rng, planner):
+    """Mostly what fits, often nearly all of it; sometimes too much."""
+    left, asks = len(planner.cpus), []
+    mems = len(planner.mems)
+    for i in range(rng.choice([1, 2, 2, 3, 3, 4])):
+        smt = rng.choice([0, 0, 0, 0, 1, 2])
+        cpus = rng.randint(1, max(1, rng.choice([left, left, left // 2, left // 3])))
+        if rng.random() < 0.95:
+            left = max(1, left - (2 * cpus if smt else cpus + 1))
+        kind = rng.choice(["none", "none", "count", "size"])
+        size = {"none": 0, "count": rng.randint(1, max(1, rng.choice([mems, mems // 2]))),
+                "size": rng.randint(1, max(1, int(rng.choice([0.1, 0.5, 1, 1.02]) * planner.bytes)))}[kind]
+        asks.append(Ask(f"c{i}", cpus, smt, kind, size))
+    if rng.random() < 0.1:
+        rng.choice(asks).cpus = 0
+    return asks
+
+
+def show(result):
+    containers, cpus, mems = result
+    lines = [f"cpus {ranges(c)} reserved {ranges(r)} mems {ranges(m)} given {g} confined {int(k)} shared {int(s)}"
+             for c, r, m, g, k, s in containers]
+    return lines + [f"free {ranges(cpus)} {ranges(mems)}"]
+
+
+class Driver:
+    def __init__(self, path):
+        self.proc = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def say(self, *lines):
+        self.proc.stdin.write("".join(l + "\n" for l in lines))
+        self.proc.stdin.flush()
+
+    def line(self):
+        text = self.proc.stdout.readline()
+        if not text:
+            raise SystemExit(f"Bail out! the driver died: exit code {self.proc.wait()}")
+        return text.rstrip("\n")
+
+    def plan(self, asks):
+        self.say(*(f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks), "plan")
+        out = []
+        while True:
+            text = self.line()
+            if text.startswith("error"):
+                return [text]
+            out.append(text if text.startswith("free") else text.split(" ", 2)[2])
+            if text.startswith("free"):
+                return out
+
+
+def expected(planner, asks):
+    try:
+        return show(planner.plan(asks))
+    except Failure as e:
+        return [f"error:{e.args[0]}"]
+
+
+def agrees(want, got):
+    if want[0].startswith("error:"):
+        words = {"cpus": ("threads", "thread"), "mems": ("memory",)}[want[0][6:]]
+        return got[0].startswith("error") and any(w in got[0] for w in words)
+    return want == got
+
+
+def one_machine(driver, rng, path, count):
+    """Compare several plans on one random machine; returns the text of the first difference."""
+    gen = Generator(rng)
+    latency, kinds = gen.latency(), gen.kinds()
+    machine = Machine(gen.root, latency, kinds)
+    write_xml(path, gen.root, latency, kinds)
+    driver.say(f"machine {path}")
+    answer = driver.line()
+    if answer != "ok":
+        return f"the machine does not load: {answer}"
+    pus = gen.root.pus()
+    nodes = [n.os for o in gen.root.walk() for n in o.nodes]
+    for _ in range(4):
+        lost = rng.choice([0, 0, 0, 0.1, 0.3])
+        cpus = [p for p in pus if rng.random() >= lost] or pus
+        mems = [n for n in nodes if rng.random() >= rng.choice([0, 0, 0.2])] or nodes
+        taken = [n for n in mems if rng.random() < rng.choice([0, 0, 0.3])]
+        default = rng.choice(["all", "local"])
+        planner = Planner(machine, cpus, mems, taken, default)
+        planner.bytes = sum(n.bytes for o in gen.root.walk() for n in o.nodes if n.os in mems)
+        asks = random_asks(rng, planner)
+        opts = f"opts {ranges(cpus)} {ranges(mems)} {ranges(taken)} {default}"
+        driver.say(opts)
+        got, want = driver.plan(asks), expected(planner, asks)
+        count["plans"] += 1
+        count["failures"] += want[0].startswith("error")
+        if not agrees(want, got):
+            text = [f"machine {path}", opts] + [f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks]
+            return "\n".join(text + ["plan", "oracle:"] + want + ["planner:"] + got)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("driver", nargs="?",
+                        default=os.environ.get("NODEOS_BUILD", ".") + "/topology/test/plan_driver")
+    parser.add_argument("--machines", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", help="write the machines here and keep them")
+    args = parser.parse_args()
+    driver, bad = Driver(args.driver), 0
+    count = {"plans": 0, "failures": 0}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = args.keep or scratch
+        os.makedirs(folder, exist_ok=True)
+        print(f"# seed {args.seed}")
+        print(f"1..{args.machines}")
+        for i in range(args.machines):
+            rng = random.Random(f"{args.seed}/{i}")
+            problem = one_machine(driver, rng, os.path.join(folder, f"m{i}.xml"), count)
+            print(f"{'not ok' if problem else 'ok'} {i + 1} - machine {i}")
+            if problem:
+                bad += 1
+                print("\n".join("# " + l for l in problem.split("\n")))
+    print(f"# {count['plans']} plans compared, of which {count['failures']} are refusals")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The planner's objective (doc/planner.md) by brute force over all subsets of the free cores.
+
+Written from the page, not from the C code; slow on purpose. A machine is given
+as an Obj tree (see compare.py, which also writes it as hwloc XML).
+"""
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Node:
+    os: int
+    bytes: int
+    subtype: str = ""
+
+
+@dataclass
+class Obj:
+    type: str
+    children: list = field(default_factory=list)
+    nodes: list = field(default_factory=list)
+    os: int = 0
+    online: bool = True  # PUs only
+
+    def pus(self, offline=False):
+        if self.type == "PU":
+            return [self.os] if self.online or offline else []
+        return [p for c in self.children for p in c.pus(offline)]
+
+    def walk(self):
+        yield self
+        for c in self.children:
+            yield from c.walk()
+
+
+@dataclass
+class Ask:
+    name: str
+    cpus: int
+    smt: int = 0
+    kind: str = "none"
+    mems: int = 0
+
+
+class Machine:
+    def __init__(self, root, latency=None, kinds=()):
+        self.root, self.latency = root, latency  # latency: {(from os, to os): value}
+        self.cores = []  # (online PUs in logical order, complete set)
+        self.domains = {"Package": [], "NUMA": [], "L3Cache": []}
+        self.nodes = []  # (Node, set of local cores' indexes, owner's packages)
+        self._cores(root)
+        core_of = {p: i for i, (pus, _) in enumerate(self.cores) for p in pus}
+
+        def in_cores(obj):
+            return {core_of[p] for p in obj.pus()}
+
+        for obj in root.walk():
+            if obj.type in ("Package", "L3Cache") and obj.pus():
+                self.domains[obj.type].append(in_cores(obj))
+            if obj.nodes and obj.pus() and not self._inner(obj) and obj.type not in ("Core", "PU"):
+                self.domains["NUMA"].append(in_cores(obj))
+        self._nodes(root, in_cores)
+        self.kind = [0] * len(self.cores)
+        for k, cpus in enumerate(kinds):
+            for i, (pus, _) in enumerate(self.cores):
+                if pus[0] in cpus:
+                    self.kind[i] = k + 1
+
+    def _cores(self, obj):
+        if obj.type in ("Core", "PU"):
+            if obj.pus():
+                self.cores.append((obj.pus(), set(obj.pus(offline=True))))
+            return
+        for c in obj.children:
+            self._cores(c)
+
+    @staticmethod
+    def _inner(obj):
+        """Does an object with CPUs and memory nodes lie below OBJ?"""
+        return any(o is not obj and o.nodes and o.pus() for o in obj.walk())
+
+    def _nodes(self, obj, in_cores):
+        for c in obj.children:
+            self._nodes(c, in_cores)
+        for n in obj.nodes:  # hwloc numbers them after those of the children
+            nobody = obj is self.root and self._inner(obj)
+            cores = set() if nobody else in_cores(obj)
+            self.nodes.append((n, cores, {i for i, d in enumerate(self.domains["Package"]) if d & cores}))
+
+
+class Failure(Exception):
+    pass
+
+
+class Planner:
+    def __init__(self, machine, cpus, mems, taken, default):
+        self.m, self.cpus, self.mems = machine, set(cpus), set(mems)
+        self.taken, self.default = set(taken) & set(mems), default
+        self.threads = [[p for p in pus if p in self.cpus] for pus, _ in machine.cores]
+
+    def width(self, ask, core):
+        t = len(self.threads[core])
+        return min(ask.smt, t) if ask.smt else t
+
+    def half(self, core):
+        return not self.m.cores[core][1] <= self.cpus
+
+    def plan(self, asks):
+        """[(cpus, reserved, mems, given, confined, shared)] as asked, or Failure."""
+        widest = max(range(len(self.threads)), key=lambda c: len(self.threads[c]))
+        order = sorted(range(len(asks)), key=lambda i: -math.ceil(asks[i].cpus / self.width(asks[i], widest)))
+        try:
+            return self.place(asks, order, thrift=False)
+        except Failure as e:
+            if e.args[0] != "cpus":
+                raise
+        return self.place(asks, order, thrift=True)
+
+    def place(self, asks, order, thrift):
+        free = [c for c, t in enumerate(self.threads) if t]
+        used = set(self.taken)
+        cores, mems, confined = {}, {}, {}
+        for i in order:
+            cores[i] = self.choose(asks[i], free, used, thrift)
+            free = [c for c in free if c not in cores[i]]
+            if asks[i].kind != "none":
+                mems[i], confined[i] = self.choose_mems(asks[i], cores[i], used), True
+                used |= mems[i]
+        for i in order:
+            if asks[i].kind == "none":
+                confined[i] = self.default == "local"
+                mems[i] = self.local_mems(cores[i], used) if confined[i] else set(self.mems)
+                if confined[i]:
+                    used |= mems[i]
+        out = []
+        for i, ask in enumerate(asks):
+            cpus = {p for c in cores[i] for p in self.threads[c][: self.width(ask, c)]}
+            shared = confined[i] and bool(
+                mems[i] & self.taken
+                or any(mems[i] & mems[j] for j in range(len(asks)) if j != i and confined[j])
+            )
+            out.append((cpus, {p for c in cores[i] for p in self.threads[c]}, mems[i], len(cpus), confined[i], shared))
+        return out, self.cpus - set().union(*(o[1] for o in out)), self.mems - used
+
+    # ---- cores
+
+    def count_domains(self, level, picked):
+        domains = self.m.domains[level]
+        if not domains:
+            return 0
+        outside = picked - set().union(*domains)
+        return sum(1 for d in domains if d & picked) + len(outside)
+
+    def room(self, level, picked, free):
+        domains = self.m.domains[level]
+        if not domains:
+            return 0
+        outside = picked - set().union(*domains)
+        return sum(len(d & free) for d in domains if d & picked) + len(outside)
+
+    def untaken_local(self, ask, picked, used):
+        return sum(
+            (n.bytes if ask.kind == "size" else 1)
+            for n, local, _ in self.m.nodes
+            if n.os in self.mems and n.os not in used and local & picked
+        )
+
+    def key(self, ask, picked, free, used, thrift, with_memory):
+        half = sum(1 for c in picked if self.half(c))
+        spans = tuple(self.count_domains(l, picked) for l in ("Package", "NUMA", "L3Cache"))
+        kinds = len({self.m.kind[c] for c in picked}) > 1
+        memory = -self.untaken_local(ask, picked, used) if with_memory else 0
+        waste = (
+            sum(self.width(ask, c) for c in picked),
+            sum(len(self.threads[c]) for c in picked),
+            len(picked),
+        )
+        fit = tuple(self.room(l, picked, free) for l in ("Package", "NUMA", "L3Cache"))
+        lowest = tuple(0 if c in picked else 1 for c in range(len(self.threads)))
+        if thrift:
+            return waste, half, spans, kinds, memory, fit, lowest
+        return half, spans, kinds, memory, waste, fit, lowest
+
+    def choose(self, ask, free, used, thrift):
+        if sum(self.width(ask, c) for c in free) < max(ask.cpus, 1):
+            raise Failure("cpus")
+        if not ask.cpus:
+            return set(free)
+        n, widths, all_free = len(free), [self.width(ask, c) for c in free], set(free)
+        sums = [0] * (1 << n)
+        sets = []
+        for s in range(1, 1 << n):
+            low = (s & -s).bit_length() - 1
+            sums[s] = sums[s & (s - 1)] + widths[low]
+            if sums[s] >= ask.cpus:
+                sets.append({free[i] for i in range(n) if s >> i & 1})
+        best = min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, False))
+        if ask.kind == "none" or self.untaken_local(ask, best, used) >= ask.mems:
+            return best
+        return min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, True))
+
+    # ---- memory nodes
+
+    def distance(self, index, picked):
+        own = [n.os for n, local, _ in self.m.nodes if local & picked]
+        if self.m.latency and own:
+            to = self.m.nodes[index][0].os
+            return min(self.m.latency.get((o, to), math.inf) for o in own)
+        packages = {i for i, d in enumerate(self.m.domains["Package"]) if d & picked}
+        return 1 if self.m.nodes[index][2] & packages else 2
+
+    def sorted_mems(self, picked, used):
+        def key(i):
+            n, local, _ = self.m.nodes[i]
+            near = bool(local & picked)
+            special = n.subtype not in ("", "DRAM")
+            place = (0, i) if near else (self.distance(i, picked), n.os)
+            return n.os in used, not near, special, place
+
+        return sorted((i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in self.mems), key=key)
+
+    def choose_mems(self, ask, picked, used):
+        chosen, total = set(), 0
+        for i in self.sorted_mems(picked, used):
+            node = self.m.nodes[i][0]
+            amount = node.bytes if ask.kind == "size" else 1
+            if not amount:
+                continue
+            chosen.add(node.os)
+            total += amount
+            if total >= ask.mems:
+                return chosen
+        raise Failure("mems")
+
+    def local_mems(self, picked, used):
+        local = {n.os for n, cores, _ in self.m.nodes if cores & picked and n.os in self.mems}
+        nearest = self.m.nodes[self.sorted_mems(picked, used)[0]][0].os
+        return local - used or local or {nearest}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "topology/errbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int errprintf(struct errbuf *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		va_end(ap);
+	}
+	return -1;
+}
+
+int errwrap(struct errbuf *err, const char *fmt, ...)
+{
+	char old[sizeof(err->text)];
+	size_t used;
+	va_list ap;
+
+	if (!err)
+		return -1;
+	memcpy(old, err->text, sizeof(old));
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	used = strlen(err->text);
+	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s",
+		 (int)(sizeof(err->text) - 1 - used), old);
+	return -1;
+}

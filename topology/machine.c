@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The planner's tables, made once of a loaded hwloc topology. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/machine_impl.h"
+
+#if HWLOC_API_VERSION >= 0x00020400
+#include <hwloc/cpukinds.h>
+#endif
+#include <hwloc/distances.h>
+
+const char *const level_name[LEVELS] = { "package", "NUMA locality", "L3" };
+
+static int copy_bitmap(struct idset *to, hwloc_const_bitmap_t from, const char *what,
+		       struct errbuf *err)
+{
+	int id;
+
+	if (hwloc_bitmap_last(from) >= IDSET_MAX)
+		return errprintf(err, "%s %d is beyond the %d ids that NodeOS handles", what,
+				 hwloc_bitmap_last(from), IDSET_MAX);
+	idset_zero(to);
+	for (id = hwloc_bitmap_first(from); id >= 0; id = hwloc_bitmap_next(from, id))
+		idset_add(to, (unsigned)id);
+	return 0;
+}
+
+static int copy_sets(struct machine *m, struct errbuf *err)
+{
+	if (copy_bitmap(&m->all_cpus, hwloc_topology_get_topology_cpuset(m->topo), "CPU", err) < 0 ||
+	    copy_bitmap(&m->cpus, hwloc_topology_get_allowed_cpuset(m->topo), "CPU", err) < 0 ||
+	    copy_bitmap(&m->all_mems, hwloc_topology_get_topology_nodeset(m->topo), "memory node",
+			err) < 0 ||
+	    copy_bitmap(&m->mems, hwloc_topology_get_allowed_nodeset(m->topo), "memory node", err) < 0)
+		return -1;
+	idset_and(&m->cpus, &m->all_cpus);
+	idset_and(&m->mems, &m->all_mems);
+	return 0;
+}
+
+static bool is_unit(hwloc_obj_t obj)
+{
+	return obj->type == HWLOC_OBJ_CORE || obj->type == HWLOC_OBJ_PU;
+}
+
+/* Memory in the tree below OBJ, itself included, that parts of the machine own. */
+static bool has_inner_memory(hwloc_obj_t obj)
+{
+	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling)
+		if (!hwloc_bitmap_iszero(child->cpuset) &&
+		    (child->memory_arity || has_inner_memory(child)))
+			return true;
+	return false;
+}
+
+/* Which levels OBJ is a domain of: a locality is the innermost object with memory of its own. */
+static unsigned levels_of(hwloc_obj_t obj)
+{
+	unsigned levels = 0;
+
+	if (obj->type == HWLOC_OBJ_PACKAGE)
+		levels |= 1u << LEVEL_PACKAGE;
+	if (obj->type == HWLOC_OBJ_L3CACHE)
+		levels |= 1u << LEVEL_L3;
+	if (obj->memory_arity && !has_inner_memory(obj))
+		levels |= 1u << LEVEL_NUMA;
+	return levels;
+}
+
+static void add_pus(struct machine *m, hwloc_obj_t obj)
+{
+	if (obj->type == HWLOC_OBJ_PU)
+		m->pu[m->n_pus++] = obj->os_index;
+	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling)
+		add_pus(m, child);
+}
+
+/* userdata is ours (the topology is private) and remembers the table entry for place_node(). */
+static void add_core(struct machine *m, hwloc_obj_t obj)
+{
+	struct core *core = &m->core[m->n_cores++];
+
+	obj->userdata = core;
+	core->first_pu = m->n_pus;
+	add_pus(m, obj);
+	core->n_pus = m->n_pus - core->first_pu;
+	core->n_complete = (unsigned)hwloc_bitmap_weight(obj->complete_cpuset);
+	for (unsigned l = 0; l < LEVELS; l++)
+		core->of[l] = NONE;
+}
+
+/* Walk the tree in logical order; OBJ holds CPUs. Depth is hwloc's, some ten levels. */
+static void add_object(struct machine *m, hwloc_obj_t obj)
+{
+	unsigned levels = levels_of(obj);
+	unsigned index = m->n_domains;
+	bool keep = !is_unit(obj) && (levels || obj->memory_arity || index == 0);
+
+	if (is_unit(obj)) {
+		add_core(m, obj);
+		return;
+	}
+	if (keep) {
+		obj->userdata = &m->domain[index];
+		m->domain[index].first_core = m->n_cores;
+		m->domain[index].levels = levels;
+		for (unsigned l = 0; l < LEVELS; l++)
+			if (levels & 1u << l)
+				m->domain[index].number[l] = m->n_domains_of[l]++;
+		m->n_domains++;
+	}
+	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling)
+		if (!hwloc_bitmap_iszero(child->cpuset))
+			add_object(m, child);
+	if (keep) {
+		m->domain[index].end_core = m->n_cores;
+		m->domain[index].end = m->n_domains;
+		for (unsigned c = m->domain[index].first_core; c < m->n_cores; c++)
+			for (unsigned l = 0; l < LEVELS; l++)
+				if (levels & 1u << l)
+					m->core[c].of[l] = index;
+	}
+}
+
+static unsigned count_objects(hwloc_obj_t obj)
+{
+	unsigned n = 1;
+
+	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling)
+		n += count_objects(child);
+	return n;
+}
+
+/* DRAM is what programs expect; anything else is given only after it. */
+static bool is_special(hwloc_obj_t node)
+{
+	return node->subtype && strcmp(node->subtype, "DRAM") != 0;
+}
+
+/*
+ * Whose memory is it? hwloc attaches memory-only nodes to the whole machine when
+ * it knows no better, so a node there is everybody's only if no part has its own.
+ */
+static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
+{
+	hwloc_obj_t owner = obj->parent;
+	hwloc_obj_t unit;
+
+	while (hwloc_obj_type_is_memory(owner->type))
+		owner = owner->parent;
+	node->domain = node->core = NONE;
+	if (hwloc_bitmap_iszero(owner->cpuset) || (!owner->parent && has_inner_memory(owner)))
+		return;
+	for (unit = owner; unit && !(is_unit(unit) && unit->userdata); unit = unit->parent)
+		;
+	if (unit) {
+		node->core = (unsigned)((struct core *)unit->userdata - m->core);
+		node->first_core = node->core;
+		node->end_core = node->core + 1;
+	} else {
+		struct domain *domain = owner->userdata;
+
+		node->domain = (unsigned)(domain - m->domain);
+		node->first_core = domain->first_core;
+		node->end_core = domain->end_core;
+	}
+	for (unsigned c = node->first_core; c < node->end_core; c++)
+		if (m->core[c].of[LEVEL_PACKAGE] != NONE)
+			idset_add(&node->packages,
+				  m->domain[m->core[c].of[LEVEL_PACKAGE]].number[LEVEL_PACKAGE]);
+}
+
+static void add_nodes(struct machine *m)
+{
+	hwloc_obj_t obj = NULL;
+
+	while ((obj = hwloc_get_next_obj_by_type(m->topo, HWLOC_OBJ_NUMANODE, obj))) {
+		struct memnode *node = &m->node[m->n_nodes++];
+
+		node->os = obj->os_index;
+		node->special = is_special(obj);
+		node->bytes = obj->attr->numanode.local_memory;
+		place_node(m, node, obj);
+	}
+}
+
+static unsigned node_index(const struct machine *m, unsigned os)
+{
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		if (m->node[i].os == os)
+			return i;
+	return NONE;
+}
+
+/* Pairs that the matrix does not hold stay UINT64_MAX: the farthest. */
+static int add_latency(struct machine *m, struct errbuf *err)
+{
+	struct hwloc_distances_s *dist = NULL;
+	unsigned nr = 1;
+	size_t n = m->n_nodes;
+
+	if (hwloc_distances_get_by_type(m->topo, HWLOC_OBJ_NUMANODE, &nr, &dist,
+					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
+	    nr == 0)
+		return 0;
+	m->latency = malloc(n * n * sizeof(*m->latency));
+	if (!m->latency) {
+		hwloc_distances_release(m->topo, dist);
+		return errprintf(err, "out of memory");
+	}
+	for (size_t i = 0; i < n * n; i++)
+		m->latency[i] = UINT64_MAX;
+	for (unsigned i = 0; i < dist->nbobjs; i++) {
+		for (unsigned j = 0; j < dist->nbobjs; j++) {
+			size_t from = node_index(m, dist->objs[i]->os_index);
+			size_t to = node_index(m, dist->objs[j]->os_index);
+
+			m->latency[from * n + to] = dist->values[i * dist->nbobjs + j];
+		}
+	}
+	hwloc_distances_release(m->topo, dist);
+	return 0;
+}
+
+/* Cores that hwloc says nothing about are a kind of their own. */
+static int add_kinds(struct machine *m, struct errbuf *err)
+{
+#if HWLOC_API_VERSION >= 0x00020400
+	int n = hwloc_cpukinds_get_nr(m->topo, 0);
+	hwloc_bitmap_t pu = n > 1 ? hwloc_bitmap_alloc() : NULL;
+
+	if (n <= 1)
+		return 0;
+	if (!pu)
+		return errprintf(err, "out of memory");
+	m->n_kinds = (unsigned)n + 1;
+	for (unsigned c = 0; c < m->n_cores; c++) {
+		int kind = -1;
+
+		if (hwloc_bitmap_only(pu, m->pu[m->core[c].first_pu]) == 0)
+			kind = hwloc_cpukinds_get_by_cpuset(m->topo, pu, 0);
+		m->core[c].kind = kind >= 0 ? (unsigned)kind : (unsigned)n;
+	}
+	hwloc_bitmap_free(pu);
+#else
+	(void)m;
+	(void)err;
+#endif
+	return 0;
+}
+
+int machine_index(struct machine *m, struct errbuf *err)
+{
+	hwloc_obj_t root = hwloc_get_root_obj(m->topo);
+	int pus = hwloc_get_nbobjs_by_type(m->topo, HWLOC_OBJ_PU);
+	int nodes = hwloc_get_nbobjs_by_type(m->topo, HWLOC_OBJ_NUMANODE);
+	unsigned objects;
+
+	if (copy_sets(m, err) < 0)
+		return -1;
+	if (pus <= 0 || nodes <= 0)
+		return errprintf(err, "the topology has %d CPUs and %d memory nodes", pus, nodes);
+	objects = count_objects(root);
+	m->pu = calloc((size_t)pus, sizeof(*m->pu));
+	m->core = calloc((size_t)pus, sizeof(*m->core));
+	m->domain = calloc(objects, sizeof(*m->domain));
+	m->node = calloc((size_t)nodes, sizeof(*m->node));
+	if (!m->pu || !m->core || !m->domain || !m->node)
+		return errprintf(err, "out of memory");
+	add_object(m, root);
+	add_nodes(m);
+	if (add_kinds(m, err) < 0)
+		return -1;
+	return add_latency(m, err);
+}
+
+const struct idset *machine_cpus(const struct machine *m)
+{
+	return &m->cpus;
+}
+
+const struct idset *machine_mems(const struct machine *m)
+{
+	return &m->mems;
+}
+
+/* C's threads that lie in CPUS, as one entry; returns how many. */
+static unsigned core_threads(const struct machine *m, const struct core *c,
+			     const struct idset *cpus, struct plan_core *out)
+{
+	unsigned threads = 0;
+
+	idset_zero(&out->cpus);
+	for (unsigned i = c->first_pu; i < c->first_pu + c->n_pus; i++) {
+		if (!idset_has(cpus, m->pu[i]))
+			continue;
+		idset_add(&out->cpus, m->pu[i]);
+		threads++;
+	}
+	out->whole = threads == c->n_complete;
+	return threads;
+}
+
+int machine_cores(const struct machine *m, const struct idset *cpus, struct plan_core **out,
+		  unsigned *n, struct errbuf *err)
+{
+	struct plan_core *list = calloc(m->n_cores, sizeof(*list));
+	unsigned used = 0;
+
+	if (!list)
+		return errprintf(err, "out of memory");
+	for (unsigned c = 0; c < m->n_cores; c++)
+		if (core_threads(m, &m->core[c], cpus, &list[used]))
+			used++;
+	*out = list;
+	*n = used;
+	return 0;
+}

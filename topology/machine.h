@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_MACHINE_H
+#define NODEOS_TOPOLOGY_MACHINE_H
+
+#include <stddef.h>
+
+#include "topology/plan.h"
+
+/* A loaded hwloc topology with the tables that the planner needs. Immutable. */
+struct machine;
+
+/* Where to load it from. The caller frees with machine_free(). */
+int machine_load_this(struct machine **out, struct errbuf *err);
+int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err);
+int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, struct errbuf *err);
+int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err);
+/* FILE.xml (contains '/' or ends in ".xml") or a synthetic description. */
+int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err);
+void machine_free(struct machine *m);
+
+/* Write the topology as hwloc XML (v2 format) to PATH ("-": standard output). */
+int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err);
+
+/* All CPUs and memory nodes that this machine allows (hwloc's allowed sets). */
+const struct idset *machine_cpus(const struct machine *m);
+const struct idset *machine_mems(const struct machine *m);
+
+/*
+ * The cores that hold CPUS, in logical order: *OUT is a malloc'ed array of *N
+ * entries, each core's threads that lie in CPUS.
+ */
+int machine_cores(const struct machine *m, const struct idset *cpus, struct plan_core **out,
+		  unsigned *n, struct errbuf *err);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/machine_impl.h"
+
+enum source { FROM_THIS, FROM_FILE, FROM_BUFFER, FROM_SYNTHETIC };
+
+/*
+ * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not
+ * depend on which cgroup the caller sits in. DONT_CHANGE_BINDING: the x86
+ * component would bind itself to every CPU in turn and hang behind a real-time task.
+ */
+static unsigned long load_flags(enum source source)
+{
+	unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+
+	if (source == FROM_THIS)
+		flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
+#if HWLOC_API_VERSION >= 0x00020500
+	flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+#endif
+	return flags;
+}
+
+/* GPU components open displays and drivers: slow, and known to hang. */
+static void without_gpus(hwloc_topology_t topo)
+{
+	static const char *const unwanted[] = { "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero" };
+
+	for (size_t i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++)
+		hwloc_topology_set_components(topo, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+					      unwanted[i]);
+}
+
+static int set_source(hwloc_topology_t topo, enum source source, const char *text, size_t len)
+{
+	switch (source) {
+	case FROM_FILE:
+		return hwloc_topology_set_xml(topo, text);
+	case FROM_BUFFER:
+		return hwloc_topology_set_xmlbuffer(topo, text, (int)len);
+	case FROM_SYNTHETIC:
+		return hwloc_topology_set_synthetic(topo, text);
+	case FROM_THIS:
+		break;
+	}
+	return 0;
+}
+
+static int load(struct machine **out, enum source source, const char *text, size_t len,
+		const char *what, struct errbuf *err)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return errprintf(err, "out of memory");
+	if (hwloc_topology_init(&m->topo) < 0) {
+		free(m);
+		return errprintf(err, "hwloc cannot start: %s", strerror(errno));
+	}
+	without_gpus(m->topo);
+	errno = 0;
+	if (hwloc_topology_set_flags(m->topo, load_flags(source)) < 0 ||
+	    set_source(m->topo, source, text, len) < 0 || hwloc_topology_load(m->topo) < 0) {
+		errprintf(err, "hwloc cannot load %s%s%s", what, errno ? ": " : "",
+			  errno ? strerror(errno) : "");
+		goto error;
+	}
+	if (machine_index(m, err) < 0) {
+		errwrap(err, "%s", what);
+		goto error;
+	}
+	*out = m;
+	return 0;
+error:
+	machine_free(m);
+	return -1;
+}
+
+int machine_load_this(struct machine **out, struct errbuf *err)
+{
+	return load(out, FROM_THIS, NULL, 0, "this machine", err);
+}
+
+int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err)
+{
+	return load(out, FROM_FILE, path, 0, path, err);
+}
+
+int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, struct errbuf *err)
+{
+	char *copy;
+	int rc;
+
+	/* hwloc wants the final NUL within the length; the caller's buffer may lack it. */
+	if (len >= INT_MAX)
+		return errprintf(err, "the XML text is too long: %zu bytes", len);
+	copy = malloc(len + 1);
+	if (!copy)
+		return errprintf(err, "out of memory");
+	memcpy(copy, xml, len);
+	copy[len] = '\0';
+	rc = load(out, FROM_BUFFER, copy, len + 1, "the XML text", err);
+	free(copy);
+	return rc;
+}
+
+int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err)
+{
+	return load(out, FROM_SYNTHETIC, description, 0, description, err);
+}
+
+int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err)
+{
+	size_t len = strlen(arg);
+
+	if (strchr(arg, '/') || (len >= 4 && strcmp(arg + len - 4, ".xml") == 0))
+		return machine_load_xml_file(out, arg, err);
+	return machine_load_synthetic(out, arg, err);
+}
+
+void machine_free(struct machine *m)
+{
+	if (!m)
+		return;
+	hwloc_topology_destroy(m->topo);
+	free(m->pu);
+	free(m->core);
+	free(m->domain);
+	free(m->node);
+	free(m->latency);
+	free(m);
+}
+
+int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err)
+{
+	errno = 0;
+	if (hwloc_topology_export_xml(m->topo, path, 0) < 0)
+		return errprintf(err, "cannot write the topology to %s: %s", path,
+				 errno ? strerror(errno) : "hwloc refuses");
+	return 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The planner: checks, the order of the containers, the result. doc/planner.md has the rules. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#include "topology/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/plan_impl.h"
+
+unsigned plan_width(const struct plan_ask *ask, unsigned threads)
+{
+	return ask->smt && ask->smt < threads ? ask->smt : threads;
+}
+
+static int check_subset(const struct idset *part, const struct idset *all, const char *what,
+			struct errbuf *err)
+{
+	struct idset extra = *part;
+	char list[64];
+
+	idset_andnot(&extra, all);
+	if (idset_empty(&extra))
+		return 0;
+	if (idset_format(&extra, list, sizeof(list)) < 0)
+		snprintf(list, sizeof(list), "%d and %u more", idset_next(&extra, -1),
+			 idset_count(&extra) - 1);
+	return errprintf(err, "this machine has no %s %s", what, list);
+}
+
+static int check(const struct planner *p, struct errbuf *err)
+{
+	const struct plan_ask *rest = NULL;
+
+	if (check_subset(&p->opts->cpus, &p->m->all_cpus, "CPU", err) < 0 ||
+	    check_subset(&p->opts->mems, &p->m->all_mems, "memory node", err) < 0)
+		return -1;
+	if (p->n && idset_empty(&p->opts->cpus))
+		return errprintf(err, "there is no CPU to give to containers");
+	if (p->n && idset_empty(&p->opts->mems))
+		return errprintf(err, "there is no memory node to give to containers");
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_ask *ask = &p->ask[i];
+
+		if (ask->mems_kind != MEMS_UNSET && ask->mems == 0)
+			return errprintf(err, "container %.64s: needs at least one memory node, not mems=0",
+					 ask->name);
+		if (ask->cpus)
+			continue;
+		if (rest)
+			return errprintf(err, "containers %.64s and %.64s both ask for every core that is left: only one can",
+					 rest->name, ask->name);
+		rest = ask;
+	}
+	return 0;
+}
+
+static int index_cores(struct planner *p, struct errbuf *err)
+{
+	const struct machine *m = p->m;
+
+	p->core = calloc(m->n_cores, sizeof(*p->core));
+	p->draft = calloc(p->n ? p->n : 1, sizeof(*p->draft));
+	if (!p->core || !p->draft)
+		return errprintf(err, "out of memory");
+	for (unsigned c = 0; c < m->n_cores; c++) {
+		struct own_core *own = &p->core[c];
+
+		for (unsigned i = 0; i < m->core[c].n_pus; i++)
+			own->threads += idset_has(&p->opts->cpus, m->pu[m->core[c].first_pu + i]);
+		own->half = own->threads < m->core[c].n_complete;
+	}
+	for (unsigned i = 0; i < p->n; i++) {
+		p->draft[i].core = calloc(m->n_cores, sizeof(*p->draft[i].core));
+		if (!p->draft[i].core)
+			return errprintf(err, "out of memory");
+	}
+	return 0;
+}
+
+/* Cores that ASK would need, all being as wide as the widest. */
+static unsigned size_of(const struct planner *p, const struct plan_ask *ask)
+{
+	unsigned widest = 1;
+
+	for (unsigned c = 0; c < p->m->n_cores; c++)
+		if (p->core[c].threads > widest)
+			widest = p->core[c].threads;
+	widest = plan_width(ask, widest);
+	return ask->cpus / widest + (ask->cpus % widest != 0);
+}
+
+/* Largest first, equals as asked, "the rest" last: n is small (a request has at most 64). */
+static int *order_asks(const struct planner *p)
+{
+	int *order = calloc(p->n ? p->n : 1, sizeof(*order));
+	unsigned *size = calloc(p->n ? p->n : 1, sizeof(*size));
+
+	for (unsigned i = 0; order && size && i < p->n; i++) {
+		unsigned at = i;
+
+		size[i] = size_of(p, &p->ask[i]);
+		for (; at > 0 && size[order[at - 1]] < size[i]; at--)
+			order[at] = order[at - 1];
+		order[at] = (int)i;
+	}
+	if (!size) {
+		free(order);
+		order = NULL;
+	}
+	free(size);
+	return order;
+}
+
+static int draft_reset(struct planner *p, struct errbuf *err)
+{
+	p->mems_used = p->opts->mems_taken;
+	idset_and(&p->mems_used, &p->opts->mems);
+	for (unsigned c = 0; c < p->m->n_cores; c++)
+		p->core[c].taken = false;
+	for (unsigned i = 0; i < p->n; i++) {
+		struct draft *d = &p->draft[i];
+
+		if (d->why)
+			fclose(d->why);
+		free(d->text);
+		d->text = NULL;
+		memset(&d->c, 0, sizeof(d->c));
+		memset(d->core, 0, p->m->n_cores * sizeof(*d->core));
+		d->n_cores = 0;
+		d->why = open_memstream(&d->text, &d->text_len);
+		if (!d->why)
+			return errprintf(err, "out of memory");
+	}
+	return 0;
+}
+
+/*
+ * Counted and sized memory is chosen beside the cores; who asked for none takes
+ * what is then left, so that a large container without a wish does not take the
+ * nodes of a small one with a wish.
+ */
+static enum placing place_all(struct planner *p, const int *order, struct errbuf *err)
+{
+	if (draft_reset(p, err) < 0)
+		return FAILED;
+	for (unsigned k = 0; k < p->n; k++) {
+		unsigned i = (unsigned)order[k];
+		enum placing rc = plan_cores(p, i, err);
+
+		if (rc != PLACED)
+			return rc;
+		if (p->ask[i].mems_kind != MEMS_UNSET && plan_mems(p, i, err) < 0)
+			return FAILED;
+	}
+	for (unsigned k = 0; k < p->n; k++)
+		if (p->ask[order[k]].mems_kind == MEMS_UNSET &&
+		    plan_mems(p, (unsigned)order[k], err) < 0)
+			return FAILED;
+	return PLACED;
+}
+
+/*
+ * Locality first may spend the threads of uneven cores (offline threads, mixed
+ * kinds) so that a later container misses one; then waste nothing first instead.
+ */
+static int place(struct planner *p, struct errbuf *err)
+{
+	int *order = order_asks(p);
+	enum placing rc;
+
+	if (!order)
+		return errprintf(err, "out of memory");
+	rc = place_all(p, order, err);
+	if (rc == TOO_FEW_CPUS) {
+		p->thrift = true;
+		rc = place_all(p, order, NULL);
+		if (rc == FAILED)
+			errprintf(err, "out of memory");
+	}
+	free(order);
+	return rc == PLACED ? 0 : -1;
+}
+
+/* A node is shared when two confined containers, or one and another job's, have it. */
+static void mark_shared(struct planner *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct plan_container *c = &p->draft[i].c;
+
+		c->mems_shared = c->mems_confined &&
+				 idset_intersects(&c->mems, &p->opts->mems_taken);
+		for (unsigned j = 0; c->mems_confined && j < p->n; j++)
+			c->mems_shared |= j != i && p->draft[j].c.mems_confined &&
+					  idset_intersects(&c->mems, &p->draft[j].c.mems);
+	}
+}
+
+/* Move the drafts into a new plan. */
+static int finish(struct plan **out, struct planner *p, struct errbuf *err)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+
+	if (plan)
+		plan->container = calloc(p->n ? p->n : 1, sizeof(*plan->container));
+	if (!plan || !plan->container) {
+		plan_free(plan);
+		return errprintf(err, "out of memory");
+	}
+	mark_shared(p);
+	plan->n = p->n;
+	plan->free_cpus = p->opts->cpus;
+	plan->free_mems = p->opts->mems;
+	idset_andnot(&plan->free_mems, &p->mems_used);
+	for (unsigned i = 0; i < p->n; i++) {
+		struct draft *d = &p->draft[i];
+		int failed = ferror(d->why);
+
+		failed |= fclose(d->why);
+		d->why = NULL;
+		plan->container[i] = d->c;
+		plan->container[i].why = d->text;
+		d->text = NULL;
+		idset_andnot(&plan->free_cpus, &d->c.reserved);
+		if (!failed)
+			continue;
+		plan_free(plan);
+		return errprintf(err, "out of memory");
+	}
+	*out = plan;
+	return 0;
+}
+
+int plan_make(struct plan **out, const struct machine *m, const struct plan_opts *opts,
+	      const struct plan_ask *ask, unsigned n, struct errbuf *err)
+{
+	struct planner p = { .m = m, .opts = opts, .ask = ask, .n = n };
+	int rc = -1;
+
+	if (check(&p, err) == 0 && index_cores(&p, err) == 0 && place(&p, err) == 0)
+		rc = finish(out, &p, err);
+	for (unsigned i = 0; p.draft && i < n; i++) {
+		if (p.draft[i].why)
+			fclose(p.draft[i].why);
+		free(p.draft[i].text);
+		free(p.draft[i].core);
+	}
+	free(p.draft);
+	free(p.core);
+	return rc;
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	for (unsigned i = 0; p->container && i < p->n; i++)
+		free(p->container[i].why);
+	free(p->container);
+	free(p);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_PLAN_H
+#define NODEOS_TOPOLOGY_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "topology/errbuf.h"
+#include "topology/idset.h"
+
+/*
+ * The planner: (machine, free set, asks) -> which CPUs and memory nodes each
+ * container gets, and why. Pure: no files, no clock, no environment; the same
+ * input gives the same plan. doc/planner.md holds the objective, in order.
+ */
+
+struct machine; /* topology/machine.h */
+
+enum mems_kind {
+	MEMS_UNSET, /* not asked: plan_opts.default_mems decides */
+	MEMS_COUNT, /* mems = a number of memory nodes */
+	MEMS_SIZE, /* mems = bytes that the chosen nodes must hold together */
+};
+
+enum mems_default {
+	MEMS_ALL, /* every allowed memory node: the container is not confined */
+	MEMS_LOCAL, /* the memory nodes local to the chosen cores */
+};
+
+/* What one container asks. */
+struct plan_ask {
+	const char *name; /* borrowed; used in the explanation and in errors */
+	unsigned cpus; /* usable hardware threads; 0 = every core that is left after the others */
+	unsigned smt; /* threads used per core; 0 = all of them */
+	enum mems_kind mems_kind;
+	uint64_t mems;
+};
+
+struct plan_opts {
+	struct idset cpus; /* CPUs that may be given away (ids as the kernel numbers them) */
+	struct idset mems; /* memory nodes that may be given away */
+	struct idset mems_taken; /* subset of mems that another job's containers use: last choice */
+	enum mems_default default_mems;
+};
+
+/*
+ * A core of the plan's CPUs: its hardware threads that lie in plan_opts.cpus,
+ * in the machine's logical order. "whole" is false when the machine has
+ * threads of this core outside plan_opts.cpus (half a core).
+ */
+struct plan_core {
+	struct idset cpus;
+	bool whole;
+};
+
+struct plan_container {
+	struct idset cpus; /* usable hardware threads: what ranks may run on */
+	struct idset reserved; /* cpus and their idle siblings (smt < all): nobody else gets these */
+	struct idset mems;
+	unsigned cpus_asked; /* as asked; 0 stays 0 */
+	unsigned cpus_given; /* == count of cpus; differs from asked when rounded up to whole cores */
+	bool mems_confined; /* mems is a proper choice (count, size or local), not "all" */
+	bool mems_shared; /* another container of this plan or mems_taken uses one of these nodes too (never when not confined) */
+	char *why; /* malloc'ed lines, '\n' between them: candidates, and the rule that decided */
+};
+
+struct plan {
+	unsigned n;
+	struct plan_container *container; /* n entries, in the order of the asks */
+	struct idset free_cpus; /* plan_opts.cpus minus every reserved */
+	struct idset free_mems; /* plan_opts.mems minus every confined container's mems and mems_taken */
+};
+
+/*
+ * Plan N asks. On success *OUT is a new plan (free with plan_free). Fails with
+ * one line that says which container, what it needs, what there is and the
+ * largest request that would fit.
+ */
+int plan_make(struct plan **out, const struct machine *m, const struct plan_opts *opts,
+	      const struct plan_ask *ask, unsigned n, struct errbuf *err);
+void plan_free(struct plan *p);
+
+#endif

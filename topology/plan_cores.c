@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One container's cores: the candidates, the choice, the taking. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/plan_impl.h"
+
+/* Untaken memory by who it is local to. */
+struct local_memory {
+	int64_t *domain, *core;
+};
+
+bool plan_node_is_local(const struct memnode *n, const bool *core)
+{
+	for (unsigned c = n->first_core; c < n->end_core; c++)
+		if (core[c])
+			return true;
+	return false;
+}
+
+int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask)
+{
+	const uint64_t most = (uint64_t)INT64_MAX / IDSET_MAX;
+
+	if (ask->mems_kind != MEMS_SIZE)
+		return 1;
+	return (int64_t)(n->bytes < most ? n->bytes : most);
+}
+
+static bool node_is_free(const struct planner *p, const struct memnode *n)
+{
+	return idset_has(&p->opts->mems, n->os) && !idset_has(&p->mems_used, n->os);
+}
+
+static int sum_memory(const struct planner *p, const struct plan_ask *ask, struct local_memory *mem)
+{
+	const struct machine *m = p->m;
+
+	mem->domain = calloc(m->n_domains, sizeof(*mem->domain));
+	mem->core = calloc(m->n_cores, sizeof(*mem->core));
+	if (!mem->domain || !mem->core)
+		return -1;
+	for (unsigned i = 0; i < m->n_nodes; i++) {
+		const struct memnode *n = &m->node[i];
+
+		if (!node_is_free(p, n))
+			continue;
+		if (n->domain != NONE)
+			mem->domain[n->domain] += plan_node_amount(n, ask);
+		else if (n->core != NONE)
+			mem->core[n->core] += plan_node_amount(n, ask);
+	}
+	return 0;
+}
+
+/* Do the untaken nodes local to the cores that FIT takes hold what ASK asks? */
+static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
+			   const struct fit_in *in, const struct fit_out *fit)
+{
+	const struct machine *m = p->m;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < m->n_nodes; i++) {
+		const struct memnode *n = &m->node[i];
+		bool local = false;
+
+		for (unsigned k = 0; k < in->n && node_is_free(p, n); k++)
+			local |= fit->take[k] && in->core[k].core >= n->first_core &&
+				 in->core[k].core < n->end_core;
+		if (local)
+			sum += (uint64_t)plan_node_amount(n, ask);
+	}
+	return sum >= ask->mems;
+}
+
+/* Is the set of A before that of B: it holds the lowest core that only one of them holds. */
+static bool lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (a->take[i] != b->take[i])
+			return a->take[i];
+	return false;
+}
+
+/*
+ * The best of all sets: those of one CPU kind are searched for themselves,
+ * because "mixed or not" does not add up and so cannot be part of the search.
+ */
+static int fit_kinds(struct fit_in *in, struct fit_out *best)
+{
+	int rc;
+
+	in->kind = NONE;
+	rc = fit_cores(in, best);
+	for (unsigned kind = 0; rc == 1 && in->m->n_kinds > 1 && kind < in->m->n_kinds; kind++) {
+		struct fit_out other;
+		enum fit_rule rule;
+		int cmp = 0;
+
+		in->kind = kind;
+		rc = fit_cores(in, &other);
+		if (rc < 0)
+			break;
+		if (rc == 0) {
+			rc = 1;
+			continue;
+		}
+		rule = fit_compare(&other.key, &best->key, in->thrift, &cmp);
+		if (cmp < 0 || (rule == FIT_EQUAL && lower(&other, best, in->n))) {
+			struct fit_out swap = *best;
+
+			*best = other;
+			other = swap;
+		}
+		fit_free(&other);
+	}
+	if (rc < 0)
+		fit_free(best);
+	return rc;
+}
+
+/* Rules 1 to 6; the memory rule only where the winner of the others has too little. */
+static int choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
+		  struct fit_out *fit)
+{
+	struct local_memory mem = { 0 };
+	int rc = fit_kinds(in, fit);
+
+	if (rc <= 0 || ask->mems_kind == MEMS_UNSET || local_suffices(p, ask, in, fit))
+		return rc;
+	fit_free(fit);
+	rc = sum_memory(p, ask, &mem);
+	if (rc == 0) {
+		in->domain_memory = mem.domain;
+		in->core_memory = mem.core;
+		rc = fit_kinds(in, fit);
+		in->domain_memory = in->core_memory = NULL;
+	}
+	free(mem.domain);
+	free(mem.core);
+	return rc;
+}
+
+static void take(struct planner *p, unsigned i, unsigned core)
+{
+	const struct core *c = &p->m->core[core];
+	struct draft *d = &p->draft[i];
+	unsigned left = plan_width(&p->ask[i], p->core[core].threads);
+
+	p->core[core].taken = true;
+	d->core[core] = true;
+	d->n_cores++;
+	for (unsigned k = c->first_pu; k < c->first_pu + c->n_pus; k++) {
+		unsigned os = p->m->pu[k];
+
+		if (!idset_has(&p->opts->cpus, os))
+			continue;
+		idset_add(&d->c.reserved, os);
+		if (!left)
+			continue;
+		idset_add(&d->c.cpus, os);
+		left--;
+		d->c.cpus_given++;
+	}
+}
+
+static enum placing too_few(const struct planner *p, const struct plan_ask *ask, unsigned left,
+			    struct errbuf *err)
+{
+	unsigned widest = 1, cores;
+	bool first = true;
+
+	for (unsigned c = 0; c < p->m->n_cores; c++) {
+		unsigned width = plan_width(ask, p->core[c].threads);
+
+		widest = width > widest ? width : widest;
+		first &= !p->core[c].taken;
+	}
+	cores = ask->cpus / widest + (ask->cpus % widest != 0);
+	if (!left)
+		errprintf(err, "container %.64s: needs %s%u thread%s%s, but the containers planned before it left none free",
+			  ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
+			  ask->cpus > 1 ? "s" : "", ask->cpus ? "" : " (cpus=0 is what is left)");
+	else
+		errprintf(err, "container %.64s: needs %u thread%s (%u core%s), %u %s free on this machine%s; the largest request that fits now is cpus=%u",
+			  ask->name, ask->cpus, ask->cpus > 1 ? "s" : "", cores, cores > 1 ? "s" : "",
+			  left, left > 1 ? "are" : "is",
+			  first ? "" : " beside the larger containers", left);
+	return TOO_FEW_CPUS;
+}
+
+enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	struct fit_in in = { .m = p->m, .need = ask->cpus, .thrift = p->thrift, .kind = NONE };
+	struct fit_core *list = calloc(p->m->n_cores, sizeof(*list));
+	struct fit_out fit = { 0 };
+	unsigned sum = 0;
+	enum placing rc = PLACED;
+
+	if (!list) {
+		errprintf(err, "out of memory");
+		return FAILED;
+	}
+	for (unsigned c = 0; c < p->m->n_cores; c++) {
+		const struct own_core *own = &p->core[c];
+
+		if (!own->threads || own->taken)
+			continue;
+		list[in.n].core = c;
+		list[in.n].threads = own->threads;
+		list[in.n].half = own->half;
+		list[in.n].width = plan_width(ask, own->threads);
+		sum += list[in.n++].width;
+	}
+	in.core = list;
+	p->draft[i].c.cpus_asked = ask->cpus;
+	if (sum < ask->cpus || sum == 0) {
+		rc = too_few(p, ask, sum, err);
+	} else if (ask->cpus && choose(p, ask, &in, &fit) <= 0) {
+		errprintf(err, "out of memory");
+		rc = FAILED;
+	} else {
+		for (unsigned k = 0; k < in.n; k++)
+			if (!ask->cpus || fit.take[k])
+				take(p, i, list[k].core);
+		plan_explain_cores(p, i, &in, ask->cpus ? &fit : NULL);
+	}
+	fit_free(&fit);
+	free(list);
+	return rc;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One container's memory nodes: local untaken ones first, then by distance, taken ones last. */
+#include <stdlib.h>
+
+#include "topology/plan_impl.h"
+
+/* A node that may be chosen; the fields are compared in this order, smaller first. */
+struct candidate {
+	bool used; /* by another container */
+	bool remote;
+	bool special; /* not DRAM */
+	uint64_t distance; /* local: 0 */
+	unsigned tie; /* local: logical index; remote: os index */
+	unsigned node;
+};
+
+static int compare(const void *va, const void *vb)
+{
+	const struct candidate *a = va, *b = vb;
+
+	if (a->used != b->used)
+		return a->used ? 1 : -1;
+	if (a->remote != b->remote)
+		return a->remote ? 1 : -1;
+	if (a->special != b->special)
+		return a->special ? 1 : -1;
+	if (a->distance != b->distance)
+		return a->distance > b->distance ? 1 : -1;
+	return a->tie > b->tie ? 1 : -(a->tie < b->tie);
+}
+
+static void packages_of(const struct machine *m, const bool *core, struct idset *packages)
+{
+	idset_zero(packages);
+	for (unsigned c = 0; c < m->n_cores; c++)
+		if (core[c] && m->core[c].of[LEVEL_PACKAGE] != NONE)
+			idset_add(packages,
+				  m->domain[m->core[c].of[LEVEL_PACKAGE]].number[LEVEL_PACKAGE]);
+}
+
+/*
+ * From the nearest of the cores' own nodes, by the machine's latencies; where it
+ * tells none, or the cores have no memory: 1 in one of their packages, else 2.
+ */
+static uint64_t distance(const struct machine *m, const bool *core, const struct idset *packages,
+			 unsigned to)
+{
+	uint64_t least = UINT64_MAX;
+	bool known = false;
+
+	for (unsigned from = 0; m->latency && from < m->n_nodes; from++) {
+		uint64_t d = m->latency[(size_t)from * m->n_nodes + to];
+
+		if (!plan_node_is_local(&m->node[from], core))
+			continue;
+		known = true;
+		least = d < least ? d : least;
+	}
+	if (known)
+		return least;
+	return idset_intersects(&m->node[to].packages, packages) ? 1 : 2;
+}
+
+/* The nodes of opts.mems, best first: *OUT is malloc'ed. */
+static int candidates(const struct planner *p, const struct draft *d, struct candidate **out,
+		      unsigned *n)
+{
+	const struct machine *m = p->m;
+	struct idset packages;
+
+	*n = 0;
+	*out = calloc(m->n_nodes, sizeof(**out));
+	if (!*out)
+		return -1;
+	packages_of(m, d->core, &packages);
+	for (unsigned i = 0; i < m->n_nodes; i++) {
+		const struct memnode *node = &m->node[i];
+		struct candidate *c = &(*out)[*n];
+
+		if (!idset_has(&p->opts->mems, node->os))
+			continue;
+		c->node = i;
+		c->used = idset_has(&p->mems_used, node->os);
+		c->remote = !plan_node_is_local(node, d->core);
+		c->special = node->special;
+		c->distance = c->remote ? distance(m, d->core, &packages, i) : 0;
+		c->tie = c->remote ? node->os : i;
+		(*n)++;
+	}
+	qsort(*out, *n, sizeof(**out), compare);
+	return 0;
+}
+
+static int too_few(const struct plan_ask *ask, uint64_t sum, unsigned n, struct errbuf *err)
+{
+	const double gib = 1024.0 * 1024 * 1024;
+
+	if (ask->mems_kind == MEMS_COUNT)
+		return errprintf(err, "container %.64s: needs %llu memory nodes, %u may be given on this machine; the largest request that fits now is mems=%u",
+				 ask->name, (unsigned long long)ask->mems, n, n);
+	return errprintf(err, "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory nodes that may be given hold %.1f GiB (%llu bytes) together",
+			 ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
+			 (double)sum / gib, (unsigned long long)sum);
+}
+
+/* How many of the candidates, from the first, hold what is asked: 0 when all do not. */
+static unsigned enough(const struct planner *p, const struct plan_ask *ask,
+		       const struct candidate *c, unsigned n, uint64_t *sum)
+{
+	*sum = 0;
+	for (unsigned i = 0; i < n; i++) {
+		*sum += (uint64_t)plan_node_amount(&p->m->node[c[i].node], ask);
+		if (*sum >= ask->mems)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* For who did not ask: how many untaken local nodes head the list. */
+static unsigned local_ones(const struct candidate *c, unsigned n)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		count += !c[i].used && !c[i].remote;
+	return count;
+}
+
+static void give(struct planner *p, struct draft *d, const struct candidate *c)
+{
+	idset_add(&d->c.mems, p->m->node[c->node].os);
+}
+
+int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	struct draft *d = &p->draft[i];
+	struct candidate *c = NULL;
+	unsigned n, many, local = 0, reused = 0;
+	uint64_t sum = 0;
+
+	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems == MEMS_ALL) {
+		d->c.mems = p->opts->mems;
+		plan_explain_mems(p, i, 0, 0);
+		return 0;
+	}
+	if (candidates(p, d, &c, &n) < 0)
+		return errprintf(err, "out of memory");
+	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : enough(p, ask, c, n, &sum);
+	if (!many && ask->mems_kind != MEMS_UNSET) {
+		free(c);
+		return too_few(ask, sum, n, err);
+	}
+	d->c.mems_confined = true;
+	for (unsigned k = 0; k < many; k++)
+		if (plan_node_amount(&p->m->node[c[k].node], ask))
+			give(p, d, &c[k]);
+	/* Not asked, and no local node is untaken: share them; without any, the nearest. */
+	for (unsigned k = 0; k < n && !many; k++)
+		if (!c[k].remote)
+			give(p, d, &c[k]);
+	if (idset_empty(&d->c.mems))
+		give(p, d, &c[0]);
+	for (unsigned k = 0; k < n; k++) {
+		if (!idset_has(&d->c.mems, p->m->node[c[k].node].os))
+			continue;
+		local += !c[k].remote;
+		reused += c[k].used;
+	}
+	idset_or(&p->mems_used, &d->c.mems);
+	plan_explain_mems(p, i, local, reused);
+	free(c);
+	return 0;
+}

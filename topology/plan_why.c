@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The explanation: at most a dozen lines per container, however large the machine. */
+#include <stdlib.h>
+
+#include "topology/plan_impl.h"
+
+#define LISTED 4 /* domains named on a line; the others are counted */
+
+static const char *const reason[] = {
+	[FIT_EQUAL] = "equal otherwise, the lowest number",
+	[FIT_HALF] = "fewer half cores",
+	[FIT_PACKAGE] = "fewer packages",
+	[FIT_NUMA] = "fewer NUMA localities",
+	[FIT_L3] = "fewer L3 domains",
+	[FIT_MIXED] = "CPU kinds not mixed",
+	[FIT_MEMORY] = "more local memory free",
+	[FIT_GIVEN] = "fewer threads beyond what is asked",
+	[FIT_WASTE] = "fewer idle siblings and cores",
+	[FIT_FIT] = "the tightest fit",
+};
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void explain_bytes(FILE *f, uint64_t bytes)
+{
+	if (bytes >= UINT64_C(1) << 30)
+		fprintf(f, "%.1f GiB", (double)bytes / (double)(UINT64_C(1) << 30));
+	else if (bytes >= UINT64_C(1) << 20)
+		fprintf(f, "%.1f MiB", (double)bytes / (double)(UINT64_C(1) << 20));
+	else
+		fprintf(f, "%llu byte%s", (unsigned long long)bytes, plural(bytes));
+}
+
+static void explain_ask(FILE *f, const struct plan_ask *ask)
+{
+	if (ask->cpus)
+		fprintf(f, "asks %u thread%s", ask->cpus, plural(ask->cpus));
+	else
+		fprintf(f, "asks every core that is left");
+	if (ask->smt)
+		fprintf(f, ", %u per core", ask->smt);
+	if (ask->mems_kind == MEMS_COUNT)
+		fprintf(f, ", %llu memory node%s", (unsigned long long)ask->mems, plural(ask->mems));
+	if (ask->mems_kind == MEMS_SIZE) {
+		fprintf(f, ", ");
+		explain_bytes(f, ask->mems);
+		fprintf(f, " of memory");
+	}
+}
+
+static bool in_level(const struct domain *d, enum level level)
+{
+	return d->levels & 1u << level;
+}
+
+struct level_view {
+	unsigned first_core, end_core; /* look at domains inside this run of cores only */
+	unsigned used, chosen; /* how many domains the container uses; the last of them */
+	unsigned free, fits; /* domains with free cores; of those, large enough alone */
+	unsigned rival; /* the best other domain that fits, or NONE */
+};
+
+static unsigned free_threads(const struct fit_in *in, const struct domain *d)
+{
+	unsigned sum = 0;
+
+	for (unsigned k = 0; k < in->n; k++)
+		if (in->core[k].core >= d->first_core && in->core[k].core < d->end_core)
+			sum += in->core[k].width;
+	return sum;
+}
+
+static bool uses(const struct draft *draft, const struct domain *d)
+{
+	for (unsigned c = d->first_core; c < d->end_core; c++)
+		if (draft->core[c])
+			return true;
+	return false;
+}
+
+static void look(const struct planner *p, const struct draft *draft, const struct fit_in *in,
+		 const struct fit_out *fit, enum level level, struct level_view *v)
+{
+	const struct machine *m = p->m;
+
+	v->used = v->free = v->fits = 0;
+	v->chosen = v->rival = NONE;
+	for (unsigned d = 0; d < m->n_domains; d++) {
+		const struct domain *dom = &m->domain[d];
+
+		if (!in_level(dom, level) || dom->first_core < v->first_core ||
+		    dom->end_core > v->end_core)
+			continue;
+		v->free += free_threads(in, dom) > 0;
+		v->fits += fit->best[d].given > 0;
+		if (uses(draft, dom)) {
+			v->used++;
+			v->chosen = d;
+		}
+	}
+	for (unsigned d = 0; d < m->n_domains; d++) {
+		const struct domain *dom = &m->domain[d];
+		int cmp = 0;
+
+		if (!in_level(dom, level) || dom->first_core < v->first_core ||
+		    dom->end_core > v->end_core || d == v->chosen || !fit->best[d].given)
+			continue;
+		if (v->rival != NONE)
+			fit_compare(&fit->best[d], &fit->best[v->rival], in->thrift, &cmp);
+		if (v->rival == NONE || cmp < 0)
+			v->rival = d;
+	}
+}
+
+/* "package: 0 (22 threads free) too small, 1 (24) fits; " */
+static void list_candidates(FILE *f, const struct planner *p, const struct fit_in *in,
+			    const struct fit_out *fit, enum level level, const struct level_view *v)
+{
+	const struct machine *m = p->m;
+	unsigned listed = 0;
+
+	fprintf(f, "\n%s:", level_name[level]);
+	for (unsigned d = 0; d < m->n_domains; d++) {
+		const struct domain *dom = &m->domain[d];
+		unsigned threads;
+
+		if (!in_level(dom, level) || dom->first_core < v->first_core ||
+		    dom->end_core > v->end_core)
+			continue;
+		threads = free_threads(in, dom);
+		if (!threads || listed++ >= LISTED)
+			continue;
+		fprintf(f, "%s %u (%u%s) %s", listed > 1 ? "," : "", dom->number[level], threads,
+			listed > 1 ? "" : threads > 1 ? " threads free" : " thread free",
+			fit->best[d].given ? "fits" : "too small");
+	}
+	if (v->free > LISTED)
+		fprintf(f, ", %u more (%u of all fit)", v->free - LISTED, v->fits);
+}
+
+/* Do LEVEL and the one before it cut the cores in view alike? Then one line says it all. */
+static bool repeats(const struct machine *m, enum level level, const struct level_view *v)
+{
+	for (unsigned c = v->first_core; level > 0 && c < v->end_core; c++) {
+		unsigned a = m->core[c].of[level - 1], b = m->core[c].of[level];
+
+		if (a == NONE || b == NONE || m->domain[a].first_core != m->domain[b].first_core ||
+		    m->domain[a].end_core != m->domain[b].end_core)
+			return false;
+	}
+	return level > 0;
+}
+
+/* One line for LEVEL where there was something to choose; narrows V to the domain chosen. */
+static void explain_level(FILE *f, const struct planner *p, const struct draft *draft,
+			  const struct fit_in *in, const struct fit_out *fit, enum level level,
+			  struct level_view *v)
+{
+	const struct machine *m = p->m;
+
+	look(p, draft, in, fit, level, v);
+	if (v->free >= 2 && !repeats(m, level, v)) {
+		list_candidates(f, p, in, fit, level, v);
+		if (v->used != 1) {
+			fprintf(f, "; uses %u of %u", v->used, v->free);
+		} else {
+			enum fit_rule rule = FIT_EQUAL;
+
+			fprintf(f, "; takes %u: ", m->domain[v->chosen].number[level]);
+			if (v->rival != NONE)
+				rule = fit_compare(&fit->best[v->chosen], &fit->best[v->rival],
+						   in->thrift, NULL);
+			fprintf(f, "%s", v->rival == NONE ? "the only one that fits" : reason[rule]);
+		}
+	}
+	if (v->used == 1) {
+		v->first_core = m->domain[v->chosen].first_core;
+		v->end_core = m->domain[v->chosen].end_core;
+	}
+}
+
+void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
+			const struct fit_out *fit)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	struct draft *d = &p->draft[i];
+	unsigned half = 0, half_taken = 0, reserved = idset_count(&d->c.reserved);
+	struct level_view v = { .end_core = p->m->n_cores };
+
+	for (unsigned k = 0; k < in->n; k++) {
+		half += in->core[k].half;
+		half_taken += in->core[k].half && d->core[in->core[k].core];
+	}
+	explain_ask(d->why, ask);
+	fprintf(d->why, "; gets %u thread%s on %u of %u free cores", d->c.cpus_given,
+		plural(d->c.cpus_given), d->n_cores, in->n);
+	if (ask->cpus && d->c.cpus_given > ask->cpus)
+		fprintf(d->why, "\nrounded up to whole cores: %u threads for %u asked", d->c.cpus_given,
+			ask->cpus);
+	if (reserved > d->c.cpus_given)
+		fprintf(d->why, "\n%u sibling thread%s reserved and idle", reserved - d->c.cpus_given,
+			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
+	if (half_taken)
+		fprintf(d->why, "\nhalf cores: takes %u of %u, whole cores do not suffice", half_taken,
+			half);
+	else if (half)
+		fprintf(d->why, "\nhalf cores: leaves %u alone, whole cores suffice", half);
+	if (p->thrift)
+		fprintf(d->why, "\nwaste before locality: the other order left too few threads for a container");
+	for (unsigned l = 0; fit && l < LEVELS; l++)
+		explain_level(d->why, p, d, in, fit, (enum level)l, &v);
+	if (fit && fit->key.mixed)
+		fprintf(d->why, "\nCPU kinds are mixed: no single kind fits as well");
+}
+
+void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	struct draft *d = &p->draft[i];
+	unsigned n = idset_count(&d->c.mems);
+	char list[128];
+
+	if (!d->c.mems_confined) {
+		fprintf(d->why, "\nmemory: not asked, not confined (%u node%s)", n, plural(n));
+		return;
+	}
+	if (idset_format(&d->c.mems, list, sizeof(list)) < 0)
+		snprintf(list, sizeof(list), "%d and %u more", idset_next(&d->c.mems, -1), n - 1);
+	fprintf(d->why, "\nmemory: %snode%s %s; %u local, %u nearest",
+		ask->mems_kind == MEMS_UNSET ? "not asked, local " : "", plural(n), list, local,
+		n - local);
+	if (reused)
+		fprintf(d->why, "; %u shared: no other %snode is left", reused,
+			ask->mems_kind == MEMS_UNSET ? "local " : "");
+}

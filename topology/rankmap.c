@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Runs in every rank between fork and exec of a threaded process: no malloc, no
+ * locks; the tables below live on the stack.
+ */
+#include "topology/rankmap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NOWHERE UINT16_MAX
+
+/* A CPU's place: the index of its core in a list of cores, its number among the core's threads. */
+struct seat {
+	uint16_t core, thread;
+};
+
+struct map {
+	const struct rankmap_in *in;
+	struct seat step[IDSET_MAX]; /* where a CPU of the step sits; core NOWHERE: in none */
+	uint16_t step_threads[IDSET_MAX]; /* per step core */
+	uint16_t core[IDSET_MAX]; /* the container's cores: indexes in in->core */
+	unsigned n_cores; /* of the container */
+	unsigned threads; /* usable threads of its widest core */
+};
+
+/* The threads of the container's core C. */
+static struct idset container_core(const struct map *m, unsigned c)
+{
+	struct idset s = m->in->core[m->core[c]];
+
+	idset_and(&s, m->in->container);
+	return s;
+}
+
+/* Cores without a thread of the container do not count in its list; step likewise. */
+static void list_container(struct map *m)
+{
+	for (unsigned c = 0; c < m->in->n_cores; c++) {
+		unsigned threads;
+		struct idset s;
+
+		if (!idset_intersects(&m->in->core[c], m->in->container))
+			continue;
+		m->core[m->n_cores++] = (uint16_t)c;
+		s = container_core(m, m->n_cores - 1);
+		threads = idset_count(&s);
+		m->threads = threads > m->threads ? threads : m->threads;
+	}
+}
+
+static void list_step(struct map *m)
+{
+	const struct rankmap_in *in = m->in;
+	struct idset step = { 0 };
+	uint16_t n = 0;
+
+	if (in->step_cpus)
+		step = *in->step_cpus;
+	for (unsigned r = 0; r < in->n_ranks; r++)
+		idset_or(&step, &in->bound[r]);
+	for (unsigned i = 0; i < IDSET_MAX; i++)
+		m->step[i].core = NOWHERE;
+	for (unsigned c = 0; c < in->n_cores; c++) {
+		uint16_t thread = 0;
+
+		for (int id = idset_next(&in->core[c], -1); id >= 0; id = idset_next(&in->core[c], id)) {
+			if (!idset_has(&step, (unsigned)id))
+				continue;
+			m->step[id].core = n;
+			m->step[id].thread = thread++;
+		}
+		if (thread)
+			m->step_threads[n++] = thread;
+	}
+}
+
+static bool masks_say_nothing(const struct rankmap_in *in)
+{
+	if (!in->bound)
+		return true;
+	for (unsigned r = 1; r < in->n_ranks; r++)
+		if (!idset_equal(&in->bound[0], &in->bound[r]))
+			return false;
+	return true;
+}
+
+/* By local rank: runs of equally many cores, or one core each in turn where ranks are more. */
+static void divide(const struct map *m, struct idset *out)
+{
+	const unsigned n = m->in->n_ranks;
+	const unsigned share = m->n_cores / n;
+	unsigned wish = (m->in->cpus_per_task + m->threads - 1) / m->threads;
+	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c is the user's word */
+
+	if (n == 1) {
+		each = m->n_cores;
+	} else if ((uint64_t)each * n > m->n_cores) {
+		each = share;
+	}
+	if (!each)
+		each = 1;
+	for (unsigned r = 0; r < n; r++) {
+		idset_zero(&out[r]);
+		for (unsigned k = 0; k < each; k++) {
+			struct idset s = container_core(m, (r * each + k) % m->n_cores);
+
+			idset_or(&out[r], &s);
+		}
+	}
+}
+
+/* One thread, or a part of them: thread t of the step's core -> t (modulo) of the container's. */
+static void add_thread(const struct idset *core, unsigned t, struct idset *out)
+{
+	int id = idset_next(core, -1);
+
+	for (t %= idset_count(core); t > 0; t--)
+		id = idset_next(core, id);
+	idset_add(out, (unsigned)id);
+}
+
+/* How many threads of ID's core BOUND holds: siblings need not be neighbours by number. */
+static unsigned held_of_core(const struct map *m, const struct idset *bound, int id)
+{
+	unsigned held = 0;
+
+	for (int other = idset_next(bound, -1); other >= 0; other = idset_next(bound, other))
+		held += m->step[other].core == m->step[id].core;
+	return held;
+}
+
+/* k-th core to k-th core. Returns false when the mask lies in none of the step's cores. */
+static bool follow(const struct map *m, const struct idset *bound, struct idset *out)
+{
+	idset_zero(out);
+	for (int id = idset_next(bound, -1); id >= 0; id = idset_next(bound, id)) {
+		const struct seat *seat = &m->step[id];
+		struct idset core;
+
+		if (seat->core == NOWHERE)
+			continue;
+		core = container_core(m, seat->core % m->n_cores);
+		if (held_of_core(m, bound, id) == m->step_threads[seat->core])
+			idset_or(out, &core);
+		else
+			add_thread(&core, seat->thread, out);
+	}
+	return !idset_empty(out);
+}
+
+/*
+ * Has wrapping put ranks that Slurm kept apart on the same CPU, where they
+ * need not be: there are cores for all of them, or a CPU that no rank got?
+ */
+static bool collides(const struct map *m, const struct idset *out)
+{
+	const struct rankmap_in *in = m->in;
+	struct idset all = { 0 };
+	unsigned sum = 0;
+
+	for (unsigned r = 0; r < in->n_ranks; r++) {
+		idset_or(&all, &out[r]);
+		sum += idset_count(&out[r]);
+	}
+	if (sum == idset_count(&all))
+		return false;
+	if (in->n_ranks > m->n_cores && idset_equal(&all, in->container))
+		return false;
+	for (unsigned a = 0; a < in->n_ranks; a++)
+		for (unsigned b = a + 1; b < in->n_ranks; b++)
+			if (idset_intersects(&out[a], &out[b]) &&
+			    !idset_intersects(&in->bound[a], &in->bound[b]))
+				return true;
+	return false;
+}
+
+static int too_many(unsigned ranks, unsigned cores, unsigned threads, struct errbuf *err)
+{
+	char hint[48] = "";
+
+	if (threads > 1)
+		snprintf(hint, sizeof(hint), " (srun -c %u gives every rank a core)", threads);
+	return errprintf(err, "%u ranks on %u core%s: ask for more cpus%s, or use -O", ranks, cores,
+			 cores > 1 ? "s" : "", hint);
+}
+
+int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err)
+{
+	struct map m;
+	bool ok = true;
+
+	if (in->n_ranks == 0)
+		return 0;
+	if (in->n_cores > IDSET_MAX)
+		return errprintf(err, "%u cores are more than the %d that NodeOS handles", in->n_cores,
+				 IDSET_MAX);
+	memset(&m, 0, sizeof(m));
+	m.in = in;
+	list_container(&m);
+	if (!m.n_cores)
+		return errprintf(err, "the container has no CPU on this machine's cores");
+	if (in->n_ranks > m.n_cores && !in->overcommit)
+		return too_many(in->n_ranks, m.n_cores, m.threads, err);
+	if (masks_say_nothing(in)) {
+		divide(&m, out);
+		return 0;
+	}
+	list_step(&m);
+	for (unsigned r = 0; ok && r < in->n_ranks; r++)
+		ok = follow(&m, &in->bound[r], &out[r]);
+	if (!ok || collides(&m, out))
+		divide(&m, out);
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_RANKMAP_H
+#define NODEOS_TOPOLOGY_RANKMAP_H
+
+#include <stdbool.h>
+
+#include "topology/errbuf.h"
+#include "topology/idset.h"
+
+/*
+ * Which rank of one step sits on which CPUs of its container. Needs libc only:
+ * every rank computes the same map for itself between fork and exec.
+ */
+struct rankmap_in {
+	unsigned n_ranks; /* ranks of this step on this node */
+	const struct idset *bound; /* n_ranks masks as Slurm bound them; NULL: nothing known */
+	unsigned cpus_per_task; /* -c; 0 or 1: not asked */
+	bool overcommit; /* more ranks than cores is allowed */
+	const struct idset *step_cpus; /* CPUs of the step as Slurm gave them; NULL with bound == NULL */
+	unsigned n_cores; /* cores that cover step_cpus and the container, in logical order */
+	const struct idset *core; /* n_cores sets: the threads of each */
+	const struct idset *container; /* usable CPUs of the container */
+};
+
+/*
+ * Fill OUT[0..n_ranks-1]: k-th core of the step -> k-th core of the container;
+ * masks that say nothing (all equal, or unknown) are divided by local rank and
+ * cpus_per_task. Every OUT is a non-empty subset of the container. Without
+ * overcommit, ranks > cores of the container is an error.
+ */
+int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "topology/machine.h"
+#include "topology/test/tap.h"
+
+static void is_list(const struct idset *got, const char *want, const char *what)
+{
+	char text[IDSET_LIST_MAX];
+
+	idset_format(got, text, sizeof(text));
+	is(text, want, "%s", what);
+}
+
+static void synthetic(void)
+{
+	struct idset cpus;
+	struct machine *m;
+	struct plan_core *core;
+	struct errbuf err;
+	unsigned n;
+
+	if (machine_load_synthetic(&m, "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)", &err) < 0)
+		bail("%s", err.text);
+	is_list(machine_cpus(m), "0-7", "CPUs");
+	is_list(machine_mems(m), "0-1", "memory nodes");
+	idset_parse(&cpus, "1-3,5-6", NULL);
+	is_int(machine_cores(m, &cpus, &core, &n, &err), 0, "cores of 1-3,5-6");
+	is_int(n, 3, "three of them");
+	is_list(&core[0].cpus, "1,5", "the first");
+	is_list(&core[1].cpus, "2,6", "the second");
+	is_list(&core[2].cpus, "3", "the third");
+	ok(core[0].whole && core[1].whole && !core[2].whole, "the third is half a core");
+	free(core);
+	idset_zero(&cpus);
+	is_int(machine_cores(m, &cpus, &core, &n, &err), 0, "cores of no CPU");
+	is_int(n, 0, "none");
+	free(core);
+	machine_free(m);
+}
+
+static void sources(void)
+{
+	char path[] = "/tmp/machine_test_XXXXXX";
+	struct machine *m, *again;
+	struct errbuf err;
+	char *text;
+	long len;
+	int fd = mkstemp(path);
+	FILE *f;
+
+	if (fd < 0 || machine_load_arg(&m, "package:2 numa:1 core:2 pu:2", &err) < 0)
+		bail("cannot set up");
+	ok(machine_write_xml(m, path, &err) == 0, "write XML");
+	ok(machine_load_arg(&again, path, &err) == 0, "load it by its path");
+	ok(idset_equal(machine_cpus(m), machine_cpus(again)), "the same CPUs");
+	machine_free(again);
+	f = fdopen(fd, "r");
+	fseek(f, 0, SEEK_END);
+	len = ftell(f);
+	rewind(f);
+	text = malloc((size_t)len);
+	ok(text && fread(text, 1, (size_t)len, f) == (size_t)len, "read it");
+	ok(machine_load_xml_buffer(&again, text, (size_t)len, &err) == 0,
+	   "load it from memory, without a final NUL");
+	ok(idset_equal(machine_mems(m), machine_mems(again)), "the same memory nodes");
+	machine_free(again);
+	ok(machine_load_xml_buffer(&again, text, (size_t)len / 2, &err) < 0, "half a text is refused");
+	free(text);
+	fclose(f);
+	unlink(path);
+	ok(machine_write_xml(m, "/nonexistent/x.xml", &err) < 0 && strstr(err.text, "/nonexistent/x.xml"),
+	   "a path that cannot be written is named");
+	machine_free(m);
+	ok(machine_load_this(&m, &err) == 0, "this machine");
+	ok(!idset_empty(machine_cpus(m)) && !idset_empty(machine_mems(m)), "it has CPUs and memory");
+	machine_free(m);
+	machine_free(NULL);
+}
+
+static void refusals(void)
+{
+	static const char *const bad[] = {
+		"", "nonsense", "core:0 pu:1", "/nonexistent.xml", "gone.xml", "package:2 core:",
+		"package:10 core:10 pu:50", "package:11 core:100 pu:4", "[numa] package:17 l3:241 pu:1",
+	};
+	struct machine *m = NULL;
+	struct errbuf err;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		err.text[0] = '\0';
+		ok(machine_load_arg(&m, bad[i], &err) == -1 && err.text[0] && !m, "\"%s\" is refused", bad[i]);
+		diag("%s", err.text);
+	}
+	ok(strstr(err.text, "CPU 4096 is beyond the 4096 ids") != NULL, "too many CPUs: says so");
+	ok(machine_load_xml_buffer(&m, "", 0, &err) == -1, "an empty text is refused");
+	ok(machine_load_xml_buffer(&m, "<topology>", 10, &err) == -1, "a truncated text is refused");
+}
+
+/* Shapes that real machines have: every one must load and give all CPUs to one container. */
+static void shapes(void)
+{
+	static const struct {
+		const char *machine;
+		unsigned cores;
+	} shape[] = {
+		{ "pu:1", 1 }, { "pu:7", 7 }, { "core:3 pu:2", 3 }, { "numa:4 pu:2", 8 },
+		{ "group:2 package:2 core:2 pu:2", 8 }, { "package:2 die:2 l3:2 core:2 pu:1", 16 },
+		{ "l3:2 numa:2 core:2 pu:2", 8 }, { "numa:1 package:4 core:2 pu:2", 8 },
+		{ "package:2 group:2 [numa] [numa] core:2 pu:2", 8 },
+		{ "[numa] package:2 [numa] core:2 pu:1", 4 }, { "package:2 core:2 [numa] pu:2", 4 },
+		{ "[numa] package:2 l3:2 [numa] core:1 pu:4", 4 }, { "core:4 [numa] [numa] pu:1", 4 },
+		{ "package:8 l3:8 core:32 pu:2", 2048 },
+	};
+
+	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+		struct plan_opts opts = { .default_mems = MEMS_LOCAL };
+		struct plan_ask ask = { .name = "all" };
+		struct plan_core *core;
+		struct machine *m;
+		struct plan *plan;
+		struct errbuf err;
+		unsigned n;
+
+		if (machine_load_synthetic(&m, shape[i].machine, &err) < 0)
+			bail("%s", err.text);
+		opts.cpus = *machine_cpus(m);
+		opts.mems = *machine_mems(m);
+		machine_cores(m, &opts.cpus, &core, &n, &err);
+		is_int(n, shape[i].cores, "%s: cores", shape[i].machine);
+		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "and a plan")) {
+			ok(idset_equal(&plan->container[0].cpus, &opts.cpus), "of all CPUs");
+			plan_free(plan);
+		}
+		ask.cpus = 1;
+		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "and a plan of one core")) {
+			ok(idset_equal(&plan->container[0].cpus, &core[0].cpus), "of the first core");
+			plan_free(plan);
+		}
+		free(core);
+		machine_free(m);
+	}
+}
+
+int main(void)
+{
+	synthetic();
+	sources();
+	refusals();
+	shapes();
+	return tap_done();
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Plans worked out by hand from doc/planner.md. hwloc numbers the CPUs and nodes
+ * of a synthetic machine in logical order.
+ */
+#include <stdlib.h>
+
+#include "topology/machine.h"
+#include "topology/test/tap.h"
+
+/* The table says what matters in a case; all else is zero. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+#define MOST 4
+#define GIB (UINT64_C(1) << 30)
+
+struct want {
+	const char *cpus;
+	const char *reserved; /* NULL: as cpus */
+	const char *mems; /* NULL: all, not confined */
+	bool shared;
+};
+
+struct test {
+	const char *name, *machine;
+	const char *cpus, *mems, *taken; /* NULL: all, all, none */
+	enum mems_default mems_default;
+	struct plan_ask ask[MOST]; /* up to the first without a name */
+	struct want want[MOST];
+	const char *free_cpus, *free_mems; /* NULL: not checked */
+	const char *error;
+};
+
+#define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
+#define NODE "[numa(memory=1073741824)] " /* in bytes: versions of hwloc differ on what GB is */
+#define FAKE "package:2 " NODE NODE "core:2 pu:1"
+
+static const struct test tests[] = {
+	{ "whole cores of one package", TWO, .ask = { { "a", 4 } }, .want = { { "0-3" } },
+	  .free_cpus = "4-15", .free_mems = "0-1" },
+	{ "odd counts round up", TWO, .ask = { { "a", 3 } }, .want = { { "0-3" } } },
+	{ "smt=1: siblings reserved and idle", TWO, .ask = { { "a", 2, 1 } },
+	  .want = { { "0,2", "0-3" } }, .free_cpus = "4-15" },
+	{ "smt=3 on cores of two threads", TWO, .ask = { { "a", 4, 3 } }, .want = { { "0-3" } } },
+	{ "best fit: the package with less free", TWO, .cpus = "2-15", .ask = { { "a", 4 } },
+	  .want = { { "2-5" } } },
+	{ "best fit: also when it is the second", TWO, .cpus = "0-13", .ask = { { "a", 4 } },
+	  .want = { { "8-11" } } },
+	{ "fewest packages before best fit", TWO, .cpus = "4-15", .ask = { { "a", 6 } },
+	  .want = { { "8-13" } } },
+	{ "half cores are left alone", TWO, .cpus = "1-15", .ask = { { "a", 2 } },
+	  .want = { { "2-3" } } },
+	{ "whole cores before best fit", "package:2 core:2 pu:2", .cpus = "1-7", .ask = { { "a", 4 } },
+	  .want = { { "4-7" } } },
+	{ "whole cores before fewest packages", "package:2 core:2 pu:2", .cpus = "1-6",
+	  .ask = { { "a", 4 } }, .want = { { "2-5" } } },
+	{ "half cores when whole ones do not suffice", TWO, .cpus = "1-15", .ask = { { "a", 15 } },
+	  .want = { { "1-15" } }, .free_cpus = "" },
+	{ "only as many half cores as needed", TWO, .cpus = "1,3,5,8-15", .ask = { { "a", 9 } },
+	  .want = { { "1,8-15" } } },
+	{ "the paper's node: sim and vda", "package:2 numa:1 core:12 pu:2", .cpus = "2-47",
+	  .ask = { { "sim", 44 }, { "vda", 2 } }, .want = { { "2-45" }, { "46-47" } },
+	  .free_cpus = "" },
+	{ "the largest first, whatever the order of asking", TWO, .ask = { { "vda", 2 }, { "sim", 8 } },
+	  .want = { { "8-9" }, { "0-7" } } },
+	{ "equal sizes as asked", TWO, .ask = { { "a", 2 }, { "b", 1 }, { "c", 2 } },
+	  .want = { { "0-1" }, { "2-3" }, { "4-5" } } },
+	{ "smt=1 counts cores, not threads, for the size", TWO, .ask = { { "a", 4 }, { "b", 3, 1 } },
+	  .want = { { "8-11" }, { "0,2,4", "0-5" } } },
+	{ "cpus=0 is what is left", TWO, .ask = { { "rest", 0 }, { "a", 10 } },
+	  .want = { { "10-15" }, { "0-9" } }, .free_cpus = "" },
+	{ "cpus=0 with smt=1", TWO, .ask = { { "rest", 0, 1 }, { "a", 12 } },
+	  .want = { { "12,14", "12-15" }, { "0-11" } } },
+	{ "L3: the tightest", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15", .ask = { { "a", 3 } },
+	  .want = { { "0-2" } } },
+	{ "L3: the fewest", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15", .ask = { { "a", 4 } },
+	  .want = { { "8-11" } } },
+	{ "L3: two, the tightest two", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
+	  .ask = { { "a", 5 } }, .want = { { "0-2,4-5" } } },
+	{ "NUMA inside the package", "package:2 numa:2 core:2 pu:1", .cpus = "1-7", .ask = { { "a", 2 } },
+	  .want = { { "2-3" } } },
+	{ "a machine of one CPU", "pu:1", .ask = { { "a", 1 } }, .want = { { "0" } }, .free_cpus = "" },
+	{ "waste before locality where a thread would be missing", "package:2 core:2 pu:3",
+	  .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } }, .want = { { "0-1,6" }, { "3-4" } } },
+	{ "no ask", TWO, .free_cpus = "0-15", .free_mems = "0-1" },
+
+	{ "mems: local", FAKE, .ask = { { "a", 2, 0, MEMS_COUNT, 1 }, { "b", 2, 0, MEMS_COUNT, 2 } },
+	  .want = { { "0-1", NULL, "0" }, { "2-3", NULL, "2-3" } }, .free_mems = "1" },
+	{ "mems: two containers of one package have a node each", FAKE,
+	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
+	  .want = { { "0", NULL, "0" }, { "1", NULL, "1" } } },
+	{ "mems: memory that suffices before best fit", FAKE, .cpus = "1-3", .taken = "0",
+	  .ask = { { "a", 1, 0, MEMS_COUNT, 2 } }, .want = { { "2", NULL, "2-3" } }, .free_mems = "1" },
+	{ "mems: best fit where either suffices", FAKE, .cpus = "1-3", .taken = "0",
+	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "1", NULL, "1" } } },
+	{ "mems: others before taken ones", FAKE, .cpus = "0-1", .taken = "0-1",
+	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "0", NULL, "2" } } },
+	{ "mems: taken ones last, local ones of these first", FAKE, .cpus = "0-1", .taken = "0-1",
+	  .ask = { { "a", 1, 0, MEMS_COUNT, 3 } }, .want = { { "0", NULL, "0,2-3", true } },
+	  .free_mems = "" },
+	{ "mems: a size", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
+	  .want = { { "0", NULL, "0-1" } } },
+	{ "mems: a size that one node holds", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB } },
+	  .want = { { "0", NULL, "0" } } },
+	{ "mems: a size beyond the package", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 2 * GIB + 1 } },
+	  .want = { { "0", NULL, "0-2" } } },
+	{ "mems: not asked, local", FAKE, .mems_default = MEMS_LOCAL, .ask = { { "a", 1 } },
+	  .want = { { "0", NULL, "0-1" } }, .free_mems = "2-3" },
+	{ "mems: who asked chooses before who did not", FAKE, .mems_default = MEMS_LOCAL,
+	  .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
+	  .want = { { "0", NULL, "1" }, { "1", NULL, "0" } } },
+	{ "mems: local by default, and no other left", FAKE, .mems_default = MEMS_LOCAL, .cpus = "0-1",
+	  .ask = { { "a", 1 }, { "b", 1 } },
+	  .want = { { "0", NULL, "0-1", true }, { "1", NULL, "0-1", true } } },
+	{ "mems: not asked, all: nothing is taken", FAKE, .ask = { { "a", 2 } }, .want = { { "0-1" } },
+	  .free_mems = "0-3" },
+
+	{ "too many", "package:2 numa:1 core:12 pu:2", .cpus = "4-47", .ask = { { "sim", 64 } },
+	  .error = "container sim: needs 64 threads (32 cores), 44 are free on this machine; the largest request that fits now is cpus=44" },
+	{ "too many beside others", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
+	  .error = "container vda: needs 4 threads (2 cores), 2 are free on this machine beside the larger containers; the largest request that fits now is cpus=2" },
+	{ "too many with smt=1", TWO, .ask = { { "sim", 9, 1 } },
+	  .error = "container sim: needs 9 threads (9 cores), 8 are free on this machine; the largest request that fits now is cpus=8" },
+	{ "nothing left", TWO, .ask = { { "sim", 16 }, { "vda", 1 } },
+	  .error = "container vda: needs 1 thread, but the containers planned before it left none free" },
+	{ "no rest", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
+	  .error = "container vda: needs at least 1 thread (cpus=0 is what is left), but the containers planned before it left none free" },
+	{ "two rests", TWO, .ask = { { "a", 0 }, { "b", 0 } },
+	  .error = "containers a and b both ask for every core that is left: only one can" },
+	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
+	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest request that fits now is mems=3" },
+	{ "too much memory", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 5 * GIB } },
+	  .error = "container a: needs 5.0 GiB of memory (5368709120 bytes), the 4 memory nodes that may be given hold 4.0 GiB (4294967296 bytes) together" },
+	{ "mems=0", FAKE, .ask = { { "a", 1, 0, MEMS_COUNT, 0 } },
+	  .error = "container a: needs at least one memory node, not mems=0" },
+	{ "a CPU that is not there", TWO, .cpus = "0-16", .ask = { { "a", 1 } },
+	  .error = "this machine has no CPU 16" },
+	{ "a memory node that is not there", TWO, .mems = "0-2", .ask = { { "a", 1 } },
+	  .error = "this machine has no memory node 2" },
+	{ "no CPU", TWO, .cpus = "", .ask = { { "a", 1 } },
+	  .error = "there is no CPU to give to containers" },
+	{ "no memory node", TWO, .mems = "", .ask = { { "a", 1 } },
+	  .error = "there is no memory node to give to containers" },
+	{ "the largest number", TWO, .ask = { { "a", 4294967295u } },
+	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free on this machine; the largest request that fits now is cpus=16" },
+};
+
+static struct idset parsed(const char *list)
+{
+	struct idset s;
+	struct errbuf err;
+
+	if (idset_parse(&s, list, &err) < 0)
+		bail("%s", err.text);
+	return s;
+}
+
+static void is_list(const struct idset *got, const char *want, const char *test, const char *what)
+{
+	char text[IDSET_LIST_MAX];
+
+	idset_format(got, text, sizeof(text));
+	is(text, want, "%s: %s", test, what);
+}
+
+static void check_container(const struct test *t, const struct plan_container *c, const struct plan_ask *ask,
+			    const struct want *w)
+{
+	is_list(&c->cpus, w->cpus, t->name, "cpus");
+	is_list(&c->reserved, w->reserved ? w->reserved : w->cpus, t->name, "reserved");
+	if (w->mems)
+		is_list(&c->mems, w->mems, t->name, "mems");
+	ok(c->mems_confined == (w->mems != NULL) && c->mems_shared == w->shared &&
+	   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why && *c->why,
+	   "%s: confined, shared, asked, given, why", t->name);
+}
+
+static void run(const struct test *t)
+{
+	struct plan_opts opts = { .default_mems = t->mems_default };
+	struct machine *m = NULL;
+	struct plan *plan = NULL;
+	struct errbuf err = { "" };
+	unsigned n = 0;
+
+	if (machine_load_arg(&m, t->machine, &err) < 0)
+		bail("%s", err.text);
+	opts.cpus = t->cpus ? parsed(t->cpus) : *machine_cpus(m);
+	opts.mems = t->mems ? parsed(t->mems) : *machine_mems(m);
+	opts.mems_taken = parsed(t->taken ? t->taken : "");
+	while (n < MOST && t->ask[n].name)
+		n++;
+	if (plan_make(&plan, m, &opts, t->ask, n, &err) < 0) {
+		is(err.text, t->error ? t->error : "success", "%s", t->name);
+	} else if (ok(!t->error, "%s: can be planned", t->name)) {
+		for (unsigned i = 0; i < n; i++)
+			check_container(t, &plan->container[i], &t->ask[i], &t->want[i]);
+		if (t->free_cpus)
+			is_list(&plan->free_cpus, t->free_cpus, t->name, "free cpus");
+		if (t->free_mems)
+			is_list(&plan->free_mems, t->free_mems, t->name, "free mems");
+	}
+	plan_free(plan);
+	machine_free(m);
+}
+
+/* The explanation names the numbers and the rule that decided. */
+static void explanation(void)
+{
+	struct plan_opts opts = { .cpus = parsed("2-47"), .mems = parsed("0-1") };
+	struct plan_ask ask[] = { { "sim", 21, 0, MEMS_COUNT, 1 } };
+	struct machine *m;
+	struct plan *plan;
+	struct errbuf err;
+
+	if (machine_load_synthetic(&m, "package:2 numa:1 core:12 pu:2", &err) < 0 ||
+	    plan_make(&plan, m, &opts, ask, 1, &err) < 0)
+		bail("%s", err.text);
+	is(plan->container[0].why,
+	   "asks 21 threads, 1 memory node; gets 22 threads on 11 of 23 free cores\n"
+	   "rounded up to whole cores: 22 threads for 21 asked\n"
+	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit\n"
+	   "memory: node 0; 1 local, 0 nearest",
+	   "explanation");
+	plan_free(plan);
+	machine_free(m);
+}
+
+static void many_containers(void)
+{
+	struct plan_opts opts = { .default_mems = MEMS_ALL };
+	struct plan_ask ask[64];
+	struct machine *m;
+	struct plan *plan;
+	struct errbuf err;
+	bool right = true;
+
+	if (machine_load_synthetic(&m, "package:2 core:32 pu:2", &err) < 0)
+		bail("%s", err.text);
+	opts.cpus = *machine_cpus(m);
+	opts.mems = *machine_mems(m);
+	for (unsigned i = 0; i < 64; i++)
+		ask[i] = (struct plan_ask){ .name = "c", .cpus = 1 + i % 2 };
+	if (!ok(plan_make(&plan, m, &opts, ask, 64, &err) == 0, "64 containers on 64 cores"))
+		bail("%s", err.text);
+	for (unsigned i = 0; i < 64; i++)
+		right &= idset_has(&plan->container[i].cpus, 2 * i) &&
+			 plan->container[i].cpus_given == 2;
+	ok(right, "one core each, in the order of asking");
+	plan_free(plan);
+	machine_free(m);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		run(&tests[i]);
+	explanation();
+	many_containers();
+	plan_free(NULL);
+	return tap_done();
+}

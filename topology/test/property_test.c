@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What every plan must be, whatever the machine: random asks on the machines of
+ * machines.txt and on every recorded one (XML) of the folder NODEOS_TOPOLOGIES.
+ *
+ * usage: property_test [MACHINES.TXT [SEED [ASKS-PER-MACHINE]]]
+ */
+#define _POSIX_C_SOURCE 200809L /* getline */
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "topology/machine.h"
+#include "topology/test/tap.h"
+
+#define MOST 5
+#define WHY_LINES 12
+
+struct situation {
+	const struct machine *m;
+	struct plan_opts opts;
+	struct plan_ask ask[MOST];
+	unsigned n;
+	struct plan_core *core; /* of opts.cpus */
+	unsigned n_cores;
+};
+
+static uint64_t state;
+
+/* xorshift: the same numbers with every libc. */
+static unsigned rnd(unsigned below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return below ? (unsigned)(state >> 11) % below : 0;
+}
+
+static struct idset some_of(const struct idset *all, unsigned keep_percent)
+{
+	struct idset s;
+
+	idset_zero(&s);
+	for (int id = idset_next(all, -1); id >= 0; id = idset_next(all, id))
+		if (rnd(100) < keep_percent)
+			idset_add(&s, (unsigned)id);
+	return s;
+}
+
+static void invent(struct situation *s)
+{
+	static const char *const name[MOST] = { "a", "b", "c", "d", "e" };
+	unsigned left;
+
+	s->opts.cpus = some_of(machine_cpus(s->m), rnd(2) ? 100 : 85);
+	s->opts.mems = some_of(machine_mems(s->m), rnd(2) ? 100 : 75);
+	if (idset_empty(&s->opts.cpus))
+		s->opts.cpus = *machine_cpus(s->m);
+	if (idset_empty(&s->opts.mems))
+		s->opts.mems = *machine_mems(s->m);
+	s->opts.mems_taken = some_of(&s->opts.mems, rnd(3) ? 0 : 40);
+	s->opts.default_mems = rnd(2) ? MEMS_LOCAL : MEMS_ALL;
+	s->n = 1 + rnd(MOST);
+	left = idset_count(&s->opts.cpus);
+	for (unsigned i = 0; i < s->n; i++) {
+		struct plan_ask *ask = &s->ask[i];
+
+		*ask = (struct plan_ask){ .name = name[i], .cpus = 1 + rnd(left / (1 + rnd(3))) };
+		ask->smt = rnd(3) ? 0 : 1 + rnd(2);
+		ask->mems_kind = rnd(2) ? MEMS_UNSET : MEMS_COUNT;
+		ask->mems = ask->mems_kind == MEMS_COUNT ? 1 + rnd(idset_count(&s->opts.mems)) : 0;
+		left = left > ask->cpus ? left - ask->cpus : 1;
+	}
+	if (rnd(8) == 0)
+		s->ask[rnd(s->n)].cpus = 0;
+}
+
+static unsigned width(const struct plan_ask *ask, const struct idset *core)
+{
+	unsigned n = idset_count(core);
+
+	return ask->smt && ask->smt < n ? ask->smt : n;
+}
+
+static bool lines_are_few(const char *why)
+{
+	unsigned lines = 1;
+
+	for (; *why; why++)
+		lines += *why == '\n';
+	return lines <= WHY_LINES;
+}
+
+/* NULL, or what is wrong with container I of P. */
+static const char *wrong(const struct situation *s, const struct plan *p, unsigned i)
+{
+	const struct plan_container *c = &p->container[i];
+	const struct plan_ask *ask = &s->ask[i];
+	unsigned widest = 0, narrowest = IDSET_MAX, half = 0;
+
+	if (idset_empty(&c->cpus) || idset_empty(&c->mems))
+		return "something is empty";
+	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &s->opts.cpus) ||
+	    !idset_subset(&c->mems, &s->opts.mems))
+		return "not a subset of what may be given";
+	if (c->cpus_given != idset_count(&c->cpus) || c->cpus_asked != ask->cpus)
+		return "the counts are not true";
+	for (unsigned k = 0; k < s->n_cores; k++) {
+		const struct idset *core = &s->core[k].cpus;
+		struct idset used = c->cpus;
+		unsigned w = width(ask, core);
+
+		if (!idset_intersects(core, &c->reserved))
+			continue;
+		if (!idset_subset(core, &c->reserved))
+			return "a core is reserved in part";
+		idset_and(&used, core);
+		if (idset_count(&used) != w)
+			return "a core's used threads are not as asked";
+		widest = w > widest ? w : widest;
+		narrowest = w < narrowest ? w : narrowest;
+	}
+	/* "Half" is told by the whole machine: machine_cores() of the given CPUs knows it too. */
+	for (unsigned k = 0; k < s->n_cores; k++)
+		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
+	if (ask->cpus && c->cpus_given < ask->cpus)
+		return "fewer CPUs than asked";
+	if (ask->cpus && c->cpus_given >= ask->cpus + narrowest)
+		return "a core more than needed";
+	if (s->n == 1 && half && ask->cpus) {
+		unsigned whole = 0;
+
+		for (unsigned k = 0; k < s->n_cores; k++)
+			whole += s->core[k].whole ? width(ask, &s->core[k].cpus) : 0;
+		if (whole >= ask->cpus)
+			return "a half core though whole ones suffice";
+	}
+	if (ask->mems_kind == MEMS_COUNT && (idset_count(&c->mems) != ask->mems || !c->mems_confined))
+		return "not the number of memory nodes asked";
+	if (ask->mems_kind == MEMS_UNSET && s->opts.default_mems == MEMS_ALL &&
+	    (!idset_equal(&c->mems, &s->opts.mems) || c->mems_confined))
+		return "not asked, but confined";
+	if (ask->mems_kind == MEMS_COUNT && s->n == 1 && c->mems_shared) {
+		struct idset untaken = s->opts.mems;
+
+		idset_andnot(&untaken, &s->opts.mems_taken);
+		if (idset_count(&untaken) >= ask->mems)
+			return "shares memory though enough is untaken";
+	}
+	if (!c->why || !*c->why || !lines_are_few(c->why))
+		return "the explanation is empty or long";
+	return NULL;
+}
+
+static const char *wrong_together(const struct situation *s, const struct plan *p)
+{
+	struct idset cpus = s->opts.cpus, mems = s->opts.mems;
+
+	idset_andnot(&mems, &s->opts.mems_taken);
+	for (unsigned i = 0; i < p->n; i++) {
+		for (unsigned j = 0; j < i; j++)
+			if (idset_intersects(&p->container[i].reserved, &p->container[j].reserved))
+				return "containers overlap";
+		idset_andnot(&cpus, &p->container[i].reserved);
+		if (p->container[i].mems_confined)
+			idset_andnot(&mems, &p->container[i].mems);
+	}
+	if (!idset_equal(&cpus, &p->free_cpus) || !idset_equal(&mems, &p->free_mems))
+		return "the free sets are not what is left";
+	return NULL;
+}
+
+/*
+ * Local memory, found without the planner's tables: what a container that asks for
+ * nothing but these cores gets by MEMS_LOCAL, alone on the machine.
+ */
+static const char *wrong_memory(const struct situation *s, const struct plan *p)
+{
+	const struct plan_container *c = &p->container[0];
+	struct plan_opts alone = { .cpus = c->reserved, .mems = s->opts.mems, .default_mems = MEMS_LOCAL };
+	struct plan_ask all = { .name = "all" };
+	struct plan *local;
+	struct errbuf err;
+	struct idset untaken;
+	const char *problem = NULL;
+
+	if (p->n != 1 || s->ask[0].mems_kind != MEMS_COUNT)
+		return NULL;
+	if (plan_make(&local, s->m, &alone, &all, 1, &err) < 0)
+		return "no plan for the container's own cores";
+	untaken = local->container[0].mems;
+	idset_andnot(&untaken, &s->opts.mems_taken);
+	if (idset_count(&untaken) >= s->ask[0].mems && !idset_subset(&c->mems, &untaken))
+		problem = "remote memory though local memory suffices";
+	plan_free(local);
+	return problem;
+}
+
+static bool same(const struct plan *a, const struct plan *b)
+{
+	for (unsigned i = 0; i < a->n; i++)
+		if (!idset_equal(&a->container[i].cpus, &b->container[i].cpus) ||
+		    !idset_equal(&a->container[i].mems, &b->container[i].mems) ||
+		    strcmp(a->container[i].why, b->container[i].why) != 0)
+			return false;
+	return true;
+}
+
+/* The number that a refusal offers must be planned, and one more must not. */
+static const char *wrong_offer(const struct situation *s, const struct errbuf *err)
+{
+	const char *offer = strstr(err->text, "fits now is cpus=");
+	struct plan_ask ask = s->ask[0];
+	struct plan *p;
+
+	if (s->n != 1 || !offer)
+		return NULL;
+	ask.cpus = (unsigned)strtoul(strchr(offer, '=') + 1, NULL, 10);
+	if (plan_make(&p, s->m, &s->opts, &ask, 1, NULL) < 0)
+		return "the largest request that fits does not fit";
+	plan_free(p);
+	ask.cpus++;
+	if (plan_make(&p, s->m, &s->opts, &ask, 1, NULL) < 0)
+		return NULL;
+	plan_free(p);
+	return "a larger request than the largest fits";
+}
+
+/* A refusal for lack of CPUs is right only if the cores, all of the same width, are too few. */
+static const char *wrong_refusal(const struct situation *s, const struct errbuf *err)
+{
+	unsigned each = idset_count(&s->core[0].cpus), need = 0;
+
+	for (unsigned k = 0; k < s->n_cores; k++)
+		if (idset_count(&s->core[k].cpus) != each)
+			return NULL;
+	for (unsigned i = 0; i < s->n; i++) {
+		unsigned w = width(&s->ask[i], &s->core[0].cpus);
+
+		need += s->ask[i].cpus ? (s->ask[i].cpus + w - 1) / w : 1;
+	}
+	if (need <= s->n_cores || !strstr(err->text, "container "))
+		return "refused though there are cores enough";
+	return NULL;
+}
+
+static const char *one(struct situation *s, unsigned *made)
+{
+	struct plan *p, *again;
+	struct errbuf err, err2;
+	const char *problem;
+
+	if (plan_make(&p, s->m, &s->opts, s->ask, s->n, &err) < 0) {
+		if (plan_make(&again, s->m, &s->opts, s->ask, s->n, &err2) == 0)
+			return "refused once only";
+		problem = wrong_refusal(s, &err);
+		if (!problem)
+			problem = wrong_offer(s, &err);
+		return strcmp(err.text, err2.text) ? "two refusals differ" : problem;
+	}
+	(*made)++;
+	problem = wrong_together(s, p);
+	for (unsigned i = 0; !problem && i < p->n; i++)
+		problem = wrong(s, p, i);
+	if (!problem)
+		problem = wrong_memory(s, p);
+	if (!problem && plan_make(&again, s->m, &s->opts, s->ask, s->n, &err) == 0) {
+		problem = same(p, again) ? NULL : "not the same twice";
+		plan_free(again);
+	}
+	plan_free(p);
+	return problem;
+}
+
+static void show(const struct situation *s)
+{
+	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX];
+
+	idset_format(&s->opts.cpus, cpus, sizeof(cpus));
+	idset_format(&s->opts.mems, mems, sizeof(mems));
+	diag("cpus %s mems %s", cpus, mems);
+	for (unsigned i = 0; i < s->n; i++)
+		diag("ask %s cpus %u smt %u mems %d %llu", s->ask[i].name, s->ask[i].cpus, s->ask[i].smt,
+		     s->ask[i].mems_kind, (unsigned long long)s->ask[i].mems);
+}
+
+static void test_machine(const char *arg, unsigned rounds)
+{
+	struct situation s = { 0 };
+	struct machine *m;
+	struct errbuf err;
+	const char *problem = NULL;
+	unsigned made = 0;
+
+	if (machine_load_arg(&m, arg, &err) < 0) {
+		ok(false, "%s: %s", arg, err.text);
+		return;
+	}
+	s.m = m;
+	for (unsigned r = 0; !problem && r < rounds; r++) {
+		invent(&s);
+		if (machine_cores(m, &s.opts.cpus, &s.core, &s.n_cores, &err) < 0)
+			bail("%s", err.text);
+		problem = one(&s, &made);
+		free(s.core);
+	}
+	if (!ok(!problem, "%s: %u of %u asks planned", arg, made, rounds)) {
+		diag("%s", problem);
+		show(&s);
+	}
+	machine_free(m);
+}
+
+static void listed_machines(const char *path, unsigned rounds)
+{
+	FILE *f = fopen(path, "r");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!f)
+		bail("cannot open %s", path);
+	while (getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (*line && *line != '#')
+			test_machine(line, rounds);
+	}
+	free(line);
+	fclose(f);
+}
+
+static int is_xml(const struct dirent *e)
+{
+	size_t len = strlen(e->d_name);
+
+	return len > 4 && strcmp(e->d_name + len - 4, ".xml") == 0;
+}
+
+static void recorded_machines(unsigned rounds)
+{
+	const char *folder = getenv("NODEOS_TOPOLOGIES");
+	struct dirent **entry = NULL;
+	int n = folder ? scandir(folder, &entry, is_xml, alphasort) : -1;
+
+	if (n <= 0) {
+		skip(1, "no recorded machines: NODEOS_TOPOLOGIES is %s", folder ? folder : "not set");
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entry[i]->d_name);
+		test_machine(path, rounds);
+		free(entry[i]);
+	}
+	free(entry);
+}
+
+int main(int argc, char **argv)
+{
+	const char *source = getenv("NODEOS_SOURCE");
+	char listed[4096];
+	const char *machines = argc > 1 ? argv[1] : listed;
+	const char *seed = argc > 2 ? argv[2] : "1";
+	unsigned rounds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 60;
+
+	snprintf(listed, sizeof(listed), "%s/topology/test/machines.txt", source ? source : ".");
+	diag("seed %s", seed);
+	state = strtoull(seed, NULL, 10) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	listed_machines(machines, rounds);
+	recorded_machines(rounds);
+	return tap_done();
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Expected maps are written by hand from the rules in topology/rankmap.h. */
+#include "topology/rankmap.h"
+#include "topology/test/tap.h"
+
+#define MOST 48
+
+struct test {
+	const char *name;
+	unsigned cores, smt; /* core c has threads c, c + cores, ... */
+	const char *step, *container;
+	const char *bound[MOST]; /* NULL-terminated; empty array: nothing known */
+	unsigned ranks; /* only where bound is empty */
+	unsigned cpus_per_task;
+	bool overcommit;
+	const char *want[MOST]; /* or the error in want[0], starting with '!' */
+};
+
+static const struct test tests[] = {
+	{ "one rank gets the whole container", 4, 2, "0-7", "2-3,6-7", { "0,4" }, 0, 0, false,
+	  { "2-3,6-7" } },
+	{ "one rank, nothing known", 4, 2, NULL, "2-3,6-7", { NULL }, 1, 2, false, { "2-3,6-7" } },
+	{ "k-th core to k-th core", 4, 2, "0-7", "2-3,6-7", { "0,4", "1,5" }, 0, 0, false,
+	  { "2,6", "3,7" } },
+	{ "ranks in another order than cores", 4, 2, "0-7", "2-3,6-7", { "1,5", "0,4" }, 0, 0, false,
+	  { "3,7", "2,6" } },
+	{ "the step's cores count, not the machine's", 8, 1, "4-7", "0-3", { "5", "6" }, 0, 0, false,
+	  { "1", "2" } },
+	{ "wrapping keeps apart ranks apart", 8, 1, "0-7", "4-7", { "0", "5" }, 0, 0, false,
+	  { "4", "5" } },
+	{ "wrapping that would collide is divided instead", 8, 1, "0-7", "4-7", { "0", "4" }, 0, 0,
+	  false, { "4-5", "6-7" } },
+	{ "two cores per rank", 4, 2, "0-7", "0-7", { "0-1,4-5", "2-3,6-7" }, 0, 4, false,
+	  { "0-1,4-5", "2-3,6-7" } },
+	{ "a wide mask wraps within itself", 4, 1, "0-3", "0-1", { "0-2", "0-1" }, 0, 0, false,
+	  { "0-1", "0-1" } },
+	{ "bound to threads: the same thread of the other core", 4, 2, "0-7", "2-3,6-7",
+	  { "0", "4" }, 0, 0, false, { "2", "6" } },
+	{ "bound to threads, the second core", 4, 2, "0-7", "2-3,6-7", { "1", "5" }, 0, 0, false,
+	  { "3", "7" } },
+	{ "bound to threads, idle siblings: cores instead", 4, 2, "0-7", "2-3", { "0", "4" }, 0, 0,
+	  false, { "2", "3" } },
+	{ "whole cores onto cores with idle siblings", 4, 2, "0-7", "2-3", { "0,4", "1,5" }, 0, 0,
+	  false, { "2", "3" } },
+	{ "one thread per core in the step's own set is the whole core", 4, 2, "0-3", "2-3,6-7",
+	  { "0", "1" }, 0, 0, false, { "2,6", "3,7" } },
+	{ "equal masks are divided", 4, 2, "0-7", "0-7", { "0-7", "0-7" }, 0, 0, false,
+	  { "0-1,4-5", "2-3,6-7" } },
+	{ "nothing known: divided", 4, 2, NULL, "0-7", { NULL }, 4, 0, false,
+	  { "0,4", "1,5", "2,6", "3,7" } },
+	{ "the rest of a division stays idle", 5, 1, NULL, "0-4", { NULL }, 2, 0, false,
+	  { "0-1", "2-3" } },
+	{ "-c is what a rank gets, in whole cores", 6, 2, NULL, "0-11", { NULL }, 2, 3, false,
+	  { "0-1,6-7", "2-3,8-9" } },
+	{ "-c that does not fit gets an equal share", 4, 2, NULL, "0-7", { NULL }, 2, 6, false,
+	  { "0-1,4-5", "2-3,6-7" } },
+	{ "-c that does not fit gets one core at least", 3, 1, NULL, "0-2", { NULL }, 2, 2, false,
+	  { "0", "1" } },
+	{ "-c counts the container's threads per core", 4, 2, NULL, "0-3", { NULL }, 2, 2, false,
+	  { "0-1", "2-3" } },
+	{ "overcommit, nothing known: in turn", 4, 1, NULL, "1-2", { NULL }, 5, 0, true,
+	  { "1", "2", "1", "2", "1" } },
+	{ "overcommit, masks: wrapped", 4, 1, "0-3", "0-2", { "0", "1", "2", "3" }, 0, 0, true,
+	  { "0", "1", "2", "0" } },
+	{ "overcommit: no stacking while CPUs are free", 6, 1, "0-5", "0-1", { "0", "2", "4" }, 0, 0,
+	  true, { "0", "1", "0" } },
+	{ "ranks over cores", 4, 1, "0-3", "0-1", { "0", "1", "2", "3" }, 0, 0, false,
+	  { "!4 ranks on 2 cores: ask for more cpus, or use -O" } },
+	{ "ranks over cores, though threads would do", 4, 2, "0-7", "2,6", { "0", "4" }, 0, 0, false,
+	  { "!2 ranks on 1 core: ask for more cpus (srun -c 2 gives every rank a core), or use -O" } },
+	{ "overcommit with threads: distinct threads", 4, 2, "0-7", "2,6", { "0", "4" }, 0, 0, true,
+	  { "2", "6" } },
+	{ "no CPU in the container", 4, 1, "0-3", "", { "0" }, 0, 0, false,
+	  { "!the container has no CPU on this machine's cores" } },
+	{ "a mask outside the step's cores counts as the step's", 4, 1, "0-1", "2-3", { "2", "3" }, 0, 0,
+	  false, { "2-2", "3" } },
+	{ "an empty mask: divided", 4, 1, "0-3", "0-3", { "0", "" }, 0, 0, false, { "0-1", "2-3" } },
+	{ "a partly shared core", 4, 2, "0-7", "0-7", { "0,4,1", "5" }, 0, 0, false,
+	  { "0,4,1", "5" } },
+	{ "overlapping masks stay overlapping", 4, 1, "0-3", "0-3", { "0-1", "1-2" }, 0, 0, false,
+	  { "0-1", "1-2" } },
+};
+
+static struct idset parsed(const char *list)
+{
+	struct idset s;
+	struct errbuf err;
+
+	if (idset_parse(&s, list, &err) < 0)
+		bail("%s", err.text);
+	return s;
+}
+
+static void run(const struct test *t)
+{
+	static struct idset core[MOST], bound[MOST], out[MOST];
+	struct idset container = parsed(t->container), step = parsed(t->step ? t->step : "");
+	struct rankmap_in in = {
+		.n_ranks = t->ranks,
+		.cpus_per_task = t->cpus_per_task,
+		.overcommit = t->overcommit,
+		.n_cores = t->cores,
+		.core = core,
+		.container = &container,
+		.step_cpus = t->step ? &step : NULL,
+	};
+	struct errbuf err = { "" };
+	int rc;
+
+	for (unsigned c = 0; c < t->cores; c++) {
+		idset_zero(&core[c]);
+		for (unsigned k = 0; k < t->smt; k++)
+			idset_add(&core[c], c + k * t->cores);
+	}
+	for (; t->bound[in.n_ranks] && !t->ranks; in.n_ranks++)
+		bound[in.n_ranks] = parsed(t->bound[in.n_ranks]);
+	in.bound = t->bound[0] ? bound : NULL;
+	rc = rankmap_make(&in, out, &err);
+	if (t->want[0][0] == '!') {
+		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "%s", t->name);
+		return;
+	}
+	if (!ok(rc == 0, "%s", t->name)) {
+		diag("%s", err.text);
+		return;
+	}
+	for (unsigned r = 0; r < in.n_ranks; r++) {
+		struct idset want = parsed(t->want[r]);
+		char got[IDSET_LIST_MAX];
+
+		idset_format(&out[r], got, sizeof(got));
+		if (!ok(idset_equal(&out[r], &want), "%s: rank %u", t->name, r))
+			diag("got %s, expected %s", got, t->want[r]);
+	}
+}
+
+/* The paper's node: 21 ranks in a container of 22 cores beside one of one core. */
+static void paper(void)
+{
+	static struct idset core[24], bound[21], out[21];
+	struct idset container = parsed("1-22,25-46"), step = parsed("0-47");
+	struct rankmap_in in = {
+		.n_ranks = 21, .bound = bound, .step_cpus = &step, .n_cores = 24, .core = core,
+		.container = &container,
+	};
+	bool right = true;
+
+	for (unsigned c = 0; c < 24; c++) {
+		idset_add(&core[c], c);
+		idset_add(&core[c], c + 24);
+	}
+	for (unsigned r = 0; r < 21; r++)
+		bound[r] = core[r];
+	ok(rankmap_make(&in, out, NULL) == 0, "21 ranks on 22 cores");
+	for (unsigned r = 0; r < 21; r++)
+		right &= idset_equal(&out[r], &core[r + 1]);
+	ok(right, "rank r on core r + 1, the last core idle");
+}
+
+/* Random masks: non-empty subsets of the container; apart stays apart while cores suffice. */
+static void random_maps(void)
+{
+	static struct idset core[16], bound[MOST], out[MOST], again[MOST];
+	unsigned bad = 0, overlaps = 0, differ = 0;
+	const unsigned seed = 20;
+
+	diag("seed %u", seed);
+	srand(seed);
+	for (unsigned run = 0; run < 4000; run++) {
+		unsigned cores = 1 + (unsigned)rand() % 16, smt = 1 + (unsigned)rand() % 3, owned = 0;
+		struct idset container = { 0 }, step = { 0 };
+		struct rankmap_in in = {
+			.n_ranks = 1 + (unsigned)rand() % 12, .bound = bound, .step_cpus = &step,
+			.cpus_per_task = (unsigned)rand() % 5, .overcommit = rand() % 4 == 0,
+			.n_cores = cores, .core = core, .container = &container,
+		};
+
+		for (unsigned c = 0; c < cores; c++) {
+			bool mine = rand() % 2;
+
+			idset_zero(&core[c]);
+			for (unsigned k = 0; k < smt; k++) {
+				idset_add(&core[c], c * smt + k);
+				if (mine && (k == 0 || rand() % 4))
+					idset_add(&container, c * smt + k);
+				if (rand() % 5)
+					idset_add(&step, c * smt + k);
+			}
+			owned += mine;
+		}
+		for (unsigned r = 0; r < in.n_ranks; r++) {
+			idset_zero(&bound[r]);
+			for (unsigned k = (unsigned)rand() % (2 * smt); k < 2 * smt; k++)
+				idset_add(&bound[r], (unsigned)rand() % (cores * smt));
+		}
+		if (rankmap_make(&in, out, NULL) < 0) {
+			bad += owned && (in.overcommit || in.n_ranks <= owned);
+			continue;
+		}
+		rankmap_make(&in, again, NULL);
+		bad += !owned || (!in.overcommit && in.n_ranks > owned);
+		for (unsigned a = 0; a < in.n_ranks; a++) {
+			bad += idset_empty(&out[a]) || !idset_subset(&out[a], &container);
+			differ += !idset_equal(&out[a], &again[a]);
+			for (unsigned b = 0; b < a && in.n_ranks <= owned; b++)
+				overlaps += idset_intersects(&out[a], &out[b]) &&
+					    !idset_intersects(&bound[a], &bound[b]) && in.n_ranks > 1;
+		}
+	}
+	is_int(bad, 0, "random: refused exactly when it must be; non-empty subsets of the container");
+	is_int(overlaps, 0, "random: ranks with disjoint masks do not overlap");
+	is_int(differ, 0, "random: the same twice");
+}
+
+static void large(void)
+{
+	static struct idset core[1024], bound[1024], out[1024];
+	struct idset all = { 0 };
+	struct rankmap_in in = {
+		.n_ranks = 1024, .bound = bound, .step_cpus = &all, .n_cores = 1024, .core = core,
+		.container = &all,
+	};
+	bool same = true;
+
+	for (unsigned c = 0; c < 1024; c++) {
+		idset_add(&core[c], c);
+		idset_add(&bound[c], 1023 - c);
+		idset_add(&all, c);
+	}
+	ok(rankmap_make(&in, out, NULL) == 0, "1,024 ranks on 1,024 cores");
+	for (unsigned r = 0; r < 1024; r++)
+		same &= idset_equal(&out[r], &bound[r]);
+	ok(same, "the container being the step, every rank keeps its mask");
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		run(&tests[i]);
+	paper();
+	random_maps();
+	large();
+	return tap_done();
+}
