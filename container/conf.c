@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/conf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "container/request.h"
+#include "container/words.h"
+
+#define KEYS_MAX 16 /* of the table, with its end */
+#define VALUE_MAX 256
+
+static uint32_t policy_bit(enum sched_policy p)
+{
+	return UINT32_C(1) << p;
+}
+
+bool conf_allows_policy(const struct conf *c, enum sched_policy p)
+{
+	return p > POLICY_UNSET && p < POLICY_COUNT && (c->allow_policies & policy_bit(p));
+}
+
+void conf_defaults(struct conf *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->allow_policies = policy_bit(POLICY_OTHER) | policy_bit(POLICY_BATCH) |
+			    policy_bit(POLICY_IDLE) | policy_bit(POLICY_HPC);
+	c->strict = true;
+	c->default_policy = POLICY_OTHER;
+	c->default_mems = MEMS_ALL;
+	c->max_rt_priority = 50;
+	c->helper_timeout = 10;
+	memcpy(c->state_dir, "/run/nodeos", sizeof("/run/nodeos"));
+	c->max_containers = REQUEST_CONTAINERS_MAX;
+}
+
+/* The place of VALUE among WORDS (NULL-terminated), or -1. */
+static int parse_word(const char *value, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(value, words[i]) == 0)
+			return i;
+	return -1;
+}
+
+static const char *const yes_words[] = { "no", "yes", NULL };
+static const char *const mems_words[] = { [MEMS_ALL] = "all", [MEMS_LOCAL] = "local", NULL };
+
+/* "a, b": one policy at least, none twice. */
+static int parse_allow_policies(struct conf *c, const char *value)
+{
+	uint32_t bits = 0;
+
+	for (;;) {
+		char word[16];
+		size_t len = strcspn(value, ", \t");
+		enum sched_policy p;
+
+		if (len >= sizeof(word))
+			return -1;
+		memcpy(word, value, len);
+		word[len] = '\0';
+		p = policy_by_name(word);
+		if (p == POLICY_UNSET || (bits & policy_bit(p)))
+			return -1;
+		bits |= policy_bit(p);
+		value += len;
+		value += strspn(value, " \t");
+		if (*value == '\0')
+			break;
+		if (*value++ != ',')
+			return -1;
+		value += strspn(value, " \t");
+	}
+	c->allow_policies = bits;
+	return 0;
+}
+
+static void print_allow_policies(FILE *f, const struct conf *c)
+{
+	const char *before = "";
+
+	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++)
+		if (conf_allows_policy(c, p)) {
+			fprintf(f, "%s%s", before, policy_name(p));
+			before = ", ";
+		}
+}
+
+static int parse_strict(struct conf *c, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	c->strict = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
+static void print_strict(FILE *f, const struct conf *c)
+{
+	fputs(yes_words[c->strict], f);
+}
+
+static int parse_default_policy(struct conf *c, const char *value)
+{
+	c->default_policy = policy_by_name(value);
+	return c->default_policy == POLICY_UNSET ? -1 : 0;
+}
+
+static void print_default_policy(FILE *f, const struct conf *c)
+{
+	fputs(policy_name(c->default_policy), f);
+}
+
+static int parse_default_mems(struct conf *c, const char *value)
+{
+	int i = parse_word(value, mems_words);
+
+	if (i < 0)
+		return -1;
+	c->default_mems = (enum mems_default)i;
+	return 0;
+}
+
+static void print_default_mems(FILE *f, const struct conf *c)
+{
+	fputs(mems_words[c->default_mems], f);
+}
+
+static int parse_max_rt_priority(struct conf *c, const char *value)
+{
+	return word_count(value, 1, 99, &c->max_rt_priority);
+}
+
+static void print_max_rt_priority(FILE *f, const struct conf *c)
+{
+	fprintf(f, "%u", c->max_rt_priority);
+}
+
+static int parse_helper_timeout(struct conf *c, const char *value)
+{
+	return word_count(value, 1, 60, &c->helper_timeout);
+}
+
+static void print_helper_timeout(FILE *f, const struct conf *c)
+{
+	fprintf(f, "%u", c->helper_timeout);
+}
+
+/* Absolute, without "", "." and ".." among its parts, printable and without blanks, not "/". */
+static int parse_state_dir(struct conf *c, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (value[0] != '/' || len >= sizeof(c->state_dir))
+		return -1;
+	for (const char *part = value; *part;) {
+		size_t n = strcspn(++part, "/");
+
+		if (n == 0 || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
+			return -1;
+		for (size_t i = 0; i < n; i++)
+			if (part[i] <= ' ' || part[i] > '~')
+				return -1;
+		part += n;
+	}
+	memset(c->state_dir, 0, sizeof(c->state_dir));
+	memcpy(c->state_dir, value, len);
+	return 0;
+}
+
+static void print_state_dir(FILE *f, const struct conf *c)
+{
+	fputs(c->state_dir, f);
+}
+
+static int parse_max_containers(struct conf *c, const char *value)
+{
+	return word_count(value, 1, REQUEST_CONTAINERS_MAX, &c->max_containers);
+}
+
+static void print_max_containers(FILE *f, const struct conf *c)
+{
+	fprintf(f, "%u", c->max_containers);
+}
+
+enum { KEY_ALLOW_POLICIES, KEY_DEFAULT_POLICY };
+
+const struct conf_key conf_keys[] = {
+	[KEY_ALLOW_POLICIES] = { "allow_policies", "a list of other, batch, idle, fifo, rr, hpc",
+				 "scheduling policies that jobs may ask for", parse_allow_policies,
+				 print_allow_policies },
+	[KEY_DEFAULT_POLICY] = { "default_policy", "one of allow_policies",
+				 "the policy of a container that asks for none",
+				 parse_default_policy, print_default_policy },
+	{ "max_rt_priority", "1 to 99", "highest priority of fifo and rr", parse_max_rt_priority,
+	  print_max_rt_priority },
+	{ "default_mems", "all, local",
+	  "memory nodes of a container that asks for none: all, or those local to its cores",
+	  parse_default_mems, print_default_mems },
+	{ "strict", "yes, no", "does an isolator that cannot be enforced on a node fail the step?",
+	  parse_strict, print_strict },
+	{ "max_containers", "1 to 64", "containers of one job on a node", parse_max_containers,
+	  print_max_containers },
+	{ "helper_timeout", "1 to 60", "seconds that planning may take on a node",
+	  parse_helper_timeout, print_helper_timeout },
+	{ "state_dir", "an absolute path without blanks, \".\" and \"..\", up to 127 bytes",
+	  "directory of the ledger; it must not outlive a boot", parse_state_dir, print_state_dir },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+_Static_assert(sizeof(conf_keys) / sizeof(conf_keys[0]) <= KEYS_MAX,
+	       "names[] and line[] hold every key");
+
+struct parser {
+	const char *name;
+	struct conf conf;
+	unsigned line;
+	unsigned key_line[KEYS_MAX]; /* where each key stands, 0: nowhere */
+	struct errbuf *err;
+};
+
+static int unknown_key(const struct parser *p, const char *key)
+{
+	const char *names[KEYS_MAX] = { NULL };
+	char quoted[WORD_QUOTE_MAX], list[256];
+	const char *near;
+
+	for (unsigned i = 0; conf_keys[i].name; i++)
+		names[i] = conf_keys[i].name;
+	word_quote(quoted, key, strlen(key));
+	word_list(list, sizeof(list), names);
+	near = word_near(key, names);
+	if (near)
+		return errprintf(p->err,
+				 "%.160s:%u: %s: unknown key, did you mean \"%s\"? (allowed: %s)",
+				 p->name, p->line, quoted, near, list);
+	return errprintf(p->err, "%.160s:%u: %s: unknown key (allowed: %s)", p->name, p->line,
+			 quoted, list);
+}
+
+static int parse_pair(struct parser *p, const char *key, const char *value)
+{
+	char quoted[WORD_QUOTE_MAX];
+
+	for (unsigned i = 0; conf_keys[i].name; i++) {
+		if (strcmp(conf_keys[i].name, key) != 0)
+			continue;
+		if (p->key_line[i])
+			return errprintf(
+				p->err,
+				"%.160s:%u: %s: given a second time: the first is at line %u",
+				p->name, p->line, key, p->key_line[i]);
+		p->key_line[i] = p->line;
+		if (conf_keys[i].parse(&p->conf, value) < 0)
+			return errprintf(p->err, "%.160s:%u: %s: %s (allowed: %s)", p->name,
+					 p->line, key, word_quote(quoted, value, strlen(value)),
+					 conf_keys[i].allowed);
+		return 0;
+	}
+	return unknown_key(p, key);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Copy the LEN bytes at S without blanks round them; -1 when they do not fit. */
+static int copy_trimmed(char buf[VALUE_MAX], const char *s, size_t len)
+{
+	while (len && is_blank(s[0])) {
+		s++;
+		len--;
+	}
+	while (len && is_blank(s[len - 1]))
+		len--;
+	if (len >= VALUE_MAX)
+		return -1;
+	memcpy(buf, s, len);
+	buf[len] = '\0';
+	return 0;
+}
+
+/* One line without its '\n'. */
+static int parse_line(struct parser *p, const char *line, size_t len)
+{
+	const char *comment = memchr(line, '#', len);
+	const char *equals;
+	char key[VALUE_MAX], value[VALUE_MAX], quoted[WORD_QUOTE_MAX];
+
+	if (memchr(line, '\0', len))
+		return errprintf(p->err, "%.160s:%u: a NUL byte: this is not a text", p->name,
+				 p->line);
+	if (comment)
+		len = (size_t)(comment - line);
+	equals = memchr(line, '=', len);
+	if (copy_trimmed(key, line, equals ? (size_t)(equals - line) : len) < 0 ||
+	    (equals && copy_trimmed(value, equals + 1, (size_t)(line + len - equals - 1)) < 0))
+		return errprintf(
+			p->err,
+			"%.160s:%u: the line is too long (allowed: %d bytes of key or value)",
+			p->name, p->line, VALUE_MAX - 1);
+	if (!equals && key[0] == '\0')
+		return 0;
+	if (!equals || key[0] == '\0')
+		return errprintf(p->err, "%.160s:%u: %s: expected \"key = value\" or \"# comment\"",
+				 p->name, p->line, word_quote(quoted, line, len));
+	return parse_pair(p, key, value);
+}
+
+/* default_policy may come before allow_policies, so this waits for the end. */
+static int check_default_policy(const struct parser *p)
+{
+	unsigned line = p->key_line[KEY_DEFAULT_POLICY];
+	char list[64] = "";
+	FILE *f;
+
+	if (conf_allows_policy(&p->conf, p->conf.default_policy))
+		return 0;
+	if (!line)
+		line = p->key_line[KEY_ALLOW_POLICIES];
+	f = fmemopen(list, sizeof(list), "w");
+	if (f) {
+		print_allow_policies(f, &p->conf);
+		fclose(f);
+	}
+	return errprintf(
+		p->err,
+		"%.160s:%u: default_policy: \"%s\" is not one of allow_policies (allowed: %s)",
+		p->name, line, policy_name(p->conf.default_policy), list);
+}
+
+int conf_parse(struct conf *out, const char *name, const char *text, size_t len, struct errbuf *err)
+{
+	struct parser p = { .name = name, .err = err };
+	const char *end = text + len;
+
+	conf_defaults(&p.conf);
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *stop = newline ? newline : end;
+
+		p.line++;
+		if (parse_line(&p, text, (size_t)(stop - text)) < 0)
+			return -1;
+		text = stop + 1;
+	}
+	if (check_default_policy(&p) < 0)
+		return -1;
+	*out = p.conf;
+	return 0;
+}
+
+static int check_file(int fd, const char *path, uid_t owner, struct errbuf *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return errprintf(err, "%.160s: cannot stat: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return errprintf(err, "%.160s: is not a regular file", path);
+	if (st.st_uid != 0 && st.st_uid != owner)
+		return errprintf(err, "%.160s: belongs to uid %u (allowed: root): chown root it",
+				 path, (unsigned)st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return errprintf(err,
+				 "%.160s: group or others can write it (mode %04o): chmod go-w it",
+				 path, (unsigned)st.st_mode & 07777);
+	return 0;
+}
+
+/* Read FD into BUF of SIZE bytes; the length, or -1 for an error or when it is full. */
+static ssize_t read_file(int fd, char *buf, size_t size, const char *path, struct errbuf *err)
+{
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t n = read(fd, buf + used, size - used);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errprintf(err, "%.160s: cannot read: %s", path, strerror(errno));
+		if (n == 0)
+			return (ssize_t)used;
+		used += (size_t)n;
+	}
+	return errprintf(err, "%.160s: too large (allowed: %d bytes)", path, CONF_SIZE_MAX);
+}
+
+int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err)
+{
+	char text[CONF_SIZE_MAX + 1];
+	ssize_t len = -1;
+	/* Not blocking: nobody can make us wait by putting a named pipe there. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 && errno == ENOENT) {
+		conf_defaults(out);
+		return 0;
+	}
+	if (fd < 0)
+		return errprintf(err, "%.160s: cannot open: %s", path,
+				 errno == ELOOP ?
+					 "it is a symbolic link (allowed: a regular file)" :
+					 strerror(errno));
+	if (check_file(fd, path, owner, err) == 0)
+		len = read_file(fd, text, sizeof(text), path, err);
+	close(fd);
+	return len < 0 ? -1 : conf_parse(out, path, text, (size_t)len, err);
+}
+
+void conf_print(FILE *f, const struct conf *c)
+{
+	for (const struct conf_key *key = conf_keys; key->name; key++) {
+		fprintf(f, "%s# %s (%s)\n%s = ", key == conf_keys ? "" : "\n", key->comment,
+			key->allowed, key->name);
+		key->print(f, c);
+		fputc('\n', f);
+	}
+}

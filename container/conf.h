@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_CONF_H
+#define NODEOS_CONTAINER_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "container/policy.h"
+#include "topology/errbuf.h"
+#include "topology/plan.h" /* enum mems_default */
+
+/*
+ * nodeos.conf(5): what the site allows and prefers. Read as root on every node,
+ * so the parser is strict, bounded and needs libc only; a fault stops whoever
+ * asked for NodeOS, and nobody else.
+ */
+#define CONF_PATH "/etc/nodeos/nodeos.conf"
+#define CONF_SIZE_MAX (64 * 1024)
+#define CONF_DIR_MAX 128 /* bytes of a directory's name with the final NUL */
+
+struct conf {
+	uint32_t allow_policies; /* bit 1 << enum sched_policy */
+	bool strict; /* an isolator that cannot be enforced fails the step */
+	enum sched_policy default_policy;
+	enum mems_default default_mems;
+	unsigned max_rt_priority;
+	unsigned helper_timeout; /* seconds */
+	char state_dir[CONF_DIR_MAX];
+	unsigned max_containers; /* of one job on a node */
+};
+
+/* One key, for the parser, --print-defaults and the manual page's test. */
+struct conf_key {
+	const char *name;
+	const char *allowed; /* what may stand there, for messages */
+	const char *comment; /* one line */
+	int (*parse)(struct conf *c, const char *value); /* -1: not allowed */
+	void (*print)(FILE *f, const struct conf *c);
+};
+extern const struct conf_key conf_keys[]; /* up to one without a name */
+
+void conf_defaults(struct conf *c);
+
+/* May jobs have policy P? */
+bool conf_allows_policy(const struct conf *c, enum sched_policy p);
+
+/*
+ * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason
+ * (allowed: ...)". Keys that it does not set have their defaults.
+ */
+int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
+	       struct errbuf *err);
+
+/*
+ * Load the file PATH; a missing one means the defaults. It must be a regular
+ * file (no symbolic link) that root or OWNER owns and only its owner can write:
+ * who writes it decides what root does. OWNER is 0 but in tests.
+ */
+int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);
+
+/* Write every key with its comment and value, as a file that conf_parse reads. */
+void conf_print(FILE *f, const struct conf *c);
+
+#endif

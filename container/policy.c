@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/policy.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct policy {
+	const char *name;
+	const char *appc; /* the word of AppC manifests and of sched(7) */
+	int number;
+	unsigned min, max;
+};
+
+/* POLICY_UNSET has no words: no text may mean "unset". */
+static const struct policy table[POLICY_COUNT] = {
+	[POLICY_UNSET] = { NULL, NULL, -1, 0, 0 },
+	[POLICY_OTHER] = { "other", "SCHED_OTHER", SCHED_OTHER, 0, 0 },
+	[POLICY_BATCH] = { "batch", "SCHED_BATCH", SCHED_BATCH, 0, 0 },
+	[POLICY_IDLE] = { "idle", "SCHED_IDLE", SCHED_IDLE, 0, 0 },
+	[POLICY_FIFO] = { "fifo", "SCHED_FIFO", SCHED_FIFO, 1, 99 },
+	[POLICY_RR] = { "rr", "SCHED_RR", SCHED_RR, 1, 99 },
+	[POLICY_HPC] = { "hpc", "SCHED_HPC", NODEOS_SCHED_HPC, 0, 2 },
+};
+
+static int is_policy(enum sched_policy p)
+{
+	return p > POLICY_UNSET && p < POLICY_COUNT;
+}
+
+/* strcasecmp() depends on the locale. */
+static int same_word(const char *a, const char *upper)
+{
+	for (; *upper; a++, upper++)
+		if ((*a >= 'a' && *a <= 'z' ? *a - 'a' + 'A' : *a) != *upper)
+			return 0;
+	return *a == '\0';
+}
+
+enum sched_policy policy_by_name(const char *name)
+{
+	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++)
+		if (strcmp(name, table[p].name) == 0 || same_word(name, table[p].appc))
+			return p;
+	return POLICY_UNSET;
+}
+
+const char *policy_name(enum sched_policy p)
+{
+	return is_policy(p) ? table[p].name : "unset";
+}
+
+const char *policy_by_number(int kernel_policy)
+{
+	/* sched_getscheduler() reports this flag together with the number. */
+	kernel_policy &= ~SCHED_RESET_ON_FORK;
+	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++)
+		if (table[p].number == kernel_policy)
+			return table[p].name;
+	return "?";
+}
+
+const char *policy_names(void)
+{
+	return "other, batch, idle, fifo, rr, hpc";
+}
+
+int policy_is_realtime(enum sched_policy p)
+{
+	return p == POLICY_FIFO || p == POLICY_RR;
+}
+
+void policy_priority_range(enum sched_policy p, unsigned *min, unsigned *max)
+{
+	*min = is_policy(p) ? table[p].min : 0;
+	*max = is_policy(p) ? table[p].max : 0;
+}
+
+int policy_supported(enum sched_policy p)
+{
+	/* The kernel answers EINVAL for a policy that it does not have, and changes nothing. */
+	return is_policy(p) && sched_get_priority_max(table[p].number) >= 0;
+}
+
+/* Why did the kernel refuse? One line that names the guilty part and the remedy. */
+static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error,
+		    struct errbuf *err)
+{
+	const char *word = table[p].appc;
+
+	if (!policy_supported(p))
+		return errprintf(
+			err, "%s is not in this kernel%s", word,
+			p == POLICY_HPC ?
+				": boot a kernel with the NodeOS series, or ask for \"other\"" :
+				"");
+	switch (error) {
+	case EPERM:
+		return errprintf(
+			err, "%s priority %u for process %d: %s: needs CAP_SYS_NICE%s", word,
+			priority, (int)pid, strerror(error),
+			policy_is_realtime(p) ?
+				" or a RLIMIT_RTPRIO of that priority, and real-time run time in its cgroup" :
+				"");
+	case ESRCH:
+		return errprintf(err, "%s for process %d: the process has ended", word, (int)pid);
+	default:
+		return errprintf(err, "%s priority %u for process %d: %s", word, priority, (int)pid,
+				 strerror(error));
+	}
+}
+
+int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, struct errbuf *err)
+{
+	struct sched_param param = { 0 };
+
+	if (!is_policy(p))
+		return errprintf(err, "no scheduling policy given (allowed: %s)", policy_names());
+	if (policy_is_realtime(p) && priority == 0)
+		priority = 1;
+	if (priority < table[p].min || priority > table[p].max)
+		return errprintf(err, "priority %u is not one of policy \"%s\" (allowed: %u to %u)",
+				 priority, table[p].name, table[p].min, table[p].max);
+	param.sched_priority = (int)priority;
+	/* The raw call: C libraries may refuse numbers that they do not know (musl refuses all). */
+	if (syscall(SYS_sched_setscheduler, pid, table[p].number, &param) < 0)
+		return diagnose(pid, p, priority, errno, err);
+	return 0;
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/request.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "container/words.h"
+
+/* Append only: the canonical text lists them in this order, and nodes may run an older release. */
+const char *const request_ignored_name[] = {
+	"perfwrapper",
+	"power",
+	"hwbind",
+	"monitoring",
+	"image",
+	"resource/block-bandwidth",
+	"resource/block-iops",
+	"resource/cpu",
+	"resource/memory",
+	"resource/network-bandwidth",
+	"os/linux/apparmor-profile",
+	"os/linux/capabilities-remove-set",
+	"os/linux/capabilities-retain-set",
+	"os/linux/cpu-shares",
+	"os/linux/no-new-privileges",
+	"os/linux/oom-score-adj",
+	"os/linux/seccomp-remove-set",
+	"os/linux/seccomp-retain-set",
+	"os/linux/selinux-context",
+	"os/unix/sysctl",
+	NULL,
+};
+
+#define IGNORED_COUNT (sizeof(request_ignored_name) / sizeof(request_ignored_name[0]) - 1)
+_Static_assert(IGNORED_COUNT < 32, "request_container.ignored has 32 bits");
+
+/* Bytes that hold any container's record: the name, every ignored name, the numbers. */
+#define RECORD_MAX 1000
+_Static_assert(sizeof("nodeos 1;") + REQUEST_CONTAINERS_MAX * RECORD_MAX <= REQUEST_TEXT_MAX,
+	       "every valid request fits");
+
+static const char header[] = "nodeos 1;";
+
+int request_ignored_index(const char *name)
+{
+	for (unsigned i = 0; i < IGNORED_COUNT; i++)
+		if (strcmp(name, request_ignored_name[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool is_name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* strchr() would find the final NUL too. */
+static bool is_separator(char c)
+{
+	return c == '-' || c == '.' || c == '_' || c == '~' || c == '/';
+}
+
+int request_check_name(const char *name, struct errbuf *err)
+{
+	char quoted[WORD_QUOTE_MAX];
+	size_t len = strnlen(name, REQUEST_NAME_MAX);
+
+	if (len == 0)
+		return errprintf(
+			err,
+			"a container's name is empty (allowed: a-z 0-9, and one of - . _ ~ / between them)");
+	if (len == REQUEST_NAME_MAX)
+		return errprintf(err, "container name %s is too long (allowed: %d bytes)",
+				 word_quote(quoted, name, len), REQUEST_NAME_MAX - 1);
+	for (size_t i = 0; i < len; i++)
+		if (!is_name_char(name[i]) && (!is_separator(name[i]) || i == 0 ||
+					       !is_name_char(name[i - 1]) || i + 1 == len))
+			return errprintf(
+				err,
+				"%s is not a container's name (allowed: a-z 0-9, and one of - . _ ~ / between them)",
+				word_quote(quoted, name, len));
+	if (strcmp(name, "none") == 0)
+		return errprintf(
+			err,
+			"no container can be named \"none\": it is the word for \"in no container\"");
+	return 0;
+}
+
+int request_find(const struct request *r, const char *name)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (strcmp(r->container[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int check_mems(const struct request_container *c, struct errbuf *err)
+{
+	switch (c->mems_kind) {
+	case MEMS_UNSET:
+		return c->mems ? errprintf(err, "mems has a value without a kind") : 0;
+	case MEMS_COUNT:
+		if (c->mems < 1 || c->mems > REQUEST_MEMS_MAX)
+			return errprintf(err, "mems=%" PRIu64 " (allowed: 1 to %d memory nodes)",
+					 c->mems, REQUEST_MEMS_MAX);
+		return 0;
+	case MEMS_SIZE:
+		if (c->mems < 1 || c->mems > REQUEST_BYTES_MAX)
+			return errprintf(err, "mems=%" PRIu64 "b (allowed: 1 to %" PRIu64 " bytes)",
+					 c->mems, REQUEST_BYTES_MAX);
+		return 0;
+	}
+	return errprintf(err, "mems is of an unknown kind");
+}
+
+static int check_policy(const struct request_container *c, struct errbuf *err)
+{
+	unsigned min, max;
+
+	if ((unsigned)c->policy >= POLICY_COUNT)
+		return errprintf(err, "unknown policy (allowed: %s)", policy_names());
+	policy_priority_range(c->policy, &min, &max);
+	if (c->priority > max && max == 0)
+		return errprintf(err, "prio=%u with policy %s (allowed: 0)", c->priority,
+				 policy_name(c->policy));
+	if (c->priority > max)
+		return errprintf(err, "prio=%u with policy %s (allowed: 0 to %u)", c->priority,
+				 policy_name(c->policy), max);
+	return 0;
+}
+
+static int check_container(const struct request_container *c, struct errbuf *err)
+{
+	if (c->cpus > REQUEST_CPUS_MAX)
+		return errprintf(err, "cpus=%u (allowed: 1 to %d)", c->cpus, REQUEST_CPUS_MAX);
+	if (c->smt > REQUEST_SMT_MAX)
+		return errprintf(err, "smt=%u (allowed: 1 to %d)", c->smt, REQUEST_SMT_MAX);
+	if (c->ignored >> IGNORED_COUNT)
+		return errprintf(err, "unknown bits in ignored");
+	return check_mems(c, err) < 0 ? -1 : check_policy(c, err);
+}
+
+int request_check(const struct request *r, struct errbuf *err)
+{
+	const char *rest = NULL;
+
+	if (r->n < 1 || r->n > REQUEST_CONTAINERS_MAX)
+		return errprintf(err, "%u containers (allowed: 1 to %d)", r->n,
+				 REQUEST_CONTAINERS_MAX);
+	for (unsigned i = 0; i < r->n; i++) {
+		const struct request_container *c = &r->container[i];
+
+		if (request_check_name(c->name, err) < 0)
+			return -1;
+		if (request_find(r, c->name) != (int)i)
+			return errprintf(err, "two containers are named \"%s\"", c->name);
+		if (check_container(c, err) < 0)
+			return errwrap(err, "container %s", c->name);
+		if (c->cpus)
+			continue;
+		if (rest)
+			return errprintf(
+				err,
+				"containers %s and %s both ask for all CPUs that are left (allowed: one)",
+				rest, c->name);
+		rest = c->name;
+	}
+	return 0;
+}
+
+/* A bounded text; "used" reaches "size" when it did not fit. */
+struct out {
+	char *buf;
+	size_t size, used;
+};
+
+static void put(struct out *o, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (n >= o->size - o->used) {
+		o->used = o->size;
+		return;
+	}
+	memcpy(o->buf + o->used, s, n + 1);
+	o->used += n;
+}
+
+static void put_number(struct out *o, const char *field, uint64_t value)
+{
+	char digits[24];
+
+	put(o, field);
+	snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	put(o, digits);
+}
+
+/* The record of a valid C, with its ';'. */
+static void put_container(struct out *o, const struct request_container *c)
+{
+	const char *before = " ignored=";
+
+	put(o, "c=");
+	put(o, c->name);
+	if (c->cpus)
+		put_number(o, " cpus=", c->cpus);
+	if (c->smt)
+		put_number(o, " smt=", c->smt);
+	if (c->mems_kind != MEMS_UNSET)
+		put_number(o, " mems=", c->mems);
+	if (c->mems_kind == MEMS_SIZE)
+		put(o, "b");
+	if (c->policy != POLICY_UNSET) {
+		put(o, " policy=");
+		put(o, policy_name(c->policy));
+	}
+	if (c->priority > (policy_is_realtime(c->policy) ? 1 : 0))
+		put_number(o, " prio=", c->priority);
+	for (unsigned i = 0; i < IGNORED_COUNT; i++) {
+		if (!(c->ignored >> i & 1))
+			continue;
+		put(o, before);
+		put(o, request_ignored_name[i]);
+		before = ",";
+	}
+	put(o, ";");
+}
+
+int request_format(const struct request *r, char *buf, size_t size, struct errbuf *err)
+{
+	struct out o = { buf, size, 0 };
+
+	if (size)
+		buf[0] = '\0';
+	if (request_check(r, err) < 0)
+		return -1;
+	put(&o, header);
+	for (unsigned i = 0; i < r->n; i++)
+		put_container(&o, &r->container[i]);
+	if (o.used == o.size) {
+		if (size)
+			buf[0] = '\0';
+		return errprintf(err, "the request does not fit in %zu bytes", size);
+	}
+	return (int)o.used;
+}
+
+/* Decimal digits without a leading zero, up to MAX, at *P up to END; advances *P. */
+static int parse_number(const char **p, const char *end, uint64_t max, uint64_t *value)
+{
+	const char *s = *p;
+	uint64_t v = 0;
+
+	if (s == end || *s < '0' || *s > '9' ||
+	    (*s == '0' && end - s > 1 && s[1] >= '0' && s[1] <= '9'))
+		return -1;
+	for (; s < end && *s >= '0' && *s <= '9'; s++) {
+		unsigned digit = (unsigned)(*s - '0');
+
+		if (v > max / 10 || v * 10 > max - digit)
+			return -1;
+		v = v * 10 + digit;
+	}
+	*p = s;
+	*value = v;
+	return 0;
+}
+
+/* All of VALUE .. END is one number up to MAX. */
+static int parse_unsigned(unsigned *out, const char *value, const char *end, uint64_t max)
+{
+	uint64_t v;
+
+	if (parse_number(&value, end, max, &v) < 0 || value != end)
+		return -1;
+	*out = (unsigned)v;
+	return 0;
+}
+
+static int field_name(struct request_container *c, const char *value, const char *end)
+{
+	size_t len = (size_t)(end - value);
+
+	if (len >= sizeof(c->name))
+		return -1;
+	memcpy(c->name, value, len);
+	c->name[len] = '\0';
+	return 0;
+}
+
+static int field_cpus(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->cpus, value, end, REQUEST_CPUS_MAX);
+}
+
+static int field_smt(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->smt, value, end, REQUEST_SMT_MAX);
+}
+
+static int field_mems(struct request_container *c, const char *value, const char *end)
+{
+	if (parse_number(&value, end, REQUEST_BYTES_MAX, &c->mems) < 0)
+		return -1;
+	c->mems_kind = MEMS_COUNT;
+	if (value < end && *value == 'b') {
+		c->mems_kind = MEMS_SIZE;
+		value++;
+	}
+	return value == end ? 0 : -1;
+}
+
+static int field_policy(struct request_container *c, const char *value, const char *end)
+{
+	char word[16];
+	size_t len = (size_t)(end - value);
+
+	if (len >= sizeof(word))
+		return -1;
+	memcpy(word, value, len);
+	word[len] = '\0';
+	c->policy = policy_by_name(word);
+	return c->policy == POLICY_UNSET ? -1 : 0;
+}
+
+static int field_prio(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->priority, value, end, 99);
+}
+
+static int field_ignored(struct request_container *c, const char *value, const char *end)
+{
+	while (value < end) {
+		const char *comma = memchr(value, ',', (size_t)(end - value));
+		size_t len = (size_t)((comma ? comma : end) - value);
+		unsigned i = 0;
+
+		while (i < IGNORED_COUNT && (strlen(request_ignored_name[i]) != len ||
+					     memcmp(request_ignored_name[i], value, len) != 0))
+			i++;
+		if (i == IGNORED_COUNT)
+			return -1;
+		c->ignored |= UINT32_C(1) << i;
+		value += len + (comma ? 1 : 0);
+	}
+	return 0;
+}
+
+/*
+ * The fields, in any order: order, omitted defaults and single blanks are what
+ * the comparison with the formatted record demands.
+ */
+static const struct field {
+	const char *name;
+	int (*parse)(struct request_container *c, const char *value, const char *end);
+} fields[] = {
+	{ "c", field_name },
+	{ "cpus", field_cpus },
+	{ "smt", field_smt },
+	{ "mems", field_mems },
+	{ "policy", field_policy },
+	{ "prio", field_prio },
+	{ "ignored", field_ignored },
+};
+
+static int parse_field(struct request_container *c, const char *field, const char *end,
+		       struct errbuf *err)
+{
+	char quoted[WORD_QUOTE_MAX];
+	size_t len = (size_t)(end - field);
+	const char *equals = memchr(field, '=', len);
+
+	for (size_t i = 0; equals && i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (strlen(fields[i].name) != (size_t)(equals - field) ||
+		    memcmp(fields[i].name, field, (size_t)(equals - field)) != 0)
+			continue;
+		if (fields[i].parse(c, equals + 1, end) < 0)
+			return errprintf(err, "bad value in %s", word_quote(quoted, field, len));
+		return 0;
+	}
+	return errprintf(
+		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, ignored=)",
+		word_quote(quoted, field, len));
+}
+
+/* One record, RECORD .. END with its ';'. */
+static int parse_container(struct request_container *c, const char *record, const char *end,
+			   struct errbuf *err)
+{
+	const char *field = record;
+	char canonical[RECORD_MAX];
+	struct out o = { canonical, sizeof(canonical), 0 };
+
+	memset(c, 0, sizeof(*c));
+	while (field < end) {
+		const char *stop = field;
+
+		while (*stop != ' ' && *stop != ';')
+			stop++;
+		if (parse_field(c, field, stop, err) < 0)
+			return -1;
+		field = stop + 1;
+	}
+	if (request_check_name(c->name, err) < 0 || check_container(c, err) < 0)
+		return -1;
+	put_container(&o, c);
+	if (o.used != (size_t)(end - record) || memcmp(canonical, record, o.used) != 0)
+		return errprintf(err, "the record is not canonical: it would be \"%.300s\"",
+				 canonical);
+	return 0;
+}
+
+static int parse(struct request *r, const char *text, struct errbuf *err)
+{
+	size_t len = strnlen(text, REQUEST_TEXT_MAX);
+	const char *p = text + sizeof(header) - 1;
+
+	if (len == REQUEST_TEXT_MAX)
+		return errprintf(err, "longer than %d bytes", REQUEST_TEXT_MAX - 1);
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return errprintf(err, "byte %zu is 0x%02x (allowed: printable ASCII)",
+					 i + 1, (unsigned)(unsigned char)text[i]);
+	if (strncmp(text, header, sizeof(header) - 1) != 0) {
+		char quoted[WORD_QUOTE_MAX];
+
+		return errprintf(
+			err,
+			"it starts with %s, expected \"%s\": made by another version of NodeOS?",
+			word_quote(quoted, text, strcspn(text, ";")), header);
+	}
+	while (*p) {
+		const char *end = strchr(p, ';');
+
+		if (!end)
+			return errprintf(err, "the last record has no ';': the text is cut short");
+		if (r->n == REQUEST_CONTAINERS_MAX)
+			return errprintf(err, "too many containers (allowed: %d)",
+					 REQUEST_CONTAINERS_MAX);
+		if (parse_container(&r->container[r->n], p, end + 1, err) < 0)
+			return errwrap(err, "container %u", r->n + 1);
+		r->n++;
+		p = end + 1;
+	}
+	return request_check(r, err);
+}
+
+int request_parse(struct request *r, const char *text, struct errbuf *err)
+{
+	struct request out;
+
+	memset(&out, 0, sizeof(out));
+	if (parse(&out, text, err) < 0)
+		return errwrap(err, "request");
+	*r = out;
+	return 0;
+}
+
+/* "", "b", or one of k m g t p e with nothing, "i" or "iB" after it -> shift, or -1. */
+static int size_shift(const char *unit)
+{
+	static const char letters[] = "kKmMgGtTpPeE";
+	const char *letter;
+
+	if (unit[0] == '\0' || strcmp(unit, "b") == 0 || strcmp(unit, "B") == 0)
+		return 0;
+	letter = strchr(letters, unit[0]);
+	if (!letter || (unit[1] && strcmp(unit + 1, "i") != 0 && strcmp(unit + 1, "iB") != 0))
+		return -1;
+	return (int)((letter - letters) / 2 + 1) * 10;
+}
+
+int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err)
+{
+	char quoted[WORD_QUOTE_MAX];
+	size_t len = strnlen(text, REQUEST_NAME_MAX);
+	struct request_container c = { .mems_kind = MEMS_COUNT };
+	const char *unit = text;
+	int shift;
+
+	word_quote(quoted, text, len);
+	if (parse_number(&unit, text + len, UINT64_MAX, &c.mems) < 0)
+		goto bad;
+	shift = size_shift(unit);
+	if (shift < 0)
+		goto bad;
+	if (*unit) {
+		c.mems_kind = MEMS_SIZE;
+		if (c.mems > REQUEST_BYTES_MAX >> shift)
+			return errprintf(err, "%s is too large (allowed: up to 1E, an exbibyte)",
+					 quoted);
+		c.mems <<= shift;
+	}
+	if (c.mems == 0 || (c.mems_kind == MEMS_COUNT && c.mems > REQUEST_MEMS_MAX))
+		goto bad;
+	*kind = c.mems_kind;
+	*value = c.mems;
+	return 0;
+bad:
+	return errprintf(
+		err,
+		"%s is neither a number of memory nodes nor a size (allowed: 1 to %d, or for example 512M, 16G, 16GiB)",
+		quoted, REQUEST_MEMS_MAX);
+}

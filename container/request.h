@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_REQUEST_H
+#define NODEOS_CONTAINER_REQUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "container/policy.h"
+#include "topology/errbuf.h"
+#include "topology/plan.h" /* enum mems_kind */
+
+/*
+ * The request: what a job asks of every node, made of a manifest or of options.
+ * The only form that travels to nodes, in the job's environment, where any user
+ * can forge it: the parser trusts nothing and needs libc only.
+ *
+ * Canonical text, one line of printable ASCII so that it survives environment
+ * dumps; records end with ';', fields are separated by one blank:
+ *
+ *   nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b ignored=power,monitoring;
+ *
+ * Fields in this order, each left out when it has its default: cpus (0: all
+ * that is left), smt (0: all threads), mems (N, or Nb for bytes), policy
+ * (none: nodeos.conf's default), prio (0, and for fifo and rr also 1: there
+ * they are the same), ignored (the isolators of request_ignored_name that the
+ * manifest named, in table order). A text that is not canonical is refused, so
+ * equal requests are equal texts.
+ */
+#define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
+#define REQUEST_CONTAINERS_MAX 64
+#define REQUEST_NAME_MAX 64 /* bytes with the final NUL */
+#define REQUEST_CPUS_MAX 1048576 /* a count; a node never has more, and sums cannot overflow */
+#define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
+#define REQUEST_MEMS_MAX 4096 /* memory nodes */
+#define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
+
+/*
+ * Argo's and AppC's isolators that load and do nothing here: bit i of "ignored"
+ * is name i. Argo's by bare name ("power"), AppC's with their family
+ * ("resource/cpu"), so a name with a '/' has no "argo/" spelling.
+ */
+extern const char *const request_ignored_name[]; /* NULL-terminated */
+
+/* Index of NAME in request_ignored_name, or -1. */
+int request_ignored_index(const char *name);
+
+struct request_container {
+	char name[REQUEST_NAME_MAX];
+	unsigned cpus;
+	unsigned smt;
+	enum mems_kind mems_kind;
+	uint64_t mems;
+	enum sched_policy policy; /* POLICY_UNSET: the site's default */
+	unsigned priority;
+	uint32_t ignored;
+};
+
+struct request {
+	unsigned n;
+	struct request_container container[REQUEST_CONTAINERS_MAX];
+};
+
+/* AppC ACIdentifier, "none" excluded (it is an option's word); -1 with the reason. */
+int request_check_name(const char *name, struct errbuf *err);
+
+/* Index of NAME in R, or -1. */
+int request_find(const struct request *r, const char *name);
+
+/*
+ * Check every limit and cross-field rule of R: names unique, ranges, priority
+ * with its policy, at most one container with all CPUs that are left.
+ */
+int request_check(const struct request *r, struct errbuf *err);
+
+/* Write the canonical text of a valid R into BUF; returns its length, -1 if it does not fit. */
+int request_format(const struct request *r, char *buf, size_t size, struct errbuf *err);
+
+/* Parse canonical text. *R is untouched on failure. */
+int request_parse(struct request *r, const char *text, struct errbuf *err);
+
+/* "N", or a size: "16G", "512MiB", "64k" (powers of 1024) -> kind and value. */
+int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/conf.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "topology/test/tap.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int parse(struct conf *c, const char *text, struct errbuf *err)
+{
+	return conf_parse(c, "f", text, strlen(text), err);
+}
+
+static int same(const struct conf *a, const struct conf *b)
+{
+	return a->allow_policies == b->allow_policies && a->strict == b->strict &&
+	       a->default_policy == b->default_policy && a->default_mems == b->default_mems &&
+	       a->max_rt_priority == b->max_rt_priority && a->helper_timeout == b->helper_timeout &&
+	       strcmp(a->state_dir, b->state_dir) == 0 && a->max_containers == b->max_containers;
+}
+
+static void defaults(void)
+{
+	struct conf c, parsed;
+	struct errbuf err = { "" };
+
+	conf_defaults(&c);
+	ok(conf_allows_policy(&c, POLICY_OTHER) && conf_allows_policy(&c, POLICY_BATCH) &&
+		   conf_allows_policy(&c, POLICY_IDLE) && conf_allows_policy(&c, POLICY_HPC),
+	   "other, batch, idle and hpc for everyone");
+	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR), "fifo and rr not");
+	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT), "no other numbers");
+	ok(c.strict, "strict");
+	is_int(c.default_policy, POLICY_OTHER, "default_policy");
+	is_int(c.default_mems, MEMS_ALL, "default_mems");
+	is_int(c.max_rt_priority, 50, "max_rt_priority");
+	is_int(c.helper_timeout, 10, "helper_timeout");
+	is(c.state_dir, "/run/nodeos", "state_dir");
+	is_int(c.max_containers, 64, "max_containers");
+	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed), "an empty file means the defaults");
+}
+
+static void good(void)
+{
+	static const char text[] = "# a comment: x = y\n"
+				   "\n"
+				   "   \t\n"
+				   "allow_policies = other,fifo , rr\t,SCHED_HPC # and why\n"
+				   "strict=no\r\n"
+				   "  default_policy\t=\tfifo\n"
+				   "default_mems = local\n"
+				   "max_rt_priority = 99\n"
+				   "helper_timeout = 60\n"
+				   "state_dir = /var/lib/node.os/..x\n"
+				   "max_containers = 1";
+	struct conf c;
+	struct errbuf err = { "" };
+
+	is_int(parse(&c, text, &err), 0, "every key %s", err.text);
+	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
+		   conf_allows_policy(&c, POLICY_HPC) && !conf_allows_policy(&c, POLICY_BATCH),
+	   "allow_policies");
+	ok(!c.strict, "strict");
+	is_int(c.default_policy, POLICY_FIFO, "default_policy");
+	is_int(c.default_mems, MEMS_LOCAL, "default_mems");
+	is_int(c.max_rt_priority, 99, "max_rt_priority");
+	is_int(c.helper_timeout, 60, "helper_timeout");
+	is(c.state_dir, "/var/lib/node.os/..x", "state_dir");
+	is_int(c.max_containers, 1, "max_containers");
+}
+
+static void refused(void)
+{
+	static const struct {
+		const char *text;
+		const char *message; /* its beginning */
+	} table[] = {
+		{ "strict", "f:1: \"strict\": expected \"key = value\"" },
+		{ "\n= yes", "f:2: \"= yes\": expected \"key = value\"" },
+		{ "strict yes", "f:1: \"strict yes\": expected" },
+		{ "[section]", "f:1: \"[section]\": expected" },
+		{ "strict = \n", "f:1: strict: \"\" (allowed: yes, no)" },
+		{ "strict = Yes", "f:1: strict: \"Yes\" (allowed: yes, no)" },
+		{ "strict = \"yes\"", "f:1: strict: \"\"yes\"\" (allowed: yes, no)" },
+		{ "strict = yes no", "f:1: strict: \"yes no\" (allowed" },
+		{ "strict = yes = no", "f:1: strict: \"yes = no\" (allowed" },
+		{ "# x\nstrikt = yes", "f:2: \"strikt\": unknown key, did you mean \"strict\"? (allowed: allow_policies, " },
+		{ "Strict = yes", "f:1: \"Strict\": unknown key, did you mean \"strict\"?" },
+		{ "zzz = 1", "f:1: \"zzz\": unknown key (allowed: allow_policies, " },
+		{ "strict = no\n\nstrict = no", "f:3: strict: given a second time: the first is at line 1" },
+		{ "allow_policies =", "f:1: allow_policies: \"\" (allowed: a list of other, batch" },
+		{ "allow_policies = other,", "f:1: allow_policies: \"other,\" (allowed" },
+		{ "allow_policies = ,other", "f:1: allow_policies: \",other\" (allowed" },
+		{ "allow_policies = other batch", "f:1: allow_policies: \"other batch\" (allowed" },
+		{ "allow_policies = other,other", "f:1: allow_policies: \"other,other\" (allowed" },
+		{ "allow_policies = other,deadline", "f:1: allow_policies: \"other,deadline\" (allowed" },
+		{ "allow_policies = all", "f:1: allow_policies: \"all\" (allowed" },
+		{ "default_policy = fifo", "f:1: default_policy: \"fifo\" is not one of allow_policies (allowed: other, batch, idle, hpc)" },
+		{ "\nallow_policies = hpc", "f:2: default_policy: \"other\" is not one of allow_policies (allowed: hpc)" },
+		{ "default_policy = unset", "f:1: default_policy: \"unset\" (allowed: one of allow_policies)" },
+		{ "default_mems = none", "f:1: default_mems: \"none\" (allowed: all, local)" },
+		{ "max_rt_priority = 0", "f:1: max_rt_priority: \"0\" (allowed: 1 to 99)" },
+		{ "max_rt_priority = 100", "f:1: max_rt_priority: \"100\" (allowed: 1 to 99)" },
+		{ "max_rt_priority = 05", "f:1: max_rt_priority: \"05\" (allowed" },
+		{ "max_rt_priority = +5", "f:1: max_rt_priority: \"+5\" (allowed" },
+		{ "max_rt_priority = 5.0", "f:1: max_rt_priority: \"5.0\" (allowed" },
+		{ "helper_timeout = 0", "f:1: helper_timeout: \"0\" (allowed: 1 to 60)" },
+		{ "helper_timeout = 61", "f:1: helper_timeout: \"61\" (allowed: 1 to 60)" },
+		{ "helper_timeout = 10s", "f:1: helper_timeout: \"10s\" (allowed" },
+		{ "helper_timeout = 4294967306", "f:1: helper_timeout: \"4294967306\" (allowed" },
+		{ "max_containers = 65", "f:1: max_containers: \"65\" (allowed: 1 to 64)" },
+		{ "state_dir = run", "f:1: state_dir: \"run\" (allowed: an absolute path" },
+		{ "state_dir = /", "f:1: state_dir: \"/\" (allowed" },
+		{ "state_dir = /run/", "f:1: state_dir: \"/run/\" (allowed" },
+		{ "state_dir = //run", "f:1: state_dir: \"//run\" (allowed" },
+		{ "state_dir = /run/../etc", "f:1: state_dir: \"/run/../etc\" (allowed" },
+		{ "state_dir = /run/.", "f:1: state_dir: \"/run/.\" (allowed" },
+		{ "state_dir = /run/a b", "f:1: state_dir: \"/run/a b\" (allowed" },
+		{ "state_dir = /r\xc3\xa9", "f:1: state_dir: \"/r\\xc3\\xa9\" (allowed" },
+		{ "state_dir = /123456789/123456789/123456789/123456789/123456789/123456789/123456789/123456789/"
+		  "123456789/123456789/123456789/123456789/1234567",
+		  "f:1: state_dir: \"/123456789/" },
+	};
+	char big[600];
+	struct conf c, before;
+	struct errbuf err;
+
+	memset(&before, 0x5a, sizeof(before));
+	for (size_t i = 0; i < COUNT(table); i++) {
+		memcpy(&c, &before, sizeof(c));
+		ok(parse(&c, table[i].text, &err) == -1 &&
+			   strncmp(err.text, table[i].message, strlen(table[i].message)) == 0 &&
+			   !strchr(err.text, '\n') && memcmp(&c, &before, sizeof(c)) == 0,
+		   "bad %zu: %s", i, err.text);
+	}
+	is_int(conf_parse(&c, "f", "strict\0 = no", 12, &err), -1, "a NUL: %s", err.text);
+	memset(big, 'x', sizeof(big));
+	is_int(conf_parse(&c, "f", big, sizeof(big), &err), -1, "a long line: %s", err.text);
+	memset(big, '#', sizeof(big));
+	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0, "a long comment is none of our business");
+}
+
+/* What conf_print writes is read back as the same, whatever the values. */
+static void print(void)
+{
+	static const char odd[] = "allow_policies = rr, hpc\nstrict = no\ndefault_policy = rr\ndefault_mems = local\n"
+				  "max_rt_priority = 1\nhelper_timeout = 59\nstate_dir = /x\nmax_containers = 7\n";
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct conf c, again;
+	struct errbuf err = { "" };
+
+	is_int(parse(&c, odd, &err), 0, "odd values %s", err.text);
+	conf_print(f, &c);
+	fclose(f);
+	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again), "printed and read back %s", err.text);
+	for (const struct conf_key *key = conf_keys; key->name; key++)
+		ok(strstr(text, key->name) && strstr(text, key->comment), "%s is printed with its comment", key->name);
+	free(text);
+}
+
+/* The text of a file of the source tree, or NULL. */
+static char *slurp(const char *name)
+{
+	const char *top = getenv("NODEOS_SOURCE");
+	char *text = calloc(1, CONF_SIZE_MAX);
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", name);
+	f = fopen(path, "r");
+	if (!ok(f && fread(text, 1, CONF_SIZE_MAX - 1, f) > 0, "read %s", path)) {
+		free(text);
+		text = NULL;
+	}
+	if (f)
+		fclose(f);
+	return text;
+}
+
+/* The installed file changes nothing, and its commented keys are the table's defaults. */
+static void installed_file(void)
+{
+	char *text = slurp("etc/nodeos.conf");
+	struct conf c, want;
+	struct errbuf err = { "" };
+	unsigned keys = 0;
+
+	if (!text)
+		return;
+	conf_defaults(&want);
+	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
+	   "etc/nodeos.conf as it is %s", err.text);
+	/* Uncomment "#key = value"; prose has a blank after '#'. */
+	for (char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+		if (p[0] == '#' && p[1] >= 'a' && p[1] <= 'z') {
+			p[0] = ' ';
+			keys++;
+		}
+	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
+	   "etc/nodeos.conf uncommented %s", err.text);
+	for (const struct conf_key *key = conf_keys; key->name; key++)
+		keys--;
+	is_int(keys, 0, "every key is there once");
+	free(text);
+}
+
+static void manual_page(void)
+{
+	char *text = slurp("doc/nodeos.conf.5");
+
+	for (const struct conf_key *key = conf_keys; text && key->name; key++) {
+		char item[64];
+
+		snprintf(item, sizeof(item), "\n.It Ic %s\n", key->name);
+		ok(strstr(text, item) != NULL, "nodeos.conf(5) has %s", key->name);
+	}
+	free(text);
+}
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ok(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fchmod(fd, mode) == 0,
+	   "write a file of mode %04o", (unsigned)mode);
+	close(fd);
+}
+
+static void refuse_file(const char *path, uid_t owner, const char *says)
+{
+	struct conf c;
+	struct errbuf err = { "" };
+
+	ok(conf_load(&c, path, owner, &err) == -1 && strncmp(err.text, path, strlen(path)) == 0 &&
+		   strstr(err.text, says),
+	   "%s", err.text);
+}
+
+static void files(void)
+{
+	char dir[] = "/tmp/nodeos-conf-XXXXXX";
+	char path[64], link[64];
+	struct conf c, want;
+	struct errbuf err = { "" };
+	FILE *f;
+
+	if (!mkdtemp(dir)) {
+		ok(0, "mkdtemp");
+		return;
+	}
+	conf_defaults(&want);
+	snprintf(path, sizeof(path), "%s/nodeos.conf", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	ok(conf_load(&c, path, geteuid(), &err) == 0 && same(&c, &want), "no file: the defaults");
+
+	write_file(path, "strict = no\n", 0644);
+	ok(conf_load(&c, path, geteuid(), &err) == 0 && !c.strict, "a file %s", err.text);
+	if (geteuid() == 0) {
+		ok(chown(path, 65534, (gid_t)-1) == 0, "give it away");
+		refuse_file(path, 0, "belongs to uid 65534 (allowed: root)");
+		is_int(conf_load(&c, path, 65534, &err), 0, "its owner, if asked for, is right");
+		ok(chown(path, 0, (gid_t)-1) == 0, "take it back");
+	} else {
+		refuse_file(path, 0, "(allowed: root)");
+	}
+	ok(symlink(path, link) == 0, "a symbolic link");
+	refuse_file(link, geteuid(), "it is a symbolic link");
+	unlink(link);
+	ok(mkfifo(link, 0600) == 0, "a named pipe");
+	refuse_file(link, geteuid(), "is not a regular file");
+	unlink(link);
+	refuse_file(dir, geteuid(), "is not a regular file");
+	write_file(path, "", 0664);
+	refuse_file(path, geteuid(), "(mode 0664): chmod go-w it");
+	write_file(path, "", 0646);
+	refuse_file(path, geteuid(), "(mode 0646)");
+	write_file(path, "strict = maybe\n", 0600);
+	refuse_file(path, geteuid(), "nodeos.conf:1: strict: \"maybe\" (allowed: yes, no)");
+
+	f = fopen(path, "w");
+	for (int i = 0; i < CONF_SIZE_MAX; i++)
+		putc('\n', f);
+	fflush(f);
+	is_int(conf_load(&c, path, geteuid(), &err), 0, "a file of the largest size %s", err.text);
+	putc('\n', f);
+	fclose(f);
+	refuse_file(path, geteuid(), "too large (allowed: 65536 bytes)");
+	unlink(path);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	defaults();
+	good();
+	refused();
+	print();
+	installed_file();
+	manual_page();
+	files();
+	return tap_done();
+}

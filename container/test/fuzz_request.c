@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libFuzzer target: whatever parses is canonical, so formatting gives the same
+ * bytes; the small parsers beside it do not crash.
+ * clang -fsanitize=fuzzer,address,undefined; seeds: corpus/request.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "container/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int cond)
+{
+	if (!cond)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char formatted[REQUEST_TEXT_MAX];
+	char *text = malloc(size + 1);
+	struct request r, again;
+	struct errbuf err = { "" };
+	enum mems_kind kind;
+	uint64_t value;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (request_parse(&r, text, &err) == 0) {
+		check(request_check(&r, &err) == 0);
+		check(request_format(&r, formatted, sizeof(formatted), &err) == (int)strlen(text));
+		check(strcmp(formatted, text) == 0);
+		check(request_parse(&again, formatted, &err) == 0);
+		check(again.n == r.n && memcmp(again.container, r.container, r.n * sizeof(r.container[0])) == 0);
+	} else {
+		check(err.text[0] && !strchr(err.text, '\n'));
+	}
+	if (request_parse_mems(text, &kind, &value, &err) == 0)
+		check(value && (kind == MEMS_COUNT ? value <= REQUEST_MEMS_MAX :
+						     kind == MEMS_SIZE && value <= REQUEST_BYTES_MAX));
+	request_check_name(text, &err);
+	policy_by_name(text);
+	free(text);
+	return 0;
+}

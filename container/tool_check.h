@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_TOOL_CHECK_H
+#define NODEOS_CONTAINER_TOOL_CHECK_H
+
+/*
+ * nodeosctl check: validate manifests without a node. ARGV[0] is the command's
+ * name. Returns the exit status: 0 when all are good, else 1, with one line per
+ * bad manifest on standard error.
+ */
+int tool_check(int argc, char **argv);
+
+#endif
