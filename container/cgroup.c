@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "container/fileio.h"
+
+/* The mount point of the cgroup2 file system whose root is the hierarchy's root. */
+static int find_mount(char *out, size_t size, struct errbuf *err)
+{
+	char line[4096];
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	int found = 0;
+
+	if (!f)
+		return errprintf(err, "/proc/self/mountinfo: %s", strerror(errno));
+	while (!found && fgets(line, sizeof(line), f)) {
+		char root[1024], point[1024];
+		const char *type = strstr(line, " - ");
+
+		if (type && strncmp(type, " - cgroup2 ", 11) == 0 &&
+		    sscanf(line, "%*d %*d %*s %1023s %1023s", root, point) == 2 &&
+		    strcmp(root, "/") == 0)
+			found = (size_t)snprintf(out, size, "%s", point) < size;
+	}
+	fclose(f);
+	if (!found)
+		return errprintf(err, "no cgroup v2 file system is mounted: NodeOS needs Slurm's cgroup/v2 plugin");
+	return 0;
+}
+
+int cgroup_open_root(const char *root, struct errbuf *err)
+{
+	char point[1024];
+	struct statfs fs;
+	int fd;
+
+	if (!root && find_mount(point, sizeof(point), err) < 0)
+		return -1;
+	fd = open(root ? root : point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errprintf(err, "%s: %s", root ? root : point, strerror(errno));
+	if (!root && (fstatfs(fd, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)) {
+		close(fd);
+		return errprintf(err, "%s: not a cgroup v2 file system", point);
+	}
+	return fd;
+}
+
+/* Cut the last component off PATH; returns it, or NULL at the top. */
+static const char *cut_last(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	return slash + 1;
+}
+
+static int read_own_path(char *out, size_t size, const char *proc, pid_t pid, struct errbuf *err)
+{
+	char file[256], text[8192];
+	const char *line;
+	size_t len;
+
+	snprintf(file, sizeof(file), "%s/%ld/cgroup", proc, (long)pid);
+	if (file_read(AT_FDCWD, file, text, sizeof(text), err) < 0)
+		return -1;
+	line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
+	if (!line)
+		return errprintf(err, "%s: no cgroup v2 line: NodeOS needs Slurm's cgroup/v2 plugin", file);
+	line = strchr(line, '/') + 1;
+	len = strcspn(line, "\n");
+	if (len >= size || !len || strstr(line, "/../") || strncmp(line, "../", 3) == 0)
+		return errprintf(err, "%s: unusable path \"%.100s\"", file, line);
+	memcpy(out, line, len);
+	out[len] = '\0';
+	return 0;
+}
+
+uint64_t cgroup_inode(int root_fd, const char *path)
+{
+	struct stat st;
+
+	if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	return (uint64_t)st.st_ino;
+}
+
+int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
+		      struct errbuf *err)
+{
+	struct cgroup_place p = { .task = "" };
+	char path[CGROUP_PATH_MAX];
+	const char *last;
+
+	if (read_own_path(path, sizeof(path) - 8, proc, pid, err) < 0)
+		return -1;
+	snprintf(p.task, sizeof(p.task), "%s", path);
+	last = cut_last(path);
+	if (last && strcmp(last, "slurm") == 0) {
+		p.task[0] = '\0'; /* slurmstepd: step/slurm */
+	} else {
+		if (!last || strncmp(last, "task_", 5) != 0)
+			goto shape;
+		last = cut_last(path);
+		if (!last || strcmp(last, "user") != 0)
+			goto shape;
+	}
+	snprintf(p.step, sizeof(p.step), "%s", path);
+	if ((size_t)snprintf(p.user, sizeof(p.user), "%s/user", path) >= sizeof(p.user))
+		goto shape;
+	last = cut_last(path);
+	if (!last || strncmp(last, "step_", 5) != 0)
+		goto shape;
+	snprintf(p.job, sizeof(p.job), "%s", path);
+	p.job_inode = cgroup_inode(root_fd, p.job);
+	p.step_inode = cgroup_inode(root_fd, p.step);
+	if (!p.job_inode || !p.step_inode)
+		return errprintf(err, "cgroup %s: %s", p.step, strerror(ENOENT));
+	*out = p;
+	return 0;
+shape:
+	return errprintf(err, "process %ld is in cgroup \"%.200s\", not in JOB/STEP/user/TASK: "
+			 "NodeOS needs proctrack/cgroup and task/cgroup", (long)pid, p.task);
+}
+
+static int open_dir(int root_fd, const char *path, struct errbuf *err)
+{
+	int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errprintf(err, "cgroup %s: %s", path, strerror(errno));
+	return fd;
+}
+
+int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size_t size,
+		struct errbuf *err)
+{
+	int dir = open_dir(root_fd, path, err);
+	int rc;
+
+	if (dir < 0)
+		return -1;
+	rc = file_read(dir, file, buf, size, err);
+	close(dir);
+	if (rc < 0)
+		return errwrap(err, "cgroup %s", path);
+	buf[strcspn(buf, "\n")] = '\0';
+	return 0;
+}
+
+int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
+		    struct errbuf *err)
+{
+	char *buf = malloc(IDSET_LIST_MAX + 2);
+	int rc;
+
+	if (!buf)
+		return errprintf(err, "out of memory");
+	rc = cgroup_read(root_fd, path, file, buf, IDSET_LIST_MAX + 2, err);
+	if (rc == 0)
+		rc = idset_parse(out, buf, err);
+	free(buf);
+	return rc;
+}
+
+int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
+		     struct errbuf *err)
+{
+	char *buf = malloc(IDSET_LIST_MAX);
+	int rc = -1;
+	int dir, fd, len;
+
+	if (!buf)
+		return errprintf(err, "out of memory");
+	len = idset_format(set, buf, IDSET_LIST_MAX);
+	dir = open_dir(root_fd, path, err);
+	if (dir < 0)
+		goto out;
+	fd = openat(dir, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		errprintf(err, "cgroup %s/%s: %s", path, file, strerror(errno));
+	} else {
+		/* an empty list would be a no-op for the kernel; write(2) of 0 bytes, too */
+		if (len > 0 && write(fd, buf, (size_t)len) == len)
+			rc = 0;
+		else
+			errprintf(err, "cgroup %s/%s: cannot set \"%.100s\": %s", path, file, buf,
+				  len > 0 ? strerror(errno) : "empty set");
+		close(fd);
+	}
+	close(dir);
+out:
+	free(buf);
+	return rc;
+}
+
+int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
+		    struct errbuf *err)
+{
+	int dir = open_dir(root_fd, path, err);
+	char line[32];
+	FILE *f;
+	int fd;
+
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	close(dir);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f) {
+		if (fd >= 0)
+			close(fd);
+		return errprintf(err, "cgroup %s/cgroup.procs: %s", path, strerror(errno));
+	}
+	while (fgets(line, sizeof(line), f))
+		fn((pid_t)strtol(line, NULL, 10), arg);
+	fclose(f);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_CGROUP_H
+#define NODEOS_CONTAINER_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "topology/errbuf.h"
+#include "topology/idset.h"
+
+/*
+ * Slurm's cgroup v2 tree, seen from a rank: job / step / user / task. Paths come
+ * from /proc/PID/cgroup and never from a job id: the scope's name differs between
+ * builds and the job's directory is named otherwise from Slurm 26.05 on.
+ */
+#define CGROUP_PATH_MAX 1024
+
+struct cgroup_place {
+	char job[CGROUP_PATH_MAX]; /* relative to the cgroup mount, no leading '/' */
+	char step[CGROUP_PATH_MAX];
+	char user[CGROUP_PATH_MAX]; /* step/user: where Slurm's limits are */
+	char task[CGROUP_PATH_MAX]; /* "" when asked for slurmstepd itself */
+	uint64_t job_inode;
+	uint64_t step_inode;
+};
+
+/*
+ * Open the cgroup v2 mount as a directory fd. ROOT NULL: the one that
+ * /proc/self/mountinfo shows; else that directory, whatever it is (tests).
+ */
+int cgroup_open_root(const char *root, struct errbuf *err);
+
+/*
+ * Where PID (a rank after Slurm placed it, or slurmstepd itself) stands.
+ * PROC is "/proc" or a test's directory.
+ */
+int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
+		      struct errbuf *err);
+
+/* Inode of directory PATH below ROOT_FD; 0 when there is none. */
+uint64_t cgroup_inode(int root_fd, const char *path);
+
+/* Read FILE of PATH into BUF as text without its final newline. */
+int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size_t size,
+		struct errbuf *err);
+int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
+		    struct errbuf *err);
+int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
+		     struct errbuf *err);
+
+/* Call FN for every pid in PATH/cgroup.procs. */
+int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
+		    struct errbuf *err);
+
+#endif

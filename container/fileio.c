@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbuf *err)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	size_t used = 0;
+
+	if (fd < 0)
+		return errprintf(err, "%s: %s", name, strerror(errno));
+	for (;;) {
+		ssize_t n = read(fd, buf + used, size - used);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			errprintf(err, "%s: %s", name, strerror(errno));
+			break;
+		}
+		if (n == 0) {
+			close(fd);
+			buf[used] = '\0';
+			return (int)used;
+		}
+		used += (size_t)n;
+		if (used == size) {
+			errprintf(err, "%s: longer than %zu bytes", name, size - 1);
+			break;
+		}
+	}
+	close(fd);
+	return -1;
+}
+
+int write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_replace(int dir_fd, const char *name, const char *text, unsigned mode, struct errbuf *err)
+{
+	char tmp[256];
+	int fd;
+
+	if ((size_t)snprintf(tmp, sizeof(tmp), ".%s.new", name) >= sizeof(tmp))
+		return errprintf(err, "%s: name too long", name);
+	unlinkat(dir_fd, tmp, 0); /* of a writer that died half-way */
+	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return errprintf(err, "%s: %s", tmp, strerror(errno));
+	if (write_all(fd, text, strlen(text)) < 0) {
+		errprintf(err, "%s: %s", tmp, strerror(errno));
+		close(fd);
+		goto undo;
+	}
+	if (close(fd) < 0 || renameat(dir_fd, tmp, dir_fd, name) < 0) {
+		errprintf(err, "%s: %s", name, strerror(errno));
+		goto undo;
+	}
+	return 0;
+undo:
+	unlinkat(dir_fd, tmp, 0);
+	return -1;
+}

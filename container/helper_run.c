@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/helper_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/*
+ * Between fork and exec, in what may be a copy of the multi-threaded
+ * slurmstepd: async-signal-safe calls only. The raw system calls change this
+ * process alone; glibc's wrappers would look for threads that are not there.
+ */
+static void child(const struct helper_run *h, int in, int out)
+{
+	static char *const no_env[] = { "LC_ALL=C", NULL };
+	struct rlimit no_core = { 0, 0 };
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+	int extra = h->extra_fd;
+
+	sigemptyset(&none);
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &dfl, NULL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+
+	/* move our ends above the numbers that they will be copied to */
+	in = fcntl(in, F_DUPFD_CLOEXEC, 10);
+	out = fcntl(out, F_DUPFD_CLOEXEC, 10);
+	if (extra >= 0)
+		extra = fcntl(extra, F_DUPFD_CLOEXEC, 10);
+	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0)
+		_exit(127);
+	if (!h->keep_stderr) {
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		if (null < 0 || dup2(null, 2) < 0)
+			_exit(127);
+	}
+	if (extra >= 0 ? dup2(extra, 3) < 0 : false)
+		_exit(127);
+	syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, 0);
+
+	if (h->uid != (uid_t)-1) {
+		if (setrlimit(RLIMIT_CORE, &no_core) < 0 || chdir("/") < 0 ||
+		    syscall(SYS_setgroups, 0, NULL) < 0 ||
+		    syscall(SYS_setresgid, h->gid, h->gid, h->gid) < 0 ||
+		    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+			_exit(126);
+	}
+	execve(h->argv[0], (char *const *)h->argv, h->uid != (uid_t)-1 ? no_env : environ);
+	_exit(errno == ENOENT ? 125 : 127);
+}
+
+/* Feed the input and drain the output until both ends are closed. */
+static int talk(const struct helper_run *h, int in, int out, char **text, struct errbuf *err)
+{
+	long end = now_ms() + (long)h->timeout * 1000;
+	size_t left = h->input ? strlen(h->input) : 0;
+	const char *next = h->input;
+	size_t used = 0, room = 4096;
+	char *buf = malloc(room);
+
+	if (!buf)
+		return errprintf(err, "out of memory");
+	for (;;) {
+		struct pollfd p[2] = { { out, POLLIN, 0 }, { left ? in : -1, POLLOUT, 0 } };
+		long wait = end - now_ms();
+		ssize_t n;
+
+		if (!left && in >= 0) {
+			close(in);
+			in = -1;
+		}
+		if (wait <= 0 || poll(p, 2, (int)wait) == 0) {
+			errprintf(err, "%s: no answer within %u s", h->argv[0], h->timeout);
+			break;
+		}
+		if (p[1].revents) {
+			n = write(in, next, left);
+			if (n > 0) {
+				next += n;
+				left -= (size_t)n;
+			} else if (errno != EINTR && errno != EAGAIN) {
+				left = 0; /* it wants no more; its answer says why */
+			}
+		}
+		if (!p[0].revents)
+			continue;
+		if (used + 1 == room) {
+			char *more = room <= h->output_max ? realloc(buf, room * 2) : NULL;
+
+			if (!more) {
+				errprintf(err, "%s: answer longer than %zu bytes", h->argv[0],
+					  h->output_max);
+				break;
+			}
+			buf = more;
+			room *= 2;
+		}
+		n = read(out, buf + used, room - used - 1);
+		if (n > 0) {
+			used += (size_t)n;
+		} else if (n == 0) {
+			if (in >= 0)
+				close(in);
+			buf[used] = '\0';
+			*text = buf;
+			return 0;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			errprintf(err, "%s: %s", h->argv[0], strerror(errno));
+			break;
+		}
+	}
+	if (in >= 0)
+		close(in);
+	free(buf);
+	return -1;
+}
+
+/*
+ * It has closed its output or was killed: it ends at once, unless its owner
+ * (a user, who may trace it) holds it. Then it is killed.
+ */
+static pid_t reap(pid_t pid, int *status)
+{
+	const struct timespec step = { 0, 2000000 };
+	pid_t got;
+
+	for (int i = 0; i < 500; i++) {
+		got = waitpid(pid, status, WNOHANG);
+		if (got != 0 && !(got < 0 && errno == EINTR))
+			return got;
+		nanosleep(&step, NULL);
+	}
+	kill(pid, SIGKILL);
+	do {
+		got = waitpid(pid, status, 0);
+	} while (got < 0 && errno == EINTR);
+	return got;
+}
+
+int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
+{
+	int to[2], from[2];
+	void (*old_pipe)(int);
+	char *text = NULL;
+	int status = 0;
+	pid_t pid, got;
+
+	if (pipe2(to, O_CLOEXEC) < 0)
+		return errprintf(err, "pipe: %s", strerror(errno));
+	if (pipe2(from, O_CLOEXEC) < 0) {
+		errprintf(err, "pipe: %s", strerror(errno));
+		close(to[0]);
+		close(to[1]);
+		return -1;
+	}
+	fcntl(to[1], F_SETFL, O_NONBLOCK);
+	pid = fork();
+	if (pid == 0)
+		child(h, to[0], from[1]);
+	close(to[0]);
+	close(from[1]);
+	if (pid < 0) {
+		errprintf(err, "fork: %s", strerror(errno));
+		close(to[1]);
+		close(from[0]);
+		return -1;
+	}
+	old_pipe = signal(SIGPIPE, SIG_IGN);
+	if (talk(h, to[1], from[0], &text, err) < 0)
+		kill(pid, SIGKILL);
+	signal(SIGPIPE, old_pipe);
+	close(from[0]);
+	got = reap(pid, &status);
+	if (!text)
+		return -1;
+	if (got == pid && !WIFEXITED(status)) {
+		free(text);
+		return errprintf(err, "%s: died of signal %d", h->argv[0], WTERMSIG(status));
+	}
+	status = got == pid ? WEXITSTATUS(status) : 0;
+	if (status >= 125) {
+		free(text);
+		return errprintf(err, "%s: %s", h->argv[0],
+				 status == 125 ? "not installed" : "could not be started");
+	}
+	*out = text;
+	return status;
+}

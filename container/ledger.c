@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/ledger.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "container/fileio.h"
+
+#define ENTRY_PREFIX "job-"
+#define ENTRY_MAX (8u << 20)
+
+struct ledger {
+	int dir_fd;
+	int lock_fd;
+	int cgroup_fd;
+};
+
+static void free_step(struct ledger_step *s)
+{
+	free(s->request);
+	node_plan_free(s->plan);
+}
+
+void ledger_job_free(struct ledger_job *job)
+{
+	if (!job)
+		return;
+	for (unsigned i = 0; i < job->n_steps; i++)
+		free_step(&job->step[i]);
+	free(job->step);
+	free(job->request);
+	node_plan_free(job->plan);
+	free(job);
+}
+
+struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job_id, uid_t uid)
+{
+	struct ledger_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->inode = place->job_inode;
+	job->job_id = job_id;
+	job->uid = uid;
+	snprintf(job->cgroup, sizeof(job->cgroup), "%s", place->job);
+	return job;
+}
+
+struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode == step_inode)
+			return &job->step[i];
+	return NULL;
+}
+
+struct ledger_step *ledger_job_add_step(struct ledger_job *job)
+{
+	struct ledger_step *s = reallocarray(job->step, job->n_steps + 1u, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	job->step = s;
+	s = &job->step[job->n_steps++];
+	memset(s, 0, sizeof(*s));
+	return s;
+}
+
+void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode)
+{
+	struct ledger_step *s = ledger_job_step(job, step_inode);
+
+	if (!s)
+		return;
+	free_step(s);
+	job->n_steps--;
+	memmove(s, s + 1, (size_t)(&job->step[job->n_steps] - s) * sizeof(*s));
+}
+
+/* ------------------------------------------------------------ the text form */
+
+static void print_plan(FILE *f, const char *request, const struct node_plan *plan)
+{
+	if (!request || !plan)
+		return;
+	fprintf(f, "request %s\n", request);
+	node_plan_print(f, plan);
+}
+
+static char *format_job(const struct ledger_job *job)
+{
+	char list[IDSET_LIST_MAX];
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n", job->job_id,
+		(unsigned)job->uid, job->inode, job->cgroup);
+	print_plan(f, job->request, job->plan);
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *s = &job->step[i];
+
+		fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n", s->step_id,
+			s->inode, s->ranks, *s->container ? s->container : "-", s->cgroup);
+		if (idset_format(&s->cpus, list, sizeof(list)) > 0)
+			fprintf(f, "cpus %s\n", list);
+		print_plan(f, s->request, s->plan);
+	}
+	fputs("end-of-entry\n", f);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* If the line at *TEXT starts with WORD: the malloc'ed rest of it, *TEXT moved on. */
+static char *take_line(const char **text, const char *word)
+{
+	size_t len = strlen(word);
+	const char *end = strchr(*text, '\n');
+	char *rest;
+
+	if (!end || strncmp(*text, word, len) != 0)
+		return NULL;
+	rest = strndup(*text + len, (size_t)(end - *text) - len);
+	*text = end + 1;
+	return rest;
+}
+
+static int take_cgroup(const char **text, char *out)
+{
+	char *path = take_line(text, "cgroup ");
+	int rc = path && *path && *path != '/' && strlen(path) < CGROUP_PATH_MAX ? 0 : -1;
+
+	if (rc == 0)
+		strcpy(out, path);
+	free(path);
+	return rc;
+}
+
+/* The optional request and plan lines. */
+static int take_plan(const char **text, char **request, struct node_plan **plan, struct errbuf *err)
+{
+	*request = take_line(text, "request ");
+	if (!*request)
+		return 0;
+	return node_plan_parse(plan, text, err);
+}
+
+static int take_step(const char **text, struct ledger_job *job, struct errbuf *err)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+	char *line = take_line(text, "step ");
+	int n = -1;
+
+	if (s && line)
+		sscanf(line, "%" SCNu32 " inode %" SCNu64 " ranks %u container %63s%n", &s->step_id, &s->inode,
+		       &s->ranks, s->container, &n);
+	if (n < 0 || line[n]) {
+		free(line);
+		return errprintf(err, "bad step line");
+	}
+	free(line);
+	if (strcmp(s->container, "-") == 0)
+		s->container[0] = '\0';
+	if (take_cgroup(text, s->cgroup) < 0)
+		return errprintf(err, "bad cgroup line of step %" PRIu32, s->step_id);
+	line = take_line(text, "cpus ");
+	n = line ? idset_parse(&s->cpus, line, err) : 0;
+	free(line);
+	if (n < 0)
+		return -1;
+	return take_plan(text, &s->request, &s->plan, err);
+}
+
+static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
+{
+	struct ledger_job *job = calloc(1, sizeof(*job));
+	char *line = NULL;
+	unsigned uid = 0;
+	int n = -1;
+
+	errprintf(err, "not a ledger entry of this version");
+	free(take_line(&text, "nodeos-ledger 1"));
+	line = take_line(&text, "job ");
+	if (!job || !line)
+		goto bad;
+	sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid, &job->inode, &n);
+	if (n < 0 || line[n] || take_cgroup(&text, job->cgroup) < 0)
+		goto bad;
+	job->uid = uid;
+	if (take_plan(&text, &job->request, &job->plan, err) < 0)
+		goto bad;
+	while (strncmp(text, "step ", 5) == 0)
+		if (take_step(&text, job, err) < 0)
+			goto bad;
+	if (strcmp(text, "end-of-entry\n") != 0) {
+		errprintf(err, "the entry is cut or has unknown lines");
+		goto bad;
+	}
+	free(line);
+	*out = job;
+	return 0;
+bad:
+	free(line);
+	ledger_job_free(job);
+	return -1;
+}
+
+/* --------------------------------------------------------------- the directory */
+
+static void entry_name(char *buf, size_t size, uint64_t inode)
+{
+	snprintf(buf, size, ENTRY_PREFIX "%" PRIu64, inode);
+}
+
+void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t inode)
+{
+	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
+}
+
+static int read_entry(struct ledger *l, const char *name, struct ledger_job **out, struct errbuf *err)
+{
+	char *text = malloc(ENTRY_MAX);
+	int rc;
+
+	if (!text)
+		return errprintf(err, "out of memory");
+	rc = file_read(l->dir_fd, name, text, ENTRY_MAX, err);
+	if (rc >= 0 && parse_job(out, text, err) < 0)
+		rc = errwrap(err, "ledger entry %s", name);
+	free(text);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Call FN for every entry name. */
+static int each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg), void *arg,
+		     struct errbuf *err)
+{
+	int fd = openat(l->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		errprintf(err, "state directory: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	while ((e = readdir(d)))
+		if (strncmp(e->d_name, ENTRY_PREFIX, strlen(ENTRY_PREFIX)) == 0)
+			fn(l, e->d_name, arg);
+	closedir(d);
+	return 0;
+}
+
+/* A job's or a step's directory is gone, or another one has its name now. */
+static int dead(struct ledger *l, const char *cgroup, uint64_t inode)
+{
+	return cgroup_inode(l->cgroup_fd, cgroup) != inode;
+}
+
+static void sweep_one(struct ledger *l, const char *name, void *arg)
+{
+	struct ledger_job *job = NULL;
+	struct errbuf ignored;
+	unsigned before;
+	char expect[64];
+
+	(void)arg;
+	/*
+	 * An entry that cannot be read stays: it is evidence, and it may protect a
+	 * job that lives. It fails the steps of that job, and nobody else's.
+	 */
+	if (read_entry(l, name, &job, &ignored) < 0)
+		return;
+	entry_name(expect, sizeof(expect), job->inode);
+	if (strcmp(expect, name) == 0 && dead(l, job->cgroup, job->inode)) {
+		unlinkat(l->dir_fd, name, 0);
+		ledger_job_free(job);
+		return;
+	}
+	before = job->n_steps;
+	for (unsigned i = job->n_steps; i-- > 0;)
+		if (dead(l, job->step[i].cgroup, job->step[i].inode))
+			ledger_job_del_step(job, job->step[i].inode);
+	if (job->n_steps != before)
+		ledger_write(l, job, &ignored);
+	ledger_job_free(job);
+}
+
+static int lock(int fd, unsigned timeout, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 5000000 };
+
+	for (unsigned i = 0; i <= timeout * 200; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return errprintf(err, "lock: %s", strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+	return errprintf(err, "still locked by another process after %u s (see fuser)", timeout);
+}
+
+int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
+		struct errbuf *err)
+{
+	struct ledger *l = calloc(1, sizeof(*l));
+	struct stat st;
+
+	if (!l)
+		return errprintf(err, "out of memory");
+	l->cgroup_fd = cgroup_fd;
+	l->lock_fd = -1;
+	if (mkdir(state_dir, 0700) < 0 && errno != EEXIST) {
+		l->dir_fd = -1;
+		errprintf(err, "%s: %s", state_dir, strerror(errno));
+		goto error;
+	}
+	l->dir_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->dir_fd < 0 || fstat(l->dir_fd, &st) < 0) {
+		errprintf(err, "%s: %s", state_dir, strerror(errno));
+		goto error;
+	}
+	if (st.st_uid != geteuid() || (st.st_mode & 077)) {
+		errprintf(err, "%s: must belong to uid %u with mode 0700", state_dir, (unsigned)geteuid());
+		goto error;
+	}
+	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (l->lock_fd < 0) {
+		errprintf(err, "%s/lock: %s", state_dir, strerror(errno));
+		goto error;
+	}
+	if (lock(l->lock_fd, timeout, err) < 0 || each_name(l, sweep_one, NULL, err) < 0) {
+		errwrap(err, "%s", state_dir);
+		goto error;
+	}
+	*out = l;
+	return 0;
+error:
+	ledger_close(l);
+	return -1;
+}
+
+void ledger_close(struct ledger *l)
+{
+	if (!l)
+		return;
+	if (l->lock_fd >= 0)
+		close(l->lock_fd);
+	if (l->dir_fd >= 0)
+		close(l->dir_fd);
+	free(l);
+}
+
+int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err)
+{
+	char name[64];
+
+	entry_name(name, sizeof(name), inode);
+	*out = NULL;
+	if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+		return 0;
+	if (read_entry(l, name, out, err) < 0)
+		return -1;
+	if ((*out)->inode != inode) {
+		ledger_job_free(*out);
+		*out = NULL;
+		return errprintf(err, "ledger entry %s: belongs to another job", name);
+	}
+	return 0;
+}
+
+int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err)
+{
+	char *text = format_job(job);
+	char name[64];
+	int rc;
+
+	if (!text)
+		return errprintf(err, "out of memory");
+	entry_name(name, sizeof(name), job->inode);
+	rc = file_replace(l->dir_fd, name, text, 0600, err);
+	free(text);
+	return rc < 0 ? errwrap(err, "ledger") : 0;
+}
+
+int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err)
+{
+	char name[64];
+
+	entry_name(name, sizeof(name), inode);
+	if (unlinkat(l->dir_fd, name, 0) < 0 && errno != ENOENT)
+		return errprintf(err, "ledger entry %s: %s", name, strerror(errno));
+	return 0;
+}
+
+struct each {
+	int (*fn)(const struct ledger_job *job, void *arg);
+	void *arg;
+	struct errbuf *bad;
+	int rc;
+};
+
+static void each_one(struct ledger *l, const char *name, void *arg)
+{
+	struct each *e = arg;
+	struct ledger_job *job = NULL;
+
+	int rc = read_entry(l, name, &job, e->bad) == 0 ? e->fn(job, e->arg) : 0;
+
+	if (rc < 0)
+		e->rc = -1;
+	if (rc > 0)
+		free(job);
+	else
+		ledger_job_free(job);
+}
+
+int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
+		struct errbuf *bad, struct errbuf *err)
+{
+	struct each e = { fn, arg, bad, 0 };
+
+	if (each_name(l, each_one, &e, err) < 0)
+		return -1;
+	return e.rc;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_LEDGER_H
+#define NODEOS_CONTAINER_LEDGER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "container/cgroup.h"
+#include "container/node_plan.h"
+
+/*
+ * Who holds which CPUs and memory nodes on this node: one text file per job in
+ * STATE_DIR (root's, mode 0700, on a tmpfs so that a boot empties it), named by the
+ * inode of the job's cgroup directory, which no requeue and no reused job id repeats.
+ * An entry lives as long as that directory; every open sweeps the others away.
+ * What the kernel can be asked for (effective CPUs, pids) is not kept here.
+ */
+struct ledger_step {
+	uint64_t inode; /* of the step's cgroup directory */
+	uint32_t step_id;
+	unsigned ranks; /* on this node */
+	char cgroup[CGROUP_PATH_MAX];
+	char container[REQUEST_NAME_MAX]; /* "": none named; "none": unconstrained */
+	struct idset cpus; /* that its ranks are bound to, when they divide the container */
+	char *request; /* of a step container; NULL: the job's */
+	struct node_plan *plan; /* of a step container; NULL: the job's */
+};
+
+struct ledger_job {
+	uint64_t inode;
+	uint32_t job_id;
+	uid_t uid;
+	char cgroup[CGROUP_PATH_MAX];
+	char *request; /* the job plan's; NULL: no job plan */
+	struct node_plan *plan;
+	unsigned n_steps;
+	struct ledger_step *step;
+};
+
+struct ledger; /* an open and locked state directory */
+
+/*
+ * Open STATE_DIR (made when missing), lock it and sweep what no longer lives below
+ * CGROUP_FD. Waits at most TIMEOUT seconds for the lock. Hold it briefly.
+ */
+int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
+		struct errbuf *err);
+void ledger_close(struct ledger *l);
+
+/* The job with this inode: *OUT NULL when it has no entry. Free with ledger_job_free. */
+int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err);
+int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err);
+int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);
+
+/*
+ * Call FN for every readable entry; what is wrong with an unreadable one goes to BAD. FN
+ * returns -1 (failed), 0, or 1: it took over what JOB holds (not *JOB itself).
+ */
+int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
+		struct errbuf *bad, struct errbuf *err);
+
+/* Where the entry of that job is, for a look without the lock. */
+void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t inode);
+
+struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job_id, uid_t uid);
+void ledger_job_free(struct ledger_job *job);
+struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode);
+struct ledger_step *ledger_job_add_step(struct ledger_job *job);
+void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode);
+
+#endif

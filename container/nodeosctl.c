@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "container/tool.h"
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} command[] = {
+	{ "check", tool_check, "validate manifests" },
+	{ "plan", tool_plan, "show which CPUs and memory nodes a manifest would get, and why" },
+	{ "report", tool_report, "show this node's containers: asked, chosen, what the kernel shows (root)" },
+	{ "list", tool_list, "list this node's containers, a line each (root)" },
+	{ "features", tool_features, "show what this build, kernel and site can do" },
+	{ "discover", tool_discover, "write this machine's topology for the launches to come (root, at boot)" },
+};
+
+#define COMMANDS (sizeof(command) / sizeof(command[0]))
+
+int tool_error(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("nodeosctl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	putc('\n', stderr);
+	return status;
+}
+
+static int usage(FILE *f)
+{
+	fputs("Usage: nodeosctl COMMAND [OPTION]... (nodeosctl COMMAND --help tells more)\n\n", f);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(f, "  %-10s %s\n", command[i].name, command[i].help);
+	return f == stdout ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return usage(stderr);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+		return usage(stdout);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		puts("nodeosctl " VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(argv[1], command[i].name) == 0) {
+			int status = command[i].run(argc - 1, argv + 1);
+
+			if (fflush(stdout) != 0 || ferror(stdout))
+				return tool_error(1, "cannot write standard output");
+			return status;
+		}
+	tool_error(2, "unknown command \"%s\"", argv[1]);
+	return usage(stderr);
+}

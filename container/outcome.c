@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/outcome.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *outcome_name(enum outcome o)
+{
+	static const char *const name[] = { "enforced", "modified", "ignored", "failed" };
+
+	return name[o];
+}
+
+enum sched_policy outcome_policy(const struct request_container *ask, const struct conf *conf,
+				 unsigned *priority)
+{
+	enum sched_policy p = ask->policy == POLICY_UNSET ? conf->default_policy : ask->policy;
+
+	*priority = ask->priority;
+	if (policy_is_realtime(p) && *priority == 0)
+		*priority = 1; /* AppC manifests say "0" for "the lowest" */
+	return p;
+}
+
+static void note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
+{
+	size_t used = strlen(o->reason);
+	va_list ap;
+
+	if (outcome > o->outcome)
+		o->outcome = outcome;
+	if (used && used + 2 < sizeof(o->reason)) {
+		strcpy(o->reason + used, "; ");
+		used += 2;
+	}
+	va_start(ap, fmt);
+	vsnprintf(o->reason + used, sizeof(o->reason) - used, fmt, ap);
+	va_end(ap);
+}
+
+static struct isolator_outcome *start(struct isolator_outcome *o, const char *isolator)
+{
+	memset(o, 0, sizeof(*o));
+	snprintf(o->isolator, sizeof(o->isolator), "%s", isolator);
+	o->outcome = OUTCOME_ENFORCED;
+	return o;
+}
+
+static void judge_container(struct isolator_outcome *o, const struct request_container *ask,
+			    const struct placed *got, const struct outcome_node *node)
+{
+	unsigned given = idset_count(&got->cpus);
+
+	if (ask->cpus && given != ask->cpus)
+		note(o, OUTCOME_MODIFIED, "cpus: %u asked, %u given (whole cores)", ask->cpus, given);
+	if (!got->confined)
+		return;
+	if (got->shared)
+		note(o, OUTCOME_MODIFIED, "mems: another container uses some of these memory nodes too");
+	else if (!node->alone)
+		note(o, OUTCOME_MODIFIED,
+		     "mems: other jobs on this node may use these memory nodes too");
+}
+
+unsigned outcomes_of(struct isolator_outcome *out, const struct request_container *ask,
+		     const struct placed *got, const struct conf *conf,
+		     const struct outcome_node *node)
+{
+	unsigned n = 0;
+	unsigned priority;
+	enum sched_policy policy = outcome_policy(ask, conf, &priority);
+	struct isolator_outcome *o;
+
+	judge_container(start(&out[n++], "container"), ask, got, node);
+	if (ask->policy != POLICY_UNSET) {
+		o = start(&out[n++], "scheduler");
+		if (node->policy_known && !policy_supported(policy))
+			note(o, OUTCOME_FAILED, "this kernel has no scheduling policy \"%s\"",
+			     policy_name(policy));
+		else if (priority != ask->priority)
+			note(o, OUTCOME_MODIFIED, "priority: %u asked, %u given", ask->priority,
+			     priority);
+	}
+	for (unsigned i = 0; request_ignored_name[i] && n < OUTCOMES_MAX; i++)
+		if (ask->ignored >> i & 1)
+			note(start(&out[n++], request_ignored_name[i]), OUTCOME_IGNORED,
+			     "not implemented here");
+	return n;
+}
+
+int outcome_check_policy(const struct request_container *ask, const struct conf *conf,
+			 const char *conf_path, struct errbuf *err)
+{
+	unsigned priority;
+	enum sched_policy p = outcome_policy(ask, conf, &priority);
+	char allowed[128] = "";
+
+	if (!conf_allows_policy(conf, p)) {
+		for (unsigned i = POLICY_OTHER; i < POLICY_COUNT; i++)
+			if (conf_allows_policy(conf, i))
+				snprintf(allowed + strlen(allowed), sizeof(allowed) - strlen(allowed),
+					 "%s%s", *allowed ? ", " : "", policy_name(i));
+		return errprintf(err,
+				 "container %s: policy \"%s\" is not allowed at this site (allowed: %s; %s)",
+				 ask->name, policy_name(p), allowed, conf_path);
+	}
+	if (policy_is_realtime(p) && priority > conf->max_rt_priority)
+		return errprintf(err,
+				 "container %s: priority %u is above this site's limit %u (max_rt_priority in %s)",
+				 ask->name, priority, conf->max_rt_priority, conf_path);
+	return 0;
+}

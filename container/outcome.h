@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_OUTCOME_H
+#define NODEOS_CONTAINER_OUTCOME_H
+
+#include <stdbool.h>
+
+#include "container/conf.h"
+#include "container/node_plan.h"
+#include "container/request.h"
+
+/*
+ * What became of each isolator of a container on this node. AppC (ace.md) demands that
+ * this is told to the user; dry run, launch and report use this one function.
+ */
+enum outcome {
+	OUTCOME_ENFORCED,
+	OUTCOME_MODIFIED,
+	OUTCOME_IGNORED,
+	OUTCOME_FAILED,
+};
+
+struct isolator_outcome {
+	char isolator[32];
+	enum outcome outcome;
+	char reason[200]; /* "" when enforced as asked */
+};
+
+#define OUTCOMES_MAX 40 /* container, scheduler and every ignored bit */
+
+const char *outcome_name(enum outcome o);
+
+/* The policy and priority that container ASK gets: its own or the site's default. */
+enum sched_policy outcome_policy(const struct request_container *ask, const struct conf *conf,
+				 unsigned *priority);
+
+/* What the node knows when it judges. */
+struct outcome_node {
+	bool alone; /* the job holds every CPU of this node */
+	bool policy_known; /* policy_supported() may be asked of this kernel (false: dry run) */
+};
+
+/* Fill OUT[OUTCOMES_MAX]; returns how many. */
+unsigned outcomes_of(struct isolator_outcome *out, const struct request_container *ask,
+		     const struct placed *got, const struct conf *conf,
+		     const struct outcome_node *node);
+
+/*
+ * Is container ASK allowed by the site: policy and priority. Checked at submit
+ * for the message and on the node for the truth.
+ */
+int outcome_check_policy(const struct request_container *ask, const struct conf *conf,
+			 const char *conf_path, struct errbuf *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/planning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int add_containers(struct node_plan *out, const struct request *r, const struct plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_container *from = &p->container[i];
+		struct placed *to = node_plan_add(out, r->container[i].name);
+
+		if (!to)
+			return -1;
+		to->cpus = from->cpus;
+		to->reserved = from->reserved;
+		to->mems = from->mems;
+		to->asked = r->container[i].cpus;
+		to->confined = from->mems_confined;
+		to->shared = from->mems_shared;
+		snprintf(to->why, sizeof(to->why), "%s", from->why ? from->why : "");
+	}
+	return 0;
+}
+
+static int add_cores(struct node_plan *out, const struct machine *m, const struct idset *cpus,
+		     struct errbuf *err)
+{
+	struct plan_core *core = NULL;
+	unsigned n = 0;
+	int rc = machine_cores(m, cpus, &core, &n, err);
+
+	for (unsigned i = 0; rc == 0 && i < n; i++)
+		if (node_plan_add_core(out, &core[i].cpus) < 0)
+			rc = errprintf(err, "out of memory");
+	free(core);
+	return rc;
+}
+
+int planning_make(struct node_plan **out, const struct machine *m, const struct request *r,
+		  const struct plan_input *in, struct errbuf *err)
+{
+	struct plan_ask ask[REQUEST_CONTAINERS_MAX];
+	struct plan_opts opts = {
+		.cpus = in->cpus,
+		.mems = in->mems,
+		.mems_taken = in->mems_taken,
+		.default_mems = in->default_mems,
+	};
+	struct node_plan *np = node_plan_new();
+	struct plan *p = NULL;
+	int rc = -1;
+
+	memset(ask, 0, sizeof(ask));
+	for (unsigned i = 0; i < r->n; i++) {
+		ask[i].name = r->container[i].name;
+		ask[i].cpus = r->container[i].cpus;
+		ask[i].smt = r->container[i].smt;
+		ask[i].mems_kind = r->container[i].mems_kind;
+		ask[i].mems = r->container[i].mems;
+	}
+	if (!np) {
+		errprintf(err, "out of memory");
+	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_make(&p, m, &opts, ask, r->n, err) == 0) {
+		rc = add_containers(np, r, p);
+		if (rc < 0)
+			errprintf(err, "out of memory");
+	}
+	plan_free(p);
+	if (rc < 0)
+		node_plan_free(np);
+	else
+		*out = np;
+	return rc;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "container/outcome.h"
+
+static void put_asked(struct json_out *j, const struct request_container *ask)
+{
+	jout_open(j, "asked", '{');
+	if (ask->cpus)
+		jout_number(j, "cpus", ask->cpus);
+	else
+		jout_string(j, "cpus", "all that is left");
+	if (ask->smt)
+		jout_number(j, "smt", ask->smt);
+	if (ask->mems_kind == MEMS_COUNT)
+		jout_number(j, "mems", ask->mems);
+	else if (ask->mems_kind == MEMS_SIZE)
+		jout_number(j, "mems_bytes", ask->mems);
+	if (ask->policy != POLICY_UNSET) {
+		jout_string(j, "policy", policy_name(ask->policy));
+		jout_number(j, "priority", ask->priority);
+	}
+	jout_close(j, '}');
+}
+
+static void put_isolators(struct json_out *j, const struct report_container *c)
+{
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct outcome_node node = { .alone = c->alone, .policy_known = c->policy_known };
+	unsigned n = outcomes_of(o, c->ask, c->got, c->conf, &node);
+
+	jout_open(j, "isolators", '[');
+	for (unsigned i = 0; i < n; i++) {
+		jout_open(j, NULL, '{');
+		jout_string(j, "name", o[i].isolator);
+		jout_string(j, "outcome", outcome_name(o[i].outcome));
+		jout_string(j, "reason", o[i].reason);
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+}
+
+void report_container(struct json_out *j, const struct report_container *c)
+{
+	unsigned priority;
+	enum sched_policy policy = outcome_policy(c->ask, c->conf, &priority);
+
+	jout_open(j, NULL, '{');
+	jout_string(j, "name", c->got->name);
+	put_asked(j, c->ask);
+	jout_set(j, "cpus", &c->got->cpus);
+	jout_set(j, "reserved", &c->got->reserved);
+	jout_set(j, "mems", &c->got->mems);
+	jout_bool(j, "mems_confined", c->got->confined);
+	jout_string(j, "policy", policy_name(policy));
+	jout_number(j, "priority", priority);
+	jout_string(j, "partition", "member");
+	if (c->ranks)
+		c->ranks(j, c->got, c->arg);
+	put_isolators(j, c);
+	jout_lines(j, "why", c->got->why);
+	jout_close(j, '}');
+}
+
+void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
+		      const struct node_plan *p, const struct conf *conf, bool alone,
+		      const struct idset *job_cpus)
+{
+	struct json_out j = { .f = fmemopen(buf, size, "w"), .depth = 1, .first = 1 };
+	struct idset left = *job_cpus;
+	struct idset held;
+	bool cut;
+
+	buf[0] = '\0';
+	if (!j.f)
+		return;
+	jout_string(&j, "request", request_text);
+	jout_open(&j, "containers", '[');
+	for (unsigned i = 0; p && i < p->n; i++) {
+		struct report_container c = {
+			.ask = &r->container[i],
+			.got = &p->container[i],
+			.conf = conf,
+			.alone = alone,
+			.policy_known = true,
+		};
+
+		report_container(&j, &c);
+	}
+	jout_close(&j, ']');
+	idset_zero(&held);
+	node_plan_reserved(p, &held);
+	idset_andnot(&left, &held);
+	jout_open(&j, "free", '{');
+	jout_set(&j, "cpus", &left);
+	jout_close(&j, '}');
+	cut = fflush(j.f) != 0 || ferror(j.f) || (size_t)ftell(j.f) + 1 >= size;
+	fclose(j.f);
+	if (cut)
+		buf[0] = '\0';
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/step.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "container/affinity.h"
+#include "container/cgroup.h"
+#include "container/ledger.h"
+#include "container/step_shared.h"
+#include "topology/rankmap.h"
+
+void step_id_format(uint32_t step_id, char buf[16])
+{
+	if (step_id == STEP_ID_BATCH)
+		strcpy(buf, "batch");
+	else if (step_id == STEP_ID_EXTERN)
+		strcpy(buf, "extern");
+	else if (step_id == STEP_ID_INTERACTIVE)
+		strcpy(buf, "interactive");
+	else
+		snprintf(buf, 16, "%u", step_id);
+}
+
+static const char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
+{
+	struct step *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return errprintf(err, "out of memory");
+	if (in->n_ranks == 0 || in->n_ranks > 65536) {
+		free(s);
+		return errprintf(err, "%u ranks on this node", in->n_ranks);
+	}
+	s->shared_size = sizeof(*s->shared) + in->n_ranks * sizeof(s->shared->rank[0]);
+	s->shared = mmap(NULL, s->shared_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->shared == MAP_FAILED) {
+		free(s);
+		return errprintf(err, "out of memory");
+	}
+	s->in = *in;
+	s->in.job_request = copy(in->job_request);
+	s->in.step_request = copy(in->step_request);
+	s->in.container = copy(in->container);
+	s->in.report = copy(in->report);
+	s->in.conf_path = copy(in->conf_path);
+	s->in.helper_path = copy(in->helper_path);
+	s->cgroup_fd = -1;
+	if (gethostname(s->node, sizeof(s->node) - 1) < 0)
+		strcpy(s->node, "?");
+	*out = s;
+	return 0;
+}
+
+void step_fail(struct step *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (atomic_load(&s->shared->failed))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
+	va_end(ap);
+	atomic_store(&s->shared->failed, 1);
+}
+
+/* ------------------------------------------------------------------ root side */
+
+/* CPUs that live sibling steps of the same container have divided among their ranks. */
+static void add_busy(const struct ledger_job *job, const struct step *s, struct idset *busy)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode != s->step_inode &&
+		    strcmp(job->step[i].container, s->shared->container) == 0)
+			idset_or(busy, &job->step[i].cpus);
+}
+
+static int make_map(struct step *s, const struct idset *container, struct idset *bound,
+		    struct idset *out, struct errbuf *err)
+{
+	struct rankmap_in in = {
+		.n_ranks = s->in.n_ranks,
+		.bound = bound,
+		.cpus_per_task = s->in.cpus_per_task,
+		.overcommit = s->in.overcommit,
+		.step_cpus = &s->step_cpus,
+		.n_cores = s->n_cores,
+		.core = s->core,
+		.container = container,
+	};
+
+	if (rankmap_make(&in, out, err) < 0)
+		return errwrap(err, "%s%s", *s->shared->container ? "container " : "what the containers leave",
+			       s->shared->container);
+	return 0;
+}
+
+/*
+ * All masks are known: divide the container, if possible on cores that no other
+ * step in it is bound to, and write down which ones we took.
+ */
+static int map_ranks(struct step *s, struct errbuf *err)
+{
+	struct idset *bound = calloc(s->in.n_ranks, sizeof(*bound));
+	struct idset *map = calloc(s->in.n_ranks, sizeof(*map));
+	struct ledger_job *job = NULL;
+	struct ledger_step *mine;
+	struct ledger *l = NULL;
+	struct idset avail = s->shared->cpus;
+	struct idset busy;
+	struct errbuf ignored;
+	int rc = -1;
+
+	idset_zero(&busy);
+	if (!bound || !map) {
+		errprintf(err, "out of memory");
+		goto out;
+	}
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		bound[i] = s->shared->rank[i].bound;
+	if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0 ||
+	    ledger_read(l, s->job_inode, &job, err) < 0)
+		goto out;
+	mine = job ? ledger_job_step(job, s->step_inode) : NULL;
+	if (!mine) {
+		errprintf(err, "this step's ledger entry is gone");
+		goto out;
+	}
+	add_busy(job, s, &busy);
+	idset_andnot(&avail, &busy);
+	if (idset_empty(&avail) || make_map(s, &avail, bound, map, &ignored) < 0) {
+		if (make_map(s, &s->shared->cpus, bound, map, err) < 0)
+			goto out;
+	}
+	idset_zero(&mine->cpus);
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		s->shared->rank[i].chosen = map[i];
+		/* a lone process that has the whole container divides nothing */
+		if (s->in.n_ranks > 1 || !idset_equal(&map[i], &s->shared->cpus))
+			idset_or(&mine->cpus, &map[i]);
+	}
+	rc = ledger_write(l, job, err);
+out:
+	ledger_job_free(job);
+	ledger_close(l);
+	free(bound);
+	free(map);
+	return rc;
+}
+
+/* Cgroup first, affinity after it (writing the cpuset re-masks the task), policy last. */
+static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
+{
+	struct step_shared *sh = s->shared;
+	struct cgroup_place place;
+
+	if (affinity_get(pid, &sh->rank[rank].bound, err) < 0 ||
+	    cgroup_find_place(&place, s->cgroup_fd, "/proc", pid, err) < 0)
+		return -1;
+	if (place.step_inode != s->step_inode || !*place.task)
+		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank, place.task);
+	if (sh->kind == STEP_NONE)
+		return 0;
+	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &sh->cpus, err) < 0)
+		return -1;
+	if (sh->bind_mems && cgroup_write_set(s->cgroup_fd, place.task, "cpuset.mems", &sh->mems, err) < 0)
+		return -1;
+	if (affinity_set(pid, &sh->cpus, err) < 0)
+		return -1;
+	if (sh->policy != POLICY_UNSET && policy_apply(pid, sh->policy, sh->priority, err) < 0)
+		return -1;
+	return 0;
+}
+
+void step_place(struct step *s, unsigned rank, unsigned global_rank, pid_t pid)
+{
+	struct errbuf err = { "" };
+
+	if (rank >= s->in.n_ranks || atomic_load(&s->shared->failed))
+		return;
+	s->shared->rank[rank].pid = pid;
+	s->shared->rank[rank].global_rank = global_rank;
+	if (!s->prepared && step_prepare(s, pid, &err) < 0)
+		goto fail;
+	s->prepared = true;
+	if (place_rank(s, rank, pid, &err) < 0)
+		goto fail;
+	if (rank + 1 == s->in.n_ranks && s->shared->kind != STEP_NONE && map_ranks(s, &err) < 0)
+		goto fail;
+	return;
+fail:
+	step_fail(s, "%s", err.text);
+}
+
+void step_end(struct step *s)
+{
+	struct ledger_job *job = NULL;
+	struct ledger *l = NULL;
+	struct errbuf err;
+
+	if (s->cgroup_fd < 0)
+		return;
+	if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, &err) < 0)
+		return; /* the next one who opens it sweeps */
+	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
+		ledger_job_del_step(job, s->step_inode);
+		if (job->plan || job->n_steps)
+			ledger_write(l, job, &err);
+		else
+			ledger_remove(l, s->job_inode, &err);
+	}
+	ledger_job_free(job);
+	ledger_close(l);
+}
+
+bool step_job_is_planned(const char *conf_path)
+{
+	struct cgroup_place place;
+	char path[sizeof(((struct conf *)0)->state_dir) + 64];
+	struct errbuf ignored;
+	struct conf conf;
+	int fd, rc = -1;
+
+	if (conf_load(&conf, conf_path, 0, &ignored) < 0 || access(conf.state_dir, F_OK) < 0)
+		return false;
+	fd = cgroup_open_root(NULL, &ignored);
+	if (fd >= 0 && cgroup_find_place(&place, fd, "/proc", getpid(), &ignored) == 0) {
+		ledger_entry_path(path, sizeof(path), conf.state_dir, place.job_inode);
+		rc = access(path, F_OK);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc == 0;
+}
+
+struct job_end {
+	struct ledger *l;
+	uint32_t job_id;
+};
+
+static int end_one(const struct ledger_job *job, void *arg)
+{
+	struct job_end *e = arg;
+	struct errbuf err;
+
+	return job->job_id == e->job_id ? ledger_remove(e->l, job->inode, &err) : 0;
+}
+
+void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
+{
+	struct job_end e = { NULL, job_id };
+	struct errbuf bad;
+	struct conf conf;
+	int fd;
+
+	if (conf_load(&conf, conf_path, 0, err) < 0 || access(conf.state_dir, F_OK) < 0)
+		return;
+	fd = cgroup_open_root(NULL, err);
+	if (fd < 0)
+		return;
+	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
+		ledger_each(e.l, end_one, &e, &bad, err);
+	ledger_close(e.l);
+	close(fd);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_STEP_H
+#define NODEOS_CONTAINER_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "topology/errbuf.h"
+
+/*
+ * One step on this node, from slurmstepd's and its ranks' side. The order of calls:
+ *
+ *   step_new      slurmstepd, before the ranks are forked
+ *   step_place    slurmstepd as root, once per rank, in order, before any rank goes on:
+ *                 the first call plans, the last one makes the rank map
+ *   step_enter    every rank, as the user, last thing before exec
+ *   step_end      slurmstepd as root, when the step is over
+ *
+ * What fails is remembered and told by step_enter, because a failure at any
+ * earlier place of a batch step would drain the node.
+ */
+struct step;
+
+/* Texts come from the job's environment and options: hostile until checked here. */
+struct step_input {
+	uint32_t job_id;
+	uint32_t step_id;
+	uid_t uid;
+	gid_t gid;
+	unsigned n_ranks; /* on this node */
+	unsigned cpus_per_task;
+	bool overcommit;
+	bool request_expected; /* an option that makes a request came along */
+	const char *job_request; /* NULL: none in the environment */
+	const char *step_request; /* a step container's; NULL: none */
+	const char *container; /* --nodeos-container; NULL: not given */
+	const char *report; /* --nodeos-report; NULL: not given */
+	const char *conf_path;
+	const char *helper_path; /* the planning helper */
+};
+
+/* slurm.h's special step ids, by the words Slurm prints */
+#define STEP_ID_BATCH 0xfffffffbu
+#define STEP_ID_EXTERN 0xfffffffcu
+#define STEP_ID_INTERACTIVE 0xfffffffau
+
+/* Write "batch", "extern", "interactive" or the number. */
+void step_id_format(uint32_t step_id, char buf[16]);
+
+/* Copies what IN points to. */
+int step_new(struct step **out, const struct step_input *in, struct errbuf *err);
+
+/* Remember the first failure of this step on this node; step_enter tells it. */
+void step_fail(struct step *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Put rank RANK (local number), process PID, into its container. Failures are remembered. */
+void step_place(struct step *s, unsigned rank, unsigned global_rank, pid_t pid);
+
+/* What a rank needs from its launcher to change the environment it will exec with. */
+struct step_env {
+	void *arg;
+	const char *(*get)(void *arg, const char *name); /* NULL: not set; valid until the next get */
+	void (*set)(void *arg, const char *name, const char *value);
+	void (*unset)(void *arg, const char *name);
+};
+
+/*
+ * In the rank: bind, set memory policy and environment, note what the kernel
+ * shows. Returns -1 when this step failed on this node: then ERR holds the
+ * message in the one rank that is to print it, and "" in the others. A text in
+ * ERR with 0 is a warning to print.
+ */
+int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct errbuf *err);
+
+/*
+ * As root in slurmstepd: does the ledger hold a job plan for the job that this
+ * process belongs to? Any trouble is "no".
+ */
+bool step_job_is_planned(const char *conf_path);
+
+/* Take this step out of the ledger. */
+void step_end(struct step *s);
+
+/* Take what job JOB_ID of UID left in the ledger (job epilog). Nothing to do is fine. */
+void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err);
+
+/* Remove from the environment what an outer step's rank had and this one must not inherit. */
+void step_clean_env(const struct step_env *env);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/affinity.h"
+#include "container/step_shared.h"
+
+/* What we put into a rank's environment, and what must not reach its children from outside. */
+static const char *const own_variable[] = {
+	"NODEOS_CONTAINER", "NODEOS_CPUS", "NODEOS_MEMS", "NODEOS_POLICY", "AC_APP_NAME",
+};
+
+/*
+ * A true mask in SLURM_CPU_BIND would become --cpu-bind of a nested srun, outside
+ * the container's CPUs, and kill it.
+ */
+static const char *const slurm_variable[] = {
+	"SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_CPU_BIND_TYPE", "SLURM_CPU_BIND_VERBOSE",
+};
+
+/* Names the client set for its own srun: the step request, and which of Slurm's it set. */
+#define STEP_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_STEP"
+#define SET_VARIABLE "SLURM_SPANK_NODEOS_SET"
+
+static void unset_all(const struct step_env *env, const char *const *name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		env->unset(env->arg, name[i]);
+}
+
+void step_clean_env(const struct step_env *env)
+{
+	const char *set = env->get(env->arg, SET_VARIABLE);
+	char list[128];
+
+	snprintf(list, sizeof(list), "%s", set ? set : "");
+	for (char *save = NULL, *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		if (strcmp(name, "SLURM_OVERLAP") == 0 || strcmp(name, "SLURM_KILL_BAD_EXIT") == 0)
+			env->unset(env->arg, name);
+	env->unset(env->arg, SET_VARIABLE);
+	env->unset(env->arg, STEP_REQUEST_VARIABLE);
+	unset_all(env, own_variable, sizeof(own_variable) / sizeof(own_variable[0]));
+}
+
+static void set_list(const struct step_env *env, const char *name, const struct idset *set)
+{
+	char list[IDSET_LIST_MAX];
+
+	if (idset_format(set, list, sizeof(list)) > 0)
+		env->set(env->arg, name, list);
+}
+
+static void set_default(const struct step_env *env, const char *name, const char *value)
+{
+	if (!env->get(env->arg, name))
+		env->set(env->arg, name, value);
+}
+
+static void set_env(const struct step *s, const struct step_rank *r, const struct step_env *env)
+{
+	const struct step_shared *sh = s->shared;
+
+	step_clean_env(env);
+	if (sh->kind == STEP_NONE)
+		return;
+	unset_all(env, slurm_variable, sizeof(slurm_variable) / sizeof(slurm_variable[0]));
+	set_list(env, "NODEOS_CPUS", &r->chosen);
+	set_list(env, "NODEOS_MEMS", &sh->mems);
+	env->set(env->arg, "NODEOS_POLICY", policy_by_number(r->kernel_policy));
+	if (sh->kind == STEP_NAMED) {
+		env->set(env->arg, "NODEOS_CONTAINER", sh->container);
+		env->set(env->arg, "AC_APP_NAME", sh->container);
+	}
+	/* a batch script is no OpenMP program, and its steps would take this for the user's choice */
+	if (s->in.step_id == STEP_ID_BATCH || s->in.step_id == STEP_ID_INTERACTIVE)
+		return;
+	if (!env->get(env->arg, "OMP_PLACES") && !env->get(env->arg, "OMP_PROC_BIND")) {
+		set_default(env, "OMP_PLACES", "cores");
+		set_default(env, "OMP_PROC_BIND", "close");
+	}
+}
+
+static int bind_memory(const struct step_shared *sh, struct errbuf *err)
+{
+	struct idset nodes;
+	int mode;
+
+	if (!sh->bind_mems)
+		return 0;
+	if (membind_get(&mode, &nodes, err) < 0)
+		return -1;
+	/* --mem-bind was given: the kernel keeps it inside cpuset.mems */
+	if (mode != MPOL_DEFAULT)
+		return 0;
+	return membind_set(&sh->mems, err);
+}
+
+/* Ask the kernel what this rank really has; a difference from the plan is a failure. */
+static int look_at_self(const struct step_shared *sh, struct step_rank *r, struct errbuf *err)
+{
+	struct sched_param param = { 0 };
+
+	if (status_sets("self", &r->kernel_cpus, &r->kernel_mems, err) < 0 ||
+	    membind_get(&r->kernel_mempolicy, &r->kernel_membind, err) < 0)
+		return -1;
+	r->kernel_policy = sched_getscheduler(0);
+	if (sched_getparam(0, &param) == 0)
+		r->kernel_priority = param.sched_priority;
+	r->entered = true;
+	if (sh->kind == STEP_NONE)
+		return 0;
+	if (!idset_equal(&r->kernel_cpus, &r->chosen))
+		return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->global_rank);
+	if (sh->bind_mems && !idset_equal(&r->kernel_mems, &sh->mems))
+		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
+				 r->global_rank);
+	return 0;
+}
+
+static int enter(struct step *s, struct step_rank *r, const struct step_env *env, struct errbuf *err)
+{
+	if (s->shared->kind != STEP_NONE) {
+		/* TaskProlog and others may have changed it since the root side set it */
+		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(s->shared, err) < 0)
+			return -1;
+	}
+	if (look_at_self(s->shared, r, err) < 0)
+		return -1;
+	set_env(s, r, env);
+	return 0;
+}
+
+int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct errbuf *err)
+{
+	struct step_shared *sh = s->shared;
+	struct errbuf why = { "" };
+
+	err->text[0] = '\0';
+	if (!atomic_load(&sh->failed) && enter(s, &sh->rank[rank], env, &why) < 0)
+		step_fail(s, "%s", why.text);
+
+	/*
+	 * The last rank that passes here writes the report, as the user that it is. A
+	 * job that waited for days does not die of an unwritable directory.
+	 */
+	if (atomic_fetch_add(&sh->entered, 1) + 1 == s->in.n_ranks && s->in.report &&
+	    step_report(s, &why) < 0)
+		errprintf(err, "nodeos: warning: %s: %s", s->node, why.text);
+	if (!atomic_load(&sh->failed))
+		return 0;
+	if (atomic_exchange(&sh->told, 1) == 0)
+		errprintf(err, "nodeos: error: %s: %s", s->node, sh->error);
+	return -1;
+}

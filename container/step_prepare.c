@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/cgroup.h"
+#include "container/helper_run.h"
+#include "container/ledger.h"
+#include "container/outcome.h"
+#include "container/plan_input.h"
+#include "container/report.h"
+#include "container/step_shared.h"
+
+/* What step_prepare finds out, in one place. */
+struct node_view {
+	struct cgroup_place place;
+	struct idset job_cpus;
+	struct idset job_mems;
+	bool alone; /* the job holds every CPU of the node */
+	struct request *request; /* the job's or the step's; NULL: neither */
+	const char *request_text;
+	bool of_step; /* request is a step container's */
+};
+
+static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
+{
+	struct idset node_cpus;
+
+	s->cgroup_fd = cgroup_open_root(NULL, err);
+	if (s->cgroup_fd < 0 ||
+	    cgroup_find_place(&v->place, s->cgroup_fd, "/proc", pid, err) < 0 ||
+	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.cpus", &v->job_cpus, err) < 0 ||
+	    cgroup_read_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &s->step_cpus, err) < 0 ||
+	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
+	    cgroup_read_set(s->cgroup_fd, ".", "cpuset.cpus.effective", &node_cpus, err) < 0)
+		return -1;
+	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
+		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs ConstrainCores=yes in cgroup.conf");
+	v->alone = idset_equal(&v->job_cpus, &node_cpus);
+	s->job_inode = v->place.job_inode;
+	s->step_inode = v->place.step_inode;
+	return 0;
+}
+
+/* Every rule of the site that the request alone can break. */
+static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
+{
+	if (r->n > s->conf.max_containers)
+		return errprintf(err, "%u containers, at most %u are allowed here (max_containers in %s)",
+				 r->n, s->conf.max_containers, s->in.conf_path);
+	for (unsigned i = 0; i < r->n; i++)
+		if (outcome_check_policy(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int read_request(struct node_view *v, const struct step *s, struct errbuf *err)
+{
+	if (s->in.job_request && s->in.step_request)
+		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
+	v->request_text = s->in.job_request ? s->in.job_request : s->in.step_request;
+	v->of_step = !s->in.job_request;
+	if (!v->request_text)
+		return 0;
+	v->request = malloc(sizeof(*v->request));
+	if (!v->request)
+		return errprintf(err, "out of memory");
+	if (request_parse(v->request, v->request_text, err) < 0)
+		return errwrap(err, "the request in the environment is not valid");
+	return check_request(s, v->request, err);
+}
+
+/* ---------------------------------------------------------------------- planning */
+
+struct others {
+	uint64_t mine;
+	struct idset mems;
+};
+
+static int add_mems(const struct ledger_job *job, void *arg)
+{
+	struct others *o = arg;
+
+	if (job->inode == o->mine)
+		return 0;
+	for (unsigned i = 0; job->plan && i < job->plan->n; i++)
+		if (job->plan->container[i].confined)
+			idset_or(&o->mems, &job->plan->container[i].mems);
+	for (unsigned k = 0; k < job->n_steps; k++) {
+		const struct node_plan *p = job->step[k].plan;
+
+		for (unsigned i = 0; p && i < p->n; i++)
+			if (p->container[i].confined)
+				idset_or(&o->mems, &p->container[i].mems);
+	}
+	return 0;
+}
+
+/* A step container may take what Slurm gave the step and no other live one in the job holds. */
+static void free_for(const struct node_view *v, const struct step *s, const struct ledger_job *job,
+		     struct idset *out)
+{
+	struct idset held;
+
+	*out = v->of_step ? s->step_cpus : v->job_cpus;
+	if (!v->of_step || !job)
+		return;
+	idset_zero(&held);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		node_plan_reserved(job->step[i].plan, &held);
+	idset_andnot(out, &held);
+}
+
+static int run_helper(struct node_plan **out, struct step *s, const struct node_view *v,
+		      const struct plan_input *in, struct errbuf *err)
+{
+	const char *argv[] = { s->in.helper_path, NULL };
+	struct helper_run h = {
+		.argv = argv,
+		.uid = s->in.uid,
+		.gid = s->in.gid,
+		.timeout = s->conf.helper_timeout,
+		.output_max = NODE_PLAN_TEXT_MAX,
+	};
+	char path[sizeof(s->conf.state_dir) + 16];
+	char *text = NULL;
+	char *input = plan_input_format(in);
+	const char *at;
+	int rc = -1;
+
+	/* hwloc's discovery, kept since boot; without it the helper looks for itself */
+	snprintf(path, sizeof(path), "%s/machine.xml", s->conf.state_dir);
+	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	h.input = input;
+	if (!input) {
+		errprintf(err, "out of memory");
+	} else if (helper_run(&h, &text, err) >= 0) {
+		at = text;
+		rc = node_plan_parse(out, &at, err);
+	}
+	if (rc == 0 && node_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0) {
+		errwrap(err, "the planner's answer is refused");
+		node_plan_free(*out);
+		*out = NULL;
+		rc = -1;
+	}
+	if (h.extra_fd >= 0)
+		close(h.extra_fd);
+	free(text);
+	free(input);
+	return rc;
+}
+
+/* One core of the job stays without real-time ranks: the shell, slurmstepd and kthreads live there. */
+static int check_realtime(const struct step *s, const struct node_view *v, const struct node_plan *p,
+			  struct errbuf *err)
+{
+	struct idset left = v->job_cpus;
+	unsigned priority;
+
+	for (unsigned i = 0; i < v->request->n; i++)
+		if (policy_is_realtime(outcome_policy(&v->request->container[i], &s->conf, &priority)))
+			idset_andnot(&left, &p->container[i].reserved);
+	if (idset_empty(&left))
+		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
+	return 0;
+}
+
+/*
+ * Check that the ledger knows the same request as the environment. Gives the plan
+ * when there is one already, NULL when it has to be made.
+ */
+static int known_plan(const struct node_view *v, const struct step *s, const struct ledger_job *job,
+		      const struct node_plan **plan, struct errbuf *err)
+{
+	*plan = NULL;
+	if (!job || !job->plan) {
+		if (!v->request && s->in.request_expected)
+			return errprintf(err, "the job's request is missing from this step's environment (NodeOS variables were removed or not exported): submit with the environment that sbatch and salloc set, or use --nodeos=off");
+		return 0;
+	}
+	if (job->uid != s->in.uid)
+		return errprintf(err, "the containers of this job belong to uid %u", (unsigned)job->uid);
+	if (!s->in.job_request && s->in.step_request)
+		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
+	if (!s->in.job_request)
+		return errprintf(err, "the job's request is missing from this step's environment (NodeOS variables were removed or not exported): submit with the environment that sbatch and salloc set, or use --nodeos=off");
+	if (strcmp(s->in.job_request, job->request) != 0)
+		return errprintf(err, "the request in this step's environment is not the one that this job's containers were made of");
+	*plan = job->plan;
+	return 0;
+}
+
+/* ------------------------------------------------------------- choosing, widening */
+
+static int choose_named(struct step *s, const struct node_view *v, const struct node_plan *plan,
+			const struct placed *c, struct errbuf *err)
+{
+	struct step_shared *sh = s->shared;
+	const struct request_container *ask = &v->request->container[c - plan->container];
+
+	sh->kind = STEP_NAMED;
+	snprintf(sh->container, sizeof(sh->container), "%s", c->name);
+	sh->cpus = c->cpus;
+	sh->mems = c->mems;
+	sh->bind_mems = c->confined;
+	sh->policy = outcome_policy(ask, &s->conf, &sh->priority);
+	if (!policy_supported(sh->policy)) {
+		if (s->conf.strict)
+			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class (outcome: failed; strict=yes in %s)",
+					 c->name, policy_name(sh->policy), s->in.conf_path);
+		sh->policy = POLICY_UNSET;
+	}
+	return 0;
+}
+
+static int choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
+		  struct errbuf *err)
+{
+	struct step_shared *sh = s->shared;
+	const char *name = s->in.container;
+	const struct placed *c;
+	struct idset held;
+
+	sh->cpus = v->job_cpus;
+	sh->mems = v->job_mems;
+	if (name && strcmp(name, "none") == 0) {
+		sh->kind = STEP_NONE;
+		return 0;
+	}
+	if (!plan) {
+		if (name)
+			return errprintf(err, "--nodeos-container=%.64s: this job has no containers", name);
+		sh->kind = STEP_NONE;
+		return 0;
+	}
+	c = name ? node_plan_find(plan, name) : plan->n == 1 ? &plan->container[0] : NULL;
+	if (c)
+		return choose_named(s, v, plan, c, err);
+	if (name)
+		return errprintf(err, "--nodeos-container=%.64s: this job's containers are %s", name,
+				 v->request_text);
+	sh->kind = STEP_REST;
+	idset_zero(&held);
+	node_plan_reserved(plan, &held);
+	idset_andnot(&sh->cpus, &held);
+	if (idset_empty(&sh->cpus)) {
+		sh->cpus = v->job_cpus;
+		sh->shares_all = true;
+	}
+	return 0;
+}
+
+/* Only ever wider: Slurm still binds the next rank to the step's own CPUs. */
+static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	struct idset both = s->step_cpus;
+
+	if (s->shared->kind == STEP_NONE)
+		return 0;
+	idset_or(&both, &s->shared->cpus);
+	if (idset_equal(&both, &s->step_cpus))
+		return 0;
+	return cgroup_write_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &both, err);
+}
+
+static int keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
+		      struct errbuf *err)
+{
+	/* without a plan nothing is mapped; the job's CPUs stand for one core */
+	s->n_cores = plan ? plan->n_cores : 1;
+	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
+	if (!s->core)
+		return errprintf(err, "out of memory");
+	if (plan)
+		memcpy(s->core, plan->core, s->n_cores * sizeof(*s->core));
+	else
+		s->core[0] = v->job_cpus;
+	return 0;
+}
+
+/* Put this step, and a new plan with it, into the ledger. The plan's owner becomes the entry. */
+static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
+			const struct node_view *v, struct node_plan *made, struct errbuf *err)
+{
+	struct ledger_step *mine = ledger_job_step(job, s->step_inode);
+
+	if (!mine)
+		mine = ledger_job_add_step(job);
+	if (!mine) {
+		node_plan_free(made);
+		return errprintf(err, "out of memory");
+	}
+	mine->inode = s->step_inode;
+	mine->step_id = s->in.step_id;
+	mine->ranks = s->in.n_ranks;
+	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
+	snprintf(mine->container, sizeof(mine->container), "%s",
+		 s->shared->kind == STEP_NONE ? "none" : s->shared->container);
+	if (made && v->of_step) {
+		mine->plan = made;
+		mine->request = strdup(v->request_text);
+	} else if (made) {
+		job->plan = made;
+		job->request = strdup(v->request_text);
+	}
+	return ledger_write(l, job, err);
+}
+
+/*
+ * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
+ * (the helper runs unlocked: its user could stop it, and everybody would wait).
+ */
+static int settle(struct ledger *l, struct step *s, const struct node_view *v, struct node_plan **made,
+		  struct plan_input *in, struct errbuf *err)
+{
+	struct others o = { .mine = s->job_inode };
+	const struct node_plan *plan = NULL;
+	struct ledger_job *job = NULL;
+	struct idset now_free;
+	struct errbuf bad = { "" };
+	int rc = -1;
+
+	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0)
+		goto out;
+	if (!plan && v->request) {
+		free_for(v, s, job, &now_free);
+		if (!*made || !idset_equal(&now_free, &in->cpus)) {
+			idset_zero(&o.mems);
+			if (ledger_each(l, add_mems, &o, &bad, err) < 0)
+				goto out;
+			in->cpus = now_free;
+			in->mems = v->job_mems;
+			in->mems_taken = o.mems;
+			idset_and(&in->mems_taken, &v->job_mems);
+			in->cores = v->job_cpus;
+			in->default_mems = s->conf.default_mems;
+			in->request = v->request_text;
+			rc = 0;
+			goto out;
+		}
+		plan = *made;
+	}
+	if (!job)
+		job = ledger_job_new(&v->place, s->in.job_id, s->in.uid);
+	if (!job) {
+		errprintf(err, "out of memory");
+		goto out;
+	}
+	if (choose(s, v, plan, err) < 0 || (plan && check_realtime(s, v, plan, err) < 0) ||
+	    keep_cores(s, v, plan, err) < 0)
+		goto out;
+	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text,
+			 plan, &s->conf, v->alone, &v->job_cpus);
+	rc = enter_ledger(l, job, s, v, plan == *made ? *made : NULL, err);
+	if (plan == *made)
+		*made = NULL;
+	rc = rc < 0 ? -1 : 1;
+out:
+	ledger_job_free(job);
+	return rc;
+}
+
+static int plan_and_choose(struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	struct node_plan *made = NULL;
+	struct plan_input in;
+	struct ledger *l;
+	int rc = 0;
+
+	/* a round is lost only to another step of this very job */
+	for (int round = 0; round < 8 && rc == 0; round++) {
+		if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0)
+			return -1;
+		rc = settle(l, s, v, &made, &in, err);
+		ledger_close(l);
+		if (rc == 0) {
+			node_plan_free(made);
+			made = NULL;
+			if (idset_empty(&in.cpus))
+				rc = errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
+			else if (run_helper(&made, s, v, &in, err) < 0)
+				rc = -1;
+		}
+	}
+	node_plan_free(made);
+	if (rc == 0)
+		return errprintf(err, "other steps of this job kept changing its containers: try again");
+	return rc < 0 ? -1 : 0;
+}
+
+int step_prepare(struct step *s, pid_t pid, struct errbuf *err)
+{
+	struct node_view v = { .request = NULL };
+	int rc = -1;
+
+	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0)
+		return -1;
+	if (look(&v, s, pid, err) == 0 && read_request(&v, s, err) == 0 &&
+	    plan_and_choose(s, &v, err) == 0)
+		rc = widen(s, &v, err);
+	free(v.request);
+	return rc;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/affinity.h"
+#include "container/report.h"
+#include "container/report_path.h"
+#include "container/step_shared.h"
+
+static void put_rank(struct json_out *j, const struct step_rank *r)
+{
+	jout_open(j, NULL, '{');
+	jout_number(j, "rank", r->global_rank);
+	jout_number(j, "pid", (unsigned)r->pid);
+	jout_set(j, "slurm_cpus", &r->bound);
+	jout_set(j, "cpus", &r->chosen);
+	if (r->entered) {
+		jout_open(j, "kernel", '{');
+		jout_set(j, "cpus", &r->kernel_cpus);
+		jout_set(j, "mems", &r->kernel_mems);
+		jout_string(j, "policy", policy_by_number(r->kernel_policy));
+		jout_number(j, "priority", (unsigned)r->kernel_priority);
+		jout_string(j, "mempolicy", membind_name(r->kernel_mempolicy));
+		jout_set(j, "mempolicy_nodes", &r->kernel_membind);
+		jout_close(j, '}');
+	}
+	jout_close(j, '}');
+}
+
+static const char *kind_word(const struct step_shared *sh)
+{
+	if (sh->kind == STEP_NAMED)
+		return "enforced";
+	if (sh->kind == STEP_NONE)
+		return "unconstrained";
+	return sh->shares_all ? "modified" : "rest";
+}
+
+static void put_step(FILE *f, const struct step *s)
+{
+	const struct step_shared *sh = s->shared;
+	struct json_out j = { .f = f };
+	bool failed = atomic_load(&sh->failed);
+	char id[16];
+
+	step_id_format(s->in.step_id, id);
+	jout_open(&j, NULL, '{');
+	jout_number(&j, "schema", REPORT_SCHEMA);
+	jout_string(&j, "kind", "step");
+	jout_string(&j, "node", s->node);
+	jout_number(&j, "job", s->in.job_id);
+	jout_string(&j, "step", id);
+	jout_number(&j, "uid", s->in.uid);
+	jout_string(&j, "outcome", failed ? "failed" : kind_word(sh));
+	jout_string(&j, "error", failed ? sh->error : NULL);
+	if (!failed && sh->shares_all)
+		jout_string(&j, "reason", "the containers hold every CPU of the job: this step, which names none, runs on all of them");
+	jout_string(&j, "container", *sh->container ? sh->container : NULL);
+	jout_open(&j, "ranks", '[');
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		put_rank(&j, &sh->rank[i]);
+	jout_close(&j, ']');
+	jout_raw_members(&j, sh->plan_json);
+	jout_close(&j, '}');
+}
+
+int step_report(const struct step *s, struct errbuf *err)
+{
+	char path[4096];
+	int fd;
+	FILE *f;
+
+	if (report_path(path, sizeof(path), s->in.report, s->in.job_id, s->in.step_id, s->node, err) < 0)
+		return -1;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f) {
+		errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	put_step(f, s);
+	if (fclose(f) != 0)
+		return errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+	return 0;
+}

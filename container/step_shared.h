@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_STEP_SHARED_H
+#define NODEOS_CONTAINER_STEP_SHARED_H
+
+#include <stdatomic.h>
+
+#include "container/conf.h"
+#include "container/request.h"
+#include "container/step.h"
+#include "topology/idset.h"
+
+/*
+ * Inside of struct step, for the files step*.c only. "shared" is a MAP_SHARED mapping
+ * made before the fork: the ranks read there what the root side decided after it.
+ */
+#define STEP_PLAN_JSON_MAX (512u << 10)
+
+struct step_rank {
+	pid_t pid;
+	unsigned global_rank;
+	struct idset bound; /* as Slurm bound it */
+	struct idset chosen; /* as the rank map says */
+	/* what the kernel showed in the rank, just before exec */
+	struct idset kernel_cpus;
+	struct idset kernel_mems;
+	struct idset kernel_membind; /* nodes of its memory policy */
+	int kernel_policy;
+	int kernel_priority;
+	int kernel_mempolicy;
+	bool entered;
+};
+
+enum step_kind {
+	STEP_NAMED, /* in a container of the plan */
+	STEP_REST, /* named none of several: what they leave */
+	STEP_NONE, /* asked to be outside of all */
+};
+
+struct step_shared {
+	atomic_int failed;
+	atomic_int told; /* somebody prints the message */
+	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
+	char error[sizeof(((struct errbuf *)0)->text)];
+
+	enum step_kind kind;
+	bool shares_all; /* STEP_REST with nothing left: the whole job set */
+	char container[REQUEST_NAME_MAX];
+	struct idset cpus;
+	struct idset mems;
+	bool bind_mems;
+	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
+	unsigned priority;
+	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "free" of the report */
+
+	struct step_rank rank[]; /* input.n_ranks */
+};
+
+struct step {
+	struct step_input in;
+	char node[256];
+	bool prepared;
+	struct step_shared *shared;
+	size_t shared_size;
+
+	/* root side, kept from the first step_place to the last one */
+	struct conf conf;
+	int cgroup_fd;
+	uint64_t job_inode;
+	uint64_t step_inode;
+	struct idset step_cpus; /* the step's CPUs as Slurm gave them */
+	struct idset *core;
+	unsigned n_cores;
+};
+
+/* step_prepare.c: plan (or find the plan), choose the container, widen the step. */
+int step_prepare(struct step *s, pid_t pid, struct errbuf *err);
+
+/* step_report.c: write the report of this step with the caller's (the user's) rights. */
+int step_report(const struct step *s, struct errbuf *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/cgroup.h"
+
+#include "container/test/fixture.h"
+#include "topology/test/tap.h"
+
+#define JOB "system.slice/n0_slurmstepd.scope/job_7"
+
+static int root;
+
+static int place(struct cgroup_place *p, const char *line, struct errbuf *err)
+{
+	char proc[128];
+
+	scratch_dir("proc/42");
+	scratch_file("proc/42/cgroup", line);
+	snprintf(proc, sizeof(proc), "%s/proc", scratch);
+	return cgroup_find_place(p, root, proc, 42, err);
+}
+
+static void places(void)
+{
+	struct cgroup_place p;
+	struct errbuf err;
+
+	scratch_dir("cg/" JOB "/step_0/user/task_3");
+	scratch_dir("cg/" JOB "/step_0/slurm");
+	is_int(place(&p, "0::/" JOB "/step_0/user/task_3\n", &err), 0, "a rank's place");
+	is(p.job, JOB, "its job");
+	is(p.step, JOB "/step_0", "its step");
+	is(p.user, JOB "/step_0/user", "the level of Slurm's limits");
+	is(p.task, JOB "/step_0/user/task_3", "its task");
+	ok(p.job_inode && p.step_inode && p.job_inode != p.step_inode, "inodes");
+	is_int(place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0, "slurmstepd's place");
+	is(p.task, "", "which is no task");
+	is_int(place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0, "behind v1 lines");
+	is_int(place(&p, "4:memory:/x\n", &err), -1, "no v2 line");
+	ok(strstr(err.text, "cgroup/v2") != NULL, "says what is needed: %s", err.text);
+	is_int(place(&p, "0::/user.slice/session-1.scope\n", &err), -1, "outside Slurm's tree");
+	ok(strstr(err.text, "task/cgroup") != NULL, "says what is needed: %s", err.text);
+	is_int(place(&p, "0::/a/../step_0/user/task_3\n", &err), -1, "a path with ..");
+	is_int(place(&p, "0::/" JOB "/step_9/user/task_0\n", &err), -1, "a step that is gone");
+}
+
+static void sets(void)
+{
+	struct idset s, want = set_of("0-3,8");
+	struct errbuf err;
+	char text[64];
+
+	scratch_dir("cg/a");
+	scratch_file("cg/a/cpuset.cpus", "");
+	scratch_file("cg/a/cgroup.procs", "1\n22\n");
+	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &want, &err), 0, "write a set");
+	is_int(cgroup_read_set(root, "a", "cpuset.cpus", &s, &err), 0, "read it");
+	is(list_of(&s), "0-3,8", "the same");
+	is_int(cgroup_read(root, "a", "cpuset.cpus", text, sizeof(text), &err), 0, "as text");
+	is(text, "0-3,8", "without a newline");
+	is_int(cgroup_read(root, "a", "cpuset.cpus", text, 4, &err), -1, "too long for the buffer: refused");
+	idset_zero(&s);
+	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &s, &err), -1, "an empty set is refused");
+	is_int(cgroup_write_set(root, "a", "missing", &want, &err), -1, "a file that is not there");
+	ok(strstr(err.text, "a/missing") != NULL, "names it: %s", err.text);
+	is_int(cgroup_read_set(root, "b", "cpuset.cpus", &s, &err), -1, "a directory that is not there");
+	is_int((long long)cgroup_inode(root, "b"), 0, "has no inode");
+}
+
+int main(void)
+{
+	struct errbuf err;
+	char path[128];
+
+	scratch_make();
+	scratch_dir("cg");
+	snprintf(path, sizeof(path), "%s/cg", scratch);
+	root = cgroup_open_root(path, &err);
+	ok(root >= 0, "open a test's root");
+	places();
+	sets();
+	close(root);
+	return tap_done();
+}

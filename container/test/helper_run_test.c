@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/helper_run.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "container/test/fixture.h"
+#include "topology/test/tap.h"
+
+static int run(const char *const *argv, const char *input, uid_t uid, char **out, struct errbuf *err)
+{
+	struct helper_run h = {
+		.argv = argv, .input = input, .uid = uid, .gid = uid, .extra_fd = -1, .timeout = 1,
+		.output_max = 100000,
+	};
+
+	*out = NULL;
+	return helper_run(&h, out, err);
+}
+
+int main(void)
+{
+	static const char *const cat[] = { "/bin/cat", NULL };
+	static const char *const no[] = { "/nonexistent/program", NULL };
+	static const char *const sleeper[] = { "/bin/sleep", "30", NULL };
+	static const char *const loud[] = { "/bin/cat", "/dev/zero", NULL };
+	static const char *const false_[] = { "/bin/false", NULL };
+	static const char *const id[] = { "/usr/bin/id", "-u", NULL };
+	static const char *const groups[] = { "/usr/bin/id", "-G", NULL };
+	static const char *const env[] = { "/usr/bin/env", NULL };
+	static const char *const fds[] = { "/bin/ls", "/proc/self/fd", NULL };
+	static const char *const closer[] = { "/bin/sh", "-c", "exec >&-; exec sleep 30", NULL };
+	struct errbuf err = { "" };
+	time_t start = time(NULL);
+	char big[60000], *out;
+
+	is_int(run(cat, "hello\n", (uid_t)-1, &out, &err), 0, "input reaches it");
+	is(out, "hello\n", "output comes back");
+	free(out);
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	is_int(run(cat, big, (uid_t)-1, &out, &err), 0, "more than a pipe holds");
+	ok(out && strcmp(out, big) == 0, "comes back whole");
+	free(out);
+	is_int(run(false_, NULL, (uid_t)-1, &out, &err), 1, "its exit status");
+	free(out);
+	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "a program that is not there");
+	ok(strstr(err.text, "not installed") != NULL, "is named: %s", err.text);
+	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1, "one that does not answer");
+	ok(strstr(err.text, "within 1 s") != NULL, "is killed: %s", err.text);
+	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1, "one that speaks without end");
+	ok(strstr(err.text, "longer than") != NULL, "is killed: %s", err.text);
+	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1, "one that closes its output and stays is killed");
+	ok(time(NULL) - start < 20, "nothing waited for it");
+	if (geteuid() != 0) {
+		ok(1, "# SKIP not root: rights cannot be dropped");
+		return tap_done();
+	}
+	is_int(run(id, NULL, 65534, &out, &err), 0, "as another user");
+	is(out, "65534\n", "really");
+	free(out);
+	is_int(run(groups, NULL, 65534, &out, &err), 0, "its groups");
+	is(out, "65534\n", "none of root's");
+	free(out);
+	setenv("LD_PRELOAD", "", 1);
+	is_int(run(env, NULL, 65534, &out, &err), 0, "its environment");
+	is(out, "LC_ALL=C\n", "is empty");
+	free(out);
+	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC: must not reach it */
+	is_int(run(fds, NULL, 65534, &out, &err), 0, "its files");
+	is(out, "0\n1\n2\n3\n", "are its own (3: ls reading the directory)");
+	free(out);
+	return tap_done();
+}

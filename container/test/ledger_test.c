@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/ledger.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+
+#include "container/test/fixture.h"
+#include "topology/test/tap.h"
+
+static int root;
+static char state[128];
+
+static struct ledger_job *make_job(const char *dir, uint32_t id)
+{
+	struct cgroup_place place = { .task = "" };
+	char path[256];
+
+	snprintf(path, sizeof(path), "cg/%s", dir);
+	scratch_dir(path);
+	snprintf(place.job, sizeof(place.job), "%s", dir);
+	place.job_inode = cgroup_inode(root, dir);
+	return ledger_job_new(&place, id, 1000);
+}
+
+static void add_plan(struct ledger_job *job)
+{
+	struct placed *c;
+
+	job->request = strdup("nodeos 1;c=sim cpus=2;");
+	job->plan = node_plan_new();
+	c = node_plan_add(job->plan, "sim");
+	c->cpus = c->reserved = set_of("0-1");
+	c->mems = set_of("0");
+	c->asked = 2;
+	strcpy(c->why, "because");
+	if (node_plan_add_core(job->plan, &c->cpus) < 0)
+		abort();
+}
+
+static void add_step(struct ledger_job *job, const char *dir, uint32_t id)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+	char path[256];
+
+	snprintf(path, sizeof(path), "cg/%s", dir);
+	scratch_dir(path);
+	s->inode = cgroup_inode(root, dir);
+	s->step_id = id;
+	s->ranks = 4;
+	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
+	strcpy(s->container, "sim");
+	s->cpus = set_of("0,4");
+}
+
+static void keep_and_sweep(void)
+{
+	struct ledger_job *job = make_job("job_1", 1), *got = NULL;
+	uint64_t inode = job->inode;
+	struct errbuf err = { "" };
+	struct ledger *l;
+	char path[256];
+
+	add_plan(job);
+	add_step(job, "job_1/step_0", 0);
+	add_step(job, "job_1/step_batch", 0xfffffffbu);
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "open makes the directory (%s)", err.text);
+	is_int(ledger_read(l, inode, &got, &err), 0, "an unknown job");
+	ok(!got, "has no entry");
+	is_int(ledger_write(l, job, &err), 0, "write");
+	is_int(ledger_read(l, inode, &got, &err), 0, "read (%s)", err.text);
+	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2, "job, uid, steps");
+	is(got->request, job->request, "request");
+	is(got->plan->container[0].why, "because", "plan");
+	is(list_of(&got->step[0].cpus), "0,4", "step's CPUs");
+	is(got->step[1].container, "sim", "step's container");
+	ledger_job_free(got);
+	ledger_close(l);
+
+	snprintf(path, sizeof(path), "%s/cg/job_1/step_0", scratch);
+	rmdir(path);
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, a step's directory gone");
+	is_int(ledger_read(l, inode, &got, &err), 0, "read");
+	ok(got && got->n_steps == 1 && got->step[0].step_id == 0xfffffffbu, "that step is swept, the other not");
+	ledger_job_free(got);
+	ledger_close(l);
+
+	snprintf(path, sizeof(path), "%s/cg/job_1", scratch);
+	nftw(path, remove_one, 8, FTW_DEPTH);
+	scratch_dir("cg/other"); /* takes the freed inode on some file systems */
+	scratch_dir("cg/job_1");
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "open, the job gone and its name used again");
+	is_int(ledger_read(l, inode, &got, &err), 0, "read");
+	if (cgroup_inode(root, "job_1") != inode)
+		ok(!got, "the old job's entry is swept");
+	ledger_job_free(got);
+	ledger_close(l);
+	ledger_job_free(job);
+}
+
+static int count(const struct ledger_job *job, void *arg)
+{
+	(void)job;
+	++*(int *)arg;
+	return 0;
+}
+
+static void corrupt(void)
+{
+	static const char *const text[] = { "", "garbage\n", "nodeos-ledger 2\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup /abs\nend-of-entry\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep y\nend-of-entry\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n" };
+	struct ledger_job *good = make_job("job_g", 9), *job = make_job("job_2", 2), *got;
+	struct errbuf err, bad = { "" };
+	struct ledger *l;
+	char name[300];
+	int n = 0;
+
+	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, good, &err) < 0)
+		abort();
+	snprintf(name, sizeof(name), "state/job-%" PRIu64, job->inode);
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		scratch_file(name, text[i]);
+		is_int(ledger_read(l, job->inode, &got, &err), -1, "corrupt entry %zu: %s", i, err.text);
+		ok(!got, "gives no job");
+	}
+	ledger_close(l);
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "opens with a corrupt entry inside");
+	is_int(ledger_each(l, count, &n, &bad, &err), 0, "walk");
+	is_int(n, 1, "the good entry is walked");
+	ok(*bad.text != '\0', "the bad one is named: %s", bad.text);
+	is_int(ledger_read(l, good->inode, &got, &err), 0, "the neighbour is readable");
+	ledger_job_free(got);
+	is_int(ledger_remove(l, job->inode, &err), 0, "remove");
+	is_int(ledger_remove(l, job->inode, &err), 0, "remove again: nothing to do is fine");
+	ledger_close(l);
+	ledger_job_free(job);
+	ledger_job_free(good);
+}
+
+static void locking(void)
+{
+	struct ledger *l, *second;
+	struct errbuf err;
+
+	if (ledger_open(&l, state, root, 1, &err) < 0)
+		abort();
+	is_int(ledger_open(&second, state, root, 0, &err), -1, "a second opener waits, then gives up");
+	ok(strstr(err.text, "locked") != NULL, "and says so: %s", err.text);
+	ledger_close(l);
+	is_int(ledger_open(&l, state, root, 0, &err), 0, "free again");
+	ledger_close(l);
+	chmod(state, 0755);
+	is_int(ledger_open(&l, state, root, 0, &err), -1, "a directory that others can read is refused");
+	chmod(state, 0700);
+}
+
+int main(void)
+{
+	struct errbuf err;
+	char path[128];
+
+	scratch_make();
+	scratch_dir("cg");
+	snprintf(path, sizeof(path), "%s/cg", scratch);
+	snprintf(state, sizeof(state), "%s/state", scratch);
+	root = cgroup_open_root(path, &err);
+	keep_and_sweep();
+	corrupt();
+	locking();
+	close(root);
+	return tap_done();
+}

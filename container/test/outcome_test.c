@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/outcome.h"
+
+#include <stdlib.h>
+
+#include "container/json_out.h"
+#include "container/report_path.h"
+#include "container/step.h"
+#include "container/test/fixture.h"
+#include "topology/test/tap.h"
+
+static struct conf conf;
+
+static const struct isolator_outcome *find(const struct isolator_outcome *o, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(o[i].isolator, name) == 0)
+			return &o[i];
+	return NULL;
+}
+
+static void outcomes(void)
+{
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct outcome_node node = { .alone = true, .policy_known = true };
+	struct placed got = { .name = "sim", .confined = true };
+	struct request r;
+	struct errbuf err = { "" };
+	unsigned n;
+
+	if (request_parse(&r, "nodeos 1;c=sim cpus=3 mems=1 policy=batch ignored=power;", &err) < 0)
+		printf("Bail out! %s\n", err.text);
+	got.cpus = got.reserved = set_of("0-3");
+	got.mems = set_of("0");
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is_int(n, 3, "container, scheduler and one ignored");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "3 threads rounded to 4: modified");
+	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL, "with both numbers");
+	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "batch is enforced");
+	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED, "power is ignored");
+	r.container[0].cpus = 4;
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "4 of 4, alone: enforced");
+	node.alone = false;
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "memory nodes beside other jobs: modified");
+	r.container[0].policy = POLICY_HPC;
+	if (!policy_supported(POLICY_HPC)) {
+		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED, "no such class in this kernel: failed");
+	}
+	node.policy_known = false;
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "a dry run does not ask this kernel");
+}
+
+static void site_rules(void)
+{
+	struct request r;
+	struct errbuf err = { "" };
+
+	if (request_parse(&r, "nodeos 1;c=sim policy=fifo prio=60;", &err) < 0)
+		printf("Bail out! %s\n", err.text);
+	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1, "fifo is not allowed by default");
+	ok(strstr(err.text, "allowed: other, batch, idle") != NULL, "says what is: %s", err.text);
+	conf.allow_policies |= 1u << POLICY_FIFO;
+	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1, "allowed, but not priority 60");
+	ok(strstr(err.text, "50") != NULL, "says the limit: %s", err.text);
+	r.container[0].priority = 0;
+	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), 0, "priority 0 is the lowest, 1");
+}
+
+static void paths(void)
+{
+	struct errbuf err;
+	char path[64];
+
+	is_int(report_path(path, sizeof(path), "r.%j.%s.%N%%", 7, STEP_ID_BATCH, "n0", &err), 0, "a pattern");
+	is(path, "r.7.batch.n0%", "filled in");
+	is_int(report_path_check("r.%j.json", &err), -1, "without %%N and %%s");
+	is_int(report_path_check("r.%N.%s.%x", &err), -1, "an unknown letter");
+	is_int(report_path_check("%s%N%", &err), -1, "a lone percent sign at the end");
+	is_int(report_path(path, 8, "long-name.%s.%N", 1, 0, "n0", &err), -1, "too long is refused");
+}
+
+static void json(void)
+{
+	struct json_out j = { 0 };
+	struct idset s = set_of("0-1");
+	char *text;
+	size_t size;
+
+	j.f = open_memstream(&text, &size);
+	jout_open(&j, NULL, '{');
+	jout_string(&j, "a", "q\"\\\n");
+	jout_open(&j, "b", '[');
+	jout_close(&j, ']');
+	jout_set(&j, "c", &s);
+	jout_lines(&j, "d", "x\ny");
+	jout_string(&j, "e", NULL);
+	jout_close(&j, '}');
+	fclose(j.f);
+	is(text,
+	       "{\n  \"a\": \"q\\\"\\\\\\u000a\",\n  \"b\": [],\n  \"c\": \"0-1\",\n  \"d\": [\n    \"x\",\n    \"y\"\n  ],\n  \"e\": null\n}\n",
+	       "JSON as a person would write it");
+	free(text);
+}
+
+int main(void)
+{
+	conf_defaults(&conf);
+	outcomes();
+	site_rules();
+	paths();
+	json();
+	return tap_done();
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_TOOL_H
+#define NODEOS_CONTAINER_TOOL_H
+
+/*
+ * The commands of nodeosctl. ARGV[0] is the command's name. Each returns the exit
+ * status: 0 done, 1 failed with one message on standard error, 2 wrong usage,
+ * 3 checked and found wanting.
+ */
+int tool_check(int argc, char **argv);
+int tool_discover(int argc, char **argv);
+int tool_features(int argc, char **argv);
+int tool_list(int argc, char **argv);
+int tool_plan(int argc, char **argv);
+int tool_report(int argc, char **argv);
+
+/* "nodeosctl: MESSAGE" on standard error; returns STATUS. */
+int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

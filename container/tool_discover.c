@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "container/conf.h"
+#include "container/tool.h"
+#include "topology/machine.h"
+
+static const char usage_text[] =
+	"Usage: nodeosctl discover [-o FILE]\n"
+	"Write this machine's topology as hwloc XML, for every launch to load instead of looking\n"
+	"at the machine again (hwloc hangs when a real-time task owns a core). Without -o the file is\n"
+	"machine.xml in state_dir of nodeos.conf, and root writes it, once per boot, before slurmd.\n";
+
+static int write_state(const struct machine *m, struct errbuf *err)
+{
+	char path[CONF_DIR_MAX + 32], tmp[CONF_DIR_MAX + 32];
+	struct conf conf;
+
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0)
+		return -1;
+	if (mkdir(conf.state_dir, 0700) < 0 && errno != EEXIST)
+		return errprintf(err, "%s: %s", conf.state_dir, strerror(errno));
+	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
+	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
+	if (machine_write_xml(m, tmp, err) < 0)
+		return -1;
+	if (rename(tmp, path) < 0)
+		return errprintf(err, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+int tool_discover(int argc, char **argv)
+{
+	struct machine *m = NULL;
+	struct errbuf err = { "" };
+	const char *file = NULL;
+	int c, rc;
+	static const struct option longs[] = {
+		{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { 0 },
+	};
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+		if (c == 'o') {
+			file = optarg;
+			continue;
+		}
+		fputs(usage_text, c == 'h' ? stdout : stderr);
+		return c == 'h' ? 0 : 2;
+	}
+	rc = machine_load_this(&m, &err);
+	if (rc == 0)
+		rc = file ? machine_write_xml(m, file, &err) : write_state(m, &err);
+	machine_free(m);
+	return rc < 0 ? tool_error(1, "discover: %s", err.text) : 0;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <hwloc.h>
+#include <json-c/json.h>
+#include <numa.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "container/cgroup.h"
+#include "container/conf.h"
+#include "container/helper_run.h"
+#include "container/json_out.h"
+#include "container/policy.h"
+#include "container/report.h"
+#include "container/tool.h"
+
+static const char usage_text[] =
+	"Usage: nodeosctl features [--json] [--site]\n"
+	"Show what this build and this kernel can do. With --site check that this node's kernel and\n"
+	"Slurm configuration fit NodeOS; what does not fit is named with its mend.\n"
+	"Exit status: 0, or 3 when --site found something.\n";
+
+/* Lines of "what does not fit", and all facts, in the order found. */
+struct findings {
+	struct json_out *j; /* NULL: text */
+	unsigned n;
+	char text[32][300];
+};
+
+static void found(struct findings *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void found(struct findings *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (f->n == sizeof(f->text) / sizeof(f->text[0]))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(f->text[f->n++], sizeof(f->text[0]), fmt, ap);
+	va_end(ap);
+}
+
+static void fact(struct findings *f, const char *key, const char *value)
+{
+	if (f->j)
+		jout_string(f->j, key, value);
+	else
+		printf("%-20s %s\n", key, value);
+}
+
+/* The Slurm series that the installed plugin was built for: "24.11"; "" when there is none. */
+static void plugin_series(char *buf, size_t size)
+{
+	/* only read, never called: lazy binding leaves Slurm's functions unresolved */
+	void *so = dlopen(NODEOS_PLUGIN_PATH, RTLD_LAZY | RTLD_LOCAL);
+	const unsigned *version = so ? dlsym(so, "plugin_version") : NULL;
+
+	buf[0] = '\0';
+	if (version)
+		snprintf(buf, size, "%u.%02u", *version >> 16, *version >> 8 & 255);
+	if (so)
+		dlclose(so);
+}
+
+static void kernel_facts(struct findings *f)
+{
+	struct utsname u;
+	struct errbuf err;
+	char text[512], series[16];
+	int fd;
+
+	fact(f, "version", VERSION);
+	fact(f, "slurm-headers", NODEOS_SLURM_SERIES);
+	plugin_series(series, sizeof(series));
+	fact(f, "plugin", *series ? NODEOS_PLUGIN_PATH : "not installed");
+	fact(f, "plugin-series", series);
+	snprintf(text, sizeof(text), "%x.%x.%x", hwloc_get_api_version() >> 16,
+		 hwloc_get_api_version() >> 8 & 255, hwloc_get_api_version() & 255);
+	fact(f, "hwloc-api", text);
+	fact(f, "json-c", json_c_version());
+	uname(&u);
+	fact(f, "kernel", u.release);
+	snprintf(text, sizeof(text), "%d", numa_available() < 0 ? 1 : numa_num_configured_nodes());
+	fact(f, "memory-nodes", text);
+	fd = cgroup_open_root(NULL, &err);
+	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
+		strcpy(text, "none");
+	fact(f, "cgroup-controllers", text);
+	if (fd >= 0)
+		close(fd);
+	text[0] = '\0';
+	for (unsigned p = POLICY_OTHER; p < POLICY_COUNT; p++)
+		if (policy_supported(p))
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
+				 policy_name(p));
+	fact(f, "policies", text);
+	fact(f, "partitions", "member");
+}
+
+/* The value behind "KEY = " in scontrol's output; "" when there is none. */
+static void config_value(const char *config, const char *key, char *buf, size_t size)
+{
+	size_t len = strlen(key);
+
+	buf[0] = '\0';
+	for (const char *line = config; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && (line[len] == ' ' || line[len] == '=')) {
+			line += len + strspn(line + len, " =");
+			snprintf(buf, size, "%.*s", (int)strcspn(line, "\n"), line);
+			return;
+		}
+	}
+}
+
+static const struct wanted {
+	const char *key, *part, *mend;
+} wanted[] = {
+	{ "ProctrackType", "proctrack/cgroup", "ProctrackType=proctrack/cgroup in slurm.conf" },
+	{ "TaskPlugin", "task/affinity", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
+	{ "TaskPlugin", "task/cgroup", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
+	{ "PrologFlags", "Contain", "PrologFlags=Contain in slurm.conf (without it the job's cgroup goes between the steps of a salloc)" },
+	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
+};
+
+static void check_slurm(struct findings *f, const char *config)
+{
+	char value[256], series[16];
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		config_value(config, wanted[i].key, value, sizeof(value));
+		if (!strcasestr(value, wanted[i].part))
+			found(f, "%s is \"%s\": set %s", wanted[i].key, value, wanted[i].mend);
+	}
+	config_value(config, "CgroupPlugin", value, sizeof(value));
+	if (*value && !strstr(value, "v2") && !strstr(value, "autodetect"))
+		found(f, "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf", value);
+	config_value(config, "SLURM_VERSION", value, sizeof(value));
+	fact(f, "slurm", value);
+	plugin_series(series, sizeof(series));
+	if (!*series)
+		found(f, "the plugin %s is missing or cannot be loaded", NODEOS_PLUGIN_PATH);
+	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
+		found(f, "the plugin was built for Slurm %s, and this is Slurm %s: build it again with this series' headers",
+		      series, value);
+}
+
+static char *scontrol(struct errbuf *err)
+{
+	static const char *const place[] = { "/usr/bin/scontrol", "/usr/local/bin/scontrol",
+					     "/opt/slurm/bin/scontrol" };
+	const char *argv[] = { place[0], "show", "config", NULL };
+	struct helper_run h = {
+		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 1 << 20,
+	};
+	char *text = NULL;
+
+	for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++)
+		if (access(place[i], X_OK) == 0)
+			argv[0] = place[i];
+	if (helper_run(&h, &text, err) != 0) {
+		free(text);
+		if (!*err->text)
+			errprintf(err, "%s show config failed: is slurmctld up?", argv[0]);
+		return NULL;
+	}
+	return text;
+}
+
+static void check_site(struct findings *f)
+{
+	struct errbuf err = { "" };
+	char controllers[512];
+	struct conf conf;
+	char *config;
+	int fd = cgroup_open_root(NULL, &err);
+
+	if (fd < 0)
+		found(f, "%s", err.text);
+	else if (cgroup_read(fd, ".", "cgroup.controllers", controllers, sizeof(controllers), &err) < 0 ||
+		 !strstr(controllers, "cpuset"))
+		found(f, "the cgroup v2 root offers no cpuset controller (is cgroup v1 mounted beside it?): boot with systemd.unified_cgroup_hierarchy=1");
+	if (fd >= 0)
+		close(fd);
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
+		found(f, "%s", err.text);
+	err.text[0] = '\0';
+	config = scontrol(&err);
+	if (config)
+		check_slurm(f, config);
+	else
+		found(f, "%s", err.text);
+	free(config);
+}
+
+int tool_features(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' }, { "site", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	struct json_out j = { .f = stdout };
+	static struct findings f;
+	int c, site = 0;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "jsh", longs, NULL)) != -1) {
+		if (c == 'j') {
+			f.j = &j;
+		} else if (c == 's') {
+			site = 1;
+		} else {
+			fputs(usage_text, c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	if (f.j) {
+		jout_open(&j, NULL, '{');
+		jout_number(&j, "schema", REPORT_SCHEMA);
+	}
+	kernel_facts(&f);
+	if (site)
+		check_site(&f);
+	if (f.j && site) {
+		jout_open(&j, "problems", '[');
+		for (unsigned i = 0; i < f.n; i++)
+			jout_string(&j, NULL, f.text[i]);
+		jout_close(&j, ']');
+	}
+	if (f.j)
+		jout_close(&j, '}');
+	for (unsigned i = 0; i < f.n; i++)
+		tool_error(0, "features: %s", f.text[i]);
+	if (site && !f.n && !f.j)
+		puts("site                 fits");
+	return f.n ? 3 : 0;
+}

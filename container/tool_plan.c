@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/conf.h"
+#include "container/manifest.h"
+#include "container/outcome.h"
+#include "container/planning.h"
+#include "container/report.h"
+#include "container/tool.h"
+#include "topology/rankmap.h"
+
+static const char usage_text[] =
+	"Usage: nodeosctl plan [OPTION]... MANIFEST\n"
+	"Show which CPUs and memory nodes each container of MANIFEST (\"-\": standard input) would\n"
+	"get, and why. Needs neither root nor Slurm.\n"
+	"\n"
+	"  -t, --topology=FILE.xml|SYNTHETIC  plan for that machine (default: this one); SYNTHETIC\n"
+	"                         as in hwloc(7): \"package:2 core:4 pu:2\"\n"
+	"  -c, --cpus=LIST        CPUs that may be given away (default: all allowed), as \"0-7,16\"\n"
+	"  -m, --mems=LIST        memory nodes that may be given away (default: all)\n"
+	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: show the rank map, too\n"
+	"      --cpus-per-task=N  as srun -c\n"
+	"  -O, --overcommit       more ranks than cores is allowed\n"
+	"      --conf=FILE        use that nodeos.conf\n"
+	"  -j, --json             print JSON (schema 1)\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"Exit status: 0 planned, 1 no plan (one line says why), 2 wrong usage.\n";
+
+struct options {
+	const char *topology, *cpus, *mems, *ntasks, *conf_path, *manifest;
+	unsigned cpus_per_task;
+	bool json, overcommit;
+};
+
+/* Everything that a plan is printed from. */
+struct planned {
+	const struct options *o;
+	struct conf conf;
+	struct request request;
+	struct plan_input in;
+	struct node_plan *plan;
+	unsigned ranks[REQUEST_CONTAINERS_MAX];
+	struct idset *map[REQUEST_CONTAINERS_MAX];
+};
+
+static int number(const char *text, unsigned max, unsigned *out)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || n > max)
+		return -1;
+	*out = (unsigned)n;
+	return 0;
+}
+
+static int parse_ntasks(struct planned *p, struct errbuf *err)
+{
+	char *list, *save = NULL;
+	int rc = 0;
+	unsigned n;
+
+	if (!p->o->ntasks)
+		return 0;
+	if (number(p->o->ntasks, 65536, &n) == 0) {
+		for (unsigned i = 0; i < p->request.n; i++)
+			p->ranks[i] = n;
+		return 0;
+	}
+	list = strdup(p->o->ntasks);
+	for (char *word = list ? strtok_r(list, ",", &save) : NULL; word && rc == 0;
+	     word = strtok_r(NULL, ",", &save)) {
+		char *eq = strchr(word, '=');
+		int i;
+
+		if (eq)
+			*eq = '\0';
+		i = eq ? request_find(&p->request, word) : -1;
+		if (i < 0)
+			rc = errprintf(err, "--ntasks: \"%.64s\" is no container of the manifest (expected N or NAME=N,...)",
+				       word);
+		else if (number(eq + 1, 65536, &p->ranks[i]) < 0)
+			rc = errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536", eq + 1);
+	}
+	free(list);
+	return rc;
+}
+
+static int map_ranks(struct planned *p, struct errbuf *err)
+{
+	for (unsigned i = 0; i < p->plan->n; i++) {
+		struct rankmap_in in = {
+			.n_ranks = p->ranks[i],
+			.cpus_per_task = p->o->cpus_per_task,
+			.overcommit = p->o->overcommit,
+			.n_cores = p->plan->n_cores,
+			.core = p->plan->core,
+			.container = &p->plan->container[i].cpus,
+		};
+
+		if (!p->ranks[i])
+			continue;
+		p->map[i] = calloc(p->ranks[i], sizeof(struct idset));
+		if (!p->map[i])
+			return errprintf(err, "out of memory");
+		if (rankmap_make(&in, p->map[i], err) < 0)
+			return errwrap(err, "container %s", p->plan->container[i].name);
+	}
+	return 0;
+}
+
+static void put_ranks(struct json_out *j, const struct placed *got, void *arg)
+{
+	const struct planned *p = arg;
+	size_t i = (size_t)(got - p->plan->container);
+
+	jout_open(j, "ranks", '[');
+	for (unsigned r = 0; r < p->ranks[i]; r++) {
+		jout_open(j, NULL, '{');
+		jout_number(j, "rank", r);
+		jout_set(j, "cpus", &p->map[i][r]);
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+}
+
+static void find_free(const struct planned *p, struct idset *cpus, struct idset *mems)
+{
+	struct idset held;
+
+	idset_zero(&held);
+	node_plan_reserved(p->plan, &held);
+	*cpus = p->in.cpus;
+	idset_andnot(cpus, &held);
+	*mems = p->in.mems;
+	for (unsigned i = 0; i < p->plan->n; i++)
+		if (p->plan->container[i].confined)
+			idset_andnot(mems, &p->plan->container[i].mems);
+}
+
+static void print_json(const struct planned *p)
+{
+	struct json_out j = { .f = stdout };
+	struct idset cpus, mems;
+
+	jout_open(&j, NULL, '{');
+	jout_number(&j, "schema", REPORT_SCHEMA);
+	jout_open(&j, "containers", '[');
+	for (unsigned i = 0; i < p->plan->n; i++) {
+		struct report_container c = {
+			.ask = &p->request.container[i],
+			.got = &p->plan->container[i],
+			.conf = &p->conf,
+			.alone = true,
+			.ranks = put_ranks,
+			.arg = (void *)p,
+		};
+
+		report_container(&j, &c);
+	}
+	jout_close(&j, ']');
+	find_free(p, &cpus, &mems);
+	jout_open(&j, "serviceos", '{');
+	jout_string(&j, "cpus", "");
+	jout_string(&j, "mems", "");
+	jout_close(&j, '}');
+	jout_open(&j, "free", '{');
+	jout_set(&j, "cpus", &cpus);
+	jout_set(&j, "mems", &mems);
+	jout_close(&j, '}');
+	jout_close(&j, '}');
+}
+
+static const char *list_of(const struct idset *s)
+{
+	static char text[IDSET_LIST_MAX];
+
+	idset_format(s, text, sizeof(text));
+	return *text ? text : "-";
+}
+
+static void print_text(const struct planned *p)
+{
+	struct outcome_node node = { .alone = true };
+	struct idset cpus, mems;
+
+	for (unsigned i = 0; i < p->plan->n; i++) {
+		const struct placed *c = &p->plan->container[i];
+		struct isolator_outcome o[OUTCOMES_MAX];
+		unsigned priority;
+		unsigned n = outcomes_of(o, &p->request.container[i], c, &p->conf, &node);
+
+		printf("%s: cpus %s", c->name, list_of(&c->cpus));
+		if (!idset_equal(&c->cpus, &c->reserved))
+			printf(" (reserved %s)", list_of(&c->reserved));
+		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		printf(" policy %s\n",
+		       policy_name(outcome_policy(&p->request.container[i], &p->conf, &priority)));
+		for (const char *w = c->why; *w;) {
+			size_t len = strcspn(w, "\n");
+
+			printf("  %.*s\n", (int)len, w);
+			w += len + (w[len] == '\n');
+		}
+		for (unsigned k = 0; k < n; k++)
+			if (o[k].outcome != OUTCOME_ENFORCED)
+				printf("  %s: %s (%s)\n", o[k].isolator, outcome_name(o[k].outcome),
+				       o[k].reason);
+		for (unsigned r = 0; r < p->ranks[i]; r++)
+			printf("  rank %u: cpus %s\n", r, list_of(&p->map[i][r]));
+	}
+	find_free(p, &cpus, &mems);
+	printf("free: cpus %s", list_of(&cpus));
+	printf(" mems %s\n", list_of(&mems));
+}
+
+static int load_request(struct planned *p, struct errbuf *err)
+{
+	const char *name = strcmp(p->o->manifest, "-") == 0 ? "standard input" : p->o->manifest;
+	char *text;
+	size_t len;
+	int rc;
+
+	if (manifest_read_file(&text, &len, p->o->manifest, err) < 0)
+		return -1;
+	rc = manifest_load(&p->request, NULL, name, text, len, err);
+	free(text);
+	return rc;
+}
+
+static int make(struct planned *p, struct errbuf *err)
+{
+	struct machine *m = NULL;
+	int rc;
+
+	if (conf_load(&p->conf, p->o->conf_path ? p->o->conf_path : NODEOS_CONF_PATH,
+		      p->o->conf_path ? geteuid() : 0, err) < 0 ||
+	    load_request(p, err) < 0 || parse_ntasks(p, err) < 0)
+		return -1;
+	rc = p->o->topology ? machine_load_arg(&m, p->o->topology, err) : machine_load_this(&m, err);
+	if (rc < 0)
+		return -1;
+	p->in.cpus = *machine_cpus(m);
+	p->in.mems = *machine_mems(m);
+	if (p->o->cpus)
+		rc = idset_parse(&p->in.cpus, p->o->cpus, err) < 0 ? errwrap(err, "--cpus") : 0;
+	if (rc == 0 && p->o->mems)
+		rc = idset_parse(&p->in.mems, p->o->mems, err) < 0 ? errwrap(err, "--mems") : 0;
+	if (rc == 0 && !idset_subset(&p->in.cpus, machine_cpus(m)))
+		rc = errprintf(err, "--cpus=%.100s: this machine has %.200s", p->o->cpus,
+			       list_of(machine_cpus(m)));
+	if (rc == 0 && !idset_subset(&p->in.mems, machine_mems(m)))
+		rc = errprintf(err, "--mems=%.100s: this machine has %.200s", p->o->mems,
+			       list_of(machine_mems(m)));
+	p->in.cores = p->in.cpus;
+	p->in.default_mems = p->conf.default_mems;
+	if (rc == 0)
+		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
+	machine_free(m);
+	return rc < 0 ? -1 : map_ranks(p, err);
+}
+
+static int parse_options(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "topology", required_argument, NULL, 't' }, { "cpus", required_argument, NULL, 'c' },
+		{ "mems", required_argument, NULL, 'm' },     { "ntasks", required_argument, NULL, 'n' },
+		{ "cpus-per-task", required_argument, NULL, 'C' }, { "overcommit", no_argument, NULL, 'O' },
+		{ "conf", required_argument, NULL, 'F' },     { "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },	      { 0 },
+	};
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "t:c:m:n:Ojh", longs, NULL)) != -1) {
+		switch (c) {
+		case 't': o->topology = optarg; break;
+		case 'c': o->cpus = optarg; break;
+		case 'm': o->mems = optarg; break;
+		case 'n': o->ntasks = optarg; break;
+		case 'O': o->overcommit = true; break;
+		case 'F': o->conf_path = optarg; break;
+		case 'j': o->json = true; break;
+		case 'C':
+			if (number(optarg, 65536, &o->cpus_per_task) < 0)
+				return tool_error(2, "plan: --cpus-per-task=%s: expected a number", optarg);
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		default:
+			fputs(usage_text, stderr);
+			return 2;
+		}
+	}
+	if (argc - optind != 1) {
+		tool_error(2, "plan: expected one MANIFEST, got %d", argc - optind);
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	o->manifest = argv[optind];
+	return -1;
+}
+
+int tool_plan(int argc, char **argv)
+{
+	static struct planned p;
+	struct options o = { 0 };
+	struct errbuf err = { "" };
+	int status = parse_options(&o, argc, argv);
+
+	if (status >= 0)
+		return status;
+	p.o = &o;
+	if (make(&p, &err) < 0) {
+		/* a manifest's mistake begins with its place, as a compiler's */
+		fprintf(stderr, "%s\n", err.text);
+		status = 1;
+	} else {
+		if (o.json)
+			print_json(&p);
+		else
+			print_text(&p);
+		status = 0;
+	}
+	node_plan_free(p.plan);
+	for (unsigned i = 0; i < p.request.n; i++)
+		free(p.map[i]);
+	return status;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/node_state.h"
+#include "container/outcome.h"
+#include "container/report.h"
+#include "container/step.h"
+#include "container/tool.h"
+
+static const char usage_text[] =
+	"Usage: nodeosctl report [--json] [--job=ID]\n"
+	"Show the containers of this node: what was asked, what was chosen and why, what became of\n"
+	"each isolator, and what the kernel shows of every rank now. For root.\n"
+	"\n"
+	"  -j, --json     print JSON (schema 1)\n"
+	"      --job=ID   only that job\n"
+	"  -h, --help     print this\n";
+
+static const char *user_name(uid_t uid)
+{
+	struct passwd *pw = getpwuid(uid);
+
+	return pw ? pw->pw_name : "?";
+}
+
+static const char *list_of(const struct idset *s)
+{
+	static char text[IDSET_LIST_MAX];
+
+	idset_format(s, text, sizeof(text));
+	return *text ? text : "-";
+}
+
+/* The plans of a job: its own, then those of its step containers. */
+static void each_plan(const struct ledger_job *job,
+		      void (*fn)(const struct node_plan *p, const char *request_text, void *arg), void *arg)
+{
+	if (job->plan)
+		fn(job->plan, job->request, arg);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].plan)
+			fn(job->step[i].plan, job->step[i].request, arg);
+}
+
+/* ----------------------------------------------------------------------- JSON */
+
+static void put_task(const char *task, const struct process_state *p, unsigned n, void *arg)
+{
+	struct json_out *j = arg;
+
+	jout_open(j, NULL, '{');
+	jout_string(j, "task", task);
+	jout_open(j, "processes", '[');
+	for (unsigned i = 0; i < n; i++) {
+		jout_open(j, NULL, '{');
+		jout_number(j, "pid", (unsigned)p[i].pid);
+		jout_set(j, "cpus", &p[i].cpus);
+		jout_set(j, "mems", &p[i].mems);
+		jout_string(j, "policy", policy_by_number(p[i].policy));
+		jout_number(j, "priority", (unsigned)p[i].priority);
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+	jout_close(j, '}');
+}
+
+struct json_job {
+	struct json_out *j;
+	const struct node_state *s;
+	bool alone;
+	struct idset *held;
+};
+
+static void put_plan(const struct node_plan *p, const char *request_text, void *arg)
+{
+	static struct request r;
+	struct json_job *jj = arg;
+	struct errbuf ignored;
+
+	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
+		return;
+	for (unsigned i = 0; i < p->n; i++) {
+		struct report_container c = {
+			.ask = &r.container[i],
+			.got = &p->container[i],
+			.conf = &jj->s->conf,
+			.alone = jj->alone,
+			.policy_known = true,
+		};
+
+		report_container(jj->j, &c);
+	}
+	node_plan_reserved(p, jj->held);
+}
+
+static void put_job(struct json_out *j, const struct node_state *s, const struct ledger_job *job,
+		    struct idset *held)
+{
+	struct json_job jj = { j, s, node_state_alone(s, job), held };
+	struct errbuf ignored;
+	char id[16];
+
+	jout_open(j, NULL, '{');
+	jout_number(j, "job", job->job_id);
+	jout_number(j, "uid", job->uid);
+	jout_string(j, "user", user_name(job->uid));
+	jout_string(j, "request", job->request);
+	jout_open(j, "containers", '[');
+	each_plan(job, put_plan, &jj);
+	jout_close(j, ']');
+	jout_open(j, "steps", '[');
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *step = &job->step[i];
+
+		step_id_format(step->step_id, id);
+		jout_open(j, NULL, '{');
+		jout_string(j, "step", id);
+		jout_string(j, "container", *step->container ? step->container : NULL);
+		jout_number(j, "ranks", step->ranks);
+		jout_open(j, "tasks", '[');
+		node_state_each_task(s, step, put_task, j, &ignored);
+		jout_close(j, ']');
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+	jout_close(j, '}');
+}
+
+static void print_json(const struct node_state *s, const char *node)
+{
+	struct json_out j = { .f = stdout };
+	struct idset left = s->node_cpus;
+	struct idset held;
+
+	idset_zero(&held);
+	jout_open(&j, NULL, '{');
+	jout_number(&j, "schema", REPORT_SCHEMA);
+	jout_string(&j, "kind", "node");
+	jout_string(&j, "node", node);
+	jout_open(&j, "jobs", '[');
+	for (unsigned i = 0; i < s->n_jobs; i++)
+		put_job(&j, s, s->job[i], &held);
+	jout_close(&j, ']');
+	idset_andnot(&left, &held);
+	jout_open(&j, "free", '{');
+	jout_set(&j, "cpus", &left);
+	jout_close(&j, '}');
+	jout_string(&j, "problem", *s->bad.text ? s->bad.text : NULL);
+	jout_close(&j, '}');
+}
+
+/* ----------------------------------------------------------------------- text */
+
+static void print_plan(const struct node_plan *p, const char *request_text, void *arg)
+{
+	static struct request r;
+	const struct json_job *jj = arg;
+	struct outcome_node node = { .alone = jj->alone, .policy_known = true };
+	struct errbuf ignored;
+
+	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
+		return;
+	printf("  asked: %s\n", request_text);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct placed *c = &p->container[i];
+		struct isolator_outcome o[OUTCOMES_MAX];
+		unsigned n = outcomes_of(o, &r.container[i], c, &jj->s->conf, &node);
+
+		printf("  container %s: cpus %s", c->name, list_of(&c->cpus));
+		printf(" mems %s%s\n", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		for (const char *w = c->why; *w;) {
+			size_t len = strcspn(w, "\n");
+
+			printf("    why: %.*s\n", (int)len, w);
+			w += len + (w[len] == '\n');
+		}
+		for (unsigned k = 0; k < n; k++)
+			printf("    %s: %s%s%s\n", o[k].isolator, outcome_name(o[k].outcome),
+			       *o[k].reason ? ": " : "", o[k].reason);
+	}
+}
+
+static void print_task(const char *task, const struct process_state *p, unsigned n, void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < n; i++) {
+		printf("    rank %s pid %ld: kernel shows cpus %s", task, (long)p[i].pid,
+		       list_of(&p[i].cpus));
+		printf(" mems %s policy %s\n", list_of(&p[i].mems), policy_by_number(p[i].policy));
+	}
+}
+
+static void print_text(const struct node_state *s, const char *node)
+{
+	struct errbuf ignored;
+	struct idset held;
+	char id[16];
+
+	printf("node %s: cpus %s, %u job%s with containers\n", node, list_of(&s->node_cpus), s->n_jobs,
+	       s->n_jobs == 1 ? "" : "s");
+	for (unsigned i = 0; i < s->n_jobs; i++) {
+		const struct ledger_job *job = s->job[i];
+		struct json_job jj = { NULL, s, node_state_alone(s, job), &held };
+
+		printf("job %u of %s (uid %u)\n", job->job_id, user_name(job->uid), (unsigned)job->uid);
+		each_plan(job, print_plan, &jj);
+		for (unsigned k = 0; k < job->n_steps; k++) {
+			step_id_format(job->step[k].step_id, id);
+			printf("  step %s: %s%s\n", id, *job->step[k].container ? "container " : "",
+			       *job->step[k].container ? job->step[k].container :
+							 "what the containers leave");
+			node_state_each_task(s, &job->step[k], print_task, NULL, &ignored);
+		}
+	}
+	if (*s->bad.text)
+		printf("problem: %s\n", s->bad.text);
+}
+
+int tool_report(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
+		{ "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	struct errbuf err = { "" };
+	struct node_state s;
+	char node[256] = "";
+	unsigned long only = 0;
+	bool json = false;
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+		char *end = NULL;
+
+		if (c == 'j') {
+			json = true;
+		} else if (c == 'J' && (only = strtoul(optarg, &end, 10)) > 0 && !*end) {
+			continue;
+		} else {
+			fputs(usage_text, c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	if (optind != argc) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	if (node_state_load(&s, &err) < 0)
+		return tool_error(1, "report: %s", err.text);
+	for (unsigned i = 0; only && i < s.n_jobs;) {
+		if (s.job[i]->job_id == only) {
+			i++;
+			continue;
+		}
+		ledger_job_free(s.job[i]);
+		s.job[i] = s.job[--s.n_jobs];
+	}
+	gethostname(node, sizeof(node) - 1);
+	if (json)
+		print_json(&s, node);
+	else
+		print_text(&s, node);
+	node_state_free(&s);
+	return 0;
+}
