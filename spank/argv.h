@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_SPANK_ARGV_H
+#define NODEOS_SPANK_ARGV_H
+
+#include <stdbool.h>
+
+/*
+ * srun reads SLURM_OVERLAP and SLURM_KILL_BAD_EXIT before it reads its command
+ * line, so what they depend on has to be seen in the raw command line. Words of the
+ * user's own program are seen, too; nothing but these two defaults hangs on it.
+ */
+struct argv_view {
+	bool names_container; /* --nodeos-container */
+	bool uses_nodeos; /* any other --nodeos option that makes containers */
+	bool shapes_step; /* --exact, --exclusive, --overlap or a GRES option */
+	bool kill_given; /* -K, --kill-on-bad-exit */
+};
+
+/* TEXT: LEN bytes, words ended by NUL, as in /proc/self/cmdline. */
+void argv_view_make(struct argv_view *out, const char *text, int len);
+
+#endif

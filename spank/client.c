@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * sbatch, salloc and srun's side, with the user's rights: options -> request text,
+ * which travels in the job's environment. Whatever is wrong in the text ends here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/conf.h"
+#include "container/fileio.h"
+#include "container/helper_run.h"
+#include "container/outcome.h"
+#include "container/report_path.h"
+#include "container/request.h"
+#include "spank/argv.h"
+#include "spank/nodeos.h"
+#include "spank/options.h"
+
+/* Reading a manifest may mean waiting for a file server. */
+#define CHECK_TIMEOUT 60
+
+/* Option values that came down from sbatch or salloc; NULL: none. */
+static char *inherited[OPT_COUNT];
+
+static void note_set(const char *name)
+{
+	const char *old = getenv(ENV_SET);
+	char list[128];
+
+	snprintf(list, sizeof(list), "%s%s%s", old ? old : "", old ? "," : "", name);
+	setenv(name, "1", 1);
+	setenv(ENV_SET, list, 1);
+}
+
+/*
+ * Steps in containers of their own share the job's CPUs on purpose, and Slurm would
+ * run them one after the other; and one failing node must end the step on all.
+ * Both are defaults: what the user says about them wins.
+ */
+static void set_srun_defaults(void)
+{
+	static char text[1 << 20];
+	struct argv_view argv;
+	struct errbuf ignored;
+	bool planned = getenv(ENV_JOB_REQUEST) != NULL;
+	int len = file_read(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text), &ignored);
+
+	argv_view_make(&argv, text, len);
+	if (planned && argv.names_container && !argv.shapes_step && !getenv("SLURM_OVERLAP") &&
+	    !getenv("SLURM_EXACT") && !getenv("SLURM_EXCLUSIVE"))
+		note_set("SLURM_OVERLAP");
+	if ((planned || argv.names_container || argv.uses_nodeos) && !argv.kill_given &&
+	    !getenv("SLURM_KILL_BAD_EXIT"))
+		note_set("SLURM_KILL_BAD_EXIT");
+}
+
+int client_init(spank_t sp, int is_srun)
+{
+	char name[128];
+
+	unsetenv(ENV_STEP_REQUEST);
+	unsetenv(ENV_SET);
+	for (int id = 0; id < OPT_COUNT; id++) {
+		option_env_name((enum option_id)id, name, sizeof(name));
+		if (!is_srun && getenv("SLURM_JOB_ID"))
+			unsetenv(name); /* a job inside a job starts afresh */
+		else if (is_srun && getenv(name))
+			inherited[id] = strdup(getenv(name));
+	}
+	if (is_srun)
+		set_srun_defaults();
+	else
+		unsetenv(ENV_JOB_REQUEST);
+	return options_register(sp);
+}
+
+/* ------------------------------------------------------------------ the request */
+
+static int from_manifest(struct request *r, const char *file, struct errbuf *err)
+{
+	static const char tool[] = NODEOS_BINDIR "/nodeosctl";
+	const char *argv[] = { tool, "check", "--request", "--", file, NULL };
+	struct helper_run h = {
+		.argv = argv,
+		.uid = (uid_t)-1,
+		.extra_fd = -1,
+		.keep_stderr = true,
+		.timeout = CHECK_TIMEOUT,
+		.output_max = REQUEST_TEXT_MAX,
+	};
+	char *text;
+	int status = helper_run(&h, &text, err);
+	int rc = -1;
+
+	if (status < 0)
+		return -1;
+	text[strcspn(text, "\n")] = '\0';
+	if (status != 0)
+		errprintf(err, "--nodeos-manifest=%.200s: not a valid manifest", file);
+	else
+		rc = request_parse(r, text, err);
+	free(text);
+	return rc;
+}
+
+/* "fifo" or "fifo:10" */
+static int parse_sched(struct request_container *c, const char *value, struct errbuf *err)
+{
+	char word[32];
+	size_t len = strcspn(value, ":");
+	char *end = NULL;
+	unsigned long priority = 0;
+
+	snprintf(word, sizeof(word), "%.*s", len < sizeof(word) ? (int)len : 0, value);
+	c->policy = policy_by_name(word);
+	if (value[len] == ':')
+		priority = strtoul(value + len + 1, &end, 10);
+	if (c->policy == POLICY_UNSET || (end && (*end || end == value + len + 1 || priority > 99)))
+		return errprintf(err, "--nodeos-sched=%.60s: expected POLICY or POLICY:PRIORITY, with POLICY one of %s",
+				 value, policy_names());
+	c->priority = (unsigned)priority;
+	return 0;
+}
+
+static int from_options(struct request *r, bool is_srun, struct errbuf *err)
+{
+	struct request_container *c = &r->container[0];
+	const char *cpus = option_value(OPT_CPUS);
+	const char *mems = option_value(OPT_MEMS);
+	const char *sched = option_value(OPT_SCHED);
+
+	memset(r, 0, sizeof(*r));
+	r->n = 1;
+	strcpy(c->name, is_srun ? "step" : "job");
+	if (cpus) {
+		char *end;
+		unsigned long n = strtoul(cpus, &end, 10);
+
+		if (*cpus < '1' || *cpus > '9' || *end || n > REQUEST_CPUS_MAX)
+			return errprintf(err, "--nodeos-cpus=%.60s: expected a number of hardware threads from 1 to %d",
+					 cpus, REQUEST_CPUS_MAX);
+		c->cpus = (unsigned)n;
+	}
+	if (mems && request_parse_mems(mems, &c->mems_kind, &c->mems, err) < 0)
+		return errwrap(err, "--nodeos-mems");
+	if (sched && parse_sched(c, sched, err) < 0)
+		return -1;
+	return request_check(r, err);
+}
+
+static int check_site(const struct request *r, struct errbuf *err)
+{
+	struct conf conf;
+
+	if (conf_load(&conf, plugstack_conf(), 0, err) < 0)
+		return -1;
+	if (r->n > conf.max_containers)
+		return errprintf(err, "%u containers, at most %u are allowed at this site (max_containers in %s)",
+				 r->n, conf.max_containers, plugstack_conf());
+	for (unsigned i = 0; i < r->n; i++)
+		if (outcome_check_policy(&r->container[i], &conf, plugstack_conf(), err) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_container(const struct request *r, struct errbuf *err)
+{
+	const char *name = option_value(OPT_CONTAINER);
+	char names[300] = "";
+
+	if (!name || strcmp(name, "none") == 0 || request_find(r, name) >= 0)
+		return 0;
+	for (unsigned i = 0; i < r->n && strlen(names) + REQUEST_NAME_MAX + 3 < sizeof(names); i++)
+		sprintf(names + strlen(names), "%s, ", r->container[i].name);
+	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone)", name, names);
+}
+
+/* Make the request of this command's own options and put it where the nodes find it. */
+static int ship(spank_t sp, bool is_srun, struct errbuf *err)
+{
+	static struct request r;
+	static char text[REQUEST_TEXT_MAX];
+	int rc;
+
+	if (!option_value(OPT_MANIFEST))
+		rc = from_options(&r, is_srun, err);
+	else if (option_value(OPT_SCHED) || option_value(OPT_CPUS) || option_value(OPT_MEMS))
+		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
+	else
+		rc = from_manifest(&r, option_value(OPT_MANIFEST), err);
+	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, err) < 0 ||
+	    request_format(&r, text, sizeof(text), err) < 0)
+		return -1;
+	if (is_srun)
+		return setenv(ENV_STEP_REQUEST, text, 1);
+	/* the prolog and slurmctld see it, too: SPANK_NODEOS_REQUEST */
+	spank_job_control_setenv(sp, "NODEOS_REQUEST", text, 1);
+	return setenv(ENV_JOB_REQUEST, text, 1);
+}
+
+/* An option whose value is the one that sbatch or salloc left means "the job's request". */
+static bool is_inherited(enum option_id id)
+{
+	return option_value(id) && inherited[id] && strcmp(option_value(id), inherited[id]) == 0;
+}
+
+/* The first option of this srun itself that would make containers; NULL: none. */
+static const char *own_request_option(void)
+{
+	static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED, OPT_CPUS, OPT_MEMS };
+
+	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
+		if (option_value(makes[i]) && !is_inherited(makes[i]))
+			return option_name(makes[i]);
+	return NULL;
+}
+
+static int post_opt_planned(const char *job_request, struct errbuf *err)
+{
+	static struct request r;
+
+	if (own_request_option())
+		return errprintf(err, "--%s: this job has its containers from sbatch or salloc already; name one of them with --nodeos-container, or use --nodeos=off",
+				 own_request_option());
+	if (request_parse(&r, job_request, err) < 0)
+		return 0; /* forged or of another version: the nodes judge, and say so */
+	return check_container(&r, err);
+}
+
+static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
+{
+	const char *switch_value = option_value(OPT_NODEOS);
+	const char *job_request = is_srun ? getenv(ENV_JOB_REQUEST) : NULL;
+
+	if (switch_value && strcmp(switch_value, "off") != 0)
+		return errprintf(err, "--nodeos=%.60s: expected off or help", switch_value);
+	if (options_off())
+		return 0;
+	if (plugstack_problem() && (job_request || options_make_request() || option_value(OPT_CONTAINER)))
+		return errprintf(err, "%s", plugstack_problem());
+	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
+		return -1;
+	if (job_request)
+		return post_opt_planned(job_request, err);
+	if (own_request_option())
+		return ship(sp, is_srun, err);
+	if (option_value(OPT_CONTAINER) && !options_make_request() &&
+	    strcmp(option_value(OPT_CONTAINER), "none") != 0)
+		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
+				 option_value(OPT_CONTAINER));
+	return 0;
+}
+
+int client_post_opt(spank_t sp, int is_srun)
+{
+	struct errbuf err = { "" };
+
+	if (post_opt(sp, is_srun, &err) == 0)
+		return 0;
+	slurm_error("nodeos: %s", err.text);
+	return -1;
+}

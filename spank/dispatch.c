@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * nodeos.so: every symbol that Slurm looks up is here, and nothing else.
+ */
+#include <stdlib.h>
+
+#include "spank/nodeos.h"
+#include "spank/options.h"
+
+SPANK_PLUGIN(nodeos, 1)
+
+/* Slurm >= 25.05: a failing init fails the job, it does not drain the node. */
+#if defined(SLURM_VERSION_NUM) && SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+extern int slurm_spank_init_failure_mode;
+int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
+#endif
+
+int slurm_spank_init(spank_t sp, int ac, char *av[])
+{
+	plugstack_parse(ac, av);
+	switch (spank_context()) {
+	case S_CTX_ALLOCATOR:
+		return client_init(sp, 0);
+	case S_CTX_LOCAL:
+		return client_init(sp, 1);
+	case S_CTX_REMOTE:
+		return stepd_init(sp);
+	default:
+		return 0;
+	}
+}
+
+int slurm_spank_init_post_opt(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	switch (spank_context()) {
+	case S_CTX_ALLOCATOR:
+		return client_post_opt(sp, 0);
+	case S_CTX_LOCAL:
+		return client_post_opt(sp, 1);
+	default:
+		return 0;
+	}
+}
+
+int slurm_spank_user_init(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return stepd_user_init(sp);
+}
+
+int slurm_spank_task_post_fork(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return stepd_task_post_fork(sp);
+}
+
+int slurm_spank_task_init(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return stepd_task_init(sp);
+}
+
+int slurm_spank_exit(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return spank_context() == S_CTX_REMOTE ? stepd_exit(sp) : 0;
+}
+
+int slurm_spank_job_epilog(spank_t sp, int ac, char *av[])
+{
+	plugstack_parse(ac, av);
+	return stepd_job_epilog(sp);
+}

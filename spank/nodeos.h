@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_SPANK_NODEOS_H
+#define NODEOS_SPANK_NODEOS_H
+
+#include <slurm/spank.h>
+
+#include "topology/errbuf.h"
+
+/*
+ * The contexts of the plugin. dispatch.c holds every symbol that Slurm looks up and
+ * calls these. All return 0 or -1: ESPANK codes are positive, and Slurm up to
+ * 24.11 takes a positive result for success.
+ */
+
+/* What travels in the job's environment. Slurm exports SLURM_* whatever --export says. */
+#define ENV_JOB_REQUEST "SLURM_SPANK_NODEOS_REQUEST" /* of sbatch and salloc */
+#define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
+#define ENV_SET "SLURM_SPANK_NODEOS_SET" /* Slurm variables that the client set */
+
+/*
+ * plugstack.conf: "conf=/PATH". A mistake there breaks the commands that use NodeOS and
+ * no others: it is kept as the problem (NULL: none) until somebody does.
+ */
+void plugstack_parse(int ac, char *av[]);
+const char *plugstack_problem(void);
+const char *plugstack_conf(void);
+
+/* sbatch, salloc (allocator) and srun (local) */
+int client_init(spank_t sp, int is_srun);
+int client_post_opt(spank_t sp, int is_srun);
+
+/* slurmstepd */
+int stepd_init(spank_t sp);
+int stepd_user_init(spank_t sp);
+int stepd_task_post_fork(spank_t sp);
+int stepd_task_init(spank_t sp);
+int stepd_exit(spank_t sp);
+int stepd_job_epilog(spank_t sp);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "spank/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longest value that we keep; a longer one is nobody's file name or pattern. */
+#define VALUE_MAX 4096
+
+static int take(int id, const char *value, int remote);
+
+static struct spank_option table[OPT_COUNT + 1] = {
+	[OPT_NODEOS] = { "nodeos", "off|help",
+			 "[nodeos] off: as if NodeOS were not installed; help: list these options", 1,
+			 OPT_NODEOS, take },
+	[OPT_MANIFEST] = { "nodeos-manifest", "FILE",
+			   "[nodeos] make the containers of this AppC manifest on every node", 1,
+			   OPT_MANIFEST, take },
+	[OPT_CONTAINER] = { "nodeos-container", "NAME|none",
+			    "[nodeos] run these ranks in container NAME, or in none", 1, OPT_CONTAINER,
+			    take },
+	[OPT_SCHED] = { "nodeos-sched", "POLICY",
+			"[nodeos] scheduling policy: other, batch, idle, fifo, rr, hpc", 1, OPT_SCHED,
+			take },
+	[OPT_CPUS] = { "nodeos-cpus", "N",
+		       "[nodeos] one container of N hardware threads (whole cores)", 1, OPT_CPUS, take },
+	[OPT_MEMS] = { "nodeos-mems", "N|SIZE",
+		       "[nodeos] with N memory nodes, or as many as hold SIZE (16G)", 1, OPT_MEMS, take },
+	[OPT_REPORT] = { "nodeos-report", "PATTERN",
+			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N node)", 1,
+			 OPT_REPORT, take },
+	SPANK_OPTIONS_TABLE_END,
+};
+
+static char *given[OPT_COUNT];
+
+static void print_help(void)
+{
+	printf("NodeOS options of sbatch, salloc and srun:\n");
+	for (struct spank_option *o = table; o->name; o++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "--%s=%s", o->name, o->arginfo);
+		printf("  %-30s %s\n", left, o->usage + strlen("[nodeos] "));
+	}
+	printf("A manifest describes several containers; see nodeos-manifest(5), nodeos(7).\n");
+}
+
+/*
+ * May be called several times (script, environment, command line): the last wins.
+ * Slurm ignores a failing remote callback, so nothing is judged here.
+ */
+static int take(int id, const char *value, int remote)
+{
+	/* here, because srun without a command never gets further */
+	if (id == OPT_NODEOS && !remote && value && strcmp(value, "help") == 0) {
+		print_help();
+		exit(0);
+	}
+	if (id < 0 || id >= OPT_COUNT || !value)
+		return -1;
+	if (strlen(value) >= VALUE_MAX) {
+		slurm_error("nodeos: --%s: longer than %d bytes", table[id].name, VALUE_MAX - 1);
+		return -1;
+	}
+	free(given[id]);
+	given[id] = strdup(value);
+	return given[id] ? 0 : -1;
+}
+
+int options_register(spank_t sp)
+{
+	for (struct spank_option *o = table; o->name; o++)
+		if (spank_option_register(sp, o) != ESPANK_SUCCESS) {
+			slurm_error("nodeos: cannot register option --%s", o->name);
+			return -1;
+		}
+	return 0;
+}
+
+const char *option_value(enum option_id id)
+{
+	return given[id];
+}
+
+const char *option_name(enum option_id id)
+{
+	return table[id].name;
+}
+
+void option_env_name(enum option_id id, char *buf, size_t size)
+{
+	int n = snprintf(buf, size, "SLURM_SPANK__SLURM_SPANK_OPTION_nodeos_%s", table[id].name);
+
+	for (int i = 0; i < n && (size_t)i < size - 1; i++)
+		if (!isalnum((unsigned char)buf[i]))
+			buf[i] = '_';
+}
+
+bool options_make_request(void)
+{
+	return given[OPT_MANIFEST] || given[OPT_SCHED] || given[OPT_CPUS] || given[OPT_MEMS];
+}
+
+bool options_off(void)
+{
+	return given[OPT_NODEOS] && strcmp(given[OPT_NODEOS], "off") == 0;
+}

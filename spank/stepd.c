@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* slurmstepd's side: gather what Slurm knows of this step, and call container/step.h. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/step.h"
+#include "spank/nodeos.h"
+#include "spank/options.h"
+
+/* An environment value longer than any request we accept is cut, and then refused. */
+#define VALUE_MAX 70000
+
+static struct step *step;
+static bool job_is_planned;
+
+int stepd_init(spank_t sp)
+{
+	/* as root: the ledger is closed to the user that user_init runs as */
+	job_is_planned = step_job_is_planned(plugstack_conf());
+	return options_register(sp);
+}
+
+/* malloc'ed copy of a variable of the step's environment; NULL when not set. */
+static char *get_env(spank_t sp, const char *name)
+{
+	char *buf = malloc(VALUE_MAX);
+	spank_err_t rc;
+
+	if (!buf)
+		return NULL;
+	rc = spank_getenv(sp, name, buf, VALUE_MAX);
+	if (rc != ESPANK_SUCCESS && rc != ESPANK_NOSPACE) {
+		free(buf);
+		return NULL;
+	}
+	buf[VALUE_MAX - 1] = '\0';
+	return buf;
+}
+
+static void fill_numbers(spank_t sp, struct step_input *in)
+{
+	spank_get_item(sp, S_JOB_ID, &in->job_id);
+	spank_get_item(sp, S_JOB_STEPID, &in->step_id);
+	spank_get_item(sp, S_JOB_UID, &in->uid);
+	spank_get_item(sp, S_JOB_GID, &in->gid);
+	spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &in->n_ranks);
+	spank_get_item(sp, S_STEP_CPUS_PER_TASK, &in->cpus_per_task);
+}
+
+/*
+ * The last hook before the ranks are forked, and Slurm's messages reach the user from
+ * here on. A step without any word of NodeOS ends here.
+ */
+int stepd_user_init(spank_t sp)
+{
+	struct step_input in = {
+		.request_expected = options_make_request(),
+		.container = option_value(OPT_CONTAINER),
+		.report = option_value(OPT_REPORT),
+		.conf_path = plugstack_conf(),
+		.helper_path = NODEOS_LIBEXECDIR "/nodeos-plan",
+	};
+	struct errbuf err = { "" };
+	char *job_request, *step_request, *overcommit;
+
+	if (options_off())
+		return 0;
+	job_request = get_env(sp, ENV_JOB_REQUEST);
+	step_request = get_env(sp, ENV_STEP_REQUEST);
+	if (!job_request && !step_request && !in.request_expected && !in.container && !in.report &&
+	    !job_is_planned)
+		return 0;
+	overcommit = get_env(sp, "SLURM_OVERCOMMIT");
+	in.overcommit = overcommit && strcmp(overcommit, "0") != 0;
+	in.job_request = job_request;
+	in.step_request = step_request;
+	fill_numbers(sp, &in);
+	/* without the shared state nothing can be told later: -1 is all there is left */
+	if (in.step_id != STEP_ID_EXTERN && step_new(&step, &in, &err) < 0)
+		slurm_error("nodeos: error: %s", err.text);
+	if (step && plugstack_problem())
+		step_fail(step, "%s", plugstack_problem());
+	free(job_request);
+	free(step_request);
+	free(overcommit);
+	return *err.text ? -1 : 0;
+}
+
+/* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
+int stepd_task_post_fork(spank_t sp)
+{
+	uint32_t global_rank = 0;
+	int rank = -1;
+	pid_t pid = 0;
+
+	if (!step)
+		return 0;
+	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS ||
+	    spank_get_item(sp, S_TASK_PID, &pid) != ESPANK_SUCCESS || rank < 0) {
+		step_fail(step, "Slurm does not tell this rank's number and process");
+		return 0;
+	}
+	spank_get_item(sp, S_TASK_GLOBAL_ID, &global_rank);
+	step_place(step, (unsigned)rank, global_rank, pid);
+	return 0;
+}
+
+static char env_value[VALUE_MAX];
+
+static const char *env_get(void *arg, const char *name)
+{
+	spank_err_t rc = spank_getenv(arg, name, env_value, sizeof(env_value));
+
+	return rc == ESPANK_SUCCESS ? env_value : NULL;
+}
+
+static void env_set(void *arg, const char *name, const char *value)
+{
+	spank_setenv(arg, name, value, 1);
+}
+
+static void env_unset(void *arg, const char *name)
+{
+	spank_unsetenv(arg, name);
+}
+
+/* In the rank, as the user: the one place where a failure of a batch step drains no node. */
+int stepd_task_init(spank_t sp)
+{
+	struct step_env env = { sp, env_get, env_set, env_unset };
+	struct errbuf err = { "" };
+	int rank = 0;
+	int rc;
+
+	if (!step) {
+		if (options_off())
+			step_clean_env(&env);
+		return 0;
+	}
+	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS || rank < 0) {
+		slurm_error("nodeos: error: Slurm does not tell this rank's number");
+		return -1;
+	}
+	rc = step_enter(step, (unsigned)rank, &env, &err);
+	if (*err.text)
+		slurm_error("%s", err.text);
+	else if (rc < 0)
+		/*
+		 * What Slurm does next is this and two lines of its own for every rank, which
+		 * bury the one message of the node: the ranks that do not tell it go in silence.
+		 */
+		_exit(1);
+	return rc;
+}
+
+int stepd_exit(spank_t sp)
+{
+	(void)sp;
+	if (step)
+		step_end(step);
+	return 0;
+}
+
+int stepd_job_epilog(spank_t sp)
+{
+	struct errbuf err = { "" };
+	uint32_t job_id = 0;
+
+	/* an epilog that fails drains the node: leave what cannot be undone to the next sweep */
+	if (spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
+		step_job_end(plugstack_conf(), job_id, &err);
+	if (*err.text)
+		slurm_error("nodeos: epilog: %s", err.text);
+	return 0;
+}

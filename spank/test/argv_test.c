@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "spank/argv.h"
+
+#include "topology/test/tap.h"
+
+static struct argv_view view(const char *line)
+{
+	struct argv_view v;
+	char text[256];
+	int len = snprintf(text, sizeof(text), "srun %s", line) + 1;
+
+	for (int i = 0; i < len; i++)
+		if (text[i] == ' ')
+			text[i] = '\0';
+	argv_view_make(&v, text, len);
+	return v;
+}
+
+int main(void)
+{
+	ok(!view("-n 4 app").names_container, "a plain srun");
+	ok(view("--nodeos-container=vda app").names_container, "--nodeos-container=");
+	ok(view("--nodeos-container vda app").names_container, "--nodeos-container, value apart");
+	ok(view("--nodeos-con vda app").names_container, "abbreviated");
+	ok(!view("--nodeos-cpus=4 app").names_container, "--nodeos-cpus is another option");
+	ok(view("--nodeos-cpus=4 app").uses_nodeos, "which makes a container");
+	ok(view("--nodeos-sched=idle app").uses_nodeos, "as --nodeos-sched does");
+	ok(!view("--nodeos=off app").uses_nodeos, "--nodeos=off does not");
+	ok(!view("--nodeos-report=x app").uses_nodeos, "nor does --nodeos-report");
+	ok(view("--exact app").shapes_step, "--exact");
+	ok(view("--exclusive app").shapes_step, "--exclusive");
+	ok(view("--overlap app").shapes_step, "--overlap");
+	ok(view("--gres=gpu:1 app").shapes_step, "--gres");
+	ok(view("--gpus-per-task=1 app").shapes_step, "--gpus-per-task");
+	ok(view("-G 1 app").shapes_step, "-G");
+	ok(!view("-n4 -c2 --export=ALL app").shapes_step, "--export is not --exact");
+	ok(view("-K app").kill_given, "-K");
+	ok(view("--kill-on-bad-exit=0 app").kill_given, "--kill-on-bad-exit");
+	return tap_done();
+}
