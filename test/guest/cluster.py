@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the guest tests share: commands as a user, TAP, sets of CPUs, the machine as
+lscpu shows it (never as our own code does)."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+WHEREAMI = "/usr/libexec/nodeos/test/whereami"
+WHEREAMI_MPI = WHEREAMI + "-mpi"
+HOME = "/shared/home/alice"
+
+count = failed = skipped = 0
+
+
+def ok(good, what, detail=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
+    if not good and detail:
+        for line in str(detail).splitlines()[-30:]:
+            print("#   " + line, flush=True)
+    return good
+
+
+def same(got, want, what):
+    return ok(got == want, what, f"got:  {got}\nwant: {want}")
+
+
+def note(text):
+    print(f"# {time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+class Result:
+    def __init__(self, code, out, err, seconds):
+        self.code, self.out, self.err, self.seconds = code, out, err, seconds
+
+    @property
+    def text(self):
+        return f"exit {self.code}\n{self.out}{self.err}"
+
+
+def clean_env(user):
+    """No variable of the tests' own shell reaches the user's commands."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": HOME if user == "alice" else f"/shared/home/{user}" if user != "root" else "/root",
+        "USER": user, "LOGNAME": user, "LANG": "C.UTF-8",
+    }
+
+
+def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
+    """Run a shell command as USER; on another node by ssh (root only)."""
+    environ = clean_env(user)
+    environ.update(env or {})
+    argv = ["bash", "-c", command]
+    if node and node != "n0":
+        argv = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR", node, command]
+    elif user != "root":
+        argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] + argv
+    start = time.time()
+    try:
+        p = subprocess.run(argv, env=environ, cwd=cwd or (environ["HOME"]), text=True, timeout=timeout,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return Result(p.returncode, p.stdout, p.stderr, time.time() - start)
+    except subprocess.TimeoutExpired as e:
+        out = (e.stdout or b"").decode() if isinstance(e.stdout, bytes) else e.stdout or ""
+        return Result(124, out, f"timed out after {timeout} s\n", timeout)
+
+
+def cpus(text):
+    """ "0-3,8" -> {0, 1, 2, 3, 8} """
+    out = set()
+    for part in text.split(","):
+        if part:
+            first, _, last = part.partition("-")
+            out.update(range(int(first), int(last or first) + 1))
+    return out
+
+
+def ranks(result):
+    """The JSON lines that whereami printed, by rank."""
+    out = []
+    for line in result.out.splitlines():
+        if line.startswith("{"):
+            out.append(json.loads(line))
+    return sorted(out, key=lambda r: r["rank"])
+
+
+class Machine:
+    """Cores, memory nodes and their CPUs, from lscpu."""
+
+    def __init__(self, node="n0"):
+        text = run("lscpu -p=CPU,CORE,SOCKET,NODE", user="root", node=node).out
+        self.core, self.node_of = {}, {}
+        for line in text.splitlines():
+            if line and not line.startswith("#"):
+                cpu, core, socket, numa = (int(x or 0) for x in line.split(","))
+                self.core.setdefault((socket, core), set()).add(cpu)
+                self.node_of[cpu] = numa
+        self.cpus = set(self.node_of)
+        self.mems = set(self.node_of.values())
+
+    def whole_cores(self, some):
+        return all(c <= some or not c & some for c in self.core.values())
+
+    def cores(self, some):
+        return sum(1 for c in self.core.values() if c & some)
+
+
+def plan(manifest, cpu_list=None, node="n0"):
+    """The containers by name, as the dry run on this node's topology says."""
+    arg = f"--cpus={cpu_list}" if cpu_list else ""
+    r = run(f"nodeosctl plan --json --topology /run/nodeos/machine.xml {arg} {manifest}", user="root", node=node)
+    if r.code:
+        raise RuntimeError(r.text)
+    return {c["name"]: c for c in json.loads(r.out)["containers"]}
+
+
+def node_states():
+    out = run("sinfo -h -N -o '%N %T'", user="root").out.split("\n")
+    return dict(line.split() for line in out if line.strip())
+
+
+def wait_idle(limit=90):
+    """All nodes idle and no job left; returns the states at the end."""
+    end = time.time() + limit
+    states = {}
+    while time.time() < end:
+        states = node_states()
+        if set(states.values()) == {"idle"} and not run("squeue -h", user="root").out.strip():
+            return states
+        time.sleep(1)
+    return states
+
+
+def all_idle(what):
+    states = wait_idle()
+    return ok(set(states.values()) == {"idle"}, what, f"{states}\n" + run("squeue; sinfo -R", user="root").out)
+
+
+def leftovers():
+    """Ledger entries and locks' owners on both nodes: must be nothing once all jobs are gone."""
+    out = ""
+    for node in ("n0", "n1"):
+        out += run("ls /run/nodeos 2>/dev/null | grep -v -x -e lock -e machine.xml", user="root", node=node).out
+    return out.strip()
+
+
+def last_job():
+    r = run("scontrol show jobs --oneliner 2>/dev/null | sed -n 's/^JobId=\\([0-9]*\\) .*/\\1/p' | sort -n | tail -n 1",
+            user="root")
+    return int(r.out.strip() or 0)
+
+
+def done():
+    print(f"1..{count}")
+    print(f"{count - failed - skipped} passed, {failed} failed, {skipped} skipped", flush=True)
+    sys.exit(1 if failed else 0)

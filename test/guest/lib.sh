@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# What kernel/build and the scripts of test/guest share: cache, log, hashes,
+# locks, the package archive, the choice of accelerator.  To be sourced.
+
+GUEST_SUITE=trixie
+GUEST_ARCH=amd64
+# shellcheck disable=SC2034  # used by the scripts that source this
+GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
+
+PROG=${PROG:-${0##*/}}
+CACHE=${NODEOS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/nodeos}
+
+say () {
+	printf '%s: %s\n' "$PROG" "$*" >&2
+}
+
+die () {
+	printf '%s: error: %s\n' "$PROG" "$*" >&2
+	exit 1
+}
+
+# need_tools COMMAND[:PACKAGE]...: all must exist; the error names the packages.
+need_tools () {
+	local item missing=()
+
+	for item; do
+		command -v "${item%%:*}" >/dev/null || missing+=("${item##*:}")
+	done
+	[ ${#missing[@]} -eq 0 ] ||
+		die "missing here: ${missing[*]}; try: apt-get install ${missing[*]}"
+}
+
+need_root () {
+	[ "$(id -u)" -eq 0 ] ||
+		die "$1 needs root (chroot, file owners): run it with sudo -E"
+}
+
+# hash_of: first 16 hex digits of the SHA-256 of stdin.
+hash_of () {
+	sha256sum | cut -c1-16
+}
+
+# hash_files FILE...: text that changes when a name or a content changes.
+hash_files () {
+	sha256sum -- "$@" | sed 's,  .*/,  ,'
+}
+
+# lock NAME: held until the script ends; a second builder waits for the first.
+lock () {
+	local fd
+
+	case " ${LOCKS:-} " in *" $1 "*) return ;; esac
+	LOCKS="${LOCKS:-} $1"
+	mkdir -p "$CACHE/locks"
+	exec {fd}>"$CACHE/locks/$1"
+	if ! flock -n "$fd"; then
+		say "waiting for another $PROG that holds the lock \"$1\""
+		# Not a blocking flock: orphaned by a killed script, it would hold
+		# the script's other locks for ever.
+		until flock -n "$fd"; do
+			sleep 1
+		done
+	fi
+}
+
+# with_log FILE COMMAND...: output goes to FILE; when COMMAND fails, its end is shown.
+with_log () {
+	local log=$1 status
+
+	shift
+	# A function called as a condition would run on after its first error.
+	set +e
+	(set -e; "$@") >"$log" 2>&1
+	status=$?
+	set -e
+	if [ $status -ne 0 ]; then
+		tail -n 40 "$log" >&2
+		die "failed: $* (whole log: $log)"
+	fi
+}
+
+# ---- the Debian archive, as this machine reaches it
+
+# archive_uris REGEX: repository URIs of the machine's apt whose suite matches.
+archive_uris () {
+	apt-get indextargets --format "\$(RELEASE) \$(REPO_URI)" |
+		awk -v re="$1" '$1 ~ re && !seen[$2]++ { print $2 }'
+}
+
+archive_has () {
+	local probe
+
+	probe=$(mktemp)
+	if /usr/lib/apt/apt-helper download-file "${1%/}/dists/$2/InRelease" \
+		"$probe" >/dev/null 2>&1; then
+		rm -f "$probe"
+		return 0
+	fi
+	rm -f "$probe"
+	return 1
+}
+
+# archive_line URI SUITE: a snapshot of the archive is older than its Valid-Until.
+archive_line () {
+	local opts="arch=$GUEST_ARCH signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
+
+	if [[ $1 =~ /[0-9]{8}T[0-9]{6}Z ]]; then
+		opts="$opts check-valid-until=no"
+	fi
+	echo "deb [$opts] ${1%/} $2 main"
+}
+
+# archive_sources: apt sources for the guest's suite, from the mirrors that this
+# machine's own apt uses.  NODEOS_MIRROR overrides.
+archive_sources () {
+	local uri found='' security
+	local uris=()
+
+	[ -r /usr/share/keyrings/debian-archive-keyring.gpg ] ||
+		die "no Debian archive keyring; try: apt-get install debian-archive-keyring"
+	if [ -n "${NODEOS_MIRROR:-}" ]; then
+		uris=("$NODEOS_MIRROR")
+	else
+		mapfile -t uris < <(archive_uris '^[a-z]+$')
+	fi
+	for uri in "${uris[@]}"; do
+		if archive_has "$uri" "$GUEST_SUITE"; then
+			found=$uri
+			break
+		fi
+	done
+	[ -n "$found" ] ||
+		die "none of apt's archives (${uris[*]:-none}) has Debian $GUEST_SUITE; set NODEOS_MIRROR to one that does"
+	archive_line "$found" "$GUEST_SUITE"
+	if archive_has "$found" "$GUEST_SUITE-updates"; then
+		archive_line "$found" "$GUEST_SUITE-updates"
+	fi
+	mapfile -t security < <(archive_uris '-security$')
+	for uri in "${security[@]}"; do
+		if archive_has "$uri" "$GUEST_SUITE-security"; then
+			archive_line "$uri" "$GUEST_SUITE-security"
+			break
+		fi
+	done
+}
+
+# archive_apt DIR: prints the options for an apt-get that lives in DIR and knows
+# nothing of the machine's packages, but keeps its proxies.  One per line.
+archive_apt () {
+	mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
+	: >"$1/status"
+	printf '%s\n' -o "Dir::State=$1" -o "Dir::State::lists=$1/lists" \
+		-o "Dir::State::status=$1/status" -o "Dir::Cache=$1/cache" \
+		-o "Dir::Etc::sourcelist=$1/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+		-o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
+		-o "APT::Architecture=$GUEST_ARCH" -o "APT::Architectures=$GUEST_ARCH" \
+		-o Acquire::Languages=none \
+		-o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o APT::Sandbox::User=root
+}
+
+# ---- accelerator
+
+# accelerator KERNEL: prints kvm or tcg.  /dev/kvm can open and still never get
+# a guest past its firmware, so a tiny guest that must panic decides; the answer
+# is good for as long as this machine stays up.
+accelerator () {
+	local boot verdict log
+
+	boot=$(cat /proc/sys/kernel/random/boot_id)
+	verdict=$CACHE/accel-$boot
+	if [ -n "${NODEOS_ACCEL:-}" ]; then
+		echo "$NODEOS_ACCEL"
+		return
+	fi
+	if [ ! -s "$verdict" ]; then
+		mkdir -p "$CACHE"
+		if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+			say "probing /dev/kvm with a tiny guest (20 s at most)"
+			log=$(mktemp)
+			timeout -k 1 20 qemu-system-x86_64 -machine q35 -accel kvm -cpu max \
+				-smp 2 -m 256M -nodefaults -display none -no-reboot \
+				-serial "file:$log" -kernel "$1" \
+				-append 'console=ttyS0 panic=-1 root=none' \
+				</dev/null >/dev/null 2>&1 || true
+			if grep -q 'Kernel panic' "$log"; then
+				echo kvm >"$verdict"
+			fi
+			rm -f "$log"
+		fi
+		[ -s "$verdict" ] || echo tcg >"$verdict"
+		say "guests of this boot run under $(cat "$verdict")"
+	fi
+	cat "$verdict"
+}

@@ -1,0 +1,451 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tests inside the virtual cluster: every placement is compared, rank by rank, with what
+the kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs those groups only."""
+import json
+import os
+import sys
+import time
+
+import cluster
+from cluster import (HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, last_job, leftovers, note, ok, plan,
+                     ranks, run, same, wait_idle)
+
+MPOL_DEFAULT, MPOL_BIND = 0, 2
+SCHED = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5}
+
+
+def write(name, text):
+    path = f"{HOME}/{name}"
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, 0o755)
+    os.chown(path, 1000, 1000)
+    return path
+
+
+def pod(**containers):
+    """A PodManifest; each container is a dict of its isolators."""
+    return json.dumps({"acKind": "PodManifest", "acVersion": "0.6.0", "apps": [
+        {"name": name, "app": {"isolators": [{"name": k, "value": v} for k, v in isolators.items()]}}
+        for name, isolators in containers.items()]})
+
+
+COUPLED = {"sim": {"container": {"cpus": "12", "mems": "3"}}, "vda": {"container": {"cpus": "2", "mems": "1"}}}
+
+
+def check_ranks(found, container, what, machine, policy="other", pinned=True):
+    """Every rank inside CONTAINER as planned: CPUs, memory nodes, policies, environment."""
+    inside, mems = cpus(container["cpus"]), cpus(container["mems"])
+    ok(found and all(cpus(r["cpus"]) <= inside for r in found), f"{what}: every rank inside {container['cpus']}",
+       [r["cpus"] for r in found])
+    ok(all(cpus(r["cgroup_cpus"]) == inside for r in found), f"{what}: cpuset.cpus is the container's",
+       [r["cgroup_cpus"] for r in found])
+    if container["mems_confined"]:
+        ok(all(cpus(r["mems"]) == mems and cpus(r["cgroup_mems"]) == mems for r in found),
+           f"{what}: memory nodes are {container['mems']}", [(r["mems"], r["cgroup_mems"]) for r in found])
+        ok(all(r["mempolicy"] == MPOL_BIND and cpus(r["mempolicy_nodes"]) == mems for r in found),
+           f"{what}: memory is bound to them", [(r["mempolicy"], r["mempolicy_nodes"]) for r in found])
+    else:
+        ok(all(r["mempolicy"] == MPOL_DEFAULT for r in found), f"{what}: memory is not bound")
+    ok(all(r["policy"] == SCHED[policy] for r in found), f"{what}: policy {policy}", [r["policy"] for r in found])
+    ok(all(r["env"].get("NODEOS_CONTAINER") == container["name"] and r["env"].get("AC_APP_NAME") == container["name"] and
+           r["env"].get("NODEOS_CPUS") == r["cpus"] and cpus(r["env"].get("NODEOS_MEMS", "")) == mems and
+           r["env"].get("NODEOS_POLICY") == policy for r in found), f"{what}: environment",
+       [{k: v for k, v in r["env"].items() if k.startswith("NODEOS")} for r in found])
+    ok(not any(k in r["env"] for r in found for k in
+               ("SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_OVERLAP", "SLURM_SPANK_NODEOS_STEP", "SLURM_KILL_BAD_EXIT")),
+       f"{what}: no stale Slurm variables", [sorted(r["env"]) for r in found][:1])
+    if pinned:
+        for host in {r["host"] for r in found}:
+            sets = [cpus(r["cpus"]) for r in found if r["host"] == host]
+            ok(len(set().union(*sets)) == sum(len(s) for s in sets) and all(machine.whole_cores(s) for s in sets),
+               f"{what}: ranks on {host} have whole cores of their own", sets)
+
+
+def group_site(machine):
+    for node in ("n0", "n1"):
+        r = run("nodeosctl features --site", user="root", node=node)
+        same(r.code, 0, f"features --site fits on {node}")
+    r = run("nodeosctl features --json --site", user="root")
+    facts = json.loads(r.out)
+    ok(facts["slurm"].startswith(facts["plugin-series"]) and "cpuset" in facts["cgroup-controllers"], "features as JSON", r.out)
+    run("cp /etc/nodeos/nodeos.conf /tmp/keep; echo 'colour = red' >> /etc/nodeos/nodeos.conf", user="root")
+    r = run("nodeosctl features --site", user="root")
+    ok(r.code == 3 and "colour" in r.err, "features --site finds a broken nodeos.conf: exit 3", r.text)
+    r = run(f"srun -N1 -n1 {WHEREAMI}")
+    ok(r.code == 0 and ranks(r), "a broken nodeos.conf does not touch jobs without NodeOS", r.text)
+    r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
+    ok(r.code != 0 and "colour" in r.err, "it stops those with NodeOS, naming line and key", r.text)
+    run("cp /tmp/keep /etc/nodeos/nodeos.conf", user="root")
+    r = run("sed -i.keep s/PrologFlags=Contain/#&/ /etc/slurm/slurm.conf; scontrol reconfigure; sleep 3;"
+            " nodeosctl features --site; code=$?; mv /etc/slurm/slurm.conf.keep /etc/slurm/slurm.conf;"
+            " scontrol reconfigure; exit $code", user="root")
+    ok(r.code == 3 and "PrologFlags" in r.err, "features --site finds a missing PrologFlags=Contain", r.text)
+    wait_idle()
+
+
+def group_plain(machine):
+    r = run(f"srun -N2 -n4 {WHEREAMI}")
+    found = ranks(r)
+    same(len(found), 4, "a plain srun runs")
+    ok(not any(k.startswith("NODEOS") for x in found for k in x["env"]), "nothing of NodeOS in its environment")
+    ok(all("task_" in x["cgroup"] and x["cgroup_cpus"] == "" for x in found), "its task cgroups are untouched",
+       [x["cgroup_cpus"] for x in found])
+    r = run("srun --nodeos=help")
+    ok(r.code == 0 and "--nodeos-manifest=FILE" in r.out, "--nodeos=help", r.text)
+    r = run("sbatch --help | grep -A1 nodeos-")
+    ok("--nodeos-manifest" in r.out, "sbatch --help names the options", r.text)
+    r = run("srun --nodeos=maybe true")
+    ok(r.code != 0 and "expected off or help" in r.err, "--nodeos=maybe is refused", r.text)
+
+
+def group_step(machine):
+    """Step containers: options on an srun of its own."""
+    manifest = write("step8.json", pod(step={"container": {"cpus": 8, "mems": 2}}))
+    want = plan(manifest)["step"]
+    r = run(f"srun -N1 -n4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
+    check_ranks(ranks(r), want, "srun -n4 --nodeos-cpus=8 --nodeos-mems=2", machine) if r.code == 0 else ok(0, "srun", r.text)
+    r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
+    found = ranks(r)
+    ok(r.code == 0 and len(found) == 1 and len(cpus(found[0]["cpus"])) == 2 and machine.cores(cpus(found[0]["cpus"])) == 1,
+       "1 rank in 2 threads: one whole core", r.text)
+    r = run(f"srun -N2 -n16 --nodeos-sched=batch {WHEREAMI}")
+    found = ranks(r)
+    ok(len(found) == 16 and all(x["policy"] == SCHED["batch"] for x in found), "16 ranks on two nodes, policy batch", r.text)
+    for host in ("n0", "n1"):
+        sets = [cpus(x["cpus"]) for x in found if x["host"] == host]
+        ok(len(sets) == 8 and len(set().union(*sets)) == sum(map(len, sets)), f"8 ranks on {host}, disjoint", sets)
+    r = run(f"srun -N1 -n1 --nodeos-cpus=3 --nodeos-report={HOME}/odd.%j.%s.%N.json {WHEREAMI}")
+    found = ranks(r)
+    name = next((f for f in os.listdir(HOME) if f.startswith("odd.")), None)
+    report = json.load(open(f"{HOME}/{name}")) if name else {}
+    ok(r.code == 0 and len(cpus(found[0]["cpus"])) == 4, "3 threads become 4: whole cores", r.text)
+    ok(report and report["containers"][0]["isolators"][0]["outcome"] == "modified" and
+       "3 asked, 4 given" in report["containers"][0]["isolators"][0]["reason"], "the report says so, with both numbers",
+       json.dumps(report)[:800])
+    ok(report and os.stat(f"{HOME}/{name}").st_uid == 1000, "the report belongs to the user")
+    ok(report and report["ranks"][0]["kernel"]["cpus"] == found[0]["cpus"], "the report's kernel view is whereami's")
+    r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=12 {WHEREAMI}")
+    found = ranks(r)
+    ok(r.code == 0 and [len(cpus(x["cpus"])) for x in found] == [4, 4], "-c 4: four threads a rank",
+       r.text)
+    r = run(f"srun -N1 -n4 --nodeos-cpus=4 {WHEREAMI}")
+    ok(r.code != 0 and "4 ranks" in r.err and "-O" in r.err, "more ranks than cores are refused without -O", r.text)
+    r = run(f"srun -N1 -n4 -O --nodeos-cpus=4 {WHEREAMI}")
+    ok(r.code == 0 and len(ranks(r)) == 4, "and run with -O", r.text)
+    r = run(f"OMP_PLACES=threads srun -N1 -n1 --nodeos-cpus=4 {WHEREAMI}")
+    found = ranks(r)
+    ok(found and found[0]["env"].get("OMP_PLACES") == "threads" and "OMP_PROC_BIND" not in found[0]["env"],
+       "the user's OMP_PLACES stays")
+    r = run(f"srun -N1 -n1 --nodeos-sched=idle {WHEREAMI}")
+    ok(r.code == 0 and ranks(r)[0]["policy"] == SCHED["idle"], "policy idle", r.text)
+    all_idle("nodes are idle after the step containers")
+
+
+def script_coupled():
+    return f"""#!/bin/bash
+{WHEREAMI}
+srun -N2 -n8 --nodeos-container=sim {WHEREAMI} 12 > sim.out 2> sim.err &
+srun -N2 -n2 --nodeos-container=vda {WHEREAMI} 6 > vda.out 2> vda.err &
+wait -n && wait -n
+code=$?
+srun -N2 -n2 --overlap {WHEREAMI} > rest.out 2> rest.err
+exit $code
+"""
+
+
+def group_batch(machine):
+    """sbatch --nodeos-manifest: batch script, two concurrent steps on two nodes, one that names none."""
+    manifest = write("coupled.json", pod(**COUPLED))
+    script = write("coupled.sh", script_coupled())
+    want = plan(manifest)
+    whole = set().union(*(cpus(c["reserved"]) for c in want.values()))
+    same(sum(len(cpus(c["cpus"])) for c in want.values()), 14, "the plan has 12 + 2 threads")
+    ok(not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"]) and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
+       "disjoint whole cores")
+    start = time.time()
+    r = run(f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
+    out = {n: ranks(cluster.Result(0, open(f"{HOME}/{n}.out").read() if os.path.exists(f"{HOME}/{n}.out") else "", "", 0))
+           for n in ("job", "sim", "vda", "rest")}
+    errors = "".join(open(f"{HOME}/{n}.err").read() for n in ("sim", "vda", "rest") if os.path.exists(f"{HOME}/{n}.err"))
+    same(r.code, 0, "sbatch --wait of the coupled job")
+    if r.code:
+        ok(0, "its errors", r.text + errors + open(f"{HOME}/job.out").read())
+        return
+    check_ranks(out["sim"], want["sim"], "sim", machine)
+    same(len(out["sim"]), 8, "sim has 8 ranks")
+    check_ranks(out["vda"], want["vda"], "vda", machine)
+    same({x["host"] for x in out["vda"]}, {"n0", "n1"}, "vda has a rank on both nodes")
+    rest = machine.cpus - whole
+    ok(len(out["rest"]) == 2 and all(cpus(x["cpus"]) <= rest for x in out["rest"]),
+       f"a step that names none gets the rest ({sorted(rest)})", [x["cpus"] for x in out["rest"]])
+    ok(cpus(out["job"][0]["cpus"]) <= rest, "the batch script, too", out["job"][0]["cpus"])
+    all_idle("nodes are idle after the coupled job")
+    same(leftovers(), "", "the ledger is empty on both nodes")
+    # the same as a line of the script
+    script = write("line.sh", f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1 {WHEREAMI}\n")
+    r = run(f"sbatch --wait -N1 --exclusive -o line.out {script}")
+    found = ranks(cluster.Result(0, open(f"{HOME}/line.out").read(), "", 0))
+    ok(r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]), "#SBATCH --nodeos-manifest=",
+       r.text + open(f"{HOME}/line.out").read())
+    # one container: every step's default, the batch script's too
+    one = write("one.json", pod(sim={"container": {"cpus": 8, "mems": 2}}))
+    want = plan(one)["sim"]
+    script = write("one.sh", f"#!/bin/bash\n{WHEREAMI} >one.batch\nsrun -n4 {WHEREAMI} >one.step\n"
+                   f"srun -n1 --nodeos-container=none {WHEREAMI} >one.none\nsrun -n1 --nodeos=off {WHEREAMI} >one.off\n"
+                   f"srun -n2 --exact -c2 {WHEREAMI} 6 >one.exact1 &\nsleep 3; srun -n2 --exact -c2 {WHEREAMI} >one.exact2\nwait\n"
+                   f"srun -n4 --mpi=pmix {WHEREAMI_MPI} >one.mpi\nmpirun -n 4 {WHEREAMI_MPI} >one.mpirun\n")
+    r = run(f"sbatch --wait -N1 --exclusive --nodeos-manifest={one} -o one.out {script}", timeout=300)
+    text = open(f"{HOME}/one.out").read()
+    out = {n: ranks(cluster.Result(0, open(f"{HOME}/one.{n}").read(), "", 0))
+           for n in ("batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun") if os.path.exists(f"{HOME}/one.{n}")}
+    same(r.code, 0, "a job of one container")
+    check_ranks(out["batch"], want, "its batch script", machine)
+    check_ranks(out["step"], want, "its unnamed step", machine)
+    same(cpus(out["none"][0]["cpus"]), machine.cpus, "--nodeos-container=none is unconstrained")
+    ok("NODEOS_CONTAINER" not in out["none"][0]["env"], "and has no container in its environment")
+    same(cpus(out["off"][0]["cpus"]), machine.cpus, "--nodeos=off is unconstrained")
+    ok("NODEOS_CONTAINER" not in out["off"][0]["env"], "and has no container in its environment")
+    both = [cpus(x["cpus"]) for x in out["exact1"] + out["exact2"]]
+    ok(len(both) == 4 and len(set().union(*both)) == sum(map(len, both)) and set().union(*both) <= cpus(want["cpus"]),
+       "two concurrent --exact -c2 steps take different cores of the container", both)
+    check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix", machine)
+    ok(len(out["mpi"]) == 4 and all(x["sum"] == 6 for x in out["mpi"]), "its ranks found each other", text)
+    ok(len(out["mpirun"]) == 4 and all(cpus(x["cpus"]) <= cpus(want["cpus"]) for x in out["mpirun"]),
+       "mpirun's ranks are inside the container", [x["cpus"] for x in out["mpirun"]] or text)
+    all_idle("nodes are idle")
+
+
+def group_salloc(machine):
+    manifest = write("coupled.json", pod(**COUPLED))
+    want = plan(manifest)
+    r = run(f"salloc -N2 --exclusive --nodeos-manifest={manifest} bash -c '"
+            f"srun -N2 -n8 --nodeos-container=sim {WHEREAMI} >salloc.sim; srun -N2 -n2 --nodeos-container=vda {WHEREAMI} >salloc.vda'")
+    out = {n: ranks(cluster.Result(0, open(f"{HOME}/salloc.{n}").read(), "", 0)) for n in ("sim", "vda")}
+    same(r.code, 0, "salloc")
+    check_ranks(out["sim"], want["sim"], "salloc, sim", machine)
+    check_ranks(out["vda"], want["vda"], "salloc, vda", machine)
+    # half a node: containers divide what the job has
+    small = write("half.json", pod(a={"container": {"cpus": 4}}, b={"container": {"cpus": 4}}))
+    r = run(f"salloc -N1 -n4 -c2 --nodeos-manifest={small} bash -c '"
+            f"srun --nodeos=off -n1 --overlap {WHEREAMI}; srun -n2 --nodeos-container=a {WHEREAMI}; "
+            f"srun -n2 --nodeos-container=b {WHEREAMI}'")
+    found = ranks(r)
+    ok(r.code == 0 and len(found) == 5, "a half-node job with two containers", r.text)
+    if len(found) == 5:
+        by = {x["env"].get("NODEOS_CONTAINER", ""): set() for x in found}
+        for x in found:
+            by[x["env"].get("NODEOS_CONTAINER", "")] |= cpus(x["cpus"])
+        a, b = by.get("a", set()), by.get("b", set())
+        ok(len(a) == 4 and len(b) == 4 and not a & b and machine.whole_cores(a) and machine.whole_cores(b),
+           "two disjoint pairs of whole cores", by)
+        r = run("scontrol show node n0 | grep -o CPUTot=[0-9]*", user="root")
+    # two jobs side by side on one node do not share
+    r = run(f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 {WHEREAMI} 8 & done; wait")
+    sets = [cpus(x["cpus"]) for x in ranks(r)]
+    ok(len(sets) == 4 and len(set().union(*sets)) == 8, "two jobs on one node, disjoint", r.text)
+    all_idle("nodes are idle")
+
+
+def group_inherit(machine):
+    """The job's request holds whatever the script does; a nested job starts afresh."""
+    run("mkdir -p a elsewhere")
+    write("a/f.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
+    want = plan(f"{HOME}/a/f.json")["sim"]
+    script = write("inherit.sh", f"""#!/bin/bash
+cd {HOME}/elsewhere
+echo '{{ broken' > {HOME}/a/f.json
+srun -n2 {WHEREAMI} > edited
+rm {HOME}/a/f.json
+srun -n2 {WHEREAMI} > deleted
+srun -n2 --nodeos-manifest=f.json {WHEREAMI} > again
+sbatch --wait -N1 -n1 -w n1 -o nested --wrap "{WHEREAMI}; srun -n1 {WHEREAMI}"
+srun -n1 --nodeos-cpus=2 true > second 2>&1
+echo $? >> second
+""")
+    r = run(f"cd a && sbatch --wait -N1 -w n0 --exclusive --nodeos-manifest=f.json -o {HOME}/inherit.out {script}", timeout=300)
+    get = lambda n: ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
+    text = r.text + open(f"{HOME}/inherit.out").read()
+    check_ranks(get("edited"), want, "the file edited", machine)
+    check_ranks(get("deleted"), want, "the file deleted, in another directory", machine)
+    check_ranks(get("again"), want, "the same option again means the job's request", machine)
+    nested = get("nested")
+    ok(len(nested) == 2 and not any("NODEOS_CONTAINER" in x["env"] for x in nested), "a nested sbatch starts afresh",
+       [x["env"] for x in nested] or text)
+    second = open(f"{HOME}/elsewhere/second").read()
+    ok("--nodeos-cpus" in second and "containers from sbatch" in second and second.strip().endswith("1"),
+       "a second request inside a planned job is an error", second)
+    all_idle("nodes are idle")
+
+
+def group_mistakes(machine):
+    """What the text shows stops sbatch and srun: nothing is submitted."""
+    good = write("good.json", pod(sim={"container": {"cpus": 4}}))
+    bad = {
+        "unknown key": ('{"acKind": "ImageManifest",\n "acVersion": "0.6.0", "name": "x", "colour": 1}', ":2:"),
+        "bad JSON": ('{"acKind": "ImageManifest"', ":1:"),
+        "bad value": (pod(sim={"container": {"cpus": "many"}}), ":1:"),
+        "empty": ("", ":1:"),
+        "1 MiB of nonsense": ("[" * (1 << 20), ":1:"),
+    }
+    before = last_job()
+    for what, (text, place) in bad.items():
+        f = write("bad.json", text)
+        r = run(f"sbatch --nodeos-manifest={f} --wrap true")
+        lines = [x for x in r.err.splitlines() if x.startswith(f)]
+        ok(r.code != 0 and len(lines) == 1 and place in lines[0], f"sbatch, {what}: one line with the place", r.text)
+    r = run(f"srun --nodeos-manifest={f} true")
+    ok(r.code != 0 and f in r.err, "srun refuses it, too", r.text)
+    for args, words in (("--nodeos-manifest=/nonexistent", "/nonexistent"), (f"--nodeos-manifest={HOME}", "director"),
+                        (f"--nodeos-manifest={good} --nodeos-container=vda", "no such container"),
+                        ("--nodeos-sched=fifo", "not allowed"), ("--nodeos-sched=warp", "expected POLICY"),
+                        ("--nodeos-cpus=0", "expected a number"), ("--nodeos-cpus=-1", "expected a number"),
+                        ("--nodeos-mems=lots", "nodeos-mems"), (f"--nodeos-manifest={good} --nodeos-cpus=2", "one or the other"),
+                        ("--nodeos-container=sim", "no containers"), (f"--nodeos-report=x --nodeos-manifest={good}", "%N")):
+        for command in (f"sbatch {args} --wrap true", f"srun -n1 {args} true"):
+            r = run(command)
+            ok(r.code != 0 and words in r.err, f"{command.split()[0]} {args.replace(HOME, '~')}: \"{words}\"", r.text)
+    same(last_job(), before, "no job was made by any of them")
+
+
+def fails_on_nodes(command, words, what, nodes=2, env=None):
+    start = time.time()
+    r = run(command, env=env)
+    lines = [x for x in (r.err + r.out).splitlines() if "nodeos: error:" in x]
+    ok(r.code != 0 and len(lines) == nodes and all(words in x for x in lines),
+       f"{what}: fails, one message a node", r.text)
+    ok(time.time() - start < 60, f"{what}: ends soon ({time.time() - start:.0f} s emulated)")
+    all_idle(f"{what}: nodes are idle")
+
+
+def group_node_errors(machine):
+    """What only the node can see ends the step in task_init, on all nodes; nothing drains."""
+    fails_on_nodes(f"srun -N2 -n4 --nodeos-cpus=64 {WHEREAMI}", "largest request that fits", "too many cpus")
+    fails_on_nodes(f"srun -N2 -n4 --nodeos-mems=9 {WHEREAMI}", "memory", "too many memory nodes")
+    fails_on_nodes(f"srun -N2 -n2 --nodeos-mems=900G {WHEREAMI}", "memory", "too much memory")
+    fails_on_nodes(f"srun -N2 -n2 --nodeos-sched=hpc {WHEREAMI}", "no such scheduling class", "hpc without the class")
+    for text, words in (("nodeos 1;c=sim cpus=9999999999;", "not valid"), ("x" * 70000, "not valid"),
+                        ("nodeos 2;c=sim;", "not valid"), ("nodeos 1;c=../../etc cpus=1;", "not valid"),
+                        ("nodeos 1;c=sim policy=fifo prio=99;", "not allowed")):
+        fails_on_nodes(f"srun -N2 -n2 {WHEREAMI}", words, f"forged request {text[:30]!r}",
+                       env={"SLURM_SPANK_NODEOS_REQUEST": text})
+    manifest = write("two.json", pod(sim={"container": {"cpus": 4}}))
+    script = write("forge.sh", f"""#!/bin/bash
+env -u SLURM_SPANK_NODEOS_REQUEST srun -N2 -n2 {WHEREAMI} > missing 2>&1; echo "code $?" >> missing
+SLURM_SPANK_NODEOS_REQUEST='nodeos 1;c=sim cpus=16;' srun -N1 -w n0 -n1 {WHEREAMI} > forged 2>&1; echo "code $?" >> forged
+env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
+""")
+    r = run(f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
+    missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
+    ok(missing.count("is missing from this step") == 2 and "code 0" not in missing, "request removed from the environment", missing)
+    ok("is not the one that this job" in forged and "code 0" not in forged, "request exchanged in the environment", forged)
+    ok("is missing from this step" in bare and "code 0" not in bare, "whole environment removed", bare)
+    all_idle("nodes are idle")
+    script = write("big.sh", f"#!/bin/bash\n#SBATCH --nodeos-cpus=64\necho alive\n")
+    r = run(f"sbatch --wait -N2 -o big.out {script}")
+    text = open(f"{HOME}/big.out").read()
+    ok(r.code != 0 and "largest request that fits" in text and "alive" not in text, "sbatch --wait of an impossible plan", r.text + text)
+    all_idle("the batch host is not drained")
+    same(leftovers(), "", "the ledger is empty")
+
+
+def group_report(machine):
+    manifest = write("coupled.json", pod(**COUPLED))
+    want = plan(manifest)
+    script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim {WHEREAMI} 25\n")
+    r = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={HOME}/rep.%s.%N.json -o long.out {script}")
+    job = int(r.out.strip() or 0)
+    for _ in range(60):
+        if os.path.exists(f"{HOME}/long.out") and len(ranks(cluster.Result(0, open(f"{HOME}/long.out").read(), "", 0))) == 4:
+            break
+        time.sleep(1)
+    for node in ("n0", "n1"):
+        report = json.loads(run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}")
+        jobs = report.get("jobs", [])
+        ok(report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice", f"report --json on {node}", report)
+        if not jobs:
+            continue
+        got = {c["name"]: c["cpus"] for c in jobs[0]["containers"]}
+        same(got, {n: c["cpus"] for n, c in want.items()}, f"report on {node}: containers as planned")
+        step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
+        procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
+        ok(len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
+           f"report on {node}: the kernel's view of the ranks", procs)
+    r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
+    ok("container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out, "report as text", r.text)
+    for command in ("report", "list"):
+        r = run(f"nodeosctl {command}", user="bob")
+        ok(r.code == 1 and "root" in r.err and "sim" not in r.out, f"another user's {command} is refused", r.text)
+    r = run("ls /run/nodeos; cat /run/nodeos/job-*", user="bob")
+    ok(r.code != 0 and "sim" not in r.out, "the ledger is closed to other users", r.text)
+    run(f"scancel {job}", user="alice")
+    all_idle("nodes are idle after scancel")
+    names = sorted(f for f in os.listdir(HOME) if f.startswith("rep."))
+    same(names, ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"], "--nodeos-report of sbatch: a file per step and node")
+    same(leftovers(), "", "the ledger is empty")
+
+
+def group_nolibs(machine):
+    """Commands without NodeOS options must not need our libraries (hwloc stays where Slurm itself links it)."""
+    hide = "/usr/lib/x86_64-linux-gnu/libjson-c.so.5"
+    slurm_needs = run("ldd /usr/sbin/slurmstepd /usr/sbin/slurmd /usr/lib/x86_64-linux-gnu/slurm/*.so | grep -l hwloc || "
+                      "ldd /usr/sbin/slurmd /usr/lib/x86_64-linux-gnu/slurm/task_*.so | grep hwloc | head -1", user="root").out
+    note(f"Slurm's own use of hwloc: {slurm_needs.strip() or 'none'}")
+    libs = run("ls /usr/lib/x86_64-linux-gnu/libjson-c.so.5* /usr/lib/x86_64-linux-gnu/libhwloc.so.15*", user="root").out.split()
+    for lib in libs:
+        os.rename(lib, lib + ".hidden")
+    try:
+        r = run("nodeosctl --version")
+        ok(r.code != 0, "the tools miss their libraries", r.text)
+        r = run(f"srun -N1 -n2 {WHEREAMI}")
+        ok(r.code == 0 and len(ranks(r)) == 2, "srun without json-c and hwloc", r.text)
+        r = run(f"sbatch --wait -N1 -o nolibs.out --wrap '{WHEREAMI}; srun {WHEREAMI}'")
+        ok(r.code == 0 and len(ranks(cluster.Result(0, open(f"{HOME}/nolibs.out").read(), "", 0))) == 2, "sbatch without them",
+           r.text)
+        r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
+        ok(r.code != 0 and "nodeos" in r.err, "a container without them fails with a message", r.text)
+    finally:
+        for lib in libs:
+            os.rename(lib + ".hidden", lib)
+    all_idle("nodes are idle")
+
+
+def group_policy(machine):
+    conf = "/etc/nodeos/nodeos.conf"
+    for node in ("n0", "n1"):
+        run(f"cp {conf} /tmp/keep; printf 'allow_policies = other,batch,idle,fifo,rr\\nmax_rt_priority = 20\\n' > {conf}", user="root", node=node)
+    r = run(f"srun -N1 -n2 --nodeos-cpus=4 --nodeos-sched=fifo:10 {WHEREAMI}")
+    found = ranks(r)
+    ok(r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2, "fifo:10 where nodeos.conf allows it", r.text)
+    r = run(f"srun -N1 -n1 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
+    ok(r.code != 0 and "limit 20" in r.err, "a priority above max_rt_priority is refused", r.text)
+    r = run(f"srun -N1 -n1 --exclusive --nodeos-sched=rr {WHEREAMI}")
+    ok(r.code != 0 and "leave one core" in r.err, "real-time ranks on every core are refused", r.text)
+    for node in ("n0", "n1"):
+        run(f"cp /tmp/keep {conf}", user="root", node=node)
+    all_idle("nodes are idle")
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    wanted = sys.argv[1:] or list(GROUPS)
+    os.makedirs(HOME, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    machine = Machine()
+    note(f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory nodes")
+    for name in wanted:
+        note(f"group {name}")
+        start = time.time()
+        try:
+            GROUPS[name](machine)
+        except Exception as e:  # a broken group must not hide the others
+            import traceback
+            ok(False, f"group {name} broke: {e}", traceback.format_exc())
+        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.done()
+
+
+main()
