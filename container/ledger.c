@@ -186,19 +186,25 @@ static int take_step(const char **text, struct ledger_job *job, struct errbuf *e
 
 static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
 {
+	static const char header[] = "nodeos-ledger 1\n";
 	struct ledger_job *job = calloc(1, sizeof(*job));
 	char *line = NULL;
 	unsigned uid = 0;
 	int n = -1;
 
-	errprintf(err, "not a ledger entry of this version");
-	free(take_line(&text, "nodeos-ledger 1"));
+	if (!job || strncmp(text, header, strlen(header)) != 0) {
+		errprintf(err, "not a ledger entry of this version");
+		goto bad;
+	}
+	text += strlen(header);
 	line = take_line(&text, "job ");
-	if (!job || !line)
+	if (line)
+		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid, &job->inode,
+		       &n);
+	if (n < 0 || line[n] || take_cgroup(&text, job->cgroup) < 0) {
+		errprintf(err, "bad job or cgroup line");
 		goto bad;
-	sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid, &job->inode, &n);
-	if (n < 0 || line[n] || take_cgroup(&text, job->cgroup) < 0)
-		goto bad;
+	}
 	job->uid = uid;
 	if (take_plan(&text, &job->request, &job->plan, err) < 0)
 		goto bad;

@@ -45,6 +45,20 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 	return 0;
 }
 
+/*
+ * Without step_extern, which PrologFlags=Contain starts, Slurm removes the job's cgroup between
+ * the steps of a salloc, and the job plan would be forgotten with it.
+ */
+static int check_contain(const struct node_view *v, const struct step *s, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/step_extern", v->place.job);
+	if (!s->in.job_request || cgroup_inode(s->cgroup_fd, path))
+		return 0;
+	return errprintf(err, "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
+}
+
 /* Every rule of the site that the request alone can break. */
 static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
 {
@@ -307,6 +321,8 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 		job->plan = made;
 		job->request = strdup(v->request_text);
 	}
+	if (made && !(v->of_step ? mine->request : job->request))
+		return errprintf(err, "out of memory");
 	return ledger_write(l, job, err);
 }
 
@@ -364,6 +380,21 @@ out:
 	return rc;
 }
 
+/* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
+static int say_what_there_is(const struct node_view *v, const struct plan_input *in, struct errbuf *err)
+{
+	size_t used = strlen(err->text);
+	char list[128];
+
+	if (idset_format(&in->cpus, list, sizeof(list)) < 0)
+		strcpy(list, "...");
+	snprintf(err->text + used, sizeof(err->text) - used,
+		 v->of_step ? " (this step has CPUs %s free; srun -c gives it more)" :
+			      " (this job has CPUs %s here)",
+		 list);
+	return -1;
+}
+
 static int plan_and_choose(struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct node_plan *made = NULL;
@@ -383,7 +414,7 @@ static int plan_and_choose(struct step *s, const struct node_view *v, struct err
 			if (idset_empty(&in.cpus))
 				rc = errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
 			else if (run_helper(&made, s, v, &in, err) < 0)
-				rc = -1;
+				rc = say_what_there_is(v, &in, err);
 		}
 	}
 	node_plan_free(made);
@@ -400,7 +431,7 @@ int step_prepare(struct step *s, pid_t pid, struct errbuf *err)
 	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0)
 		return -1;
 	if (look(&v, s, pid, err) == 0 && read_request(&v, s, err) == 0 &&
-	    plan_and_choose(s, &v, err) == 0)
+	    check_contain(&v, s, err) == 0 && plan_and_choose(s, &v, err) == 0)
 		rc = widen(s, &v, err);
 	free(v.request);
 	return rc;

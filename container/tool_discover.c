@@ -54,6 +54,10 @@ int tool_discover(int argc, char **argv)
 		fputs(usage_text, c == 'h' ? stdout : stderr);
 		return c == 'h' ? 0 : 2;
 	}
+	if (optind != argc) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
 	rc = machine_load_this(&m, &err);
 	if (rc == 0)
 		rc = file ? machine_write_xml(m, file, &err) : write_state(m, &err);

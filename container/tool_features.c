@@ -81,7 +81,7 @@ static void kernel_facts(struct findings *f)
 	plugin_series(series, sizeof(series));
 	fact(f, "plugin", *series ? NODEOS_PLUGIN_PATH : "not installed");
 	fact(f, "plugin-series", series);
-	snprintf(text, sizeof(text), "%x.%x.%x", hwloc_get_api_version() >> 16,
+	snprintf(text, sizeof(text), "%u.%u.%u", hwloc_get_api_version() >> 16,
 		 hwloc_get_api_version() >> 8 & 255, hwloc_get_api_version() & 255);
 	fact(f, "hwloc-api", text);
 	fact(f, "json-c", json_c_version());
@@ -220,6 +220,10 @@ int tool_features(int argc, char **argv)
 			fputs(usage_text, c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
 		}
+	}
+	if (optind != argc) {
+		fputs(usage_text, stderr);
+		return 2;
 	}
 	if (f.j) {
 		jout_open(&j, NULL, '{');

@@ -60,6 +60,10 @@ int tool_list(int argc, char **argv)
 		fputs(usage_text, c == 'h' ? stdout : stderr);
 		return c == 'h' ? 0 : 2;
 	}
+	if (optind != argc) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
 	if (node_state_load(&s, &err) < 0)
 		return tool_error(1, "list: %s", err.text);
 	if (j.f) {

@@ -211,9 +211,12 @@ static void print_text(const struct node_state *s, const char *node)
 		each_plan(job, print_plan, &jj);
 		for (unsigned k = 0; k < job->n_steps; k++) {
 			step_id_format(job->step[k].step_id, id);
-			printf("  step %s: %s%s\n", id, *job->step[k].container ? "container " : "",
-			       *job->step[k].container ? job->step[k].container :
-							 "what the containers leave");
+			if (strcmp(job->step[k].container, "none") == 0)
+				printf("  step %s: in no container\n", id);
+			else if (*job->step[k].container)
+				printf("  step %s: container %s\n", id, job->step[k].container);
+			else
+				printf("  step %s: what the containers leave\n", id);
 			node_state_each_task(s, &job->step[k], print_task, NULL, &ignored);
 		}
 	}

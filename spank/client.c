@@ -60,6 +60,20 @@ static void set_srun_defaults(void)
 		note_set("SLURM_KILL_BAD_EXIT");
 }
 
+/* What the rank that runs this sbatch or salloc was told of its own container. */
+static void forget_container(void)
+{
+	const char *container = getenv("NODEOS_CONTAINER");
+	const char *app = getenv("AC_APP_NAME");
+
+	if (app && container && strcmp(app, container) == 0)
+		unsetenv("AC_APP_NAME");
+	unsetenv("NODEOS_CONTAINER");
+	unsetenv("NODEOS_CPUS");
+	unsetenv("NODEOS_MEMS");
+	unsetenv("NODEOS_POLICY");
+}
+
 int client_init(spank_t sp, int is_srun)
 {
 	char name[128];
@@ -73,10 +87,12 @@ int client_init(spank_t sp, int is_srun)
 		else if (is_srun && getenv(name))
 			inherited[id] = strdup(getenv(name));
 	}
-	if (is_srun)
+	if (is_srun) {
 		set_srun_defaults();
-	else
+	} else {
 		unsetenv(ENV_JOB_REQUEST);
+		forget_container();
+	}
 	return options_register(sp);
 }
 

@@ -182,7 +182,7 @@ static enum placing too_few(const struct planner *p, const struct plan_ask *ask,
 			  ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
 			  ask->cpus > 1 ? "s" : "", ask->cpus ? "" : " (cpus=0 is what is left)");
 	else
-		errprintf(err, "container %.64s: needs %u thread%s (%u core%s), %u %s free on this machine%s; the largest request that fits now is cpus=%u",
+		errprintf(err, "container %.64s: needs %u thread%s (%u core%s), %u %s free here%s; the largest request that fits now is cpus=%u",
 			  ask->name, ask->cpus, ask->cpus > 1 ? "s" : "", cores, cores > 1 ? "s" : "",
 			  left, left > 1 ? "are" : "is",
 			  first ? "" : " beside the larger containers", left);

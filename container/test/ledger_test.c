@@ -130,6 +130,7 @@ static void corrupt(void)
 	}
 	ledger_close(l);
 	is_int(ledger_open(&l, state, root, 1, &err), 0, "opens with a corrupt entry inside");
+	bad.text[0] = '\0';
 	is_int(ledger_each(l, count, &n, &bad, &err), 0, "walk");
 	is_int(n, 1, "the good entry is walked");
 	ok(*bad.text != '\0', "the bad one is named: %s", bad.text);
@@ -140,6 +141,23 @@ static void corrupt(void)
 	ledger_close(l);
 	ledger_job_free(job);
 	ledger_job_free(good);
+}
+
+/* An entry that reads well leaves no text behind that a report would show as a problem. */
+static void quiet(void)
+{
+	struct ledger_job *job = make_job("job_q", 5);
+	struct errbuf err, bad = { "" };
+	struct ledger *l;
+	int n = 0;
+
+	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
+		abort();
+	is_int(ledger_each(l, count, &n, &bad, &err), 0, "walk over good entries");
+	is(bad.text, "", "no problem is reported");
+	ledger_remove(l, job->inode, &err);
+	ledger_close(l);
+	ledger_job_free(job);
 }
 
 static void locking(void)
@@ -170,6 +188,7 @@ int main(void)
 	snprintf(state, sizeof(state), "%s/state", scratch);
 	root = cgroup_open_root(path, &err);
 	keep_and_sweep();
+	quiet();
 	corrupt();
 	locking();
 	close(root);

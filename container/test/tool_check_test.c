@@ -79,7 +79,7 @@ int main(void)
 	if (!ok(chdir(dir) == 0, "in %s", dir))
 		return tap_done();
 	is_int(run("coupled.json", NULL, NULL), 0, "a good manifest");
-	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3 policy=hpc, vda cpus=2 mems=1\n", "its line");
+	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n", "its line");
 	is(errors, "", "no error");
 	is_int(run("figure3.json", "argo.json", NULL), 0, "two");
 	is(out,

@@ -44,7 +44,8 @@ class Result:
 
 def clean_env(user):
     """No variable of the tests' own shell reaches the user's commands."""
-    return {
+    mpi = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}  # the emulated network's settings
+    return mpi | {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
         "HOME": HOME if user == "alice" else f"/shared/home/{user}" if user != "root" else "/root",
         "USER": user, "LOGNAME": user, "LANG": "C.UTF-8",
@@ -68,6 +69,24 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
     except subprocess.TimeoutExpired as e:
         out = (e.stdout or b"").decode() if isinstance(e.stdout, bytes) else e.stdout or ""
         return Result(124, out, f"timed out after {timeout} s\n", timeout)
+
+
+def sbatch(arguments, timeout=300, cwd=None):
+    """Submit and wait: sbatch --wait asks again only every half minute. The code is the job's."""
+    r = run(f"sbatch --parsable {arguments}", cwd=cwd)
+    job = r.out.strip()
+    end = time.time() + timeout
+    while r.code == 0 and time.time() < end:
+        show = run(f"scontrol show job {job} --oneliner", user="root").out
+        words = dict(w.split("=", 1) for w in show.split() if "=" in w)
+        if words.get("JobState") not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"):
+            code, _, signal = words.get("ExitCode", "1:0").partition(":")
+            r.code = int(code) or int(signal or 0)
+            r.err += f"job {job}: {words.get('JobState')}\n"
+            return r
+        time.sleep(0.5)
+    r.code = r.code or 124
+    return r
 
 
 def cpus(text):

@@ -9,7 +9,7 @@ import time
 
 import cluster
 from cluster import (HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, last_job, leftovers, note, ok, plan,
-                     ranks, run, same, wait_idle)
+                     ranks, run, same, sbatch, wait_idle)
 
 MPOL_DEFAULT, MPOL_BIND = 0, 2
 SCHED = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5}
@@ -78,7 +78,7 @@ def group_site(machine):
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(r.code != 0 and "colour" in r.err, "it stops those with NodeOS, naming line and key", r.text)
     run("cp /tmp/keep /etc/nodeos/nodeos.conf", user="root")
-    r = run("sed -i.keep s/PrologFlags=Contain/#&/ /etc/slurm/slurm.conf; scontrol reconfigure; sleep 3;"
+    r = run("sed -i.keep 's/^PrologFlags=Contain/#&/' /etc/slurm/slurm.conf; scontrol reconfigure; sleep 3;"
             " nodeosctl features --site; code=$?; mv /etc/slurm/slurm.conf.keep /etc/slurm/slurm.conf;"
             " scontrol reconfigure; exit $code", user="root")
     ok(r.code == 3 and "PrologFlags" in r.err, "features --site finds a missing PrologFlags=Contain", r.text)
@@ -104,19 +104,19 @@ def group_step(machine):
     """Step containers: options on an srun of its own."""
     manifest = write("step8.json", pod(step={"container": {"cpus": 8, "mems": 2}}))
     want = plan(manifest)["step"]
-    r = run(f"srun -N1 -n4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
-    check_ranks(ranks(r), want, "srun -n4 --nodeos-cpus=8 --nodeos-mems=2", machine) if r.code == 0 else ok(0, "srun", r.text)
+    r = run(f"srun -N1 -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
+    check_ranks(ranks(r), want, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2", machine) if r.code == 0 else ok(0, "srun", r.text)
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     found = ranks(r)
     ok(r.code == 0 and len(found) == 1 and len(cpus(found[0]["cpus"])) == 2 and machine.cores(cpus(found[0]["cpus"])) == 1,
        "1 rank in 2 threads: one whole core", r.text)
-    r = run(f"srun -N2 -n16 --nodeos-sched=batch {WHEREAMI}")
+    r = run(f"srun -N2 -n16 --ntasks-per-node=8 --exclusive --nodeos-sched=batch {WHEREAMI}")
     found = ranks(r)
     ok(len(found) == 16 and all(x["policy"] == SCHED["batch"] for x in found), "16 ranks on two nodes, policy batch", r.text)
     for host in ("n0", "n1"):
         sets = [cpus(x["cpus"]) for x in found if x["host"] == host]
         ok(len(sets) == 8 and len(set().union(*sets)) == sum(map(len, sets)), f"8 ranks on {host}, disjoint", sets)
-    r = run(f"srun -N1 -n1 --nodeos-cpus=3 --nodeos-report={HOME}/odd.%j.%s.%N.json {WHEREAMI}")
+    r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=3 --nodeos-report={HOME}/odd.%j.%s.%N.json {WHEREAMI}")
     found = ranks(r)
     name = next((f for f in os.listdir(HOME) if f.startswith("odd.")), None)
     report = json.load(open(f"{HOME}/{name}")) if name else {}
@@ -126,15 +126,15 @@ def group_step(machine):
        json.dumps(report)[:800])
     ok(report and os.stat(f"{HOME}/{name}").st_uid == 1000, "the report belongs to the user")
     ok(report and report["ranks"][0]["kernel"]["cpus"] == found[0]["cpus"], "the report's kernel view is whereami's")
-    r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=12 {WHEREAMI}")
+    r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=8 {WHEREAMI}")
     found = ranks(r)
     ok(r.code == 0 and [len(cpus(x["cpus"])) for x in found] == [4, 4], "-c 4: four threads a rank",
        r.text)
-    r = run(f"srun -N1 -n4 --nodeos-cpus=4 {WHEREAMI}")
+    r = run(f"srun -N1 -n4 -c2 --nodeos-cpus=4 {WHEREAMI}")
     ok(r.code != 0 and "4 ranks" in r.err and "-O" in r.err, "more ranks than cores are refused without -O", r.text)
-    r = run(f"srun -N1 -n4 -O --nodeos-cpus=4 {WHEREAMI}")
+    r = run(f"srun -N1 -n4 -c2 -O --nodeos-cpus=4 {WHEREAMI}")
     ok(r.code == 0 and len(ranks(r)) == 4, "and run with -O", r.text)
-    r = run(f"OMP_PLACES=threads srun -N1 -n1 --nodeos-cpus=4 {WHEREAMI}")
+    r = run(f"OMP_PLACES=threads srun -N1 -n1 -c4 --nodeos-cpus=4 {WHEREAMI}")
     found = ranks(r)
     ok(found and found[0]["env"].get("OMP_PLACES") == "threads" and "OMP_PROC_BIND" not in found[0]["env"],
        "the user's OMP_PLACES stays")
@@ -165,7 +165,7 @@ def group_batch(machine):
     ok(not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"]) and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
        "disjoint whole cores")
     start = time.time()
-    r = run(f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
+    r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
     out = {n: ranks(cluster.Result(0, open(f"{HOME}/{n}.out").read() if os.path.exists(f"{HOME}/{n}.out") else "", "", 0))
            for n in ("job", "sim", "vda", "rest")}
     errors = "".join(open(f"{HOME}/{n}.err").read() for n in ("sim", "vda", "rest") if os.path.exists(f"{HOME}/{n}.err"))
@@ -185,7 +185,7 @@ def group_batch(machine):
     same(leftovers(), "", "the ledger is empty on both nodes")
     # the same as a line of the script
     script = write("line.sh", f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1 {WHEREAMI}\n")
-    r = run(f"sbatch --wait -N1 --exclusive -o line.out {script}")
+    r = sbatch(f"-N1 --exclusive -o line.out {script}")
     found = ranks(cluster.Result(0, open(f"{HOME}/line.out").read(), "", 0))
     ok(r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]), "#SBATCH --nodeos-manifest=",
        r.text + open(f"{HOME}/line.out").read())
@@ -196,7 +196,7 @@ def group_batch(machine):
                    f"srun -n1 --nodeos-container=none {WHEREAMI} >one.none\nsrun -n1 --nodeos=off {WHEREAMI} >one.off\n"
                    f"srun -n2 --exact -c2 {WHEREAMI} 6 >one.exact1 &\nsleep 3; srun -n2 --exact -c2 {WHEREAMI} >one.exact2\nwait\n"
                    f"srun -n4 --mpi=pmix {WHEREAMI_MPI} >one.mpi\nmpirun -n 4 {WHEREAMI_MPI} >one.mpirun\n")
-    r = run(f"sbatch --wait -N1 --exclusive --nodeos-manifest={one} -o one.out {script}", timeout=300)
+    r = sbatch(f"-N1 --exclusive --nodeos-manifest={one} -o one.out {script}", timeout=300)
     text = open(f"{HOME}/one.out").read()
     out = {n: ranks(cluster.Result(0, open(f"{HOME}/one.{n}").read(), "", 0))
            for n in ("batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun") if os.path.exists(f"{HOME}/one.{n}")}
@@ -242,7 +242,7 @@ def group_salloc(machine):
            "two disjoint pairs of whole cores", by)
         r = run("scontrol show node n0 | grep -o CPUTot=[0-9]*", user="root")
     # two jobs side by side on one node do not share
-    r = run(f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 {WHEREAMI} 8 & done; wait")
+    r = run(f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 -o side.$i {WHEREAMI} 8 & done; wait; cat side.1 side.2")
     sets = [cpus(x["cpus"]) for x in ranks(r)]
     ok(len(sets) == 4 and len(set().union(*sets)) == 8, "two jobs on one node, disjoint", r.text)
     all_idle("nodes are idle")
@@ -264,7 +264,7 @@ sbatch --wait -N1 -n1 -w n1 -o nested --wrap "{WHEREAMI}; srun -n1 {WHEREAMI}"
 srun -n1 --nodeos-cpus=2 true > second 2>&1
 echo $? >> second
 """)
-    r = run(f"cd a && sbatch --wait -N1 -w n0 --exclusive --nodeos-manifest=f.json -o {HOME}/inherit.out {script}", timeout=300)
+    r = sbatch(f"-N1 -w n0 --exclusive --nodeos-manifest=f.json -o {HOME}/inherit.out {script}", cwd=f"{HOME}/a")
     get = lambda n: ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
     text = r.text + open(f"{HOME}/inherit.out").read()
     check_ranks(get("edited"), want, "the file edited", machine)
@@ -336,7 +336,7 @@ env -u SLURM_SPANK_NODEOS_REQUEST srun -N2 -n2 {WHEREAMI} > missing 2>&1; echo "
 SLURM_SPANK_NODEOS_REQUEST='nodeos 1;c=sim cpus=16;' srun -N1 -w n0 -n1 {WHEREAMI} > forged 2>&1; echo "code $?" >> forged
 env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
 """)
-    r = run(f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
+    r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
     missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
     ok(missing.count("is missing from this step") == 2 and "code 0" not in missing, "request removed from the environment", missing)
     ok("is not the one that this job" in forged and "code 0" not in forged, "request exchanged in the environment", forged)
@@ -387,27 +387,35 @@ def group_report(machine):
 
 
 def group_nolibs(machine):
-    """Commands without NodeOS options must not need our libraries (hwloc stays where Slurm itself links it)."""
-    hide = "/usr/lib/x86_64-linux-gnu/libjson-c.so.5"
-    slurm_needs = run("ldd /usr/sbin/slurmstepd /usr/sbin/slurmd /usr/lib/x86_64-linux-gnu/slurm/*.so | grep -l hwloc || "
-                      "ldd /usr/sbin/slurmd /usr/lib/x86_64-linux-gnu/slurm/task_*.so | grep hwloc | head -1", user="root").out
-    note(f"Slurm's own use of hwloc: {slurm_needs.strip() or 'none'}")
-    libs = run("ls /usr/lib/x86_64-linux-gnu/libjson-c.so.5* /usr/lib/x86_64-linux-gnu/libhwloc.so.15*", user="root").out.split()
-    for lib in libs:
-        os.rename(lib, lib + ".hidden")
+    """Commands without NodeOS options must not need our libraries. Debian's slurmd and slurmstepd link hwloc
+    themselves, so it goes from the submitting node; json-c goes from both."""
+    lib = "/usr/lib/x86_64-linux-gnu/"
+    names = {"n0": f"{lib}libjson-c.so.5 {lib}libhwloc.so.15", "n1": f"{lib}libjson-c.so.5"}
+    for node, files in names.items():
+        run(f"for f in {files}; do mv $f $f.hidden; done", user="root", node=node)
     try:
         r = run("nodeosctl --version")
         ok(r.code != 0, "the tools miss their libraries", r.text)
-        r = run(f"srun -N1 -n2 {WHEREAMI}")
+        r = run("ldd /usr/bin/srun /usr/bin/sbatch /usr/lib/x86_64-linux-gnu/slurm-wlm/nodeos.so | grep -c 'not found'")
+        same(r.out.strip(), "0", "srun, sbatch and the plugin miss nothing")
+        r = run(f"srun -w n1 -n2 --mpi=none {WHEREAMI}")
         ok(r.code == 0 and len(ranks(r)) == 2, "srun without json-c and hwloc", r.text)
-        r = run(f"sbatch --wait -N1 -o nolibs.out --wrap '{WHEREAMI}; srun {WHEREAMI}'")
+        r = sbatch(f"-w n1 -o nolibs.out --wrap '{WHEREAMI}; srun --mpi=none {WHEREAMI}'")
         ok(r.code == 0 and len(ranks(cluster.Result(0, open(f"{HOME}/nolibs.out").read(), "", 0))) == 2, "sbatch without them",
            r.text)
-        r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
-        ok(r.code != 0 and "nodeos" in r.err, "a container without them fails with a message", r.text)
+        r = run(f"srun -w n1 -n1 --mpi=none --nodeos-cpus=2 {WHEREAMI}")
+        ok(r.code == 0 and len(cpus(ranks(r)[0]["cpus"])) == 2, "a container without json-c on its node: only hwloc plans", r.text)
+        run("mv /usr/libexec/nodeos/nodeos-plan /usr/libexec/nodeos/hidden", user="root", node="n1")
+        r = run(f"srun -w n1 -n1 --mpi=none --nodeos-cpus=2 {WHEREAMI}")
+        run("mv /usr/libexec/nodeos/hidden /usr/libexec/nodeos/nodeos-plan", user="root", node="n1")
+        ok(r.code != 0 and "nodeos: error: n1" in r.err and "nodeos-plan" in r.err and "not installed" in r.err,
+           "a container without its helper fails with a message", r.text)
+        good = write("good.json", pod(sim={"container": {"cpus": 2}}))
+        r = run(f"sbatch --nodeos-manifest={good} --wrap true")
+        ok(r.code != 0 and "nodeosctl" in r.err, "a manifest without them stops sbatch with a message", r.text)
     finally:
-        for lib in libs:
-            os.rename(lib + ".hidden", lib)
+        for node, files in names.items():
+            run(f"for f in {files}; do mv $f.hidden $f; done", user="root", node=node)
     all_idle("nodes are idle")
 
 
@@ -415,10 +423,10 @@ def group_policy(machine):
     conf = "/etc/nodeos/nodeos.conf"
     for node in ("n0", "n1"):
         run(f"cp {conf} /tmp/keep; printf 'allow_policies = other,batch,idle,fifo,rr\\nmax_rt_priority = 20\\n' > {conf}", user="root", node=node)
-    r = run(f"srun -N1 -n2 --nodeos-cpus=4 --nodeos-sched=fifo:10 {WHEREAMI}")
+    r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=4 --nodeos-sched=fifo:10 {WHEREAMI}")
     found = ranks(r)
     ok(r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2, "fifo:10 where nodeos.conf allows it", r.text)
-    r = run(f"srun -N1 -n1 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
+    r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
     ok(r.code != 0 and "limit 20" in r.err, "a priority above max_rt_priority is refused", r.text)
     r = run(f"srun -N1 -n1 --exclusive --nodeos-sched=rr {WHEREAMI}")
     ok(r.code != 0 and "leave one core" in r.err, "real-time ranks on every core are refused", r.text)

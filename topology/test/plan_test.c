@@ -116,11 +116,11 @@ static const struct test tests[] = {
 	  .free_mems = "0-3" },
 
 	{ "too many", "package:2 numa:1 core:12 pu:2", .cpus = "4-47", .ask = { { "sim", 64 } },
-	  .error = "container sim: needs 64 threads (32 cores), 44 are free on this machine; the largest request that fits now is cpus=44" },
+	  .error = "container sim: needs 64 threads (32 cores), 44 are free here; the largest request that fits now is cpus=44" },
 	{ "too many beside others", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
-	  .error = "container vda: needs 4 threads (2 cores), 2 are free on this machine beside the larger containers; the largest request that fits now is cpus=2" },
+	  .error = "container vda: needs 4 threads (2 cores), 2 are free here beside the larger containers; the largest request that fits now is cpus=2" },
 	{ "too many with smt=1", TWO, .ask = { { "sim", 9, 1 } },
-	  .error = "container sim: needs 9 threads (9 cores), 8 are free on this machine; the largest request that fits now is cpus=8" },
+	  .error = "container sim: needs 9 threads (9 cores), 8 are free here; the largest request that fits now is cpus=8" },
 	{ "nothing left", TWO, .ask = { { "sim", 16 }, { "vda", 1 } },
 	  .error = "container vda: needs 1 thread, but the containers planned before it left none free" },
 	{ "no rest", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
@@ -142,7 +142,7 @@ static const struct test tests[] = {
 	{ "no memory node", TWO, .mems = "", .ask = { { "a", 1 } },
 	  .error = "there is no memory node to give to containers" },
 	{ "the largest number", TWO, .ask = { { "a", 4294967295u } },
-	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free on this machine; the largest request that fits now is cpus=16" },
+	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free here; the largest request that fits now is cpus=16" },
 };
 
 static struct idset parsed(const char *list)

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Put what the coupled workflow left into summary.json and a table. The judgements are made here
+from the reports' kernel side, lscpu and GROMACS's own output. Exit 1 when one of them is false."""
+import glob
+import json
+import os
+import sys
+
+out, steps = sys.argv[1], int(sys.argv[2])
+
+
+def cpus(text):
+    found = set()
+    for part in text.split(","):
+        if part:
+            first, _, last = part.partition("-")
+            found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def cores(node):
+    table = {}
+    for line in open(f"{out}/lscpu.{node}"):
+        if not line.startswith("#"):
+            cpu, core, socket, _ = (int(x or 0) for x in line.split(","))
+            table.setdefault((socket, core), set()).add(cpu)
+    return list(table.values())
+
+
+def energies(run):
+    return [line.split() for line in open(f"{out}/energy.{run}.xvg") if line[0] not in "#@"]
+
+
+def passes(rank):
+    """(frames, was the simulation finished) of each pass of the analysis"""
+    found = []
+    for line in open(f"{out}/analysis.{rank}.log"):
+        words = line.split()
+        if len(words) >= 4 and words[1].isdigit():
+            found.append((int(words[1]), words[3] == "yes"))
+    return found
+
+
+def main():
+    nodes, placements = {}, []
+    for name in sorted(glob.glob(f"{out}/reports/*.json")):
+        report = json.load(open(name))
+        node = nodes.setdefault(report["node"], {"containers": {}})
+        for c in report.get("containers", []):
+            node["containers"].setdefault(c["name"], {"asked": c["asked"], "cpus": c["cpus"], "mems": c["mems"],
+                                                      "isolators": c["isolators"], "why": c["why"], "ranks": []})
+        if report["container"] in node["containers"]:
+            for r in report["ranks"]:
+                node["containers"][report["container"]]["ranks"].append({"rank": r["rank"], **r.get("kernel", {})})
+    checks = {}
+    checks["two_nodes"] = sorted(nodes) == ["n0", "n1"]
+    for node, what in nodes.items():
+        sets = {n: cpus(c["cpus"]) for n, c in what["containers"].items()}
+        checks[f"{node}_disjoint"] = set(sets) == {"sim", "vda"} and not sets["sim"] & sets["vda"]
+        checks[f"{node}_whole_cores"] = all(c <= s or not c & s for s in sets.values() for c in cores(node))
+        checks[f"{node}_ranks_inside"] = all(
+            c["ranks"] and all(cpus(r["cpus"]) <= sets[n] and cpus(r["mems"]) == cpus(c["mems"]) and
+                               r["mempolicy"] == "bind" for r in c["ranks"]) for n, c in what["containers"].items())
+    frames = steps // 10 + 1
+    analysis = {rank: passes(rank) for rank in (0, 1)}
+    checks["analysis_saw_it_grow"] = any(0 < n < frames and not end for p in analysis.values() for n, end in p)
+    checks["analysis_complete"] = all(p and p[-1] == (frames, True) for p in analysis.values())
+    coupled, plain, other = (energies(run) for run in ("coupled", "plain", "other-seed"))
+    checks["workflow_finished"] = len(coupled) == frames
+    checks["energies_identical"] = coupled == plain
+    checks["other_seed_differs"] = other != plain and len(other) == len(plain)
+    good = all(checks.values())
+    with open(f"{out}/summary.json", "w") as f:
+        json.dump({"schema": 1, "ok": good, "steps": steps, "checks": checks, "nodes": nodes,
+                   "analysis_passes": analysis, "last_energies": {"coupled": coupled[-1], "plain": plain[-1],
+                                                                  "other-seed": other[-1]}}, f, indent=2)
+        f.write("\n")
+    print(f"\n{'node':5} {'container':10} {'asked':22} {'chosen':26} kernel shows")
+    for node, what in sorted(nodes.items()):
+        for name, c in what["containers"].items():
+            asked = ", ".join(f"{v} {k}" for k, v in c["asked"].items())
+            chosen = f"cpus {c['cpus']} mems {c['mems']}"
+            for i, r in enumerate(sorted(c["ranks"], key=lambda r: r["rank"])):
+                kernel = f"rank {r['rank']}: cpus {r['cpus']} mems {r['mems']} {r['policy']}, memory {r['mempolicy']} {r['mempolicy_nodes']}"
+                print(f"{node if not i else '':5} {name if not i else '':10} {asked if not i else '':22} "
+                      f"{chosen if not i else '':26} {kernel}")
+    print()
+    for name, value in checks.items():
+        print(f"  {'yes' if value else 'NO ':4} {name.replace('_', ' ')}")
+    print(f"\nenergies after {steps} steps (potential, kJ/mol): in containers {coupled[-1][1]}, without {plain[-1][1]}, "
+          f"other seed {other[-1][1]}")
+    return 0 if good else 1
+
+
+sys.exit(main())

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the manual pages and README say, against the tables in the C sources and the built tool.
+TAP. NODEOS_SOURCE: the source tree (default: this one); NODEOS_BUILD: a build tree, whose
+nodeosctl is run when it is there."""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
+TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
+PAGES = ("nodeosctl.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
+
+number = failures = 0
+
+
+def ok(good, what, *detail):
+    global number, failures
+    number += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {number} - {what}")
+    for line in detail if not good else ():
+        print(f"#   {line}")
+
+
+def skip(what, why):
+    global number
+    number += 1
+    print(f"ok {number} - {what} # SKIP {why}")
+
+
+def same_set(documented, expected, what):
+    """Both directions; an empty expectation means that the C source was not understood."""
+    documented, expected = set(documented), set(expected)
+    ok(expected and documented == expected, what,
+       f"not documented: {sorted(expected - documented)}", f"documented, but not there: {sorted(documented - expected)}",
+       f"{len(expected)} found in the sources")
+
+
+def read(name):
+    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def page(name):
+    return "\n".join(line for line in read(f"doc/{name}").splitlines() if not line.startswith('.\\"'))
+
+
+def section(text, title, mark=".Sh"):
+    """The lines below a heading, up to the next one of its rank."""
+    found = re.search(rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S)
+    return found.group(1) if found else ""
+
+
+def items(text):
+    """The .It lines, mdoc's quoting taken off."""
+    return [line[4:].replace("\\-", "-").replace("\\&", "") for line in text.splitlines() if line.startswith(".It ")]
+
+
+def c_array(file, name):
+    """The text between the braces of an array's initializer."""
+    found = re.search(rf"\b{name}\[[^\]]*\]\s*=\s*\{{(.*?)\n\}};", read(file), re.S)
+    return found.group(1) if found else ""
+
+
+def c_strings(text):
+    return re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+
+
+# ------------------------------------------------------------------ the pages
+
+
+def test_options():
+    table = dict(re.findall(r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"', read("spank/options.c")))
+    documented = {}
+    for line in items(section(page("nodeos-spank.8"), "OPTIONS")):
+        found = re.match(r"Fl -(nodeos[a-z-]*) Ns = Ns (.*)", line)
+        ok(found, f"nodeos-spank(8): \".It {line}\" is an option with a value")
+        if found:
+            documented[found.group(1)] = found.group(2)
+    same_set(documented, table, "nodeos-spank(8) has the options of spank/options.c")
+    for name, values in table.items():
+        words = re.findall(r"\w+", documented.get(name, ""))
+        ok(all(v in words for v in values.split("|")), f"--{name}: the values {values}", documented.get(name))
+    for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
+        used = set(re.findall(r"--(nodeos[a-z-]*)", read(file).replace("\\-", "-").replace("Fl -", "--")))
+        ok(used <= set(table), f"{file} names no option that there is not", sorted(used - set(table)))
+
+
+def test_environment():
+    text = page("nodeos.7")
+    documented = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", section(text, "ENVIRONMENT")))
+    source = read("container/step_enter.c")
+    expected = set(c_strings(c_array("container/step_enter.c", "own_variable")))
+    expected |= set(c_strings(c_array("container/step_enter.c", "slurm_variable")))
+    expected |= set(re.findall(r'(?:set_default\(env|set_list\(env|env->set\(env->arg), "(\w+)"', source))
+    expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
+    same_set(documented, expected, "nodeos(7) has the variables that ranks get and lose")
+    travelling = re.findall(r'#define ENV_\w+ "(\w+)"', read("spank/nodeos.h"))
+    documented = re.findall(r"^\.It Ev (SLURM_SPANK_NODEOS_\w+)$", page("nodeos-spank.8"), re.M)
+    same_set(documented, travelling, "nodeos-spank(8) has the variables that travel")
+
+
+def test_hooks():
+    code = read("spank/dispatch.c")
+    listed = " ".join(items(section(page("nodeos-spank.8"), "HOOKS")))
+    same_set(re.findall(r"slurm_spank_\w+", listed), re.findall(r"^int (slurm_spank_\w+)\(", code, re.M),
+             "nodeos-spank(8) has the hooks of spank/dispatch.c")
+    ok("conf=" in section(page("nodeos-spank.8"), "SYNOPSIS") and '"conf=/"' in read("spank/plugstack.c"),
+       "nodeos-spank(8) has the plugin's argument")
+
+
+def test_conf():
+    keys = re.findall(r'\{\s*"([a-z_]+)",', c_array("container/conf.c", "conf_keys"))
+    text = page("nodeos.conf.5")
+    same_set(re.findall(r"^\.It Ic (\w+)$", text, re.M), keys, "nodeos.conf(5) has the keys of container/conf.c")
+    same_set(re.findall(r"^#?([a-z_]+) = ", read("etc/nodeos.conf"), re.M), keys, "etc/nodeos.conf has them, too")
+    every = set(keys)
+    for name in PAGES:
+        used = set(re.findall(r"^\.Ic (\w+)", page(name), re.M))
+        ok(used <= every, f"{name} names no key that there is not", sorted(used - every))
+
+
+def test_manifest():
+    table = c_strings(c_array("container/request.c", "request_ignored_name"))
+    text = page("nodeos-manifest.5")
+    missing = [n for n in table if not re.search(rf"(?<![\w/-]){re.escape(n)}(?![\w/-])", text)]
+    ok(table and not missing, "nodeos-manifest(5) names every ignored isolator", missing)
+
+
+def tool_options(command):
+    """Long options of a command with their short ones, from its getopt_long call."""
+    code = read(f"container/tool_{command}.c")
+    longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
+    shorts = re.search(r'getopt_long\(argc, argv, "([^"]*)"', code)
+    letters = shorts.group(1).replace(":", "") if shorts else ""
+    return {name: letter if letter in letters else "" for name, letter in longs}
+
+
+def commands():
+    return re.findall(r'\{\s*"([a-z]+)",\s*tool_', c_array("container/nodeosctl.c", "command"))
+
+
+def test_tool():
+    text = page("nodeosctl.1")
+    listing = section(text, "COMMANDS")
+    same_set(re.findall(r"^\.Ss (\w+)$", listing, re.M), commands(), "nodeosctl(1) has the commands of container/nodeosctl.c")
+    same_set(re.findall(r"^\.Cm (\w+)$", section(text, "SYNOPSIS"), re.M), commands(), "so has its synopsis")
+    general = section(text, "DESCRIPTION")
+    ok(all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")), "nodeosctl(1): --help and --version")
+    for command in commands():
+        documented = {}
+        for line in items(section(listing, command, ".Ss")):
+            found = re.match(r"Fl (?:(\w) , Fl )?-([a-z-]+)", line)
+            if found:
+                documented[found.group(2)] = found.group(1) or ""
+        expected = tool_options(command)
+        ok(expected.pop("help", None) == "h", f"{command} takes --help and -h")
+        same_set([f"{n} {s}" for n, s in documented.items()] or ["none"], [f"{n} {s}" for n, s in expected.items()] or ["none"],
+                 f"nodeosctl(1) has the options of {command}")
+        usage = "".join(c_strings(re.search(r"static const char usage\w*\[\] =(.*?);\n", read(f"container/tool_{command}.c"),
+                                            re.S).group(1)))
+        used = set(re.findall(r"--([a-z-]+)", usage)) - {"help"}
+        ok(used <= set(documented), f"the usage text of {command} has no other options", sorted(used - set(documented)))
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+def json_members():
+    found = set()
+    for file in ("report", "step_report", "tool_list", "tool_plan", "tool_report", "tool_features"):
+        code = read(f"container/{file}.c")
+        found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
+        found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
+    for call in re.findall(r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
+                           read("container/tool_check.c")):
+        found |= set(c_strings("".join(call)))
+    return found
+
+
+def documented_members():
+    words = set()
+    text = section(page("nodeosctl.1"), "JSON")
+    for line in re.findall(r"^\.(?:It )?Cm (.*)$", text, re.M):
+        words |= set(re.split(r"[ ,]+", line))
+    return {word for word in words if word[:1].isalpha()}
+
+
+def members_of(value):
+    if isinstance(value, list):
+        return set().union(*map(members_of, value)) if value else set()
+    if isinstance(value, dict):
+        return set(value).union(*map(members_of, value.values()))
+    return set()
+
+
+def test_json():
+    same_set(documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document")
+    step = read("container/step_report.c")
+    kinds = c_strings(re.search(r"kind_word\(.*?\n\}", step, re.S).group(0))
+    ok(kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds), "nodeosctl(1) has the outcomes of a step", kinds)
+    found = re.search(r'name\[\] = \{(.*?)\};', read("container/outcome.c"))
+    words = c_strings(found.group(1)) if found else []
+    same_set(re.findall(r"^\.It Ql (\w+)$", section(page("nodeos.7"), "OUTCOMES"), re.M), words,
+             "nodeos(7) has the outcomes of container/outcome.c")
+
+
+# ---------------------------------------------------------------- the built tool
+
+
+def run(words, **kw):
+    return subprocess.run([TOOL] + words, capture_output=True, text=True, timeout=120, **kw)
+
+
+def test_built_tool():
+    if not os.access(TOOL, os.X_OK):
+        skip("what the built nodeosctl prints", "no nodeosctl in the build tree")
+        return
+    examples = os.path.join(SOURCE, "etc/examples")
+    r = run(["--help"])
+    same_set(re.findall(r"^  (\w+)", r.stdout, re.M), commands(), "nodeosctl --help lists the commands")
+    for command in commands():
+        r = run([command, "--help"])
+        ok(r.returncode == 0 and f"nodeosctl {command}" in r.stdout, f"nodeosctl {command} --help", r.stdout, r.stderr)
+    known = documented_members()
+    for words in (["plan", "--json", "-t", "numa:4 core:2 pu:2", "-n", "1", "coupled.json"], ["plan", "-j", "-t", "core:8 pu:2", "rest.json"],
+                  ["check", "--json", "argo.json", "rest.json", "figure3.json", "nothing.json"], ["features", "--json"]):
+        r = run(words, cwd=examples)
+        got = members_of(json.loads(r.stdout or "{}"))
+        ok(got and got <= known, f"nodeosctl {' '.join(words)}: every member is documented", sorted(got - known), r.stderr)
+    for block in re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", page("nodeosctl.1"), re.M | re.S):
+        for command, wanted in re.findall(r"^\$ nodeosctl ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+            r = subprocess.run(f"'{TOOL}' {command}", shell=True, cwd=examples, capture_output=True, text=True, timeout=120)
+            ok(r.stdout == wanted, f"the example \"nodeosctl {command}\" is what it prints", *r.stdout.splitlines(), r.stderr)
+    shown = re.search(r"^    (\{ \"acKind\".*?)\n\n", read("README"), re.M | re.S)
+    r = run(["check", "--request", "-"], input=shown.group(1) if shown else "")
+    want = run(["check", "--request", os.path.join(examples, "coupled.json")])
+    ok(r.returncode == 0 and r.stdout == want.stdout, "README's manifest is etc/examples/coupled.json", r.stdout, r.stderr)
+
+
+# ----------------------------------------------------------------- references
+
+TOP = ("spank", "container", "topology", "kernel", "dimmap", "etc", "contrib", "doc", "test")
+
+
+def references(text):
+    """Names of files of this tree: in backquotes, as commands, in the list of directories."""
+    words = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ +(\./\S+)$", text, re.M)
+    for word in words:
+        word = word.split()[0]
+        if word in ("./configure",):  # made by autoreconf
+            continue
+        if word.startswith("./") or word.split("/")[0] in TOP or word in ("COPYING", "NEWS"):
+            yield word[2:] if word.startswith("./") else word
+    yield from re.findall(r"^    ([a-z]+/) ", text, re.M)
+
+
+def test_references():
+    text = read("README")
+    named = sorted(set(references(text)))
+    missing = [n for n in named if not os.path.exists(os.path.join(SOURCE, n))]
+    ok(len(named) > 10 and not missing, "the files that README names exist", missing)
+    for file in ["README", "NEWS"]:
+        pages = set(re.findall(r"\b(nodeos[a-z.-]*)\((\d)\)", read(file)))
+        ok(pages and all(f"{n}.{s}" in PAGES for n, s in pages), f"the manual pages that {file} names exist", sorted(pages))
+    ok(all(f"doc/{p}" in read("Makefile.am") for p in PAGES), "Makefile.am installs every manual page")
+    same_set([os.path.basename(p) for p in glob.glob(os.path.join(SOURCE, "doc/*.[1-8]"))], PAGES, "these are all manual pages")
+    for name in PAGES:
+        found = re.findall(r"^\.Xr (nodeos\S*) (\d)", page(name), re.M)
+        ok(all(f"{n}.{s}" in PAGES and f"{n}.{s}" != name for n, s in found), f"{name} refers to pages that exist", found)
+
+
+def test_lint():
+    if not shutil.which("mandoc"):
+        skip("mandoc has nothing to say", "mandoc is not installed")
+        return
+    for name in PAGES:
+        r = subprocess.run(["mandoc", "-Tlint", "-W", "warning", os.path.join(SOURCE, "doc", name)], capture_output=True, text=True)
+        ok(r.returncode == 0 and not r.stdout, f"mandoc -Tlint {name}", *r.stdout.splitlines())
+
+
+for test in (test_lint, test_options, test_environment, test_hooks, test_conf, test_manifest, test_tool, test_json, test_built_tool,
+             test_references):
+    test()
+print(f"1..{number}")
+sys.exit(failures > 0)
