@@ -23,8 +23,8 @@ static const char usage[] =
 	"  --request   only the request that would travel to the nodes, a line per manifest\n"
 	"  --help      this text\n"
 	"\n"
-	"Exit status: 0 when every manifest is good, else 1; MANIFEST:LINE:COLUMN: reason on\n"
-	"standard error for each that is not.\n";
+	"Exit status: 0 when every manifest is good, 1 when not (MANIFEST:LINE:COLUMN: reason on\n"
+	"standard error for each that is not), 2 for wrong usage.\n";
 
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST };
 
@@ -214,13 +214,13 @@ static int parse_options(int argc, char **argv, enum output *output)
 		}
 		if (option == '?' || (*output != OUTPUT_TEXT && *output != chosen)) {
 			fputs(usage, stderr);
-			return EXIT_FAILURE;
+			return 2;
 		}
 		*output = chosen;
 	}
 	if (optind == argc) {
 		fputs(usage, stderr);
-		return EXIT_FAILURE;
+		return 2;
 	}
 	return -1;
 }

@@ -4,8 +4,8 @@
 
 /*
  * nodeosctl check: validate manifests without a node. ARGV[0] is the command's
- * name. Returns the exit status: 0 when all are good, else 1, with one line per
- * bad manifest on standard error.
+ * name. Returns the exit status: 0 when all are good, 1 with one line per bad
+ * manifest on standard error, 2 for wrong usage.
  */
 int tool_check(int argc, char **argv);
 

@@ -32,5 +32,7 @@ void argv_view_make(struct argv_view *out, const char *text, int len)
 			out->shapes_step = true;
 		else if (strncmp(word, "-K", 2) == 0 || is_option(word, "--kill-on-bad-exit", 4))
 			out->kill_given = true;
+		else if (strcmp(word, "--nodeos=off") == 0)
+			out->off = true;
 	}
 }

@@ -14,6 +14,7 @@ struct argv_view {
 	bool uses_nodeos; /* any other --nodeos option that makes containers */
 	bool shapes_step; /* --exact, --exclusive, --overlap or a GRES option */
 	bool kill_given; /* -K, --kill-on-bad-exit */
+	bool off; /* --nodeos=off */
 };
 
 /* TEXT: LEN bytes, words ended by NUL, as in /proc/self/cmdline. */

@@ -52,6 +52,8 @@ static void set_srun_defaults(void)
 	int len = file_read(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text), &ignored);
 
 	argv_view_make(&argv, text, len);
+	if (argv.off)
+		return;
 	if (planned && argv.names_container && !argv.shapes_step && !getenv("SLURM_OVERLAP") &&
 	    !getenv("SLURM_EXACT") && !getenv("SLURM_EXCLUSIVE"))
 		note_set("SLURM_OVERLAP");

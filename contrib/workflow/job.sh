@@ -6,12 +6,12 @@ set -euo pipefail
 
 simulate=(gmx_mpi mdrun -s topol.tpr -deffnm md -reprod -dlb no -ntomp 1 -npme 0 -nb cpu)
 
-if [ "${1:-}" = plain ]; then
+if [ "$1" = plain ]; then
 	exec srun --ntasks-per-node=2 -n 4 "${simulate[@]}"
 fi
 
 rm -f sim.done
-srun --nodeos-container=vda --ntasks-per-node=1 -n 2 "$(dirname "$0")/analyse.sh" &
+srun --nodeos-container=vda --ntasks-per-node=1 -n 2 "$2/analyse.sh" &
 analysis=$!
 code=0
 srun --nodeos-container=sim --ntasks-per-node=2 -n 4 "${simulate[@]}" || code=$?

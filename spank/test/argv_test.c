@@ -36,5 +36,7 @@ int main(void)
 	ok(!view("-n4 -c2 --export=ALL app").shapes_step, "--export is not --exact");
 	ok(view("-K app").kill_given, "-K");
 	ok(view("--kill-on-bad-exit=0 app").kill_given, "--kill-on-bad-exit");
+	ok(view("--nodeos=off app").off, "--nodeos=off");
+	ok(!view("--nodeos-sched=off app").off, "which is no value of another option");
 	return tap_done();
 }
