@@ -19,18 +19,18 @@ int errprintf(struct errbuf *err, const char *fmt, ...)
 
 int errwrap(struct errbuf *err, const char *fmt, ...)
 {
-	char old[sizeof(err->text)];
+	struct errbuf old;
 	size_t used;
 	va_list ap;
 
 	if (!err)
 		return -1;
-	memcpy(old, err->text, sizeof(old));
+	old = *err;
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s",
-		 (int)(sizeof(err->text) - 1 - used), old);
+		 (int)(sizeof(err->text) - 1 - used), old.text);
 	return -1;
 }

@@ -46,11 +46,12 @@ def one(rng, options):
     """One step and what happens to it."""
     what = rng.choice(["finish", "cancel", "cancel", "stepd", "slurmd", "ranks"])
     nodes, per = rng.choice([(1, 1), (1, 4), (2, 2), (2, 4)]), rng.randint(1, 2)
+    # drawn in both halves, so that the same things happen to the same steps
     extra = rng.choice(["", "--nodeos-cpus=4 ", "--nodeos-cpus=8 --nodeos-mems=1 ", "--nodeos-sched=batch ",
-                        "--nodeos-cpus=64 "]) if options else (rng.random(), "")[1]
+                        "--nodeos-cpus=64 "])
     if not options:
         extra = ""
-    delay = rng.uniform(0.5, 5)
+    delay = rng.uniform(0.2, 3)
     run(f"srun -N{nodes[0]} -n{nodes[1] * nodes[0]} -c2 --job-name=churn {extra}sleep {rng.randint(1, 6) * per} "
         ">/dev/null 2>&1 </dev/null & disown", user="alice", timeout=30)
     time.sleep(delay)

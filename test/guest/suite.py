@@ -78,10 +78,16 @@ def group_site(machine):
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(r.code != 0 and "colour" in r.err, "it stops those with NodeOS, naming line and key", r.text)
     run("cp /tmp/keep /etc/nodeos/nodeos.conf", user="root")
-    r = run("sed -i.keep 's/^PrologFlags=Contain/#&/' /etc/slurm/slurm.conf; scontrol reconfigure; sleep 3;"
-            " nodeosctl features --site; code=$?; mv /etc/slurm/slurm.conf.keep /etc/slurm/slurm.conf;"
-            " scontrol reconfigure; exit $code", user="root")
+    run("for n in n0 n1; do ssh -o StrictHostKeyChecking=no $n \"sed -i.keep 's/^PrologFlags=Contain/#&/' /etc/slurm/slurm.conf\"; done;"
+        " scontrol reconfigure; sleep 3", user="root")
+    r = run("nodeosctl features --site", user="root")
     ok(r.code == 3 and "PrologFlags" in r.err, "features --site finds a missing PrologFlags=Contain", r.text)
+    one = write("one.json", pod(sim={"container": {"cpus": 2}}))
+    r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
+    ok(r.code != 0 and "PrologFlags=Contain" in r.err, "and a job plan is refused without it", r.text)
+    run("for n in n0 n1; do ssh $n mv /etc/slurm/slurm.conf.keep /etc/slurm/slurm.conf; done; scontrol reconfigure; sleep 3", user="root")
+    r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
+    ok(r.code == 0 and ranks(r), "with it, it runs", r.text)
     wait_idle()
 
 
