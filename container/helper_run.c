@@ -57,9 +57,16 @@ static void child(const struct helper_run *h, int in, int out)
 	}
 	if (extra >= 0 ? dup2(extra, 3) < 0 : false)
 		_exit(127);
-	syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, 0);
-
+	/*
+	 * A user's own command keeps its files (a manifest may be /dev/fd/63). One that drops root's
+	 * rights keeps none of slurmstepd's, nor its immunity from the OOM killer.
+	 */
 	if (h->uid != (uid_t)-1) {
+		int oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+		if (oom < 0 || write(oom, "0", 1) != 1 ||
+		    syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, 0) < 0)
+			_exit(126);
 		if (setrlimit(RLIMIT_CORE, &no_core) < 0 || chdir("/") < 0 ||
 		    syscall(SYS_setgroups, 0, NULL) < 0 ||
 		    syscall(SYS_setresgid, h->gid, h->gid, h->gid) < 0 ||

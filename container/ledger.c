@@ -255,26 +255,35 @@ static int each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *
 		     struct errbuf *err)
 {
 	int fd = openat(l->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
+	struct dirent **e = NULL;
+	int n;
 
-	if (!d) {
+	/* all names first: FN replaces and removes files of this directory */
+	n = fd < 0 ? -1 : scandirat(fd, ".", &e, NULL, alphasort);
+	if (n < 0)
 		errprintf(err, "state directory: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
+	for (int i = 0; i < n; i++) {
+		if (strncmp(e[i]->d_name, ENTRY_PREFIX, strlen(ENTRY_PREFIX)) == 0)
+			fn(l, e[i]->d_name, arg);
+		free(e[i]);
 	}
-	while ((e = readdir(d)))
-		if (strncmp(e->d_name, ENTRY_PREFIX, strlen(ENTRY_PREFIX)) == 0)
-			fn(l, e->d_name, arg);
-	closedir(d);
-	return 0;
+	free(e);
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? -1 : 0;
 }
 
-/* A job's or a step's directory is gone, or another one has its name now. */
+/*
+ * A job's or a step's directory is gone, or another one has its name now. Anything else
+ * that keeps us from looking is no death: the sweep must never take what lives.
+ */
 static int dead(struct ledger *l, const char *cgroup, uint64_t inode)
 {
-	return cgroup_inode(l->cgroup_fd, cgroup) != inode;
+	struct stat st;
+
+	if (fstatat(l->cgroup_fd, cgroup, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	return (uint64_t)st.st_ino != inode;
 }
 
 static void sweep_one(struct ledger *l, const char *name, void *arg)
@@ -397,6 +406,10 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 
 	if (!text)
 		return errprintf(err, "out of memory");
+	if (strlen(text) >= ENTRY_MAX) {
+		free(text);
+		return errprintf(err, "the ledger entry of this job would be longer than %u bytes", ENTRY_MAX);
+	}
 	entry_name(name, sizeof(name), job->inode);
 	rc = file_replace(l->dir_fd, name, text, 0600, err);
 	free(text);

@@ -21,7 +21,7 @@
  *
  * or "error TEXT" when there is no plan.
  */
-#define NODE_PLAN_TEXT_MAX (1u << 20)
+#define NODE_PLAN_TEXT_MAX (256u << 10)
 #define NODE_PLAN_WHY_MAX 4096
 
 struct placed {

@@ -23,6 +23,15 @@ static int add_containers(struct node_plan *out, const struct request *r, const 
 	return 0;
 }
 
+/* Memory that an unconfined container may use as well is not a confined one's own. */
+static void mark_shared(struct node_plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		for (unsigned k = 0; k < p->n; k++)
+			if (i != k && p->container[i].confined && !p->container[k].confined)
+				p->container[i].shared = true;
+}
+
 static int add_cores(struct node_plan *out, const struct machine *m, const struct idset *cpus,
 		     struct errbuf *err)
 {
@@ -63,6 +72,7 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 		errprintf(err, "out of memory");
 	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_make(&p, m, &opts, ask, r->n, err) == 0) {
 		rc = add_containers(np, r, p);
+		mark_shared(np);
 		if (rc < 0)
 			errprintf(err, "out of memory");
 	}

@@ -504,3 +504,12 @@ bad:
 		"%s is neither a number of memory nodes nor a size (allowed: 1 to %d, or for example 512M, 16G, 16GiB)",
 		quoted, REQUEST_MEMS_MAX);
 }
+
+int request_no_such(const struct request *r, const char *name, struct errbuf *err)
+{
+	char names[300] = "";
+
+	for (unsigned i = 0; i < r->n && strlen(names) + REQUEST_NAME_MAX + 3 < sizeof(names); i++)
+		sprintf(names + strlen(names), "%s, ", r->container[i].name);
+	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone)", name, names);
+}

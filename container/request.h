@@ -72,6 +72,9 @@ int request_find(const struct request *r, const char *name);
  */
 int request_check(const struct request *r, struct errbuf *err);
 
+/* "no such container (there are: sim, vda, none)"; always -1. */
+int request_no_such(const struct request *r, const char *name, struct errbuf *err);
+
 /* Write the canonical text of a valid R into BUF; returns its length, -1 if it does not fit. */
 int request_format(const struct request *r, char *buf, size_t size, struct errbuf *err);
 

@@ -39,9 +39,10 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 
 	if (!s)
 		return errprintf(err, "out of memory");
-	if (in->n_ranks == 0 || in->n_ranks > 65536) {
+	if (in->n_ranks == 0 || in->n_ranks > STEP_RANKS_MAX) {
 		free(s);
-		return errprintf(err, "%u ranks on this node", in->n_ranks);
+		return errprintf(err, "%u ranks on this node, at most %d can be placed", in->n_ranks,
+				 STEP_RANKS_MAX);
 	}
 	s->shared_size = sizeof(*s->shared) + in->n_ranks * sizeof(s->shared->rank[0]);
 	s->shared = mmap(NULL, s->shared_size, PROT_READ | PROT_WRITE,
@@ -58,7 +59,9 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 	s->in.conf_path = copy(in->conf_path);
 	s->in.helper_path = copy(in->helper_path);
 	s->cgroup_fd = -1;
-	if (gethostname(s->node, sizeof(s->node) - 1) < 0)
+	/* Slurm's name for this node, which may not be the host's */
+	snprintf(s->node, sizeof(s->node), "%s", getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "");
+	if (!*s->node && gethostname(s->node, sizeof(s->node) - 1) < 0)
 		strcpy(s->node, "?");
 	*out = s;
 	return 0;
@@ -68,7 +71,8 @@ void step_fail(struct step *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (atomic_load(&s->shared->failed))
+	/* ranks may fail together: one writes the text, and it counts when it is whole */
+	if (atomic_exchange(&s->shared->failing, 1))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
@@ -184,6 +188,24 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	return 0;
 }
 
+static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
+{
+	if (!s->prepared && step_prepare(s, pid, err) < 0)
+		return -1;
+	s->prepared = true;
+	if (place_rank(s, rank, pid, err) < 0)
+		return -1;
+	if (rank + 1 < s->in.n_ranks || s->shared->kind == STEP_NONE)
+		return 0;
+	if (map_ranks(s, err) < 0)
+		return -1;
+	/* before the ranks go on: task/affinity reads a rank's CPUs for --mem-bind=local */
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		if (affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
+			return -1;
+	return 0;
+}
+
 void step_place(struct step *s, unsigned rank, unsigned global_rank, pid_t pid)
 {
 	struct errbuf err = { "" };
@@ -192,16 +214,16 @@ void step_place(struct step *s, unsigned rank, unsigned global_rank, pid_t pid)
 		return;
 	s->shared->rank[rank].pid = pid;
 	s->shared->rank[rank].global_rank = global_rank;
-	if (!s->prepared && step_prepare(s, pid, &err) < 0)
-		goto fail;
-	s->prepared = true;
-	if (place_rank(s, rank, pid, &err) < 0)
-		goto fail;
-	if (rank + 1 == s->in.n_ranks && s->shared->kind != STEP_NONE && map_ranks(s, &err) < 0)
-		goto fail;
-	return;
-fail:
-	step_fail(s, "%s", err.text);
+	/*
+	 * Opened anew by every hook: with SlurmdParameters=contain_spank each runs in a
+	 * process that shares slurmstepd's memory, but not its table of open files.
+	 */
+	s->cgroup_fd = cgroup_open_root(NULL, &err);
+	if (s->cgroup_fd < 0 || place(s, rank, pid, &err) < 0)
+		step_fail(s, "%s", err.text);
+	if (s->cgroup_fd >= 0)
+		close(s->cgroup_fd);
+	s->cgroup_fd = -1;
 }
 
 void step_end(struct step *s)
@@ -209,11 +231,14 @@ void step_end(struct step *s)
 	struct ledger_job *job = NULL;
 	struct ledger *l = NULL;
 	struct errbuf err;
+	int fd;
 
-	if (s->cgroup_fd < 0)
-		return;
-	if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, &err) < 0)
-		return; /* the next one who opens it sweeps */
+	if (!s->step_inode)
+		return; /* it never came to the ledger */
+	fd = cgroup_open_root(NULL, &err);
+	/* where this fails, the next one who opens the ledger sweeps */
+	if (fd < 0 || ledger_open(&l, s->conf.state_dir, fd, s->conf.helper_timeout, &err) < 0)
+		goto out;
 	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
 		ledger_job_del_step(job, s->step_inode);
 		if (job->plan || job->n_steps)
@@ -223,6 +248,9 @@ void step_end(struct step *s)
 	}
 	ledger_job_free(job);
 	ledger_close(l);
+out:
+	if (fd >= 0)
+		close(fd);
 }
 
 bool step_job_is_planned(const char *conf_path)

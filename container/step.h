@@ -22,6 +22,8 @@
  */
 struct step;
 
+#define STEP_RANKS_MAX 4096 /* of one step on one node */
+
 /* Texts come from the job's environment and options: hostile until checked here. */
 struct step_input {
 	uint32_t job_id;

@@ -76,8 +76,12 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 		env->set(env->arg, "NODEOS_CONTAINER", sh->container);
 		env->set(env->arg, "AC_APP_NAME", sh->container);
 	}
-	/* a batch script is no OpenMP program, and its steps would take this for the user's choice */
-	if (s->in.step_id == STEP_ID_BATCH || s->in.step_id == STEP_ID_INTERACTIVE)
+	/*
+	 * Places are for ranks that have CPUs of their own. A lone process with all of a container
+	 * that other steps use, too, may be a script or a launcher daemon, whose children would
+	 * inherit them, or one of several whose first threads would meet on the first core.
+	 */
+	if (s->in.n_ranks == 1 && !sh->own_container && idset_equal(&r->chosen, &sh->cpus))
 		return;
 	if (!env->get(env->arg, "OMP_PLACES") && !env->get(env->arg, "OMP_PROC_BIND")) {
 		set_default(env, "OMP_PLACES", "cores");
@@ -125,7 +129,7 @@ static int look_at_self(const struct step_shared *sh, struct step_rank *r, struc
 static int enter(struct step *s, struct step_rank *r, const struct step_env *env, struct errbuf *err)
 {
 	if (s->shared->kind != STEP_NONE) {
-		/* TaskProlog and others may have changed it since the root side set it */
+		/* another plugin's task_init may have changed it since the root side set it */
 		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(s->shared, err) < 0)
 			return -1;
 	}

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +28,7 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 {
 	struct idset node_cpus;
 
-	s->cgroup_fd = cgroup_open_root(NULL, err);
-	if (s->cgroup_fd < 0 ||
-	    cgroup_find_place(&v->place, s->cgroup_fd, "/proc", pid, err) < 0 ||
+	if (cgroup_find_place(&v->place, s->cgroup_fd, "/proc", pid, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.cpus", &v->job_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &s->step_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
@@ -90,26 +87,27 @@ static int read_request(struct node_view *v, const struct step *s, struct errbuf
 /* ---------------------------------------------------------------------- planning */
 
 struct others {
-	uint64_t mine;
+	uint64_t my_job;
+	uint64_t my_step;
 	struct idset mems;
 };
+
+static void add_confined(const struct node_plan *p, struct idset *mems)
+{
+	for (unsigned i = 0; p && i < p->n; i++)
+		if (p->container[i].confined)
+			idset_or(mems, &p->container[i].mems);
+}
 
 static int add_mems(const struct ledger_job *job, void *arg)
 {
 	struct others *o = arg;
 
-	if (job->inode == o->mine)
-		return 0;
-	for (unsigned i = 0; job->plan && i < job->plan->n; i++)
-		if (job->plan->container[i].confined)
-			idset_or(&o->mems, &job->plan->container[i].mems);
-	for (unsigned k = 0; k < job->n_steps; k++) {
-		const struct node_plan *p = job->step[k].plan;
-
-		for (unsigned i = 0; p && i < p->n; i++)
-			if (p->container[i].confined)
-				idset_or(&o->mems, &p->container[i].mems);
-	}
+	if (job->inode != o->my_job)
+		add_confined(job->plan, &o->mems);
+	for (unsigned k = 0; k < job->n_steps; k++)
+		if (job->step[k].inode != o->my_step)
+			add_confined(job->step[k].plan, &o->mems);
 	return 0;
 }
 
@@ -137,7 +135,7 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 		.uid = s->in.uid,
 		.gid = s->in.gid,
 		.timeout = s->conf.helper_timeout,
-		.output_max = NODE_PLAN_TEXT_MAX,
+		.output_max = NODE_PLAN_TEXT_MAX, /* so that a few steps' plans fit in a ledger entry */
 	};
 	char path[sizeof(s->conf.state_dir) + 16];
 	char *text = NULL;
@@ -168,20 +166,49 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 	return rc;
 }
 
-/* One core of the job stays without real-time ranks: the shell, slurmstepd and kthreads live there. */
+/* Take the CPUs of real-time containers of plan P out of LEFT; returns whether there are any. */
+static bool take_realtime(const struct step *s, const struct request *r, const struct node_plan *p,
+			  struct idset *left)
+{
+	unsigned priority;
+	bool any = false;
+
+	for (unsigned i = 0; i < r->n && i < p->n; i++)
+		if (policy_is_realtime(outcome_policy(&r->container[i], &s->conf, &priority))) {
+			idset_andnot(left, &p->container[i].reserved);
+			any = true;
+		}
+	return any;
+}
+
+/*
+ * One core of the job stays without real-time ranks, those of its other live steps included:
+ * the shell, slurmstepd and kthreads live there.
+ */
 static int check_realtime(const struct step *s, const struct node_view *v, const struct node_plan *p,
-			  struct errbuf *err)
+			  const struct ledger_job *job, struct errbuf *err)
 {
 	struct idset left = v->job_cpus;
-	unsigned priority;
+	struct request *r;
+	struct errbuf ignored;
 
-	for (unsigned i = 0; i < v->request->n; i++)
-		if (policy_is_realtime(outcome_policy(&v->request->container[i], &s->conf, &priority)))
-			idset_andnot(&left, &p->container[i].reserved);
+	if (!take_realtime(s, v->request, p, &left))
+		return 0;
+	r = malloc(sizeof(*r));
+	if (!r)
+		return errprintf(err, "out of memory");
+	for (unsigned k = 0; k < job->n_steps; k++)
+		if (job->step[k].plan && job->step[k].inode != s->step_inode &&
+		    request_parse(r, job->step[k].request, &ignored) == 0)
+			take_realtime(s, r, job->step[k].plan, &left);
+	free(r);
 	if (idset_empty(&left))
 		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
 	return 0;
 }
+
+static const char no_request[] =
+	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables were removed, or srun --jobid came from outside of the job): start steps inside the job, or use --nodeos=off";
 
 /*
  * Check that the ledger knows the same request as the environment. Gives the plan
@@ -193,7 +220,7 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 	*plan = NULL;
 	if (!job || !job->plan) {
 		if (!v->request && s->in.request_expected)
-			return errprintf(err, "the job's request is missing from this step's environment (NodeOS variables were removed or not exported): submit with the environment that sbatch and salloc set, or use --nodeos=off");
+			return errprintf(err, "%s", no_request);
 		return 0;
 	}
 	if (job->uid != s->in.uid)
@@ -201,7 +228,7 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 	if (!s->in.job_request && s->in.step_request)
 		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
 	if (!s->in.job_request)
-		return errprintf(err, "the job's request is missing from this step's environment (NodeOS variables were removed or not exported): submit with the environment that sbatch and salloc set, or use --nodeos=off");
+		return errprintf(err, "%s", no_request);
 	if (strcmp(s->in.job_request, job->request) != 0)
 		return errprintf(err, "the request in this step's environment is not the one that this job's containers were made of");
 	*plan = job->plan;
@@ -215,12 +242,20 @@ static int choose_named(struct step *s, const struct node_view *v, const struct 
 {
 	struct step_shared *sh = s->shared;
 	const struct request_container *ask = &v->request->container[c - plan->container];
+	struct outcome_node node = { .alone = v->alone, .policy_known = true };
+	struct isolator_outcome o[OUTCOMES_MAX];
+	unsigned n;
 
 	sh->kind = STEP_NAMED;
 	snprintf(sh->container, sizeof(sh->container), "%s", c->name);
 	sh->cpus = c->cpus;
 	sh->mems = c->mems;
 	sh->bind_mems = c->confined;
+	sh->own_container = v->of_step;
+	n = outcomes_of(o, ask, c, &s->conf, &node);
+	for (unsigned i = 0; i < n; i++)
+		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > sh->outcome)
+			sh->outcome = o[i].outcome;
 	sh->policy = outcome_policy(ask, &s->conf, &sh->priority);
 	if (!policy_supported(sh->policy)) {
 		if (s->conf.strict)
@@ -255,8 +290,7 @@ static int choose(struct step *s, const struct node_view *v, const struct node_p
 	if (c)
 		return choose_named(s, v, plan, c, err);
 	if (name)
-		return errprintf(err, "--nodeos-container=%.64s: this job's containers are %s", name,
-				 v->request_text);
+		return request_no_such(v->request, name, err);
 	sh->kind = STEP_REST;
 	idset_zero(&held);
 	node_plan_reserved(plan, &held);
@@ -264,6 +298,16 @@ static int choose(struct step *s, const struct node_view *v, const struct node_p
 	if (idset_empty(&sh->cpus)) {
 		sh->cpus = v->job_cpus;
 		sh->shares_all = true;
+	}
+	idset_zero(&held);
+	add_confined(plan, &held);
+	if (!idset_empty(&held)) {
+		struct idset left = v->job_mems;
+
+		idset_andnot(&left, &held);
+		sh->bind_mems = !idset_empty(&left);
+		if (sh->bind_mems)
+			sh->mems = left;
 	}
 	return 0;
 }
@@ -333,7 +377,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 static int settle(struct ledger *l, struct step *s, const struct node_view *v, struct node_plan **made,
 		  struct plan_input *in, struct errbuf *err)
 {
-	struct others o = { .mine = s->job_inode };
+	struct others o = { .my_job = s->job_inode, .my_step = s->step_inode };
 	const struct node_plan *plan = NULL;
 	struct ledger_job *job = NULL;
 	struct idset now_free;
@@ -366,7 +410,7 @@ static int settle(struct ledger *l, struct step *s, const struct node_view *v, s
 		errprintf(err, "out of memory");
 		goto out;
 	}
-	if (choose(s, v, plan, err) < 0 || (plan && check_realtime(s, v, plan, err) < 0) ||
+	if (choose(s, v, plan, err) < 0 || (plan && check_realtime(s, v, plan, job, err) < 0) ||
 	    keep_cores(s, v, plan, err) < 0)
 		goto out;
 	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text,

@@ -33,7 +33,7 @@ static void put_rank(struct json_out *j, const struct step_rank *r)
 static const char *kind_word(const struct step_shared *sh)
 {
 	if (sh->kind == STEP_NAMED)
-		return "enforced";
+		return outcome_name(sh->outcome);
 	if (sh->kind == STEP_NONE)
 		return "unconstrained";
 	return sh->shares_all ? "modified" : "rest";

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "container/conf.h"
+#include "container/outcome.h"
 #include "container/request.h"
 #include "container/step.h"
 #include "topology/idset.h"
@@ -37,13 +38,16 @@ enum step_kind {
 };
 
 struct step_shared {
-	atomic_int failed;
+	atomic_int failing; /* somebody writes the error text */
+	atomic_int failed; /* it is written */
 	atomic_int told; /* somebody prints the message */
 	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	enum step_kind kind;
 	bool shares_all; /* STEP_REST with nothing left: the whole job set */
+	bool own_container; /* made for this step alone */
+	enum outcome outcome; /* the worst of the container's isolators */
 	char container[REQUEST_NAME_MAX];
 	struct idset cpus;
 	struct idset mems;
@@ -62,9 +66,9 @@ struct step {
 	struct step_shared *shared;
 	size_t shared_size;
 
-	/* root side, kept from the first step_place to the last one */
+	/* root side, kept from the first step_place to step_end */
 	struct conf conf;
-	int cgroup_fd;
+	int cgroup_fd; /* within one step_place only */
 	uint64_t job_inode;
 	uint64_t step_inode;
 	struct idset step_cpus; /* the step's CPUs as Slurm gave them */

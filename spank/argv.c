@@ -19,10 +19,33 @@ static bool shapes_step(const char *word)
 	       (strncmp(word, "-G", 2) == 0 && word[2]);
 }
 
+/* May the word behind this one be its value? */
+static bool wants_value(const char *word)
+{
+	static const char *const flag[] = {
+		"--exact", "--exclusive", "--overlap", "--overcommit", "--oversubscribe", "--kill-on-bad-exit",
+		"--label", "--pty", "--quiet", "--unbuffered", "--verbose", "--multi-prog", "--spread-job",
+		"--contiguous", "--no-kill", "--use-min-nodes", "--external-launcher",
+	};
+
+	if (word[0] != '-')
+		return false;
+	if (word[1] != '-') /* -n 4, but not -n4 or the flags -l -O -K ... */
+		return word[1] && !word[2] && !strchr("bEHIKkOQsuvVXZl", word[1]);
+	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
+		if (strcmp(word, flag[i]) == 0)
+			return false;
+	return !strchr(word, '=');
+}
+
 void argv_view_make(struct argv_view *out, const char *text, int len)
 {
+	const char *before = "--"; /* so that the command's own name is passed over */
+
 	memset(out, 0, sizeof(*out));
-	for (const char *word = text; word < text + len; word += strlen(word) + 1) {
+	for (const char *word = text; word < text + len; before = word, word += strlen(word) + 1) {
+		if (strcmp(word, "--") == 0 || (*word != '-' && !wants_value(before)))
+			return; /* the user's program */
 		if (is_option(word, "--nodeos-container", 11))
 			out->names_container = true;
 		else if (is_option(word, "--nodeos-manifest", 11) || is_option(word, "--nodeos-cpus", 11) ||

@@ -6,8 +6,8 @@
 
 /*
  * srun reads SLURM_OVERLAP and SLURM_KILL_BAD_EXIT before it reads its command
- * line, so what they depend on has to be seen in the raw command line. Words of the
- * user's own program are seen, too; nothing but these two defaults hangs on it.
+ * line, so what they depend on has to be seen in the raw command line, up to the first
+ * word that is neither an option nor may be the value of one.
  */
 struct argv_view {
 	bool names_container; /* --nodeos-container */

@@ -25,6 +25,9 @@
 /* Reading a manifest may mean waiting for a file server. */
 #define CHECK_TIMEOUT 60
 
+/* The job that this srun was started in; 0: none. */
+static unsigned long outer_job;
+
 /* Option values that came down from sbatch or salloc; NULL: none. */
 static char *inherited[OPT_COUNT];
 
@@ -36,6 +39,21 @@ static void note_set(const char *name)
 	snprintf(list, sizeof(list), "%s%s%s", old ? old : "", old ? "," : "", name);
 	setenv(name, "1", 1);
 	setenv(ENV_SET, list, 1);
+}
+
+/* What sbatch and salloc export for srun to take as its options: overlapping steps share GRES. */
+static bool shaped_by_env(void)
+{
+	static const char *const name[] = {
+		"SLURM_OVERLAP", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_STEP_GRES", "SLURM_GPUS",
+		"SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_NTASKS_PER_GPU",
+	};
+	const char *tres = getenv("SLURM_TRES_PER_TASK");
+
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+		if (getenv(name[i]))
+			return true;
+	return tres && strstr(tres, "gres");
 }
 
 /*
@@ -54,8 +72,7 @@ static void set_srun_defaults(void)
 	argv_view_make(&argv, text, len);
 	if (argv.off)
 		return;
-	if (planned && argv.names_container && !argv.shapes_step && !getenv("SLURM_OVERLAP") &&
-	    !getenv("SLURM_EXACT") && !getenv("SLURM_EXCLUSIVE"))
+	if (planned && argv.names_container && !argv.shapes_step && !shaped_by_env())
 		note_set("SLURM_OVERLAP");
 	if ((planned || argv.names_container || argv.uses_nodeos) && !argv.kill_given &&
 	    !getenv("SLURM_KILL_BAD_EXIT"))
@@ -90,6 +107,7 @@ int client_init(spank_t sp, int is_srun)
 			inherited[id] = strdup(getenv(name));
 	}
 	if (is_srun) {
+		outer_job = getenv("SLURM_JOB_ID") ? strtoul(getenv("SLURM_JOB_ID"), NULL, 10) : 0;
 		set_srun_defaults();
 	} else {
 		unsetenv(ENV_JOB_REQUEST);
@@ -190,13 +208,10 @@ static int check_site(const struct request *r, struct errbuf *err)
 static int check_container(const struct request *r, struct errbuf *err)
 {
 	const char *name = option_value(OPT_CONTAINER);
-	char names[300] = "";
 
 	if (!name || strcmp(name, "none") == 0 || request_find(r, name) >= 0)
 		return 0;
-	for (unsigned i = 0; i < r->n && strlen(names) + REQUEST_NAME_MAX + 3 < sizeof(names); i++)
-		sprintf(names + strlen(names), "%s, ", r->container[i].name);
-	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone)", name, names);
+	return request_no_such(r, name, err);
 }
 
 /* Make the request of this command's own options and put it where the nodes find it. */
@@ -208,6 +223,8 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 
 	if (!option_value(OPT_MANIFEST))
 		rc = from_options(&r, is_srun, err);
+	else if (strcmp(option_value(OPT_MANIFEST), "-") == 0)
+		rc = errprintf(err, "--nodeos-manifest=-: standard input is the job's; give a file");
 	else if (option_value(OPT_SCHED) || option_value(OPT_CPUS) || option_value(OPT_MEMS))
 		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
 	else
@@ -251,11 +268,35 @@ static int post_opt_planned(const char *job_request, struct errbuf *err)
 	return check_container(&r, err);
 }
 
+/*
+ * Slurm asks once for every component of a heterogeneous job, and keeps one value of an option
+ * for all of them: different ones would silently become the last.
+ */
+static int same_for_all_components(struct errbuf *err)
+{
+	static char *first[OPT_COUNT];
+	static bool again;
+
+	for (int id = 0; id < OPT_COUNT; id++) {
+		const char *value = option_value((enum option_id)id);
+
+		if (!again && value)
+			first[id] = strdup(value);
+		else if (again && (value || first[id]) && (!value || !first[id] || strcmp(value, first[id]) != 0))
+			return errprintf(err, "--%s differs between the components of this heterogeneous job: one NodeOS request serves them all",
+					 option_name((enum option_id)id));
+	}
+	again = true;
+	return 0;
+}
+
 static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 {
 	const char *switch_value = option_value(OPT_NODEOS);
 	const char *job_request = is_srun ? getenv(ENV_JOB_REQUEST) : NULL;
 
+	if (same_for_all_components(err) < 0)
+		return -1;
 	if (switch_value && strcmp(switch_value, "off") != 0)
 		return errprintf(err, "--nodeos=%.60s: expected off or help", switch_value);
 	if (options_off())
@@ -282,5 +323,22 @@ int client_post_opt(spank_t sp, int is_srun)
 	if (post_opt(sp, is_srun, &err) == 0)
 		return 0;
 	slurm_error("nodeos: %s", err.text);
+	return -1;
+}
+
+/*
+ * srun knows its job only now. A request that it inherited from one job must not
+ * become the plan of another (srun --jobid).
+ */
+int client_user_init(spank_t sp)
+{
+	uint32_t job_id = 0;
+
+	if (options_off() || !getenv(ENV_JOB_REQUEST) || getenv("SLURM_HET_SIZE"))
+		return 0;
+	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || job_id == outer_job)
+		return 0;
+	slurm_error("nodeos: the containers in this environment belong to job %lu, and this step runs in job %u: use --nodeos=off",
+		    outer_job, job_id);
 	return -1;
 }

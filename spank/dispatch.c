@@ -45,6 +45,13 @@ int slurm_spank_init_post_opt(spank_t sp, int ac, char *av[])
 	}
 }
 
+int slurm_spank_local_user_init(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return client_user_init(sp);
+}
+
 int slurm_spank_user_init(spank_t sp, int ac, char *av[])
 {
 	(void)ac;

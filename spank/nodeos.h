@@ -28,6 +28,7 @@ const char *plugstack_conf(void);
 /* sbatch, salloc (allocator) and srun (local) */
 int client_init(spank_t sp, int is_srun);
 int client_post_opt(spank_t sp, int is_srun);
+int client_user_init(spank_t sp); /* srun, its job known */
 
 /* slurmstepd */
 int stepd_init(spank_t sp);

@@ -40,14 +40,27 @@ static char *get_env(spank_t sp, const char *name)
 	return buf;
 }
 
-static void fill_numbers(spank_t sp, struct step_input *in)
+static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 {
-	spank_get_item(sp, S_JOB_ID, &in->job_id);
-	spank_get_item(sp, S_JOB_STEPID, &in->step_id);
-	spank_get_item(sp, S_JOB_UID, &in->uid);
-	spank_get_item(sp, S_JOB_GID, &in->gid);
-	spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &in->n_ranks);
-	spank_get_item(sp, S_STEP_CPUS_PER_TASK, &in->cpus_per_task);
+	const struct {
+		spank_item_t item;
+		void *to;
+		const char *name;
+	} wanted[] = {
+		{ S_JOB_ID, &in->job_id, "job id" },
+		{ S_JOB_STEPID, &in->step_id, "step id" },
+		{ S_JOB_UID, &in->uid, "uid" },
+		{ S_JOB_GID, &in->gid, "gid" },
+		{ S_JOB_LOCAL_TASK_COUNT, &in->n_ranks, "number of tasks" },
+		{ S_STEP_CPUS_PER_TASK, &in->cpus_per_task, "CPUs per task" },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (spank_get_item(sp, wanted[i].item, wanted[i].to) != ESPANK_SUCCESS)
+			return errprintf(err, "Slurm does not tell this step's %s", wanted[i].name);
+	if (in->uid == 0 && geteuid() != 0)
+		return errprintf(err, "Slurm tells uid 0 for a user's step");
+	return 0;
 }
 
 /*
@@ -77,9 +90,8 @@ int stepd_user_init(spank_t sp)
 	in.overcommit = overcommit && strcmp(overcommit, "0") != 0;
 	in.job_request = job_request;
 	in.step_request = step_request;
-	fill_numbers(sp, &in);
 	/* without the shared state nothing can be told later: -1 is all there is left */
-	if (in.step_id != STEP_ID_EXTERN && step_new(&step, &in, &err) < 0)
+	if (fill_numbers(sp, &in, &err) < 0 || (in.step_id != STEP_ID_EXTERN && step_new(&step, &in, &err) < 0))
 		slurm_error("nodeos: error: %s", err.text);
 	if (step && plugstack_problem())
 		step_fail(step, "%s", plugstack_problem());
@@ -136,7 +148,7 @@ int stepd_task_init(spank_t sp)
 	int rc;
 
 	if (!step) {
-		if (options_off())
+		if (options_off() || env_get(sp, ENV_SET))
 			step_clean_env(&env);
 		return 0;
 	}

@@ -22,6 +22,7 @@ struct map {
 	uint16_t core[IDSET_MAX]; /* the container's cores: indexes in in->core */
 	unsigned n_cores; /* of the container */
 	unsigned threads; /* usable threads of its widest core */
+	unsigned n_step; /* cores that the step holds; 0: not known */
 };
 
 /* The threads of the container's core C. */
@@ -85,7 +86,11 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 	return true;
 }
 
-/* By local rank: runs of equally many cores, or one core each in turn where ranks are more. */
+/*
+ * By local rank: runs of equally many cores, or one core each in turn where ranks are more.
+ * A lone rank gets as many cores as Slurm gave its step: a launcher daemon and a batch script
+ * hold the whole job, "srun --exact -n1 -c2" one of several such steps.
+ */
 static void divide(const struct map *m, struct idset *out)
 {
 	const unsigned n = m->in->n_ranks;
@@ -94,7 +99,7 @@ static void divide(const struct map *m, struct idset *out)
 	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c is the user's word */
 
 	if (n == 1) {
-		each = m->n_cores;
+		each = m->n_step && m->n_step < m->n_cores ? m->n_step : m->n_cores;
 	} else if ((uint64_t)each * n > m->n_cores) {
 		each = share;
 	}
@@ -202,6 +207,8 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		return errprintf(err, "the container has no CPU on this machine's cores");
 	if (in->n_ranks > m.n_cores && !in->overcommit)
 		return too_many(in->n_ranks, m.n_cores, m.threads, err);
+	for (unsigned c = 0; in->step_cpus && c < in->n_cores; c++)
+		m.n_step += idset_intersects(&in->core[c], in->step_cpus);
 	if (masks_say_nothing(in)) {
 		divide(&m, out);
 		return 0;

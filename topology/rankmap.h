@@ -16,7 +16,7 @@ struct rankmap_in {
 	const struct idset *bound; /* n_ranks masks as Slurm bound them; NULL: nothing known */
 	unsigned cpus_per_task; /* -c; 0 or 1: not asked */
 	bool overcommit; /* more ranks than cores is allowed */
-	const struct idset *step_cpus; /* CPUs of the step as Slurm gave them; NULL with bound == NULL */
+	const struct idset *step_cpus; /* CPUs of the step as Slurm gave them; NULL: not known */
 	unsigned n_cores; /* cores that cover step_cpus and the container, in logical order */
 	const struct idset *core; /* n_cores sets: the threads of each */
 	const struct idset *container; /* usable CPUs of the container */

@@ -30,11 +30,13 @@ int main(void)
 	static const char *const id[] = { "/usr/bin/id", "-u", NULL };
 	static const char *const groups[] = { "/usr/bin/id", "-G", NULL };
 	static const char *const env[] = { "/usr/bin/env", NULL };
+	static const char *const oom[] = { "/bin/cat", "/proc/self/oom_score_adj", NULL };
 	static const char *const fds[] = { "/bin/ls", "/proc/self/fd", NULL };
 	static const char *const closer[] = { "/bin/sh", "-c", "exec >&-; exec sleep 30", NULL };
 	struct errbuf err = { "" };
 	time_t start = time(NULL);
 	char big[60000], *out;
+	int fd;
 
 	is_int(run(cat, "hello\n", (uid_t)-1, &out, &err), 0, "input reaches it");
 	is(out, "hello\n", "output comes back");
@@ -68,9 +70,16 @@ int main(void)
 	is_int(run(env, NULL, 65534, &out, &err), 0, "its environment");
 	is(out, "LC_ALL=C\n", "is empty");
 	free(out);
+	fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	if (fd < 0 || write(fd, "-500", 4) != 4)
+		diag("cannot lower our own OOM score");
+	close(fd);
 	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC: must not reach it */
 	is_int(run(fds, NULL, 65534, &out, &err), 0, "its files");
 	is(out, "0\n1\n2\n3\n", "are its own (3: ls reading the directory)");
+	free(out);
+	is_int(run(oom, NULL, 65534, &out, &err), 0, "its OOM score");
+	is(out, "0\n", "is an ordinary one");
 	free(out);
 	return tap_done();
 }

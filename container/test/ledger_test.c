@@ -143,6 +143,25 @@ static void corrupt(void)
 	ledger_job_free(good);
 }
 
+/* A directory that cannot be looked at is no reason to forget who lives there. */
+static void blind(void)
+{
+	struct ledger_job *job = make_job("job_b", 6), *got = NULL;
+	struct errbuf err;
+	struct ledger *l;
+
+	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
+		abort();
+	ledger_close(l);
+	is_int(ledger_open(&l, state, 987, 1, &err), 0, "open with a cgroup fd that is not open");
+	is_int(ledger_read(l, job->inode, &got, &err), 0, "read");
+	ok(got != NULL, "a live job's entry is kept");
+	ledger_job_free(got);
+	ledger_remove(l, job->inode, &err);
+	ledger_close(l);
+	ledger_job_free(job);
+}
+
 /* An entry that reads well leaves no text behind that a report would show as a problem. */
 static void quiet(void)
 {
@@ -189,6 +208,7 @@ int main(void)
 	root = cgroup_open_root(path, &err);
 	keep_and_sweep();
 	quiet();
+	blind();
 	corrupt();
 	locking();
 	close(root);

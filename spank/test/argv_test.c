@@ -36,6 +36,12 @@ int main(void)
 	ok(!view("-n4 -c2 --export=ALL app").shapes_step, "--export is not --exact");
 	ok(view("-K app").kill_given, "-K");
 	ok(view("--kill-on-bad-exit=0 app").kill_given, "--kill-on-bad-exit");
+	ok(!view("-n 2 --nodeos-container=sim ./app -K 5").kill_given, "the program's own -K");
+	ok(!view("-N2 --nodeos-container=sim ./app --exclusive -G 1").shapes_step, "the program's own --exclusive");
+	ok(!view("--label ./app --nodeos-cpus=4").uses_nodeos, "the program's own --nodeos-cpus, behind a flag");
+	ok(!view("-N2 -n4 app --nodeos-cpus=4").uses_nodeos, "behind values that need no word");
+	ok(!view("-n 2 -- --nodeos-cpus=4").uses_nodeos, "behind --");
+	ok(view("-n 2 -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos, "behind values apart");
 	ok(view("--nodeos=off app").off, "--nodeos=off");
 	ok(!view("--nodeos-sched=off app").off, "which is no value of another option");
 	return tap_done();

@@ -42,6 +42,19 @@ class Result:
         return f"exit {self.code}\n{self.out}{self.err}"
 
 
+def diagnose(what):
+    """What Slurm's processes wait for, when something hangs: into the log, as comments."""
+    note(f"diagnosis: {what}")
+    for node in ("n0", "n1"):
+        r = run("squeue; sinfo -N -l; ls -la /run/nodeos; find /sys/fs/cgroup/system.slice -name 'job_*';"
+                "ps -eo pid,ppid,stat,etimes,wchan:32,args | grep -i -e slurm -e nodeos | grep -v grep;"
+                "for p in $(pgrep -f 'slurmstepd|nodeos-plan'); do echo == $p; cat /proc/$p/task/*/stack | head -40;"
+                " ls -l /proc/$p/fd | tail -n +2; done; tail -n 5 /shared/.nodeos/log/slurmd.$(hostname).log",
+                user="root", node=node, timeout=60)
+        for line in r.text.splitlines()[:150]:
+            print(f"#   {node}: {line}", flush=True)
+
+
 def clean_env(user):
     """No variable of the tests' own shell reaches the user's commands."""
     mpi = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}  # the emulated network's settings
@@ -68,6 +81,8 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
         return Result(p.returncode, p.stdout, p.stderr, time.time() - start)
     except subprocess.TimeoutExpired as e:
         out = (e.stdout or b"").decode() if isinstance(e.stdout, bytes) else e.stdout or ""
+        if "diagnosis" not in command and timeout > 60:
+            diagnose(command)
         return Result(124, out, f"timed out after {timeout} s\n", timeout)
 
 
@@ -100,12 +115,13 @@ def cpus(text):
 
 
 def ranks(result):
-    """The JSON lines that whereami printed, by rank."""
-    out = []
+    """What whereami printed, rank by rank. Its pieces may be mixed with those of other ranks."""
+    pieces = {}
     for line in result.out.splitlines():
-        if line.startswith("{"):
-            out.append(json.loads(line))
-    return sorted(out, key=lambda r: r["rank"])
+        if line.startswith("@"):
+            who, _, piece = line.partition(" ")
+            pieces[who] = pieces.get(who, "") + piece
+    return sorted((json.loads(text) for text in pieces.values()), key=lambda r: r["rank"])
 
 
 class Machine:
@@ -152,6 +168,7 @@ def wait_idle(limit=90):
         if set(states.values()) == {"idle"} and not run("squeue -h", user="root").out.strip():
             return states
         time.sleep(1)
+    diagnose("nodes do not become idle")
     return states
 
 

@@ -138,7 +138,7 @@ def group_step(machine):
        r.text)
     r = run(f"srun -N1 -n4 -c2 --nodeos-cpus=4 {WHEREAMI}")
     ok(r.code != 0 and "4 ranks" in r.err and "-O" in r.err, "more ranks than cores are refused without -O", r.text)
-    r = run(f"srun -N1 -n4 -c2 -O --nodeos-cpus=4 {WHEREAMI}")
+    r = run(f"srun -N1 -n4 --exclusive -O --nodeos-cpus=4 {WHEREAMI}")
     ok(r.code == 0 and len(ranks(r)) == 4, "and run with -O", r.text)
     r = run(f"OMP_PLACES=threads srun -N1 -n1 -c4 --nodeos-cpus=4 {WHEREAMI}")
     found = ranks(r)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Print, as one line of JSON a rank, what the kernel says of this process: read here
- * with libnuma and /proc, not with the code under test. With WITH_MPI the ranks
- * first find each other and add up their numbers.
+ * Print, as JSON, what the kernel says of this process: read here with libnuma and
+ * /proc, not with the code under test. With WITH_MPI the ranks first find each other
+ * and add up their numbers. Slurm keeps lines whole below 1,024 bytes only, so the text
+ * comes in pieces, "@HOST.PID PIECE", which cluster.py puts together.
  *
  * whereami [SECONDS]: stay that long before ending.
  */
@@ -20,16 +21,18 @@
 
 extern char **environ;
 
+static FILE *out; /* the text in memory */
+
 static void put(const char *key, const char *value)
 {
-	printf(",\"%s\":\"", key);
+	fprintf(out, ",\"%s\":\"", key);
 	for (; *value; value++) {
 		if (*value == '"' || *value == '\\')
-			putchar('\\');
+			putc('\\', out);
 		if (*value >= ' ')
-			putchar(*value);
+			putc(*value, out);
 	}
-	putchar('"');
+	putc('"', out);
 }
 
 /* The value of a line "KEY:\tVALUE" of FILE. */
@@ -60,7 +63,7 @@ static void put_mempolicy(void)
 				snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%u",
 					 *list ? "," : "", i);
 	numa_free_nodemask(nodes);
-	printf(",\"mempolicy\":%d", mode);
+	fprintf(out, ",\"mempolicy\":%d", mode);
 	put("mempolicy_nodes", list);
 }
 
@@ -87,26 +90,41 @@ static const char *env(const char *name)
 	return value ? value : "";
 }
 
+static void print_pieces(const char *host, const char *text)
+{
+	const size_t piece = 800;
+	size_t len = strlen(text);
+
+	for (size_t at = 0; at < len; at += piece)
+		printf("@%s.%ld %.*s\n", host, (long)getpid(), (int)piece, text + at);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
+	char *text = NULL;
+	size_t size = 0;
 	struct sched_param param = { 0 };
 	char host[256] = "";
 	int sum = 0;
 	int rank = atoi(env("SLURM_PROCID"));
 
 #ifdef WITH_MPI
-	int size;
+	int n_ranks;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	if (sum != size * (size - 1) / 2)
+	if (sum != n_ranks * (n_ranks - 1) / 2)
 		MPI_Abort(MPI_COMM_WORLD, 3);
 #endif
 	gethostname(host, sizeof(host) - 1);
+	out = open_memstream(&text, &size);
+	if (!out)
+		return 1;
 	sched_getparam(0, &param);
-	printf("{\"rank\":%d,\"pid\":%ld", rank, (long)getpid());
+	fprintf(out, "{\"rank\":%d,\"pid\":%ld", rank, (long)getpid());
 	put("host", host);
 	put("step", env("SLURM_STEP_ID"));
 	put_line("/proc/self/status", "Cpus_allowed_list:", "cpus");
@@ -115,7 +133,7 @@ int main(int argc, char **argv)
 	put_cgroup_file("cpuset.cpus", "cgroup_cpus");
 	put_cgroup_file("cpuset.mems", "cgroup_mems");
 	put_mempolicy();
-	printf(",\"policy\":%d,\"priority\":%d,\"sum\":%d,\"env\":{\"\":\"\"", sched_getscheduler(0),
+	fprintf(out, ",\"policy\":%d,\"priority\":%d,\"sum\":%d,\"env\":{\"\":\"\"", sched_getscheduler(0),
 	       param.sched_priority, sum);
 	for (char **e = environ; *e; e++) {
 		char name[256];
@@ -127,8 +145,9 @@ int main(int argc, char **argv)
 			put(name, (*e)[len] ? *e + len + 1 : "");
 		}
 	}
-	printf("}}\n");
-	fflush(stdout);
+	fprintf(out, "}}");
+	fclose(out);
+	print_pieces(host, text);
 	if (argc > 1)
 		sleep((unsigned)atoi(argv[1]));
 #ifdef WITH_MPI
