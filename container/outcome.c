@@ -81,6 +81,8 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 		if (node->policy_known && !policy_supported(policy))
 			note(o, OUTCOME_FAILED, "this kernel has no scheduling policy \"%s\"",
 			     policy_name(policy));
+		else if (!node->policy_known && policy == POLICY_HPC)
+			note(o, OUTCOME_ENFORCED, "where the node's kernel has this class");
 		else if (priority != ask->priority)
 			note(o, OUTCOME_MODIFIED, "priority: %u asked, %u given", ask->priority,
 			     priority);

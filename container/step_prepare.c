@@ -271,6 +271,7 @@ static int choose(struct step *s, const struct node_view *v, const struct node_p
 {
 	struct step_shared *sh = s->shared;
 	const char *name = s->in.container;
+	const struct idset *whole;
 	const struct placed *c;
 	struct idset held;
 
@@ -292,11 +293,14 @@ static int choose(struct step *s, const struct node_view *v, const struct node_p
 	if (name)
 		return request_no_such(v->request, name, err);
 	sh->kind = STEP_REST;
+	/* a step that brought its own containers is left with what it has, not with the job's */
+	whole = v->of_step ? &s->step_cpus : &v->job_cpus;
 	idset_zero(&held);
 	node_plan_reserved(plan, &held);
+	sh->cpus = *whole;
 	idset_andnot(&sh->cpus, &held);
 	if (idset_empty(&sh->cpus)) {
-		sh->cpus = v->job_cpus;
+		sh->cpus = *whole;
 		sh->shares_all = true;
 	}
 	idset_zero(&held);

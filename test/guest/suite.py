@@ -201,11 +201,12 @@ def group_batch(machine):
     script = write("one.sh", f"#!/bin/bash\n{WHEREAMI} >one.batch\nsrun -n4 {WHEREAMI} >one.step\n"
                    f"srun -n1 --nodeos-container=none {WHEREAMI} >one.none\nsrun -n1 --nodeos=off {WHEREAMI} >one.off\n"
                    f"srun -n2 --exact -c2 {WHEREAMI} 6 >one.exact1 &\nsleep 3; srun -n2 --exact -c2 {WHEREAMI} >one.exact2\nwait\n"
+                   f"for i in 1 2 3; do srun -n1 -c2 --exact -o one.lone$i {WHEREAMI} 12 & done; wait; cat one.lone? >one.lone\n"
                    f"srun -n4 --mpi=pmix {WHEREAMI_MPI} >one.mpi\nmpirun -n 4 {WHEREAMI_MPI} >one.mpirun\n")
     r = sbatch(f"-N1 --exclusive --nodeos-manifest={one} -o one.out {script}", timeout=300)
     text = open(f"{HOME}/one.out").read()
     out = {n: ranks(cluster.Result(0, open(f"{HOME}/one.{n}").read(), "", 0))
-           for n in ("batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun") if os.path.exists(f"{HOME}/one.{n}")}
+           for n in ("lone", "batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun") if os.path.exists(f"{HOME}/one.{n}")}
     same(r.code, 0, "a job of one container")
     check_ranks(out["batch"], want, "its batch script", machine)
     check_ranks(out["step"], want, "its unnamed step", machine)
@@ -216,6 +217,9 @@ def group_batch(machine):
     both = [cpus(x["cpus"]) for x in out["exact1"] + out["exact2"]]
     ok(len(both) == 4 and len(set().union(*both)) == sum(map(len, both)) and set().union(*both) <= cpus(want["cpus"]),
        "two concurrent --exact -c2 steps take different cores of the container", both)
+    lone = [cpus(x["cpus"]) for x in out["lone"]]
+    ok([len(s) for s in lone] == [2, 2, 2] and len(set().union(*lone)) == 6 and set().union(*lone) <= cpus(want["cpus"]),
+       "three concurrent --exact -n1 -c2 steps have a core each", lone)
     check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix", machine)
     ok(len(out["mpi"]) == 4 and all(x["sum"] == 6 for x in out["mpi"]), "its ranks found each other", text)
     ok(len(out["mpirun"]) == 4 and all(cpus(x["cpus"]) <= cpus(want["cpus"]) for x in out["mpirun"]),
@@ -247,6 +251,12 @@ def group_salloc(machine):
         ok(len(a) == 4 and len(b) == 4 and not a & b and machine.whole_cores(a) and machine.whole_cores(b),
            "two disjoint pairs of whole cores", by)
         r = run("scontrol show node n0 | grep -o CPUTot=[0-9]*", user="root")
+    # step containers side by side in one job take different memory nodes
+    r = run(f"salloc -N1 --exclusive bash -c 'for i in 1 2; do srun -n1 -c4 --exact --nodeos-cpus=4 --nodeos-mems=1 -o mem.$i"
+            f" {WHEREAMI} 10 & sleep 4; done; wait; cat mem.1 mem.2'")
+    found = ranks(r)
+    ok(len(found) == 2 and found[0]["mems"] != found[1]["mems"] and not cpus(found[0]["cpus"]) & cpus(found[1]["cpus"]),
+       "two step containers of one job: different cores and memory nodes", [(x["cpus"], x["mems"]) for x in found] or r.text)
     # two jobs side by side on one node do not share
     r = run(f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 -o side.$i {WHEREAMI} 8 & done; wait; cat side.1 side.2")
     sets = [cpus(x["cpus"]) for x in ranks(r)]
@@ -334,8 +344,10 @@ def group_node_errors(machine):
     for text, words in (("nodeos 1;c=sim cpus=9999999999;", "not valid"), ("x" * 70000, "not valid"),
                         ("nodeos 2;c=sim;", "not valid"), ("nodeos 1;c=../../etc cpus=1;", "not valid"),
                         ("nodeos 1;c=sim policy=fifo prio=99;", "not allowed")):
-        fails_on_nodes(f"srun -N2 -n2 {WHEREAMI}", words, f"forged request {text[:30]!r}",
-                       env={"SLURM_SPANK_NODEOS_REQUEST": text})
+        fails_on_nodes(f"salloc -N2 -n2 bash -c 'SLURM_SPANK_NODEOS_REQUEST=\"$FORGED\" srun -N2 -n2 {WHEREAMI}'", words,
+                       f"forged request {text[:30]!r}", env={"FORGED": text})
+    r = run(f"srun -N1 -n1 {WHEREAMI}", env={"SLURM_SPANK_NODEOS_REQUEST": "nodeos 1;c=sim cpus=2;", "SLURM_JOB_ID": ""})
+    ok(r.code != 0 and "belong to job" in r.err and not ranks(r), "a request from another job's environment stops srun", r.text)
     manifest = write("two.json", pod(sim={"container": {"cpus": 4}}))
     script = write("forge.sh", f"""#!/bin/bash
 env -u SLURM_SPANK_NODEOS_REQUEST srun -N2 -n2 {WHEREAMI} > missing 2>&1; echo "code $?" >> missing
@@ -434,8 +446,11 @@ def group_policy(machine):
     ok(r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2, "fifo:10 where nodeos.conf allows it", r.text)
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
     ok(r.code != 0 and "limit 20" in r.err, "a priority above max_rt_priority is refused", r.text)
-    r = run(f"srun -N1 -n1 --exclusive --nodeos-sched=rr {WHEREAMI}")
+    r = run(f"srun -N1 -n1 -c16 --nodeos-sched=rr {WHEREAMI}")
     ok(r.code != 0 and "leave one core" in r.err, "real-time ranks on every core are refused", r.text)
+    r = run(f"salloc -N1 -n1 -c8 bash -c 'srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI} 10 & sleep 5;"
+            f"srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI}; wait'")
+    ok("leave one core" in r.err and len(ranks(r)) == 1, "so are those of two steps that would take every core together", r.text)
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
     all_idle("nodes are idle")
