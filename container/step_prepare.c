@@ -434,6 +434,9 @@ static int say_what_there_is(const struct node_view *v, const struct plan_input 
 	size_t used = strlen(err->text);
 	char list[128];
 
+	/* its own refusal names the container; anything else is no matter of sizes */
+	if (strncmp(err->text, "container ", 10) != 0)
+		return -1;
 	if (idset_format(&in->cpus, list, sizeof(list)) < 0)
 		strcpy(list, "...");
 	snprintf(err->text + used, sizeof(err->text) - used,
