@@ -42,37 +42,40 @@ def behind():
     return out
 
 
-def one(rng, options):
-    """One step and what happens to it."""
-    what = rng.choice(["finish", "cancel", "cancel", "stepd", "slurmd", "ranks"])
-    nodes, per = rng.choice([(1, 1), (1, 4), (2, 2), (2, 4)]), rng.randint(1, 2)
-    # drawn in both halves, so that the same things happen to the same steps
-    extra = rng.choice(["", "--nodeos-cpus=4 ", "--nodeos-cpus=8 --nodeos-mems=1 ", "--nodeos-sched=batch ",
-                        "--nodeos-cpus=64 "])
-    if not options:
-        extra = ""
-    delay = rng.uniform(0.2, 3)
-    run(f"srun -N{nodes[0]} -n{nodes[1] * nodes[0]} -c2 --job-name=churn {extra}sleep {rng.randint(1, 6) * per} "
-        ">/dev/null 2>&1 </dev/null & disown", user="alice", timeout=30)
+BURST = 5  # steps that are started together, so that they also meet in the ledger
+
+
+def burst(rng, options):
+    """Some steps at once, and what happens to them."""
+    what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
+    lines = []
+    for _ in range(BURST):
+        nodes, per = rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)])
+        # drawn in both halves, so that the same things happen to the same steps
+        extra = rng.choice(["", "--nodeos-cpus=2 ", "--nodeos-cpus=4 --nodeos-mems=1 ", "--nodeos-sched=batch ",
+                            "--nodeos-cpus=64 "])
+        lines.append(f"srun -N{nodes} -n{per * nodes} -c4 --job-name=churn {extra if options else ''}"
+                     f"sleep {rng.randint(1, 6)} >/dev/null 2>&1 </dev/null &")
+    delay, node = rng.uniform(0.2, 5), rng.choice(["n0", "n1"])
+    run("\n".join(lines) + "\ndisown -a", user="alice", timeout=30)
     time.sleep(delay)
-    node = rng.choice(["n0", "n1"])
-    if what == "cancel":
+    if "cancel" in what:
         run("scancel --name=churn", user="alice")
-    elif what == "stepd":
+    if "stepd" in what:
         run("pkill -9 -f 'slurmstepd: \\[[0-9]*\\.[0-9]*\\]'", user="root", node=node)
-    elif what == "slurmd":
+    if what == "slurmd":
         run("systemctl restart slurmd", user="root", node=node)
-    elif what == "ranks":
+    if what == "ranks":
         run("pkill -9 -u alice sleep", user="root", node=node)
 
 
 def churn(steps, seed, options):
     rng = random.Random(seed)
-    for i in range(steps):
-        if i % 20 == 0:
+    for i in range(0, steps, BURST):
+        if i % 25 == 0:
             note(f"{'with' if options else 'without'} the plugin: step {i} of {steps}")
-        one(rng, options)
-        if i % 10 == 9:
+        burst(rng, options)
+        if i % 20 == 15:
             run("scancel --name=churn", user="alice")
             wait_idle(120)
     run("scancel --name=churn", user="alice")
