@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbuf *err)
@@ -35,6 +36,26 @@ int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbu
 		}
 	}
 	close(fd);
+	return -1;
+}
+
+int dir_open_private(const char *path, struct errbuf *err)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return errprintf(err, "%s: %s", path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		errprintf(err, "%s: %s", path, strerror(errno));
+	} else if (st.st_uid != geteuid() || (st.st_mode & 077)) {
+		errprintf(err, "%s: must belong to uid %u with mode 0700", path, (unsigned)geteuid());
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
 	return -1;
 }
 

@@ -13,6 +13,12 @@
 int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbuf *err);
 
 /*
+ * Open the directory PATH, made with mode 0700 when missing. It must be the caller's own and
+ * closed to others, who could otherwise put links where root writes. Returns its fd.
+ */
+int dir_open_private(const char *path, struct errbuf *err);
+
+/*
  * Replace NAME below DIR_FD by TEXT: written beside it, mode MODE, then renamed,
  * so that a reader sees the old or the new text whole, and a full disk keeps the old.
  */

@@ -58,10 +58,10 @@ static int load(struct machine **m, struct errbuf *err)
 		return machine_load_this(m, err);
 	xml = slurp(3, 64u << 20, &len);
 	if (!xml)
-		return errprintf(err, "cannot read the machine's topology");
+		return errprintf(err, "this node's machine.xml cannot be read (run nodeosctl discover)");
 	rc = machine_load_xml_buffer(m, xml, len, err);
 	free(xml);
-	return rc;
+	return rc < 0 ? errwrap(err, "this node's machine.xml is unusable (run nodeosctl discover)") : 0;
 }
 
 static int run(struct node_plan **plan, struct errbuf *err)

@@ -333,26 +333,14 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		struct errbuf *err)
 {
 	struct ledger *l = calloc(1, sizeof(*l));
-	struct stat st;
 
 	if (!l)
 		return errprintf(err, "out of memory");
 	l->cgroup_fd = cgroup_fd;
 	l->lock_fd = -1;
-	if (mkdir(state_dir, 0700) < 0 && errno != EEXIST) {
-		l->dir_fd = -1;
-		errprintf(err, "%s: %s", state_dir, strerror(errno));
+	l->dir_fd = dir_open_private(state_dir, err);
+	if (l->dir_fd < 0)
 		goto error;
-	}
-	l->dir_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (l->dir_fd < 0 || fstat(l->dir_fd, &st) < 0) {
-		errprintf(err, "%s: %s", state_dir, strerror(errno));
-		goto error;
-	}
-	if (st.st_uid != geteuid() || (st.st_mode & 077)) {
-		errprintf(err, "%s: must belong to uid %u with mode 0700", state_dir, (unsigned)geteuid());
-		goto error;
-	}
 	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (l->lock_fd < 0) {
 		errprintf(err, "%s/lock: %s", state_dir, strerror(errno));

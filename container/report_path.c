@@ -10,6 +10,9 @@ int report_path_check(const char *pattern, struct errbuf *err)
 {
 	int node = 0, step = 0;
 
+	for (const char *p = pattern; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			return errprintf(err, "--nodeos-report: byte %d is a control character", (int)(p - pattern) + 1);
 	for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
 		if (!p[1] || !strchr("jsN%", p[1]))
 			return errprintf(err, "--nodeos-report=%.200s: \"%%%c\" is not known (allowed: %%j job, %%s step, %%N node, %%%%)",

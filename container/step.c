@@ -77,6 +77,10 @@ void step_fail(struct step *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
 	va_end(ap);
+	/* it goes to slurmd's log, too, and may quote a user's text: no lines of one's own there */
+	for (char *c = s->shared->error; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	atomic_store(&s->shared->failed, 1);
 }
 

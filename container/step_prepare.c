@@ -145,7 +145,7 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 
 	/* hwloc's discovery, kept since boot; without it the helper looks for itself */
 	snprintf(path, sizeof(path), "%s/machine.xml", s->conf.state_dir);
-	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	h.input = input;
 	if (!input) {
 		errprintf(err, "out of memory");

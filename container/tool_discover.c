@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container/conf.h"
+#include "container/fileio.h"
 #include "container/tool.h"
 #include "topology/machine.h"
 
@@ -21,11 +21,14 @@ static int write_state(const struct machine *m, struct errbuf *err)
 {
 	char path[CONF_DIR_MAX + 32], tmp[CONF_DIR_MAX + 32];
 	struct conf conf;
+	int dir;
 
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0)
 		return -1;
-	if (mkdir(conf.state_dir, 0700) < 0 && errno != EEXIST)
-		return errprintf(err, "%s: %s", conf.state_dir, strerror(errno));
+	dir = dir_open_private(conf.state_dir, err);
+	if (dir < 0)
+		return -1;
+	close(dir);
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
 	if (machine_write_xml(m, tmp, err) < 0)
