@@ -375,8 +375,11 @@ def group_report(machine):
     r = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={HOME}/rep.%s.%N.json -o long.out {script}")
     job = int(r.out.strip() or 0)
     for _ in range(60):
-        if os.path.exists(f"{HOME}/long.out") and len(ranks(cluster.Result(0, open(f"{HOME}/long.out").read(), "", 0))) == 4:
-            break
+        try:  # a text may have arrived by half
+            if len(ranks(cluster.Result(0, open(f"{HOME}/long.out").read(), "", 0))) == 4:
+                break
+        except (OSError, ValueError):
+            pass
         time.sleep(1)
     for node in ("n0", "n1"):
         report = json.loads(run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}")
