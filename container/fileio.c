@@ -101,3 +101,23 @@ undo:
 	unlinkat(dir_fd, tmp, 0);
 	return -1;
 }
+
+int file_read_head(const char *path, char *buf, size_t size)
+{
+	struct stat st;
+	size_t used = 0;
+	ssize_t n = 1;
+	int fd;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	while (n > 0 && used < size) {
+		n = read(fd, buf + used, size - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return n < 0 ? -1 : (int)used;
+}

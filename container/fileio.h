@@ -27,4 +27,10 @@ int file_replace(int dir_fd, const char *name, const char *text, unsigned mode, 
 /* Write all LEN bytes to FD, through short writes and EINTR; 0 or -1 with errno. */
 int write_all(int fd, const void *data, size_t len);
 
+/*
+ * The first SIZE bytes at most of the regular file PATH, of which nobody knows what it is: no pipe or
+ * device is opened. Returns how many, or -1.
+ */
+int file_read_head(const char *path, char *buf, size_t size);
+
 #endif

@@ -49,7 +49,9 @@ static void child(const struct helper_run *h, int in, int out)
 		extra = fcntl(extra, F_DUPFD_CLOEXEC, 10);
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0)
 		_exit(127);
-	if (!h->keep_stderr) {
+	if (h->join_stderr && dup2(out, 2) < 0)
+		_exit(127);
+	if (!h->keep_stderr && !h->join_stderr) {
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 		if (null < 0 || dup2(null, 2) < 0)

@@ -16,6 +16,7 @@ struct helper_run {
 	const char *input; /* its standard input; NULL: empty */
 	int extra_fd; /* becomes its fd 3; -1: none */
 	bool keep_stderr; /* let it speak to the caller's standard error */
+	bool join_stderr; /* collect its standard error with its output */
 	unsigned timeout; /* seconds */
 	size_t output_max; /* bytes */
 };

@@ -111,7 +111,7 @@ static char *format_job(const struct ledger_job *job)
 		const struct ledger_step *s = &job->step[i];
 
 		fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n", s->step_id,
-			s->inode, s->ranks, *s->container ? s->container : "-", s->cgroup);
+			s->inode, s->ranks, *s->places ? s->places : LEDGER_REST, s->cgroup);
 		if (idset_format(&s->cpus, list, sizeof(list)) > 0)
 			fprintf(f, "cpus %s\n", list);
 		print_plan(f, s->request, s->plan);
@@ -122,6 +122,23 @@ static char *format_job(const struct ledger_job *job)
 		return NULL;
 	}
 	return text;
+}
+
+void ledger_step_add(struct ledger_step *s, const char *place)
+{
+	size_t used = strlen(s->places);
+
+	snprintf(s->places + used, sizeof(s->places) - used, "%s%s", used ? "," : "", place);
+}
+
+bool ledger_step_in(const struct ledger_step *s, const char *place)
+{
+	size_t len = strlen(place);
+
+	for (const char *at = s->places; *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == len && strncmp(at, place, len) == 0)
+			return true;
+	return false;
 }
 
 /* If the line at *TEXT starts with WORD: the malloc'ed rest of it, *TEXT moved on. */
@@ -158,6 +175,9 @@ static int take_plan(const char **text, char **request, struct node_plan **plan,
 	return node_plan_parse(plan, text, err);
 }
 
+#define LEDGER_PLACES_WIDTH "4223"
+_Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
+
 static int take_step(const char **text, struct ledger_job *job, struct errbuf *err)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
@@ -165,15 +185,13 @@ static int take_step(const char **text, struct ledger_job *job, struct errbuf *e
 	int n = -1;
 
 	if (s && line)
-		sscanf(line, "%" SCNu32 " inode %" SCNu64 " ranks %u container %63s%n", &s->step_id, &s->inode,
-		       &s->ranks, s->container, &n);
+		sscanf(line, "%" SCNu32 " inode %" SCNu64 " ranks %u container %" LEDGER_PLACES_WIDTH "s%n", &s->step_id, &s->inode,
+		       &s->ranks, s->places, &n);
 	if (n < 0 || line[n]) {
 		free(line);
 		return errprintf(err, "bad step line");
 	}
 	free(line);
-	if (strcmp(s->container, "-") == 0)
-		s->container[0] = '\0';
 	if (take_cgroup(text, s->cgroup) < 0)
 		return errprintf(err, "bad cgroup line of step %" PRIu32, s->step_id);
 	line = take_line(text, "cpus ");

@@ -2,6 +2,7 @@
 #ifndef NODEOS_CONTAINER_LEDGER_H
 #define NODEOS_CONTAINER_LEDGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,12 +16,15 @@
  * An entry lives as long as that directory; every open sweeps the others away.
  * What the kernel can be asked for (effective CPUs, pids) is not kept here.
  */
+#define LEDGER_REST "-" /* what the containers leave */
+#define LEDGER_PLACES_MAX ((REQUEST_CONTAINERS_MAX + 2) * REQUEST_NAME_MAX)
+
 struct ledger_step {
 	uint64_t inode; /* of the step's cgroup directory */
 	uint32_t step_id;
 	unsigned ranks; /* on this node */
 	char cgroup[CGROUP_PATH_MAX];
-	char container[REQUEST_NAME_MAX]; /* "": none named; "none": unconstrained */
+	char places[LEDGER_PLACES_MAX]; /* where its ranks are, "sim,vda": containers, "none", LEDGER_REST */
 	struct idset cpus; /* that its ranks are bound to, when they divide the container */
 	char *request; /* of a step container; NULL: the job's */
 	struct node_plan *plan; /* of a step container; NULL: the job's */
@@ -66,6 +70,9 @@ struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job
 void ledger_job_free(struct ledger_job *job);
 struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode);
 struct ledger_step *ledger_job_add_step(struct ledger_job *job);
+/* Note that ranks of S are in PLACE; is any? */
+void ledger_step_add(struct ledger_step *s, const char *place);
+bool ledger_step_in(const struct ledger_step *s, const char *place);
 void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode);
 
 #endif

@@ -2,16 +2,21 @@
 #include "container/manifest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "container/app_exec.h"
 #include "container/appc.h"
 #include "container/json_doc.h"
+#include "container/script.h"
 #include "container/words.h"
 
 struct loader {
 	struct json_doc doc;
 	struct request request;
 	const struct json_node *rest; /* the container isolator that takes what is left, or NULL */
+	FILE *apps; /* what the apps run; NULL: nobody asks */
+	bool pod;
 };
 
 /* What the table of one isolator's members knows of a member. */
@@ -308,6 +313,33 @@ static int load_isolators(struct loader *l, const struct json_node *array,
 	return 0;
 }
 
+static void put_words(struct loader *l, const struct json_node *app)
+{
+	const struct json_node *dir = json_doc_member(&l->doc, app, "workingDirectory");
+	const struct json_node *env = json_doc_member(&l->doc, app, "environment");
+	const struct json_node *exec = json_doc_member(&l->doc, app, "exec");
+
+	if (dir && *json_doc_string(&l->doc, dir))
+		app_exec_put(l->apps, APP_EXEC_DIR, NULL, json_doc_string(&l->doc, dir));
+	for (const struct json_node *i = env ? json_doc_first(&l->doc, env) : NULL; i; i = json_doc_next(&l->doc, i))
+		app_exec_put(l->apps, APP_EXEC_ENV, json_doc_string(&l->doc, json_doc_member(&l->doc, i, "name")),
+			     json_doc_string(&l->doc, json_doc_member(&l->doc, i, "value")));
+	for (const struct json_node *i = json_doc_first(&l->doc, exec); i; i = json_doc_next(&l->doc, i))
+		app_exec_put(l->apps, APP_EXEC_WORD, NULL, json_doc_string(&l->doc, i));
+}
+
+/* A line about what this app runs, for srun MANIFEST. */
+static void put_app(struct loader *l, const struct json_node *app, const char *name)
+{
+	const struct json_node *exec = json_doc_member(&l->doc, app, "exec");
+
+	if (!l->apps || !exec || !exec->n)
+		return;
+	fputs(name, l->apps);
+	put_words(l, app);
+	putc('\n', l->apps);
+}
+
 /* The container that APP describes, named by the string NAME. */
 static int load_app(struct loader *l, const struct json_node *app, const struct json_node *name)
 {
@@ -325,6 +357,7 @@ static int load_app(struct loader *l, const struct json_node *app, const struct 
 	     i = json_doc_next(&l->doc, i))
 		if (strcmp(bare_name(isolator_name(l, i)), "container") == 0) {
 			l->request.n++;
+			put_app(l, app, text);
 			return 0;
 		}
 	return json_doc_fail(&l->doc, array,
@@ -360,7 +393,8 @@ static int load(struct loader *l)
 
 	if (appc_check(&l->doc) < 0)
 		return -1;
-	if (appc_is_pod(&l->doc)) {
+	l->pod = appc_is_pod(&l->doc);
+	if (l->pod) {
 		if (load_pod(l, root) < 0)
 			return -1;
 	} else if (load_app(l, json_doc_member(&l->doc, root, "app"),
@@ -373,21 +407,62 @@ static int load(struct loader *l)
 	return 0;
 }
 
+static int parse_and_load(struct loader *l, const char *name, const char *text, size_t len, struct errbuf *err)
+{
+	int result;
+
+	if (json_doc_parse(&l->doc, name, text, len, err) < 0)
+		return -1;
+	result = load(l);
+	json_doc_free(&l->doc);
+	return result;
+}
+
+/* A script's manifest is the script with everything else blanked out: positions stay. */
+static int load_script(struct loader *l, const char *name, const char *text, size_t len, struct errbuf *err)
+{
+	char *copy = malloc(len + 1);
+	int result;
+
+	if (!copy)
+		return errprintf(err, "%.200s: out of memory", name);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	if (script_extract(copy, len) == 0)
+		result = errprintf(err, "%.200s: a script without " SCRIPT_MARK " lines before its first command",
+				   name);
+	else
+		result = parse_and_load(l, name, copy, len, err);
+	free(copy);
+	return result;
+}
+
 int manifest_load(struct request *out, struct manifest_info *info, const char *name_for_messages,
 		  const char *text, size_t len, struct errbuf *err)
 {
 	struct loader l;
+	char *apps = NULL;
+	size_t size;
 	int result;
 
 	memset(&l, 0, sizeof(l));
-	if (json_doc_parse(&l.doc, name_for_messages, text, len, err) < 0)
-		return -1;
-	result = load(&l);
-	if (result == 0) {
-		*out = l.request;
-		if (info)
-			info->pod = appc_is_pod(&l.doc);
+	if (info) {
+		info->apps = NULL;
+		l.apps = open_memstream(&apps, &size);
+		if (!l.apps)
+			return errprintf(err, "%.200s: out of memory", name_for_messages);
 	}
-	json_doc_free(&l.doc);
-	return result;
+	result = (script_is(text, len) ? load_script : parse_and_load)(&l, name_for_messages, text, len, err);
+	if (l.apps)
+		fclose(l.apps);
+	if (result < 0) {
+		free(apps);
+		return -1;
+	}
+	*out = l.request;
+	if (info) {
+		info->pod = l.pod;
+		info->apps = apps;
+	}
+	return 0;
 }

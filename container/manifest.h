@@ -16,6 +16,7 @@
 
 struct manifest_info {
 	bool pod; /* PodManifest, not ImageManifest */
+	char *apps; /* malloc'ed: what each app that has an app.exec runs, a line "NAME WORDS" (app_exec.h) */
 };
 
 /*
@@ -26,7 +27,7 @@ struct manifest_info {
 int manifest_read_file(char **text, size_t *len, const char *path, struct errbuf *err);
 
 /*
- * Turn a manifest's text into the request; INFO may be NULL. On failure *OUT is
+ * Turn a manifest's text, or the #NODEOS lines of a job script, into the request; INFO may be NULL. On failure *OUT is
  * untouched and ERR has the first mistake of the text, one line:
  * "NAME:LINE:COLUMN: PATH.TO.VALUE: what is wrong (allowed: ...)".
  * A request made here passes request_check and is not bound to any node.

@@ -28,6 +28,13 @@ void step_id_format(uint32_t step_id, char buf[16])
 		snprintf(buf, 16, "%u", step_id);
 }
 
+const char *step_part_word(const struct step_part *p)
+{
+	if (p->kind == STEP_NONE)
+		return CHOICE_NONE;
+	return *p->container ? p->container : LEDGER_REST;
+}
+
 static const char *copy(const char *s)
 {
 	return s ? strdup(s) : NULL;
@@ -57,7 +64,12 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 	s->in.container = copy(in->container);
 	s->in.report = copy(in->report);
 	s->in.conf_path = copy(in->conf_path);
+	s->in.script = copy(in->script);
 	s->in.helper_path = copy(in->helper_path);
+	s->in.tool_path = copy(in->tool_path);
+	for (unsigned i = 0; i < in->n_ranks; i++)
+		s->shared->rank[i].global_rank = in->global_rank[i];
+	s->in.global_rank = NULL; /* the caller's */
 	s->cgroup_fd = -1;
 	/* Slurm's name for this node, which may not be the host's */
 	snprintf(s->node, sizeof(s->node), "%s", getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "");
@@ -86,20 +98,39 @@ void step_fail(struct step *s, const char *fmt, ...)
 
 /* ------------------------------------------------------------------ root side */
 
-/* CPUs that live sibling steps of the same container have divided among their ranks. */
-static void add_busy(const struct ledger_job *job, const struct step *s, struct idset *busy)
+/* CPUs that live sibling steps in the same place have divided among their ranks. */
+static void add_busy(const struct ledger_job *job, const struct step *s, const struct step_part *p,
+		     struct idset *busy)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].inode != s->step_inode &&
-		    strcmp(job->step[i].container, s->shared->container) == 0)
+		if (job->step[i].inode != s->step_inode && ledger_step_in(&job->step[i], step_part_word(p)))
 			idset_or(busy, &job->step[i].cpus);
 }
 
-static int make_map(struct step *s, const struct idset *container, struct idset *bound,
-		    struct idset *out, struct errbuf *err)
+/* Does another live step have ranks on the CPUs that this part's ranks got? Then nothing keeps them apart. */
+static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
+			 const struct idset *chosen)
+{
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *other = &job->step[i];
+
+		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
+		    !ledger_step_in(other, step_part_word(p)))
+			continue;
+		/* one that divides nothing has all of the container */
+		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
+			p->shares_ranks = true;
+			p->shares_with = other->step_id;
+			return;
+		}
+	}
+}
+
+static int make_map(struct step *s, const struct step_part *p, const struct idset *container,
+		    struct idset *bound, struct idset *out, struct errbuf *err)
 {
 	struct rankmap_in in = {
-		.n_ranks = s->in.n_ranks,
+		.n_ranks = p->n_ranks,
 		.bound = bound,
 		.cpus_per_task = s->in.cpus_per_task,
 		.overcommit = s->in.overcommit,
@@ -110,8 +141,42 @@ static int make_map(struct step *s, const struct idset *container, struct idset 
 	};
 
 	if (rankmap_make(&in, out, err) < 0)
-		return errwrap(err, "%s%s", *s->shared->container ? "container " : "what the containers leave",
-			       s->shared->container);
+		return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave",
+			       p->container);
+	return 0;
+}
+
+/* Divide one part among its ranks; adds to TAKEN what they hold of it. */
+static int map_part(struct step *s, unsigned part, const struct ledger_job *job, struct idset *bound,
+		    struct idset *map, struct idset *taken, struct errbuf *err)
+{
+	struct step_part *p = &s->shared->part[part];
+	struct idset avail = p->cpus;
+	struct idset busy, chosen;
+	struct errbuf ignored;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		if (s->shared->rank[i].part == part)
+			bound[n++] = s->shared->rank[i].bound;
+	idset_zero(&busy);
+	add_busy(job, s, p, &busy);
+	idset_andnot(&avail, &busy);
+	if ((idset_empty(&avail) || make_map(s, p, &avail, bound, map, &ignored) < 0) &&
+	    make_map(s, p, &p->cpus, bound, map, err) < 0)
+		return -1;
+	n = 0;
+	idset_zero(&chosen);
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		if (s->shared->rank[i].part != part)
+			continue;
+		s->shared->rank[i].chosen = map[n];
+		idset_or(&chosen, &map[n++]);
+	}
+	note_sharing(job, s, p, &chosen);
+	/* a lone process that has the whole container divides nothing */
+	if (p->n_ranks > 1 || !idset_equal(&chosen, &p->cpus))
+		idset_or(taken, &chosen);
 	return 0;
 }
 
@@ -126,18 +191,12 @@ static int map_ranks(struct step *s, struct errbuf *err)
 	struct ledger_job *job = NULL;
 	struct ledger_step *mine;
 	struct ledger *l = NULL;
-	struct idset avail = s->shared->cpus;
-	struct idset busy;
-	struct errbuf ignored;
 	int rc = -1;
 
-	idset_zero(&busy);
 	if (!bound || !map) {
 		errprintf(err, "out of memory");
 		goto out;
 	}
-	for (unsigned i = 0; i < s->in.n_ranks; i++)
-		bound[i] = s->shared->rank[i].bound;
 	if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0 ||
 	    ledger_read(l, s->job_inode, &job, err) < 0)
 		goto out;
@@ -146,19 +205,11 @@ static int map_ranks(struct step *s, struct errbuf *err)
 		errprintf(err, "this step's ledger entry is gone");
 		goto out;
 	}
-	add_busy(job, s, &busy);
-	idset_andnot(&avail, &busy);
-	if (idset_empty(&avail) || make_map(s, &avail, bound, map, &ignored) < 0) {
-		if (make_map(s, &s->shared->cpus, bound, map, err) < 0)
-			goto out;
-	}
 	idset_zero(&mine->cpus);
-	for (unsigned i = 0; i < s->in.n_ranks; i++) {
-		s->shared->rank[i].chosen = map[i];
-		/* a lone process that has the whole container divides nothing */
-		if (s->in.n_ranks > 1 || !idset_equal(&map[i], &s->shared->cpus))
-			idset_or(&mine->cpus, &map[i]);
-	}
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		if (s->shared->part[i].kind != STEP_NONE &&
+		    map_part(s, i, job, bound, map, &mine->cpus, err) < 0)
+			goto out;
 	rc = ledger_write(l, job, err);
 out:
 	ledger_job_free(job);
@@ -171,23 +222,23 @@ out:
 /* Cgroup first, affinity after it (writing the cpuset re-masks the task), policy last. */
 static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
-	struct step_shared *sh = s->shared;
+	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
 	struct cgroup_place place;
 
-	if (affinity_get(pid, &sh->rank[rank].bound, err) < 0 ||
+	if (affinity_get(pid, &s->shared->rank[rank].bound, err) < 0 ||
 	    cgroup_find_place(&place, s->cgroup_fd, "/proc", pid, err) < 0)
 		return -1;
 	if (place.step_inode != s->step_inode || !*place.task)
 		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank, place.task);
-	if (sh->kind == STEP_NONE)
+	if (p->kind == STEP_NONE)
 		return 0;
-	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &sh->cpus, err) < 0)
+	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
 		return -1;
-	if (sh->bind_mems && cgroup_write_set(s->cgroup_fd, place.task, "cpuset.mems", &sh->mems, err) < 0)
+	if (p->bind_mems && cgroup_write_set(s->cgroup_fd, place.task, "cpuset.mems", &p->mems, err) < 0)
 		return -1;
-	if (affinity_set(pid, &sh->cpus, err) < 0)
+	if (affinity_set(pid, &p->cpus, err) < 0)
 		return -1;
-	if (sh->policy != POLICY_UNSET && policy_apply(pid, sh->policy, sh->priority, err) < 0)
+	if (p->policy != POLICY_UNSET && policy_apply(pid, p->policy, p->priority, err) < 0)
 		return -1;
 	return 0;
 }
@@ -199,25 +250,25 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	s->prepared = true;
 	if (place_rank(s, rank, pid, err) < 0)
 		return -1;
-	if (rank + 1 < s->in.n_ranks || s->shared->kind == STEP_NONE)
+	if (rank + 1 < s->in.n_ranks || (s->shared->n_parts == 1 && s->shared->part[0].kind == STEP_NONE))
 		return 0;
 	if (map_ranks(s, err) < 0)
 		return -1;
 	/* before the ranks go on: task/affinity reads a rank's CPUs for --mem-bind=local */
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
-		if (affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
+		if (s->shared->part[s->shared->rank[i].part].kind != STEP_NONE &&
+		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
 			return -1;
 	return 0;
 }
 
-void step_place(struct step *s, unsigned rank, unsigned global_rank, pid_t pid)
+void step_place(struct step *s, unsigned rank, pid_t pid)
 {
 	struct errbuf err = { "" };
 
 	if (rank >= s->in.n_ranks || atomic_load(&s->shared->failed))
 		return;
 	s->shared->rank[rank].pid = pid;
-	s->shared->rank[rank].global_rank = global_rank;
 	/*
 	 * Opened anew by every hook: with SlurmdParameters=contain_spank each runs in a
 	 * process that shares slurmstepd's memory, but not its table of open files.

@@ -31,6 +31,8 @@ struct step_input {
 	uid_t uid;
 	gid_t gid;
 	unsigned n_ranks; /* on this node */
+	unsigned total_ranks; /* of the whole step; 0: not known */
+	const uint32_t *global_rank; /* n_ranks of them, by local rank */
 	unsigned cpus_per_task;
 	bool overcommit;
 	bool request_expected; /* an option that makes a request came along */
@@ -38,8 +40,10 @@ struct step_input {
 	const char *step_request; /* a step container's; NULL: none */
 	const char *container; /* --nodeos-container; NULL: not given */
 	const char *report; /* --nodeos-report; NULL: not given */
+	const char *script; /* the job script, whose #NODEOS lines are the job's manifest; NULL: no such lines */
 	const char *conf_path;
 	const char *helper_path; /* the planning helper */
+	const char *tool_path; /* nodeosctl, which reads SCRIPT */
 };
 
 /* slurm.h's special step ids, by the words Slurm prints */
@@ -57,7 +61,7 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 void step_fail(struct step *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Put rank RANK (local number), process PID, into its container. Failures are remembered. */
-void step_place(struct step *s, unsigned rank, unsigned global_rank, pid_t pid);
+void step_place(struct step *s, unsigned rank, pid_t pid);
 
 /* What a rank needs from its launcher to change the environment it will exec with. */
 struct step_env {

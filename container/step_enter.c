@@ -25,6 +25,7 @@ static const char *const slurm_variable[] = {
 
 /* Names the client set for its own srun: the step request, and which of Slurm's it set. */
 #define STEP_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_STEP"
+#define JOB_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_REQUEST"
 #define SET_VARIABLE "SLURM_SPANK_NODEOS_SET"
 
 static void unset_all(const struct step_env *env, const char *const *name, size_t n)
@@ -63,25 +64,27 @@ static void set_default(const struct step_env *env, const char *name, const char
 
 static void set_env(const struct step *s, const struct step_rank *r, const struct step_env *env)
 {
-	const struct step_shared *sh = s->shared;
+	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
-	if (sh->kind == STEP_NONE)
+	if (*s->shared->script_request)
+		env->set(env->arg, JOB_REQUEST_VARIABLE, s->shared->script_request);
+	if (p->kind == STEP_NONE)
 		return;
 	unset_all(env, slurm_variable, sizeof(slurm_variable) / sizeof(slurm_variable[0]));
 	set_list(env, "NODEOS_CPUS", &r->chosen);
-	set_list(env, "NODEOS_MEMS", &sh->mems);
+	set_list(env, "NODEOS_MEMS", &p->mems);
 	env->set(env->arg, "NODEOS_POLICY", policy_by_number(r->kernel_policy));
-	if (sh->kind == STEP_NAMED) {
-		env->set(env->arg, "NODEOS_CONTAINER", sh->container);
-		env->set(env->arg, "AC_APP_NAME", sh->container);
+	if (p->kind == STEP_NAMED) {
+		env->set(env->arg, "NODEOS_CONTAINER", p->container);
+		env->set(env->arg, "AC_APP_NAME", p->container);
 	}
 	/*
 	 * Places are for ranks that have CPUs of their own. A lone process with all of a container
 	 * that other steps use, too, may be a script or a launcher daemon, whose children would
 	 * inherit them, or one of several whose first threads would meet on the first core.
 	 */
-	if (s->in.n_ranks == 1 && !sh->own_container && idset_equal(&r->chosen, &sh->cpus))
+	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->cpus))
 		return;
 	if (!env->get(env->arg, "OMP_PLACES") && !env->get(env->arg, "OMP_PROC_BIND")) {
 		set_default(env, "OMP_PLACES", "cores");
@@ -89,23 +92,23 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	}
 }
 
-static int bind_memory(const struct step_shared *sh, struct errbuf *err)
+static int bind_memory(const struct step_part *p, struct errbuf *err)
 {
 	struct idset nodes;
 	int mode;
 
-	if (!sh->bind_mems)
+	if (!p->bind_mems)
 		return 0;
 	if (membind_get(&mode, &nodes, err) < 0)
 		return -1;
 	/* --mem-bind was given: the kernel keeps it inside cpuset.mems */
 	if (mode != MPOL_DEFAULT)
 		return 0;
-	return membind_set(&sh->mems, err);
+	return membind_set(&p->mems, err);
 }
 
 /* Ask the kernel what this rank really has; a difference from the plan is a failure. */
-static int look_at_self(const struct step_shared *sh, struct step_rank *r, struct errbuf *err)
+static int look_at_self(const struct step_part *p, struct step_rank *r, struct errbuf *err)
 {
 	struct sched_param param = { 0 };
 
@@ -116,11 +119,11 @@ static int look_at_self(const struct step_shared *sh, struct step_rank *r, struc
 	if (sched_getparam(0, &param) == 0)
 		r->kernel_priority = param.sched_priority;
 	r->entered = true;
-	if (sh->kind == STEP_NONE)
+	if (p->kind == STEP_NONE)
 		return 0;
 	if (!idset_equal(&r->kernel_cpus, &r->chosen))
 		return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->global_rank);
-	if (sh->bind_mems && !idset_equal(&r->kernel_mems, &sh->mems))
+	if (p->bind_mems && !idset_equal(&r->kernel_mems, &p->mems))
 		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
 				 r->global_rank);
 	return 0;
@@ -128,12 +131,14 @@ static int look_at_self(const struct step_shared *sh, struct step_rank *r, struc
 
 static int enter(struct step *s, struct step_rank *r, const struct step_env *env, struct errbuf *err)
 {
-	if (s->shared->kind != STEP_NONE) {
+	const struct step_part *p = &s->shared->part[r->part];
+
+	if (p->kind != STEP_NONE) {
 		/* another plugin's task_init may have changed it since the root side set it */
-		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(s->shared, err) < 0)
+		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(p, err) < 0)
 			return -1;
 	}
-	if (look_at_self(s->shared, r, err) < 0)
+	if (look_at_self(p, r, err) < 0)
 		return -1;
 	set_env(s, r, env);
 	return 0;

@@ -68,8 +68,56 @@ static int check_request(const struct step *s, const struct request *r, struct e
 	return 0;
 }
 
-static int read_request(struct node_view *v, const struct step *s, struct errbuf *err)
+/* The user's --nodeos-container. Whether there are such containers is seen with the plan. */
+static int read_choice(struct step *s, struct errbuf *err)
 {
+	if (!s->in.container)
+		return 0;
+	s->choice = malloc(sizeof(*s->choice));
+	if (!s->choice)
+		return errprintf(err, "out of memory");
+	if (choice_parse(s->choice, s->in.container, err) < 0 ||
+	    (s->in.total_ranks && choice_check_ranks(s->choice, s->in.total_ranks, err) < 0))
+		return errwrap(err, "--nodeos-container");
+	return 0;
+}
+
+/* The manifest in the job script: its user's process reads it, and this one believes none of it. */
+static int read_script(struct step *s, struct errbuf *err)
+{
+	const char *argv[] = { s->in.tool_path, "check", "--request", "--name=job script", "--", s->in.script, NULL };
+	struct helper_run h = {
+		.argv = argv,
+		.uid = s->in.uid,
+		.gid = s->in.gid,
+		.extra_fd = -1,
+		.join_stderr = true,
+		.timeout = s->conf.helper_timeout,
+		.output_max = REQUEST_TEXT_MAX,
+	};
+	char *text;
+	int status;
+
+	if (!s->in.script)
+		return 0;
+	status = helper_run(&h, &text, err);
+	if (status < 0)
+		return -1;
+	text[strcspn(text, "\n")] = '\0';
+	if (status != 0) {
+		errprintf(err, "%s", *text ? text : "the #NODEOS lines of the job script cannot be read");
+		free(text);
+		return -1;
+	}
+	snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s", text);
+	s->in.job_request = text; /* as copied by step_new, it lives as long as the step */
+	return 0;
+}
+
+static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
+{
+	if (read_script(s, err) < 0)
+		return -1;
 	if (s->in.job_request && s->in.step_request)
 		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
 	v->request_text = s->in.job_request ? s->in.job_request : s->in.step_request;
@@ -237,81 +285,114 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 
 /* ------------------------------------------------------------- choosing, widening */
 
-static int choose_named(struct step *s, const struct node_view *v, const struct node_plan *plan,
-			const struct placed *c, struct errbuf *err)
+static int fill_named(struct step_part *p, const struct step *s, const struct node_view *v,
+		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
 {
-	struct step_shared *sh = s->shared;
 	const struct request_container *ask = &v->request->container[c - plan->container];
 	struct outcome_node node = { .alone = v->alone, .policy_known = true };
 	struct isolator_outcome o[OUTCOMES_MAX];
 	unsigned n;
 
-	sh->kind = STEP_NAMED;
-	snprintf(sh->container, sizeof(sh->container), "%s", c->name);
-	sh->cpus = c->cpus;
-	sh->mems = c->mems;
-	sh->bind_mems = c->confined;
-	sh->own_container = v->of_step;
+	p->kind = STEP_NAMED;
+	snprintf(p->container, sizeof(p->container), "%s", c->name);
+	p->cpus = c->cpus;
+	p->mems = c->mems;
+	p->bind_mems = c->confined;
 	n = outcomes_of(o, ask, c, &s->conf, &node);
 	for (unsigned i = 0; i < n; i++)
-		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > sh->outcome)
-			sh->outcome = o[i].outcome;
-	sh->policy = outcome_policy(ask, &s->conf, &sh->priority);
-	if (!policy_supported(sh->policy)) {
+		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome)
+			p->outcome = o[i].outcome;
+	p->policy = outcome_policy(ask, &s->conf, &p->priority);
+	if (!policy_supported(p->policy)) {
 		if (s->conf.strict)
 			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class (outcome: failed; strict=yes in %s)",
-					 c->name, policy_name(sh->policy), s->in.conf_path);
-		sh->policy = POLICY_UNSET;
+					 c->name, policy_name(p->policy), s->in.conf_path);
+		p->policy = POLICY_UNSET;
 	}
 	return 0;
 }
 
-static int choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
-		  struct errbuf *err)
+static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
+		      const struct node_plan *plan)
 {
-	struct step_shared *sh = s->shared;
-	const char *name = s->in.container;
-	const struct idset *whole;
-	const struct placed *c;
+	/* a step that brought its own containers is left with what it has, not with the job's */
+	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
+	struct idset left = v->job_mems;
 	struct idset held;
 
-	sh->cpus = v->job_cpus;
-	sh->mems = v->job_mems;
-	if (name && strcmp(name, "none") == 0) {
-		sh->kind = STEP_NONE;
-		return 0;
-	}
-	if (!plan) {
-		if (name)
-			return errprintf(err, "--nodeos-container=%.64s: this job has no containers", name);
-		sh->kind = STEP_NONE;
-		return 0;
-	}
-	c = name ? node_plan_find(plan, name) : plan->n == 1 ? &plan->container[0] : NULL;
-	if (c)
-		return choose_named(s, v, plan, c, err);
-	if (name)
-		return request_no_such(v->request, name, err);
-	sh->kind = STEP_REST;
-	/* a step that brought its own containers is left with what it has, not with the job's */
-	whole = v->of_step ? &s->step_cpus : &v->job_cpus;
+	p->kind = STEP_REST;
 	idset_zero(&held);
 	node_plan_reserved(plan, &held);
-	sh->cpus = *whole;
-	idset_andnot(&sh->cpus, &held);
-	if (idset_empty(&sh->cpus)) {
-		sh->cpus = *whole;
-		sh->shares_all = true;
+	p->cpus = *whole;
+	idset_andnot(&p->cpus, &held);
+	if (idset_empty(&p->cpus)) {
+		p->cpus = *whole;
+		p->shares_all = true;
 	}
 	idset_zero(&held);
 	add_confined(plan, &held);
-	if (!idset_empty(&held)) {
-		struct idset left = v->job_mems;
+	idset_andnot(&left, &held);
+	if (!idset_empty(&held) && !idset_empty(&left)) {
+		p->bind_mems = true;
+		p->mems = left;
+	}
+}
 
-		idset_andnot(&left, &held);
-		sh->bind_mems = !idset_empty(&left);
-		if (sh->bind_mems)
-			sh->mems = left;
+/* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
+static int fill_part(struct step_part *p, const struct step *s, const struct node_view *v,
+		     const struct node_plan *plan, const char *name, struct errbuf *err)
+{
+	const struct placed *c;
+
+	memset(p, 0, sizeof(*p));
+	p->cpus = v->job_cpus;
+	p->mems = v->job_mems;
+	p->kind = STEP_NONE;
+	if ((name && strcmp(name, CHOICE_NONE) == 0) || (!plan && !name))
+		return 0;
+	if (!plan)
+		return errprintf(err, "--nodeos-container=%.64s: this job has no containers", name);
+	c = name ? node_plan_find(plan, name) : plan->n == 1 ? &plan->container[0] : NULL;
+	if (c)
+		return fill_named(p, s, v, plan, c, err);
+	if (name)
+		return request_no_such(v->request, name, err);
+	fill_rest(p, s, v, plan);
+	return 0;
+}
+
+/* Index of the part with P's place, P added when there is none. */
+static unsigned add_part(struct step_shared *sh, const struct step_part *p)
+{
+	unsigned i = 0;
+
+	while (i < sh->n_parts && strcmp(step_part_word(&sh->part[i]), step_part_word(p)) != 0)
+		i++;
+	if (i == sh->n_parts)
+		sh->part[sh->n_parts++] = *p; /* at most one per container, and two */
+	return i;
+}
+
+/* Every rank's place. Of the ranks that nobody names, all go to the same. */
+static int choose(struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+{
+	struct step_shared *sh = s->shared;
+	const char *name, *last = NULL;
+	struct step_part part;
+
+	sh->own_container = v->of_step;
+	sh->n_parts = 0;
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		name = s->choice ? choice_of(s->choice, sh->rank[i].global_rank) : NULL;
+		if (i == 0 || name != last) {
+			if (fill_part(&part, s, v, plan, name, err) < 0)
+				return -1;
+			sh->rank[i].part = add_part(sh, &part);
+		} else {
+			sh->rank[i].part = sh->rank[i - 1].part;
+		}
+		last = name;
+		sh->part[sh->rank[i].part].n_ranks++;
 	}
 	return 0;
 }
@@ -321,9 +402,9 @@ static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct idset both = s->step_cpus;
 
-	if (s->shared->kind == STEP_NONE)
-		return 0;
-	idset_or(&both, &s->shared->cpus);
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		if (s->shared->part[i].kind != STEP_NONE)
+			idset_or(&both, &s->shared->part[i].cpus);
 	if (idset_equal(&both, &s->step_cpus))
 		return 0;
 	return cgroup_write_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &both, err);
@@ -360,8 +441,9 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
-	snprintf(mine->container, sizeof(mine->container), "%s",
-		 s->shared->kind == STEP_NONE ? "none" : s->shared->container);
+	mine->places[0] = '\0';
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		ledger_step_add(mine, step_part_word(&s->shared->part[i]));
 	if (made && v->of_step) {
 		mine->plan = made;
 		mine->request = strdup(v->request_text);
@@ -481,7 +563,7 @@ int step_prepare(struct step *s, pid_t pid, struct errbuf *err)
 
 	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0)
 		return -1;
-	if (look(&v, s, pid, err) == 0 && read_request(&v, s, err) == 0 &&
+	if (look(&v, s, pid, err) == 0 && read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
 	    check_contain(&v, s, err) == 0 && plan_and_choose(s, &v, err) == 0)
 		rc = widen(s, &v, err);
 	free(v.request);

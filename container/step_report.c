@@ -10,11 +10,12 @@
 #include "container/report_path.h"
 #include "container/step_shared.h"
 
-static void put_rank(struct json_out *j, const struct step_rank *r)
+static void put_rank(struct json_out *j, const struct step_rank *r, const struct step_part *p)
 {
 	jout_open(j, NULL, '{');
 	jout_number(j, "rank", r->global_rank);
 	jout_number(j, "pid", (unsigned)r->pid);
+	jout_string(j, "container", *p->container ? p->container : NULL);
 	jout_set(j, "slurm_cpus", &r->bound);
 	jout_set(j, "cpus", &r->chosen);
 	if (r->entered) {
@@ -30,20 +31,46 @@ static void put_rank(struct json_out *j, const struct step_rank *r)
 	jout_close(j, '}');
 }
 
-static const char *kind_word(const struct step_shared *sh)
+/* What became of the ranks of one part, and why if that was not asked for. */
+static const char *part_word(const struct step_part *p)
 {
-	if (sh->kind == STEP_NAMED)
-		return outcome_name(sh->outcome);
-	if (sh->kind == STEP_NONE)
+	if (p->kind == STEP_NONE)
 		return "unconstrained";
-	return sh->shares_all ? "modified" : "rest";
+	if (p->shares_all || (p->shares_ranks && p->outcome < OUTCOME_MODIFIED))
+		return outcome_name(OUTCOME_MODIFIED);
+	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
+}
+
+static const char *part_reason(const struct step_part *p, char *buf, size_t size)
+{
+	if (p->shares_all)
+		return "the containers hold every CPU of the job: this step, which names none, runs on all of them";
+	if (!p->shares_ranks)
+		return NULL;
+	snprintf(buf, size, "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
+		 p->shares_with, *p->container ? " of container " : "", p->container);
+	return buf;
+}
+
+/* Of a step in several places: the first that is not as asked. */
+static const struct step_part *worst_part(const struct step_shared *sh)
+{
+	const struct step_part *worst = &sh->part[0];
+
+	for (unsigned i = 1; i < sh->n_parts; i++)
+		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].outcome > worst->outcome)
+			worst = &sh->part[i];
+	return worst;
 }
 
 static void put_step(FILE *f, const struct step *s)
 {
 	const struct step_shared *sh = s->shared;
 	struct json_out j = { .f = f };
+	const struct step_part *worst = worst_part(sh);
 	bool failed = atomic_load(&sh->failed);
+	const char *container = sh->n_parts == 1 && *worst->container ? worst->container : NULL;
+	char reason[256];
 	char id[16];
 
 	step_id_format(s->in.step_id, id);
@@ -54,14 +81,14 @@ static void put_step(FILE *f, const struct step *s)
 	jout_number(&j, "job", s->in.job_id);
 	jout_string(&j, "step", id);
 	jout_number(&j, "uid", s->in.uid);
-	jout_string(&j, "outcome", failed ? "failed" : kind_word(sh));
+	jout_string(&j, "outcome", failed ? "failed" : part_word(worst));
 	jout_string(&j, "error", failed ? sh->error : NULL);
-	if (!failed && sh->shares_all)
-		jout_string(&j, "reason", "the containers hold every CPU of the job: this step, which names none, runs on all of them");
-	jout_string(&j, "container", *sh->container ? sh->container : NULL);
+	if (!failed)
+		jout_string(&j, "reason", part_reason(worst, reason, sizeof(reason)));
+	jout_string(&j, "container", container);
 	jout_open(&j, "ranks", '[');
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
-		put_rank(&j, &sh->rank[i]);
+		put_rank(&j, &sh->rank[i], &sh->part[sh->rank[i].part]);
 	jout_close(&j, ']');
 	jout_raw_members(&j, sh->plan_json);
 	jout_close(&j, '}');

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "container/choice.h"
 #include "container/conf.h"
 #include "container/outcome.h"
 #include "container/request.h"
@@ -19,6 +20,7 @@
 struct step_rank {
 	pid_t pid;
 	unsigned global_rank;
+	unsigned part; /* index of its part */
 	struct idset bound; /* as Slurm bound it */
 	struct idset chosen; /* as the rank map says */
 	/* what the kernel showed in the rank, just before exec */
@@ -37,6 +39,25 @@ enum step_kind {
 	STEP_NONE, /* asked to be outside of all */
 };
 
+/* Ranks of a step that go to one place. Most steps have one part. */
+struct step_part {
+	enum step_kind kind;
+	bool shares_all; /* STEP_REST with nothing left: the whole job set */
+	bool shares_ranks; /* another step's ranks sit on these CPUs, too */
+	uint32_t shares_with; /* that step */
+	enum outcome outcome; /* the worst of the container's isolators */
+	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
+	struct idset cpus;
+	struct idset mems;
+	bool bind_mems;
+	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
+	unsigned priority;
+	unsigned n_ranks; /* of it on this node */
+};
+
+/* every container, what they leave, and none */
+#define STEP_PARTS_MAX (REQUEST_CONTAINERS_MAX + 2)
+
 struct step_shared {
 	atomic_int failing; /* somebody writes the error text */
 	atomic_int failed; /* it is written */
@@ -44,16 +65,10 @@ struct step_shared {
 	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
 	char error[sizeof(((struct errbuf *)0)->text)];
 
-	enum step_kind kind;
-	bool shares_all; /* STEP_REST with nothing left: the whole job set */
 	bool own_container; /* made for this step alone */
-	enum outcome outcome; /* the worst of the container's isolators */
-	char container[REQUEST_NAME_MAX];
-	struct idset cpus;
-	struct idset mems;
-	bool bind_mems;
-	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
-	unsigned priority;
+	char script_request[REQUEST_TEXT_MAX]; /* made of the job script's lines: its sruns need it; "": no */
+	unsigned n_parts;
+	struct step_part part[STEP_PARTS_MAX];
 	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "free" of the report */
 
 	struct step_rank rank[]; /* input.n_ranks */
@@ -61,6 +76,7 @@ struct step_shared {
 
 struct step {
 	struct step_input in;
+	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
 	char node[256];
 	bool prepared;
 	struct step_shared *shared;
@@ -75,6 +91,9 @@ struct step {
 	struct idset *core;
 	unsigned n_cores;
 };
+
+/* The word for a part in the ledger and in reports: its container, "none", or "-" for the rest. */
+const char *step_part_word(const struct step_part *p);
 
 /* step_prepare.c: plan (or find the plan), choose the container, widen the step. */
 int step_prepare(struct step *s, pid_t pid, struct errbuf *err);

@@ -14,23 +14,29 @@
 #include "container/request.h"
 
 static const char usage[] =
-	"usage: nodeosctl check [--json | --request] MANIFEST...\n"
+	"usage: nodeosctl check [--json | --request | --launch] [--name=NAME] MANIFEST...\n"
 	"\n"
-	"Validates AppC manifests (nodeos-manifest(5)); \"-\" is standard input. Needs no node,\n"
+	"Validates AppC manifests (nodeos-manifest(5)), or the #NODEOS lines of job scripts; \"-\" is\n"
+	"standard input. Needs no node,\n"
 	"no Slurm and no rights: what a node has or allows is decided there.\n"
 	"\n"
 	"  --json      what became of each isolator, as JSON\n"
 	"  --request   only the request that would travel to the nodes, a line per manifest\n"
+	"  --launch    the request, then a line \"app NAME WORDS\" for each app that has a command\n"
+	"  --name=NAME what messages call the manifest, instead of its path\n"
 	"  --help      this text\n"
 	"\n"
 	"Exit status: 0 when every manifest is good, 1 when not (MANIFEST:LINE:COLUMN: reason on\n"
 	"standard error for each that is not), 2 for wrong usage.\n";
 
-enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST };
+enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST, OUTPUT_LAUNCH };
+
+/* --name; NULL: the path */
+static const char *message_name;
 
 static int load(struct request *r, struct manifest_info *info, const char *path, struct errbuf *err)
 {
-	const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+	const char *name = message_name ? message_name : strcmp(path, "-") == 0 ? "standard input" : path;
 	char *text;
 	size_t len;
 	int result;
@@ -81,7 +87,7 @@ static void print_text(const char *path, const struct request *r)
 	putchar('\n');
 }
 
-static int print_request(const char *path, const struct request *r)
+static int print_request(const char *path, const struct request *r, const char *apps)
 {
 	static char text[REQUEST_TEXT_MAX];
 	struct errbuf err;
@@ -91,6 +97,8 @@ static int print_request(const char *path, const struct request *r)
 		return -1;
 	}
 	puts(text);
+	for (const char *line = apps; line && *line; line += strcspn(line, "\n") + 1)
+		printf("app %.*s\n", (int)strcspn(line, "\n"), line);
 	return 0;
 }
 
@@ -165,7 +173,7 @@ static struct json_object *manifest_json(const char *path, const struct request 
 static int check(const char *path, enum output output, struct json_object *list)
 {
 	static struct request r;
-	struct manifest_info info;
+	struct manifest_info info = { .apps = NULL };
 	struct errbuf err;
 	int result = load(&r, &info, path, &err);
 
@@ -175,9 +183,12 @@ static int check(const char *path, enum output output, struct json_object *list)
 		json_object_array_add(list,
 				      manifest_json(path, result < 0 ? NULL : &r, &info, err.text));
 	else if (result == 0 && output == OUTPUT_REQUEST)
-		result = print_request(path, &r);
+		result = print_request(path, &r, NULL);
+	else if (result == 0 && output == OUTPUT_LAUNCH)
+		result = print_request(path, &r, info.apps);
 	else if (result == 0)
 		print_text(path, &r);
+	free(info.apps);
 	return result;
 }
 
@@ -198,6 +209,8 @@ static int parse_options(int argc, char **argv, enum output *output)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "request", no_argument, NULL, 'r' },
+		{ "launch", no_argument, NULL, 'l' },
+		{ "name", required_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -206,8 +219,12 @@ static int parse_options(int argc, char **argv, enum output *output)
 	*output = OUTPUT_TEXT;
 	optind = 0; /* the program's own options have been read with getopt before */
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		enum output chosen = option == 'j' ? OUTPUT_JSON : OUTPUT_REQUEST;
+		enum output chosen = option == 'j' ? OUTPUT_JSON : option == 'l' ? OUTPUT_LAUNCH : OUTPUT_REQUEST;
 
+		if (option == 'n') {
+			message_name = optarg;
+			continue;
+		}
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return EXIT_SUCCESS;

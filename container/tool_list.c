@@ -22,7 +22,7 @@ static void put(struct json_out *j, const struct ledger_job *job, const struct l
 	if (step)
 		step_id_format(step->step_id, id);
 	for (unsigned i = 0; i < job->n_steps; i++)
-		steps += strcmp(job->step[i].container, c->name) == 0;
+		steps += ledger_step_in(&job->step[i], c->name);
 	if (j->f) {
 		jout_open(j, NULL, '{');
 		jout_number(j, "job", job->job_id);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/choice.h"
 #include "container/node_state.h"
 #include "container/outcome.h"
 #include "container/report.h"
@@ -47,7 +48,33 @@ static void each_plan(const struct ledger_job *job,
 			fn(job->step[i].plan, job->step[i].request, arg);
 }
 
+/* Where the ranks of a step are: containers, "none", LEDGER_REST. */
+static void each_place(const struct ledger_step *step, void (*fn)(const char *place, void *arg), void *arg)
+{
+	char place[REQUEST_NAME_MAX];
+
+	for (const char *at = step->places; *at; at += *at == ',') {
+		size_t len = strcspn(at, ",");
+
+		snprintf(place, sizeof(place), "%.*s", (int)len, at);
+		fn(place, arg);
+		at += len;
+	}
+}
+
+/* The one container that all of the step's ranks are in, or NULL. */
+static const char *single_container(const struct ledger_step *step)
+{
+	return strchr(step->places, ',') || strcmp(step->places, LEDGER_REST) == 0 ? NULL : step->places;
+}
+
 /* ----------------------------------------------------------------------- JSON */
+
+static void put_place(const char *place, void *arg)
+{
+	jout_string(arg, NULL, strcmp(place, LEDGER_REST) == 0 ? "rest" : place);
+}
+
 
 static void put_task(const char *task, const struct process_state *p, unsigned n, void *arg)
 {
@@ -120,7 +147,10 @@ static void put_job(struct json_out *j, const struct node_state *s, const struct
 		step_id_format(step->step_id, id);
 		jout_open(j, NULL, '{');
 		jout_string(j, "step", id);
-		jout_string(j, "container", *step->container ? step->container : NULL);
+		jout_string(j, "container", single_container(step));
+		jout_open(j, "places", '[');
+		each_place(step, put_place, j);
+		jout_close(j, ']');
 		jout_number(j, "ranks", step->ranks);
 		jout_open(j, "tasks", '[');
 		node_state_each_task(s, step, put_task, j, &ignored);
@@ -195,6 +225,17 @@ static void print_task(const char *task, const struct process_state *p, unsigned
 	}
 }
 
+static void print_place(const char *place, void *arg)
+{
+	(void)arg;
+	if (strcmp(place, LEDGER_REST) == 0)
+		printf(" what the containers leave");
+	else if (strcmp(place, CHOICE_NONE) == 0)
+		printf(" in no container");
+	else
+		printf(" container %s", place);
+}
+
 static void print_text(const struct node_state *s, const char *node)
 {
 	struct errbuf ignored;
@@ -211,12 +252,9 @@ static void print_text(const struct node_state *s, const char *node)
 		each_plan(job, print_plan, &jj);
 		for (unsigned k = 0; k < job->n_steps; k++) {
 			step_id_format(job->step[k].step_id, id);
-			if (strcmp(job->step[k].container, "none") == 0)
-				printf("  step %s: in no container\n", id);
-			else if (*job->step[k].container)
-				printf("  step %s: container %s\n", id, job->step[k].container);
-			else
-				printf("  step %s: what the containers leave\n", id);
+			printf("  step %s:", id);
+			each_place(&job->step[k], print_place, NULL);
+			putchar('\n');
 			node_state_each_task(s, &job->step[k], print_task, NULL, &ignored);
 		}
 	}

@@ -40,12 +40,19 @@ static bool wants_value(const char *word)
 
 void argv_view_make(struct argv_view *out, const char *text, int len)
 {
-	const char *before = "--"; /* so that the command's own name is passed over */
+	const char *before = "";
 
 	memset(out, 0, sizeof(*out));
 	for (const char *word = text; word < text + len; before = word, word += strlen(word) + 1) {
-		if (strcmp(word, "--") == 0 || (*word != '-' && !wants_value(before)))
-			return; /* the user's program */
+		if (strcmp(word, "--") == 0 && word != text) {
+			word += 3;
+			out->program = word < text + len ? word : NULL;
+			return;
+		}
+		if (*word != '-' && !wants_value(before) && word != text) {
+			out->program = word;
+			return;
+		}
 		if (is_option(word, "--nodeos-container", 11))
 			out->names_container = true;
 		else if (is_option(word, "--nodeos-manifest", 11) || is_option(word, "--nodeos-cpus", 11) ||

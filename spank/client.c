@@ -12,21 +12,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/choice.h"
 #include "container/conf.h"
 #include "container/fileio.h"
-#include "container/helper_run.h"
 #include "container/outcome.h"
 #include "container/report_path.h"
 #include "container/request.h"
 #include "spank/argv.h"
+#include "spank/checked.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
-/* Reading a manifest may mean waiting for a file server. */
-#define CHECK_TIMEOUT 60
-
 /* The job that this srun was started in; 0: none. */
 static unsigned long outer_job;
+
+/* srun MANIFEST.json: the manifest in the place of a program, and its containers; NULL: none. */
+static const char *program;
+static struct request program_request;
 
 /* Option values that came down from sbatch or salloc; NULL: none. */
 static char *inherited[OPT_COUNT];
@@ -72,6 +74,10 @@ static void set_srun_defaults(void)
 	argv_view_make(&argv, text, len);
 	if (argv.off)
 		return;
+	if (checked_is_manifest(argv.program)) {
+		program = argv.program;
+		argv.uses_nodeos = true;
+	}
 	if (planned && argv.names_container && !argv.shapes_step && !shaped_by_env())
 		note_set("SLURM_OVERLAP");
 	if ((planned || argv.names_container || argv.uses_nodeos) && !argv.kill_given &&
@@ -98,6 +104,7 @@ int client_init(spank_t sp, int is_srun)
 	char name[128];
 
 	unsetenv(ENV_STEP_REQUEST);
+	unsetenv(ENV_EXEC);
 	unsetenv(ENV_SET);
 	for (int id = 0; id < OPT_COUNT; id++) {
 		option_env_name((enum option_id)id, name, sizeof(name));
@@ -117,33 +124,6 @@ int client_init(spank_t sp, int is_srun)
 }
 
 /* ------------------------------------------------------------------ the request */
-
-static int from_manifest(struct request *r, const char *file, struct errbuf *err)
-{
-	static const char tool[] = NODEOS_BINDIR "/nodeosctl";
-	const char *argv[] = { tool, "check", "--request", "--", file, NULL };
-	struct helper_run h = {
-		.argv = argv,
-		.uid = (uid_t)-1,
-		.extra_fd = -1,
-		.keep_stderr = true,
-		.timeout = CHECK_TIMEOUT,
-		.output_max = REQUEST_TEXT_MAX,
-	};
-	char *text;
-	int status = helper_run(&h, &text, err);
-	int rc = -1;
-
-	if (status < 0)
-		return -1;
-	text[strcspn(text, "\n")] = '\0';
-	if (status != 0)
-		errprintf(err, "--nodeos-manifest=%.200s: not a valid manifest", file);
-	else
-		rc = request_parse(r, text, err);
-	free(text);
-	return rc;
-}
 
 /* "fifo" or "fifo:10" */
 static int parse_sched(struct request_container *c, const char *value, struct errbuf *err)
@@ -205,38 +185,22 @@ static int check_site(const struct request *r, struct errbuf *err)
 	return 0;
 }
 
-static int check_container(const struct request *r, struct errbuf *err)
+/* --nodeos-container against R, NULL: there are no containers to name; ranks are not known yet. */
+static int check_container(const struct request *r, bool is_srun, struct errbuf *err)
 {
-	const char *name = option_value(OPT_CONTAINER);
+	static struct choice choice;
+	const char *text = option_value(OPT_CONTAINER);
 
-	if (!name || strcmp(name, "none") == 0 || request_find(r, name) >= 0)
+	if (!text || (!r && strcmp(text, CHOICE_NONE) == 0))
 		return 0;
-	return request_no_such(r, name, err);
-}
-
-/* Make the request of this command's own options and put it where the nodes find it. */
-static int ship(spank_t sp, bool is_srun, struct errbuf *err)
-{
-	static struct request r;
-	static char text[REQUEST_TEXT_MAX];
-	int rc;
-
-	if (!option_value(OPT_MANIFEST))
-		rc = from_options(&r, is_srun, err);
-	else if (strcmp(option_value(OPT_MANIFEST), "-") == 0)
-		rc = errprintf(err, "--nodeos-manifest=-: standard input is the job's; give a file");
-	else if (option_value(OPT_SCHED) || option_value(OPT_CPUS) || option_value(OPT_MEMS))
-		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
-	else
-		rc = from_manifest(&r, option_value(OPT_MANIFEST), err);
-	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, err) < 0 ||
-	    request_format(&r, text, sizeof(text), err) < 0)
-		return -1;
-	if (is_srun)
-		return setenv(ENV_STEP_REQUEST, text, 1);
-	/* the prolog and slurmctld see it, too: SPANK_NODEOS_REQUEST */
-	spank_job_control_setenv(sp, "NODEOS_REQUEST", text, 1);
-	return setenv(ENV_JOB_REQUEST, text, 1);
+	if (choice_parse(&choice, text, err) < 0)
+		return errwrap(err, "--nodeos-container");
+	if (choice.by_rank && !is_srun)
+		return errprintf(err, "--nodeos-container=%.64s: ranks are a step's: say this to srun", text);
+	if (!r)
+		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
+				 text);
+	return choice_check_names(&choice, r, err);
 }
 
 /* An option whose value is the one that sbatch or salloc left means "the job's request". */
@@ -256,16 +220,81 @@ static const char *own_request_option(void)
 	return NULL;
 }
 
+/* Make the request of this command's own options and put it where the nodes find it. */
+static int ship(spank_t sp, bool is_srun, struct errbuf *err)
+{
+	static struct request r;
+	static char text[REQUEST_TEXT_MAX];
+	int rc;
+
+	if (program && own_request_option())
+		rc = errprintf(err, "--%s: the containers are those of %.200s, which takes the program's place: give one or the other",
+			       own_request_option(), program);
+	else if (program) {
+		r = program_request;
+		rc = 0;
+	} else if (!option_value(OPT_MANIFEST))
+		rc = from_options(&r, is_srun, err);
+	else if (strcmp(option_value(OPT_MANIFEST), "-") == 0)
+		rc = errprintf(err, "--nodeos-manifest=-: standard input is the job's; give a file");
+	else if (option_value(OPT_SCHED) || option_value(OPT_CPUS) || option_value(OPT_MEMS))
+		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
+	else
+		rc = checked_manifest(&r, NULL, option_value(OPT_MANIFEST), err);
+	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, is_srun, err) < 0 ||
+	    request_format(&r, text, sizeof(text), err) < 0)
+		return -1;
+	if (is_srun)
+		return setenv(ENV_STEP_REQUEST, text, 1);
+	/* the prolog and slurmctld see it, too: SPANK_NODEOS_REQUEST */
+	spank_job_control_setenv(sp, "NODEOS_REQUEST", text, 1);
+	return setenv(ENV_JOB_REQUEST, text, 1);
+}
+
+/* Read the manifest that stands in the program's place, and say what the ranks run. */
+static int take_program(struct errbuf *err)
+{
+	const char *name = option_value(OPT_CONTAINER);
+	char *apps = NULL;
+	int rc;
+
+	if (name && (strchr(name, ':') || strcmp(name, CHOICE_NONE) == 0))
+		return errprintf(err, "--nodeos-container=%.64s: %.200s in the program's place runs the command of one container: name one",
+				 name, program);
+	if (checked_manifest(&program_request, &apps, program, err) < 0)
+		return -1;
+	rc = name && request_find(&program_request, name) < 0 ?
+		     request_no_such(&program_request, name, err) :
+		     checked_set_exec(&program_request, apps, program, name, err);
+	free(apps);
+	return rc;
+}
+
+/* In a planned job the manifest brings the command, not the containers. */
+static int check_program_planned(const char *job_request, struct errbuf *err)
+{
+	static char text[REQUEST_TEXT_MAX];
+
+	if (request_format(&program_request, text, sizeof(text), err) < 0)
+		return -1;
+	if (strcmp(text, job_request) == 0)
+		return 0;
+	return errprintf(err, "%.200s: this job has its containers from sbatch or salloc, and they are not those of this manifest",
+			 program);
+}
+
 static int post_opt_planned(const char *job_request, struct errbuf *err)
 {
 	static struct request r;
 
+	if (program && check_program_planned(job_request, err) < 0)
+		return -1;
 	if (own_request_option())
 		return errprintf(err, "--%s: this job has its containers from sbatch or salloc already; name one of them with --nodeos-container, or use --nodeos=off",
 				 own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
 		return 0; /* forged or of another version: the nodes judge, and say so */
-	return check_container(&r, err);
+	return check_container(&r, true, err);
 }
 
 /*
@@ -301,19 +330,19 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return errprintf(err, "--nodeos=%.60s: expected off or help", switch_value);
 	if (options_off())
 		return 0;
-	if (plugstack_problem() && (job_request || options_make_request() || option_value(OPT_CONTAINER)))
+	if (plugstack_problem() && (job_request || program || options_make_request() || option_value(OPT_CONTAINER)))
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
+	if (program && take_program(err) < 0)
+		return -1;
 	if (job_request)
 		return post_opt_planned(job_request, err);
-	if (own_request_option())
+	if (own_request_option() || program)
 		return ship(sp, is_srun, err);
-	if (option_value(OPT_CONTAINER) && !options_make_request() &&
-	    strcmp(option_value(OPT_CONTAINER), "none") != 0)
-		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
-				 option_value(OPT_CONTAINER));
-	return 0;
+	if (!is_srun && checked_script(err) < 0)
+		return -1;
+	return options_make_request() ? 0 : check_container(NULL, is_srun, err);
 }
 
 int client_post_opt(spank_t sp, int is_srun)
@@ -326,19 +355,57 @@ int client_post_opt(spank_t sp, int is_srun)
 	return -1;
 }
 
-/*
- * srun knows its job only now. A request that it inherited from one job must not
- * become the plan of another (srun --jobid).
- */
-int client_user_init(spank_t sp)
+/* A request that srun inherited from one job must not become the plan of another (srun --jobid). */
+static int check_job(spank_t sp, struct errbuf *err)
 {
 	uint32_t job_id = 0;
 
-	if (options_off() || !getenv(ENV_JOB_REQUEST) || getenv("SLURM_HET_SIZE"))
+	if (!getenv(ENV_JOB_REQUEST) || getenv("SLURM_HET_SIZE") ||
+	    spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || job_id == outer_job)
 		return 0;
-	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || job_id == outer_job)
+	return errprintf(err, "the containers in this environment belong to job %lu, and this step runs in job %u: use --nodeos=off",
+			 outer_job, job_id);
+}
+
+static int check_ranks(spank_t sp, struct errbuf *err)
+{
+	static struct choice choice;
+	const char *text = option_value(OPT_CONTAINER);
+	uint32_t total = 0;
+
+	if (!text || getenv("SLURM_HET_SIZE") || spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &total) != ESPANK_SUCCESS ||
+	    !total)
 		return 0;
-	slurm_error("nodeos: the containers in this environment belong to job %lu, and this step runs in job %u: use --nodeos=off",
-		    outer_job, job_id);
-	return -1;
+	if (choice_parse(&choice, text, err) < 0 || choice_check_ranks(&choice, total, err) < 0)
+		return errwrap(err, "--nodeos-container");
+	return 0;
+}
+
+/* Its options may hide the program from whoever does not know them all; here it stands apart. */
+static int late_program(spank_t sp, struct errbuf *err)
+{
+	char **argv = NULL;
+	int argc = 0;
+
+	if (program || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1 ||
+	    !checked_is_manifest(argv[0]))
+		return 0;
+	program = argv[0];
+	if (take_program(err) < 0)
+		return -1;
+	return getenv(ENV_JOB_REQUEST) ? check_program_planned(getenv(ENV_JOB_REQUEST), err) : ship(sp, true, err);
+}
+
+/* srun knows its job and its ranks only now; nothing has been launched. */
+int client_user_init(spank_t sp)
+{
+	struct errbuf err = { "" };
+
+	if (options_off())
+		return 0;
+	if (late_program(sp, &err) < 0 || check_job(sp, &err) < 0 || check_ranks(sp, &err) < 0) {
+		slurm_error("nodeos: %s", err.text);
+		return -1;
+	}
+	return 0;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/fileio.h"
+#include "container/script.h"
 #include "container/step.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
@@ -40,6 +42,38 @@ static char *get_env(spank_t sp, const char *name)
 	return buf;
 }
 
+/* malloc'ed: which ranks of the step are on this node. */
+static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
+{
+	uint32_t *rank = calloc(n ? n : 1, sizeof(*rank));
+
+	if (!rank)
+		errprintf(err, "out of memory");
+	for (uint32_t i = 0; rank && i < n; i++)
+		if (spank_get_item(sp, S_JOB_LOCAL_TO_GLOBAL_ID, i, &rank[i]) != ESPANK_SUCCESS) {
+			errprintf(err, "Slurm does not tell which rank of the step is number %u on this node", i);
+			free(rank);
+			return NULL;
+		}
+	return rank;
+}
+
+/* The job script of a batch step, if it has #NODEOS lines: read with the user's rights. NULL: none. */
+static const char *marked_script(spank_t sp)
+{
+	static char text[256 << 10]; /* the lines come before the first command */
+	uint32_t step_id = 0;
+	char **argv = NULL;
+	int argc = 0;
+	int len;
+
+	if (spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS || step_id != STEP_ID_BATCH ||
+	    spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1)
+		return NULL;
+	len = file_read_head(argv[0], text, sizeof(text));
+	return len > 0 && script_count(text, (size_t)len) > 0 ? argv[0] : NULL;
+}
+
 static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 {
 	const struct {
@@ -52,6 +86,7 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 		{ S_JOB_UID, &in->uid, "uid" },
 		{ S_JOB_GID, &in->gid, "gid" },
 		{ S_JOB_LOCAL_TASK_COUNT, &in->n_ranks, "number of tasks" },
+		{ S_JOB_TOTAL_TASK_COUNT, &in->total_ranks, "number of tasks" },
 		{ S_STEP_CPUS_PER_TASK, &in->cpus_per_task, "CPUs per task" },
 	};
 
@@ -75,15 +110,19 @@ int stepd_user_init(spank_t sp)
 		.report = option_value(OPT_REPORT),
 		.conf_path = plugstack_conf(),
 		.helper_path = NODEOS_LIBEXECDIR "/nodeos-plan",
+		.tool_path = NODEOS_BINDIR "/nodeosctl",
 	};
 	struct errbuf err = { "" };
 	char *job_request, *step_request, *overcommit;
+	uint32_t *ranks = NULL;
 
 	if (options_off())
 		return 0;
 	job_request = get_env(sp, ENV_JOB_REQUEST);
 	step_request = get_env(sp, ENV_STEP_REQUEST);
-	if (!job_request && !step_request && !in.request_expected && !in.container && !in.report &&
+	if (!job_request)
+		in.script = marked_script(sp);
+	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container && !in.report &&
 	    !job_is_planned)
 		return 0;
 	overcommit = get_env(sp, "SLURM_OVERCOMMIT");
@@ -91,20 +130,25 @@ int stepd_user_init(spank_t sp)
 	in.job_request = job_request;
 	in.step_request = step_request;
 	/* without the shared state nothing can be told later: -1 is all there is left */
-	if (fill_numbers(sp, &in, &err) < 0 || (in.step_id != STEP_ID_EXTERN && step_new(&step, &in, &err) < 0))
+	if (fill_numbers(sp, &in, &err) == 0 && in.step_id != STEP_ID_EXTERN &&
+	    (ranks = global_ranks(sp, in.n_ranks, &err)) != NULL) {
+		in.global_rank = ranks;
+		step_new(&step, &in, &err);
+	}
+	if (*err.text)
 		slurm_error("nodeos: error: %s", err.text);
 	if (step && plugstack_problem())
 		step_fail(step, "%s", plugstack_problem());
 	free(job_request);
 	free(step_request);
 	free(overcommit);
+	free(ranks);
 	return *err.text ? -1 : 0;
 }
 
 /* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
 int stepd_task_post_fork(spank_t sp)
 {
-	uint32_t global_rank = 0;
 	int rank = -1;
 	pid_t pid = 0;
 
@@ -115,8 +159,7 @@ int stepd_task_post_fork(spank_t sp)
 		step_fail(step, "Slurm does not tell this rank's number and process");
 		return 0;
 	}
-	spank_get_item(sp, S_TASK_GLOBAL_ID, &global_rank);
-	step_place(step, (unsigned)rank, global_rank, pid);
+	step_place(step, (unsigned)rank, pid);
 	return 0;
 }
 
@@ -139,6 +182,18 @@ static void env_unset(void *arg, const char *name)
 	spank_unsetenv(arg, name);
 }
 
+/* srun MANIFEST.json: the ranks run nodeos-exec in its place, which knows what to run. */
+static void set_program(spank_t sp, const struct step_env *env)
+{
+	char **argv = NULL;
+	int argc = 0;
+
+	if (env->get(env->arg, ENV_EXEC) && spank_get_item(sp, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS &&
+	    argc > 0)
+		/* Slurm 22.05 has no spank_prepend_task_argv; this array is what the rank will exec */
+		argv[0] = strdup(NODEOS_LIBEXECDIR "/nodeos-exec");
+}
+
 /* In the rank, as the user: the one place where a failure of a batch step drains no node. */
 int stepd_task_init(spank_t sp)
 {
@@ -147,6 +202,7 @@ int stepd_task_init(spank_t sp)
 	int rank = 0;
 	int rc;
 
+	set_program(sp, &env);
 	if (!step) {
 		if (options_off() || env_get(sp, ENV_SET))
 			step_clean_env(&env);

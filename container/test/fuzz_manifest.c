@@ -50,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(request_format(&parsed, again, sizeof(again), &err) > 0, err.text);
 		check(strcmp(text, again) == 0, "another text");
 		check(parsed.n == r.n && (info.pod || r.n == 1), "another number of containers");
+		free(info.apps);
 	} else {
 		check_message(err.text);
 	}

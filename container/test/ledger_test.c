@@ -52,7 +52,7 @@ static void add_step(struct ledger_job *job, const char *dir, uint32_t id)
 	s->step_id = id;
 	s->ranks = 4;
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
-	strcpy(s->container, "sim");
+	ledger_step_add(s, "sim");
 	s->cpus = set_of("0,4");
 }
 
@@ -76,7 +76,7 @@ static void keep_and_sweep(void)
 	is(got->request, job->request, "request");
 	is(got->plan->container[0].why, "because", "plan");
 	is(list_of(&got->step[0].cpus), "0,4", "step's CPUs");
-	is(got->step[1].container, "sim", "step's container");
+	is(got->step[1].places, "sim", "step's container");
 	ledger_job_free(got);
 	ledger_close(l);
 

@@ -6,7 +6,7 @@
 static struct argv_view view(const char *line)
 {
 	struct argv_view v;
-	char text[256];
+	static char text[256];
 	int len = snprintf(text, sizeof(text), "srun %s", line) + 1;
 
 	for (int i = 0; i < len; i++)
@@ -44,5 +44,9 @@ int main(void)
 	ok(view("-n 2 -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos, "behind values apart");
 	ok(view("--nodeos=off app").off, "--nodeos=off");
 	ok(!view("--nodeos-sched=off app").off, "which is no value of another option");
+	is(view("-n 2 -c2 --label coupled.json -x").program, "coupled.json", "the program");
+	is(view("-n 2 -- coupled.json -x").program, "coupled.json", "the program behind --");
+	ok(!view("-n 2 --").program, "no program behind --");
+	ok(!view("-n 2").program, "no program at all");
 	return tap_done();
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_SPANK_CHECKED_H
+#define NODEOS_SPANK_CHECKED_H
+
+#include "container/request.h"
+
+/*
+ * Manifests on the client's side. nodeosctl reads them, in a process of its own, so that
+ * sbatch and srun need no JSON library; what is wrong goes to standard error from there.
+ */
+
+/* The request of the manifest FILE; APPS, when not NULL: malloc'ed, what nodeosctl check --launch says. */
+int checked_manifest(struct request *r, char **apps, const char *file, struct errbuf *err);
+
+/*
+ * srun MANIFEST.json: put what the ranks are to run, the app of container NAME (NULL: the only one
+ * of R), into the environment. APPS and FILE as above.
+ */
+int checked_set_exec(const struct request *r, const char *apps, const char *file, const char *name,
+		     struct errbuf *err);
+
+/* Does WORD look like a manifest in the place of a program? */
+int checked_is_manifest(const char *word);
+
+/*
+ * The job script among sbatch's own arguments, if one with #NODEOS lines can be told: check it before
+ * it waits in a queue for its first mistake. Slurm shows the script to plugins on the node only.
+ */
+int checked_script(struct errbuf *err);
+
+#endif
