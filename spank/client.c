@@ -20,6 +20,7 @@
 #include "container/request.h"
 #include "spank/argv.h"
 #include "spank/checked.h"
+#include "spank/guard.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -103,6 +104,7 @@ int client_init(spank_t sp, int is_srun)
 {
 	char name[128];
 
+	guard_disarm_client();
 	unsetenv(ENV_STEP_REQUEST);
 	unsetenv(ENV_EXEC);
 	unsetenv(ENV_SET);
@@ -248,6 +250,9 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 		return setenv(ENV_STEP_REQUEST, text, 1);
 	/* the prolog and slurmctld see it, too: SPANK_NODEOS_REQUEST */
 	spank_job_control_setenv(sp, "NODEOS_REQUEST", text, 1);
+	/* salloc's environment is that of a shell on this machine */
+	if (strcmp(program_invocation_short_name, "sbatch") == 0)
+		guard_arm_batch();
 	return setenv(ENV_JOB_REQUEST, text, 1);
 }
 
@@ -407,5 +412,7 @@ int client_user_init(spank_t sp)
 		slurm_error("nodeos: %s", err.text);
 		return -1;
 	}
+	if (getenv(ENV_JOB_REQUEST) || getenv(ENV_STEP_REQUEST))
+		guard_arm_step();
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "container/fileio.h"
 #include "container/script.h"
 #include "container/step.h"
+#include "spank/guard.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -202,6 +203,10 @@ int stepd_task_init(spank_t sp)
 	int rank = 0;
 	int rc;
 
+	if (guard_lift(&env, &err) < 0) {
+		slurm_error("nodeos: error: %s", err.text);
+		return -1;
+	}
 	set_program(sp, &env);
 	if (!step) {
 		if (options_off() || env_get(sp, ENV_SET))
