@@ -14,7 +14,7 @@ import sys
 SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
-PAGES = ("nodeosctl.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
+PAGES = ("nodeosctl.1", "nodeos-mpirun.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
 
 number = failures = 0
 
@@ -86,7 +86,7 @@ def test_options():
     same_set(documented, table, "nodeos-spank(8) has the options of spank/options.c")
     for name, values in table.items():
         words = re.findall(r"\w+", documented.get(name, ""))
-        ok(all(v in words for v in values.split("|")), f"--{name}: the values {values}", documented.get(name))
+        ok(all(v in words for v in re.findall(r"\w+", values)), f"--{name}: the values {values}", documented.get(name))
     for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
         used = set(re.findall(r"--(nodeos[a-z-]*)", read(file).replace("\\-", "-").replace("Fl -", "--")))
         ok(used <= set(table), f"{file} names no option that there is not", sorted(used - set(table)))
@@ -203,7 +203,7 @@ def members_of(value):
 def test_json():
     same_set(documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document")
     step = read("container/step_report.c")
-    kinds = c_strings(re.search(r"kind_word\(.*?\n\}", step, re.S).group(0))
+    kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
     ok(kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds), "nodeosctl(1) has the outcomes of a step", kinds)
     found = re.search(r'name\[\] = \{(.*?)\};', read("container/outcome.c"))
     words = c_strings(found.group(1)) if found else []
