@@ -126,6 +126,21 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 	}
 }
 
+/*
+ * -c in a container of the job plan: how many CPUs a rank has when it has fewer. A launcher is one rank, and
+ * a step container is as small as its own options say.
+ */
+static void note_fewer(const struct step *s, unsigned part)
+{
+	struct step_part *p = &s->shared->part[part];
+
+	if (s->shared->own_container || p->n_ranks < 2)
+		return;
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		if (s->shared->rank[i].part == part && idset_count(&s->shared->rank[i].chosen) < s->in.cpus_per_task)
+			p->fewer_cpus = idset_count(&s->shared->rank[i].chosen);
+}
+
 static int make_map(struct step *s, const struct step_part *p, const struct idset *container,
 		    struct idset *bound, struct idset *out, struct errbuf *err)
 {
@@ -134,6 +149,9 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		.bound = bound,
 		.cpus_per_task = s->in.cpus_per_task,
 		.overcommit = s->in.overcommit,
+		.by_thread = s->in.by_thread,
+		.unbound = s->in.unbound,
+		.threads_per_core = s->in.threads_per_core,
 		.step_cpus = &s->step_cpus,
 		.n_cores = s->n_cores,
 		.core = s->core,
@@ -174,6 +192,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 		idset_or(&chosen, &map[n++]);
 	}
 	note_sharing(job, s, p, &chosen);
+	note_fewer(s, part);
 	/* a lone process that has the whole container divides nothing */
 	if (p->n_ranks > 1 || !idset_equal(&chosen, &p->cpus))
 		idset_or(taken, &chosen);

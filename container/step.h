@@ -35,6 +35,9 @@ struct step_input {
 	const uint32_t *global_rank; /* n_ranks of them, by local rank */
 	unsigned cpus_per_task;
 	bool overcommit;
+	bool by_thread; /* --cpu-bind=threads */
+	bool unbound; /* --cpu-bind=none: ranks of one container share it */
+	unsigned threads_per_core; /* --hint=nomultithread, --threads-per-core; 0: all */
 	bool request_expected; /* an option that makes a request came along */
 	const char *job_request; /* NULL: none in the environment */
 	const char *step_request; /* a step container's; NULL: none */

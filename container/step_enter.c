@@ -92,7 +92,22 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	}
 }
 
-static int bind_memory(const struct step_part *p, struct errbuf *err)
+/* Slurm tries --mem-bind within cpuset.mems and goes on when the kernel refuses; we do not. */
+static int check_mem_bind(const struct step_part *p, const struct step_env *env, struct errbuf *err)
+{
+	const char *type = env->get(env->arg, "SLURM_MEM_BIND_TYPE");
+	char mems[128], kind[32];
+
+	if (!type || (!strstr(type, "map_mem") && !strstr(type, "mask_mem")))
+		return 0;
+	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
+	if (idset_format(&p->mems, mems, sizeof(mems)) < 0)
+		strcpy(mems, "...");
+	return errprintf(err, "--mem-bind=%s names memory nodes outside of %s%s (which has %s)", kind,
+			 *p->container ? "container " : "what the containers leave", p->container, mems);
+}
+
+static int bind_memory(const struct step_part *p, const struct step_env *env, struct errbuf *err)
 {
 	struct idset nodes;
 	int mode;
@@ -104,7 +119,7 @@ static int bind_memory(const struct step_part *p, struct errbuf *err)
 	/* --mem-bind was given: the kernel keeps it inside cpuset.mems */
 	if (mode != MPOL_DEFAULT)
 		return 0;
-	return membind_set(&p->mems, err);
+	return check_mem_bind(p, env, err) < 0 ? -1 : membind_set(&p->mems, err);
 }
 
 /* Ask the kernel what this rank really has; a difference from the plan is a failure. */
@@ -135,7 +150,7 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 
 	if (p->kind != STEP_NONE) {
 		/* another plugin's task_init may have changed it since the root side set it */
-		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(p, err) < 0)
+		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(p, env, err) < 0)
 			return -1;
 	}
 	if (look_at_self(p, r, err) < 0)

@@ -36,17 +36,20 @@ static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
 		return "unconstrained";
-	if (p->shares_all || (p->shares_ranks && p->outcome < OUTCOME_MODIFIED))
+	if (p->shares_all || ((p->shares_ranks || p->fewer_cpus) && p->outcome < OUTCOME_MODIFIED))
 		return outcome_name(OUTCOME_MODIFIED);
 	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
 }
 
-static const char *part_reason(const struct step_part *p, char *buf, size_t size)
+static const char *part_reason(const struct step *s, const struct step_part *p, char *buf, size_t size)
 {
 	if (p->shares_all)
 		return "the containers hold every CPU of the job: this step, which names none, runs on all of them";
+	if (!p->shares_ranks && p->fewer_cpus)
+		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
+			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
 	if (!p->shares_ranks)
-		return NULL;
+		return p->fewer_cpus ? buf : NULL;
 	snprintf(buf, size, "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
 		 p->shares_with, *p->container ? " of container " : "", p->container);
 	return buf;
@@ -58,7 +61,7 @@ static const struct step_part *worst_part(const struct step_shared *sh)
 	const struct step_part *worst = &sh->part[0];
 
 	for (unsigned i = 1; i < sh->n_parts; i++)
-		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].outcome > worst->outcome)
+		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].fewer_cpus || sh->part[i].outcome > worst->outcome)
 			worst = &sh->part[i];
 	return worst;
 }
@@ -84,7 +87,7 @@ static void put_step(FILE *f, const struct step *s)
 	jout_string(&j, "outcome", failed ? "failed" : part_word(worst));
 	jout_string(&j, "error", failed ? sh->error : NULL);
 	if (!failed)
-		jout_string(&j, "reason", part_reason(worst, reason, sizeof(reason)));
+		jout_string(&j, "reason", part_reason(s, worst, reason, sizeof(reason)));
 	jout_string(&j, "container", container);
 	jout_open(&j, "ranks", '[');
 	for (unsigned i = 0; i < s->in.n_ranks; i++)

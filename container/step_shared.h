@@ -45,6 +45,7 @@ struct step_part {
 	bool shares_all; /* STEP_REST with nothing left: the whole job set */
 	bool shares_ranks; /* another step's ranks sit on these CPUs, too */
 	uint32_t shares_with; /* that step */
+	unsigned fewer_cpus; /* than -c asked for each rank; 0: no */
 	enum outcome outcome; /* the worst of the container's isolators */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct idset cpus;

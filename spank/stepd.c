@@ -75,6 +75,23 @@ static const char *marked_script(spank_t sp)
 	return len > 0 && script_count(text, (size_t)len) > 0 ? argv[0] : NULL;
 }
 
+/* srun's options that shape a rank's CPUs, and that Slurm tells in the step's environment only. */
+static void fill_wishes(spank_t sp, struct step_input *in)
+{
+	char *overcommit = get_env(sp, "SLURM_OVERCOMMIT");
+	char *bind = get_env(sp, "SLURM_CPU_BIND_TYPE");
+	char *threads = get_env(sp, "SLURM_THREADS_PER_CORE");
+
+	in->overcommit = overcommit && strcmp(overcommit, "0") != 0;
+	in->by_thread = bind && strncmp(bind, "threads", 7) == 0;
+	in->unbound = bind && strncmp(bind, "none", 4) == 0;
+	if (threads)
+		in->threads_per_core = (unsigned)strtoul(threads, NULL, 10) % 256;
+	free(overcommit);
+	free(bind);
+	free(threads);
+}
+
 static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 {
 	const struct {
@@ -114,7 +131,7 @@ int stepd_user_init(spank_t sp)
 		.tool_path = NODEOS_BINDIR "/nodeosctl",
 	};
 	struct errbuf err = { "" };
-	char *job_request, *step_request, *overcommit;
+	char *job_request, *step_request;
 	uint32_t *ranks = NULL;
 
 	if (options_off())
@@ -126,8 +143,8 @@ int stepd_user_init(spank_t sp)
 	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container && !in.report &&
 	    !job_is_planned)
 		return 0;
-	overcommit = get_env(sp, "SLURM_OVERCOMMIT");
-	in.overcommit = overcommit && strcmp(overcommit, "0") != 0;
+	if (in.step_id != STEP_ID_BATCH)
+		fill_wishes(sp, &in);
 	in.job_request = job_request;
 	in.step_request = step_request;
 	/* without the shared state nothing can be told later: -1 is all there is left */
@@ -142,7 +159,6 @@ int stepd_user_init(spank_t sp)
 		step_fail(step, "%s", plugstack_problem());
 	free(job_request);
 	free(step_request);
-	free(overcommit);
 	free(ranks);
 	return *err.text ? -1 : 0;
 }

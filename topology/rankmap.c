@@ -23,14 +23,19 @@ struct map {
 	unsigned n_cores; /* of the container */
 	unsigned threads; /* usable threads of its widest core */
 	unsigned n_step; /* cores that the step holds; 0: not known */
+	uint16_t order[IDSET_MAX]; /* place of each rank among all, by the first core that Slurm gave it */
 };
 
 /* The threads of the container's core C. */
 static struct idset container_core(const struct map *m, unsigned c)
 {
 	struct idset s = m->in->core[m->core[c]];
+	unsigned threads = 0;
 
 	idset_and(&s, m->in->container);
+	for (int id = idset_next(&s, -1); id >= 0 && m->in->threads_per_core; id = idset_next(&s, id))
+		if (++threads > m->in->threads_per_core)
+			idset_del(&s, (unsigned)id);
 	return s;
 }
 
@@ -76,6 +81,34 @@ static void list_step(struct map *m)
 	}
 }
 
+static uint16_t first_core(const struct map *m, const struct idset *bound)
+{
+	uint16_t first = NOWHERE;
+
+	for (int id = idset_next(bound, -1); id >= 0; id = idset_next(bound, id))
+		if (m->step[id].core < first)
+			first = m->step[id].core;
+	return first;
+}
+
+/* -m cyclic and its like: where Slurm's cores cannot be followed, the order of the ranks on them can. */
+static void order_by_core(struct map *m)
+{
+	uint16_t start[IDSET_MAX + 1] = { 0 };
+	uint16_t key[IDSET_MAX];
+
+	for (unsigned r = 0; r < m->in->n_ranks; r++) {
+		uint16_t core = first_core(m, &m->in->bound[r]);
+
+		key[r] = core == NOWHERE ? IDSET_MAX - 1 : core;
+		start[key[r] + 1]++;
+	}
+	for (unsigned c = 0; c < IDSET_MAX; c++)
+		start[c + 1] = (uint16_t)(start[c + 1] + start[c]);
+	for (unsigned r = 0; r < m->in->n_ranks; r++)
+		m->order[r] = start[key[r]]++;
+}
+
 static bool masks_say_nothing(const struct rankmap_in *in)
 {
 	if (!in->bound)
@@ -87,7 +120,7 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 }
 
 /*
- * By local rank: runs of equally many cores, or one core each in turn where ranks are more.
+ * In order: runs of equally many cores, or one core each in turn where ranks are more.
  * A lone rank gets as many cores as Slurm gave its step: a launcher daemon and a batch script
  * hold the whole job, "srun --exact -n1 -c2" one of several such steps.
  */
@@ -108,11 +141,51 @@ static void divide(const struct map *m, struct idset *out)
 	for (unsigned r = 0; r < n; r++) {
 		idset_zero(&out[r]);
 		for (unsigned k = 0; k < each; k++) {
-			struct idset s = container_core(m, (r * each + k) % m->n_cores);
+			struct idset s = container_core(m, (m->order[r] * each + k) % m->n_cores);
 
 			idset_or(&out[r], &s);
 		}
 	}
+}
+
+/*
+ * --cpu-bind=threads: one thread each, on cores of their own while there are some; with -c,
+ * neighbouring threads.
+ */
+static void divide_threads(const struct map *m, struct idset *out)
+{
+	const unsigned each = m->in->cpus_per_task > 1 ? m->in->cpus_per_task : 1;
+	uint16_t list[IDSET_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->n_cores * m->threads; i++) {
+		unsigned c = each == 1 ? i % m->n_cores : i / m->threads;
+		unsigned thread = each == 1 ? i / m->n_cores : i % m->threads;
+		struct idset s = container_core(m, c);
+		int id = idset_next(&s, -1);
+
+		while (id >= 0 && thread-- > 0)
+			id = idset_next(&s, id);
+		if (id >= 0)
+			list[n++] = (uint16_t)id;
+	}
+	for (unsigned r = 0; r < m->in->n_ranks; r++) {
+		idset_zero(&out[r]);
+		for (unsigned k = 0; k < each; k++)
+			idset_add(&out[r], list[(m->order[r] * each + k) % n]);
+	}
+}
+
+static unsigned count_threads(const struct map *m)
+{
+	unsigned n = 0;
+
+	for (unsigned c = 0; c < m->n_cores; c++) {
+		struct idset s = container_core(m, c);
+
+		n += idset_count(&s);
+	}
+	return n;
 }
 
 /* One thread, or a part of them: thread t of the step's core -> t (modulo) of the container's. */
@@ -197,26 +270,40 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 
 	if (in->n_ranks == 0)
 		return 0;
-	if (in->n_cores > IDSET_MAX)
-		return errprintf(err, "%u cores are more than the %d that NodeOS handles", in->n_cores,
+	if (in->n_cores > IDSET_MAX || in->n_ranks > IDSET_MAX)
+		return errprintf(err, "%u cores and %u ranks: NodeOS handles %d", in->n_cores, in->n_ranks,
 				 IDSET_MAX);
 	memset(&m, 0, sizeof(m));
 	m.in = in;
 	list_container(&m);
 	if (!m.n_cores)
 		return errprintf(err, "the container has no CPU on this machine's cores");
-	if (in->n_ranks > m.n_cores && !in->overcommit)
-		return too_many(in->n_ranks, m.n_cores, m.threads, err);
+	for (unsigned r = 0; in->unbound && r < in->n_ranks; r++) {
+		idset_zero(&out[r]);
+		for (unsigned c = 0; c < m.n_cores; c++) {
+			struct idset s = container_core(&m, c);
+
+			idset_or(&out[r], &s);
+		}
+	}
+	if (in->unbound)
+		return 0;
+	if (in->n_ranks > (in->by_thread ? count_threads(&m) : m.n_cores) && !in->overcommit)
+		return too_many(in->n_ranks, m.n_cores, in->by_thread ? 1 : m.threads, err);
 	for (unsigned c = 0; in->step_cpus && c < in->n_cores; c++)
 		m.n_step += idset_intersects(&in->core[c], in->step_cpus);
+	for (unsigned r = 0; r < in->n_ranks; r++)
+		m.order[r] = (uint16_t)r;
 	if (masks_say_nothing(in)) {
-		divide(&m, out);
+		(in->by_thread ? divide_threads : divide)(&m, out);
 		return 0;
 	}
 	list_step(&m);
 	for (unsigned r = 0; ok && r < in->n_ranks; r++)
 		ok = follow(&m, &in->bound[r], &out[r]);
-	if (!ok || collides(&m, out))
-		divide(&m, out);
+	if (!ok || collides(&m, out)) {
+		order_by_core(&m);
+		(in->by_thread ? divide_threads : divide)(&m, out);
+	}
 	return 0;
 }

@@ -16,6 +16,9 @@ struct rankmap_in {
 	const struct idset *bound; /* n_ranks masks as Slurm bound them; NULL: nothing known */
 	unsigned cpus_per_task; /* -c; 0 or 1: not asked */
 	bool overcommit; /* more ranks than cores is allowed */
+	bool by_thread; /* --cpu-bind=threads: hardware threads are given, not whole cores */
+	bool unbound; /* --cpu-bind=none: every rank has all of the container */
+	unsigned threads_per_core; /* use so many of each core's; 0: all */
 	const struct idset *step_cpus; /* CPUs of the step as Slurm gave them; NULL: not known */
 	unsigned n_cores; /* cores that cover step_cpus and the container, in logical order */
 	const struct idset *core; /* n_cores sets: the threads of each */
@@ -25,8 +28,8 @@ struct rankmap_in {
 /*
  * Fill OUT[0..n_ranks-1]: k-th core of the step -> k-th core of the container;
  * masks that say nothing (all equal, or unknown) are divided by local rank and
- * cpus_per_task. Every OUT is a non-empty subset of the container. Without
- * overcommit, ranks > cores of the container is an error.
+ * cpus_per_task; so are masks of more cores than the container has, in their order. Every OUT is a non-empty subset of the container. Without
+ * overcommit, ranks > cores of the container is an error (by_thread: > threads).
  */
 int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err);
 

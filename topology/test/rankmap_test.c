@@ -83,6 +83,31 @@ static const struct test tests[] = {
 	  { "0,4,1", "5" } },
 	{ "overlapping masks stay overlapping", 4, 1, "0-3", "0-3", { "0-1", "1-2" }, 0, 0, false,
 	  { "0-1", "1-2" } },
+	{ "cyclic masks of a larger step keep their order", 8, 1, "0-7", "0-3", { "0", "4", "1", "5" }, 0, 0,
+	  false, { "0", "2", "1", "3" } },
+	{ "and their order counts, not their numbers", 8, 1, "0-7", "4-5", { "7", "1" }, 0, 0, false,
+	  { "5", "4" } },
+};
+
+static const struct {
+	struct test test;
+	bool unbound;
+	unsigned threads_per_core;
+	bool by_thread;
+} wishes[] = {
+	{ { "--cpu-bind=none: all of it for every rank", 4, 2, "0-7", "2-3,6-7", { "0-7", "0-7", "0-7" }, 0, 0,
+	  false, { "2-3,6-7", "2-3,6-7", "2-3,6-7" } }, true, 0, false },
+	{ { "one thread of each core", 4, 2, "0-7", "2-3,6-7", { "0,4", "1,5" }, 0, 0, false, { "2", "3" } }, false, 1, false },
+	{ { "one thread of each core that the step has so, too", 4, 2, "0-3", "2-3,6-7", { "0", "1" }, 0, 0, false,
+	  { "2", "3" } }, false, 1, false },
+	{ { "one thread of each core, divided", 4, 2, NULL, "0-7", { NULL }, 2, 2, false, { "0-1", "2-3" } }, false, 1, false },
+	{ { "one thread of each core, unbound", 4, 2, "0-7", "2-3,6-7", { "0-7" }, 0, 0, false, { "2-3" } }, true, 1, false },
+	{ { "threads: cores first", 4, 2, "0-7", "2-3,6-7", { "0-7", "0-7", "0-7", "0-7" }, 0, 0, false,
+	    { "2", "3", "6", "7" } }, false, 0, true },
+	{ { "threads, -c 2: neighbours", 4, 2, "0-7", "2-3,6-7", { "0-7", "0-7" }, 0, 2, false,
+	    { "2,6", "3,7" } }, false, 0, true },
+	{ { "threads: more ranks than threads", 4, 2, "0-7", "2,6", { "0-7", "0-7", "0-7" }, 0, 0, false,
+	    { "!3 ranks on 1 core: ask for more cpus, or use -O" } }, false, 0, true },
 };
 
 static struct idset parsed(const char *list)
@@ -95,7 +120,7 @@ static struct idset parsed(const char *list)
 	return s;
 }
 
-static void run(const struct test *t)
+static void run(const struct test *t, bool unbound, unsigned threads_per_core, bool by_thread)
 {
 	static struct idset core[MOST], bound[MOST], out[MOST];
 	struct idset container = parsed(t->container), step = parsed(t->step ? t->step : "");
@@ -107,6 +132,9 @@ static void run(const struct test *t)
 		.core = core,
 		.container = &container,
 		.step_cpus = t->step ? &step : NULL,
+		.unbound = unbound,
+		.by_thread = by_thread,
+		.threads_per_core = threads_per_core,
 	};
 	struct errbuf err = { "" };
 	int rc;
@@ -240,7 +268,9 @@ static void large(void)
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		run(&tests[i]);
+		run(&tests[i], false, 0, false);
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++)
+		run(&wishes[i].test, wishes[i].unbound, wishes[i].threads_per_core, wishes[i].by_thread);
 	paper();
 	random_maps();
 	large();
