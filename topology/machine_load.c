@@ -65,8 +65,8 @@ static int load(struct machine **out, enum source source, const char *text, size
 	errno = 0;
 	if (hwloc_topology_set_flags(m->topo, load_flags(source)) < 0 ||
 	    set_source(m->topo, source, text, len) < 0 || hwloc_topology_load(m->topo) < 0) {
-		errprintf(err, "hwloc cannot load %s%s%s", what, errno ? ": " : "",
-			  errno ? strerror(errno) : "");
+		errprintf(err, "hwloc cannot load %s%s%s (expected FILE.xml, or a machine as in \"package:2 core:4 pu:2\")", what,
+			  errno ? ": " : "", errno ? strerror(errno) : "");
 		goto error;
 	}
 	if (machine_index(m, err) < 0) {

@@ -263,6 +263,20 @@ static int too_many(unsigned ranks, unsigned cores, unsigned threads, struct err
 			 cores > 1 ? "s" : "", hint);
 }
 
+/* Has Slurm given every rank CPUs of the container already, and not all the same? */
+static bool keep(const struct rankmap_in *in, struct idset *out)
+{
+	for (unsigned r = 0; r < in->n_ranks; r++) {
+		struct idset outside = in->bound[r];
+
+		idset_andnot(&outside, in->container);
+		if (idset_empty(&in->bound[r]) || !idset_empty(&outside))
+			return false;
+		out[r] = in->bound[r];
+	}
+	return true;
+}
+
 int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err)
 {
 	struct map m;
@@ -294,10 +308,14 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		m.n_step += idset_intersects(&in->core[c], in->step_cpus);
 	for (unsigned r = 0; r < in->n_ranks; r++)
 		m.order[r] = (uint16_t)r;
+	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores && !in->threads_per_core && keep(in, out))
+		return 0; /* one of several small steps, "--exact -n1 -c2" */
 	if (masks_say_nothing(in)) {
 		(in->by_thread ? divide_threads : divide)(&m, out);
 		return 0;
 	}
+	if (!in->threads_per_core && keep(in, out))
+		return 0;
 	list_step(&m);
 	for (unsigned r = 0; ok && r < in->n_ranks; r++)
 		ok = follow(&m, &in->bound[r], &out[r]);
