@@ -23,8 +23,20 @@ static const char *const slurm_variable[] = {
 	"SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_CPU_BIND_TYPE", "SLURM_CPU_BIND_VERBOSE",
 };
 
+/*
+ * Slurm means to take the options of this srun out of the rank's environment and misses every second
+ * (spank_clear_remote_options_env goes on behind the one that it has just removed): a nested srun would have them, too.
+ */
+static const char *const stale_option[] = {
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_sched", "_SLURM_SPANK_OPTION_nodeos_nodeos_cpus",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_mems",
+};
+
 /* Names the client set for its own srun: the step request, and which of Slurm's it set. */
 #define STEP_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_STEP"
+/* How Slurm hands an option down. */
+#define CONTAINER_OPTION_VARIABLE "SLURM_SPANK__SLURM_SPANK_OPTION_nodeos_nodeos_container"
 #define JOB_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_REQUEST"
 #define SET_VARIABLE "SLURM_SPANK_NODEOS_SET"
 
@@ -45,6 +57,7 @@ void step_clean_env(const struct step_env *env)
 			env->unset(env->arg, name);
 	env->unset(env->arg, SET_VARIABLE);
 	env->unset(env->arg, STEP_REQUEST_VARIABLE);
+	unset_all(env, stale_option, sizeof(stale_option) / sizeof(stale_option[0]));
 	unset_all(env, own_variable, sizeof(own_variable) / sizeof(own_variable[0]));
 }
 
@@ -67,6 +80,11 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
+	/* a nested srun goes where its rank is; an own container of the step is no longer there for it */
+	if (p->kind == STEP_REST || s->shared->own_container)
+		env->unset(env->arg, CONTAINER_OPTION_VARIABLE);
+	else if (s->choice)
+		env->set(env->arg, CONTAINER_OPTION_VARIABLE, step_part_word(p));
 	if (*s->shared->script_request)
 		env->set(env->arg, JOB_REQUEST_VARIABLE, s->shared->script_request);
 	if (p->kind == STEP_NONE)
