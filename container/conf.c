@@ -398,7 +398,8 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	/* Not blocking: nobody can make us wait by putting a named pipe there. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0 && errno == ENOENT) {
+	/* a file that was named must be there */
+	if (fd < 0 && errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
 		conf_defaults(out);
 		return 0;
 	}

@@ -74,6 +74,8 @@ int manifest_read_file(char **text, size_t *len, const char *path, struct errbuf
 {
 	int fd, result;
 
+	if (!*path)
+		return errprintf(err, "the manifest's name is empty: give a file");
 	/* Standard input may be anything that can be read, a terminal too. */
 	if (strcmp(path, "-") == 0)
 		return read_all(text, len, STDIN_FILENO, "standard input", err);

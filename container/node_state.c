@@ -38,9 +38,12 @@ int node_state_load(struct node_state *out, struct errbuf *err)
 	if (conf_load(&out->conf, NODEOS_CONF_PATH, 0, err) < 0)
 		return -1;
 	out->cgroup_fd = cgroup_open_root(NULL, err);
-	if (out->cgroup_fd < 0 ||
-	    cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) < 0)
+	if (out->cgroup_fd < 0)
 		goto error;
+	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) < 0) {
+		errwrap(err, "no containers can be here (nodeosctl features --site tells why)");
+		goto error;
+	}
 	if (access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT)
 		return 0; /* no container was ever made since boot */
 	if (ledger_open(&l, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) < 0 ||

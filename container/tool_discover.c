@@ -61,6 +61,8 @@ int tool_discover(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return 2;
 	}
+	if (!file && geteuid() != 0)
+		return tool_error(1, "discover: only root keeps this node's topology; with --output=FILE.xml it goes to a file");
 	rc = machine_load_this(&m, &err);
 	if (rc == 0)
 		rc = file ? machine_write_xml(m, file, &err) : write_state(m, &err);

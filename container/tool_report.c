@@ -302,6 +302,10 @@ int tool_report(int argc, char **argv)
 		ledger_job_free(s.job[i]);
 		s.job[i] = s.job[--s.n_jobs];
 	}
+	if (only && !s.n_jobs) {
+		node_state_free(&s);
+		return tool_error(1, "report: job %lu has no containers on this node", only);
+	}
 	gethostname(node, sizeof(node) - 1);
 	if (json)
 		print_json(&s, node);
