@@ -2,13 +2,23 @@
 # What kernel/build and the scripts of test/guest share: cache, log, hashes,
 # locks, the package archive, the choice of accelerator.  To be sourced.
 
-GUEST_SUITE=trixie
+GUEST_SUITE=trixie # the kernel's source comes from here, whatever the root file system is
 GUEST_ARCH=amd64
 # shellcheck disable=SC2034  # used by the scripts that source this
 GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
 
 PROG=${PROG:-${0##*/}}
 CACHE=${NODEOS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/nodeos}
+
+# suite_of_slurm SERIES: the Debian release that has this series of Slurm.
+suite_of_slurm () {
+	case $1 in
+	22.05) echo bookworm ;;
+	24.11) echo trixie ;;
+	newest) echo sid ;;
+	*) die "--slurm $1: 22.05, 24.11 or newest" ;;
+	esac
+}
 
 say () {
 	printf '%s: %s\n' "$PROG" "$*" >&2
@@ -100,11 +110,11 @@ archive_has () {
 	return 1
 }
 
-# archive_line URI SUITE: a snapshot of the archive is older than its Valid-Until.
+# archive_line URI SUITE: a snapshot of the archive is older than its Valid-Until, and so may a mirror of unstable be.
 archive_line () {
 	local opts="arch=$GUEST_ARCH signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
 
-	if [[ $1 =~ /[0-9]{8}T[0-9]{6}Z ]]; then
+	if [[ $1 =~ /[0-9]{8}T[0-9]{6}Z || $2 = sid ]]; then
 		opts="$opts check-valid-until=no"
 	fi
 	echo "deb [$opts] ${1%/} $2 main"

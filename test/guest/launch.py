@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every way to launch, with the placement of every rank compared with what the kernel shows.
+Leaves /shared/out/launch-paths.SERIES.json (path -> verdict), of which doc/launch-paths.md is made."""
+import contextlib
+import glob
+import json
+import os
+import sys
+import time
+
+import cluster
+from cluster import HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, leftovers, note, ok, plan, ranks, run, same, sbatch
+from containers import pod, write
+
+# The paper's whole example: a simulation, its analysis, and a daemon that nothing binds.
+PAPER = {"sim": {"container": {"cpus": 8, "mems": 2}}, "vda": {"container": {"cpus": 4, "mems": 1}}}
+DIR = f"{HOME}/lp"
+verdict = {}
+
+
+@contextlib.contextmanager
+def path(name):
+    failed, count = cluster.failed, cluster.count
+    try:
+        yield
+    except Exception as e:  # one broken path must not hide the others
+        ok(False, f"{name} broke: {type(e).__name__}: {e}")
+    good = cluster.failed == failed and cluster.count > count and verdict.get(name) != "failed"
+    verdict[name] = "passed" if good else "failed"
+
+
+def paper(sim_exec=None):
+    """PAPER as a manifest; sim_exec: the command of its app "sim"."""
+    text = json.loads(pod(**PAPER))
+    if sim_exec:
+        text["apps"][0]["app"]["exec"] = sim_exec
+        text["apps"][0]["app"]["environment"] = [{"name": "NODEOS_TEST_FOO", "value": "b a r"}]
+    return json.dumps(text)
+
+
+class World:
+    """The machine, and where PAPER's containers are on it."""
+
+    def __init__(self):
+        self.machine = Machine()
+        self.manifest = write("paper.json", paper([WHEREAMI]))
+        self.want = plan(self.manifest)
+        held = set().union(*(cpus(c["reserved"]) for c in self.want.values()))
+        self.place = {n: cpus(c["cpus"]) for n, c in self.want.items()}
+        self.place |= {"none": self.machine.cpus, "rest": self.machine.cpus - held}
+
+    def inside(self, found, where, what, n=None, apart=True):
+        """N ranks, each in its place: WHERE is one place for all, or a list by rank."""
+        names = [where] * len(found) if isinstance(where, str) else where
+        if not ok(len(found) == (n or len(names)) and found, f"{what}: {n or len(names)} ranks", f"found {len(found)}"):
+            return
+        for name in sorted(set(names)):
+            mine = [r for r, at in zip(found, names) if at == name]
+            good = all(cpus(r["cpus"]) == self.place[name] if name == "none" else cpus(r["cpus"]) <= self.place[name] for r in mine)
+            ok(good, f"{what}: {len(mine)} ranks in {name}", [(r["rank"], r["cpus"]) for r in mine])
+            if name not in self.want:
+                ok(all("NODEOS_CONTAINER" not in r["env"] for r in mine), f"{what}: {name} is no container")
+                continue
+            mems = cpus(self.want[name]["mems"])
+            ok(all(cpus(r["mems"]) == mems for r in mine), f"{what}: memory nodes of {name}", [r["mems"] for r in mine])
+            ok(all(r["env"].get("NODEOS_CONTAINER") == name for r in mine), f"{what}: told that it is {name}")
+            for host in {r["host"] for r in mine} if apart else ():
+                sets = [cpus(r["cpus"]) for r in mine if r["host"] == host]
+                ok(len(set().union(*sets)) == sum(map(len, sets)), f"{what}: CPUs of their own in {name} on {host}", sets)
+
+
+def read(name):
+    try:
+        with open(f"{DIR}/{name}") as f:
+            return f.read().replace("\0", "").replace("^@@", "@")  # script(1) says that its input has ended
+    except OSError:
+        return ""
+
+
+def found_in(name):
+    return ranks(cluster.Result(0, read(f"{name}.out"), "", 0))
+
+
+def text_of(name):
+    return f"exit {read(name + '.rc').strip()}\n{read(name + '.out')[-600:]}\n{read(name + '.err')[-1500:]}"
+
+
+class Steps:
+    """Commands that one job runs one after the other, each with its output, and their checks."""
+
+    def __init__(self, tag):
+        self.tag, self.list = tag, []
+
+    def add(self, name, command, check, code=0, background=False):
+        self.list.append((name, f"{self.tag}{len(self.list)}", command, check, code, background))
+
+    def lines(self):
+        out = f"mkdir -p {DIR}; cd {DIR}\n"
+        for _, file, command, _, _, background in self.list:
+            line = f"{{ {command} ; }} >{file}.out 2>{file}.err; echo $? >{file}.rc"
+            out += f"{{ {line} ; }} &\n" if background else line + "\n"
+        return out + "wait\n"
+
+    def check(self):
+        for name, file, command, check, code, _ in self.list:
+            with path(name):
+                got = read(f"{file}.rc").strip()
+                if code is not None and not ok(got == str(code), f"{name}: exit {code}", f"{command}\n{text_of(file)}"):
+                    continue
+                check(file)
+
+
+# ------------------------------------------------------------------------- paths inside one job
+
+
+def by_rank(w):
+    """--multi-prog over two nodes: ranks 0-6 on n0, 7-13 on n1."""
+    write("lp/mp.conf", f"0-4,7-11 {WHEREAMI}\n5,12 {WHEREAMI}\n6,13 {WHEREAMI}\n")
+    return ["sim"] * 4 + ["rest", "vda", "none"] + ["sim"] * 4 + ["rest", "vda", "none"]
+
+
+def in_job(w):
+    """Steps of a job with PAPER's containers, two whole nodes."""
+    s = Steps("a")
+    W = WHEREAMI
+
+    def at(where, n=None, apart=True):
+        return lambda file: w.inside(found_in(file), where, f"{names[file]}", n, apart)
+
+    names = {}
+
+    def add(name, command, check, **kw):
+        names[f"a{len(s.list)}"] = name
+        s.add(name, command, check, **kw)
+
+    def refused(part):
+        return lambda file: ok(part in read(f"{file}.err"), f"{names[file]}: refused with the reason", text_of(file))
+
+    add("batch script among several containers", W, at("rest", 1))
+    add("srun --nodeos-container", f"srun -N2 -n8 --nodeos-container=sim {W}", at("sim", 8))
+    add("srun that names none", f"srun -N2 -n2 {W}", at("rest", 2))
+    add("srun --nodeos-container=none", f"srun -N2 -n2 --nodeos-container=none {W}", at("none", 2))
+    add("several containers in one step", "srun -N2 -n14 -O -m block --ntasks-per-node=7 --multi-prog "
+        "--nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 mp.conf", at(by_rank(w)))
+    add("several containers in one step", "srun -N1 -n3 --nodeos-container=sim:0,vda:5 hostname",
+        refused("there is no such rank"), code=1)
+    add("srun manifest.json in a job", f"srun -N2 -n4 --nodeos-container=sim {w.manifest}", at("sim", 4))
+    add("srun --overlap", f"srun --overlap -N2 -n4 --nodeos-container=vda {W}", at("vda", 4))
+    add("srun --exact", f"srun --exact -N1 -n2 -c2 --nodeos-container=vda {W}", at("vda", 2))
+    add("srun --exclusive", f"srun --exclusive -N1 -n2 -c2 --nodeos-container=sim {W}", at("sim", 2))
+    add("srun --pty", f"script -qec 'srun --pty -N1 -n1 --nodeos-container=vda {W}' /dev/null", at("vda", 1))
+    add("nested srun", f"srun -N1 -n1 --nodeos-container=vda srun -N2 -n4 --nodeos-container=sim {W}", at("sim", 4))
+    add("nested srun", f"srun -N1 -n1 --nodeos-container=vda srun -N1 -n1 --overlap {W}", at("vda", 1))
+    add("nested srun", f"srun -N1 -n2 --nodeos-container=vda:0,sim:1 bash -c 'if [ $SLURM_PROCID = 1 ]; then srun -N1 -n2 --overlap {W}; fi'",
+        at("sim", 2))
+    add("mpirun inside a rank", f"srun -N1 -n1 --mpi=none --nodeos-container=sim mpirun --map-by :OVERSUBSCRIBE -n 2 {WHEREAMI_MPI}",
+        at("sim", 2, apart=False))
+    add("mpirun among several containers", f"mpirun -N 2 {WHEREAMI_MPI}", at("rest", 4, apart=False))
+    add("nodeos-mpirun, two at once", f"nodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10", at("sim", 8, apart=False), background=True)
+    add("nodeos-mpirun, two at once", f"nodeos-mpirun vda mpirun -N 2 {WHEREAMI_MPI} 10", at("vda", 4, apart=False), background=True)
+    # stock Slurm 24.11 refuses every other "--overlap -N1 -n2" while a launcher's steps run ("Memory required by task")
+    add("nodeos-mpirun, two at once", "wait; sleep 4", lambda file: ok(True, "both have ended"))
+    if not glob.glob("/usr/lib/*/slurm-wlm/mpi_pmix.so"):
+        verdict["Open MPI by srun --mpi=pmix"] = "Slurm has no mpi/pmix"
+    else:
+        add("Open MPI by srun --mpi=pmix", f"srun -N2 -n8 --mpi=pmix --nodeos-container=sim {WHEREAMI_MPI}", at("sim", 8))
+    add("srun --export=NONE", f"srun --export=NONE -N1 -n2 --nodeos-container=vda {W}", at("vda", 2))
+    for option, wanted in (("--cpu-bind=none", "whole"), ("--cpu-bind=threads", 1), ("--cpu-bind=cores", 2), ("--cpu-bind=sockets", 2),
+                           ("--cpu-bind=ldoms", 2), ("--cpu-bind=map_cpu:3,1", 1), ("--cpu-bind=mask_cpu:0xf0,0x0f", 2),
+                           ("--hint=nomultithread", 1), ("--hint=multithread", 1), ("--hint=memory_bound", 1),
+                           ("--hint=compute_bound", 1), ("--threads-per-core=1", 1), ("-c 2", 2)):
+        def sizes(file, wanted=wanted):
+            found = found_in(file)
+            w.inside(found, "vda", names[file], 2, apart=wanted != "whole")
+            want = len(w.place["vda"]) if wanted == "whole" else wanted
+            ok(all(len(cpus(r["cpus"])) == want for r in found), f"{names[file]}: {want} CPUs a rank", [r["cpus"] for r in found])
+        add(f"srun {option.split('=')[0].split()[0]}", f"srun -N1 -n2 --nodeos-container=vda {option} {W}", sizes)
+    add("srun --cpu-bind", f"srun -N1 -n4 --nodeos-container=vda --cpu-bind=threads {W}", at("vda", 4))
+    add("srun -c", f"srun -N1 -n2 -c4 --nodeos-container=vda --nodeos-report=fewer.%s.%N.json {W}",
+        lambda file: (w.inside(found_in(file), "vda", "-c 4", 2), ok(any("-c 4 does not fit" in read(f) and '"modified"' in read(f)
+                      for f in os.listdir(DIR) if f.startswith("fewer.")), "-c that does not fit is reported modified")))
+    for order, firsts in (("block:block", [0, 1, 2, 3]), ("block:cyclic", [0, 2, 1, 3])):
+        def ordered(file, firsts=firsts):
+            found = found_in(file)
+            w.inside(found, "sim", names[file], 4)
+            cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
+            # four ranks on the job's eight cores: what Slurm kept apart in its order stays in this order
+            ok([cores.index(min(cpus(r["cpus"]))) for r in found] == firsts, f"{names[file]}: Slurm's order of the ranks",
+               [r["cpus"] for r in found])
+        add("srun -m", f"srun -N1 -n4 -c2 -m {order} --cpu-bind=cores --exact --nodeos-container=sim {W}", ordered)
+    for option, wanted in (("local", None), ("rank", None), ("map_mem:0,1", [{0}, {1}])):
+        def bound(file, wanted=wanted):
+            found = found_in(file)
+            w.inside(found, "sim", names[file], 2)
+            nodes = [cpus(r["mempolicy_nodes"]) for r in found]
+            good = nodes == wanted if wanted else all(n and n <= cpus(w.want["sim"]["mems"]) for n in nodes)
+            ok(good, f"{names[file]}: bound to them", nodes)
+        add("srun --mem-bind", f"srun -N1 -n2 --nodeos-container=sim --mem-bind={option} {W}", bound)
+    add("srun --mem-bind", f"srun -N1 -n2 --nodeos-container=vda --mem-bind=map_mem:0,1 {W}",
+        refused("outside of container vda"), code=1)
+    write("lp/job.sh", "#!/bin/bash\n" + s.lines())
+    r = sbatch(f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/job.out {DIR}/job.sh", timeout=900)
+    with path("sbatch --nodeos-manifest"):
+        same(r.code, 0, "the job of many steps")
+        w.inside(found_in("a1"), "sim", "sbatch --nodeos-manifest", 8)
+    s.check()
+
+
+def in_one(w):
+    """A job of one container, which is everybody's default."""
+    manifest = write("lp/one.json", pod(sim=PAPER["sim"]))
+    w.place["one"] = cpus(plan(manifest)["sim"]["cpus"])
+    s = Steps("b")
+
+    def here(n, apart=True):
+        def check(file):
+            found = found_in(file)
+            ok(len(found) == n and all(cpus(r["cpus"]) <= w.place["one"] for r in found), f"{file}: {n} ranks in the one container",
+               [(r["host"], r["cpus"]) for r in found] or text_of(file))
+            if apart:
+                for host in {r["host"] for r in found}:
+                    sets = [cpus(r["cpus"]) for r in found if r["host"] == host]
+                    ok(len(set().union(*sets)) == sum(map(len, sets)), f"{file}: CPUs of their own on {host}", sets)
+        return check
+
+    s.add("batch script in the default container", WHEREAMI, here(1))
+    s.add("mpirun on one node", f"mpirun --host $(hostname):4 -n 4 --bind-to core {WHEREAMI_MPI}", here(4))
+    s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
+    # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the first
+    first = f"b{len(s.list)}.out"
+    s.add("a second mpirun is modified", f"mpirun -N 1 {WHEREAMI_MPI} 60", here(2, apart=False), background=True)
+    s.add("a second mpirun is modified", f"for i in $(seq 60); do grep -q @ {first} && break; sleep 1; done; SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI}",
+          here(2, apart=False), background=True)
+    write("lp/one.sh", "#!/bin/bash\n" + s.lines())
+    r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={DIR}/second.%s.%N.json -o {DIR}/one.out {DIR}/one.sh", timeout=600)
+    with path("mpirun on two nodes"):
+        same(r.code, 0, "the job of one container")
+    s.check()
+    with path("launcher daemons have the whole container"):
+        reports = [json.loads(read(f)) for f in sorted(os.listdir(DIR)) if f.startswith("second.") and ".n1." in f]
+        daemons = [x for x in reports if x["step"] != "batch"]
+        ok(daemons and all(cpus(r["cpus"]) == w.place["one"] for x in daemons for r in x["ranks"]),
+           "launcher daemons are not pinned within the container", [x["ranks"] for x in daemons])
+    with path("a second mpirun is modified"):
+        modified = [x for x in daemons if x["outcome"] == "modified"]
+        ok(len(modified) == 1 and "same CPUs" in modified[0]["reason"], "one of two concurrent mpiruns is reported modified",
+           [(x["step"], x["outcome"], x.get("reason")) for x in daemons])
+
+
+# ----------------------------------------------------------------------- other ways to get a job
+
+
+def lines_of_script(w):
+    with path("#SBATCH --nodeos-manifest"):
+        script = write("lp/line.sh", f"#!/bin/bash\n#SBATCH -N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/line.out\n"
+                       f"srun -N2 -n2 --nodeos-container=vda {WHEREAMI}\n")
+        same(sbatch(script).code, 0, "#SBATCH: exit 0")
+        w.inside(found_in("line"), "vda", "#SBATCH", 2)
+    with path("#NODEOS lines"):
+        marked = "".join(f"#NODEOS {line}\n" for line in json.dumps(json.loads(paper()), indent=1).splitlines())
+        text = f"#!/bin/bash\n#SBATCH -N2 --exclusive -o {DIR}/marked.out\n{marked}srun -N2 -n2 --nodeos-container=vda {WHEREAMI}\n"
+        script = write("lp/marked.sh", text)
+        same(sbatch(script).code, 0, "#NODEOS: exit 0")
+        w.inside(found_in("marked"), "vda", "#NODEOS", 2)
+        bad = text.replace('"cpus": 4', '"cpus": "x"')
+        line = 1 + bad.splitlines().index(next(x for x in bad.splitlines() if '"x"' in x))
+        r = run(f"sbatch {write('lp/bad.sh', bad)}")
+        ok(r.code == 1 and f"bad.sh:{line}:" in r.err, "#NODEOS with a mistake: not submitted, the script's line named", r.text)
+        r = sbatch(f"<{DIR}/bad.sh")
+        ok(r.code == 1 and f"job script:{line}:" in read("marked.out"), "through standard input: found on the node", r.text + read("marked.out"))
+
+
+def allocations(w):
+    with path("salloc"):
+        r = run(f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} srun -N2 -n8 --nodeos-container=sim {WHEREAMI}")
+        w.inside(ranks(r), "sim", "salloc", 8)
+    with path("srun --nodeos-manifest of its own"):
+        r = run(f"srun -N2 -n8 --ntasks-per-node=4 -c4 --nodeos-manifest={w.manifest} --nodeos-container=sim {WHEREAMI}")
+        w.inside(ranks(r), "sim", "srun of its own", 8)
+    with path("srun manifest.json of its own"):
+        r = run(f"srun -N2 -n4 --ntasks-per-node=2 -c8 --nodeos-container=sim {w.manifest} 0")
+        w.inside(ranks(r), "sim", "srun manifest.json", 4)
+        ok(all(x["env"].get("NODEOS_TEST_FOO") == "b a r" for x in ranks(r)), "with the manifest's environment", r.text[-500:])
+        r = run(f"srun -N1 -n1 --nodeos-container=vda {w.manifest}")
+        ok(r.code == 1 and "has no app.exec" in r.err, "an app without a command is refused", r.text)
+    with path("job array"):
+        r = run(f"sbatch --parsable --array=0-2 -N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/array.%a.out "
+                f"--wrap 'srun -n2 --nodeos-container=vda {WHEREAMI}'")
+        same(r.code, 0, "the array is submitted")
+        cluster.wait_idle(240)
+        for i in range(3):
+            w.inside(found_in(f"array.{i}"), "vda", f"array task {i}", 2)
+    with path("heterogeneous job"):
+        script = write("lp/het.sh", f"#!/bin/bash\nsrun --het-group=0 -n2 --nodeos-container=sim {WHEREAMI}\n"
+                       f"srun --het-group=1 -n2 --nodeos-container=vda {WHEREAMI} >{DIR}/het1.out\n"
+                       f"srun --het-group=0,1 -n1 --nodeos-container=sim {WHEREAMI} >{DIR}/het2.out\n")
+        r = sbatch(f"-N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/het0.out : -N1 --exclusive {script}")
+        same(r.code, 0, "heterogeneous job: exit 0")
+        ok(r.code == 0, "its output", read("het0.out")[-1500:]) if r.code else None
+        w.inside(found_in("het0"), "sim", "het group 0", 2)
+        w.inside(found_in("het1"), "vda", "het group 1", 2)
+        w.inside(found_in("het2"), "sim", "both groups", 2)
+
+
+def save(series):
+    os.makedirs("/shared/out", exist_ok=True)
+    with open(f"/shared/out/launch-paths.{series}.json", "w") as f:
+        json.dump({"series": series, "paths": verdict}, f, indent=1)
+
+
+GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "allocations": allocations}
+
+
+def main():
+    os.makedirs(DIR, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    os.chown(DIR, 1000, 1000)
+    for node in ("n0", "n1"):
+        run("echo 'helper_timeout = 60' >> /etc/nodeos/nodeos.conf", user="root", node=node)
+    series = run("slurmctld -V", user="root").out.split()[-1]
+    w = World()
+    for name in sys.argv[1:] or GROUPS:
+        start = time.time()
+        note(f"group {name}")
+        GROUPS[name](w)
+        note(f"group {name} took {time.time() - start:.0f} s")
+    all_idle("nodes are idle at the end")
+    same(leftovers(), "", "the ledger is empty on both nodes")
+    save(series)
+    cluster.done()
+
+
+main()

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""No harm: command lines without any NodeOS option give the same with the plugin's line and without it: masks, memory
+policy, cgroup files, limits, environment, output, exit code. What differs between two runs of stock Slurm is
+found by doing them, and only that is left out of the comparison. noharm.py [PATTERN]: those lines only."""
+import os
+import re
+import shutil
+import sys
+
+import cluster
+from cluster import HOME, all_idle, note, ok, run, wait_idle
+
+LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
+TOP = f"{HOME}/nh"
+SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
+
+S = "srun -w n0"  # one node, always the same one
+LINES = [
+    # affinity
+    f"{S} -n4 P", f"{S} -n4 --cpu-bind=none P", f"{S} -n4 --cpu-bind=cores P", f"{S} -n4 --cpu-bind=threads P",
+    f"{S} -n4 --cpu-bind=sockets P", f"{S} -n4 --cpu-bind=ldoms P", f"{S} -n4 --exclusive --cpu-bind=map_cpu:0,2,4,6 P",
+    f"{S} -n4 --exclusive --cpu-bind=mask_cpu:0x3,0xc,0x30,0xc0 P", f"{S} -n4 --exclusive --cpu-bind=map_ldom:0,1,2,3 P",
+    f"{S} -n2 --cpu-bind=verbose,cores P", f"{S} -n2 --cpu-bind=quiet,threads P", f"{S} -n2 --cpu-bind=map_cpu:77 P",
+    f"{S} -n2 --hint=nomultithread P", f"{S} -n2 --hint=multithread P", f"{S} -n2 --hint=compute_bound P",
+    f"{S} -n2 --hint=memory_bound P", f"{S} -n2 -c2 P", f"{S} -n2 -c3 P", f"{S} -n1 -c16 P", f"{S} -n2 --threads-per-core=1 P",
+    f"{S} -n2 --ntasks-per-core=1 P", f"{S} -n4 --ntasks-per-socket=2 P", f"{S} -n4 --cores-per-socket=2 P",
+    "srun -N2 --ntasks-per-node=2 P", "srun -N2 -n5 -l P", f"SLURM_CPU_BIND=cores {S} -n2 P",
+    # distribution
+    "srun -N2 -n8 -m block P", "srun -N2 -n8 -m cyclic P", "srun -N2 -n8 -m plane=2 P", "srun -N2 -n8 -m block:block P",
+    "srun -N2 -n8 -m block:cyclic P", "srun -N2 -n8 -m cyclic:cyclic P", "srun -N2 -n8 -m block:fcyclic P",
+    "srun -N2 -n8 -m cyclic:block:block P",
+    # memory
+    f"{S} -n2 --mem-bind=local P", f"{S} -n2 --mem-bind=rank P", f"{S} -n2 --mem-bind=map_mem:0,1 P",
+    f"{S} -n2 --mem-bind=mask_mem:0x1,0x2 P", f"{S} -n2 --mem-bind=none P", f"{S} -n2 --mem-bind=verbose,prefer,local P",
+    f"{S} -n2 --mem=100 P", f"{S} -n2 --mem-per-cpu=50 P", f"{S} -n2 --mem-bind=map_mem:9 P",
+    # what a step is given and gives back
+    f"{S} -n2 --export=NONE P", f"{S} -n2 --export=ALL,X=1 P", f"{S} -n2 -l P", f"{S} -n2 -o out.%t P", f"{S} -n1 -i /etc/hostname cat",
+    f"{S} -n2 --task-prolog=$PWD/prolog.sh P", f"{S} -n1 -D /tmp P", f"{S} -n2 P 3", f"{S} -n1 P -9", f"{S} -n2 -K P 4",
+    f"{S} -n2 -W 3 P", f"{S} -n1 no-such-program", f"{S} -n1 --nice=5 P", f"{S} -n1 --propagate=NOFILE P", f"{S} -n2 -u P",
+    f"{S} -n2 -O P", f"{S} -n40 -O hostname", f"{S} -n1 --bcast=/tmp/nh.bcast {SNAPSHOT} DIR", f"{S} -n3 --multi-prog mp.conf",
+    f"script -qec '{S} -n1 --pty P' /dev/null", f"{S} --no-such-option P", f"{S} -n1 srun --overlap -n1 P", "sbatch --no-such-option x",
+    # jobs
+    "BATCH -w n0 --wrap 'P'", "BATCH -w n0 -n4 steps.sh a 'b c'", "BATCH -N2 --exclusive two.sh", "BATCH -w n0 --export=NONE --wrap 'P'",
+    "BATCH -w n0 --array=0-1 --wrap 'P'", "BATCH -w n0 -c2 --wrap 'srun P'", "BATCH -w n0 --wrap 'exit 5'",
+    "BATCH -w n0 -n1 : -w n1 -n1 het.sh", "BATCH -w n0 --mem=200 --wrap 'P'",
+    f"salloc -w n0 -n2 srun P", f"salloc -w n0 -n2 bash -c 'P; exit 3'",
+    "J=$(salloc -w n0 -n2 --no-shell 2>&1 | sed -n 's/.*Granted job allocation //p'); srun --jobid=$J P; scancel $J",
+    "BATCH -w n0 -n4 --wrap 'mpirun P'", "BATCH -N2 --ntasks-per-node=2 --wrap 'mpirun P'", "BATCH -w n0 -n4 --wrap 'srun --mpi=pmix P'",
+    f"{S} -n2 --gres=tile:1 P", f"{S} -n4 --exclusive --gres=tile:2 P",
+    f"BATCH -w n0 -n2 --gres=tile:2 --wrap 'srun --exact -n1 --gres=tile:1 P & srun --exact -n1 --gres=tile:1 P & wait'",
+]
+SCRIPTS = {
+    "prolog.sh": "#!/bin/sh\necho export FROM_PROLOG=1\necho print hello from the prolog\n",
+    "mp.conf": "0 P\n1-2 P\n",
+    "steps.sh": "#!/bin/bash\nP\nsrun P\nsrun -n1 --overlap P\nsrun -n1 --exact P & srun -n1 --exact P & wait\nsrun -n2 --exclusive P\n",
+    "two.sh": "#!/bin/bash\nP\nsrun -N2 -n2 P\nsrun -N1 -w n1 -n3 -c2 P\nsrun -N2 -n4 --distribution=cyclic P\n",
+    "het.sh": "#!/bin/bash\nP\nsrun --het-group=0 P\nsrun --het-group=1 P\nsrun --het-group=0,1 P\n",
+}
+
+
+def plugin(there):
+    for node in ("n0", "n1"):
+        run(f"if [ -e {LINE}.off ]; then mv {LINE}.off {LINE}; fi; {'true' if there else f'mv {LINE} {LINE}.off'};"
+            " systemctl restart slurmd", user="root", node=node)
+    wait_idle()
+
+
+def normal(text, jobs):
+    """A text with this run's job numbers, process numbers and times taken out."""
+    text = text.replace("\0", "").replace("\r", "")
+    for job in jobs:
+        text = re.sub(rf"(?<![\w.]){job}(?!\d)", "JOB", text)
+        text = text.replace(f"job_{job}", "job_JOB").replace(f"job{int(job):05d}", "jobJOB")
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "TIME", text)
+    return re.sub(r"(?<=\[)\d+(?=\])", "PID", text)
+
+
+def records(where, jobs):
+    """What the ranks found, as sets of lines; sorted, as ranks of several steps have no order."""
+    out = []
+    for name in sorted(os.listdir(where)):
+        if re.fullmatch(r"(\d+|x)\.n\d\.\d+", name):
+            with open(f"{where}/{name}") as f:
+                out.append((name.rsplit(".", 1)[0], tuple(normal(f.read(), jobs).splitlines())))
+    return sorted(out)
+
+
+def once(line, where):
+    """Run one command line; returns what can be seen of it."""
+    os.makedirs(where)
+    os.chown(where, 1000, 1000)
+    probe = f"{SNAPSHOT} {where}"
+    for name, text in SCRIPTS.items():
+        with open(f"{where}/{name}", "w") as f:
+            f.write(re.sub(r"\bP\b", probe, text))
+        os.chmod(f"{where}/{name}", 0o755)
+    batch = line.startswith("BATCH")
+    command = re.sub(r"\bP\b", probe, line).replace("DIR", where)
+    if batch:
+        command = command.replace("BATCH", "sbatch --wait -o job.%a.out", 1)
+    before = cluster.last_job()
+    r = run(command, cwd=where, timeout=240)
+    jobs = [str(j) for j in range(before + 1, cluster.last_job() + 1)]
+    files = ""
+    for name in sorted(os.listdir(where)):
+        if name.startswith(("job.", "out.")):
+            with open(f"{where}/{name}", errors="replace") as f:
+                files += f"{name.replace('4294967294', 'NONE')}: {''.join(sorted(f.readlines()))}\n"
+    lines = sorted(normal(r.out, jobs).splitlines()) + sorted(normal(r.err, jobs).splitlines()) + normal(files, jobs).splitlines()
+    return {"code": r.code, "text": [x.replace(where, "DIR") for x in lines],
+            "ranks": [(n, tuple(x.replace(where, "DIR") for x in rec)) for n, rec in records(where, jobs)]}
+
+
+def key(line):
+    """What names a line of a record: the variable, the cgroup file; so that values can be left out by name."""
+    word, _, rest = line.partition(" ")
+    if word == "env":
+        return f"env {rest.partition('=')[0]}"
+    return " ".join(line.split()[:3]) if word == "cgroup" else line
+
+
+def unstable(a, b):
+    """Names whose values differ between two runs of stock Slurm."""
+    out = set()
+    for (_, x), (_, y) in zip(a["ranks"], b["ranks"]):
+        out |= {key(line) for line in set(x) ^ set(y)}
+    return out
+
+
+def stable(result, drop):
+    return [(n, sorted(line for line in rec if key(line) not in drop)) for n, rec in result["ranks"]]
+
+
+def differences(a, b):
+    out = []
+    for (n, x), (m, y) in zip(a, b):
+        if n != m:
+            out.append(f"rank {n} against {m}")
+        out += [f"{n}: stock {line}" for line in x if line not in y] + [f"{m}: ours  {line}" for line in y if line not in x]
+    return "\n".join(out) or f"{len(a)} records, {len(b)} with the plugin"
+
+
+def sweep(lines, name):
+    shutil.rmtree(f"{TOP}/{name}", ignore_errors=True)
+    out = []
+    for i, line in enumerate(lines):
+        if i % 20 == 0:
+            note(f"{name}: line {i} of {len(lines)}")
+        out.append(once(line, f"{TOP}/{name}/{i:02d}"))
+    wait_idle()
+    return out
+
+
+def compare(lines, a, b, ours):
+    dropped = set()
+    for line, x, y, z in zip(lines, a, b, ours):
+        drop = unstable(x, y)
+        dropped |= drop
+        ok(z["code"] == x["code"] or z["code"] == y["code"], f"{line}: exit code {x['code']}", f"with the plugin {z['code']}\n" + "\n".join(z["text"]))
+        ok(z["text"] in (x["text"], y["text"]) or set(z["text"]) <= set(x["text"]) | set(y["text"]), f"{line}: output",
+           "\n".join(f"stock {t}" for t in x["text"] if t not in z["text"]) + "\n" + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]))
+        # a rank may have met another order of its siblings: either of the two stock runs will do
+        ok(stable(z, drop) in (stable(x, drop), stable(y, drop)), f"{line}: {len(x['ranks'])} ranks find the same",
+           differences(stable(x, drop), stable(z, drop)))
+    note(f"left out, as they differ between two runs of stock Slurm: {', '.join(sorted(dropped))}")
+
+
+def main():
+    os.makedirs(TOP, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    pattern = sys.argv[1] if len(sys.argv) > 1 else ""
+    lines = [line for line in LINES if re.search(pattern, line)]
+    note(f"{len(lines)} command lines")
+    plugin(False)
+    a, b = sweep(lines, "a"), sweep(lines, "b")
+    plugin(True)
+    ours = sweep(lines, "c")
+    compare(lines, a, b, ours)
+    seen = sum(len(x["ranks"]) for x in a)
+    ok(seen > 2 * len(lines), f"the comparison is of {seen} ranks")
+    all_idle("nodes are idle at the end")
+    cluster.done()
+
+
+main()
