@@ -40,6 +40,8 @@ int slurm_spank_init_post_opt(spank_t sp, int ac, char *av[])
 		return client_post_opt(sp, 0);
 	case S_CTX_LOCAL:
 		return client_post_opt(sp, 1);
+	case S_CTX_REMOTE:
+		return stepd_post_opt(sp);
 	default:
 		return 0;
 	}

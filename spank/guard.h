@@ -26,7 +26,7 @@ void guard_arm_batch(void);
 /* Take away what a job around this client left, before the client reads its own options. */
 void guard_disarm_client(void);
 
-/* In the rank, before exec: give the environment back what it had. -1: a guard of another version. */
+/* On the node: give the step's environment back what it had. -1: a guard of another version. */
 int guard_lift(const struct step_env *env, struct errbuf *err);
 
 #endif

@@ -33,6 +33,7 @@ int client_user_init(spank_t sp); /* srun, its job known */
 
 /* slurmstepd */
 int stepd_init(spank_t sp);
+int stepd_post_opt(spank_t sp);
 int stepd_user_init(spank_t sp);
 int stepd_task_post_fork(spank_t sp);
 int stepd_task_init(spank_t sp);

@@ -18,12 +18,44 @@
 
 static struct step *step;
 static bool job_is_planned;
+static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
 {
 	/* as root: the ledger is closed to the user that user_init runs as */
 	job_is_planned = step_job_is_planned(plugstack_conf());
 	return options_register(sp);
+}
+
+static char env_value[VALUE_MAX];
+
+static const char *env_get(void *arg, const char *name)
+{
+	spank_err_t rc = spank_getenv(arg, name, env_value, sizeof(env_value));
+
+	return rc == ESPANK_SUCCESS ? env_value : NULL;
+}
+
+static void env_set(void *arg, const char *name, const char *value)
+{
+	spank_setenv(arg, name, value, 1);
+}
+
+static void env_unset(void *arg, const char *name)
+{
+	spank_unsetenv(arg, name);
+}
+
+/*
+ * Before any other plugin starts a script of the user's, which the guard would stop. A failure is told by
+ * the ranks: here it would drain the node.
+ */
+int stepd_post_opt(spank_t sp)
+{
+	struct step_env env = { sp, env_get, env_set, env_unset };
+
+	guard_lift(&env, &guard_problem);
+	return 0;
 }
 
 /* malloc'ed copy of a variable of the step's environment; NULL when not set. */
@@ -180,25 +212,6 @@ int stepd_task_post_fork(spank_t sp)
 	return 0;
 }
 
-static char env_value[VALUE_MAX];
-
-static const char *env_get(void *arg, const char *name)
-{
-	spank_err_t rc = spank_getenv(arg, name, env_value, sizeof(env_value));
-
-	return rc == ESPANK_SUCCESS ? env_value : NULL;
-}
-
-static void env_set(void *arg, const char *name, const char *value)
-{
-	spank_setenv(arg, name, value, 1);
-}
-
-static void env_unset(void *arg, const char *name)
-{
-	spank_unsetenv(arg, name);
-}
-
 /* srun MANIFEST.json: the ranks run nodeos-exec in its place, which knows what to run. */
 static void set_program(spank_t sp, const struct step_env *env)
 {
@@ -219,8 +232,8 @@ int stepd_task_init(spank_t sp)
 	int rank = 0;
 	int rc;
 
-	if (guard_lift(&env, &err) < 0) {
-		slurm_error("nodeos: error: %s", err.text);
+	if (*guard_problem.text) {
+		slurm_error("nodeos: error: %s", guard_problem.text);
 		return -1;
 	}
 	set_program(sp, &env);
