@@ -83,7 +83,7 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	/* a nested srun goes where its rank is; an own container of the step is no longer there for it */
 	if (p->kind == STEP_REST || s->shared->own_container)
 		env->unset(env->arg, CONTAINER_OPTION_VARIABLE);
-	else if (s->choice)
+	else if (s->in.container)
 		env->set(env->arg, CONTAINER_OPTION_VARIABLE, step_part_word(p));
 	if (*s->shared->script_request)
 		env->set(env->arg, JOB_REQUEST_VARIABLE, s->shared->script_request);
