@@ -316,8 +316,7 @@ def main():
     os.makedirs(DIR, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     os.chown(DIR, 1000, 1000)
-    for node in ("n0", "n1"):
-        run("echo 'helper_timeout = 60' >> /etc/nodeos/nodeos.conf", user="root", node=node)
+    cluster.patient()
     series = run("slurmctld -V", user="root").out.split()[-1]
     w = World()
     for name in sys.argv[1:] or GROUPS:

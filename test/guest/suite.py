@@ -417,8 +417,7 @@ def main():
     os.chown(HOME, 1000, 1000)
     machine = Machine()
     # emulated nodes on a busy machine answer late, and that is not what is tested here
-    for node in ("n0", "n1"):
-        run("echo 'helper_timeout = 60' >> /etc/nodeos/nodeos.conf", user="root", node=node)
+    cluster.patient()
     note(f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory nodes")
     for name in wanted:
         note(f"group {name}")
