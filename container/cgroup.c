@@ -160,6 +160,15 @@ int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size
 	return 0;
 }
 
+bool cgroup_is_empty(int root_fd, const char *path)
+{
+	struct errbuf ignored;
+	char line[64];
+
+	return cgroup_read(root_fd, path, "cgroup.events", line, sizeof(line), &ignored) == 0 &&
+	       strcmp(line, "populated 0") == 0;
+}
+
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
 		    struct errbuf *err)
 {
@@ -175,33 +184,44 @@ int cgroup_read_set(int root_fd, const char *path, const char *file, struct idse
 	return rc;
 }
 
+int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err)
+{
+	/* a write(2) of no bytes would be a no-op for the kernel */
+	const char *bytes = *text ? text : "\n";
+	size_t len = strlen(bytes);
+	int dir = open_dir(root_fd, path, err);
+	int rc = -1;
+	int fd;
+
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	close(dir);
+	if (fd < 0)
+		return errprintf(err, "cgroup %s/%s: %s", path, file, strerror(errno));
+	if (write(fd, bytes, len) == (ssize_t)len)
+		rc = 0;
+	else
+		errprintf(err, "cgroup %s/%s: cannot set \"%.100s\": %s", path, file, text, strerror(errno));
+	close(fd);
+	return rc;
+}
+
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
 		     struct errbuf *err)
 {
-	char *buf = malloc(IDSET_LIST_MAX);
+	char *buf;
 	int rc = -1;
-	int dir, fd, len;
 
+	if (idset_empty(set))
+		return errprintf(err, "cgroup %s/%s: cannot set an empty list", path, file);
+	buf = malloc(IDSET_LIST_MAX);
 	if (!buf)
 		return errprintf(err, "out of memory");
-	len = idset_format(set, buf, IDSET_LIST_MAX);
-	dir = open_dir(root_fd, path, err);
-	if (dir < 0)
-		goto out;
-	fd = openat(dir, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		errprintf(err, "cgroup %s/%s: %s", path, file, strerror(errno));
-	} else {
-		/* an empty list would be a no-op for the kernel; write(2) of 0 bytes, too */
-		if (len > 0 && write(fd, buf, (size_t)len) == len)
-			rc = 0;
-		else
-			errprintf(err, "cgroup %s/%s: cannot set \"%.100s\": %s", path, file, buf,
-				  len > 0 ? strerror(errno) : "empty set");
-		close(fd);
-	}
-	close(dir);
-out:
+	if (idset_format(set, buf, IDSET_LIST_MAX) > 0)
+		rc = cgroup_write(root_fd, path, file, buf, err);
+	else
+		errprintf(err, "cgroup %s/%s: the list is too long", path, file);
 	free(buf);
 	return rc;
 }

@@ -41,11 +41,19 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 /* Inode of directory PATH below ROOT_FD; 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 
+/*
+ * Does the kernel say that no process is in PATH or below? Slurm itself leaves such directories
+ * behind when a slurmstepd was killed.
+ */
+bool cgroup_is_empty(int root_fd, const char *path);
+
 /* Read FILE of PATH into BUF as text without its final newline. */
 int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size_t size,
 		struct errbuf *err);
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
 		    struct errbuf *err);
+/* Write TEXT, and nothing but a line's end for "", in one write(2). */
+int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err);
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
 		     struct errbuf *err);
 

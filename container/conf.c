@@ -23,11 +23,17 @@ bool conf_allows_policy(const struct conf *c, enum sched_policy p)
 	return p > POLICY_UNSET && p < POLICY_COUNT && (c->allow_policies & policy_bit(p));
 }
 
+bool conf_allows_partition(const struct conf *c, enum partition p)
+{
+	return (unsigned)p < PARTITION_COUNT && (c->allow_partitions >> p & 1);
+}
+
 void conf_defaults(struct conf *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->allow_policies = policy_bit(POLICY_OTHER) | policy_bit(POLICY_BATCH) |
 			    policy_bit(POLICY_IDLE) | policy_bit(POLICY_HPC);
+	c->allow_partitions = UINT32_C(1) << PARTITION_MEMBER;
 	c->strict = true;
 	c->default_policy = POLICY_OTHER;
 	c->default_mems = MEMS_ALL;
@@ -49,24 +55,24 @@ static int parse_word(const char *value, const char *const *words)
 static const char *const yes_words[] = { "no", "yes", NULL };
 static const char *const mems_words[] = { [MEMS_ALL] = "all", [MEMS_LOCAL] = "local", NULL };
 
-/* "a, b": one policy at least, none twice. */
-static int parse_allow_policies(struct conf *c, const char *value)
+/* "a, b" with BIT telling a word's bit (0: unknown): one word at least, none twice. */
+static int parse_list(uint32_t *out, const char *value, uint32_t (*bit)(const char *word))
 {
 	uint32_t bits = 0;
 
 	for (;;) {
 		char word[16];
 		size_t len = strcspn(value, ", \t");
-		enum sched_policy p;
+		uint32_t b;
 
 		if (len >= sizeof(word))
 			return -1;
 		memcpy(word, value, len);
 		word[len] = '\0';
-		p = policy_by_name(word);
-		if (p == POLICY_UNSET || (bits & policy_bit(p)))
+		b = bit(word);
+		if (!b || (bits & b))
 			return -1;
-		bits |= policy_bit(p);
+		bits |= b;
 		value += len;
 		value += strspn(value, " \t");
 		if (*value == '\0')
@@ -75,8 +81,42 @@ static int parse_allow_policies(struct conf *c, const char *value)
 			return -1;
 		value += strspn(value, " \t");
 	}
-	c->allow_policies = bits;
+	*out = bits;
 	return 0;
+}
+
+static uint32_t policy_word_bit(const char *word)
+{
+	enum sched_policy p = policy_by_name(word);
+
+	return p == POLICY_UNSET ? 0 : policy_bit(p);
+}
+
+static int parse_allow_policies(struct conf *c, const char *value)
+{
+	return parse_list(&c->allow_policies, value, policy_word_bit);
+}
+
+static uint32_t partition_word_bit(const char *word)
+{
+	int p = partition_by_name(word);
+
+	return p < 0 ? 0 : UINT32_C(1) << p;
+}
+
+/* "member" is what every container can be. */
+static int parse_allow_partitions(struct conf *c, const char *value)
+{
+	if (parse_list(&c->allow_partitions, value, partition_word_bit) < 0)
+		return -1;
+	return conf_allows_partition(c, PARTITION_MEMBER) ? 0 : -1;
+}
+
+static void print_allow_partitions(FILE *f, const struct conf *c)
+{
+	for (enum partition p = PARTITION_MEMBER; p < PARTITION_COUNT; p++)
+		if (conf_allows_partition(c, p))
+			fprintf(f, "%s%s", p == PARTITION_MEMBER ? "" : ", ", partition_name(p));
 }
 
 static void print_allow_policies(FILE *f, const struct conf *c)
@@ -198,6 +238,9 @@ const struct conf_key conf_keys[] = {
 				 parse_default_policy, print_default_policy },
 	{ "max_rt_priority", "1 to 99", "highest priority of fifo and rr", parse_max_rt_priority,
 	  print_max_rt_priority },
+	{ "allow_partitions", "a list of member, root, isolated, with member",
+	  "cpuset partitions that containers may be; not with OverSubscribe, gang scheduling or suspension",
+	  parse_allow_partitions, print_allow_partitions },
 	{ "default_mems", "all, local",
 	  "memory nodes of a container that asks for none: all, or those local to its cores",
 	  parse_default_mems, print_default_mems },

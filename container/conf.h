@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "container/partition.h"
 #include "container/policy.h"
 #include "topology/errbuf.h"
 #include "topology/plan.h" /* enum mems_default */
@@ -22,6 +23,7 @@
 
 struct conf {
 	uint32_t allow_policies; /* bit 1 << enum sched_policy */
+	uint32_t allow_partitions; /* bit 1 << enum partition */
 	bool strict; /* an isolator that cannot be enforced fails the step */
 	enum sched_policy default_policy;
 	enum mems_default default_mems;
@@ -45,6 +47,9 @@ void conf_defaults(struct conf *c);
 
 /* May jobs have policy P? */
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
+
+/* May containers be partition P? */
+bool conf_allows_partition(const struct conf *c, enum partition p);
 
 /*
  * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason

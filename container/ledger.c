@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "container/fence.h"
 #include "container/fileio.h"
 
 #define ENTRY_PREFIX "job-"
@@ -114,6 +115,10 @@ static char *format_job(const struct ledger_job *job)
 			s->inode, s->ranks, *s->places ? s->places : LEDGER_REST, s->cgroup);
 		if (idset_format(&s->cpus, list, sizeof(list)) > 0)
 			fprintf(f, "cpus %s\n", list);
+		if (s->launching)
+			fputs("launching\n", f);
+		if (s->partition != PARTITION_MEMBER && idset_format(&s->fence, list, sizeof(list)) > 0)
+			fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
 		print_plan(f, s->request, s->plan);
 	}
 	fputs("end-of-entry\n", f);
@@ -175,6 +180,25 @@ static int take_plan(const char **text, char **request, struct node_plan **plan,
 	return node_plan_parse(plan, text, err);
 }
 
+static int take_fence(const char **text, struct ledger_step *s, struct errbuf *err)
+{
+	char *line = take_line(text, "partition ");
+	char *blank = line ? strchr(line, ' ') : NULL;
+	int rc = 0;
+
+	if (line) {
+		if (blank)
+			*blank = '\0';
+		rc = partition_by_name(line);
+		if (!blank || rc <= PARTITION_MEMBER || idset_parse(&s->fence, blank + 1, err) < 0)
+			rc = errprintf(err, "bad partition line of step %" PRIu32, s->step_id);
+		else
+			s->partition = (enum partition)rc;
+	}
+	free(line);
+	return rc < 0 ? -1 : 0;
+}
+
 #define LEDGER_PLACES_WIDTH "4223"
 _Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
 
@@ -198,6 +222,11 @@ static int take_step(const char **text, struct ledger_job *job, struct errbuf *e
 	n = line ? idset_parse(&s->cpus, line, err) : 0;
 	free(line);
 	if (n < 0)
+		return -1;
+	line = take_line(text, "launching");
+	s->launching = line != NULL;
+	free(line);
+	if (take_fence(text, s, err) < 0)
 		return -1;
 	return take_plan(text, &s->request, &s->plan, err);
 }
@@ -304,20 +333,38 @@ static int dead(struct ledger *l, const char *cgroup, uint64_t inode)
 	return (uint64_t)st.st_ino != inode;
 }
 
+/* A partition whose step has died: above it the kernel still keeps its CPUs. */
+struct swept {
+	bool fence;
+	char cgroup[CGROUP_PATH_MAX]; /* of its job */
+};
+
+static bool has_fence(const struct ledger_job *job)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition != PARTITION_MEMBER)
+			return true;
+	return false;
+}
+
 static void sweep_one(struct ledger *l, const char *name, void *arg)
 {
 	struct ledger_job *job = NULL;
+	struct swept *swept = arg;
 	struct errbuf ignored;
 	unsigned before;
 	char expect[64];
 
-	(void)arg;
 	/*
 	 * An entry that cannot be read stays: it is evidence, and it may protect a
 	 * job that lives. It fails the steps of that job, and nobody else's.
 	 */
 	if (read_entry(l, name, &job, &ignored) < 0)
 		return;
+	if (has_fence(job)) {
+		swept->fence = true;
+		strcpy(swept->cgroup, job->cgroup);
+	}
 	entry_name(expect, sizeof(expect), job->inode);
 	if (strcmp(expect, name) == 0 && dead(l, job->cgroup, job->inode)) {
 		unlinkat(l->dir_fd, name, 0);
@@ -326,10 +373,15 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	}
 	before = job->n_steps;
 	for (unsigned i = job->n_steps; i-- > 0;)
-		if (dead(l, job->step[i].cgroup, job->step[i].inode))
+		if (dead(l, job->step[i].cgroup, job->step[i].inode) ||
+		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
+			fence_drop(l->cgroup_fd, &job->step[i]);
 			ledger_job_del_step(job, job->step[i].inode);
-	if (job->n_steps != before)
+		}
+	if (job->n_steps != before) {
 		ledger_write(l, job, &ignored);
+		fence_raise(l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
+	}
 	ledger_job_free(job);
 }
 
@@ -351,6 +403,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		struct errbuf *err)
 {
 	struct ledger *l = calloc(1, sizeof(*l));
+	struct swept swept = { false, "" };
 
 	if (!l)
 		return errprintf(err, "out of memory");
@@ -364,10 +417,12 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		errprintf(err, "%s/lock: %s", state_dir, strerror(errno));
 		goto error;
 	}
-	if (lock(l->lock_fd, timeout, err) < 0 || each_name(l, sweep_one, NULL, err) < 0) {
+	if (lock(l->lock_fd, timeout, err) < 0 || each_name(l, sweep_one, &swept, err) < 0) {
 		errwrap(err, "%s", state_dir);
 		goto error;
 	}
+	if (swept.fence)
+		fence_refresh(l, cgroup_fd, swept.cgroup);
 	*out = l;
 	return 0;
 error:

@@ -8,6 +8,7 @@
 
 #include "container/cgroup.h"
 #include "container/node_plan.h"
+#include "container/partition.h"
 
 /*
  * Who holds which CPUs and memory nodes on this node: one text file per job in
@@ -26,6 +27,9 @@ struct ledger_step {
 	char cgroup[CGROUP_PATH_MAX];
 	char places[LEDGER_PLACES_MAX]; /* where its ranks are, "sim,vda": containers, "none", LEDGER_REST */
 	struct idset cpus; /* that its ranks are bound to, when they divide the container */
+	bool launching; /* Slurm may be binding its ranks; only kept of jobs with partitions */
+	enum partition partition; /* of its directory "user", see container/fence.h */
+	struct idset fence; /* the CPUs of this partition */
 	char *request; /* of a step container; NULL: the job's */
 	struct node_plan *plan; /* of a step container; NULL: the job's */
 };

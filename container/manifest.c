@@ -77,6 +77,23 @@ static int load_mems(struct loader *l, const struct json_node *value, struct req
 	return 0;
 }
 
+static int load_partition(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	char quoted[WORD_QUOTE_MAX];
+	const char *name;
+	int p;
+
+	if (value->kind != JSON_STRING)
+		return json_doc_fail(&l->doc, value, "expected a string, got %s", json_kind_name(value->kind));
+	name = json_doc_string(&l->doc, value);
+	p = partition_by_name(name);
+	if (p < 0)
+		return json_doc_fail(&l->doc, value, "%s (allowed: member, root, isolated)",
+				     word_quote(quoted, name, strlen(name)));
+	c->partition = (enum partition)p;
+	return 0;
+}
+
 static int load_policy(struct loader *l, const struct json_node *value, struct request_container *c)
 {
 	const char *name;
@@ -123,6 +140,7 @@ static const struct member container_members[] = {
 	{ "cpus", load_cpus },
 	{ "mems", load_mems },
 	{ "smt", load_smt },
+	{ "partition", load_partition },
 	{ NULL, NULL },
 };
 
@@ -147,9 +165,8 @@ static int unknown_member(struct loader *l, const struct json_node *node,
 	char quoted[WORD_QUOTE_MAX], list[128];
 	const char *near;
 
-	if (strcmp(node->key, "partition") == 0 || strcmp(node->key, "dimmap") == 0)
-		return json_doc_fail_key(&l->doc, node, "\"%s\" is not in this version of NodeOS",
-					 node->key);
+	if (strcmp(node->key, "dimmap") == 0)
+		return json_doc_fail_key(&l->doc, node, "\"dimmap\" is not in this version of NodeOS");
 	for (unsigned i = 0; i < MEMBERS_MAX - 1 && members[i].name; i++)
 		names[i] = members[i].name;
 	word_quote(quoted, node->key, strlen(node->key));
@@ -293,6 +310,9 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 		known++;
 	if (!known->name)
 		return unknown_isolator(l, node, name);
+	if (strcmp(bare, "partition") == 0)
+		return json_doc_fail(&l->doc, node, "isolator \"%s\": write it as \"partition\" in the value of \"container\"",
+				     name);
 	if (!known->load)
 		return json_doc_fail(&l->doc, node,
 				     "isolator \"%s\" is not in this version of NodeOS", name);

@@ -15,6 +15,7 @@ static const struct command {
 	{ "plan", tool_plan, "show which CPUs and memory nodes a manifest would get, and why" },
 	{ "report", tool_report, "show this node's containers: asked, chosen, what the kernel shows (root)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
+	{ "verify", tool_verify, "compare what the kernel shows of this node's containers with what they should be (root)" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "discover", tool_discover, "write this machine's topology for the launches to come (root, at boot)" },
 };

@@ -110,6 +110,9 @@ int outcome_check_policy(const struct request_container *ask, const struct conf 
 				 "container %s: policy \"%s\" is not allowed at this site (allowed: %s; %s)",
 				 ask->name, policy_name(p), allowed, conf_path);
 	}
+	if (!conf_allows_partition(conf, ask->partition))
+		return errprintf(err, "container %s: partition \"%s\" is not allowed at this site (allow_partitions in %s)",
+				 ask->name, partition_name(ask->partition), conf_path);
 	if (policy_is_realtime(p) && priority > conf->max_rt_priority)
 		return errprintf(err,
 				 "container %s: priority %u is above this site's limit %u (max_rt_priority in %s)",

@@ -45,7 +45,7 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 		     const struct outcome_node *node);
 
 /*
- * Is container ASK allowed by the site: policy and priority. Checked at submit
+ * Is container ASK allowed by the site: policy, priority and partition. Checked at submit
  * for the message and on the node for the truth.
  */
 int outcome_check_policy(const struct request_container *ask, const struct conf *conf,

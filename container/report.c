@@ -57,7 +57,7 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_bool(j, "mems_confined", c->got->confined);
 	jout_string(j, "policy", policy_name(policy));
 	jout_number(j, "priority", priority);
-	jout_string(j, "partition", "member");
+	jout_string(j, "partition", partition_name(c->ask->partition));
 	if (c->ranks)
 		c->ranks(j, c->got, c->arg);
 	put_isolators(j, c);

@@ -137,6 +137,8 @@ static int check_container(const struct request_container *c, struct errbuf *err
 		return errprintf(err, "cpus=%u (allowed: 1 to %d)", c->cpus, REQUEST_CPUS_MAX);
 	if (c->smt > REQUEST_SMT_MAX)
 		return errprintf(err, "smt=%u (allowed: 1 to %d)", c->smt, REQUEST_SMT_MAX);
+	if ((unsigned)c->partition >= PARTITION_COUNT)
+		return errprintf(err, "unknown partition");
 	if (c->ignored >> IGNORED_COUNT)
 		return errprintf(err, "unknown bits in ignored");
 	return check_mems(c, err) < 0 ? -1 : check_policy(c, err);
@@ -218,6 +220,10 @@ static void put_container(struct out *o, const struct request_container *c)
 	}
 	if (c->priority > (policy_is_realtime(c->policy) ? 1 : 0))
 		put_number(o, " prio=", c->priority);
+	if (c->partition != PARTITION_MEMBER) {
+		put(o, " partition=");
+		put(o, partition_name(c->partition));
+	}
 	for (unsigned i = 0; i < IGNORED_COUNT; i++) {
 		if (!(c->ignored >> i & 1))
 			continue;
@@ -330,6 +336,21 @@ static int field_prio(struct request_container *c, const char *value, const char
 	return parse_unsigned(&c->priority, value, end, 99);
 }
 
+static int field_partition(struct request_container *c, const char *value, const char *end)
+{
+	char word[16];
+	size_t len = (size_t)(end - value);
+	int p;
+
+	if (len >= sizeof(word))
+		return -1;
+	memcpy(word, value, len);
+	word[len] = '\0';
+	p = partition_by_name(word);
+	c->partition = p < 0 ? PARTITION_MEMBER : (enum partition)p;
+	return p < 0 ? -1 : 0;
+}
+
 static int field_ignored(struct request_container *c, const char *value, const char *end)
 {
 	while (value < end) {
@@ -362,6 +383,7 @@ static const struct field {
 	{ "mems", field_mems },
 	{ "policy", field_policy },
 	{ "prio", field_prio },
+	{ "partition", field_partition },
 	{ "ignored", field_ignored },
 };
 
@@ -381,7 +403,7 @@ static int parse_field(struct request_container *c, const char *field, const cha
 		return 0;
 	}
 	return errprintf(
-		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, ignored=)",
+		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, partition=, ignored=)",
 		word_quote(quoted, field, len));
 }
 

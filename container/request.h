@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "container/partition.h"
 #include "container/policy.h"
 #include "topology/errbuf.h"
 #include "topology/plan.h" /* enum mems_kind */
@@ -22,7 +23,7 @@
  * Fields in this order, each left out when it has its default: cpus (0: all
  * that is left), smt (0: all threads), mems (N, or Nb for bytes), policy
  * (none: nodeos.conf's default), prio (0, and for fifo and rr also 1: there
- * they are the same), ignored (the isolators of request_ignored_name that the
+ * they are the same), partition (member), ignored (the isolators of request_ignored_name that the
  * manifest named, in table order). A text that is not canonical is refused, so
  * equal requests are equal texts.
  */
@@ -52,6 +53,7 @@ struct request_container {
 	uint64_t mems;
 	enum sched_policy policy; /* POLICY_UNSET: the site's default */
 	unsigned priority;
+	enum partition partition;
 	uint32_t ignored;
 };
 

@@ -12,6 +12,7 @@
 
 #include "container/affinity.h"
 #include "container/cgroup.h"
+#include "container/fence.h"
 #include "container/ledger.h"
 #include "container/step_shared.h"
 #include "topology/rankmap.h"
@@ -262,6 +263,26 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	return 0;
 }
 
+/* Every rank is bound: let the partition be, if this step is one, and those of its siblings again. */
+static int end_launch(struct step *s, struct errbuf *err)
+{
+	struct step_part *p = &s->shared->part[0];
+	struct errbuf why;
+
+	if (!s->in.launching)
+		return 0;
+	s->in.launching = false;
+	if ((p->partition == PARTITION_MEMBER ||
+	     cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->fence, &why) == 0) &&
+	    step_launch_end(s->in.conf_path, &why) == 0)
+		return 0;
+	if (s->conf.strict)
+		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)", p->container, why.text,
+				 s->in.conf_path);
+	snprintf(p->unfenced, sizeof(p->unfenced), "%.199s", why.text);
+	return 0;
+}
+
 static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
 	if (!s->prepared && step_prepare(s, pid, err) < 0)
@@ -269,8 +290,10 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	s->prepared = true;
 	if (place_rank(s, rank, pid, err) < 0)
 		return -1;
-	if (rank + 1 < s->in.n_ranks || (s->shared->n_parts == 1 && s->shared->part[0].kind == STEP_NONE))
+	if (rank + 1 < s->in.n_ranks)
 		return 0;
+	if (s->shared->n_parts == 1 && s->shared->part[0].kind == STEP_NONE)
+		return end_launch(s, err);
 	if (map_ranks(s, err) < 0)
 		return -1;
 	/* before the ranks go on: task/affinity reads a rank's CPUs for --mem-bind=local */
@@ -278,7 +301,7 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 		if (s->shared->part[s->shared->rank[i].part].kind != STEP_NONE &&
 		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
 			return -1;
-	return 0;
+	return end_launch(s, err);
 }
 
 void step_place(struct step *s, unsigned rank, pid_t pid)
@@ -314,11 +337,21 @@ void step_end(struct step *s)
 	if (fd < 0 || ledger_open(&l, s->conf.state_dir, fd, s->conf.helper_timeout, &err) < 0)
 		goto out;
 	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
+		struct ledger_step *mine = ledger_job_step(job, s->step_inode);
+		bool fenced = mine && mine->partition != PARTITION_MEMBER;
+		bool launching = mine && mine->launching;
+
+		if (fenced)
+			fence_drop(fd, mine);
 		ledger_job_del_step(job, s->step_inode);
 		if (job->plan || job->n_steps)
 			ledger_write(l, job, &err);
 		else
 			ledger_remove(l, s->job_inode, &err);
+		if (fenced)
+			fence_refresh(l, fd, job->cgroup);
+		if (launching)
+			fence_raise(fd, job, 0, &err);
 	}
 	ledger_job_free(job);
 	ledger_close(l);
@@ -350,6 +383,9 @@ bool step_job_is_planned(const char *conf_path)
 struct job_end {
 	struct ledger *l;
 	uint32_t job_id;
+	int root_fd;
+	bool fenced;
+	char cgroup[CGROUP_PATH_MAX];
 };
 
 static int end_one(const struct ledger_job *job, void *arg)
@@ -357,12 +393,20 @@ static int end_one(const struct ledger_job *job, void *arg)
 	struct job_end *e = arg;
 	struct errbuf err;
 
-	return job->job_id == e->job_id ? ledger_remove(e->l, job->inode, &err) : 0;
+	if (job->job_id != e->job_id)
+		return 0;
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition != PARTITION_MEMBER) {
+			fence_drop(e->root_fd, &job->step[i]);
+			e->fenced = true;
+			strcpy(e->cgroup, job->cgroup);
+		}
+	return ledger_remove(e->l, job->inode, &err);
 }
 
 void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 {
-	struct job_end e = { NULL, job_id };
+	struct job_end e = { .job_id = job_id };
 	struct errbuf bad;
 	struct conf conf;
 	int fd;
@@ -372,8 +416,11 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	fd = cgroup_open_root(NULL, err);
 	if (fd < 0)
 		return;
+	e.root_fd = fd;
 	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
 		ledger_each(e.l, end_one, &e, &bad, err);
+	if (e.fenced)
+		fence_refresh(e.l, fd, e.cgroup);
 	ledger_close(e.l);
 	close(fd);
 }

@@ -38,6 +38,7 @@ struct step_input {
 	bool by_thread; /* --cpu-bind=threads */
 	bool unbound; /* --cpu-bind=none: ranks of one container share it */
 	unsigned threads_per_core; /* --hint=nomultithread, --threads-per-core; 0: all */
+	bool launching; /* step_launch_begin said so */
 	bool request_expected; /* an option that makes a request came along */
 	const char *job_request; /* NULL: none in the environment */
 	const char *step_request; /* a step container's; NULL: none */
@@ -87,6 +88,16 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
  * process belongs to? Any trouble is "no".
  */
 bool step_job_is_planned(const char *conf_path);
+
+/*
+ * As root in slurmstepd, before Slurm binds ranks: a step of a job with partitions is being launched here.
+ * Returns 1 when step_launch_end has to follow (step_place does that of the last rank), 0 when there is nothing
+ * to do, -1 with the reason.
+ */
+int step_launch_begin(const char *conf_path, uint32_t step_id, struct errbuf *err);
+
+/* All ranks are bound. -1: this step's own partition cannot be. */
+int step_launch_end(const char *conf_path, struct errbuf *err);
 
 /* Take this step out of the ledger. */
 void step_end(struct step *s);

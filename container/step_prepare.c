@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "container/cgroup.h"
+#include "container/fence.h"
 #include "container/helper_run.h"
 #include "container/ledger.h"
 #include "container/outcome.h"
@@ -37,6 +38,7 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
 		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs ConstrainCores=yes in cgroup.conf");
 	v->alone = idset_equal(&v->job_cpus, &node_cpus);
+	snprintf(s->user, sizeof(s->user), "%s", v->place.user);
 	s->job_inode = v->place.job_inode;
 	s->step_inode = v->place.step_inode;
 	return 0;
@@ -302,6 +304,8 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	for (unsigned i = 0; i < n; i++)
 		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome)
 			p->outcome = o[i].outcome;
+	p->partition = ask->partition;
+	p->fence = c->reserved;
 	p->policy = outcome_policy(ask, &s->conf, &p->priority);
 	if (!policy_supported(p->policy)) {
 		if (s->conf.strict)
@@ -410,6 +414,50 @@ static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
 	return cgroup_write_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &both, err);
 }
 
+/* One partition a step, one step a partition, and a core of the job outside of all. */
+static int check_fence(struct step *s, const struct node_view *v, struct step_part *p, const struct ledger_job *job,
+		       struct errbuf *err)
+{
+	const char *kind = partition_name(p->partition);
+	struct idset left = v->job_cpus;
+
+	if (s->in.step_id >= STEP_ID_INTERACTIVE) {
+		p->partition = PARTITION_MEMBER;
+		snprintf(p->unfenced, sizeof(p->unfenced),
+			 "only a step of srun makes its container an %s partition: this process gives way to it", kind);
+		return 0;
+	}
+	if (s->shared->n_parts > 1)
+		return errprintf(err, "container %s is to be an %s partition: it needs a step of its own", p->container, kind);
+	idset_andnot(&left, &p->fence);
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *other = &job->step[i];
+
+		if (other->inode == s->step_inode)
+			continue;
+		if (other->step_id < STEP_ID_INTERACTIVE && ledger_step_in(other, p->container))
+			return errprintf(err, "container %s is an %s partition, and step %u is in it: one step at a time",
+					 p->container, kind, other->step_id);
+		if (other->partition != PARTITION_MEMBER)
+			idset_andnot(&left, &other->fence);
+	}
+	if (idset_empty(&left))
+		return errprintf(err, "container %s: an %s partition would take the job's last core on this node: leave one core out of all partitions",
+				 p->container, kind);
+	if (fence_check_alone(s->cgroup_fd, v->place.job, &p->fence, err) < 0)
+		return errwrap(err, "container %s: an %s partition", p->container, kind);
+	return 0;
+}
+
+static int check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job, struct errbuf *err)
+{
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		if (s->shared->part[i].partition != PARTITION_MEMBER &&
+		    check_fence(s, v, &s->shared->part[i], job, err) < 0)
+			return -1;
+	return 0;
+}
+
 static int keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
 		      struct errbuf *err)
 {
@@ -441,6 +489,10 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
+	mine->partition = s->shared->part[0].partition; /* it has one part, or none of them is a partition */
+	mine->fence = s->shared->part[0].fence;
+	if (v->request_text && strstr(v->request_text, " partition="))
+		mine->launching = s->in.launching = true;
 	mine->places[0] = '\0';
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
 		ledger_step_add(mine, step_part_word(&s->shared->part[i]));
@@ -497,6 +549,7 @@ static int settle(struct ledger *l, struct step *s, const struct node_view *v, s
 		goto out;
 	}
 	if (choose(s, v, plan, err) < 0 || (plan && check_realtime(s, v, plan, job, err) < 0) ||
+	    check_fences(s, v, job, err) < 0 ||
 	    keep_cores(s, v, plan, err) < 0)
 		goto out;
 	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text,

@@ -36,7 +36,7 @@ static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
 		return "unconstrained";
-	if (p->shares_all || ((p->shares_ranks || p->fewer_cpus) && p->outcome < OUTCOME_MODIFIED))
+	if (p->shares_all || ((p->shares_ranks || p->fewer_cpus || *p->unfenced) && p->outcome < OUTCOME_MODIFIED))
 		return outcome_name(OUTCOME_MODIFIED);
 	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
 }
@@ -45,6 +45,8 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 {
 	if (p->shares_all)
 		return "the containers hold every CPU of the job: this step, which names none, runs on all of them";
+	if (*p->unfenced)
+		return p->unfenced;
 	if (!p->shares_ranks && p->fewer_cpus)
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
 			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
@@ -61,7 +63,7 @@ static const struct step_part *worst_part(const struct step_shared *sh)
 	const struct step_part *worst = &sh->part[0];
 
 	for (unsigned i = 1; i < sh->n_parts; i++)
-		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].fewer_cpus || sh->part[i].outcome > worst->outcome)
+		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].fewer_cpus || *sh->part[i].unfenced || sh->part[i].outcome > worst->outcome)
 			worst = &sh->part[i];
 	return worst;
 }

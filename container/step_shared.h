@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "container/cgroup.h"
 #include "container/choice.h"
 #include "container/conf.h"
 #include "container/outcome.h"
@@ -46,6 +47,9 @@ struct step_part {
 	bool shares_ranks; /* another step's ranks sit on these CPUs, too */
 	uint32_t shares_with; /* that step */
 	unsigned fewer_cpus; /* than -c asked for each rank; 0: no */
+	enum partition partition; /* that its step is to be */
+	struct idset fence; /* its CPUs, with idle threads */
+	char unfenced[200]; /* why the container is no partition for this step; "": it is, or need not be */
 	enum outcome outcome; /* the worst of the container's isolators */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct idset cpus;
@@ -86,6 +90,7 @@ struct step {
 	/* root side, kept from the first step_place to step_end */
 	struct conf conf;
 	int cgroup_fd; /* within one step_place only */
+	char user[CGROUP_PATH_MAX]; /* the step's directory "user" */
 	uint64_t job_inode;
 	uint64_t step_inode;
 	struct idset step_cpus; /* the step's CPUs as Slurm gave them */

@@ -13,6 +13,7 @@ int tool_features(int argc, char **argv);
 int tool_list(int argc, char **argv);
 int tool_plan(int argc, char **argv);
 int tool_report(int argc, char **argv);
+int tool_verify(int argc, char **argv);
 
 /* "nodeosctl: MESSAGE" on standard error; returns STATUS. */
 int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -69,6 +69,31 @@ static void plugin_series(char *buf, size_t size)
 		dlclose(so);
 }
 
+/* What users of newer Slurms would expect here, by a look at what is installed. */
+static void slurm_lacks(const char *series, char *buf, size_t size)
+{
+	static const struct {
+		unsigned year, month; /* the first series that has it */
+		const char *name;
+	} since[] = {
+		{ 23, 2, "EnableControllers" },
+		{ 24, 11, "--external-launcher" },
+	};
+	unsigned year = 0, month = 0;
+	char pmix[sizeof(NODEOS_PLUGIN_PATH) + 16];
+
+	buf[0] = '\0';
+	if (sscanf(series, "%u.%u", &year, &month) != 2)
+		return;
+	for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++)
+		if (year < since[i].year || (year == since[i].year && month < since[i].month))
+			snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", since[i].name);
+	snprintf(pmix, sizeof(pmix), "%.*s/mpi_pmix.so", (int)(strrchr(NODEOS_PLUGIN_PATH, '/') - NODEOS_PLUGIN_PATH),
+		 NODEOS_PLUGIN_PATH);
+	if (access(pmix, F_OK) < 0)
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", "mpi/pmix");
+}
+
 static void kernel_facts(struct findings *f)
 {
 	struct utsname u;
@@ -81,6 +106,8 @@ static void kernel_facts(struct findings *f)
 	plugin_series(series, sizeof(series));
 	fact(f, "plugin", *series ? NODEOS_PLUGIN_PATH : "not installed");
 	fact(f, "plugin-series", series);
+	slurm_lacks(series, text, sizeof(text));
+	fact(f, "slurm-lacks", text);
 	snprintf(text, sizeof(text), "%u.%u.%u", hwloc_get_api_version() >> 16,
 		 hwloc_get_api_version() >> 8 & 255, hwloc_get_api_version() & 255);
 	fact(f, "hwloc-api", text);
@@ -93,6 +120,8 @@ static void kernel_facts(struct findings *f)
 	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
 		strcpy(text, "none");
 	fact(f, "cgroup-controllers", text);
+	fact(f, "partitions", fd >= 0 && faccessat(fd, "cpuset.cpus.isolated", F_OK, 0) == 0 ?
+				      "member,root,isolated" : "member");
 	if (fd >= 0)
 		close(fd);
 	text[0] = '\0';
@@ -101,7 +130,6 @@ static void kernel_facts(struct findings *f)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
 				 policy_name(p));
 	fact(f, "policies", text);
-	fact(f, "partitions", "member");
 }
 
 /* The value behind "KEY = " in scontrol's output; "" when there is none. */

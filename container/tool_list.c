@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "container/report.h"
 #include "container/step.h"
 #include "container/tool.h"
+#include "container/tool_node.h"
 
 static const char usage_text[] = "Usage: nodeosctl list [--json]\n"
 				 "List the containers of this node, a line each. For root.\n";
@@ -49,21 +49,13 @@ int tool_list(int argc, char **argv)
 	struct json_out j = { 0 };
 	struct errbuf err = { "" };
 	struct node_state s;
+	bool json = false;
 	int c;
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
-		if (c == 'j') {
-			j.f = stdout;
-			continue;
-		}
-		fputs(usage_text, c == 'h' ? stdout : stderr);
-		return c == 'h' ? 0 : 2;
-	}
-	if (optind != argc) {
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	c = tool_node_options(argc, argv, longs, usage_text, &json, NULL);
+	if (c >= 0)
+		return c;
+	j.f = json ? stdout : NULL;
 	if (node_state_load(&s, &err) < 0)
 		return tool_error(1, "list: %s", err.text);
 	if (j.f) {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "container/report.h"
 #include "container/step.h"
 #include "container/tool.h"
+#include "container/tool_node.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl report [--json] [--job=ID]\n"
@@ -273,25 +273,11 @@ int tool_report(int argc, char **argv)
 	char node[256] = "";
 	unsigned long only = 0;
 	bool json = false;
-	int c;
+	int status;
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
-		char *end = NULL;
-
-		if (c == 'j') {
-			json = true;
-		} else if (c == 'J' && (only = strtoul(optarg, &end, 10)) > 0 && !*end) {
-			continue;
-		} else {
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
-		}
-	}
-	if (optind != argc) {
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	status = tool_node_options(argc, argv, longs, usage_text, &json, &only);
+	if (status >= 0)
+		return status;
 	if (node_state_load(&s, &err) < 0)
 		return tool_error(1, "report: %s", err.text);
 	for (unsigned i = 0; only && i < s.n_jobs;) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/app_exec.h"
 #include "container/fileio.h"
 #include "container/script.h"
 #include "container/step.h"
@@ -18,6 +19,7 @@
 
 static struct step *step;
 static bool job_is_planned;
+static bool launching;
 static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
@@ -53,9 +55,27 @@ static void env_unset(void *arg, const char *name)
 int stepd_post_opt(spank_t sp)
 {
 	struct step_env env = { sp, env_get, env_set, env_unset };
+	struct errbuf err = { "" };
+	uint32_t step_id = 0;
 
 	guard_lift(&env, &guard_problem);
+	/* partitions of the job's other steps would make Slurm fail to bind this one's ranks */
+	if (job_is_planned && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS) {
+		launching = step_launch_begin(plugstack_conf(), step_id, &err) > 0;
+		if (*err.text)
+			slurm_error("nodeos: %s", err.text);
+	}
 	return 0;
+}
+
+/* A step that is in no container has been bound by Slurm, or has failed. */
+static void end_launch(void)
+{
+	struct errbuf err = { "" };
+
+	if (launching && step_launch_end(plugstack_conf(), &err) < 0)
+		slurm_error("nodeos: %s", err.text);
+	launching = false;
 }
 
 /* malloc'ed copy of a variable of the step's environment; NULL when not set. */
@@ -156,6 +176,7 @@ int stepd_user_init(spank_t sp)
 {
 	struct step_input in = {
 		.request_expected = options_make_request(),
+		.launching = launching,
 		.container = option_value(OPT_CONTAINER),
 		.report = option_value(OPT_REPORT),
 		.conf_path = plugstack_conf(),
@@ -198,11 +219,17 @@ int stepd_user_init(spank_t sp)
 /* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
 int stepd_task_post_fork(spank_t sp)
 {
+	uint32_t n = 0;
 	int rank = -1;
 	pid_t pid = 0;
 
-	if (!step)
+	if (!step) {
+		/* the last one is bound */
+		if (launching && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS &&
+		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS && rank + 1 == (int)n)
+			end_launch();
 		return 0;
+	}
 	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS ||
 	    spank_get_item(sp, S_TASK_PID, &pid) != ESPANK_SUCCESS || rank < 0) {
 		step_fail(step, "Slurm does not tell this rank's number and process");
@@ -213,15 +240,22 @@ int stepd_task_post_fork(spank_t sp)
 }
 
 /* srun MANIFEST.json: the ranks run nodeos-exec in its place, which knows what to run. */
-static void set_program(spank_t sp, const struct step_env *env)
+static int set_program(spank_t sp, const struct step_env *env, struct errbuf *err)
 {
+	struct app_exec x;
 	char **argv = NULL;
+	const char *text = env->get(env->arg, ENV_EXEC);
 	int argc = 0;
 
-	if (env->get(env->arg, ENV_EXEC) && spank_get_item(sp, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS &&
-	    argc > 0)
-		/* Slurm 22.05 has no spank_prepend_task_argv; this array is what the rank will exec */
-		argv[0] = strdup(NODEOS_LIBEXECDIR "/nodeos-exec");
+	if (!text || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1)
+		return 0;
+	/* nodeos-exec would say so, too, but not in the node's log */
+	if (app_exec_parse(&x, text, err) < 0)
+		return errwrap(err, ENV_EXEC);
+	app_exec_free(&x);
+	/* Slurm 22.05 has no spank_prepend_task_argv; this array is what the rank will exec */
+	argv[0] = strdup(NODEOS_LIBEXECDIR "/nodeos-exec");
+	return 0;
 }
 
 /* In the rank, as the user: the one place where a failure of a batch step drains no node. */
@@ -236,7 +270,10 @@ int stepd_task_init(spank_t sp)
 		slurm_error("nodeos: error: %s", guard_problem.text);
 		return -1;
 	}
-	set_program(sp, &env);
+	if (set_program(sp, &env, &err) < 0) {
+		slurm_error("nodeos: error: %s", err.text);
+		return -1;
+	}
 	if (!step) {
 		if (options_off() || env_get(sp, ENV_SET))
 			step_clean_env(&env);
@@ -263,6 +300,7 @@ int stepd_exit(spank_t sp)
 	(void)sp;
 	if (step)
 		step_end(step);
+	end_launch(); /* one that never came so far */
 	return 0;
 }
 

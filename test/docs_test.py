@@ -137,7 +137,8 @@ def tool_options(command):
     """Long options of a command with their short ones, from its getopt_long call."""
     code = read(f"container/tool_{command}.c")
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
-    shorts = re.search(r'getopt_long\(argc, argv, "([^"]*)"', code)
+    loop = read("container/tool_node.c") if "tool_node_options(" in code else code
+    shorts = re.search(r'getopt_long\(argc, argv, "([^"]*)"', loop)
     letters = shorts.group(1).replace(":", "") if shorts else ""
     return {name: letter if letter in letters else "" for name, letter in longs}
 
@@ -174,7 +175,7 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in ("report", "step_report", "tool_list", "tool_plan", "tool_report", "tool_features"):
+    for file in ("report", "step_report", "tool_list", "tool_plan", "tool_report", "tool_verify", "tool_features"):
         code = read(f"container/{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))

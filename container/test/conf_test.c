@@ -18,7 +18,7 @@ static int parse(struct conf *c, const char *text, struct errbuf *err)
 
 static int same(const struct conf *a, const struct conf *b)
 {
-	return a->allow_policies == b->allow_policies && a->strict == b->strict &&
+	return a->allow_policies == b->allow_policies && a->allow_partitions == b->allow_partitions && a->strict == b->strict &&
 	       a->default_policy == b->default_policy && a->default_mems == b->default_mems &&
 	       a->max_rt_priority == b->max_rt_priority && a->helper_timeout == b->helper_timeout &&
 	       strcmp(a->state_dir, b->state_dir) == 0 && a->max_containers == b->max_containers;
@@ -35,6 +35,9 @@ static void defaults(void)
 	   "other, batch, idle and hpc for everyone");
 	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR), "fifo and rr not");
 	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT), "no other numbers");
+	ok(conf_allows_partition(&c, PARTITION_MEMBER) && !conf_allows_partition(&c, PARTITION_ROOT) &&
+		   !conf_allows_partition(&c, PARTITION_ISOLATED) && !conf_allows_partition(&c, PARTITION_COUNT),
+	   "no partitions");
 	ok(c.strict, "strict");
 	is_int(c.default_policy, POLICY_OTHER, "default_policy");
 	is_int(c.default_mems, MEMS_ALL, "default_mems");
@@ -51,6 +54,7 @@ static void good(void)
 				   "\n"
 				   "   \t\n"
 				   "allow_policies = other,fifo , rr\t,SCHED_HPC # and why\n"
+				   "allow_partitions = isolated, member\n"
 				   "strict=no\r\n"
 				   "  default_policy\t=\tfifo\n"
 				   "default_mems = local\n"
@@ -65,6 +69,7 @@ static void good(void)
 	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
 		   conf_allows_policy(&c, POLICY_HPC) && !conf_allows_policy(&c, POLICY_BATCH),
 	   "allow_policies");
+	ok(conf_allows_partition(&c, PARTITION_ISOLATED) && !conf_allows_partition(&c, PARTITION_ROOT), "allow_partitions");
 	ok(!c.strict, "strict");
 	is_int(c.default_policy, POLICY_FIFO, "default_policy");
 	is_int(c.default_mems, MEMS_LOCAL, "default_mems");
@@ -103,6 +108,8 @@ static void refused(void)
 		{ "default_policy = fifo", "f:1: default_policy: \"fifo\" is not one of allow_policies (allowed: other, batch, idle, hpc)" },
 		{ "\nallow_policies = hpc", "f:2: default_policy: \"other\" is not one of allow_policies (allowed: hpc)" },
 		{ "default_policy = unset", "f:1: default_policy: \"unset\" (allowed: one of allow_policies)" },
+		{ "allow_partitions = isolated", "f:1: allow_partitions: \"isolated\" (allowed: a list of member, root, isolated, with member)" },
+		{ "allow_partitions = member, roots", "f:1: allow_partitions: \"member, roots\" (allowed" },
 		{ "default_mems = none", "f:1: default_mems: \"none\" (allowed: all, local)" },
 		{ "max_rt_priority = 0", "f:1: max_rt_priority: \"0\" (allowed: 1 to 99)" },
 		{ "max_rt_priority = 100", "f:1: max_rt_priority: \"100\" (allowed: 1 to 99)" },
@@ -149,7 +156,7 @@ static void refused(void)
 static void print(void)
 {
 	static const char odd[] = "allow_policies = rr, hpc\nstrict = no\ndefault_policy = rr\ndefault_mems = local\n"
-				  "max_rt_priority = 1\nhelper_timeout = 59\nstate_dir = /x\nmax_containers = 7\n";
+				  "max_rt_priority = 1\nhelper_timeout = 59\nstate_dir = /x\nmax_containers = 7\nallow_partitions = member, root\n";
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);

@@ -56,6 +56,14 @@ static void add_step(struct ledger_job *job, const char *dir, uint32_t id)
 	s->cpus = set_of("0,4");
 }
 
+static void events(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		abort();
+}
+
 static void keep_and_sweep(void)
 {
 	struct ledger_job *job = make_job("job_1", 1), *got = NULL;
@@ -67,6 +75,9 @@ static void keep_and_sweep(void)
 	add_plan(job);
 	add_step(job, "job_1/step_0", 0);
 	add_step(job, "job_1/step_batch", 0xfffffffbu);
+	job->step[0].partition = PARTITION_ISOLATED;
+	job->step[0].fence = set_of("0-1");
+	job->step[1].launching = true;
 	is_int(ledger_open(&l, state, root, 1, &err), 0, "open makes the directory (%s)", err.text);
 	is_int(ledger_read(l, inode, &got, &err), 0, "an unknown job");
 	ok(!got, "has no entry");
@@ -77,6 +88,9 @@ static void keep_and_sweep(void)
 	is(got->plan->container[0].why, "because", "plan");
 	is(list_of(&got->step[0].cpus), "0,4", "step's CPUs");
 	is(got->step[1].places, "sim", "step's container");
+	ok(got->step[0].partition == PARTITION_ISOLATED && got->step[1].partition == PARTITION_MEMBER, "partition");
+	is(list_of(&got->step[0].fence), "0-1", "its CPUs");
+	ok(!got->step[0].launching && got->step[1].launching, "who is launching");
 	ledger_job_free(got);
 	ledger_close(l);
 
@@ -85,6 +99,20 @@ static void keep_and_sweep(void)
 	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, a step's directory gone");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read");
 	ok(got && got->n_steps == 1 && got->step[0].step_id == 0xfffffffbu, "that step is swept, the other not");
+	ledger_job_free(got);
+	ledger_close(l);
+
+	snprintf(path, sizeof(path), "%s/cg/job_1/step_batch/cgroup.events", scratch);
+	events(path, "populated 1\nfrozen 1\n");
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, the other step frozen");
+	is_int(ledger_read(l, inode, &got, &err), 0, "read");
+	ok(got && got->n_steps == 1, "it stays");
+	ledger_job_free(got);
+	ledger_close(l);
+	events(path, "populated 0\nfrozen 0\n");
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, its directory left by a killed slurmstepd");
+	is_int(ledger_read(l, inode, &got, &err), 0, "read");
+	ok(got && got->n_steps == 0, "it is swept");
 	ledger_job_free(got);
 	ledger_close(l);
 
@@ -113,6 +141,10 @@ static void corrupt(void)
 	static const char *const text[] = { "", "garbage\n", "nodeos-ledger 2\n",
 					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup /abs\nend-of-entry\n",
 					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep y\nend-of-entry\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container sim\ncgroup y\n"
+					    "partition member 0-3\nend-of-entry\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container sim\ncgroup y\n"
+					    "partition isolated\nend-of-entry\n",
 					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n" };
 	struct ledger_job *good = make_job("job_g", 9), *job = make_job("job_2", 2), *got;
 	struct errbuf err, bad = { "" };

@@ -173,15 +173,17 @@ static const struct {
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
 	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9", "\"Container\" (allowed: an AppC identifier" },
 	{ IMAGE("{\"name\":\"dimmap\",\"value\":{}}"), "3:9", "isolator \"dimmap\" is not in this version" },
-	{ IMAGE("{\"name\":\"argo/partition\",\"value\":{}}"), "3:9", "isolator \"argo/partition\" is not in this version" },
+	{ IMAGE("{\"name\":\"argo/partition\",\"value\":{}}"), "3:9", "isolator \"argo/partition\": write it as \"partition\" in the value of \"container\"" },
 	{ IMAGE("{\"name\":\"power\",\"value\":true}," CONTAINER), "3:25", "expected an object, got true or false" },
 	{ IMAGE(CONTAINER ",\n" CONTAINER), "4:9", "isolator \"container\" is here a second time: the first, \"container\", is at line 3" },
 	{ IMAGE(CONTAINER ",\n{\"name\":\"argo/container\",\"value\":{}}"), "4:9",
 	  "isolator \"argo/container\" is here a second time: the first, \"container\", is at line 3" },
 	{ IMAGE("{\"name\":\"power\",\"value\":{}},\n{\"name\":\"argo/power\",\"value\":{}}"), "4:9", "a second time" },
 	/* container */
-	{ IMAGE(SIZES("\"cpu\":1")), "3:30", "app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, mems, smt)" },
-	{ IMAGE(SIZES("\"partition\":\"isolated\"")), "3:30", "\"partition\" is not in this version" },
+	{ IMAGE(SIZES("\"cpu\":1")), "3:30", "app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, mems, smt, partition)" },
+	{ IMAGE(SIZES("\"partition\":\"isolate\"")), "3:42", "value.partition: \"isolate\" (allowed: member, root, isolated)" },
+	{ IMAGE(SIZES("\"partition\":1")), "3:42", "expected a string, got a number" },
+	{ IMAGE(SIZES("\"dimmap\":1")), "3:30", "\"dimmap\" is not in this version" },
 	{ IMAGE(SIZES("\"cpus\":0")), "3:37", "value.cpus: \"0\" (allowed: a whole number from 1 to 1048576" },
 	{ IMAGE(SIZES("\"cpus\":-1")), "3:37", "\"-1\" (allowed" },
 	{ IMAGE(SIZES("\"cpus\":4.0")), "3:37", "\"4.0\" (allowed" },
@@ -270,7 +272,7 @@ static void whole_lines(void)
 	char name[300];
 
 	is(load(typo, sizeof(typo) - 1),
-	       "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, mems, smt)",
+	       "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, mems, smt, partition)",
 	       "a key");
 	is(load(value, sizeof(value) - 1),
 	       "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to 1048576; "

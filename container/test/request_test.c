@@ -44,6 +44,8 @@ static void round_trips(void)
 		"nodeos 1;c=a policy=fifo prio=2;",
 		"nodeos 1;c=a policy=hpc prio=2;",
 		"nodeos 1;c=a;c=b cpus=1;",
+		"nodeos 1;c=a cpus=2 policy=fifo prio=2 partition=isolated ignored=power;",
+		"nodeos 1;c=a partition=root;",
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
 	};
 
@@ -95,6 +97,8 @@ static void refused(void)
 		"nodeos 1;c=a cpus=04;", "nodeos 1;c=a cpus=-4;", "nodeos 1;c=a cpus=+4;", "nodeos 1;c=a cpus=4.0;",
 		"nodeos 1;c=a cpus=1048577;", "nodeos 1;c=a cpus=4294967297;", "nodeos 1;c=a cpus=99999999999999999999999;",
 		"nodeos 1;c=a cpus=0x4;", "nodeos 1;c=a cpus=4 cpus=4;", "nodeos 1;c=a CPUS=4;", "nodeos 1;c=a cpu=4;",
+		"nodeos 1;c=a partition=member;", "nodeos 1;c=a partition=;", "nodeos 1;c=a partition=isolate;",
+		"nodeos 1;c=a partition=isolatedisolatedisolated;", "nodeos 1;c=a partition=root prio=1;",
 		"nodeos 1;c=a smt=1 cpus=4;", "nodeos 1;c=a smt=0;", "nodeos 1;c=a smt=65;", "nodeos 1;c=a mems=0;",
 		"nodeos 1;c=a mems=0b;", "nodeos 1;c=a mems=4097;", "nodeos 1;c=a mems=1152921504606846977b;",
 		"nodeos 1;c=a mems=18446744073709551617b;", "nodeos 1;c=a mems=1G;", "nodeos 1;c=a mems=1bb;",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Steps started, cancelled and killed at random, first with the plugin line removed, then with
+"""Steps of every launch path started, cancelled and killed at random, first with the plugin line removed, then with
 it, both from one seed: what stays behind must be the same. churn.py [STEPS [SEED]]."""
 import json
 import os
@@ -10,6 +10,7 @@ import time
 
 import cluster
 from cluster import HOME, all_idle, leftovers, note, ok, run, same, wait_idle
+from containers import pod
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
 
@@ -35,7 +36,7 @@ def behind():
         cg = "/sys/fs/cgroup/system.slice"
         out[node] = {
             "jobs": len(run(f"ls -d {cg}/*slurmstepd.scope/job_* 2>/dev/null", user="root", node=node).out.split()),
-            "cpusets": run(f"cat {cg}/cpuset.cpus {cg}/*slurmstepd.scope/cpuset.cpus* | tr '\\n' ' '", user="root", node=node).out,
+            "cpusets": run(f"cat {cg}/cpuset.cpus* {cg}/*slurmstepd.scope/cpuset.cpus* | tr '\\n' ' '", user="root", node=node).out,
             "processes": run("pgrep -u alice -c .", user="root", node=node).out.strip(),
             "state": cluster.node_states().get(node),
         }
@@ -45,17 +46,58 @@ def behind():
 BURST = 5  # steps that are started together, so that they also meet in the ledger
 
 
-def burst(rng, options):
-    """Some steps at once, and what happens to them."""
+def scripts():
+    """The job scripts of the launch paths; "X" stands for --nodeos-container, which stock Slurm does not know."""
+    write("churn.json", pod(sim={"container": {"cpus": 4}}, vda={"container": {"cpus": 2}}))
+    write("churn.iso.json", pod(sim={"container": {"cpus": 4, "partition": "isolated"}}, vda={"container": {"cpus": 2}}))
+    write("churn.app.json", json.dumps({
+        "acKind": "ImageManifest", "acVersion": "0.8.11", "name": "app",
+        "app": {"exec": ["sleep"], "user": "0", "group": "0", "isolators": [{"name": "container", "value": {"cpus": 2}}]}}))
+    body = {
+        "two": "srun -n2 --overlap Xsim sleep {s} & srun -n1 --overlap Xvda sleep {s} & srun -n1 --overlap sleep {s} & wait",
+        "ranks": "srun -n3 Xsim:0-1,vda:2 sleep {s}",
+        "nested": "srun -n1 Xvda srun -n1 --overlap Xsim sleep {s}",
+        "mpirun": "mpirun -n 2 sleep {s}",
+        "wrapper": "Wsim mpirun -n 2 sleep {s}",
+        "off": "srun -n2 Osleep {s}",
+    }
+    for name, line in body.items():
+        for half, words in (("ours", ("--nodeos-container=", "nodeos-mpirun ", "--nodeos=off ")), ("stock", ("", "", ""))):
+            text = line
+            for mark, word in zip("XWO", words):
+                if half == "stock" and mark in "XW":  # the name behind it goes, too
+                    text = " ".join(w for w in text.split(" ") if not w.startswith(mark))
+                else:
+                    text = text.replace(mark, word)
+            write(f"churn.{name}.{half}.sh", f"#!/bin/bash\n{text.replace('{s}', '${1:-1}')}\n")
+    return sorted(body)
+
+
+def command(rng, options, names):
+    """One launch; drawn alike in both halves, so that the same things happen to the same steps."""
+    nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
+    kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
+    extra = rng.choice(["", "--nodeos-cpus=2", "--nodeos-cpus=4 --nodeos-mems=1", "--nodeos-sched=batch", "--nodeos-cpus=64"])
+    name = rng.choice(names)
+    plan = rng.choice(["churn.json", "churn.json", "churn.iso.json"])
+    half = "ours" if options else "stock"
+    extra = extra if options else ""
+    plan = f"--nodeos-manifest={plan}" if options else ""
+    job = f"-N{nodes} -n4 -c2 --job-name=churn {plan}"
+    return {
+        "srun": f"srun -N{nodes} -n{per * nodes} -c4 --job-name=churn {extra} sleep {seconds}",
+        "manifest": f"srun -N{nodes} -n{nodes} -c4 --job-name=churn {'./churn.app.json' if options else 'sleep'} {seconds}",
+        "sbatch": f"sbatch {job} -o /dev/null churn.{name}.{half}.sh {seconds}",
+        "salloc": f"salloc {job} bash churn.{name}.{half}.sh {seconds}",
+        "array": f"sbatch {job} --array=0-1 -o /dev/null churn.{name}.{half}.sh {seconds}",
+        "het": f"sbatch -N1 -n4 -c2 --job-name=churn {plan} -o /dev/null : -N1 -n2 -c2 churn.two.{half}.sh {seconds}",
+    }[kind]
+
+
+def burst(rng, options, names):
+    """Some launches at once, and what happens to them."""
     what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
-    lines = []
-    for _ in range(BURST):
-        nodes, per = rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)])
-        # drawn in both halves, so that the same things happen to the same steps
-        extra = rng.choice(["", "--nodeos-cpus=2 ", "--nodeos-cpus=4 --nodeos-mems=1 ", "--nodeos-sched=batch ",
-                            "--nodeos-cpus=64 "])
-        lines.append(f"srun -N{nodes} -n{per * nodes} -c4 --job-name=churn {extra if options else ''}"
-                     f"sleep {rng.randint(1, 6)} >/dev/null 2>&1 </dev/null &")
+    lines = [f"{command(rng, options, names)} >/dev/null 2>&1 </dev/null &" for _ in range(BURST)]
     delay, node = rng.uniform(0.2, 5), rng.choice(["n0", "n1"])
     run("\n".join(lines) + "\ndisown -a", user="alice", timeout=30)
     time.sleep(delay)
@@ -71,10 +113,11 @@ def burst(rng, options):
 
 def churn(steps, seed, options):
     rng = random.Random(seed)
+    names = scripts()
     for i in range(0, steps, BURST):
         if i % 25 == 0:
             note(f"{'with' if options else 'without'} the plugin: step {i} of {steps}")
-        burst(rng, options)
+        burst(rng, options, names)
         if i % 20 == 15:
             run("scancel --name=churn", user="alice")
             wait_idle(120)
@@ -86,7 +129,9 @@ def churn(steps, seed, options):
 def main():
     steps, seed = int((sys.argv + ["200"])[1]), int((sys.argv + ["", "1"])[2])
     os.makedirs(HOME, exist_ok=True)
-    note(f"{steps} steps, seed {seed}")
+    note(f"{steps} launches, seed {seed}")
+    for node in ("n0", "n1"):
+        run("echo 'allow_partitions = member, isolated' >>/etc/nodeos/nodeos.conf", user="root", node=node)
     plugin(False)
     stock = churn(steps, seed, False)
     note(f"stock leaves {json.dumps(stock)}")

@@ -126,6 +126,71 @@ def group_absent():
     all_idle("no node is drained")
 
 
+def group_upgrade():
+    """The plugin is replaced while jobs live, is of another series, or older than what is asked of it."""
+    so = on("n0", "find /usr/lib -name nodeos.so").out.strip()
+    manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
+    for name in ("ready", "go", "second.out", "second.err"):
+        run(f"rm -f {name}")
+    run(f"salloc -N2 -n8 -c2 --nodeos-manifest={manifest} bash -c 'srun -n2 {WHEREAMI} >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done;"
+        f" srun -N2 -n2 {WHEREAMI} >second.out 2>second.err' >salloc.out 2>&1 </dev/null & disown -a", timeout=20)
+    for _ in range(200):
+        if os.path.exists(f"{HOME}/ready"):
+            break
+        time.sleep(0.3)
+    for node in ("n0", "n1"):
+        on(node, f"cp {so} {so}.new && mv {so}.new {so} && systemctl restart slurmd")
+    run("touch go")
+    cluster.wait_idle()
+    found = ranks(cluster.Result(0, open(f"{HOME}/second.out").read(), "", 0))
+    ok(len(found) == 2 and all(len(cpus(r["cpus"])) <= 4 for r in found), "replaced beside a job that lives: its next step is in its container",
+       open(f"{HOME}/second.err").read())
+    # the series stands in the plugin as a number; Slurm loads none of another one
+    patch = ("python3 -c 'import sys, struct, subprocess; p = sys.argv[1]; d = bytearray(open(p, \"rb\").read());"
+             " v = subprocess.run([\"slurmd\", \"-V\"], capture_output=True, text=True).stdout.split()[-1].split(\"-\")[0].split(\".\");"
+             " old = struct.pack(\"<I\", int(v[0]) << 16 | int(v[1]) << 8 | int(v[2])); assert d.count(old) >= 1;"
+             " d = d.replace(old, struct.pack(\"<I\", 0x170204)); open(p, \"wb\").write(d)' ")
+    on("n1", f"cp {so} {so}.keep; cp {so} {so}.new; {patch} {so}.new && mv {so}.new {so}; sed -i s/required/optional/ {LINE}; systemctl restart slurmd")
+    cluster.wait_idle()
+    code, text = launch("srun", "", '"hostname"')
+    ok(code == 0 and "n1" in text, "a plugin of another series, optional: jobs without NodeOS run", text)
+    for launcher in LAUNCHERS:
+        refused(launcher, "--nodeos-cpus=2", "this node has no NodeOS plugin", "a plugin of another series")
+    on("n1", f"mv {so}.keep {so}; sed -i s/optional/required/ {LINE}; systemctl restart slurmd")
+    cluster.wait_idle()
+    code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
+    ok(code == 0 and "n1" in text, "the right one again: containers again", text)
+    r = run("srun -w n1 -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_STEP": "nodeos 2;c=step cpus=2;"})
+    ok(r.code != 0 and "alive" not in r.out and "nodeos 1" in r.text, "a request of a newer version is refused", r.text)
+    all_idle("no node is drained")
+    same(leftovers(), "", "the ledger is empty on both nodes")
+
+
+def group_reset():
+    """A node that resets in the middle of a step: needs a guest that may (QEMU's -action reboot=reset)."""
+    manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
+    r = run(f"sbatch --parsable --no-requeue -N2 -n8 -c2 --nodeos-manifest={manifest} -o reset.out --wrap 'srun -N2 -n4 {WHEREAMI} 3000'")
+    job = r.out.strip()
+    for _ in range(200):
+        if os.path.exists(f"{HOME}/reset.out") and open(f"{HOME}/reset.out").read().count("@n1") > 1:
+            break
+        time.sleep(0.3)
+    run("ssh n1 'echo b >/proc/sysrq-trigger' & sleep 3; kill %1", user="root", timeout=30)
+    state = ""
+    for _ in range(240):
+        state = run(f"scontrol show job {job} --oneliner | grep -o 'JobState=[A-Z_]*'; sinfo -h -N -o '%N %T'", user="root").out
+        if "RUNNING" not in state and "n1 idle" in state:
+            break
+        time.sleep(1)
+    ok("NODE_FAIL" in state or "FAILED" in state or "CANCELLED" in state, "the job of the node that was reset ends", state)
+    run(f"scancel {job}", user="root")
+    cluster.wait_idle(240)
+    code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
+    ok(code == 0 and "n1" in text, "the node is back: containers again", text)
+    same(leftovers(), "", "the ledger is empty on both nodes")
+    all_idle("no node is drained")
+
+
 def group_kills():
     """A step that dies anyhow takes nothing with it."""
     rng = random.Random(3)
@@ -268,14 +333,14 @@ def group_hostile():
     same(leftovers(), "", "the ledger is empty")
 
 
-GROUPS = {"matrix": group_matrix, "absent": group_absent, "kills": group_kills, "state": group_state, "hostile": group_hostile}
+GROUPS = {"matrix": group_matrix, "absent": group_absent, "upgrade": group_upgrade, "kills": group_kills, "state": group_state, "hostile": group_hostile, "reset": group_reset}
 
 
 def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     cluster.patient()
-    for name in sys.argv[1:] or GROUPS:
+    for name in sys.argv[1:] or [g for g in GROUPS if g != "reset"]:
         note(f"group {name}")
         start = time.time()
         try:

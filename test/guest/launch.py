@@ -303,13 +303,54 @@ def allocations(w):
         w.inside(found_in("het2"), "sim", "both groups", 2)
 
 
+def paper_by_every_launcher(w):
+    """The paper's whole example in one step: simulation, analysis, and a daemon that nothing binds."""
+    command = ("srun -N2 -n14 -O -m block --ntasks-per-node=7 {options} --multi-prog --nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 "
+               f"{DIR}/mp.conf")
+    where = by_rank(w)
+    by = {
+        "salloc": f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} {command.format(options='')}",
+        "srun of its own": command.format(options=f"--exclusive --nodeos-manifest={w.manifest}"),
+    }
+    for name, line in by.items():
+        with path(f"sim, vda and a daemon by {name}"):
+            w.inside(ranks(run(line)), where, f"sim, vda and a daemon by {name}")
+    with path("sim, vda and a daemon by mpirun"):
+        # the daemon: a step that names the container "none"
+        script = write("lp/all.sh", f"#!/bin/bash\ncd {DIR}\nnodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10 >all.sim.out &\n"
+                       f"nodeos-mpirun vda mpirun -N 1 {WHEREAMI_MPI} 10 >all.vda.out &\n"
+                       f"srun -N2 -n2 --overlap --nodeos-container=none {WHEREAMI} 10 >all.none.out &\nwait\n")
+        same(sbatch(f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/all.out {script}").code, 0, "the job of two mpiruns and a daemon")
+        for name, n in (("sim", 8), ("vda", 2), ("none", 2)):
+            w.inside(found_in(f"all.{name}"), name, "by mpirun", n, apart=False)
+
+
+def gres(w):
+    """Tiles 0 and 1 are near the first socket, 2 and 3 near the second: a rank stays near the tile that Slurm gave it."""
+    with path("GRES with Cores="):
+        manifest = write("lp/gres.json", pod(big={"container": {"cpus": 14}}))
+        inside = cpus(plan(manifest)["big"]["cpus"])
+        steps = "".join(f"srun -n1 -c2 --exact --mem=100 --gres=tile:{n} {off} {WHEREAMI} {stay} >tile.{name}.out 2>tile.{name}.err & "
+                        f"for i in $(seq 60); do grep -q @ tile.{name}.out && break; sleep 0.2; done\n"
+                        for name, n, off, stay in (("a", 2, "", 600), ("b", 1, "", 0), ("stock", 1, "--nodeos=off", 0)))
+        script = write("lp/gres.sh", f"#!/bin/bash\ncd {DIR}\n{steps}wait %2 %3; scancel $SLURM_JOB_ID.0; wait; true\n")
+        r = sbatch(f"-N1 --exclusive --gres=tile:4 --nodeos-manifest={manifest} -o {DIR}/gres.out {script}")
+        same(r.code, 0, "the job with GRES")
+        a, b, stock = (found_in(f"tile.{n}") for n in ("a", "b", "stock"))
+        if ok(len(a) == len(b) == len(stock) == 1, "its three steps", text_of("tile.a") + text_of("tile.b") + text_of("gres")):
+            node_of = w.machine.node_of
+            ok(cpus(b[0]["cpus"]) <= inside, "in the container", b[0]["cpus"])
+            ok({node_of[c] // 2 for c in cpus(b[0]["cpus"])} == {node_of[c] // 2 for c in cpus(stock[0]["cpus"])},
+               "on the socket where Slurm put it", (b[0]["cpus"], stock[0]["cpus"]))
+
+
 def save(series):
     os.makedirs("/shared/out", exist_ok=True)
     with open(f"/shared/out/launch-paths.{series}.json", "w") as f:
         json.dump({"series": series, "paths": verdict}, f, indent=1)
 
 
-GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "allocations": allocations}
+GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "allocations": allocations, "paper": paper_by_every_launcher, "gres": gres}
 
 
 def main():

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/fence.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool fence_wanted(const struct ledger_job *job)
+{
+	static const char field[] = " partition=";
+
+	if (job->request && strstr(job->request, field))
+		return true;
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].request && strstr(job->step[i].request, field))
+			return true;
+	return false;
+}
+
+static void user_path(char buf[CGROUP_PATH_MAX + 8], const struct ledger_step *s)
+{
+	snprintf(buf, CGROUP_PATH_MAX + 8, "%s/user", s->cgroup);
+}
+
+int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX + 8];
+	int rc = 0;
+
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		user_path(path, &job->step[i]);
+		if (job->step[i].partition != PARTITION_MEMBER && cgroup_inode(root_fd, path) &&
+		    partition_switch(root_fd, path, PARTITION_MEMBER, err) < 0)
+			rc = -1;
+	}
+	return rc;
+}
+
+int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX + 8];
+	struct errbuf why;
+	int rc = 0;
+
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].launching)
+			return 0;
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *s = &job->step[i];
+
+		user_path(path, s);
+		if (s->partition != PARTITION_MEMBER &&
+		    partition_make(root_fd, path, s->partition, &s->fence, &why) < 0 && s->inode == mine)
+			rc = errprintf(err, "%s", why.text);
+	}
+	return rc;
+}
+
+void fence_drop(int root_fd, const struct ledger_step *s)
+{
+	char path[CGROUP_PATH_MAX + 8];
+	struct idset none;
+	struct errbuf ignored;
+
+	if (s->partition == PARTITION_MEMBER)
+		return;
+	idset_zero(&none);
+	user_path(path, s);
+	if (!cgroup_inode(root_fd, path))
+		return;
+	partition_switch(root_fd, path, PARTITION_MEMBER, &ignored);
+	partition_set_exclusive(root_fd, path, &none, &ignored);
+	partition_set_exclusive(root_fd, s->cgroup, &none, &ignored);
+}
+
+struct below {
+	const char *dir;
+	struct idset cpus;
+};
+
+static int add_below(const struct ledger_job *job, void *arg)
+{
+	struct below *b = arg;
+	size_t len = strlen(b->dir);
+
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition != PARTITION_MEMBER &&
+		    strncmp(job->step[i].cgroup, b->dir, len) == 0 && job->step[i].cgroup[len] == '/')
+			idset_or(&b->cpus, &job->step[i].fence);
+	return 0;
+}
+
+void fence_refresh(struct ledger *l, int root_fd, const char *cgroup)
+{
+	char dir[CGROUP_PATH_MAX];
+	struct errbuf bad, ignored;
+	size_t len = strlen(cgroup);
+
+	/* upwards: nothing may be taken from a directory before it is from those below */
+	snprintf(dir, sizeof(dir), "%s", cgroup);
+	for (char *slash = dir + len; slash; slash = strrchr(dir, '/')) {
+		struct below b = { .dir = dir };
+
+		*slash = '\0';
+		idset_zero(&b.cpus);
+		/* one that cannot be read may belong to a live fence: leave all as it is */
+		bad.text[0] = '\0';
+		if (ledger_each(l, add_below, &b, &bad, &ignored) < 0 || *bad.text)
+			return;
+		partition_set_exclusive(root_fd, dir, &b.cpus, &ignored);
+	}
+}
+
+/* ------------------------------------------------------ directories beside ours */
+
+/* Names in PATH, for the caller to free; returns how many, 0 when it cannot be read. */
+static int names_in(int root_fd, const char *path, struct dirent ***e)
+{
+	int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int n;
+
+	*e = NULL;
+	if (fd < 0)
+		return 0;
+	n = scandirat(fd, ".", e, NULL, alphasort);
+	close(fd);
+	return n < 0 ? 0 : n;
+}
+
+int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
+{
+	const char *name = strrchr(cgroup, '/');
+	char path[CGROUP_PATH_MAX + 300];
+	struct errbuf ignored;
+	struct dirent **e;
+	struct idset other;
+	int rc = 0;
+	int n;
+
+	if (!name)
+		return 0;
+	snprintf(path, sizeof(path), "%.*s", (int)(name - cgroup), cgroup);
+	n = names_in(root_fd, path, &e);
+	for (int i = 0; i < n; i++) {
+		/* "job_12", or "s…" from Slurm 26.05 on; what is no job's has no cpuset.cpus */
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(name - cgroup), cgroup, e[i]->d_name);
+		if (rc == 0 && *e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
+		    cgroup_read_set(root_fd, path, "cpuset.cpus", &other, &ignored) == 0 &&
+		    idset_intersects(&other, cpus) && !cgroup_is_empty(root_fd, path))
+			rc = errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
+				       e[i]->d_name);
+		free(e[i]);
+	}
+	free(e);
+	return rc;
+}
+
+struct has_process {
+	bool any;
+};
+
+static void note_process(pid_t pid, void *arg)
+{
+	(void)pid;
+	((struct has_process *)arg)->any = true;
+}
+
+/* Has step directory PATH a slurmstepd, but no process in a task directory yet? */
+static bool is_launching(int root_fd, const char *path)
+{
+	char task[CGROUP_PATH_MAX + 600];
+	struct has_process daemon = { false };
+	struct has_process h = { false };
+	struct errbuf ignored;
+	struct dirent **e;
+	int n;
+
+	snprintf(task, sizeof(task), "%s/slurm", path);
+	if (cgroup_each_pid(root_fd, task, note_process, &daemon, &ignored) < 0 || !daemon.any)
+		return false;
+	snprintf(task, sizeof(task), "%s/user", path);
+	n = names_in(root_fd, task, &e);
+	for (int i = 0; i < n; i++) {
+		snprintf(task, sizeof(task), "%s/user/%s", path, e[i]->d_name);
+		if (!h.any && strncmp(e[i]->d_name, "task_", 5) == 0)
+			cgroup_each_pid(root_fd, task, note_process, &h, &ignored);
+		free(e[i]);
+	}
+	free(e);
+	return !h.any;
+}
+
+bool fence_must_wait(int root_fd, const struct ledger_job *job)
+{
+	char path[CGROUP_PATH_MAX + 300];
+	struct dirent **e;
+	bool wait = false;
+	int n = names_in(root_fd, job->cgroup, &e);
+
+	for (int i = 0; i < n; i++) {
+		bool known = strcmp(e[i]->d_name, "step_extern") == 0;
+
+		snprintf(path, sizeof(path), "%s/%s", job->cgroup, e[i]->d_name);
+		for (unsigned k = 0; k < job->n_steps; k++)
+			known = known || strcmp(job->step[k].cgroup, path) == 0;
+		if (strncmp(e[i]->d_name, "step_", 5) == 0 && !known && is_launching(root_fd, path))
+			wait = true;
+		free(e[i]);
+	}
+	free(e);
+	return wait;
+}

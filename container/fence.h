@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_FENCE_H
+#define NODEOS_CONTAINER_FENCE_H
+
+#include "container/ledger.h"
+
+/*
+ * The partitions ("fences") of a job's steps on this node. A step's fence is its directory "user". Slurm
+ * binds ranks before any hook of ours to CPUs that a fence of a sibling has taken away, and fails: so while a step of
+ * the job is launching, all of the job's fences are down (members), and up again when none is.
+ * The ledger is open in every call.
+ */
+
+/* Does a container of the job's requests ask for a partition? */
+bool fence_wanted(const struct ledger_job *job);
+
+int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
+
+/* Unless a step is launching. -1: the fence of step MINE (an inode) cannot be; the others' trouble is theirs. */
+int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err);
+
+/* Take the fence of S down for good, before S leaves the ledger; then fence_refresh. */
+void fence_drop(int root_fd, const struct ledger_step *s);
+
+/*
+ * CGROUP, a job's directory, and all above it: their exclusive CPUs are those of the fences in the
+ * ledger, and no more.
+ */
+void fence_refresh(struct ledger *l, int root_fd, const char *cgroup);
+
+/* -1: another job on this node has some of CPUS, too. */
+int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
+
+/* Is a step of the job that the ledger does not know without ranks yet? Slurm may be binding them. */
+bool fence_must_wait(int root_fd, const struct ledger_job *job);
+
+#endif

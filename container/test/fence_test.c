@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/fence.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "container/test/fixture.h"
+#include "topology/test/tap.h"
+
+/*
+ * Plain files stand for the kernel's: which directories get which exclusive CPUs, and when, is what
+ * can be judged without it. What the kernel makes of them: test/guest/partitions.py.
+ */
+static int root;
+
+static void put(const char *dir, const char *file, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	scratch_dir(dir);
+	snprintf(path, sizeof(path), "%s/%s/%s", scratch, dir, file);
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		abort();
+}
+
+static const char *got(const char *dir, const char *file)
+{
+	static char buf[4][256];
+	static int next;
+	struct errbuf err = { "" };
+
+	next = (next + 1) % 4;
+	if (cgroup_read(root, dir, file, buf[next], sizeof(buf[next]), &err) < 0)
+		snprintf(buf[next], sizeof(buf[next]), "%s", err.text);
+	return buf[next];
+}
+
+static const char *const dirs[] = { "cg", "cg/a", "cg/a/job_1", "cg/a/job_1/step_0", "cg/a/job_1/step_0/user",
+				    "cg/a/job_1/step_1", "cg/a/job_1/step_1/user", "cg/a/job_2", "cg/a/job_2/step_0",
+				    "cg/a/job_2/step_0/user" };
+
+/* The kernel replaces a file's text whole; here it is emptied before. */
+static void fresh(void)
+{
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		put(dirs[i], "cpuset.cpus.exclusive", "");
+		put(dirs[i], "cpuset.cpus.partition", "");
+	}
+}
+
+static struct ledger_step *add(struct ledger_job *job, const char *dir, enum partition p, const char *fence)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+
+	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
+	s->inode = cgroup_inode(root, dir);
+	s->partition = p;
+	s->fence = set_of(fence);
+	s->ranks = 1;
+	ledger_step_add(s, "sim");
+	return s;
+}
+
+static struct ledger_job *make(const char *dir, uint32_t id)
+{
+	struct cgroup_place place = { .task = "" };
+
+	snprintf(place.job, sizeof(place.job), "%s", dir);
+	place.job_inode = cgroup_inode(root, dir);
+	return ledger_job_new(&place, id, 1000);
+}
+
+static void raise_and_lower(void)
+{
+	struct ledger_job *job;
+	struct errbuf err = { "" };
+
+	fresh();
+	job = make("cg/a/job_1", 1);
+	add(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
+	add(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
+	job->step[1].launching = true;
+	is_int(fence_raise(root, job, job->step[0].inode, &err), 0, "a sibling is launching");
+	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "", "no fence meanwhile");
+	job->step[1].launching = false;
+	put("cg/a", "cpuset.cpus.exclusive", "12");
+	is_int(fence_raise(root, job, job->step[0].inode, &err), 0, "nobody is launching (%s)", err.text);
+	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated", "the first fence");
+	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root", "the second fence");
+	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3", "its CPUs");
+	is(got("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3", "those of its step");
+	is(got("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9", "those of the job");
+	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12", "above it another's stay");
+	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
+	put("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
+	is_int(fence_lower(root, job, &err), 0, "lowered");
+	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member", "a member");
+	ok(!fence_wanted(job), "no request asks for a partition");
+	job->request = strdup("nodeos 1;c=a cpus=2 partition=root;");
+	ok(fence_wanted(job), "one does");
+	ledger_job_free(job);
+}
+
+/* The kernel says "isolated invalid (...)": a file that cannot be changed does, too. */
+static void not_valid(void)
+{
+	struct errbuf err = { "" };
+	struct idset cpus = set_of("0-3");
+
+	fresh();
+	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
+	is_int(partition_make(root, "cg/a/job_1/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1, "not a valid partition");
+	ok(strstr(err.text, "partition isolated: the kernel makes it \"isolated invalid (Cpu list"), "its reason: %s", err.text);
+	ok(strncmp(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member", 6) == 0, "a member again");
+	is_int(partition_make(root, "cg/a/job_9/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1, "no such directory: %s", err.text);
+}
+
+static void dropped(void)
+{
+	struct ledger_job *one, *two, *kept = NULL;
+	struct errbuf err = { "" };
+	struct ledger *l = NULL;
+	char state[128];
+
+	fresh();
+	snprintf(state, sizeof(state), "%s/state", scratch);
+	one = make("cg/a/job_1", 1);
+	add(one, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
+	two = make("cg/a/job_2", 2);
+	add(two, "cg/a/job_2/step_0", PARTITION_ISOLATED, "8-9");
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger (%s)", err.text);
+	ledger_write(l, one, &err);
+	ledger_write(l, two, &err);
+	fence_raise(root, one, 0, &err);
+	fence_raise(root, two, 0, &err);
+	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9", "two jobs' fences");
+	for (size_t i = 0; i < 2; i++)
+		put(dirs[i], "cpuset.cpus.exclusive", "0-3,8-9");
+	ledger_read(l, two->inode, &kept, &err);
+	ok(kept && kept->n_steps == 1, "the second job is in the ledger");
+	ledger_job_free(kept);
+	fence_drop(root, &one->step[0]);
+	ledger_job_del_step(one, one->step[0].inode);
+	ledger_write(l, one, &err);
+	put("cg/a", "cpuset.cpus.exclusive", "0-9");
+	fence_refresh(l, root, one->cgroup);
+	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0, "only the second job's are left");
+	ledger_close(l);
+	ledger_job_free(one);
+	ledger_job_free(two);
+}
+
+static void others(void)
+{
+	struct ledger_job *job;
+	struct errbuf err = { "" };
+	struct idset cpus = set_of("0-3");
+
+	fresh();
+	put("cg/a/job_1", "cpuset.cpus", "0-7");
+	put("cg/a/job_2", "cpuset.cpus", "8-15");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "the other job has other CPUs");
+	put("cg/a/job_2", "cpuset.cpus", "3-15");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "it has one of these: %s", err.text);
+	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
+	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover");
+	job = make("cg/a/job_1", 1);
+	add(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
+	put("cg/a/job_1/step_1/slurm", "cgroup.procs", "");
+	ok(!fence_must_wait(root, job), "an unknown step without slurmstepd is a leftover");
+	put("cg/a/job_1/step_1/slurm", "cgroup.procs", "123\n");
+	ok(fence_must_wait(root, job), "with one, and without ranks, it is being launched");
+	put("cg/a/job_1/step_1/user/task_0", "cgroup.procs", "124\n");
+	ok(!fence_must_wait(root, job), "with ranks, it has been");
+	ledger_job_free(job);
+}
+
+int main(void)
+{
+	scratch_make();
+	root = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	raise_and_lower();
+	not_valid();
+	dropped();
+	others();
+	close(root);
+	return tap_done();
+}

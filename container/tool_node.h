@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_TOOL_NODE_H
+#define NODEOS_CONTAINER_TOOL_NODE_H
+
+#include <getopt.h>
+#include <stdbool.h>
+
+/*
+ * Options of the commands that look at this node: --json, --job=ID (JOB NULL: there is none) and --help, as
+ * LONGS says ('j', 'J', 'h'). Returns -1 to go on, or the exit status.
+ */
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "container/choice.h"
+#include "container/json_out.h"
+#include "container/node_state.h"
+#include "container/partition.h"
+#include "container/report.h"
+#include "container/step.h"
+#include "container/tool.h"
+#include "container/tool_node.h"
+
+static const char usage_text[] =
+	"Usage: nodeosctl verify [--json] [--job=ID]\n"
+	"Compare what the kernel shows of this node's containers with what they should be:\n"
+	"CPUs and memory nodes of every rank, and partitions. For root. Exit 3: something differs.\n";
+
+struct check {
+	struct json_out j; /* f NULL: text */
+	const struct node_state *s;
+	const struct ledger_job *job;
+	const struct ledger_step *step;
+	char id[16];
+	unsigned count, wrong;
+};
+
+static void put_text(const struct check *c, const char *what, const char *want, const char *got, bool good)
+{
+	if (good)
+		printf("job %u step %s: %s: %s: ok\n", c->job->job_id, c->id, what, want);
+	else
+		printf("job %u step %s: %s: DIFFERS: should be %s, the kernel shows %s\n", c->job->job_id, c->id, what,
+		       want, got);
+}
+
+static void put(struct check *c, const char *what, const char *want, const char *got, bool good)
+{
+	c->count++;
+	c->wrong += !good;
+	if (!c->j.f) {
+		put_text(c, what, want, got, good);
+		return;
+	}
+	jout_open(&c->j, NULL, '{');
+	jout_number(&c->j, "job", c->job->job_id);
+	jout_string(&c->j, "step", c->id);
+	jout_string(&c->j, "what", what);
+	jout_string(&c->j, "expected", want);
+	jout_string(&c->j, "found", got);
+	jout_bool(&c->j, "ok", good);
+	jout_close(&c->j, '}');
+}
+
+static const struct placed *container_of(const struct ledger_job *job, const struct ledger_step *step, const char *name)
+{
+	const struct placed *c = step->plan ? node_plan_find(step->plan, name) : NULL;
+
+	return c || !job->plan ? c : node_plan_find(job->plan, name);
+}
+
+struct where {
+	struct check *c;
+	const struct placed *at;
+};
+
+static void check_set(struct check *c, const char *rank, const char *what, const struct idset *want, const struct idset *got)
+{
+	char wanted[IDSET_LIST_MAX], shown[IDSET_LIST_MAX], line[160];
+	struct idset outside = *got;
+
+	idset_andnot(&outside, want);
+	if (idset_format(want, wanted, sizeof(wanted)) < 0)
+		wanted[0] = '\0';
+	if (idset_format(got, shown, sizeof(shown)) < 0)
+		shown[0] = '\0';
+	snprintf(line, sizeof(line), "rank %.16s: %s within the container", rank, what);
+	put(c, line, wanted, shown, idset_empty(&outside) && !idset_empty(got));
+}
+
+static void check_task(const char *task, const struct process_state *p, unsigned n, void *arg)
+{
+	const struct where *w = arg;
+
+	for (unsigned i = 0; i < n; i++) {
+		check_set(w->c, task, "CPUs", &w->at->cpus, &p[i].cpus);
+		if (w->at->confined)
+			check_set(w->c, task, "memory nodes", &w->at->mems, &p[i].mems);
+	}
+}
+
+static const struct ledger_step *launching_step(const struct ledger_job *job)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].launching)
+			return &job->step[i];
+	return NULL;
+}
+
+static void check_partition(struct check *c)
+{
+	const char *want = partition_name(c->step->partition);
+	const struct ledger_step *busy = launching_step(c->job);
+	char path[CGROUP_PATH_MAX + 8], state[256], list[IDSET_LIST_MAX], line[IDSET_LIST_MAX + 64];
+	struct errbuf err = { "" };
+
+	if (idset_format(&c->step->fence, list, sizeof(list)) < 0)
+		list[0] = '\0';
+	snprintf(path, sizeof(path), "%s/user", c->step->cgroup);
+	if (partition_state(c->s->cgroup_fd, path, state, sizeof(state), &err) < 0)
+		snprintf(state, sizeof(state), "%.250s", err.text);
+	snprintf(line, sizeof(line), "partition of CPUs %s%s", list,
+		 busy ? " (member while a step of the job is launched)" : "");
+	put(c, line, busy ? partition_name(PARTITION_MEMBER) : want, state,
+	    strcmp(state, want) == 0 || (busy && strcmp(state, partition_name(PARTITION_MEMBER)) == 0));
+}
+
+static void check_step(struct check *c)
+{
+	struct where w = { c, container_of(c->job, c->step, c->step->places) };
+	struct errbuf ignored;
+
+	step_id_format(c->step->step_id, c->id);
+	if (c->step->partition != PARTITION_MEMBER)
+		check_partition(c);
+	/* ranks in several places are told apart by their report only */
+	if (w.at && c->step->step_id < STEP_ID_INTERACTIVE)
+		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
+}
+
+static int verify(const struct node_state *s, unsigned long only, bool json)
+{
+	struct check c = { .j = { .f = json ? stdout : NULL }, .s = s };
+	bool any = false;
+
+	if (json) {
+		jout_open(&c.j, NULL, '{');
+		jout_number(&c.j, "schema", REPORT_SCHEMA);
+		jout_open(&c.j, "checks", '[');
+	}
+	for (unsigned i = 0; i < s->n_jobs; i++) {
+		c.job = s->job[i];
+		if (only && c.job->job_id != only)
+			continue;
+		any = true;
+		for (unsigned k = 0; k < c.job->n_steps; k++) {
+			c.step = &c.job->step[k];
+			check_step(&c);
+		}
+	}
+	if (json) {
+		jout_close(&c.j, ']');
+		jout_bool(&c.j, "ok", c.wrong == 0 && !*s->bad.text);
+		jout_string(&c.j, "problem", *s->bad.text ? s->bad.text : NULL);
+		jout_close(&c.j, '}');
+	} else {
+		printf("%u checked, %u differ\n", c.count, c.wrong);
+		if (*s->bad.text)
+			printf("problem: %s\n", s->bad.text);
+	}
+	if (only && !any)
+		return tool_error(1, "verify: job %lu has no containers on this node", only);
+	return c.wrong || *s->bad.text ? 3 : 0;
+}
+
+int tool_verify(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
+		{ "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	struct errbuf err = { "" };
+	unsigned long only = 0;
+	struct node_state s;
+	bool json = false;
+	int status;
+
+	status = tool_node_options(argc, argv, longs, usage_text, &json, &only);
+	if (status >= 0)
+		return status;
+	if (node_state_load(&s, &err) < 0)
+		return tool_error(1, "verify: %s", err.text);
+	status = verify(&s, only, json);
+	node_state_free(&s);
+	return status;
+}

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Containers that are cpuset partitions: what the kernel shows, siblings of every kind beside them, what is refused,
+and that nothing is left behind. partitions.py GROUP...: those groups only."""
+import json
+import os
+import sys
+import time
+
+import cluster
+from cluster import HOME, WHEREAMI, all_idle, cpus, leftovers, note, ok, plan, ranks, run, same, sbatch
+from containers import pod, write
+
+CONF = "/etc/nodeos/nodeos.conf"
+DIR = f"{HOME}/part"
+ISO = {"iso": {"container": {"cpus": 4, "partition": "isolated"}}, "own": {"container": {"cpus": 4, "partition": "root"}},
+       "plain": {"container": {"cpus": 4}}}
+SMALL = {"iso": ISO["iso"], "plain": ISO["plain"]}
+# a rank that leaves the place of its step, then says where it is and stays
+SHOW = f"bash -c 'cut -d: -f3 /proc/self/cgroup >{DIR}/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURMD_NODENAME; exec {WHEREAMI} {{stay}}'"
+
+
+def on(node, command):
+    return run(command, user="root", node=node)
+
+
+def exclusive(node="n0"):
+    """What the directories above all jobs still hold."""
+    return on(node, "for f in $(find /sys/fs/cgroup -path '*job_*' -prune -o -name cpuset.cpus.exclusive -print); do cat $f; done").out.strip()
+
+
+def isolated(node="n0"):
+    return cpus(on(node, "cat /sys/fs/cgroup/cpuset.cpus.isolated").out.strip())
+
+
+def clean(what):
+    all_idle(f"{what}: nodes are idle")
+    same(leftovers(), "", f"{what}: the ledger is empty")
+    same([exclusive(n) for n in ("n0", "n1")], ["", ""], f"{what}: no exclusive CPUs are left")
+    same([isolated(n) for n in ("n0", "n1")], [set(), set()], f"{what}: no isolated CPUs are left")
+
+
+def read(name):
+    try:
+        with open(f"{DIR}/{name}") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def group_made():
+    """One partition, on two nodes: the kernel's own words."""
+    manifest = write("part/iso.json", pod(**ISO))
+    want = plan(manifest)
+    script = write("part/made.sh", f"""#!/bin/bash
+cd {DIR}
+srun -N2 -n4 --nodeos-container=iso --nodeos-report=made.%s.%N.json {SHOW.format(stay=6)} >made.out &
+for i in $(seq 100); do [ $(grep -c '^@' made.out) -ge 4 ] && break; sleep 0.2; done
+for n in n0 n1; do
+  srun -N1 -n1 -w $n --overlap bash -c 'd=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
+  for i in $(seq 40); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done
+  echo $SLURMD_NODENAME $(cat $d/cpuset.cpus.partition) $(cat $d/cpuset.cpus.effective) $(cat /sys/fs/cgroup/cpuset.cpus.isolated)' >>made.kernel
+done
+wait
+""")
+    r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o {DIR}/made.log {script}")
+    same(r.code, 0, "a job with an isolated container")
+    found = ranks(cluster.Result(0, read("made.out"), "", 0))
+    ok(len(found) == 4 and all(cpus(x["cpus"]) <= cpus(want["iso"]["cpus"]) for x in found), "its ranks are in it", read("made.log") + read("made.out")[-400:])
+    lines = [line.split() for line in read("made.kernel").splitlines()]
+    ok([x[:2] for x in lines] == [["n0", "isolated"], ["n1", "isolated"]] and
+       all(cpus(x[2]) == cpus(want["iso"]["reserved"]) == cpus(x[3]) for x in lines), "the kernel shows an isolated partition of just these CPUs",
+       read("made.kernel") + read("made.log"))
+    reports = [json.loads(read(f)) for f in sorted(os.listdir(DIR)) if f.startswith("made.") and f.endswith(".json")]
+    ok(len(reports) == 2 and all(x["outcome"] == "enforced" for x in reports) and
+       all({c["name"]: c["partition"] for c in x["containers"]} == {"iso": "isolated", "own": "root", "plain": "member"} for x in reports),
+       "the reports say so", [(x["outcome"], x.get("reason"), x.get("error")) for x in reports])
+    clean("one partition")
+
+
+SIBLINGS = {
+    "-c 2": (f"srun -n1 -c2 --overlap --nodeos-container=plain {WHEREAMI}", "plain"),
+    "--exact": (f"srun -n2 -c1 --exact --overlap --nodeos-container=plain {WHEREAMI}", "plain"),
+    "--overlap": (f"srun -n2 --overlap --nodeos-container=plain {WHEREAMI}", "plain"),
+    "none": (f"srun -n1 --overlap --nodeos-container=none {WHEREAMI}", None),
+    "rest": (f"srun -n2 --overlap {WHEREAMI}", None),
+    "nodeos off": (f"srun -n2 --overlap --nodeos=off {WHEREAMI}", None),
+    "bound by Slurm": (f"srun -n8 --overlap --nodeos=off --cpu-bind=cores {WHEREAMI}", None),
+    "another partition": (f"srun -n2 --overlap --nodeos-container=own {WHEREAMI}", "own"),
+}
+
+
+def beside(tag, options, manifest, want):
+    """A partition that lives while siblings of every kind are launched: none fails, and it is one again after each."""
+    steps = "".join(f"{command} >{tag}.{i}.out 2>{tag}.{i}.err; echo $? >{tag}.{i}.rc\n"
+                    f"for k in $(seq 50); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat $d/cpuset.cpus.partition >{tag}.{i}.state\n"
+                    for i, (command, _) in enumerate(SIBLINGS.values()))
+    script = write(f"part/{tag}.sh", f"""#!/bin/bash
+cd {DIR}
+srun -n2 --overlap --nodeos-container=iso {SHOW.format(stay=600)} >{tag}.iso.out 2>{tag}.iso.err &
+for i in $(seq 200); do [ $(grep -c '^@' {tag}.iso.out) -ge 2 ] && break; sleep 0.2; done
+d=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
+{steps}
+srun -n1 --overlap --nodeos-container=iso hostname >{tag}.again 2>&1; echo $? >>{tag}.again
+scancel $SLURM_JOB_ID.0
+wait
+true
+""")
+    r = sbatch(f"{options} --nodeos-manifest={manifest} -o {DIR}/{tag}.log {script}")
+    same(r.code, 0, f"{tag}: the job ends well")
+    for i, (what, (_, where)) in enumerate(SIBLINGS.items()):
+        got = ranks(cluster.Result(0, read(f"{tag}.{i}.out"), "", 0))
+        ok(read(f"{tag}.{i}.rc").strip() == "0" and got, f"{tag}: a sibling, {what}: runs", read(f"{tag}.{i}.err") + read(f"{tag}.log"))
+        if where:
+            ok(all(cpus(x["cpus"]) <= cpus(want[where]["cpus"]) for x in got), f"{tag}: a sibling, {what}: in its container", [x["cpus"] for x in got])
+        same(read(f"{tag}.{i}.state").strip(), "isolated", f"{tag}: after a sibling, {what}: isolated again")
+    ok("one step at a time" in read(f"{tag}.again") and read(f"{tag}.again").strip().endswith("1"), f"{tag}: a second step in it is refused",
+       read(f"{tag}.again"))
+    clean(tag)
+
+
+def group_beside():
+    manifest = write("part/iso.json", pod(**ISO))
+    beside("whole", "-N1 -w n0 --exclusive", manifest, plan(manifest))
+    # the second half of the node: what the first has is another job's
+    r = run("sbatch --parsable -w n0 -n4 -c2 --wrap 'sleep 900'")
+    half(write("part/small.json", pod(**SMALL)))
+    run(f"scancel {r.out.strip()}")
+    clean("half a node")
+
+
+def half(manifest):
+    """Half of a node, the other half being another job's: the same, with the plan as the report has it."""
+    script = write("part/half.sh", f"""#!/bin/bash
+cd {DIR}
+srun -n2 --overlap --nodeos-container=iso --nodeos-report=half.json {SHOW.format(stay=600)} >half.iso.out 2>half.iso.err &
+for i in $(seq 200); do [ $(grep -c '^@' half.iso.out) -ge 2 ] && break; sleep 0.2; done
+d=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
+for o in '-c2 --nodeos-container=plain' '--exact --nodeos-container=plain' '--nodeos=off' '--nodeos=off --cpu-bind=cores'; do
+  srun -n1 --overlap $o {WHEREAMI} >>half.out 2>>half.err; echo $? >>half.rc
+  for k in $(seq 50); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat $d/cpuset.cpus.partition >>half.state
+done
+scancel $SLURM_JOB_ID.0
+wait
+true
+""")
+    r = sbatch(f"-N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} -o {DIR}/half.log {script}")
+    same(r.code, 0, "half: the job ends well")
+    ok(read("half.rc").split() == ["0"] * 4, "half: every sibling runs", read("half.err")[-900:])
+    same(read("half.state").split(), ["isolated"] * 4, "half: and it is isolated again after each")
+    found = ranks(cluster.Result(0, read("half.iso.out"), "", 0))
+    chosen = {c["name"]: c for c in json.loads(read("half.json") or "{}").get("containers", [])}
+    ok(found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found), "half: its ranks are in it", read("half.iso.err")[-900:])
+
+
+def group_refused():
+    manifest = write("part/iso.json", pod(**ISO))
+    everything = write("part/all.json", pod(all={"container": {"partition": "isolated"}}))
+    small = write("part/small.json", pod(**SMALL))
+    r = run(f"srun -w n0 --exclusive -N1 -n1 -c16 --nodeos-manifest={everything} echo alive")
+    ok(r.code == 1 and "leave one core out" in r.text and "alive" not in r.out, "a partition of the whole job is refused", r.text)
+    r = run(f"srun -w n0 --exclusive -N1 -n2 -c8 --nodeos-manifest={manifest} --nodeos-container=iso:0,own:1 echo alive")
+    ok(r.code == 1 and "a step of its own" in r.text and "alive" not in r.out, "two partitions in one step are refused", r.text)
+    r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-manifest={small} --nodeos-container=iso {WHEREAMI}")
+    ok(r.code == 0 and len(ranks(r)) == 1, "a step container that is a partition, in a job of half a node", r.text[-800:])
+    for node in ("n0", "n1"):
+        on(node, f"sed -i '/^allow_partitions/d' {CONF}")
+    r = run(f"srun -w n0 --exclusive -N1 -n1 --nodeos-manifest={manifest} --nodeos-container=plain echo alive")
+    ok(r.code == 1 and "is not allowed at this site" in r.text, "where the site allows none, they are refused before anything is submitted", r.text)
+    allow()
+    clean("refusals")
+
+
+def group_killed():
+    """slurmstepd dies with a partition: what is left goes with the next launch, and harms nobody. Stock srun would wait forever."""
+    manifest = write("part/iso.json", pod(**ISO))
+    for signal in ("9", "15"):
+        for name in ("killed.out", "next.out"):
+            if os.path.exists(f"{DIR}/{name}"):
+                os.unlink(f"{DIR}/{name}")
+        script = write("part/killed.sh", f"""#!/bin/bash
+cd {DIR}
+srun -n2 --overlap --nodeos-container=iso {SHOW.format(stay=600)} >killed.out 2>killed.err
+srun -n2 --overlap --nodeos-container=iso {WHEREAMI} >next.out 2>next.err
+""")
+        run(f"sbatch -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o {DIR}/killed.log {script}")
+        for _ in range(150):
+            if read("killed.out").count("@") >= 2 and isolated():
+                break
+            time.sleep(0.2)
+        ok(isolated(), "the partition is there")
+        on("n0", f"pkill -{signal} -f 'slurmstepd: \\[[0-9]*\\.0\\]'; sleep 1; pkill -9 -u alice -x whereami; pkill -9 -u alice -x srun")
+        cluster.wait_idle()
+        got = ranks(cluster.Result(0, read("next.out"), "", 0))
+        ok(len(got) == 2, f"after signal {signal}: the next step in the same container runs", read("next.err") + read("killed.err"))
+        run("srun -w n0 -n1 -c2 --nodeos-cpus=2 true")
+        clean(f"signal {signal}")
+
+
+def allow():
+    for node in ("n0", "n1"):
+        on(node, f"sed -i '/^allow_partitions/d' {CONF}; echo 'allow_partitions = member, root, isolated' >>{CONF}")
+
+
+GROUPS = {"made": group_made, "beside": group_beside, "refused": group_refused, "killed": group_killed}
+
+
+def main():
+    os.makedirs(DIR, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    os.chown(DIR, 1000, 1000)
+    cluster.patient()
+    allow()
+    for name in sys.argv[1:] or GROUPS:
+        note(f"group {name}")
+        start = time.time()
+        run(f"rm -f {DIR}/*.kernel {DIR}/half.*")
+        try:
+            GROUPS[name]()
+        except Exception as e:
+            import traceback
+            ok(False, f"group {name} broke: {e}", traceback.format_exc())
+        note(f"group {name} took {time.time() - start:.0f} s")
+    for node in ("n0", "n1"):
+        on(node, f"sed -i '/^allow_partitions/d' {CONF}")
+    cluster.done()
+
+
+main()
