@@ -250,8 +250,12 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 		return -1;
 	if (place.step_inode != s->step_inode || !*place.task)
 		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank, place.task);
+	/*
+	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs, and there is no
+	 * --cpu-bind for one rank. A step that is all outside of containers is left as Slurm has it.
+	 */
 	if (p->kind == STEP_NONE)
-		return 0;
+		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
 	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
 		return -1;
 	if (p->bind_mems && cgroup_write_set(s->cgroup_fd, place.task, "cpuset.mems", &p->mems, err) < 0)

@@ -407,7 +407,7 @@ static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
 	struct idset both = s->step_cpus;
 
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
-		if (s->shared->part[i].kind != STEP_NONE)
+		if (s->shared->part[i].kind != STEP_NONE || s->shared->n_parts > 1)
 			idset_or(&both, &s->shared->part[i].cpus);
 	if (idset_equal(&both, &s->step_cpus))
 		return 0;

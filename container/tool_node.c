@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "container/tool.h"
+
 int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job)
 {
 	int c;
@@ -14,8 +16,10 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 
 		if (c == 'j') {
 			*json = true;
-		} else if (c == 'J' && job && (*job = strtoul(optarg, &end, 10)) > 0 && !*end) {
-			continue;
+		} else if (c == 'J' && job) {
+			*job = strtoul(optarg, &end, 10);
+			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
+				return tool_error(2, "%s: --job=%.40s: expected the number of a job", argv[0], optarg);
 		} else {
 			fputs(usage, c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
@@ -23,6 +27,5 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 	}
 	if (optind == argc)
 		return -1;
-	fputs(usage, stderr);
-	return 2;
+	return tool_error(2, "%s: unexpected argument \"%.100s\": see nodeosctl %s --help", argv[0], argv[optind], argv[0]);
 }

@@ -290,8 +290,8 @@ static int parse_options(struct options *o, int argc, char **argv)
 		case 'F': o->conf_path = optarg; break;
 		case 'j': o->json = true; break;
 		case 'C':
-			if (number(optarg, 65536, &o->cpus_per_task) < 0)
-				return tool_error(2, "plan: --cpus-per-task=%s: expected a number", optarg);
+			if (number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
+				return tool_error(2, "plan: --cpus-per-task=%s: expected a number from 1 to 65535", optarg);
 			break;
 		case 'h':
 			fputs(usage_text, stdout);

@@ -76,7 +76,7 @@ def main():
                    "analysis_passes": analysis, "last_energies": {"coupled": coupled[-1], "plain": plain[-1],
                                                                   "other-seed": other[-1]}}, f, indent=2)
         f.write("\n")
-    print(f"\n{'node':5} {'container':10} {'asked':22} {'chosen':26} kernel shows")
+    print(f"\n{'node':5} {'container':10} {'asked':22} {'chosen':26} what the kernel showed at launch")
     for node, what in sorted(nodes.items()):
         for name, c in what["containers"].items():
             asked = ", ".join(f"{v} {k}" for k, v in c["asked"].items())

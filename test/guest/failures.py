@@ -132,7 +132,7 @@ def group_upgrade():
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
     for name in ("ready", "go", "second.out", "second.err"):
         run(f"rm -f {name}")
-    run(f"salloc -N2 -n8 -c2 --nodeos-manifest={manifest} bash -c 'srun -n2 {WHEREAMI} >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done;"
+    run(f"salloc -N2 -n8 --ntasks-per-node=4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n2 {WHEREAMI} >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done;"
         f" srun -N2 -n2 {WHEREAMI} >second.out 2>second.err' >salloc.out 2>&1 </dev/null & disown -a", timeout=20)
     for _ in range(200):
         if os.path.exists(f"{HOME}/ready"):
@@ -169,7 +169,7 @@ def group_upgrade():
 def group_reset():
     """A node that resets in the middle of a step: needs a guest that may (QEMU's -action reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
-    r = run(f"sbatch --parsable --no-requeue -N2 -n8 -c2 --nodeos-manifest={manifest} -o reset.out --wrap 'srun -N2 -n4 {WHEREAMI} 3000'")
+    r = run(f"sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2 --nodeos-manifest={manifest} -o reset.out --wrap 'srun -N2 -n4 {WHEREAMI} 3000'")
     job = r.out.strip()
     for _ in range(200):
         if os.path.exists(f"{HOME}/reset.out") and open(f"{HOME}/reset.out").read().count("@n1") > 1:

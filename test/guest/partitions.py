@@ -122,6 +122,9 @@ true
 def group_beside():
     manifest = write("part/iso.json", pod(**ISO))
     beside("whole", "-N1 -w n0 --exclusive", manifest, plan(manifest))
+
+
+def group_half():
     # the second half of the node: what the first has is another job's
     r = run("sbatch --parsable -w n0 -n4 -c2 --wrap 'sleep 900'")
     half(write("part/small.json", pod(**SMALL)))
@@ -133,7 +136,7 @@ def half(manifest):
     """Half of a node, the other half being another job's: the same, with the plan as the report has it."""
     script = write("part/half.sh", f"""#!/bin/bash
 cd {DIR}
-srun -n2 --overlap --nodeos-container=iso --nodeos-report=half.json {SHOW.format(stay=600)} >half.iso.out 2>half.iso.err &
+srun -n2 --overlap --nodeos-container=iso --nodeos-report=half.%s.%N.json {SHOW.format(stay=600)} >half.iso.out 2>half.iso.err &
 for i in $(seq 200); do [ $(grep -c '^@' half.iso.out) -ge 2 ] && break; sleep 0.2; done
 d=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
 for o in '-c2 --nodeos-container=plain' '--exact --nodeos-container=plain' '--nodeos=off' '--nodeos=off --cpu-bind=cores'; do
@@ -149,7 +152,7 @@ true
     ok(read("half.rc").split() == ["0"] * 4, "half: every sibling runs", read("half.err")[-900:])
     same(read("half.state").split(), ["isolated"] * 4, "half: and it is isolated again after each")
     found = ranks(cluster.Result(0, read("half.iso.out"), "", 0))
-    chosen = {c["name"]: c for c in json.loads(read("half.json") or "{}").get("containers", [])}
+    chosen = {c["name"]: c for c in json.loads(read("half.0.n0.json") or "{}").get("containers", [])}
     ok(found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found), "half: its ranks are in it", read("half.iso.err")[-900:])
 
 
@@ -171,6 +174,24 @@ def group_refused():
     clean("refusals")
 
 
+def verified(tag):
+    """nodeosctl verify tells a partition from one that is none."""
+    pid = on("n0", "pgrep -u alice -x whereami | head -1").out.strip()
+    task = f"/sys/fs/cgroup$(cut -d: -f3 /proc/{pid}/cgroup)"
+    file = f"$(dirname {task})/cpuset.cpus.partition"
+    r = on("n0", "nodeosctl verify --json")
+    found = json.loads(r.out or "{}")
+    ok(r.code == 0 and found.get("ok") and any("partition of CPUs" in c["what"] and c["found"] == "isolated" for c in found["checks"]) and
+       sum("rank" in c["what"] for c in found["checks"]) >= 2, f"{tag}: verify finds everything as it should be", r.text)
+    on("n0", f"echo member >{file}")
+    r = on("n0", "nodeosctl verify")
+    ok(r.code == 3 and "should be isolated, the kernel shows member" in r.out, f"{tag}: verify finds that it is none", r.text)
+    # and a rank that somebody moved out of its container
+    on("n0", f"echo 0-15 >$(dirname {task})/cpuset.cpus; echo 15 >{task}/cpuset.cpus")
+    r = on("n0", "nodeosctl verify")
+    ok(r.code == 3 and "DIFFERS" in r.out and "within the container" in r.out, f"{tag}: verify finds a rank elsewhere", r.text)
+
+
 def group_killed():
     """slurmstepd dies with a partition: what is left goes with the next launch, and harms nobody. Stock srun would wait forever."""
     manifest = write("part/iso.json", pod(**ISO))
@@ -189,6 +210,7 @@ srun -n2 --overlap --nodeos-container=iso {WHEREAMI} >next.out 2>next.err
                 break
             time.sleep(0.2)
         ok(isolated(), "the partition is there")
+        verified(signal)
         on("n0", f"pkill -{signal} -f 'slurmstepd: \\[[0-9]*\\.0\\]'; sleep 1; pkill -9 -u alice -x whereami; pkill -9 -u alice -x srun")
         cluster.wait_idle()
         got = ranks(cluster.Result(0, read("next.out"), "", 0))
@@ -202,7 +224,7 @@ def allow():
         on(node, f"sed -i '/^allow_partitions/d' {CONF}; echo 'allow_partitions = member, root, isolated' >>{CONF}")
 
 
-GROUPS = {"made": group_made, "beside": group_beside, "refused": group_refused, "killed": group_killed}
+GROUPS = {"made": group_made, "beside": group_beside, "half": group_half, "refused": group_refused, "killed": group_killed}
 
 
 def main():
