@@ -43,7 +43,7 @@ def behind():
     return out
 
 
-BURST = 5  # steps that are started together, so that they also meet in the ledger
+BURST = 8  # steps that are started together, so that they also meet in the ledger
 
 
 def scripts():
@@ -115,10 +115,10 @@ def churn(steps, seed, options):
     rng = random.Random(seed)
     names = scripts()
     for i in range(0, steps, BURST):
-        if i % 25 == 0:
+        if i % (BURST * 5) == 0:
             note(f"{'with' if options else 'without'} the plugin: step {i} of {steps}")
         burst(rng, options, names)
-        if i % 20 == 15:
+        if i % (BURST * 3) == 0:
             run("scancel --name=churn", user="alice")
             wait_idle(120)
     run("scancel --name=churn", user="alice")
