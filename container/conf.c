@@ -28,6 +28,11 @@ bool conf_allows_partition(const struct conf *c, enum partition p)
 	return (unsigned)p < PARTITION_COUNT && (c->allow_partitions >> p & 1);
 }
 
+bool conf_allows_fences(const struct conf *c)
+{
+	return conf_allows_partition(c, PARTITION_ROOT) || conf_allows_partition(c, PARTITION_ISOLATED);
+}
+
 void conf_defaults(struct conf *c)
 {
 	memset(c, 0, sizeof(*c));

@@ -48,8 +48,9 @@ void conf_defaults(struct conf *c);
 /* May jobs have policy P? */
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
-/* May containers be partition P? */
+/* May containers be partition P? Any but members? */
 bool conf_allows_partition(const struct conf *c, enum partition p);
+bool conf_allows_fences(const struct conf *c);
 
 /*
  * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason

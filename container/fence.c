@@ -47,7 +47,7 @@ int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct
 
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].launching)
-			return 0;
+			return 1;
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *s = &job->step[i];
 
@@ -74,6 +74,18 @@ void fence_drop(int root_fd, const struct ledger_step *s)
 	partition_switch(root_fd, path, PARTITION_MEMBER, &ignored);
 	partition_set_exclusive(root_fd, path, &none, &ignored);
 	partition_set_exclusive(root_fd, s->cgroup, &none, &ignored);
+}
+
+void fence_refresh_job(int root_fd, const struct ledger_job *job)
+{
+	struct errbuf ignored;
+	struct idset cpus;
+
+	idset_zero(&cpus);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition != PARTITION_MEMBER)
+			idset_or(&cpus, &job->step[i].fence);
+	partition_set_exclusive(root_fd, job->cgroup, &cpus, &ignored);
 }
 
 struct below {
@@ -156,60 +168,4 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 	}
 	free(e);
 	return rc;
-}
-
-struct has_process {
-	bool any;
-};
-
-static void note_process(pid_t pid, void *arg)
-{
-	(void)pid;
-	((struct has_process *)arg)->any = true;
-}
-
-/* Has step directory PATH a slurmstepd, but no process in a task directory yet? */
-static bool is_launching(int root_fd, const char *path)
-{
-	char task[CGROUP_PATH_MAX + 600];
-	struct has_process daemon = { false };
-	struct has_process h = { false };
-	struct errbuf ignored;
-	struct dirent **e;
-	int n;
-
-	snprintf(task, sizeof(task), "%s/slurm", path);
-	if (cgroup_each_pid(root_fd, task, note_process, &daemon, &ignored) < 0 || !daemon.any)
-		return false;
-	snprintf(task, sizeof(task), "%s/user", path);
-	n = names_in(root_fd, task, &e);
-	for (int i = 0; i < n; i++) {
-		snprintf(task, sizeof(task), "%s/user/%s", path, e[i]->d_name);
-		if (!h.any && strncmp(e[i]->d_name, "task_", 5) == 0)
-			cgroup_each_pid(root_fd, task, note_process, &h, &ignored);
-		free(e[i]);
-	}
-	free(e);
-	return !h.any;
-}
-
-bool fence_must_wait(int root_fd, const struct ledger_job *job)
-{
-	char path[CGROUP_PATH_MAX + 300];
-	struct dirent **e;
-	bool wait = false;
-	int n = names_in(root_fd, job->cgroup, &e);
-
-	for (int i = 0; i < n; i++) {
-		bool known = strcmp(e[i]->d_name, "step_extern") == 0;
-
-		snprintf(path, sizeof(path), "%s/%s", job->cgroup, e[i]->d_name);
-		for (unsigned k = 0; k < job->n_steps; k++)
-			known = known || strcmp(job->step[k].cgroup, path) == 0;
-		if (strncmp(e[i]->d_name, "step_", 5) == 0 && !known && is_launching(root_fd, path))
-			wait = true;
-		free(e[i]);
-	}
-	free(e);
-	return wait;
 }

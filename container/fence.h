@@ -16,7 +16,10 @@ bool fence_wanted(const struct ledger_job *job);
 
 int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
 
-/* Unless a step is launching. -1: the fence of step MINE (an inode) cannot be; the others' trouble is theirs. */
+/*
+ * Raise the fences. Returns 1, nothing done, while a step of the job is launching; -1: the fence of step MINE (an
+ * inode) cannot be. The others were made before, and what befalls them later nodeosctl verify tells.
+ */
 int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err);
 
 /* Take the fence of S down for good, before S leaves the ledger; then fence_refresh. */
@@ -28,10 +31,10 @@ void fence_drop(int root_fd, const struct ledger_step *s);
  */
 void fence_refresh(struct ledger *l, int root_fd, const char *cgroup);
 
+/* The same for the job's own directory only. */
+void fence_refresh_job(int root_fd, const struct ledger_job *job);
+
 /* -1: another job on this node has some of CPUS, too. */
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
-
-/* Is a step of the job that the ledger does not know without ranks yet? Slurm may be binding them. */
-bool fence_must_wait(int root_fd, const struct ledger_job *job);
 
 #endif

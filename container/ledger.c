@@ -347,13 +347,22 @@ static bool has_fence(const struct ledger_job *job)
 	return false;
 }
 
+static void note_swept(struct swept *swept, const struct ledger_job *job, bool fenced)
+{
+	if (!fenced)
+		return;
+	swept->fence = true;
+	strcpy(swept->cgroup, job->cgroup);
+}
+
 static void sweep_one(struct ledger *l, const char *name, void *arg)
 {
 	struct ledger_job *job = NULL;
 	struct swept *swept = arg;
 	struct errbuf ignored;
-	unsigned before;
 	char expect[64];
+	unsigned before;
+	bool fenced;
 
 	/*
 	 * An entry that cannot be read stays: it is evidence, and it may protect a
@@ -361,13 +370,11 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	 */
 	if (read_entry(l, name, &job, &ignored) < 0)
 		return;
-	if (has_fence(job)) {
-		swept->fence = true;
-		strcpy(swept->cgroup, job->cgroup);
-	}
+	fenced = has_fence(job);
 	entry_name(expect, sizeof(expect), job->inode);
 	if (strcmp(expect, name) == 0 && dead(l, job->cgroup, job->inode)) {
 		unlinkat(l->dir_fd, name, 0);
+		note_swept(swept, job, fenced);
 		ledger_job_free(job);
 		return;
 	}
@@ -379,6 +386,9 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 			ledger_job_del_step(job, job->step[i].inode);
 		}
 	if (job->n_steps != before) {
+		note_swept(swept, job, fenced);
+		if (fenced)
+			fence_refresh_job(l->cgroup_fd, job);
 		ledger_write(l, job, &ignored);
 		fence_raise(l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
 	}

@@ -13,6 +13,7 @@
 #include "container/affinity.h"
 #include "container/cgroup.h"
 #include "container/fence.h"
+#include "container/fileio.h"
 #include "container/ledger.h"
 #include "container/step_shared.h"
 #include "topology/rankmap.h"
@@ -115,7 +116,8 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *other = &job->step[i];
 
-		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
+		/* one that is launching will keep off our CPUs, if it can */
+		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE || other->launching ||
 		    !ledger_step_in(other, step_part_word(p)))
 			continue;
 		/* one that divides nothing has all of the container */
@@ -194,8 +196,8 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	}
 	note_sharing(job, s, p, &chosen);
 	note_fewer(s, part);
-	/* a lone process that has the whole container divides nothing */
-	if (p->n_ranks > 1 || !idset_equal(&chosen, &p->cpus))
+	/* a lone process that has the whole container divides nothing, if this is all that its step is */
+	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
 		idset_or(taken, &chosen);
 	return 0;
 }
@@ -225,6 +227,8 @@ static int map_ranks(struct step *s, struct errbuf *err)
 		errprintf(err, "this step's ledger entry is gone");
 		goto out;
 	}
+	if (!s->in.launching)
+		mine->launching = false;
 	idset_zero(&mine->cpus);
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
 		if (s->shared->part[i].kind != STEP_NONE &&
@@ -271,16 +275,21 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 static int end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
-	struct errbuf why;
+	struct errbuf why, more;
+	int rc = 0;
 
-	if (!s->in.launching)
+	if (!s->in.launching && p->partition == PARTITION_MEMBER)
 		return 0;
 	s->in.launching = false;
-	if ((p->partition == PARTITION_MEMBER ||
-	     cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->fence, &why) == 0) &&
-	    step_launch_end(s->in.conf_path, &why) == 0)
+	if (p->partition != PARTITION_MEMBER)
+		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->fence, &why);
+	if (rc == 0)
+		rc = step_launch_end(s->in.conf_path, &why);
+	else
+		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
+	if (rc == 0 || p->partition == PARTITION_MEMBER)
 		return 0;
-	if (s->conf.strict)
+	if (rc < 0 && s->conf.strict)
 		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)", p->container, why.text,
 				 s->in.conf_path);
 	snprintf(p->unfenced, sizeof(p->unfenced), "%.199s", why.text);
@@ -289,7 +298,7 @@ static int end_launch(struct step *s, struct errbuf *err)
 
 static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
-	if (!s->prepared && step_prepare(s, pid, err) < 0)
+	if (!s->prepared && step_prepare(s, rank, pid, err) < 0)
 		return -1;
 	s->prepared = true;
 	if (place_rank(s, rank, pid, err) < 0)
@@ -364,24 +373,36 @@ out:
 		close(fd);
 }
 
-bool step_job_is_planned(const char *conf_path)
+bool step_job_is_planned(const char *conf_path, bool *fences)
 {
 	struct cgroup_place place;
 	char path[sizeof(((struct conf *)0)->state_dir) + 64];
+	char head[CGROUP_PATH_MAX + 256]; /* the entry's first lines: what it is, job, cgroup, request */
 	struct errbuf ignored;
+	const char *request, *first_step;
 	struct conf conf;
-	int fd, rc = -1;
+	int fd, len = -1;
 
-	if (conf_load(&conf, conf_path, 0, &ignored) < 0 || access(conf.state_dir, F_OK) < 0)
+	*fences = false;
+	if (conf_load(&conf, conf_path, 0, &ignored) < 0)
+		return false;
+	*fences = conf_allows_fences(&conf);
+	if (access(conf.state_dir, F_OK) < 0)
 		return false;
 	fd = cgroup_open_root(NULL, &ignored);
 	if (fd >= 0 && cgroup_find_place(&place, fd, "/proc", getpid(), &ignored) == 0) {
 		ledger_entry_path(path, sizeof(path), conf.state_dir, place.job_inode);
-		rc = access(path, F_OK);
+		/* replaced whole by rename(2), so it needs no lock for a look */
+		len = file_read_head(path, head, sizeof(head) - 1);
 	}
 	if (fd >= 0)
 		close(fd);
-	return rc == 0;
+	if (len <= 0)
+		return false;
+	head[len] = '\0';
+	request = strstr(head, "\nrequest ");
+	first_step = strstr(head, "\nstep ");
+	return request && (!first_step || request < first_step);
 }
 
 struct job_end {
@@ -400,11 +421,11 @@ static int end_one(const struct ledger_job *job, void *arg)
 	if (job->job_id != e->job_id)
 		return 0;
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].partition != PARTITION_MEMBER) {
-			fence_drop(e->root_fd, &job->step[i]);
-			e->fenced = true;
-			strcpy(e->cgroup, job->cgroup);
-		}
+		fence_drop(e->root_fd, &job->step[i]);
+	if (fence_wanted(job)) {
+		e->fenced = true;
+		strcpy(e->cgroup, job->cgroup);
+	}
 	return ledger_remove(e->l, job->inode, &err);
 }
 

@@ -85,18 +85,21 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 
 /*
  * As root in slurmstepd: does the ledger hold a job plan for the job that this
- * process belongs to? Any trouble is "no".
+ * process belongs to? Any trouble is "no". *FENCES: may containers be partitions at this site?
  */
-bool step_job_is_planned(const char *conf_path);
+bool step_job_is_planned(const char *conf_path, bool *fences);
 
 /*
- * As root in slurmstepd, before Slurm binds ranks: a step of a job with partitions is being launched here.
- * Returns 1 when step_launch_end has to follow (step_place does that of the last rank), 0 when there is nothing
- * to do, -1 with the reason.
+ * As root in slurmstepd, before Slurm binds ranks: a step is being launched here, in a job that has partitions or could
+ * come to have them. Returns 1 when step_launch_end has to follow (step_place does that of the last rank),
+ * then also with an ERR that is worth a line in the log; 0 when there is nothing to do; -1 with the reason.
  */
-int step_launch_begin(const char *conf_path, uint32_t step_id, struct errbuf *err);
+int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err);
 
-/* All ranks are bound. -1: this step's own partition cannot be. */
+/*
+ * All ranks are bound: make the job's partitions, when its other steps are through with their launch, too. Returns 0,
+ * or 1 when this step's own has to wait for them longer than helper_timeout, or -1 when it cannot be.
+ */
 int step_launch_end(const char *conf_path, struct errbuf *err);
 
 /* Take this step out of the ledger. */

@@ -154,7 +154,8 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 	r->entered = true;
 	if (p->kind == STEP_NONE)
 		return 0;
-	if (!idset_equal(&r->kernel_cpus, &r->chosen))
+	/* what all containers share, a partition that has come since may have made smaller */
+	if (!idset_equal(&r->kernel_cpus, &r->chosen) && !p->shares_all)
 		return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->global_rank);
 	if (p->bind_mems && !idset_equal(&r->kernel_mems, &p->mems))
 		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
@@ -168,7 +169,7 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 
 	if (p->kind != STEP_NONE) {
 		/* another plugin's task_init may have changed it since the root side set it */
-		if (affinity_set(0, &r->chosen, err) < 0 || bind_memory(p, env, err) < 0)
+		if ((affinity_set(0, &r->chosen, err) < 0 && !p->shares_all) || bind_memory(p, env, err) < 0)
 			return -1;
 	}
 	if (look_at_self(p, r, err) < 0)

@@ -38,14 +38,16 @@ static int launch_open(struct launch *a, const char *conf_path, struct errbuf *e
 	return ledger_read(a->l, a->place.job_inode, &a->job, err);
 }
 
-static int begin(struct launch *a, uint32_t step_id, struct errbuf *err)
+static int begin(struct launch *a, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err)
 {
 	struct ledger_step *mine;
 
-	if (!a->job || !fence_wanted(a->job))
+	if (!conf_allows_fences(&a->conf) && (!a->job || !fence_wanted(a->job)))
 		return 0;
-	mine = ledger_job_step(a->job, a->place.step_inode);
-	if (!mine)
+	if (!a->job)
+		a->job = ledger_job_new(&a->place, job_id, uid);
+	mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
+	if (!mine && a->job)
 		mine = ledger_job_add_step(a->job);
 	if (!mine)
 		return errprintf(err, "out of memory");
@@ -55,47 +57,63 @@ static int begin(struct launch *a, uint32_t step_id, struct errbuf *err)
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
 	/* until it is known where its ranks are: with nobody who divides anything */
 	snprintf(mine->places, sizeof(mine->places), "%s", CHOICE_NONE);
-	if (ledger_write(a->l, a->job, err) < 0 || fence_lower(a->root_fd, a->job, err) < 0)
+	if (ledger_write(a->l, a->job, err) < 0)
 		return -1;
+	fence_lower(a->root_fd, a->job, err);
 	return 1;
 }
 
-int step_launch_begin(const char *conf_path, uint32_t step_id, struct errbuf *err)
+int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err)
 {
 	struct launch a;
 	int rc = launch_open(&a, conf_path, err);
 
 	if (rc == 0)
-		rc = begin(&a, step_id, err);
+		rc = begin(&a, job_id, uid, step_id, err);
 	launch_close(&a);
 	return rc;
+}
+
+/* 2: another step is launching, and this one has a partition to come. */
+static int end(struct launch *a, struct errbuf *err)
+{
+	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
+	uint64_t inode = a->place.step_inode;
+	bool fenced = mine && mine->partition != PARTITION_MEMBER;
+	int rc = 0;
+
+	if (!mine)
+		return 0;
+	if (mine->launching) {
+		mine->launching = false;
+		if (!mine->ranks)
+			ledger_job_del_step(a->job, inode);
+		if (a->job->plan || a->job->n_steps)
+			rc = ledger_write(a->l, a->job, err);
+		else
+			rc = ledger_remove(a->l, a->job->inode, err);
+	}
+	if (rc == 0)
+		rc = fence_raise(a->root_fd, a->job, inode, err);
+	return rc == 1 ? (fenced ? 2 : 0) : rc;
 }
 
 int step_launch_end(const char *conf_path, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 50000000 };
-	struct ledger_step *mine;
 	struct launch a;
-	bool wait = true;
-	int rc = 0;
+	unsigned tries;
+	int rc = 2;
 
-	/* a sibling that came when nothing was fenced may still be at its binding */
-	for (int i = 0; wait && rc == 0; i++) {
+	for (unsigned i = 0; rc == 2; i++) {
 		rc = launch_open(&a, conf_path, err);
-		mine = rc == 0 && a.job ? ledger_job_step(a.job, a.place.step_inode) : NULL;
-		wait = mine && i < 200 && fence_must_wait(a.root_fd, a.job);
-		if (mine && !wait) {
-			uint64_t inode = mine->inode;
-
-			mine->launching = false;
-			if (!mine->ranks)
-				ledger_job_del_step(a.job, inode);
-			rc = ledger_write(a.l, a.job, err);
-			if (rc == 0)
-				rc = fence_raise(a.root_fd, a.job, inode, err);
-		}
+		tries = a.conf.helper_timeout * 20;
+		if (rc == 0)
+			rc = end(&a, err);
 		launch_close(&a);
-		if (wait)
+		if (rc == 2 && i >= tries)
+			return errprintf(err, "another step of the job is still being launched: the partition comes after it"), 1;
+		if (rc == 2)
 			nanosleep(&pause, NULL);
 	}
 	return rc;

@@ -45,6 +45,20 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 }
 
 /*
+ * Ranks as their SLURM_PROCID tells them: in a heterogeneous step Slurm numbers each component from 0 for us,
+ * but not in the name of a rank's directory.
+ */
+static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
+{
+	const char *name = strrchr(v->place.task, '_');
+	unsigned long number = name ? strtoul(name + 1, NULL, 10) : 0;
+	unsigned long first = s->shared->rank[rank].global_rank;
+
+	for (unsigned i = 0; number > first && number < UINT32_MAX && i < s->in.n_ranks; i++)
+		s->shared->rank[i].global_rank += (unsigned)(number - first);
+}
+
+/*
  * Without step_extern, which PrologFlags=Contain starts, Slurm removes the job's cgroup between
  * the steps of a salloc, and the job plan would be forgotten with it.
  */
@@ -317,7 +331,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 }
 
 static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
-		      const struct node_plan *plan)
+		      const struct node_plan *plan, const struct ledger_job *job)
 {
 	/* a step that brought its own containers is left with what it has, not with the job's */
 	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
@@ -333,6 +347,16 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		p->cpus = *whole;
 		p->shares_all = true;
 	}
+	/* a partition keeps everybody out; there is a core of the job outside of all */
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
+			idset_andnot(&p->cpus, &job->step[i].fence);
+	if (idset_empty(&p->cpus)) {
+		p->cpus = v->job_cpus;
+		for (unsigned i = 0; i < job->n_steps; i++)
+			if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
+				idset_andnot(&p->cpus, &job->step[i].fence);
+	}
 	idset_zero(&held);
 	add_confined(plan, &held);
 	idset_andnot(&left, &held);
@@ -344,7 +368,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 
 /* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
 static int fill_part(struct step_part *p, const struct step *s, const struct node_view *v,
-		     const struct node_plan *plan, const char *name, struct errbuf *err)
+		     const struct node_plan *plan, const struct ledger_job *job, const char *name, struct errbuf *err)
 {
 	const struct placed *c;
 
@@ -361,7 +385,7 @@ static int fill_part(struct step_part *p, const struct step *s, const struct nod
 		return fill_named(p, s, v, plan, c, err);
 	if (name)
 		return request_no_such(v->request, name, err);
-	fill_rest(p, s, v, plan);
+	fill_rest(p, s, v, plan, job);
 	return 0;
 }
 
@@ -378,7 +402,8 @@ static unsigned add_part(struct step_shared *sh, const struct step_part *p)
 }
 
 /* Every rank's place. Of the ranks that nobody names, all go to the same. */
-static int choose(struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+static int choose(struct step *s, const struct node_view *v, const struct node_plan *plan, const struct ledger_job *job,
+		  struct errbuf *err)
 {
 	struct step_shared *sh = s->shared;
 	const char *name, *last = NULL;
@@ -389,7 +414,7 @@ static int choose(struct step *s, const struct node_view *v, const struct node_p
 	for (unsigned i = 0; i < s->in.n_ranks; i++) {
 		name = s->choice ? choice_of(s->choice, sh->rank[i].global_rank) : NULL;
 		if (i == 0 || name != last) {
-			if (fill_part(&part, s, v, plan, name, err) < 0)
+			if (fill_part(&part, s, v, plan, job, name, err) < 0)
 				return -1;
 			sh->rank[i].part = add_part(sh, &part);
 		} else {
@@ -491,8 +516,8 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
 	mine->partition = s->shared->part[0].partition; /* it has one part, or none of them is a partition */
 	mine->fence = s->shared->part[0].fence;
-	if (v->request_text && strstr(v->request_text, " partition="))
-		mine->launching = s->in.launching = true;
+	/* until its ranks have their CPUs; one that is in nothing gets none */
+	mine->launching = s->in.launching || s->shared->n_parts > 1 || s->shared->part[0].kind != STEP_NONE;
 	mine->places[0] = '\0';
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
 		ledger_step_add(mine, step_part_word(&s->shared->part[i]));
@@ -506,6 +531,26 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	if (made && !(v->of_step ? mine->request : job->request))
 		return errprintf(err, "out of memory");
 	return ledger_write(l, job, err);
+}
+
+/*
+ * srun returns before slurmstepd comes to our exit hook: take down the partitions of steps whose ranks have all ended, or
+ * the next srun of a job script would find them in its way.
+ */
+static void reap_ended(const struct step *s, struct ledger_job *job)
+{
+	char path[CGROUP_PATH_MAX + 8];
+
+	for (unsigned i = job->n_steps; i-- > 0;) {
+		const struct ledger_step *other = &job->step[i];
+
+		snprintf(path, sizeof(path), "%s/user", other->cgroup);
+		if (other->inode == s->step_inode || other->launching || other->partition == PARTITION_MEMBER ||
+		    !cgroup_is_empty(s->cgroup_fd, path))
+			continue;
+		fence_drop(s->cgroup_fd, other);
+		ledger_job_del_step(job, other->inode);
+	}
 }
 
 /*
@@ -548,7 +593,8 @@ static int settle(struct ledger *l, struct step *s, const struct node_view *v, s
 		errprintf(err, "out of memory");
 		goto out;
 	}
-	if (choose(s, v, plan, err) < 0 || (plan && check_realtime(s, v, plan, job, err) < 0) ||
+	reap_ended(s, job);
+	if (choose(s, v, plan, job, err) < 0 || (plan && check_realtime(s, v, plan, job, err) < 0) ||
 	    check_fences(s, v, job, err) < 0 ||
 	    keep_cores(s, v, plan, err) < 0)
 		goto out;
@@ -609,14 +655,18 @@ static int plan_and_choose(struct step *s, const struct node_view *v, struct err
 	return rc < 0 ? -1 : 0;
 }
 
-int step_prepare(struct step *s, pid_t pid, struct errbuf *err)
+int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
 	struct node_view v = { .request = NULL };
 	int rc = -1;
 
 	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0)
 		return -1;
-	if (look(&v, s, pid, err) == 0 && read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
+	if (look(&v, s, pid, err) == 0)
+		number_ranks(&v, s, rank);
+	else
+		return -1;
+	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
 	    check_contain(&v, s, err) == 0 && plan_and_choose(s, &v, err) == 0)
 		rc = widen(s, &v, err);
 	free(v.request);

@@ -102,7 +102,7 @@ struct step {
 const char *step_part_word(const struct step_part *p);
 
 /* step_prepare.c: plan (or find the plan), choose the container, widen the step. */
-int step_prepare(struct step *s, pid_t pid, struct errbuf *err);
+int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);
 
 /* step_report.c: write the report of this step with the caller's (the user's) rights. */
 int step_report(const struct step *s, struct errbuf *err);

@@ -30,8 +30,12 @@ static bool wants_value(const char *word)
 
 	if (word[0] != '-')
 		return false;
-	if (word[1] != '-') /* -n 4, but not -n4 or the flags -l -O -K ... */
-		return word[1] && !word[2] && !strchr("bEHIKkOQsuvVXZl", word[1]);
+	if (word[1] != '-') { /* -n 4 and -vn 4, but not -n4 or the flags -l -O -K ... */
+		word++;
+		while (*word && strchr("bEHIKkOQsuvVXZl", *word))
+			word++;
+		return *word && !word[1];
+	}
 	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
 		if (strcmp(word, flag[i]) == 0)
 			return false;
@@ -53,7 +57,11 @@ void argv_view_make(struct argv_view *out, const char *text, int len)
 			out->program = word;
 			return;
 		}
-		if (is_option(word, "--nodeos-container", 11))
+		if (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0)
+			out->off = true;
+		if (is_option(word, "--multi-prog", 4))
+			out->multi_prog = true; /* the word in the program's place is a list of programs */
+		else if (is_option(word, "--nodeos-container", 11))
 			out->names_container = true;
 		else if (is_option(word, "--nodeos-manifest", 11) || is_option(word, "--nodeos-cpus", 11) ||
 			 is_option(word, "--nodeos-mems", 11) || is_option(word, "--nodeos-sched", 10))

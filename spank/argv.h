@@ -15,6 +15,7 @@ struct argv_view {
 	bool shapes_step; /* --exact, --exclusive, --overlap or a GRES option */
 	bool kill_given; /* -K, --kill-on-bad-exit */
 	bool off; /* --nodeos=off */
+	bool multi_prog;
 	const char *program; /* the first word behind the options, in TEXT; NULL: none */
 };
 

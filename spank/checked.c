@@ -95,13 +95,14 @@ int checked_is_manifest(const char *word)
 	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
-/* Has FILE #NODEOS lines? */
-static int has_lines(const char *file)
+/* Is FILE a script, and has it #NODEOS lines? */
+static bool is_script(const char *file, bool *marked)
 {
 	static char text[1 << 20];
 	int len = file_read_head(file, text, sizeof(text));
 
-	return len > 0 && script_is(text, (size_t)len) && script_count(text, (size_t)len) > 0;
+	*marked = len > 0 && script_count(text, (size_t)len) > 0;
+	return len > 0 && script_is(text, (size_t)len);
 }
 
 int checked_script(struct errbuf *err)
@@ -110,9 +111,10 @@ int checked_script(struct errbuf *err)
 	static struct request ignored;
 	int len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), err);
 	const char *end = words + (len > 0 ? len : 0);
+	bool marked;
 
 	for (const char *word = words; word < end; word += strlen(word) + 1)
-		if (word != words && *word != '-' && has_lines(word))
-			return checked_manifest(&ignored, NULL, word, err);
+		if (word != words && *word != '-' && is_script(word, &marked))
+			return marked ? checked_manifest(&ignored, NULL, word, err) : 0;
 	return 0;
 }

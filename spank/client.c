@@ -29,6 +29,7 @@ static unsigned long outer_job;
 
 /* srun MANIFEST.json: the manifest in the place of a program, and its containers; NULL: none. */
 static const char *program;
+static bool multi_prog;
 static struct request program_request;
 
 /* Option values that came down from sbatch or salloc; NULL: none. */
@@ -75,7 +76,8 @@ static void set_srun_defaults(void)
 	argv_view_make(&argv, text, len);
 	if (argv.off)
 		return;
-	if (checked_is_manifest(argv.program)) {
+	multi_prog = argv.multi_prog;
+	if (!multi_prog && checked_is_manifest(argv.program)) {
 		program = argv.program;
 		argv.uses_nodeos = true;
 	}
@@ -345,7 +347,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return post_opt_planned(job_request, err);
 	if (own_request_option() || program)
 		return ship(sp, is_srun, err);
-	if (!is_srun && checked_script(err) < 0)
+	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 && checked_script(err) < 0)
 		return -1;
 	return options_make_request() ? 0 : check_container(NULL, is_srun, err);
 }
@@ -392,7 +394,7 @@ static int late_program(spank_t sp, struct errbuf *err)
 	char **argv = NULL;
 	int argc = 0;
 
-	if (program || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1 ||
+	if (program || multi_prog || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1 ||
 	    !checked_is_manifest(argv[0]))
 		return 0;
 	program = argv[0];

@@ -57,41 +57,48 @@ void guard_arm_batch(void)
 	setenv(ENV_GUARD, GUARD_VERSION, 1);
 }
 
+/* The client's own variable NAME, if it still holds POISON, gets back what SAVED has. */
+static void own_again(const char *name, const char *saved, const char *poison)
+{
+	const char *now = getenv(name);
+	const char *old = getenv(saved);
+
+	if (now && strcmp(now, poison) == 0) {
+		if (old)
+			setenv(name, old, 1);
+		else
+			unsetenv(name);
+	}
+	unsetenv(saved);
+}
+
 void guard_disarm_client(void)
 {
 	const char *prolog = getenv("SLURM_TASK_PROLOG");
-	const char *bash = getenv("BASH_ENV");
-	const char *saved = getenv(ENV_SAVED_BASH);
 
 	if (prolog && strcmp(prolog, NOWHERE) == 0)
 		unsetenv("SLURM_TASK_PROLOG");
-	if (bash && strcmp(bash, bash_env) == 0) {
-		if (saved)
-			setenv("BASH_ENV", saved, 1);
-		else
-			unsetenv("BASH_ENV");
-	}
+	own_again("BASH_ENV", ENV_SAVED_BASH, bash_env);
+	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
+		own_again(step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
 	unsetenv(ENV_GUARD);
-	unsetenv(ENV_SAVED_AS);
-	unsetenv(ENV_SAVED_CORE);
-	unsetenv(ENV_SAVED_BASH);
 }
 
 /* NAME gets back what SAVED has, when it still holds POISON. */
 static void give_back(const struct step_env *env, const char *name, const char *saved, const char *poison)
 {
 	const char *now = env->get(env->arg, name);
-	char value[4096];
 	const char *old;
+	char *value;
 
 	if (now && strcmp(now, poison) == 0) {
 		old = env->get(env->arg, saved);
-		if (old && strlen(old) < sizeof(value)) {
-			strcpy(value, old); /* "get" owns OLD until its next call */
+		value = old ? strdup(old) : NULL; /* "get" owns OLD until its next call */
+		if (value)
 			env->set(env->arg, name, value);
-		} else {
+		else
 			env->unset(env->arg, name);
-		}
+		free(value);
 	}
 	env->unset(env->arg, saved);
 }
@@ -104,8 +111,8 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	if (!version)
 		return 0;
 	if (strcmp(version, GUARD_VERSION) != 0)
-		return errprintf(err, "this job was started by a newer NodeOS plugin than this node has (guard %.8s, here %s): the plugin must be upgraded here",
-				 version, GUARD_VERSION);
+		return errprintf(err, "this job was started by a newer NodeOS plugin than this node has (guard %lu, here %s): the plugin must be upgraded here",
+				 strtoul(version, NULL, 10), GUARD_VERSION);
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		give_back(env, step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
 	give_back(env, "BASH_ENV", ENV_SAVED_BASH, bash_env);

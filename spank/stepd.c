@@ -18,14 +18,14 @@
 #define VALUE_MAX 70000
 
 static struct step *step;
-static bool job_is_planned;
+static bool job_is_planned, site_has_fences;
 static bool launching;
 static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
 {
 	/* as root: the ledger is closed to the user that user_init runs as */
-	job_is_planned = step_job_is_planned(plugstack_conf());
+	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	return options_register(sp);
 }
 
@@ -56,12 +56,15 @@ int stepd_post_opt(spank_t sp)
 {
 	struct step_env env = { sp, env_get, env_set, env_unset };
 	struct errbuf err = { "" };
-	uint32_t step_id = 0;
+	uint32_t job_id = 0, step_id = 0;
+	uid_t uid = 0;
 
 	guard_lift(&env, &guard_problem);
 	/* partitions of the job's other steps would make Slurm fail to bind this one's ranks */
-	if (job_is_planned && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS) {
-		launching = step_launch_begin(plugstack_conf(), step_id, &err) > 0;
+	if ((job_is_planned || site_has_fences) &&
+	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS && step_id != STEP_ID_EXTERN &&
+	    spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS && spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS) {
+		launching = step_launch_begin(plugstack_conf(), job_id, uid, step_id, &err) > 0;
 		if (*err.text)
 			slurm_error("nodeos: %s", err.text);
 	}
@@ -130,10 +133,14 @@ static const char *marked_script(spank_t sp)
 /* srun's options that shape a rank's CPUs, and that Slurm tells in the step's environment only. */
 static void fill_wishes(spank_t sp, struct step_input *in)
 {
+	char *het = get_env(sp, "SLURM_HET_SIZE");
 	char *overcommit = get_env(sp, "SLURM_OVERCOMMIT");
 	char *bind = get_env(sp, "SLURM_CPU_BIND_TYPE");
 	char *threads = get_env(sp, "SLURM_THREADS_PER_CORE");
 
+	if (het) /* ranks are counted over all components, and Slurm tells those of this one */
+		in->total_ranks = 0;
+	free(het);
 	in->overcommit = overcommit && strcmp(overcommit, "0") != 0;
 	in->by_thread = bind && strncmp(bind, "threads", 7) == 0;
 	in->unbound = bind && strncmp(bind, "none", 4) == 0;
@@ -196,14 +203,14 @@ int stepd_user_init(spank_t sp)
 	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container && !in.report &&
 	    !job_is_planned)
 		return 0;
-	if (in.step_id != STEP_ID_BATCH)
-		fill_wishes(sp, &in);
 	in.job_request = job_request;
 	in.step_request = step_request;
 	/* without the shared state nothing can be told later: -1 is all there is left */
 	if (fill_numbers(sp, &in, &err) == 0 && in.step_id != STEP_ID_EXTERN &&
 	    (ranks = global_ranks(sp, in.n_ranks, &err)) != NULL) {
 		in.global_rank = ranks;
+		if (in.step_id != STEP_ID_BATCH && in.step_id != STEP_ID_INTERACTIVE)
+			fill_wishes(sp, &in); /* sbatch exports its own for its sruns */
 		step_new(&step, &in, &err);
 	}
 	if (*err.text)

@@ -82,7 +82,7 @@ static void raise_and_lower(void)
 	add(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
 	add(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
 	job->step[1].launching = true;
-	is_int(fence_raise(root, job, job->step[0].inode, &err), 0, "a sibling is launching");
+	is_int(fence_raise(root, job, job->step[0].inode, &err), 1, "a sibling is launching");
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "", "no fence meanwhile");
 	job->step[1].launching = false;
 	put("cg/a", "cpuset.cpus.exclusive", "12");
@@ -154,7 +154,6 @@ static void dropped(void)
 
 static void others(void)
 {
-	struct ledger_job *job;
 	struct errbuf err = { "" };
 	struct idset cpus = set_of("0-3");
 
@@ -168,15 +167,6 @@ static void others(void)
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
 	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover");
-	job = make("cg/a/job_1", 1);
-	add(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
-	put("cg/a/job_1/step_1/slurm", "cgroup.procs", "");
-	ok(!fence_must_wait(root, job), "an unknown step without slurmstepd is a leftover");
-	put("cg/a/job_1/step_1/slurm", "cgroup.procs", "123\n");
-	ok(fence_must_wait(root, job), "with one, and without ranks, it is being launched");
-	put("cg/a/job_1/step_1/user/task_0", "cgroup.procs", "124\n");
-	ok(!fence_must_wait(root, job), "with ranks, it has been");
-	ledger_job_free(job);
 }
 
 int main(void)

@@ -44,6 +44,12 @@ int main(void)
 	ok(view("-n 2 -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos, "behind values apart");
 	ok(view("--nodeos=off app").off, "--nodeos=off");
 	ok(!view("--nodeos-sched=off app").off, "which is no value of another option");
+	ok(view("--nodeos off app").off, "--nodeos off, in two words");
+	ok(!view("--comment off app").off, "not another option's value");
+	ok(view("-n2 --multi-prog map.json").multi_prog, "--multi-prog");
+	is(view("-vo out.json ./app").program, "./app", "short options in one word, the last with a value");
+	is(view("-lO out.json ./app").program, "out.json", "flags in one word");
+	is(view("-n4 out.json ./app").program, "out.json", "a value in its option's word");
 	is(view("-n 2 -c2 --label coupled.json -x").program, "coupled.json", "the program");
 	is(view("-n 2 -- coupled.json -x").program, "coupled.json", "the program behind --");
 	ok(!view("-n 2 --").program, "no program behind --");

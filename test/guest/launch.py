@@ -294,13 +294,15 @@ def allocations(w):
     with path("heterogeneous job"):
         script = write("lp/het.sh", f"#!/bin/bash\nsrun --het-group=0 -n2 --nodeos-container=sim {WHEREAMI}\n"
                        f"srun --het-group=1 -n2 --nodeos-container=vda {WHEREAMI} >{DIR}/het1.out\n"
-                       f"srun --het-group=0,1 -n1 --nodeos-container=sim {WHEREAMI} >{DIR}/het2.out\n")
+                       f"srun --het-group=0,1 -n1 --nodeos-container=sim {WHEREAMI} >{DIR}/het2.out\n"
+                       f"srun -n2 --nodeos-container=sim:0-2,vda:3 {WHEREAMI} : -n2 --nodeos-container=sim:0-2,vda:3 {WHEREAMI} >{DIR}/het3.out\n")
         r = sbatch(f"-N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/het0.out : -N1 --exclusive {script}")
         same(r.code, 0, "heterogeneous job: exit 0")
         ok(r.code == 0, "its output", read("het0.out")[-1500:]) if r.code else None
         w.inside(found_in("het0"), "sim", "het group 0", 2)
         w.inside(found_in("het1"), "vda", "het group 1", 2)
         w.inside(found_in("het2"), "sim", "both groups", 2)
+        w.inside(found_in("het3"), ["sim", "sim", "sim", "vda"], "ranks over both groups", 4)
 
 
 def paper_by_every_launcher(w):
