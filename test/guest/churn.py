@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Steps of every launch path started, cancelled and killed at random, first with the plugin line removed, then with
-it, both from one seed: what stays behind must be the same. churn.py [STEPS [SEED]]."""
+it, both from one seed: what stays behind must be the same. churn.py [STEPS [SEED]]. STEPS counts what a launch starts
+when nothing stops it: a job script is a step, and so is each srun in it."""
 import json
 import os
 import random
@@ -53,15 +54,15 @@ def scripts():
     write("churn.app.json", json.dumps({
         "acKind": "ImageManifest", "acVersion": "0.8.11", "name": "app",
         "app": {"exec": ["sleep"], "user": "0", "group": "0", "isolators": [{"name": "container", "value": {"cpus": 2}}]}}))
-    body = {
-        "two": "srun -n2 --overlap Xsim sleep {s} & srun -n1 --overlap Xvda sleep {s} & srun -n1 --overlap sleep {s} & wait",
-        "ranks": "srun -n3 Xsim:0-1,vda:2 sleep {s}",
-        "nested": "srun -n1 Xvda srun -n1 --overlap Xsim sleep {s}",
-        "mpirun": "mpirun -n 2 sleep {s}",
-        "wrapper": "Wsim mpirun -n 2 sleep {s}",
-        "off": "srun -n2 Osleep {s}",
+    body = {  # with how many steps each is, the script's own among them
+        "two": (4, "srun -n2 --overlap Xsim sleep {s} & srun -n1 --overlap Xvda sleep {s} & srun -n1 --overlap sleep {s} & wait"),
+        "ranks": (2, "srun -n3 Xsim:0-1,vda:2 sleep {s}"),
+        "nested": (3, "srun -n1 Xvda srun -n1 --overlap Xsim sleep {s}"),
+        "mpirun": (1, "mpirun -n 2 sleep {s}"),
+        "wrapper": (1, "Wsim mpirun -n 2 sleep {s}"),
+        "off": (2, "srun -n2 Osleep {s}"),
     }
-    for name, line in body.items():
+    for name, (_, line) in body.items():
         for half, words in (("ours", ("--nodeos-container=", "nodeos-mpirun ", "--nodeos=off ")), ("stock", ("", "", ""))):
             text = line
             for mark, word in zip("XWO", words):
@@ -70,21 +71,22 @@ def scripts():
                 else:
                     text = text.replace(mark, word)
             write(f"churn.{name}.{half}.sh", f"#!/bin/bash\n{text.replace('{s}', '${1:-1}')}\n")
-    return sorted(body)
+    return {name: n for name, (n, _) in sorted(body.items())}
 
 
 def command(rng, options, names):
-    """One launch; drawn alike in both halves, so that the same things happen to the same steps."""
+    """One launch and its number of steps; drawn alike in both halves, so that the same things happen to the same steps."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
     extra = rng.choice(["", "--nodeos-cpus=2", "--nodeos-cpus=4 --nodeos-mems=1", "--nodeos-sched=batch", "--nodeos-cpus=64"])
-    name = rng.choice(names)
+    name = rng.choice(list(names))
     plan = rng.choice(["churn.json", "churn.json", "churn.iso.json"])
     half = "ours" if options else "stock"
     extra = extra if options else ""
     plan = f"--nodeos-manifest={plan}" if options else ""
     job = f"-N{nodes} -n4 -c2 --job-name=churn {plan}"
-    return {
+    steps = {"srun": 1, "manifest": 1, "sbatch": names[name], "salloc": names[name] - 1, "array": 2 * names[name], "het": names["two"]}[kind]
+    return steps, {
         "srun": f"srun -N{nodes} -n{per * nodes} -c4 --job-name=churn {extra} sleep {seconds}",
         "manifest": f"srun -N{nodes} -n{nodes} -c4 --job-name=churn {'./churn.app.json' if options else 'sleep'} {seconds}",
         "sbatch": f"sbatch {job} -o /dev/null churn.{name}.{half}.sh {seconds}",
@@ -97,7 +99,8 @@ def command(rng, options, names):
 def burst(rng, options, names):
     """Some launches at once, and what happens to them."""
     what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
-    lines = [f"{command(rng, options, names)} >/dev/null 2>&1 </dev/null &" for _ in range(BURST)]
+    launches = [command(rng, options, names) for _ in range(BURST)]
+    lines = [f"{line} >/dev/null 2>&1 </dev/null &" for _, line in launches]
     delay, node = rng.uniform(0.2, 5), rng.choice(["n0", "n1"])
     run("\n".join(lines) + "\ndisown -a", user="alice", timeout=30)
     time.sleep(delay)
@@ -109,16 +112,19 @@ def burst(rng, options, names):
         run("systemctl restart slurmd", user="root", node=node)
     if what == "ranks":
         run("pkill -9 -u alice sleep", user="root", node=node)
+    return sum(n for n, _ in launches)
 
 
 def churn(steps, seed, options):
     rng = random.Random(seed)
     names = scripts()
-    for i in range(0, steps, BURST):
-        if i % (BURST * 5) == 0:
-            note(f"{'with' if options else 'without'} the plugin: step {i} of {steps}")
-        burst(rng, options, names)
-        if i % (BURST * 3) == 0:
+    started = i = 0
+    while started < steps:
+        if i % 5 == 0:
+            note(f"{'with' if options else 'without'} the plugin: step {started} of {steps}, launch {i * BURST}")
+        started += burst(rng, options, names)
+        i += 1
+        if i % 3 == 0:
             run("scancel --name=churn", user="alice")
             wait_idle(120)
     run("scancel --name=churn", user="alice")
@@ -129,7 +135,7 @@ def churn(steps, seed, options):
 def main():
     steps, seed = int((sys.argv + ["200"])[1]), int((sys.argv + ["", "1"])[2])
     os.makedirs(HOME, exist_ok=True)
-    note(f"{steps} launches, seed {seed}")
+    note(f"{steps} steps, seed {seed}")
     for node in ("n0", "n1"):
         run("echo 'allow_partitions = member, isolated' >>/etc/nodeos/nodeos.conf", user="root", node=node)
     plugin(False)
