@@ -54,14 +54,16 @@ def group_made():
     want = plan(manifest)
     script = write("part/made.sh", f"""#!/bin/bash
 cd {DIR}
-srun -N2 -n4 --nodeos-container=iso --nodeos-report=made.%s.%N.json {SHOW.format(stay=6)} >made.out &
+srun -N2 -n4 --nodeos-container=iso --nodeos-report=made.%s.%N.json {SHOW.format(stay=600)} >made.out &
 for i in $(seq 100); do [ $(grep -c '^@' made.out) -ge 4 ] && break; sleep 0.2; done
 for n in n0 n1; do
   srun -N1 -n1 -w $n --overlap bash -c 'd=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
   for i in $(seq 40); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done
   echo $SLURMD_NODENAME $(cat $d/cpuset.cpus.partition) $(cat $d/cpuset.cpus.effective) $(cat /sys/fs/cgroup/cpuset.cpus.isolated)' >>made.kernel
 done
+scancel $SLURM_JOB_ID.0
 wait
+true
 """)
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o {DIR}/made.log {script}")
     same(r.code, 0, "a job with an isolated container")
