@@ -52,9 +52,11 @@ int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct
 		const struct ledger_step *s = &job->step[i];
 
 		user_path(path, s);
-		if (s->partition != PARTITION_MEMBER &&
-		    partition_make(root_fd, path, s->partition, &s->fence, &why) < 0 && s->inode == mine)
-			rc = errprintf(err, "%s", why.text);
+		if (s->partition == PARTITION_MEMBER || partition_make(root_fd, path, s->partition, &s->fence, &why) == 0)
+			continue;
+		errprintf(err, "step %u: %s", s->step_id, why.text);
+		if (s->inode == mine)
+			rc = -1;
 	}
 	return rc;
 }

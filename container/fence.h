@@ -18,7 +18,7 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
 
 /*
  * Raise the fences. Returns 1, nothing done, while a step of the job is launching; -1: the fence of step MINE (an
- * inode) cannot be. The others were made before, and what befalls them later nodeosctl verify tells.
+ * inode) cannot be. A text in ERR with 0 tells of another's, for the log.
  */
 int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err);
 

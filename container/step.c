@@ -275,7 +275,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 static int end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
-	struct errbuf why, more;
+	struct errbuf why = { "" }, more = { "" };
 	int rc = 0;
 
 	if (!s->in.launching && p->partition == PARTITION_MEMBER)
@@ -287,8 +287,10 @@ static int end_launch(struct step *s, struct errbuf *err)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
 		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
-	if (rc == 0 || p->partition == PARTITION_MEMBER)
+	if (rc == 0 || p->partition == PARTITION_MEMBER) {
+		s->warning = *why.text ? why : more;
 		return 0;
+	}
 	if (rc < 0 && s->conf.strict)
 		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)", p->container, why.text,
 				 s->in.conf_path);
@@ -315,6 +317,15 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
 			return -1;
 	return end_launch(s, err);
+}
+
+const char *step_warning(struct step *s)
+{
+	static struct errbuf once;
+
+	once = s->warning;
+	s->warning.text[0] = '\0';
+	return once.text;
 }
 
 void step_place(struct step *s, unsigned rank, pid_t pid)

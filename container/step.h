@@ -98,9 +98,13 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 
 /*
  * All ranks are bound: make the job's partitions, when its other steps are through with their launch, too. Returns 0,
+ * with 0, a text in ERR is for the log;
  * or 1 when this step's own has to wait for them longer than helper_timeout, or -1 when it cannot be.
  */
 int step_launch_end(const char *conf_path, struct errbuf *err);
+
+/* What the administrator should know of the placement, once; "": nothing. */
+const char *step_warning(struct step *s);
 
 /* Take this step out of the ledger. */
 void step_end(struct step *s);

@@ -84,6 +84,7 @@ struct step {
 	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
 	char node[256];
 	bool prepared;
+	struct errbuf warning;
 	struct step_shared *shared;
 	size_t shared_size;
 

@@ -76,7 +76,9 @@ static void end_launch(void)
 {
 	struct errbuf err = { "" };
 
-	if (launching && step_launch_end(plugstack_conf(), &err) < 0)
+	if (launching)
+		step_launch_end(plugstack_conf(), &err);
+	if (*err.text)
 		slurm_error("nodeos: %s", err.text);
 	launching = false;
 }
@@ -226,6 +228,7 @@ int stepd_user_init(spank_t sp)
 /* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
 int stepd_task_post_fork(spank_t sp)
 {
+	const char *warning;
 	uint32_t n = 0;
 	int rank = -1;
 	pid_t pid = 0;
@@ -243,6 +246,9 @@ int stepd_task_post_fork(spank_t sp)
 		return 0;
 	}
 	step_place(step, (unsigned)rank, pid);
+	warning = step_warning(step);
+	if (*warning)
+		slurm_error("nodeos: %s", warning);
 	return 0;
 }
 
