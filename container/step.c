@@ -374,7 +374,8 @@ void step_end(struct step *s)
 			ledger_remove(l, s->job_inode, &err);
 		if (fenced)
 			fence_refresh(l, fd, job->cgroup);
-		if (launching)
+		/* also if it should have failed for a moment when it was due */
+		if (launching || fence_wanted(job))
 			fence_raise(fd, job, 0, &err);
 	}
 	ledger_job_free(job);
