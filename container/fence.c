@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 bool fence_wanted(const struct ledger_job *job)
@@ -163,11 +164,23 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		snprintf(path, sizeof(path), "%.*s/%s", (int)(name - cgroup), cgroup, e[i]->d_name);
 		if (rc == 0 && *e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
 		    cgroup_read_set(root_fd, path, "cpuset.cpus", &other, &ignored) == 0 &&
-		    idset_intersects(&other, cpus) && !cgroup_is_empty(root_fd, path))
+		    idset_intersects(&other, cpus) && !cgroup_is_empty(root_fd, path) && cgroup_inode(root_fd, path))
 			rc = errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
 				       e[i]->d_name);
 		free(e[i]);
 	}
 	free(e);
 	return rc;
+}
+
+void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus, unsigned milliseconds)
+{
+	const struct timespec pause = { 0, 50000000 };
+	struct errbuf ignored;
+
+	for (unsigned i = 0; i < milliseconds; i += 50) {
+		if (fence_check_alone(root_fd, cgroup, cpus, &ignored) == 0)
+			return;
+		nanosleep(&pause, NULL);
+	}
 }

@@ -37,4 +37,10 @@ void fence_refresh_job(int root_fd, const struct ledger_job *job);
 /* -1: another job on this node has some of CPUS, too. */
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
 
+/*
+ * Give other jobs with some of CPUS, a while at most, to be gone: Slurm gives CPUs to the next job while the last
+ * one's slurmstepd still ends in its directory. The ledger is not open in this call.
+ */
+void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus, unsigned milliseconds);
+
 #endif

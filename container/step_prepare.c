@@ -655,6 +655,15 @@ static int plan_and_choose(struct step *s, const struct node_view *v, struct err
 	return rc < 0 ? -1 : 0;
 }
 
+static void wait_for_last_job(const struct step *s, const struct node_view *v)
+{
+	for (unsigned i = 0; v->request && i < v->request->n; i++)
+		if (v->request->container[i].partition != PARTITION_MEMBER) {
+			fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus, 1000 * s->conf.helper_timeout);
+			return;
+		}
+}
+
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
 	struct node_view v = { .request = NULL };
@@ -666,9 +675,11 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 		number_ranks(&v, s, rank);
 	else
 		return -1;
-	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
-	    check_contain(&v, s, err) == 0 && plan_and_choose(s, &v, err) == 0)
-		rc = widen(s, &v, err);
+	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 && check_contain(&v, s, err) == 0) {
+		wait_for_last_job(s, &v);
+		if (plan_and_choose(s, &v, err) == 0)
+			rc = widen(s, &v, err);
+	}
 	free(v.request);
 	return rc;
 }

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "container/test/fixture.h"
 #include "topology/test/tap.h"
@@ -167,6 +169,18 @@ static void others(void)
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
 	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover");
+
+	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
+	fence_wait_alone(root, "cg/a/job_1", &cpus, 100);
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "one that stays is waited for in vain");
+	if (fork() == 0) {
+		usleep(300000);
+		put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
+		_exit(0);
+	}
+	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "one that is ending is waited for");
+	wait(NULL);
 }
 
 int main(void)
