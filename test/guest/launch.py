@@ -229,9 +229,10 @@ def in_one(w):
     s.add("batch script in the default container", WHEREAMI, here(1))
     s.add("mpirun on one node", f"mpirun --host $(hostname):4 -n 4 --bind-to core {WHEREAMI_MPI}", here(4))
     s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
-    # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the first
+    # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the first; for the second
+    # alone, 24.11's stepmgr forgets the flag when it looks for memory ("step_layout_create: no usable CPUs")
     first = f"b{len(s.list)}.out"
-    s.add("a second mpirun is modified", f"mpirun -N 1 {WHEREAMI_MPI} 60", here(2, apart=False), background=True)
+    s.add("a second mpirun is modified", f"SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI} 60", here(2, apart=False), background=True)
     s.add("a second mpirun is modified", f"for i in $(seq 60); do grep -q @ {first} && break; sleep 1; done; SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI}",
           here(2, apart=False), background=True)
     write("lp/one.sh", "#!/bin/bash\n" + s.lines())
