@@ -62,7 +62,7 @@ int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct
 	return rc;
 }
 
-void fence_drop(int root_fd, const struct ledger_step *s)
+void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	struct idset none;
@@ -70,10 +70,12 @@ void fence_drop(int root_fd, const struct ledger_step *s)
 
 	if (s->partition == PARTITION_MEMBER)
 		return;
+	idset_or(gone, &s->fence);
 	idset_zero(&none);
-	user_path(path, s);
-	if (!cgroup_inode(root_fd, path))
+	/* its directory may be gone, or be another step's by now */
+	if (cgroup_inode(root_fd, s->cgroup) != s->inode)
 		return;
+	user_path(path, s);
 	partition_switch(root_fd, path, PARTITION_MEMBER, &ignored);
 	partition_set_exclusive(root_fd, path, &none, &ignored);
 	partition_set_exclusive(root_fd, s->cgroup, &none, &ignored);
@@ -84,6 +86,8 @@ void fence_refresh_job(int root_fd, const struct ledger_job *job)
 	struct errbuf ignored;
 	struct idset cpus;
 
+	if (cgroup_inode(root_fd, job->cgroup) != job->inode)
+		return;
 	idset_zero(&cpus);
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].partition != PARTITION_MEMBER)
@@ -108,24 +112,26 @@ static int add_below(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-void fence_refresh(struct ledger *l, int root_fd, const char *cgroup)
+void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, const struct idset *gone)
 {
 	char dir[CGROUP_PATH_MAX];
 	struct errbuf bad, ignored;
-	size_t len = strlen(cgroup);
 
+	if (idset_empty(gone))
+		return;
 	/* upwards: nothing may be taken from a directory before it is from those below */
 	snprintf(dir, sizeof(dir), "%s", cgroup);
-	for (char *slash = dir + len; slash; slash = strrchr(dir, '/')) {
+	for (char *slash = strrchr(dir, '/'); slash; slash = strrchr(dir, '/')) {
 		struct below b = { .dir = dir };
+		struct idset left = *gone;
 
 		*slash = '\0';
 		idset_zero(&b.cpus);
-		/* one that cannot be read may belong to a live fence: leave all as it is */
-		bad.text[0] = '\0';
-		if (ledger_each(l, add_below, &b, &bad, &ignored) < 0 || *bad.text)
+		/* an entry that cannot be read is of another job, whose CPUs are others */
+		if (ledger_each(l, add_below, &b, &bad, &ignored) < 0)
 			return;
-		partition_set_exclusive(root_fd, dir, &b.cpus, &ignored);
+		idset_andnot(&left, &b.cpus);
+		partition_shrink_exclusive(root_fd, dir, &left, &ignored);
 	}
 }
 
@@ -143,6 +149,25 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 	n = scandirat(fd, ".", e, NULL, alphasort);
 	close(fd);
 	return n < 0 ? 0 : n;
+}
+
+/* The directory of another job, which has some of CPUS. */
+static int check_other(int root_fd, const char *path, const char *name, struct idset *other, const struct idset *cpus,
+		       struct errbuf *err)
+{
+	bool empty = cgroup_is_empty(root_fd, path);
+
+	if (!cgroup_inode(root_fd, path))
+		return 0; /* gone meanwhile */
+	if (!empty)
+		return errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
+				 name);
+	/* cpuset's validate_change(): no directory beside an exclusive one may be left without a CPU */
+	idset_andnot(other, cpus);
+	if (idset_empty(other))
+		return errprintf(err, "the directory %.500s, which an ended job has left behind, has no other CPUs: an administrator may remove it",
+				 path);
+	return 0;
 }
 
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
@@ -163,10 +188,8 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		/* "job_12", or "s…" from Slurm 26.05 on; what is no job's has no cpuset.cpus */
 		snprintf(path, sizeof(path), "%.*s/%s", (int)(name - cgroup), cgroup, e[i]->d_name);
 		if (rc == 0 && *e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
-		    cgroup_read_set(root_fd, path, "cpuset.cpus", &other, &ignored) == 0 &&
-		    idset_intersects(&other, cpus) && !cgroup_is_empty(root_fd, path) && cgroup_inode(root_fd, path))
-			rc = errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
-				       e[i]->d_name);
+		    cgroup_read_set(root_fd, path, "cpuset.cpus", &other, &ignored) == 0 && idset_intersects(&other, cpus))
+			rc = check_other(root_fd, path, e[i]->d_name, &other, cpus, err);
 		free(e[i]);
 	}
 	free(e);

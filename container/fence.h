@@ -22,19 +22,19 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
  */
 int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err);
 
-/* Take the fence of S down for good, before S leaves the ledger; then fence_refresh. */
-void fence_drop(int root_fd, const struct ledger_step *s);
+/* Take the fence of S, if it has one, down for good, before S leaves the ledger; adds its CPUs to GONE. */
+void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone);
 
-/*
- * CGROUP, a job's directory, and all above it: their exclusive CPUs are those of the fences in the
- * ledger, and no more.
- */
-void fence_refresh(struct ledger *l, int root_fd, const char *cgroup);
-
-/* The same for the job's own directory only. */
+/* The exclusive CPUs of the job's own directory: those of its fences, and no more. */
 void fence_refresh_job(int root_fd, const struct ledger_job *job);
 
-/* -1: another job on this node has some of CPUS, too. */
+/*
+ * Then the same for the directories above CGROUP, a job's: takes from them the CPUs of fences that are GONE, as far as no
+ * live fence has them. What else is exclusive there is not ours.
+ */
+void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, const struct idset *gone);
+
+/* -1: another job on this node has some of CPUS, too, or has left a directory that has no others. */
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
 
 /*

@@ -32,7 +32,7 @@ static long now_ms(void)
 static void child(const struct helper_run *h, int in, int out)
 {
 	static char *const no_env[] = { "LC_ALL=C", NULL };
-	struct rlimit no_core = { 0, 0 };
+	struct rlimit nothing = { 0, 0 };
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
 	int extra = h->extra_fd;
@@ -69,12 +69,17 @@ static void child(const struct helper_run *h, int in, int out)
 		if (oom < 0 || write(oom, "0", 1) != 1 ||
 		    syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, 0) < 0)
 			_exit(126);
-		if (setrlimit(RLIMIT_CORE, &no_core) < 0 || chdir("/") < 0 ||
+		if (setrlimit(RLIMIT_CORE, &nothing) < 0 || chdir("/") < 0 ||
 		    syscall(SYS_setgroups, 0, NULL) < 0 ||
 		    syscall(SYS_setresgid, h->gid, h->gid, h->gid) < 0 ||
 		    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
 		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 			_exit(126);
+#ifndef NODEOS_SANITIZERS /* at its end, LeakSanitizer looks from a process of its own */
+		/* it is in slurmstepd's own cgroup: its user, should he get hold of it, makes no other process there */
+		if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
+			_exit(126);
+#endif
 	}
 	execve(h->argv[0], (char *const *)h->argv, h->uid != (uid_t)-1 ? no_env : environ);
 	_exit(errno == ENOENT ? 125 : 127);
@@ -146,14 +151,10 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 	return -1;
 }
 
-/*
- * It has closed its output or was killed: it ends at once, unless its owner
- * (a user, who may trace it) holds it. Then it is killed.
- */
-static pid_t reap(pid_t pid, int *status)
+static pid_t wait_for(pid_t pid, int *status)
 {
 	const struct timespec step = { 0, 2000000 };
-	pid_t got;
+	pid_t got = 0;
 
 	for (int i = 0; i < 500; i++) {
 		got = waitpid(pid, status, WNOHANG);
@@ -161,11 +162,21 @@ static pid_t reap(pid_t pid, int *status)
 			return got;
 		nanosleep(&step, NULL);
 	}
+	return 0;
+}
+
+/*
+ * It has closed its output or was killed: it ends at once, unless its owner holds it. Then it is killed. One that a
+ * debugger holds even so (0) is left to init: nobody may make slurmstepd wait.
+ */
+static pid_t reap(pid_t pid, int *status)
+{
+	pid_t got = wait_for(pid, status);
+
+	if (got != 0)
+		return got;
 	kill(pid, SIGKILL);
-	do {
-		got = waitpid(pid, status, 0);
-	} while (got < 0 && errno == EINTR);
-	return got;
+	return wait_for(pid, status);
 }
 
 int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
@@ -204,6 +215,10 @@ int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 	got = reap(pid, &status);
 	if (!text)
 		return -1;
+	if (got == 0) {
+		free(text);
+		return errprintf(err, "%s: somebody keeps it from ending", h->argv[0]);
+	}
 	if (got == pid && !WIFEXITED(status)) {
 		free(text);
 		return errprintf(err, "%s: died of signal %d", h->argv[0], WTERMSIG(status));

@@ -333,25 +333,34 @@ static int dead(struct ledger *l, const char *cgroup, uint64_t inode)
 	return (uint64_t)st.st_ino != inode;
 }
 
-/* A partition whose step has died: above it the kernel still keeps its CPUs. */
+/* Partitions whose steps have died: above them the kernel still keeps their CPUs. */
 struct swept {
-	bool fence;
-	char cgroup[CGROUP_PATH_MAX]; /* of its job */
+	struct idset fences;
+	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
 };
 
-static bool has_fence(const struct ledger_job *job)
+/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job. */
+static bool job_dead(struct ledger *l, const struct ledger_job *job)
 {
-	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].partition != PARTITION_MEMBER)
-			return true;
-	return false;
+	return dead(l, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
 }
 
-static void note_swept(struct swept *swept, const struct ledger_job *job, bool fenced)
+/* Take down the fences of JOB's steps that have died, or of ALL, and take these steps from it. */
+static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
 {
-	if (!fenced)
+	struct idset gone;
+
+	idset_zero(&gone);
+	for (unsigned i = job->n_steps; i-- > 0;)
+		if (all || dead(l, job->step[i].cgroup, job->step[i].inode) ||
+		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
+			fence_drop(l->cgroup_fd, &job->step[i], &gone);
+			ledger_job_del_step(job, job->step[i].inode);
+		}
+	if (idset_empty(&gone))
 		return;
-	swept->fence = true;
+	fence_refresh_job(l->cgroup_fd, job);
+	idset_or(&swept->fences, &gone);
 	strcpy(swept->cgroup, job->cgroup);
 }
 
@@ -362,7 +371,6 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	struct errbuf ignored;
 	char expect[64];
 	unsigned before;
-	bool fenced;
 
 	/*
 	 * An entry that cannot be read stays: it is evidence, and it may protect a
@@ -370,25 +378,16 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	 */
 	if (read_entry(l, name, &job, &ignored) < 0)
 		return;
-	fenced = has_fence(job);
 	entry_name(expect, sizeof(expect), job->inode);
-	if (strcmp(expect, name) == 0 && dead(l, job->cgroup, job->inode)) {
+	if (strcmp(expect, name) == 0 && job_dead(l, job)) {
+		sweep_steps(l, job, true, swept);
 		unlinkat(l->dir_fd, name, 0);
-		note_swept(swept, job, fenced);
 		ledger_job_free(job);
 		return;
 	}
 	before = job->n_steps;
-	for (unsigned i = job->n_steps; i-- > 0;)
-		if (dead(l, job->step[i].cgroup, job->step[i].inode) ||
-		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
-			fence_drop(l->cgroup_fd, &job->step[i]);
-			ledger_job_del_step(job, job->step[i].inode);
-		}
+	sweep_steps(l, job, false, swept);
 	if (job->n_steps != before) {
-		note_swept(swept, job, fenced);
-		if (fenced)
-			fence_refresh_job(l->cgroup_fd, job);
 		ledger_write(l, job, &ignored);
 		fence_raise(l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
 	}
@@ -413,7 +412,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		struct errbuf *err)
 {
 	struct ledger *l = calloc(1, sizeof(*l));
-	struct swept swept = { false, "" };
+	struct swept swept = { .cgroup = "" };
 
 	if (!l)
 		return errprintf(err, "out of memory");
@@ -431,8 +430,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		errwrap(err, "%s", state_dir);
 		goto error;
 	}
-	if (swept.fence)
-		fence_refresh(l, cgroup_fd, swept.cgroup);
+	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
 	*out = l;
 	return 0;
 error:

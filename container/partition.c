@@ -45,6 +45,18 @@ int partition_set_exclusive(int root_fd, const char *path, const struct idset *c
 	return cgroup_write_set(root_fd, path, EXCLUSIVE, cpus, err);
 }
 
+int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err)
+{
+	struct idset left;
+
+	if (!cgroup_inode(root_fd, path))
+		return 0;
+	if (cgroup_read_set(root_fd, path, EXCLUSIVE, &left, err) < 0)
+		return -1;
+	idset_andnot(&left, cpus);
+	return partition_set_exclusive(root_fd, path, &left, err);
+}
+
 /* Add CPUS to what the directory PATH may hand down. */
 static int grow_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err)
 {

@@ -38,4 +38,7 @@ int partition_state(int root_fd, const char *path, char *buf, size_t size, struc
 /* Let cpuset.cpus.exclusive of directory PATH be CPUS; one that is gone needs nothing. */
 int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err);
 
+/* Take CPUS from it. */
+int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err);
+
 #endif

@@ -68,7 +68,7 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 	s->in.conf_path = copy(in->conf_path);
 	s->in.script = copy(in->script);
 	s->in.helper_path = copy(in->helper_path);
-	s->in.tool_path = copy(in->tool_path);
+	s->in.script_path = copy(in->script_path);
 	for (unsigned i = 0; i < in->n_ranks; i++)
 		s->shared->rank[i].global_rank = in->global_rank[i];
 	s->in.global_rank = NULL; /* the caller's */
@@ -100,12 +100,17 @@ void step_fail(struct step *s, const char *fmt, ...)
 
 /* ------------------------------------------------------------------ root side */
 
+bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p)
+{
+	return !s->shared->own_container && !other->plan && ledger_step_in(other, step_part_word(p));
+}
+
 /* CPUs that live sibling steps in the same place have divided among their ranks. */
 static void add_busy(const struct ledger_job *job, const struct step *s, const struct step_part *p,
 		     struct idset *busy)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].inode != s->step_inode && ledger_step_in(&job->step[i], step_part_word(p)))
+		if (job->step[i].inode != s->step_inode && step_is_in(s, &job->step[i], p))
 			idset_or(busy, &job->step[i].cpus);
 }
 
@@ -118,7 +123,7 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 
 		/* one that is launching will keep off our CPUs, if it can */
 		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE || other->launching ||
-		    !ledger_step_in(other, step_part_word(p)))
+		    !step_is_in(s, other, p))
 			continue;
 		/* one that divides nothing has all of the container */
 		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
@@ -280,13 +285,13 @@ static int end_launch(struct step *s, struct errbuf *err)
 
 	if (!s->in.launching && p->partition == PARTITION_MEMBER)
 		return 0;
-	s->in.launching = false;
 	if (p->partition != PARTITION_MEMBER)
 		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->fence, &why);
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
 		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
+	s->in.launching = false;
 	if (rc == 0 || p->partition == PARTITION_MEMBER) {
 		s->warning = *why.text ? why : more;
 		return 0;
@@ -362,18 +367,20 @@ void step_end(struct step *s)
 		goto out;
 	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
 		struct ledger_step *mine = ledger_job_step(job, s->step_inode);
-		bool fenced = mine && mine->partition != PARTITION_MEMBER;
 		bool launching = mine && mine->launching;
+		struct idset gone;
 
-		if (fenced)
-			fence_drop(fd, mine);
+		idset_zero(&gone);
+		if (mine)
+			fence_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
 		if (job->plan || job->n_steps)
 			ledger_write(l, job, &err);
 		else
 			ledger_remove(l, s->job_inode, &err);
-		if (fenced)
-			fence_refresh(l, fd, job->cgroup);
+		if (!idset_empty(&gone))
+			fence_refresh_job(fd, job);
+		fence_refresh_above(l, fd, job->cgroup, &gone);
 		/* also if it should have failed for a moment when it was due */
 		if (launching || fence_wanted(job))
 			fence_raise(fd, job, 0, &err);
@@ -421,23 +428,24 @@ struct job_end {
 	struct ledger *l;
 	uint32_t job_id;
 	int root_fd;
-	bool fenced;
+	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX];
 };
 
 static int end_one(const struct ledger_job *job, void *arg)
 {
 	struct job_end *e = arg;
+	struct ledger_job none = *job;
 	struct errbuf err;
 
 	if (job->job_id != e->job_id)
 		return 0;
 	for (unsigned i = 0; i < job->n_steps; i++)
-		fence_drop(e->root_fd, &job->step[i]);
-	if (fence_wanted(job)) {
-		e->fenced = true;
-		strcpy(e->cgroup, job->cgroup);
-	}
+		fence_drop(e->root_fd, &job->step[i], &e->fences);
+	none.n_steps = 0;
+	if (fence_wanted(job))
+		fence_refresh_job(e->root_fd, &none);
+	strcpy(e->cgroup, job->cgroup);
 	return ledger_remove(e->l, job->inode, &err);
 }
 
@@ -456,8 +464,8 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	e.root_fd = fd;
 	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
 		ledger_each(e.l, end_one, &e, &bad, err);
-	if (e.fenced)
-		fence_refresh(e.l, fd, e.cgroup);
+	if (e.l)
+		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
 	ledger_close(e.l);
 	close(fd);
 }

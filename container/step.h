@@ -47,7 +47,7 @@ struct step_input {
 	const char *script; /* the job script, whose #NODEOS lines are the job's manifest; NULL: no such lines */
 	const char *conf_path;
 	const char *helper_path; /* the planning helper */
-	const char *tool_path; /* nodeosctl, which reads SCRIPT */
+	const char *script_path; /* nodeos-script, which reads SCRIPT */
 };
 
 /* slurm.h's special step ids, by the words Slurm prints */

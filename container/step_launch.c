@@ -101,20 +101,22 @@ static int end(struct launch *a, struct errbuf *err)
 int step_launch_end(const char *conf_path, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 50000000 };
+	unsigned failures = 0;
 	struct launch a;
-	unsigned tries;
-	int rc = 2;
+	int rc;
 
-	for (unsigned i = 0; rc == 2; i++) {
+	for (unsigned i = 0;; i++) {
 		rc = launch_open(&a, conf_path, err);
-		tries = a.conf.helper_timeout * 20;
 		if (rc == 0)
 			rc = end(&a, err);
 		launch_close(&a);
-		if (rc == 2 && i >= tries)
+		if (rc == 0)
+			return 0;
+		/* the job's other partitions wait for this: a lock that others hold for long is no reason to give up */
+		if (rc < 0 && ++failures == 3)
+			return -1;
+		if (rc == 2 && i >= a.conf.helper_timeout * 20)
 			return errprintf(err, "another step of the job is still being launched: the partition comes after it"), 1;
-		if (rc == 2)
-			nanosleep(&pause, NULL);
+		nanosleep(&pause, NULL);
 	}
-	return rc;
 }

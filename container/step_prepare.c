@@ -101,7 +101,7 @@ static int read_choice(struct step *s, struct errbuf *err)
 /* The manifest in the job script: its user's process reads it, and this one believes none of it. */
 static int read_script(struct step *s, struct errbuf *err)
 {
-	const char *argv[] = { s->in.tool_path, "check", "--request", "--name=job script", "--", s->in.script, NULL };
+	const char *argv[] = { s->in.script_path, "--request", "--name=job script", "--", s->in.script, NULL };
 	struct helper_run h = {
 		.argv = argv,
 		.uid = s->in.uid,
@@ -460,7 +460,7 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 
 		if (other->inode == s->step_inode)
 			continue;
-		if (other->step_id < STEP_ID_INTERACTIVE && ledger_step_in(other, p->container))
+		if (other->step_id < STEP_ID_INTERACTIVE && step_is_in(s, other, p))
 			return errprintf(err, "container %s is an %s partition, and step %u is in it: one step at a time",
 					 p->container, kind, other->step_id);
 		if (other->partition != PARTITION_MEMBER)
@@ -537,10 +537,12 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
  * srun returns before slurmstepd comes to our exit hook: take down the partitions of steps whose ranks have all ended, or
  * the next srun of a job script would find them in its way.
  */
-static void reap_ended(const struct step *s, struct ledger_job *job)
+static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8];
+	struct idset gone;
 
+	idset_zero(&gone);
 	for (unsigned i = job->n_steps; i-- > 0;) {
 		const struct ledger_step *other = &job->step[i];
 
@@ -548,9 +550,16 @@ static void reap_ended(const struct step *s, struct ledger_job *job)
 		if (other->inode == s->step_inode || other->launching || other->partition == PARTITION_MEMBER ||
 		    !cgroup_is_empty(s->cgroup_fd, path))
 			continue;
-		fence_drop(s->cgroup_fd, other);
+		fence_drop(s->cgroup_fd, other, &gone);
 		ledger_job_del_step(job, other->inode);
 	}
+	if (idset_empty(&gone))
+		return 0;
+	fence_refresh_job(s->cgroup_fd, job);
+	if (ledger_write(l, job, err) < 0)
+		return -1;
+	fence_refresh_above(l, s->cgroup_fd, job->cgroup, &gone);
+	return 0;
 }
 
 /*
@@ -593,9 +602,8 @@ static int settle(struct ledger *l, struct step *s, const struct node_view *v, s
 		errprintf(err, "out of memory");
 		goto out;
 	}
-	reap_ended(s, job);
-	if (choose(s, v, plan, job, err) < 0 || (plan && check_realtime(s, v, plan, job, err) < 0) ||
-	    check_fences(s, v, job, err) < 0 ||
+	if (reap_ended(l, s, job, err) < 0 || choose(s, v, plan, job, err) < 0 ||
+	    (plan && check_realtime(s, v, plan, job, err) < 0) || check_fences(s, v, job, err) < 0 ||
 	    keep_cores(s, v, plan, err) < 0)
 		goto out;
 	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text,

@@ -7,6 +7,7 @@
 #include "container/cgroup.h"
 #include "container/choice.h"
 #include "container/conf.h"
+#include "container/ledger.h"
 #include "container/outcome.h"
 #include "container/request.h"
 #include "container/step.h"
@@ -101,6 +102,9 @@ struct step {
 
 /* The word for a part in the ledger and in reports: its container, "none", or "-" for the rest. */
 const char *step_part_word(const struct step_part *p);
+
+/* Is OTHER, a step of the same job, in the same container as P of S? Step containers are nobody else's, whatever their names. */
+bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
 /* step_prepare.c: plan (or find the plan), choose the container, widen the step. */
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <hwloc.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -202,6 +204,20 @@ static char *scontrol(struct errbuf *err)
 	return text;
 }
 
+/* They run below slurmstepd as users, who can trace what they can read. */
+static void check_helpers(struct findings *f)
+{
+	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan", NODEOS_LIBEXECDIR "/nodeos-script" };
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(helper) / sizeof(helper[0]); i++)
+		if (stat(helper[i], &st) < 0)
+			found(f, "%s: %s: install it again", helper[i], strerror(errno));
+		else if (st.st_uid != 0 || (st.st_mode & 07777) != 0711)
+			found(f, "%s has owner %u and mode %04o, with which users may trace it: chown root, chmod 0711", helper[i],
+			      (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+}
+
 static void check_site(struct findings *f)
 {
 	struct errbuf err = { "" };
@@ -219,6 +235,7 @@ static void check_site(struct findings *f)
 		close(fd);
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
 		found(f, "%s", err.text);
+	check_helpers(f);
 	err.text[0] = '\0';
 	config = scontrol(&err);
 	if (config)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "container/choice.h"
 #include "container/json_out.h"
@@ -23,6 +24,7 @@ struct check {
 	const struct ledger_job *job;
 	const struct ledger_step *step;
 	char id[16];
+	bool quiet; /* only count */
 	unsigned count, wrong;
 };
 
@@ -39,6 +41,8 @@ static void put(struct check *c, const char *what, const char *want, const char 
 {
 	c->count++;
 	c->wrong += !good;
+	if (c->quiet)
+		return;
 	if (!c->j.f) {
 		put_text(c, what, want, got, good);
 		return;
@@ -124,31 +128,40 @@ static void check_step(struct check *c)
 	step_id_format(c->step->step_id, c->id);
 	if (c->step->partition != PARTITION_MEMBER)
 		check_partition(c);
-	/* ranks in several places are told apart by their report only */
-	if (w.at && c->step->step_id < STEP_ID_INTERACTIVE)
+	/* ranks in several places are told apart by their report only; those of a step that is launching are on their way */
+	if (w.at && !c->step->launching && c->step->step_id < STEP_ID_INTERACTIVE)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
+}
+
+/* Is there a job with containers? */
+static bool check_jobs(struct check *c, unsigned long only)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < c->s->n_jobs; i++) {
+		c->job = c->s->job[i];
+		if (only && c->job->job_id != only)
+			continue;
+		any = true;
+		for (unsigned k = 0; k < c->job->n_steps; k++) {
+			c->step = &c->job->step[k];
+			check_step(c);
+		}
+	}
+	return any;
 }
 
 static int verify(const struct node_state *s, unsigned long only, bool json)
 {
 	struct check c = { .j = { .f = json ? stdout : NULL }, .s = s };
-	bool any = false;
+	bool any;
 
 	if (json) {
 		jout_open(&c.j, NULL, '{');
 		jout_number(&c.j, "schema", REPORT_SCHEMA);
 		jout_open(&c.j, "checks", '[');
 	}
-	for (unsigned i = 0; i < s->n_jobs; i++) {
-		c.job = s->job[i];
-		if (only && c.job->job_id != only)
-			continue;
-		any = true;
-		for (unsigned k = 0; k < c.job->n_steps; k++) {
-			c.step = &c.job->step[k];
-			check_step(&c);
-		}
-	}
+	any = check_jobs(&c, only);
 	if (json) {
 		jout_close(&c.j, ']');
 		jout_bool(&c.j, "ok", c.wrong == 0 && !*s->bad.text);
@@ -162,6 +175,22 @@ static int verify(const struct node_state *s, unsigned long only, bool json)
 	if (only && !any)
 		return tool_error(1, "verify: job %lu has no containers on this node", only);
 	return c.wrong || *s->bad.text ? 3 : 0;
+}
+
+/* What was loaded may have ended, or been launched, before it was looked at: then look again. */
+static int load_settled(struct node_state *s, unsigned long only, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 500000000 };
+	struct check c = { .s = s, .quiet = true };
+
+	if (node_state_load(s, err) < 0)
+		return -1;
+	check_jobs(&c, only);
+	if (!c.wrong)
+		return 0;
+	node_state_free(s);
+	nanosleep(&pause, NULL);
+	return node_state_load(s, err);
 }
 
 int tool_verify(int argc, char **argv)
@@ -179,7 +208,7 @@ int tool_verify(int argc, char **argv)
 	status = tool_node_options(argc, argv, longs, usage_text, &json, &only);
 	if (status >= 0)
 		return status;
-	if (node_state_load(&s, &err) < 0)
+	if (load_settled(&s, only, &err) < 0)
 		return tool_error(1, "verify: %s", err.text);
 	status = verify(&s, only, json);
 	node_state_free(&s);

@@ -5,7 +5,7 @@ AC_DEFUN([X_AC_SANITIZERS], [
   AC_ARG_ENABLE([sanitizers], [AS_HELP_STRING([--enable-sanitizers], [build tools and tests with ASan and UBSan])],
     [], [enable_sanitizers=no])
   AS_IF([test "x$enable_sanitizers" = xyes],
-    [SAN_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"])
+    [SAN_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -DNODEOS_SANITIZERS"])
   AC_SUBST([SAN_CFLAGS])
   AM_CONDITIONAL([SANITIZERS], [test "x$enable_sanitizers" = xyes])
 ])

@@ -76,11 +76,10 @@ static void end_launch(void)
 {
 	struct errbuf err = { "" };
 
-	if (launching)
-		step_launch_end(plugstack_conf(), &err);
+	if (launching && step_launch_end(plugstack_conf(), &err) >= 0)
+		launching = false;
 	if (*err.text)
 		slurm_error("nodeos: %s", err.text);
-	launching = false;
 }
 
 /* malloc'ed copy of a variable of the step's environment; NULL when not set. */
@@ -190,7 +189,7 @@ int stepd_user_init(spank_t sp)
 		.report = option_value(OPT_REPORT),
 		.conf_path = plugstack_conf(),
 		.helper_path = NODEOS_LIBEXECDIR "/nodeos-plan",
-		.tool_path = NODEOS_BINDIR "/nodeosctl",
+		.script_path = NODEOS_LIBEXECDIR "/nodeos-script",
 	};
 	struct errbuf err = { "" };
 	char *job_request, *step_request;

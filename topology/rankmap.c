@@ -198,20 +198,22 @@ static void add_thread(const struct idset *core, unsigned t, struct idset *out)
 	idset_add(out, (unsigned)id);
 }
 
-/* How many threads of ID's core BOUND holds: siblings need not be neighbours by number. */
-static unsigned held_of_core(const struct map *m, const struct idset *bound, int id)
+/* How many threads of each of the step's cores BOUND holds: siblings need not be neighbours by number. */
+static void count_held(const struct map *m, const struct idset *bound, uint16_t held[IDSET_MAX])
 {
-	unsigned held = 0;
-
-	for (int other = idset_next(bound, -1); other >= 0; other = idset_next(bound, other))
-		held += m->step[other].core == m->step[id].core;
-	return held;
+	memset(held, 0, IDSET_MAX * sizeof(*held));
+	for (int id = idset_next(bound, -1); id >= 0; id = idset_next(bound, id))
+		if (m->step[id].core != NOWHERE)
+			held[m->step[id].core]++;
 }
 
 /* k-th core to k-th core. Returns false when the mask lies in none of the step's cores. */
 static bool follow(const struct map *m, const struct idset *bound, struct idset *out)
 {
+	uint16_t held[IDSET_MAX];
+
 	idset_zero(out);
+	count_held(m, bound, held);
 	for (int id = idset_next(bound, -1); id >= 0; id = idset_next(bound, id)) {
 		const struct seat *seat = &m->step[id];
 		struct idset core;
@@ -219,7 +221,7 @@ static bool follow(const struct map *m, const struct idset *bound, struct idset 
 		if (seat->core == NOWHERE)
 			continue;
 		core = container_core(m, seat->core % m->n_cores);
-		if (held_of_core(m, bound, id) == m->step_threads[seat->core])
+		if (held[seat->core] == m->step_threads[seat->core])
 			idset_or(out, &core);
 		else
 			add_thread(&core, seat->thread, out);

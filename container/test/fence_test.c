@@ -124,6 +124,7 @@ static void dropped(void)
 	struct ledger_job *one, *two, *kept = NULL;
 	struct errbuf err = { "" };
 	struct ledger *l = NULL;
+	struct idset gone;
 	char state[128];
 
 	fresh();
@@ -143,12 +144,29 @@ static void dropped(void)
 	ledger_read(l, two->inode, &kept, &err);
 	ok(kept && kept->n_steps == 1, "the second job is in the ledger");
 	ledger_job_free(kept);
-	fence_drop(root, &one->step[0]);
+	idset_zero(&gone);
+	fence_drop(root, &one->step[0], &gone);
+	ok(idset_equal(&gone, &one->step[0].fence), "whose fence is gone");
 	ledger_job_del_step(one, one->step[0].inode);
 	ledger_write(l, one, &err);
-	put("cg/a", "cpuset.cpus.exclusive", "0-9");
-	fence_refresh(l, root, one->cgroup);
-	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0, "only the second job's are left");
+	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9,15");
+	fence_refresh_job(root, one);
+	fence_refresh_above(l, root, one->cgroup, &gone);
+	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0, "the second job's are left, and what is none of ours");
+	ok(*got("cg/a/job_1", "cpuset.cpus.exclusive") != '0', "none in its job's directory");
+
+	/* another job's entry that cannot be read is in nobody's way; CPUs that a live fence has now stay */
+	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9");
+	put("state", "job-999", "nonsense\n");
+	idset_or(&gone, &two->step[0].fence);
+	fence_refresh_above(l, root, one->cgroup, &gone);
+	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0, "only the gone fence's are taken beside an unreadable entry");
+
+	/* a directory of the same name, but of another step */
+	put("cg/a/job_2/step_0/user", "cpuset.cpus.partition", "isolated");
+	two->step[0].inode++;
+	fence_drop(root, &two->step[0], &gone);
+	is(got("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated", "another step's directory of the same name stays");
 	ledger_close(l);
 	ledger_job_free(one);
 	ledger_job_free(two);
@@ -168,7 +186,11 @@ static void others(void)
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
 	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover that has other CPUs, too");
+	put("cg/a/job_2", "cpuset.cpus", "2-3");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "one that has no others is named: %s", err.text);
+	ok(strstr(err.text, "cg/a/job_2") != NULL, "so that it can be removed");
+	put("cg/a/job_2", "cpuset.cpus", "3-15");
 
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 100);

@@ -2,22 +2,65 @@
 #include "container/helper_run.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "container/test/fixture.h"
 #include "topology/test/tap.h"
 
+static unsigned timeout = 20; /* a busy machine is slow */
+
 static int run(const char *const *argv, const char *input, uid_t uid, char **out, struct errbuf *err)
 {
 	struct helper_run h = {
-		.argv = argv, .input = input, .uid = uid, .gid = uid, .extra_fd = -1, .timeout = 1,
+		.argv = argv, .input = input, .uid = uid, .gid = uid, .extra_fd = -1, .timeout = timeout,
 		.output_max = 100000,
 	};
 
 	*out = NULL;
 	return helper_run(&h, out, err);
+}
+
+/* A process of the helper's user that traces it and never waits for it. */
+static pid_t tracer(const char *comm)
+{
+	pid_t pid = fork();
+	char path[64], name[64];
+	FILE *f;
+
+	if (pid != 0)
+		return pid;
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+		_exit(1);
+	for (;;)
+		for (pid_t other = getppid() + 1; other < getppid() + 2000; other++) {
+			snprintf(path, sizeof(path), "/proc/%d/comm", other);
+			f = fopen(path, "r");
+			if (!f)
+				continue;
+			if (fgets(name, sizeof(name), f) && strcmp(name, comm) == 0 && ptrace(PTRACE_SEIZE, other, NULL, NULL) == 0)
+				_exit(sleep(60));
+			fclose(f);
+		}
+}
+
+static void held(void)
+{
+	static const char *const sleeper[] = { "/bin/sleep", "31", NULL };
+	struct errbuf err = { "" };
+	time_t start = time(NULL);
+	pid_t pid = tracer("sleep\n");
+	char *out;
+
+	timeout = 1;
+	is_int(run(sleeper, NULL, 65534, &out, &err), -1, "one that a debugger holds: %s", err.text);
+	ok(time(NULL) - start < 30, "nobody waits for it");
+	timeout = 20;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 int main(void)
@@ -50,12 +93,14 @@ int main(void)
 	free(out);
 	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "a program that is not there");
 	ok(strstr(err.text, "not installed") != NULL, "is named: %s", err.text);
+	timeout = 1;
 	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1, "one that does not answer");
+	timeout = 20;
 	ok(strstr(err.text, "within 1 s") != NULL, "is killed: %s", err.text);
 	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1, "one that speaks without end");
 	ok(strstr(err.text, "longer than") != NULL, "is killed: %s", err.text);
 	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1, "one that closes its output and stays is killed");
-	ok(time(NULL) - start < 20, "nothing waited for it");
+	ok(time(NULL) - start < 60, "nothing waited for it");
 	if (geteuid() != 0) {
 		ok(1, "# SKIP not root: rights cannot be dropped");
 		return tap_done();
@@ -78,6 +123,7 @@ int main(void)
 	is_int(run(fds, NULL, 65534, &out, &err), 0, "its files");
 	is(out, "0\n1\n2\n3\n", "are its own (3: ls reading the directory)");
 	free(out);
+	held();
 	is_int(run(oom, NULL, 65534, &out, &err), 0, "its OOM score");
 	is(out, "0\n", "is an ordinary one");
 	free(out);

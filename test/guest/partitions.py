@@ -158,6 +158,38 @@ true
     ok(found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found), "half: its ranks are in it", read("half.iso.err")[-900:])
 
 
+def group_ended():
+    """Step containers, one after the other: srun returns before slurmstepd has taken its partition down."""
+    iso = write("part/own.json", pod(iso={"container": {"cpus": 2, "partition": "isolated"}}))
+    steps = f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap --nodeos-cpus=1 {WHEREAMI}\n"
+    r = run(f"salloc -w n0 -N1 -n1 -c4 bash {write('part/ended.sh', steps * 5)}", timeout=300)
+    ok(r.code == 0 and len(ranks(r)) == 10, "ten step containers, every second an isolated partition", r.text[-900:])
+    clean("steps that follow each other")
+    # two of the same name are two containers
+    both = f"srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & wait\n"
+    r = run(f"salloc -w n0 -N1 -n2 -c4 bash {write('part/same.sh', both)}")
+    ok(len(ranks(r)) == 2, "two step containers of one name, both partitions, at the same time", r.text[-900:])
+    clean("two of one name")
+
+
+def group_left():
+    """What an ended job has left behind."""
+    whole = write("part/four.json", pod(iso=ISO["iso"], plain=ISO["plain"]))
+    first = min(cpus(plan(whole)["iso"]["reserved"]))
+    on("n0", f"d=$(dirname $(find /sys/fs/cgroup -maxdepth 4 -name system -path '*slurmstepd*')); mkdir $d/job_4444; echo {first} >$d/job_4444/cpuset.cpus")
+    step = f"srun -w n0 --exclusive -N1 -n1 -c16 --nodeos-manifest={whole} --nodeos-container=iso {WHEREAMI}"
+    r = run(step)
+    ok(r.code != 0 and "job_4444" in r.text and "left behind" in r.text, "a directory in a partition's way is named", r.text[-600:])
+    on("n0", "rmdir $(find /sys/fs/cgroup -name job_4444)")
+    r = run(step)
+    ok(r.code == 0 and len(ranks(r)) == 1, "and without it the partition is made", r.text[-600:])
+    # an entry that nobody can read keeps nothing from being taken down
+    on("n0", "echo nonsense >/run/nodeos/job-4444")
+    run(step)
+    on("n0", "rm /run/nodeos/job-4444")
+    clean("leftovers")
+
+
 def group_refused():
     manifest = write("part/iso.json", pod(**ISO))
     everything = write("part/all.json", pod(all={"container": {"partition": "isolated"}}))
@@ -212,6 +244,8 @@ srun -n2 --overlap --nodeos-container=iso {WHEREAMI} >next.out 2>next.err
                 break
             time.sleep(0.2)
         ok(isolated(), "the partition is there")
+        on("n0", "systemctl restart slurmd; for i in $(seq 50); do scontrol show slurmd >/dev/null 2>&1 && break; sleep 0.2; done")
+        ok(isolated(), "and still is, when slurmd has been restarted")
         verified(signal)
         on("n0", f"pkill -{signal} -f 'slurmstepd: \\[[0-9]*\\.0\\]'; sleep 1; pkill -9 -u alice -x whereami; pkill -9 -u alice -x srun")
         cluster.wait_idle()
@@ -226,7 +260,7 @@ def allow():
         on(node, f"sed -i '/^allow_partitions/d' {CONF}; echo 'allow_partitions = member, root, isolated' >>{CONF}")
 
 
-GROUPS = {"made": group_made, "beside": group_beside, "half": group_half, "refused": group_refused, "killed": group_killed}
+GROUPS = {"made": group_made, "beside": group_beside, "half": group_half, "ended": group_ended, "left": group_left, "refused": group_refused, "killed": group_killed}
 
 
 def main():

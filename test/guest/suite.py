@@ -16,6 +16,8 @@ def group_site(machine):
     for node in ("n0", "n1"):
         r = run("nodeosctl features --site", user="root", node=node)
         same(r.code, 0, f"features --site fits on {node}")
+    r = run("chmod 0755 /usr/libexec/nodeos/nodeos-script; nodeosctl features --site; e=$?; chmod 0711 /usr/libexec/nodeos/nodeos-script; exit $e", user="root")
+    ok(r.code == 3 and "chmod 0711" in r.err, "features --site finds a helper that its user may trace", r.text)
     r = run("nodeosctl features --json --site", user="root")
     facts = json.loads(r.out)
     ok(facts["slurm"].startswith(facts["plugin-series"]) and "cpuset" in facts["cgroup-controllers"], "features as JSON", r.out)
