@@ -151,58 +151,93 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 	return n < 0 ? 0 : n;
 }
 
-/* The directory of another job, which has some of CPUS. */
-static int check_other(int root_fd, const char *path, const char *name, struct idset *other, const struct idset *cpus,
-		       struct errbuf *err)
+enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
+
+/*
+ * What is in the way of a partition of CPUS in NAME, a directory beside our job's, with some of them: a job, or
+ * what one has left. Of the latter the kernel wants one CPU outside of all partitions (cpuset's validate_change()).
+ */
+static enum beside look_beside(int root_fd, const char *path, const struct idset *has, const struct idset *cpus)
 {
 	bool empty = cgroup_is_empty(root_fd, path);
+	struct idset others = *has;
 
 	if (!cgroup_inode(root_fd, path))
-		return 0; /* gone meanwhile */
+		return BESIDE_NOTHING; /* gone meanwhile */
 	if (!empty)
-		return errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
-				 name);
-	/* cpuset's validate_change(): no directory beside an exclusive one may be left without a CPU */
-	idset_andnot(other, cpus);
-	if (idset_empty(other))
-		return errprintf(err, "the directory %.500s, which an ended job has left behind, has no other CPUs: an administrator may remove it",
-				 path);
-	return 0;
+		return BESIDE_JOB;
+	idset_andnot(&others, cpus);
+	return idset_empty(&others) ? BESIDE_LEFT : BESIDE_NOTHING;
+}
+
+/* The worst of them; PATH gets its name. */
+static enum beside look_around(int root_fd, const char *cgroup, const struct idset *cpus, char path[CGROUP_PATH_MAX + 300])
+{
+	const char *name = strrchr(cgroup, '/');
+	enum beside worst = BESIDE_NOTHING, now;
+	char other[CGROUP_PATH_MAX + 300];
+	struct errbuf ignored;
+	struct dirent **e;
+	struct idset has;
+	int n;
+
+	*path = '\0';
+	if (!name)
+		return worst;
+	snprintf(other, sizeof(other), "%.*s", (int)(name - cgroup), cgroup);
+	n = names_in(root_fd, other, &e);
+	for (int i = 0; i < n; i++) {
+		/* "job_12", or "s…" from Slurm 26.05 on; what is no job's has no cpuset.cpus */
+		snprintf(other, sizeof(other), "%.*s/%s", (int)(name - cgroup), cgroup, e[i]->d_name);
+		if (*e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
+		    cgroup_read_set(root_fd, other, "cpuset.cpus", &has, &ignored) == 0 && idset_intersects(&has, cpus)) {
+			now = look_beside(root_fd, other, &has, cpus);
+			if (now > worst)
+				strcpy(path, other);
+			worst = now > worst ? now : worst;
+		}
+		free(e[i]);
+	}
+	free(e);
+	return worst;
 }
 
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
 {
-	const char *name = strrchr(cgroup, '/');
 	char path[CGROUP_PATH_MAX + 300];
-	struct errbuf ignored;
-	struct dirent **e;
-	struct idset other;
-	int rc = 0;
-	int n;
 
-	if (!name)
+	switch (look_around(root_fd, cgroup, cpus, path)) {
+	case BESIDE_JOB:
+		return errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
+				 strrchr(path, '/') + 1);
+	case BESIDE_LEFT:
+		return errprintf(err, "the directory %.500s, which an ended job has left behind, has no other CPUs: an administrator may remove it",
+				 path);
+	default:
 		return 0;
-	snprintf(path, sizeof(path), "%.*s", (int)(name - cgroup), cgroup);
-	n = names_in(root_fd, path, &e);
-	for (int i = 0; i < n; i++) {
-		/* "job_12", or "s…" from Slurm 26.05 on; what is no job's has no cpuset.cpus */
-		snprintf(path, sizeof(path), "%.*s/%s", (int)(name - cgroup), cgroup, e[i]->d_name);
-		if (rc == 0 && *e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
-		    cgroup_read_set(root_fd, path, "cpuset.cpus", &other, &ignored) == 0 && idset_intersects(&other, cpus))
-			rc = check_other(root_fd, path, e[i]->d_name, &other, cpus, err);
-		free(e[i]);
 	}
-	free(e);
-	return rc;
+}
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus, unsigned milliseconds)
 {
 	const struct timespec pause = { 0, 50000000 };
-	struct errbuf ignored;
+	char path[CGROUP_PATH_MAX + 300];
+	long start = now_ms();
 
-	for (unsigned i = 0; i < milliseconds; i += 50) {
-		if (fence_check_alone(root_fd, cgroup, cpus, &ignored) == 0)
+	for (;;) {
+		enum beside found = look_around(root_fd, cgroup, cpus, path);
+		long passed = now_ms() - start;
+
+		/* what nobody is in goes at once, or never */
+		if (found == BESIDE_NOTHING || passed >= milliseconds || (found == BESIDE_LEFT && passed >= 500))
 			return;
 		nanosleep(&pause, NULL);
 	}

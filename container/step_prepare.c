@@ -665,7 +665,7 @@ static int plan_and_choose(struct step *s, const struct node_view *v, struct err
 
 static void wait_for_last_job(const struct step *s, const struct node_view *v)
 {
-	for (unsigned i = 0; v->request && i < v->request->n; i++)
+	for (unsigned i = 0; v->request && s->in.step_id < STEP_ID_INTERACTIVE && i < v->request->n; i++)
 		if (v->request->container[i].partition != PARTITION_MEMBER) {
 			fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus, 1000 * s->conf.helper_timeout);
 			return;

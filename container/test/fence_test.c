@@ -190,6 +190,8 @@ static void others(void)
 	put("cg/a/job_2", "cpuset.cpus", "2-3");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "one that has no others is named: %s", err.text);
 	ok(strstr(err.text, "cg/a/job_2") != NULL, "so that it can be removed");
+	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
+	ok(1, "one that stays is not waited for");
 	put("cg/a/job_2", "cpuset.cpus", "3-15");
 
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");

@@ -42,7 +42,7 @@ static pid_t tracer(const char *comm)
 			if (!f)
 				continue;
 			if (fgets(name, sizeof(name), f) && strcmp(name, comm) == 0 && ptrace(PTRACE_SEIZE, other, NULL, NULL) == 0)
-				_exit(sleep(60));
+				_exit((int)sleep(60));
 			fclose(f);
 		}
 }
