@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "container/plan_input.h"
 #include "container/report.h"
 #include "container/step_shared.h"
+
+#define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
 
 /* What step_prepare finds out, in one place. */
 struct node_view {
@@ -45,16 +48,38 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 }
 
 /*
+ * The highest N of the "task_N" in a step's directory. Slurm 22.05 makes a rank's directory twice, by its number in the whole
+ * step (jobacct_gather) and by that on the node (task/cgroup), and leaves it in the latter.
+ */
+static unsigned long highest_task(int root_fd, const char *user)
+{
+	int fd = openat(root_fd, user, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	unsigned long highest = 0;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
+		unsigned long n = strncmp(e->d_name, "task_", 5) == 0 ? strtoul(e->d_name + 5, NULL, 10) : 0;
+
+		if (n > highest && n < NO_RANK)
+			highest = n;
+	}
+	if (dir)
+		closedir(dir);
+	return highest;
+}
+
+/*
  * Ranks as their SLURM_PROCID tells them: in a heterogeneous step Slurm numbers each component from 0 for us,
- * but not in the name of a rank's directory.
+ * but not in the name of a rank's directory. RANK is the first that was forked.
  */
 static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
 {
-	const char *name = strrchr(v->place.task, '_');
-	unsigned long number = name ? strtoul(name + 1, NULL, 10) : 0;
+	unsigned long number = highest_task(s->cgroup_fd, v->place.user);
 	unsigned long first = s->shared->rank[rank].global_rank;
 
-	for (unsigned i = 0; number > first && number < UINT32_MAX && i < s->in.n_ranks; i++)
+	for (unsigned i = 0; number > first && i < s->in.n_ranks; i++)
 		s->shared->rank[i].global_rank += (unsigned)(number - first);
 }
 
