@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "container/monotonic.h"
+
 bool fence_wanted(const struct ledger_job *job)
 {
 	static const char field[] = " partition=";
@@ -218,23 +220,15 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 	}
 }
 
-static long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus, unsigned milliseconds)
 {
 	const struct timespec pause = { 0, 50000000 };
 	char path[CGROUP_PATH_MAX + 300];
-	long start = now_ms();
+	long start = monotonic_ms();
 
 	for (;;) {
 		enum beside found = look_around(root_fd, cgroup, cpus, path);
-		long passed = now_ms() - start;
+		long passed = monotonic_ms() - start;
 
 		/* what nobody is in goes at once, or never */
 		if (found == BESIDE_NOTHING || passed >= milliseconds || (found == BESIDE_LEFT && passed >= 500))

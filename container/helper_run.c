@@ -16,13 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+#include "container/monotonic.h"
 
 /*
  * Between fork and exec, in what may be a copy of the multi-threaded
@@ -88,7 +82,7 @@ static void child(const struct helper_run *h, int in, int out)
 /* Feed the input and drain the output until both ends are closed. */
 static int talk(const struct helper_run *h, int in, int out, char **text, struct errbuf *err)
 {
-	long end = now_ms() + (long)h->timeout * 1000;
+	long end = monotonic_ms() + (long)h->timeout * 1000;
 	size_t left = h->input ? strlen(h->input) : 0;
 	const char *next = h->input;
 	size_t used = 0, room = 4096;
@@ -98,7 +92,7 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 		return errprintf(err, "out of memory");
 	for (;;) {
 		struct pollfd p[2] = { { out, POLLIN, 0 }, { left ? in : -1, POLLOUT, 0 } };
-		long wait = end - now_ms();
+		long wait = end - monotonic_ms();
 		ssize_t n;
 
 		if (!left && in >= 0) {

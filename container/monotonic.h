@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_MONOTONIC_H
+#define NODEOS_CONTAINER_MONOTONIC_H
+
+#include <time.h>
+
+/* Milliseconds that no change of the wall clock moves. */
+static inline long monotonic_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+#endif
