@@ -6,6 +6,7 @@ import contextlib
 import glob
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -274,6 +275,27 @@ def lines_of_script(w):
         ok(r.code == 1 and f"job script:{line}:" in read("marked.out"), "through standard input: found on the node", r.text + read("marked.out"))
 
 
+def examples(w):
+    """README's examples, as they are in the tree."""
+    shutil.copytree("/shared/here/examples", f"{DIR}/examples", dirs_exist_ok=True)
+    with path("#NODEOS"):
+        r = sbatch(f"-o {DIR}/embedded.out {DIR}/examples/embedded.sh")
+        same(r.code, 0, "etc/examples/embedded.sh: exit 0")
+        found = sorted(line.split(",")[0] for line in read("embedded.out").splitlines())
+        same(found, ["sim: rank 0", "sim: rank 0", "sim: rank 1", "sim: rank 1", "vda: rank 0", "vda: rank 2"], "its ranks are in its containers")
+        write("lp/late.sh", "#!/bin/bash\ntrue\n#NODEOS {}\n")
+        r = run(f"sbatch --test-only {DIR}/late.sh")
+        ok("late.sh:3: not read as a manifest" in r.err, "a #NODEOS line that comes too late is told", r.text)
+    with path("srun manifest.json"):
+        r = run(f"srun -N 1 -n 2 -c 4 {DIR}/examples/exec.json")
+        ok(r.code == 0 and r.out.count("hello from rank") == 2, "etc/examples/exec.json", r.text)
+    with path("nodeos-mpirun under sbatch --export=NONE"):
+        script = write("lp/exn.sh", f"#!/bin/bash -l\nnodeos-mpirun sim mpirun -N 2 {WHEREAMI_MPI}\n")
+        r = sbatch(f"-N2 --exclusive --export=NONE --nodeos-manifest={w.manifest} -o {DIR}/exn.out {script}")
+        same(r.code, 0, "nodeos-mpirun under --export=NONE: exit 0") or note(read("exn.out")[-1500:])
+        w.inside(found_in("exn"), "sim", "nodeos-mpirun under --export=NONE", 4, apart=False)
+
+
 def allocations(w):
     with path("salloc"):
         r = run(f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} srun -N2 -n8 --nodeos-container=sim {WHEREAMI}")
@@ -355,7 +377,7 @@ def save(series):
         json.dump({"series": series, "paths": verdict}, f, indent=1)
 
 
-GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "allocations": allocations, "paper": paper_by_every_launcher, "gres": gres}
+GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "examples": examples, "allocations": allocations, "paper": paper_by_every_launcher, "gres": gres}
 
 
 def main():
