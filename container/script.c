@@ -52,6 +52,43 @@ static unsigned scan(const char *text, char *out, size_t len)
 	return n;
 }
 
+/* A marked line, or "# NODEOS {": a manifest begins so, and no sentence. */
+static bool is_stray(const char *line, size_t len)
+{
+	size_t i = 1;
+
+	if (is_marked(line, len))
+		return true;
+	if (len < MARK_LEN + 2 || *line != '#' || !is_blank(line[1]))
+		return false;
+	while (i < len && is_blank(line[i]))
+		i++;
+	if (len - i < MARK_LEN || memcmp(line + i, SCRIPT_MARK + 1, MARK_LEN - 1) != 0)
+		return false;
+	i += MARK_LEN - 1;
+	while (i < len && is_blank(line[i]))
+		i++;
+	return i < len && line[i] == '{';
+}
+
+unsigned script_stray(const char *text, size_t len)
+{
+	bool commands = false;
+	unsigned number = 0;
+	size_t line_len;
+
+	for (size_t at = 0; at < len; at += line_len + 1) {
+		const char *end = memchr(text + at, '\n', len - at);
+
+		line_len = end ? (size_t)(end - text) - at : len - at;
+		number++;
+		commands = commands || is_command(text + at, line_len);
+		if (is_stray(text + at, line_len) && (commands || !is_marked(text + at, line_len)))
+			return number;
+	}
+	return 0;
+}
+
 unsigned script_extract(char *text, size_t len)
 {
 	return scan(text, text, len);

@@ -23,4 +23,7 @@ unsigned script_extract(char *text, size_t len);
 /* The same count, TEXT untouched. */
 unsigned script_count(const char *text, size_t len);
 
+/* The first line, from 1, that looks like a #NODEOS line and is none, as it comes too late or has a blank; 0: none. */
+unsigned script_stray(const char *text, size_t len);
+
 #endif

@@ -59,6 +59,10 @@ void argv_view_make(struct argv_view *out, const char *text, int len)
 		}
 		if (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0)
 			out->off = true;
+		if (is_option(before, "--jobid", 6) && !strchr(before, '='))
+			out->job = word;
+		if (is_option(word, "--jobid", 6) && strchr(word, '='))
+			out->job = strchr(word, '=') + 1;
 		if (is_option(word, "--multi-prog", 4))
 			out->multi_prog = true; /* the word in the program's place is a list of programs */
 		else if (is_option(word, "--nodeos-container", 11))

@@ -16,6 +16,7 @@ struct argv_view {
 	bool kill_given; /* -K, --kill-on-bad-exit */
 	bool off; /* --nodeos=off */
 	bool multi_prog;
+	const char *job; /* --jobid, in TEXT; NULL: not given */
 	const char *program; /* the first word behind the options, in TEXT; NULL: none */
 };
 

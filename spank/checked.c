@@ -95,26 +95,34 @@ int checked_is_manifest(const char *word)
 	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
-/* Is FILE a script, and has it #NODEOS lines? */
-static bool is_script(const char *file, bool *marked)
+/* Is FILE a script, has it #NODEOS lines, and where (0: nowhere) is one that does not count? */
+static bool is_script(const char *file, bool *marked, unsigned *stray)
 {
 	static char text[1 << 20];
 	int len = file_read_head(file, text, sizeof(text));
 
 	*marked = len > 0 && script_count(text, (size_t)len) > 0;
+	*stray = len > 0 ? script_stray(text, (size_t)len) : 0;
 	return len > 0 && script_is(text, (size_t)len);
 }
 
-int checked_script(struct errbuf *err)
+int checked_script(struct errbuf *warning, struct errbuf *err)
 {
 	static char words[1 << 20];
 	static struct request ignored;
 	int len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), err);
 	const char *end = words + (len > 0 ? len : 0);
+	unsigned stray;
 	bool marked;
 
-	for (const char *word = words; word < end; word += strlen(word) + 1)
-		if (word != words && *word != '-' && is_script(word, &marked))
-			return marked ? checked_manifest(&ignored, NULL, word, err) : 0;
+	warning->text[0] = '\0';
+	for (const char *word = words; word < end; word += strlen(word) + 1) {
+		if (word == words || *word == '-' || !is_script(word, &marked, &stray))
+			continue;
+		if (stray)
+			errprintf(warning, "%.200s:%u: not read as a manifest: #NODEOS lines stand before the first command, and begin with #NODEOS",
+				  word, stray);
+		return marked ? checked_manifest(&ignored, NULL, word, err) : 0;
+	}
 	return 0;
 }

@@ -25,7 +25,8 @@ int checked_is_manifest(const char *word);
 /*
  * The job script among sbatch's own arguments, if one with #NODEOS lines can be told: check it before
  * it waits in a queue for its first mistake. Slurm shows the script to plugins on the node only.
+ * WARNING, "" for none, tells of a line that looks like one of them.
  */
-int checked_script(struct errbuf *err);
+int checked_script(struct errbuf *warning, struct errbuf *err);
 
 #endif

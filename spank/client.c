@@ -27,6 +27,9 @@
 /* The job that this srun was started in; 0: none. */
 static unsigned long outer_job;
 
+/* srun --jobid of another job than that; 0: no. */
+static unsigned long foreign_job;
+
 /* srun MANIFEST.json: the manifest in the place of a program, and its containers; NULL: none. */
 static const char *program;
 static bool multi_prog;
@@ -74,6 +77,9 @@ static void set_srun_defaults(void)
 	int len = file_read(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text), &ignored);
 
 	argv_view_make(&argv, text, len);
+	foreign_job = argv.job ? strtoul(argv.job, NULL, 10) : 0;
+	if (foreign_job == outer_job)
+		foreign_job = 0;
 	if (argv.off)
 		return;
 	multi_prog = argv.multi_prog;
@@ -142,7 +148,7 @@ static int parse_sched(struct request_container *c, const char *value, struct er
 	if (value[len] == ':')
 		priority = strtoul(value + len + 1, &end, 10);
 	if (c->policy == POLICY_UNSET || (end && (*end || end == value + len + 1 || priority > 99)))
-		return errprintf(err, "--nodeos-sched=%.60s: expected POLICY or POLICY:PRIORITY, with POLICY one of %s",
+		return errprintf(err, "--nodeos-sched=%.60s: expected POLICY or POLICY:PRIORITY, with POLICY one of %s and PRIORITY 0 to 99",
 				 value, policy_names());
 	c->priority = (unsigned)priority;
 	return 0;
@@ -201,6 +207,9 @@ static int check_container(const struct request *r, bool is_srun, struct errbuf 
 		return errwrap(err, "--nodeos-container");
 	if (choice.by_rank && !is_srun)
 		return errprintf(err, "--nodeos-container=%.64s: ranks are a step's: say this to srun", text);
+	if (!r && foreign_job)
+		return errprintf(err, "--nodeos-container=%.64s: the containers of job %lu are not known outside of it: start the step inside the job, or use --nodeos=off",
+				 text, foreign_job);
 	if (!r)
 		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
 				 text);
@@ -326,6 +335,16 @@ static int same_for_all_components(struct errbuf *err)
 	return 0;
 }
 
+static int check_script(struct errbuf *err)
+{
+	struct errbuf warning;
+	int rc = checked_script(&warning, err);
+
+	if (*warning.text)
+		slurm_error("nodeos: warning: %s", warning.text);
+	return rc;
+}
+
 static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 {
 	const char *switch_value = option_value(OPT_NODEOS);
@@ -347,7 +366,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return post_opt_planned(job_request, err);
 	if (own_request_option() || program)
 		return ship(sp, is_srun, err);
-	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 && checked_script(err) < 0)
+	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 && check_script(err) < 0)
 		return -1;
 	return options_make_request() ? 0 : check_container(NULL, is_srun, err);
 }

@@ -26,6 +26,9 @@ static void extraction(void)
 	extract("#!/bin/sh\n\n\t\n#SBATCH -n1\n#NODEOS\n#NODEOS{}", 2, "         \n\n \n           \n       \n       {}");
 	extract("", 0, "");
 	extract("#NODEOS {}", 1, "        {}");
+	is_int(script_stray("#!/bin/sh\n#NODEOS {\n#NODEOS }\ntrue\n# NODEOS is fine\n", 51), 0, "no stray line");
+	is_int(script_stray("#!/bin/sh\ntrue\n#NODEOS {}\n", 27), 3, "one behind the first command");
+	is_int(script_stray("#!/bin/sh\n# NODEOS {}\ntrue\n", 28), 2, "one with a blank");
 	ok(script_is("#!", 2) && !script_is("#", 1) && !script_is("{}", 2), "what a script is");
 }
 

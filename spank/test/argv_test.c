@@ -34,6 +34,9 @@ int main(void)
 	ok(view("--gpus-per-task=1 app").shapes_step, "--gpus-per-task");
 	ok(view("-G 1 app").shapes_step, "-G");
 	ok(!view("-n4 -c2 --export=ALL app").shapes_step, "--export is not --exact");
+	ok(!view("--job-name=7 app").job, "--job-name is no --jobid");
+	is(view("--jobid=28 app").job, "28", "--jobid=");
+	is(view("-N1 --jobid 28 app").job, "28", "--jobid, value apart");
 	ok(view("-K app").kill_given, "-K");
 	ok(view("--kill-on-bad-exit=0 app").kill_given, "--kill-on-bad-exit");
 	ok(!view("-n 2 --nodeos-container=sim ./app -K 5").kill_given, "the program's own -K");
