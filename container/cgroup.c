@@ -184,6 +184,16 @@ int cgroup_read_set(int root_fd, const char *path, const char *file, struct idse
 	return rc;
 }
 
+int cgroup_node_cpus(struct idset *out, struct errbuf *err)
+{
+	static const char online[] = "/sys/devices/system/cpu/online";
+	char list[4096];
+
+	if (file_read(AT_FDCWD, online, list, sizeof(list), err) < 0 || idset_parse(out, list, err) < 0)
+		return errwrap(err, "%s", online);
+	return 0;
+}
+
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err)
 {
 	/* a write(2) of no bytes would be a no-op for the kernel */

@@ -52,6 +52,9 @@ int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size
 		struct errbuf *err);
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
 		    struct errbuf *err);
+/* The node's CPUs: the root's cpuset.cpus.effective lacks those of live partitions. */
+int cgroup_node_cpus(struct idset *out, struct errbuf *err);
+
 /* Write TEXT, and nothing but a line's end for "", in one write(2). */
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err);
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,

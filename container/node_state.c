@@ -40,7 +40,9 @@ int node_state_load(struct node_state *out, struct errbuf *err)
 	out->cgroup_fd = cgroup_open_root(NULL, err);
 	if (out->cgroup_fd < 0)
 		goto error;
-	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) < 0) {
+	/* the file is there when there is the controller */
+	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) < 0 ||
+	    cgroup_node_cpus(&out->node_cpus, err) < 0) {
 		errwrap(err, "no containers can be here (nodeosctl features --site tells why)");
 		goto error;
 	}

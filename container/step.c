@@ -156,6 +156,7 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		.n_ranks = p->n_ranks,
 		.bound = bound,
 		.cpus_per_task = s->in.cpus_per_task,
+		.sized = p->sized,
 		.overcommit = s->in.overcommit,
 		.by_thread = s->in.by_thread,
 		.unbound = s->in.unbound,

@@ -36,7 +36,7 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.cpus", &v->job_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &s->step_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
-	    cgroup_read_set(s->cgroup_fd, ".", "cpuset.cpus.effective", &node_cpus, err) < 0)
+	    cgroup_node_cpus(&node_cpus, err) < 0)
 		return -1;
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
 		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs ConstrainCores=yes in cgroup.conf");
@@ -339,10 +339,13 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	p->cpus = c->cpus;
 	p->mems = c->mems;
 	p->bind_mems = c->confined;
+	p->sized = ask->cpus > 0;
 	n = outcomes_of(o, ask, c, &s->conf, &node);
 	for (unsigned i = 0; i < n; i++)
-		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome)
+		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome) {
 			p->outcome = o[i].outcome;
+			snprintf(p->why, sizeof(p->why), "%s", o[i].reason);
+		}
 	p->partition = ask->partition;
 	p->fence = c->reserved;
 	p->policy = outcome_policy(ask, &s->conf, &p->priority);
@@ -468,17 +471,17 @@ static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
 static int check_fence(struct step *s, const struct node_view *v, struct step_part *p, const struct ledger_job *job,
 		       struct errbuf *err)
 {
-	const char *kind = partition_name(p->partition);
+	const char *kind = p->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
 	struct idset left = v->job_cpus;
 
 	if (s->in.step_id >= STEP_ID_INTERACTIVE) {
 		p->partition = PARTITION_MEMBER;
 		snprintf(p->unfenced, sizeof(p->unfenced),
-			 "only a step of srun makes its container an %s partition: this process gives way to it", kind);
+			 "only a step of srun makes its container %s partition: this process gives way to it", kind);
 		return 0;
 	}
 	if (s->shared->n_parts > 1)
-		return errprintf(err, "container %s is to be an %s partition: it needs a step of its own", p->container, kind);
+		return errprintf(err, "container %s is to be %s partition: it needs a step of its own", p->container, kind);
 	idset_andnot(&left, &p->fence);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *other = &job->step[i];
@@ -486,16 +489,16 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 		if (other->inode == s->step_inode)
 			continue;
 		if (other->step_id < STEP_ID_INTERACTIVE && step_is_in(s, other, p))
-			return errprintf(err, "container %s is an %s partition, and step %u is in it: one step at a time",
+			return errprintf(err, "container %s is %s partition, and step %u is in it: one step at a time",
 					 p->container, kind, other->step_id);
 		if (other->partition != PARTITION_MEMBER)
 			idset_andnot(&left, &other->fence);
 	}
 	if (idset_empty(&left))
-		return errprintf(err, "container %s: an %s partition would take the job's last core on this node: leave one core out of all partitions",
+		return errprintf(err, "container %s: %s partition would take the job's last core on this node: leave one core out of all partitions",
 				 p->container, kind);
 	if (fence_check_alone(s->cgroup_fd, v->place.job, &p->fence, err) < 0)
-		return errwrap(err, "container %s: an %s partition", p->container, kind);
+		return errwrap(err, "container %s: %s partition", p->container, kind);
 	return 0;
 }
 
@@ -648,14 +651,15 @@ static int say_what_there_is(const struct node_view *v, const struct plan_input 
 	size_t used = strlen(err->text);
 	char list[128];
 
-	/* its own refusal names the container; anything else is no matter of sizes */
-	if (strncmp(err->text, "container ", 10) != 0)
+	/* its own refusal names the container; anything else is no matter of CPUs */
+	if (strncmp(err->text, "container ", 10) != 0 || !strstr(err->text, " thread"))
 		return -1;
 	if (idset_format(&in->cpus, list, sizeof(list)) < 0)
 		strcpy(list, "...");
 	snprintf(err->text + used, sizeof(err->text) - used,
-		 v->of_step ? " (this step has CPUs %s free; srun -c gives it more)" :
-			      " (this job has CPUs %s here)",
+		 !v->of_step				    ? " (this job has CPUs %s here)" :
+		 v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all of the node)" :
+								    " (this step has CPUs %s free; srun -c gives it more)",
 		 list);
 	return -1;
 }

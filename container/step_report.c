@@ -51,7 +51,7 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
 			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
 	if (!p->shares_ranks)
-		return p->fewer_cpus ? buf : NULL;
+		return p->fewer_cpus ? buf : *p->why ? p->why : NULL;
 	snprintf(buf, size, "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
 		 p->shares_with, *p->container ? " of container " : "", p->container);
 	return buf;
@@ -88,8 +88,7 @@ static void put_step(FILE *f, const struct step *s)
 	jout_number(&j, "uid", s->in.uid);
 	jout_string(&j, "outcome", failed ? "failed" : part_word(worst));
 	jout_string(&j, "error", failed ? sh->error : NULL);
-	if (!failed)
-		jout_string(&j, "reason", part_reason(s, worst, reason, sizeof(reason)));
+	jout_string(&j, "reason", failed ? NULL : part_reason(s, worst, reason, sizeof(reason)));
 	jout_string(&j, "container", container);
 	jout_open(&j, "ranks", '[');
 	for (unsigned i = 0; i < s->in.n_ranks; i++)

@@ -52,10 +52,12 @@ struct step_part {
 	struct idset fence; /* its CPUs, with idle threads */
 	char unfenced[200]; /* why the container is no partition for this step; "": it is, or need not be */
 	enum outcome outcome; /* the worst of the container's isolators */
+	char why[200]; /* its reason; "": as asked */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct idset cpus;
 	struct idset mems;
 	bool bind_mems;
+	bool sized; /* the request says how many CPUs */
 	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
 	unsigned priority;
 	unsigned n_ranks; /* of it on this node */

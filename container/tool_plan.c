@@ -100,6 +100,7 @@ static int map_ranks(struct planned *p, struct errbuf *err)
 		struct rankmap_in in = {
 			.n_ranks = p->ranks[i],
 			.cpus_per_task = p->o->cpus_per_task,
+			.sized = p->request.container[i].cpus > 0,
 			.overcommit = p->o->overcommit,
 			.n_cores = p->plan->n_cores,
 			.core = p->plan->core,

@@ -255,14 +255,18 @@ static bool collides(const struct map *m, const struct idset *out)
 	return false;
 }
 
-static int too_many(unsigned ranks, unsigned cores, unsigned threads, struct errbuf *err)
+static int too_many(const struct map *m, struct errbuf *err)
 {
+	const struct rankmap_in *in = m->in;
+	const char *s = m->n_cores > 1 ? "s" : "";
 	char hint[48] = "";
 
-	if (threads > 1)
-		snprintf(hint, sizeof(hint), " (srun -c %u gives every rank a core)", threads);
-	return errprintf(err, "%u ranks on %u core%s: ask for more cpus%s, or use -O", ranks, cores,
-			 cores > 1 ? "s" : "", hint);
+	if (in->sized)
+		return errprintf(err, "%u ranks on %u core%s: start fewer on each node, ask for a larger container (cpus), or use -O",
+				 in->n_ranks, m->n_cores, s);
+	if (!in->by_thread && m->threads > 1)
+		snprintf(hint, sizeof(hint), " (srun -c %u gives every rank a core)", m->threads);
+	return errprintf(err, "%u ranks on %u core%s: ask for more cpus%s, or use -O", in->n_ranks, m->n_cores, s, hint);
 }
 
 /* Has Slurm given every rank CPUs of the container already, and not all the same? */
@@ -305,7 +309,7 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 	if (in->unbound)
 		return 0;
 	if (in->n_ranks > (in->by_thread ? count_threads(&m) : m.n_cores) && !in->overcommit)
-		return too_many(in->n_ranks, m.n_cores, in->by_thread ? 1 : m.threads, err);
+		return too_many(&m, err);
 	for (unsigned c = 0; in->step_cpus && c < in->n_cores; c++)
 		m.n_step += idset_intersects(&in->core[c], in->step_cpus);
 	for (unsigned r = 0; r < in->n_ranks; r++)

@@ -15,6 +15,7 @@ struct rankmap_in {
 	unsigned n_ranks; /* ranks of this step on this node */
 	const struct idset *bound; /* n_ranks masks as Slurm bound them; NULL: nothing known */
 	unsigned cpus_per_task; /* -c; 0 or 1: not asked */
+	bool sized; /* the container is as large as it was asked to be: -c makes it no larger */
 	bool overcommit; /* more ranks than cores is allowed */
 	bool by_thread; /* --cpu-bind=threads: hardware threads are given, not whole cores */
 	bool unbound; /* --cpu-bind=none: every rank has all of the container */
