@@ -13,6 +13,7 @@ from cluster import HOME, all_idle, note, ok, run, wait_idle
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
 TOP = f"{HOME}/nh"
+FIRST_JOB = 700000  # a number like this is nothing but a job's
 SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
 
 S = "srun -w n0"  # one node, always the same one
@@ -101,7 +102,7 @@ def once(line, where):
         command = command.replace("BATCH", "sbatch --wait -o job.%a.out", 1)
     before = cluster.last_job()
     r = run(command, cwd=where, timeout=240)
-    jobs = [str(j) for j in range(before + 1, cluster.last_job() + 1)]
+    jobs = [str(j) for j in range(max(before + 1, FIRST_JOB), cluster.last_job() + 1)]
     files = ""
     for name in sorted(os.listdir(where)):
         if name.startswith(("job.", "out.")):
@@ -172,6 +173,8 @@ def main():
     pattern = sys.argv[1] if len(sys.argv) > 1 else ""
     lines = [line for line in LINES if re.search(pattern, line)]
     note(f"{len(lines)} command lines")
+    for node in ("n0", "n1"):
+        run(f"echo FirstJobId={FIRST_JOB} >>/etc/slurm/slurm.conf; [ {node} != n0 ] || systemctl restart slurmctld", user="root", node=node)
     plugin(False)
     a, b = sweep(lines, "a"), sweep(lines, "b")
     plugin(True)
@@ -179,6 +182,7 @@ def main():
     compare(lines, a, b, ours)
     seen = sum(len(x["ranks"]) for x in a)
     ok(seen > 2 * len(lines), f"the comparison is of {seen} ranks")
+    ok(cluster.last_job() > FIRST_JOB, "job numbers are numbers of nothing else")
     all_idle("nodes are idle at the end")
     cluster.done()
 
