@@ -63,7 +63,7 @@ static bool is_stray(const char *line, size_t len)
 		return false;
 	while (i < len && is_blank(line[i]))
 		i++;
-	if (len - i < MARK_LEN || memcmp(line + i, SCRIPT_MARK + 1, MARK_LEN - 1) != 0)
+	if (len - i < MARK_LEN || memcmp(line + i, &SCRIPT_MARK[1], MARK_LEN - 1) != 0)
 		return false;
 	i += MARK_LEN - 1;
 	while (i < len && is_blank(line[i]))
