@@ -202,7 +202,10 @@ static void print_plan(const struct node_plan *p, const char *request_text, void
 		unsigned n = outcomes_of(o, &r.container[i], c, &jj->s->conf, &node);
 
 		printf("  container %s: cpus %s", c->name, list_of(&c->cpus));
-		printf(" mems %s%s\n", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		if (r.container[i].partition != PARTITION_MEMBER)
+			printf(", with a step of srun in it %s", partition_name(r.container[i].partition));
+		putchar('\n');
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");
 
