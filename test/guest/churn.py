@@ -133,7 +133,7 @@ def churn(steps, seed, options):
 
 
 def main():
-    steps, seed = int((sys.argv + ["200"])[1]), int((sys.argv + ["", "1"])[2])
+    steps, seed = (int(word) for word in sys.argv[1:] + ["200", "1"][len(sys.argv) - 1:])
     os.makedirs(HOME, exist_ok=True)
     note(f"{steps} steps, seed {seed}")
     for node in ("n0", "n1"):
