@@ -156,7 +156,7 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
 
 /*
- * What is in the way of a partition of CPUS in NAME, a directory beside our job's, with some of them: a job, or
+ * What is in the way of a partition of CPUS in PATH, a directory beside our job's, with some of them: a job, or
  * what one has left. Of the latter the kernel wants one CPU outside of all partitions (cpuset's validate_change()).
  */
 static enum beside look_beside(int root_fd, const char *path, const struct idset *has, const struct idset *cpus)

@@ -31,6 +31,14 @@ static bool is_command(const char *line, size_t len)
 	return i < len && line[i] != '#';
 }
 
+/* Of the line that begins at AT, without its end. */
+static size_t line_length(const char *text, size_t at, size_t len)
+{
+	const char *end = memchr(text + at, '\n', len - at);
+
+	return end ? (size_t)(end - text) - at : len - at;
+}
+
 /* Goes through the lines; OUT, when not NULL, is the same text to be blanked. */
 static unsigned scan(const char *text, char *out, size_t len)
 {
@@ -39,10 +47,9 @@ static unsigned scan(const char *text, char *out, size_t len)
 	size_t line_len;
 
 	for (size_t at = 0; at < len; at += line_len + 1) {
-		const char *end = memchr(text + at, '\n', len - at);
 		bool marked;
 
-		line_len = end ? (size_t)(end - text) - at : len - at;
+		line_len = line_length(text, at, len);
 		commands = commands || is_command(text + at, line_len);
 		marked = !commands && is_marked(text + at, line_len);
 		n += marked;
@@ -78,9 +85,7 @@ unsigned script_stray(const char *text, size_t len)
 	size_t line_len;
 
 	for (size_t at = 0; at < len; at += line_len + 1) {
-		const char *end = memchr(text + at, '\n', len - at);
-
-		line_len = end ? (size_t)(end - text) - at : len - at;
+		line_len = line_length(text, at, len);
 		number++;
 		commands = commands || is_command(text + at, line_len);
 		if (is_stray(text + at, line_len) && (commands || !is_marked(text + at, line_len)))

@@ -278,7 +278,7 @@ def lines_of_script(w):
 def examples(w):
     """README's examples, as they are in the tree."""
     shutil.copytree("/shared/here/examples", f"{DIR}/examples", dirs_exist_ok=True)
-    with path("#NODEOS"):
+    with path("#NODEOS lines"):
         r = sbatch(f"-o {DIR}/embedded.out {DIR}/examples/embedded.sh")
         same(r.code, 0, "etc/examples/embedded.sh: exit 0")
         found = sorted(line.split(",")[0] for line in read("embedded.out").splitlines())
@@ -286,7 +286,7 @@ def examples(w):
         write("lp/late.sh", "#!/bin/bash\ntrue\n#NODEOS {}\n")
         r = run(f"sbatch --test-only {DIR}/late.sh")
         ok("late.sh:3: not read as a manifest" in r.err, "a #NODEOS line that comes too late is told", r.text)
-    with path("srun manifest.json"):
+    with path("srun manifest.json of its own"):
         r = run(f"srun -N 1 -n 2 -c 4 {DIR}/examples/exec.json")
         ok(r.code == 0 and r.out.count("hello from rank") == 2, "etc/examples/exec.json", r.text)
     with path("nodeos-mpirun under sbatch --export=NONE"):
