@@ -6,6 +6,7 @@ when nothing stops it: a job script is a step, and so is each srun in it."""
 import json
 import os
 import random
+import re
 import sys
 import time
 
@@ -30,15 +31,23 @@ def plugin(there):
     wait_idle()
 
 
-def behind():
+def kill_stepds(node, killed):
+    """SIGKILL every slurmstepd of the node's jobs; whose they were is added to killed[node]."""
+    r = run("pgrep -a -f '^slurmstepd: \\[[0-9]*\\.'; pkill -9 -f '^slurmstepd: \\[[0-9]*\\.[0-9]*\\]'", user="root", node=node)
+    killed[node] |= set(re.findall(r"slurmstepd: \[(\d+)\.", r.out))
+
+
+def behind(killed):
     """What a node keeps after all jobs: job directories, the scope's cpusets, processes of the user, state."""
     out = {}
+    time.sleep(15)  # orphans of a killed slurmstepd sleep up to 6 s
     for node in ("n0", "n1"):
         cg = "/sys/fs/cgroup/system.slice"
         out[node] = {
-            "jobs": len(run(f"ls -d {cg}/*slurmstepd.scope/job_* 2>/dev/null", user="root", node=node).out.split()),
+            "killed": sorted(killed[node]),
+            "jobs": re.findall(r"job_(\d+)", run(f"ls -d {cg}/*slurmstepd.scope/job_*", user="root", node=node).out),
             "cpusets": run(f"cat {cg}/cpuset.cpus* {cg}/*slurmstepd.scope/cpuset.cpus* | tr '\\n' ' '", user="root", node=node).out,
-            "processes": run("pgrep -u alice -c .", user="root", node=node).out.strip(),
+            "processes": run("ps -u alice -o pid=,etimes=,stat=,wchan:24=,args:100=,cgroup=", user="root", node=node).out.splitlines(),
             "state": cluster.node_states().get(node),
         }
     return out
@@ -96,7 +105,7 @@ def command(rng, options, names):
     }[kind]
 
 
-def burst(rng, options, names):
+def burst(rng, options, names, killed):
     """Some launches at once, and what happens to them."""
     what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
     launches = [command(rng, options, names) for _ in range(BURST)]
@@ -107,7 +116,7 @@ def burst(rng, options, names):
     if "cancel" in what:
         run("scancel --name=churn", user="alice")
     if "stepd" in what:
-        run("pkill -9 -f 'slurmstepd: \\[[0-9]*\\.[0-9]*\\]'", user="root", node=node)
+        kill_stepds(node, killed)
     if what == "slurmd":
         run("systemctl restart slurmd", user="root", node=node)
     if what == "ranks":
@@ -119,17 +128,18 @@ def churn(steps, seed, options):
     rng = random.Random(seed)
     names = scripts()
     started = i = 0
+    killed = {"n0": set(), "n1": set()}
     while started < steps:
         if i % 5 == 0:
             note(f"{'with' if options else 'without'} the plugin: step {started} of {steps}, launch {i * BURST}")
-        started += burst(rng, options, names)
+        started += burst(rng, options, names, killed)
         i += 1
         if i % 3 == 0:
             run("scancel --name=churn", user="alice")
             wait_idle(120)
     run("scancel --name=churn", user="alice")
     wait_idle(180)
-    return behind()
+    return behind(killed)
 
 
 def main():
@@ -147,18 +157,23 @@ def main():
     plugin(True)
     ours = churn(steps, seed, True)
     note(f"with the plugin: {json.dumps(ours)}")
+    for half, what in ((stock, "stock"), (ours, "with the plugin")):
+        for node in ("n0", "n1"):
+            left = half[node]
+            ok(set(left["jobs"]) <= set(left["killed"]),
+               f"{what}, {node}: {len(left['jobs'])} cgroups left, all of jobs whose slurmstepd was killed ({len(left['killed'])})", left)
+            orphans = [line for line in left["processes"] if not set(re.findall(r"/job_(\d+)/", line)) & set(left["killed"])]
+            same(orphans, [], f"{what}, {node}: {len(left['processes'])} processes left, all of such jobs")
+            same([line for line in left["processes"] if line.split()[2].startswith("D")], [], f"{what}, {node}: and none of them hangs in the kernel")
     for node in ("n0", "n1"):
-        ok(ours[node]["jobs"] <= stock[node]["jobs"], f"{node}: no more cgroups left than stock's {stock[node]['jobs']}",
-           ours[node])
         same(ours[node]["cpusets"], stock[node]["cpusets"], f"{node}: slice and scope cpusets as stock leaves them")
-        same(ours[node]["processes"], stock[node]["processes"], f"{node}: no process of the user is left")
         same(ours[node]["state"], "idle", f"{node} is idle, not drained")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 true", user="alice")
     same(r.code, 0, "a container can be made after it all")
     wait_idle()
     entries = leftovers().split()
-    alive = stock["n0"]["jobs"] + stock["n1"]["jobs"]
-    ok(len(entries) <= alive, "no ledger entry without a cgroup", entries)
+    alive = ours["n0"]["jobs"] + ours["n1"]["jobs"]
+    ok(len(entries) <= len(alive), "no ledger entry without a cgroup", entries)
     all_idle("all nodes are idle")
     cluster.done()
 
