@@ -194,7 +194,8 @@ def cpu_affinity(lane, m):
     def add(what, options, good, **kw):
         lane.add("1.89", what, f"srun {options} {W}", good, **kw)
 
-    add("rank: each on a CPU of its own", "-n8 --cpu-bind=rank", lambda f, e: apart(masks(f), 8) and all(len(s) == 1 for s in masks(f)))
+    # obsolete: threads or cores, as Slurm binds by itself
+    add("rank: each on CPUs of its own", "-n8 --cpu-bind=rank", lambda f, e: apart(masks(f), 8))
     for value in ("map_cpu:NaN", "map_cpu:0x0", "mask_cpu:NaN"):
         bad = value.partition(":")[2]
         add(f"{value} is no number", f"-n1 --cpu-bind=verbose,{value}",
