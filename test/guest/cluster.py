@@ -49,7 +49,7 @@ def diagnose(what):
         r = run("squeue; sinfo -N -l; ls -la /run/nodeos; find /sys/fs/cgroup/system.slice -name 'job_*';"
                 "ps -eo pid,ppid,stat,etimes,wchan:32,args | grep -i -e slurm -e nodeos | grep -v grep;"
                 "for p in $(pgrep -f 'slurmstepd|nodeos-plan'); do echo == $p; cat /proc/$p/task/*/stack | head -40;"
-                " ls -l /proc/$p/fd | tail -n +2; done; tail -n 5 /shared/.nodeos/log/slurmd.$(hostname).log",
+                " ls -l /proc/$p/fd | tail -n +2; done; tail -n 5 /var/log/slurm/slurmd.log",
                 user="root", node=node, timeout=60)
         for line in r.text.splitlines()[:150]:
             print(f"#   {node}: {line}", flush=True)
@@ -187,7 +187,7 @@ def leftovers():
     """Ledger entries and locks' owners on both nodes: must be nothing once all jobs are gone."""
     out = ""
     for node in ("n0", "n1"):
-        out += run("ls /run/nodeos 2>/dev/null | grep -v -x -e lock -e machine.xml", user="root", node=node).out
+        out += run("ls /run/nodeos 2>/dev/null | grep -v -e '^lock$' -e '^machine.xml$' -e '^blocks$' -e '^serviceos' -e '^irqbalance.env$'", user="root", node=node).out
     return out.strip()
 
 
