@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What kernel/build and the scripts of test/guest share: cache, log, hashes,
-# locks, the package archive, the choice of accelerator.  To be sourced.
+# What the scripts of kernel and of test/guest share: cache, log, hashes, locks, the
+# order of the patches, the package archive, the choice of accelerator.  To be sourced.
 
 GUEST_SUITE=trixie # the kernel's source comes from here, whatever the root file system is
 GUEST_ARCH=amd64
@@ -87,6 +87,11 @@ with_log () {
 		tail -n 40 "$log" >&2
 		die "failed: $* (whole log: $log)"
 	fi
+}
+
+# series_patches DIR: the names in DIR/series, in order, without its comments.
+series_patches () {
+	sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' "$1/series"
 }
 
 # ---- the Debian archive, as this machine reaches it
