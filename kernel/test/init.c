@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The only program of a guest that boots in seconds: prints what the kernel shows of its nodes, runs what "do=" on the
+ * command line names, and ends the guest. kernel/test/boot.py reads it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/klog.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB (1UL << 20)
+
+static char *slurp(const char *path)
+{
+	static char text[1 << 20];
+	size_t n = 0;
+	ssize_t k;
+	int fd = open(path, O_RDONLY);
+
+	while (fd >= 0 && (k = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += (size_t)k;
+	if (fd >= 0)
+		close(fd);
+	text[n] = '\0';
+	return text;
+}
+
+static int put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+static void show(const char *path)
+{
+	printf("=== %s\n%s", path, slurp(path));
+}
+
+static int exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* The names in a directory that begin like that; the contents of their FILE, too, if it has a name. */
+static void list(const char *directory, const char *begin, const char *file)
+{
+	char path[512];
+	struct dirent *e;
+	DIR *d = opendir(directory);
+
+	while (d && (e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, begin, strlen(begin)) != 0)
+			continue;
+		printf("%s", e->d_name);
+		snprintf(path, sizeof(path), "%s/%s/%s", directory, e->d_name, file);
+		if (*file)
+			printf(" %s", slurp(path));
+		else
+			printf("\n");
+	}
+	if (d)
+		closedir(d);
+}
+
+/* The lines of the kernel's log that are warnings or worse: the console has none of those that came after the start. */
+static void show_complaints(void)
+{
+	int size = klogctl(10 /* size of the buffer */, NULL, 0), n = 0;
+	char *log = size > 0 ? malloc((size_t)size + 1) : NULL, *line, *end;
+
+	if (log)
+		n = klogctl(3 /* read all */, log, size);
+	printf("=== complaints\n");
+	if (!log || n <= 0) {
+		printf("BUG: no log\n");
+		return;
+	}
+	log[n] = '\0';
+	for (line = log; *line; line = end + (*end != '\0')) {
+		end = strchrnul(line, '\n');
+		if (*line == '<' && (atoi(line + 1) & 7) <= 4)
+			printf("%.*s\n", (int)(end - line), line);
+	}
+	free(log);
+}
+
+static void show_nodes(void)
+{
+	static const char *const file[] = { "physical_node", "cpulist", "distance", "meminfo" };
+	static const char *const speed[] = { "read_bandwidth", "read_latency", "write_bandwidth", "write_latency" };
+	char path[256];
+
+	for (int n = 0; n < 1024; n++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d", n);
+		if (!exists(path))
+			continue;
+		for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+			snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/%s", n, file[i]);
+			show(path);
+		}
+		for (int access = 0; access < 2; access++) {
+			snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/access%d/initiators", n, access);
+			printf("=== %s\n", path);
+			list(path, "node", "");
+			for (size_t i = 0; i < sizeof(speed) / sizeof(speed[0]); i++) {
+				snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/access%d/initiators/%s", n, access, speed[i]);
+				if (exists(path))
+					show(path);
+			}
+		}
+	}
+}
+
+/* Make cgroup NAME with those memory nodes. */
+static void make_group(const char *name, const char *mems)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/cg/%s", name);
+	mkdir(path, 0755);
+	snprintf(path, sizeof(path), "/cg/%s/cpuset.mems", name);
+	if (put(path, mems) < 0)
+		printf("%s: %s\n", path, strerror(errno));
+}
+
+static void enter_group(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/cg/%s/cgroup.procs", name);
+	if (put(path, "0") < 0)
+		printf("%s: %s\n", path, strerror(errno));
+}
+
+static void bind_to(unsigned node)
+{
+	unsigned long mask[16] = { 0 };
+
+	mask[node / 64] = 1UL << node % 64;
+	if (syscall(SYS_set_mempolicy, 2 /* MPOL_BIND */, mask, 1024) < 0)
+		printf("set_mempolicy: %s\n", strerror(errno));
+}
+
+static char *touch(size_t size)
+{
+	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	p = (char *)(((unsigned long)p + 2 * MIB - 1) & ~(2 * MIB - 1));
+	for (size_t i = 0; i < size; i += 4096)
+		p[i] = 1;
+	return p;
+}
+
+/* On the first CPU, so that it is known which node is local. */
+static void stay(void)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+}
+
+/* How much of 64 MiB is in huge pages, for a task that may use that node only? */
+static void huge_pages(const char *mems)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char *at;
+		long kib = 0;
+
+		stay();
+		make_group("thp", mems);
+		enter_group("thp");
+		touch(64 * MIB);
+		for (at = slurp("/proc/self/smaps"); (at = strstr(at, "AnonHugePages:")) != NULL; at++)
+			kib += strtol(at + 14, NULL, 10);
+		printf("huge %s %ld\n", mems, kib);
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/*
+ * One that is bound to BLOCK asks for more than it has, beside one elsewhere, of SIZE MiB: more than all of the block.
+ * Who dies?
+ */
+static void exhaust(const char *elsewhere, const char *block, unsigned long size)
+{
+	pid_t large, hungry;
+	int ready[2], status;
+	char c;
+
+	make_group("system", elsewhere);
+	make_group("job", block);
+	if (pipe(ready) < 0)
+		return;
+	large = fork();
+	if (large == 0) {
+		enter_group("system");
+		touch(size * MIB);
+		(void)!write(ready[1], "x", 1);
+		pause();
+	}
+	(void)!read(ready[0], &c, 1);
+	hungry = fork();
+	if (hungry == 0) {
+		enter_group("job");
+		bind_to((unsigned)atoi(block));
+		touch(2048 * MIB);
+		_exit(0);
+	}
+	waitpid(hungry, &status, 0);
+	printf("hungry %s\n", WIFSIGNALED(status) ? "killed" : "lives");
+	printf("large %s\n", waitpid(large, &status, WNOHANG) == 0 ? "lives" : "killed");
+	kill(large, SIGKILL);
+	waitpid(large, &status, 0);
+}
+
+static int node_of(void *page)
+{
+	int status = -1;
+
+	if (syscall(SYS_move_pages, 0, 1UL, &page, NULL, &status, 0) < 0)
+		return -errno;
+	return status;
+}
+
+/* Where does memory of nobody in particular come from when the CPU's own node has no more? */
+static void spill(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int first = -1, node = -1;
+
+		stay();
+		for (unsigned i = 0; i < 16384; i++) {
+			node = node_of(touch(2 * MIB));
+			if (i == 0)
+				first = node;
+			if (node != first)
+				break;
+		}
+		printf("spill from %d to %d\n", first, node);
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* Turn all CPUs but the first off or on. */
+static void turn_cpus(const char *to)
+{
+	char path[128];
+
+	for (int cpu = 1; cpu < 1024; cpu++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+		if (exists(path) && strncmp(slurp(path), to, 1) != 0 && put(path, to) < 0)
+			printf("%s: cannot be written\n", path);
+	}
+}
+
+/* Wait until the machine has got more memory, and put it to use; boot.py adds it. */
+static void wait_for_memory(void)
+{
+	char before[256];
+
+	put("/sys/devices/system/memory/auto_online_blocks", "online");
+	snprintf(before, sizeof(before), "%s", slurp("/sys/devices/system/node/has_memory"));
+	printf("waiting for memory\n");
+	fflush(stdout);
+	for (int i = 0; i < 300; i++) {
+		if (strcmp(before, slurp("/sys/devices/system/node/has_memory")) != 0)
+			break;
+		usleep(100000);
+	}
+	sleep(5); /* it comes in pieces */
+	printf("has_memory %s", slurp("/sys/devices/system/node/has_memory"));
+}
+
+/* "PROGRAM:ARGUMENT:ARGUMENT" */
+static void run(char *words)
+{
+	char *argv[32], *save;
+	int argc = 0, status;
+	pid_t pid;
+
+	for (char *w = strtok_r(words, ":", &save); w && argc < 31; w = strtok_r(NULL, ":", &save))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	if (!argc)
+		return;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	printf("%s: exit %d\n", argv[0], WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+/* Let the kernel's own crash test make that mistake. */
+static void make_mistake(const char *name)
+{
+	mount("debugfs", "/dbg", "debugfs", 0, NULL);
+	printf("mistake %s %d\n", name, put("/dbg/provoke-crash/DIRECT", name));
+}
+
+/* May tasks have a cookie that keeps others off the sibling thread? */
+static void core_scheduling(void)
+{
+	printf("core scheduling %d\n", prctl(62 /* PR_SCHED_CORE */, 1 /* create */, 0, 0, 0) < 0 ? -errno : 0);
+}
+
+/* "do=thp:2,oom:0:2:700,run:/fgmn": as the words above. */
+static void work(char *words)
+{
+	for (char *w = strtok(words, ","); w; w = strtok(NULL, ",")) {
+		char a[64] = "", b[64] = "";
+		unsigned long size;
+
+		fflush(stdout);
+		if (sscanf(w, "thp:%63[0-9-]", a) == 1)
+			huge_pages(a);
+		else if (sscanf(w, "oom:%63[0-9-]:%63[0-9-]:%lu", a, b, &size) == 3)
+			exhaust(a, b, size);
+		else if (strcmp(w, "spill") == 0)
+			spill();
+		else if (sscanf(w, "cpus:%63[01]", a) == 1)
+			turn_cpus(a);
+		else if (strcmp(w, "memory") == 0)
+			wait_for_memory();
+		else if (strncmp(w, "run:", 4) == 0)
+			run(w + 4);
+		else if (sscanf(w, "pages:%63s", a) == 1)
+			printf("nr_hugepages %d\n", put("/proc/sys/vm/nr_hugepages", a));
+		else if (sscanf(w, "mistake:%63s", a) == 1)
+			make_mistake(a);
+		else if (sscanf(w, "show:%63s", a) == 1)
+			show(a);
+		else if (strcmp(w, "core") == 0)
+			core_scheduling();
+		else
+			printf("%s?\n", w);
+	}
+}
+
+int main(void)
+{
+	char *at, words[1024] = "";
+
+	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+	mkdir("/proc", 0755);
+	mkdir("/sys", 0755);
+	mkdir("/cg", 0755);
+	mkdir("/dbg", 0755);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("cgroup2", "/cg", "cgroup2", 0, NULL);
+	put("/cg/cgroup.subtree_control", "+cpuset +memory");
+	put("/proc/sys/kernel/printk", "1"); /* nothing between these lines */
+	show("/sys/kernel/mm/fgmn/enabled");
+	show("/sys/kernel/mm/fgmn/spec");
+	show("/sys/kernel/mm/fgmn/error");
+	show("/proc/iomem");
+	show("/proc/zoneinfo");
+	show("/proc/sys/kernel/numa_balancing");
+	printf("=== /sys/devices/virtual/memory_tiering\n");
+	list("/sys/devices/virtual/memory_tiering", "memory_tier", "nodelist");
+	show_nodes();
+	at = strstr(slurp("/proc/cmdline"), "do=");
+	if (at) {
+		snprintf(words, sizeof(words), "%.*s", (int)strcspn(at + 3, " \n"), at + 3);
+		printf("=== done\n");
+		work(words);
+		printf("=== after\n");
+		show_nodes();
+	}
+	show_complaints();
+	printf("=== end\n");
+	fflush(stdout);
+	reboot(RB_POWER_OFF);
+	pause();
+}
