@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * footprint GROUPS: what the kernel keeps for itself soon after the boot, and what GROUPS cgroups with the memory
+ * controller add; run by kernel/test/init.c, which has mounted /proc and cgroup2 on /cg. Lines "footprint NAME NUMBER",
+ * KiB unless the name says otherwise.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static long meminfo(const char *name)
+{
+	char line[256];
+	long kib = -1;
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+			kib = strtol(line + strlen(name) + 1, NULL, 10);
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static long number_in(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	long n = -1;
+
+	if (!f || fscanf(f, "%ld", &n) != 1)
+		n = -1;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* kernel threads whose name begins like that */
+static int threads(const char *name)
+{
+	struct dirent *e;
+	int n = 0;
+	DIR *d = opendir("/proc");
+
+	while (d && (e = readdir(d)) != NULL) {
+		char path[300], comm[64] = "";
+		FILE *f;
+
+		if (e->d_name[0] < '0' || e->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+		f = fopen(path, "r");
+		if (f && fgets(comm, sizeof(comm), f))
+			n += strncmp(comm, name, strlen(name)) == 0;
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const field[] = { "MemTotal", "MemFree", "MemAvailable", "Slab", "Percpu", "PageTables", "KernelStack" };
+	int groups = argc > 1 ? atoi(argv[1]) : 50;
+	long slab, percpu, free;
+	char path[64];
+
+	sleep(3); /* khugepaged sets min_free_kbytes, the boot's last work ends */
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
+		printf("footprint %s %ld\n", field[i], meminfo(field[i]));
+	printf("footprint min_free_kbytes %ld\n", number_in("/proc/sys/vm/min_free_kbytes"));
+	printf("footprint kswapd_threads %d\n", threads("kswapd"));
+	printf("footprint kcompactd_threads %d\n", threads("kcompactd"));
+	slab = meminfo("Slab");
+	percpu = meminfo("Percpu");
+	free = meminfo("MemFree");
+	for (int i = 0; i < groups; i++) {
+		snprintf(path, sizeof(path), "/cg/c%d", i);
+		if (mkdir(path, 0755) < 0) {
+			printf("footprint: %s: %s\n", path, strerror(errno));
+			return 1;
+		}
+	}
+	sleep(1);
+	printf("footprint groups %d\n", groups);
+	printf("footprint groups_slab %ld\n", meminfo("Slab") - slab);
+	printf("footprint groups_percpu %ld\n", meminfo("Percpu") - percpu);
+	printf("footprint groups_free %ld\n", free - meminfo("MemFree"));
+	return 0;
+}
