@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_PROCESS_H
+#define NODEOS_CONTAINER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What /proc/PID/stat tells of a process or thread. */
+struct process_stat {
+	int pid;
+	char comm[32];
+	bool kernel; /* a kernel thread */
+	bool zombie; /* it has ended */
+	bool pinned; /* whose affinity the kernel lets nobody change */
+	unsigned long long start; /* in clock ticks since boot: with the pid it names the process for ever */
+};
+
+/* NAME: "123" or "123/task/456"; ROOT is the fd of "/" or of a test's tree. -1 when there is none. */
+int process_stat_read(struct process_stat *out, int root, const char *name);
+
+/* Its cgroup (v2) as "/a/b"; -1 when there is none. */
+int process_cgroup(char *buf, size_t size, int root, const char *name);
+
+#endif

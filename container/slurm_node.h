@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_SLURM_NODE_H
+#define NODEOS_CONTAINER_SLURM_NODE_H
+
+#include "topology/errbuf.h"
+#include "topology/idset.h"
+
+/* The output of "scontrol show WHAT [NAME]", malloc'ed; NULL: not to be had. */
+char *slurm_show(const char *what, const char *name, struct errbuf *err);
+
+/* CPUs, by Slurm's own numbers, that slurmctld keeps from jobs on this node, and how many it has in all (0: not told). */
+int slurm_spec_cpus(struct idset *out, unsigned *cpus_of_node, struct errbuf *err);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "topology/service.h"
+
+#include <string.h>
+
+#include "topology/machine_impl.h"
+
+static void core_cpus(struct idset *out, const struct machine *m, const struct core *c)
+{
+	idset_zero(out);
+	for (unsigned i = 0; i < c->n_pus; i++)
+		idset_add(out, m->pu[c->first_pu + i]);
+}
+
+static int take_counted(struct idset *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+{
+	unsigned package = NONE, taken = 0, most = 0;
+	struct idset cpus;
+
+	for (unsigned i = 0; i < m->n_cores; i++) {
+		const struct core *c = &m->core[i];
+
+		if (ask->kind == SERVICE_PER_SOCKET && c->of[LEVEL_PACKAGE] != package) {
+			package = c->of[LEVEL_PACKAGE];
+			taken = 0;
+		}
+		core_cpus(&cpus, m, c);
+		if (taken == ask->cores || !idset_intersects(&cpus, &m->cpus))
+			continue;
+		idset_or(out, &cpus);
+		taken++;
+		most = taken > most ? taken : most;
+	}
+	if (most < ask->cores)
+		return errprintf(err, "serviceos: %u/%s: this machine has %u cores%s", ask->cores,
+				 ask->kind == SERVICE_PER_SOCKET ? "socket" : "node", most,
+				 ask->kind == SERVICE_PER_SOCKET ? " a socket" : "");
+	return 0;
+}
+
+static int take_listed(struct idset *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+{
+	struct idset whole, cpus;
+	char a[128], b[128];
+
+	if (!idset_subset(&ask->cpus, &m->cpus))
+		return errprintf(err, "serviceos: CPUs %s: this machine has %s", idset_brief(a, &ask->cpus), idset_brief(b, &m->cpus));
+	idset_zero(&whole);
+	for (unsigned i = 0; i < m->n_cores; i++) {
+		core_cpus(&cpus, m, &m->core[i]);
+		if (idset_intersects(&cpus, &ask->cpus))
+			idset_or(&whole, &cpus);
+	}
+	if (!idset_equal(&whole, &ask->cpus))
+		return errprintf(err, "serviceos: CPUs %s are not whole cores: with all threads of these cores it is %s (a number of cores: 1/node, 1/socket)",
+				 idset_brief(a, &ask->cpus), idset_brief(b, &whole));
+	*out = whole;
+	return 0;
+}
+
+static int take_mems(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+{
+	struct idset wanted;
+	char a[128], b[128];
+
+	out->mems = m->mems;
+	out->own_mems = ask->own_mems;
+	if (!ask->own_mems)
+		return 0;
+	wanted = ask->mems;
+	if (ask->homes)
+		machine_homes(m, &wanted);
+	if (ask->homes && idset_empty(&wanted))
+		return errprintf(err, "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= divides them)");
+	if (idset_empty(&wanted) || !idset_subset(&wanted, &m->mems))
+		return errprintf(err, "serviceos_mems: memory nodes %s: this machine has %s", idset_brief(a, &wanted), idset_brief(b, &m->mems));
+	if (idset_equal(&wanted, &m->mems))
+		return errprintf(err, "serviceos_mems: memory nodes %s are all that this machine has: none would be left for containers (\"all\": shared with them)",
+				 idset_brief(a, &wanted));
+	out->mems = wanted;
+	return 0;
+}
+
+int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+{
+	struct service_set s;
+	char a[128];
+
+	memset(&s, 0, sizeof(s));
+	if (ask->kind == SERVICE_NONE)
+		goto done;
+	if (ask->kind == SERVICE_CPUS) {
+		if (take_listed(&s.cpus, m, ask, err) < 0)
+			return -1;
+	} else if (take_counted(&s.cpus, m, ask, err) < 0) {
+		return -1;
+	}
+	idset_and(&s.cpus, &m->cpus);
+	if (idset_equal(&s.cpus, &m->cpus))
+		return errprintf(err, "serviceos: CPUs %s are all that this machine has: none would be left for containers", idset_brief(a, &s.cpus));
+	if (take_mems(&s, m, ask, err) < 0)
+		return -1;
+done:
+	*out = s;
+	return 0;
+}
+
+bool service_same(const struct service_set *a, const struct service_set *b)
+{
+	return idset_equal(&a->cpus, &b->cpus) && a->own_mems == b->own_mems && (!a->own_mems || idset_equal(&a->mems, &b->mems));
+}
+
+int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus, unsigned cpus_of_node,
+		       struct errbuf *err)
+{
+	unsigned threads = 1;
+	struct idset core;
+
+	for (unsigned i = 0; i < m->n_cores; i++)
+		if (m->core[i].n_complete > threads && (!cpus_of_node || cpus_of_node > m->n_cores))
+			threads = m->core[i].n_complete;
+	if ((uint64_t)m->n_cores * threads > IDSET_MAX)
+		return errprintf(err, "Slurm would number more CPUs than the %d ids that NodeOS handles", IDSET_MAX);
+	idset_zero(out);
+	for (unsigned i = 0; i < m->n_cores; i++) {
+		core_cpus(&core, m, &m->core[i]);
+		for (unsigned k = 0; idset_intersects(&core, cpus) && k < threads; k++)
+			idset_add(out, i * threads + k);
+	}
+	return 0;
+}
+
+uint64_t service_bytes(const struct machine *m, const struct idset *mems)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		if (idset_has(mems, m->node[i].os))
+			sum += m->node[i].bytes;
+	return sum;
+}

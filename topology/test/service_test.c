@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ServiceOS worked out by hand for small machines. */
+#include <stdlib.h>
+
+#include "topology/machine.h"
+#include "topology/machine_impl.h"
+#include "topology/service.h"
+#include "topology/test/tap.h"
+
+#define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
+#define APART "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)" /* core c: threads c, c + 4 */
+#define NODE "[numa(memory=1073741824)] "
+
+static const struct {
+	const char *name, *machine;
+	enum service_kind kind;
+	unsigned cores;
+	const char *cpus, *mems; /* asked; mems NULL: all, shared */
+	const char *want_cpus, *want_mems, *want_slurm; /* or ... */
+	const char *error;
+} tests[] = {
+	{ "none", TWO, SERVICE_NONE, 0, "", NULL, "", "", "", NULL },
+	{ "a core of the node", TWO, SERVICE_PER_NODE, 1, "", NULL, "0-1", "0-1", "0-1", NULL },
+	{ "two cores of the node", TWO, SERVICE_PER_NODE, 2, "", NULL, "0-3", "0-1", "0-3", NULL },
+	{ "a core of each socket", TWO, SERVICE_PER_SOCKET, 1, "", NULL, "0-1,8-9", "0-1", "0-1,8-9", NULL },
+	{ "as the kernel numbers threads, and as Slurm does", APART, SERVICE_PER_NODE, 1, "", NULL, "0,4", "0-1", "0-1", NULL },
+	{ "of each socket, so numbered", APART, SERVICE_PER_SOCKET, 1, "", NULL, "0,2,4,6", "0-1", "0-1,4-5", NULL },
+	{ "a list", APART, SERVICE_CPUS, 0, "3,7", NULL, "3,7", "0-1", "6-7", NULL },
+	{ "no packages", "core:4 pu:2", SERVICE_PER_SOCKET, 1, "", NULL, "0-1", "0", "0-1", NULL },
+	{ "a memory node", TWO, SERVICE_PER_NODE, 1, "", "0", "0-1", "0", "0-1", NULL },
+	{ "half a core", APART, SERVICE_CPUS, 0, "0-1", NULL, NULL, NULL, NULL,
+	  "serviceos: CPUs 0-1 are not whole cores: with all threads of these cores it is 0-1,4-5 (a number of cores: 1/node, 1/socket)" },
+	{ "no such CPU", TWO, SERVICE_CPUS, 0, "15-16", NULL, NULL, NULL, NULL,
+	  "serviceos: CPUs 15-16: this machine has 0-15" },
+	{ "every core", TWO, SERVICE_PER_SOCKET, 4, "", NULL, NULL, NULL, NULL,
+	  "serviceos: CPUs 0-15 are all that this machine has: none would be left for containers" },
+	{ "more than there are", TWO, SERVICE_PER_NODE, 99, "", NULL, NULL, NULL, NULL,
+	  "serviceos: 99/node: this machine has 8 cores" },
+	{ "more than a socket has", TWO, SERVICE_PER_SOCKET, 5, "", NULL, NULL, NULL, NULL,
+	  "serviceos: 5/socket: this machine has 4 cores a socket" },
+	{ "no such memory node", TWO, SERVICE_PER_NODE, 1, "", "1-2", NULL, NULL, NULL,
+	  "serviceos_mems: memory nodes 1-2: this machine has 0-1" },
+	{ "every memory node", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
+	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for containers (\"all\": shared with them)" },
+};
+
+static void is_list(const struct idset *got, const char *want, const char *name, const char *what)
+{
+	char text[IDSET_LIST_MAX];
+
+	idset_format(got, text, sizeof(text));
+	is(text, want, "%s: %s", name, what);
+}
+
+static void one(size_t i)
+{
+	struct service_ask ask = { .kind = tests[i].kind, .cores = tests[i].cores, .own_mems = tests[i].mems != NULL };
+	struct machine *m;
+	struct service_set got;
+	struct errbuf err = { "" };
+	struct idset slurm;
+	int rc;
+
+	idset_parse(&ask.cpus, tests[i].cpus, NULL);
+	if (tests[i].mems)
+		idset_parse(&ask.mems, tests[i].mems, NULL);
+	if (machine_load_synthetic(&m, tests[i].machine, &err) < 0)
+		bail("%s", err.text);
+	rc = service_choose(&got, m, &ask, &err);
+	if (tests[i].error) {
+		ok(rc == -1, "%s: refused", tests[i].name);
+		is(err.text, tests[i].error, "%s: says why", tests[i].name);
+	} else if (ok(rc == 0, "%s: chosen %s", tests[i].name, err.text)) {
+		is_list(&got.cpus, tests[i].want_cpus, tests[i].name, "CPUs");
+		is_list(&got.mems, tests[i].want_mems, tests[i].name, "memory nodes");
+		ok(got.own_mems == (tests[i].mems != NULL), "%s: whose memory", tests[i].name);
+		service_slurm_cpus(&slurm, m, &got.cpus, 0, &err);
+		is_list(&slurm, tests[i].want_slurm, tests[i].name, "Slurm's numbers");
+	}
+	machine_free(m);
+}
+
+/* slurm.conf: NodeName=... CPUs=, which may say less than there is. */
+static void slurm_by_core(void)
+{
+	struct idset cpus, out;
+	struct machine *m;
+	struct errbuf err;
+
+	if (machine_load_synthetic(&m, "package:2 " NODE "core:4 pu:2", &err) < 0)
+		bail("%s", err.text);
+	idset_parse(&cpus, "0-1,8-9", NULL);
+	service_slurm_cpus(&out, m, &cpus, 16, &err);
+	is_list(&out, "0-1,8-9", "16 CPUs on 8 cores", "threads are numbered");
+	service_slurm_cpus(&out, m, &cpus, 9, &err);
+	is_list(&out, "0-1,8-9", "9 CPUs on 8 cores", "threads are numbered");
+	service_slurm_cpus(&out, m, &cpus, 8, &err);
+	is_list(&out, "0,4", "8 CPUs on 8 cores", "cores are numbered");
+	machine_free(m);
+}
+
+/* Two physical nodes, 0 and 1, the second divided: 2 and 3 are blocks of it. */
+static void homes(void)
+{
+	struct service_ask ask = { .kind = SERVICE_PER_NODE, .cores = 1, .own_mems = true, .homes = true };
+	struct service_set got;
+	struct errbuf err = { "" };
+	struct machine *m;
+
+	if (machine_load_synthetic(&m, "package:4 " NODE "core:2 pu:1", &err) < 0)
+		bail("%s", err.text);
+	is_int(service_choose(&got, m, &ask, &err), -1, "no node is divided");
+	is(err.text, "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= divides them)", "and said to be");
+	m->node[2].home = m->node[3].home = 1;
+	is_int(service_choose(&got, m, &ask, &err), 0, "one is %s", err.text);
+	is_list(&got.mems, "1", "homes", "the node that has blocks");
+	ok(got.own_mems, "for the system alone");
+	m->node[2].home = 0;
+	is_int(service_choose(&got, m, &ask, &err), 0, "both are %s", err.text);
+	is_list(&got.mems, "0-1", "homes", "both");
+	machine_free(m);
+}
+
+static void bytes(void)
+{
+	struct machine *m;
+	struct errbuf err;
+	struct idset mems;
+
+	if (machine_load_synthetic(&m, "package:2 " NODE "core:2 pu:1", &err) < 0)
+		bail("%s", err.text);
+	idset_parse(&mems, "1", NULL);
+	ok(service_bytes(m, &mems) == UINT64_C(1) << 30, "bytes of a node");
+	ok(service_bytes(m, machine_mems(m)) == UINT64_C(1) << 31, "bytes of both");
+	machine_free(m);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		one(i);
+	slurm_by_core();
+	homes();
+	bytes();
+	return tap_done();
+}
