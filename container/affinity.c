@@ -81,21 +81,26 @@ static int status_line(const char *text, const char *key, struct idset *out, str
 	return idset_parse(out, list, err);
 }
 
-int status_sets(const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err)
+int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err)
 {
-	const size_t size = 64 * 1024;
+	const size_t size = 1 << 20; /* a process may have 65,536 groups, and the list comes before what we read */
 	char *text = malloc(size);
 	char path[64];
 	int rc = -1;
 
 	if (!text)
 		return errprintf(err, "out of memory");
-	snprintf(path, sizeof(path), "/proc/%s/status", pid);
-	if (file_read(AT_FDCWD, path, text, size, err) >= 0)
+	snprintf(path, sizeof(path), "%sproc/%s/status", root == AT_FDCWD ? "/" : "", pid);
+	if (file_read(root, path, text, size, err) >= 0)
 		rc = status_line(text, "\nCpus_allowed_list:", cpus, err) < 0 ||
 				     status_line(text, "\nMems_allowed_list:", mems, err) < 0 ?
 			     -1 :
 			     0;
 	free(text);
 	return rc;
+}
+
+int status_sets(const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err)
+{
+	return status_sets_at(AT_FDCWD, pid, cpus, mems, err);
 }

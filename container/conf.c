@@ -40,6 +40,7 @@ void conf_defaults(struct conf *c)
 			    policy_bit(POLICY_IDLE) | policy_bit(POLICY_HPC);
 	c->allow_partitions = UINT32_C(1) << PARTITION_MEMBER;
 	c->strict = true;
+	c->blocks_by_memory = true;
 	c->default_policy = POLICY_OTHER;
 	c->default_mems = MEMS_ALL;
 	c->max_rt_priority = 50;
@@ -174,6 +175,36 @@ static void print_default_mems(FILE *f, const struct conf *c)
 	fputs(mems_words[c->default_mems], f);
 }
 
+static const char *const unmanaged_words[] = { [UNMANAGED_FREE_BLOCKS] = "free-blocks", [UNMANAGED_ALL] = "all", NULL };
+
+static int parse_unmanaged_mems(struct conf *c, const char *value)
+{
+	int i = parse_word(value, unmanaged_words);
+
+	if (i < 0)
+		return -1;
+	c->unmanaged_mems = (enum unmanaged_mems)i;
+	return 0;
+}
+
+static void print_unmanaged_mems(FILE *f, const struct conf *c)
+{
+	fputs(unmanaged_words[c->unmanaged_mems], f);
+}
+
+static int parse_blocks_by_memory(struct conf *c, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	c->blocks_by_memory = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
+static void print_blocks_by_memory(FILE *f, const struct conf *c)
+{
+	fputs(yes_words[c->blocks_by_memory], f);
+}
+
 static int parse_max_rt_priority(struct conf *c, const char *value)
 {
 	return word_count(value, 1, 99, &c->max_rt_priority);
@@ -232,6 +263,139 @@ static void print_max_containers(FILE *f, const struct conf *c)
 	fprintf(f, "%u", c->max_containers);
 }
 
+const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list of CPUs as 0,32";
+const char conf_service_mems_allowed[] = "all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1";
+
+/* "2/node": cores of the node, of a socket */
+static int parse_counted(struct service_ask *out, const char *value)
+{
+	const char *slash = strchr(value, '/');
+	char count[8];
+	unsigned n;
+
+	if (!slash || (size_t)(slash - value) >= sizeof(count))
+		return -1;
+	memcpy(count, value, (size_t)(slash - value));
+	count[slash - value] = '\0';
+	if (word_count(count, 1, IDSET_MAX, &n) < 0 || (strcmp(slash, "/node") != 0 && strcmp(slash, "/socket") != 0))
+		return -1;
+	out->kind = strcmp(slash, "/node") == 0 ? SERVICE_PER_NODE : SERVICE_PER_SOCKET;
+	out->cores = n;
+	return 0;
+}
+
+int conf_parse_service(struct service_ask *out, const char *value)
+{
+	struct errbuf ignored;
+
+	if (strcmp(value, "none") == 0) {
+		out->kind = SERVICE_NONE;
+		return 0;
+	}
+	if (strchr(value, '/'))
+		return parse_counted(out, value);
+	if (idset_parse(&out->cpus, value, &ignored) < 0 || idset_empty(&out->cpus))
+		return -1;
+	out->kind = SERVICE_CPUS;
+	return 0;
+}
+
+int conf_parse_service_mems(struct service_ask *out, const char *value)
+{
+	struct errbuf ignored;
+
+	out->own_mems = strcmp(value, "all") != 0;
+	out->homes = strcmp(value, "homes") == 0;
+	if (!out->own_mems || out->homes)
+		return 0;
+	return idset_parse(&out->mems, value, &ignored) < 0 || idset_empty(&out->mems) ? -1 : 0;
+}
+
+static int parse_serviceos(struct conf *c, const char *value)
+{
+	return conf_parse_service(&c->service, value);
+}
+
+static int parse_serviceos_mems(struct conf *c, const char *value)
+{
+	return conf_parse_service_mems(&c->service, value);
+}
+
+static void print_set(FILE *f, const struct idset *s)
+{
+	char list[IDSET_LIST_MAX];
+
+	if (idset_format(s, list, sizeof(list)) >= 0)
+		fputs(list, f);
+}
+
+static void print_serviceos(FILE *f, const struct conf *c)
+{
+	if (c->service.kind == SERVICE_NONE)
+		fputs("none", f);
+	else if (c->service.kind == SERVICE_CPUS)
+		print_set(f, &c->service.cpus);
+	else
+		fprintf(f, "%u/%s", c->service.cores, c->service.kind == SERVICE_PER_NODE ? "node" : "socket");
+}
+
+static void print_serviceos_mems(FILE *f, const struct conf *c)
+{
+	if (c->service.homes)
+		fputs("homes", f);
+	else if (c->service.own_mems)
+		print_set(f, &c->service.mems);
+	else
+		fputs("all", f);
+}
+
+/* A unit with processes of its own, by its full name: it becomes part of a path. */
+static bool is_unit_name(const char *word, size_t len)
+{
+	static const char *const type[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+
+	/* a template has no processes ("a@.service"); below user.slice nobody is excepted, and logins choose these names */
+	if (len == 0 || word[0] == '.' || word[0] == '@' || memmem(word, len, "@.", 2) || strncmp(word, "user@", 5) == 0 ||
+	    strncmp(word, "session-", 8) == 0)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!(word[i] >= 'a' && word[i] <= 'z') && !(word[i] >= 'A' && word[i] <= 'Z') &&
+		    !(word[i] >= '0' && word[i] <= '9') && !strchr(":-_.\\@", word[i]))
+			return false;
+	for (size_t i = 0; i < sizeof(type) / sizeof(type[0]); i++)
+		if (len > strlen(type[i]) && memcmp(word + len - strlen(type[i]), type[i], strlen(type[i])) == 0)
+			return true;
+	return false;
+}
+
+static int parse_serviceos_except(struct conf *c, const char *value)
+{
+	size_t used = 0;
+
+	c->service_except[0] = '\0';
+	if (strcmp(value, "none") == 0)
+		return 0;
+	while (*value) {
+		size_t len = strcspn(value, " \t,");
+
+		if (!is_unit_name(value, len) || used + len + 2 > sizeof(c->service_except))
+			return -1;
+		if (used)
+			c->service_except[used++] = ' ';
+		memcpy(c->service_except + used, value, len);
+		used += len;
+		c->service_except[used] = '\0';
+		value += len;
+		value += strspn(value, " \t,");
+	}
+	return used ? 0 : -1;
+}
+
+static void print_serviceos_except(FILE *f, const struct conf *c)
+{
+	fputs(*c->service_except ? c->service_except : "none", f);
+}
+
 enum { KEY_ALLOW_POLICIES, KEY_DEFAULT_POLICY };
 
 const struct conf_key conf_keys[] = {
@@ -249,6 +413,10 @@ const struct conf_key conf_keys[] = {
 	{ "default_mems", "all, local",
 	  "memory nodes of a container that asks for none: all, or those local to its cores",
 	  parse_default_mems, print_default_mems },
+	{ "unmanaged_mems", "free-blocks, all",
+	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)", parse_unmanaged_mems, print_unmanaged_mems },
+	{ "blocks_by_memory", "yes, no", "do containers get blocks of memory (fgmn=) only as far as their job has as much memory of Slurm?",
+	  parse_blocks_by_memory, print_blocks_by_memory },
 	{ "strict", "yes, no", "does an isolator that cannot be enforced on a node fail the step?",
 	  parse_strict, print_strict },
 	{ "max_containers", "1 to 64", "containers of one job on a node", parse_max_containers,
@@ -257,6 +425,13 @@ const struct conf_key conf_keys[] = {
 	  parse_helper_timeout, print_helper_timeout },
 	{ "state_dir", "an absolute path without blanks, \".\" and \"..\", up to 127 bytes",
 	  "directory of the ledger; it must not outlive a boot", parse_state_dir, print_state_dir },
+	{ "serviceos", conf_service_allowed, "cores that the node keeps for its system; put to work by nodeosctl provision",
+	  parse_serviceos, print_serviceos },
+	{ "serviceos_mems", conf_service_mems_allowed,
+	  "memory nodes of the system: all, shared with containers, or nodes that no container gets",
+	  parse_serviceos_mems, print_serviceos_mems },
+	{ "serviceos_except", "none, or a list of units with their type, as lustre.service",
+	  "units that may run everywhere; slurmd and its jobs always may", parse_serviceos_except, print_serviceos_except },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 _Static_assert(sizeof(conf_keys) / sizeof(conf_keys[0]) <= KEYS_MAX,

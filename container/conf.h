@@ -11,6 +11,7 @@
 #include "container/policy.h"
 #include "topology/errbuf.h"
 #include "topology/plan.h" /* enum mems_default */
+#include "topology/service.h"
 
 /*
  * nodeos.conf(5): what the site allows and prefers. Read as root on every node,
@@ -19,7 +20,14 @@
  */
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
 #define CONF_SIZE_MAX (64 * 1024)
+#define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
 #define CONF_DIR_MAX 128 /* bytes of a directory's name with the final NUL */
+
+/* What steps without containers get of a node whose memory nodes the kernel has divided (fgmn=). */
+enum unmanaged_mems {
+	UNMANAGED_FREE_BLOCKS, /* blocks that no container has, by their job's memory */
+	UNMANAGED_ALL, /* every node, containers' blocks, too */
+};
 
 struct conf {
 	uint32_t allow_policies; /* bit 1 << enum sched_policy */
@@ -27,10 +35,14 @@ struct conf {
 	bool strict; /* an isolator that cannot be enforced fails the step */
 	enum sched_policy default_policy;
 	enum mems_default default_mems;
+	enum unmanaged_mems unmanaged_mems;
+	bool blocks_by_memory; /* blocks of containers need as much of Slurm's memory */
 	unsigned max_rt_priority;
 	unsigned helper_timeout; /* seconds */
 	char state_dir[CONF_DIR_MAX];
 	unsigned max_containers; /* of one job on a node */
+	struct service_ask service;
+	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */
 };
 
 /* One key, for the parser, --print-defaults and the manual page's test. */
@@ -44,6 +56,11 @@ struct conf_key {
 extern const struct conf_key conf_keys[]; /* up to one without a name */
 
 void conf_defaults(struct conf *c);
+
+/* The value of serviceos and of serviceos_mems, for options that stand for them; -1: not allowed. */
+int conf_parse_service(struct service_ask *out, const char *value);
+int conf_parse_service_mems(struct service_ask *out, const char *value);
+extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /* May jobs have policy P? */
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "container/monotonic.h"
+#include "container/workqueue.h"
 
 bool fence_wanted(const struct ledger_job *job)
 {
@@ -42,7 +43,14 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err)
 	return rc;
 }
 
-int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err)
+static int raise_one(struct ledger *l, int root_fd, const char *path, const struct ledger_step *s, struct errbuf *err)
+{
+	if (s->partition == PARTITION_ISOLATED && workqueue_leave(ledger_dir(l), &s->fence, err) < 0)
+		return -1;
+	return partition_make(root_fd, path, s->partition, &s->fence, err);
+}
+
+int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	struct errbuf why;
@@ -55,7 +63,7 @@ int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct
 		const struct ledger_step *s = &job->step[i];
 
 		user_path(path, s);
-		if (s->partition == PARTITION_MEMBER || partition_make(root_fd, path, s->partition, &s->fence, &why) == 0)
+		if (s->partition == PARTITION_MEMBER || raise_one(l, root_fd, path, s, &why) == 0)
 			continue;
 		errprintf(err, "step %u: %s", s->step_id, why.text);
 		if (s->inode == mine)
@@ -114,6 +122,26 @@ static int add_below(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
+static int add_isolated(const struct ledger_job *job, void *arg)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition == PARTITION_ISOLATED)
+			idset_or(arg, &job->step[i].fence);
+	return 0;
+}
+
+void fence_give_back(struct ledger *l)
+{
+	struct errbuf bad = { "" }, ignored;
+	struct idset isolated;
+
+	if (!workqueue_pending(ledger_dir(l)))
+		return;
+	idset_zero(&isolated);
+	if (ledger_each(l, add_isolated, &isolated, &bad, &ignored) == 0 && !*bad.text)
+		workqueue_return(ledger_dir(l), &isolated);
+}
+
 void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, const struct idset *gone)
 {
 	char dir[CGROUP_PATH_MAX];
@@ -135,6 +163,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, cons
 		idset_andnot(&left, &b.cpus);
 		partition_shrink_exclusive(root_fd, dir, &left, &ignored);
 	}
+	fence_give_back(l);
 }
 
 /* ------------------------------------------------------ directories beside ours */

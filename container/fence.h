@@ -20,7 +20,7 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
  * Raise the fences. Returns 1, nothing done, while a step of the job is launching; -1: the fence of step MINE (an
  * inode) cannot be. A text in ERR with 0 tells of another's, for the log.
  */
-int fence_raise(int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err);
+int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err);
 
 /* Take the fence of S, if it has one, down for good, before S leaves the ledger; adds its CPUs to GONE. */
 void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone);
@@ -30,9 +30,12 @@ void fence_refresh_job(int root_fd, const struct ledger_job *job);
 
 /*
  * Then the same for the directories above CGROUP, a job's: takes from them the CPUs of fences that are GONE, as far as no
- * live fence has them. What else is exclusive there is not ours.
+ * live fence has them. What else is exclusive there is not ours. The kernel's workqueues get them back.
  */
 void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, const struct idset *gone);
+
+/* Give the kernel's workqueues the CPUs back that no live isolated partition has, if some have left. */
+void fence_give_back(struct ledger *l);
 
 /* -1: another job on this node has some of CPUS, too, or has left a directory that has no others. */
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);

@@ -121,3 +121,14 @@ int file_read_head(const char *path, char *buf, size_t size)
 	close(fd);
 	return n < 0 ? -1 : (int)used;
 }
+
+int file_read_line(const char *path, char *buf, size_t size)
+{
+	int n = file_read_head(path, buf, size - 1);
+
+	if (n < 0)
+		return -1;
+	buf[n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return 0;
+}

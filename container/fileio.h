@@ -33,4 +33,7 @@ int write_all(int fd, const void *data, size_t len);
  */
 int file_read_head(const char *path, char *buf, size_t size);
 
+/* The first line of such a file, without its end and cut to SIZE with the final NUL. 0, or -1. */
+int file_read_line(const char *path, char *buf, size_t size);
+
 #endif

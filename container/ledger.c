@@ -108,6 +108,8 @@ static char *format_job(const struct ledger_job *job)
 	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n", job->job_id,
 		(unsigned)job->uid, job->inode, job->cgroup);
 	print_plan(f, job->request, job->plan);
+	if (idset_format(&job->share, list, sizeof(list)) > 0)
+		fprintf(f, "share %s bytes %" PRIu64 "\n", list, job->share_bytes);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *s = &job->step[i];
 
@@ -231,6 +233,20 @@ static int take_step(const char **text, struct ledger_job *job, struct errbuf *e
 	return take_plan(text, &s->request, &s->plan, err);
 }
 
+/* "4-5 bytes 123" */
+static int take_share(char *line, struct ledger_job *job, struct errbuf *err)
+{
+	char *blank = strchr(line, ' ');
+	int n = -1;
+
+	if (blank)
+		sscanf(blank, " bytes %" SCNu64 "%n", &job->share_bytes, &n);
+	if (n < 0 || blank[n])
+		return errprintf(err, "bad share line");
+	*blank = '\0';
+	return idset_parse(&job->share, line, err);
+}
+
 static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
 {
 	static const char header[] = "nodeos-ledger 1\n";
@@ -254,6 +270,10 @@ static int parse_job(struct ledger_job **out, const char *text, struct errbuf *e
 	}
 	job->uid = uid;
 	if (take_plan(&text, &job->request, &job->plan, err) < 0)
+		goto bad;
+	free(line);
+	line = take_line(&text, "share ");
+	if (line && take_share(line, job, err) < 0)
 		goto bad;
 	while (strncmp(text, "step ", 5) == 0)
 		if (take_step(&text, job, err) < 0)
@@ -389,7 +409,7 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	sweep_steps(l, job, false, swept);
 	if (job->n_steps != before) {
 		ledger_write(l, job, &ignored);
-		fence_raise(l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
+		fence_raise(l, l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
 	}
 	ledger_job_free(job);
 }
@@ -431,6 +451,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		goto error;
 	}
 	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
+	fence_give_back(l); /* whoever was to may have been killed */
 	*out = l;
 	return 0;
 error:
@@ -447,6 +468,24 @@ void ledger_close(struct ledger *l)
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
 	free(l);
+}
+
+bool ledger_job_is_empty(const struct ledger_job *job)
+{
+	return !job->plan && !job->n_steps && idset_empty(&job->share);
+}
+
+int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err)
+{
+	struct ledger l = { .dir_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .lock_fd = -1, .cgroup_fd = -1 };
+	int rc;
+
+	*out = NULL;
+	if (l.dir_fd < 0)
+		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
+	rc = ledger_read(&l, inode, out, err);
+	close(l.dir_fd);
+	return rc;
 }
 
 int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err)
@@ -525,4 +564,9 @@ int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *
 	if (each_name(l, each_one, &e, err) < 0)
 		return -1;
 	return e.rc;
+}
+
+int ledger_dir(const struct ledger *l)
+{
+	return l->dir_fd;
 }

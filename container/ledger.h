@@ -41,6 +41,8 @@ struct ledger_job {
 	char cgroup[CGROUP_PATH_MAX];
 	char *request; /* the job plan's; NULL: no job plan */
 	struct node_plan *plan;
+	struct idset share; /* memory nodes of its ranks that are in no container with its own; empty: not chosen, or all */
+	uint64_t share_bytes; /* of them that the job's memory needs; other jobs' ranks of this kind may have the rest */
 	unsigned n_steps;
 	struct ledger_step *step;
 };
@@ -54,6 +56,18 @@ struct ledger; /* an open and locked state directory */
 int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
 		struct errbuf *err);
 void ledger_close(struct ledger *l);
+
+/* The state directory, for what goes with the entries; not to be closed. */
+int ledger_dir(const struct ledger *l);
+
+/* Is there nothing left to keep of JOB: no plan, no step, no share? */
+bool ledger_job_is_empty(const struct ledger_job *job);
+
+/*
+ * The entry of that job without the lock, as it was a moment ago: *OUT NULL when there is none. For what does not change
+ * while the job lives.
+ */
+int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
 /* The job with this inode: *OUT NULL when it has no entry. Free with ledger_job_free. */
 int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err);

@@ -448,11 +448,14 @@ static int load_script(struct loader *l, const char *name, const char *text, siz
 		return errprintf(err, "%.200s: out of memory", name);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	if (script_extract(copy, len) == 0)
-		result = errprintf(err, "%.200s: a script without " SCRIPT_MARK " lines before its first command",
-				   name);
-	else
+	if (script_extract(copy, len) == 0) {
+		unsigned stray = script_stray(text, len);
+
+		result = errprintf(err, "%.200s:%u:1: a script without " SCRIPT_MARK " lines before its first command",
+				   name, stray ? stray : 1);
+	} else {
 		result = parse_and_load(l, name, copy, len, err);
+	}
 	free(copy);
 	return result;
 }

@@ -56,6 +56,13 @@ void node_plan_reserved(const struct node_plan *p, struct idset *out)
 		idset_or(out, &p->container[i].reserved);
 }
 
+void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out)
+{
+	for (unsigned i = 0; p && i < p->n; i++)
+		if (!confined || p->container[i].confined)
+			idset_or(out, &p->container[i].mems);
+}
+
 static void print_set(FILE *f, const char *word, const struct idset *s)
 {
 	char *list = malloc(IDSET_LIST_MAX);

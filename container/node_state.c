@@ -27,16 +27,20 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	return 1;
 }
 
-int node_state_load(struct node_state *out, struct errbuf *err)
+int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err)
 {
 	struct ledger *l = NULL;
 
+	*lock = NULL;
 	memset(out, 0, sizeof(*out));
 	out->cgroup_fd = -1;
 	if (geteuid() != 0)
 		return errprintf(err, "only root may read the ledger of this node (users: --nodeos-report leaves a job's report beside its output)");
 	if (conf_load(&out->conf, NODEOS_CONF_PATH, 0, err) < 0)
 		return -1;
+	service_state_load(&out->service, out->conf.state_dir, &out->bad);
+	if (blocks_load(&out->blocks, out->conf.state_dir, "", err) < 0 && !*out->bad.text)
+		out->bad = *err;
 	out->cgroup_fd = cgroup_open_root(NULL, err);
 	if (out->cgroup_fd < 0)
 		goto error;
@@ -51,7 +55,7 @@ int node_state_load(struct node_state *out, struct errbuf *err)
 	if (ledger_open(&l, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) < 0 ||
 	    ledger_each(l, keep_job, out, &out->bad, err) < 0)
 		goto error;
-	ledger_close(l);
+	*lock = l;
 	return 0;
 error:
 	ledger_close(l);
@@ -59,11 +63,22 @@ error:
 	return -1;
 }
 
+int node_state_load(struct node_state *out, struct errbuf *err)
+{
+	struct ledger *l;
+
+	if (node_state_lock(out, &l, err) < 0)
+		return -1;
+	ledger_close(l);
+	return 0;
+}
+
 void node_state_free(struct node_state *s)
 {
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		ledger_job_free(s->job[i]);
 	free(s->job);
+	blocks_free(&s->blocks);
 	if (s->cgroup_fd >= 0)
 		close(s->cgroup_fd);
 	s->cgroup_fd = -1;
@@ -74,10 +89,11 @@ void node_state_free(struct node_state *s)
 bool node_state_alone(const struct node_state *s, const struct ledger_job *job)
 {
 	struct errbuf ignored;
-	struct idset cpus;
+	struct idset cpus, all = s->node_cpus;
 
+	idset_andnot(&all, &s->service.cpus);
 	return cgroup_read_set(s->cgroup_fd, job->cgroup, "cpuset.cpus", &cpus, &ignored) == 0 &&
-	       idset_equal(&cpus, &s->node_cpus);
+	       idset_subset(&all, &cpus);
 }
 
 struct gather {

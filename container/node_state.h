@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 
+#include "container/blocks.h"
 #include "container/conf.h"
 #include "container/ledger.h"
+#include "container/service_state.h"
 
 /*
  * This node as the ledger and the kernel show it, for report and list. Root only:
@@ -15,12 +17,21 @@ struct node_state {
 	struct conf conf;
 	int cgroup_fd;
 	struct idset node_cpus; /* that cgroups may use */
+	struct service_set service; /* empty sets: the node has no ServiceOS */
+	struct blocks blocks;
 	unsigned n_jobs;
 	struct ledger_job **job;
 	struct errbuf bad; /* one unreadable ledger entry, "" when there is none */
 };
 
 int node_state_load(struct node_state *out, struct errbuf *err);
+
+/*
+ * The same, and nothing changes until ledger_close(*LOCK): launches wait. *LOCK is NULL when no container was ever made
+ * since boot.
+ */
+int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err);
+
 void node_state_free(struct node_state *s);
 
 /* What the kernel shows of one process. */
@@ -38,7 +49,7 @@ int node_state_each_task(const struct node_state *s, const struct ledger_step *s
 				    void *arg),
 			 void *arg, struct errbuf *err);
 
-/* Does the job hold every CPU of the node? */
+/* Does the job hold every CPU of the node but the ServiceOS's? */
 bool node_state_alone(const struct node_state *s, const struct ledger_job *job);
 
 #endif

@@ -16,6 +16,8 @@ static const struct command {
 	{ "report", tool_report, "show this node's containers: asked, chosen, what the kernel shows (root)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
 	{ "verify", tool_verify, "compare what the kernel shows of this node's containers with what they should be (root)" },
+	{ "provision", tool_provision, "keep this node's system to its own cores and memory nodes (root)" },
+	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "discover", tool_discover, "write this machine's topology for the launches to come (root, at boot)" },
 };
@@ -38,7 +40,7 @@ static int usage(FILE *f)
 {
 	fputs("Usage: nodeosctl COMMAND [OPTION]... (nodeosctl COMMAND --help tells more)\n\n", f);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(f, "  %-10s %s\n", command[i].name, command[i].help);
+		fprintf(f, "  %-11s %s\n", command[i].name, command[i].help);
 	return f == stdout ? 0 : 2;
 }
 

@@ -12,6 +12,13 @@ const char *outcome_name(enum outcome o)
 	return name[o];
 }
 
+const char *guarantee_name(enum guarantee g)
+{
+	static const char *const name[] = { NULL, "advisory", "amount", "physical" };
+
+	return name[g];
+}
+
 enum sched_policy outcome_policy(const struct request_container *ask, const struct conf *conf,
 				 unsigned *priority)
 {
@@ -61,9 +68,11 @@ static void judge_container(struct isolator_outcome *o, const struct request_con
 		return;
 	if (got->shared)
 		note(o, OUTCOME_MODIFIED, "mems: another container uses some of these memory nodes too");
-	else if (!node->alone)
-		note(o, OUTCOME_MODIFIED,
-		     "mems: other jobs on this node may use these memory nodes too");
+	else if (!node->alone && node->guarantee != GUARANTEE_PHYSICAL)
+		note(o, OUTCOME_MODIFIED, "mems: other jobs on this node may use these memory nodes too%s",
+		     node->guarantee == GUARANTEE_AMOUNT   ? " (what holds is the amount: --mem)" :
+		     node->guarantee == GUARANTEE_ADVISORY ? " (nothing bounds what they take: ConstrainRAMSpace in cgroup.conf)" :
+							     "");
 }
 
 unsigned outcomes_of(struct isolator_outcome *out, const struct request_container *ask,

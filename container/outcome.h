@@ -33,9 +33,21 @@ const char *outcome_name(enum outcome o);
 enum sched_policy outcome_policy(const struct request_container *ask, const struct conf *conf,
 				 unsigned *priority);
 
+/* What a container with memory nodes of its own can rely on. */
+enum guarantee {
+	GUARANTEE_UNKNOWN, /* a dry run for a machine that tells nothing of it */
+	GUARANTEE_ADVISORY, /* place only: nothing keeps others from filling these nodes, or it from asking for more */
+	GUARANTEE_AMOUNT, /* the memory controller bounds each job, nobody keeps them off the same nodes */
+	GUARANTEE_PHYSICAL, /* blocks that the kernel's fgmn= has made, and nobody else's */
+};
+
+/* "physical", "amount", "advisory"; NULL: unknown */
+const char *guarantee_name(enum guarantee g);
+
 /* What the node knows when it judges. */
 struct outcome_node {
 	bool alone; /* the job holds every CPU of this node */
+	enum guarantee guarantee;
 	bool policy_known; /* policy_supported() may be asked of this kernel (false: dry run) */
 };
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int add_containers(struct node_plan *out, const struct request *r, const struct plan *p)
 {
@@ -58,8 +59,11 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 	};
 	struct node_plan *np = node_plan_new();
 	struct plan *p = NULL;
+	struct idset withheld;
 	int rc = -1;
 
+	machine_withheld(m, &withheld);
+	idset_andnot(&opts.mems, &withheld);
 	memset(ask, 0, sizeof(ask));
 	for (unsigned i = 0; i < r->n; i++) {
 		ask[i].name = r->container[i].name;
@@ -81,5 +85,24 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 		node_plan_free(np);
 	else
 		*out = np;
+	return rc;
+}
+
+int planning_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err)
+{
+	struct blocks b;
+	int rc = 0;
+
+	if (geteuid() != 0)
+		return 0;
+	if (blocks_read(&b, "", err) < 0)
+		return -1;
+	for (unsigned i = 0; i < b.n && rc == 0; i++)
+		if (machine_note_usable(m, b.block[i].node, b.block[i].usable) < 0)
+			rc = errprintf(err, "out of memory");
+	if (keep && rc == 0)
+		*keep = b;
+	else
+		blocks_free(&b);
 	return rc;
 }

@@ -2,6 +2,7 @@
 #ifndef NODEOS_CONTAINER_PLANNING_H
 #define NODEOS_CONTAINER_PLANNING_H
 
+#include "container/blocks.h"
 #include "container/node_plan.h"
 #include "container/plan_input.h"
 #include "container/request.h"
@@ -10,8 +11,15 @@
 /*
  * From a request to a node_plan by the planner: the one place where request
  * and topology meet. Linked into the helper and nodeosctl, never into the plugin.
+ * Of divided memory nodes (fgmn=) only the blocks are given, whatever IN allows.
  */
 int planning_make(struct node_plan **out, const struct machine *m, const struct request *r,
 		  const struct plan_input *in, struct errbuf *err);
+
+/*
+ * M is this machine: note how much of its memory nodes can be used, where the kernel has divided them. Only root may
+ * read that; for others, and on other kernels, nothing happens. KEEP, unless NULL, is what was read, to be freed.
+ */
+int planning_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
 
 #endif

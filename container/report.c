@@ -29,7 +29,7 @@ static void put_asked(struct json_out *j, const struct request_container *ask)
 static void put_isolators(struct json_out *j, const struct report_container *c)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct outcome_node node = { .alone = c->alone, .policy_known = c->policy_known };
+	struct outcome_node node = { .alone = c->alone, .policy_known = c->policy_known, .guarantee = c->guarantee };
 	unsigned n = outcomes_of(o, c->ask, c->got, c->conf, &node);
 
 	jout_open(j, "isolators", '[');
@@ -55,6 +55,10 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_set(j, "reserved", &c->got->reserved);
 	jout_set(j, "mems", &c->got->mems);
 	jout_bool(j, "mems_confined", c->got->confined);
+	if (c->got->confined && c->guarantee != GUARANTEE_UNKNOWN)
+		jout_string(j, "mems_guarantee", guarantee_name(c->guarantee));
+	if (c->got->confined && c->usable)
+		jout_number(j, "mems_usable_bytes", c->usable);
 	jout_string(j, "policy", policy_name(policy));
 	jout_number(j, "priority", priority);
 	jout_string(j, "partition", partition_name(c->ask->partition));
@@ -65,12 +69,20 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_close(j, '}');
 }
 
+void report_serviceos(struct json_out *j, const struct service_set *service)
+{
+	jout_open(j, "serviceos", '{');
+	jout_set(j, "cpus", &service->cpus);
+	jout_set(j, "mems", &service->mems);
+	jout_bool(j, "own_mems", service->own_mems);
+	jout_close(j, '}');
+}
+
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
-		      const struct node_plan *p, const struct conf *conf, bool alone,
-		      const struct idset *job_cpus)
+		      const struct node_plan *p, const struct report_node *node)
 {
 	struct json_out j = { .f = fmemopen(buf, size, "w"), .depth = 1, .first = 1 };
-	struct idset left = *job_cpus;
+	struct idset left = *node->job_cpus;
 	struct idset held;
 	bool cut;
 
@@ -83,14 +95,17 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 		struct report_container c = {
 			.ask = &r->container[i],
 			.got = &p->container[i],
-			.conf = conf,
-			.alone = alone,
+			.conf = node->conf,
+			.alone = node->alone,
 			.policy_known = true,
+			.guarantee = node->guarantee,
+			.usable = node->usable ? node->usable(&p->container[i].mems, node->arg) : 0,
 		};
 
 		report_container(&j, &c);
 	}
 	jout_close(&j, ']');
+	report_serviceos(&j, node->service);
 	idset_zero(&held);
 	node_plan_reserved(p, &held);
 	idset_andnot(&left, &held);

@@ -7,7 +7,9 @@
 #include "container/conf.h"
 #include "container/json_out.h"
 #include "container/node_plan.h"
+#include "container/outcome.h"
 #include "container/request.h"
+#include "topology/service.h"
 
 /* The parts of a report that dry run, launch and nodeosctl report share. */
 #define REPORT_SCHEMA 1
@@ -23,18 +25,33 @@ struct report_container {
 	const struct conf *conf;
 	bool alone; /* the job holds every CPU of the node */
 	bool policy_known; /* this kernel's policies count (not a dry run) */
+	enum guarantee guarantee;
+	uint64_t usable; /* bytes of its memory nodes that programs can use; 0: not known */
 	void (*ranks)(struct json_out *j, const struct placed *got, void *arg);
 	void *arg;
 };
 
 void report_container(struct json_out *j, const struct report_container *c);
 
+/* What report_plan_text is told of the node. */
+struct report_node {
+	const struct conf *conf;
+	bool alone;
+	enum guarantee guarantee;
+	const struct idset *job_cpus;
+	const struct service_set *service;
+	uint64_t (*usable)(const struct idset *mems, void *arg); /* as report_container's; NULL: not known */
+	void *arg;
+};
+
 /*
- * The members "request", "containers" and "free" of a step's report at depth 1, as
+ * The members "request", "containers", "serviceos" and "free" of a step's report at depth 1, as
  * text for jout_raw_members. A text longer than SIZE is left out whole ("").
  */
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
-		      const struct node_plan *p, const struct conf *conf, bool alone,
-		      const struct idset *job_cpus);
+		      const struct node_plan *p, const struct report_node *node);
+
+/* The member "serviceos": what the node keeps for its system, empty lists when nothing. */
+void report_serviceos(struct json_out *j, const struct service_set *service);
 
 #endif

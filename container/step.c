@@ -15,6 +15,7 @@
 #include "container/fence.h"
 #include "container/fileio.h"
 #include "container/ledger.h"
+#include "container/mems.h"
 #include "container/step_shared.h"
 #include "topology/rankmap.h"
 
@@ -264,6 +265,9 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs, and there is no
 	 * --cpu-bind for one rank. A step that is all outside of containers is left as Slurm has it.
 	 */
+	if (s->blocks.on && s->shared->n_parts > 1 &&
+	    mems_confine(&s->blocks, s->cgroup_fd, place.task, &p->mems, p->own_blocks, err) < 0)
+		return -1;
 	if (p->kind == STEP_NONE)
 		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
 	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
@@ -375,7 +379,8 @@ void step_end(struct step *s)
 		if (mine)
 			fence_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
-		if (job->plan || job->n_steps)
+		/* what its ranks have is its until it ends: who came by ssh is there, too */
+		if (!ledger_job_is_empty(job))
 			ledger_write(l, job, &err);
 		else
 			ledger_remove(l, s->job_inode, &err);
@@ -384,7 +389,7 @@ void step_end(struct step *s)
 		fence_refresh_above(l, fd, job->cgroup, &gone);
 		/* also if it should have failed for a moment when it was due */
 		if (launching || fence_wanted(job))
-			fence_raise(fd, job, 0, &err);
+			fence_raise(l, fd, job, 0, &err);
 	}
 	ledger_job_free(job);
 	ledger_close(l);

@@ -39,6 +39,7 @@ struct step_input {
 	bool unbound; /* --cpu-bind=none: ranks of one container share it */
 	unsigned threads_per_core; /* --hint=nomultithread, --threads-per-core; 0: all */
 	bool launching; /* step_launch_begin said so */
+	uint64_t job_memory; /* bytes that Slurm gave the job on this node; 0: not known */
 	bool request_expected; /* an option that makes a request came along */
 	const char *job_request; /* NULL: none in the environment */
 	const char *step_request; /* a step container's; NULL: none */
@@ -88,6 +89,19 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
  * process belongs to? Any trouble is "no". *FENCES: may containers be partitions at this site?
  */
 bool step_job_is_planned(const char *conf_path, bool *fences);
+
+/*
+ * Has every step of this node its memory nodes from us, those without containers, too? So on a kernel that has
+ * divided them, unless the site says otherwise. A faulty configuration is a "no" and a text in ERR.
+ */
+bool step_keeps_memory(const char *conf_path, struct errbuf *err);
+
+/*
+ * As root in slurmstepd, once, when the first rank of a step without containers is forked: keep the whole step's memory
+ * off the containers'. STEP_ID_EXTERN: that of who comes by ssh, until the job's first step tells better. A failure
+ * is for the node's log, never for the step.
+ */
+int step_keep_memory(const char *conf_path, uint32_t job_id, uint32_t step_id, uid_t uid, uint64_t job_memory, struct errbuf *err);
 
 /*
  * As root in slurmstepd, before Slurm binds ranks: a step is being launched here, in a job that has partitions or could

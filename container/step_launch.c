@@ -88,13 +88,13 @@ static int end(struct launch *a, struct errbuf *err)
 		mine->launching = false;
 		if (!mine->ranks)
 			ledger_job_del_step(a->job, inode);
-		if (a->job->plan || a->job->n_steps)
+		if (!ledger_job_is_empty(a->job))
 			rc = ledger_write(a->l, a->job, err);
 		else
 			rc = ledger_remove(a->l, a->job->inode, err);
 	}
 	if (rc == 0)
-		rc = fence_raise(a->root_fd, a->job, inode, err);
+		rc = fence_raise(a->l, a->root_fd, a->job, inode, err);
 	return rc == 1 ? (fenced ? 2 : 0) : rc;
 }
 

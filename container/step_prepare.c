@@ -13,8 +13,10 @@
 #include "container/outcome.h"
 #include "container/plan_input.h"
 #include "container/report.h"
+#include "container/mems.h"
 #include "container/step_shared.h"
 
+#define ROUNDS_MAX 32 /* of planning */
 #define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
 
 /* What step_prepare finds out, in one place. */
@@ -22,25 +24,24 @@ struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
-	bool alone; /* the job holds every CPU of the node */
+	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
 	struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
 	bool of_step; /* request is a step container's */
+	enum guarantee guarantee;
+	struct mems_held held;
+	struct idset dirty; /* blocks with memory in them that no process of a job explains */
 };
 
 static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
 {
-	struct idset node_cpus;
-
 	if (cgroup_find_place(&v->place, s->cgroup_fd, "/proc", pid, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.cpus", &v->job_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &s->step_cpus, err) < 0 ||
-	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
-	    cgroup_node_cpus(&node_cpus, err) < 0)
+	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0)
 		return -1;
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
 		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs ConstrainCores=yes in cgroup.conf");
-	v->alone = idset_equal(&v->job_cpus, &node_cpus);
 	snprintf(s->user, sizeof(s->user), "%s", v->place.user);
 	s->job_inode = v->place.job_inode;
 	s->step_inode = v->place.step_inode;
@@ -175,29 +176,30 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 
 /* ---------------------------------------------------------------------- planning */
 
-struct others {
-	uint64_t my_job;
-	uint64_t my_step;
-	struct idset mems;
-};
-
-static void add_confined(const struct node_plan *p, struct idset *mems)
+/* Memory nodes that containers to be planned may have, and which of them others have already. */
+static void offer_mems(struct plan_input *in, const struct step *s, const struct node_view *v)
 {
-	for (unsigned i = 0; p && i < p->n; i++)
-		if (p->container[i].confined)
-			idset_or(mems, &p->container[i].mems);
+	in->mems = v->job_mems;
+	in->default_mems = s->conf.default_mems;
+	if (s->service.own_mems)
+		idset_andnot(&in->mems, &s->service.mems);
+	if (s->blocks.on) {
+		/* a block is one job's, and clean when it gets it */
+		idset_and(&in->mems, &s->blocks.nodes);
+		idset_andnot(&in->mems, &v->held.containers);
+		idset_andnot(&in->mems, &v->held.shares);
+		idset_andnot(&in->mems, &v->dirty);
+		in->default_mems = MEMS_ALL; /* who asks for none gets the job's share, not all that is near */
+	}
+	in->mems_taken = v->held.containers;
+	idset_or(&in->mems_taken, &v->held.siblings);
+	idset_and(&in->mems_taken, &in->mems);
 }
 
-static int add_mems(const struct ledger_job *job, void *arg)
+/* The CPUs that Slurm gave to whose containers are to be planned. */
+static const struct idset *given(const struct step *s, const struct node_view *v)
 {
-	struct others *o = arg;
-
-	if (job->inode != o->my_job)
-		add_confined(job->plan, &o->mems);
-	for (unsigned k = 0; k < job->n_steps; k++)
-		if (job->step[k].inode != o->my_step)
-			add_confined(job->step[k].plan, &o->mems);
-	return 0;
+	return v->of_step ? &s->step_cpus : &v->job_cpus;
 }
 
 /* A step container may take what Slurm gave the step and no other live one in the job holds. */
@@ -206,7 +208,8 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 {
 	struct idset held;
 
-	*out = v->of_step ? s->step_cpus : v->job_cpus;
+	*out = *given(s, v);
+	idset_andnot(out, &s->service.cpus); /* Slurm may not know of it (nodeosctl verify tells) */
 	if (!v->of_step || !job)
 		return;
 	idset_zero(&held);
@@ -330,7 +333,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
 {
 	const struct request_container *ask = &v->request->container[c - plan->container];
-	struct outcome_node node = { .alone = v->alone, .policy_known = true };
+	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee };
 	struct isolator_outcome o[OUTCOMES_MAX];
 	unsigned n;
 
@@ -338,7 +341,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	snprintf(p->container, sizeof(p->container), "%s", c->name);
 	p->cpus = c->cpus;
 	p->mems = c->mems;
-	p->bind_mems = c->confined;
+	p->bind_mems = c->confined || s->service.own_mems; /* what the system has for itself is nobody else's */
 	p->sized = ask->cpus > 0;
 	n = outcomes_of(o, ask, c, &s->conf, &node);
 	for (unsigned i = 0; i < n; i++)
@@ -375,6 +378,8 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		p->cpus = *whole;
 		p->shares_all = true;
 	}
+	if (!idset_subset(&p->cpus, &s->service.cpus))
+		idset_andnot(&p->cpus, &s->service.cpus);
 	/* a partition keeps everybody out; there is a core of the job outside of all */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
@@ -386,8 +391,14 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 				idset_andnot(&p->cpus, &job->step[i].fence);
 	}
 	idset_zero(&held);
-	add_confined(plan, &held);
+	node_plan_mems(plan, true, &held);
+	if (s->service.own_mems)
+		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
+	if (idset_empty(&left) && s->service.own_mems) {
+		left = v->job_mems; /* the containers have all others */
+		idset_andnot(&left, &s->service.mems);
+	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
 		p->bind_mems = true;
 		p->mems = left;
@@ -429,6 +440,22 @@ static unsigned add_part(struct step_shared *sh, const struct step_part *p)
 	return i;
 }
 
+/* On a node with blocks: ranks without memory nodes of their own get the job's share. */
+static void share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan, struct ledger_job *job)
+{
+	for (unsigned i = 0; i < s->shared->n_parts; i++) {
+		struct step_part *p = &s->shared->part[i];
+
+		p->own_blocks = p->kind == STEP_NAMED && node_plan_find(plan, p->container)->confined;
+		if (p->own_blocks)
+			continue;
+		if (idset_empty(&job->share))
+			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus, &v->job_mems, &s->service);
+		p->mems = job->share;
+		p->bind_mems = p->kind != STEP_NONE;
+	}
+}
+
 /* Every rank's place. Of the ranks that nobody names, all go to the same. */
 static int choose(struct step *s, const struct node_view *v, const struct node_plan *plan, const struct ledger_job *job,
 		  struct errbuf *err)
@@ -465,6 +492,29 @@ static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
 	if (idset_equal(&both, &s->step_cpus))
 		return 0;
 	return cgroup_write_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &both, err);
+}
+
+/* The step's directory, and with it whatever its ranks start: on a node with blocks. */
+static int confine_memory(struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	struct idset all, shared;
+	bool own = true;
+
+	if (!s->blocks.on)
+		return 0;
+	idset_zero(&all);
+	idset_zero(&shared);
+	for (unsigned i = 0; i < s->shared->n_parts; i++) {
+		const struct step_part *p = &s->shared->part[i];
+
+		idset_or(&all, &p->mems);
+		own = own && p->own_blocks;
+		if (!p->own_blocks)
+			shared = p->mems;
+	}
+	if (mems_confine_extern(s->cgroup_fd, v->place.job, &shared, err) < 0)
+		return -1;
+	return mems_confine(&s->blocks, s->cgroup_fd, v->place.user, &all, own, err);
 }
 
 /* One partition a step, one step a partition, and a core of the job outside of all. */
@@ -590,38 +640,115 @@ static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job 
 	return 0;
 }
 
+static uint64_t usable(const struct idset *mems, void *arg)
+{
+	const struct step *s = arg;
+
+	return blocks_usable(&s->blocks, mems);
+}
+
+static void write_plan(struct step *s, const struct node_view *v, const struct node_plan *plan)
+{
+	struct report_node node = {
+		.conf = &s->conf,
+		.alone = v->alone,
+		.guarantee = v->guarantee,
+		.job_cpus = &v->job_cpus,
+		.service = &s->service,
+		.usable = usable,
+		.arg = s,
+	};
+
+	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text, plan, &node);
+}
+
+/* Blocks that are free but not empty: where the job itself has memory, that is its own. */
+static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
+{
+	struct idset free = s->blocks.nodes, clean;
+
+	idset_andnot(&free, &v->held.containers);
+	idset_andnot(&free, &v->held.shares);
+	idset_andnot(&free, &v->held.siblings);
+	if (job)
+		idset_andnot(&free, &job->share);
+	blocks_clean(&s->blocks, "", &free, &clean);
+	idset_andnot(&free, &clean);
+	v->dirty = free;
+}
+
+/*
+ * Whoever asks Slurm for little memory does not get many blocks: others' memory would be where Slurm counts it, and not be
+ * there.
+ */
+static int check_memory(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+{
+	struct idset mems = v->held.siblings;
+	uint64_t have, largest;
+	char a[128];
+
+	if (!s->in.job_memory)
+		return 0;
+	node_plan_mems(plan, true, &mems);
+	have = blocks_usable(&s->blocks, &mems);
+	largest = blocks_largest(&s->blocks, &mems);
+	if (have - largest < s->in.job_memory)
+		return 0;
+	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for more with --mem, or for fewer memory nodes (blocks_by_memory in %s)",
+			 idset_brief(a, &mems), (unsigned long long)(have >> 20), (unsigned long long)(s->in.job_memory >> 20), s->in.conf_path);
+}
+
+/*
+ * Is PLAN, made of IN while the ledger was closed, still possible? Other jobs plan at the same time, and a block is one
+ * job's.
+ */
+static bool still_good(const struct node_plan *plan, const struct plan_input *in, const struct step *s,
+		       const struct node_view *v, const struct idset *now_free)
+{
+	struct plan_input now;
+	struct idset mems;
+
+	if (!plan || !idset_equal(now_free, &in->cpus))
+		return false;
+	if (!s->blocks.on)
+		return true;
+	offer_mems(&now, s, v);
+	idset_zero(&mems);
+	node_plan_mems(plan, true, &mems);
+	return idset_subset(&mems, &now.mems);
+}
+
 /*
  * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
  * (the helper runs unlocked: its user could stop it, and everybody would wait).
  */
-static int settle(struct ledger *l, struct step *s, const struct node_view *v, struct node_plan **made,
+static int settle(struct ledger *l, struct step *s, struct node_view *v, struct node_plan **made,
 		  struct plan_input *in, struct errbuf *err)
 {
-	struct others o = { .my_job = s->job_inode, .my_step = s->step_inode };
 	const struct node_plan *plan = NULL;
 	struct ledger_job *job = NULL;
 	struct idset now_free;
 	struct errbuf bad = { "" };
 	int rc = -1;
 
-	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0)
+	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0 ||
+	    ((s->blocks.on || (!plan && v->request)) &&
+	     mems_look(&v->held, l, &s->blocks, s->job_inode, s->step_inode, &bad, err) < 0))
 		goto out;
+	if (s->blocks.on && !plan)
+		find_dirty(s, v, job);
 	if (!plan && v->request) {
 		free_for(v, s, job, &now_free);
-		if (!*made || !idset_equal(&now_free, &in->cpus)) {
-			idset_zero(&o.mems);
-			if (ledger_each(l, add_mems, &o, &bad, err) < 0)
-				goto out;
+		if (!still_good(*made, in, s, v, &now_free)) {
 			in->cpus = now_free;
-			in->mems = v->job_mems;
-			in->mems_taken = o.mems;
-			idset_and(&in->mems_taken, &v->job_mems);
+			offer_mems(in, s, v);
 			in->cores = v->job_cpus;
-			in->default_mems = s->conf.default_mems;
 			in->request = v->request_text;
 			rc = 0;
 			goto out;
 		}
+		if (s->blocks.on && s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0)
+			goto out;
 		plan = *made;
 	}
 	if (!job)
@@ -630,12 +757,14 @@ static int settle(struct ledger *l, struct step *s, const struct node_view *v, s
 		errprintf(err, "out of memory");
 		goto out;
 	}
-	if (reap_ended(l, s, job, err) < 0 || choose(s, v, plan, job, err) < 0 ||
-	    (plan && check_realtime(s, v, plan, job, err) < 0) || check_fences(s, v, job, err) < 0 ||
+	if (reap_ended(l, s, job, err) < 0 || choose(s, v, plan, job, err) < 0)
+		goto out;
+	if (s->blocks.on)
+		share_mems(s, v, plan, job);
+	if ((plan && check_realtime(s, v, plan, job, err) < 0) || check_fences(s, v, job, err) < 0 ||
 	    keep_cores(s, v, plan, err) < 0)
 		goto out;
-	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text,
-			 plan, &s->conf, v->alone, &v->job_cpus);
+	write_plan(s, v, plan);
 	rc = enter_ledger(l, job, s, v, plan == *made ? *made : NULL, err);
 	if (plan == *made)
 		*made = NULL;
@@ -645,50 +774,115 @@ out:
 	return rc;
 }
 
-/* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
-static int say_what_there_is(const struct node_view *v, const struct plan_input *in, struct errbuf *err)
+/* Of the CPUs that Slurm gave, those that are the ServiceOS's: its CpuSpecList is another. */
+static bool wrongly_given(const struct step *s, const struct node_view *v, struct idset *out)
 {
-	size_t used = strlen(err->text);
-	char list[128];
-
-	/* its own refusal names the container; anything else is no matter of CPUs */
-	if (strncmp(err->text, "container ", 10) != 0 || !strstr(err->text, " thread"))
-		return -1;
-	if (idset_format(&in->cpus, list, sizeof(list)) < 0)
-		strcpy(list, "...");
-	snprintf(err->text + used, sizeof(err->text) - used,
-		 !v->of_step				    ? " (this job has CPUs %s here)" :
-		 v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all of the node)" :
-								    " (this step has CPUs %s free; srun -c gives it more)",
-		 list);
-	return -1;
+	*out = *given(s, v);
+	idset_and(out, &s->service.cpus);
+	return !idset_empty(out);
 }
 
-static int plan_and_choose(struct step *s, const struct node_view *v, struct errbuf *err)
+#define TELL_ADMIN "of these the ServiceOS has CPUs %s, which Slurm does not know: tell the admin (nodeosctl verify)"
+
+static int say_which_blocks(const struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	struct idset held = v->held.containers;
+	char a[128];
+
+	idset_or(&held, &v->held.shares);
+	idset_and(&held, &s->blocks.nodes);
+	if (!idset_empty(&v->dirty))
+		errappend(err, " (blocks %s are not empty though nobody has them: files in /dev/shm?)", idset_brief(a, &v->dirty));
+	if (idset_empty(&held))
+		return errappend(err, " (this node has blocks %s, %llu MiB of which programs can use)", idset_brief(a, &s->blocks.nodes),
+				 (unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
+	return errappend(err, " (blocks %s belong to other jobs: with --gres=fgmn:N, where the site offers it, a job waits for N of them)",
+			 idset_brief(a, &held));
+}
+
+static int say_no_block_free(const struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	errprintf(err, "no block of memory is free");
+	return say_which_blocks(s, v, err);
+}
+
+/* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
+static int say_what_there_is(const struct step *s, const struct node_view *v, const struct plan_input *in, struct errbuf *err)
+{
+	bool of_cpus = strstr(err->text, " thread") != NULL;
+	struct idset wrong;
+	char a[128], b[128];
+
+	/* its own refusal names the container; anything else is no matter of CPUs or memory nodes */
+	if (strncmp(err->text, "container ", 10) != 0)
+		return -1;
+	if (!of_cpus && s->blocks.on)
+		return say_which_blocks(s, v, err);
+	if (!of_cpus)
+		return s->service.own_mems ? errappend(err, " (memory nodes %s are kept for the ServiceOS)", idset_brief(a, &s->service.mems)) : -1;
+	if (wrongly_given(s, v, &wrong))
+		return errappend(err, " (%s has CPUs %s; " TELL_ADMIN ")", v->of_step ? "this step" : "this job",
+				 idset_brief(a, given(s, v)), idset_brief(b, &wrong));
+	if (v->alone && !idset_empty(&s->service.cpus))
+		errappend(err, " (%u threads of this node, CPUs %s, are kept for the ServiceOS)", idset_count(&s->service.cpus),
+			  idset_brief(a, &s->service.cpus));
+	return errappend(err, !v->of_step					       ? " (this job has CPUs %s here)" :
+			      v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all that jobs can have here)" :
+										 " (this step has CPUs %s free; srun -c gives it more)",
+			 idset_brief(a, &in->cpus));
+}
+
+/* No CPU at all is left to plan with. */
+static int say_none_free(const struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	struct idset wrong;
+	char a[128], b[128];
+
+	if (wrongly_given(s, v, &wrong))
+		return errprintf(err, "no CPU is free: %s has CPUs %s; " TELL_ADMIN, v->of_step ? "this step" : "this job",
+				 idset_brief(a, given(s, v)), idset_brief(b, &wrong));
+	return errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
+}
+
+/* The ledger is open: nodeosctl provision changes the ServiceOS under its lock, and only where no container is. */
+static int look_at_service(struct node_view *v, struct step *s, struct errbuf *err)
+{
+	struct idset node_cpus;
+
+	if (service_state_load(&s->service, s->conf.state_dir, err) < 0 || cgroup_node_cpus(&node_cpus, err) < 0)
+		return -1;
+	idset_andnot(&node_cpus, &s->service.cpus);
+	v->alone = idset_subset(&node_cpus, &v->job_cpus);
+	return 0;
+}
+
+static int plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
 {
 	struct node_plan *made = NULL;
 	struct plan_input in;
 	struct ledger *l;
 	int rc = 0;
 
-	/* a round is lost only to another step of this very job */
-	for (int round = 0; round < 8 && rc == 0; round++) {
+	/* a round is lost only to another step of this very job, or, with blocks, to another job */
+	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
 		if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0)
 			return -1;
-		rc = settle(l, s, v, &made, &in, err);
+		rc = look_at_service(v, s, err) < 0 ? -1 : settle(l, s, v, &made, &in, err);
 		ledger_close(l);
 		if (rc == 0) {
 			node_plan_free(made);
 			made = NULL;
 			if (idset_empty(&in.cpus))
-				rc = errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
+				rc = say_none_free(s, v, err);
+			else if (s->blocks.on && idset_empty(&in.mems))
+				rc = say_no_block_free(s, v, err);
 			else if (run_helper(&made, s, v, &in, err) < 0)
-				rc = say_what_there_is(v, &in, err);
+				rc = say_what_there_is(s, v, &in, err);
 		}
 	}
 	node_plan_free(made);
 	if (rc == 0)
-		return errprintf(err, "other steps of this job kept changing its containers: try again");
+		return errprintf(err, "other steps kept taking what was planned for this one: try again");
 	return rc < 0 ? -1 : 0;
 }
 
@@ -706,16 +900,17 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	struct node_view v = { .request = NULL };
 	int rc = -1;
 
-	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0)
+	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0 || blocks_load(&s->blocks, s->conf.state_dir, "", err) < 0)
 		return -1;
 	if (look(&v, s, pid, err) == 0)
 		number_ranks(&v, s, rank);
 	else
 		return -1;
+	v.guarantee = mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, v.place.job);
 	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 && check_contain(&v, s, err) == 0) {
 		wait_for_last_job(s, &v);
-		if (plan_and_choose(s, &v, err) == 0)
-			rc = widen(s, &v, err);
+		if (plan_and_choose(s, &v, err) == 0 && widen(s, &v, err) == 0)
+			rc = confine_memory(s, &v, err);
 	}
 	free(v.request);
 	return rc;

@@ -4,12 +4,14 @@
 
 #include <stdatomic.h>
 
+#include "container/blocks.h"
 #include "container/cgroup.h"
 #include "container/choice.h"
 #include "container/conf.h"
 #include "container/ledger.h"
 #include "container/outcome.h"
 #include "container/request.h"
+#include "container/service_state.h"
 #include "container/step.h"
 #include "topology/idset.h"
 
@@ -57,6 +59,7 @@ struct step_part {
 	struct idset cpus;
 	struct idset mems;
 	bool bind_mems;
+	bool own_blocks; /* mems are its container's alone: its memory is bounded by what they hold */
 	bool sized; /* the request says how many CPUs */
 	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
 	unsigned priority;
@@ -77,7 +80,7 @@ struct step_shared {
 	char script_request[REQUEST_TEXT_MAX]; /* made of the job script's lines: its sruns need it; "": no */
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
-	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "free" of the report */
+	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "serviceos", "free" of the report */
 
 	struct step_rank rank[]; /* input.n_ranks */
 };
@@ -93,6 +96,8 @@ struct step {
 
 	/* root side, kept from the first step_place to step_end */
 	struct conf conf;
+	struct service_set service; /* the node's ServiceOS; empty sets: none */
+	struct blocks blocks; /* of a kernel that has divided its memory nodes */
 	int cgroup_fd; /* within one step_place only */
 	char user[CGROUP_PATH_MAX]; /* the step's directory "user" */
 	uint64_t job_inode;

@@ -12,7 +12,9 @@ int tool_discover(int argc, char **argv);
 int tool_features(int argc, char **argv);
 int tool_list(int argc, char **argv);
 int tool_plan(int argc, char **argv);
+int tool_provision(int argc, char **argv);
 int tool_report(int argc, char **argv);
+int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 
 /* "nodeosctl: MESSAGE" on standard error; returns STATUS. */

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/blocks.h"
 #include "container/conf.h"
 #include "container/fileio.h"
+#include "container/planning.h"
 #include "container/tool.h"
 #include "topology/machine.h"
 
@@ -17,18 +19,22 @@ static const char usage_text[] =
 	"at the machine again (hwloc hangs when a real-time task owns a core). Without -o the file is\n"
 	"machine.xml in state_dir of nodeos.conf, and root writes it, once per boot, before slurmd.\n";
 
-static int write_state(const struct machine *m, struct errbuf *err)
+static int write_state(const struct machine *m, const struct blocks *b, struct errbuf *err)
 {
 	char path[CONF_DIR_MAX + 32], tmp[CONF_DIR_MAX + 32];
 	struct conf conf;
-	int dir;
+	int dir, rc = 0;
 
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0)
 		return -1;
 	dir = dir_open_private(conf.state_dir, err);
 	if (dir < 0)
 		return -1;
+	if (b->on)
+		rc = blocks_save(dir, b, err);
 	close(dir);
+	if (rc < 0)
+		return -1;
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
 	if (machine_write_xml(m, tmp, err) < 0)
@@ -41,6 +47,7 @@ static int write_state(const struct machine *m, struct errbuf *err)
 int tool_discover(int argc, char **argv)
 {
 	struct machine *m = NULL;
+	struct blocks b = { .on = false };
 	struct errbuf err = { "" };
 	const char *file = NULL;
 	int c, rc;
@@ -63,9 +70,12 @@ int tool_discover(int argc, char **argv)
 	}
 	if (!file && geteuid() != 0)
 		return tool_error(1, "discover: only root keeps this node's topology; with --output=FILE.xml it goes to a file");
-	rc = machine_load_this(&m, &err);
+	rc = machine_load_whole(&m, &err); /* a service may be confined to the ServiceOS */
 	if (rc == 0)
-		rc = file ? machine_write_xml(m, file, &err) : write_state(m, &err);
+		rc = planning_note_usable(m, &b, &err);
+	if (rc == 0)
+		rc = file ? machine_write_xml(m, file, &err) : write_state(m, &b, &err);
+	blocks_free(&b);
 	machine_free(m);
 	return rc < 0 ? tool_error(1, "discover: %s", err.text) : 0;
 }

@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "container/blocks.h"
 #include "container/cgroup.h"
 #include "container/conf.h"
-#include "container/helper_run.h"
+#include "container/fileio.h"
 #include "container/json_out.h"
 #include "container/policy.h"
 #include "container/report.h"
+#include "container/slurm_node.h"
 #include "container/tool.h"
 
 static const char usage_text[] =
@@ -96,6 +98,20 @@ static void slurm_lacks(const char *series, char *buf, size_t size)
 		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", "mpi/pmix");
 }
 
+/* What the kernel has made of its memory nodes, and how: needs no rights. */
+static void memory_blocks(char *buf, size_t size)
+{
+	char spec[200], error[200];
+
+	if (file_read_line("/sys/kernel/mm/fgmn/spec", spec, sizeof(spec)) < 0 ||
+	    file_read_line("/sys/kernel/mm/fgmn/error", error, sizeof(error)) < 0)
+		snprintf(buf, size, "none (this kernel has no fgmn=)");
+	else if (blocks_are_on(""))
+		snprintf(buf, size, "fgmn=%s%s%s", spec, *error ? ", not all as asked: " : "", error);
+	else
+		snprintf(buf, size, "none%s%s%s%s", *spec ? ": fgmn=" : " (no fgmn= on the kernel's command line)", spec, *error ? ": " : "", error);
+}
+
 static void kernel_facts(struct findings *f)
 {
 	struct utsname u;
@@ -118,6 +134,8 @@ static void kernel_facts(struct findings *f)
 	fact(f, "kernel", u.release);
 	snprintf(text, sizeof(text), "%d", numa_available() < 0 ? 1 : numa_num_configured_nodes());
 	fact(f, "memory-nodes", text);
+	memory_blocks(text, sizeof(text));
+	fact(f, "memory-blocks", text);
 	fd = cgroup_open_root(NULL, &err);
 	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
 		strcpy(text, "none");
@@ -182,28 +200,6 @@ static void check_slurm(struct findings *f, const char *config)
 		      series, value);
 }
 
-static char *scontrol(struct errbuf *err)
-{
-	static const char *const place[] = { "/usr/bin/scontrol", "/usr/local/bin/scontrol",
-					     "/opt/slurm/bin/scontrol" };
-	const char *argv[] = { place[0], "show", "config", NULL };
-	struct helper_run h = {
-		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 1 << 20,
-	};
-	char *text = NULL;
-
-	for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++)
-		if (access(place[i], X_OK) == 0)
-			argv[0] = place[i];
-	if (helper_run(&h, &text, err) != 0) {
-		free(text);
-		if (!*err->text)
-			errprintf(err, "%s show config failed: is slurmctld up?", argv[0]);
-		return NULL;
-	}
-	return text;
-}
-
 /* They run below slurmstepd as users, who can trace what they can read. */
 static void check_helpers(struct findings *f)
 {
@@ -237,7 +233,7 @@ static void check_site(struct findings *f)
 		found(f, "%s", err.text);
 	check_helpers(f);
 	err.text[0] = '\0';
-	config = scontrol(&err);
+	config = slurm_show("config", NULL, &err);
 	if (config)
 		check_slurm(f, config);
 	else

@@ -6,16 +6,18 @@
 
 #include "container/tool.h"
 
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job)
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose)
 {
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, verbose ? "jvh" : "jh", longs, NULL)) != -1) {
 		char *end = NULL;
 
 		if (c == 'j') {
 			*json = true;
+		} else if (c == 'v' && verbose) {
+			*verbose = true;
 		} else if (c == 'J' && job) {
 			*job = strtoul(optarg, &end, 10);
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)

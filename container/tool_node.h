@@ -9,6 +9,6 @@
  * Options of the commands that look at this node: --json, --job=ID (JOB NULL: there is none) and --help, as
  * LONGS says ('j', 'J', 'h'). Returns -1 to go on, or the exit status.
  */
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job);
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose);
 
 #endif

@@ -21,8 +21,12 @@ static const char usage_text[] =
 	"\n"
 	"  -t, --topology=FILE.xml|SYNTHETIC  plan for that machine (default: this one); SYNTHETIC\n"
 	"                         as in hwloc(7): \"package:2 core:4 pu:2\"\n"
-	"  -c, --cpus=LIST        CPUs that may be given away (default: all allowed), as \"0-7,16\"\n"
-	"  -m, --mems=LIST        memory nodes that may be given away (default: all)\n"
+	"  -c, --cpus=LIST        CPUs that may be given away (default: all allowed), as \"0-7,16\"; those of\n"
+	"                         the ServiceOS are not, ever\n"
+	"  -m, --mems=LIST        memory nodes that may be given away (default: all), but the ServiceOS's own\n"
+	"      --serviceos=CORES  none, N/node, N/socket or a list of CPUs that the system keeps (default:\n"
+	"                         serviceos in nodeos.conf)\n"
+	"      --serviceos-mems=LIST  all, or memory nodes that the system keeps (default: serviceos_mems)\n"
 	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: show the rank map, too\n"
 	"      --cpus-per-task=N  as srun -c\n"
 	"  -O, --overcommit       more ranks than cores is allowed\n"
@@ -33,7 +37,7 @@ static const char usage_text[] =
 	"Exit status: 0 planned, 1 no plan (one line says why), 2 wrong usage.\n";
 
 struct options {
-	const char *topology, *cpus, *mems, *ntasks, *conf_path, *manifest;
+	const char *topology, *cpus, *mems, *serviceos, *serviceos_mems, *ntasks, *conf_path, *manifest;
 	unsigned cpus_per_task;
 	bool json, overcommit;
 };
@@ -43,8 +47,12 @@ struct planned {
 	const struct options *o;
 	struct conf conf;
 	struct request request;
+	struct service_set service;
 	struct plan_input in;
 	struct node_plan *plan;
+	struct idset withheld; /* from containers, where the kernel has divided memory nodes (fgmn=) */
+	bool blocks; /* it has */
+	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
 	struct idset *map[REQUEST_CONTAINERS_MAX];
 };
@@ -133,6 +141,7 @@ static void put_ranks(struct json_out *j, const struct placed *got, void *arg)
 	jout_close(j, ']');
 }
 
+/* What is left; homes of divided memory nodes are the system's, as the planner has it. */
 static void find_free(const struct planned *p, struct idset *cpus, struct idset *mems)
 {
 	struct idset held;
@@ -142,6 +151,7 @@ static void find_free(const struct planned *p, struct idset *cpus, struct idset 
 	*cpus = p->in.cpus;
 	idset_andnot(cpus, &held);
 	*mems = p->in.mems;
+	idset_andnot(mems, &p->withheld);
 	for (unsigned i = 0; i < p->plan->n; i++)
 		if (p->plan->container[i].confined)
 			idset_andnot(mems, &p->plan->container[i].mems);
@@ -161,6 +171,8 @@ static void print_json(const struct planned *p)
 			.got = &p->plan->container[i],
 			.conf = &p->conf,
 			.alone = true,
+			.guarantee = p->blocks ? GUARANTEE_PHYSICAL : GUARANTEE_UNKNOWN,
+			.usable = p->blocks ? p->usable[i] : 0,
 			.ranks = put_ranks,
 			.arg = (void *)p,
 		};
@@ -169,10 +181,7 @@ static void print_json(const struct planned *p)
 	}
 	jout_close(&j, ']');
 	find_free(p, &cpus, &mems);
-	jout_open(&j, "serviceos", '{');
-	jout_string(&j, "cpus", "");
-	jout_string(&j, "mems", "");
-	jout_close(&j, '}');
+	report_serviceos(&j, &p->service);
 	jout_open(&j, "free", '{');
 	jout_set(&j, "cpus", &cpus);
 	jout_set(&j, "mems", &mems);
@@ -190,7 +199,7 @@ static const char *list_of(const struct idset *s)
 
 static void print_text(const struct planned *p)
 {
-	struct outcome_node node = { .alone = true };
+	struct outcome_node node = { .alone = true, .guarantee = p->blocks ? GUARANTEE_PHYSICAL : GUARANTEE_UNKNOWN };
 	struct idset cpus, mems;
 
 	for (unsigned i = 0; i < p->plan->n; i++) {
@@ -203,6 +212,8 @@ static void print_text(const struct planned *p)
 		if (!idset_equal(&c->cpus, &c->reserved))
 			printf(" (reserved %s)", list_of(&c->reserved));
 		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		if (c->confined && p->blocks)
+			printf(" (%llu MiB usable)", (unsigned long long)(p->usable[i] >> 20));
 		printf(" policy %s\n",
 		       policy_name(outcome_policy(&p->request.container[i], &p->conf, &priority)));
 		for (const char *w = c->why; *w;) {
@@ -219,6 +230,10 @@ static void print_text(const struct planned *p)
 			printf("  rank %u: cpus %s\n", r, list_of(&p->map[i][r]));
 	}
 	find_free(p, &cpus, &mems);
+	if (!idset_empty(&p->service.cpus)) {
+		printf("ServiceOS: cpus %s", list_of(&p->service.cpus));
+		printf(" mems %s%s\n", list_of(&p->service.mems), p->service.own_mems ? "" : " (shared)");
+	}
 	printf("free: cpus %s", list_of(&cpus));
 	printf(" mems %s\n", list_of(&mems));
 }
@@ -237,6 +252,45 @@ static int load_request(struct planned *p, struct errbuf *err)
 	return rc;
 }
 
+static int choose_service(struct planned *p, const struct machine *m, struct errbuf *err)
+{
+	struct service_ask ask = p->conf.service;
+	struct machine *whole = NULL;
+	int rc;
+
+	/* parse_options has looked at both */
+	if (p->o->serviceos)
+		conf_parse_service(&ask, p->o->serviceos);
+	if (p->o->serviceos_mems)
+		conf_parse_service_mems(&ask, p->o->serviceos_mems);
+	if (ask.kind == SERVICE_NONE && p->o->serviceos_mems && ask.own_mems)
+		return errprintf(err, "--serviceos-mems=%.100s: without cores of its own (--serviceos) a ServiceOS has no memory nodes either",
+				 p->o->serviceos_mems);
+	/* what a process may use of this node, as in a job, says nothing of what the node keeps */
+	if (!p->o->topology && machine_load_whole(&whole, err) < 0)
+		return -1;
+	rc = service_choose(&p->service, whole ? whole : m, &ask, err);
+	machine_free(whole);
+	return rc;
+}
+
+static void say_service(const struct planned *p, struct errbuf *err)
+{
+	size_t used = strlen(err->text);
+
+	snprintf(err->text + used, sizeof(err->text) - used, " (%u threads, CPUs %.100s, are kept for the ServiceOS)",
+		 idset_count(&p->service.cpus), list_of(&p->service.cpus));
+}
+
+static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *err)
+{
+	if (!p->o->topology && planning_note_usable(m, NULL, err) < 0)
+		return -1;
+	machine_withheld(m, &p->withheld);
+	p->blocks = !idset_empty(&p->withheld);
+	return 0;
+}
+
 static int make(struct planned *p, struct errbuf *err)
 {
 	struct machine *m = NULL;
@@ -246,9 +300,15 @@ static int make(struct planned *p, struct errbuf *err)
 		      p->o->conf_path ? geteuid() : 0, err) < 0 ||
 	    load_request(p, err) < 0 || parse_ntasks(p, err) < 0)
 		return -1;
-	rc = p->o->topology ? machine_load_arg(&m, p->o->topology, err) : machine_load_this(&m, err);
+	/* root may sit in a session that is kept to the ServiceOS */
+	rc = p->o->topology ? machine_load_arg(&m, p->o->topology, err) :
+	     geteuid() == 0 ? machine_load_whole(&m, err) : machine_load_this(&m, err);
 	if (rc < 0)
 		return -1;
+	if (look_at_blocks(p, m, err) < 0 || choose_service(p, m, err) < 0) {
+		machine_free(m);
+		return -1;
+	}
 	p->in.cpus = *machine_cpus(m);
 	p->in.mems = *machine_mems(m);
 	if (p->o->cpus)
@@ -261,10 +321,21 @@ static int make(struct planned *p, struct errbuf *err)
 	if (rc == 0 && !idset_subset(&p->in.mems, machine_mems(m)))
 		rc = errprintf(err, "--mems=%.100s: this machine has %.200s", p->o->mems,
 			       list_of(machine_mems(m)));
+	idset_andnot(&p->in.cpus, &p->service.cpus);
+	if (p->service.own_mems)
+		idset_andnot(&p->in.mems, &p->service.mems);
+	if (rc == 0 && idset_empty(&p->in.cpus))
+		rc = errprintf(err, "the ServiceOS keeps all of these CPUs (%.200s): give others, or --serviceos=none", list_of(&p->service.cpus));
+	if (rc == 0 && idset_empty(&p->in.mems))
+		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
 	p->in.cores = p->in.cpus;
 	p->in.default_mems = p->conf.default_mems;
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
+	if (rc < 0 && strncmp(err->text, "container ", 10) == 0 && !idset_empty(&p->service.cpus))
+		say_service(p, err);
+	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
+		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);
 	machine_free(m);
 	return rc < 0 ? -1 : map_ranks(p, err);
 }
@@ -275,9 +346,11 @@ static int parse_options(struct options *o, int argc, char **argv)
 		{ "topology", required_argument, NULL, 't' }, { "cpus", required_argument, NULL, 'c' },
 		{ "mems", required_argument, NULL, 'm' },     { "ntasks", required_argument, NULL, 'n' },
 		{ "cpus-per-task", required_argument, NULL, 'C' }, { "overcommit", no_argument, NULL, 'O' },
+		{ "serviceos", required_argument, NULL, 'S' }, { "serviceos-mems", required_argument, NULL, 'M' },
 		{ "conf", required_argument, NULL, 'F' },     { "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },	      { 0 },
 	};
+	struct service_ask ask;
 	int c;
 
 	optind = 1;
@@ -286,6 +359,8 @@ static int parse_options(struct options *o, int argc, char **argv)
 		case 't': o->topology = optarg; break;
 		case 'c': o->cpus = optarg; break;
 		case 'm': o->mems = optarg; break;
+		case 'S': o->serviceos = optarg; break;
+		case 'M': o->serviceos_mems = optarg; break;
 		case 'n': o->ntasks = optarg; break;
 		case 'O': o->overcommit = true; break;
 		case 'F': o->conf_path = optarg; break;
@@ -308,6 +383,10 @@ static int parse_options(struct options *o, int argc, char **argv)
 		return 2;
 	}
 	o->manifest = argv[optind];
+	if (o->serviceos && conf_parse_service(&ask, o->serviceos) < 0)
+		return tool_error(2, "%s: --serviceos=%.100s: expected %s", argv[0], o->serviceos, conf_service_allowed);
+	if (o->serviceos_mems && conf_parse_service_mems(&ask, o->serviceos_mems) < 0)
+		return tool_error(2, "%s: --serviceos-mems=%.100s: expected %s", argv[0], o->serviceos_mems, conf_service_mems_allowed);
 	return -1;
 }
 

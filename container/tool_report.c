@@ -9,6 +9,7 @@
 #include "container/node_state.h"
 #include "container/outcome.h"
 #include "container/report.h"
+#include "container/mems.h"
 #include "container/step.h"
 #include "container/tool.h"
 #include "container/tool_node.h"
@@ -101,6 +102,7 @@ struct json_job {
 	const struct node_state *s;
 	bool alone;
 	struct idset *held;
+	enum guarantee guarantee;
 };
 
 static void put_plan(const struct node_plan *p, const char *request_text, void *arg)
@@ -118,6 +120,8 @@ static void put_plan(const struct node_plan *p, const char *request_text, void *
 			.conf = &jj->s->conf,
 			.alone = jj->alone,
 			.policy_known = true,
+			.guarantee = jj->guarantee,
+			.usable = blocks_usable(&jj->s->blocks, &p->container[i].mems),
 		};
 
 		report_container(jj->j, &c);
@@ -128,7 +132,7 @@ static void put_plan(const struct node_plan *p, const char *request_text, void *
 static void put_job(struct json_out *j, const struct node_state *s, const struct ledger_job *job,
 		    struct idset *held)
 {
-	struct json_job jj = { j, s, node_state_alone(s, job), held };
+	struct json_job jj = { j, s, node_state_alone(s, job), held, mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
 	struct errbuf ignored;
 	char id[16];
 
@@ -137,6 +141,8 @@ static void put_job(struct json_out *j, const struct node_state *s, const struct
 	jout_number(j, "uid", job->uid);
 	jout_string(j, "user", user_name(job->uid));
 	jout_string(j, "request", job->request);
+	if (!idset_empty(&job->share))
+		jout_set(j, "share_mems", &job->share);
 	jout_open(j, "containers", '[');
 	each_plan(job, put_plan, &jj);
 	jout_close(j, ']');
@@ -176,7 +182,18 @@ static void print_json(const struct node_state *s, const char *node)
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		put_job(&j, s, s->job[i], &held);
 	jout_close(&j, ']');
+	report_serviceos(&j, &s->service);
+	if (s->blocks.on) {
+		jout_open(&j, "blocks", '{');
+		jout_set(&j, "mems", &s->blocks.nodes);
+		jout_number(&j, "usable_bytes", blocks_usable(&s->blocks, &s->blocks.nodes));
+		jout_set(&j, "homes", &s->blocks.homes);
+		jout_set(&j, "less_than_nine_tenths_usable", &s->blocks.poor);
+		jout_set(&j, "less_than_half_usable", &s->blocks.taken);
+		jout_close(&j, '}');
+	}
 	idset_andnot(&left, &held);
+	idset_andnot(&left, &s->service.cpus);
 	jout_open(&j, "free", '{');
 	jout_set(&j, "cpus", &left);
 	jout_close(&j, '}');
@@ -190,7 +207,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, void
 {
 	static struct request r;
 	const struct json_job *jj = arg;
-	struct outcome_node node = { .alone = jj->alone, .policy_known = true };
+	struct outcome_node node = { .alone = jj->alone, .policy_known = true, .guarantee = jj->guarantee };
 	struct errbuf ignored;
 
 	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
@@ -203,6 +220,8 @@ static void print_plan(const struct node_plan *p, const char *request_text, void
 
 		printf("  container %s: cpus %s", c->name, list_of(&c->cpus));
 		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		if (c->confined && jj->s->blocks.on)
+			printf(" (%llu MiB usable)", (unsigned long long)(blocks_usable(&jj->s->blocks, &c->mems) >> 20));
 		if (r.container[i].partition != PARTITION_MEMBER)
 			printf(", with a step of srun in it %s", partition_name(r.container[i].partition));
 		putchar('\n');
@@ -247,11 +266,27 @@ static void print_text(const struct node_state *s, const char *node)
 
 	printf("node %s: cpus %s, %u job%s with containers\n", node, list_of(&s->node_cpus), s->n_jobs,
 	       s->n_jobs == 1 ? "" : "s");
+	if (!idset_empty(&s->service.cpus)) {
+		printf("ServiceOS: cpus %s", list_of(&s->service.cpus));
+		printf(" mems %s%s\n", list_of(&s->service.mems), s->service.own_mems ? "" : " (shared)");
+	}
+	if (s->blocks.on) {
+		printf("blocks of memory: %s (%llu MiB usable)", list_of(&s->blocks.nodes),
+		       (unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
+		printf(", left of divided nodes: %s\n", list_of(&s->blocks.homes));
+		if (!idset_empty(&s->blocks.poor))
+			printf("blocks with less than nine tenths usable: %s\n", list_of(&s->blocks.poor));
+		if (!idset_empty(&s->blocks.taken))
+			printf("blocks with less than half usable, given to nobody: %s\n", list_of(&s->blocks.taken));
+	}
 	for (unsigned i = 0; i < s->n_jobs; i++) {
 		const struct ledger_job *job = s->job[i];
-		struct json_job jj = { NULL, s, node_state_alone(s, job), &held };
+		struct json_job jj = { NULL, s, node_state_alone(s, job), &held, mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
 
 		printf("job %u of %s (uid %u)\n", job->job_id, user_name(job->uid), (unsigned)job->uid);
+		if (!idset_empty(&job->share))
+			printf("  ranks in no container with memory nodes of its own: mems %s (%llu MiB usable)\n", list_of(&job->share),
+			       (unsigned long long)(blocks_usable(&s->blocks, &job->share) >> 20));
 		each_plan(job, print_plan, &jj);
 		for (unsigned k = 0; k < job->n_steps; k++) {
 			step_id_format(job->step[k].step_id, id);
@@ -278,7 +313,7 @@ int tool_report(int argc, char **argv)
 	bool json = false;
 	int status;
 
-	status = tool_node_options(argc, argv, longs, usage_text, &json, &only);
+	status = tool_node_options(argc, argv, longs, usage_text, &json, &only, NULL);
 	if (status >= 0)
 		return status;
 	if (node_state_load(&s, &err) < 0)

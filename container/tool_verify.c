@@ -9,14 +9,23 @@
 #include "container/node_state.h"
 #include "container/partition.h"
 #include "container/report.h"
+#include "container/service_check.h"
 #include "container/step.h"
 #include "container/tool.h"
 #include "container/tool_node.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl verify [--json] [--job=ID]\n"
-	"Compare what the kernel shows of this node's containers with what they should be:\n"
-	"CPUs and memory nodes of every rank, and partitions. For root. Exit 3: something differs.\n";
+	"Usage: nodeosctl verify [OPTION]...\n"
+	"Compare what the kernel shows with what it should be: of this node's containers the CPUs and\n"
+	"memory nodes of every rank, and partitions; of its ServiceOS where every other process, thread\n"
+	"and interrupt may run, and what Slurm keeps from jobs. For root.\n"
+	"\n"
+	"      --job=ID           the containers of that job only\n"
+	"  -v, --verbose          list what this kernel cannot move, which is no difference\n"
+	"  -j, --json             print JSON (schema 1)\n"
+	"  -h, --help             print this\n"
+	"\n"
+	"Exit status: 0 nothing differs, 1 it could not be told (one line says why), 2 wrong usage, 3 something differs.\n";
 
 struct check {
 	struct json_out j; /* f NULL: text */
@@ -26,6 +35,12 @@ struct check {
 	char id[16];
 	bool quiet; /* only count */
 	unsigned count, wrong;
+	bool verbose;
+	unsigned n_fixed, n_unknown; /* what this kernel cannot move, and among them what could not be checked */
+	struct fixed {
+		char *what, *found, *why;
+	} *fixed;
+	struct errbuf bad;
 };
 
 static void put_text(const struct check *c, const char *what, const char *want, const char *got, bool good)
@@ -151,30 +166,114 @@ static bool check_jobs(struct check *c, unsigned long only)
 	return any;
 }
 
-static int verify(const struct node_state *s, unsigned long only, bool json)
+static char *copy(const char *text)
 {
-	struct check c = { .j = { .f = json ? stdout : NULL }, .s = s };
+	return text ? strdup(text) : NULL;
+}
+
+static void keep_fixed(struct check *c, const struct service_finding *f)
+{
+	struct fixed *more = reallocarray(c->fixed, c->n_fixed + 1u, sizeof(*more));
+
+	if (!more)
+		return;
+	c->fixed = more;
+	c->n_unknown += f->verdict == SERVICE_UNKNOWN;
+	more[c->n_fixed++] = (struct fixed){ copy(f->what), copy(f->found), copy(f->why) };
+}
+
+/* Drift stands among the other checks; what nobody can change in a list of its own, later. */
+static void put_service(const struct service_finding *f, void *arg)
+{
+	struct check *c = arg;
+
+	if (f->verdict == SERVICE_KEPT) {
+		c->count += (unsigned)strtoul(f->found, NULL, 10);
+		return;
+	}
+	if (f->verdict != SERVICE_DRIFT) {
+		keep_fixed(c, f);
+		return;
+	}
+	c->count++;
+	c->wrong++;
+	if (!c->j.f) {
+		printf("ServiceOS: %s: DIFFERS: should be %s, is %s%s%s%s\n", f->what, f->expected, f->found, f->why ? " (" : "",
+		       f->why ? f->why : "", f->why ? ")" : "");
+		return;
+	}
+	jout_open(&c->j, NULL, '{');
+	jout_string(&c->j, "what", f->what);
+	jout_string(&c->j, "expected", f->expected);
+	jout_string(&c->j, "found", f->found);
+	jout_string(&c->j, "remedy", f->why);
+	jout_bool(&c->j, "ok", 0);
+	jout_close(&c->j, '}');
+}
+
+static void put_fixed(struct check *c)
+{
+	for (unsigned i = 0; i < c->n_fixed; i++) {
+		const struct fixed *f = &c->fixed[i];
+
+		if (c->j.f) {
+			jout_open(&c->j, NULL, '{');
+			jout_string(&c->j, "what", f->what);
+			jout_string(&c->j, "found", f->found);
+			jout_string(&c->j, "reason", f->why);
+			jout_close(&c->j, '}');
+		} else if (c->verbose || !f->found) {
+			printf("ServiceOS: %s: %s: %s\n", f->what, f->found ? f->found : "not checked", f->why);
+		}
+		free(f->what);
+		free(f->found);
+		free(f->why);
+	}
+	free(c->fixed);
+	c->fixed = NULL;
+}
+
+static int verify(const struct node_state *s, unsigned long only, bool json, bool verbose)
+{
+	struct check c = { .j = { .f = json ? stdout : NULL }, .s = s, .verbose = verbose };
+	const char *bad = s->bad.text;
 	bool any;
 
 	if (json) {
 		jout_open(&c.j, NULL, '{');
 		jout_number(&c.j, "schema", REPORT_SCHEMA);
+		report_serviceos(&c.j, &s->service);
 		jout_open(&c.j, "checks", '[');
 	}
 	any = check_jobs(&c, only);
+	if (!only && (s->conf.service.kind != SERVICE_NONE || !idset_empty(&s->service.cpus)))
+		service_check(&s->service, &s->conf, put_service, &c, &c.bad);
 	if (json) {
 		jout_close(&c.j, ']');
-		jout_bool(&c.j, "ok", c.wrong == 0 && !*s->bad.text);
-		jout_string(&c.j, "problem", *s->bad.text ? s->bad.text : NULL);
+		jout_open(&c.j, "cannot_move", '[');
+	}
+	put_fixed(&c);
+	if (!*bad)
+		bad = c.bad.text;
+	if (json) {
+		jout_close(&c.j, ']');
+		jout_number(&c.j, "checked", c.count);
+		jout_bool(&c.j, "ok", c.wrong == 0 && !*bad);
+		jout_string(&c.j, "problem", *bad ? bad : NULL);
 		jout_close(&c.j, '}');
 	} else {
-		printf("%u checked, %u differ\n", c.count, c.wrong);
-		if (*s->bad.text)
-			printf("problem: %s\n", s->bad.text);
+		printf("%u checked, %u differ", c.count, c.wrong);
+		if (c.n_unknown)
+			printf("; %u could not be checked", c.n_unknown);
+		if (c.n_fixed > c.n_unknown)
+			printf("; %u that this kernel cannot move%s", c.n_fixed - c.n_unknown, verbose ? "" : " (--verbose lists them)");
+		putchar('\n');
+		if (*bad)
+			printf("problem: %s\n", bad);
 	}
 	if (only && !any)
 		return tool_error(1, "verify: job %lu has no containers on this node", only);
-	return c.wrong || *s->bad.text ? 3 : 0;
+	return c.wrong || *bad ? 3 : 0;
 }
 
 /* What was loaded may have ended, or been launched, before it was looked at: then look again. */
@@ -197,20 +296,20 @@ int tool_verify(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
-		{ "help", no_argument, NULL, 'h' }, { 0 },
+		{ "verbose", no_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' }, { 0 },
 	};
 	struct errbuf err = { "" };
 	unsigned long only = 0;
 	struct node_state s;
-	bool json = false;
+	bool json = false, verbose = false;
 	int status;
 
-	status = tool_node_options(argc, argv, longs, usage_text, &json, &only);
+	status = tool_node_options(argc, argv, longs, usage_text, &json, &only, &verbose);
 	if (status >= 0)
 		return status;
 	if (load_settled(&s, only, &err) < 0)
 		return tool_error(1, "verify: %s", err.text);
-	status = verify(&s, only, json);
+	status = verify(&s, only, json, verbose);
 	node_state_free(&s);
 	return status;
 }

@@ -3,8 +3,10 @@
 /*
  * nodeos.so: every symbol that Slurm looks up is here, and nothing else.
  */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "spank/hint.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -23,6 +25,7 @@ int slurm_spank_init(spank_t sp, int ac, char *av[])
 	case S_CTX_ALLOCATOR:
 		return client_init(sp, 0);
 	case S_CTX_LOCAL:
+		hint_at_exit();
 		return client_init(sp, 1);
 	case S_CTX_REMOTE:
 		return stepd_init(sp);
@@ -77,9 +80,20 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 
 int slurm_spank_exit(spank_t sp, int ac, char *av[])
 {
+	int error = errno; /* of what ended a client */
+
 	(void)ac;
 	(void)av;
-	return spank_context() == S_CTX_REMOTE ? stepd_exit(sp) : 0;
+	switch (spank_context()) {
+	case S_CTX_REMOTE:
+		return stepd_exit(sp);
+	case S_CTX_ALLOCATOR:
+	case S_CTX_LOCAL:
+		hint_unavailable(error);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 int slurm_spank_job_epilog(spank_t sp, int ac, char *av[])

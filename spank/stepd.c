@@ -20,12 +20,18 @@
 static struct step *step;
 static bool job_is_planned, site_has_fences;
 static bool launching;
+static bool keeps_memory; /* of every step on this node */
 static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
 {
+	struct errbuf err = { "" };
+
 	/* as root: the ledger is closed to the user that user_init runs as */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
+	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
+	if (*err.text)
+		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
 	return options_register(sp);
 }
 
@@ -154,6 +160,7 @@ static void fill_wishes(spank_t sp, struct step_input *in)
 
 static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 {
+	uint64_t memory_mb = 0;
 	const struct {
 		spank_item_t item;
 		void *to;
@@ -171,6 +178,8 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (spank_get_item(sp, wanted[i].item, wanted[i].to) != ESPANK_SUCCESS)
 			return errprintf(err, "Slurm does not tell this step's %s", wanted[i].name);
+	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) == ESPANK_SUCCESS)
+		in->job_memory = memory_mb << 20;
 	if (in->uid == 0 && geteuid() != 0)
 		return errprintf(err, "Slurm tells uid 0 for a user's step");
 	return 0;
@@ -224,6 +233,27 @@ int stepd_user_init(spank_t sp)
 	return *err.text ? -1 : 0;
 }
 
+/*
+ * A step that asked for nothing, when its first rank is there: on a node with blocks its memory is kept off the
+ * containers'. What fails here is the admin's to know, and the step goes on.
+ */
+static void keep_memory(spank_t sp)
+{
+	uint32_t job_id = 0, step_id = 0;
+	uint64_t memory_mb = 0;
+	struct errbuf err = { "" };
+	uid_t uid = 0;
+
+	keeps_memory = false; /* once */
+	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
+	    spank_get_item(sp, S_JOB_UID, &uid) != ESPANK_SUCCESS)
+		return;
+	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) != ESPANK_SUCCESS)
+		memory_mb = 0;
+	if (step_keep_memory(plugstack_conf(), job_id, step_id, uid, memory_mb << 20, &err) < 0)
+		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
+}
+
 /* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
 int stepd_task_post_fork(spank_t sp)
 {
@@ -232,6 +262,8 @@ int stepd_task_post_fork(spank_t sp)
 	int rank = -1;
 	pid_t pid = 0;
 
+	if (!step && keeps_memory)
+		keep_memory(sp);
 	if (!step) {
 		/* the last one is bound */
 		if (launching && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS &&

@@ -133,13 +133,20 @@ def test_manifest():
     ok(table and not missing, "nodeos-manifest(5) names every ignored isolator", missing)
 
 
+def tool_code(command):
+    """unprovision stands beside provision, and has the options of few[]."""
+    code = read(f"container/tool_{command.replace('unprov', 'prov')}.c")
+    found = re.search(r"(.*)(\n\tstatic const struct option few\[\].*)", code, re.S)
+    return code if not found else found.group(2) if command == "unprovision" else found.group(1) + found.group(2)[found.group(2).index("};"):]
+
+
 def tool_options(command):
     """Long options of a command with their short ones, from its getopt_long call."""
-    code = read(f"container/tool_{command}.c")
+    code = tool_code(command)
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
     loop = read("container/tool_node.c") if "tool_node_options(" in code else code
-    shorts = re.search(r'getopt_long\(argc, argv, "([^"]*)"', loop)
-    letters = shorts.group(1).replace(":", "") if shorts else ""
+    shorts = re.search(r'getopt_long\(argc, argv, (?:(?:all|verbose) \? )?"([^"]*)"(?: : "([^"]*)")?', loop)
+    letters = shorts.group(2 if command == "unprovision" else 1).replace(":", "") if shorts else ""
     return {name: letter if letter in letters else "" for name, letter in longs}
 
 
@@ -164,8 +171,8 @@ def test_tool():
         ok(expected.pop("help", None) == "h", f"{command} takes --help and -h")
         same_set([f"{n} {s}" for n, s in documented.items()] or ["none"], [f"{n} {s}" for n, s in expected.items()] or ["none"],
                  f"nodeosctl(1) has the options of {command}")
-        usage = "".join(c_strings(re.search(r"static const char usage\w*\[\] =(.*?);\n", read(f"container/tool_{command}.c"),
-                                            re.S).group(1)))
+        source = read(f"container/tool_{command.replace('unprov', 'prov')}.c")
+        usage = "".join(c_strings(re.search(rf"static const char (?:usage\w*|{command}_usage)\[\] =(.*?);\n", source, re.S).group(1)))
         used = set(re.findall(r"--([a-z-]+)", usage)) - {"help"}
         ok(used <= set(documented), f"the usage text of {command} has no other options", sorted(used - set(documented)))
 
@@ -175,9 +182,11 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in ("report", "step_report", "tool_list", "tool_plan", "tool_report", "tool_verify", "tool_features"):
+    for file in ("report", "step_report", "tool_list", "tool_plan", "tool_report", "tool_verify", "tool_features", "tool_provision", "cmdline"):
         code = read(f"container/{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
+        for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):
+            found |= set(either)
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
     for call in re.findall(r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
                            read("container/tool_check.c")):

@@ -17,6 +17,19 @@ int errprintf(struct errbuf *err, const char *fmt, ...)
 	return -1;
 }
 
+int errappend(struct errbuf *err, const char *fmt, ...)
+{
+	size_t used = err ? strlen(err->text) : 0;
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->text + used, sizeof(err->text) - used, fmt, ap);
+		va_end(ap);
+	}
+	return -1;
+}
+
 int errwrap(struct errbuf *err, const char *fmt, ...)
 {
 	struct errbuf old;

@@ -16,4 +16,7 @@ int errprintf(struct errbuf *err, const char *fmt, ...) __attribute__((format(pr
 /* Put "PREFIX: " before the text already in ERR; always returns -1. */
 int errwrap(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Put the message behind ERR's, as it is. -1, always. */
+int errappend(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -166,3 +166,10 @@ int idset_format(const struct idset *s, char *buf, size_t size)
 	}
 	return size ? (int)used : -1;
 }
+
+const char *idset_brief(char buf[128], const struct idset *s)
+{
+	if (idset_format(s, buf, 128) < 0)
+		strcpy(buf, "...");
+	return buf;
+}

@@ -53,6 +53,9 @@ int idset_parse(struct idset *s, const char *list, struct errbuf *err);
  */
 int idset_format(const struct idset *s, char *buf, size_t size);
 
+/* The list form for a message: BUF, in which one that is too long is "...". */
+const char *idset_brief(char buf[128], const struct idset *s);
+
 /* Bytes that always hold the list form of any set. */
 #define IDSET_LIST_MAX (IDSET_MAX / 2 * 5 + 1)
 

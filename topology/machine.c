@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The planner's tables, made once of a loaded hwloc topology. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,24 @@ static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 				  m->domain[m->core[c].of[LEVEL_PACKAGE]].number[LEVEL_PACKAGE]);
 }
 
+/* As machine_load_this notes it in the topology; XML keeps it. */
+static unsigned home_of(hwloc_obj_t obj)
+{
+	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_HOME);
+
+	return text && *text >= '0' && *text <= '9' ? (unsigned)strtoul(text, NULL, 10) : obj->os_index;
+}
+
+/* As machine_note_usable noted it; who wrote the XML may have made it larger than the node. */
+static uint64_t usable_of(hwloc_obj_t obj)
+{
+	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE);
+	uint64_t bytes = obj->attr->numanode.local_memory;
+	unsigned long long usable = text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : bytes;
+
+	return usable < bytes ? usable : bytes;
+}
+
 static void add_nodes(struct machine *m)
 {
 	hwloc_obj_t obj = NULL;
@@ -179,8 +198,10 @@ static void add_nodes(struct machine *m)
 		struct memnode *node = &m->node[m->n_nodes++];
 
 		node->os = obj->os_index;
+		node->home = home_of(obj);
 		node->special = is_special(obj);
 		node->bytes = obj->attr->numanode.local_memory;
+		node->usable = usable_of(obj);
 		place_node(m, node, obj);
 	}
 }
@@ -316,4 +337,46 @@ int machine_cores(const struct machine *m, const struct idset *cpus, struct plan
 	*out = list;
 	*n = used;
 	return 0;
+}
+
+int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes)
+{
+	hwloc_obj_t obj = hwloc_get_numanode_obj_by_os_index(m->topo, os);
+	unsigned i = node_index(m, os);
+	char text[24];
+
+	if (!obj || i == NONE)
+		return 0;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	if (!hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE) && hwloc_obj_add_info(obj, MACHINE_INFO_USABLE, text) < 0)
+		return -1;
+	m->node[i].usable = usable_of(obj);
+	return 0;
+}
+
+void machine_homes(const struct machine *m, struct idset *out)
+{
+	idset_zero(out);
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		if (m->node[i].home != m->node[i].os && idset_has(&m->all_mems, m->node[i].home))
+			idset_add(out, m->node[i].home);
+}
+
+uint64_t machine_usable(const struct machine *m, const struct idset *mems)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		sum += idset_has(mems, m->node[i].os) ? m->node[i].usable : 0;
+	return sum;
+}
+
+void machine_withheld(const struct machine *m, struct idset *out)
+{
+	machine_homes(m, out);
+	if (idset_empty(out))
+		return;
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		if (m->node[i].usable < m->node[i].bytes / 2)
+			idset_add(out, m->node[i].os);
 }

@@ -11,6 +11,8 @@ struct machine;
 
 /* Where to load it from. The caller frees with machine_free(). */
 int machine_load_this(struct machine **out, struct errbuf *err);
+/* This machine with everything allowed, whatever the caller's cgroup leaves it. */
+int machine_load_whole(struct machine **out, struct errbuf *err);
 int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err);
 int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, struct errbuf *err);
 int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err);
@@ -20,6 +22,24 @@ void machine_free(struct machine *m);
 
 /* Write the topology as hwloc XML (v2 format) to PATH ("-": standard output). */
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err);
+
+/*
+ * Note in M, and so in its XML, that programs can use BYTES of memory node OS: the planner counts them where memory
+ * is asked by size. Nodes that M does not have are ignored. 0, or -1 when out of memory.
+ */
+int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
+
+/* Bytes of the memory nodes MEMS that programs can use, as far as it is known. */
+uint64_t machine_usable(const struct machine *m, const struct idset *mems);
+
+/*
+ * What the kernel has left of the physical nodes that it has divided into blocks (fgmn=): the system's memory, which
+ * no container is given. Empty on other machines.
+ */
+void machine_homes(const struct machine *m, struct idset *out);
+
+/* The same and blocks of which less than half can be used: what no container is given on such a machine. */
+void machine_withheld(const struct machine *m, struct idset *out);
 
 /* All CPUs and memory nodes that this machine allows (hwloc's allowed sets). */
 const struct idset *machine_cpus(const struct machine *m);

@@ -14,6 +14,9 @@ enum level { LEVEL_PACKAGE, LEVEL_NUMA, LEVEL_L3, LEVELS };
 
 extern const char *const level_name[LEVELS]; /* "package", "NUMA locality", "L3" */
 
+#define MACHINE_INFO_HOME "NodeOSPhysicalNode" /* of a NUMANode: what the kernel's physical_node says */
+#define MACHINE_INFO_USABLE "NodeOSUsableBytes" /* and how much of it programs can use, see machine_note_usable */
+
 #define NONE UINT_MAX /* no such index */
 
 /*
@@ -42,8 +45,10 @@ struct domain {
 /* A memory node, the array being in logical order. */
 struct memnode {
 	unsigned os;
+	unsigned home; /* os of the physical node: its own, but for a block of the kernel's fgmn= */
 	bool special; /* not ordinary DRAM: high-bandwidth, non-volatile, a GPU's */
 	uint64_t bytes;
+	uint64_t usable; /* what a size asked is measured by: bytes, where nobody has noted less */
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; NONE and NONE: local to nobody */
 	unsigned first_core, end_core; /* the same as cores; empty: nobody */

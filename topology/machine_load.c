@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/machine_impl.h"
 
-enum source { FROM_THIS, FROM_FILE, FROM_BUFFER, FROM_SYNTHETIC };
+enum source { FROM_THIS, FROM_WHOLE, FROM_FILE, FROM_BUFFER, FROM_SYNTHETIC };
 
 /*
  * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not
@@ -17,7 +18,7 @@ static unsigned long load_flags(enum source source)
 {
 	unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 
-	if (source == FROM_THIS)
+	if (source == FROM_THIS || source == FROM_WHOLE)
 		flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
 #if HWLOC_API_VERSION >= 0x00020500
 	flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
@@ -45,9 +46,34 @@ static int set_source(hwloc_topology_t topo, enum source source, const char *tex
 	case FROM_SYNTHETIC:
 		return hwloc_topology_set_synthetic(topo, text);
 	case FROM_THIS:
+	case FROM_WHOLE:
 		break;
 	}
 	return 0;
+}
+
+/*
+ * Which physical node each memory node belongs to, on a kernel that divides them (fgmn=). hwloc reads another system's
+ * files below HWLOC_FSROOT, and so does this.
+ */
+static void note_homes(hwloc_topology_t topo)
+{
+	const char *root = getenv("HWLOC_FSROOT");
+	hwloc_obj_t obj = NULL;
+	char path[4200], text[16];
+	FILE *f;
+
+	while ((obj = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_NUMANODE, obj))) {
+		snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/physical_node", root ? root : "", obj->os_index);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fgets(text, sizeof(text), f)) {
+			text[strcspn(text, "\n")] = '\0';
+			hwloc_obj_add_info(obj, MACHINE_INFO_HOME, text);
+		}
+		fclose(f);
+	}
 }
 
 static int load(struct machine **out, enum source source, const char *text, size_t len,
@@ -69,6 +95,12 @@ static int load(struct machine **out, enum source source, const char *text, size
 			  errno ? ": " : "", errno ? strerror(errno) : "");
 		goto error;
 	}
+	if (source == FROM_WHOLE && hwloc_topology_allow(m->topo, NULL, NULL, HWLOC_ALLOW_FLAG_ALL) < 0) {
+		errprintf(err, "hwloc cannot look beyond this process's cgroup: %s", strerror(errno));
+		goto error;
+	}
+	if (source == FROM_THIS || source == FROM_WHOLE)
+		note_homes(m->topo);
 	if (machine_index(m, err) < 0) {
 		errwrap(err, "%s", what);
 		goto error;
@@ -83,6 +115,11 @@ error:
 int machine_load_this(struct machine **out, struct errbuf *err)
 {
 	return load(out, FROM_THIS, NULL, 0, "this machine", err);
+}
+
+int machine_load_whole(struct machine **out, struct errbuf *err)
+{
+	return load(out, FROM_WHOLE, NULL, 0, "this machine", err);
 }
 
 int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err)

@@ -24,7 +24,7 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask)
 
 	if (ask->mems_kind != MEMS_SIZE)
 		return 1;
-	return (int64_t)(n->bytes < most ? n->bytes : most);
+	return (int64_t)(n->usable < most ? n->usable : most);
 }
 
 static bool node_is_free(const struct planner *p, const struct memnode *n)

@@ -21,7 +21,9 @@ static int same(const struct conf *a, const struct conf *b)
 	return a->allow_policies == b->allow_policies && a->allow_partitions == b->allow_partitions && a->strict == b->strict &&
 	       a->default_policy == b->default_policy && a->default_mems == b->default_mems &&
 	       a->max_rt_priority == b->max_rt_priority && a->helper_timeout == b->helper_timeout &&
-	       strcmp(a->state_dir, b->state_dir) == 0 && a->max_containers == b->max_containers;
+	       strcmp(a->state_dir, b->state_dir) == 0 && a->max_containers == b->max_containers &&
+	       a->service.kind == b->service.kind && a->service.own_mems == b->service.own_mems &&
+	       strcmp(a->service_except, b->service_except) == 0;
 }
 
 static void defaults(void)
@@ -45,6 +47,7 @@ static void defaults(void)
 	is_int(c.helper_timeout, 10, "helper_timeout");
 	is(c.state_dir, "/run/nodeos", "state_dir");
 	is_int(c.max_containers, 64, "max_containers");
+	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except, "no ServiceOS");
 	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed), "an empty file means the defaults");
 }
 
@@ -61,7 +64,10 @@ static void good(void)
 				   "max_rt_priority = 99\n"
 				   "helper_timeout = 60\n"
 				   "state_dir = /var/lib/node.os/..x\n"
-				   "max_containers = 1";
+				   "max_containers = 1\n"
+				   "serviceos = 2/socket\n"
+				   "serviceos_mems = 0,2-3\n"
+				   "serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
 	struct conf c;
 	struct errbuf err = { "" };
 
@@ -77,6 +83,14 @@ static void good(void)
 	is_int(c.helper_timeout, 60, "helper_timeout");
 	is(c.state_dir, "/var/lib/node.os/..x", "state_dir");
 	is_int(c.max_containers, 1, "max_containers");
+	ok(c.service.kind == SERVICE_PER_SOCKET && c.service.cores == 2, "serviceos");
+	ok(c.service.own_mems && c.service.mems.word[0] == 13, "serviceos_mems");
+	is(c.service_except, "lustre.service mnt-a\\x2db.mount a@b.socket", "serviceos_except");
+	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err), 0, "other forms %s", err.text);
+	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001, "serviceos as a list");
+	ok(!c.service.own_mems && !*c.service_except, "serviceos_mems = all, serviceos_except = none");
+	is_int(parse(&c, "serviceos_mems = homes", &err), 0, "homes %s", err.text);
+	ok(c.service.own_mems && c.service.homes, "serviceos_mems = homes");
 }
 
 static void refused(void)
@@ -121,6 +135,21 @@ static void refused(void)
 		{ "helper_timeout = 10s", "f:1: helper_timeout: \"10s\" (allowed" },
 		{ "helper_timeout = 4294967306", "f:1: helper_timeout: \"4294967306\" (allowed" },
 		{ "max_containers = 65", "f:1: max_containers: \"65\" (allowed: 1 to 64)" },
+		{ "serviceos = 0/node", "f:1: serviceos: \"0/node\" (allowed: none, N/node or N/socket cores, or a list of CPUs as 0,32)" },
+		{ "serviceos = 1/core", "f:1: serviceos: \"1/core\" (allowed" },
+		{ "serviceos = -1/node", "f:1: serviceos: \"-1/node\" (allowed" },
+		{ "serviceos = 99999999/node", "f:1: serviceos: \"99999999/node\" (allowed" },
+		{ "serviceos = 3-1", "f:1: serviceos: \"3-1\" (allowed" },
+		{ "serviceos = one", "f:1: serviceos: \"one\" (allowed" },
+		{ "serviceos_mems = 1GiB", "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1)" },
+		{ "serviceos_except = lustre", "f:1: serviceos_except: \"lustre\" (allowed: none, or a list of units with their type" },
+		{ "serviceos_except = a.slice", "f:1: serviceos_except: \"a.slice\" (allowed" },
+		{ "serviceos_except = a@.service", "f:1: serviceos_except: \"a@.service\" (allowed" },
+		{ "serviceos_except = user@1000.service", "f:1: serviceos_except: \"user@1000.service\" (allowed" },
+		{ "serviceos_except = session-9.scope", "f:1: serviceos_except: \"session-9.scope\" (allowed" },
+		{ "serviceos_except = ../a.service", "f:1: serviceos_except: \"../a.service\" (allowed" },
+		{ "serviceos_except = ,a.service", "f:1: serviceos_except: \",a.service\" (allowed" },
+		{ "serviceos_except = .service", "f:1: serviceos_except: \".service\" (allowed" },
 		{ "state_dir = run", "f:1: state_dir: \"run\" (allowed: an absolute path" },
 		{ "state_dir = /", "f:1: state_dir: \"/\" (allowed" },
 		{ "state_dir = /run/", "f:1: state_dir: \"/run/\" (allowed" },

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "container/test/fixture.h"
+#include "container/workqueue.h"
 #include "topology/test/tap.h"
 
 /*
@@ -75,27 +76,93 @@ static struct ledger_job *make(const char *dir, uint32_t id)
 	return ledger_job_new(&place, id, 1000);
 }
 
+/* The kernel's workqueues, whose requested mask is the one that is written. */
+static void fresh_workqueues(const char *mask)
+{
+	static char dir[128];
+	char a[192], b[192];
+
+	snprintf(dir, sizeof(dir), "%s/wq", scratch);
+	snprintf(a, sizeof(a), "%s/cpumask", dir);
+	snprintf(b, sizeof(b), "%s/cpumask_requested", dir);
+	put("wq", "cpumask_isolated", "0");
+	put("wq", "cpumask", mask);
+	unlink(b);
+	if (link(a, b) < 0)
+		abort();
+	workqueue_sysfs = dir;
+}
+
+static struct ledger *open_ledger(void)
+{
+	struct errbuf err = { "" };
+	struct ledger *l = NULL;
+	char state[128];
+
+	snprintf(state, sizeof(state), "%s/state", scratch);
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger (%s)", err.text);
+	return l;
+}
+
+static void workqueues(void)
+{
+	struct idset cpus = set_of("0-3"), more = set_of("8-9"), none = set_of(""), rest = set_of("4-15");
+	struct ledger *l = open_ledger();
+	int dir = ledger_dir(l);
+	struct errbuf err = { "" };
+
+	fresh_workqueues("ffff\n");
+	is_int(workqueue_leave(dir, &cpus, &err), 0, "four CPUs leave the workqueues");
+	is(got("wq", "cpumask"), "fff0", "the others are left");
+	is_int(workqueue_leave(dir, &more, &err), 0, "two more leave");
+	is(got("wq", "cpumask"), "fcf0", "with the first still out");
+	is_int(workqueue_leave(dir, &more, &err), 0, "once more");
+	is(got("wq", "cpumask"), "fcf0", "changes nothing");
+	is_int(workqueue_leave(dir, &rest, &err), -1, "all cannot leave: %s", err.text);
+	is(got("wq", "cpumask"), "fcf0", "and do not");
+	workqueue_return(dir, &more);
+	is(got("wq", "cpumask"), "fcff", "the first are back");
+	workqueue_return(dir, &none);
+	is(got("wq", "cpumask"), "ffff", "all are back");
+	workqueue_return(dir, &cpus);
+	is(got("wq", "cpumask"), "ffff", "and that is the end of it");
+	put("wq", "cpumask_isolated", "f000\n");
+	is_int(workqueue_leave(dir, &cpus, &err), 0, "CPUs leave beside another's isolated ones");
+	is(got("wq", "cpumask"), "ff0", "which stay out as well");
+	put("wq", "cpumask_isolated", "0\n");
+	workqueue_return(dir, &none);
+	is(got("wq", "cpumask"), "ffff", "all are back when nobody has any");
+	fresh_workqueues("3\n");
+	is_int(workqueue_leave(dir, &more, &err), 0, "CPUs that are none of the workqueues'");
+	is(got("wq", "cpumask"), "3", "nothing is written");
+	ok(faccessat(dir, WORKQUEUE_FILE, F_OK, 0) < 0, "nor kept");
+	ledger_close(l);
+}
+
 static void raise_and_lower(void)
 {
+	struct ledger *l = open_ledger();
 	struct ledger_job *job;
 	struct errbuf err = { "" };
 
 	fresh();
+	fresh_workqueues("ffff\n");
 	job = make("cg/a/job_1", 1);
 	add(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
 	add(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
 	job->step[1].launching = true;
-	is_int(fence_raise(root, job, job->step[0].inode, &err), 1, "a sibling is launching");
+	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 1, "a sibling is launching");
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "", "no fence meanwhile");
 	job->step[1].launching = false;
 	put("cg/a", "cpuset.cpus.exclusive", "12");
-	is_int(fence_raise(root, job, job->step[0].inode, &err), 0, "nobody is launching (%s)", err.text);
+	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0, "nobody is launching (%s)", err.text);
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated", "the first fence");
 	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root", "the second fence");
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3", "its CPUs");
 	is(got("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3", "those of its step");
 	is(got("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9", "those of the job");
 	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12", "above it another's stay");
+	is(got("wq", "cpumask"), "fff0", "the isolated one's have left the workqueues, the other's not");
 	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
 	put("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
 	is_int(fence_lower(root, job, &err), 0, "lowered");
@@ -104,6 +171,8 @@ static void raise_and_lower(void)
 	job->request = strdup("nodeos 1;c=a cpus=2 partition=root;");
 	ok(fence_wanted(job), "one does");
 	ledger_job_free(job);
+	workqueue_return(ledger_dir(l), &(struct idset){ .word = { 0 } });
+	ledger_close(l);
 }
 
 /* The kernel says "isolated invalid (...)": a file that cannot be changed does, too. */
@@ -124,21 +193,20 @@ static void dropped(void)
 {
 	struct ledger_job *one, *two, *kept = NULL;
 	struct errbuf err = { "" };
-	struct ledger *l = NULL;
+	struct ledger *l;
 	struct idset gone;
-	char state[128];
 
 	fresh();
-	snprintf(state, sizeof(state), "%s/state", scratch);
+	fresh_workqueues("ffff\n");
 	one = make("cg/a/job_1", 1);
 	add(one, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
 	two = make("cg/a/job_2", 2);
 	add(two, "cg/a/job_2/step_0", PARTITION_ISOLATED, "8-9");
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger (%s)", err.text);
+	l = open_ledger();
 	ledger_write(l, one, &err);
 	ledger_write(l, two, &err);
-	fence_raise(root, one, 0, &err);
-	fence_raise(root, two, 0, &err);
+	fence_raise(l, root, one, 0, &err);
+	fence_raise(l, root, two, 0, &err);
 	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9", "two jobs' fences");
 	for (size_t i = 0; i < 2; i++)
 		put(dirs[i], "cpuset.cpus.exclusive", "0-3,8-9");
@@ -155,6 +223,7 @@ static void dropped(void)
 	fence_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0, "the second job's are left, and what is none of ours");
 	ok(*got("cg/a/job_1", "cpuset.cpus.exclusive") != '0', "none in its job's directory");
+	is(got("wq", "cpumask"), "fcff", "its CPUs are the workqueues' again");
 
 	/* another job's entry that cannot be read is in nobody's way; CPUs that a live fence has now stay */
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9");
@@ -214,6 +283,7 @@ int main(void)
 {
 	scratch_make();
 	root = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	workqueues();
 	raise_and_lower();
 	not_valid();
 	dropped();

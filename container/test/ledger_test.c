@@ -73,6 +73,8 @@ static void keep_and_sweep(void)
 	char path[256];
 
 	add_plan(job);
+	job->share = set_of("4-5,9");
+	job->share_bytes = 1234567890123;
 	add_step(job, "job_1/step_0", 0);
 	add_step(job, "job_1/step_batch", 0xfffffffbu);
 	job->step[0].partition = PARTITION_ISOLATED;
@@ -86,6 +88,8 @@ static void keep_and_sweep(void)
 	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2, "job, uid, steps");
 	is(got->request, job->request, "request");
 	is(got->plan->container[0].why, "because", "plan");
+	is(list_of(&got->share), "4-5,9", "memory nodes of what is in no container");
+	ok(got->share_bytes == 1234567890123, "and how much of them");
 	is(list_of(&got->step[0].cpus), "0,4", "step's CPUs");
 	is(got->step[1].places, "sim", "step's container");
 	ok(got->step[0].partition == PARTITION_ISOLATED && got->step[1].partition == PARTITION_MEMBER, "partition");
@@ -145,6 +149,8 @@ static void corrupt(void)
 					    "partition member 0-3\nend-of-entry\n",
 					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container sim\ncgroup y\n"
 					    "partition isolated\nend-of-entry\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4- bytes 1\nend-of-entry\n",
+					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4-5\nend-of-entry\n",
 					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n" };
 	struct ledger_job *good = make_job("job_g", 9), *job = make_job("job_2", 2), *got;
 	struct errbuf err, bad = { "" };

@@ -377,6 +377,8 @@ static void examples(void)
 {
 	static const char *const table[][2] = {
 		{ "figure3.json", "nodeos 1;c=mycontainer cpus=48 mems=1 policy=hpc;" },
+		{ "figure4a.json", "nodeos 1;c=simulation cpus=46 mems=46;" },
+		{ "figure4b.json", "nodeos 1;c=simulation cpus=44 mems=44;c=vda cpus=2 mems=2;" },
 		{ "coupled.json", "nodeos 1;c=sim cpus=12 mems=3;c=vda cpus=2 mems=1;" },
 		{ "small.json", "nodeos 1;c=small cpus=2;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },

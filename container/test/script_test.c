@@ -52,8 +52,13 @@ static void manifests(void)
 	snprintf(text, sizeof(text), good, "\"x\"");
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0, "a bad one");
 	ok(strncmp(err.text, "job.sh:6:47: ", 13) == 0, "the script's own line and column: %s", err.text);
-	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0 && strstr(err.text, "#NODEOS"), "none: %s",
-	   err.text);
+	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0, "none");
+	is(err.text, "job.sh:1:1: a script without #NODEOS lines before its first command", "and where");
+	snprintf(text, sizeof(text), "#!/bin/sh\ntrue\n#NODEOS {}\n");
+	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0, "too late");
+	is(err.text, "job.sh:3:1: a script without #NODEOS lines before its first command", "the line that is");
+	ok(manifest_load(&r, NULL, "m", "#!", 2, &err) < 0, "nothing but the mark of a script");
+	is(err.text, "m:1:1: a script without #NODEOS lines before its first command", "has a place, too");
 }
 
 static const char pod[] =

@@ -134,8 +134,11 @@ class Generator:
         ids = list(range(len(nodes)))
         if rng.random() < 0.5:
             rng.shuffle(ids)
+        note = rng.random() < 0.3
         for n, i in zip(nodes, ids):
             n.os = i
+            if note and rng.random() < 0.8:
+                n.noted = rng.choice([0, n.bytes // 2, n.bytes * 9 // 10, n.bytes - 4096, n.bytes + GIB] if n.bytes else [0, GIB])
         for o in owners:
             o.nodes.sort(key=lambda n: n.os)
 
@@ -185,7 +188,8 @@ def write_xml(path, root, latency, kinds):
             gp[0] += 1
             sub = f' subtype="{n.subtype}"' if n.subtype else ""
             mem = f' local_memory="{n.bytes}"' if n.bytes else ""
-            f.write(f'<object type="NUMANode" os_index="{n.os}" {sets(obj, {n.os})} gp_index="{gp[0]}"{sub}{mem}/>\n')
+            info = f'<info name="NodeOSUsableBytes" value="{n.noted}"/>' if n.noted >= 0 else ""
+            f.write(f'<object type="NUMANode" os_index="{n.os}" {sets(obj, {n.os})} gp_index="{gp[0]}"{sub}{mem}>{info}</object>\n')
         for c in obj.children:
             emit(c, own, f)
         f.write("</object>\n")
@@ -289,7 +293,7 @@ def one_machine(driver, rng, path, count):
         taken = [n for n in mems if rng.random() < rng.choice([0, 0, 0.3])]
         default = rng.choice(["all", "local"])
         planner = Planner(machine, cpus, mems, taken, default)
-        planner.bytes = sum(n.bytes for o in gen.root.walk() for n in o.nodes if n.os in mems)
+        planner.bytes = sum(n.usable for o in gen.root.walk() for n in o.nodes if n.os in mems)
         asks = random_asks(rng, planner)
         opts = f"opts {ranges(cpus)} {ranges(mems)} {ranges(taken)} {default}"
         driver.say(opts)

@@ -14,6 +14,11 @@ class Node:
     os: int
     bytes: int
     subtype: str = ""
+    noted: int = -1  # how much of it can be used, where the XML says so
+
+    @property
+    def usable(self):
+        return self.bytes if self.noted < 0 else min(self.noted, self.bytes)
 
 
 @dataclass
@@ -162,7 +167,7 @@ class Planner:
 
     def untaken_local(self, ask, picked, used):
         return sum(
-            (n.bytes if ask.kind == "size" else 1)
+            (n.usable if ask.kind == "size" else 1)
             for n, local, _ in self.m.nodes
             if n.os in self.mems and n.os not in used and local & picked
         )
@@ -225,7 +230,7 @@ class Planner:
         chosen, total = set(), 0
         for i in self.sorted_mems(picked, used):
             node = self.m.nodes[i][0]
-            amount = node.bytes if ask.kind == "size" else 1
+            amount = node.usable if ask.kind == "size" else 1
             if not amount:
                 continue
             chosen.add(node.os)

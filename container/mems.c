@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/mems.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/cgroup.h"
+
+/* ------------------------------------------------------------------ who has what */
+
+struct look {
+	struct mems_held *held;
+	const struct blocks *blocks;
+	uint64_t my_job, my_step;
+};
+
+static uint64_t usable_of(const struct blocks *b, unsigned node)
+{
+	struct idset one;
+
+	idset_zero(&one);
+	idset_add(&one, node);
+	return blocks_usable(b, &one);
+}
+
+/* A job's bytes are where its nodes are, as much in each as that is of all. */
+static void add_load(struct look *k, const struct ledger_job *job)
+{
+	uint64_t all = blocks_usable(k->blocks, &job->share);
+
+	for (int node = idset_next(&job->share, -1); node >= 0 && all; node = idset_next(&job->share, node))
+		k->held->load[node] += (uint64_t)((double)job->share_bytes * (double)usable_of(k->blocks, (unsigned)node) / (double)all);
+}
+
+static int look_at(const struct ledger_job *job, void *arg)
+{
+	struct look *k = arg;
+	bool mine = job->inode == k->my_job;
+
+	if (!mine) {
+		node_plan_mems(job->plan, true, &k->held->containers);
+		idset_or(&k->held->shares, &job->share);
+		add_load(k, job);
+	}
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode != k->my_step)
+			node_plan_mems(job->step[i].plan, true, mine ? &k->held->siblings : &k->held->containers);
+	return 0;
+}
+
+int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job, uint64_t my_step,
+	      struct errbuf *bad, struct errbuf *err)
+{
+	struct look k = { out, b, my_job, my_step };
+
+	memset(out, 0, sizeof(*out));
+	return ledger_each(l, look_at, &k, bad, err);
+}
+
+/* ------------------------------------------------------------- a share for a job */
+
+struct share {
+	const struct blocks *b;
+	const struct mems_held *held;
+	struct idset *out;
+	uint64_t want, have;
+};
+
+/* What such jobs leave of NODE. */
+static uint64_t left_of(const struct share *s, unsigned node)
+{
+	uint64_t usable = usable_of(s->b, node), load = s->held->load[node];
+
+	return usable > load ? usable - load : 0;
+}
+
+/* One of NODES that has room for all that is still wanted, and the least beyond it; -1: none has. */
+static int best_fit(const struct share *s, const struct idset *nodes)
+{
+	uint64_t need = s->want > s->have ? s->want - s->have : 0, least = UINT64_MAX;
+	int best = -1;
+
+	for (int node = idset_next(nodes, -1); node >= 0; node = idset_next(nodes, node)) {
+		uint64_t left = left_of(s, (unsigned)node);
+
+		if (left >= need && left < least && !idset_has(s->out, (unsigned)node)) {
+			least = left;
+			best = node;
+		}
+	}
+	return best;
+}
+
+/* One of NODES with the most room; -1: none has any. */
+static int emptiest(const struct share *s, const struct idset *nodes)
+{
+	uint64_t most = 0;
+	int best = -1;
+
+	for (int node = idset_next(nodes, -1); node >= 0; node = idset_next(nodes, node))
+		if (left_of(s, (unsigned)node) > most && !idset_has(s->out, (unsigned)node)) {
+			most = left_of(s, (unsigned)node);
+			best = node;
+		}
+	return best;
+}
+
+static void add_node(struct share *s, int node)
+{
+	idset_add(s->out, (unsigned)node);
+	s->have += left_of(s, (unsigned)node);
+}
+
+/* From USED what it can finish with; from FREE, else, the next. Until there is enough or nothing is left. */
+static void take(struct share *s, const struct idset *used, const struct idset *free)
+{
+	int node = idset_next(free, -1);
+
+	while (s->have < s->want) {
+		int fit = best_fit(s, used);
+
+		if (fit >= 0) {
+			add_node(s, fit);
+			return;
+		}
+		if (node < 0)
+			return;
+		add_node(s, node);
+		node = idset_next(free, node);
+	}
+}
+
+/* Slurm's --mem, or, where Slurm does not deal in memory, by the job's part of the CPUs. */
+static uint64_t memory_of_job(const struct blocks *b, uint64_t job_memory, const struct idset *job_cpus,
+			      const struct service_set *service)
+{
+	uint64_t all = blocks_usable(b, &b->nodes);
+	struct idset node_cpus;
+	struct errbuf ignored;
+
+	if (job_memory)
+		return job_memory;
+	if (cgroup_node_cpus(&node_cpus, &ignored) < 0 || idset_empty(&node_cpus))
+		return all;
+	idset_andnot(&node_cpus, &service->cpus);
+	return idset_subset(&node_cpus, job_cpus) ? all : all / idset_count(&node_cpus) * idset_count(job_cpus);
+}
+
+void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
+		uint64_t job_memory, const struct idset *job_cpus, const struct idset *job_mems, const struct service_set *service)
+{
+	struct share s = { .b = b, .held = held, .out = &job->share };
+	struct idset free = b->nodes, used, own = held->siblings, near, far;
+	uint64_t memory = memory_of_job(b, job_memory, job_cpus, service), own_bytes;
+
+	idset_zero(&job->share);
+	node_plan_mems(plan, true, &own);
+	own_bytes = blocks_usable(b, &own);
+	/* whoever has blocks for all of it has its other ranks there, too */
+	s.want = memory > own_bytes ? memory - own_bytes : idset_empty(&own);
+	idset_and(&free, job_mems);
+	if (service->own_mems)
+		idset_andnot(&free, &service->mems);
+	idset_andnot(&free, &held->containers);
+	idset_andnot(&free, &own);
+	used = free;
+	idset_and(&used, &held->shares);
+	idset_andnot(&free, &held->shares);
+	blocks_near(b, "", &free, job_cpus, &near);
+	far = free;
+	idset_andnot(&far, &near);
+	take(&s, &used, &near);
+	take(&s, &used, &far);
+	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
+		add_node(&s, node);
+	job->share_bytes = s.want;
+	/* more memory was promised than there is: be many where others are already */
+	if (idset_empty(&job->share))
+		job->share = !idset_empty(&own) ? own : used;
+	if (idset_empty(&job->share)) {
+		job->share = b->homes;
+		idset_and(&job->share, job_mems);
+	}
+	if (idset_empty(&job->share))
+		job->share = *job_mems;
+}
+
+/* ------------------------------------------------------------------ the cgroups */
+
+/* The limit of PATH; UINT64_MAX: none. -1: it has no memory controller. */
+static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
+{
+	char text[64];
+	struct errbuf ignored;
+
+	if (cgroup_read(cgroup_fd, path, "memory.max", text, sizeof(text), &ignored) < 0)
+		return -1;
+	*out = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
+	return 0;
+}
+
+int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t limit, now;
+	char text[32];
+
+	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err) < 0)
+		return -1;
+	limit = bound ? blocks_usable_now(b, "", nodes) / page * page : 0;
+	/* without the controller it is the kernel that keeps an OOM to the tasks of these nodes */
+	if (!limit || read_limit(&now, cgroup_fd, path) < 0 || now <= limit)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu64, limit);
+	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
+}
+
+int mems_confine_extern(int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/step_extern/user", job);
+	if (idset_empty(nodes) || !cgroup_inode(cgroup_fd, path))
+		return 0;
+	return cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err);
+}
+
+enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job)
+{
+	uint64_t limit;
+
+	if (b->on && conf->unmanaged_mems != UNMANAGED_ALL)
+		return GUARANTEE_PHYSICAL;
+	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? GUARANTEE_AMOUNT : GUARANTEE_ADVISORY;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_MEMS_H
+#define NODEOS_CONTAINER_MEMS_H
+
+#include "container/blocks.h"
+#include "container/conf.h"
+#include "container/ledger.h"
+#include "container/node_plan.h"
+#include "container/outcome.h"
+#include "topology/service.h"
+
+/*
+ * Memory on a node whose memory nodes the kernel has divided: containers have blocks for themselves, and what is in no
+ * container is kept to other blocks, or the containers' memory would be anybody's.
+ */
+
+/* Who has which memory nodes, as the ledger tells it. */
+struct mems_held {
+	struct idset containers; /* of other jobs' containers, kept to theirs */
+	struct idset siblings; /* of this job's other step containers */
+	struct idset shares; /* of other jobs' ranks that are in no such container */
+	uint64_t load[IDSET_MAX]; /* bytes of these that the jobs' memory needs, spread evenly */
+};
+
+/* Look into the ledger; BLOCKS may be off. What is wrong with an unreadable entry goes to BAD. */
+int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job, uint64_t my_step,
+	      struct errbuf *bad, struct errbuf *err);
+
+/*
+ * Choose JOB's share: the memory nodes for its ranks that are in no container with its own. As much as JOB_MEMORY (bytes;
+ * 0: by its part of the node's CPUs) is beyond what its containers have (PLAN may be NULL): in one block that other such
+ * jobs leave enough of, else in blocks that nobody has, those near its CPUs first, and then in what others leave. If
+ * that is not enough the blocks of other such jobs are shared; without any its own containers'; then homes.
+ * Empty only when JOB_MEMS is.
+ */
+void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
+		uint64_t job_memory, const struct idset *job_cpus, const struct idset *job_mems, const struct service_set *service);
+
+/*
+ * Keep the directory PATH to NODES. BOUND: they are its own, and its memory stays below what they hold, so that it runs
+ * out there; Slurm's own limit counts where it is lower.
+ */
+int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err);
+
+/*
+ * The same for who comes by ssh to the job whose directory JOB is: where pam_slurm_adopt puts them. NODES empty, or no
+ * such directory: nothing to do.
+ */
+int mems_confine_extern(int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err);
+
+/* What a container's memory in JOB, a job's directory, can rely on. */
+enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A step without containers on a node with blocks: nothing but its memory nodes is ours. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "container/cgroup.h"
+#include "container/conf.h"
+#include "container/ledger.h"
+#include "container/mems.h"
+#include "container/service_state.h"
+#include "container/step.h"
+
+bool step_keeps_memory(const char *conf_path, struct errbuf *err)
+{
+	struct conf conf;
+
+	return blocks_are_on("") && conf_load(&conf, conf_path, 0, err) == 0 && conf.unmanaged_mems != UNMANAGED_ALL;
+}
+
+struct plain {
+	struct conf conf;
+	struct blocks blocks;
+	struct service_set service;
+	struct cgroup_place place;
+	int cgroup_fd;
+	uint32_t job_id;
+	uid_t uid;
+	uint64_t job_memory;
+};
+
+/* The job's share: as its first step here has chosen it, or chosen now. */
+static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
+{
+	struct ledger_job *job = NULL;
+	struct mems_held *held;
+	struct ledger *l = NULL;
+	struct idset cpus, mems;
+	struct errbuf bad = { "" };
+	int rc = -1;
+
+	if (ledger_peek(p->conf.state_dir, p->place.job_inode, &job, err) < 0)
+		return -1;
+	if (job && !idset_empty(&job->share)) {
+		*out = job->share;
+		ledger_job_free(job);
+		return 0;
+	}
+	ledger_job_free(job);
+	job = NULL;
+	held = malloc(sizeof(*held));
+	if (!held)
+		return errprintf(err, "out of memory");
+	if (cgroup_read_set(p->cgroup_fd, p->place.job, "cpuset.cpus.effective", &cpus, err) == 0 &&
+	    cgroup_read_set(p->cgroup_fd, p->place.job, "cpuset.mems.effective", &mems, err) == 0 &&
+	    ledger_open(&l, p->conf.state_dir, p->cgroup_fd, p->conf.helper_timeout, err) == 0 &&
+	    service_state_load(&p->service, p->conf.state_dir, err) >= 0 &&
+	    ledger_read(l, p->place.job_inode, &job, err) == 0 &&
+	    mems_look(held, l, &p->blocks, p->place.job_inode, p->place.step_inode, &bad, err) == 0) {
+		if (!job)
+			job = ledger_job_new(&p->place, p->job_id, p->uid);
+		if (job && idset_empty(&job->share))
+			mems_share(job, &p->blocks, held, job->plan, p->job_memory, &cpus, &mems, &p->service);
+		rc = job ? ledger_write(l, job, err) : errprintf(err, "out of memory");
+		if (rc == 0)
+			*out = job->share;
+	}
+	ledger_job_free(job);
+	ledger_close(l);
+	free(held);
+	return rc;
+}
+
+static int keep(struct plain *p, uint32_t step_id, struct errbuf *err)
+{
+	struct idset share = p->blocks.homes;
+	char user[CGROUP_PATH_MAX + 8];
+
+	/* what the job's plan will be is not known: nobody's blocks, until a step has chosen some */
+	if (step_id == STEP_ID_EXTERN)
+		return mems_confine_extern(p->cgroup_fd, p->place.job, &share, err);
+	if (find_share(p, &share, err) < 0 || mems_confine_extern(p->cgroup_fd, p->place.job, &share, err) < 0)
+		return -1;
+	snprintf(user, sizeof(user), "%s/user", p->place.step);
+	return mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, err);
+}
+
+int step_keep_memory(const char *conf_path, uint32_t job_id, uint32_t step_id, uid_t uid, uint64_t job_memory, struct errbuf *err)
+{
+	struct plain p = { .job_id = job_id, .uid = uid, .job_memory = job_memory };
+	int rc = -1;
+
+	p.cgroup_fd = cgroup_open_root(NULL, err);
+	if (p.cgroup_fd < 0)
+		return -1;
+	/* slurmstepd itself stands beside its ranks */
+	if (conf_load(&p.conf, conf_path, 0, err) == 0 && blocks_load(&p.blocks, p.conf.state_dir, "", err) == 0 && p.blocks.on)
+		rc = cgroup_find_place(&p.place, p.cgroup_fd, "/proc", getpid(), err) < 0 ? -1 : keep(&p, step_id, err);
+	blocks_free(&p.blocks);
+	close(p.cgroup_fd);
+	return rc;
+}
