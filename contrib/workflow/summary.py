@@ -28,6 +28,15 @@ def cores(node):
     return list(table.values())
 
 
+def homes_and_blocks(node):
+    """From the kernel's physical_node: memory nodes that are divided, and the blocks made of them."""
+    home = {}
+    for line in open(f"{out}/physical_node.{node}"):
+        name, _, physical = line.strip().partition("/physical_node:")
+        home[int(name[4:])] = int(physical)
+    return {h for n, h in home.items() if n != h}, {n for n, h in home.items() if n != h}
+
+
 def energies(run):
     return [line.split() for line in open(f"{out}/energy.{run}.xvg") if line[0] not in "#@"]
 
@@ -49,6 +58,7 @@ def main():
         node = nodes.setdefault(report["node"], {"containers": {}})
         for c in report.get("containers", []):
             node["containers"].setdefault(c["name"], {"asked": c["asked"], "cpus": c["cpus"], "mems": c["mems"],
+                                                      "mems_guarantee": c.get("mems_guarantee"),
                                                       "isolators": c["isolators"], "why": c["why"], "ranks": []})
         if report["container"] in node["containers"]:
             for r in report["ranks"]:
@@ -62,6 +72,14 @@ def main():
         checks[f"{node}_ranks_inside"] = all(
             c["ranks"] and all(cpus(r["cpus"]) <= sets[n] and cpus(r["mems"]) == cpus(c["mems"]) and
                                r["mempolicy"] == "bind" for r in c["ranks"]) for n, c in what["containers"].items())
+        system = json.load(open(f"{out}/report.{node}.json"))["serviceos"]
+        homes, blocks = homes_and_blocks(node)
+        mems = {n: cpus(c["mems"]) for n, c in what["containers"].items()}
+        checks[f"{node}_memory_on_blocks_of_their_own"] = (
+            set().union(*mems.values()) <= blocks and not mems["sim"] & mems["vda"] and
+            all(c["mems_guarantee"] == "physical" for c in what["containers"].values()))
+        checks[f"{node}_system_apart"] = (cpus(system["mems"]) == homes and bool(cpus(system["cpus"])) and
+                                          not cpus(system["cpus"]) & (sets["sim"] | sets["vda"]))
     frames = steps // 10 + 1
     analysis = {rank: passes(rank) for rank in (0, 1)}
     checks["analysis_saw_it_grow"] = any(0 < n < frames and not end for p in analysis.values() for n, end in p)
@@ -76,6 +94,10 @@ def main():
                    "analysis_passes": analysis, "last_energies": {"coupled": coupled[-1], "plain": plain[-1],
                                                                   "other-seed": other[-1]}}, f, indent=2)
         f.write("\n")
+    for node in sorted(nodes):
+        system = json.load(open(f"{out}/report.{node}.json"))["serviceos"]
+        print(f"{node}: ServiceOS on cpus {system['cpus']}, memory nodes {system['mems']}; blocks for containers: "
+              f"{', '.join(map(str, sorted(homes_and_blocks(node)[1])))}")
     print(f"\n{'node':5} {'container':10} {'asked':22} {'chosen':26} what the kernel showed at launch")
     for node, what in sorted(nodes.items()):
         for name, c in what["containers"].items():

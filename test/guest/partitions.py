@@ -29,6 +29,9 @@ def exclusive(node="n0"):
     return on(node, "for f in $(find /sys/fs/cgroup -path '*job_*' -prune -o -name cpuset.cpus.exclusive -print); do cat $f; done").out.strip()
 
 
+WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask_requested"
+
+
 def isolated(node="n0"):
     return cpus(on(node, "cat /sys/fs/cgroup/cpuset.cpus.isolated").out.strip())
 
@@ -38,6 +41,7 @@ def clean(what):
     same(leftovers(), "", f"{what}: the ledger is empty")
     same([exclusive(n) for n in ("n0", "n1")], ["", ""], f"{what}: no exclusive CPUs are left")
     same([isolated(n) for n in ("n0", "n1")], [set(), set()], f"{what}: no isolated CPUs are left")
+    same([on(n, f"cat {WORKQUEUES}").out.strip() for n in ("n0", "n1")], ["ffff", "ffff"], f"{what}: the kernel's workqueues have all CPUs")
 
 
 def read(name):
@@ -59,7 +63,7 @@ for i in $(seq 100); do [ $(grep -c '^@' made.out) -ge 4 ] && break; sleep 0.2; 
 for n in n0 n1; do
   srun -N1 -n1 -w $n --overlap bash -c 'd=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
   for i in $(seq 40); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done
-  echo $SLURMD_NODENAME $(cat $d/cpuset.cpus.partition) $(cat $d/cpuset.cpus.effective) $(cat /sys/fs/cgroup/cpuset.cpus.isolated)' >>made.kernel
+  echo $SLURMD_NODENAME $(cat $d/cpuset.cpus.partition) $(cat $d/cpuset.cpus.effective) $(cat /sys/fs/cgroup/cpuset.cpus.isolated) $(cat {WORKQUEUES})' >>made.kernel
 done
 scancel $SLURM_JOB_ID.0
 wait
@@ -73,6 +77,8 @@ true
     ok([x[:2] for x in lines] == [["n0", "isolated"], ["n1", "isolated"]] and
        all(cpus(x[2]) == cpus(want["iso"]["reserved"]) == cpus(x[3]) for x in lines), "the kernel shows an isolated partition of just these CPUs",
        read("made.kernel") + read("made.log"))
+    ok(all({i for i in range(16) if int(x[4], 16) >> i & 1} == set(range(16)) - cpus(x[3]) for x in lines),
+       "the kernel's workqueues had left them before", read("made.kernel"))
     reports = [json.loads(read(f)) for f in sorted(os.listdir(DIR)) if f.startswith("made.") and f.endswith(".json")]
     ok(len(reports) == 2 and all(x["outcome"] == "enforced" for x in reports) and
        all({c["name"]: c["partition"] for c in x["containers"]} == {"iso": "isolated", "own": "root", "plain": "member"} for x in reports),

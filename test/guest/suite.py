@@ -340,6 +340,8 @@ def group_report(machine):
             continue
         got = {c["name"]: c["cpus"] for c in jobs[0]["containers"]}
         same(got, {n: c["cpus"] for n, c in want.items()}, f"report on {node}: containers as planned")
+        # Slurm bounds each job's memory here, and nothing keeps others off these memory nodes
+        same({c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]}, {"amount"}, f"report on {node}: what holds is the amount of memory")
         step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
         procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
         ok(len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),

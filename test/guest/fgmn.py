@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Containers on blocks: one node whose memory nodes the kernel has divided (fgmn=) into homes and blocks. What is expected
+comes from the kernel's own files (zoneinfo, meminfo, numa_maps, memory.events), read here, and from numactl and hwloc.
+
+fgmn.py [--runs=N] [GROUP...]"""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import cluster
+from cluster import HOME, WHEREAMI, cpus, note, ok, ranks, run, same, wait_idle
+from containers import check_ranks, pod, write
+
+EAT = "/usr/libexec/nodeos/test/eat"
+NODE = "/sys/devices/system/node"
+CONF = "/etc/nodeos/nodeos.conf"
+MIB = 1 << 20
+RUNS = 3
+machine = cluster.Machine()
+
+
+def root(command, timeout=180):
+    return run(command, user="root", timeout=timeout)
+
+
+def read(path):
+    with open(path) as f:
+        return f.read().strip()
+
+
+def listed(nodes):
+    """{4, 5, 8} -> "4-5,8" """
+    nodes, out = sorted(nodes), []
+    for n in nodes:
+        if out and out[-1][1] == n - 1:
+            out[-1][1] = n
+        else:
+            out.append([n, n])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+
+
+class Blocks:
+    """What the kernel shows: blocks, homes, usable bytes (managed less the high watermark of each zone)."""
+
+    def __init__(self):
+        self.home = {n: int(read(f"{NODE}/node{n}/physical_node")) for n in cpus(read(f"{NODE}/has_memory"))}
+        self.homes = {h for n, h in self.home.items() if n != h}
+        self.blocks = set(self.home) - self.homes
+        self.usable = dict.fromkeys(self.home, 0)
+        node = high = None
+        for line in read("/proc/zoneinfo").splitlines():
+            word = line.split()
+            if line.startswith("Node") and "zone" in word:
+                node = int(word[1].rstrip(","))
+            elif word[:1] == ["high"]:
+                high = int(word[1])
+            elif word[:1] == ["managed"]:
+                self.usable[node] += max(0, int(word[1]) - high) * 4096
+
+    def near(self, some):
+        """Blocks whose physical node has CPUs of SOME."""
+        return {n for n in self.blocks if cpus(read(f"{NODE}/node{self.home[n]}/cpulist")) & some}
+
+    def bytes(self, nodes):
+        return sum(self.usable[n] for n in nodes)
+
+
+kernel = Blocks()
+
+
+def meminfo(node, field):
+    return int(re.search(rf"{field}:\s+(\d+)", read(f"{NODE}/node{node}/meminfo")).group(1)) * 1024
+
+
+def configure(**keys):
+    for key, value in ({"serviceos": "1/node", "serviceos_mems": "homes", "unmanaged_mems": None} | keys).items():
+        root(f"sed -i '/^{key} = /d' {CONF}" + (f"; echo '{key} = {value}' >>{CONF}" if value else ""))
+
+
+def ledger():
+    """Who has which blocks: (job, what) -> nodes."""
+    out = {}
+    for name in os.listdir("/run/nodeos"):
+        if not name.startswith("job-"):
+            continue
+        try:
+            text = read(f"/run/nodeos/{name}")
+        except OSError:
+            continue
+        job = re.search(r"\njob (\d+)", text).group(1)
+        for c in re.finditer(r"\ncontainer (\S+) cpus \S+ reserved \S+ mems (\S+) asked \d+ confined 1", text):
+            out[job, f"{c.group(1)}@{c.start()}"] = cpus(c.group(2))
+        share = re.search(r"\nshare (\S+)", text)
+        if share:
+            out[job, "share"] = cpus(share.group(1))
+    return out
+
+
+class Background:
+    """A command as USER that goes on; its output in a file."""
+    number = 0
+
+    def __init__(self, command, user="alice"):
+        Background.number += 1
+        self.path = f"{HOME}/bg.{Background.number}"
+        home = "/root" if user == "root" else f"/shared/home/{user}"
+        argv = [] if user == "root" else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
+        self.process = subprocess.Popen(argv + ["bash", "-c", command], cwd=home, env=cluster.clean_env(user), stdin=subprocess.DEVNULL,
+                                        stdout=open(self.path, "w"), stderr=subprocess.STDOUT)
+
+    @property
+    def text(self):
+        with open(self.path, errors="replace") as f:
+            return f.read()
+
+    def wait_for(self, pattern, limit=300):
+        end = time.time() + limit
+        while time.time() < end:
+            m = re.search(pattern, self.text)
+            if m or self.process.poll() is not None:
+                return m
+            time.sleep(0.2)
+        return None
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+def pages(pid):
+    """Anonymous, shared and tmpfs pages of a process: {node: pages}, from numa_maps (files of programs are left out)."""
+    out = {}
+    try:
+        text = read(f"/proc/{pid}/numa_maps")
+    except OSError:
+        return {}
+    for line in text.splitlines():
+        if "file=" in line and not re.search(r"file=(/dev/zero|/dev/shm|/SYSV|/memfd)", line):
+            continue
+        size = int((re.search(r"kernelpagesize_kB=(\d+)", line) or [0, 4])[1]) // 4
+        for n, count in re.findall(r" N(\d+)=(\d+)", line):
+            out[int(n)] = out.get(int(n), 0) + int(count) * size
+    return out
+
+
+def group_site():
+    """Discovery, usable bytes, the lines for Slurm, hwloc and numactl."""
+    same(read("/sys/kernel/mm/fgmn/enabled"), "1", f"the kernel has made {len(kernel.blocks)} blocks of {len(kernel.homes)} nodes")
+    saved = {int(m[1]): (int(m[2]), int(m[3])) for m in re.finditer(r"node (\d+) home (\d+) usable (\d+)", read("/run/nodeos/blocks"))}
+    same(saved, {n: (kernel.home[n], kernel.usable[n]) for n in kernel.home}, "discovery at boot kept every node's home and usable bytes")
+    xml = read("/run/nodeos/machine.xml")
+    same(xml.count('name="NodeOSUsableBytes"'), len(kernel.home), "and the machine's XML has them")
+    text = root("nodeosctl provision --cmdline").out
+    count = re.search(r"NodeName=n0 .*Gres=fgmn:(\d+) Features=fgmn", text)
+    same(int(count.group(1)) if count else None, len(kernel.blocks), "provision --cmdline offers the blocks to Slurm as a GRES and a feature")
+    ok(re.search(r"irqaffinity=\S+ fgmn=" + re.escape(read("/sys/kernel/mm/fgmn/spec")), text), "and keeps fgmn= on the kernel's command line", text)
+    more = json.loads(root("nodeosctl provision --cmdline --json").out)
+    same((more["blocks"], more["gres.conf"]), (len(kernel.blocks), f"NodeName=n0 Name=fgmn Count={len(kernel.blocks)} Flags=CountOnly"), "as JSON, too")
+    whole = root("nodeosctl report").out
+    ok(f"blocks of memory: {listed(kernel.blocks)} ({kernel.bytes(kernel.blocks) // MIB} MiB usable), left of divided nodes: "
+       f"{listed(kernel.homes)}" in whole, "report shows blocks, their usable memory and what is left", whole)
+
+
+def group_containers():
+    """Counts and sizes; what a rank and its tools see."""
+    some = sorted(kernel.blocks)
+    for mems in (1, 2, 3):
+        m = write(f"f{mems}.json", pod(sim={"container": {"cpus": 4, "mems": mems}}))
+        want = cluster.plan(m, cpu_list="2-15")["sim"]
+        r = run(f"srun -n2 -c2 --mem=400 --nodeos-report=f{mems}.%j.%s.%N.rep --nodeos-manifest={m} {WHEREAMI}")
+        found = ranks(r)
+        if not ok(len(found) == 2, f"mems {mems}: two ranks", r.text):
+            continue
+        mine = cpus(found[0]["mems"])
+        same(len(mine), mems, f"mems {mems}: so many memory nodes")
+        all_cpus = set().union(*(cpus(x["cpus"]) for x in found))
+        ok(mine <= kernel.blocks and (mine <= kernel.near(all_cpus) or len(kernel.near(all_cpus)) < mems),
+           f"mems {mems}: blocks {listed(mine)}, of the physical node that its CPUs {listed(all_cpus)} have", kernel.near(all_cpus))
+        check_ranks(found, want | {"mems": listed(mine), "cpus": found[0]["cgroup_cpus"]}, f"mems {mems}", machine)
+        report = json.loads(root(f"cat {HOME}/f{mems}.*.rep").out)
+        c = report["containers"][0]
+        same((report["outcome"], c["mems_guarantee"], c["mems_usable_bytes"]), ("enforced", "physical", kernel.bytes(mine)),
+             f"mems {mems}: enforced, the guarantee is physical, usable bytes as the kernel counts them")
+    # a size: enough usable bytes, and not a block more
+    size = kernel.bytes(some[:2]) // MIB * MIB + 10 * MIB
+    r = run(f"srun -n1 --mem=500 --nodeos-mems={size // MIB}M {WHEREAMI}")
+    mine = cpus(ranks(r)[0]["mems"]) if ranks(r) else set()
+    ok(mine <= kernel.blocks and kernel.bytes(mine) >= size and kernel.bytes(mine) - max(kernel.usable[n] for n in mine or {some[0]}) < size,
+       f"a size takes enough usable bytes and no block more: {listed(mine)}", r.text)
+    # what tools in a rank show
+    tools = write("tools.sh", "#!/bin/bash\ngrep Mems_allowed_list /proc/self/status; numactl --show | grep -E '^(policy|membind|nodebind)'; numactl --hardware | grep -E '^node [0-9]+ (cpus|size)';"
+             " lstopo-no-graphics -p --only numanode; echo; hwloc-bind --get-last-cpu-location; cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max\n")
+    r = run(f"srun -n1 -c2 --mem=700 --nodeos-mems=2 {tools}")
+    mine = cpus((re.search(r"Mems_allowed_list:\s+(\S+)", r.out) or [0, ""])[1])
+    ok(len(mine) == 2 and mine <= kernel.blocks, "a rank with two blocks", r.text)
+    same(cpus(",".join((re.search(r"membind:(.*)", r.out) or [0, ""])[1].split())), mine, "numactl: bound to them")
+    sizes = {int(m[1]): int(m[2]) for m in re.finditer(r"node (\d+) size: (\d+) MB", r.out)}
+    ok(all(abs(sizes.get(n, 0) - meminfo(n, "MemTotal") // MIB) <= 1 for n in mine), "numactl: their sizes", sizes)
+    empty = {int(m[1]) for m in re.finditer(r"node (\d+) cpus:\s*$", r.out, re.M)}
+    ok(mine <= empty and not kernel.homes & empty, "numactl: CPUs are the homes', blocks have none", r.text)
+    same({int(x) for x in re.findall(r"NUMANode P#(\d+)", r.out)}, mine, "hwloc: these memory nodes and no others")
+    limit = int(r.out.split()[-1]) if r.out.split()[-1:] and r.out.split()[-1].isdigit() else None
+    ok(limit and kernel.bytes(mine) * 0.9 < limit <= kernel.bytes(mine), f"memory.max {limit} stays below the usable bytes {kernel.bytes(mine)}", r.text)
+    limit_mem = kernel.bytes(some[:2]) // MIB - 60
+    r = run(f"srun -n1 --mem={limit_mem} --nodeos-mems=2 bash -c 'cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max'")
+    same(r.out.strip(), str(limit_mem * MIB), "and Slurm's own limit where that is lower")
+    # libnuma in a program, every node of the physical one tells its home
+    r = run(f"srun -n1 -c2 --mem=120 --nodeos-mems=1 python3 -c 'import ctypes,os; n=ctypes.CDLL(\"libnuma.so.1\"); c=sorted(os.sched_getaffinity(0)); "
+            "print(c[0], n.numa_node_of_cpu(c[0]), n.numa_num_configured_nodes())'")
+    word = [int(x) for x in r.out.split()] if r.code == 0 else [0, 0, 0]
+    same(word[1:], [machine.node_of[word[0]], len(kernel.home)], "libnuma: the CPU's node is the home, and all nodes are counted")
+    r = run(f"nodeosctl plan --topology /run/nodeos/machine.xml --cpus 2-15 --json {HOME}/f2.json", user="root")
+    c = json.loads(r.out)["containers"][0]
+    ok(cpus(c["mems"]) <= kernel.blocks and c["mems_guarantee"] == "physical" and c["mems_usable_bytes"] == kernel.bytes(cpus(c["mems"])),
+       "the dry run plans blocks and tells the same", r.text)
+
+
+def group_jobs():
+    """Jobs side by side: nobody's block is another's; who asks for none gets what is left; too much is said."""
+    jobs = [Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user) for n, user in ((2, "alice"), (1, "bob"), (3, "alice"))]  # 7 cores are all there are
+    plain = [Background("srun -n1 -c2 --mem=150 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'", user) for user in ("alice", "bob")]
+    end = time.time() + 60
+    held = {}
+    while time.time() < end and len(held) < 5:
+        held = ledger()
+        time.sleep(0.5)
+    flat = [n for key, nodes in held.items() for n in nodes if key[1] != "share"]
+    shares = set().union(*(nodes for key, nodes in held.items() if key[1] == "share"))
+    ok(len(held) == 5 and len(flat) == len(set(flat)) and not shares & set(flat) and set(flat) | shares <= kernel.blocks,
+       "three containers and two plain jobs of two users: no container's block is another's", held)
+    flat = list(set(flat) | shares)
+    same(sorted(len(v) for k, v in held.items() if k[1] != "share"), [1, 2, 3], "containers have as many as asked")
+    for p in plain:
+        p.wait_for("Mems_allowed_list")
+        mine = cpus((re.search(r"Mems_allowed_list:\s+(\S+)", p.text) or [0, ""])[1])
+        ok(mine in [v for k, v in held.items() if k[1] == "share"] and kernel.bytes(mine) >= 150 * MIB > kernel.bytes(mine) - kernel.usable[max(mine or {0}, default=0)],
+           f"a plain job of 150 MiB is kept to blocks {listed(mine)}", p.text)
+    # little jobs share a block; and none fails of what goes wrong here
+    little = [Background("srun -n1 -c1 --mem=20 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'", user) for user in ("alice", "bob")]
+    for p in little:
+        p.wait_for("Mems_allowed_list")
+    sets = [cpus((re.search(r"Mems_allowed_list:\s+(\S+)", p.text) or [0, ""])[1]) for p in little]
+    ok(all(len(x) == 1 and x <= kernel.blocks - set(flat) | shares for x in sets) and (sets[0] == sets[1] or sets[0] | sets[1] <= shares),
+       f"jobs of 20 MiB share blocks: {sets}", [p.text for p in little])
+    for b in little:  # the last core is wanted below
+        b.stop()
+    whole = root("nodeosctl report; nodeosctl list; nodeosctl verify")
+    ok("0 differ" in whole.out, "verify finds nothing wrong", whole.text)
+    free = len(kernel.blocks - set(flat))
+    r = run("srun -n1 -c1 --mem=50 --nodeos-mems=3 true")
+    ok(r.code != 0 and "Slurm has given this job 50 MiB here: ask for more with --mem" in r.err, "blocks for much more than --mem: the step says what is missing", r.text)
+    root(f"echo 'blocks_by_memory = no' >>{CONF}")
+    r = run(f"srun -n1 -c1 --mem=50 --nodeos-mems={free + 1} true")
+    root(f"sed -i '/^blocks_by_memory/d' {CONF}")
+    ok(r.code != 0 and f"needs {free + 1} memory nodes, {free} may be given" in r.err and "belong to other jobs: with --gres=fgmn:N" in r.err,
+       "one block too many: the step says what there is and how to wait for it", r.text)
+    ok("drain" not in cluster.node_states()["n0"], "and the node takes jobs", cluster.node_states())
+    for b in jobs + plain:
+        b.stop()
+    cluster.wait_idle()
+    same(ledger(), {}, "all is free again")
+    # inside one job: rest, none, off, script lines, salloc
+    m = write("two.json", pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}))
+    show = "grep -h Mems_allowed_list /proc/self/status"
+    script = write("two.sh", f"#!/bin/bash\n{show}\nsrun -n1 --nodeos-container=sim {show}\nsrun -n1 --nodeos-container=none {show}\nsrun -n1 --nodeos=off {show}\n"
+                   "cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../../../step_extern/user/cpuset.mems.effective\n")
+    memory = 3 * max(kernel.usable[n] for n in kernel.blocks) // MIB + 60  # a block more than the containers have
+    r = cluster.sbatch(f"-N1 --exclusive --mem={memory} --nodeos-manifest={m} -o {HOME}/two.out {script}")
+    text = read(f"{HOME}/two.out")
+    sets = [cpus(x.split()[-1]) for x in text.splitlines() if re.search(r"Mems_allowed_list:|^[0-9]", x)]
+    ok(r.code == 0 and len(sets) == 5, "a job of two containers: script, sim, none, off", r.text + text)
+    if len(sets) == 5:
+        ok(len(sets[1]) == 2 and sets[1] <= kernel.blocks, f"sim has {listed(sets[1])}", text)
+        ok(sets[0] == sets[2] == sets[3] == sets[4] and sets[0] <= kernel.blocks and not sets[0] & sets[1],
+           f"its script, what is outside and who comes by ssh share {listed(sets[0])}, none of which is the containers'", text)
+    # the site may leave plain jobs alone
+    configure(unmanaged_mems="all")
+    r = run(f"srun -n1 --mem=100 {show}")
+    same(cpus(r.out.split()[-1]) if r.code == 0 else r.text, set(kernel.home), "unmanaged_mems = all: a plain job has every node")
+    root(f"echo 'no such key' >>{CONF}")
+    r = run(f"srun -n1 --mem=100 {show}")
+    same((r.code, r.err), (0, ""), "a broken nodeos.conf: a plain job runs, and its user hears nothing of it")
+    ok("is not kept off the containers" in root("tail -n 40 /var/log/slurm/slurmd.log").out, "and the node's log tells the admin")
+    root(f"sed -i '/^no such key/d' {CONF}")
+    configure()
+    for what, spoil, mend in (("a damaged file of blocks", "cp /run/nodeos/blocks /run/blocks.good; echo damaged >/run/nodeos/blocks", "mv /run/blocks.good /run/nodeos/blocks"),
+                              ("an open state directory", "chmod 755 /run/nodeos", "chmod 700 /run/nodeos")):
+        root(spoil)
+        r = run(f"srun -n2 -c1 --mem=100 {show}")
+        same((r.code, len(r.out.splitlines()), r.err), (0, 2, ""), f"{what}: a plain job runs")
+        root(mend)
+    # what a job leaves in /dev/shm is not handed to the next one
+    r = run("srun -n1 -c2 --mem=200 --nodeos-mems=1 bash -c 'grep Mems_allowed_list /proc/self/status; head -c 60M /dev/zero >/dev/shm/left'")
+    dirty = cpus(r.out.split()[-1]) if r.code == 0 else set()
+    r = run("srun -n1 -c2 --mem=200 --nodeos-mems=1 grep Mems_allowed_list /proc/self/status")
+    mine = cpus(r.out.split()[-1]) if r.code == 0 else set()
+    ok(dirty and mine and not dirty & mine, f"a block with a dead job's files ({listed(dirty)}) is passed over: {listed(mine)}", r.text)
+    root("rm -f /dev/shm/left")
+
+
+def eater(pattern="eat"):
+    return {int(p) for p in root(f"pgrep -x {pattern}").out.split()}
+
+
+def tasks_of(text):
+    """pids and KiB of "eat PID KIND N of M" lines"""
+    return {int(p): int(n) for p, n in re.findall(r"eat (\d+) \S+ (\d+) of", text)}
+
+
+def group_pressure():
+    """A container that wants more than its blocks dies alone."""
+    two = sorted(kernel.near(set(range(2, 16))))[:2]
+    usable = kernel.bytes(two) // MIB
+    big = usable * 5 // 4  # larger than the container can get, and small beside the home that it is on
+    daemon = Background(f"exec systemd-run --quiet --wait --collect --unit=bigdaemon {EAT} {big} anon 3000", "root")
+    # a larger job of the second user's, in no container; and a container that only computes
+    bob = Background(f"srun -n1 -c2 --mem={2 * usable + 100} {EAT} {2 * usable} anon 3000", "bob")
+    ok(bob.wait_for(rf"{2 * usable} of {2 * usable}"), f"a second user's plain job holds {2 * usable} MiB", bob.text)
+    near = Background("srun -n2 -c2 --mem=300 --nodeos-mems=2 bash -c 'cat /proc/self/cgroup; while :; do :; done'", "bob")
+    place = near.wait_for(r"0::(/\S+)/task_\d+")
+    ok(place, "a neighbour's container computes", near.text)
+    time.sleep(2)
+    neighbour = "/sys/fs/cgroup" + place.group(1) if place else "/sys/fs/cgroup"
+    nodes = cpus(read(f"{neighbour}/cpuset.mems.effective"))
+    ok(daemon.process.poll() is None and len(eater()) == 2, "a daemon of the system's is as large", root("pgrep -a eat").out)
+    alive = eater()
+
+    def counters():
+        stat = dict(line.split() for line in read(f"{neighbour}/memory.stat").splitlines())
+        vm = dict(line.split() for line in read("/proc/vmstat").splitlines())
+        out = {k: int(stat[k]) for k in ("pgscan", "pgsteal", "pgscan_direct", "pgscan_kswapd") if k in stat}
+        out |= {k: int(v) for k, v in vm.items() if k.startswith("allocstall") or k == "oom_kill_global"}
+        out["stall"] = read(f"{neighbour}/memory.pressure")
+        out["stall"] = [int(x) for x in re.findall(r"total=(\d+)", out["stall"])]
+        for n in nodes:
+            out |= {f"{k}@{n}": int(v) for k, v in (line.split() for line in read(f"{NODE}/node{n}/numastat").splitlines()) if k in ("numa_miss", "numa_foreign")}
+        return out
+
+    before = counters()
+    free = {n: meminfo(n, "MemFree") for n in nodes}
+    died = inside = 0
+    strange = []
+    for i in range(RUNS):
+        kind = ("anon", "shm", "/dev/shm/eaten")[i % 3]
+        root("dmesg -C")
+        r = Background(f"srun -n2 -c2 --mem={3 * usable} --nodeos-mems=2 {EAT} {usable} {kind} 60")
+        seen = {}
+        end = time.time() + 90
+        while r.process.poll() is None and time.time() < end:
+            for pid in eater() - alive:
+                for n, count in pages(pid).items():
+                    seen[n] = max(seen.get(n, 0), count)
+            time.sleep(0.3)
+        code = r.stop()
+        kills = re.findall(r"oom-kill:constraint=(\w+),.*?task_memcg=(\S+?),task=(\S+?),pid=(\d+)", root("dmesg").out)
+        good = code != 0 and kills and all(k[0] == "CONSTRAINT_MEMCG" and k[2] == "eat" and int(k[3]) not in alive for k in kills) and alive <= eater()
+        died += bool(good)
+        mine = {n for n in seen if seen[n]}
+        inside += len(mine) <= 2 and mine <= kernel.blocks and bool(mine)
+        if not good or not (len(mine) <= 2 and mine <= kernel.blocks):
+            strange.append((kind, code, kills, sorted(eater()), seen, r.text[-600:]))
+    same(died, RUNS, f"{RUNS} containers that wanted twice their blocks: each lost its own ranks, to its own limit, and nobody else's")
+    same(inside, RUNS, "not one anonymous, shared or tmpfs page of them was seen elsewhere")
+    for s in strange[:3]:
+        note(s)
+    same(alive <= eater() and daemon.process.poll() is None, True, "the daemon and the second user's job live")
+    after = counters()
+    moved = {k: (before[k], after[k]) for k in before if before[k] != after[k]}
+    note(f"of the neighbour's pgscan, pgsteal, allocstall, pressure and numa_miss have moved: {moved or 'none'}")
+    if RUNS >= 20:
+        same(moved, {}, "the neighbour's pgscan, pgsteal, allocstall, pressure and numa_miss have not moved")
+    bob.stop()
+    # a plain job that fills what it has
+    hungry = Background(f"srun -n1 -c2 --mem=1800 {EAT} 2400 anon 0", "alice")
+    hungry.process.wait(600)
+    moved = {n: abs(meminfo(n, "MemFree") - free[n]) // MIB for n in nodes}
+    ok(hungry.process.returncode != 0 and max(moved.values()) <= 16, f"a plain job that fills memory dies of it, and no block of a container changes by more than 16 MiB: {moved}",
+       hungry.text)
+    note(f"it came to {max(tasks_of(hungry.text).values(), default=0)} of 2400 MiB")
+    near.stop()
+    root("systemctl stop bigdaemon")
+    daemon.stop()
+    cluster.wait_idle()
+
+
+def group_gres():
+    """Offered to Slurm as a GRES and a feature: sbatch waits."""
+    text = root("nodeosctl provision --cmdline").out
+    line = re.search(r"NodeName=n0 (CpuSpecList=.*)", text).group(1)
+    gres = re.search(r"(NodeName=n0 Name=fgmn .*)", text).group(1)
+    root("cp /etc/slurm/slurm.conf /root/slurm.conf.before; cp /etc/slurm/gres.conf /root/gres.conf.before; systemctl stop slurmd;"
+         f" sed -i -E '/^NodeName/s/ Gres=tile:4/ {line.replace('Gres=', 'Gres=tile:4,')}/; /^GresTypes/s/$/,fgmn/' /etc/slurm/slurm.conf;"
+         f" echo '{gres}' >>/etc/slurm/gres.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 3; scontrol update NodeName=n0 State=RESUME")
+    states = wait_idle()
+    ok(set(states.values()) == {"idle"}, "Slurm takes the lines of provision --cmdline", root("scontrol show node n0; tail -n 5 /shared/.nodeos/log/slurmctld.log").out)
+    ok(f"fgmn:{len(kernel.blocks)}" in root("scontrol show node n0").out, "and has the blocks", root("scontrol show node n0").out)
+    whole = root("nodeosctl verify")
+    ok(whole.code == 0 and "0 differ" in whole.out, "verify agrees with Slurm", whole.text)
+    most = len(kernel.blocks) // 3 + 1  # three jobs of so many find memory enough, and too few blocks
+    memory = (most - 1) * max(kernel.usable[n] for n in kernel.blocks) // MIB + 5
+    script = write("gres.sh", "#!/bin/bash\nsrun -n1 grep -h Mems_allowed_list /proc/self/status\nsleep 8\n")
+    jobs = [run(f"sbatch --parsable -C fgmn --gres=fgmn:{most} -n1 -c2 --mem={memory} --nodeos-mems={most} -o g{i}.out {script}").out.strip() for i in range(3)]
+    waits = ""
+    end = time.time() + 60
+    while time.time() < end and "PENDING" not in waits:
+        waits = root(f"scontrol show job {jobs[2]} | grep -E 'JobState|Reason'").out
+        time.sleep(0.3)
+    ok("PENDING" in waits and "Resources" in waits, "three jobs for a little more than a third of the blocks each: the third waits for them", waits)
+    end = time.time() + 120
+    while time.time() < end and run("squeue -h").out.strip():
+        time.sleep(1)
+    got = [read(f"{HOME}/g{i}.out") for i in range(3)]
+    ok(all(len(cpus(g.split()[-1])) == most for g in got), "and all had them in the end", got)
+    root("systemctl stop slurmd; cp /root/slurm.conf.before /etc/slurm/slurm.conf; cp /root/gres.conf.before /etc/slurm/gres.conf;"
+         " systemctl restart slurmctld; systemctl start slurmd; sleep 3; scontrol update NodeName=n0 State=RESUME")
+    wait_idle()
+
+
+GROUPS = {name[6:]: fn for name, fn in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    global RUNS
+    wanted = []
+    for arg in sys.argv[1:]:
+        if arg.startswith("--runs="):
+            RUNS = int(arg[7:])
+        else:
+            wanted.append(arg)
+    cluster.patient()
+    # the guests' slurm.conf counts on 768 MiB a node
+    total = int(re.search(r"MemTotal:\s+(\d+)", read("/proc/meminfo")).group(1)) // 1024 - 100
+    root(f"systemctl stop slurmd; sed -i 's/RealMemory=[0-9]*/RealMemory={total}/' /etc/slurm/slurm.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 2")
+    configure()
+    r = root("nodeosctl provision", 300)
+    ok(r.code == 0, "the ServiceOS keeps the homes", r.text)
+    # Slurm has to know of the ServiceOS's cores
+    line = re.search(r"NodeName=n0 (CpuSpecList=\S+)", root("nodeosctl provision --cmdline").out).group(1)
+    root(f"systemctl stop slurmd; sed -i '/^NodeName/s/$/ {line}/' /etc/slurm/slurm.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 3;"
+         " scontrol update NodeName=n0 State=RESUME")
+    wait_idle()
+    note(f"machine: {len(machine.cpus)} CPUs, homes {listed(kernel.homes)}, blocks {listed(kernel.blocks)}, {kernel.bytes(kernel.blocks) // MIB} MiB usable")
+    for name in wanted or GROUPS:
+        note(f"group {name}")
+        start = time.time()
+        try:
+            GROUPS[name]()
+        except Exception as e:
+            import traceback
+            ok(False, f"group {name} broke: {e}", traceback.format_exc())
+        note(f"group {name} took {time.time() - start:.0f} s")
+    ok(root("nodeosctl unprovision", 300).code == 0, "unprovision")
+    cluster.done()
+
+
+main()
