@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import traceback
 
 WHEREAMI = "/usr/libexec/nodeos/test/whereami"
 WHEREAMI_MPI = WHEREAMI + "-mpi"
@@ -195,6 +196,22 @@ def last_job():
     r = run("scontrol show jobs --oneliner 2>/dev/null | sed -n 's/^JobId=\\([0-9]*\\) .*/\\1/p' | sort -n | tail -n 1",
             user="root")
     return int(r.out.strip() or 0)
+
+
+def run_groups(groups, names, *args, before=None, broken=None):
+    """Call groups[name](*ARGS) of each name, before() ahead of it; a group that breaks is a failure and must not hide the others: broken()."""
+    for name in names:
+        note(f"group {name}")
+        start = time.time()
+        if before:
+            before()
+        try:
+            groups[name](*args)
+        except Exception as e:
+            ok(False, f"group {name} broke: {e}", traceback.format_exc())
+            if broken:
+                broken()
+        note(f"group {name} took {time.time() - start:.0f} s")
 
 
 def done():

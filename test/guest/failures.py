@@ -8,7 +8,7 @@ import sys
 import time
 
 import cluster
-from cluster import HOME, WHEREAMI, all_idle, cpus, leftovers, note, ok, ranks, run, same
+from cluster import HOME, WHEREAMI, all_idle, cpus, leftovers, ok, ranks, run, same
 from containers import pod, write
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
@@ -337,15 +337,7 @@ def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     cluster.patient()
-    for name in sys.argv[1:] or [g for g in GROUPS if g != "reset"]:
-        note(f"group {name}")
-        start = time.time()
-        try:
-            GROUPS[name]()
-        except Exception as e:
-            import traceback
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
-        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.run_groups(GROUPS, sys.argv[1:] or [g for g in GROUPS if g != "reset"])
     cluster.done()
 
 

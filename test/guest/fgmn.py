@@ -213,7 +213,7 @@ def group_containers():
     r = run(f"srun -n1 --mem={limit_mem} --nodeos-mems=2 bash -c 'cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max'")
     same(r.out.strip(), str(limit_mem * MIB), "and Slurm's own limit where that is lower")
     # libnuma in a program, every node of the physical one tells its home
-    r = run(f"srun -n1 -c2 --mem=120 --nodeos-mems=1 python3 -c 'import ctypes,os; n=ctypes.CDLL(\"libnuma.so.1\"); c=sorted(os.sched_getaffinity(0)); "
+    r = run("srun -n1 -c2 --mem=120 --nodeos-mems=1 python3 -c 'import ctypes,os; n=ctypes.CDLL(\"libnuma.so.1\"); c=sorted(os.sched_getaffinity(0)); "
             "print(c[0], n.numa_node_of_cpu(c[0]), n.numa_num_configured_nodes())'")
     word = [int(x) for x in r.out.split()] if r.code == 0 else [0, 0, 0]
     same(word[1:], [machine.node_of[word[0]], len(kernel.home)], "libnuma: the CPU's node is the home, and all nodes are counted")
@@ -448,15 +448,7 @@ def main():
          " scontrol update NodeName=n0 State=RESUME")
     wait_idle()
     note(f"machine: {len(machine.cpus)} CPUs, homes {listed(kernel.homes)}, blocks {listed(kernel.blocks)}, {kernel.bytes(kernel.blocks) // MIB} MiB usable")
-    for name in wanted or GROUPS:
-        note(f"group {name}")
-        start = time.time()
-        try:
-            GROUPS[name]()
-        except Exception as e:
-            import traceback
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
-        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.run_groups(GROUPS, wanted or GROUPS)
     ok(root("nodeosctl unprovision", 300).code == 0, "unprovision")
     cluster.done()
 

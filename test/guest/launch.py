@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import sys
-import time
 
 import cluster
 from cluster import HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, leftovers, note, ok, plan, ranks, run, same, sbatch
@@ -387,11 +386,7 @@ def main():
     cluster.patient()
     series = run("slurmctld -V", user="root").out.split()[-1]
     w = World()
-    for name in sys.argv[1:] or GROUPS:
-        start = time.time()
-        note(f"group {name}")
-        GROUPS[name](w)
-        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS, w)
     all_idle("nodes are idle at the end")
     same(leftovers(), "", "the ledger is empty on both nodes")
     save(series)

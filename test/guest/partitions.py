@@ -8,7 +8,7 @@ import sys
 import time
 
 import cluster
-from cluster import HOME, WHEREAMI, all_idle, cpus, leftovers, note, ok, plan, ranks, run, same, sbatch
+from cluster import HOME, WHEREAMI, all_idle, cpus, leftovers, ok, plan, ranks, run, same, sbatch
 from containers import pod, write
 
 CONF = "/etc/nodeos/nodeos.conf"
@@ -275,16 +275,7 @@ def main():
     os.chown(DIR, 1000, 1000)
     cluster.patient()
     allow()
-    for name in sys.argv[1:] or GROUPS:
-        note(f"group {name}")
-        start = time.time()
-        run(f"rm -f {DIR}/*.kernel {DIR}/half.*")
-        try:
-            GROUPS[name]()
-        except Exception as e:
-            import traceback
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
-        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS, before=lambda: run(f"rm -f {DIR}/*.kernel {DIR}/half.*"))
     for node in ("n0", "n1"):
         on(node, f"sed -i '/^allow_partitions/d' {CONF}")
     cluster.done()

@@ -593,6 +593,12 @@ GROUPS = {"snapshot": group_snapshot, "mistakes": group_mistakes, "changes": gro
           "hotplug": group_hotplug, "trace": group_trace, "kills": group_kills, "boot": group_boot}
 
 
+def unprovision():
+    for node in ("n0", "n1"):
+        on(node, "nodeosctl unprovision")
+        configure(node)
+
+
 def main():
     global SECONDS, KILLS, DAEMONS
     os.makedirs(HOME, exist_ok=True)
@@ -608,18 +614,7 @@ def main():
             DAEMONS = int(word[10:])
         else:
             names.append(word)
-    for name in names or [g for g in GROUPS if g != "boot"]:
-        note(f"group {name}")
-        start = time.time()
-        try:
-            GROUPS[name]()
-        except Exception as e:
-            import traceback
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
-            for node in ("n0", "n1"):
-                on(node, "nodeosctl unprovision")
-                configure(node)
-        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.run_groups(GROUPS, names or [g for g in GROUPS if g != "boot"], broken=unprovision)
     cluster.done()
 
 

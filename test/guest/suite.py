@@ -121,7 +121,6 @@ def group_batch(machine):
     same(sum(len(cpus(c["cpus"])) for c in want.values()), 14, "the plan has 12 + 2 threads")
     ok(not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"]) and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
        "disjoint whole cores")
-    start = time.time()
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
     out = {n: ranks(cluster.Result(0, open(f"{HOME}/{n}.out").read() if os.path.exists(f"{HOME}/{n}.out") else "", "", 0))
            for n in ("job", "sim", "vda", "rest")}
@@ -423,15 +422,7 @@ def main():
     # emulated nodes on a busy machine answer late, and that is not what is tested here
     cluster.patient()
     note(f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory nodes")
-    for name in wanted:
-        note(f"group {name}")
-        start = time.time()
-        try:
-            GROUPS[name](machine)
-        except Exception as e:  # a broken group must not hide the others
-            import traceback
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
-        note(f"group {name} took {time.time() - start:.0f} s")
+    cluster.run_groups(GROUPS, wanted, machine)
     cluster.done()
 
 
