@@ -28,43 +28,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MIB (1UL << 20)
+#include "guest.h"
+
 #define SMALL 1024
 #define HUGE 32
 #define WARM 3 /* rounds that are not counted */
 #define NODES_MAX 128
-
-/* A no-op that the plugin knows: see mark.c. */
-#define MARK(id) __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
-
-static void die(const char *what)
-{
-	printf("faults: %s: %s\n", what, strerror(errno));
-	fflush(stdout);
-	_exit(1);
-}
-
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		die(path);
-	close(fd);
-}
-
-/* SIZE bytes at a multiple of 2 MiB */
-static char *map(size_t size, int advice)
-{
-	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		die("mmap");
-	p = (char *)(((unsigned long)p + 2 * MIB - 1) & ~(2 * MIB - 1));
-	if (madvise(p, size, advice) < 0)
-		die("madvise");
-	return p;
-}
 
 static int node_of(void *page)
 {

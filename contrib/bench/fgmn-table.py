@@ -3,6 +3,7 @@
 """Tables of contrib/bench-fgmn, in Markdown, from what the guests left.
 
 usage: fgmn-table.py faults DIRECTORY    of VARIANT's faults.VARIANT.marks (insn-count.c) and faults.VARIANT.log (faults.c)
+       fgmn-table.py neighbour DIRECTORY    of neighbour.on.marks and neighbour.on.log (neighbour.c)
        fgmn-table.py memory DIRECTORY    of memory.VARIANT.CPUS.THP.log (footprint.c and init.c)
 """
 import re
@@ -39,11 +40,17 @@ def nodes_named(words):
 
 # ------------------------------------------------------------------------ faults
 
-def kernel_instructions(before, after):
-    """Of CPU, between two lines of insn-count.c: only faults.c is in user space then."""
+def between(before, after):
+    """The numbers of two lines of insn-count.c, a round's first and last marker."""
     a, b = ([int(x) for x in line.split()] for line in (before, after))
     if (a[0], b[0]) != (1, 2):
         sys.exit(f"fgmn-table: markers {a[0]} and {b[0]} where 1 and 2 should be")
+    return a, b
+
+
+def kernel_instructions(before, after):
+    """Of CPU: only faults.c is in user space then."""
+    a, b = between(before, after)
     return b[5 + CPU] - a[5 + CPU] - (b[2] - a[2])
 
 
@@ -85,6 +92,26 @@ def faults(directory):
            "of stock's: smallest, median"], rows)
 
 
+# --------------------------------------------------------------------- neighbour
+
+def neighbour(directory):
+    marks = text_of(f"{directory}/neighbour.on.marks").splitlines()
+    text = text_of(f"{directory}/neighbour.on.log")
+    rows, at, first = [], 0, None
+    for arm, rounds, kills in re.findall(r"^neighbour (\w+) (\d+) kills (\d+)$", text, re.M):
+        pairs = [between(marks[at + 2 * i], marks[at + 2 * i + 1]) for i in range(int(rounds))]
+        at += 2 * int(rounds)
+        own = [b[5 + CPU] - a[5 + CPU] for a, b in pairs]
+        middle = statistics.median(own)
+        first = first or middle
+        moved = re.findall(rf"^neighbour {arm} moved (\S+) (\d+) (\d+)$", text, re.M)
+        rows.append([arm, kills, f"{min(own):,}", f"{middle:,.0f} (to {max(own):,})", f"{middle / first:.4f}",
+                     f"{sum(own) / len(own) / first:.4f}", "; ".join(f"{name} {a} to {b}" for name, a, b in moved) or "none"])
+    if at != len(marks):
+        sys.exit(f"fgmn-table: {len(marks)} marks, {at} of them explained")
+    table(["arm", "deaths beside it", "instructions of a round, smallest", "median (largest)", "median, of alone's", "mean, of alone's median", "counters that moved"], rows)
+
+
 # ------------------------------------------------------------------------ memory
 
 def read_memory(directory, variant, cpus, thp):
@@ -122,4 +149,4 @@ def memory(directory):
     usable(directory)
 
 
-{"faults": faults, "memory": memory}[sys.argv[1]](sys.argv[2])
+{"faults": faults, "neighbour": neighbour, "memory": memory}[sys.argv[1]](sys.argv[2])

@@ -3,7 +3,7 @@
 """Boot a kernel in small guests: fgmn= on machines of one, two and four nodes, judged by what /proc and /sys show.
 boot.py [--stock KERNEL] [--more KERNEL] KERNEL TREE WORKDIR [NUMBER [SEED]]: KERNEL and TREE of kernel/build; so many random
 specifications (default 10). --stock: the unpatched kernel, to see what each patch changes. --more: the patched kernel built with
-kernel/test/more.config, for what kernel/config leaves out: memory added to a running machine, KASLR.
+kernel/test/more.config, for what kernel/config leaves out: memory added to a running machine, KASLR, CMA.
 What is expected follows the configuration in TREE: a kernel without the patches takes no notice of fgmn=; of one that checks itself,
 the checks are tried. No kernel may complain in its log.
 Needs QEMU and cpio; TAP on stdout."""
@@ -342,6 +342,9 @@ def group_layouts():
     same((sum(b.pools().values()), list(b.pools())), (128, [0, 1]), "hugepages= is on homes")
     same(len(b.crash_nodes()), 2, "crashkernel= has its two ranges")
     same([b.home_of(n) for n in b.crash_nodes()], b.crash_nodes(), "both on homes")
+    b = Boot(TWO, "fgmn=all:23x128M do=show:/proc/vmallocinfo")
+    packs = re.findall(r"^0x\S+ +(\d+) bpf_prog_pack_alloc", b.after, re.M)
+    same(max(int(size) >> 20 for size in packs or [0]), 4, "a pack of BPF programs has 2 MiB for each home")
 
 
 def group_random(number, seed):
@@ -488,7 +491,7 @@ for pair in ((i, j) for i in range(4) for j in range(4) if i != j and max(i, j) 
 
 
 def group_more(boots):
-    """What kernel/config leaves out: memory that is added while the system runs, and so many boots under KASLR."""
+    """What kernel/config leaves out: memory that is added while the system runs, CMA, and so many boots under KASLR."""
     for domain, size, want in ((3, 1024, [2]), (1, 512, [1]), (2, 1024, [0])):
         add = [f"object_add memory-backend-ram,id=h0,size={size}M", f"device_add pc-dimm,id=d0,memdev=h0,node={domain}"]
         grown = []
@@ -500,6 +503,8 @@ def group_more(boots):
         ok(b.ended and len(b.blocks) == 4 and not b.complaints, "the system goes on", "\n".join([*b.complaints, b.text[-3000:]]))
         same({n: v["physical_node"] for n, v in after.items()}, {0: "0", 1: "1", 3: "0", 4: "0", 5: "1", 6: "1"} | ({2: "2"} if want == [2] else {}),
              "no number is given twice")
+    b = Boot(TWO, "fgmn=all:2x512M hugetlb_cma=2G", MORE)
+    same(re.findall(r"hugetlb_cma: reserved (\d+) MiB on node (\d+)", b.log), [("1024", "0"), ("1024", "1")], "hugetlb_cma= is on homes")
     places = set()
     for i in range(boots):
         b = Boot(TWO, "fgmn=all:8x256M", MORE)
