@@ -344,6 +344,11 @@ def group_pressure():
             out |= {f"{k}@{n}": int(v) for k, v in (line.split() for line in read(f"{NODE}/node{n}/numastat").splitlines()) if k in ("numa_miss", "numa_foreign")}
         return out
 
+    where = {}
+    for line in read(f"{neighbour}/memory.numa_stat").splitlines():
+        for n, count in re.findall(r" N(\d+)=(\d+)", line) if line.startswith(("anon ", "file ")) else ():
+            where[int(n)] = where.get(int(n), 0) + int(count) // 4096
+    note(f"the neighbour's blocks are {listed(nodes)}, its pages of 4 KiB by node { {n: c for n, c in where.items() if c} }")
     before = counters()
     free = {n: meminfo(n, "MemFree") for n in nodes}
     died = inside = 0
