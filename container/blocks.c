@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/blocks.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,7 +31,7 @@ static int first_line(char *buf, size_t size, const char *root, const char *path
 /* The same of a file of memory node NODE. */
 static int line_of_node(char *buf, size_t size, const char *root, unsigned node, const char *file)
 {
-	char path[128];
+	char path[384];
 
 	snprintf(path, sizeof(path), NODE_DIR "/node%u/%s", node, file);
 	return first_line(buf, size, root, path);
@@ -131,23 +132,32 @@ static uint64_t sum_of_node(const char *root, unsigned node, const char *const *
 	return sum;
 }
 
-/* Huge pages of the default size, as the boot made them: nobody who does not ask for them gets them. */
+/* Bytes of NODE's huge pages of all sizes, as the boot made them: nobody who does not ask for them gets them. */
+static uint64_t huge_bytes(const char *root, unsigned node)
+{
+	char path[ROOT_PATH_MAX], file[300], text[32];
+	struct dirent *e;
+	uint64_t kib, sum = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s" NODE_DIR "/node%u/hugepages", root, node);
+	d = opendir(path);
+	while (d && (e = readdir(d)) != NULL) {
+		if (sscanf(e->d_name, "hugepages-%" SCNu64 "kB", &kib) != 1)
+			continue;
+		snprintf(file, sizeof(file), "hugepages/%s/nr_hugepages", e->d_name);
+		if (line_of_node(text, sizeof(text), root, node, file) == 0)
+			sum += strtoull(text, NULL, 10) * (kib << 10);
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
 static void take_huge_pages(struct blocks *b, const char *root)
 {
-	static const char *const pages[] = { "HugePages_Total:", NULL };
-	char path[ROOT_PATH_MAX], line[256];
-	uint64_t kib, size = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Hugepagesize: %" SCNu64, &kib) == 1)
-			size = kib << 10;
-	if (f)
-		fclose(f);
 	for (unsigned i = 0; i < b->n; i++) {
-		uint64_t huge = sum_of_node(root, b->block[i].node, pages) * size;
+		uint64_t huge = huge_bytes(root, b->block[i].node);
 
 		b->block[i].usable -= huge < b->block[i].usable ? huge : b->block[i].usable;
 	}

@@ -11,7 +11,7 @@
 
 #define NODE "sys/devices/system/node"
 #define PAGE UINT64_C(4096)
-#define HUGE (3 * UINT64_C(2048) << 10) /* of node 2 */
+#define HUGE ((3 * UINT64_C(2048) + 4096) << 10) /* of node 2, in two sizes */
 
 static void put(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -69,10 +69,11 @@ static void make_machine(void)
 	zone(text, sizeof(text), 4, "Normal", 50, 32768, 20000);
 	zone(text, sizeof(text), 5, "Normal", 50, 32768, 10000);
 	put(text, "proc/zoneinfo");
-	put("MemTotal: 1 kB\nHugepagesize:       2048 kB\n", "proc/meminfo");
 	put("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
 	    "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 SUnreclaim:         100 kB\nNode 2 HugePages_Total:     3\n",
 	    NODE "/node2/meminfo");
+	put("3\n", NODE "/node2/hugepages/hugepages-2048kB/nr_hugepages");
+	put("1\n", NODE "/node2/hugepages/hugepages-4096kB/nr_hugepages");
 }
 
 static int load(struct blocks *b, struct errbuf *err)
