@@ -11,55 +11,72 @@
 
 #define GRES_NAME "fgmn" /* of blocks of memory, and of the feature */
 #define MIB (UINT64_C(1) << 20)
+#define KERNEL_LINE_MAX 4096 /* bytes, no architecture's kernel takes more */
 
-/* What Slurm keeps from jobs: the system's own nodes, or the paper's share of all (under 5 %). */
-static uint64_t spec_mib(const struct machine *m, const struct service_set *set)
-{
-	uint64_t bytes = service_bytes(m, &set->mems);
-	struct idset homes, blocks = *machine_mems(m);
-
-	if (!set->own_mems)
-		return (bytes / 20 + MIB - 1) / MIB;
-	/* and what nobody can use of blocks, or Slurm would promise it */
-	machine_homes(m, &homes);
-	if (!idset_empty(&homes)) {
-		idset_andnot(&blocks, &set->mems);
-		bytes += service_bytes(m, &blocks) - machine_usable(m, &blocks);
-	}
-	return (bytes + MIB - 1) / MIB;
-}
-
-/* Memory nodes that jobs can have for themselves; 0 where the kernel has not divided any. */
-static unsigned blocks_for_jobs(const struct machine *m, const struct service_set *set)
+/* Memory nodes that jobs can have for themselves; none where the kernel has not divided any. */
+static struct idset nodes_for_jobs(const struct machine *m, const struct service_set *set)
 {
 	struct idset withheld, mems = *machine_mems(m);
 
 	machine_withheld(m, &withheld);
-	if (idset_empty(&withheld))
-		return 0;
+	if (idset_empty(&withheld)) {
+		idset_zero(&mems);
+		return mems;
+	}
 	idset_andnot(&mems, &withheld);
 	if (set->own_mems)
 		idset_andnot(&mems, &set->mems);
-	return idset_count(&mems);
+	return mems;
 }
 
-/* " fgmn=SPECIFICATION" as this kernel has it, so that the line above holds all. */
-static void fgmn_parameter(char *buf, size_t size)
+/*
+ * What Slurm keeps from jobs: the system's own nodes, or the paper's share of all (under 5 %). Of a divided machine, all
+ * that jobs cannot use of these nodes, or Slurm would promise it.
+ */
+static uint64_t spec_mib(const struct machine *m, const struct service_set *set, const struct idset *for_jobs)
 {
-	char spec[256];
+	uint64_t bytes = service_bytes(m, &set->mems);
 
-	if (file_read_line("/sys/kernel/mm/fgmn/spec", spec, sizeof(spec)) == 0)
-		snprintf(buf, size, " fgmn=%s", spec);
+	if (!idset_empty(for_jobs))
+		bytes = service_bytes(m, machine_mems(m)) - machine_usable(m, for_jobs);
+	else if (!set->own_mems)
+		bytes /= 20;
+	return (bytes + MIB - 1) / MIB;
+}
+
+/* Appends to BUF the word of the kernel's command line that begins like that, if there is one. */
+static void append_word(char *buf, size_t size, const char *line, const char *begin)
+{
+	for (const char *word = line; *word; word += strcspn(word, " "), word += strspn(word, " "))
+		if (strncmp(word, begin, strlen(begin)) == 0)
+			snprintf(buf + strlen(buf), size - strlen(buf), " %.*s", (int)strcspn(word, " "), word);
+}
+
+/* " fgmn=SPECIFICATION" and what belongs to it as this kernel has them, so that the line above holds all. */
+static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
+{
+	char text[KERNEL_LINE_MAX];
+
+	if (file_read_line("/sys/kernel/mm/fgmn/spec", text, sizeof(text)) == 0) {
+		if (strlen(text) == sizeof(text) - 1)
+			return errprintf(err, "/sys/kernel/mm/fgmn/spec: longer than %d bytes", KERNEL_LINE_MAX - 2);
+		snprintf(buf, size, " fgmn=%s", text);
+	}
+	if (file_read_line("/proc/cmdline", text, sizeof(text)) == 0) {
+		append_word(buf, size, text, "fgmn_opt=");
+		append_word(buf, size, text, "movable_node");
+	}
+	return 0;
 }
 
 int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json, struct errbuf *err)
 {
 	struct json_out j = { .f = stdout };
 	char service[IDSET_LIST_MAX], others[IDSET_LIST_MAX], slurm[IDSET_LIST_MAX], node[256] = "NAME";
-	char kernel[3 * IDSET_LIST_MAX + 428], line[IDSET_LIST_MAX + 480];
-	char by_core[IDSET_LIST_MAX], fgmn[300] = "", gres[300] = "";
-	unsigned blocks = blocks_for_jobs(m, set);
-	struct idset rest = *machine_cpus(m), numbers, cores;
+	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128], line[IDSET_LIST_MAX + 480];
+	char by_core[IDSET_LIST_MAX], fgmn[2 * KERNEL_LINE_MAX] = "", gres[300] = "";
+	struct idset rest = *machine_cpus(m), numbers, cores, for_jobs = nodes_for_jobs(m, set);
+	unsigned blocks = idset_count(&for_jobs);
 	bool lacks = here && access("/sys/devices/system/cpu/nohz_full", F_OK) < 0;
 
 	if (service_slurm_cpus(&numbers, m, &set->cpus, 0, err) < 0 || service_slurm_cpus(&cores, m, &set->cpus, 1, err) < 0)
@@ -71,10 +88,10 @@ int cmdline_print(const struct machine *m, const struct service_set *set, bool h
 	idset_format(&cores, by_core, sizeof(by_core));
 	if (here && gethostname(node, sizeof(node) - 1) == 0)
 		node[strcspn(node, ".")] = '\0';
-	if (blocks && here)
-		fgmn_parameter(fgmn, sizeof(fgmn));
+	if (blocks && here && fgmn_parameters(fgmn, sizeof(fgmn), err) < 0)
+		return -1;
 	snprintf(kernel, sizeof(kernel), "nohz_full=%s rcu_nocbs=%s irqaffinity=%s%s", others, others, service, fgmn);
-	snprintf(line, sizeof(line), "NodeName=%s CpuSpecList=%s MemSpecLimit=%llu", node, slurm, (unsigned long long)spec_mib(m, set));
+	snprintf(line, sizeof(line), "NodeName=%s CpuSpecList=%s MemSpecLimit=%llu", node, slurm, (unsigned long long)spec_mib(m, set, &for_jobs));
 	if (blocks) {
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " Gres=" GRES_NAME ":%u Features=" GRES_NAME, blocks);
 		snprintf(gres, sizeof(gres), "NodeName=%s Name=" GRES_NAME " Count=%u Flags=CountOnly", node, blocks);
@@ -97,7 +114,8 @@ int cmdline_print(const struct machine *m, const struct service_set *set, bool h
 		jout_close(&j, '}');
 		return 0;
 	}
-	puts("# kernel command line: the tick, RCU's callbacks and new interrupts leave the containers' CPUs");
+	printf("# kernel command line: the tick, RCU's callbacks and new interrupts leave the containers' CPUs%s\n",
+	       *fgmn ? ";\n# the blocks of memory are those of this boot" : "");
 	if (lacks)
 		puts("# (this kernel is built without CONFIG_NO_HZ_FULL and takes no notice of nohz_full)");
 	puts(kernel);

@@ -55,8 +55,10 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_set(j, "reserved", &c->got->reserved);
 	jout_set(j, "mems", &c->got->mems);
 	jout_bool(j, "mems_confined", c->got->confined);
+	/* what containers of one job share is the job's, and neither of theirs */
 	if (c->got->confined && c->guarantee != GUARANTEE_UNKNOWN)
-		jout_string(j, "mems_guarantee", guarantee_name(c->guarantee));
+		jout_string(j, "mems_guarantee",
+			    guarantee_name(c->got->shared && c->guarantee == GUARANTEE_PHYSICAL ? GUARANTEE_ADVISORY : c->guarantee));
 	if (c->got->confined && c->usable)
 		jout_number(j, "mems_usable_bytes", c->usable);
 	jout_string(j, "policy", policy_name(policy));

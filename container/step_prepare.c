@@ -694,8 +694,9 @@ static int check_memory(const struct step *s, const struct node_view *v, const s
 	largest = blocks_largest(&s->blocks, &mems);
 	if (have - largest < s->in.job_memory)
 		return 0;
-	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for more with --mem, or for fewer memory nodes (blocks_by_memory in %s)",
-			 idset_brief(a, &mems), (unsigned long long)(have >> 20), (unsigned long long)(s->in.job_memory >> 20), s->in.conf_path);
+	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for --mem=%lluM or more, or for fewer memory nodes (blocks_by_memory in %s)",
+			 idset_brief(a, &mems), (unsigned long long)(have >> 20), (unsigned long long)(s->in.job_memory >> 20),
+			 (unsigned long long)((have - largest) >> 20) + 1, s->in.conf_path);
 }
 
 /*

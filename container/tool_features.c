@@ -101,14 +101,20 @@ static void slurm_lacks(const char *series, char *buf, size_t size)
 /* What the kernel has made of its memory nodes, and how: needs no rights. */
 static void memory_blocks(char *buf, size_t size)
 {
-	char spec[200], error[200];
+	char spec[4096], error[256];
+	struct blocks b = { .on = false };
+	struct errbuf ignored;
 
 	if (file_read_line("/sys/kernel/mm/fgmn/spec", spec, sizeof(spec)) < 0 ||
 	    file_read_line("/sys/kernel/mm/fgmn/error", error, sizeof(error)) < 0)
 		snprintf(buf, size, "none (this kernel has no fgmn=)");
-	else if (blocks_are_on(""))
-		snprintf(buf, size, "fgmn=%s%s%s", spec, *error ? ", not all as asked: " : "", error);
-	else
+	else if (blocks_are_on("")) {
+		if (blocks_read(&b, "", &ignored) == 0)
+			snprintf(buf, size, "%u of %llu MiB usable, left of divided nodes: %u; ", idset_count(&b.nodes),
+				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20), idset_count(&b.homes));
+		snprintf(buf + strlen(buf), size - strlen(buf), "fgmn=%s%s%s", spec, *error ? ", not all as asked: " : "", error);
+		blocks_free(&b);
+	} else
 		snprintf(buf, size, "none%s%s%s%s", *spec ? ": fgmn=" : " (no fgmn= on the kernel's command line)", spec, *error ? ": " : "", error);
 }
 
@@ -116,7 +122,7 @@ static void kernel_facts(struct findings *f)
 {
 	struct utsname u;
 	struct errbuf err;
-	char text[512], series[16];
+	char text[4608], series[16];
 	int fd;
 
 	fact(f, "version", VERSION);

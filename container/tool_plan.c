@@ -26,7 +26,8 @@ static const char usage_text[] =
 	"  -m, --mems=LIST        memory nodes that may be given away (default: all), but the ServiceOS's own\n"
 	"      --serviceos=CORES  none, N/node, N/socket or a list of CPUs that the system keeps (default:\n"
 	"                         serviceos in nodeos.conf)\n"
-	"      --serviceos-mems=LIST  all, or memory nodes that the system keeps (default: serviceos_mems)\n"
+	"      --serviceos-mems=LIST  all, homes, or memory nodes that the system keeps (default:\n"
+	"                         serviceos_mems)\n"
 	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: show the rank map, too\n"
 	"      --cpus-per-task=N  as srun -c\n"
 	"  -O, --overcommit       more ranks than cores is allowed\n"
@@ -326,6 +327,8 @@ static int make(struct planned *p, struct errbuf *err)
 		idset_andnot(&p->in.mems, &p->service.mems);
 	if (rc == 0 && idset_empty(&p->in.cpus))
 		rc = errprintf(err, "the ServiceOS keeps all of these CPUs (%.200s): give others, or --serviceos=none", list_of(&p->service.cpus));
+	if (rc == 0 && p->o->mems && idset_subset(&p->in.mems, &p->withheld) && !idset_empty(&p->withheld))
+		rc = errprintf(err, "--mems=%.100s: homes of blocks, or blocks of which hardly anything can be used, which no container gets", p->o->mems);
 	if (rc == 0 && idset_empty(&p->in.mems))
 		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
 	p->in.cores = p->in.cpus;
