@@ -161,7 +161,13 @@ def group_site():
     text = root("nodeosctl provision --cmdline").out
     count = re.search(r"NodeName=n0 .*Gres=fgmn:(\d+) Features=fgmn", text)
     same(int(count.group(1)) if count else None, len(kernel.blocks), "provision --cmdline offers the blocks to Slurm as a GRES and a feature")
+    total = sum(meminfo(n, "MemTotal") for n in kernel.home)
+    limit = int(re.search(r"MemSpecLimit=(\d+)", text).group(1))
+    ok(abs(limit - (total - kernel.bytes(kernel.blocks)) / MIB) <= 1, f"Slurm is told to keep what jobs cannot use of it all: {limit} MiB", text)
     ok(re.search(r"irqaffinity=\S+ fgmn=" + re.escape(read("/sys/kernel/mm/fgmn/spec")), text), "and keeps fgmn= on the kernel's command line", text)
+    facts = run("nodeosctl features").out
+    ok(f"{len(kernel.blocks)} of {kernel.bytes(kernel.blocks) // MIB} MiB usable, left of divided nodes: {len(kernel.homes)}" in facts,
+       "features tells everybody how many blocks there are", facts)
     more = json.loads(root("nodeosctl provision --cmdline --json").out)
     same((more["blocks"], more["gres.conf"]), (len(kernel.blocks), f"NodeName=n0 Name=fgmn Count={len(kernel.blocks)} Flags=CountOnly"), "as JSON, too")
     whole = root("nodeosctl report").out
