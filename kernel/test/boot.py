@@ -343,7 +343,7 @@ def group_layouts():
     same(len(b.crash_nodes()), 2, "crashkernel= has its two ranges")
     same([b.home_of(n) for n in b.crash_nodes()], b.crash_nodes(), "both on homes")
     b = Boot(TWO, "fgmn=all:23x128M do=show:/proc/vmallocinfo")
-    packs = re.findall(r"^0x\S+ +(\d+) bpf_prog_pack_alloc", b.after, re.M)
+    packs = re.findall(r"^0x\S+ +(\d+) bpf_(?:prog_pack_alloc|jit_alloc_exec)", b.after, re.M)
     same(max(int(size) >> 20 for size in packs or [0]), 4, "a pack of BPF programs has 2 MiB for each home")
 
 
