@@ -99,12 +99,12 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 class Boot:
     """What a guest printed. With MISTAKES its kernel is asked to complain. WHEN: a line to wait for and commands for QEMU's
-    monitor that it calls for."""
+    monitor that it calls for. ACCEL: QEMU's arguments, when not one thread a processor."""
     all = []
 
-    def __init__(self, machine, append, kernel=None, when=None, mistakes=False):
+    def __init__(self, machine, append, kernel=None, when=None, mistakes=False, accel=("-accel", "tcg,thread=multi")):
         self.machine, self.append, self.mistakes = machine, append, mistakes
-        args = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
+        args = ["qemu-system-x86_64", *accel, "-cpu", "max", "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
                 "-kernel", kernel or KERNEL, "-initrd", f"{WORK}/test.cpio.gz", "-append", f"console=ttyS0 panic=-1 tsc=reliable lpj=4000000 no_timer_check rcupdate.rcu_cpu_stall_suppress=1 {append}"]
         for _ in range(3):
             self.text = self.run(args + machine.args, when)
@@ -560,4 +560,5 @@ def main():
     return failed != 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
