@@ -275,12 +275,14 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 	return rc;
 }
 
-static void say_service(const struct planned *p, struct errbuf *err)
+/* What is there and was not given away. */
+static void say_withheld(const struct planned *p, struct errbuf *err)
 {
-	size_t used = strlen(err->text);
-
-	snprintf(err->text + used, sizeof(err->text) - used, " (%u threads, CPUs %.100s, are kept for the ServiceOS)",
-		 idset_count(&p->service.cpus), list_of(&p->service.cpus));
+	if (!idset_empty(&p->service.cpus))
+		errappend(err, " (%u threads, CPUs %.100s, are kept for the ServiceOS)", idset_count(&p->service.cpus),
+			  list_of(&p->service.cpus));
+	if (!idset_empty(&p->withheld))
+		errappend(err, " (memory nodes %.100s are homes of blocks, or hardly any of them can be used)", list_of(&p->withheld));
 }
 
 static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *err)
@@ -335,8 +337,8 @@ static int make(struct planned *p, struct errbuf *err)
 	p->in.default_mems = p->conf.default_mems;
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
-	if (rc < 0 && strncmp(err->text, "container ", 10) == 0 && !idset_empty(&p->service.cpus))
-		say_service(p, err);
+	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)
+		say_withheld(p, err);
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);
 	machine_free(m);
