@@ -513,6 +513,15 @@ def group_more(boots):
     ok(len(places) > boots // 2, "the kernel was in many places", places)
 
 
+def initramfs(work, programs):
+    """What guests boot: init.c, and other PROGRAMS by name, each of one source."""
+    with tempfile.TemporaryDirectory() as root:
+        subprocess.run(["gcc", "-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o", f"{root}/init", f"{HERE}/init.c"], check=True)
+        for name, source in programs.items():
+            subprocess.run(["gcc", "-static", "-O1", "-pthread", "-o", f"{root}/{name}", source], check=True)
+        subprocess.run(f"ls | cpio -o -H newc --quiet | gzip >{work}/test.cpio.gz", shell=True, cwd=root, check=True)
+
+
 def main():
     global KERNEL, STOCK, MORE, WORK, CONFIG, USABLE
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -533,11 +542,7 @@ def main():
     # KASAN takes an eighth of each node for its notes
     USABLE = 0.9 - (0.125 if "CONFIG_KASAN=y" in CONFIG else 0)
     patched = "CONFIG_NUMA_FGMN=y" in CONFIG
-    with tempfile.TemporaryDirectory() as root:
-        subprocess.run(["gcc", "-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o", f"{root}/init", f"{HERE}/init.c"], check=True)
-        if patched:
-            subprocess.run(["gcc", "-static", "-O1", "-o", f"{root}/fgmn", f"{args.tree}/tools/testing/selftests/mm/fgmn.c"], check=True)
-        subprocess.run(f"ls | cpio -o -H newc --quiet | gzip >{WORK}/test.cpio.gz", shell=True, cwd=root, check=True)
+    initramfs(WORK, {"fgmn": f"{args.tree}/tools/testing/selftests/mm/fgmn.c"} if patched else {})
     groups = {"checks": group_checks}
     if patched:
         groups |= {"refused": group_refused, "layouts": group_layouts, "work": group_work, "cpus": group_cpus}

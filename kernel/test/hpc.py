@@ -6,14 +6,11 @@ instructions. KERNEL and TREE of kernel/build. No kernel may complain in its log
 import argparse
 import os
 import re
-import subprocess
 import sys
-import tempfile
 
 import boot
 from boot import Boot, Machine, ok
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 ICOUNT = ("-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off")
 MACHINES = ((Machine("two sockets, two cores, two threads", [512, 512], low=512, cpus=[4, 4], threads=2), None),
             (Machine("four CPUs", [1024], cpus=[4]), None),
@@ -29,10 +26,7 @@ def main():
     args = parser.parse_args()
     boot.KERNEL, boot.WORK = args.kernel, args.work
     os.makedirs(args.work, exist_ok=True)
-    with tempfile.TemporaryDirectory() as root:
-        for name, source in (("init", f"{HERE}/init.c"), ("hpc", f"{args.tree}/tools/testing/selftests/sched_hpc/sched_hpc.c")):
-            subprocess.run(["gcc", "-static", "-O1", "-pthread", "-o", f"{root}/{name}", source], check=True)
-        subprocess.run(f"ls | cpio -o -H newc --quiet | gzip >{args.work}/test.cpio.gz", shell=True, cwd=root, check=True)
+    boot.initramfs(args.work, {"hpc": f"{args.tree}/tools/testing/selftests/sched_hpc/sched_hpc.c"})
     for machine, accel in MACHINES:
         b = Boot(machine, "kunit.enable=1 kunit.filter_glob=sched_hpc do=run:/hpc", **({"accel": accel} if accel else {}))
         cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
