@@ -52,11 +52,16 @@ struct planned {
 	struct plan_input in;
 	struct node_plan *plan;
 	struct idset withheld; /* from containers, where the kernel has divided memory nodes (fgmn=) */
-	bool blocks; /* it has */
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
 	struct idset *map[REQUEST_CONTAINERS_MAX];
 };
+
+/* A machine without blocks tells nothing of what holds. */
+static enum guarantee guarantee_of(const struct planned *p)
+{
+	return idset_empty(&p->withheld) ? GUARANTEE_UNKNOWN : GUARANTEE_PHYSICAL;
+}
 
 static int number(const char *text, unsigned max, unsigned *out)
 {
@@ -172,8 +177,8 @@ static void print_json(const struct planned *p)
 			.got = &p->plan->container[i],
 			.conf = &p->conf,
 			.alone = true,
-			.guarantee = p->blocks ? GUARANTEE_PHYSICAL : GUARANTEE_UNKNOWN,
-			.usable = p->blocks ? p->usable[i] : 0,
+			.guarantee = guarantee_of(p),
+			.usable = idset_empty(&p->withheld) ? 0 : p->usable[i],
 			.ranks = put_ranks,
 			.arg = (void *)p,
 		};
@@ -200,7 +205,7 @@ static const char *list_of(const struct idset *s)
 
 static void print_text(const struct planned *p)
 {
-	struct outcome_node node = { .alone = true, .guarantee = p->blocks ? GUARANTEE_PHYSICAL : GUARANTEE_UNKNOWN };
+	struct outcome_node node = { .alone = true, .guarantee = guarantee_of(p) };
 	struct idset cpus, mems;
 
 	for (unsigned i = 0; i < p->plan->n; i++) {
@@ -213,7 +218,7 @@ static void print_text(const struct planned *p)
 		if (!idset_equal(&c->cpus, &c->reserved))
 			printf(" (reserved %s)", list_of(&c->reserved));
 		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
-		if (c->confined && p->blocks)
+		if (c->confined && !idset_empty(&p->withheld))
 			printf(" (%llu MiB usable)", (unsigned long long)(p->usable[i] >> 20));
 		printf(" policy %s\n",
 		       policy_name(outcome_policy(&p->request.container[i], &p->conf, &priority)));
@@ -290,7 +295,6 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 	if (!p->o->topology && planning_note_usable(m, NULL, err) < 0)
 		return -1;
 	machine_withheld(m, &p->withheld);
-	p->blocks = !idset_empty(&p->withheld);
 	return 0;
 }
 
