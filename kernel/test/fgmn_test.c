@@ -92,6 +92,13 @@ static void messages(void)
 		{ "0:1G", "align:48M", 0, "align is a power of two from 32M to 64G" },
 		{ "0:1G", "best,cpus:all", 5, "unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)" },
 		{ "0:1G", "dist:10", 0, "dist is 11 to 254" },
+		{ "0:1G", "strict,best", 7, "'strict' or 'best' is given twice" },
+		{ "0:1G", "dist:11,dist:11", 8, "dist: is given twice" },
+		{ "0:1G", "lowmem:keep,lowmem:split", 12, "lowmem: is given twice" },
+		{ "0:1G", "lowmem:no", 7, "'keep' or 'split' expected, not 'n'" },
+		{ "0:1G", "home:3G,home:3G", 8, "home: is given twice" },
+		{ "0:1G", "best,", 5, "unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)" },
+		{ "0:1500x32M", "best", -1, "1025 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
 	};
 	/* a node with holes: nothing larger than 14 GiB at a multiple of 1 GiB */
 	static const struct fgmn_range holes[] = { { 0, 2048 }, { 4096, 18900 }, { 19000, 34000 } };
