@@ -94,6 +94,9 @@ PACKAGES = Machine("no SRAT, two packages", [4096], slit=False, cpus=[1, 1])
 FOUR = Machine("four nodes as with SNC", [2048, 1024, 1536, 1024], cpus=[1, 1, 1, 1],
                dist=[[10, 11, 21, 21], [11, 10, 21, 21], [21, 21, 10, 11], [21, 21, 11, 10]])
 CXL = Machine("a node without CPUs", [3072, 2048, 1024], cpus=[2, 2, 0], dist=[[10, 21, 28], [21, 10, 17], [28, 17, 10]], extra=("hmat",))
+UNTOLD = Machine("two sockets without a SLIT", [2048, 2048])
+UNTOLD.args = [a for i, a in enumerate(UNTOLD.args) if not a.startswith("dist,") and not (UNTOLD.args + [""])[i + 1].startswith("dist,")]
+UNTOLD.dist = [[10, 20], [20, 10]]
 SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 
@@ -314,8 +317,10 @@ def group_refused():
             ("fgmn=all:1G numa=off", "NUMA is off, fgmn= ignored"),
             ("fgmn=all:1G kernelcore=1G", "kernelcore= and movablecore= cannot be used with fgmn=, which has '!m'"),
             ("fgmn=all:1G fgmn_opt=dist:40", "dist:40 is more than the distance of two physical nodes, 21"),
+            ("fgmn=all:512M fgmn_opt=dist:21", "dist:21 is more than the distance of two physical nodes, 20"),
+            ("fgmn=all:1G fgmn_opt=strict,best", "fgmn_opt= @7: 'strict' or 'best' is given twice"),
             ("fgmn=all:1G fgmn_opt=cpus:all", "fgmn_opt= @0: unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)")):
-        machine = ODD if "!c" in append else TWO
+        machine = ODD if "!c" in append else UNTOLD if "dist:21" in append else TWO
         p, b = plain(machine), Boot(machine, append)
         same((b.ended, b.fgmn("enabled"), b.fgmn("error"), b.fgmn("spec")), (True, "0", message, append.split("fgmn=")[1].split(" ")[0]), f"{append}: {message}")
         ok(f"fgmn: {message}\n" in b.log and "fgmn: disabled, booting with physical nodes\n" in b.log, "in the log, too", b.log[-2000:])
@@ -331,6 +336,7 @@ def group_layouts():
             (ONE, "fgmn=0:home=1500M,maxx512M", {0: [512] * 5}),
             (PACKAGES, "fgmn=0:4x512M", {0: [512] * 4}),
             (FOUR, "fgmn=all:2x128M", {n: [128] * 2 for n in range(4)}),
+            (UNTOLD, "fgmn=all:2x256M", {0: [256] * 2, 1: [256] * 2}),
             (CXL, "fgmn=0:512M/2:home=128M,2xrest", {0: [512], 2: [448, 448]}),
             (TWO, "fgmn=all:4x512M crashkernel=256M,high hugepages=128", {0: [512] * 4, 1: [512] * 4})):
         b = Boot(machine, append)
@@ -345,6 +351,8 @@ def group_layouts():
     b = Boot(TWO, "fgmn=all:23x128M do=show:/proc/vmallocinfo")
     packs = re.findall(r"^0x\S+ +(\d+) bpf_(?:prog_pack_alloc|jit_alloc_exec)", b.after, re.M)
     same(max(int(size) >> 20 for size in packs or [0]), 4, "a pack of BPF programs has 2 MiB for each home")
+    levels = [re.findall(r"Timer migration: .*", log) for log in (Boot(TWO, "").log, b.log)]
+    ok(levels[0] and levels[0] == levels[1], "the hierarchy of timers is that of the physical nodes", levels)
 
 
 def group_random(number, seed):
@@ -376,11 +384,13 @@ def group_random(number, seed):
 
 def group_work():
     """What runs on blocks: huge pages, exhausted nodes, pools, the kernel's own selftest and KUnit."""
-    b = Boot(TWO, "fgmn=all:4x512M transparent_hugepage=always do=thp:2,oom:0:2:700,pages:64,run:/fgmn")
+    b = Boot(TWO, "fgmn=all:4x512M transparent_hugepage=always do=thp:2,oom:0:2:700,starve:3:512,pages:64,run:/fgmn")
     ok(b.ended, "the guest ends", b.text[-3000:])
     same(re.findall(r"^huge (\S+) (\d+)$", b.after, re.M), [("2", "65536")], "a task that may use a block only gets huge pages")
-    same(re.findall(r"^(hungry|large) (\w+)$", b.after, re.M), [("hungry", "killed"), ("large", "lives")],
+    same(re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2], [("hungry", "killed"), ("large", "lives")],
          "who exhausts a block dies, a larger task elsewhere does not")
+    same(re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:], [("hungry", "lives"), ("sleeping", "killed")],
+         "of two on the same block the larger dies, and the other goes on")
     after = b.after_nodes()
     same({n: 64 // 2 for n in (0, 1)}, {n: int(c) for n, v in after.items() if (c := re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1)) != "0"},
          "nr_hugepages is on homes")
@@ -390,6 +400,8 @@ def group_work():
     b = Boot(TWO, "fgmn=0:1G!m,512M movable_node")
     movable = {int(n) for n, managed in re.findall(r"^Node (\d+), zone +Movable\n(?: .*\n)*? +managed +(\d+)", b.text, re.M) if managed != "0"}
     same(movable, {nid for nid, _, _, _, mib in b.blocks if mib == 1024}, "a block with the flag m is movable memory, no other is")
+    kept = re.findall(r"^Node 0, zone +Normal\n(?: .*\n)*? +protection: \((.*)\)", b.text, re.M)
+    same([set(words.split(", ")) for words in kept], [{"0"}], "and keeps nobody out of its home's memory")
     b = Boot(TWO, "kunit.enable=1 kunit.filter_glob=fgmn*")
     cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
     ok(len(cases) == 7 and all(word == "ok" for word, _ in cases), "KUnit", "\n".join(line for line in b.text.splitlines() if "KTAP" in line or "ok" in line or "#" in line))
@@ -505,6 +517,10 @@ def group_more(boots):
              "no number is given twice")
     b = Boot(TWO, "fgmn=all:2x512M hugetlb_cma=2G", MORE)
     same(re.findall(r"hugetlb_cma: reserved (\d+) MiB on node (\d+)", b.log), [("1024", "0"), ("1024", "1")], "hugetlb_cma= is on homes")
+    b = Boot(ONE, "fgmn=0:home=1G,4xrest cma=256M", MORE)
+    areas = [int(at, 16) for at in re.findall(r"cma: Reserved 256 MiB at (0x\w+)", b.log)]
+    ok(len(b.blocks) == 4 and areas and not any(s <= at < e for at in areas for _, _, s, e, _ in b.blocks), "cma= is in the home, though it has room below 4 GiB only",
+       (areas, b.blocks))
     places = set()
     for i in range(boots):
         b = Boot(TWO, "fgmn=all:8x256M", MORE)

@@ -238,6 +238,43 @@ static void exhaust(const char *elsewhere, const char *block, unsigned long size
 	waitpid(large, &status, 0);
 }
 
+/*
+ * Two that are bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other asks for a half. Who dies? And does the
+ * other still do without what a reader of RCU has to leave (which membarrier waits for)?
+ */
+static void starve(const char *block, unsigned long size)
+{
+	pid_t large, hungry;
+	int ready[2], status;
+	char c;
+
+	make_group("job", block);
+	if (pipe(ready) < 0)
+		return;
+	large = fork();
+	if (large == 0) {
+		enter_group("job");
+		bind_to((unsigned)atoi(block));
+		touch(size * 5 / 8 * MIB);
+		(void)!write(ready[1], "x", 1);
+		pause();
+	}
+	(void)!read(ready[0], &c, 1);
+	hungry = fork();
+	if (hungry == 0) {
+		enter_group("job");
+		bind_to((unsigned)atoi(block));
+		touch(size / 2 * MIB);
+		usleep(100000);
+		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
+	}
+	waitpid(hungry, &status, 0);
+	printf("hungry %s\n", WIFSIGNALED(status) ? "killed" : WEXITSTATUS(status) ? "fails" : "lives");
+	printf("sleeping %s\n", waitpid(large, &status, WNOHANG) == 0 ? "lives" : "killed");
+	kill(large, SIGKILL);
+	waitpid(large, &status, 0);
+}
+
 static int node_of(void *page)
 {
 	int status = -1;
@@ -347,6 +384,8 @@ static void work(char *words)
 			huge_pages(a);
 		else if (sscanf(w, "oom:%63[0-9-]:%63[0-9-]:%lu", a, b, &size) == 3)
 			exhaust(a, b, size);
+		else if (sscanf(w, "starve:%63[0-9]:%lu", a, &size) == 2)
+			starve(a, size);
 		else if (strcmp(w, "spill") == 0)
 			spill();
 		else if (sscanf(w, "cpus:%63[01]", a) == 1)
