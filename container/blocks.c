@@ -250,6 +250,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 {
 	struct blocks b = { .on = blocks_are_on(root) };
 	char path[CONF_DIR_MAX + sizeof(BLOCKS_FILE) + 1];
+	struct errbuf ignored;
 	char *text;
 	int rc;
 
@@ -265,7 +266,8 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 	free(text);
 	if (rc < 0) {
 		blocks_free(&b);
-		return -1;
+		/* it only saves asking the kernel, whom not everybody may ask */
+		return blocks_read(out, root, &ignored);
 	}
 	sort_out(&b);
 	*out = b;
@@ -282,12 +284,22 @@ uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes)
 	return sum;
 }
 
-/* "Node 4 KernelStack:      16 kB": what the kernel holds for good. */
+/* "Node 4 KernelStack:      16 kB": what the kernel holds for good, and files in memory, which outlive those who made them. */
 static uint64_t held_by_kernel(const char *root, unsigned node)
 {
-	static const char *const field[] = { "SUnreclaim:", "KernelStack:", "PageTables:", "SecPageTables:", NULL };
+	static const char *const field[] = { "SUnreclaim:", "KernelStack:", "PageTables:", "SecPageTables:", "Shmem:", NULL };
 
 	return sum_of_node(root, node, field) << 10;
+}
+
+/* What was usable at the boot, or less if huge pages have been made of it since, or it is gone. */
+static uint64_t capacity(const char *root, const struct block *one)
+{
+	static const char *const field[] = { "MemTotal:", NULL };
+	uint64_t total = sum_of_node(root, one->node, field) << 10, huge = huge_bytes(root, one->node);
+	uint64_t left = total > huge ? total - huge : 0;
+
+	return left < one->usable ? left : one->usable;
 }
 
 uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struct idset *nodes)
@@ -295,9 +307,14 @@ uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struc
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < b->n; i++) {
-		uint64_t held = idset_has(nodes, b->block[i].node) ? held_by_kernel(root, b->block[i].node) : UINT64_MAX;
+		const struct block *one = &b->block[i];
+		uint64_t usable, held;
 
-		sum += held < b->block[i].usable ? b->block[i].usable - held : 0;
+		if (!idset_has(nodes, one->node))
+			continue;
+		usable = capacity(root, one);
+		held = held_by_kernel(root, one->node);
+		sum += held < usable ? usable - held : 0;
 	}
 	return sum;
 }
@@ -324,6 +341,13 @@ uint64_t blocks_largest(const struct blocks *b, const struct idset *nodes)
 		if (idset_has(nodes, b->block[i].node) && b->block[i].usable > most)
 			most = b->block[i].usable;
 	return most;
+}
+
+void blocks_gone(const struct blocks *b, const char *root, struct idset *nodes)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		if (capacity(root, &b->block[i]))
+			idset_del(nodes, b->block[i].node);
 }
 
 void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes, struct idset *out)

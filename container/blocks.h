@@ -51,8 +51,8 @@ bool blocks_are_on(const char *root);
 uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes);
 
 /*
- * The same less what the kernel holds in them now for good: slab that it cannot shrink, stacks, page tables. What
- * a memory controller may promise to who has them.
+ * The same less what is held in them now for good: slab that cannot be shrunk, stacks, page tables, files in memory, and
+ * huge pages made since. What a memory controller may promise to who has them.
  */
 uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struct idset *nodes);
 
@@ -61,6 +61,9 @@ uint64_t blocks_largest(const struct blocks *b, const struct idset *nodes);
 
 /* Those of NODES of which nine tenths are free, or hold what the kernel can drop, such as cached files. */
 void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes, struct idset *out);
+
+/* Of NODES keep those that have no memory any more. */
+void blocks_gone(const struct blocks *b, const char *root, struct idset *nodes);
 
 /* Those of NODES whose home has CPUs of CPUS. */
 void blocks_near(const struct blocks *b, const char *root, const struct idset *nodes, const struct idset *cpus, struct idset *out);

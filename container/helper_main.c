@@ -80,6 +80,12 @@ static int run(struct node_plan **plan, struct errbuf *err)
 		rc = request_parse(&request, in.request, err);
 	if (rc == 0)
 		rc = load(&m, err);
+	/* CPUs or memory have come since machine.xml was made: look at the machine itself */
+	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) || !idset_subset(&in.mems, machine_mems(m)))) {
+		machine_free(m);
+		m = NULL;
+		rc = machine_load_this(&m, err);
+	}
 	if (rc == 0)
 		rc = planning_make(plan, m, &request, &in, err);
 	machine_free(m);

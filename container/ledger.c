@@ -247,31 +247,40 @@ static int take_share(char *line, struct ledger_job *job, struct errbuf *err)
 	return idset_parse(&job->share, line, err);
 }
 
-static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
+/* Up to the job's directory. */
+static int take_head(const char **text, struct ledger_job *job, struct errbuf *err)
 {
 	static const char header[] = "nodeos-ledger 1\n";
-	struct ledger_job *job = calloc(1, sizeof(*job));
-	char *line = NULL;
 	unsigned uid = 0;
+	char *line;
 	int n = -1;
 
-	if (!job || strncmp(text, header, strlen(header)) != 0) {
-		errprintf(err, "not a ledger entry of this version");
-		goto bad;
-	}
-	text += strlen(header);
-	line = take_line(&text, "job ");
+	if (strncmp(*text, header, strlen(header)) != 0)
+		return errprintf(err, "not a ledger entry of this version");
+	*text += strlen(header);
+	line = take_line(text, "job ");
 	if (line)
-		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid, &job->inode,
-		       &n);
-	if (n < 0 || line[n] || take_cgroup(&text, job->cgroup) < 0) {
-		errprintf(err, "bad job or cgroup line");
+		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid, &job->inode, &n);
+	if (n >= 0 && line[n])
+		n = -1;
+	free(line);
+	job->uid = uid;
+	return n < 0 || take_cgroup(text, job->cgroup) < 0 ? errprintf(err, "bad job or cgroup line") : 0;
+}
+
+static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
+{
+	struct ledger_job *job = calloc(1, sizeof(*job));
+	char *line = NULL;
+
+	if (!job) {
+		errprintf(err, "out of memory");
 		goto bad;
 	}
-	job->uid = uid;
+	if (take_head(&text, job, err) < 0)
+		goto bad;
 	if (take_plan(&text, &job->request, &job->plan, err) < 0)
 		goto bad;
-	free(line);
 	line = take_line(&text, "share ");
 	if (line && take_share(line, job, err) < 0)
 		goto bad;
@@ -315,6 +324,36 @@ static int read_entry(struct ledger *l, const char *name, struct ledger_job **ou
 		rc = errwrap(err, "ledger entry %s", name);
 	free(text);
 	return rc < 0 ? -1 : 0;
+}
+
+/* " mems 4-5" of plans, if they are confined to them, and the share: lists that are cut count as far as they go. */
+static void add_named(struct ledger *l, const char *name, void *arg)
+{
+	static const char *const word[] = { " mems ", "\nshare " };
+	struct ledger_job *job = NULL;
+	struct errbuf ignored;
+	struct idset nodes;
+	char *text;
+
+	if (read_entry(l, name, &job, &ignored) == 0) {
+		ledger_job_free(job);
+		return;
+	}
+	text = malloc(ENTRY_MAX);
+	if (text && file_read(l->dir_fd, name, text, ENTRY_MAX, &ignored) >= 0)
+		for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+			for (char *at = strstr(text, word[i]); at; at = strstr(at, word[i])) {
+				char list[IDSET_LIST_MAX];
+
+				unsigned confined = 1;
+
+				at += strlen(word[i]);
+				snprintf(list, sizeof(list), "%.*s", (int)strspn(at, "0123456789,-"), at);
+				sscanf(at + strlen(list), " asked %*u confined %u", &confined);
+				if (confined && idset_parse(&nodes, list, &ignored) == 0)
+					idset_or(arg, &nodes);
+			}
+	free(text);
 }
 
 /* Call FN for every entry name. */
@@ -365,6 +404,23 @@ static bool job_dead(struct ledger *l, const struct ledger_job *job)
 	return dead(l, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
 }
 
+/* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no more? */
+static bool unread_is_dead(struct ledger *l, const char *name)
+{
+	struct ledger_job job = { .inode = 0 };
+	char *text = malloc(ENTRY_MAX), expect[64];
+	const char *at = text;
+	struct errbuf ignored;
+	bool is_dead = false;
+
+	if (text && file_read(l->dir_fd, name, text, ENTRY_MAX, &ignored) >= 0 && take_head(&at, &job, &ignored) == 0) {
+		entry_name(expect, sizeof(expect), job.inode);
+		is_dead = strcmp(expect, name) == 0 && job_dead(l, &job);
+	}
+	free(text);
+	return is_dead;
+}
+
 /* Take down the fences of JOB's steps that have died, or of ALL, and take these steps from it. */
 static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
 {
@@ -393,11 +449,14 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	unsigned before;
 
 	/*
-	 * An entry that cannot be read stays: it is evidence, and it may protect a
-	 * job that lives. It fails the steps of that job, and nobody else's.
+	 * An entry that cannot be read stays as long as its job: it is evidence, and it may
+	 * protect one that lives. It fails the steps of that job, and nobody else's.
 	 */
-	if (read_entry(l, name, &job, &ignored) < 0)
+	if (read_entry(l, name, &job, &ignored) < 0) {
+		if (unread_is_dead(l, name))
+			unlinkat(l->dir_fd, name, 0);
 		return;
+	}
 	entry_name(expect, sizeof(expect), job->inode);
 	if (strcmp(expect, name) == 0 && job_dead(l, job)) {
 		sweep_steps(l, job, true, swept);
@@ -564,6 +623,13 @@ int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *
 	if (each_name(l, each_one, &e, err) < 0)
 		return -1;
 	return e.rc;
+}
+
+void ledger_unread_mems(struct ledger *l, struct idset *out)
+{
+	struct errbuf ignored;
+
+	each_name(l, add_named, out, &ignored);
 }
 
 int ledger_dir(const struct ledger *l)

@@ -81,6 +81,11 @@ int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		struct errbuf *bad, struct errbuf *err);
 
+/*
+ * Memory nodes that unreadable entries name, added to OUT: whoever's they are, they are somebody's.
+ */
+void ledger_unread_mems(struct ledger *l, struct idset *out);
+
 /* Where the entry of that job is, for a look without the lock. */
 void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t inode);
 

@@ -26,13 +26,20 @@ static uint64_t usable_of(const struct blocks *b, unsigned node)
 	return blocks_usable(b, &one);
 }
 
-/* A job's bytes are where its nodes are, as much in each as that is of all. */
+/*
+ * Where a job's bytes are, nobody knows: the kernel fills one node after the other, and a program may choose. So as much in
+ * each node as fits, and, for when there is not enough of all, as much in each as that is of all.
+ */
 static void add_load(struct look *k, const struct ledger_job *job)
 {
 	uint64_t all = blocks_usable(k->blocks, &job->share);
 
-	for (int node = idset_next(&job->share, -1); node >= 0 && all; node = idset_next(&job->share, node))
-		k->held->load[node] += (uint64_t)((double)job->share_bytes * (double)usable_of(k->blocks, (unsigned)node) / (double)all);
+	for (int node = idset_next(&job->share, -1); node >= 0 && all; node = idset_next(&job->share, node)) {
+		uint64_t usable = usable_of(k->blocks, (unsigned)node);
+
+		k->held->most[node] += job->share_bytes < usable ? job->share_bytes : usable;
+		k->held->even[node] += (uint64_t)((double)job->share_bytes * (double)usable / (double)all);
+	}
 }
 
 static int look_at(const struct ledger_job *job, void *arg)
@@ -57,6 +64,8 @@ int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, u
 	struct look k = { out, b, my_job, my_step };
 
 	memset(out, 0, sizeof(*out));
+	/* whose entry nobody can read has what it names all the same */
+	ledger_unread_mems(l, &out->containers);
 	return ledger_each(l, look_at, &k, bad, err);
 }
 
@@ -64,7 +73,7 @@ int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, u
 
 struct share {
 	const struct blocks *b;
-	const struct mems_held *held;
+	const uint64_t *load; /* of mems_held */
 	struct idset *out;
 	uint64_t want, have;
 };
@@ -72,7 +81,7 @@ struct share {
 /* What such jobs leave of NODE. */
 static uint64_t left_of(const struct share *s, unsigned node)
 {
-	uint64_t usable = usable_of(s->b, node), load = s->held->load[node];
+	uint64_t usable = usable_of(s->b, node), load = s->load[node];
 
 	return usable > load ? usable - load : 0;
 }
@@ -114,23 +123,27 @@ static void add_node(struct share *s, int node)
 	s->have += left_of(s, (unsigned)node);
 }
 
-/* From USED what it can finish with; from FREE, else, the next. Until there is enough or nothing is left. */
-static void take(struct share *s, const struct idset *used, const struct idset *free)
+/* One after the other until there is enough, or none is left. */
+static void take(struct share *s, const struct idset *nodes)
 {
-	int node = idset_next(free, -1);
-
-	while (s->have < s->want) {
-		int fit = best_fit(s, used);
-
-		if (fit >= 0) {
-			add_node(s, fit);
-			return;
-		}
-		if (node < 0)
-			return;
+	for (int node = idset_next(nodes, -1); node >= 0 && s->have < s->want; node = idset_next(nodes, node))
 		add_node(s, node);
-		node = idset_next(free, node);
-	}
+}
+
+/* FREE in the order in which a job takes them. */
+static void take_free(struct share *s, struct idset free, const struct idset *job_cpus)
+{
+	struct idset clean, near, part;
+
+	blocks_clean(s->b, "", &free, &clean);
+	blocks_near(s->b, "", &free, job_cpus, &near);
+	part = clean;
+	idset_and(&part, &near);
+	take(s, &part);
+	idset_andnot(&clean, &near);
+	take(s, &clean);
+	idset_andnot(&free, s->out);
+	take(s, &free);
 }
 
 /* Slurm's --mem, or, where Slurm does not deal in memory, by the job's part of the CPUs. */
@@ -149,18 +162,37 @@ static uint64_t memory_of_job(const struct blocks *b, uint64_t job_memory, const
 	return idset_subset(&node_cpus, job_cpus) ? all : all / idset_count(&node_cpus) * idset_count(job_cpus);
 }
 
+/* Whoever has blocks for all of it has its other ranks there, too. */
+static uint64_t wanted(const struct blocks *b, const struct idset *own, uint64_t memory)
+{
+	uint64_t own_bytes = blocks_usable(b, own);
+
+	return memory > own_bytes ? memory - own_bytes : idset_empty(own);
+}
+
+void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
+		       uint64_t job_memory)
+{
+	struct idset own = held->siblings;
+	uint64_t want;
+
+	node_plan_mems(plan, true, &own);
+	want = wanted(b, &own, job_memory);
+	if (job_memory && want < job->share_bytes)
+		job->share_bytes = want;
+}
+
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
 		uint64_t job_memory, const struct idset *job_cpus, const struct idset *job_mems, const struct service_set *service)
 {
-	struct share s = { .b = b, .held = held, .out = &job->share };
-	struct idset free = b->nodes, used, own = held->siblings, near, far;
-	uint64_t memory = memory_of_job(b, job_memory, job_cpus, service), own_bytes;
+	struct share s = { .b = b, .load = held->most, .out = &job->share };
+	struct idset free = b->nodes, used, own = held->siblings;
+	uint64_t memory = memory_of_job(b, job_memory, job_cpus, service);
+	int fit;
 
 	idset_zero(&job->share);
 	node_plan_mems(plan, true, &own);
-	own_bytes = blocks_usable(b, &own);
-	/* whoever has blocks for all of it has its other ranks there, too */
-	s.want = memory > own_bytes ? memory - own_bytes : idset_empty(&own);
+	s.want = wanted(b, &own, memory);
 	idset_and(&free, job_mems);
 	if (service->own_mems)
 		idset_andnot(&free, &service->mems);
@@ -169,11 +201,11 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	used = free;
 	idset_and(&used, &held->shares);
 	idset_andnot(&free, &held->shares);
-	blocks_near(b, "", &free, job_cpus, &near);
-	far = free;
-	idset_andnot(&far, &near);
-	take(&s, &used, &near);
-	take(&s, &used, &far);
+	fit = s.want ? best_fit(&s, &used) : -1;
+	if (fit >= 0)
+		add_node(&s, fit);
+	take_free(&s, free, job_cpus);
+	s.load = held->even;
 	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
 		add_node(&s, node);
 	job->share_bytes = s.want;
@@ -184,8 +216,10 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 		job->share = b->homes;
 		idset_and(&job->share, job_mems);
 	}
-	if (idset_empty(&job->share))
-		job->share = *job_mems;
+	if (idset_empty(&job->share)) {
+		job->share = held->shares;
+		idset_and(&job->share, job_mems);
+	}
 }
 
 /* ------------------------------------------------------------------ the cgroups */
@@ -202,15 +236,26 @@ static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
 	return 0;
 }
 
-int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err)
+/* The system has to have the rest. */
+#define PART_OF_HOMES 4
+
+/* What whoever is in NODES may have at most; 0: as Slurm says. */
+static uint64_t limit_of(const struct blocks *b, const struct idset *nodes, bool bound)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t limit, now;
+	uint64_t now;
+
+	if (!bound && !idset_intersects(nodes, &b->homes))
+		return 0;
+	now = blocks_usable_now(b, "", nodes) / (bound ? 1 : PART_OF_HOMES);
+	return now / page * page;
+}
+
+static int lower_limit(int cgroup_fd, const char *path, uint64_t limit, struct errbuf *err)
+{
+	uint64_t now;
 	char text[32];
 
-	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err) < 0)
-		return -1;
-	limit = bound ? blocks_usable_now(b, "", nodes) / page * page : 0;
 	/* without the controller it is the kernel that keeps an OOM to the tasks of these nodes */
 	if (!limit || read_limit(&now, cgroup_fd, path) < 0 || now <= limit)
 		return 0;
@@ -218,14 +263,35 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
 }
 
-int mems_confine_extern(int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err)
+int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err)
+{
+	uint64_t limit;
+	char a[128];
+
+	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err) < 0)
+		return -1;
+	limit = limit_of(b, nodes, bound);
+	if (bound && !limit)
+		return errprintf(err, "memory nodes %s hold nothing now that programs could use", idset_brief(a, nodes));
+	return lower_limit(cgroup_fd, path, limit, err);
+}
+
+int mems_confine_extern(const struct blocks *b, int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 32];
+	struct idset before;
+	struct errbuf ignored;
 
 	snprintf(path, sizeof(path), "%s/step_extern/user", job);
 	if (idset_empty(nodes) || !cgroup_inode(cgroup_fd, path))
 		return 0;
-	return cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err);
+	/* from homes to a share: the limit there was ours; the job's own stands above it */
+	if (cgroup_read_set(cgroup_fd, path, "cpuset.mems", &before, &ignored) == 0 && idset_intersects(&before, &b->homes) &&
+	    !idset_intersects(nodes, &b->homes) && cgroup_write(cgroup_fd, path, "memory.max", "max", &ignored) < 0)
+		return errprintf(err, "%s: %s", path, ignored.text);
+	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err) < 0)
+		return -1;
+	return lower_limit(cgroup_fd, path, limit_of(b, nodes, false), err);
 }
 
 enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job)

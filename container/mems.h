@@ -19,7 +19,8 @@ struct mems_held {
 	struct idset containers; /* of other jobs' containers, kept to theirs */
 	struct idset siblings; /* of this job's other step containers */
 	struct idset shares; /* of other jobs' ranks that are in no such container */
-	uint64_t load[IDSET_MAX]; /* bytes of these that the jobs' memory needs, spread evenly */
+	/* bytes of these that the jobs' memory needs: all that each may put into one node, and spread evenly */
+	uint64_t most[IDSET_MAX], even[IDSET_MAX];
 };
 
 /* Look into the ledger; BLOCKS may be off. What is wrong with an unreadable entry goes to BAD. */
@@ -29,16 +30,25 @@ int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, u
 /*
  * Choose JOB's share: the memory nodes for its ranks that are in no container with its own. As much as JOB_MEMORY (bytes;
  * 0: by its part of the node's CPUs) is beyond what its containers have (PLAN may be NULL): in one block that other such
- * jobs leave enough of, else in blocks that nobody has, those near its CPUs first, and then in what others leave. If
- * that is not enough the blocks of other such jobs are shared; without any its own containers'; then homes.
- * Empty only when JOB_MEMS is.
+ * jobs leave enough of, wherever theirs goes, else in blocks that nobody has, those near its CPUs first, and those with
+ * somebody's left files in them last. If that is not enough, in what others leave if their memory is spread evenly; then
+ * the blocks of other such jobs are shared; without any its own containers'; then homes, and what other such jobs have.
+ * Empty when not even that is among JOB_MEMS.
  */
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
 		uint64_t job_memory, const struct idset *job_cpus, const struct idset *job_mems, const struct service_set *service);
 
 /*
+ * What JOB's share has to hold, as above, now that the step containers of PLAN hold more of the job's memory than when it
+ * was chosen: others may have what it needs no longer.
+ */
+void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
+		       uint64_t job_memory);
+
+/*
  * Keep the directory PATH to NODES. BOUND: they are its own, and its memory stays below what they hold, so that it runs
- * out there; Slurm's own limit counts where it is lower.
+ * out there; -1 if they hold nothing. Of homes nobody gets more than a part, as the system is there. Slurm's own limit
+ * counts where it is lower.
  */
 int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err);
 
@@ -46,7 +56,7 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
  * The same for who comes by ssh to the job whose directory JOB is: where pam_slurm_adopt puts them. NODES empty, or no
  * such directory: nothing to do.
  */
-int mems_confine_extern(int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err);
+int mems_confine_extern(const struct blocks *b, int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err);
 
 /* What a container's memory in JOB, a job's directory, can rely on. */
 enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job);

@@ -40,7 +40,8 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 
 	if (ledger_peek(p->conf.state_dir, p->place.job_inode, &job, err) < 0)
 		return -1;
-	if (job && !idset_empty(&job->share)) {
+	if (job && !idset_empty(&job->share) && cgroup_read_set(p->cgroup_fd, p->place.job, "cpuset.mems.effective", &mems, err) == 0 &&
+	    idset_subset(&job->share, &mems)) {
 		*out = job->share;
 		ledger_job_free(job);
 		return 0;
@@ -58,11 +59,13 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	    mems_look(held, l, &p->blocks, p->place.job_inode, p->place.step_inode, &bad, err) == 0) {
 		if (!job)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
-		if (job && idset_empty(&job->share))
+		/* a block may have been taken offline since */
+		if (job && (idset_empty(&job->share) || !idset_subset(&job->share, &mems)))
 			mems_share(job, &p->blocks, held, job->plan, p->job_memory, &cpus, &mems, &p->service);
-		rc = job ? ledger_write(l, job, err) : errprintf(err, "out of memory");
-		if (rc == 0)
+		/* what cannot be written down holds for this step all the same */
+		if (job && !idset_empty(&job->share))
 			*out = job->share;
+		rc = job ? ledger_write(l, job, err) : errprintf(err, "out of memory");
 	}
 	ledger_job_free(job);
 	ledger_close(l);
@@ -74,14 +77,19 @@ static int keep(struct plain *p, uint32_t step_id, struct errbuf *err)
 {
 	struct idset share = p->blocks.homes;
 	char user[CGROUP_PATH_MAX + 8];
+	struct errbuf more;
+	int rc;
 
 	/* what the job's plan will be is not known: nobody's blocks, until a step has chosen some */
 	if (step_id == STEP_ID_EXTERN)
-		return mems_confine_extern(p->cgroup_fd, p->place.job, &share, err);
-	if (find_share(p, &share, err) < 0 || mems_confine_extern(p->cgroup_fd, p->place.job, &share, err) < 0)
-		return -1;
+		return mems_confine_extern(&p->blocks, p->cgroup_fd, p->place.job, &share, err);
+	/* who cannot tell which blocks are nobody's keeps the step to homes: it runs, and takes nobody's */
+	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
-	return mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, err);
+	if (mems_confine_extern(&p->blocks, p->cgroup_fd, p->place.job, &share, &more) < 0 ||
+	    mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
+		return rc < 0 ? -1 : errprintf(err, "%s", more.text);
+	return rc;
 }
 
 int step_keep_memory(const char *conf_path, uint32_t job_id, uint32_t step_id, uid_t uid, uint64_t job_memory, struct errbuf *err)

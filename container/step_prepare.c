@@ -451,7 +451,7 @@ static void share_mems(struct step *s, const struct node_view *v, const struct n
 			continue;
 		if (idset_empty(&job->share))
 			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus, &v->job_mems, &s->service);
-		p->mems = job->share;
+		p->mems = idset_empty(&job->share) ? s->blocks.homes : job->share;
 		p->bind_mems = p->kind != STEP_NONE;
 	}
 }
@@ -512,7 +512,7 @@ static int confine_memory(struct step *s, const struct node_view *v, struct errb
 		if (!p->own_blocks)
 			shared = p->mems;
 	}
-	if (mems_confine_extern(s->cgroup_fd, v->place.job, &shared, err) < 0)
+	if (mems_confine_extern(&s->blocks, s->cgroup_fd, v->place.job, &shared, err) < 0)
 		return -1;
 	return mems_confine(&s->blocks, s->cgroup_fd, v->place.user, &all, own, err);
 }
@@ -684,19 +684,37 @@ static void find_dirty(const struct step *s, struct node_view *v, const struct l
 static int check_memory(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
 {
 	struct idset mems = v->held.siblings;
-	uint64_t have, largest;
+	uint64_t have, need;
 	char a[128];
 
 	if (!s->in.job_memory)
 		return 0;
 	node_plan_mems(plan, true, &mems);
 	have = blocks_usable(&s->blocks, &mems);
-	largest = blocks_largest(&s->blocks, &mems);
-	if (have - largest < s->in.job_memory)
+	/* rounded up to a whole block, of which half at least is the job's: one block for next to nothing is one for everybody */
+	need = have - blocks_largest(&s->blocks, &mems) + 1;
+	if (need < have / 2)
+		need = have / 2;
+	if (s->in.job_memory >= need)
 		return 0;
 	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for --mem=%lluM or more, or for fewer memory nodes (blocks_by_memory in %s)",
 			 idset_brief(a, &mems), (unsigned long long)(have >> 20), (unsigned long long)(s->in.job_memory >> 20),
-			 (unsigned long long)((have - largest) >> 20) + 1, s->in.conf_path);
+			 (unsigned long long)((need + (UINT64_C(1) << 20) - 1) >> 20), s->in.conf_path);
+}
+
+/* Who asked for a size has that much of blocks: the planner may have known no better than what they are in all. */
+static int check_sizes(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+{
+	for (unsigned i = 0; i < plan->n && i < v->request->n; i++) {
+		const struct request_container *ask = &v->request->container[i];
+		uint64_t have = blocks_usable(&s->blocks, &plan->container[i].mems);
+		char a[128];
+
+		if (ask->mems_kind == MEMS_SIZE && have < ask->mems)
+			return errprintf(err, "container %s: blocks %s have %llu MiB that programs can use, fewer than asked", ask->name,
+					 idset_brief(a, &plan->container[i].mems), (unsigned long long)(have >> 20));
+	}
+	return 0;
 }
 
 /*
@@ -748,7 +766,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			rc = 0;
 			goto out;
 		}
-		if (s->blocks.on && s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0)
+		if (s->blocks.on && ((s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0) || check_sizes(s, v, *made, err) < 0))
 			goto out;
 		plan = *made;
 	}
@@ -760,8 +778,10 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 	}
 	if (reap_ended(l, s, job, err) < 0 || choose(s, v, plan, job, err) < 0)
 		goto out;
-	if (s->blocks.on)
+	if (s->blocks.on) {
 		share_mems(s, v, plan, job);
+		mems_shrink_share(job, &s->blocks, &v->held, plan, s->in.job_memory);
+	}
 	if ((plan && check_realtime(s, v, plan, job, err) < 0) || check_fences(s, v, job, err) < 0 ||
 	    keep_cores(s, v, plan, err) < 0)
 		goto out;

@@ -22,6 +22,7 @@ static const char usage_text[] =
 static int write_state(const struct machine *m, const struct blocks *b, struct errbuf *err)
 {
 	char path[CONF_DIR_MAX + 32], tmp[CONF_DIR_MAX + 32];
+	struct machine *again = NULL;
 	struct conf conf;
 	int dir, rc = 0;
 
@@ -37,8 +38,12 @@ static int write_state(const struct machine *m, const struct blocks *b, struct e
 		return -1;
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
-	if (machine_write_xml(m, tmp, err) < 0)
-		return -1;
+	/* hwloc says nothing of a disk that is full: what it wrote has to be a machine before it takes the other's place */
+	if (machine_write_xml(m, tmp, err) < 0 || machine_load_xml_file(&again, tmp, err) < 0) {
+		unlink(tmp);
+		return errwrap(err, "%s is kept as it was", path);
+	}
+	machine_free(again);
 	if (rename(tmp, path) < 0)
 		return errprintf(err, "%s: %s", path, strerror(errno));
 	return 0;

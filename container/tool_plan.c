@@ -57,10 +57,10 @@ struct planned {
 	struct idset *map[REQUEST_CONTAINERS_MAX];
 };
 
-/* A machine without blocks tells nothing of what holds. */
+/* A machine without blocks tells nothing of what holds, nor does one whose blocks are everybody's. */
 static enum guarantee guarantee_of(const struct planned *p)
 {
-	return idset_empty(&p->withheld) ? GUARANTEE_UNKNOWN : GUARANTEE_PHYSICAL;
+	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL ? GUARANTEE_UNKNOWN : GUARANTEE_PHYSICAL;
 }
 
 static int number(const char *text, unsigned max, unsigned *out)
@@ -338,7 +338,8 @@ static int make(struct planned *p, struct errbuf *err)
 	if (rc == 0 && idset_empty(&p->in.mems))
 		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
 	p->in.cores = p->in.cpus;
-	p->in.default_mems = p->conf.default_mems;
+	/* on blocks who asks for none gets the job's share, as on a node */
+	p->in.default_mems = idset_empty(&p->withheld) ? p->conf.default_mems : MEMS_ALL;
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)

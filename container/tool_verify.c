@@ -18,7 +18,8 @@ static const char usage_text[] =
 	"Usage: nodeosctl verify [OPTION]...\n"
 	"Compare what the kernel shows with what it should be: of this node's containers the CPUs and\n"
 	"memory nodes of every rank, and partitions; of its ServiceOS where every other process, thread\n"
-	"and interrupt may run, and what Slurm keeps from jobs. For root.\n"
+	"and interrupt may run, and what Slurm keeps from jobs; whether blocks of memory that nobody has\n"
+	"are empty. For root.\n"
 	"\n"
 	"      --job=ID           the containers of that job only\n"
 	"  -v, --verbose          list what this kernel cannot move, which is no difference\n"
@@ -166,6 +167,50 @@ static bool check_jobs(struct check *c, unsigned long only)
 	return any;
 }
 
+static void put_blocks(struct check *c, const char *what, const char *want, const struct idset *nodes, const char *got)
+{
+	char a[128], line[200], shown[200];
+
+	c->count++;
+	c->wrong += !idset_empty(nodes);
+	if (idset_empty(nodes) && !c->j.f)
+		return;
+	snprintf(line, sizeof(line), "blocks of memory %s", what);
+	snprintf(shown, sizeof(shown), "%s %s", idset_brief(a, nodes), got);
+	if (!c->j.f) {
+		printf("%s: DIFFERS: should be %s, the kernel shows %s\n", line, want, shown);
+		return;
+	}
+	jout_open(&c->j, NULL, '{');
+	jout_string(&c->j, "what", line);
+	jout_string(&c->j, "expected", want);
+	jout_string(&c->j, "found", idset_empty(nodes) ? want : shown);
+	jout_bool(&c->j, "ok", idset_empty(nodes));
+	jout_close(&c->j, '}');
+}
+
+/* Blocks that jobs have are there; blocks that nobody has are empty, or no container gets them. */
+static void check_blocks(struct check *c)
+{
+	struct idset free = c->s->blocks.nodes, held, clean;
+
+	idset_zero(&held);
+	for (unsigned i = 0; i < c->s->n_jobs; i++) {
+		const struct ledger_job *job = c->s->job[i];
+
+		node_plan_mems(job->plan, true, &held);
+		idset_or(&held, &job->share);
+		for (unsigned k = 0; k < job->n_steps; k++)
+			node_plan_mems(job->step[k].plan, true, &held);
+	}
+	idset_andnot(&free, &held);
+	blocks_gone(&c->s->blocks, "", &held);
+	put_blocks(c, "of jobs", "there", &held, "offline");
+	blocks_clean(&c->s->blocks, "", &free, &clean);
+	idset_andnot(&free, &clean);
+	put_blocks(c, "that nobody has", "empty", &free, "with files in memory (/dev/shm?) or processes outside of jobs");
+}
+
 static char *copy(const char *text)
 {
 	return text ? strdup(text) : NULL;
@@ -248,6 +293,8 @@ static int verify(const struct node_state *s, unsigned long only, bool json, boo
 	any = check_jobs(&c, only);
 	if (!only && (s->conf.service.kind != SERVICE_NONE || !idset_empty(&s->service.cpus)))
 		service_check(&s->service, &s->conf, put_service, &c, &c.bad);
+	if (!only && s->blocks.on)
+		check_blocks(&c);
 	if (json) {
 		jout_close(&c.j, ']');
 		jout_open(&c.j, "cannot_move", '[');

@@ -181,6 +181,68 @@ static void corrupt(void)
 	ledger_job_free(good);
 }
 
+/* What an entry that is damaged names is somebody's as long as its job lives, and goes with it. */
+static void unread(void)
+{
+	struct ledger_job *job = make_job("job_u", 8);
+	struct ledger_step *step;
+	struct errbuf err;
+	struct ledger *l;
+	struct idset mems;
+	char name[64], path[300], text[8192];
+	size_t len;
+	FILE *f;
+
+	add_plan(job);
+	job->plan->container[0].mems = set_of("2-4");
+	job->plan->container[0].confined = true;
+	add_step(job, "job_u/step_1", 1);
+	step = &job->step[0];
+	step->request = strdup("nodeos 1;c=x cpus=2;");
+	step->plan = node_plan_new();
+	*node_plan_add(step->plan, "x") = (struct placed){ .name = "x", .cpus = set_of("0"), .reserved = set_of("0"), .mems = set_of("9"), .asked = 1 };
+	job->share = set_of("6,8");
+	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
+		abort();
+	idset_zero(&mems);
+	ledger_unread_mems(l, &mems);
+	is(list_of(&mems), "", "a good entry speaks for itself");
+	snprintf(name, sizeof(name), "state/job-%" PRIu64, job->inode);
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	f = fopen(path, "r");
+	len = f ? fread(text, 1, sizeof(text) - 32, f) : 0;
+	if (f)
+		fclose(f);
+	strcpy(text + len, "of the next version\n");
+	scratch_file(name, text);
+	ledger_unread_mems(l, &mems);
+	is(list_of(&mems), "2-4,6,8", "of a damaged one: its confined container's and its share");
+	idset_zero(&mems);
+	*strstr(text, "2-4") = '\0';
+	strcat(text, "2-");
+	scratch_file(name, text);
+	ledger_unread_mems(l, &mems);
+	is(list_of(&mems), "", "a list cut behind its dash is none");
+	strcpy(strrchr(text, '2'), "2,3");
+	scratch_file(name, text);
+	ledger_unread_mems(l, &mems);
+	is(list_of(&mems), "2-3", "one cut elsewhere counts as far as it goes");
+	ledger_close(l);
+	if (ledger_open(&l, state, root, 1, &err) < 0)
+		abort();
+	ok(access(path, F_OK) == 0, "it stays while its job lives");
+	ledger_close(l);
+	snprintf(text, sizeof(text), "%s/cg/job_u/step_1", scratch);
+	rmdir(text);
+	snprintf(text, sizeof(text), "%s/cg/job_u", scratch);
+	ok(rmdir(text) == 0, "the job ends");
+	if (ledger_open(&l, state, root, 1, &err) < 0)
+		abort();
+	ok(access(path, F_OK) < 0, "and its entry with it");
+	ledger_close(l);
+	ledger_job_free(job);
+}
+
 /* A directory that cannot be looked at is no reason to forget who lives there. */
 static void blind(void)
 {
@@ -246,6 +308,7 @@ int main(void)
 	root = cgroup_open_root(path, &err);
 	keep_and_sweep();
 	quiet();
+	unread();
 	blind();
 	corrupt();
 	locking();

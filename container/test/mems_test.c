@@ -23,7 +23,7 @@ static void others(const char *containers, const char *shares, unsigned mib_each
 	if (*shares)
 		held.shares = set_of(shares);
 	for (int node = idset_next(&held.shares, -1); node >= 0; node = idset_next(&held.shares, node))
-		held.load[node] = mib_each * MIB;
+		held.most[node] = held.even[node] = mib_each * MIB;
 }
 
 /* What a job of MIB MiB gets; PLAN: its containers' nodes, "" for none. */
@@ -63,7 +63,13 @@ int main(void)
 	others("", "2", 30);
 	gets(50, "", "2", "beside another: into what it leaves");
 	gets(80, "", "3", "that is too little: a block of its own");
-	gets(150, "", "2-3", "a block, and the rest where there is room for it");
+	gets(150, "", "3-4", "nor a part of it: where its memory goes, nobody knows");
+	others("", "2-3", 100);
+	held.even[2] = held.even[3] = 60 * MIB;
+	gets(40, "", "4", "beside one with two blocks: either may be full");
+	others("4-6", "2-3", 100);
+	held.even[2] = held.even[3] = 60 * MIB;
+	gets(30, "", "2", "if no block is free: where there is room if that is spread evenly");
 	others("3-6", "2", 90);
 	gets(50, "", "2", "no block is free: with the other, though there is too little room");
 	others("4-6", "2-3", 100);
