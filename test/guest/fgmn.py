@@ -342,10 +342,13 @@ def group_pressure():
     ok(daemon.process.poll() is None and len(eater()) == 2, "a daemon of the system's is as large", root("pgrep -a eat").out)
     alive = eater()
 
+    def room():
+        return {n: meminfo(n, "MemFree") // MIB for n in sorted(nodes | kernel.homes)}
+
     def counters():
         stat = dict(line.split() for line in read(f"{neighbour}/memory.stat").splitlines())
         vm = dict(line.split() for line in read("/proc/vmstat").splitlines())
-        out = {k: int(stat[k]) for k in ("pgscan", "pgsteal", "pgscan_direct", "pgscan_kswapd") if k in stat}
+        out = {k: int(stat[k]) for k in ("pgscan", "pgsteal", "pgscan_direct", "pgscan_kswapd", "workingset_refault_file", "pgmajfault") if k in stat}
         out |= {k: int(v) for k, v in vm.items() if k.startswith("allocstall") or k == "oom_kill_global"}
         out["stall"] = read(f"{neighbour}/memory.pressure")
         out["stall"] = [int(x) for x in re.findall(r"total=(\d+)", out["stall"])]
@@ -353,14 +356,19 @@ def group_pressure():
             out |= {f"{k}@{n}": int(v) for k, v in (line.split() for line in read(f"{NODE}/node{n}/numastat").splitlines()) if k in ("numa_miss", "numa_foreign")}
         return out
 
-    where = {}
-    for line in read(f"{neighbour}/memory.numa_stat").splitlines():
-        for n, count in re.findall(r" N(\d+)=(\d+)", line) if line.startswith(("anon ", "file ")) else ():
-            where[int(n)] = where.get(int(n), 0) + int(count) // 4096
-    note(f"the neighbour's blocks are {listed(nodes)}, its pages of 4 KiB by node { {n: c for n, c in where.items() if c} }")
+    def places():
+        """{node: pages of 4 KiB} of the neighbour's, anonymous and of files."""
+        found = {}
+        for line in read(f"{neighbour}/memory.numa_stat").splitlines():
+            for n, number in re.findall(r" N(\d+)=(\d+)", line) if line.startswith(("anon ", "file ")) else ():
+                if int(number):
+                    found.setdefault(int(n), {})[line.split()[0]] = int(number) // 4096
+        return found
+
+    note(f"the neighbour's blocks are {listed(nodes)}, its pages of 4 KiB by node {places()}, free MiB {room()}")
     before = counters()
     free = {n: meminfo(n, "MemFree") for n in nodes}
-    died = inside = 0
+    died = outside = looked = 0
     strange = []
     for i in range(RUNS):
         kind = ("anon", "shm", "/dev/shm/eaten")[i % 3]
@@ -378,16 +386,19 @@ def group_pressure():
         good = code != 0 and kills and all(k[0] == "CONSTRAINT_MEMCG" and k[2] == "eat" and int(k[3]) not in alive for k in kills) and alive <= eater()
         died += bool(good)
         mine = {n for n in seen if seen[n]}
-        inside += len(mine) <= 2 and mine <= kernel.blocks and bool(mine)
-        if not good or not (len(mine) <= 2 and mine <= kernel.blocks):
+        outside += len(mine) > 2 or not mine <= kernel.blocks
+        looked += bool(mine)
+        if not good or len(mine) > 2 or not mine <= kernel.blocks:
             strange.append((kind, code, kills, sorted(eater()), seen, r.text[-600:]))
     same(died, RUNS, f"{RUNS} containers that wanted twice their blocks: each lost its own ranks, to its own limit, and nobody else's")
-    same(inside, RUNS, "not one anonymous, shared or tmpfs page of them was seen elsewhere")
+    ok(outside == 0 and looked >= RUNS * 2 // 3, f"not one anonymous, shared or tmpfs page of them was seen elsewhere, in {looked} of {RUNS} that lived long enough to be looked at",
+       (outside, looked))
     for s in strange[:3]:
         note(s)
     same(alive <= eater() and daemon.process.poll() is None, True, "the daemon and the second user's job live")
     after = counters()
     moved = {k: (before[k], after[k]) for k in before if before[k] != after[k]}
+    note(f"its pages now {places()}, free MiB {room()}")
     note(f"of the neighbour's pgscan, pgsteal, allocstall, pressure and numa_miss have moved: {moved or 'none'}")
     if RUNS >= 20:
         same(moved, {}, "the neighbour's pgscan, pgsteal, allocstall, pressure and numa_miss have not moved")
