@@ -10,7 +10,7 @@
 #include "container/request.h"
 #include "container/words.h"
 
-#define KEYS_MAX 16 /* of the table, with its end */
+#define KEYS_MAX 17 /* of the table, with its end */
 #define VALUE_MAX 256
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -158,6 +158,19 @@ static int parse_default_policy(struct conf *c, const char *value)
 static void print_default_policy(FILE *f, const struct conf *c)
 {
 	fputs(policy_name(c->default_policy), f);
+}
+
+static int parse_hpc_fallback(struct conf *c, const char *value)
+{
+	c->hpc_fallback = policy_by_name(value);
+	if (c->hpc_fallback == POLICY_UNSET)
+		return strcmp(value, "none") == 0 ? 0 : -1;
+	return c->hpc_fallback == POLICY_HPC ? -1 : 0;
+}
+
+static void print_hpc_fallback(FILE *f, const struct conf *c)
+{
+	fputs(c->hpc_fallback == POLICY_UNSET ? "none" : policy_name(c->hpc_fallback), f);
 }
 
 static int parse_default_mems(struct conf *c, const char *value)
@@ -405,6 +418,9 @@ const struct conf_key conf_keys[] = {
 	[KEY_DEFAULT_POLICY] = { "default_policy", "one of allow_policies",
 				 "the policy of a container that asks for none",
 				 parse_default_policy, print_default_policy },
+	{ "hpc_fallback", "none, other, batch, idle, fifo, rr",
+	  "what containers with policy hpc get where the kernel has no SCHED_HPC; of fifo and rr the lowest priority",
+	  parse_hpc_fallback, print_hpc_fallback },
 	{ "max_rt_priority", "1 to 99", "highest priority of fifo and rr", parse_max_rt_priority,
 	  print_max_rt_priority },
 	{ "allow_partitions", "a list of member, root, isolated, with member",

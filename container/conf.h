@@ -34,6 +34,7 @@ struct conf {
 	uint32_t allow_partitions; /* bit 1 << enum partition */
 	bool strict; /* an isolator that cannot be enforced fails the step */
 	enum sched_policy default_policy;
+	enum sched_policy hpc_fallback; /* where the kernel has no SCHED_HPC; POLICY_UNSET: there is none */
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
 	bool blocks_by_memory; /* blocks of containers need as much of Slurm's memory */

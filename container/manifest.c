@@ -126,6 +126,12 @@ static int load_priority(struct loader *l, const struct json_node *value,
 	if (word_count(text, 0, max, &c->priority) == 0)
 		return 0;
 	word_quote(quoted, text, strlen(text));
+	if (c->policy == POLICY_HPC) {
+		int placement = hpc_placement_by_name(text);
+
+		c->priority = (unsigned)placement;
+		return placement >= 0 ? 0 : json_doc_fail(&l->doc, value, "%s (allowed: a placement, user, rr or topo, or its number, 0 to %u)", quoted, max);
+	}
 	if (max == 0)
 		return json_doc_fail(&l->doc, value,
 				     "%s: policy \"%s\" has no priorities (allowed: 0)", quoted,
@@ -133,6 +139,25 @@ static int load_priority(struct loader *l, const struct json_node *value,
 	return json_doc_fail(&l->doc, value,
 			     "%s with policy \"%s\" (allowed: a whole number from 0 to %u%s)",
 			     quoted, policy_name(c->policy), max, min ? "; 0 means 1" : "");
+}
+
+static int load_quantum(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
+
+	if (c->policy == POLICY_UNSET)
+		return 0;
+	if (scalar(l, value, text, sizeof(text)) < 0)
+		return -1;
+	word_quote(quoted, text, strlen(text));
+	if (c->policy != POLICY_HPC)
+		return json_doc_fail(&l->doc, value, "%s: policy \"%s\" has no quantum (\"SCHED_HPC\" has)", quoted,
+				     policy_name(c->policy));
+	c->quantum_named = true;
+	if (word_count(text, 0, HPC_QUANTUM_MAX, &c->quantum) == 0)
+		return 0;
+	return json_doc_fail(&l->doc, value, "%s (allowed: a whole number of milliseconds from 0, never, to %d)", quoted,
+			     HPC_QUANTUM_MAX);
 }
 
 /* The members of the isolators' values in the order of loading: a priority needs its policy. */
@@ -147,6 +172,7 @@ static const struct member container_members[] = {
 static const struct member scheduler_members[] = {
 	{ "policy", load_policy },
 	{ "priority", load_priority },
+	{ "quantum", load_quantum },
 	{ NULL, NULL },
 };
 
@@ -226,6 +252,8 @@ static int load_scheduler(struct loader *l, const struct json_node *value,
 	if (c->policy == POLICY_UNSET)
 		return json_doc_fail(&l->doc, value, "\"policy\" is missing (allowed: %s)",
 				     policy_names());
+	if (!json_pos_member(&l->doc.tree, value, "priority"))
+		c->priority = request_default_priority(c->policy);
 	return 0;
 }
 

@@ -19,15 +19,25 @@ const char *guarantee_name(enum guarantee g)
 	return name[g];
 }
 
-enum sched_policy outcome_policy(const struct request_container *ask, const struct conf *conf,
-				 unsigned *priority)
+void outcome_sched(struct sched_given *out, const struct request_container *ask, const struct conf *conf,
+		   bool this_kernel)
 {
-	enum sched_policy p = ask->policy == POLICY_UNSET ? conf->default_policy : ask->policy;
-
-	*priority = ask->priority;
-	if (policy_is_realtime(p) && *priority == 0)
-		*priority = 1; /* AppC manifests say "0" for "the lowest" */
-	return p;
+	memset(out, 0, sizeof(*out));
+	out->policy = ask->policy;
+	out->priority = ask->priority;
+	if (ask->policy == POLICY_UNSET) {
+		out->policy = conf->default_policy;
+		out->priority = request_default_priority(out->policy);
+	}
+	if (out->policy == POLICY_HPC && this_kernel && conf->hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC)) {
+		out->policy = conf->hpc_fallback;
+		out->priority = 0;
+		out->fallback = true;
+	}
+	if (policy_is_realtime(out->policy) && out->priority == 0)
+		out->priority = 1; /* AppC manifests say "0" for "the lowest" */
+	if (out->policy == POLICY_HPC)
+		out->quantum = ask->quantum_named ? ask->quantum : HPC_QUANTUM_DEFAULT;
 }
 
 static void note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
@@ -80,21 +90,24 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 		     const struct outcome_node *node)
 {
 	unsigned n = 0;
-	unsigned priority;
-	enum sched_policy policy = outcome_policy(ask, conf, &priority);
 	struct isolator_outcome *o;
+	struct sched_given got_sched;
 
 	judge_container(start(&out[n++], "container"), ask, got, node);
 	if (ask->policy != POLICY_UNSET) {
 		o = start(&out[n++], "scheduler");
-		if (node->policy_known && !policy_supported(policy))
+		outcome_sched(&got_sched, ask, conf, node->policy_known);
+		if (got_sched.fallback)
+			note(o, OUTCOME_MODIFIED, "this kernel has no scheduling policy \"hpc\": \"%s\" instead (hpc_fallback)",
+			     policy_name(got_sched.policy));
+		else if (node->policy_known && !policy_supported(got_sched.policy))
 			note(o, OUTCOME_FAILED, "this kernel has no scheduling policy \"%s\"",
-			     policy_name(policy));
-		else if (!node->policy_known && policy == POLICY_HPC)
+			     policy_name(got_sched.policy));
+		else if (!node->policy_known && got_sched.policy == POLICY_HPC)
 			note(o, OUTCOME_ENFORCED, "where the node's kernel has this class");
-		else if (priority != ask->priority)
+		else if (got_sched.priority != ask->priority)
 			note(o, OUTCOME_MODIFIED, "priority: %u asked, %u given", ask->priority,
-			     priority);
+			     got_sched.priority);
 	}
 	for (unsigned i = 0; request_ignored_name[i] && n < OUTCOMES_MAX; i++)
 		if (ask->ignored >> i & 1)
@@ -106,10 +119,12 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 int outcome_check_policy(const struct request_container *ask, const struct conf *conf,
 			 const char *conf_path, struct errbuf *err)
 {
-	unsigned priority;
-	enum sched_policy p = outcome_policy(ask, conf, &priority);
+	struct sched_given got;
+	enum sched_policy p;
 	char allowed[128] = "";
 
+	outcome_sched(&got, ask, conf, false);
+	p = got.policy;
 	if (!conf_allows_policy(conf, p)) {
 		for (unsigned i = POLICY_OTHER; i < POLICY_COUNT; i++)
 			if (conf_allows_policy(conf, i))
@@ -122,9 +137,9 @@ int outcome_check_policy(const struct request_container *ask, const struct conf 
 	if (!conf_allows_partition(conf, ask->partition))
 		return errprintf(err, "container %s: partition \"%s\" is not allowed at this site (allow_partitions in %s)",
 				 ask->name, partition_name(ask->partition), conf_path);
-	if (policy_is_realtime(p) && priority > conf->max_rt_priority)
+	if (policy_is_realtime(p) && got.priority > conf->max_rt_priority)
 		return errprintf(err,
 				 "container %s: priority %u is above this site's limit %u (max_rt_priority in %s)",
-				 ask->name, priority, conf->max_rt_priority, conf_path);
+				 ask->name, got.priority, conf->max_rt_priority, conf_path);
 	return 0;
 }

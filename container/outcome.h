@@ -29,9 +29,20 @@ struct isolator_outcome {
 
 const char *outcome_name(enum outcome o);
 
-/* The policy and priority that container ASK gets: its own or the site's default. */
-enum sched_policy outcome_policy(const struct request_container *ask, const struct conf *conf,
-				 unsigned *priority);
+/* How the ranks of a container are scheduled. */
+struct sched_given {
+	enum sched_policy policy;
+	unsigned priority;
+	unsigned quantum; /* milliseconds, with hpc only */
+	bool fallback; /* hpc was asked for, this kernel has none, and the site has said what to take instead */
+};
+
+/*
+ * What container ASK gets: its own or the site's default. THIS_KERNEL: is it for the kernel
+ * that runs here, whose policies are known?
+ */
+void outcome_sched(struct sched_given *out, const struct request_container *ask, const struct conf *conf,
+		   bool this_kernel);
 
 /* What a container with memory nodes of its own can rely on. */
 enum guarantee {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,27 @@ static const struct policy table[POLICY_COUNT] = {
 	[POLICY_RR] = { "rr", "SCHED_RR", SCHED_RR, 1, 99 },
 	[POLICY_HPC] = { "hpc", "SCHED_HPC", NODEOS_SCHED_HPC, 0, 2 },
 };
+
+static const char *const placement[HPC_PLACEMENTS] = {
+	[HPC_USER] = "user",
+	[HPC_RR] = "rr",
+	[HPC_TOPO] = "topo",
+};
+
+/* struct sched_attr of Linux 4.x (sched_setattr(2)); C libraries and kernel headers disagree who defines that name. */
+struct attributes {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime; /* of SCHED_HPC: the quantum in nanoseconds */
+	uint64_t deadline;
+	uint64_t period;
+};
+_Static_assert(sizeof(struct attributes) == 48, "SCHED_ATTR_SIZE_VER0");
+
+#define NS_PER_MS UINT64_C(1000000)
 
 static int is_policy(enum sched_policy p)
 {
@@ -79,6 +101,19 @@ void policy_priority_range(enum sched_policy p, unsigned *min, unsigned *max)
 	*max = is_policy(p) ? table[p].max : 0;
 }
 
+int hpc_placement_by_name(const char *word)
+{
+	for (int i = 0; i < HPC_PLACEMENTS; i++)
+		if (strcmp(word, placement[i]) == 0)
+			return i;
+	return -1;
+}
+
+const char *hpc_placement_name(unsigned p)
+{
+	return p < HPC_PLACEMENTS ? placement[p] : "?";
+}
+
 int policy_supported(enum sched_policy p)
 {
 	/* The kernel answers EINVAL for a policy that it does not have, and changes nothing. */
@@ -104,7 +139,8 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 			priority, (int)pid, strerror(error),
 			policy_is_realtime(p) ?
 				" or a RLIMIT_RTPRIO of that priority, and real-time run time in its cgroup" :
-				"");
+			p == POLICY_HPC ? " or a RLIMIT_RTPRIO above 0" :
+					  "");
 	case ESRCH:
 		return errprintf(err, "%s for process %d: the process has ended", word, (int)pid);
 	default:
@@ -113,9 +149,9 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 	}
 }
 
-int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, struct errbuf *err)
+int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum, struct errbuf *err)
 {
-	struct sched_param param = { 0 };
+	struct attributes a = { .size = sizeof(a) };
 
 	if (!is_policy(p))
 		return errprintf(err, "no scheduling policy given (allowed: %s)", policy_names());
@@ -124,9 +160,23 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, struct errbu
 	if (priority < table[p].min || priority > table[p].max)
 		return errprintf(err, "priority %u is not one of policy \"%s\" (allowed: %u to %u)",
 				 priority, table[p].name, table[p].min, table[p].max);
-	param.sched_priority = (int)priority;
+	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
+		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)", quantum, table[p].name,
+				 HPC_QUANTUM_MAX);
+	a.policy = (uint32_t)table[p].number;
+	a.priority = priority;
+	a.runtime = quantum * NS_PER_MS;
 	/* The raw call: C libraries may refuse numbers that they do not know (musl refuses all). */
-	if (syscall(SYS_sched_setscheduler, pid, table[p].number, &param) < 0)
+	if (syscall(SYS_sched_setattr, pid, &a, 0) < 0)
 		return diagnose(pid, p, priority, errno, err);
 	return 0;
+}
+
+unsigned policy_quantum(pid_t pid)
+{
+	struct attributes a = { .size = sizeof(a) };
+
+	if (syscall(SYS_sched_getattr, pid, &a, sizeof(a), 0) < 0 || a.policy != NODEOS_SCHED_HPC)
+		return 0;
+	return (unsigned)(a.runtime / NS_PER_MS);
 }

@@ -6,6 +6,14 @@
 
 #include "container/outcome.h"
 
+void report_hpc(struct json_out *j, enum sched_policy policy, unsigned priority, unsigned quantum)
+{
+	if (policy != POLICY_HPC)
+		return;
+	jout_string(j, "placement", hpc_placement_name(priority));
+	jout_number(j, "quantum_ms", quantum);
+}
+
 static void put_asked(struct json_out *j, const struct request_container *ask)
 {
 	jout_open(j, "asked", '{');
@@ -23,6 +31,8 @@ static void put_asked(struct json_out *j, const struct request_container *ask)
 		jout_string(j, "policy", policy_name(ask->policy));
 		jout_number(j, "priority", ask->priority);
 	}
+	if (ask->quantum_named)
+		jout_number(j, "quantum_ms", ask->quantum);
 	jout_close(j, '}');
 }
 
@@ -45,9 +55,9 @@ static void put_isolators(struct json_out *j, const struct report_container *c)
 
 void report_container(struct json_out *j, const struct report_container *c)
 {
-	unsigned priority;
-	enum sched_policy policy = outcome_policy(c->ask, c->conf, &priority);
+	struct sched_given sched;
 
+	outcome_sched(&sched, c->ask, c->conf, c->policy_known);
 	jout_open(j, NULL, '{');
 	jout_string(j, "name", c->got->name);
 	put_asked(j, c->ask);
@@ -61,8 +71,9 @@ void report_container(struct json_out *j, const struct report_container *c)
 			    guarantee_name(c->got->shared && c->guarantee == GUARANTEE_PHYSICAL ? GUARANTEE_ADVISORY : c->guarantee));
 	if (c->got->confined && c->usable)
 		jout_number(j, "mems_usable_bytes", c->usable);
-	jout_string(j, "policy", policy_name(policy));
-	jout_number(j, "priority", priority);
+	jout_string(j, "policy", policy_name(sched.policy));
+	jout_number(j, "priority", sched.priority);
+	report_hpc(j, sched.policy, sched.priority, sched.quantum);
 	jout_string(j, "partition", partition_name(c->ask->partition));
 	if (c->ranks)
 		c->ranks(j, c->got, c->arg);

@@ -52,6 +52,9 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 		      const struct node_plan *p, const struct report_node *node);
 
 /* The member "serviceos": what the node keeps for its system, empty lists when nothing. */
+/* "placement" and "quantum_ms", of policy hpc only. */
+void report_hpc(struct json_out *j, enum sched_policy policy, unsigned priority, unsigned quantum);
+
 void report_serviceos(struct json_out *j, const struct service_set *service);
 
 #endif

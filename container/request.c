@@ -128,6 +128,10 @@ static int check_policy(const struct request_container *c, struct errbuf *err)
 	if (c->priority > max)
 		return errprintf(err, "prio=%u with policy %s (allowed: 0 to %u)", c->priority,
 				 policy_name(c->policy), max);
+	if (c->quantum_named && c->policy != POLICY_HPC)
+		return errprintf(err, "quantum with policy %s (allowed with hpc)", policy_name(c->policy));
+	if (c->quantum > (c->quantum_named ? HPC_QUANTUM_MAX : 0))
+		return errprintf(err, "quantum=%u (allowed: 0 to %d milliseconds)", c->quantum, HPC_QUANTUM_MAX);
 	return 0;
 }
 
@@ -220,6 +224,8 @@ static void put_container(struct out *o, const struct request_container *c)
 	}
 	if (c->priority > (policy_is_realtime(c->policy) ? 1 : 0))
 		put_number(o, " prio=", c->priority);
+	if (c->quantum_named)
+		put_number(o, " quantum=", c->quantum);
 	if (c->partition != PARTITION_MEMBER) {
 		put(o, " partition=");
 		put(o, partition_name(c->partition));
@@ -336,6 +342,12 @@ static int field_prio(struct request_container *c, const char *value, const char
 	return parse_unsigned(&c->priority, value, end, 99);
 }
 
+static int field_quantum(struct request_container *c, const char *value, const char *end)
+{
+	c->quantum_named = true;
+	return parse_unsigned(&c->quantum, value, end, HPC_QUANTUM_MAX);
+}
+
 static int field_partition(struct request_container *c, const char *value, const char *end)
 {
 	char word[16];
@@ -383,6 +395,7 @@ static const struct field {
 	{ "mems", field_mems },
 	{ "policy", field_policy },
 	{ "prio", field_prio },
+	{ "quantum", field_quantum },
 	{ "partition", field_partition },
 	{ "ignored", field_ignored },
 };
@@ -403,7 +416,7 @@ static int parse_field(struct request_container *c, const char *field, const cha
 		return 0;
 	}
 	return errprintf(
-		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, partition=, ignored=)",
+		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, quantum=, partition=, ignored=)",
 		word_quote(quoted, field, len));
 }
 
@@ -525,6 +538,62 @@ bad:
 		err,
 		"%s is neither a number of memory nodes nor a size (allowed: 1 to %d, or for example 512M, 16G, 16GiB)",
 		quoted, REQUEST_MEMS_MAX);
+}
+
+unsigned request_default_priority(enum sched_policy policy)
+{
+	return policy == POLICY_HPC ? HPC_TOPO : 0;
+}
+
+/* What follows "hpc:" or "fifo:", up to END. */
+static int sched_priority(struct request_container *c, const char *word, const char *end)
+{
+	char text[16];
+	int p;
+
+	if (parse_unsigned(&c->priority, word, end, 99) == 0)
+		return 0;
+	if (c->policy != POLICY_HPC || end - word >= (ptrdiff_t)sizeof(text))
+		return -1;
+	memcpy(text, word, (size_t)(end - word));
+	text[end - word] = '\0';
+	p = hpc_placement_by_name(text);
+	c->priority = (unsigned)p;
+	return p < 0 ? -1 : 0;
+}
+
+int request_parse_sched(struct request_container *c, const char *text, struct errbuf *err)
+{
+	static const char quantum[] = "quantum:";
+	struct request_container got = *c;
+	char quoted[WORD_QUOTE_MAX];
+	const char *word = text, *end = text + strcspn(text, ":,");
+
+	if (field_policy(&got, text, end) < 0)
+		goto bad;
+	got.priority = request_default_priority(got.policy);
+	got.quantum_named = false;
+	got.quantum = 0;
+	if (*end == ':') {
+		word = end + 1;
+		end = word + strcspn(word, ",");
+		if (sched_priority(&got, word, end) < 0)
+			goto bad;
+	}
+	if (*end == ',') {
+		word = end + 1;
+		end = word + strlen(word);
+		if (strncmp(word, quantum, sizeof(quantum) - 1) != 0 ||
+		    field_quantum(&got, word + sizeof(quantum) - 1, end) < 0)
+			goto bad;
+	}
+	if (check_policy(&got, err) < 0)
+		return -1;
+	*c = got;
+	return 0;
+bad:
+	return errprintf(err, "%s: expected POLICY, POLICY:PRIORITY or hpc[:user|rr|topo][,quantum:MS], with POLICY one of %s, PRIORITY 0 to 99 (0 to 2 with hpc) and MS 0 to %d milliseconds",
+			 word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)), policy_names(), HPC_QUANTUM_MAX);
 }
 
 int request_no_such(const struct request *r, const char *name, struct errbuf *err)

@@ -2,6 +2,7 @@
 #ifndef NODEOS_CONTAINER_REQUEST_H
 #define NODEOS_CONTAINER_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,7 @@
  * Fields in this order, each left out when it has its default: cpus (0: all
  * that is left), smt (0: all threads), mems (N, or Nb for bytes), policy
  * (none: nodeos.conf's default), prio (0, and for fifo and rr also 1: there
- * they are the same), partition (member), ignored (the isolators of request_ignored_name that the
+ * they are the same), quantum (milliseconds, with hpc only; none: the node decides), partition (member), ignored (the isolators of request_ignored_name that the
  * manifest named, in table order). A text that is not canonical is refused, so
  * equal requests are equal texts.
  */
@@ -52,7 +53,9 @@ struct request_container {
 	enum mems_kind mems_kind;
 	uint64_t mems;
 	enum sched_policy policy; /* POLICY_UNSET: the site's default */
-	unsigned priority;
+	unsigned priority; /* with hpc: enum hpc_placement */
+	bool quantum_named; /* else the node decides */
+	unsigned quantum; /* milliseconds; 0: never */
 	enum partition partition;
 	uint32_t ignored;
 };
@@ -82,6 +85,15 @@ int request_format(const struct request *r, char *buf, size_t size, struct errbu
 
 /* Parse canonical text. *R is untouched on failure. */
 int request_parse(struct request *r, const char *text, struct errbuf *err);
+
+/*
+ * What --nodeos-sched takes -> policy, priority and quantum of C: "other", "fifo:10", "hpc", "hpc:rr",
+ * "hpc:topo,quantum:20", "hpc,quantum:0".
+ */
+int request_parse_sched(struct request_container *c, const char *text, struct errbuf *err);
+
+/* The priority of a container that names POLICY alone: topology-aware placement with hpc, else 0. */
+unsigned request_default_priority(enum sched_policy policy);
 
 /* "N", or a size: "16G", "512MiB", "64k" (powers of 1024) -> kind and value. */
 int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err);

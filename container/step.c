@@ -150,6 +150,12 @@ static void note_fewer(const struct step *s, unsigned part)
 			p->fewer_cpus = idset_count(&s->shared->rank[i].chosen);
 }
 
+/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for good. */
+static void note_turns(struct step_part *p, const struct idset *chosen)
+{
+	p->takes_turns = p->policy == POLICY_HPC && !p->quantum_named && p->n_ranks > idset_count(chosen);
+}
+
 static int make_map(struct step *s, const struct step_part *p, const struct idset *container,
 		    struct idset *bound, struct idset *out, struct errbuf *err)
 {
@@ -203,6 +209,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	}
 	note_sharing(job, s, p, &chosen);
 	note_fewer(s, part);
+	note_turns(p, &chosen);
 	/* a lone process that has the whole container divides nothing, if this is all that its step is */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
 		idset_or(taken, &chosen);
@@ -276,7 +283,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 		return -1;
 	if (affinity_set(pid, &p->cpus, err) < 0)
 		return -1;
-	if (p->policy != POLICY_UNSET && policy_apply(pid, p->policy, p->priority, err) < 0)
+	if (p->policy != POLICY_UNSET && policy_apply(pid, p->policy, p->priority, p->quantum, err) < 0)
 		return -1;
 	return 0;
 }

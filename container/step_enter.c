@@ -151,6 +151,7 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 	r->kernel_policy = sched_getscheduler(0);
 	if (sched_getparam(0, &param) == 0)
 		r->kernel_priority = param.sched_priority;
+	r->kernel_quantum = policy_quantum(0);
 	r->entered = true;
 	if (p->kind == STEP_NONE)
 		return 0;

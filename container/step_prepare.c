@@ -9,6 +9,7 @@
 #include "container/cgroup.h"
 #include "container/fence.h"
 #include "container/helper_run.h"
+#include "container/hpc_room.h"
 #include "container/ledger.h"
 #include "container/outcome.h"
 #include "container/plan_input.h"
@@ -24,7 +25,10 @@ struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
+	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
+	struct idset outside; /* of all live containers with SCHED_HPC; known when some are asked for */
+	bool kept_one; /* of the CPUs that the containers might have had, for it */
 	struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
 	bool of_step; /* request is a step container's */
@@ -262,14 +266,16 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 static bool take_realtime(const struct step *s, const struct request *r, const struct node_plan *p,
 			  struct idset *left)
 {
-	unsigned priority;
+	struct sched_given got;
 	bool any = false;
 
-	for (unsigned i = 0; i < r->n && i < p->n; i++)
-		if (policy_is_realtime(outcome_policy(&r->container[i], &s->conf, &priority))) {
+	for (unsigned i = 0; i < r->n && i < p->n; i++) {
+		outcome_sched(&got, &r->container[i], &s->conf, true);
+		if (policy_is_realtime(got.policy)) {
 			idset_andnot(left, &p->container[i].reserved);
 			any = true;
 		}
+	}
 	return any;
 }
 
@@ -297,6 +303,16 @@ static int check_realtime(const struct step *s, const struct node_view *v, const
 	if (idset_empty(&left))
 		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
 	return 0;
+}
+
+/* A CPU of the node stays outside of SCHED_HPC, other jobs' containers included. */
+static int check_hpc(const struct step *s, const struct node_view *v, const struct node_plan *made, struct errbuf *err)
+{
+	struct idset left = v->outside;
+
+	if (!hpc_take(&left, v->request, made, &s->conf) || !idset_empty(&left))
+		return 0;
+	return errprintf(err, "containers with policy \"hpc\" would take every CPU of this node: leave one out of them for the system");
 }
 
 static const char no_request[] =
@@ -335,6 +351,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	const struct request_container *ask = &v->request->container[c - plan->container];
 	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee };
 	struct isolator_outcome o[OUTCOMES_MAX];
+	struct sched_given got;
 	unsigned n;
 
 	p->kind = STEP_NAMED;
@@ -351,7 +368,11 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 		}
 	p->partition = ask->partition;
 	p->fence = c->reserved;
-	p->policy = outcome_policy(ask, &s->conf, &p->priority);
+	outcome_sched(&got, ask, &s->conf, true);
+	p->policy = got.policy;
+	p->priority = got.priority;
+	p->quantum = got.quantum;
+	p->quantum_named = ask->quantum_named;
 	if (!policy_supported(p->policy)) {
 		if (s->conf.strict)
 			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class (outcome: failed; strict=yes in %s)",
@@ -758,6 +779,10 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 		find_dirty(s, v, job);
 	if (!plan && v->request) {
 		free_for(v, s, job, &now_free);
+		v->outside = v->node_cpus;
+		if (hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err) < 0)
+			goto out;
+		v->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
 		if (!still_good(*made, in, s, v, &now_free)) {
 			in->cpus = now_free;
 			offer_mems(in, s, v);
@@ -767,6 +792,8 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			goto out;
 		}
 		if (s->blocks.on && ((s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0) || check_sizes(s, v, *made, err) < 0))
+			goto out;
+		if (check_hpc(s, v, *made, err) < 0)
 			goto out;
 		plan = *made;
 	}
@@ -847,6 +874,8 @@ static int say_what_there_is(const struct step *s, const struct node_view *v, co
 	if (v->alone && !idset_empty(&s->service.cpus))
 		errappend(err, " (%u threads of this node, CPUs %s, are kept for the ServiceOS)", idset_count(&s->service.cpus),
 			  idset_brief(a, &s->service.cpus));
+	if (v->kept_one)
+		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	return errappend(err, !v->of_step					       ? " (this job has CPUs %s here)" :
 			      v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all that jobs can have here)" :
 										 " (this step has CPUs %s free; srun -c gives it more)",
@@ -862,6 +891,8 @@ static int say_none_free(const struct step *s, const struct node_view *v, struct
 	if (wrongly_given(s, v, &wrong))
 		return errprintf(err, "no CPU is free: %s has CPUs %s; " TELL_ADMIN, v->of_step ? "this step" : "this job",
 				 idset_brief(a, given(s, v)), idset_brief(b, &wrong));
+	if (v->kept_one)
+		return errprintf(err, "no CPU is free: the last one outside of policy \"hpc\" stays for the system");
 	return errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
 }
 
@@ -872,6 +903,7 @@ static int look_at_service(struct node_view *v, struct step *s, struct errbuf *e
 
 	if (service_state_load(&s->service, s->conf.state_dir, err) < 0 || cgroup_node_cpus(&node_cpus, err) < 0)
 		return -1;
+	v->node_cpus = node_cpus;
 	idset_andnot(&node_cpus, &s->service.cpus);
 	v->alone = idset_subset(&node_cpus, &v->job_cpus);
 	return 0;

@@ -24,6 +24,8 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 		jout_set(j, "mems", &r->kernel_mems);
 		jout_string(j, "policy", policy_by_number(r->kernel_policy));
 		jout_number(j, "priority", (unsigned)r->kernel_priority);
+		report_hpc(j, r->kernel_policy == NODEOS_SCHED_HPC ? POLICY_HPC : POLICY_OTHER, (unsigned)r->kernel_priority,
+			   r->kernel_quantum);
 		jout_string(j, "mempolicy", membind_name(r->kernel_mempolicy));
 		jout_set(j, "mempolicy_nodes", &r->kernel_membind);
 		jout_close(j, '}');
@@ -36,7 +38,7 @@ static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
 		return "unconstrained";
-	if (p->shares_all || ((p->shares_ranks || p->fewer_cpus || *p->unfenced) && p->outcome < OUTCOME_MODIFIED))
+	if (p->shares_all || ((p->shares_ranks || p->fewer_cpus || p->takes_turns || *p->unfenced) && p->outcome < OUTCOME_MODIFIED))
 		return outcome_name(OUTCOME_MODIFIED);
 	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
 }
@@ -50,6 +52,11 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 	if (!p->shares_ranks && p->fewer_cpus)
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
 			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
+	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns && p->outcome < OUTCOME_MODIFIED) {
+		snprintf(buf, size, "%u ranks with policy \"hpc\" have fewer CPUs%s%s: they take turns of %u ms (the quantum)",
+			 p->n_ranks, *p->container ? " in container " : "", p->container, p->quantum);
+		return buf;
+	}
 	if (!p->shares_ranks)
 		return p->fewer_cpus ? buf : *p->why ? p->why : NULL;
 	snprintf(buf, size, "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
@@ -63,7 +70,7 @@ static const struct step_part *worst_part(const struct step_shared *sh)
 	const struct step_part *worst = &sh->part[0];
 
 	for (unsigned i = 1; i < sh->n_parts; i++)
-		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].fewer_cpus || *sh->part[i].unfenced || sh->part[i].outcome > worst->outcome)
+		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].fewer_cpus || sh->part[i].takes_turns || *sh->part[i].unfenced || sh->part[i].outcome > worst->outcome)
 			worst = &sh->part[i];
 	return worst;
 }

@@ -33,6 +33,7 @@ struct step_rank {
 	struct idset kernel_membind; /* nodes of its memory policy */
 	int kernel_policy;
 	int kernel_priority;
+	unsigned kernel_quantum;
 	int kernel_mempolicy;
 	bool entered;
 };
@@ -63,6 +64,9 @@ struct step_part {
 	bool sized; /* the request says how many CPUs */
 	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
 	unsigned priority;
+	unsigned quantum; /* milliseconds, of POLICY_HPC */
+	bool quantum_named; /* by the request */
+	bool takes_turns; /* POLICY_HPC with more ranks than CPUs */
 	unsigned n_ranks; /* of it on this node */
 };
 

@@ -64,6 +64,8 @@ static void print_container(const struct request_container *c)
 		printf(" policy=%s", policy_name(c->policy));
 	if (c->priority)
 		printf(" prio=%u", c->priority);
+	if (c->quantum_named)
+		printf(" quantum=%u", c->quantum);
 }
 
 static void print_text(const char *path, const struct request *r)
@@ -143,6 +145,8 @@ static struct json_object *container_json(const struct request_container *c)
 		json_object_object_add(o, "policy", json_object_new_string(policy_name(c->policy)));
 		json_object_object_add(o, "priority", json_object_new_int64(c->priority));
 	}
+	if (c->quantum_named)
+		json_object_object_add(o, "quantum_ms", json_object_new_int64(c->quantum));
 	json_object_object_add(o, "isolators", isolators_json(c));
 	return o;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "container/conf.h"
+#include "container/hpc_room.h"
 #include "container/manifest.h"
 #include "container/outcome.h"
 #include "container/planning.h"
@@ -211,7 +212,7 @@ static void print_text(const struct planned *p)
 	for (unsigned i = 0; i < p->plan->n; i++) {
 		const struct placed *c = &p->plan->container[i];
 		struct isolator_outcome o[OUTCOMES_MAX];
-		unsigned priority;
+		struct sched_given sched;
 		unsigned n = outcomes_of(o, &p->request.container[i], c, &p->conf, &node);
 
 		printf("%s: cpus %s", c->name, list_of(&c->cpus));
@@ -220,8 +221,11 @@ static void print_text(const struct planned *p)
 		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
 		if (c->confined && !idset_empty(&p->withheld))
 			printf(" (%llu MiB usable)", (unsigned long long)(p->usable[i] >> 20));
-		printf(" policy %s\n",
-		       policy_name(outcome_policy(&p->request.container[i], &p->conf, &priority)));
+		outcome_sched(&sched, &p->request.container[i], &p->conf, false);
+		if (sched.policy == POLICY_HPC)
+			printf(" policy hpc (placement %s, quantum %u ms)\n", hpc_placement_name(sched.priority), sched.quantum);
+		else
+			printf(" policy %s\n", policy_name(sched.policy));
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");
 
@@ -338,6 +342,8 @@ static int make(struct planned *p, struct errbuf *err)
 	if (rc == 0 && idset_empty(&p->in.mems))
 		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
 	p->in.cores = p->in.cpus;
+	if (rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false) && idset_empty(&p->in.cpus))
+		rc = errprintf(err, "no CPU is left: one of the node stays outside of policy \"hpc\"");
 	/* on blocks who asks for none gets the job's share, as on a node */
 	p->in.default_mems = idset_empty(&p->withheld) ? p->conf.default_mems : MEMS_ALL;
 	if (rc == 0)

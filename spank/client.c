@@ -135,25 +135,6 @@ int client_init(spank_t sp, int is_srun)
 
 /* ------------------------------------------------------------------ the request */
 
-/* "fifo" or "fifo:10" */
-static int parse_sched(struct request_container *c, const char *value, struct errbuf *err)
-{
-	char word[32];
-	size_t len = strcspn(value, ":");
-	char *end = NULL;
-	unsigned long priority = 0;
-
-	snprintf(word, sizeof(word), "%.*s", len < sizeof(word) ? (int)len : 0, value);
-	c->policy = policy_by_name(word);
-	if (value[len] == ':')
-		priority = strtoul(value + len + 1, &end, 10);
-	if (c->policy == POLICY_UNSET || (end && (*end || end == value + len + 1 || priority > 99)))
-		return errprintf(err, "--nodeos-sched=%.60s: expected POLICY or POLICY:PRIORITY, with POLICY one of %s and PRIORITY 0 to 99",
-				 value, policy_names());
-	c->priority = (unsigned)priority;
-	return 0;
-}
-
 static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 {
 	struct request_container *c = &r->container[0];
@@ -175,8 +156,8 @@ static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 	}
 	if (mems && request_parse_mems(mems, &c->mems_kind, &c->mems, err) < 0)
 		return errwrap(err, "--nodeos-mems");
-	if (sched && parse_sched(c, sched, err) < 0)
-		return -1;
+	if (sched && request_parse_sched(c, sched, err) < 0)
+		return errwrap(err, "--nodeos-sched");
 	return request_check(r, err);
 }
 

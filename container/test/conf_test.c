@@ -62,6 +62,7 @@ static void good(void)
 				   "  default_policy\t=\tfifo\n"
 				   "default_mems = local\n"
 				   "max_rt_priority = 99\n"
+				   "hpc_fallback = batch\n"
 				   "helper_timeout = 60\n"
 				   "state_dir = /var/lib/node.os/..x\n"
 				   "max_containers = 1\n"
@@ -80,6 +81,7 @@ static void good(void)
 	is_int(c.default_policy, POLICY_FIFO, "default_policy");
 	is_int(c.default_mems, MEMS_LOCAL, "default_mems");
 	is_int(c.max_rt_priority, 99, "max_rt_priority");
+	is_int(c.hpc_fallback, POLICY_BATCH, "hpc_fallback");
 	is_int(c.helper_timeout, 60, "helper_timeout");
 	is(c.state_dir, "/var/lib/node.os/..x", "state_dir");
 	is_int(c.max_containers, 1, "max_containers");
@@ -89,6 +91,10 @@ static void good(void)
 	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err), 0, "other forms %s", err.text);
 	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001, "serviceos as a list");
 	ok(!c.service.own_mems && !*c.service_except, "serviceos_mems = all, serviceos_except = none");
+	is_int(parse(&c, "hpc_fallback = none", &err), 0, "no fallback %s", err.text);
+	is_int(c.hpc_fallback, POLICY_UNSET, "hpc_fallback = none");
+	is_int(parse(&c, "hpc_fallback = hpc", &err), -1, "hpc is none: %s", err.text);
+	is_int(parse(&c, "hpc_fallback = ", &err), -1, "nor is nothing: %s", err.text);
 	is_int(parse(&c, "serviceos_mems = homes", &err), 0, "homes %s", err.text);
 	ok(c.service.own_mems && c.service.homes, "serviceos_mems = homes");
 }

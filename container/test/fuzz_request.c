@@ -40,6 +40,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (request_parse_mems(text, &kind, &value, &err) == 0)
 		check(value && (kind == MEMS_COUNT ? value <= REQUEST_MEMS_MAX :
 						     kind == MEMS_SIZE && value <= REQUEST_BYTES_MAX));
+	memset(&r, 0, sizeof(r));
+	r.n = 1;
+	strcpy(r.container[0].name, "a");
+	if (request_parse_sched(&r.container[0], text, &err) == 0)
+		check(request_check(&r, &err) == 0);
 	request_check_name(text, &err);
 	policy_by_name(text);
 	free(text);

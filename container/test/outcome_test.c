@@ -22,6 +22,7 @@ static const struct isolator_outcome *find(const struct isolator_outcome *o, uns
 static void outcomes(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
+	struct sched_given sched;
 	struct outcome_node node = { .alone = true, .policy_known = true };
 	struct placed got = { .name = "sim", .confined = true };
 	struct request r;
@@ -49,6 +50,32 @@ static void outcomes(void)
 		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED, "no such class in this kernel: failed");
 	}
+	conf.hpc_fallback = POLICY_FIFO;
+	r.container[0].priority = HPC_TOPO;
+	outcome_sched(&sched, &r.container[0], &conf, true);
+	if (!policy_supported(POLICY_HPC)) {
+		is_int(sched.policy, POLICY_FIFO, "hpc_fallback, where the kernel has no such class");
+		is_int(sched.priority, 1, "with the lowest priority");
+		is_int(sched.quantum, 0, "and no quantum");
+		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+		is_int(find(o, n, "scheduler")->outcome, OUTCOME_MODIFIED, "which is told: modified");
+		is(find(o, n, "scheduler")->reason, "this kernel has no scheduling policy \"hpc\": \"fifo\" instead (hpc_fallback)", "and why");
+	}
+	outcome_sched(&sched, &r.container[0], &conf, false);
+	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO && sched.quantum == HPC_QUANTUM_DEFAULT && !sched.fallback,
+	   "another kernel: hpc, with turns for who has more threads than CPUs");
+	r.container[0].quantum_named = true;
+	outcome_sched(&sched, &r.container[0], &conf, false);
+	is_int(sched.quantum, 0, "quantum 0 asked: none");
+	r.container[0].policy = POLICY_UNSET;
+	r.container[0].quantum_named = false;
+	r.container[0].priority = 0;
+	conf.default_policy = POLICY_HPC;
+	outcome_sched(&sched, &r.container[0], &conf, false);
+	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO, "default_policy = hpc is topology-aware, too");
+	conf.default_policy = POLICY_OTHER;
+	conf.hpc_fallback = POLICY_UNSET;
+	r.container[0].policy = POLICY_HPC;
 	node.policy_known = false;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "a dry run does not ask this kernel");

@@ -81,8 +81,8 @@ static void apply_idle(void)
 	if (child == 0) {
 		struct errbuf err;
 
-		_exit(policy_apply(0, POLICY_BATCH, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
-				      policy_apply(getpid(), POLICY_IDLE, 0, &err) == 0 &&
+		_exit(policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
+				      policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
 				      sched_getscheduler(0) == SCHED_IDLE ?
 			      0 :
 			      1);
@@ -98,19 +98,29 @@ static void apply(void)
 	ok(policy_supported(POLICY_OTHER) && policy_supported(POLICY_FIFO), "every kernel has other and fifo");
 	ok(!policy_supported(POLICY_UNSET), "no kernel has unset");
 	apply_idle();
-	is_int(policy_apply(0, POLICY_UNSET, 0, &err), -1, "unset is refused");
-	is_int(policy_apply(0, POLICY_OTHER, 1, &err), -1, "a priority of other is refused");
+	is_int(policy_apply(0, POLICY_UNSET, 0, 0, &err), -1, "unset is refused");
+	is_int(policy_apply(0, POLICY_OTHER, 1, 0, &err), -1, "a priority of other is refused");
 	is(err.text, "priority 1 is not one of policy \"other\" (allowed: 0 to 0)", "and the reason");
-	is_int(policy_apply(0, POLICY_FIFO, 100, &err), -1, "fifo 100 is refused");
-	is_int(policy_apply(0, POLICY_HPC, 3, &err), -1, "hpc 3 is refused");
+	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "fifo 100 is refused");
+	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "hpc 3 is refused");
 	is(err.text, "priority 3 is not one of policy \"hpc\" (allowed: 0 to 2)", "and the reason");
 	if (!policy_supported(POLICY_HPC)) {
-		is_int(policy_apply(0, POLICY_HPC, 0, &err), -1, "hpc on a kernel without it");
+		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1, "hpc on a kernel without it");
 		is(err.text,
 		       "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS series, or ask for \"other\"",
 		       "and the reason");
 	}
-	is_int(policy_apply(0, POLICY_HPC, 3, NULL), -1, "no error buffer");
+	is_int(policy_apply(0, POLICY_OTHER, 0, 10, &err), -1, "a quantum of other is refused");
+	is(err.text, "quantum 10 with policy \"other\" (allowed: 0 to 10000, with hpc)", "and the reason");
+	is_int(policy_apply(0, POLICY_HPC, 0, 10001, &err), -1, "a quantum too long");
+	is_int(policy_quantum(0), 0, "this process has none");
+	is_int(hpc_placement_by_name("topo"), HPC_TOPO, "topo");
+	is_int(hpc_placement_by_name("rr"), 1, "rr is priority 1");
+	is_int(hpc_placement_by_name("user"), 0, "user is priority 0");
+	is_int(hpc_placement_by_name("tree"), -1, "no placement");
+	is(hpc_placement_name(2), "topo", "priority 2 is topo");
+	is(hpc_placement_name(3), "?", "3 is none");
+	is_int(policy_apply(0, POLICY_HPC, 3, 0, NULL), -1, "no error buffer");
 	is_int(sched_getscheduler(0), SCHED_OTHER, "failures change nothing");
 }
 

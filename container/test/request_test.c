@@ -97,6 +97,10 @@ static void refused(void)
 		"nodeos 1;c=a cpus=04;", "nodeos 1;c=a cpus=-4;", "nodeos 1;c=a cpus=+4;", "nodeos 1;c=a cpus=4.0;",
 		"nodeos 1;c=a cpus=1048577;", "nodeos 1;c=a cpus=4294967297;", "nodeos 1;c=a cpus=99999999999999999999999;",
 		"nodeos 1;c=a cpus=0x4;", "nodeos 1;c=a cpus=4 cpus=4;", "nodeos 1;c=a CPUS=4;", "nodeos 1;c=a cpu=4;",
+		"nodeos 1;c=a quantum=5;", "nodeos 1;c=a policy=fifo quantum=5;", "nodeos 1;c=a policy=hpc quantum=10001;",
+		"nodeos 1;c=a policy=hpc quantum=;", "nodeos 1;c=a policy=hpc quantum=05;", "nodeos 1;c=a policy=hpc quantum=-1;",
+		"nodeos 1;c=a policy=hpc quantum=5 prio=1;", "nodeos 1;c=a policy=hpc quantum=5 quantum=5;",
+		"nodeos 1;c=a policy=other quantum=0;",
 		"nodeos 1;c=a partition=member;", "nodeos 1;c=a partition=;", "nodeos 1;c=a partition=isolate;",
 		"nodeos 1;c=a partition=isolatedisolatedisolated;", "nodeos 1;c=a partition=root prio=1;",
 		"nodeos 1;c=a smt=1 cpus=4;", "nodeos 1;c=a smt=0;", "nodeos 1;c=a smt=65;", "nodeos 1;c=a mems=0;",
@@ -144,8 +148,10 @@ static void limits(void)
 		c->smt = REQUEST_SMT_MAX;
 		c->mems_kind = MEMS_SIZE;
 		c->mems = REQUEST_BYTES_MAX;
-		c->policy = POLICY_FIFO;
-		c->priority = 99;
+		c->policy = i % 2 ? POLICY_FIFO : POLICY_HPC;
+		c->priority = i % 2 ? 99 : 2;
+		c->quantum_named = i % 2 == 0;
+		c->quantum = i % 2 ? 0 : HPC_QUANTUM_MAX;
 		for (unsigned k = 0; request_ignored_name[k]; k++)
 			c->ignored |= UINT32_C(1) << k;
 	}
@@ -267,8 +273,76 @@ static void mems(void)
 	}
 }
 
+/* What --nodeos-sched takes; the canonical text of the container that it makes. */
+static void sched(void)
+{
+	static const struct {
+		const char *text;
+		const char *want; /* NULL: refused */
+	} table[] = {
+		{ "other", " policy=other" },
+		{ "idle", " policy=idle" },
+		{ "fifo", " policy=fifo" },
+		{ "fifo:1", " policy=fifo" },
+		{ "fifo:10", " policy=fifo prio=10" },
+		{ "rr:99", " policy=rr prio=99" },
+		{ "SCHED_RR:99", " policy=rr prio=99" },
+		{ "hpc", " policy=hpc prio=2" },
+		{ "SCHED_HPC", " policy=hpc prio=2" },
+		{ "hpc:user", " policy=hpc" },
+		{ "hpc:rr", " policy=hpc prio=1" },
+		{ "hpc:topo", " policy=hpc prio=2" },
+		{ "hpc:0", " policy=hpc" },
+		{ "hpc:1", " policy=hpc prio=1" },
+		{ "hpc,quantum:20", " policy=hpc prio=2 quantum=20" },
+		{ "hpc,quantum:0", " policy=hpc prio=2 quantum=0" },
+		{ "hpc:user,quantum:10000", " policy=hpc quantum=10000" },
+		{ "", NULL },
+		{ "hpc:", NULL },
+		{ "hpc:3", NULL },
+		{ "hpc:top", NULL },
+		{ "hpc:topology", NULL },
+		{ "hpc:abcdefghijklmnopqrstuvwxyz", NULL },
+		{ "hpc:rr:topo", NULL },
+		{ "hpc,", NULL },
+		{ "hpc,quantum", NULL },
+		{ "hpc,quantum:", NULL },
+		{ "hpc,quantum:10001", NULL },
+		{ "hpc,quantum:1s", NULL },
+		{ "hpc,quantum:1,quantum:1", NULL },
+		{ "hpc,rr", NULL },
+		{ "hpc:topo quantum:1", NULL },
+		{ "quantum:10", NULL },
+		{ "HPC", NULL },
+		{ "fifo:user", NULL },
+		{ "fifo:100", NULL },
+		{ "fifo:-1", NULL },
+		{ "fifo:1x", NULL },
+		{ "fifo,quantum:10", NULL },
+		{ "other:1", NULL },
+		{ "unset", NULL },
+		{ "deadline", NULL },
+		{ "otherotherotherotherotherotherotherother", NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct request r = { .n = 1, .container = { { .name = "a" } } };
+		struct errbuf err = { "" };
+		char want[128] = "";
+
+		if (request_parse_sched(&r.container[0], table[i].text, &err) == 0)
+			request_format(&r, text, sizeof(text), &err);
+		else
+			strcpy(text, r.container[0].policy == POLICY_UNSET && *err.text ? "" : "changed, or no reason");
+		if (table[i].want)
+			sprintf(want, "nodeos 1;c=a%s;", table[i].want);
+		is(text, want, "sched \"%s\" %s", table[i].text, err.text);
+	}
+}
+
 int main(void)
 {
+	sched();
 	names();
 	round_trips();
 	fields();

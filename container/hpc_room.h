@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_HPC_ROOM_H
+#define NODEOS_CONTAINER_HPC_ROOM_H
+
+#include <stdbool.h>
+
+#include "container/conf.h"
+#include "container/ledger.h"
+#include "container/node_plan.h"
+#include "container/request.h"
+#include "topology/idset.h"
+
+/*
+ * One CPU of a node stays outside of all containers with SCHED_HPC: whatever is fair (slurmstepd, PMIx servers, RCU and
+ * hotplug threads) has but the guard's share of the others, in steps of a second. A ServiceOS is such a CPU.
+ */
+
+/* Take the CPUs that containers of plan P with SCHED_HPC hold, made of R, out of OUTSIDE; returns whether there are any. */
+bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p, const struct conf *conf);
+
+/* Likewise of every live job, but for what step MY_STEP has brought itself. */
+int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err);
+
+/*
+ * OFFER, CPUs to be given to the containers of R: when these have SCHED_HPC all of them and OUTSIDE has no CPU beside OFFER,
+ * take its first one away. THIS_KERNEL as in outcome_sched().
+ */
+bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r, const struct conf *conf,
+		  bool this_kernel);
+
+#endif
