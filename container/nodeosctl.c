@@ -18,6 +18,7 @@ static const struct command {
 	{ "verify", tool_verify, "compare what the kernel shows of this node's containers with what they should be (root)" },
 	{ "provision", tool_provision, "keep this node's system to its own cores and memory nodes (root)" },
 	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
+	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "discover", tool_discover, "write this machine's topology for the launches to come (root, at boot)" },
 };
