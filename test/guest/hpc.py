@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and of their threads, the CPU that
+stays outside, ranks more than CPUs, busy neighbours, scancel. What is expected is what sched_getscheduler, getcpu and rusage
+tell in the ranks (programs/whereami.c, programs/spin.c), and lscpu.
+
+hpc.py [GROUP...]"""
+import json
+import os
+import re
+import sys
+import time
+
+import cluster
+from cluster import HOME, WHEREAMI, all_idle, cpus, ok, ranks, run, same
+from containers import pod, write
+
+SPIN = "/usr/libexec/nodeos/test/spin"
+HPC = 48
+PLACEMENT = {"user": 0, "rr": 1, "topo": 2}
+machine = cluster.Machine()
+
+
+def root(command, timeout=180, node=None):
+    return run(command, user="root", timeout=timeout, node=node)
+
+
+class Thread:
+    """What a thread of spin.c said of itself."""
+
+    def __init__(self, words):
+        self.rank, self.number, self.cpu, self.moves, self.policy, self.priority, self.involuntary = (int(w) for w in words)
+
+
+def threads(r):
+    return [Thread(line.split()[1:]) for line in r.out.splitlines() if re.fullmatch(r"spin( \d+){7}", line)]
+
+
+def report(name):
+    """The only report with this name: its step's, of n0."""
+    files = [f for f in os.listdir(HOME) if f.startswith(f"{name}.")]
+    if len(files) != 1:
+        return {}
+    with open(f"{HOME}/{files[0]}") as f:
+        return json.load(f)
+
+
+def group_words():
+    """What the option and the manifest say is what the ranks have, and what the report tells."""
+    for i, (word, placement, quantum) in enumerate((("hpc", "topo", 10), ("hpc:user", "user", 10), ("hpc:rr,quantum:20", "rr", 20),
+                                                    ("hpc:2,quantum:0", "topo", 0))):
+        r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched={word} --nodeos-report=word{i}.%j.%s.%N {WHEREAMI}")
+        same((r.code, [(x["policy"], x["priority"], x["env"].get("NODEOS_POLICY")) for x in ranks(r)]), (0, [(HPC, PLACEMENT[placement], "hpc")] * 2),
+             f"--nodeos-sched={word}")
+        told = report(f"word{i}")
+        kernel = [(x["kernel"]["policy"], x["kernel"].get("placement"), x["kernel"].get("quantum_ms")) for x in told.get("ranks", [])]
+        same((told.get("outcome"), kernel), ("enforced", [("hpc", placement, quantum)] * 2), "its report, with what the kernel shows")
+    m = write("hpc.json", pod(sim={"container": {"cpus": 4}, "scheduler": {"policy": "SCHED_HPC", "priority": "1", "quantum": "30"}},
+                              vda={"container": {"cpus": 2}}))
+    r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-manifest={m} --nodeos-container=sim:0,vda:1 {WHEREAMI}")
+    same((r.code, [(x["policy"], x["priority"]) for x in ranks(r)]), (0, [(HPC, 1), (0, 0)]), "a manifest: one container has it, the other not")
+    r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1", user="root")
+    same([(t.policy, t.priority) for t in threads(r)], [(HPC, 2)], "nodeosctl run, as root")
+    r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1")
+    ok(r.code == 1 and "RLIMIT_RTPRIO" in r.err, "nodeosctl run, as a user without the right", r.text)
+
+
+def group_threads():
+    """Threads start where the placement says, stay there, and share nothing."""
+    r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40 1", timeout=300)
+    found = threads(r)
+    ok(r.code == 0 and len(found) == 8 and all(t.policy == HPC for t in found), "8 threads of two ranks have the policy", r.text)
+    same(sorted(len({t.cpu for t in found if t.rank == k}) for k in (0, 1)), [4, 4], "four threads of a rank are on four CPUs")
+    same(sum(t.moves for t in found), 0, "none was ever moved")
+    ok(all(t.involuntary <= 2 for t in found), "nor interrupted by another task, but for the guard", [t.involuntary for t in found])
+    r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40", timeout=300)
+    cores = [next(c for c, s in machine.core.items() if t.cpu in s) for t in threads(r)]
+    same((len(cores), len(set(cores))), (4, 4), "topo: four threads on eight threads of four cores have a core each")
+    r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc:user {SPIN} 3 30", timeout=300)
+    found = threads(r)
+    same((r.code, len(found), len({t.cpu for t in found})), (0, 3, 1), "user: three threads that do not bind themselves stay on their parent's CPU, and take turns")
+
+
+def group_turns():
+    """More ranks, or threads, than CPUs that wait for each other: the quantum lets them end, and the report says so."""
+    r = run(f"srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N {SPIN} 1 1 1", timeout=300)
+    ok(r.code == 0 and len(threads(r)) == 4, "four ranks on two CPUs", r.text)
+    told = report("turns")
+    ok(told.get("outcome") == "modified" and "turns of 10 ms" in (told.get("reason") or ""), "the report: modified, turns", (told.get("outcome"), told.get("reason")))
+    r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-sched=hpc {SPIN} 6 60", timeout=300)
+    same((r.code, len(threads(r))), (0, 6), "six threads on two CPUs that spin and wait for each other end")
+
+
+def group_outside():
+    """One CPU of the node has no such rank."""
+    every = ",".join(map(str, sorted(machine.cpus)))
+    r = run(f"srun -w n0 -N1 -n1 --exclusive --nodeos-sched=hpc {WHEREAMI}")
+    found = ranks(r)
+    ok(found and len(machine.cpus - cpus(found[0]["cgroup_cpus"])) >= 1, f"a container of all CPUs leaves one of {every}", r.text)
+    r = run(f"srun -w n0 -N1 -n1 --exclusive --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
+    ok(r.code != 0 and "one CPU of the node stays outside" in r.err, "asking for every CPU is refused, with the reason", r.text)
+    m = write("mixed.json", pod(sim={"container": {"cpus": len(machine.cpus) - 2}, "scheduler": {"policy": "hpc"}}, vda={"container": {"cpus": 2}}))
+    r = run(f"srun -w n0 -N1 -n1 --exclusive --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}")
+    found = ranks(r)
+    same((r.code, len(cpus(found[0]["cgroup_cpus"])) if found else 0), (0, len(machine.cpus) - 2), "beside a container of another policy nothing is kept back")
+    half = len(machine.cpus) // 2
+    r = run(f"salloc -w n0 -N1 -n{len(machine.cpus)} --exclusive bash -c 'srun -n1 -c{half} --exact --nodeos-sched=hpc {WHEREAMI} 20 & sleep 8;"
+            f"srun -n1 -c{half} --exact --nodeos-sched=hpc {WHEREAMI}; wait'", timeout=300)
+    sets = [cpus(x["cgroup_cpus"]) for x in ranks(r)]
+    ok(len(sets) == 2 and not sets[0] & sets[1] and len(sets[0] | sets[1]) == len(machine.cpus) - 1, "nor do two steps take them all", r.text)
+
+
+def group_neighbours():
+    """Fair tasks that may run anywhere stay off the ranks' CPUs."""
+    hogs = "for i in $(seq 12); do (exec -a hog sh -c 'while :; do :; done') & done"
+    root(f"({hogs}) >/dev/null 2>&1 </dev/null &")
+    time.sleep(3)
+    r = run(f"srun -w n0 -N1 -n4 -c1 --nodeos-cpus=4 --nodeos-sched=hpc {SPIN} 1 1 4", timeout=300)
+    found = threads(r)
+    where = root("ps -eLo psr,args | awk '/while :/ {print $1}'").out.split()
+    root("pkill -f 'while :'")
+    same((r.code, len(found), sum(t.moves for t in found)), (0, 4, 0), "four ranks beside twelve busy programs are never moved")
+    # the guard gives a CPU's waiting fair tasks 50 ms a second
+    ok(all(t.involuntary <= 6 for t in found), "and lose their CPUs only to the guard", [t.involuntary for t in found])
+    ok(len(where) >= 12, "which all live", where)
+
+
+def group_ends():
+    """Ranks that spin for ever are gone when they are told to."""
+    n = len(machine.cpus) - 2
+    job = run(f"sbatch --parsable -w n0 -N1 --exclusive -o /dev/null --wrap 'srun -n{n // 2} --nodeos-cpus={n} --nodeos-sched=hpc {SPIN} 1 1 100000'").out.strip()
+    for _ in range(60):
+        if len(root("pgrep -x spin").out.split()) >= n // 2:
+            break
+        time.sleep(1)
+    alive = len(root("pgrep -x spin").out.split())
+    start = time.time()
+    run(f"scancel -s KILL {job}")
+    while root("pgrep -x spin").out.strip() and time.time() - start < 60:
+        time.sleep(0.2)
+    took = time.time() - start
+    ok(alive == n // 2 and took < 30, f"scancel of {alive} spinning ranks: gone after {took:.1f} s (emulated)")
+    all_idle("the node is idle")
+    # one that waits behind a spinning one on the same CPU dies, too
+    r = root(f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60 & a=$!; sleep 2; nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60 & b=$!;"
+             " sleep 2; s=$(date +%s%N); kill -9 $b; wait $b; e=$(date +%s%N); kill -9 $a; wait $a; echo took $(( (e - s) / 1000000 ))")
+    took = int((re.search(r"took (\d+)", r.out) or [0, 99999])[1])
+    ok(took < 1000, f"SIGKILL of a task that waits behind a spinning one: {took} ms", r.text)
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
+    cluster.patient()
+    ok(os.sched_get_priority_max(HPC) == 2, "the kernel has SCHED_HPC")
+    cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
+    all_idle("nodes are idle")
+    same(cluster.leftovers(), "", "no ledger entry is left")
+    cluster.done()
+
+
+main()
