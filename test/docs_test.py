@@ -14,7 +14,7 @@ import sys
 SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
-PAGES = ("nodeosctl.1", "nodeos-mpirun.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
+PAGES = ("nodeosctl.1", "nodeos-mpirun.1", "nodeos-noise.1", "nodeos-sched-count.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
 
 number = failures = 0
 
@@ -271,6 +271,16 @@ def references(text):
     yield from re.findall(r"^    ([a-z]+/) ", text, re.M)
 
 
+def test_measuring_tools():
+    """The options of nodeos-noise and nodeos-sched-count: source, manual page, usage text."""
+    table = re.search(r"static const struct option longs\[\] = \{(.*?)\};", read("contrib/noise/noise.c"), re.S).group(1)
+    in_code = {"nodeos-noise": {(name, short) for name, short in re.findall(r'\{ "([a-z-]+)", \w+, NULL, \'(\w)\' \}', table)},
+               "nodeos-sched-count": {(name, short) for short, name in re.findall(r'add_argument\("-(\w)", "--([a-z-]+)"', read("contrib/noise/nodeos-sched-count"))} | {("help", "h")}}
+    for tool, expected in in_code.items():
+        found = {(name, short) for short, name in re.findall(r"^\.It Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl \\-([a-z-]+)", page(f"{tool}.1"), re.M)}
+        same_set([" ".join(o) for o in found], [" ".join(o) for o in expected], f"{tool}(1) has its options")
+
+
 def test_references():
     text = read("README")
     named = sorted(set(references(text)))
@@ -295,7 +305,7 @@ def test_lint():
         ok(r.returncode == 0 and not r.stdout, f"mandoc -Tlint {name}", *r.stdout.splitlines())
 
 
-for test in (test_lint, test_options, test_environment, test_hooks, test_conf, test_manifest, test_tool, test_json, test_built_tool,
+for test in (test_lint, test_options, test_environment, test_hooks, test_conf, test_manifest, test_tool, test_json, test_built_tool, test_measuring_tools,
              test_references):
     test()
 print(f"1..{number}")
