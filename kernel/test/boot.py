@@ -384,13 +384,14 @@ def group_random(number, seed):
 
 def group_work():
     """What runs on blocks: huge pages, exhausted nodes, pools, the kernel's own selftest and KUnit."""
-    b = Boot(TWO, "fgmn=all:4x512M transparent_hugepage=always do=thp:2,oom:0:2:700,starve:3:512,pages:64,run:/fgmn")
+    b = Boot(TWO, "fgmn=all:4x512M transparent_hugepage=always do=thp:2,oom:0:2:700,starve:3:512,drag:0:3,pages:64,run:/fgmn")
     ok(b.ended, "the guest ends", b.text[-3000:])
     same(re.findall(r"^huge (\S+) (\d+)$", b.after, re.M), [("2", "65536")], "a task that may use a block only gets huge pages")
     same(re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2], [("hungry", "killed"), ("large", "lives")],
          "who exhausts a block dies, a larger task elsewhere does not")
     same(re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:], [("hungry", "lives"), ("sleeping", "killed")],
          "of two on the same block the larger dies, and the other goes on")
+    same(re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M), [("3", "0")], "a task takes its own pages along, and leaves those that it shares")
     after = b.after_nodes()
     same({n: 64 // 2 for n in (0, 1)}, {n: int(c) for n, v in after.items() if (c := re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1)) != "0"},
          "nr_hugepages is on homes")
@@ -464,6 +465,7 @@ def scenes(b):
     found["huge pages in a cpuset without the CPU's node"] = ["all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
                                                               for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)]
     found["who dies"] = [who for who, what in re.findall(r"^(hungry|large) (\w+)$", b.after, re.M) if what == "killed"]
+    found["shared pages, when a task gets other nodes"] = ["go along" if own == shared else "stay" for own, shared in re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M)]
     of = {n: n // 4 * 4 for n in b.nodes} if "numa=fake" in b.append else {n: b.home_of(n) for n in b.nodes}
     found["memory for anybody, when the local node is full"] = ["of its own siblings" if of[int(to)] == of[int(at)] else "of the other socket's home"
                                                                 if of[int(to)] == int(to) else "of a block"
@@ -477,9 +479,9 @@ def scenes(b):
 def group_before_after():
     """The same scenes on the stock kernel, on the patched one without fgmn=, both with the nodes of numa=fake=, and with blocks."""
     common = "transparent_hugepage=always hugepages=128 crashkernel=256M,high"
-    fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,spill"
+    fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,drag:4:1,spill"
     (stock, s), (off, o), (on, u) = (scenes(Boot(machine, append, kernel)) for machine, append, kernel in (
-        (PIECES, fake, STOCK), (PIECES, fake, None), (TWO, f"fgmn=all:4x512M {common} do=thp:2,oom:0:2:700,spill", None)))
+        (PIECES, fake, STOCK), (PIECES, fake, None), (TWO, f"fgmn=all:4x512M {common} do=thp:2,oom:0:2:700,drag:0:2,spill", None)))
     every = [128, 0, 1, 2, 3, 4, 5, 6, 7]
     for what, a, b, c in (
             ("NUMA balancing", "1", "1", "0"),
@@ -487,6 +489,7 @@ def group_before_after():
             ("crashkernel=256M,high", [3, 7], [3, 7], [0]),
             ("boot on nodes beside the CPUs'", "tens of MiB", "tens of MiB", "nothing"),
             ("huge pages in a cpuset without the CPU's node", ["none"], ["all"], ["all"]),
+            ("shared pages, when a task gets other nodes", ["go along"], ["go along"], ["stay"]),
             ("who dies", ["hungry", "large"], ["hungry"], ["hungry"]),
             ("memory for anybody, when the local node is full", ["of its own siblings"], ["of its own siblings"], ["of the other socket's home"])):
         same((stock[what], off[what], on[what]), (a, b, c), f"{what}: {a} stock, {b} off, {c} with blocks")

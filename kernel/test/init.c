@@ -284,6 +284,42 @@ static int node_of(void *page)
 	return status;
 }
 
+/*
+ * A task with a page of its own and one that it shares comes from ELSEWHERE into a cpuset that has BLOCK only. Where are
+ * they then?
+ */
+static void drag(const char *elsewhere, const char *block)
+{
+	char *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	make_group("from", elsewhere);
+	make_group("to", block);
+	pid = fork();
+	if (pid == 0) {
+		char *own;
+
+		enter_group("from");
+		shared[0] = 1;
+		/* a second one that maps it */
+		pid = fork();
+		if (pid == 0) {
+			shared[0] = 2;
+			pause();
+		}
+		while (*(volatile char *)shared != 2)
+			usleep(1000);
+		own = touch(4096);
+		enter_group("to");
+		usleep(300000);
+		printf("dragged: own page on %d, shared page on %d\n", node_of(own), node_of(shared));
+		fflush(stdout);
+		kill(pid, SIGKILL);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 /* Where does memory of nobody in particular come from when the CPU's own node has no more? */
 static void spill(void)
 {
@@ -386,6 +422,8 @@ static void work(char *words)
 			exhaust(a, b, size);
 		else if (sscanf(w, "starve:%63[0-9]:%lu", a, &size) == 2)
 			starve(a, size);
+		else if (sscanf(w, "drag:%63[0-9-]:%63[0-9-]", a, b) == 2)
+			drag(a, b);
 		else if (strcmp(w, "spill") == 0)
 			spill();
 		else if (sscanf(w, "cpus:%63[01]", a) == 1)
