@@ -202,77 +202,65 @@ static void huge_pages(const char *mems)
 	waitpid(pid, NULL, 0);
 }
 
+/* A child in GROUP, bound to BLOCK unless NULL, that has SIZE bytes and sleeps; -1: there is none. */
+static pid_t sleeper(const char *group, const char *block, size_t size)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(ready) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		enter_group(group);
+		if (block)
+			bind_to((unsigned)atoi(block));
+		touch(size);
+		(void)!write(ready[1], "x", 1);
+		pause();
+	}
+	(void)!read(ready[0], &c, 1);
+	return pid;
+}
+
+/* A child in the group "job", bound to BLOCK, that asks for SIZE bytes; then what became of it and of the sleeper, WHO. */
+static void ask_for(const char *block, size_t size, const char *who, pid_t sleeping)
+{
+	pid_t hungry = fork();
+	int status;
+
+	if (hungry == 0) {
+		enter_group("job");
+		bind_to((unsigned)atoi(block));
+		touch(size);
+		usleep(100000);
+		/* waits for all readers of RCU: this one has to be none any more */
+		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
+	}
+	waitpid(hungry, &status, 0);
+	printf("hungry %s\n", WIFSIGNALED(status) ? "killed" : WEXITSTATUS(status) ? "fails" : "lives");
+	printf("%s %s\n", who, waitpid(sleeping, &status, WNOHANG) == 0 ? "lives" : "killed");
+	kill(sleeping, SIGKILL);
+	waitpid(sleeping, &status, 0);
+}
+
 /*
  * One that is bound to BLOCK asks for more than it has, beside one elsewhere, of SIZE MiB: more than all of the block.
  * Who dies?
  */
 static void exhaust(const char *elsewhere, const char *block, unsigned long size)
 {
-	pid_t large, hungry;
-	int ready[2], status;
-	char c;
-
 	make_group("system", elsewhere);
 	make_group("job", block);
-	if (pipe(ready) < 0)
-		return;
-	large = fork();
-	if (large == 0) {
-		enter_group("system");
-		touch(size * MIB);
-		(void)!write(ready[1], "x", 1);
-		pause();
-	}
-	(void)!read(ready[0], &c, 1);
-	hungry = fork();
-	if (hungry == 0) {
-		enter_group("job");
-		bind_to((unsigned)atoi(block));
-		touch(2048 * MIB);
-		_exit(0);
-	}
-	waitpid(hungry, &status, 0);
-	printf("hungry %s\n", WIFSIGNALED(status) ? "killed" : "lives");
-	printf("large %s\n", waitpid(large, &status, WNOHANG) == 0 ? "lives" : "killed");
-	kill(large, SIGKILL);
-	waitpid(large, &status, 0);
+	ask_for(block, 2048 * MIB, "large", sleeper("system", NULL, size * MIB));
 }
 
-/*
- * Two that are bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other asks for a half. Who dies? And does the
- * other still do without what a reader of RCU has to leave (which membarrier waits for)?
- */
+/* Two that are bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other asks for a half. Who dies? */
 static void starve(const char *block, unsigned long size)
 {
-	pid_t large, hungry;
-	int ready[2], status;
-	char c;
-
 	make_group("job", block);
-	if (pipe(ready) < 0)
-		return;
-	large = fork();
-	if (large == 0) {
-		enter_group("job");
-		bind_to((unsigned)atoi(block));
-		touch(size * 5 / 8 * MIB);
-		(void)!write(ready[1], "x", 1);
-		pause();
-	}
-	(void)!read(ready[0], &c, 1);
-	hungry = fork();
-	if (hungry == 0) {
-		enter_group("job");
-		bind_to((unsigned)atoi(block));
-		touch(size / 2 * MIB);
-		usleep(100000);
-		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
-	}
-	waitpid(hungry, &status, 0);
-	printf("hungry %s\n", WIFSIGNALED(status) ? "killed" : WEXITSTATUS(status) ? "fails" : "lives");
-	printf("sleeping %s\n", waitpid(large, &status, WNOHANG) == 0 ? "lives" : "killed");
-	kill(large, SIGKILL);
-	waitpid(large, &status, 0);
+	ask_for(block, size / 2 * MIB, "sleeping", sleeper("job", block, size * 5 / 8 * MIB));
 }
 
 static int node_of(void *page)
