@@ -138,7 +138,7 @@ void fence_give_back(struct ledger *l)
 	if (!workqueue_pending(ledger_dir(l)))
 		return;
 	idset_zero(&isolated);
-	if (ledger_each(l, add_isolated, &isolated, &bad, &ignored) == 0 && !*bad.text)
+	if (ledger_each(l, add_isolated, &isolated, NULL, &bad, &ignored) == 0 && !*bad.text)
 		workqueue_return(ledger_dir(l), &isolated);
 }
 
@@ -158,7 +158,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, cons
 		*slash = '\0';
 		idset_zero(&b.cpus);
 		/* an entry that cannot be read is of another job, whose CPUs are others */
-		if (ledger_each(l, add_below, &b, &bad, &ignored) < 0)
+		if (ledger_each(l, add_below, &b, NULL, &bad, &ignored) < 0)
 			return;
 		idset_andnot(&left, &b.cpus);
 		partition_shrink_exclusive(root_fd, dir, &left, &ignored);

@@ -13,6 +13,14 @@ static bool is_hpc(const struct request_container *ask, const struct conf *conf,
 	return got.policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
 }
 
+bool hpc_asked(const struct request *r, const struct conf *conf)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (is_hpc(&r->container[i], conf, true))
+			return true;
+	return false;
+}
+
 bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p, const struct conf *conf)
 {
 	bool any = false;
@@ -59,7 +67,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, con
 
 	if (!k.request)
 		return errprintf(err, "out of memory");
-	rc = ledger_each(l, take_job, &k, &ignored, err);
+	rc = ledger_each(l, take_job, &k, NULL, &ignored, err);
 	free(k.request);
 	return rc;
 }

@@ -15,6 +15,9 @@
  * hotplug threads) has but the guard's share of the others, in steps of a second. A ServiceOS is such a CPU.
  */
 
+/* Is any container of R to have SCHED_HPC on this kernel? */
+bool hpc_asked(const struct request *r, const struct conf *conf);
+
 /* Take the CPUs that containers of plan P with SCHED_HPC hold, made of R, out of OUTSIDE; returns whether there are any. */
 bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p, const struct conf *conf);
 

@@ -327,31 +327,24 @@ static int read_entry(struct ledger *l, const char *name, struct ledger_job **ou
 }
 
 /* " mems 4-5" of plans, if they are confined to them, and the share: lists that are cut count as far as they go. */
-static void add_named(struct ledger *l, const char *name, void *arg)
+static void add_named(struct ledger *l, const char *name, struct idset *out)
 {
 	static const char *const word[] = { " mems ", "\nshare " };
-	struct ledger_job *job = NULL;
 	struct errbuf ignored;
 	struct idset nodes;
-	char *text;
+	char *text = malloc(ENTRY_MAX);
 
-	if (read_entry(l, name, &job, &ignored) == 0) {
-		ledger_job_free(job);
-		return;
-	}
-	text = malloc(ENTRY_MAX);
 	if (text && file_read(l->dir_fd, name, text, ENTRY_MAX, &ignored) >= 0)
 		for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
 			for (char *at = strstr(text, word[i]); at; at = strstr(at, word[i])) {
 				char list[IDSET_LIST_MAX];
-
 				unsigned confined = 1;
 
 				at += strlen(word[i]);
 				snprintf(list, sizeof(list), "%.*s", (int)strspn(at, "0123456789,-"), at);
 				sscanf(at + strlen(list), " asked %*u confined %u", &confined);
 				if (confined && idset_parse(&nodes, list, &ignored) == 0)
-					idset_or(arg, &nodes);
+					idset_or(out, &nodes);
 			}
 	free(text);
 }
@@ -596,6 +589,7 @@ int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err)
 struct each {
 	int (*fn)(const struct ledger_job *job, void *arg);
 	void *arg;
+	struct idset *unread;
 	struct errbuf *bad;
 	int rc;
 };
@@ -604,9 +598,14 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 {
 	struct each *e = arg;
 	struct ledger_job *job = NULL;
+	int rc;
 
-	int rc = read_entry(l, name, &job, e->bad) == 0 ? e->fn(job, e->arg) : 0;
-
+	if (read_entry(l, name, &job, e->bad) < 0) {
+		if (e->unread)
+			add_named(l, name, e->unread);
+		return;
+	}
+	rc = e->fn(job, e->arg);
 	if (rc < 0)
 		e->rc = -1;
 	if (rc > 0)
@@ -616,20 +615,13 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 }
 
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
-		struct errbuf *bad, struct errbuf *err)
+		struct idset *unread, struct errbuf *bad, struct errbuf *err)
 {
-	struct each e = { fn, arg, bad, 0 };
+	struct each e = { fn, arg, unread, bad, 0 };
 
 	if (each_name(l, each_one, &e, err) < 0)
 		return -1;
 	return e.rc;
-}
-
-void ledger_unread_mems(struct ledger *l, struct idset *out)
-{
-	struct errbuf ignored;
-
-	each_name(l, add_named, out, &ignored);
 }
 
 int ledger_dir(const struct ledger *l)

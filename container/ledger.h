@@ -75,16 +75,12 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);
 
 /*
- * Call FN for every readable entry; what is wrong with an unreadable one goes to BAD. FN
+ * Call FN for every readable entry; what is wrong with an unreadable one goes to BAD, and the memory nodes that it names,
+ * which are somebody's all the same, are added to UNREAD unless that is NULL. FN
  * returns -1 (failed), 0, or 1: it took over what JOB holds (not *JOB itself).
  */
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
-		struct errbuf *bad, struct errbuf *err);
-
-/*
- * Memory nodes that unreadable entries name, added to OUT: whoever's they are, they are somebody's.
- */
-void ledger_unread_mems(struct ledger *l, struct idset *out);
+		struct idset *unread, struct errbuf *bad, struct errbuf *err);
 
 /* Where the entry of that job is, for a look without the lock. */
 void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t inode);

@@ -64,9 +64,7 @@ int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, u
 	struct look k = { out, b, my_job, my_step };
 
 	memset(out, 0, sizeof(*out));
-	/* whose entry nobody can read has what it names all the same */
-	ledger_unread_mems(l, &out->containers);
-	return ledger_each(l, look_at, &k, bad, err);
+	return ledger_each(l, look_at, &k, &out->containers, bad, err);
 }
 
 /* ------------------------------------------------------------- a share for a job */

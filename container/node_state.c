@@ -53,7 +53,7 @@ int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf 
 	if (access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT)
 		return 0; /* no container was ever made since boot */
 	if (ledger_open(&l, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) < 0 ||
-	    ledger_each(l, keep_job, out, &out->bad, err) < 0)
+	    ledger_each(l, keep_job, out, NULL, &out->bad, err) < 0)
 		goto error;
 	*lock = l;
 	return 0;

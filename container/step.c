@@ -476,7 +476,7 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 		return;
 	e.root_fd = fd;
 	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
-		ledger_each(e.l, end_one, &e, &bad, err);
+		ledger_each(e.l, end_one, &e, NULL, &bad, err);
 	if (e.l)
 		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
 	ledger_close(e.l);

@@ -780,7 +780,8 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 	if (!plan && v->request) {
 		free_for(v, s, job, &now_free);
 		v->outside = v->node_cpus;
-		if (hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err) < 0)
+		/* reads every entry of the ledger */
+		if (hpc_asked(v->request, &s->conf) && hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err) < 0)
 			goto out;
 		v->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
 		if (!still_good(*made, in, s, v, &now_free)) {
