@@ -36,8 +36,7 @@ void outcome_sched(struct sched_given *out, const struct request_container *ask,
 	}
 	if (policy_is_realtime(out->policy) && out->priority == 0)
 		out->priority = 1; /* AppC manifests say "0" for "the lowest" */
-	if (out->policy == POLICY_HPC)
-		out->quantum = ask->quantum_named ? ask->quantum : HPC_QUANTUM_DEFAULT;
+	out->quantum = request_quantum(ask, out->policy);
 }
 
 static void note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)

@@ -545,6 +545,13 @@ unsigned request_default_priority(enum sched_policy policy)
 	return policy == POLICY_HPC ? HPC_TOPO : 0;
 }
 
+unsigned request_quantum(const struct request_container *c, enum sched_policy policy)
+{
+	if (policy != POLICY_HPC)
+		return 0;
+	return c->quantum_named ? c->quantum : HPC_QUANTUM_DEFAULT;
+}
+
 /* What follows "hpc:" or "fifo:", up to END. */
 static int sched_priority(struct request_container *c, const char *word, const char *end)
 {

@@ -95,6 +95,9 @@ int request_parse_sched(struct request_container *c, const char *text, struct er
 /* The priority of a container that names POLICY alone: topology-aware placement with hpc, else 0. */
 unsigned request_default_priority(enum sched_policy policy);
 
+/* The quantum of C in milliseconds where it gets POLICY; 0: none, or another policy than hpc. */
+unsigned request_quantum(const struct request_container *c, enum sched_policy policy);
+
 /* "N", or a size: "16G", "512MiB", "64k" (powers of 1024) -> kind and value. */
 int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err);
 

@@ -53,9 +53,7 @@ int tool_run(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return 2;
 	}
-	if (ask.policy == POLICY_HPC && !ask.quantum_named)
-		ask.quantum = HPC_QUANTUM_DEFAULT;
-	if (policy_apply(0, ask.policy, ask.priority, ask.quantum, &err) < 0)
+	if (policy_apply(0, ask.policy, ask.priority, request_quantum(&ask, ask.policy), &err) < 0)
 		return tool_error(1, "run: %s", err.text);
 	execvp(argv[optind], argv + optind);
 	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "run: %s: %s", argv[optind], strerror(errno));
