@@ -33,12 +33,18 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 	jout_close(j, '}');
 }
 
+/* Is it other than asked for a reason that its container's isolators do not tell? */
+static bool differs(const struct step_part *p)
+{
+	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns || *p->unfenced;
+}
+
 /* What became of the ranks of one part, and why if that was not asked for. */
 static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
 		return "unconstrained";
-	if (p->shares_all || ((p->shares_ranks || p->fewer_cpus || p->takes_turns || *p->unfenced) && p->outcome < OUTCOME_MODIFIED))
+	if (p->shares_all || (differs(p) && p->outcome < OUTCOME_MODIFIED))
 		return outcome_name(OUTCOME_MODIFIED);
 	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
 }
@@ -70,7 +76,7 @@ static const struct step_part *worst_part(const struct step_shared *sh)
 	const struct step_part *worst = &sh->part[0];
 
 	for (unsigned i = 1; i < sh->n_parts; i++)
-		if (sh->part[i].shares_all || sh->part[i].shares_ranks || sh->part[i].fewer_cpus || sh->part[i].takes_turns || *sh->part[i].unfenced || sh->part[i].outcome > worst->outcome)
+		if (differs(&sh->part[i]) || sh->part[i].outcome > worst->outcome)
 			worst = &sh->part[i];
 	return worst;
 }

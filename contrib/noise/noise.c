@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "container/policy.h"
 #include "contrib/noise/gaps.h"
 
 static const char usage_text[] =
@@ -173,15 +174,7 @@ static void quanta(struct run *r, const struct options *o)
 
 static const char *policy_word(void)
 {
-	switch (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) {
-	case SCHED_OTHER: return "other";
-	case SCHED_BATCH: return "batch";
-	case SCHED_IDLE: return "idle";
-	case SCHED_FIFO: return "fifo";
-	case SCHED_RR: return "rr";
-	case 48: return "hpc"; /* of the NodeOS kernel */
-	default: return "?";
-	}
+	return policy_by_number(sched_getscheduler(0));
 }
 
 static const char *rank(void)
