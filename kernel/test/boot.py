@@ -264,6 +264,8 @@ def judge(b, want):
         # KASLR chooses before there are blocks: the kernel's image may be in one, with what the boot adds to it
         image = re.search(r"^ *(\w+)-\w+ : Kernel code$", b.file["/proc/iomem"], re.M)
         room = USABLE * mib - (40 if image and start <= int(image.group(1), 16) < end else 0)
+        # KASAN takes the shadow of a piece of RAM from the node where that piece begins
+        room -= sum((y - x) // 8 // MIB for x, y in ram(b) if x == start and "CONFIG_KASAN=y" in CONFIG)
         check(b.free(nid) >= room, f"node {nid}: {b.free(nid)} of {mib} MiB free after the boot")
     for home in homes:
         check(b.nodes[home]["physical_node"] == str(home), f"home {home}: its number")
