@@ -16,7 +16,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
@@ -146,7 +148,7 @@ class Boot:
     @staticmethod
     def run(args, when=None):
         """What QEMU printed until it ended, or was ended."""
-        monitor, log = f"{WORK}/monitor", f"{WORK}/last.log"
+        monitor, log = f"{WORK}/monitor", f"{WORK}/last-{threading.get_ident()}.log"
         if when:
             args = [*args, "-monitor", f"unix:{monitor},server=on,wait=off"]
         with open(log, "wb") as f, subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.STDOUT) as qemu:
@@ -222,6 +224,12 @@ def plain(machine):
     if machine.name not in PLAIN:
         PLAIN[machine.name] = Boot(machine, "quiet")
     return PLAIN[machine.name]
+
+
+def boots(jobs):
+    """(job, its Boot) for each of JOBS, which are Boot's arguments; two at a time, as a boot keeps little more than one CPU busy."""
+    with ThreadPoolExecutor(2) as pool:
+        yield from zip(jobs, pool.map(lambda job: Boot(*job), jobs))
 
 
 def ram(boot):
@@ -303,28 +311,31 @@ def judge(b, want):
 def group_refused():
     """Golden messages; the nodes are as without fgmn=."""
     low = sum(max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO)))  # whole MiB of each range
-    for append, message in (
-            ("fgmn=0:2.6G", "@3: decimals are not supported, use 2662M"),
-            ("fgmn=0:22x", "@5: size expected after 'x'"),
-            ("fgmn=5:1G", "@0: node 5 has no memory (nodes with memory: 0-1)"),
-            ("fgmn=0:1G/0:2G", "@5: node 0 specified twice"),
-            ("fgmn=0:16M", "@2: 16M is below the minimum of 32M"),
-            ("fgmn=1:30x4G", "node 1: needs 122880M, has 3584M after home=512M"),
-            ("fgmn=all:600x64M", "1202 nodes needed, kernel supports 128 (CONFIG_NODES_SHIFT)"),
-            ("fgmn=0:home=512M,maxx1G", f"node 0: home must cover {low}M below 4G (or fgmn_opt=lowmem:split)"),
-            ("fgmn=0:1G!z", "@5: unknown flag 'z' (known: c m)"),
-            ("fgmn=1:home=128M,2G!c", "node 1: no 1G-aligned contiguous 2048M (largest 1024M)"),
-            ("fgmn=", "@0: empty specification"),
-            ("fgmn=0:", "@0: empty specification"),
-            ("fgmn=all:1G numa=fake=4", "numa=fake is active, fgmn= ignored"),
-            ("fgmn=all:1G numa=off", "NUMA is off, fgmn= ignored"),
-            ("fgmn=all:1G kernelcore=1G", "kernelcore= and movablecore= cannot be used with fgmn=, which has '!m'"),
-            ("fgmn=all:1G fgmn_opt=dist:40", "dist:40 is more than the distance of two physical nodes, 21"),
-            ("fgmn=all:512M fgmn_opt=dist:21", "dist:21 is more than the distance of two physical nodes, 20"),
-            ("fgmn=all:1G fgmn_opt=strict,best", "fgmn_opt= @7: 'strict' or 'best' is given twice"),
-            ("fgmn=all:1G fgmn_opt=cpus:all", "fgmn_opt= @0: unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)")):
-        machine = ODD if "!c" in append else UNTOLD if "dist:21" in append else TWO
-        p, b = plain(machine), Boot(machine, append)
+    refused = (
+        ("fgmn=0:2.6G", "@3: decimals are not supported, use 2662M"),
+        ("fgmn=0:22x", "@5: size expected after 'x'"),
+        ("fgmn=5:1G", "@0: node 5 has no memory (nodes with memory: 0-1)"),
+        ("fgmn=0:1G/0:2G", "@5: node 0 specified twice"),
+        ("fgmn=0:16M", "@2: 16M is below the minimum of 32M"),
+        ("fgmn=1:30x4G", "node 1: needs 122880M, has 3584M after home=512M"),
+        ("fgmn=all:600x64M", "1202 nodes needed, kernel supports 128 (CONFIG_NODES_SHIFT)"),
+        ("fgmn=0:home=512M,maxx1G", f"node 0: home must cover {low}M below 4G (or fgmn_opt=lowmem:split)"),
+        ("fgmn=0:1G!z", "@5: unknown flag 'z' (known: c m)"),
+        ("fgmn=1:home=128M,2G!c", "node 1: no 1G-aligned contiguous 2048M (largest 1024M)"),
+        ("fgmn=", "@0: empty specification"),
+        ("fgmn=0:", "@0: empty specification"),
+        ("fgmn=all:1G numa=fake=4", "numa=fake is active, fgmn= ignored"),
+        ("fgmn=all:1G numa=off", "NUMA is off, fgmn= ignored"),
+        ("fgmn=all:1G kernelcore=1G", "kernelcore= and movablecore= cannot be used with fgmn=, which has '!m'"),
+        ("fgmn=all:1G fgmn_opt=dist:40", "dist:40 is more than the distance of two physical nodes, 21"),
+        ("fgmn=all:512M fgmn_opt=dist:21", "dist:21 is more than the distance of two physical nodes, 20"),
+        ("fgmn=all:1G fgmn_opt=strict,best", "fgmn_opt= @7: 'strict' or 'best' is given twice"),
+        ("fgmn=all:1G fgmn_opt=cpus:all", "fgmn_opt= @0: unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)"))
+    jobs = [(ODD if "!c" in append else UNTOLD if "dist:21" in append else TWO, append) for append, _ in refused]
+    for machine, _ in jobs:
+        plain(machine)
+    for (append, message), ((machine, _), b) in zip(refused, boots(jobs)):
+        p = plain(machine)
         same((b.ended, b.fgmn("enabled"), b.fgmn("error"), b.fgmn("spec")), (True, "0", message, append.split("fgmn=")[1].split(" ")[0]), f"{append}: {message}")
         ok(f"fgmn: {message}\n" in b.log and "fgmn: disabled, booting with physical nodes\n" in b.log, "in the log, too", b.log[-2000:])
         if "numa=" not in append:
@@ -333,16 +344,16 @@ def group_refused():
 
 def group_layouts():
     """Layouts with a known answer."""
-    for machine, append, want in (
-            (TWO, "fgmn=all:23x128M", {0: [128] * 23, 1: [128] * 23}),
-            (TWO, "fgmn=0:4x512M/1:home=1G,6xrest", {0: [512] * 4, 1: [512] * 6}),
-            (ONE, "fgmn=0:home=1500M,maxx512M", {0: [512] * 5}),
-            (PACKAGES, "fgmn=0:4x512M", {0: [512] * 4}),
-            (FOUR, "fgmn=all:2x128M", {n: [128] * 2 for n in range(4)}),
-            (UNTOLD, "fgmn=all:2x256M", {0: [256] * 2, 1: [256] * 2}),
-            (CXL, "fgmn=0:512M/2:home=128M,2xrest", {0: [512], 2: [448, 448]}),
-            (TWO, "fgmn=all:4x512M crashkernel=256M,high hugepages=128", {0: [512] * 4, 1: [512] * 4})):
-        b = Boot(machine, append)
+    layouts = (
+        (TWO, "fgmn=all:23x128M", {0: [128] * 23, 1: [128] * 23}),
+        (TWO, "fgmn=0:4x512M/1:home=1G,6xrest", {0: [512] * 4, 1: [512] * 6}),
+        (ONE, "fgmn=0:home=1500M,maxx512M", {0: [512] * 5}),
+        (PACKAGES, "fgmn=0:4x512M", {0: [512] * 4}),
+        (FOUR, "fgmn=all:2x128M", {n: [128] * 2 for n in range(4)}),
+        (UNTOLD, "fgmn=all:2x256M", {0: [256] * 2, 1: [256] * 2}),
+        (CXL, "fgmn=0:512M/2:home=128M,2xrest", {0: [512], 2: [448, 448]}),
+        (TWO, "fgmn=all:4x512M crashkernel=256M,high hugepages=128", {0: [512] * 4, 1: [512] * 4}))
+    for (machine, append, want), (_, b) in zip(layouts, boots([layout[:2] for layout in layouts])):
         same(judge(b, want), [], f"{machine.name}: {append}")
         if machine is CXL:
             same([{2, 4, 5} & tier for tier in b.tiers if tier & {2, 4, 5}], [{2, 4, 5}], "slow memory and its blocks are one memory tier")
@@ -360,8 +371,8 @@ def group_layouts():
 
 def group_random(number, seed):
     """Random specifications that fit, on random machines of the four."""
-    rng = random.Random(seed)
-    for i in range(number):
+    rng, jobs, wanted = random.Random(seed), [], []
+    for _ in range(number):
         machine = rng.choice((TWO, ONE, FOUR, CXL))
         p, words, want = plain(machine), [], {}
         nodes = [n for n in sorted(p.nodes) if rng.random() < 0.8] or [sorted(p.nodes)[-1]]
@@ -380,8 +391,9 @@ def group_random(number, seed):
             words.append(f"{n}:home={low + home}M," + ",".join(f"{s}M" for s in sizes))
         if not words:
             continue
-        append = "fgmn=" + "/".join(words) + rng.choice(("", " nokaslr", " crashkernel=128M", " maxcpus=1"))
-        b = Boot(machine, append)
+        jobs.append((machine, "fgmn=" + "/".join(words) + rng.choice(("", " nokaslr", " crashkernel=128M", " maxcpus=1"))))
+        wanted.append(want)
+    for i, (((machine, append), b), want) in enumerate(zip(boots(jobs), wanted)):
         same(judge(b, want), [], f"random {i}, {machine.name}: {append}")
 
 
