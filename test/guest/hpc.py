@@ -15,6 +15,7 @@ from cluster import HOME, WHEREAMI, all_idle, cpus, ok, ranks, run, same
 from containers import pod, write
 
 SPIN = "/usr/libexec/nodeos/test/spin"
+CHRT = os.path.abspath("chrt")
 HPC = 48
 PLACEMENT = {"user": 0, "rr": 1, "topo": 2}
 machine = cluster.Machine()
@@ -62,6 +63,19 @@ def group_words():
     same([(t.policy, t.priority) for t in threads(r)], [(HPC, 2)], "nodeosctl run, as root")
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1")
     ok(r.code == 1 and "RLIMIT_RTPRIO" in r.err, "nodeosctl run, as a user without the right", r.text)
+
+
+def group_chrt():
+    """util-linux's chrt with contrib/tools' patch, and what stays to be said without the right."""
+    for placement in (0, 1, 2):
+        r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
+        same([(t.policy, t.priority) for t in threads(r)], [(HPC, placement)], f"chrt --hpc {placement}")
+    r = root(f"{CHRT} --hpc --sched-runtime 20000000 1 {CHRT} --pid 0")
+    same([line.split(": ")[-1] for line in r.out.splitlines()], ["SCHED_HPC", "1", "20000000"], "chrt --pid shows policy, placement and quantum")
+    r = root(f"{CHRT} --max")
+    ok("SCHED_HPC min/max priority\t: 0/2" in r.out, "chrt --max", r.text)
+    r = run(f"{CHRT} --hpc 0 {SPIN} 1 1")
+    ok(r.code != 0 and not threads(r), "chrt --hpc, as a user without the right", r.text)
 
 
 def group_threads():
