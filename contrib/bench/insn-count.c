@@ -18,30 +18,18 @@
  *
  * Needs qemu-plugin.h of the very QEMU that will load it (bench-launch gets it).
  */
-#include <qemu-plugin.h>
-
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+#include "block.h"
 
-#define CPUS_MAX 256
+QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 /* One cache line each: no CPU waits for another one's counter. */
 struct counter {
 	_Alignas(64) uint64_t insns[2]; /* user, kernel */
 	uint64_t repeated;
 	uint64_t last_rep;
-};
-
-struct block {
-	uint64_t rep; /* address of the string instruction that ends it; 0: none */
-	uint32_t insns;
-	uint8_t kernel;
-	uint8_t is_rep; /* nothing but that instruction */
 };
 
 static struct counter counter[CPUS_MAX];
@@ -96,73 +84,10 @@ static void marker_runs(unsigned cpu, void *arg)
 	fflush(out);
 }
 
-static size_t insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *to, size_t max)
-{
-	size_t len = qemu_plugin_insn_size(insn);
-
-	if (len > max)
-		len = max;
-#if QEMU_PLUGIN_VERSION >= 3
-	return qemu_plugin_insn_data(insn, to, len);
-#else
-	memcpy(to, qemu_plugin_insn_data(insn), len);
-	return len;
-#endif
-}
-
-/* "nopl 0x4e4f00ID(%rax,%rax,1)": no compiler writes it. */
-static int marker_id(const uint8_t *code, size_t len)
-{
-	static const uint8_t start[] = { 0x0f, 0x1f, 0x84, 0x00 }, end[] = { 0x00, 0x4f, 0x4e };
-
-	if (len != 8 || memcmp(code, start, 4) != 0 || memcmp(code + 5, end, 3) != 0)
-		return -1;
-	return code[4];
-}
-
-/* ins, movs, cmps, outs, stos, lods, scas behind a rep prefix */
-static int is_rep_string(const uint8_t *code, size_t len)
-{
-	int rep = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		uint8_t b = code[i];
-
-		if (b == 0xf2 || b == 0xf3)
-			rep = 1;
-		else if (b != 0x66 && b != 0x67 && (b & 0xf0) != 0x40)
-			return rep && i + 1 == len &&
-			       ((b >= 0x6c && b <= 0x6f) || (b >= 0xa4 && b <= 0xa7) || (b >= 0xaa && b <= 0xaf));
-	}
-	return 0;
-}
-
 static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	size_t n = qemu_plugin_tb_n_insns(tb);
-	uint64_t address = qemu_plugin_tb_vaddr(tb);
-	struct block *b = calloc(1, sizeof(*b)); /* QEMU does not tell when it drops a block */
-	uint8_t code[16];
-
 	(void)id;
-	if (!b)
-		abort();
-	b->insns = (uint32_t)n;
-	b->kernel = address >> 63 != 0;
-	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		size_t len = insn_bytes(insn, code, sizeof(code));
-		int mark = b->kernel ? -1 : marker_id(code, len);
-
-		if (mark >= 0)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_runs, QEMU_PLUGIN_CB_NO_REGS,
-							       (void *)(uintptr_t)mark);
-		if (i + 1 == n && is_rep_string(code, len)) {
-			b->rep = qemu_plugin_insn_vaddr(insn);
-			b->is_rep = n == 1;
-		}
-	}
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_runs, QEMU_PLUGIN_CB_NO_REGS, b);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_runs, QEMU_PLUGIN_CB_NO_REGS, block_of(tb, marker_runs));
 }
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)

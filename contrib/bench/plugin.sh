@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Builds insn-count.c for the installed QEMU.  To be sourced after lib.sh.
+# Builds plugins for the installed QEMU.  To be sourced after lib.sh.
 
 # plugin_header: qemu-plugin.h of the installed QEMU; it is in QEMU's source package only, and must be that of the
 # binary.  Prints its path.
@@ -28,13 +28,14 @@ plugin_header () {
 	echo "$to/qemu-plugin.h"
 }
 
-# plugin_build HEADER SOURCE DIR: makes DIR/insn-count.so.
+# plugin_build HEADER SOURCE DIR: makes DIR/NAME.so of NAME.c.
 plugin_build () {
-	local header=$1 source=$2 dir=$3
+	local header=$1 source=$2 dir=$3 name
 
 	mkdir -p "$dir/include"
 	cp "$header" "$dir/include/qemu-plugin.h"
 	# newer headers want two names of GLib that this plugin does not use
 	echo 'typedef struct GArray GArray; typedef struct GByteArray GByteArray;' >"$dir/include/glib.h"
-	gcc -O2 -Wall -Wextra -Werror -shared -fPIC -I"$dir/include" -o "$dir/insn-count.so" "$source"
+	name=$(basename "$source" .c)
+	gcc -O2 -Wall -Wextra -Werror -shared -fPIC -I"$dir/include" -o "$dir/$name.so" "$source"
 }

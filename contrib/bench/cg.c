@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five points, ROWS x COLUMNS each) by
+ * conjugate gradients, in the memory of descriptor 3, which ranks.c made. They spin where they wait for each other, as
+ * MPI and OpenMP do. The iterations lie between markers 1 and 2, of rank 0. Each rank says
+ *
+ *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N residual R
+ *
+ * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order of ranks: the same residual, to the bit, wherever they run.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "guest.h"
+
+#define RANKS_MAX 64
+
+/* What lies at the start of the shared memory; zero at first. */
+struct shared {
+	_Alignas(64) atomic_uint arrived;
+	_Alignas(64) atomic_uint phase;
+	_Alignas(64) double part[2][RANKS_MAX];
+};
+
+static struct shared *shared;
+static unsigned rank, ranks, turn;
+static long rows, columns;
+
+static void barrier(void)
+{
+	unsigned phase = atomic_load(&shared->phase);
+
+	if (atomic_fetch_add(&shared->arrived, 1) + 1 == ranks) {
+		atomic_store(&shared->arrived, 0);
+		atomic_store(&shared->phase, phase + 1);
+	} else {
+		while (atomic_load(&shared->phase) == phase)
+			__builtin_ia32_pause();
+	}
+}
+
+static double sum_of_all(double mine)
+{
+	double sum = 0, *part = shared->part[turn++ % 2];
+
+	part[rank] = mine;
+	barrier();
+	for (unsigned i = 0; i < ranks; i++)
+		sum += part[i];
+	return sum;
+}
+
+static double dot(const double *a, const double *b)
+{
+	double sum = 0;
+
+	for (long i = 0; i < rows * columns; i++)
+		sum += a[i] * b[i];
+	return sum_of_all(sum);
+}
+
+/* q = A p on this rank's rows; P begins at its first row, and the rows around it are its neighbours' */
+static void multiply(double *q, const double *p)
+{
+	for (long i = 0; i < rows; i++)
+		for (long j = 0; j < columns; j++) {
+			const double *at = p + i * columns + j;
+			double around = 0;
+
+			if (j > 0)
+				around += at[-1];
+			if (j < columns - 1)
+				around += at[1];
+			if (i > 0 || rank > 0)
+				around += at[-columns];
+			if (i < rows - 1 || rank < ranks - 1)
+				around += at[columns];
+			q[i * columns + j] = 4 * at[0] - around;
+		}
+}
+
+static long moves(void)
+{
+	char line[128];
+	long n = -1;
+	FILE *f = fopen("/proc/self/sched", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "se.nr_migrations : %ld", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	struct rusage before, after;
+	double *memory, *x, *r, *p, *q, rr, residual = 0;
+	long iterations, n, moved;
+	int first;
+
+	if (argc != 6)
+		return 2;
+	rank = (unsigned)atoi(argv[1]), ranks = (unsigned)atoi(argv[2]);
+	rows = atol(argv[3]), columns = atol(argv[4]), iterations = atol(argv[5]);
+	n = rows * columns;
+	if (!ranks || ranks > RANKS_MAX || rank >= ranks || n <= 0)
+		return 2;
+	shared = mmap(NULL, sizeof(*shared) + sizeof(double) * (size_t)n * ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, 3, 0);
+	memory = calloc((size_t)n * 3, sizeof(*memory));
+	if (shared == MAP_FAILED || !memory)
+		die("memory");
+	/* p is what neighbours read */
+	p = (double *)(shared + 1) + n * rank;
+	x = memory, r = memory + n, q = memory + 2 * n;
+	for (long i = 0; i < n; i++) {
+		x[i] = q[i] = 0;
+		r[i] = p[i] = 1.0 + (double)((i + rank) % 7);
+	}
+	rr = dot(r, r);
+	barrier();
+	moved = moves();
+	getrusage(RUSAGE_SELF, &before);
+	first = sched_getcpu();
+	barrier();
+	if (rank == 0)
+		MARK(1);
+	barrier();
+	for (long k = 0; k < iterations; k++) {
+		double alpha, next;
+
+		multiply(q, p);
+		alpha = rr / dot(p, q);
+		for (long i = 0; i < n; i++) {
+			x[i] += alpha * p[i];
+			r[i] -= alpha * q[i];
+		}
+		next = dot(r, r);
+		for (long i = 0; i < n; i++)
+			p[i] = r[i] + next / rr * p[i];
+		rr = next;
+		residual = next;
+		barrier();
+	}
+	if (rank == 0)
+		MARK(2);
+	getrusage(RUSAGE_SELF, &after);
+	printf("rank %u cpu %d %d moves %ld involuntary %ld voluntary %ld residual %a\n", rank, first, sched_getcpu(), moves() - moved,
+	       after.ru_nivcsw - before.ru_nivcsw, after.ru_nvcsw - before.ru_nvcsw, residual);
+	fflush(stdout);
+	return 0;
+}

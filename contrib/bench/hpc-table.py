@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tables of contrib/bench-hpc, in Markdown, and their numbers in DIRECTORY/results.json, from what the guests left.
+
+usage: hpc-table.py DIRECTORY BOOT[+BOOT]    of BOOT.marks (rank-count.c) and BOOT.log (ranks.c, cg.c)
+"""
+import json
+import re
+import statistics
+import sys
+
+
+def runs_of(directory, boot):
+    """[{arm, load, seed, own, kernel, other, moves, involuntary, voluntary, residual}], run by run."""
+    with open(f"{directory}/{boot}.log") as f:
+        lines = f.read().splitlines()
+    with open(f"{directory}/{boot}.marks") as f:
+        marks = [[int(x) for x in line.split()] for line in f]
+    runs = []
+    for line in lines:
+        if m := re.fullmatch(r"run (\w+) (\w+) (\d+)", line):
+            runs.append({"arm": m[1], "load": m[2], "seed": int(m[3]), "ranks": []})
+        elif m := re.fullmatch(r"rank (\d+) cpu (\d+) (\d+) moves (-?\d+) involuntary (\d+) voluntary (\d+) residual (\S+)", line):
+            runs[-1]["ranks"].append({"cpus": (int(m[2]), int(m[3])), "moves": int(m[4]), "involuntary": int(m[5]), "voluntary": int(m[6]), "residual": m[7]})
+        elif line.startswith("rank "):
+            sys.exit(f"hpc-table: {boot}: {line}")
+    if len(runs) != len(marks):
+        sys.exit(f"hpc-table: {boot}: {len(runs)} runs, {len(marks)} of them counted")
+    for run, (own, kernel, other, every) in zip(runs, marks):
+        run.update(own=own, kernel=kernel, other=other, all=every)
+        for name in ("moves", "involuntary", "voluntary"):
+            run[name] = sum(rank[name] for rank in run["ranks"])
+    residuals = {rank["residual"] for run in runs for rank in run["ranks"]}
+    if len(residuals) != 1:
+        sys.exit(f"hpc-table: {boot}: the ranks do not agree: residuals {residuals}")
+    return runs
+
+
+def spread(values):
+    """median (min to max)"""
+    low, high = min(values), max(values)
+    return f"{statistics.median(values):,.0f}" if low == high else f"{statistics.median(values):,.0f} ({low:,} to {high:,})"
+
+
+def table(boot, runs):
+    n = len(runs[0]["ranks"])
+    rows = []
+    for load in dict.fromkeys(run["load"] for run in runs):
+        base = None
+        for arm in ("cfs", "pinned", "fifo", "user", "rr", "topo"):
+            of = [run for run in runs if (run["arm"], run["load"]) == (arm, load)]
+            if not of:
+                continue
+            foreign = [(run["kernel"] + run["other"]) / run["own"] for run in of]
+            base = base or statistics.median(foreign)
+            rows.append((load, arm, f"{100 * statistics.median(foreign):.2f} % ({100 * min(foreign):.2f} to {100 * max(foreign):.2f})",
+                         f"{statistics.median(foreign) / base:.3f}", spread([run["kernel"] // 1000 for run in of]), spread([run["other"] // 1000 for run in of]),
+                         spread([run["involuntary"] for run in of]), spread([run["moves"] for run in of]), max(rank["moves"] for run in of for rank in run["ranks"])))
+    print(f"Boot {boot}: {n} ranks, seeds {', '.join(str(s) for s in sorted({run['seed'] for run in runs}))}; median (smallest to largest) of the seeds, sums of all ranks\n")
+    head = ("node", "arm", "foreign instructions per own", "of cfs", "kernel, thousands", "other programs, thousands", "involuntary switches", "migrations", "most of a rank")
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print()
+
+
+def main():
+    directory, boots = sys.argv[1], sys.argv[2].split("+")
+    found = {boot: runs_of(directory, boot) for boot in boots}
+    with open(f"{directory}/results.json", "w") as f:
+        json.dump(found, f, indent=1)
+    for boot, runs in found.items():
+        table(boot, runs)
+
+
+main()

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * A QEMU plugin that counts, on the CPUs where the ranks of a program are, the instructions that are not theirs. Between
+ * marker 1 and marker 2 (mark.c, guest.h) an instruction is
+ *
+ *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only one there
+ *	kernel	in the kernel, system calls of the ranks included
+ *	other	in user space elsewhere
+ *
+ * and the latter two count on a CPU that has a rank: one of the ranks=N CPUs that executed their own instructions last.
+ * A rank that moves thus takes its CPU with it, and where it waits for a CPU that another program has, it is that one's
+ * instructions that count. Marker 2 appends a line to out=FILE:
+ *
+ *	OWN KERNEL OTHER ALL
+ *
+ * ALL are those of all CPUs. A repeated string instruction counts once. For one thread of QEMU only (-icount).
+ */
+#include <stdio.h>
+
+#include "block.h"
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+static unsigned n_cpus, n_ranks;
+static uint64_t own_first, own_last;
+static FILE *out;
+
+static int counting;
+static uint64_t turn, last_own[CPUS_MAX], last_rep[CPUS_MAX];
+static struct {
+	uint64_t own, kernel, other, all;
+} sum;
+
+static int has_rank(unsigned cpu)
+{
+	unsigned later = 0;
+
+	if (!last_own[cpu])
+		return 0;
+	for (unsigned i = 0; i < n_cpus; i++)
+		later += last_own[i] > last_own[cpu];
+	return later < n_ranks;
+}
+
+static void block_runs(unsigned cpu, void *arg)
+{
+	const struct block *b = arg;
+
+	if (!counting)
+		return;
+	if (b->is_rep && last_rep[cpu] == b->rep)
+		return;
+	last_rep[cpu] = b->rep;
+	sum.all += b->insns;
+	if (b->address >= own_first && b->address <= own_last) {
+		sum.own += b->insns;
+		last_own[cpu] = ++turn;
+	} else if (has_rank(cpu)) {
+		*(b->kernel ? &sum.kernel : &sum.other) += b->insns;
+	}
+}
+
+static void marker_runs(unsigned cpu, void *arg)
+{
+	(void)cpu;
+	if ((uintptr_t)arg == 1) {
+		memset(&sum, 0, sizeof(sum));
+		memset(last_own, 0, sizeof(last_own));
+		counting = 1;
+	} else if (counting) {
+		counting = 0;
+		fprintf(out, "%llu %llu %llu %llu\n", (unsigned long long)sum.own, (unsigned long long)sum.kernel,
+			(unsigned long long)sum.other, (unsigned long long)sum.all);
+		fflush(out);
+	}
+}
+
+static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	(void)id;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_runs, QEMU_PLUGIN_CB_NO_REGS, block_of(tb, marker_runs));
+}
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+	unsigned long long first, last;
+
+	for (int i = 0; i < argc; i++) {
+		if (strncmp(argv[i], "out=", 4) == 0 && !out)
+			out = fopen(argv[i] + 4, "ae");
+		else if (sscanf(argv[i], "own=%llx-%llx", &first, &last) == 2)
+			own_first = first, own_last = last;
+		else if (sscanf(argv[i], "ranks=%u", &n_ranks) != 1)
+			fprintf(stderr, "rank-count: unknown argument \"%s\"\n", argv[i]);
+	}
+	if (!out || !own_last || !n_ranks || !info->system_emulation) {
+		fprintf(stderr, "rank-count: needs out=FILE, own=FIRST-LAST, ranks=N and a whole machine to emulate\n");
+		return -1;
+	}
+	n_cpus = (unsigned)info->system.smp_vcpus;
+	if (n_cpus > CPUS_MAX)
+		return -1;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
+	return 0;
+}

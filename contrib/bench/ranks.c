@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at once, again and again: for each
+ * seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with "+" between them; in another order for each seed).
+ * CPU 0 is left out, RANKS must be less than the CPUs. Arms:
+ *
+ *	cfs	the default class, on any of the CPUs
+ *	pinned	the default class, a CPU for each
+ *	fifo	SCHED_FIFO 1, a CPU for each
+ *	user	SCHED_HPC, placement by the user: a CPU for each
+ *	rr, topo	SCHED_HPC, placed by the kernel
+ *
+ * Loads: idle, or busy: programs of the default class that may run on all CPUs and sleep and compute by turns, as long as the seed
+ * says: the same in all arms. Run by kernel/test/init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "guest.h"
+
+#define RANKS_MAX 64
+#define POLICY_HPC 48
+#define BUSY 6 /* programs */
+
+static int n_ranks;
+static char **program;
+
+static void on_cpus(int first, int last)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int i = first; i <= last; i++)
+		CPU_SET(i, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		die("sched_setaffinity");
+}
+
+static void policy(int number, int priority)
+{
+	struct sched_param p = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, number, &p) < 0)
+		die("sched_setscheduler");
+}
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+	/* xorshift64 */
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state % below;
+}
+
+/* Sleeps for up to 20 ms, computes for up to 2 million rounds: a daemon, a cron job, a user's shell. */
+static void disturb(uint64_t seed)
+{
+	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+
+	for (;;) {
+		struct timespec rest = { .tv_nsec = 1000 * (long)draw(&state, 20000) };
+
+		nanosleep(&rest, NULL);
+		for (volatile uint64_t n = draw(&state, 2000000); n > 0; n--)
+			;
+	}
+}
+
+static void become_rank(const char *arm, int rank)
+{
+	char number[16], count[16], *args[16] = { program[0], number, count };
+	int n = 3;
+
+	if (strcmp(arm, "pinned") == 0 || strcmp(arm, "fifo") == 0 || strcmp(arm, "user") == 0)
+		on_cpus(rank + 1, rank + 1);
+	else
+		on_cpus(1, n_ranks);
+	if (strcmp(arm, "fifo") == 0)
+		policy(SCHED_FIFO, 1);
+	else if (strcmp(arm, "user") == 0)
+		policy(POLICY_HPC, 0);
+	else if (strcmp(arm, "rr") == 0)
+		policy(POLICY_HPC, 1);
+	else if (strcmp(arm, "topo") == 0)
+		policy(POLICY_HPC, 2);
+	else if (strcmp(arm, "cfs") != 0 && strcmp(arm, "pinned") != 0)
+		die(arm);
+	snprintf(number, sizeof(number), "%d", rank);
+	snprintf(count, sizeof(count), "%d", n_ranks);
+	for (int i = 1; program[i] && n < 15; i++)
+		args[n++] = program[i];
+	execv(program[0], args);
+	die(program[0]);
+}
+
+static void run(const char *arm, const char *load, int seed)
+{
+	pid_t rank[RANKS_MAX], other[BUSY];
+	int memory = memfd_create("ranks", 0), busy = strcmp(load, "busy") == 0 ? BUSY : 0, status;
+	struct timespec settle = { .tv_nsec = 300000000 };
+
+	printf("run %s %s %d\n", arm, load, seed);
+	fflush(stdout);
+	if (memory < 0 || ftruncate(memory, 64 * (long)MIB) < 0 || dup2(memory, 3) < 0)
+		die("memfd");
+	for (int i = 0; i < busy; i++) {
+		other[i] = fork();
+		if (other[i] == 0) {
+			on_cpus(0, (int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
+			disturb((uint64_t)seed * BUSY + (uint64_t)i);
+		}
+	}
+	nanosleep(&settle, NULL);
+	for (int i = 0; i < n_ranks; i++) {
+		rank[i] = fork();
+		if (rank[i] == 0)
+			become_rank(arm, i);
+	}
+	for (int i = 0; i < n_ranks; i++) {
+		if (waitpid(rank[i], &status, 0) < 0 || status != 0)
+			printf("rank %d ended with %#x\n", i, (unsigned)status);
+	}
+	for (int i = 0; i < busy; i++) {
+		kill(other[i], SIGKILL);
+		waitpid(other[i], NULL, 0);
+	}
+	if (memory != 3)
+		close(memory);
+	fflush(stdout);
+}
+
+/* Words with "+" between them, in TEXT itself; returns how many. */
+static int split(char *text, char **word, int max)
+{
+	int n = 0;
+
+	for (char *w = strtok(text, "+"); w && n < max; w = strtok(NULL, "+"))
+		word[n++] = w;
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	char *load[8], *arm[16];
+	int first, last, loads, arms;
+
+	if (argc < 6 || sscanf(argv[2], "%d-%d", &first, &last) != 2)
+		return 2;
+	n_ranks = atoi(argv[1]);
+	loads = split(argv[3], load, 8);
+	arms = split(argv[4], arm, 16);
+	program = argv + 5;
+	if (n_ranks < 1 || n_ranks > RANKS_MAX || n_ranks >= sysconf(_SC_NPROCESSORS_ONLN))
+		return 2;
+	on_cpus(0, 0);
+	for (int seed = first; seed <= last; seed++)
+		for (int l = 0; l < loads; l++)
+			for (int a = 0; a < arms; a++)
+				run(arm[(a + seed) % arms], load[l], seed);
+	return 0;
+}
