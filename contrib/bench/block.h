@@ -88,4 +88,24 @@ static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_
 	return b;
 }
 
+static qemu_plugin_vcpu_udata_cb_t on_block, on_marker;
+
+static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	(void)id;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, block_of(tb, on_marker));
+}
+
+/* BLOCK runs, with its struct block, whenever a block is executed, and MARKER as above. Returns how many CPUs there are; -1: too many. */
+static int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info, qemu_plugin_vcpu_udata_cb_t block,
+			qemu_plugin_vcpu_udata_cb_t marker)
+{
+	if (info->system.smp_vcpus > CPUS_MAX)
+		return -1;
+	on_block = block;
+	on_marker = marker;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
+	return info->system.smp_vcpus;
+}
+
 #endif

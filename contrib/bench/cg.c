@@ -100,7 +100,7 @@ static long moves(void)
 int main(int argc, char **argv)
 {
 	struct rusage before, after;
-	double *memory, *x, *r, *p, *q, rr, residual = 0;
+	double *memory, *x, *r, *p, *q, rr;
 	long iterations, n, moved;
 	int first;
 
@@ -144,14 +144,13 @@ int main(int argc, char **argv)
 		for (long i = 0; i < n; i++)
 			p[i] = r[i] + next / rr * p[i];
 		rr = next;
-		residual = next;
 		barrier();
 	}
 	if (rank == 0)
 		MARK(2);
 	getrusage(RUSAGE_SELF, &after);
 	printf("rank %u cpu %d %d moves %ld involuntary %ld voluntary %ld residual %a\n", rank, first, sched_getcpu(), moves() - moved,
-	       after.ru_nivcsw - before.ru_nivcsw, after.ru_nvcsw - before.ru_nvcsw, residual);
+	       after.ru_nivcsw - before.ru_nivcsw, after.ru_nvcsw - before.ru_nvcsw, rr);
 	fflush(stdout);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct counter {
 };
 
 static struct counter counter[CPUS_MAX];
-static unsigned n_cpus = 1;
+static int n_cpus;
 static FILE *out;
 
 static void add(uint64_t *to, uint64_t n)
@@ -69,7 +69,7 @@ static void marker_runs(unsigned cpu, void *arg)
 
 	(void)cpu;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	for (unsigned i = 0; i < n_cpus; i++) {
+	for (int i = 0; i < n_cpus; i++) {
 		user += get(&counter[i].insns[0]);
 		kernel += get(&counter[i].insns[1]);
 		repeated += get(&counter[i].repeated);
@@ -77,17 +77,11 @@ static void marker_runs(unsigned cpu, void *arg)
 	used = sprintf(text, "%u %lld %llu %llu %llu", (unsigned)(uintptr_t)arg,
 		       (long long)now.tv_sec * 1000000000 + now.tv_nsec, (unsigned long long)user,
 		       (unsigned long long)kernel, (unsigned long long)repeated);
-	for (unsigned i = 0; i < n_cpus; i++)
+	for (int i = 0; i < n_cpus; i++)
 		used += sprintf(text + used, " %llu",
 				(unsigned long long)(get(&counter[i].insns[0]) + get(&counter[i].insns[1])));
 	fprintf(out, "%s\n", text); /* one call: stdio's lock keeps lines whole */
 	fflush(out);
-}
-
-static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
-{
-	(void)id;
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_runs, QEMU_PLUGIN_CB_NO_REGS, block_of(tb, marker_runs));
 }
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
@@ -102,9 +96,6 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fprintf(stderr, "insn-count: needs out=FILE, writable, and a whole machine to emulate\n");
 		return -1;
 	}
-	n_cpus = (unsigned)info->system.smp_vcpus;
-	if (n_cpus > CPUS_MAX)
-		return -1;
-	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
-	return 0;
+	n_cpus = watch_blocks(id, info, block_runs, marker_runs);
+	return n_cpus < 0 ? -1 : 0;
 }

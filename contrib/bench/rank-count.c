@@ -22,7 +22,8 @@
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-static unsigned n_cpus, n_ranks;
+static int n_cpus;
+static unsigned n_ranks;
 static uint64_t own_first, own_last;
 static FILE *out;
 
@@ -38,7 +39,7 @@ static int has_rank(unsigned cpu)
 
 	if (!last_own[cpu])
 		return 0;
-	for (unsigned i = 0; i < n_cpus; i++)
+	for (int i = 0; i < n_cpus; i++)
 		later += last_own[i] > last_own[cpu];
 	return later < n_ranks;
 }
@@ -76,12 +77,6 @@ static void marker_runs(unsigned cpu, void *arg)
 	}
 }
 
-static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
-{
-	(void)id;
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_runs, QEMU_PLUGIN_CB_NO_REGS, block_of(tb, marker_runs));
-}
-
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
 	unsigned long long first, last;
@@ -98,9 +93,6 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fprintf(stderr, "rank-count: needs out=FILE, own=FIRST-LAST, ranks=N and a whole machine to emulate\n");
 		return -1;
 	}
-	n_cpus = (unsigned)info->system.smp_vcpus;
-	if (n_cpus > CPUS_MAX)
-		return -1;
-	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
-	return 0;
+	n_cpus = watch_blocks(id, info, block_runs, marker_runs);
+	return n_cpus < 0 ? -1 : 0;
 }

@@ -227,9 +227,9 @@ def plain(machine):
 
 
 def boots(jobs):
-    """(job, its Boot) for each of JOBS, which are Boot's arguments; two at a time, as a boot keeps little more than one CPU busy."""
+    """A Boot of each of JOBS, which begin with machine and command line; two at a time, as a boot keeps little more than one CPU busy."""
     with ThreadPoolExecutor(2) as pool:
-        yield from zip(jobs, pool.map(lambda job: Boot(*job), jobs))
+        yield from pool.map(lambda job: Boot(*job[:2]), jobs)
 
 
 def ram(boot):
@@ -334,7 +334,7 @@ def group_refused():
     jobs = [(ODD if "!c" in append else UNTOLD if "dist:21" in append else TWO, append) for append, _ in refused]
     for machine, _ in jobs:
         plain(machine)
-    for (append, message), ((machine, _), b) in zip(refused, boots(jobs)):
+    for (append, message), (machine, _), b in zip(refused, jobs, boots(jobs)):
         p = plain(machine)
         same((b.ended, b.fgmn("enabled"), b.fgmn("error"), b.fgmn("spec")), (True, "0", message, append.split("fgmn=")[1].split(" ")[0]), f"{append}: {message}")
         ok(f"fgmn: {message}\n" in b.log and "fgmn: disabled, booting with physical nodes\n" in b.log, "in the log, too", b.log[-2000:])
@@ -353,7 +353,7 @@ def group_layouts():
         (UNTOLD, "fgmn=all:2x256M", {0: [256] * 2, 1: [256] * 2}),
         (CXL, "fgmn=0:512M/2:home=128M,2xrest", {0: [512], 2: [448, 448]}),
         (TWO, "fgmn=all:4x512M crashkernel=256M,high hugepages=128", {0: [512] * 4, 1: [512] * 4}))
-    for (machine, append, want), (_, b) in zip(layouts, boots([layout[:2] for layout in layouts])):
+    for (machine, append, want), b in zip(layouts, boots(layouts)):
         same(judge(b, want), [], f"{machine.name}: {append}")
         if machine is CXL:
             same([{2, 4, 5} & tier for tier in b.tiers if tier & {2, 4, 5}], [{2, 4, 5}], "slow memory and its blocks are one memory tier")
@@ -371,7 +371,7 @@ def group_layouts():
 
 def group_random(number, seed):
     """Random specifications that fit, on random machines of the four."""
-    rng, jobs, wanted = random.Random(seed), [], []
+    rng, jobs = random.Random(seed), []
     for _ in range(number):
         machine = rng.choice((TWO, ONE, FOUR, CXL))
         p, words, want = plain(machine), [], {}
@@ -391,9 +391,8 @@ def group_random(number, seed):
             words.append(f"{n}:home={low + home}M," + ",".join(f"{s}M" for s in sizes))
         if not words:
             continue
-        jobs.append((machine, "fgmn=" + "/".join(words) + rng.choice(("", " nokaslr", " crashkernel=128M", " maxcpus=1"))))
-        wanted.append(want)
-    for i, (((machine, append), b), want) in enumerate(zip(boots(jobs), wanted)):
+        jobs.append((machine, "fgmn=" + "/".join(words) + rng.choice(("", " nokaslr", " crashkernel=128M", " maxcpus=1")), want))
+    for i, ((machine, append, want), b) in enumerate(zip(jobs, boots(jobs))):
         same(judge(b, want), [], f"random {i}, {machine.name}: {append}")
 
 
