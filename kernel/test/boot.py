@@ -372,7 +372,7 @@ def group_layouts():
 def group_random(number, seed):
     """Random specifications that fit, on random machines of the four."""
     rng, jobs = random.Random(seed), []
-    for _ in range(number):
+    while len(jobs) < number:
         machine = rng.choice((TWO, ONE, FOUR, CXL))
         p, words, want = plain(machine), [], {}
         nodes = [n for n in sorted(p.nodes) if rng.random() < 0.8] or [sorted(p.nodes)[-1]]
