@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * quiet SECONDS: what the kernel does on CPU 2 of its own accord while a program computes there and faults pages in, and a
+ * program of the default class that is pinned there is woken ten times a second from CPU 0. First under SCHED_FIFO, then
+ * under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of functions (kprobes), reschedule and
+ * timer interrupts.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CPU 2
+#define TRACE "/trace"
+#define SCHED_HPC 48
+
+static const char *const function[] = { "clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq" };
+#define FUNCTIONS (sizeof(function) / sizeof(function[0]))
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_APPEND);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		printf("%s: %s: %s\n", path, text, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void on_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		printf("sched_setaffinity: %s\n", strerror(errno));
+}
+
+/* Interrupts of CPU: NAME, "RES:" for instance, and a number for each CPU */
+static unsigned long interrupts(const char *name)
+{
+	char line[1024], *at;
+	unsigned long n = 0;
+	FILE *f = fopen("/proc/interrupts", "r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		at = strstr(line, name);
+		if (!at)
+			continue;
+		at += strlen(name);
+		for (int i = 0; i <= CPU; i++)
+			n = strtoul(at, &at, 10);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void compute(int policy)
+{
+	struct sched_param p = { .sched_priority = policy == SCHED_FIFO };
+	volatile unsigned long n;
+
+	on_cpu(CPU);
+	if (sched_setscheduler(0, policy, &p) < 0)
+		printf("sched_setscheduler: %s\n", strerror(errno));
+	for (;;) {
+		char *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		for (int i = 0; page != MAP_FAILED && i < 1 << 20; i += 4096)
+			page[i] = 1;
+		for (n = 0; n < 1000000; n++)
+			;
+		munmap(page, 1 << 20);
+	}
+}
+
+static void count_calls(const char *name)
+{
+	char line[512], path[64];
+	unsigned long n[FUNCTIONS] = { 0 };
+	FILE *f;
+
+	snprintf(path, sizeof(path), TRACE "/per_cpu/cpu%d/trace", CPU);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		for (size_t i = 0; i < FUNCTIONS; i++) {
+			char probe[64];
+
+			snprintf(probe, sizeof(probe), ": %s: (", function[i]);
+			n[i] += strstr(line, probe) != NULL;
+		}
+	if (f)
+		fclose(f);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		printf("quiet %s %s %lu\n", name, function[i], n[i]);
+}
+
+static void scene(const char *name, int policy, int seconds)
+{
+	struct timespec pause = { .tv_nsec = 100000000 }, settle = { .tv_sec = 2 };
+	unsigned long before, ticks;
+	pid_t pid[2];
+	int wake[2];
+
+	if (pipe(wake) < 0)
+		return;
+	fflush(stdout);
+	pid[0] = fork();
+	if (pid[0] == 0)
+		compute(policy);
+	pid[1] = fork();
+	if (pid[1] == 0) {
+		char byte;
+
+		on_cpu(CPU);
+		while (read(wake[0], &byte, 1) == 1)
+			;
+		_exit(0);
+	}
+	nanosleep(&settle, NULL);
+	put(TRACE "/trace", "");
+	put(TRACE "/events/kprobes/enable", "1");
+	before = interrupts("RES:");
+	ticks = interrupts("LOC:");
+	for (int i = 0; i < seconds * 10; i++) {
+		if (write(wake[1], "", 1) < 0)
+			printf("write: %s\n", strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+	printf("quiet %s reschedules %lu\n", name, interrupts("RES:") - before);
+	printf("quiet %s ticks %lu\n", name, interrupts("LOC:") - ticks);
+	put(TRACE "/events/kprobes/enable", "0");
+	count_calls(name);
+	for (int i = 0; i < 2; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	close(wake[0]);
+	close(wake[1]);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	int seconds = argc > 1 ? atoi(argv[1]) : 10;
+	char line[128];
+
+	on_cpu(0);
+	mkdir(TRACE, 0755);
+	if (mount("tracefs", TRACE, "tracefs", 0, NULL) < 0)
+		printf("tracefs: %s\n", strerror(errno));
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		snprintf(line, sizeof(line), "p:%s %s\n", function[i], function[i]);
+		put(TRACE "/kprobe_events", line);
+	}
+	scene("fifo", SCHED_FIFO, seconds);
+	scene("hpc", SCHED_HPC, seconds);
+	return 0;
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest, and count what it does of its own accord on
+a CPU where a task of the class computes (quiet.c); the same under SCHED_FIFO for comparison.
+quiet.py [--before KERNEL] KERNEL WORKDIR; --before: one without the patches of quiet/, for a table of both. TAP on stdout."""
+import argparse
+import os
+import re
+import sys
+
+import boot
+from boot import Boot, Machine, ok
+
+SECONDS = 10
+NAMES = ("clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "reschedules", "ticks")
+
+
+def counts(kernel, append=""):
+    """{(policy, name): count}"""
+    # the TSC is the watchdog here: QEMU's own clocks are what is watched
+    b = Boot(Machine("four CPUs", [1024], cpus=[4]), f"{append} tsc=watchdog do=run:/quiet:{SECONDS}", kernel=kernel, accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"))
+    found = {(policy, name): int(n) for policy, name, n in re.findall(r"^quiet (\w+) (\w+) (\d+)$", b.after, re.M)}
+    ok(b.ended and len(found) == 2 * len(NAMES), "the guest has counted", b.after[-2000:] or b.text[-2000:])
+    ok(not b.complaints, "no complaint in the log", b.complaints)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", metavar="KERNEL")
+    parser.add_argument("kernel")
+    parser.add_argument("work")
+    args = parser.parse_args()
+    boot.WORK = args.work
+    os.makedirs(args.work, exist_ok=True)
+    boot.initramfs(args.work, {"quiet": os.path.join(boot.HERE, "quiet.c")})
+    after = counts(args.kernel)
+    before = counts(args.before) if args.before else {}
+    print(f"# in {SECONDS} s of a CPU where a program computes: {'before, ' if before else ''}after")
+    for policy in ("fifo", "hpc"):
+        for name in NAMES:
+            print(f"# {policy:5} {name:22} {before.get((policy, name), ''):>5} {after.get((policy, name), ''):>5}")
+    for name in NAMES[:-1]:
+        # of other policies the kernel does all this; what concerns them, too, is the reschedule
+        ok(name in ("reschedules", "sched_balance_softirq") or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
+        ok(after.get(("hpc", name)) == 0, f"{name}: none where an HPC task computes", after)
+    full = counts(args.kernel, "nohz_full=2 rcu_nocbs=2")
+    print(f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO, {full.get(('hpc', 'ticks'))} under SCHED_HPC")
+    # the guard's own timer is left, and the tick while it lets the fair task run
+    ok(full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10, "nohz_full stops the tick of a lone HPC task", full)
+    ok(after.get(("fifo", "reschedules")) == 0, "a fair task that is woken behind SCHED_FIFO does not interrupt it", after)
+    print(f"1..{boot.count}")
+    print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
+    return boot.failed != 0
+
+
+sys.exit(main())
