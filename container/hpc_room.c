@@ -13,10 +13,19 @@ static bool is_hpc(const struct request_container *ask, const struct conf *conf,
 	return got.policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
 }
 
-bool hpc_asked(const struct request *r, const struct conf *conf)
+/* Has the system little or nothing of the CPUs of such a container? */
+static bool takes_cpus(const struct request_container *ask, const struct conf *conf)
+{
+	struct sched_given got;
+
+	outcome_sched(&got, ask, conf, true);
+	return is_hpc(ask, conf, true) || policy_is_realtime(got.policy) || ask->partition != PARTITION_MEMBER;
+}
+
+bool hpc_room_matters(const struct request *r, const struct conf *conf)
 {
 	for (unsigned i = 0; i < r->n; i++)
-		if (is_hpc(&r->container[i], conf, true))
+		if (takes_cpus(&r->container[i], conf))
 			return true;
 	return false;
 }
@@ -26,15 +35,16 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct node_
 	bool any = false;
 
 	for (unsigned i = 0; i < r->n && i < p->n; i++)
-		if (is_hpc(&r->container[i], conf, true)) {
-			idset_andnot(outside, &p->container[i].cpus);
-			any = true;
+		if (takes_cpus(&r->container[i], conf)) {
+			idset_andnot(outside, r->container[i].partition != PARTITION_MEMBER ? &p->container[i].reserved : &p->container[i].cpus);
+			any = any || is_hpc(&r->container[i], conf, true);
 		}
 	return any;
 }
 
 struct live {
 	struct idset *outside;
+	bool any;
 	uint64_t my_step;
 	const struct conf *conf;
 	struct request *request; /* room for one */
@@ -43,9 +53,19 @@ struct live {
 static void take_text(struct live *k, const char *text, const struct node_plan *p)
 {
 	struct errbuf ignored;
+	struct idset all;
 
-	if (text && p && request_parse(k->request, text, &ignored) == 0)
-		hpc_take(k->outside, k->request, p, k->conf);
+	if (!text || !p)
+		return;
+	if (request_parse(k->request, text, &ignored) == 0) {
+		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
+		return;
+	}
+	/* of another version, which may know policies that this one does not */
+	idset_zero(&all);
+	node_plan_reserved(p, &all);
+	idset_andnot(k->outside, &all);
+	k->any = true;
 }
 
 static int take_job(const struct ledger_job *job, void *arg)
@@ -61,7 +81,7 @@ static int take_job(const struct ledger_job *job, void *arg)
 
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err)
 {
-	struct live k = { outside, my_step, conf, malloc(sizeof(struct request)) };
+	struct live k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
 	struct errbuf ignored = { "" };
 	int rc;
 
@@ -69,7 +89,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, con
 		return errprintf(err, "out of memory");
 	rc = ledger_each(l, take_job, &k, NULL, &ignored, err);
 	free(k.request);
-	return rc;
+	return rc < 0 ? -1 : k.any;
 }
 
 bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r, const struct conf *conf,

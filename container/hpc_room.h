@@ -11,17 +11,21 @@
 #include "topology/idset.h"
 
 /*
- * One CPU of a node stays outside of all containers with SCHED_HPC: whatever is fair (slurmstepd, PMIx servers, RCU and
- * hotplug threads) has but the guard's share of the others, in steps of a second. A ServiceOS is such a CPU.
+ * Where containers with SCHED_HPC are, one CPU of a node stays outside of them: whatever is fair (slurmstepd, PMIx servers,
+ * RCU and hotplug threads) has but the guard's share of theirs, in steps of a second. Real-time containers and partitions
+ * are no place for it either. A ServiceOS is such a CPU.
  */
 
-/* Is any container of R to have SCHED_HPC on this kernel? */
-bool hpc_asked(const struct request *r, const struct conf *conf);
+/* Does any container of R take CPUs from the system? */
+bool hpc_room_matters(const struct request *r, const struct conf *conf);
 
-/* Take the CPUs that containers of plan P with SCHED_HPC hold, made of R, out of OUTSIDE; returns whether there are any. */
+/*
+ * Take the CPUs that containers of plan P, made of R, take from the system out of OUTSIDE; returns whether any has
+ * SCHED_HPC.
+ */
 bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p, const struct conf *conf);
 
-/* Likewise of every live job, but for what step MY_STEP has brought itself. */
+/* Likewise of every live job, but for what step MY_STEP has brought itself: 1, 0, or -1 with a text. */
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err);
 
 /*

@@ -93,9 +93,10 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 	struct sched_given got_sched;
 
 	judge_container(start(&out[n++], "container"), ask, got, node);
-	if (ask->policy != POLICY_UNSET) {
+	outcome_sched(&got_sched, ask, conf, node->policy_known);
+	/* what the site gives unasked is told of where the kernel has it not */
+	if (ask->policy != POLICY_UNSET || got_sched.fallback || (node->policy_known && !policy_supported(got_sched.policy))) {
 		o = start(&out[n++], "scheduler");
-		outcome_sched(&got_sched, ask, conf, node->policy_known);
 		if (got_sched.fallback)
 			note(o, OUTCOME_MODIFIED, "this kernel has no scheduling policy \"hpc\": \"%s\" instead (hpc_fallback)",
 			     policy_name(got_sched.policy));

@@ -144,6 +144,7 @@ static int bind_memory(const struct step_part *p, const struct step_env *env, st
 static int look_at_self(const struct step_part *p, struct step_rank *r, struct errbuf *err)
 {
 	struct sched_param param = { 0 };
+	const char *now;
 
 	if (status_sets("self", &r->kernel_cpus, &r->kernel_mems, err) < 0 ||
 	    membind_get(&r->kernel_mempolicy, &r->kernel_membind, err) < 0)
@@ -161,6 +162,10 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 	if (p->bind_mems && !idset_equal(&r->kernel_mems, &p->mems))
 		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
 				 r->global_rank);
+	now = policy_by_number(r->kernel_policy & ~SCHED_RESET_ON_FORK);
+	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && strcmp(now, policy_name(p->policy)) != 0)
+		return errprintf(err, "rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)", r->global_rank, now,
+				 policy_name(p->policy));
 	return 0;
 }
 

@@ -27,7 +27,8 @@ struct node_view {
 	struct idset job_mems;
 	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
-	struct idset outside; /* of all live containers with SCHED_HPC; known when some are asked for */
+	struct idset outside; /* what live containers leave to the system (hpc_room.h); known when the request takes some */
+	bool any_hpc; /* among these */
 	bool kept_one; /* of the CPUs that the containers might have had, for it */
 	struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
@@ -300,19 +301,25 @@ static int check_realtime(const struct step *s, const struct node_view *v, const
 		    request_parse(r, job->step[k].request, &ignored) == 0)
 			take_realtime(s, r, job->step[k].plan, &left);
 	free(r);
-	if (idset_empty(&left))
-		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
-	return 0;
+	if (!idset_empty(&left))
+		return 0;
+	errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
+	if (s->conf.hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC))
+		errappend(err, " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such class: hpc_fallback in %s)",
+			  policy_name(s->conf.hpc_fallback), s->in.conf_path);
+	return -1;
 }
 
-/* A CPU of the node stays outside of SCHED_HPC, other jobs' containers included. */
+/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers included. */
 static int check_hpc(const struct step *s, const struct node_view *v, const struct node_plan *made, struct errbuf *err)
 {
 	struct idset left = v->outside;
+	bool any = hpc_take(&left, v->request, made, &s->conf) || v->any_hpc;
 
-	if (!hpc_take(&left, v->request, made, &s->conf) || !idset_empty(&left))
+	if (!any || !idset_empty(&left))
 		return 0;
-	return errprintf(err, "containers with policy \"hpc\" would take every CPU of this node: leave one out of them for the system");
+	return errprintf(err, "containers with policy \"hpc\" would take every CPU of this node%s: leave one out of them for the system",
+			 v->any_hpc ? ", those of other jobs and steps included" : "");
 }
 
 static const char no_request[] =
@@ -573,11 +580,19 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 	return 0;
 }
 
+/* Of what SCHED_HPC leaves another job can have nothing but the guard's share. */
+static int check_hpc_alone(const struct step *s, const struct node_view *v, const struct step_part *p, struct errbuf *err)
+{
+	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC || fence_check_alone(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
+		return 0;
+	return errwrap(err, "container %s: policy \"hpc\"", p->container);
+}
+
 static int check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job, struct errbuf *err)
 {
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
-		if (s->shared->part[i].partition != PARTITION_MEMBER &&
-		    check_fence(s, v, &s->shared->part[i], job, err) < 0)
+		if (check_hpc_alone(s, v, &s->shared->part[i], err) < 0 ||
+		    (s->shared->part[i].partition != PARTITION_MEMBER && check_fence(s, v, &s->shared->part[i], job, err) < 0))
 			return -1;
 	return 0;
 }
@@ -781,8 +796,13 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 		free_for(v, s, job, &now_free);
 		v->outside = v->node_cpus;
 		/* reads every entry of the ledger */
-		if (hpc_asked(v->request, &s->conf) && hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err) < 0)
-			goto out;
+		if (hpc_room_matters(v->request, &s->conf)) {
+			int any = hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err);
+
+			if (any < 0)
+				goto out;
+			v->any_hpc = any;
+		}
 		v->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
 		if (!still_good(*made, in, s, v, &now_free)) {
 			in->cpus = now_free;
@@ -942,11 +962,16 @@ static int plan_and_choose(struct step *s, struct node_view *v, struct errbuf *e
 
 static void wait_for_last_job(const struct step *s, const struct node_view *v)
 {
-	for (unsigned i = 0; v->request && s->in.step_id < STEP_ID_INTERACTIVE && i < v->request->n; i++)
-		if (v->request->container[i].partition != PARTITION_MEMBER) {
+	bool of_srun = s->in.step_id < STEP_ID_INTERACTIVE;
+	struct sched_given got;
+
+	for (unsigned i = 0; v->request && i < v->request->n; i++) {
+		outcome_sched(&got, &v->request->container[i], &s->conf, true);
+		if ((of_srun && v->request->container[i].partition != PARTITION_MEMBER) || got.policy == POLICY_HPC) {
 			fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus, 1000 * s->conf.helper_timeout);
 			return;
 		}
+	}
 }
 
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)

@@ -38,6 +38,33 @@ static const char *left(const char *offer, const char *outside, const char *requ
 	return list;
 }
 
+/* What hpc_take() leaves of 0-7 when each container of REQUEST has the first CPU of a core of two, from 0 on; with "!" where one has SCHED_HPC. */
+static const char *after(const char *request)
+{
+	static char list[256];
+	static struct request r;
+	struct idset out = set_of("0-7");
+	struct node_plan *p = node_plan_new();
+	struct errbuf err = { "" };
+	size_t used;
+
+	if (!p || request_parse(&r, request, &err) < 0)
+		return "bad request";
+	for (unsigned i = 0; i < r.n; i++) {
+		struct placed *c = node_plan_add(p, r.container[i].name);
+
+		idset_add(&c->cpus, 2 * i);
+		idset_add(&c->reserved, 2 * i);
+		idset_add(&c->reserved, 2 * i + 1);
+	}
+	used = hpc_take(&out, &r, p, &conf);
+	idset_format(&out, list + used, sizeof(list) - used);
+	if (used)
+		list[0] = '!';
+	node_plan_free(p);
+	return list;
+}
+
 int main(void)
 {
 	conf_defaults(&conf);
@@ -49,6 +76,10 @@ int main(void)
 	is(left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7", "not with other policies");
 	is(left("3", "3", "nodeos 1;c=a policy=hpc;"), "", "the last one is not given away");
 	is(left("3", "", "nodeos 1;c=a policy=hpc;"), "3", "none outside: nothing to keep");
+	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7", "fair containers take nothing");
+	is(after("nodeos 1;c=a policy=fifo;"), "1-7", "a real-time one its CPUs");
+	is(after("nodeos 1;c=a partition=root;"), "2-7", "a partition whole cores");
+	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"), "0-1,5-7", "each its own");
 	conf.default_policy = POLICY_HPC;
 	is(left("0-7", "0-7", "nodeos 1;c=a;"), "1-7", "the site's default policy counts");
 	return tap_done();
