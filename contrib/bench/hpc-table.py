@@ -56,7 +56,7 @@ def table(boot, runs):
             rows.append((load, arm, f"{100 * statistics.median(foreign):.2f} % ({100 * min(foreign):.2f} to {100 * max(foreign):.2f})",
                          f"{statistics.median(foreign) / base:.3f}", spread([run["kernel"] // 1000 for run in of]), spread([run["other"] // 1000 for run in of]),
                          spread([run["involuntary"] for run in of]), spread([run["moves"] for run in of]), max(rank["moves"] for run in of for rank in run["ranks"])))
-    print(f"Boot {boot}: {n} ranks, seeds {', '.join(str(s) for s in sorted({run['seed'] for run in runs}))}; median (smallest to largest) of the seeds, sums of all ranks\n")
+    print(f"Boot {boot}: {n} ranks or threads, seeds {', '.join(str(s) for s in sorted({run['seed'] for run in runs}))}; median (smallest to largest) of the seeds, sums of all ranks\n")
     head = ("node", "arm", "foreign instructions per own", "of cfs", "kernel, thousands", "other programs, thousands", "involuntary switches", "migrations", "most of a rank")
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for row in rows:

@@ -3,7 +3,9 @@
 /*
  * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at once, again and again: for each
  * seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with "+" between them; in another order for each seed).
- * CPU 0 is left out, RANKS must be less than the CPUs. Arms:
+ * CPU 0 is left out, RANKS must be less than the CPUs. With "threads:N" for RANKS it is PROGRAM ARM N ARG..., once, which has N
+ * threads, and binds them itself where the arm wants it; they are watched from here (threads.h), and the whole program is between
+ * the markers. It must leave what it has calculated in RESULT, a word. Arms:
  *
  *	cfs	the default class, on any of the CPUs
  *	pinned	the default class, a CPU for each
@@ -12,23 +14,41 @@
  *	rr, topo	SCHED_HPC, placed by the kernel
  *
  * Loads: idle, or busy: programs of the default class that may run on all CPUs and sleep and compute by turns, as long as the seed
- * says: the same in all arms. Run by kernel/test/init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
+ * says: the same in all arms. Run by kernel/test/init.c or image-init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
  */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "guest.h"
+#include "threads.h"
 
 #define RANKS_MAX 64
 #define POLICY_HPC 48
+#define QUANTUM 10000000 /* ns: what containers have, too */
 #define BUSY 6 /* programs */
+#define WATCHED "gmx" /* what a program with threads is called, at last */
+#define RESULT "/tmp/result"
 
-static int n_ranks;
+static const struct arm {
+	const char *name;
+	int policy, priority, own_cpu;
+} kind[] = {
+	{ "cfs", SCHED_OTHER, 0, 0 },
+	{ "pinned", SCHED_OTHER, 0, 1 },
+	{ "fifo", SCHED_FIFO, 1, 1 },
+	{ "user", POLICY_HPC, 0, 1 },
+	{ "rr", POLICY_HPC, 1, 0 },
+	{ "topo", POLICY_HPC, 2, 0 },
+	{ NULL, 0, 0, 0 },
+};
+
+static int n_ranks, n_threads;
 static char **program;
 
 static void on_cpus(int first, int last)
@@ -42,12 +62,23 @@ static void on_cpus(int first, int last)
 		die("sched_setaffinity");
 }
 
-static void policy(int number, int priority)
-{
-	struct sched_param p = { .sched_priority = priority };
+/* of sched_setattr(2); the C library has none */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
 
-	if (sched_setscheduler(0, number, &p) < 0)
-		die("sched_setscheduler");
+static void set_policy(int policy, int priority)
+{
+	struct attr a = { .size = sizeof(a), .policy = (uint32_t)policy, .priority = (uint32_t)priority };
+
+	if (policy == POLICY_HPC)
+		a.runtime = QUANTUM;
+	if (syscall(SYS_sched_setattr, 0, &a, 0) < 0)
+		die("sched_setattr");
 }
 
 static uint64_t draw(uint64_t *state, uint64_t below)
@@ -76,48 +107,36 @@ static void disturb(uint64_t seed)
 static void become_rank(const char *arm, int rank)
 {
 	char number[16], count[16], *args[16] = { program[0], number, count };
+	const struct arm *a;
 	int n = 3;
 
-	if (strcmp(arm, "pinned") == 0 || strcmp(arm, "fifo") == 0 || strcmp(arm, "user") == 0)
+	for (a = kind; strcmp(a->name, arm) != 0; a++)
+		if (!a[1].name)
+			die(arm);
+	if (a->own_cpu && !n_threads)
 		on_cpus(rank + 1, rank + 1);
 	else
-		on_cpus(1, n_ranks);
-	if (strcmp(arm, "fifo") == 0)
-		policy(SCHED_FIFO, 1);
-	else if (strcmp(arm, "user") == 0)
-		policy(POLICY_HPC, 0);
-	else if (strcmp(arm, "rr") == 0)
-		policy(POLICY_HPC, 1);
-	else if (strcmp(arm, "topo") == 0)
-		policy(POLICY_HPC, 2);
-	else if (strcmp(arm, "cfs") != 0 && strcmp(arm, "pinned") != 0)
-		die(arm);
+		on_cpus(1, n_threads ? n_threads : n_ranks);
+	if (a->policy != SCHED_OTHER)
+		set_policy(a->policy, a->priority);
 	snprintf(number, sizeof(number), "%d", rank);
-	snprintf(count, sizeof(count), "%d", n_ranks);
+	snprintf(count, sizeof(count), "%d", n_threads ? n_threads : n_ranks);
+	if (n_threads)
+		args[1] = (char *)a->name;
 	for (int i = 1; program[i] && n < 15; i++)
 		args[n++] = program[i];
 	execv(program[0], args);
 	die(program[0]);
 }
 
-static void run(const char *arm, const char *load, int seed)
+/* The ranks find their common memory at descriptor 3, and say all themselves. */
+static void run_ranks(const char *arm)
 {
-	pid_t rank[RANKS_MAX], other[BUSY];
-	int memory = memfd_create("ranks", 0), busy = strcmp(load, "busy") == 0 ? BUSY : 0, status;
-	struct timespec settle = { .tv_nsec = 300000000 };
+	int memory = memfd_create("ranks", 0), status;
+	pid_t rank[RANKS_MAX];
 
-	printf("run %s %s %d\n", arm, load, seed);
-	fflush(stdout);
 	if (memory < 0 || ftruncate(memory, 64 * (long)MIB) < 0 || dup2(memory, 3) < 0)
 		die("memfd");
-	for (int i = 0; i < busy; i++) {
-		other[i] = fork();
-		if (other[i] == 0) {
-			on_cpus(0, (int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
-			disturb((uint64_t)seed * BUSY + (uint64_t)i);
-		}
-	}
-	nanosleep(&settle, NULL);
 	for (int i = 0; i < n_ranks; i++) {
 		rank[i] = fork();
 		if (rank[i] == 0)
@@ -127,12 +146,57 @@ static void run(const char *arm, const char *load, int seed)
 		if (waitpid(rank[i], &status, 0) < 0 || status != 0)
 			printf("rank %d ended with %#x\n", i, (unsigned)status);
 	}
+	if (memory != 3)
+		close(memory);
+}
+
+static void run_threads(const char *arm)
+{
+	char result[64] = "";
+	int status;
+	pid_t pid;
+	FILE *f;
+
+	unlink(RESULT);
+	watch_threads(WATCHED);
+	MARK(1);
+	pid = fork();
+	if (pid == 0)
+		become_rank(arm, 0);
+	if (waitpid(pid, &status, 0) < 0 || status != 0)
+		printf("rank 0 ended with %#x\n", (unsigned)status);
+	MARK(2);
+	f = fopen(RESULT, "r");
+	if (!f || fscanf(f, "%63s", result) != 1)
+		die(RESULT);
+	fclose(f);
+	tell_threads(result);
+}
+
+static void run(const char *arm, const char *load, int seed)
+{
+	struct timespec settle = { .tv_nsec = 300000000 };
+	int busy = strcmp(load, "busy") == 0 ? BUSY : 0;
+	pid_t other[BUSY];
+
+	printf("run %s %s %d\n", arm, load, seed);
+	fflush(stdout);
+	for (int i = 0; i < busy; i++) {
+		other[i] = fork();
+		if (other[i] == 0) {
+			on_cpus(0, (int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
+			disturb((uint64_t)seed * BUSY + (uint64_t)i);
+		}
+	}
+	nanosleep(&settle, NULL);
+	if (n_threads)
+		run_threads(arm);
+	else
+		run_ranks(arm);
 	for (int i = 0; i < busy; i++) {
 		kill(other[i], SIGKILL);
 		waitpid(other[i], NULL, 0);
 	}
-	if (memory != 3)
-		close(memory);
 	fflush(stdout);
 }
 
@@ -153,11 +217,14 @@ int main(int argc, char **argv)
 
 	if (argc < 6 || sscanf(argv[2], "%d-%d", &first, &last) != 2)
 		return 2;
-	n_ranks = atoi(argv[1]);
+	if (sscanf(argv[1], "threads:%d", &n_threads) == 1)
+		n_ranks = 1;
+	else
+		n_ranks = atoi(argv[1]);
 	loads = split(argv[3], load, 8);
 	arms = split(argv[4], arm, 16);
 	program = argv + 5;
-	if (n_ranks < 1 || n_ranks > RANKS_MAX || n_ranks >= sysconf(_SC_NPROCESSORS_ONLN))
+	if (n_ranks < 1 || n_ranks > RANKS_MAX || n_ranks >= sysconf(_SC_NPROCESSORS_ONLN) || n_threads >= sysconf(_SC_NPROCESSORS_ONLN))
 		return 2;
 	on_cpus(0, 0);
 	for (int seed = first; seed <= last; seed++)

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How often the threads of a program that knows nothing of us were moved and switched, from the kernel's events: for
+ * ranks.c. One line for each thread, as cg.c says it of itself.
+ */
+#ifndef BENCH_THREADS_H
+#define BENCH_THREADS_H
+
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "guest.h"
+
+#define TRACE "/sys/kernel/tracing/"
+#define THREADS_MAX 256
+
+struct thread {
+	int pid, first, last;
+	long moves, involuntary, voluntary;
+};
+
+/* From now on, for programs called NAME. */
+static void watch_threads(const char *name)
+{
+	char filter[64];
+
+	if (access(TRACE "trace", F_OK) < 0 && mount("tracefs", TRACE, "tracefs", 0, NULL) < 0)
+		die("tracefs");
+	put(TRACE "tracing_on", "0");
+	snprintf(filter, sizeof(filter), "prev_comm == \"%s\"", name);
+	put(TRACE "events/sched/sched_switch/filter", filter);
+	snprintf(filter, sizeof(filter), "comm == \"%s\"", name);
+	put(TRACE "events/sched/sched_migrate_task/filter", filter);
+	put(TRACE "events/sched/sched_switch/enable", "1");
+	put(TRACE "events/sched/sched_migrate_task/enable", "1");
+	put(TRACE "buffer_size_kb", "8192");
+	truncate(TRACE "trace", 0);
+	put(TRACE "tracing_on", "1");
+}
+
+static struct thread *thread_of(struct thread *all, int *n, int pid, int cpu)
+{
+	for (int i = 0; i < *n; i++)
+		if (all[i].pid == pid)
+			return &all[i];
+	if (*n == THREADS_MAX)
+		die("too many threads");
+	all[*n] = (struct thread){ .pid = pid, .first = cpu, .last = cpu };
+	return &all[(*n)++];
+}
+
+/* One of the kernel's lines: "gmx-70 [003] d..2. 1.5: sched_switch: prev_comm=gmx prev_pid=70 prev_prio=120 prev_state=R+ ==> ..." */
+static void count_event(const char *line, struct thread *all, int *n)
+{
+	const char *at = strchr(line, '['), *event;
+	int cpu = at ? atoi(at + 1) : 0, pid, from, to;
+	struct thread *t;
+	char state[8];
+
+	if ((event = strstr(line, " sched_switch: ")) && (at = strstr(event, " prev_pid="))) {
+		if (sscanf(at, " prev_pid=%d prev_prio=%*d prev_state=%7s", &pid, state) != 2)
+			die(line);
+		t = thread_of(all, n, pid, cpu);
+		/* with a plus: another one came. Without, it gave its turn away */
+		if (strcmp(state, "R+") == 0)
+			t->involuntary++;
+		else
+			t->voluntary++;
+		t->last = cpu;
+	} else if ((event = strstr(line, " sched_migrate_task: ")) && (at = strstr(event, " pid="))) {
+		if (sscanf(at, " pid=%d prio=%*d orig_cpu=%d dest_cpu=%d", &pid, &from, &to) != 3)
+			die(line);
+		thread_of(all, n, pid, to)->moves += from != to;
+	}
+}
+
+/* All threads that were switched or moved. RESULT: what the program has calculated. */
+static void tell_threads(const char *result)
+{
+	static struct thread all[THREADS_MAX];
+	long kept, written;
+	char line[1024];
+	int n = 0;
+	FILE *f;
+
+	put(TRACE "tracing_on", "0");
+	f = fopen(TRACE "trace", "r");
+	if (!f)
+		die("trace");
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "# entries-in-buffer/entries-written: %ld/%ld", &kept, &written) == 2 && kept != written)
+			die("the trace is too long for its buffer");
+		if (line[0] != '#')
+			count_event(line, all, &n);
+	}
+	fclose(f);
+	for (int i = 0; i < n; i++)
+		printf("rank %d cpu %d %d moves %ld involuntary %ld voluntary %ld residual %s\n", i, all[i].first, all[i].last, all[i].moves,
+		       all[i].involuntary, all[i].voluntary, result);
+}
+
+#endif
