@@ -72,6 +72,8 @@ def main():
         checks[f"{node}_ranks_inside"] = all(
             c["ranks"] and all(cpus(r["cpus"]) <= sets[n] and cpus(r["mems"]) == cpus(c["mems"]) and
                                r["mempolicy"] == "bind" for r in c["ranks"]) for n, c in what["containers"].items())
+        checks[f"{node}_simulation_under_SCHED_HPC"] = {n: {r["policy"] for r in c["ranks"]} for n, c in what["containers"].items()} == {
+            "sim": {"hpc"}, "vda": {"other"}}
         system = json.load(open(f"{out}/report.{node}.json"))["serviceos"]
         homes, blocks = homes_and_blocks(node)
         mems = {n: cpus(c["mems"]) for n, c in what["containers"].items()}
