@@ -25,7 +25,8 @@ MIB = 1 << 20
 count = failed = 0
 # what a kernel writes when it finds itself at fault
 COMPLAINT = re.compile(r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general protection fault|Kernel panic|Unable to handle"
-                       r"|scheduling while atomic|sleeping function|DEBUG_LOCKS_WARN_ON|turning off the locking|refcount_t:|corruption|Bad page")
+                       r"|scheduling while atomic|sleeping function|DEBUG_LOCKS_WARN_ON|turning off the locking|refcount_t:|corruption|Bad page"
+                       r"|rcu\w* (self-)?detected")
 RACE = re.compile(r"BUG: KCSAN: (?:data-race|assert: race) in (.*)")
 
 
@@ -104,16 +105,16 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 class Boot:
     """What a guest printed. With MISTAKES its kernel is asked to complain. WHEN: a line to wait for and commands for QEMU's
-    monitor that it calls for. ACCEL: QEMU's arguments, when not one thread a processor."""
+    monitor that it calls for. ACCEL: QEMU's arguments, when not one thread a processor. LIMIT: seconds until it is ended."""
     all = []
 
-    def __init__(self, machine, append, kernel=None, when=None, mistakes=False, accel=("-accel", "tcg,thread=multi")):
+    def __init__(self, machine, append, kernel=None, when=None, mistakes=False, accel=("-accel", "tcg,thread=multi"), limit=600):
         self.machine, self.append, self.mistakes = machine, append, mistakes
         # la57: identify_cpu() of stock clears all features for a moment; an interrupt then takes memory by KASAN's shadow of four levels ("wild")
         args = ["qemu-system-x86_64", *accel, "-cpu", "max,la57=off", "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
                 "-kernel", kernel or KERNEL, "-initrd", f"{WORK}/test.cpio.gz", "-append", f"console=ttyS0 panic=-1 tsc=reliable lpj=4000000 no_timer_check rcupdate.rcu_cpu_stall_suppress=1 {append}"]
         for _ in range(3):
-            self.text = self.run(args + machine.args, when)
+            self.text = self.run(args + machine.args, when, limit)
             # QEMU's threads can run a breakpoint that the kernel has taken out of its code already (Red Hat's bug 2216496)
             if not re.search(r"Oops: int3: 0000 .*SMP", self.text):
                 break
@@ -146,13 +147,13 @@ class Boot:
                        re.findall(r"fgmn: node (\d+): home (\d+) \[mem (0x\w+)-(0x\w+)\] (\d+)M", self.log)]
 
     @staticmethod
-    def run(args, when=None):
+    def run(args, when=None, limit=600):
         """What QEMU printed until it ended, or was ended."""
         monitor, log = f"{WORK}/monitor", f"{WORK}/last-{threading.get_ident()}.log"
         if when:
             args = [*args, "-monitor", f"unix:{monitor},server=on,wait=off"]
         with open(log, "wb") as f, subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.STDOUT) as qemu:
-            end = time.monotonic() + 600
+            end = time.monotonic() + limit
             while qemu.poll() is None and time.monotonic() < end:
                 if when and when[0] in Boot.read(log):
                     Boot.command(monitor, when[1])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel with SCHED_HPC (kernel/build --config kernel/test/hpc.config) in small guests, and run its KUnit tests and the
-kernel's selftest of it: on machines of one and two sockets, with and without threads, and once with a clock that goes by
-instructions. KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
+"""Boot a kernel with SCHED_HPC in small guests, and run its KUnit tests and the kernel's selftest of it: on machines of one and two
+sockets, with and without threads, and once with a clock that goes by instructions; then everything at random (hpc_stress.c).
+KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
 import argparse
 import os
 import re
@@ -16,6 +16,33 @@ MACHINES = ((Machine("two sockets, two cores, two threads", [512, 512], low=512,
             (Machine("four CPUs", [1024], cpus=[4]), None),
             (Machine("16 CPUs", [512, 512], low=512, cpus=[8, 8], threads=2), None),
             (Machine("four CPUs, counted", [1024], cpus=[4]), ICOUNT))
+STRESSED = Machine("two sockets", [1024, 1024], low=1024, cpus=[4, 4], threads=2)
+
+
+def tests(machines):
+    """KUnit and the selftest, on each of MACHINES."""
+    for machine, accel in machines:
+        b = Boot(machine, "kunit.enable=1 kunit.filter_glob=sched_hpc do=run:/hpc" + (":exact" if accel else ""), **({"accel": accel} if accel else {}))
+        cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
+        ok(len(cases) == 4 and all(word == "ok" for word, _ in cases), f"{machine.name}: KUnit", cases)
+        judge(b, machine.name)
+
+
+def judge(b, name):
+    """What a program of the guest says in TAP."""
+    lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
+    for word, what, got in lines:
+        ok(word == "ok", f"{name}: {what}", got)
+    plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
+    ok(b.ended and plan and len(lines) == int(plan.group(1)), f"{name}: it has run to its end", b.text[-3000:])
+    ok(not b.complaints, f"{name}: no complaint in the log", b.complaints)
+
+
+def stress(seconds, seed):
+    """Everything at random; stalls are complaints here."""
+    b = Boot(STRESSED, f"rcupdate.rcu_cpu_stall_suppress=0 do=run:/stress:{seconds}:{seed}", limit=3 * seconds + 900)
+    print("\n".join(re.findall(r"^# .*", b.after, re.M)), flush=True)
+    judge(b, f"stress, seed {seed}")
 
 
 def main():
@@ -23,20 +50,18 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("work")
+    parser.add_argument("--few", action="store_true", help="two of the four machines")
+    parser.add_argument("--stress", type=int, default=60, metavar="SECONDS", help="default %(default)s; 0: none")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is random (%(default)s)")
+    parser.add_argument("--only-stress", action="store_true")
     args = parser.parse_args()
     boot.KERNEL, boot.WORK = args.kernel, args.work
     os.makedirs(args.work, exist_ok=True)
-    boot.initramfs(args.work, {"hpc": f"{args.tree}/tools/testing/selftests/sched_hpc/sched_hpc.c"})
-    for machine, accel in MACHINES:
-        b = Boot(machine, "kunit.enable=1 kunit.filter_glob=sched_hpc do=run:/hpc", **({"accel": accel} if accel else {}))
-        cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
-        ok(len(cases) == 4 and all(word == "ok" for word, _ in cases), f"{machine.name}: KUnit", cases)
-        lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
-        for word, what, got in lines:
-            ok(word == "ok", f"{machine.name}: {what}", got)
-        plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
-        ok(b.ended and plan and len(lines) == int(plan.group(1)), f"{machine.name}: the selftest has run to its end", b.text[-3000:])
-        ok(not b.complaints, f"{machine.name}: no complaint in the log", b.complaints)
+    boot.initramfs(args.work, {"hpc": f"{args.tree}/tools/testing/selftests/sched_hpc/sched_hpc.c", "stress": f"{boot.HERE}/hpc_stress.c"})
+    if not args.only_stress:
+        tests(MACHINES[::3] if args.few else MACHINES)
+    if args.stress:
+        stress(args.stress, args.seed)
     print(f"1..{boot.count}")
     print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
     return boot.failed != 0

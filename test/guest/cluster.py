@@ -87,6 +87,14 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
         return Result(124, out, f"timed out after {timeout} s\n", timeout)
 
 
+def has_hpc():
+    """Does the kernel have SCHED_HPC?"""
+    try:
+        return os.sched_get_priority_max(48) >= 0
+    except OSError:
+        return False
+
+
 def patient():
     """Under emulation beside other work, the planner may need longer than a site would wait."""
     for node in ("n0", "n1"):

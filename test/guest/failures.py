@@ -50,8 +50,7 @@ def group_matrix():
     # an error that both nodes find; with sbatch, the batch script's own step finds it first
     for options, words, what in (("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
                                  ("--nodeos-mems=9", "memory", "too many memory nodes"),
-                                 ("--nodeos-mems=900G", "memory", "too much memory"),
-                                 ("--nodeos-sched=hpc", "no such scheduling class", "no such class")):
+                                 ("--nodeos-mems=900G", "memory", "too much memory")):
         for launcher in LAUNCHERS:
             refused(launcher, options, words, what)
     all_idle("no node is drained by requests that do not fit")

@@ -65,6 +65,21 @@ def group_words():
     ok(r.code == 1 and "RLIMIT_RTPRIO" in r.err, "nodeosctl run, as a user without the right", r.text)
 
 
+def group_sixteen():
+    """16 ranks on two nodes, and a thread of each: all have the policy, and are on the CPUs that were planned for the rank."""
+    r = run(f"srun -N2 -n16 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20", timeout=300)
+    found = threads(r)
+    same((r.code, len(found), {t.policy for t in found}), (0, 32, {HPC}), "16 ranks of two threads have the policy")
+    told = [f for f in os.listdir(HOME) if f.startswith("sixteen.")]
+    planned = {}
+    for name in told:
+        with open(f"{HOME}/{name}") as f:
+            planned |= {x["rank"]: cpus(x["cpus"]) for x in json.load(f)["ranks"]}
+    same((len(told), sorted(planned)), (2, list(range(16))), "the reports of both nodes have them")
+    same([t.rank for t in found if t.cpu not in planned.get(t.rank, ())], [], "each thread is on a CPU of its rank's plan")
+    same(sum(t.moves for t in found), 0, "and stays there")
+
+
 def group_chrt():
     """util-linux's chrt with contrib/tools' patch, and what stays to be said without the right."""
     for placement in (0, 1, 2):
@@ -167,7 +182,7 @@ GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith(
 def main():
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
     cluster.patient()
-    ok(os.sched_get_priority_max(HPC) == 2, "the kernel has SCHED_HPC")
+    ok(cluster.has_hpc(), "the kernel has SCHED_HPC")
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("nodes are idle")
     same(cluster.leftovers(), "", "no ledger entry is left")
