@@ -151,7 +151,7 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 
 int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum, struct errbuf *err)
 {
-	struct attributes a = { .size = sizeof(a) };
+	struct attributes a = { .size = sizeof(a) }, was = { 0 };
 
 	if (!is_policy(p))
 		return errprintf(err, "no scheduling policy given (allowed: %s)", policy_names());
@@ -163,6 +163,9 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
 		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)", quantum, table[p].name,
 				 HPC_QUANTUM_MAX);
+	/* it sets nice, too: that of before; a process that has ended is told of below */
+	if (syscall(SYS_sched_getattr, pid, &was, sizeof(was), 0) == 0)
+		a.nice = was.nice;
 	a.policy = (uint32_t)table[p].number;
 	a.priority = priority;
 	a.runtime = quantum * NS_PER_MS;

@@ -2,6 +2,7 @@
 #include "container/policy.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,13 +82,13 @@ static void apply_idle(void)
 	if (child == 0) {
 		struct errbuf err;
 
-		_exit(policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
-				      policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
-				      sched_getscheduler(0) == SCHED_IDLE ?
+		_exit(nice(7) == 7 && policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
+				      getpriority(PRIO_PROCESS, 0) == 7 && policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
+				      sched_getscheduler(0) == SCHED_IDLE && getpriority(PRIO_PROCESS, 0) == 7 ?
 			      0 :
 			      1);
 	}
-	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0, "batch, then idle, applied");
+	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0, "batch, then idle, applied, and nice stays");
 	is_int(sched_getscheduler(0), SCHED_OTHER, "the parent keeps its policy");
 }
 
