@@ -150,10 +150,10 @@ static void note_fewer(const struct step *s, unsigned part)
 			p->fewer_cpus = idset_count(&s->shared->rank[i].chosen);
 }
 
-/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for good. */
+/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for good; without one, told too. */
 static void note_turns(struct step_part *p, const struct idset *chosen)
 {
-	p->takes_turns = p->policy == POLICY_HPC && !p->quantum_named && p->n_ranks > idset_count(chosen);
+	p->takes_turns = p->policy == POLICY_HPC && !(p->quantum_named && p->quantum) && p->n_ranks > idset_count(chosen);
 }
 
 static int make_map(struct step *s, const struct step_part *p, const struct idset *container,

@@ -382,7 +382,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	p->quantum_named = ask->quantum_named;
 	if (!policy_supported(p->policy)) {
 		if (s->conf.strict)
-			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class (outcome: failed; strict=yes in %s)",
+			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class: ask for a node that has it (--constraint=" HPC_FEATURE ", where the site lists that feature), or for \"other\" (outcome: failed; strict=yes in %s)",
 					 c->name, policy_name(p->policy), s->in.conf_path);
 		p->policy = POLICY_UNSET;
 	}

@@ -59,8 +59,12 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
 			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
 	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns && p->outcome < OUTCOME_MODIFIED) {
-		snprintf(buf, size, "%u ranks with policy \"hpc\" have fewer CPUs%s%s: they take turns of %u ms (the quantum)",
-			 p->n_ranks, *p->container ? " in container " : "", p->container, p->quantum);
+		snprintf(buf, size, "%u ranks with policy \"hpc\" have fewer CPUs%s%s: ", p->n_ranks,
+			 *p->container ? " in container " : "", p->container);
+		if (p->quantum)
+			snprintf(buf + strlen(buf), size - strlen(buf), "they take turns of %u ms (the quantum)", p->quantum);
+		else
+			snprintf(buf + strlen(buf), size - strlen(buf), "with quantum:0 each waits until another blocks or yields");
 		return buf;
 	}
 	if (!p->shares_ranks)

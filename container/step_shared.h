@@ -66,7 +66,7 @@ struct step_part {
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* by the request */
-	bool takes_turns; /* POLICY_HPC with more ranks than CPUs */
+	bool takes_turns; /* POLICY_HPC with more ranks than CPUs, and no quantum that the request names */
 	unsigned n_ranks; /* of it on this node */
 };
 

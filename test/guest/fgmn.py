@@ -159,7 +159,7 @@ def group_site():
     xml = read("/run/nodeos/machine.xml")
     same(xml.count('name="NodeOSUsableBytes"'), len(kernel.home), "and the machine's XML has them")
     text = root("nodeosctl provision --cmdline").out
-    count = re.search(r"NodeName=n0 .*Gres=fgmn:(\d+) Features=fgmn", text)
+    count = re.search(r"NodeName=n0 .*Features=fgmn\S* Gres=fgmn:(\d+)", text)
     same(int(count.group(1)) if count else None, len(kernel.blocks), "provision --cmdline offers the blocks to Slurm as a GRES and a feature")
     total = sum(meminfo(n, "MemTotal") for n in kernel.home)
     limit = int(re.search(r"MemSpecLimit=(\d+)", text).group(1))
