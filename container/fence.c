@@ -233,20 +233,32 @@ static enum beside look_around(int root_fd, const char *cgroup, const struct ids
 	return worst;
 }
 
+static int say_job(const char *path, struct errbuf *err)
+{
+	return errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
+			 strrchr(path, '/') + 1);
+}
+
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 300];
 
 	switch (look_around(root_fd, cgroup, cpus, path)) {
 	case BESIDE_JOB:
-		return errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
-				 strrchr(path, '/') + 1);
+		return say_job(path, err);
 	case BESIDE_LEFT:
 		return errprintf(err, "the directory %.500s, which an ended job has left behind, has no other CPUs: an administrator may remove it",
 				 path);
 	default:
 		return 0;
 	}
+}
+
+int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX + 300];
+
+	return look_around(root_fd, cgroup, cpus, path) == BESIDE_JOB ? say_job(path, err) : 0;
 }
 
 void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus, unsigned milliseconds)

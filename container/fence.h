@@ -40,6 +40,9 @@ void fence_give_back(struct ledger *l);
 /* -1: another job on this node has some of CPUS, too, or has left a directory that has no others. */
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
 
+/* The same of jobs only: of what one has left nobody runs. */
+int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
+
 /*
  * Give other jobs with some of CPUS, a while at most, to be gone: Slurm gives CPUs to the next job while the last
  * one's slurmstepd still ends in its directory. The ledger is not open in this call.

@@ -82,13 +82,16 @@ static int take_job(const struct ledger_job *job, void *arg)
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err)
 {
 	struct live k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
-	struct errbuf ignored = { "" };
+	struct errbuf bad = { "" };
 	int rc;
 
 	if (!k.request)
 		return errprintf(err, "out of memory");
-	rc = ledger_each(l, take_job, &k, NULL, &ignored, err);
+	rc = ledger_each(l, take_job, &k, NULL, &bad, err);
 	free(k.request);
+	/* of a job that has ended no entry is left: this one may have ranks on any CPU */
+	if (rc == 0 && *bad.text)
+		rc = errprintf(err, "%s: which CPUs have policy \"hpc\" or real time is unknown until that job has ended", bad.text);
 	return rc < 0 ? -1 : k.any;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -22,7 +23,30 @@ struct ledger {
 	int dir_fd;
 	int lock_fd;
 	int cgroup_fd;
+	bool hurried;
+	int policy;
+	struct sched_param param;
 };
+
+/*
+ * Who has the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or real-time ranks runs for a
+ * twentieth of the time there, and other jobs' launches wait for it. Without the right it goes on as it is.
+ */
+static void hurry(struct ledger *l)
+{
+	struct sched_param first = { .sched_priority = 1 };
+
+	l->policy = sched_getscheduler(0);
+	l->hurried = l->policy >= 0 && !(l->policy & SCHED_RESET_ON_FORK) && l->policy <= SCHED_IDLE && l->policy != SCHED_FIFO &&
+		     l->policy != SCHED_RR && sched_getparam(0, &l->param) == 0 &&
+		     sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+}
+
+static void calm_down(const struct ledger *l)
+{
+	if (l->hurried)
+		sched_setscheduler(0, l->policy, &l->param);
+}
 
 static void free_step(struct ledger_step *s)
 {
@@ -498,6 +522,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		errprintf(err, "%s/lock: %s", state_dir, strerror(errno));
 		goto error;
 	}
+	hurry(l);
 	if (lock(l->lock_fd, timeout, err) < 0 || each_name(l, sweep_one, &swept, err) < 0) {
 		errwrap(err, "%s", state_dir);
 		goto error;
@@ -519,6 +544,7 @@ void ledger_close(struct ledger *l)
 		close(l->lock_fd);
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
+	calm_down(l);
 	free(l);
 }
 

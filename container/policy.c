@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -151,7 +152,8 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 
 int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum, struct errbuf *err)
 {
-	struct attributes a = { .size = sizeof(a) }, was = { 0 };
+	struct attributes a = { .size = sizeof(a) };
+	int was;
 
 	if (!is_policy(p))
 		return errprintf(err, "no scheduling policy given (allowed: %s)", policy_names());
@@ -163,9 +165,11 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
 		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)", quantum, table[p].name,
 				 HPC_QUANTUM_MAX);
-	/* it sets nice, too: that of before; a process that has ended is told of below */
-	if (syscall(SYS_sched_getattr, pid, &was, sizeof(was), 0) == 0)
-		a.nice = was.nice;
+	/* it sets nice, too: that of before, which sched_getattr() tells of fair processes only; one that has ended is told of below */
+	errno = 0;
+	was = getpriority(PRIO_PROCESS, (id_t)pid);
+	if (errno == 0)
+		a.nice = was;
 	a.policy = (uint32_t)table[p].number;
 	a.priority = priority;
 	a.runtime = quantum * NS_PER_MS;

@@ -151,9 +151,21 @@ static void note_fewer(const struct step *s, unsigned part)
 }
 
 /* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for good; without one, told too. */
-static void note_turns(struct step_part *p, const struct idset *chosen)
+static void note_turns(struct step *s, unsigned part)
 {
-	p->takes_turns = p->policy == POLICY_HPC && !(p->quantum_named && p->quantum) && p->n_ranks > idset_count(chosen);
+	struct step_part *p = &s->shared->part[part];
+
+	if (p->policy != POLICY_HPC || (p->quantum_named && p->quantum))
+		return;
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		const struct step_rank *r = &s->shared->rank[i];
+		unsigned within = 0;
+
+		for (unsigned k = 0; k < s->in.n_ranks; k++)
+			within += s->shared->rank[k].part == part && idset_subset(&s->shared->rank[k].chosen, &r->chosen);
+		if (r->part == part && within > idset_count(&r->chosen))
+			p->takes_turns = true;
+	}
 }
 
 static int make_map(struct step *s, const struct step_part *p, const struct idset *container,
@@ -174,10 +186,11 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		.container = container,
 	};
 
-	if (rankmap_make(&in, out, err) < 0)
-		return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave",
-			       p->container);
-	return 0;
+	if (rankmap_make(&in, out, err) == 0)
+		return 0;
+	if (s->kept_one && p->policy == POLICY_HPC)
+		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
+	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave", p->container);
 }
 
 /* Divide one part among its ranks; adds to TAKEN what they hold of it. */
@@ -209,7 +222,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	}
 	note_sharing(job, s, p, &chosen);
 	note_fewer(s, part);
-	note_turns(p, &chosen);
+	note_turns(s, part);
 	/* a lone process that has the whole container divides nothing, if this is all that its step is */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
 		idset_or(taken, &chosen);

@@ -163,7 +163,8 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
 				 r->global_rank);
 	now = policy_by_number(r->kernel_policy & ~SCHED_RESET_ON_FORK);
-	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && strcmp(now, policy_name(p->policy)) != 0)
+	/* "other" is what a container has that asks for nothing, and others may give it another */
+	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && p->policy != POLICY_OTHER && strcmp(now, policy_name(p->policy)) != 0)
 		return errprintf(err, "rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)", r->global_rank, now,
 				 policy_name(p->policy));
 	return 0;

@@ -318,7 +318,7 @@ static int check_hpc(const struct step *s, const struct node_view *v, const stru
 
 	if (!any || !idset_empty(&left))
 		return 0;
-	return errprintf(err, "containers with policy \"hpc\" would take every CPU of this node%s: leave one out of them for the system",
+	return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions%s: leave one out for the system",
 			 v->any_hpc ? ", those of other jobs and steps included" : "");
 }
 
@@ -583,7 +583,7 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 /* Of what SCHED_HPC leaves another job can have nothing but the guard's share. */
 static int check_hpc_alone(const struct step *s, const struct node_view *v, const struct step_part *p, struct errbuf *err)
 {
-	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC || fence_check_alone(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
+	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC || fence_check_jobs(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
 		return 0;
 	return errwrap(err, "container %s: policy \"hpc\"", p->container);
 }
@@ -773,6 +773,17 @@ static bool still_good(const struct node_plan *plan, const struct plan_input *in
 	return idset_subset(&mems, &now.mems);
 }
 
+/* In the explanation of each container. */
+static void tell_kept(struct node_plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		char *why = p->container[i].why;
+		size_t used = strlen(why);
+
+		snprintf(why + used, sizeof(p->container[i].why) - used, "%sone CPU of the node stays outside of policy \"hpc\"", used ? "\n" : "");
+	}
+}
+
 /*
  * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
  * (the helper runs unlocked: its user could stop it, and everybody would wait).
@@ -804,6 +815,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			v->any_hpc = any;
 		}
 		v->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
+		s->kept_one = v->kept_one;
 		if (!still_good(*made, in, s, v, &now_free)) {
 			in->cpus = now_free;
 			offer_mems(in, s, v);
@@ -816,6 +828,8 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			goto out;
 		if (check_hpc(s, v, *made, err) < 0)
 			goto out;
+		if (v->kept_one)
+			tell_kept(*made);
 		plan = *made;
 	}
 	if (!job)

@@ -39,6 +39,12 @@ static bool differs(const struct step_part *p)
 	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns || *p->unfenced;
 }
 
+/* As outcomes go from good to bad. */
+static enum outcome part_outcome(const struct step_part *p)
+{
+	return differs(p) && p->outcome < OUTCOME_MODIFIED ? OUTCOME_MODIFIED : p->outcome;
+}
+
 /* What became of the ranks of one part, and why if that was not asked for. */
 static const char *part_word(const struct step_part *p)
 {
@@ -58,13 +64,15 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 	if (!p->shares_ranks && p->fewer_cpus)
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
 			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
-	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns && p->outcome < OUTCOME_MODIFIED) {
+	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns && p->outcome <= OUTCOME_MODIFIED) {
 		snprintf(buf, size, "%u ranks with policy \"hpc\" have fewer CPUs%s%s: ", p->n_ranks,
 			 *p->container ? " in container " : "", p->container);
 		if (p->quantum)
 			snprintf(buf + strlen(buf), size - strlen(buf), "they take turns of %u ms (the quantum)", p->quantum);
 		else
 			snprintf(buf + strlen(buf), size - strlen(buf), "with quantum:0 each waits until another blocks or yields");
+		if (*p->why)
+			snprintf(buf + strlen(buf), size - strlen(buf), "; %s", p->why);
 		return buf;
 	}
 	if (!p->shares_ranks)
@@ -80,7 +88,7 @@ static const struct step_part *worst_part(const struct step_shared *sh)
 	const struct step_part *worst = &sh->part[0];
 
 	for (unsigned i = 1; i < sh->n_parts; i++)
-		if (differs(&sh->part[i]) || sh->part[i].outcome > worst->outcome)
+		if (part_outcome(&sh->part[i]) > part_outcome(worst))
 			worst = &sh->part[i];
 	return worst;
 }

@@ -94,6 +94,7 @@ struct step {
 	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
 	char node[256];
 	bool prepared;
+	bool kept_one; /* for the system, of the CPUs that containers with SCHED_HPC might have had */
 	struct errbuf warning;
 	struct step_shared *shared;
 	size_t shared_size;

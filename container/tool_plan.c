@@ -305,6 +305,7 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 static int make(struct planned *p, struct errbuf *err)
 {
 	struct machine *m = NULL;
+	bool kept_one;
 	int rc;
 
 	if (conf_load(&p->conf, p->o->conf_path ? p->o->conf_path : NODEOS_CONF_PATH,
@@ -342,7 +343,8 @@ static int make(struct planned *p, struct errbuf *err)
 	if (rc == 0 && idset_empty(&p->in.mems))
 		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
 	p->in.cores = p->in.cpus;
-	if (rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false) && idset_empty(&p->in.cpus))
+	kept_one = rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
+	if (kept_one && idset_empty(&p->in.cpus))
 		rc = errprintf(err, "no CPU is left: one of the node stays outside of policy \"hpc\"");
 	/* on blocks who asks for none gets the job's share, as on a node */
 	p->in.default_mems = idset_empty(&p->withheld) ? p->conf.default_mems : MEMS_ALL;
@@ -350,6 +352,8 @@ static int make(struct planned *p, struct errbuf *err)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)
 		say_withheld(p, err);
+	if (rc < 0 && kept_one && !idset_empty(&p->in.cpus))
+		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);
 	machine_free(m);

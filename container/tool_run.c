@@ -16,7 +16,7 @@ static const char usage_text[] =
 	"                      hpc[:user|rr|topo][,quantum:MS], as with srun\n"
 	"\n"
 	"fifo, rr and hpc need CAP_SYS_NICE or a limit on rtprio (ulimit -r).\n"
-	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when the policy is refused.\n";
+	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when the policy is refused, 2 when the call is wrong.\n";
 
 /* The numbers of env(1), nice(1) and chrt(1). */
 #define STATUS_NOT_FOUND 127

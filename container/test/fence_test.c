@@ -256,10 +256,12 @@ static void others(void)
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "it has one of these: %s", err.text);
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
+	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), -1, "a job: %s", err.text);
 	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover that has other CPUs, too");
 	put("cg/a/job_2", "cpuset.cpus", "2-3");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "one that has no others is named: %s", err.text);
+	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), 0, "but is no job");
 	ok(strstr(err.text, "cg/a/job_2") != NULL, "so that it can be removed");
 	start = time(NULL);
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -62,6 +63,25 @@ static void events(const char *path, const char *text)
 
 	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
 		abort();
+}
+
+static void who_has_it_hurries(void)
+{
+	struct sched_param first = { .sched_priority = 1 }, none = { 0 };
+	struct errbuf err;
+	struct ledger *l;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0) {
+		ok(true, "who has the lock has a real-time policy # SKIP needs CAP_SYS_NICE");
+		ok(true, "and not afterwards # SKIP needs CAP_SYS_NICE");
+		return;
+	}
+	sched_setscheduler(0, SCHED_OTHER, &none);
+	if (ledger_open(&l, state, root, 1, &err) < 0)
+		abort();
+	is_int(sched_getscheduler(0), SCHED_FIFO | SCHED_RESET_ON_FORK, "who has the lock has a real-time policy");
+	ledger_close(l);
+	is_int(sched_getscheduler(0), SCHED_OTHER, "and not afterwards");
 }
 
 static void keep_and_sweep(void)
@@ -317,6 +337,7 @@ int main(void)
 	snprintf(state, sizeof(state), "%s/state", scratch);
 	root = cgroup_open_root(path, &err);
 	keep_and_sweep();
+	who_has_it_hurries();
 	quiet();
 	unread();
 	blind();

@@ -90,6 +90,19 @@ static void apply_idle(void)
 	}
 	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0, "batch, then idle, applied, and nice stays");
 	is_int(sched_getscheduler(0), SCHED_OTHER, "the parent keeps its policy");
+	child = fork();
+	if (child == 0) {
+		struct errbuf err;
+
+		if (nice(7) != 7 || policy_apply(0, POLICY_FIFO, 1, 0, &err) < 0)
+			_exit(2);
+		_exit(!(policy_apply(0, POLICY_OTHER, 0, 0, &err) == 0 && getpriority(PRIO_PROCESS, 0) == 7));
+	}
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		ok(true, "nice stays over real time # SKIP needs CAP_SYS_NICE");
+	else
+		is_int(status, 0, "nice stays over real time");
 }
 
 static void apply(void)

@@ -30,6 +30,8 @@ def runs_of(directory, boot):
         run.update(own=own, kernel=kernel, other=other, all=every)
         for name in ("moves", "involuntary", "voluntary"):
             run[name] = sum(rank[name] for rank in run["ranks"])
+    if len({len(run["ranks"]) for run in runs}) > 1:
+        sys.exit(f"hpc-table: {boot}: some runs have more ranks or threads than others: {[len(run['ranks']) for run in runs]}")
     residuals = {rank["residual"] for run in runs for rank in run["ranks"]}
     if len(residuals) != 1:
         sys.exit(f"hpc-table: {boot}: the ranks do not agree: residuals {residuals}")
@@ -52,9 +54,10 @@ def table(boot, runs):
             if not of:
                 continue
             foreign = [(run["kernel"] + run["other"]) / run["own"] for run in of]
-            base = base or statistics.median(foreign)
+            if arm == "cfs":
+                base = statistics.median(foreign)
             rows.append((load, arm, f"{100 * statistics.median(foreign):.2f} % ({100 * min(foreign):.2f} to {100 * max(foreign):.2f})",
-                         f"{statistics.median(foreign) / base:.3f}", spread([run["kernel"] // 1000 for run in of]), spread([run["other"] // 1000 for run in of]),
+                         f"{statistics.median(foreign) / base:.3f}" if base else "", spread([run["kernel"] // 1000 for run in of]), spread([run["other"] // 1000 for run in of]),
                          spread([run["involuntary"] for run in of]), spread([run["moves"] for run in of]), max(rank["moves"] for run in of for rank in run["ranks"])))
     print(f"Boot {boot}: {n} ranks or threads, seeds {', '.join(str(s) for s in sorted({run['seed'] for run in runs}))}; median (smallest to largest) of the seeds, sums of all ranks\n")
     head = ("node", "arm", "foreign instructions per own", "of cfs", "kernel, thousands", "other programs, thousands", "involuntary switches", "migrations", "most of a rank")

@@ -24,6 +24,7 @@ struct thread {
 static void watch_threads(const char *name)
 {
 	char filter[64];
+	int trace;
 
 	if (access(TRACE "trace", F_OK) < 0 && mount("tracefs", TRACE, "tracefs", 0, NULL) < 0)
 		die("tracefs");
@@ -35,7 +36,10 @@ static void watch_threads(const char *name)
 	put(TRACE "events/sched/sched_switch/enable", "1");
 	put(TRACE "events/sched/sched_migrate_task/enable", "1");
 	put(TRACE "buffer_size_kb", "8192");
-	truncate(TRACE "trace", 0);
+	/* opened to be cut, it is emptied; truncate() does nothing to it */
+	trace = open(TRACE "trace", O_WRONLY | O_TRUNC);
+	if (trace < 0 || close(trace) < 0)
+		die(TRACE "trace");
 	put(TRACE "tracing_on", "1");
 }
 

@@ -41,12 +41,14 @@ def slurm_knows(there=True, by_core=False):
     if there:
         lines = here("nodeosctl provision --cmdline").out
         listed, limit = re.search(r"NodeName=n0 CpuSpecList=(\S+) (MemSpecLimit=\S+)", lines).groups()
+        if cluster.has_hpc():
+            limit += re.search(r" Features=\S*sched_hpc\b", lines).group()
         if by_core:
             listed = re.search(r"counts cores: CpuSpecList=([0-9,-]+)\)", lines).group(1) + " CPUs=8"
         words = f"CpuSpecList={listed} {limit}"
     # a node whose slurmd and slurmctld disagree is drained ("CoreSpec differ")
     for node in ("n0", "n1"):
-        on(node, "systemctl stop slurmd; sed -i -E '/^NodeName/s/ CpuSpecList=[^ ]+( CPUs=8)? MemSpecLimit=[^ ]+//" +
+        on(node, "systemctl stop slurmd; sed -i -E '/^NodeName/s/ CpuSpecList=[^ ]+( CPUs=8)? MemSpecLimit=[^ ]+( Features=[^ ]+)?//" +
            (f"; /^NodeName/s/$/ {words}/" if there else "") + "' /etc/slurm/slurm.conf")
     here("systemctl restart slurmctld")
     for node in ("n0", "n1"):
