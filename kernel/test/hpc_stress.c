@@ -61,6 +61,7 @@ static struct shared {
 	atomic_long beat[CPUS_MAX];
 	atomic_long moved, changed;
 	pthread_mutex_t lock[LOCKS];
+	pthread_mutex_t phase; /* of all_cpus: held where that must not change meanwhile */
 } *sh;
 
 static int cpus, tests, failures;
@@ -171,14 +172,21 @@ static void random_list(char *text)
 	}
 }
 
-static void lock(void)
+/* Locks M, whose owner may have been killed. */
+static int hold(pthread_mutex_t *m)
 {
-	pthread_mutex_t *m = &sh->lock[rnd(LOCKS)];
 	int err = pthread_mutex_lock(m);
 
 	if (err == EOWNERDEAD)
-		pthread_mutex_consistent(m);
-	else if (err) {
+		err = pthread_mutex_consistent(m);
+	return err ? -1 : 0;
+}
+
+static void lock(void)
+{
+	pthread_mutex_t *m = &sh->lock[rnd(LOCKS)];
+
+	if (hold(m) < 0) {
 		count(LOCK, false);
 		return;
 	}
@@ -320,6 +328,7 @@ static void operation(int what)
 		}
 		break;
 	case MOVE:
+		hold(&sh->phase);
 		snprintf(text, sizeof(text), "%d", someone());
 		/* stock warns when one comes back to the root whose own affinity has no CPU that is on */
 		if (rnd(3) == 0 && atomic_load(&sh->all_cpus))
@@ -327,17 +336,21 @@ static void operation(int what)
 		else
 			group_file(path, sizeof(path), "cgroup.procs");
 		count(what, put(path, text) == 0);
+		pthread_mutex_unlock(&sh->phase);
 		break;
 	case CPUSET:
-		group_file(path, sizeof(path), "cpuset.cpus");
-		random_list(text);
-		count(what, put(path, text) == 0);
-		break;
 	case PARTITION:
-		if (!atomic_load(&sh->all_cpus))
-			break;
-		group_file(path, sizeof(path), "cpuset.cpus.partition");
-		count(what, put(path, partition[rnd(2)]) == 0);
+		hold(&sh->phase);
+		/* stock warns when the CPUs of partitions change so that they would overlap */
+		if (atomic_load(&sh->all_cpus)) {
+			group_file(path, sizeof(path), "cpuset.cpus.partition");
+			count(PARTITION, put(path, partition[rnd(2)]) == 0);
+		} else {
+			group_file(path, sizeof(path), "cpuset.cpus");
+			random_list(text);
+			count(CPUSET, put(path, text) == 0);
+		}
+		pthread_mutex_unlock(&sh->phase);
 		break;
 	case COOKIE:
 		count(what, prctl(62 /* PR_SCHED_CORE */, 1 + rnd(2) /* create, share to */, someone(), 0, 0) == 0);
@@ -438,14 +451,17 @@ static void hotplug(void)
 			nap(rnd(500000));
 		}
 		turn_on();
+		hold(&sh->phase);
 		atomic_store(&sh->all_cpus, true);
+		pthread_mutex_unlock(&sh->phase);
 		nap(rnd(5000000));
+		hold(&sh->phase);
 		atomic_store(&sh->all_cpus, false);
-		nap(500000); /* for who has read it before */
 		for (int i = 0; i < GROUPS; i++) {
 			snprintf(path, sizeof(path), "/cg/stress%d/cpuset.cpus.partition", i);
 			put(path, "member");
 		}
+		pthread_mutex_unlock(&sh->phase);
 	}
 	_exit(0);
 }
@@ -463,6 +479,8 @@ static void prepare(void)
 	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
 	for (int i = 0; i < LOCKS; i++)
 		pthread_mutex_init(&sh->lock[i], &a);
+	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_NONE);
+	pthread_mutex_init(&sh->phase, &a);
 	mkdir("/dbg", 0755);
 	mount("debugfs", "/dbg", "debugfs", 0, NULL);
 	/* a number must not come again, lest a kernel thread has it */
@@ -499,6 +517,10 @@ static pid_t start(void (*what)(int), int arg)
 		sched_setscheduler(0, SCHED_OTHER, &fair);
 		what(arg);
 	}
+	if (pid < 0) {
+		perror("fork");
+		exit(2);
+	}
 	return pid;
 }
 
@@ -531,7 +553,8 @@ static double conduct(double end)
 					worker(1000 + born);
 				}
 				born++;
-				atomic_store(&sh->pid[i], pid);
+				if (pid > 0) /* -1 would be everybody */
+					atomic_store(&sh->pid[i], pid);
 			} else if (rnd(16) == 0) {
 				kill(atomic_load(&sh->pid[i]), SIGCONT);
 			}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * quiet SECONDS: what the kernel does on CPU 2 of its own accord while a program computes there and faults pages in, and a
- * program of the default class that is pinned there is woken ten times a second from CPU 0. First under SCHED_FIFO, then
- * under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of functions (kprobes), reschedule and
- * timer interrupts.
+ * quiet SECONDS CPU: what the kernel does on that CPU of its own accord while a program computes there, faults pages in and
+ * makes and removes a cgroup, and a program of the default class that is pinned there is woken ten times a second from CPU 1,
+ * where a file is watched and no more. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls
+ * of functions (kprobes), reschedule and timer interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -20,12 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CPU 2
 #define TRACE "/trace"
 #define SCHED_HPC 48
 
-static const char *const function[] = { "clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq" };
+static const char *const function[] = { "clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "css_killed_work_fn",
+					"srcu_invoke_callbacks" };
 #define FUNCTIONS (sizeof(function) / sizeof(function[0]))
+
+static int the_cpu;
 
 static void put(const char *path, const char *text)
 {
@@ -47,7 +50,7 @@ static void on_cpu(int cpu)
 		printf("sched_setaffinity: %s\n", strerror(errno));
 }
 
-/* Interrupts of CPU: NAME, "RES:" for instance, and a number for each CPU */
+/* Interrupts of the CPU: NAME, "RES:" for instance, and a number for each CPU */
 static unsigned long interrupts(const char *name)
 {
 	char line[1024], *at;
@@ -59,7 +62,7 @@ static unsigned long interrupts(const char *name)
 		if (!at)
 			continue;
 		at += strlen(name);
-		for (int i = 0; i <= CPU; i++)
+		for (int i = 0; i <= the_cpu; i++)
 			n = strtoul(at, &at, 10);
 	}
 	if (f)
@@ -72,7 +75,7 @@ static void compute(int policy)
 	struct sched_param p = { .sched_priority = policy == SCHED_FIFO };
 	volatile unsigned long n;
 
-	on_cpu(CPU);
+	on_cpu(the_cpu);
 	if (sched_setscheduler(0, policy, &p) < 0)
 		printf("sched_setscheduler: %s\n", strerror(errno));
 	for (;;) {
@@ -83,6 +86,8 @@ static void compute(int policy)
 		for (n = 0; n < 1000000; n++)
 			;
 		munmap(page, 1 << 20);
+		mkdir("/cg/quiet", 0755);
+		rmdir("/cg/quiet");
 	}
 }
 
@@ -92,7 +97,7 @@ static void count_calls(const char *name)
 	unsigned long n[FUNCTIONS] = { 0 };
 	FILE *f;
 
-	snprintf(path, sizeof(path), TRACE "/per_cpu/cpu%d/trace", CPU);
+	snprintf(path, sizeof(path), TRACE "/per_cpu/cpu%d/trace", the_cpu);
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f))
 		for (size_t i = 0; i < FUNCTIONS; i++) {
@@ -124,7 +129,7 @@ static void scene(const char *name, int policy, int seconds)
 	if (pid[1] == 0) {
 		char byte;
 
-		on_cpu(CPU);
+		on_cpu(the_cpu);
 		while (read(wake[0], &byte, 1) == 1)
 			;
 		_exit(0);
@@ -135,8 +140,11 @@ static void scene(const char *name, int policy, int seconds)
 	before = interrupts("RES:");
 	ticks = interrupts("LOC:");
 	for (int i = 0; i < seconds * 10; i++) {
-		if (write(wake[1], "", 1) < 0)
-			printf("write: %s\n", strerror(errno));
+		int watch = inotify_init();
+
+		if (write(wake[1], "", 1) < 0 || inotify_add_watch(watch, "/", IN_CREATE) < 0)
+			printf("write, inotify: %s\n", strerror(errno));
+		close(watch);
 		nanosleep(&pause, NULL);
 	}
 	printf("quiet %s reschedules %lu\n", name, interrupts("RES:") - before);
@@ -157,7 +165,8 @@ int main(int argc, char **argv)
 	int seconds = argc > 1 ? atoi(argv[1]) : 10;
 	char line[128];
 
-	on_cpu(0);
+	the_cpu = argc > 2 ? atoi(argv[2]) : 0;
+	on_cpu(1);
 	mkdir(TRACE, 0755);
 	if (mount("tracefs", TRACE, "tracefs", 0, NULL) < 0)
 		printf("tracefs: %s\n", strerror(errno));

@@ -12,13 +12,13 @@ import boot
 from boot import Boot, Machine, ok
 
 SECONDS = 10
-NAMES = ("clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "reschedules", "ticks")
+NAMES = ("clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "css_killed_work_fn", "srcu_invoke_callbacks", "reschedules", "ticks")
 
 
-def counts(kernel, append=""):
+def counts(kernel, cpu, append=""):
     """{(policy, name): count}"""
     # the TSC is the watchdog here: QEMU's own clocks are what is watched
-    b = Boot(Machine("four CPUs", [1024], cpus=[4]), f"{append} tsc=watchdog do=run:/quiet:{SECONDS}", kernel=kernel, accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"))
+    b = Boot(Machine("four CPUs", [1024], cpus=[4]), f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}", kernel=kernel, accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"))
     found = {(policy, name): int(n) for policy, name, n in re.findall(r"^quiet (\w+) (\w+) (\d+)$", b.after, re.M)}
     ok(b.ended and len(found) == 2 * len(NAMES), "the guest has counted", b.after[-2000:] or b.text[-2000:])
     ok(not b.complaints, "no complaint in the log", b.complaints)
@@ -34,8 +34,8 @@ def main():
     boot.WORK = args.work
     os.makedirs(args.work, exist_ok=True)
     boot.initramfs(args.work, {"quiet": os.path.join(boot.HERE, "quiet.c")})
-    after = counts(args.kernel)
-    before = counts(args.before) if args.before else {}
+    after = counts(args.kernel, 0)
+    before = counts(args.before, 0) if args.before else {}
     print(f"# in {SECONDS} s of a CPU where a program computes: {'before, ' if before else ''}after")
     for policy in ("fifo", "hpc"):
         for name in NAMES:
@@ -44,7 +44,7 @@ def main():
         # of other policies the kernel does all this; what concerns them, too, is the reschedule
         ok(name in ("reschedules", "sched_balance_softirq") or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
         ok(after.get(("hpc", name)) == 0, f"{name}: none where an HPC task computes", after)
-    full = counts(args.kernel, "nohz_full=2 rcu_nocbs=2")
+    full = counts(args.kernel, 2, "nohz_full=2 rcu_nocbs=2")
     print(f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO, {full.get(('hpc', 'ticks'))} under SCHED_HPC")
     # the guard's own timer is left, and the tick while it lets the fair task run
     ok(full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10, "nohz_full stops the tick of a lone HPC task", full)
