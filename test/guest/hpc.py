@@ -17,6 +17,7 @@ from containers import pod, write
 SPIN = "/usr/libexec/nodeos/test/spin"
 CHRT = os.path.abspath("chrt")
 HPC = 48
+CONF = "/etc/nodeos/nodeos.conf"
 PLACEMENT = {"user": 0, "rr": 1, "topo": 2}
 machine = cluster.Machine()
 
@@ -63,15 +64,13 @@ def group_words():
     same([(t.policy, t.priority) for t in threads(r)], [(HPC, 2)], "nodeosctl run, as root")
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1")
     ok(r.code == 1 and "RLIMIT_RTPRIO" in r.err, "nodeosctl run, as a user without the right", r.text)
-    r = root("nodeosctl provision --cmdline")
-    ok(re.search(r"^NodeName=n0 .* Features=\S*sched_hpc", r.out, re.M), "provision --cmdline offers the class to Slurm as a feature", r.text)
 
 
 def group_sixteen():
     """16 ranks on two nodes, and a thread of each: all have the policy, and are on the CPUs that were planned for the rank."""
-    r = run(f"srun -N2 -n16 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20", timeout=300)
+    r = run(f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20", timeout=300)
     found = threads(r)
-    same((r.code, len(found), {t.policy for t in found}), (0, 32, {HPC}), "16 ranks of two threads have the policy")
+    ok((r.code, len(found), {t.policy for t in found}) == (0, 32, {HPC}), "16 ranks of two threads have the policy", r.text)
     told = [f for f in os.listdir(HOME) if f.startswith("sixteen.")]
     planned = {}
     for name in told:
@@ -102,7 +101,8 @@ def group_threads():
     ok(r.code == 0 and len(found) == 8 and all(t.policy == HPC for t in found), "8 threads of two ranks have the policy", r.text)
     same(sorted(len({t.cpu for t in found if t.rank == k}) for k in (0, 1)), [4, 4], "four threads of a rank are on four CPUs")
     same(sum(t.moves for t in found), 0, "none was ever moved")
-    ok(all(t.involuntary <= 2 for t in found), "nor interrupted by another task, but for the guard", [t.involuntary for t in found])
+    # the guard gives a CPU's waiting fair tasks 50 ms a second
+    ok(all(t.involuntary <= 10 for t in found), "nor interrupted by another task, but for the guard", [t.involuntary for t in found])
     r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40", timeout=300)
     cores = [next(c for c, s in machine.core.items() if t.cpu in s) for t in threads(r)]
     same((len(cores), len(set(cores))), (4, 4), "topo: four threads on eight threads of four cores have a core each")
@@ -128,13 +128,14 @@ def group_turns():
 def group_outside():
     """One CPU of the node has no such rank."""
     every = ",".join(map(str, sorted(machine.cpus)))
-    r = run(f"srun -w n0 -N1 -n1 --exclusive --nodeos-sched=hpc {WHEREAMI}")
+    all_of_it = f"srun -w n0 -N1 -n1 -c{len(machine.cpus)} --exclusive"
+    r = run(f"{all_of_it} --nodeos-sched=hpc {WHEREAMI}")
     found = ranks(r)
-    ok(found and len(machine.cpus - cpus(found[0]["cgroup_cpus"])) >= 1, f"a container of all CPUs leaves one of {every}", r.text)
-    r = run(f"srun -w n0 -N1 -n1 --exclusive --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
+    same((r.code, len(machine.cpus - cpus(found[0]["cgroup_cpus"])) if found else r.text), (0, 1), f"a container of all CPUs leaves one of {every}")
+    r = run(f"{all_of_it} --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
     ok(r.code != 0 and "one CPU of the node stays outside" in r.err, "asking for every CPU is refused, with the reason", r.text)
     m = write("mixed.json", pod(sim={"container": {"cpus": len(machine.cpus) - 2}, "scheduler": {"policy": "hpc"}}, vda={"container": {"cpus": 2}}))
-    r = run(f"srun -w n0 -N1 -n1 --exclusive --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}")
+    r = run(f"{all_of_it} --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}")
     found = ranks(r)
     same((r.code, len(cpus(found[0]["cgroup_cpus"])) if found else 0), (0, len(machine.cpus) - 2), "beside a container of another policy nothing is kept back")
     half = len(machine.cpus) // 2
@@ -149,57 +150,87 @@ def group_neighbours():
     hogs = "for i in $(seq 12); do (exec -a hog sh -c 'while :; do :; done') & done"
     root(f"({hogs}) >/dev/null 2>&1 </dev/null &")
     time.sleep(3)
-    r = run(f"srun -w n0 -N1 -n4 -c1 --nodeos-cpus=4 --nodeos-sched=hpc {SPIN} 1 1 4", timeout=300)
+    r = run(f"srun -w n0 -N1 -n4 -c2 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 1 1 4", timeout=300)
     found = threads(r)
-    where = root("ps -eLo psr,args | awk '/while :/ {print $1}'").out.split()
+    alive = int(root("pgrep -fc '^hog '").out or 0)
     root("pkill -f 'while :'")
-    same((r.code, len(found), sum(t.moves for t in found)), (0, 4, 0), "four ranks beside twelve busy programs are never moved")
-    # the guard gives a CPU's waiting fair tasks 50 ms a second
-    ok(all(t.involuntary <= 6 for t in found), "and lose their CPUs only to the guard", [t.involuntary for t in found])
-    ok(len(where) >= 12, "which all live", where)
-
-
-def spinning(nodes):
-    """How many processes of spin.c there are on NODES."""
-    return sum(len(root("pgrep -x spin", node=node).out.split()) for node in nodes)
+    ok((r.code, len(found), sum(t.moves for t in found)) == (0, 4, 0), "four ranks beside twelve busy programs are never moved", r.text)
+    # that takes one or two a second from each; CFS would share by slices of 3 ms
+    ok(all(t.involuntary <= 20 for t in found), "and lose their CPUs only to the guard", [t.involuntary for t in found])
+    ok(alive == 12, "which all live", alive)
 
 
 def cancelled(options, number, nodes, what):
-    """NUMBER spinning ranks on NODES are gone in time when their job is cancelled. The limit has room for a busy host: all of a
-    guest's processors spin."""
-    job = run(f"sbatch --parsable -o /dev/null {options} --wrap 'srun -n{number} --nodeos-cpus={number // len(nodes)} --nodeos-sched=hpc {SPIN} 1 1 100000'").out.strip()
-    for _ in range(60):
-        if spinning(nodes) >= number:
-            break
-        time.sleep(1)
-    alive = spinning(nodes)
-    start = time.time()
-    run(f"scancel {job}")
-    while spinning(nodes) and time.time() - start < 60:
-        time.sleep(0.2)
-    took = time.time() - start
-    ok(alive == number and took < 15, f"scancel of {alive} spinning ranks, {what}: gone after {took:.1f} s (aim: 5)")
+    """NUMBER spinning ranks on NODES are gone in time when their job is cancelled. The loops are the nodes' own: from outside each
+    look would wait for all those processors that spin; so does the limit leave room for a busy host."""
+    each = number // len(nodes)
+    job = run(f"sbatch --parsable -o {HOME}/cancelled -n{number} -c2 {options} --wrap 'srun -n{number} -c2 --nodeos-sched=hpc {SPIN} 1 1 100000'").out.strip()
+    alive = [root(f"for i in $(seq 300); do n=$(pgrep -xc spin); [ $n -ge {each} ] && break; sleep 0.3; done; echo $n", node=node).out.strip() for node in nodes]
+    r = root(f"s=$(date +%s%N); scancel {job}; while pgrep -x spin >/dev/null; do sleep 0.1; done; e=$(date +%s%N); echo took $(( (e - s) / 1000000 ))")
+    took = int((re.search(r"took (\d+)", r.out) or [0, 99999])[1]) / 1000
+    left = [root("pgrep -xc spin", node=node).out.strip() for node in nodes]
+    with open(f"{HOME}/cancelled") as f:
+        ok(alive == [str(each)] * len(nodes) and took < 15 and set(left) == {"0"}, f"scancel of {number} spinning ranks, {what}: gone after {took:.1f} s (aim: 5)",
+           (alive, left, f.read()))
     all_idle("the nodes are idle")
 
 
 def group_ends():
     """Ranks that spin for ever are gone when they are told to."""
     cancelled("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes")
-    cancelled("-w n0 -N1 -n8", 8, ["n0"], "on all CPUs of their job, slurmstepd's too")
-    # one that waits behind a spinning one on the same CPU dies, too
-    r = root(f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60 & a=$!; sleep 2; nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60 & b=$!;"
-             " sleep 2; s=$(date +%s%N); kill -9 $b; wait $b; e=$(date +%s%N); kill -9 $a; wait $a; echo took $(( (e - s) / 1000000 ))")
+    cancelled("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, slurmstepd's too")
+    # one that waits behind a spinning one on the same CPU dies, too, and has not run
+    spin = f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60"
+    r = root(f"{spin} & a=$!; sleep 2; {spin} & b=$!; sleep 2; for p in $a $b; do echo on $p $(cut -d' ' -f14,15,39 /proc/$p/stat); done;"
+             " s=$(date +%s%N); kill -9 $b; wait $b; e=$(date +%s%N); kill -9 $a; wait $a; echo took $(( (e - s) / 1000000 ))")
     took = int((re.search(r"took (\d+)", r.out) or [0, 99999])[1])
-    ok(took < 1000, f"SIGKILL of a task that waits behind a spinning one: {took} ms", r.text)
+    ok(took < 1000 and len(re.findall(r"^on \d+ \d+ \d+ 3$", r.out, re.M)) == 2, f"SIGKILL of a task that waits behind a spinning one: {took} ms", r.text)
+
+
+def group_jobs():
+    """Two jobs divide a node: together they leave a CPU, too; and a third one gets into both."""
+    half = len(machine.cpus) // 2
+    r = run(f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI}; wait", timeout=300)
+    sets = [cpus(x["cgroup_cpus"]) for x in ranks(r)]
+    same((len(sets), len(set.union(*sets)) if sets else r.text, sum(map(len, sets))), (2, 2 * half - 1, 2 * half - 1),
+         "two jobs with half of the node each leave one CPU")
+    m = write("rest.json", pod(sim={"container": {"cpus": half}, "scheduler": {"policy": "hpc"}}))
+    r = run(f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1 -n1 -c{half} --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}; wait",
+            timeout=300)
+    ok(len(ranks(r)) == 1 and "stays outside of policy" in r.err, "one that asks for all of its half is refused, with the reason", r.text)
+
+
+def configure(**keys):
+    for node in ("n0", "n1"):
+        for key, value in keys.items():
+            root(f"sed -i '/^{key} = /d' {CONF}" + (f"; echo '{key} = {value}' >>{CONF}" if value else ""), node=node)
+
+
+def group_without():
+    """On a kernel without the class: refused, or what the site says instead; never silence."""
+    step = f"srun -w n0 -N1 -n1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N {WHEREAMI}"
+    r = run(step % "strict")
+    ok(r.code != 0 and "no such scheduling class" in r.err and "--constraint=sched_hpc" in r.err, "strict: the step fails, and says where it would not", r.text)
+    configure(strict="no")
+    r = run(step % "lax")
+    same((r.code, [x["policy"] for x in ranks(r)], report("lax").get("outcome")), (0, [0], "failed"), "strict = no: it runs, and its report says failed")
+    configure(strict=None, hpc_fallback="batch")
+    r = run(step % "instead")
+    same((r.code, [x["policy"] for x in ranks(r)], report("instead").get("outcome")), (0, [3], "modified"), "hpc_fallback: another policy, modified")
+    ok("hpc_fallback" in (report("instead").get("reason") or ""), "and the reason", report("instead").get("reason"))
+    configure(hpc_fallback=None, default_policy="hpc")
+    r = run(f"srun -w n0 -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
+    ok(r.code != 0 and "no such scheduling class" in r.err, "nor is the site's own default policy left out in silence", r.text)
+    configure(default_policy=None)
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
 def main():
-    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or [g for g in GROUPS if (g == "without") != cluster.has_hpc()]
     cluster.patient()
-    ok(cluster.has_hpc(), "the kernel has SCHED_HPC")
+    same(cluster.has_hpc(), names != ["without"], "the kernel has SCHED_HPC, or it is what is tested without")
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("nodes are idle")
     same(cluster.leftovers(), "", "no ledger entry is left")
