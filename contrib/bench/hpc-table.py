@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tables of contrib/bench-hpc, in Markdown, and their numbers in DIRECTORY/results.json, from what the guests left.
 
-usage: hpc-table.py DIRECTORY BOOT[+BOOT]    of BOOT.marks (rank-count.c) and BOOT.log (ranks.c, cg.c)
+usage: hpc-table.py [--check] DIRECTORY BOOT[+BOOT]    of BOOT.marks (rank-count.c) and BOOT.log (ranks.c, cg.c)
+--check: judges them, too: TAP after the tables.
 """
 import json
 import re
 import statistics
 import sys
+
+# the clock of all CPUs goes by the instructions of all: ticks are most of what is left where nothing stops them (doc/benchmarks.md)
+LIMIT = {"plain": 0.15, "nohz": 0.05}
 
 
 def runs_of(directory, boot):
@@ -20,8 +24,9 @@ def runs_of(directory, boot):
     for line in lines:
         if m := re.fullmatch(r"run (\w+) (\w+) (\d+)", line):
             runs.append({"arm": m[1], "load": m[2], "seed": int(m[3]), "ranks": []})
-        elif m := re.fullmatch(r"rank (\d+) cpu (\d+) (\d+) moves (-?\d+) involuntary (\d+) voluntary (\d+) residual (\S+)", line):
-            runs[-1]["ranks"].append({"cpus": (int(m[2]), int(m[3])), "moves": int(m[4]), "involuntary": int(m[5]), "voluntary": int(m[6]), "residual": m[7]})
+        elif m := re.fullmatch(r"rank (\d+) cpu (\d+) (\d+) moves (-?\d+) involuntary (\d+) voluntary (\d+) (?:seconds (\S+) )?residual (\S+)", line):
+            runs[-1]["ranks"].append({"cpus": (int(m[2]), int(m[3])), "moves": int(m[4]), "involuntary": int(m[5]), "voluntary": int(m[6]),
+                                      "seconds": float(m[7] or 0), "residual": m[8]})
         elif line.startswith("rank "):
             sys.exit(f"hpc-table: {boot}: {line}")
     if len(runs) != len(marks):
@@ -67,13 +72,41 @@ def table(boot, runs):
     print()
 
 
+def judge(boot, runs):
+    """What has to hold in each run, and of the medians beside CFS on a busy node."""
+    for arm in ("user", "rr", "topo"):
+        of = [run for run in runs if run["arm"] == arm]
+        if not of:
+            continue
+        what = f"{boot}: {arm}"
+        most = max(rank["moves"] for run in of for rank in run["ranks"])
+        yield most <= 1, f"{what}: no rank is moved more than once: {most}"
+        # in each second, or part of one, the guard lets fair tasks in: there and back, and for their own switches meanwhile
+        most = max(rank["involuntary"] / (2 + int(rank["seconds"])) for run in of for rank in run["ranks"])
+        yield most <= 2, f"{what}: no rank loses its CPU but to the guard: {most:.1f} times a period"
+        busy = [[(run["kernel"] + run["other"]) / run["own"] for run in runs if (run["arm"], run["load"]) == (a, "busy")] for a in (arm, "cfs")]
+        if all(busy):
+            ratio = statistics.median(busy[0]) / statistics.median(busy[1])
+            yield ratio <= LIMIT[boot], f"{what}, busy node: foreign instructions are {ratio:.3f} of CFS, at most {LIMIT[boot]}"
+            ratio = statistics.median([run["other"] / run["own"] for run in runs if (run["arm"], run["load"]) == (arm, "busy")])
+            yield ratio <= 0.05, f"{what}, busy node: {100 * ratio:.2f} % are other programs', at most the guard's 5"
+
+
 def main():
-    directory, boots = sys.argv[1], sys.argv[2].split("+")
+    check = sys.argv[1] == "--check"
+    directory, boots = sys.argv[1 + check], sys.argv[2 + check].split("+")
     found = {boot: runs_of(directory, boot) for boot in boots}
     with open(f"{directory}/results.json", "w") as f:
         json.dump(found, f, indent=1)
     for boot, runs in found.items():
         table(boot, runs)
+    if not check:
+        return 0
+    judged = [verdict for boot, runs in found.items() for verdict in judge(boot, runs)]
+    for n, (good, what) in enumerate(judged, 1):
+        print(f"{'' if good else 'not '}ok {n} - {what}")
+    print(f"1..{len(judged)}\n{sum(good for good, _ in judged)} passed, {sum(not good for good, _ in judged)} failed, 0 skipped")
+    return not all(good for good, _ in judged)
 
 
-main()
+sys.exit(main())
