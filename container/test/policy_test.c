@@ -82,9 +82,11 @@ static void apply_idle(void)
 	if (child == 0) {
 		struct errbuf err;
 
-		_exit(nice(7) == 7 && policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
-				      getpriority(PRIO_PROCESS, 0) == 7 && policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
-				      sched_getscheduler(0) == SCHED_IDLE && getpriority(PRIO_PROCESS, 0) == 7 ?
+		int now = nice(7);
+
+		_exit(now > 0 && policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
+				      getpriority(PRIO_PROCESS, 0) == now && policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
+				      sched_getscheduler(0) == SCHED_IDLE && getpriority(PRIO_PROCESS, 0) == now ?
 			      0 :
 			      1);
 	}
@@ -94,9 +96,11 @@ static void apply_idle(void)
 	if (child == 0) {
 		struct errbuf err;
 
-		if (nice(7) != 7 || policy_apply(0, POLICY_FIFO, 1, 0, &err) < 0)
+		int now = nice(7);
+
+		if (now <= 0 || policy_apply(0, POLICY_FIFO, 1, 0, &err) < 0)
 			_exit(2);
-		_exit(!(policy_apply(0, POLICY_OTHER, 0, 0, &err) == 0 && getpriority(PRIO_PROCESS, 0) == 7));
+		_exit(!(policy_apply(0, POLICY_OTHER, 0, 0, &err) == 0 && getpriority(PRIO_PROCESS, 0) == now));
 	}
 	waitpid(child, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
