@@ -100,14 +100,14 @@ def main():
         system = json.load(open(f"{out}/report.{node}.json"))["serviceos"]
         print(f"{node}: ServiceOS on cpus {system['cpus']}, memory nodes {system['mems']}; blocks for containers: "
               f"{', '.join(map(str, sorted(homes_and_blocks(node)[1])))}")
-    print(f"\n{'node':5} {'container':10} {'asked':22} {'chosen':26} what the kernel showed at launch")
+    print(f"\n{'node':5} {'container':10} {'asked':40} {'chosen':26} what the kernel showed at launch")
     for node, what in sorted(nodes.items()):
         for name, c in what["containers"].items():
-            asked = ", ".join(f"{v} {k}" for k, v in c["asked"].items())
+            asked = ", ".join(f"{v} {k}" if k in ("cpus", "mems") else f"{k} {v}" for k, v in c["asked"].items())
             chosen = f"cpus {c['cpus']} mems {c['mems']}"
             for i, r in enumerate(sorted(c["ranks"], key=lambda r: r["rank"])):
                 kernel = f"rank {r['rank']}: cpus {r['cpus']} mems {r['mems']} {r['policy']}, memory {r['mempolicy']} {r['mempolicy_nodes']}"
-                print(f"{node if not i else '':5} {name if not i else '':10} {asked if not i else '':22} "
+                print(f"{node if not i else '':5} {name if not i else '':10} {asked if not i else '':40} "
                       f"{chosen if not i else '':26} {kernel}")
     print()
     for name, value in checks.items():
