@@ -127,6 +127,7 @@ class Boot:
             if COMPLAINT.search(line) and (not race or "fgmn" in race.group(1)):
                 self.complaints.append(line)
         Boot.all.append(self)
+        self.whole = self.text
         self.text, _, rest = self.text.partition("=== complaints\n")
         self.ended = rest.endswith("=== end\n") or "\n=== end\n" in rest
         self.log, _, rest = self.text.partition("=== /sys/kernel/mm/fgmn/enabled\n")

@@ -28,6 +28,18 @@ def tests(machines):
         judge(b, machine.name)
 
 
+def of_ours(b):
+    """Complaints, without one of stock's: the fair server is counted in nr_running while it is queued, and sched_cpu_dying() looks
+    before it stops it. "Dying CPU not properly vacated!" with nothing there but the stopper is that."""
+    vacated = re.findall(r"CPU(\d+) enqueued tasks \(2 total\):\n.*pid: \d+, name: migration/\1\n(?!.*pid: \d+, name: )", b.whole)
+    dying = [line for line in b.complaints if " sched_cpu_dying+" in line]
+    if len(dying) != len(vacated):
+        return b.complaints
+    for cpu in vacated:
+        print(f"# the fair server was still queued when CPU {cpu} went", flush=True)
+    return [line for line in b.complaints if line not in dying]
+
+
 def judge(b, name):
     """What a program of the guest says in TAP."""
     lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
@@ -35,7 +47,8 @@ def judge(b, name):
         ok(word == "ok", f"{name}: {what}", got)
     plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
     ok(b.ended and plan and len(lines) == int(plan.group(1)), f"{name}: it has run to its end", b.text[-3000:])
-    ok(not b.complaints, f"{name}: no complaint in the log", b.complaints)
+    complaints = of_ours(b)
+    ok(not complaints, f"{name}: no complaint in the log", complaints)
 
 
 def stress(seconds, seed):
