@@ -23,9 +23,7 @@ struct ledger {
 	int dir_fd;
 	int lock_fd;
 	int cgroup_fd;
-	bool hurried;
-	int policy;
-	struct sched_param param;
+	int policy; /* to go back to; -1: it was not changed */
 };
 
 /*
@@ -36,16 +34,19 @@ static void hurry(struct ledger *l)
 {
 	struct sched_param first = { .sched_priority = 1 };
 
-	l->policy = sched_getscheduler(0);
-	l->hurried = l->policy >= 0 && !(l->policy & SCHED_RESET_ON_FORK) && l->policy <= SCHED_IDLE && l->policy != SCHED_FIFO &&
-		     l->policy != SCHED_RR && sched_getparam(0, &l->param) == 0 &&
-		     sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+	int now = sched_getscheduler(0);
+
+	if ((now == SCHED_OTHER || now == SCHED_BATCH || now == SCHED_IDLE) &&
+	    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0)
+		l->policy = now;
 }
 
 static void calm_down(const struct ledger *l)
 {
-	if (l->hurried)
-		sched_setscheduler(0, l->policy, &l->param);
+	struct sched_param none = { 0 };
+
+	if (l->policy >= 0)
+		sched_setscheduler(0, l->policy, &none);
 }
 
 static void free_step(struct ledger_step *s)
@@ -514,6 +515,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		return errprintf(err, "out of memory");
 	l->cgroup_fd = cgroup_fd;
 	l->lock_fd = -1;
+	l->policy = -1;
 	l->dir_fd = dir_open_private(state_dir, err);
 	if (l->dir_fd < 0)
 		goto error;

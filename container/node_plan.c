@@ -153,7 +153,7 @@ static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
 }
 
 /* Keep what a person may read: printable ASCII, as much as fits. */
-static void add_why(struct placed *c, const char *line)
+void node_plan_add_why(struct placed *c, const char *line)
 {
 	size_t used = strlen(c->why);
 
@@ -177,7 +177,7 @@ static int parse_lines(struct node_plan *p, const char **text, char *line, size_
 		if (strcmp(line, "end") == 0)
 			return 0;
 		if (strncmp(line, "why ", 4) == 0 && p->n) {
-			add_why(&p->container[p->n - 1], line + 4);
+			node_plan_add_why(&p->container[p->n - 1], line + 4);
 		} else if (strncmp(line, "container ", 10) == 0) {
 			if (parse_container(p, line + 10, err) < 0)
 				return -1;

@@ -50,6 +50,9 @@ void node_plan_free(struct node_plan *p);
 int node_plan_add_core(struct node_plan *p, const struct idset *cpus);
 struct placed *node_plan_add(struct node_plan *p, const char *name);
 
+/* Add a line to the explanation of C; what does not fit is left out. */
+void node_plan_add_why(struct placed *c, const char *line);
+
 const struct placed *node_plan_find(const struct node_plan *p, const char *name);
 
 /* Union of all containers' reserved CPUs, added to OUT. */

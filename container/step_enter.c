@@ -162,7 +162,7 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 	if (p->bind_mems && !idset_equal(&r->kernel_mems, &p->mems))
 		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
 				 r->global_rank);
-	now = policy_by_number(r->kernel_policy & ~SCHED_RESET_ON_FORK);
+	now = policy_by_number(r->kernel_policy);
 	/* "other" is what a container has that asks for nothing, and others may give it another */
 	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && p->policy != POLICY_OTHER && strcmp(now, policy_name(p->policy)) != 0)
 		return errprintf(err, "rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)", r->global_rank, now,

@@ -29,7 +29,6 @@ struct node_view {
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
 	struct idset outside; /* what live containers leave to the system (hpc_room.h); known when the request takes some */
 	bool any_hpc; /* among these */
-	bool kept_one; /* of the CPUs that the containers might have had, for it */
 	struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
 	bool of_step; /* request is a step container's */
@@ -773,17 +772,6 @@ static bool still_good(const struct node_plan *plan, const struct plan_input *in
 	return idset_subset(&mems, &now.mems);
 }
 
-/* In the explanation of each container. */
-static void tell_kept(struct node_plan *p)
-{
-	for (unsigned i = 0; i < p->n; i++) {
-		char *why = p->container[i].why;
-		size_t used = strlen(why);
-
-		snprintf(why + used, sizeof(p->container[i].why) - used, "%sone CPU of the node stays outside of policy \"hpc\"", used ? "\n" : "");
-	}
-}
-
 /*
  * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
  * (the helper runs unlocked: its user could stop it, and everybody would wait).
@@ -814,8 +802,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 				goto out;
 			v->any_hpc = any;
 		}
-		v->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
-		s->kept_one = v->kept_one;
+		s->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
 		if (!still_good(*made, in, s, v, &now_free)) {
 			in->cpus = now_free;
 			offer_mems(in, s, v);
@@ -828,8 +815,9 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			goto out;
 		if (check_hpc(s, v, *made, err) < 0)
 			goto out;
-		if (v->kept_one)
-			tell_kept(*made);
+		if (s->kept_one)
+			for (unsigned i = 0; i < (*made)->n; i++)
+				node_plan_add_why(&(*made)->container[i], "one CPU of the node stays outside of policy \"hpc\"");
 		plan = *made;
 	}
 	if (!job)
@@ -909,7 +897,7 @@ static int say_what_there_is(const struct step *s, const struct node_view *v, co
 	if (v->alone && !idset_empty(&s->service.cpus))
 		errappend(err, " (%u threads of this node, CPUs %s, are kept for the ServiceOS)", idset_count(&s->service.cpus),
 			  idset_brief(a, &s->service.cpus));
-	if (v->kept_one)
+	if (s->kept_one)
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	return errappend(err, !v->of_step					       ? " (this job has CPUs %s here)" :
 			      v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all that jobs can have here)" :
@@ -926,7 +914,7 @@ static int say_none_free(const struct step *s, const struct node_view *v, struct
 	if (wrongly_given(s, v, &wrong))
 		return errprintf(err, "no CPU is free: %s has CPUs %s; " TELL_ADMIN, v->of_step ? "this step" : "this job",
 				 idset_brief(a, given(s, v)), idset_brief(b, &wrong));
-	if (v->kept_one)
+	if (s->kept_one)
 		return errprintf(err, "no CPU is free: the last one outside of policy \"hpc\" stays for the system");
 	return errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
 }
