@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * quiet SECONDS CPU: what the kernel does on that CPU of its own accord while a program computes there, faults pages in and
- * makes and removes a cgroup, and a program of the default class that is pinned there is woken ten times a second from CPU 1,
- * where a file is watched and no more. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls
- * of functions (kprobes), reschedule and timer interrupts.
+ * makes and removes a cgroup, and a program of the default class that is pinned there is woken from CPU 1 each 2.5 s, when
+ * the guard is at rest; on CPU 1 another one watches a file, and no more, by turns. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls
+ * of functions (kprobes), interrupts that dl_server_start() sends there, timer interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@ static int the_cpu;
 
 static void put(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_TRUNC | O_APPEND);
+	int fd = open(path, O_WRONLY | O_APPEND); /* O_TRUNC would take the probes away that are there */
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
 		printf("%s: %s: %s\n", path, text, strerror(errno));
@@ -91,12 +91,29 @@ static void compute(int policy)
 	}
 }
 
-static void count_calls(const char *name)
+/* For each watch that goes away the kernel waits for callbacks of SRCU, for as long as that takes. */
+static void watch_files(void)
 {
-	char line[512], path[64];
-	unsigned long n[FUNCTIONS] = { 0 };
+	struct timespec pause = { .tv_nsec = 100000000 };
+
+	for (;;) {
+		int watch = inotify_init();
+
+		if (inotify_add_watch(watch, "/", IN_CREATE) < 0)
+			printf("inotify: %s\n", strerror(errno));
+		close(watch);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* What the program that is woken there, a fair one, does for itself is not counted. */
+static void count_calls(const char *name, pid_t fair)
+{
+	char line[512], path[64], its[32];
+	unsigned long n[FUNCTIONS] = { 0 }, sent = 0;
 	FILE *f;
 
+	snprintf(its, sizeof(its), "-%d ", (int)fair);
 	snprintf(path, sizeof(path), TRACE "/per_cpu/cpu%d/trace", the_cpu);
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f))
@@ -104,19 +121,26 @@ static void count_calls(const char *name)
 			char probe[64];
 
 			snprintf(probe, sizeof(probe), ": %s: (", function[i]);
-			n[i] += strstr(line, probe) != NULL;
+			n[i] += strstr(line, probe) && !strstr(line, its);
 		}
 	if (f)
 		fclose(f);
+	/* who sends is elsewhere */
+	f = fopen(TRACE "/trace", "r");
+	while (f && fgets(line, sizeof(line), f))
+		sent += strstr(line, "callsite=dl_server_start") != NULL;
+	if (f)
+		fclose(f);
+	printf("quiet %s reschedules %lu\n", name, sent);
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		printf("quiet %s %s %lu\n", name, function[i], n[i]);
 }
 
 static void scene(const char *name, int policy, int seconds)
 {
-	struct timespec pause = { .tv_nsec = 100000000 }, settle = { .tv_sec = 2 };
-	unsigned long before, ticks;
-	pid_t pid[2];
+	struct timespec at, settle = { .tv_sec = 2 };
+	unsigned long ticks;
+	pid_t pid[3];
 	int wake[2];
 
 	if (pipe(wake) < 0)
@@ -134,24 +158,29 @@ static void scene(const char *name, int policy, int seconds)
 			;
 		_exit(0);
 	}
+	pid[2] = fork();
+	if (pid[2] == 0)
+		watch_files();
 	nanosleep(&settle, NULL);
-	put(TRACE "/trace", "");
+	close(open(TRACE "/trace", O_WRONLY | O_TRUNC));
 	put(TRACE "/events/kprobes/enable", "1");
-	before = interrupts("RES:");
+	put(TRACE "/events/ipi/ipi_send_cpu/enable", "1");
 	ticks = interrupts("LOC:");
-	for (int i = 0; i < seconds * 10; i++) {
-		int watch = inotify_init();
-
-		if (write(wake[1], "", 1) < 0 || inotify_add_watch(watch, "/", IN_CREATE) < 0)
-			printf("write, inotify: %s\n", strerror(errno));
-		close(watch);
-		nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	for (int i = 0; i < seconds * 2 / 5; i++) {
+		if (write(wake[1], "", 1) < 0)
+			printf("write: %s\n", strerror(errno));
+		at.tv_sec += 2;
+		at.tv_nsec += 500000000;
+		at.tv_sec += at.tv_nsec / 1000000000;
+		at.tv_nsec %= 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 	}
-	printf("quiet %s reschedules %lu\n", name, interrupts("RES:") - before);
 	printf("quiet %s ticks %lu\n", name, interrupts("LOC:") - ticks);
 	put(TRACE "/events/kprobes/enable", "0");
-	count_calls(name);
-	for (int i = 0; i < 2; i++) {
+	put(TRACE "/events/ipi/ipi_send_cpu/enable", "0");
+	count_calls(name, pid[1]);
+	for (int i = 0; i < 3; i++) {
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], NULL, 0);
 	}
@@ -174,6 +203,8 @@ int main(int argc, char **argv)
 		snprintf(line, sizeof(line), "p:%s %s\n", function[i], function[i]);
 		put(TRACE "/kprobe_events", line);
 	}
+	snprintf(line, sizeof(line), "cpu==%d", the_cpu);
+	put(TRACE "/events/ipi/ipi_send_cpu/filter", line);
 	scene("fifo", SCHED_FIFO, seconds);
 	scene("hpc", SCHED_HPC, seconds);
 	return 0;

@@ -41,14 +41,13 @@ def main():
         for name in NAMES:
             print(f"# {policy:5} {name:22} {before.get((policy, name), ''):>5} {after.get((policy, name), ''):>5}")
     for name in NAMES[:-1]:
-        # of other policies the kernel does all this; what concerns them, too, is the reschedule
-        ok(name in ("reschedules", "sched_balance_softirq") or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
+        # for other policies the kernel does all this; what concerns them, too, is the reschedule
+        ok(name == "reschedules" or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
         ok(after.get(("hpc", name)) == 0, f"{name}: none where an HPC task computes", after)
     full = counts(args.kernel, 2, "nohz_full=2 rcu_nocbs=2")
     print(f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO, {full.get(('hpc', 'ticks'))} under SCHED_HPC")
     # the guard's own timer is left, and the tick while it lets the fair task run
     ok(full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10, "nohz_full stops the tick of a lone HPC task", full)
-    ok(after.get(("fifo", "reschedules")) == 0, "a fair task that is woken behind SCHED_FIFO does not interrupt it", after)
     print(f"1..{boot.count}")
     print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
     return boot.failed != 0
