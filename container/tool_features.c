@@ -206,6 +206,29 @@ static void check_slurm(struct findings *f, const char *config)
 		      series, value);
 }
 
+/* Where jobs have to share CPUs, policy hpc is refused on those of another one (fence_check_jobs()). */
+static void check_sharing(struct findings *f)
+{
+	static const char start[] = "PartitionName=", forced[] = "OverSubscribe=FORCE";
+	struct errbuf ignored = { "" };
+	char *text = policy_supported(POLICY_HPC) ? slurm_show("partition", NULL, &ignored) : NULL;
+	char *next;
+
+	for (char *at = text ? strstr(text, start) : NULL; at; at = next) {
+		const char *how;
+
+		next = strstr(at + 1, start);
+		if (next)
+			next[-1] = '\0';
+		how = strstr(at, forced);
+		/* without a number it is 4 (slurm.conf(5)) */
+		if (how && (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
+			found(f, "partition %.*s has %.*s: jobs with policy hpc are refused on CPUs of other jobs; set OverSubscribe=NO, or FORCE:1",
+			      (int)strcspn(at + strlen(start), " \n"), at + strlen(start), (int)strcspn(how, " \n"), how);
+	}
+	free(text);
+}
+
 /* They run below slurmstepd as users, who can trace what they can read. */
 static void check_helpers(struct findings *f)
 {
@@ -245,6 +268,7 @@ static void check_site(struct findings *f)
 	else
 		found(f, "%s", err.text);
 	free(config);
+	check_sharing(f);
 }
 
 int tool_features(int argc, char **argv)

@@ -18,6 +18,9 @@ def group_site(machine):
         same(r.code, 0, f"features --site fits on {node}")
     r = run("chmod 0755 /usr/libexec/nodeos/nodeos-script; nodeosctl features --site; e=$?; chmod 0711 /usr/libexec/nodeos/nodeos-script; exit $e", user="root")
     ok(r.code == 3 and "chmod 0711" in r.err, "features --site finds a helper that its user may trace", r.text)
+    r = run("scontrol update PartitionName=main OverSubscribe=FORCE:2; nodeosctl features --site; e=$?; scontrol update PartitionName=main OverSubscribe=NO; exit $e",
+            user="root")
+    ok(r.code == 3 and "partition main has OverSubscribe=FORCE:2" in r.err, "features --site finds a partition in which policy hpc would be refused", r.text)
     r = run("nodeosctl features --json --site", user="root")
     facts = json.loads(r.out)
     ok(facts["slurm"].startswith(facts["plugin-series"]) and "cpuset" in facts["cgroup-controllers"], "features as JSON", r.out)
