@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
-count = failed = 0
+count = failed = skipped = 0
 # what a kernel writes when it finds itself at fault
 COMPLAINT = re.compile(r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general protection fault|Kernel panic|Unable to handle"
                        r"|scheduling while atomic|sleeping function|DEBUG_LOCKS_WARN_ON|turning off the locking|refcount_t:|corruption|Bad page"
@@ -38,6 +38,13 @@ def ok(good, what, detail=None):
         failed += 1
         print("\n".join(f"# {line}"[:1000] for line in str(detail).splitlines()), flush=True)
     return good
+
+
+def skip(what):
+    global count, skipped
+    count += 1
+    skipped += 1
+    print(f"ok {count} - {what} # SKIP", flush=True)
 
 
 def same(got, want, what):
@@ -127,7 +134,6 @@ class Boot:
             if COMPLAINT.search(line) and (not race or "fgmn" in race.group(1)):
                 self.complaints.append(line)
         Boot.all.append(self)
-        self.whole = self.text
         self.text, _, rest = self.text.partition("=== complaints\n")
         self.ended = rest.endswith("=== end\n") or "\n=== end\n" in rest
         self.log, _, rest = self.text.partition("=== /sys/kernel/mm/fgmn/enabled\n")

@@ -386,8 +386,7 @@ static void run(char *words)
 /* Let the kernel's own crash test make that mistake. */
 static void make_mistake(const char *name)
 {
-	mount("debugfs", "/dbg", "debugfs", 0, NULL);
-	printf("mistake %s %d\n", name, put("/dbg/provoke-crash/DIRECT", name));
+	printf("mistake %s %d\n", name, put("/sys/kernel/debug/provoke-crash/DIRECT", name));
 }
 
 /* May tasks have a cookie that keeps others off the sibling thread? */
@@ -441,9 +440,10 @@ int main(void)
 	mkdir("/proc", 0755);
 	mkdir("/sys", 0755);
 	mkdir("/cg", 0755);
-	mkdir("/dbg", 0755);
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
 	mount("cgroup2", "/cg", "cgroup2", 0, NULL);
 	put("/cg/cgroup.subtree_control", "+cpuset +memory");
 	put("/proc/sys/kernel/printk", "1"); /* nothing between these lines */
