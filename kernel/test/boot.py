@@ -12,6 +12,7 @@ import glob
 import os
 import random
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -554,13 +555,21 @@ def group_more(boots):
     ok(len(places) > boots // 2, "the kernel was in many places", places)
 
 
-def initramfs(work, programs):
-    """What guests boot: init.c, and other PROGRAMS by name, each of one source."""
+def initramfs(work, programs, files=(), commands=()):
+    """What guests boot: init.c, other PROGRAMS by name, each of one source, FILES as they are, and COMMANDS of this system
+    in /bin, with their libraries."""
     with tempfile.TemporaryDirectory() as root:
         subprocess.run(["gcc", "-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o", f"{root}/init", f"{HERE}/init.c"], check=True)
         for name, source in programs.items():
             subprocess.run(["gcc", "-static", "-O1", "-pthread", "-o", f"{root}/{name}", source], check=True)
-        subprocess.run(f"ls | cpio -o -H newc --quiet | gzip >{work}/test.cpio.gz", shell=True, cwd=root, check=True)
+        for file in files:
+            shutil.copy(file, root)
+        for command in commands:
+            needs = subprocess.run(["ldd", command], check=True, capture_output=True, text=True).stdout
+            for file, where in ((command, f"{root}/bin"), *((lib, f"{root}{os.path.dirname(lib)}") for lib in re.findall(r"(/\S+) \(", needs))):
+                os.makedirs(where, exist_ok=True)
+                shutil.copy(file, where)
+        subprocess.run(f"find . -mindepth 1 | cpio -o -H newc --quiet | gzip >{work}/test.cpio.gz", shell=True, cwd=root, check=True)
 
 
 def main():

@@ -440,6 +440,8 @@ int main(void)
 	mkdir("/proc", 0755);
 	mkdir("/sys", 0755);
 	mkdir("/cg", 0755);
+	mkdir("/dev", 0755);
+	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
