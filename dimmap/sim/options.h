@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_DIMSIM_OPTIONS_H
+#define NODEOS_DIMSIM_OPTIONS_H
+
+#include "dimmap/sim/accesses.h"
+#include "dimmap/sim/results.h"
+
+#define POLICIES_MAX (LINES_MAX - 2)
+
+/* A size of the buffer: pages, or percent of the pages that are used. */
+struct wish {
+	double amount;
+	bool percent;
+};
+
+struct options {
+	const struct dimmap_policy *policy[POLICIES_MAX];
+	unsigned policies;
+	struct wish wish[SIZES_MAX];
+	unsigned wishes;
+	uint64_t batch, fill, pools, victims;
+	bool has_victims;
+	bool has_pattern;
+	struct pattern pattern;
+	const char *pattern_text;
+	uint64_t size, accesses, seed, writes;
+	bool json, progress;
+	const char *svg;
+	char **trace; /* NULL at the end */
+};
+
+extern const char options_usage[];
+
+/* 0, 1: --help, -1: wrong */
+int options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
+
+/* Sizes for so many pages in use: ascending, each once. Returns how many. */
+unsigned options_sizes(const struct options *o, uint32_t pages, uint32_t size[SIZES_MAX]);
+
+#endif
