@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Making room: pages are unmapped many at a time, wait among the victims, and go. */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sort.h>
+
+#include "dimmap.h"
+
+static int dimmap_by_key(const void *a, const void *b)
+{
+	u64 x = ((const struct dimmap_pick *)a)->key, y = ((const struct dimmap_pick *)b)->key;
+
+	return x < y ? -1 : x > y;
+}
+
+/**
+ * dimmap_unmap_pages - takes pages away from programs
+ * @buffer: it is
+ * @pool: they are in
+ * @pick: they are; sorted by key then
+ * @page: room for as many
+ * @n: of them, which nobody may map meanwhile
+ *
+ * Nobody writes to them by a mapping when it returns.
+ */
+void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+			struct dimmap_pick *pick, struct dimmap_page *page, u32 n)
+{
+	struct dimmap_unmapped count = {};
+	unsigned long flags;
+	u32 i, k;
+
+	sort(pick, n, sizeof(*pick), dimmap_by_key, NULL);
+	for (i = 0; i < n; i += k) {
+		struct dimmap_file *file = dimmap_file_of_key(buffer, pick[i].key);
+		/* without one, nobody has it mapped (dimmap_leave()) */
+		struct inode *inode = READ_ONCE(file->inode);
+
+		for (k = 0; i + k < n && pick[i + k].key >> 48 == file->id; k++)
+			page[k] = (struct dimmap_page){
+				dimmap_index(pick[i + k].key),
+				page_to_pfn(pool->frame[pick[i + k].x].page)
+			};
+		if (inode)
+			dimmap_unmap(inode->i_mapping, page, k, buffer->opt.tlb, &count);
+	}
+	spin_lock_irqsave(&pool->lock, flags);
+	pool->stat[DIMMAP_BATCHES] += n > 0;
+	pool->stat[DIMMAP_UNMAPPED] += n;
+	pool->stat[DIMMAP_PTES] += count.ptes;
+	pool->stat[DIMMAP_FLUSHES] += count.flushes;
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/* Whether somebody has to do with a page, so that it cannot be unmapped or go. */
+bool dimmap_page_busy(void *arg, u32 x)
+{
+	struct dimmap_lock_pool *pool = arg;
+	const struct dimmap_frame *frame = &pool->frame[x];
+
+	return frame->users || frame->state != DIMMAP_IDLE || frame->is_writing;
+}
+
+/* Lets victims go that have been there the longest; tells those that have to be written first. */
+static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
+{
+	u32 dirty = 0, x;
+
+	while (dirty < pool->batch &&
+	       (x = dimmap_pool_oldest(&pool->pool, dimmap_page_busy, pool)) != DIMMAP_NONE) {
+		struct dimmap_frame *frame = &pool->frame[x];
+
+		if (frame->is_dirty) {
+			dimmap_clean(buffer, pool, x);
+			frame->is_writing = true;
+			list_add_tail(&frame->dirty, &pool->writing);
+			frame->going = true;
+			pool->going++;
+			pool->pick[dirty++] = (struct dimmap_pick){ pool->pool.entry[x].key, x };
+		} else {
+			pool->stat[DIMMAP_EVICTED]++;
+			dimmap_pool_free(&pool->pool, x);
+		}
+	}
+	return dirty;
+}
+
+/* Until a victim that is on its way to the device is there. Returns whether a page is free, or an error. */
+static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
+{
+	unsigned long flags;
+	int rc = 0;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	while (!dimmap_count(&pool->pool, DIMMAP_FREE) && pool->going) {
+		rc = dimmap_wait(pool, &pool->room, flags);
+		if (rc)
+			return rc;
+		spin_lock_irqsave(&pool->lock, flags);
+	}
+	rc = dimmap_count(&pool->pool, DIMMAP_FREE) > 0;
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return rc;
+}
+
+/**
+ * dimmap_evict - makes room in a pool
+ * @pool: without a free page, and with nobody else in here
+ * @buffer: it is of
+ *
+ * Return: 0: a page was free; -EIO: none is, as nothing can be written; -EINTR: the task is to die.
+ */
+int dimmap_evict(struct dimmap_lock_pool *pool, struct dimmap_buffer *buffer)
+{
+	u32 n, dirty, i, vain = 0;
+	unsigned long flags;
+	int rc;
+
+	/* what the one before has sent to the device is room, too */
+	rc = dimmap_wait_for_room(pool);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	for (;;) {
+		spin_lock_irqsave(&pool->lock, flags);
+		n = dimmap_pool_pick(&pool->pool, pool->picked, pool->batch, dimmap_page_busy, pool);
+		for (i = 0; i < n; i++)
+			pool->pick[i] = (struct dimmap_pick){
+				pool->pool.entry[pool->picked[i]].key, pool->picked[i]
+			};
+		spin_unlock_irqrestore(&pool->lock, flags);
+
+		if (n)
+			dimmap_unmap_pages(buffer, pool, pool->pick, pool->page, n);
+
+		spin_lock_irqsave(&pool->lock, flags);
+		for (i = 0; i < n; i++)
+			dimmap_pool_unmapped(&pool->pool, pool->picked[i]);
+		dirty = dimmap_let_go(buffer, pool);
+		rc = dimmap_count(&pool->pool, DIMMAP_FREE) > 0;
+		dimmap_wake(&pool->wait);
+		if (rc)
+			dimmap_wake(&pool->room);
+		spin_unlock_irqrestore(&pool->lock, flags);
+
+		if (dirty)
+			dimmap_write_pages(buffer, pool, pool->pick, dirty);
+		if (rc)
+			return 0;
+		rc = dimmap_wait_for_room(pool);
+		if (rc)
+			return rc < 0 ? rc : 0;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		/* all are in use for a moment, or what should go could not be written */
+		if (READ_ONCE(buffer->failing) && ++vain > 4)
+			return -EIO;
+		if (!n || dirty)
+			schedule_timeout_killable(1);
+	}
+}

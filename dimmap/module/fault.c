@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Mappings of a file. */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "dimmap.h"
+
+/* What a program has of an error: a signal, or a second try, which somebody who is to die does not have. */
+static vm_fault_t dimmap_fault_error(struct vm_fault *vmf, int rc)
+{
+	if (rc == -EINTR && fault_flag_allow_retry_first(vmf->flags) &&
+	    !(vmf->flags & FAULT_FLAG_RETRY_NOWAIT)) {
+		release_fault_lock(vmf);
+		return VM_FAULT_RETRY;
+	}
+	return rc == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+}
+
+static unsigned int dimmap_how(const struct vm_fault *vmf)
+{
+	return (vmf->flags & FAULT_FLAG_WRITE ? DIMMAP_GET_WRITE : 0) |
+	       (vmf->flags & FAULT_FLAG_USER ? DIMMAP_GET_USER : 0) |
+	       (vmf->flags & FAULT_FLAG_VMA_LOCK ? DIMMAP_GET_VMA_LOCK : 0) |
+	       (vmf->vma->vm_flags & VM_RAND_READ ? DIMMAP_GET_ONE : 0);
+}
+
+/* A page may be written to where it is dirty already; else the first write is to be told. */
+static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
+			  const struct dimmap_use *use)
+{
+	return dimmap_map(vma, addr, page_to_pfn(use->page),
+			  use->dirty && (vma->vm_flags & VM_WRITE));
+}
+
+/* What was read together with a page is mapped, too. */
+static void dimmap_map_near(struct vm_fault *vmf, struct dimmap_file *file)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct dimmap_use use;
+	pgoff_t first, i;
+	u32 n;
+
+	n = dimmap_fill(file, vmf->pgoff, dimmap_how(vmf), &first);
+	for (i = max(first, vma->vm_pgoff); i < first + n && i < vma->vm_pgoff + vma_pages(vma); i++) {
+		if (i == vmf->pgoff || !dimmap_page_near(file, i, &use))
+			continue;
+		dimmap_map_use(vma, vma->vm_start + ((i - vma->vm_pgoff) << PAGE_SHIFT), &use);
+		dimmap_page_put(&use);
+	}
+}
+
+static vm_fault_t dimmap_fault(struct vm_fault *vmf)
+{
+	struct dimmap_file *file = dimmap_file_of(file_inode(vmf->vma->vm_file));
+	struct dimmap_use use;
+	int rc;
+
+	rc = dimmap_page_get(file, vmf->pgoff, dimmap_how(vmf), &use);
+	if (rc)
+		return dimmap_fault_error(vmf, rc);
+	rc = dimmap_map_use(vmf->vma, vmf->address, &use);
+	dimmap_page_put(&use);
+	if (rc)
+		return VM_FAULT_OOM;
+	if (use.major)
+		dimmap_map_near(vmf, file);
+	return VM_FAULT_NOPAGE | (use.major ? VM_FAULT_MAJOR : 0);
+}
+
+/*
+ * The first write to a page that is mapped for reading. The page is looked up anew, as it may have
+ * gone and another have its frame since the fault; so the kernel is not left to compare the entries.
+ */
+static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
+{
+	struct dimmap_file *file = dimmap_file_of(file_inode(vmf->vma->vm_file));
+	struct dimmap_use use;
+	unsigned long flags;
+	int rc;
+
+	rc = dimmap_page_get(file, vmf->pgoff, dimmap_how(vmf) | DIMMAP_GET_WRITE, &use);
+	if (rc)
+		return dimmap_fault_error(vmf, rc);
+	spin_lock_irqsave(&use.pool->lock, flags);
+	use.pool->stat[DIMMAP_MKWRITE]++;
+	spin_unlock_irqrestore(&use.pool->lock, flags);
+	rc = dimmap_map_use(vmf->vma, vmf->address, &use);
+	dimmap_page_put(&use);
+	return rc ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
+}
+
+/*
+ * Maps nothing. The kernel calls .fault under the lock of the mapping alone, without that of the
+ * address space, only where there is such a function (vmf_can_call_fault()).
+ */
+static vm_fault_t dimmap_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
+{
+	return 0;
+}
+
+static const struct vm_operations_struct dimmap_vm_ops = {
+	.fault = dimmap_fault,
+	.map_pages = dimmap_map_pages,
+	.pfn_mkwrite = dimmap_pfn_mkwrite,
+};
+
+int dimmap_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_SHARED)) {
+		/* copies of such pages cannot be made on a write */
+		if (vma->vm_flags & VM_WRITE)
+			return -EINVAL;
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
+	vm_flags_set(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &dimmap_vm_ops;
+	return 0;
+}

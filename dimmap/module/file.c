@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A block device, or a file of another filesystem, becomes a file of a mount, and ceases to be one. */
+#include <linux/blkdev.h>
+#include <linux/file.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "dimmap.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+/* The device has gone. */
+static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
+{
+	struct dimmap_file *file = bdev->bd_holder;
+
+	/* the lock is the caller's to give back */
+	mutex_unlock(&bdev->bd_holder_lock);
+	pr_warn("dimmapfs: %pg has gone\n", bdev);
+	dimmap_file_shut(file);
+}
+
+static const struct blk_holder_ops dimmap_holder_ops = { .mark_dead = dimmap_mark_dead };
+
+static int dimmap_bind_device(struct dimmap_file *file, char *why, size_t size)
+{
+	dev_t dev = file_inode(file->backing)->i_rdev;
+	blk_mode_t mode = BLK_OPEN_READ | (file->read_only ? 0 : BLK_OPEN_WRITE);
+
+	file->bdev_file = bdev_file_open_by_dev(dev, mode, file, &dimmap_holder_ops);
+	if (IS_ERR(file->bdev_file)) {
+		int rc = PTR_ERR(file->bdev_file);
+
+		file->bdev_file = NULL;
+		snprintf(why, size, "device %u:%u cannot be opened (%d)%s", MAJOR(dev), MINOR(dev),
+			 rc, rc == -EBUSY ? ": it is mounted or otherwise in use" : "");
+		return rc;
+	}
+	file->bdev = file_bdev(file->bdev_file);
+	file->size = bdev_nr_bytes(file->bdev);
+	if (bdev_logical_block_size(file->bdev) > PAGE_SIZE) {
+		snprintf(why, size, "%pg has blocks of %u bytes, at most %lu are possible",
+			 file->bdev, bdev_logical_block_size(file->bdev), PAGE_SIZE);
+		return -EINVAL;
+	}
+	sync_blockdev(file->bdev);
+	invalidate_bdev(file->bdev);
+	return 0;
+}
+
+/* Notes that a page is at that sector; what follows the page before needs no entry of its own. */
+static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t sector)
+{
+	struct dimmap_extent *last = file->extent + file->extents - 1, *more;
+
+	if (file->extents && last->sector + ((sector_t)(index - last->index) << (PAGE_SHIFT - SECTOR_SHIFT)) == sector)
+		return 0;
+	/* a power of two: there is no more room */
+	if (!(file->extents & (file->extents - 1))) {
+		u32 room = max(2 * file->extents, 1u);
+
+		more = kvcalloc(room, sizeof(*more), GFP_KERNEL_ACCOUNT);
+		if (!more)
+			return -ENOMEM;
+		if (file->extents)
+			memcpy(more, file->extent, file->extents * sizeof(*more));
+		kvfree(file->extent);
+		file->extent = more;
+	}
+	file->extent[file->extents++] = (struct dimmap_extent){ index, sector };
+	return 0;
+}
+
+static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, char *why, size_t size)
+{
+	pgoff_t pages = DIV_ROUND_UP_ULL(file->size, PAGE_SIZE), i;
+	int rc;
+
+	for (i = 0; i < pages; i++) {
+		sector_t block = i;
+
+		rc = bmap(inode, &block);
+		if (rc || !block) {
+			snprintf(why, size, "nothing is stored at byte %llu: the file has to be written from end to end, by one that does not share or compress blocks",
+				 (u64)i << PAGE_SHIFT);
+			return -EINVAL;
+		}
+		rc = dimmap_add_extent(file, i, block << (PAGE_SHIFT - SECTOR_SHIFT));
+		if (rc)
+			return rc;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/*
+ * A file's blocks are used behind its filesystem's back, as those of a swap file are, and protected
+ * in the same way: the filesystem does not move, share or free them, and lets nobody write to it.
+ */
+static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
+{
+	struct inode *inode = file_inode(file->backing);
+	unsigned long magic = inode->i_sb->s_magic;
+	const char *wrong = NULL;
+	int rc = -EINVAL;
+
+	file->size = i_size_read(inode);
+	file->bdev = inode->i_sb->s_bdev;
+	if ((magic != EXT4_SUPER_MAGIC && magic != XFS_SUPER_MAGIC) || !file->bdev)
+		wrong = "it is neither a block device nor a file of ext4 or XFS";
+	else if (inode->i_blkbits != PAGE_SHIFT)
+		wrong = "its filesystem does not have blocks of a page";
+	else if (!file->size)
+		wrong = "it is empty";
+	else if (IS_ENCRYPTED(inode) || IS_VERITY(inode) || IS_DAX(inode))
+		wrong = "files that are encrypted, or have fs-verity or DAX, are not possible";
+	if (wrong) {
+		snprintf(why, size, "%s", wrong);
+		return rc;
+	}
+	inode_lock(inode);
+	if (IS_SWAPFILE(inode))
+		wrong = "it is in use as swap, or by another mount of dimmapfs";
+	else if (mapping_writably_mapped(inode->i_mapping))
+		wrong = "a program has it mapped for writing";
+	else
+		inode->i_flags |= S_SWAPFILE;
+	inode_unlock(inode);
+	if (wrong) {
+		snprintf(why, size, "%s", wrong);
+		return -EBUSY;
+	}
+	file->extents = 0;
+	file->swapfile = true;
+	rc = vfs_fsync(file->backing, 0);
+	if (!rc)
+		rc = invalidate_inode_pages2(inode->i_mapping);
+	if (rc)
+		snprintf(why, size, "its pages cannot be written out (%d)", rc);
+	else
+		rc = dimmap_find_extents(file, inode, why, size);
+	return rc;
+}
+
+static void dimmap_unbind(struct dimmap_file *file)
+{
+	if (file->bdev_file) {
+		invalidate_bdev(file->bdev);
+		bdev_fput(file->bdev_file);
+	}
+	if (file->swapfile) {
+		struct inode *inode = file_inode(file->backing);
+
+		/* what others have read meanwhile is old */
+		invalidate_inode_pages2(inode->i_mapping);
+		inode_lock(inode);
+		inode->i_flags &= ~S_SWAPFILE;
+		inode_unlock(inode);
+	}
+	kvfree(file->extent);
+	fput(file->backing);
+}
+
+static void dimmap_file_free(struct work_struct *work)
+{
+	struct dimmap_file *file = container_of(work, struct dimmap_file, free_work);
+	struct dimmap_buffer *buffer = file->buffer;
+
+	dimmap_drop(file);
+	mutex_lock(&buffer->files_lock);
+	buffer->file[file->id] = NULL;
+	mutex_unlock(&buffer->files_lock);
+	dimmap_unbind(file);
+	kfree(file);
+	dimmap_buffer_put(buffer);
+}
+
+/**
+ * dimmap_file_put - one user less
+ * @file: goes, in a while, with the last; any context
+ */
+void dimmap_file_put(struct dimmap_file *file)
+{
+	if (refcount_dec_and_test(&file->users))
+		queue_work(dimmap_wq, &file->free_work);
+}
+
+static void dimmap_file_sync(struct work_struct *work)
+{
+	struct dimmap_file *file = container_of(work, struct dimmap_file, sync_work);
+
+	dimmap_sync(file, 0, file->size, 60 * HZ);
+	complete(&file->synced);
+	dimmap_file_put(file);
+}
+
+/**
+ * dimmap_file_leave - a file's inode goes
+ * @file: nobody has it open or mapped any more
+ *
+ * What is dirty is written, for a minute at most: after that it is given up, and what is on its way to
+ * a device that does not answer keeps its memory until it does.
+ */
+void dimmap_file_leave(struct dimmap_file *file)
+{
+	u64 lost;
+
+	if (!READ_ONCE(file->shut)) {
+		/* by a worker: this task may be one that is to die, whose waits end at once */
+		refcount_inc(&file->users);
+		queue_work(dimmap_wq, &file->sync_work);
+		wait_for_completion_timeout(&file->synced, 61 * HZ);
+	}
+	WRITE_ONCE(file->inode, NULL);
+	dimmap_leave(file);
+	lost = dimmap_sum(file->buffer, DIMMAP_LOST);
+	WRITE_ONCE(file->shut, true);
+	dimmap_give_up(file);
+	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
+	if (lost)
+		pr_warn("dimmapfs: %llu pages could not be written to %pg and are lost\n", lost, file->bdev);
+	dimmap_file_put(file);
+}
+
+/**
+ * dimmap_file_shut - nothing can be had of a file any more
+ * @file: whose device has gone, or who is told to; what is dirty is lost
+ */
+void dimmap_file_shut(struct dimmap_file *file)
+{
+	struct inode *inode = NULL;
+
+	WRITE_ONCE(file->shut, true);
+	if (READ_ONCE(file->inode))
+		inode = igrab(file->inode);
+	if (inode)
+		unmap_mapping_range(inode->i_mapping, 0, 0, true);
+	dimmap_give_up(file);
+	iput(inode);
+}
+
+/**
+ * dimmap_file_bind - prepares a file of a buffer
+ * @buffer: whose
+ * @backing: where its contents are; who has opened it may have all of it
+ * @read_only: even if @backing was opened for writing
+ * @why: where to say what is wrong
+ * @size: of @why
+ *
+ * Return: the file, with one user; or an error, with nothing kept.
+ */
+struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *backing,
+				     bool read_only, char *why, size_t size)
+{
+	struct dimmap_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	umode_t mode = file_inode(backing)->i_mode;
+	int rc = -EINVAL;
+	u32 id;
+
+	snprintf(why, size, "no memory");
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	file->buffer = buffer;
+	file->backing = get_file(backing);
+	file->read_only = read_only || !(backing->f_mode & FMODE_WRITE);
+	refcount_set(&file->users, 1);
+	INIT_WORK(&file->free_work, dimmap_file_free);
+	INIT_WORK(&file->sync_work, dimmap_file_sync);
+	init_completion(&file->synced);
+
+	snprintf(why, size, "it is not opened for reading, or neither a block device nor a file");
+	if (backing->f_mode & FMODE_READ)
+		rc = S_ISBLK(mode) ? dimmap_bind_device(file, why, size) :
+		     S_ISREG(mode) ? dimmap_bind_file(file, why, size) : -EINVAL;
+	if (!rc) {
+		mutex_lock(&buffer->files_lock);
+		for (id = 0; id < DIMMAP_MAX_FILES && buffer->file[id]; id++)
+			;
+		if (id < DIMMAP_MAX_FILES) {
+			file->id = id;
+			buffer->file[id] = file;
+		} else {
+			snprintf(why, size, "a mount has %d files at most", DIMMAP_MAX_FILES);
+			rc = -ENOSPC;
+		}
+		mutex_unlock(&buffer->files_lock);
+	}
+	if (rc) {
+		dimmap_unbind(file);
+		kfree(file);
+		return ERR_PTR(rc);
+	}
+	refcount_inc(&buffer->users);
+	return file;
+}

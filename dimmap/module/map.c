@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page tables of mappings of a dimmap file (map.h).
+ *
+ * vmf_insert_pfn() is not used: on x86 it takes a lock of the whole machine for each page
+ * (track_pfn_insert()), to learn a caching attribute that is known here: this is ordinary memory.
+ *
+ * The kernel exports no flush of TLBs to modules, but a protocol: who has cleared entries and not
+ * flushed yet says so with inc_tlb_flush_pending(), and tlb_finish_mmu() of anybody who unmaps in
+ * the same address space meanwhile flushes all of it (mm_tlb_flush_nested()). So entries are
+ * cleared one by one, of all mappings of an address space, and then one page that has none any more
+ * is zapped.
+ */
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mmu_notifier.h>
+#include <linux/fs.h>
+#include <linux/rbtree.h>
+
+#include "map.h"
+
+struct dimmap_set {
+	struct mm_struct *mm;
+	pte_t entry;
+	bool write;
+};
+
+static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
+{
+	struct dimmap_set *set = data;
+	pte_t old = ptep_get(pte);
+
+	/* another thread was faster; that it may write now, too, needs no flush */
+	if (!pte_none(old) &&
+	    (pte_pfn(old) != pte_pfn(set->entry) || !set->write || pte_write(old)))
+		return 0;
+	set_pte_at(set->mm, addr, pte, set->entry);
+	return 0;
+}
+
+/**
+ * dimmap_map - let an address of a mapping be a page of the buffer
+ * @vma: VM_PFNMAP; its lock or the mmap lock is held
+ * @addr: of a page in it
+ * @pfn: which the caller keeps from being unmapped meanwhile
+ * @write: as the mapping's rights are; else for reading, even where the mapping is for both, so
+ *	that the first write is told
+ *
+ * Return: 0, or -ENOMEM for want of page tables.
+ */
+int dimmap_map(struct vm_area_struct *vma, unsigned long addr, unsigned long pfn, bool write)
+{
+	struct dimmap_set set = { .mm = vma->vm_mm, .write = write };
+	pgprot_t prot = write ? vm_get_page_prot(vma->vm_flags) : vma->vm_page_prot;
+
+	set.entry = pte_mkspecial(pte_mkyoung(pfn_pte(pfn, prot)));
+	if (write)
+		set.entry = pte_mkdirty(set.entry);
+	return apply_to_page_range(vma->vm_mm, addr & PAGE_MASK, PAGE_SIZE, dimmap_set_pte, &set);
+}
+
+struct dimmap_clear {
+	struct mm_struct *mm;
+	unsigned long pfn;
+	unsigned int cleared;
+};
+
+static int dimmap_clear_pte(pte_t *pte, unsigned long addr, void *data)
+{
+	struct dimmap_clear *clear = data;
+	pte_t old = ptep_get(pte);
+
+	if (pte_present(old) && pte_pfn(old) == clear->pfn) {
+		ptep_get_and_clear(clear->mm, addr, pte);
+		clear->cleared++;
+	}
+	return 0;
+}
+
+/* The first of pages sorted by index that is not before INDEX. */
+static unsigned int dimmap_first(const struct dimmap_page *page, unsigned int n, pgoff_t index)
+{
+	unsigned int low = 0;
+
+	while (low < n) {
+		unsigned int middle = low + (n - low) / 2;
+
+		if (page[middle].index < index)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+static unsigned long dimmap_address(const struct vm_area_struct *vma, pgoff_t index)
+{
+	return vma->vm_start + ((index - vma->vm_pgoff) << PAGE_SHIFT);
+}
+
+/* An address space that has to be flushed, by the zap of a page that has no entry any more. */
+struct dimmap_flush {
+	struct vm_area_struct *vma;
+	unsigned long addr;
+};
+
+/* Address spaces that entries have been cleared of, each of which is flushed once. */
+struct dimmap_flush_list {
+	struct dimmap_flush flush[16];
+	unsigned int n;
+};
+
+static void dimmap_flush_all(struct dimmap_flush_list *list, struct dimmap_unmapped *count)
+{
+	while (list->n) {
+		struct dimmap_flush *flush = &list->flush[--list->n];
+
+		/* a page that is ours: the zap of another would lose that it was written */
+		zap_vma_ptes(flush->vma, flush->addr, PAGE_SIZE);
+		dec_tlb_flush_pending(flush->vma->vm_mm);
+		count->flushes++;
+	}
+}
+
+/* Whether there is a place for this address space, or it has one. */
+static bool dimmap_flush_has(const struct dimmap_flush_list *list, const struct mm_struct *mm)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->n; i++)
+		if (list->flush[i].vma->vm_mm == mm)
+			return true;
+	return false;
+}
+
+static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_page *page,
+			     unsigned int n, enum dimmap_tlb tlb, struct dimmap_flush_list *list,
+			     struct dimmap_unmapped *count)
+{
+	unsigned int i = dimmap_first(page, n, vma->vm_pgoff);
+	struct dimmap_clear clear = { .mm = vma->vm_mm };
+	pgoff_t end = vma->vm_pgoff + vma_pages(vma);
+	unsigned long last = 0;
+	bool listed;
+
+	if (i == n || page[i].index >= end)
+		return;
+	/* who follows the page tables (a GPU, a guest) is told by zap only */
+	if (tlb == DIMMAP_TLB_ZAP || mm_has_notifiers(vma->vm_mm)) {
+		for (; i < n && page[i].index < end; i++) {
+			zap_vma_ptes(vma, dimmap_address(vma, page[i].index), PAGE_SIZE);
+			count->flushes++;
+		}
+		return;
+	}
+	listed = dimmap_flush_has(list, vma->vm_mm);
+	if (!listed)
+		inc_tlb_flush_pending(vma->vm_mm);
+	for (; i < n && page[i].index < end; i++) {
+		unsigned long addr = dimmap_address(vma, page[i].index);
+		unsigned int before = clear.cleared;
+
+		clear.pfn = page[i].pfn;
+		apply_to_existing_page_range(vma->vm_mm, addr, PAGE_SIZE, dimmap_clear_pte, &clear);
+		if (clear.cleared != before)
+			last = addr;
+	}
+	count->ptes += clear.cleared;
+	if (listed)
+		return;
+	if (!clear.cleared) {
+		dec_tlb_flush_pending(vma->vm_mm);
+		return;
+	}
+	if (list->n == ARRAY_SIZE(list->flush))
+		dimmap_flush_all(list, count);
+	list->flush[list->n++] = (struct dimmap_flush){ vma, last };
+}
+
+/**
+ * dimmap_unmap - take pages away from all who have them mapped
+ * @mapping: of the file
+ * @page: sorted by index; the caller sees to it that nobody maps them meanwhile
+ * @n: of them
+ * @tlb: how
+ * @count: what there was to do is added
+ *
+ * When it returns, no CPU writes to these pages by an address of a program. May sleep.
+ */
+void dimmap_unmap(struct address_space *mapping, const struct dimmap_page *page, unsigned int n,
+		  enum dimmap_tlb tlb, struct dimmap_unmapped *count)
+{
+	struct dimmap_flush_list list;
+	struct rb_node *rb;
+
+	list.n = 0;
+	/*
+	 * Keeps mappings and their page tables: free_pgtables() takes a mapping out of this tree
+	 * first. A fork puts the child's mapping behind the parent's: entries that it copies
+	 * meanwhile are met, as by the kernel's rmap.
+	 */
+	i_mmap_lock_read(mapping);
+	for (rb = rb_first_cached(&mapping->i_mmap); rb; rb = rb_next(rb))
+		dimmap_unmap_vma(rb_entry(rb, struct vm_area_struct, shared.rb), page, n, tlb,
+				 &list, count);
+	dimmap_flush_all(&list, count);
+	i_mmap_unlock_read(mapping);
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A page of a file is needed: it is found in its pool, or read. dimmap.h says what states there are. */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/psi.h>
+#include <linux/sched/signal.h>
+#include <linux/topology.h>
+
+#include "dimmap.h"
+
+/**
+ * dimmap_wait - until something in a pool may have changed, a second at most
+ * @pool: its lock is held, and released
+ * @head: the pool's queue for what is waited for
+ * @flags: of the lock
+ *
+ * Return: 0, or -EINTR when the task is to die.
+ */
+int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
+{
+	DEFINE_WAIT(wait);
+
+	prepare_to_wait(head, &wait, TASK_KILLABLE);
+	spin_unlock_irqrestore(&pool->lock, flags);
+	if (!fatal_signal_pending(current))
+		schedule_timeout(HZ);
+	finish_wait(head, &wait);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/*
+ * A page is free, maybe after making room, for which the lock is released. Returns 0 when it was
+ * held all the time, 1 when not, an error without the lock.
+ */
+static int dimmap_room(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+		       unsigned long *flags)
+{
+	int rc;
+
+	if (dimmap_count(&pool->pool, DIMMAP_FREE))
+		return 0;
+	if (pool->evicting) {
+		rc = dimmap_wait(pool, &pool->room, *flags);
+	} else {
+		pool->evicting = true;
+		spin_unlock_irqrestore(&pool->lock, *flags);
+		rc = dimmap_evict(pool, buffer);
+		spin_lock_irqsave(&pool->lock, *flags);
+		pool->evicting = false;
+		dimmap_wake(&pool->room);
+		spin_unlock_irqrestore(&pool->lock, *flags);
+	}
+	if (rc)
+		return rc;
+	spin_lock_irqsave(&pool->lock, *flags);
+	return 1;
+}
+
+/* Lets a page of the node of this CPU be the next that is given out, when there is one near. */
+static void dimmap_prefer_local(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
+{
+	u32 x = dimmap_head(&pool->pool, DIMMAP_FREE), tries = 16;
+	int node = numa_node_id();
+
+	if (!buffer->opt.local || !node_isset(node, buffer->opt.nodes))
+		return;
+	while (x != DIMMAP_NONE && tries-- && page_to_nid(pool->frame[x].page) != node)
+		x = pool->pool.entry[x].next;
+	if (x != DIMMAP_NONE && page_to_nid(pool->frame[x].page) == node)
+		dimmap_pool_prefer(&pool->pool, x);
+}
+
+static u32 dimmap_admit(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u64 key)
+{
+	struct dimmap_frame *frame;
+	u32 x;
+
+	dimmap_prefer_local(buffer, pool);
+	x = dimmap_pool_admit(&pool->pool, key);
+	frame = &pool->frame[x];
+	frame->state = DIMMAP_READING;
+	frame->users = 0;
+	frame->failed = false;
+	pool->stat[page_to_nid(frame->page) == numa_node_id() ? DIMMAP_LOCAL : DIMMAP_REMOTE]++;
+	return x;
+}
+
+/**
+ * dimmap_fill - what is read together with a page
+ * @file: it is of
+ * @index: of the page
+ * @how: it is needed
+ * @first: set to the first of these pages
+ *
+ * Return: how many.
+ */
+u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how, pgoff_t *first)
+{
+	struct dimmap_buffer *buffer = file->buffer;
+	pgoff_t pages = DIV_ROUND_UP_ULL(file->size, PAGE_SIZE);
+	u32 n = min(buffer->opt.fill, max(buffer->pages / buffer->pools / 4, 1u));
+
+	if (how & (DIMMAP_GET_ONE | DIMMAP_GET_WHOLE))
+		n = 1;
+	n = rounddown_pow_of_two(n);
+	*first = index & ~(pgoff_t)(n - 1);
+	return min_t(pgoff_t, n, pages - *first);
+}
+
+static void dimmap_read_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
+			       pgoff_t first, u32 n, unsigned long *mine)
+{
+	unsigned int start, end;
+
+	for_each_set_bitrange(start, end, mine, n)
+		dimmap_io_read(file, pool, first + start, end - start);
+	bitmap_zero(mine, n);
+}
+
+/*
+ * Takes places for those pages of a window that are not there, the one that is needed last; the lock
+ * is held, and again when 0 is returned. Sets the bits of MINE, and X to the place of the page that
+ * is needed, or to DIMMAP_NONE when another task was faster. Where room has to be made, what has a
+ * place already is read first: nobody waits for pages that nobody has asked the device for.
+ */
+static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
+			       pgoff_t first, u32 n, pgoff_t index, unsigned long *mine, u32 *x,
+			       unsigned long *flags)
+{
+	bool full;
+	u32 i, at;
+	int rc;
+
+	for (i = 0; i <= n; i++) {
+		/* the one that is needed is at the end */
+		at = i < n ? i : index - first;
+		if (i < n && first + i == index)
+			continue;
+		do {
+			*x = dimmap_pool_find(&pool->pool, dimmap_key(file, first + at));
+			if (*x != DIMMAP_NONE)
+				break;
+			full = !dimmap_count(&pool->pool, DIMMAP_FREE);
+			if (full) {
+				spin_unlock_irqrestore(&pool->lock, *flags);
+				dimmap_read_window(file, pool, first, n, mine);
+				spin_lock_irqsave(&pool->lock, *flags);
+			}
+			rc = dimmap_room(file->buffer, pool, flags);
+			if (rc < 0)
+				return rc;
+			/* the lock was not held all the time: it may be there by now */
+		} while (rc || full);
+		if (*x != DIMMAP_NONE) {
+			*x = DIMMAP_NONE;
+			continue;
+		}
+		*x = dimmap_admit(file->buffer, pool, dimmap_key(file, first + at));
+		__set_bit(at, mine);
+	}
+	return 0;
+}
+
+/* A page that is not there: the lock is held, and is released. Returns 0, 1: look again, or an error. */
+static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
+		       unsigned int how, struct dimmap_use *use, unsigned long flags)
+{
+	DECLARE_BITMAP(mine, DIMMAP_WINDOW) = { 0 };
+	DECLARE_COMPLETION_ONSTACK(done);
+	u64 start = ktime_get_ns();
+	struct dimmap_frame *frame;
+	unsigned long stall;
+	pgoff_t first;
+	bool failed;
+	u32 n, x;
+	int rc;
+
+	n = dimmap_fill(file, index, how, &first);
+	rc = dimmap_admit_window(file, pool, first, n, index, mine, &x, &flags);
+	if (rc)
+		return rc;
+	if (x == DIMMAP_NONE) {
+		spin_unlock_irqrestore(&pool->lock, flags);
+		dimmap_read_window(file, pool, first, n, mine);
+		return 1;
+	}
+	frame = &pool->frame[x];
+	frame->users = 1;
+	*use = (struct dimmap_use){ .buffer = file->buffer, .pool = pool, .x = x,
+				    .page = frame->page, .major = true };
+	pool->stat[DIMMAP_MAJOR]++;
+	if (how & DIMMAP_GET_USER) {
+		pool->stat[DIMMAP_USER_MAJOR]++;
+		pool->stat[DIMMAP_VMA_LOCKED] += !!(how & DIMMAP_GET_VMA_LOCK);
+	}
+	if (how & DIMMAP_GET_WHOLE) {
+		use->whole = true;
+		spin_unlock_irqrestore(&pool->lock, flags);
+		return 0;
+	}
+	frame->reader = &done;
+	spin_unlock_irqrestore(&pool->lock, flags);
+
+	psi_memstall_enter(&stall);
+	dimmap_read_window(file, pool, first, n, mine);
+	rc = wait_for_completion_killable(&done);
+	psi_memstall_leave(&stall);
+
+	spin_lock_irqsave(&pool->lock, flags);
+	frame->reader = NULL;
+	failed = frame->failed || frame->state == DIMMAP_READING;
+	if (!failed) {
+		u32 bin = fls64(ktime_get_ns() - start);
+
+		pool->latency[min(bin, DIMMAP_LATENCIES - 1u)]++;
+		if (how & DIMMAP_GET_WRITE)
+			dimmap_dirty(file->buffer, pool, x);
+		use->dirty = frame->is_dirty;
+	}
+	spin_unlock_irqrestore(&pool->lock, flags);
+	if (!failed)
+		return 0;
+	dimmap_page_put(use);
+	if (rc)
+		return -EINTR;
+	/* a neighbour's error is not this page's */
+	return n > 1 && !READ_ONCE(file->shut) ? 1 : -EIO;
+}
+
+/**
+ * dimmap_page_get - have a page of a file
+ * @file: whose
+ * @index: of the page
+ * @how: enum dimmap_get
+ * @use: what to give to dimmap_page_put()
+ *
+ * Return: 0; -EFAULT: it is behind the end of the file; -EIO: it could not be read, or the file is
+ * shut, or no room can be made as nothing can be written; -EINTR: the task is to die.
+ */
+int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
+		    struct dimmap_use *use)
+{
+	struct dimmap_buffer *buffer = file->buffer;
+	u64 key = dimmap_key(file, index);
+	struct dimmap_lock_pool *pool = dimmap_pool_of(buffer, key);
+	struct dimmap_frame *frame;
+	unsigned long flags;
+	u32 x;
+	int rc;
+
+	if (index >= DIV_ROUND_UP_ULL(file->size, PAGE_SIZE))
+		return -EFAULT;
+	if (how & DIMMAP_GET_WRITE) {
+		rc = dimmap_throttle(file);
+		if (rc)
+			return rc;
+	}
+	for (;;) {
+		if (READ_ONCE(file->shut))
+			return -EIO;
+		spin_lock_irqsave(&pool->lock, flags);
+		x = dimmap_pool_find(&pool->pool, key);
+		if (x == DIMMAP_NONE) {
+			rc = dimmap_miss(file, pool, index, how, use, flags);
+			if (rc <= 0)
+				return rc;
+			how |= DIMMAP_GET_ONE;
+			continue;
+		}
+		frame = &pool->frame[x];
+		if (pool->pool.entry[x].queue != DIMMAP_AWAY && frame->state == DIMMAP_IDLE &&
+		    !frame->failed && !(how & DIMMAP_GET_WRITE && frame->is_writing))
+			break;
+		rc = dimmap_wait(pool, &pool->wait, flags);
+		if (rc)
+			return rc;
+	}
+	if (pool->pool.entry[x].queue == DIMMAP_VICTIM) {
+		dimmap_pool_recover(&pool->pool, x);
+		pool->stat[DIMMAP_RECOVERED]++;
+	}
+	pool->stat[DIMMAP_MINOR]++;
+	frame->users++;
+	if (how & DIMMAP_GET_WRITE)
+		dimmap_dirty(buffer, pool, x);
+	*use = (struct dimmap_use){ .buffer = buffer, .pool = pool, .x = x, .page = frame->page,
+				    .dirty = frame->is_dirty };
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return 0;
+}
+
+/**
+ * dimmap_page_near - have a page if that costs nothing
+ * @file: whose
+ * @index: of the page
+ * @use: what to give to dimmap_page_put()
+ *
+ * Return: whether it is there; no policy is told.
+ */
+bool dimmap_page_near(struct dimmap_file *file, pgoff_t index, struct dimmap_use *use)
+{
+	u64 key = dimmap_key(file, index);
+	struct dimmap_lock_pool *pool = dimmap_pool_of(file->buffer, key);
+	struct dimmap_frame *frame;
+	unsigned long flags;
+	bool good = false;
+	u32 x;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	x = dimmap_pool_find(&pool->pool, key);
+	if (x != DIMMAP_NONE) {
+		u8 queue = pool->pool.entry[x].queue;
+
+		frame = &pool->frame[x];
+		good = (queue == DIMMAP_FIRST || queue == DIMMAP_SECOND) &&
+		       frame->state == DIMMAP_IDLE && !frame->failed;
+		frame->users += good;
+	}
+	if (good)
+		*use = (struct dimmap_use){ .buffer = file->buffer, .pool = pool, .x = x,
+					    .page = frame->page, .dirty = frame->is_dirty };
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return good;
+}
+
+/**
+ * dimmap_page_put - a page is not needed any more
+ * @use: of dimmap_page_get()
+ */
+void dimmap_page_put(struct dimmap_use *use)
+{
+	struct dimmap_lock_pool *pool = use->pool;
+	struct dimmap_frame *frame = &pool->frame[use->x];
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	if (use->whole) {
+		frame->state = DIMMAP_IDLE;
+		dimmap_dirty(use->buffer, pool, use->x);
+		dimmap_wake(&pool->wait);
+	}
+	if (!--frame->users && frame->failed) {
+		frame->failed = false;
+		dimmap_pool_free(&pool->pool, use->x);
+		dimmap_wake(&pool->wait);
+		dimmap_wake(&pool->room);
+	}
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/**
+ * dimmap_read_done - pages have come from the device, or not
+ * @pool: they are in
+ * @key: of the first
+ * @n: of them
+ * @good: or not; in any context
+ */
+void dimmap_read_done(struct dimmap_lock_pool *pool, u64 key, u32 n, bool good)
+{
+	unsigned long flags;
+	u32 i, x;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	pool->stat[good ? DIMMAP_READ : DIMMAP_READ_ERRORS] += good ? n : 1;
+	for (i = 0; i < n; i++) {
+		struct dimmap_frame *frame;
+
+		x = dimmap_pool_find(&pool->pool, key + i);
+		frame = &pool->frame[x];
+		frame->state = DIMMAP_IDLE;
+		frame->failed = !good && frame->users;
+		if (frame->reader)
+			complete(frame->reader);
+		if (!good && !frame->users)
+			dimmap_pool_free(&pool->pool, x);
+	}
+	dimmap_wake(&pool->wait);
+	if (!good)
+		dimmap_wake(&pool->room);
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/* For each page of a file in each pool, with the pool's lock: TOLD says whether to wait and ask again. */
+static void dimmap_each(struct dimmap_file *file,
+			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x))
+{
+	struct dimmap_buffer *buffer = file->buffer;
+	unsigned long flags;
+	u32 i, x;
+
+	for (i = 0; i < buffer->pools; i++) {
+		struct dimmap_lock_pool *pool = &buffer->pool[i];
+
+		spin_lock_irqsave(&pool->lock, flags);
+		for (x = 0; x < pool->pool.pages; x++) {
+			const struct dimmap_entry *e = &pool->pool.entry[x];
+			bool again = e->queue != DIMMAP_FREE && e->key >> 48 == file->id &&
+				     told(file, pool, x);
+
+			if (again || x % 256 == 255) {
+				spin_unlock_irqrestore(&pool->lock, flags);
+				if (again)
+					schedule_timeout_uninterruptible(1);
+				cond_resched();
+				spin_lock_irqsave(&pool->lock, flags);
+				x -= again;
+			}
+		}
+		spin_unlock_irqrestore(&pool->lock, flags);
+	}
+}
+
+static bool dimmap_drop_one(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x)
+{
+	struct dimmap_frame *frame = &pool->frame[x];
+
+	if (frame->users || frame->state != DIMMAP_IDLE || frame->is_writing ||
+	    pool->pool.entry[x].queue == DIMMAP_AWAY)
+		return true;
+	if (frame->is_dirty) {
+		dimmap_clean(file->buffer, pool, x);
+		pool->stat[DIMMAP_LOST]++;
+	}
+	dimmap_pool_free(&pool->pool, x);
+	dimmap_wake(&pool->room);
+	return false;
+}
+
+/**
+ * dimmap_drop - a file's pages go; what is dirty is lost
+ * @file: nobody has it open or mapped, and nothing of it is at the device
+ */
+void dimmap_drop(struct dimmap_file *file)
+{
+	dimmap_each(file, dimmap_drop_one);
+}
+
+static bool dimmap_give_up_one(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x)
+{
+	struct dimmap_frame *frame = &pool->frame[x];
+
+	if (frame->is_dirty) {
+		dimmap_clean(file->buffer, pool, x);
+		pool->stat[DIMMAP_LOST]++;
+	}
+	if (frame->reader)
+		complete(frame->reader);
+	dimmap_wake(&pool->wait);
+	return false;
+}
+
+/**
+ * dimmap_give_up - what waits for a file that is shut goes on; what is dirty is lost
+ * @file: shut
+ */
+void dimmap_give_up(struct dimmap_file *file)
+{
+	dimmap_each(file, dimmap_give_up_one);
+}
+
+static bool dimmap_leave_one(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x)
+{
+	const struct dimmap_frame *frame = &pool->frame[x];
+
+	return frame->state == DIMMAP_UNMAPPING ||
+	       (pool->pool.entry[x].queue == DIMMAP_AWAY && !frame->going);
+}
+
+/**
+ * dimmap_leave - waits until nobody looks for mappings of a file
+ * @file: its inode is not told any more
+ */
+void dimmap_leave(struct dimmap_file *file)
+{
+	dimmap_each(file, dimmap_leave_one);
+}

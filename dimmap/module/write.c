@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Write-back. Pages that are dirty are on a list of their pool, the longest dirty first. They are
+ * unmapped, many at a time, and written in the order of the file, so what is written is what was
+ * there at one moment. A page that could not be written is dirty again, and the file's next sync
+ * says so.
+ */
+#include <linux/blkdev.h>
+#include <linux/cgroup.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+
+#include "dimmap.h"
+
+/* Of the pages, so many percent. */
+static u32 dimmap_percent(const struct dimmap_buffer *buffer, u32 percent)
+{
+	return (u64)buffer->pages * percent / 100;
+}
+
+/**
+ * dimmap_dirty - a page is about to be changed
+ * @buffer: it is
+ * @pool: the page is in; its lock is held
+ * @x: the page, which is not being written
+ */
+void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
+{
+	struct dimmap_frame *frame = &pool->frame[x];
+
+	if (frame->is_dirty)
+		return;
+	frame->is_dirty = true;
+	frame->since = atomic64_inc_return(&buffer->clock);
+	list_add_tail(&frame->dirty, &pool->dirty);
+	pool->dirty_count++;
+	atomic_inc(&buffer->dirty);
+}
+
+/**
+ * dimmap_clean - a page is not dirty any more: it is about to be written, or given up
+ * @buffer: it is
+ * @pool: the page is in; its lock is held
+ * @x: the page
+ */
+void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
+{
+	struct dimmap_frame *frame = &pool->frame[x];
+
+	frame->is_dirty = false;
+	frame->since = atomic64_inc_return(&buffer->clock);
+	list_del_init(&frame->dirty);
+	pool->dirty_count--;
+	atomic_dec(&buffer->dirty);
+}
+
+/**
+ * dimmap_throttle - who wants to write waits while too much is dirty
+ * @file: to be written to
+ *
+ * Return: 0, or -EINTR when the task is to die.
+ */
+int dimmap_throttle(struct dimmap_file *file)
+{
+	struct dimmap_buffer *buffer = file->buffer;
+	u32 most = dimmap_percent(buffer, buffer->opt.dirty_max);
+	DEFINE_WAIT(wait);
+
+	if (likely(atomic_read(&buffer->dirty) <= most))
+		return 0;
+	do {
+		wake_up(&buffer->writer_wait);
+		prepare_to_wait(&buffer->dirty_wait, &wait, TASK_KILLABLE);
+		if (atomic_read(&buffer->dirty) > most && !fatal_signal_pending(current))
+			schedule_timeout(HZ);
+		finish_wait(&buffer->dirty_wait, &wait);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		/* a device that takes nothing does not stop who has room */
+	} while (atomic_read(&buffer->dirty) > most && !READ_ONCE(buffer->failing) &&
+		 !READ_ONCE(file->shut));
+	return 0;
+}
+
+/**
+ * dimmap_write_pages - sends pages to the device
+ * @buffer: it is
+ * @pool: they are in
+ * @pick: they are, sorted by key
+ * @n: of them, that have is_writing, and are unmapped
+ */
+void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+			struct dimmap_pick *pick, u32 n)
+{
+	struct blk_plug plug;
+	u32 i, k;
+
+	blk_start_plug(&plug);
+	for (i = 0; i < n; i += k) {
+		for (k = 1; i + k < n && pick[i + k].key == pick[i].key + k; k++)
+			;
+		dimmap_io_write(dimmap_file_of_key(buffer, pick[i].key), pool,
+				dimmap_index(pick[i].key), k);
+	}
+	blk_finish_plug(&plug);
+}
+
+/**
+ * dimmap_write_done - pages are on the device, or not
+ * @file: they are of
+ * @pool: they are in
+ * @key: of the first
+ * @n: of them
+ * @error: or 0; in any context
+ */
+void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
+		       int error)
+{
+	struct dimmap_buffer *buffer = file->buffer;
+	unsigned long flags;
+	u32 i;
+
+	WRITE_ONCE(buffer->failing, error != 0);
+	spin_lock_irqsave(&pool->lock, flags);
+	/* the inode is there while it can be seen with this lock (dimmap_leave()) */
+	if (error && file->inode)
+		mapping_set_error(file->inode->i_mapping, error);
+	pool->stat[error ? DIMMAP_WRITE_ERRORS : DIMMAP_WRITTEN] += error ? 1 : n;
+	for (i = 0; i < n; i++) {
+		u32 x = dimmap_pool_find(&pool->pool, key + i);
+		struct dimmap_frame *frame = &pool->frame[x];
+
+		frame->is_writing = false;
+		list_del_init(&frame->dirty);
+		if (error && READ_ONCE(file->shut))
+			pool->stat[DIMMAP_LOST]++;
+		else if (error)
+			dimmap_dirty(buffer, pool, x);
+		if (!frame->going)
+			continue;
+		frame->going = false;
+		pool->going--;
+		if (frame->is_dirty) {
+			dimmap_pool_unmapped(&pool->pool, x);
+		} else {
+			pool->stat[DIMMAP_EVICTED]++;
+			pool->stat[DIMMAP_EVICTED_DIRTY]++;
+			dimmap_pool_free(&pool->pool, x);
+		}
+	}
+	dimmap_wake(&pool->wait);
+	dimmap_wake(&pool->room);
+	spin_unlock_irqrestore(&pool->lock, flags);
+	if (wq_has_sleeper(&buffer->dirty_wait))
+		wake_up_all(&buffer->dirty_wait);
+}
+
+/* What to write: pages of FILE, or of all, from FIRST to LAST, that were dirty before MARK. */
+struct dimmap_choice {
+	struct dimmap_file *file;
+	pgoff_t first, last;
+	u64 mark;
+};
+
+static bool dimmap_chosen(const struct dimmap_choice *choice, u64 key)
+{
+	return !choice->file || (key >> 48 == choice->file->id &&
+				 dimmap_index(key) >= choice->first &&
+				 dimmap_index(key) <= choice->last);
+}
+
+/* Takes up to N pages that are to be written and marks them as being unmapped. BUSY: some are in use. */
+static u32 dimmap_choose(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
+			 struct dimmap_pick *pick, u32 n, bool *busy)
+{
+	struct dimmap_frame *frame;
+	unsigned long flags;
+	u32 found = 0;
+
+	*busy = false;
+	spin_lock_irqsave(&pool->lock, flags);
+	list_for_each_entry(frame, &pool->dirty, dirty) {
+		u32 x = frame - pool->frame;
+		u64 key = pool->pool.entry[x].key;
+
+		if (found == n || frame->since > choice->mark)
+			break;
+		if (!dimmap_chosen(choice, key))
+			continue;
+		if (dimmap_page_busy(pool, x) || pool->pool.entry[x].queue == DIMMAP_AWAY) {
+			*busy = true;
+			continue;
+		}
+		frame->state = DIMMAP_UNMAPPING;
+		pick[found++] = (struct dimmap_pick){ key, x };
+	}
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return found;
+}
+
+/* Writes a batch of what is chosen; returns how many pages. With the write lock. */
+static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+			     const struct dimmap_choice *choice, bool *busy)
+{
+	struct dimmap_pick *pick = buffer->pick;
+	unsigned long flags;
+	u32 n, i, kept = 0;
+
+	n = dimmap_choose(pool, choice, pick, DIMMAP_MAX_BATCH, busy);
+	if (!n)
+		return 0;
+	dimmap_unmap_pages(buffer, pool, pick, buffer->pick_page, n);
+	spin_lock_irqsave(&pool->lock, flags);
+	for (i = 0; i < n; i++) {
+		struct dimmap_frame *frame = &pool->frame[pick[i].x];
+
+		frame->state = DIMMAP_IDLE;
+		/* the file was shut meanwhile */
+		if (!frame->is_dirty)
+			continue;
+		dimmap_clean(buffer, pool, pick[i].x);
+		frame->is_writing = true;
+		list_add_tail(&frame->dirty, &pool->writing);
+		pick[kept++] = pick[i];
+	}
+	dimmap_wake(&pool->wait);
+	spin_unlock_irqrestore(&pool->lock, flags);
+	dimmap_write_pages(buffer, pool, pick, kept);
+	return n;
+}
+
+/* Until no page of the choice is at the device, or the time is over. */
+static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
+			       unsigned long until)
+{
+	struct dimmap_frame *frame;
+	unsigned long flags;
+	bool found;
+
+	for (;;) {
+		found = false;
+		spin_lock_irqsave(&pool->lock, flags);
+		list_for_each_entry(frame, &pool->writing, dirty) {
+			if (frame->since > choice->mark)
+				break;
+			found = dimmap_chosen(choice,
+					      pool->pool.entry[frame - pool->frame].key);
+			if (found)
+				break;
+		}
+		if (!found || time_after(jiffies, until)) {
+			spin_unlock_irqrestore(&pool->lock, flags);
+			return found ? -ETIMEDOUT : 0;
+		}
+		if (dimmap_wait(pool, &pool->wait, flags))
+			return -EINTR;
+	}
+}
+
+/**
+ * dimmap_sync - what is dirty in a part of a file is on the device
+ * @file: whose
+ * @start: of the part, in bytes
+ * @end: its last byte
+ * @timeout: in jiffies; MAX_SCHEDULE_TIMEOUT: none
+ *
+ * What is written meanwhile may be, or not. That a write has failed is said by the mapping's error.
+ *
+ * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, or an error of the device's flush.
+ */
+int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long timeout)
+{
+	struct dimmap_buffer *buffer = file->buffer;
+	unsigned long until = timeout == MAX_SCHEDULE_TIMEOUT ? jiffies + LONG_MAX / 2 :
+								jiffies + timeout;
+	struct dimmap_choice choice = {
+		.file = file,
+		.first = start >> PAGE_SHIFT,
+		.last = end >> PAGE_SHIFT,
+		.mark = atomic64_inc_return(&buffer->clock),
+	};
+	bool busy;
+	u32 i, n;
+	int rc;
+
+	for (i = 0; i < buffer->pools; i++) {
+		do {
+			if (mutex_lock_killable(&buffer->write_lock))
+				return -EINTR;
+			n = dimmap_write_some(buffer, &buffer->pool[i], &choice, &busy);
+			mutex_unlock(&buffer->write_lock);
+			if (time_after(jiffies, until))
+				return -ETIMEDOUT;
+			if (!n && busy && schedule_timeout_killable(1) && fatal_signal_pending(current))
+				return -EINTR;
+		} while (n || busy);
+	}
+	choice.mark = atomic64_inc_return(&buffer->clock);
+	for (i = 0; i < buffer->pools; i++) {
+		rc = dimmap_wait_written(&buffer->pool[i], &choice, until);
+		if (rc)
+			return rc;
+	}
+	return file->read_only ? 0 : blkdev_issue_flush(file->bdev);
+}
+
+/* Writes while more is dirty than may be for long. */
+static int dimmap_writer(void *arg)
+{
+	struct dimmap_buffer *buffer = arg;
+	struct dimmap_choice all = { .mark = U64_MAX };
+	u32 most = dimmap_percent(buffer, buffer->opt.dirty_bg);
+	bool busy;
+	u32 i;
+
+	kthread_associate_blkcg(buffer->css);
+	while (!kthread_should_stop()) {
+		wait_event_interruptible_timeout(buffer->writer_wait, kthread_should_stop() ||
+						 atomic_read(&buffer->dirty) > most, HZ);
+		for (i = 0; i < buffer->pools && atomic_read(&buffer->dirty) > most &&
+		     !kthread_should_stop(); i++) {
+			struct dimmap_lock_pool *pool = &buffer->pool[i];
+
+			/* of a pool that has its share of them */
+			if (READ_ONCE(pool->dirty_count) <= most / buffer->pools)
+				continue;
+			mutex_lock(&buffer->write_lock);
+			dimmap_write_some(buffer, pool, &all, &busy);
+			mutex_unlock(&buffer->write_lock);
+			cond_resched();
+		}
+		if (READ_ONCE(buffer->failing))
+			schedule_timeout_interruptible(HZ);
+	}
+	kthread_associate_blkcg(NULL);
+	return 0;
+}
+
+/* Whose I/O that of this task is. */
+static struct cgroup_subsys_state *dimmap_io_css(void)
+{
+#ifdef CONFIG_BLK_CGROUP
+	return task_get_css(current, io_cgrp_id);
+#else
+	return NULL;
+#endif
+}
+
+/**
+ * dimmap_writer_start - starts write-back
+ * @buffer: of; what it does is accounted to the task that calls this
+ *
+ * Return: 0 or an error.
+ */
+int dimmap_writer_start(struct dimmap_buffer *buffer)
+{
+	struct task_struct *writer = kthread_create(dimmap_writer, buffer, "dimmap-write");
+
+	if (IS_ERR(writer))
+		return PTR_ERR(writer);
+	buffer->css = dimmap_io_css();
+	buffer->writer = writer;
+	wake_up_process(writer);
+	return 0;
+}
+
+/**
+ * dimmap_writer_stop - ends write-back
+ * @buffer: of; nothing is dirty any more, or it was given up
+ */
+void dimmap_writer_stop(struct dimmap_buffer *buffer)
+{
+	if (!buffer->writer)
+		return;
+	kthread_stop(buffer->writer);
+	if (buffer->css)
+		css_put(buffer->css);
+	buffer->writer = NULL;
+}

@@ -1,0 +1,43 @@
+# What scripts of the guest have in common; they are run by busybox, with programs of the test beside it.
+export PATH=/bin
+mkdir -p /bin /m /n /dev/shm /tmp
+/busybox --install -s /bin 2>/dev/null
+count=0
+ok() { # CONDITION'S STATUS, WHAT
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+same() { # GOT, WANT, WHAT
+	[ "$1" = "$2" ]
+	local good=$?
+	ok $good "$3"
+	[ $good = 0 ] || printf '# got %s\n' "$(echo "$1" | tr '\n' '|') want $(echo "$2" | tr '\n' '|')"
+}
+stat_of() { # NAME: of the mount /m
+	sed -n "s/^$1 //p" /m/.stats
+}
+buffer() { # OPTIONS: mounted at /m
+	mount -t dimmapfs -o "$1" none /m
+}
+# What the last mount of ours that failed has said in the kernel's log.
+why() {
+	dmesg | sed -n 's/.*dimmapfs: //p' | tail -n 1
+}
+free_mib() {
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '/^MemFree/ { print int($2 / 1024) }' /proc/meminfo
+}
+# The process has ended: waits for that so many tenths of a second at most.
+gone() { # PID, TENTHS
+	local i=0
+	while [ -e "/proc/$1" ] && ! grep -q '^State:	Z' "/proc/$1/status"; do
+		i=$((i + 1))
+		[ $i -le "$2" ] || return 1
+		usleep 100000
+	done
+}
+finish() {
+	echo "1..$count"
+}
+insmod /dimmapfs.ko
+ok $? "the module is loaded"

@@ -1,0 +1,79 @@
+. /lib.sh
+start=$(free_mib)
+buffer size=4M,src=/dev/ram0
+mount -t dimmapfs -o size=1M,src=/dev/ram0 none /n 2>/dev/null
+ok $(($? == 0)) "a device is in one buffer"
+same "$(why)" "src=/dev/ram0: device 1:0 cannot be opened (-16): it is mounted or otherwise in use" "and the log says so"
+/touch /m/data w1 z >/tmp/out & user=$!
+sleep 1
+umount /m 2>/dev/null
+ok $(($? == 0)) "it is not unmounted while it is mapped"
+rmmod dimmapfs 2>/dev/null
+ok $(($? == 0)) "nor the module unloaded"
+umount -l /m
+ok $? "umount -l"
+kill -9 $user
+gone $user 20
+sleep 1
+same "$(od -An -t u8 -j 4096 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 512))" "what a killed program has written is on the device"
+buffer size=4M,src=/dev/ram0
+ok $? "and the device is free"
+/touch /m/data w2 z >/tmp/out & user=$!
+sleep 1
+rm /m/data
+ok $? "its file can be removed while it is mapped"
+kill -9 $user
+gone $user 20
+sleep 1
+same "$(od -An -t u8 -j 8192 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 1024))" "and is written when it goes"
+umount /m
+
+# a device that is taken away
+mkdir -p /config
+mount -t configfs none /config
+ls /dev >/tmp/devices
+mkdir /config/nullb/x
+echo 1 >/config/nullb/x/memory_backed
+echo 16 >/config/nullb/x/size
+echo 1 >/config/nullb/x/power
+device=/dev/$(ls /dev | grep -vxFf /tmp/devices)
+buffer size=1M,src=$device
+ok $? "a buffer of $device"
+/touch /m/data w1 r2 s z >/tmp/out & user=$!
+sleep 1
+echo 0 >/config/nullb/x/power & off=$!
+gone $off 100
+ok $? "the device goes"
+same "$(/touch /m/data r1 c1 w2 s | tr '\n' ' ')" "r1 SIGBUS c1 Input/output error w2 SIGBUS s Input/output error " "what is left of it are errors"
+kill -9 $user
+gone $user 9
+ok $? "who had it mapped can be killed"
+umount /m
+ok $? "and it is unmounted"
+
+# memory is accounted to who mounts
+mkdir /sys/fs/cgroup/small /sys/fs/cgroup/large
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null
+echo 8M >/sys/fs/cgroup/small/memory.max
+echo 64M >/sys/fs/cgroup/large/memory.max
+sh -c 'echo $$ >/sys/fs/cgroup/small/cgroup.procs; exec mount -t dimmapfs -o size=32M none /m' 2>/dev/null
+ok $(($? == 0)) "a buffer above its memory cgroup's limit is refused"
+same "$(awk '/^oom_kill / { print $2 }' /sys/fs/cgroup/small/memory.events)" 0 "and nobody is killed for it"
+sh -c 'echo $$ >/sys/fs/cgroup/large/cgroup.procs; exec mount -t dimmapfs -o size=32M,src=/dev/ram0 none /m'
+ok $? "one below is mounted"
+[ "$(cat /sys/fs/cgroup/large/memory.current)" -ge $((32 << 20)) ]
+ok $? "and accounted for as long as it is there"
+umount /m
+sleep 1
+[ "$(cat /sys/fs/cgroup/large/memory.current)" -lt $((4 << 20)) ]
+ok $? "and not longer"
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	buffer size=32M,src=/dev/ram0 && /touch /m/data w1 r2 >/dev/null && umount /m || break
+done
+same $i 10 "ten times"
+rmmod dimmapfs
+ok $? "the module is unloaded"
+# a kernel that checks itself keeps some
+[ "$(free_mib)" -ge $((start - 160)) ]
+ok $? "no memory is missing"
+finish

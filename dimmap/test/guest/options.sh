@@ -1,0 +1,61 @@
+. /lib.sh
+before=$(free_mib)
+refused() { # OPTIONS, WHAT THE LOG SAYS
+	buffer "$1" 2>/dev/null && { umount /m; ok 1 "refused: $1"; return; }
+	same "$(why)" "$2" "refused: $1"
+}
+refused "" "size=: the buffer's is needed, a page to 8T"
+refused size=12Q "size=12Q: a number of bytes is expected, with K, M, G or T"
+refused size=1M,nodes=x "nodes=x: a list of memory nodes is expected, as 0,2-3"
+refused size=1M,nodes=0,7 "Unknown parameter '7'"
+refused size=1M,nodes=7 "nodes=7: nodes with memory are 0-1"
+refused size=1M,policy=lru "    s3fifo"
+refused size=1M,batch=0 "batch=0: 1 to 512 pages"
+refused size=1M,batch=513 "batch=513: 1 to 512 pages"
+refused size=1M,fill=3K "fill=3K: a power of two from 4K to 2048K"
+refused size=1M,fill=4M "fill=4M: a power of two from 4K to 2048K"
+refused size=1M,dirty_bg=101 "dirty_bg=101: percents of the buffer"
+refused size=1M,dirty_bg=70 "dirty_bg=70 is more than dirty_max=60"
+refused size=1M,mode=1777 "mode=1777: permissions only"
+refused size=1M,src=/dev/nothing "src=/dev/nothing: it cannot be opened (-2)"
+refused size=1M,src=/model "src=/model: it is neither a block device nor a file of ext4 or XFS"
+buffer size=64G 2>/dev/null
+ok $(($? == 0)) "refused: more memory than there is"
+why | grep -q "^nodes 0-1 have [0-9]* MiB, 65536 are asked for"
+ok $? "and the log says how much there is"
+buffer size=510M,nodes=1 2>/dev/null
+ok $(($? == 0)) "refused: more memory than is free on the node"
+why | grep -q "^no memory for 510 MiB on nodes 1: [0-9]* MiB were there"
+ok $? "and the log says how much there was"
+# what other tests took for good is not more than a few MiB
+[ "$(free_mib)" -ge $((before - 16)) ]
+ok $? "nothing of it is kept"
+
+buffer size=8M,nodes=1,src=/dev/ram0,policy=sieve,uid=1000,gid=1001,mode=0750,batch=32,fill=64K,dirty_bg=5,dirty_max=50,place=local,pools=2
+ok $? "mounted"
+same "$(sed -n 's/^none .m dimmapfs //p' /proc/mounts)" "rw,relatime,size=8192K,nodes=1,place=local,policy=sieve,batch=32,fill=64K,pools=2,dirty_bg=5,dirty_max=50,tlb=batch,uid=1000,gid=1001,mode=750,src=/dev/ram0 0 0" "/proc/mounts shows the options"
+same "$(stat -c '%a %u %g' /m /m/data /m/.stats | tr '\n' ' ')" "750 1000 1001 640 1000 1001 440 1000 1001 " "owner and permissions"
+same "$(stat -c %s /m/data)" "$(blockdev --getsize64 /dev/ram0)" "the file is as large as the device"
+same "$(cat /sys/fs/dimmapfs/*/size /sys/fs/dimmapfs/*/nodes /sys/fs/dimmapfs/*/policy | tr '\n' ' ')" "8388608 1 sieve " "sysfs shows it"
+as() { # UID, COMMAND
+	su "u$1" -c "$2" 2>/dev/null
+}
+mkdir -p /etc
+printf 'u%s::%s:%s::/:/bin/sh\n' 1000 1000 1000 1002 1002 1002 >/etc/passwd
+as 1000 'cat /m/data' >/dev/null
+ok $? "its owner reads it"
+as 1002 'cat /m/data' >/dev/null
+ok $(($? == 0)) "another user does not"
+cp /m/data /dev/null
+same "$(stat_of placed_local)$(stat_of placed_remote)" "0$(stat_of pages_read)" "all memory is of the node that was asked for, which has no CPU"
+echo x >/m/new 2>/dev/null
+ok $(($? == 0)) "no other files can be made"
+truncate -s 1M /m/data 2>/dev/null
+ok $(($? == 0)) "nor can the size be changed"
+umount /m
+ok $? "unmounted"
+ls /sys/fs/dimmapfs | grep -q .
+ok $(($? == 0)) "sysfs shows nothing any more"
+rmmod dimmapfs
+ok $? "the module is unloaded"
+finish

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a page.
+ *	rN  reads its first word	wN  writes one	s  fsync	m  msync	cN  pread of the page	dN  pwrite of it
+ *	R, W  makes the mapping read-only, or writable, by mprotect
+ *	z  sleeps until it is killed	Z  writes page after page until it is killed
+ * Prints for each "ok", "SIGBUS" or the error; exits with 0.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static sigjmp_buf back;
+
+static void caught(int signal)
+{
+	siglongjmp(back, signal);
+}
+
+static const char *one(int fd, volatile uint64_t *m, size_t size, const char *what)
+{
+	size_t at = strtoull(what + 1, NULL, 10) * 512;
+	static char page[4096];
+	ssize_t rc = 0;
+
+	switch (*what) {
+	case 'r':
+		page[0] = (char)m[at];
+		break;
+	case 'w':
+		m[at] = 0x1234567 + at;
+		break;
+	case 's':
+		rc = fsync(fd);
+		break;
+	case 'm':
+		rc = msync((void *)m, size, MS_SYNC);
+		break;
+	case 'c':
+		rc = pread(fd, page, sizeof(page), (off_t)at * 8);
+		break;
+	case 'd':
+		rc = pwrite(fd, page, sizeof(page), (off_t)at * 8);
+		break;
+	case 'R':
+		rc = mprotect((void *)m, size, PROT_READ);
+		break;
+	case 'W':
+		rc = mprotect((void *)m, size, PROT_READ | PROT_WRITE);
+		break;
+	case 'z':
+		pause();
+		break;
+	case 'Z':
+		for (size_t i = 0;; i = (i + 512) % (size / 8))
+			m[i] = i;
+	}
+	return rc < 0 ? strerror(errno) : "ok";
+}
+
+int main(int argc, char **argv)
+{
+	int fd = open(argv[1], O_RDWR), writable = fd >= 0, got;
+	uint64_t *m;
+	struct stat st;
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (fd < 0)
+		fd = open(argv[1], O_RDONLY);
+	if (argc < 2 || fd < 0 || fstat(fd, &st)) {
+		printf("%s: %s\n", argv[1], strerror(errno));
+		return 1;
+	}
+	m = mmap(NULL, (size_t)st.st_size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+	if (m == MAP_FAILED) {
+		printf("mmap: %s\n", strerror(errno));
+		return 1;
+	}
+	signal(SIGBUS, caught);
+	signal(SIGSEGV, caught);
+	for (int i = 2; i < argc; i++) {
+		got = sigsetjmp(back, 1);
+		printf("%s %s\n", argv[i], got == SIGBUS ? "SIGBUS" : got == SIGSEGV ? "SIGSEGV" : one(fd, m, (size_t)st.st_size, argv[i]));
+	}
+	return 0;
+}
