@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +12,7 @@
 #include "container/request.h"
 #include "container/words.h"
 
-#define KEYS_MAX 17 /* of the table, with its end */
+#define KEYS_MAX 20 /* of the table, with its end */
 #define VALUE_MAX 256
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -31,6 +33,37 @@ bool conf_allows_partition(const struct conf *c, enum partition p)
 bool conf_allows_fences(const struct conf *c)
 {
 	return conf_allows_partition(c, PARTITION_ROOT) || conf_allows_partition(c, PARTITION_ISOLATED);
+}
+
+bool conf_allows_device(const struct conf *c, const char *source)
+{
+	char glob[CONF_GLOBS_MAX];
+
+	for (const char *at = c->dimmap_devices; *at; at += *at == ' ') {
+		size_t len = strcspn(at, " ");
+
+		memcpy(glob, at, len);
+		glob[len] = '\0';
+		if (fnmatch(glob, source, FNM_PATHNAME | FNM_PERIOD) == 0)
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+int conf_check_source(const struct conf *c, const char *source, const char *conf_path, struct errbuf *err)
+{
+	char quoted[WORD_QUOTE_MAX];
+	bool device = strncmp(source, "/dev/", 5) == 0;
+
+	if (conf_allows_device(c, source) || (!device && c->dimmap_files))
+		return 0;
+	word_quote(quoted, source, strlen(source));
+	if (device && *c->dimmap_devices)
+		return errprintf(err, "source %s: buffers cannot be of that device at this site (allowed: %s; dimmap_devices in %s)", quoted,
+				 c->dimmap_devices, conf_path);
+	return errprintf(err, "source %s: buffers cannot be of %s at this site (%s in %s)", quoted, device ? "devices" : "files",
+			 device ? "dimmap_devices" : "dimmap_files", conf_path);
 }
 
 void conf_defaults(struct conf *c)
@@ -409,6 +442,68 @@ static void print_serviceos_except(FILE *f, const struct conf *c)
 	fputs(*c->service_except ? c->service_except : "none", f);
 }
 
+/* "/dev/nvme1n1p1, /dev/disk/by-id/nvme-*": below /dev, where only root puts names. */
+static int parse_dimmap_devices(struct conf *c, const char *value)
+{
+	size_t used = 0;
+
+	c->dimmap_devices[0] = '\0';
+	if (strcmp(value, "none") == 0)
+		return 0;
+	while (*value) {
+		size_t len = strcspn(value, " \t,");
+		char word[VALUE_MAX];
+
+		if (len >= sizeof(word) || used + len + 2 > sizeof(c->dimmap_devices))
+			return -1;
+		memcpy(word, value, len);
+		word[len] = '\0';
+		if (strncmp(word, "/dev/", 5) != 0 || !request_is_source(word))
+			return -1;
+		if (used)
+			c->dimmap_devices[used++] = ' ';
+		memcpy(c->dimmap_devices + used, word, len + 1);
+		used += len;
+		value += len;
+		value += strspn(value, " \t,");
+	}
+	return used ? 0 : -1;
+}
+
+static void print_dimmap_devices(FILE *f, const struct conf *c)
+{
+	fputs(*c->dimmap_devices ? c->dimmap_devices : "none", f);
+}
+
+static int parse_dimmap_files(struct conf *c, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	c->dimmap_files = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
+static void print_dimmap_files(FILE *f, const struct conf *c)
+{
+	fputs(yes_words[c->dimmap_files], f);
+}
+
+static int parse_dimmap_max(struct conf *c, const char *value)
+{
+	c->dimmap_max = 0;
+	if (strcmp(value, "none") == 0)
+		return 0;
+	return request_parse_bytes(value, &c->dimmap_max) < 0 || c->dimmap_max < REQUEST_DIMMAP_MIN ? -1 : 0;
+}
+
+static void print_dimmap_max(FILE *f, const struct conf *c)
+{
+	if (c->dimmap_max)
+		fprintf(f, "%" PRIu64, c->dimmap_max);
+	else
+		fputs("none", f);
+}
+
 enum { KEY_ALLOW_POLICIES, KEY_DEFAULT_POLICY };
 
 const struct conf_key conf_keys[] = {
@@ -448,6 +543,12 @@ const struct conf_key conf_keys[] = {
 	  parse_serviceos_mems, print_serviceos_mems },
 	{ "serviceos_except", "none, or a list of units with their type, as lustre.service",
 	  "units that may run everywhere; slurmd and its jobs always may", parse_serviceos_except, print_serviceos_except },
+	{ "dimmap_devices", "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and []",
+	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write them", parse_dimmap_devices,
+	  print_dimmap_devices },
+	{ "dimmap_files", "yes, no", "may buffers of dimmapfs be of files that their user can open?", parse_dimmap_files, print_dimmap_files },
+	{ "dimmap_max", "none, or a size as 16G", "the largest buffer of dimmapfs; its job's memory is a limit in any case", parse_dimmap_max,
+	  print_dimmap_max },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 _Static_assert(sizeof(conf_keys) / sizeof(conf_keys[0]) <= KEYS_MAX,

@@ -21,6 +21,7 @@
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
+#define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 #define CONF_DIR_MAX 128 /* bytes of a directory's name with the final NUL */
 
 /* What steps without containers get of a node whose memory nodes the kernel has divided (fgmn=). */
@@ -44,6 +45,9 @@ struct conf {
 	unsigned max_containers; /* of one job on a node */
 	struct service_ask service;
 	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */
+	char dimmap_devices[CONF_GLOBS_MAX]; /* "/dev/nvme1n1p1 /dev/disk/by-id/nvme-*"; "" */
+	bool dimmap_files; /* may buffers be of files that their user can open? */
+	uint64_t dimmap_max; /* bytes of one buffer; 0: no limit but the job's memory */
 };
 
 /* One key, for the parser, --print-defaults and the manual page's test. */
@@ -69,6 +73,10 @@ bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 /* May containers be partition P? Any but members? */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
+
+/* May buffers of dimmapfs be of this block device? Of SOURCE at all: -1 with the reason when not. */
+bool conf_allows_device(const struct conf *c, const char *source);
+int conf_check_source(const struct conf *c, const char *source, const char *conf_path, struct errbuf *err);
 
 /*
  * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason

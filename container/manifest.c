@@ -191,8 +191,8 @@ static int unknown_member(struct loader *l, const struct json_node *node,
 	char quoted[WORD_QUOTE_MAX], list[128];
 	const char *near;
 
-	if (strcmp(node->key, "dimmap") == 0)
-		return json_doc_fail_key(&l->doc, node, "\"dimmap\" is not in this version of NodeOS");
+	if (members == container_members && strcmp(node->key, "dimmap") == 0)
+		return json_doc_fail_key(&l->doc, node, "\"dimmap\" is an isolator of its own, beside \"container\"");
 	for (unsigned i = 0; i < MEMBERS_MAX - 1 && members[i].name; i++)
 		names[i] = members[i].name;
 	word_quote(quoted, node->key, strlen(node->key));
@@ -257,12 +257,100 @@ static int load_scheduler(struct loader *l, const struct json_node *value,
 	return 0;
 }
 
-/* The isolators that do something here; "load" NULL: known, not yet there. */
+static int load_size(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
+
+	if (scalar(l, value, text, sizeof(text)) < 0)
+		return -1;
+	if (request_parse_bytes(text, &c->dimmap.size) == 0 && c->dimmap.size >= REQUEST_DIMMAP_MIN)
+		return 0;
+	return json_doc_fail(&l->doc, value, "%s is no size of a buffer (allowed: 1M to 1E, for example 512M, 16G, 16GiB)",
+			     word_quote(quoted, text, strlen(text)));
+}
+
+static int load_source(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	char quoted[WORD_QUOTE_MAX];
+	const char *source;
+
+	if (value->kind != JSON_STRING)
+		return json_doc_fail(&l->doc, value, "expected a string, got %s", json_kind_name(value->kind));
+	source = json_doc_string(&l->doc, value);
+	if (!request_is_source(source))
+		return json_doc_fail(&l->doc, value, "%s (allowed: the path of a block device or a file on the node, " REQUEST_SOURCE_ALLOWED ")",
+				     word_quote(quoted, source, strlen(source)));
+	strcpy(c->dimmap.source, source);
+	return 0;
+}
+
+/* One of two words or more: its index, or -1 with the message. */
+static int load_word(struct loader *l, const struct json_node *value, const char *const words[])
+{
+	char quoted[WORD_QUOTE_MAX], list[128];
+	const char *word;
+
+	if (value->kind != JSON_STRING)
+		return json_doc_fail(&l->doc, value, "expected a string, got %s", json_kind_name(value->kind));
+	word = json_doc_string(&l->doc, value);
+	for (int i = 0; words[i]; i++)
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	return json_doc_fail(&l->doc, value, "%s (allowed: %s)", word_quote(quoted, word, strlen(word)), word_list(list, sizeof(list), words));
+}
+
+static int load_dimmap_policy(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	int i = load_word(l, value, request_dimmap_policies);
+
+	c->dimmap.policy = (unsigned)(i + 1);
+	return i < 0 ? -1 : 0;
+}
+
+static int load_fill(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
+	uint64_t fill;
+
+	if (scalar(l, value, text, sizeof(text)) < 0)
+		return -1;
+	if (request_parse_bytes(text, &fill) < 0 || !request_is_fill(fill))
+		return json_doc_fail(&l->doc, value, "%s (allowed: a power of two from 4K to 2M)", word_quote(quoted, text, strlen(text)));
+	c->dimmap.fill = (unsigned)fill;
+	return 0;
+}
+
+static int load_access(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	static const char *const words[] = { "rw", "ro", NULL };
+	int i = load_word(l, value, words);
+
+	c->dimmap.read_only = i == 1;
+	return i < 0 ? -1 : 0;
+}
+
+static const struct member dimmap_members[] = {
+	{ "size", load_size }, { "source", load_source }, { "policy", load_dimmap_policy }, { "fill", load_fill }, { "access", load_access },
+	{ NULL, NULL },
+};
+
+static int load_dimmap(struct loader *l, const struct json_node *value, struct request_container *c)
+{
+	if (load_members(l, value, dimmap_members, c) < 0)
+		return -1;
+	if (!c->dimmap.size)
+		return json_doc_fail(&l->doc, value, "\"size\" is missing: of the buffer, for example \"16G\"");
+	if (!*c->dimmap.source)
+		return json_doc_fail(&l->doc, value, "\"source\" is missing: the path of a block device or a file on the node");
+	return 0;
+}
+
+/* The isolators that do something here; "load" NULL: it was another's name, and load_isolator says so. */
 static const struct member isolators[] = {
 	{ "container", load_container },
 	{ "scheduler", load_scheduler },
+	{ "dimmap", load_dimmap },
 	{ "partition", NULL },
-	{ "dimmap", NULL },
 	{ NULL, NULL },
 };
 
@@ -293,7 +381,7 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 	near = word_near(bare_name(name), names);
 	return json_doc_fail(
 		&l->doc, node,
-		"no isolator is named %s%s%s%s (allowed: container, scheduler; "
+		"no isolator is named %s%s%s%s (allowed: container, scheduler, dimmap; "
 		"perfwrapper, power, hwbind, monitoring, image and AppC's own load and are ignored)",
 		word_quote(quoted, name, strlen(name)), near ? ", did you mean \"" : "",
 		near ? near : "", near ? "\"?" : "");
@@ -341,9 +429,6 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	if (strcmp(bare, "partition") == 0)
 		return json_doc_fail(&l->doc, node, "isolator \"%s\": write it as \"partition\" in the value of \"container\"",
 				     name);
-	if (!known->load)
-		return json_doc_fail(&l->doc, node,
-				     "isolator \"%s\" is not in this version of NodeOS", name);
 	if (!c)
 		return json_doc_fail(&l->doc, node,
 				     "isolator \"%s\" of a pod: it belongs to apps[].app.isolators",

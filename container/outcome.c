@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/outcome.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,11 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 			note(o, OUTCOME_MODIFIED, "priority: %u asked, %u given", ask->priority,
 			     got_sched.priority);
 	}
+	if (ask->dimmap.size) {
+		o = start(&out[n++], "dimmap");
+		if (!node->policy_known)
+			note(o, OUTCOME_ENFORCED, "where the node has dimmapfs and the source");
+	}
 	for (unsigned i = 0; request_ignored_name[i] && n < OUTCOMES_MAX; i++)
 		if (ask->ignored >> i & 1)
 			note(start(&out[n++], request_ignored_name[i]), OUTCOME_IGNORED,
@@ -137,6 +143,11 @@ int outcome_check_policy(const struct request_container *ask, const struct conf 
 	if (!conf_allows_partition(conf, ask->partition))
 		return errprintf(err, "container %s: partition \"%s\" is not allowed at this site (allow_partitions in %s)",
 				 ask->name, partition_name(ask->partition), conf_path);
+	if (ask->dimmap.size && conf_check_source(conf, ask->dimmap.source, conf_path, err) < 0)
+		return errwrap(err, "container %s: dimmap", ask->name);
+	if (conf->dimmap_max && ask->dimmap.size > conf->dimmap_max)
+		return errprintf(err, "container %s: a buffer of %" PRIu64 " MiB is above this site's limit, %" PRIu64 " MiB (dimmap_max in %s)",
+				 ask->name, ask->dimmap.size >> 20, conf->dimmap_max >> 20, conf_path);
 	if (policy_is_realtime(p) && got.priority > conf->max_rt_priority)
 		return errprintf(err,
 				 "container %s: priority %u is above this site's limit %u (max_rt_priority in %s)",

@@ -25,7 +25,7 @@ struct isolator_outcome {
 	char reason[200]; /* "" when enforced as asked */
 };
 
-#define OUTCOMES_MAX 40 /* container, scheduler and every ignored bit */
+#define OUTCOMES_MAX 40 /* container, scheduler, dimmap and every ignored bit */
 
 const char *outcome_name(enum outcome o);
 
@@ -68,7 +68,7 @@ unsigned outcomes_of(struct isolator_outcome *out, const struct request_containe
 		     const struct outcome_node *node);
 
 /*
- * Is container ASK allowed by the site: policy, priority and partition. Checked at submit
+ * Is container ASK allowed by the site: policy, priority, partition and buffer. Checked at submit
  * for the message and on the node for the truth.
  */
 int outcome_check_policy(const struct request_container *ask, const struct conf *conf,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "container/buffer.h"
 #include "container/outcome.h"
 
 void report_hpc(struct json_out *j, enum sched_policy policy, unsigned priority, unsigned quantum)
@@ -33,6 +34,17 @@ static void put_asked(struct json_out *j, const struct request_container *ask)
 	}
 	if (ask->quantum_named)
 		jout_number(j, "quantum_ms", ask->quantum);
+	if (ask->dimmap.size) {
+		jout_open(j, "dimmap", '{');
+		jout_number(j, "size_bytes", ask->dimmap.size);
+		jout_string(j, "source", ask->dimmap.source);
+		if (ask->dimmap.policy)
+			jout_string(j, "policy", request_dimmap_policies[ask->dimmap.policy - 1]);
+		if (ask->dimmap.fill)
+			jout_number(j, "fill_bytes", ask->dimmap.fill);
+		jout_string(j, "access", ask->dimmap.read_only ? "ro" : "rw");
+		jout_close(j, '}');
+	}
 	jout_close(j, '}');
 }
 
@@ -51,6 +63,30 @@ static void put_isolators(struct json_out *j, const struct report_container *c)
 		jout_close(j, '}');
 	}
 	jout_close(j, ']');
+}
+
+/* What a live buffer tells of itself. */
+static void put_buffer(struct json_out *j, const char *path, const struct idset *mems)
+{
+	static const struct {
+		const char *name, *key;
+	} wanted[] = {
+		{ "pages", "pages" }, { "major", "faults" }, { "minor", "hits" }, { "recovered", "recovered" },
+		{ "pages_read", "pages_read" }, { "pages_written", "pages_written" }, { "evicted", "pages_evicted" },
+		{ "dirty", "pages_dirty" }, { "lost", "pages_lost" }, { "read_errors", "read_errors" }, { "write_errors", "write_errors" },
+	};
+	char text[8192];
+	uint64_t value;
+
+	if (buffer_stats(path, text, sizeof(text)) < 0)
+		return;
+	jout_open(j, "dimmap", '{');
+	jout_string(j, "path", path);
+	jout_set(j, "mems", mems);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (buffer_stat(text, wanted[i].name, &value))
+			jout_number(j, wanted[i].key, value);
+	jout_close(j, '}');
 }
 
 void report_container(struct json_out *j, const struct report_container *c)
@@ -75,6 +111,8 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_number(j, "priority", sched.priority);
 	report_hpc(j, sched.policy, sched.priority, sched.quantum);
 	jout_string(j, "partition", partition_name(c->ask->partition));
+	if (c->buffer)
+		put_buffer(j, c->buffer, &c->got->mems);
 	if (c->ranks)
 		c->ranks(j, c->got, c->arg);
 	put_isolators(j, c);

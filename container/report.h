@@ -27,6 +27,7 @@ struct report_container {
 	bool policy_known; /* this kernel's policies count (not a dry run) */
 	enum guarantee guarantee;
 	uint64_t usable; /* bytes of its memory nodes that programs can use; 0: not known */
+	const char *buffer; /* where its buffer of dimmapfs would be; NULL: it has none, or none is to be looked at */
 	void (*ranks)(struct json_out *j, const struct placed *got, void *arg);
 	void *arg;
 };

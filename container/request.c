@@ -145,7 +145,7 @@ static int check_container(const struct request_container *c, struct errbuf *err
 		return errprintf(err, "unknown partition");
 	if (c->ignored >> IGNORED_COUNT)
 		return errprintf(err, "unknown bits in ignored");
-	return check_mems(c, err) < 0 ? -1 : check_policy(c, err);
+	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0 ? -1 : check_policy(c, err);
 }
 
 int request_check(const struct request *r, struct errbuf *err)
@@ -203,6 +203,23 @@ static void put_number(struct out *o, const char *field, uint64_t value)
 	put(o, digits);
 }
 
+static void put_dimmap(struct out *o, const struct request_dimmap *d)
+{
+	if (!d->size)
+		return;
+	put_number(o, " dimmap=", d->size);
+	put(o, " dimmap_source=");
+	put(o, d->source);
+	if (d->policy) {
+		put(o, " dimmap_policy=");
+		put(o, request_dimmap_policies[d->policy - 1]);
+	}
+	if (d->fill)
+		put_number(o, " dimmap_fill=", d->fill);
+	if (d->read_only)
+		put(o, " dimmap_access=ro");
+}
+
 /* The record of a valid C, with its ';'. */
 static void put_container(struct out *o, const struct request_container *c)
 {
@@ -230,6 +247,7 @@ static void put_container(struct out *o, const struct request_container *c)
 		put(o, " partition=");
 		put(o, partition_name(c->partition));
 	}
+	put_dimmap(o, &c->dimmap);
 	for (unsigned i = 0; i < IGNORED_COUNT; i++) {
 		if (!(c->ignored >> i & 1))
 			continue;
@@ -291,15 +309,21 @@ static int parse_unsigned(unsigned *out, const char *value, const char *end, uin
 	return 0;
 }
 
-static int field_name(struct request_container *c, const char *value, const char *end)
+/* VALUE .. END as a text of its own. */
+static int copy_word(char *buf, size_t size, const char *value, const char *end)
 {
 	size_t len = (size_t)(end - value);
 
-	if (len >= sizeof(c->name))
+	if (len >= size)
 		return -1;
-	memcpy(c->name, value, len);
-	c->name[len] = '\0';
+	memcpy(buf, value, len);
+	buf[len] = '\0';
 	return 0;
+}
+
+static int field_name(struct request_container *c, const char *value, const char *end)
+{
+	return copy_word(c->name, sizeof(c->name), value, end);
 }
 
 static int field_cpus(struct request_container *c, const char *value, const char *end)
@@ -327,12 +351,9 @@ static int field_mems(struct request_container *c, const char *value, const char
 static int field_policy(struct request_container *c, const char *value, const char *end)
 {
 	char word[16];
-	size_t len = (size_t)(end - value);
 
-	if (len >= sizeof(word))
+	if (copy_word(word, sizeof(word), value, end) < 0)
 		return -1;
-	memcpy(word, value, len);
-	word[len] = '\0';
 	c->policy = policy_by_name(word);
 	return c->policy == POLICY_UNSET ? -1 : 0;
 }
@@ -351,16 +372,44 @@ static int field_quantum(struct request_container *c, const char *value, const c
 static int field_partition(struct request_container *c, const char *value, const char *end)
 {
 	char word[16];
-	size_t len = (size_t)(end - value);
 	int p;
 
-	if (len >= sizeof(word))
+	if (copy_word(word, sizeof(word), value, end) < 0)
 		return -1;
-	memcpy(word, value, len);
-	word[len] = '\0';
 	p = partition_by_name(word);
 	c->partition = p < 0 ? PARTITION_MEMBER : (enum partition)p;
 	return p < 0 ? -1 : 0;
+}
+
+static int field_dimmap(struct request_container *c, const char *value, const char *end)
+{
+	return parse_number(&value, end, REQUEST_BYTES_MAX, &c->dimmap.size) < 0 || value != end ? -1 : 0;
+}
+
+static int field_source(struct request_container *c, const char *value, const char *end)
+{
+	return copy_word(c->dimmap.source, sizeof(c->dimmap.source), value, end);
+}
+
+static int field_dimmap_policy(struct request_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->dimmap.policy = request_dimmap_policy(word);
+	return c->dimmap.policy ? 0 : -1;
+}
+
+static int field_fill(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->dimmap.fill, value, end, REQUEST_FILL_MAX);
+}
+
+static int field_access(struct request_container *c, const char *value, const char *end)
+{
+	c->dimmap.read_only = end - value == 2 && memcmp(value, "ro", 2) == 0;
+	return c->dimmap.read_only ? 0 : -1;
 }
 
 static int field_ignored(struct request_container *c, const char *value, const char *end)
@@ -397,6 +446,11 @@ static const struct field {
 	{ "prio", field_prio },
 	{ "quantum", field_quantum },
 	{ "partition", field_partition },
+	{ "dimmap", field_dimmap },
+	{ "dimmap_source", field_source },
+	{ "dimmap_policy", field_dimmap_policy },
+	{ "dimmap_fill", field_fill },
+	{ "dimmap_access", field_access },
 	{ "ignored", field_ignored },
 };
 
@@ -416,7 +470,7 @@ static int parse_field(struct request_container *c, const char *field, const cha
 		return 0;
 	}
 	return errprintf(
-		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, quantum=, partition=, ignored=)",
+		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, dimmap_fill=, dimmap_access=, ignored=)",
 		word_quote(quoted, field, len));
 }
 
@@ -505,6 +559,20 @@ static int size_shift(const char *unit)
 	if (!letter || (unit[1] && strcmp(unit + 1, "i") != 0 && strcmp(unit + 1, "iB") != 0))
 		return -1;
 	return (int)((letter - letters) / 2 + 1) * 10;
+}
+
+int request_parse_bytes(const char *text, uint64_t *bytes)
+{
+	const char *unit = text;
+	int shift;
+
+	if (parse_number(&unit, text + strnlen(text, REQUEST_NAME_MAX), REQUEST_BYTES_MAX, bytes) < 0)
+		return -1;
+	shift = size_shift(unit);
+	if (shift < 0 || *bytes > REQUEST_BYTES_MAX >> shift)
+		return -1;
+	*bytes <<= shift;
+	return 0;
 }
 
 int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err)

@@ -24,8 +24,9 @@
  * Fields in this order, each left out when it has its default: cpus (0: all
  * that is left), smt (0: all threads), mems (N, or Nb for bytes), policy
  * (none: nodeos.conf's default), prio (0, and for fifo and rr also 1: there
- * they are the same), quantum (milliseconds, with hpc only; none: the node decides), partition (member), ignored (the isolators of request_ignored_name that the
- * manifest named, in table order). A text that is not canonical is refused, so
+ * they are the same), quantum (milliseconds, with hpc only; none: the node decides), partition (member), dimmap (bytes of a
+ * buffer; none: no buffer) and with it dimmap_source, and dimmap_policy and dimmap_fill (none: as dimmapfs has it),
+ * dimmap_access (rw), ignored (the isolators of request_ignored_name that the manifest named, in table order). A text that is not canonical is refused, so
  * equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
@@ -35,6 +36,22 @@
 #define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
 #define REQUEST_MEMS_MAX 4096 /* memory nodes */
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
+
+/* A buffer of dimmapfs. */
+#define REQUEST_DIMMAP_MIN (UINT64_C(1) << 20) /* bytes */
+#define REQUEST_FILL_MIN 4096u /* bytes that are read at once, a power of two */
+#define REQUEST_FILL_MAX (2u << 20)
+#define REQUEST_SOURCE_MAX 256 /* bytes of a path with the final NUL */
+
+extern const char *const request_dimmap_policies[]; /* NULL-terminated */
+
+struct request_dimmap {
+	uint64_t size; /* bytes; 0: there is none, and nothing below is set */
+	char source[REQUEST_SOURCE_MAX]; /* a block device or a file */
+	unsigned policy; /* 1 + index in request_dimmap_policies; 0: the default */
+	unsigned fill; /* bytes; 0: the default */
+	bool read_only;
+};
 
 /*
  * Argo's and AppC's isolators that load and do nothing here: bit i of "ignored"
@@ -57,6 +74,7 @@ struct request_container {
 	bool quantum_named; /* else the node decides */
 	unsigned quantum; /* milliseconds; 0: never */
 	enum partition partition;
+	struct request_dimmap dimmap;
 	uint32_t ignored;
 };
 
@@ -97,6 +115,20 @@ unsigned request_default_priority(enum sched_policy policy);
 
 /* The quantum of C in milliseconds where it gets POLICY; 0: none, or another policy than hpc. */
 unsigned request_quantum(const struct request_container *c, enum sched_policy policy);
+
+/* The policy of that name -> request_dimmap.policy; 0: there is none. */
+unsigned request_dimmap_policy(const char *name);
+
+/* Could SOURCE name what a buffer is of? FILL be what is read at once? */
+#define REQUEST_SOURCE_ALLOWED "an absolute path of up to 255 bytes without blanks, \";\", \".\" and \"..\""
+bool request_is_source(const char *source);
+bool request_is_fill(uint64_t fill);
+
+/* Every limit of a buffer; -1 with the reason. */
+int request_check_dimmap(const struct request_dimmap *d, struct errbuf *err);
+
+/* A size: "16G", "512MiB", "64k" (powers of 1024), or a number of bytes. */
+int request_parse_bytes(const char *text, uint64_t *bytes);
 
 /* "N", or a size: "16G", "512MiB", "64k" (powers of 1024) -> kind and value. */
 int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "container/affinity.h"
+#include "container/buffer.h"
 #include "container/cgroup.h"
 #include "container/fence.h"
 #include "container/fileio.h"
@@ -416,6 +417,8 @@ void step_end(struct step *s)
 out:
 	if (fd >= 0)
 		close(fd);
+	/* a step container's; nobody waits for the ledger while they are written */
+	buffer_release(s->conf.state_dir, s->step_inode);
 }
 
 bool step_job_is_planned(const char *conf_path, bool *fences)
@@ -456,6 +459,7 @@ struct job_end {
 	int root_fd;
 	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX];
+	uint64_t inode;
 };
 
 static int end_one(const struct ledger_job *job, void *arg)
@@ -472,6 +476,7 @@ static int end_one(const struct ledger_job *job, void *arg)
 	if (fence_wanted(job))
 		fence_refresh_job(e->root_fd, &none);
 	strcpy(e->cgroup, job->cgroup);
+	e->inode = job->inode;
 	return ledger_remove(e->l, job->inode, &err);
 }
 
@@ -493,5 +498,9 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	if (e.l)
 		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
 	ledger_close(e.l);
+	if (e.inode)
+		buffer_release(conf.state_dir, e.inode);
+	/* those of steps that were killed with their slurmstepd */
+	buffer_sweep(conf.state_dir, fd);
 	close(fd);
 }

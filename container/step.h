@@ -14,6 +14,7 @@
  *   step_new      slurmstepd, before the ranks are forked
  *   step_place    slurmstepd as root, once per rank, in order, before any rank goes on:
  *                 the first call plans, the last one makes the rank map
+ *   step_show_buffer  every rank, as root
  *   step_enter    every rank, as the user, last thing before exec
  *   step_end      slurmstepd as root, when the step is over
  *
@@ -67,6 +68,12 @@ void step_fail(struct step *s, const char *fmt, ...) __attribute__((format(print
 
 /* Put rank RANK (local number), process PID, into its container. Failures are remembered. */
 void step_place(struct step *s, unsigned rank, pid_t pid);
+
+/*
+ * In the rank, still as root, in the mount namespace that it will run in: let its container's buffer be there.
+ * Failures are remembered.
+ */
+void step_show_buffer(struct step *s, unsigned rank);
 
 /* What a rank needs from its launcher to change the environment it will exec with. */
 struct step_env {

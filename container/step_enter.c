@@ -12,7 +12,7 @@
 
 /* What we put into a rank's environment, and what must not reach its children from outside. */
 static const char *const own_variable[] = {
-	"NODEOS_CONTAINER", "NODEOS_CPUS", "NODEOS_MEMS", "NODEOS_POLICY", "AC_APP_NAME",
+	"NODEOS_CONTAINER", "NODEOS_CPUS", "NODEOS_MEMS", "NODEOS_POLICY", "NODEOS_DIMMAP", "AC_APP_NAME",
 };
 
 /*
@@ -96,6 +96,8 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	if (p->kind == STEP_NAMED) {
 		env->set(env->arg, "NODEOS_CONTAINER", p->container);
 		env->set(env->arg, "AC_APP_NAME", p->container);
+		if (*p->buffer)
+			env->set(env->arg, "NODEOS_DIMMAP", p->buffer);
 	}
 	/*
 	 * Places are for ranks that have CPUs of their own. A lone process with all of a container
@@ -183,6 +185,15 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 		return -1;
 	set_env(s, r, env);
 	return 0;
+}
+
+void step_show_buffer(struct step *s, unsigned rank)
+{
+	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
+	struct errbuf err;
+
+	if (!atomic_load(&s->shared->failed) && *p->buffer && buffer_show(p->buffer, s->shared->maker, &err) < 0)
+		step_fail(s, "container %s: dimmap: %s", p->container, err.text);
 }
 
 int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct errbuf *err)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/buffer.h"
 #include "container/cgroup.h"
 #include "container/fence.h"
 #include "container/helper_run.h"
@@ -962,6 +963,50 @@ static int plan_and_choose(struct step *s, struct node_view *v, struct errbuf *e
 	return rc < 0 ? -1 : 0;
 }
 
+/* Buffers are the job's memory, as Slurm counts it; with less they could never be had, whoever else is on the node. */
+static int check_buffers(const struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; v->request && i < v->request->n; i++)
+		all += v->request->container[i].dimmap.size; /* 64 of at most 2^60 */
+	if (!s->in.job_memory || all < s->in.job_memory)
+		return 0;
+	return errprintf(err, "buffers (dimmap) of %llu MiB do not fit in the job's memory here, %llu MiB: ask for more (--mem), or for smaller ones",
+			 (unsigned long long)(all >> 20), (unsigned long long)(s->in.job_memory >> 20));
+}
+
+/* The buffers of those containers that ranks of this step are in. They live as long as their container: in the job plan, the job. */
+static int make_buffers(struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	bool swept = false;
+
+	for (unsigned i = 0; i < s->shared->n_parts; i++) {
+		struct step_part *p = &s->shared->part[i];
+		int index = p->kind == STEP_NAMED ? request_find(v->request, p->container) : -1;
+		struct buffer b = {
+			.inode = v->of_step ? v->place.step_inode : v->place.job_inode,
+			.cgroup = v->of_step ? v->place.step : v->place.job,
+			.uid = s->in.uid,
+			.gid = s->in.gid,
+			.mems = &p->mems,
+		};
+
+		if (index < 0 || !v->request->container[index].dimmap.size)
+			continue;
+		if (!swept)
+			buffer_sweep(s->conf.state_dir, s->cgroup_fd);
+		swept = true;
+		b.index = (unsigned)index;
+		b.ask = &v->request->container[index].dimmap;
+		if (buffer_make(&b, &s->conf, s->in.conf_path, err) < 0)
+			return errwrap(err, "container %s: dimmap", p->container);
+		s->shared->maker = getpid();
+		buffer_path(p->buffer, s->conf.state_dir, b.inode, b.index);
+	}
+	return 0;
+}
+
 static void wait_for_last_job(const struct step *s, const struct node_view *v)
 {
 	bool of_srun = s->in.step_id < STEP_ID_INTERACTIVE;
@@ -988,10 +1033,10 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	else
 		return -1;
 	v.guarantee = mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, v.place.job);
-	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 && check_contain(&v, s, err) == 0) {
+	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 && check_contain(&v, s, err) == 0 && check_buffers(s, &v, err) == 0) {
 		wait_for_last_job(s, &v);
-		if (plan_and_choose(s, &v, err) == 0 && widen(s, &v, err) == 0)
-			rc = confine_memory(s, &v, err);
+		if (plan_and_choose(s, &v, err) == 0 && widen(s, &v, err) == 0 && confine_memory(s, &v, err) == 0)
+			rc = make_buffers(s, &v, err);
 	}
 	free(v.request);
 	return rc;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "container/blocks.h"
+#include "container/buffer.h"
 #include "container/cgroup.h"
 #include "container/choice.h"
 #include "container/conf.h"
@@ -68,6 +69,7 @@ struct step_part {
 	bool quantum_named; /* by the request */
 	bool takes_turns; /* POLICY_HPC with more ranks than CPUs, and no quantum that the request names */
 	unsigned n_ranks; /* of it on this node */
+	char buffer[BUFFER_PATH_MAX]; /* where its container's is mounted; "": it has none */
 };
 
 /* every container, what they leave, and none */
@@ -81,6 +83,7 @@ struct step_shared {
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	bool own_container; /* made for this step alone */
+	pid_t maker; /* who has mounted the buffers */
 	char script_request[REQUEST_TEXT_MAX]; /* made of the job script's lines: its sruns need it; "": no */
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];

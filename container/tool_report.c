@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/buffer.h"
 #include "container/choice.h"
 #include "container/node_state.h"
 #include "container/outcome.h"
@@ -38,15 +39,15 @@ static const char *list_of(const struct idset *s)
 	return *text ? text : "-";
 }
 
-/* The plans of a job: its own, then those of its step containers. */
+/* The plans of a job: its own, then those of its step containers; INODE is that of the directory which they live as long as. */
 static void each_plan(const struct ledger_job *job,
-		      void (*fn)(const struct node_plan *p, const char *request_text, void *arg), void *arg)
+		      void (*fn)(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg), void *arg)
 {
 	if (job->plan)
-		fn(job->plan, job->request, arg);
+		fn(job->plan, job->request, job->inode, arg);
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].plan)
-			fn(job->step[i].plan, job->step[i].request, arg);
+			fn(job->step[i].plan, job->step[i].request, job->step[i].inode, arg);
 }
 
 /* Where the ranks of a step are: containers, "none", LEDGER_REST. */
@@ -105,7 +106,7 @@ struct json_job {
 	enum guarantee guarantee;
 };
 
-static void put_plan(const struct node_plan *p, const char *request_text, void *arg)
+static void put_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
 	static struct request r;
 	struct json_job *jj = arg;
@@ -114,6 +115,7 @@ static void put_plan(const struct node_plan *p, const char *request_text, void *
 	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
 		return;
 	for (unsigned i = 0; i < p->n; i++) {
+		char path[BUFFER_PATH_MAX];
 		struct report_container c = {
 			.ask = &r.container[i],
 			.got = &p->container[i],
@@ -124,6 +126,9 @@ static void put_plan(const struct node_plan *p, const char *request_text, void *
 			.usable = blocks_usable(&jj->s->blocks, &p->container[i].mems),
 		};
 
+		buffer_path(path, jj->s->conf.state_dir, inode, i);
+		if (r.container[i].dimmap.size)
+			c.buffer = path;
 		report_container(jj->j, &c);
 	}
 	node_plan_reserved(p, jj->held);
@@ -203,7 +208,25 @@ static void print_json(const struct node_state *s, const char *node)
 
 /* ----------------------------------------------------------------------- text */
 
-static void print_plan(const struct node_plan *p, const char *request_text, void *arg)
+static void print_buffer(const struct request_dimmap *ask, const char *path)
+{
+	uint64_t major = 0, minor = 0, dirty = 0, lost = 0;
+	char text[8192];
+
+	if (buffer_stats(path, text, sizeof(text)) < 0) {
+		printf("    buffer of %s: not made (no rank has been in the container)\n", ask->source);
+		return;
+	}
+	buffer_stat(text, "major", &major);
+	buffer_stat(text, "minor", &minor);
+	buffer_stat(text, "dirty", &dirty);
+	buffer_stat(text, "lost", &lost);
+	printf("    buffer of %s: %llu MiB at %s, pages read by faults %llu, found %llu, dirty %llu, lost %llu\n", ask->source,
+	       (unsigned long long)(ask->size >> 20), path, (unsigned long long)major, (unsigned long long)minor,
+	       (unsigned long long)dirty, (unsigned long long)lost);
+}
+
+static void print_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
 	static struct request r;
 	const struct json_job *jj = arg;
@@ -215,6 +238,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, void
 	printf("  asked: %s\n", request_text);
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct placed *c = &p->container[i];
+		char path[BUFFER_PATH_MAX];
 		struct isolator_outcome o[OUTCOMES_MAX];
 		unsigned n = outcomes_of(o, &r.container[i], c, &jj->s->conf, &node);
 
@@ -234,6 +258,9 @@ static void print_plan(const struct node_plan *p, const char *request_text, void
 		for (unsigned k = 0; k < n; k++)
 			printf("    %s: %s%s%s\n", o[k].isolator, outcome_name(o[k].outcome),
 			       *o[k].reason ? ": " : "", o[k].reason);
+		buffer_path(path, jj->s->conf.state_dir, inode, i);
+		if (r.container[i].dimmap.size)
+			print_buffer(&r.container[i].dimmap, path);
 	}
 }
 

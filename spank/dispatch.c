@@ -71,6 +71,13 @@ int slurm_spank_task_post_fork(spank_t sp, int ac, char *av[])
 	return stepd_task_post_fork(sp);
 }
 
+int slurm_spank_task_init_privileged(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return stepd_task_init_privileged(sp);
+}
+
 int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 {
 	(void)ac;

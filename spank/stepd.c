@@ -302,6 +302,16 @@ static int set_program(spank_t sp, const struct step_env *env, struct errbuf *er
 	return 0;
 }
 
+/* In the rank, as root; what fails is told by stepd_task_init. */
+int stepd_task_init_privileged(spank_t sp)
+{
+	int rank = 0;
+
+	if (step && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS && rank >= 0)
+		step_show_buffer(step, (unsigned)rank);
+	return 0;
+}
+
 /* In the rank, as the user: the one place where a failure of a batch step drains no node. */
 int stepd_task_init(spank_t sp)
 {

@@ -14,7 +14,7 @@ import sys
 SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
-PAGES = ("nodeosctl.1", "nodeos-bfs.1", "nodeos-dimsim.1", "nodeos-lriot.1", "nodeos-mpirun.1", "nodeos-noise.1", "nodeos-sched-count.1", "nodeos-streamline.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
+PAGES = ("dimmapfs.5", "nodeosctl.1", "nodeos-bfs.1", "nodeos-dimsim.1", "nodeos-lriot.1", "nodeos-mpirun.1", "nodeos-noise.1", "nodeos-sched-count.1", "nodeos-streamline.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
 
 number = failures = 0
 

@@ -68,6 +68,9 @@ static void good(void)
 				   "max_containers = 1\n"
 				   "serviceos = 2/socket\n"
 				   "serviceos_mems = 0,2-3\n"
+				   "dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*\n"
+				   "dimmap_files = yes\n"
+				   "dimmap_max = 16G\n"
 				   "serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
 	struct conf c;
 	struct errbuf err = { "" };
@@ -88,6 +91,9 @@ static void good(void)
 	ok(c.service.kind == SERVICE_PER_SOCKET && c.service.cores == 2, "serviceos");
 	ok(c.service.own_mems && c.service.mems.word[0] == 13, "serviceos_mems");
 	is(c.service_except, "lustre.service mnt-a\\x2db.mount a@b.socket", "serviceos_except");
+	is(c.dimmap_devices, "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*", "dimmap_devices");
+	ok(c.dimmap_files, "dimmap_files");
+	ok(c.dimmap_max == UINT64_C(16) << 30, "dimmap_max");
 	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err), 0, "other forms %s", err.text);
 	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001, "serviceos as a list");
 	ok(!c.service.own_mems && !*c.service_except, "serviceos_mems = all, serviceos_except = none");
@@ -148,6 +154,13 @@ static void refused(void)
 		{ "serviceos = 3-1", "f:1: serviceos: \"3-1\" (allowed" },
 		{ "serviceos = one", "f:1: serviceos: \"one\" (allowed" },
 		{ "serviceos_mems = 1GiB", "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1)" },
+		{ "dimmap_devices = /dev", "f:1: dimmap_devices: \"/dev\" (allowed: none, or a list of block devices below /dev" },
+		{ "dimmap_devices = /tmp/x", "f:1: dimmap_devices: \"/tmp/x\" (allowed" },
+		{ "dimmap_devices = /dev/../tmp/x", "f:1: dimmap_devices: \"/dev/../tmp/x\" (allowed" },
+		{ "dimmap_devices = ,", "f:1: dimmap_devices: \",\" (allowed" },
+		{ "dimmap_files = maybe", "f:1: dimmap_files: \"maybe\" (allowed: yes, no)" },
+		{ "dimmap_max = 0", "f:1: dimmap_max: \"0\" (allowed: none, or a size as 16G)" },
+		{ "dimmap_max = 16X", "f:1: dimmap_max: \"16X\" (allowed" },
 		{ "serviceos_except = lustre", "f:1: serviceos_except: \"lustre\" (allowed: none, or a list of units with their type" },
 		{ "serviceos_except = a.slice", "f:1: serviceos_except: \"a.slice\" (allowed" },
 		{ "serviceos_except = a@.service", "f:1: serviceos_except: \"a@.service\" (allowed" },
@@ -340,8 +353,37 @@ static void files(void)
 	rmdir(dir);
 }
 
+/* What buffers may be of. */
+static void sources(void)
+{
+	static const struct {
+		const char *source;
+		int device, files, neither; /* conf_check_source() with devices, with files, with neither */
+	} row[] = {
+		{ "/dev/nvme0n1p1", 0, -1, -1 },    { "/dev/nvme0n1p3", -1, -1, -1 }, { "/dev/nvme10n1p1", -1, -1, -1 },
+		{ "/dev/disk/by-id/nvme-x", 0, -1, -1 }, { "/dev/disk/by-id/nvme-x/y", -1, -1, -1 }, { "/dev/sda", -1, -1, -1 },
+		{ "/devices", -1, 0, -1 },	    { "/scratch/a", -1, 0, -1 },
+	};
+	struct conf devices, files, neither;
+	struct errbuf err;
+
+	parse(&devices, "dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*", &err);
+	parse(&files, "dimmap_files = yes", &err);
+	conf_defaults(&neither);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device, "%s with devices", row[i].source);
+		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files, "%s with files", row[i].source);
+		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither, "%s with neither", row[i].source);
+	}
+	is(err.text, "source \"/scratch/a\": buffers cannot be of files at this site (dimmap_files in f)", "and the reason");
+	conf_check_source(&devices, "/dev/sda", "f", &err);
+	is(err.text, "source \"/dev/sda\": buffers cannot be of that device at this site (allowed: /dev/nvme?n1p[12] /dev/disk/by-id/nvme-*; dimmap_devices in f)",
+	   "of a device");
+}
+
 int main(void)
 {
+	sources();
 	defaults();
 	good();
 	refused();

@@ -46,6 +46,9 @@ static void round_trips(void)
 		"nodeos 1;c=a;c=b cpus=1;",
 		"nodeos 1;c=a cpus=2 policy=fifo prio=2 partition=isolated ignored=power;",
 		"nodeos 1;c=a partition=root;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/dev/nvme0n1;",
+		"nodeos 1;c=a partition=root dimmap=1152921504606846976 dimmap_source=/a dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
+		"nodeos 1;c=a dimmap=4194304 dimmap_source=/s/.x/..y/a=b,c'd dimmap_fill=4096;",
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
 	};
 
@@ -115,6 +118,17 @@ static void refused(void)
 		"nodeos 1;c=a ignored=,power;", "nodeos 1;c=a ignored=container;", "nodeos 1;c=a ignored=argo/power;",
 		"nodeos 1;c=a ignored=pow;", "nodeos 1;c=a;c=b;", "nodeos 1;c=a =;", "nodeos 1;c=a =4;",
 		"nodeos 1;c=1234567890123456789012345678901234567890123456789012345678901234;",
+		"nodeos 1;c=a dimmap=1048575 dimmap_source=/a;", "nodeos 1;c=a dimmap=1048576;", "nodeos 1;c=a dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=0 dimmap_source=/a;", "nodeos 1;c=a dimmap=1M dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1152921504606846977 dimmap_source=/a;", "nodeos 1;c=a dimmap=01048576 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=a;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/;", "nodeos 1;c=a dimmap=1048576 dimmap_source=//a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/../b;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/./a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a b;", "nodeos 1;c=a dimmap_source=/a dimmap=1048576;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=lru;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4095;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=12288;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4194304;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=0;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_access=rw;", "nodeos 1;c=a dimmap_access=ro;", "nodeos 1;c=a dimmap_fill=4096;",
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -152,12 +166,19 @@ static void limits(void)
 		c->priority = i % 2 ? 99 : 2;
 		c->quantum_named = i % 2 == 0;
 		c->quantum = i % 2 ? 0 : HPC_QUANTUM_MAX;
+		c->partition = PARTITION_ISOLATED;
+		c->dimmap = (struct request_dimmap){ .size = REQUEST_BYTES_MAX, .policy = 4, .fill = REQUEST_FILL_MAX, .read_only = true };
+		memset(c->dimmap.source, '/', 1);
+		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
 		for (unsigned k = 0; request_ignored_name[k]; k++)
 			c->ignored |= UINT32_C(1) << k;
 	}
 	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0, "the largest request fits: %s", err.text);
 	is_int(request_parse(&r, text, &err), 0, "and parses: %s", err.text);
 	is_int(r.n, REQUEST_CONTAINERS_MAX, "all containers");
+	is_int((long long)strlen(r.container[63].dimmap.source), REQUEST_SOURCE_MAX - 1, "with the longest source");
+	r.container[63].dimmap.source[REQUEST_SOURCE_MAX - 1] = 'y';
+	is_int(request_check(&r, &err), -1, "a source without its NUL");
 
 	/* One container more does not. */
 	strcpy(text, "nodeos 1;");

@@ -39,7 +39,7 @@ static int create(const struct options *o, uint64_t size, struct errbuf *err)
 
 	if (fd < 0)
 		return errprintf(err, "%s: cannot be made: %s", o->file, strerror(errno));
-	if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && (uint64_t)st.st_size != size && ftruncate(fd, (off_t)size) < 0))
+	if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && (uint64_t)st.st_size < size && ftruncate(fd, (off_t)size) < 0))
 		error = errno;
 	else
 		error = fill(fd, size);

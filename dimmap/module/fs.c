@@ -17,8 +17,6 @@
 #include "../dimmap_ioctl.h"
 #include "dimmap.h"
 
-#define DIMMAP_WHY 200
-
 static struct dimmap_buffer *dimmap_buffer_of(struct super_block *sb)
 {
 	return sb->s_fs_info;
@@ -274,6 +272,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	file = dimmap_file_bind(dimmap_buffer_of(sb), backing, read_only, why, size);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
+	snprintf(why, size, "no memory");
 	inode_lock(d_inode(root));
 	old = lookup_one_len(name, root, strlen(name));
 	if (IS_ERR(old)) {
@@ -304,11 +303,10 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 
 /* ---- what the directory can be asked ---- */
 
-static int dimmap_ioctl_bind(struct file *dir, const struct dimmap_bind __user *arg)
+static int dimmap_ioctl_bind(struct file *dir, struct dimmap_bind __user *arg)
 {
 	struct dimmap_bind bind;
 	struct file *backing;
-	char why[DIMMAP_WHY];
 	int rc;
 
 	if (!capable(CAP_SYS_ADMIN))
@@ -322,11 +320,12 @@ static int dimmap_ioctl_bind(struct file *dir, const struct dimmap_bind __user *
 	backing = fget(bind.fd);
 	if (!backing)
 		return -EBADF;
+	memset(bind.why, 0, sizeof(bind.why));
 	rc = dimmap_bind(file_dentry(dir), bind.name, backing, bind.flags & DIMMAP_BIND_READ_ONLY,
-			 why, sizeof(why));
-	if (rc)
-		pr_warn("dimmapfs: cannot bind \"%s\": %s\n", bind.name, why);
+			 bind.why, sizeof(bind.why));
 	fput(backing);
+	if (rc && copy_to_user(arg->why, bind.why, sizeof(bind.why)))
+		return -EFAULT;
 	return rc;
 }
 
@@ -451,7 +450,7 @@ static int dimmap_fill_super(struct super_block *sb, struct fs_context *fc)
 {
 	struct dimmap_options *opt = fc->fs_private;
 	struct dimmap_buffer *buffer;
-	char why[DIMMAP_WHY];
+	char why[DIMMAP_WHY_MAX];
 	struct inode *inode;
 	int rc;
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_BUFFER_MOUNT_H
+#define NODEOS_CONTAINER_BUFFER_MOUNT_H
+
+#include "container/buffer.h"
+
+#define BUFFER_MAGIC 0x64696d6d /* of statfs(2) */
+
+/* Make a mount of dimmapfs that is nowhere yet, with the open file SOURCE as its file. Returns its descriptor, or -1. */
+int buffer_mount(const struct buffer *b, int source, struct errbuf *err);
+
+/* Put it on the directory POINT. */
+int buffer_attach(int mount, int point, struct errbuf *err);
+
+#endif

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map a file or a device through it, and
+it is gone when the job is. What is expected is what /proc/mounts, stat, the module's counters and the device itself tell.
+
+dimmap.py [GROUP...]: "without" is for nodes without the module; others load ./dimmapfs.ko"""
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+
+import cluster
+from cluster import HOME, all_idle, cpus, ok, run, same, sbatch
+from containers import pod, write
+
+CONF = "/etc/nodeos/nodeos.conf"
+DEVICE = "/dev/nvme0n1"
+MIB = 1 << 20
+MODULE = os.path.abspath("dimmapfs.ko")
+
+
+def root(command, timeout=180, node=None):
+    return run(command, user="root", timeout=timeout, node=node)
+
+
+def both(command, timeout=180):
+    for node in ("n0", "n1"):
+        r = root(command, timeout, node)
+        if r.code:
+            print(f"# {node}: {command}: {r.text}", flush=True)
+
+
+def configure(**keys):
+    """Keys of nodeos.conf on both nodes."""
+    for key, value in keys.items():
+        both(f"sed -i '/^{key} = /d' {CONF}; echo '{key} = {value}' >>{CONF}")
+
+
+def buffer(size="64M", source=DEVICE, **more):
+    return {"size": size, "source": source, **more}
+
+
+def manifest(name, **containers):
+    return write(name, pod(**containers))
+
+
+def one(name, cpus="4", mems="1", **more):
+    """A manifest with the container sim, which has a buffer."""
+    return manifest(name, sim={"container": {"cpus": cpus, "mems": mems}, "dimmap": buffer(**more)})
+
+
+def mounts(node=None):
+    return [line for line in root("cat /proc/mounts", node=node).out.splitlines() if " dimmapfs " in line]
+
+
+def gone(what, node=None):
+    """No buffer is left on the node: no mount, no directory, no memory, nobody who has the device."""
+    for _ in range(50):
+        left = root("grep dimmapfs /proc/mounts; ls /run/nodeos-dimmap; ls /sys/fs/dimmapfs", node=node).out.split()
+        if not left:
+            break
+        time.sleep(0.2)
+    return same(left, [], what)
+
+
+SHOW = r"""d=$NODEOS_DIMMAP; echo "path $d"; stat -c 'dir %U %a' $d; stat -c 'file %U %a %s' $d/data; grep " $d " /proc/mounts | sed 's/^/mount /'
+echo "mems $NODEOS_MEMS"; cat $d/.stats | sed 's/^/stat /'; """
+
+
+def told(r):
+    """The lines WORD REST of a job's output."""
+    found = {}
+    for line in r.out.splitlines():
+        word, _, rest = line.partition(" ")
+        found.setdefault(word, []).append(rest)
+    return found
+
+
+def group_device():
+    """A device: what the ranks see, what they write is on it, and nothing is left."""
+    size = int(root(f"blockdev --getsize64 {DEVICE}").out)
+    m = one("device.json", policy="sieve", fill="16K")
+    r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={m} --nodeos-report=device.%j.%s.%N bash -c '{SHOW.replace(chr(39), chr(34))}'")
+    t = told(r)
+    same((r.code, len(set(t.get("path", []))), t.get("dir"), t.get("file")),
+         (0, 1, ["alice 700"] * 2, [f"alice 600 {size}"] * 2), "both ranks have the buffer of their user")
+    options = dict(w.partition("=")[::2] for w in t.get("mount", [" "])[0].split()[3].split(",")) if t.get("mount") else {}
+    same((options.get("nodes"), options.get("size"), options.get("policy"), options.get("fill")), (t.get("mems", [None])[0], "65536K", "sieve", "16K"),
+         "on the memory nodes of the container, as asked")
+    with open(f"{HOME}/{[f for f in os.listdir(HOME) if f.startswith('device.') and f.endswith('.n0')][0]}") as f:
+        c = json.load(f)["containers"][0]
+    same((c["asked"].get("dimmap"), [i["outcome"] for i in c["isolators"] if i["name"] == "dimmap"]),
+         ({"size_bytes": 64 * MIB, "source": DEVICE, "policy": "sieve", "fill_bytes": 16384, "access": "rw"}, ["enforced"]), "the report tells it")
+    gone("a step container's buffer goes with its step")
+    r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c 'nodeos-lriot --create --size=200M --file=$NODEOS_DIMMAP/data --threads=8 --ops=2000"
+            " --read-percent=70 --verify --json; cat $NODEOS_DIMMAP/.stats; md5sum <$NODEOS_DIMMAP/data'", timeout=600)
+    stat = dict(line.split() for line in r.out.splitlines() if re.fullmatch(r"\w+ \d+", line))
+    ok(r.code == 0 and int(stat.get("evicted", 0)) > 30000 and stat.get("lost") == "0", "200 MiB are used through 64 MiB, and every page is right", r.text)
+    want = root(f"md5sum <{DEVICE}", timeout=300).out
+    ok(want.split() and want.split()[0] in r.out, "what was read last is on the device", (want, r.out[-300:]))
+
+
+def group_job():
+    """A job plan's buffer stays while the job does, and is its user's alone."""
+    m = one("job.json")
+    write("job.sh", f"""#!/bin/bash
+srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
+srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
+echo batch $NODEOS_DIMMAP
+touch {HOME}/job.ready
+for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
+""")
+    root(f"rm -f {HOME}/job.ready {HOME}/job.go")
+    r = run(f"sbatch --parsable -w n0 -N1 -n1 -c4 -o {HOME}/job.out --nodeos-manifest={m} {HOME}/job.sh")
+    for _ in range(300):
+        if os.path.exists(f"{HOME}/job.ready"):
+            break
+        time.sleep(0.2)
+    with open(f"{HOME}/job.out") as f:
+        lines = f.read().split("\n")
+    read = [int(line.split()[1]) for line in lines if line.startswith("pages_read ")]
+    paths = {line.split()[1] for line in lines if line.split()[:1] in (["path"], ["batch"]) and len(line.split()) == 2}
+    ok(len(read) == 2 and read[0] >= 2048 and read[0] == read[1], "the second step finds what the first has read", lines)
+    same(len(paths), 1, "both steps and the batch script have the same")
+    path = paths.pop() if paths else "/none"
+    r = run(f"ls {path}; cat {path}/data | head -c 1; cat {path}/.stats", user="bob")
+    same((r.code != 0, r.out), (True, ""), "another user has none of it")
+    r = run("ls /run/nodeos-dimmap", user="bob")
+    ok(r.code != 0, "nor sees whose there are", r.text)
+    j = json.loads(root("nodeosctl report --json").out)
+    d = j["jobs"][0]["containers"][0].get("dimmap", {}) if j.get("jobs") else {}
+    ok(d.get("path") == path and d.get("pages") == 64 * MIB // 4096 and d.get("pages_read") == read[-1] and d.get("pages_lost") == 0,
+       "nodeosctl report has its counters", d)
+    ok(f"buffer of {DEVICE}: 64 MiB at {path}" in root("nodeosctl report").out, "in words, too", root("nodeosctl report").out)
+    r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={one('second.json', cpus='2')} true")
+    ok(r.code != 0 and "in use" in r.err, "a second job cannot have the device, and is told why", r.text)
+    write("job.go", "")
+    all_idle("the job ends")
+    gone("and its buffer with it")
+    r = root(f"dd if={DEVICE} of=/dev/null bs=4k count=1 iflag=direct && blockdev --rereadpt {DEVICE}")
+    same(r.code, 0, "the device is free")
+
+
+def group_two():
+    """Two jobs on one node: other memory nodes, other pages."""
+    root("mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch && install -d -o bob -m 700 /scratch/bob")
+    run("head -c 100M /dev/urandom >/scratch/bob/data && sync /scratch/bob/data", user="bob", timeout=300)
+    with open("/scratch/bob/data", "rb") as f:
+        want = hashlib.md5(f.read()).hexdigest()
+    first = one("first.json", cpus="4")
+    second = manifest("second.json", sim={"container": {"cpus": "4", "mems": "1"}, "dimmap": buffer("32M", "/scratch/bob/data")})
+    root(f"cp {second} /shared/home/bob/second.json; chown bob /shared/home/bob/second.json; rm -f {HOME}/go; touch {HOME}/first.out")
+    script = "cat $NODEOS_DIMMAP/data | head -c 48M >/dev/null; echo mems $NODEOS_MEMS; cat $NODEOS_DIMMAP/.stats; touch $HOME/ready; while [ ! -e " + HOME + "/go ]; do sleep 0.2; done; echo end; cat $NODEOS_DIMMAP/.stats"
+    write("loop.sh", f"#!/bin/bash\n{script}\n")
+    root(f"rm -f {HOME}/ready /shared/home/bob/ready")
+    a = run(f"sbatch --parsable -w n0 -N1 -n1 -c4 --mem=400M -o {HOME}/first.out --nodeos-manifest={first} {HOME}/loop.sh")
+    for _ in range(300):
+        if os.path.exists(f"{HOME}/ready"):
+            break
+        time.sleep(0.2)
+    r = run("srun -w n0 -N1 -n1 -c4 --mem=300M --nodeos-manifest=second.json bash -c 'md5sum <$NODEOS_DIMMAP/data; echo mems $NODEOS_MEMS; cat $NODEOS_DIMMAP/.stats'",
+            user="bob", timeout=300)
+    ok(r.code == 0 and want in r.out, "bob's job reads his file through his buffer", r.text)
+    his = told(r)
+    write("go", "")
+    all_idle("both end")
+    with open(f"{HOME}/first.out") as f:
+        text = f.read()
+    before, _, after = text.partition("end\n")
+    mine = dict(line.split(" ", 1) for line in before.splitlines() if " " in line)
+    same(dict(line.split(" ", 1) for line in after.splitlines() if " " in line),
+         {k: v for k, v in mine.items() if k != "mems"}, "not a counter of the other has moved")
+    ok(int(his.get("evicted", ["0"])[0]) > 10000, "while bob's had to let pages go", his.get("evicted"))
+    ok(a.code == 0 and not cpus(mine.get("mems", "0")) & cpus(his.get("mems", ["0"])[0]), "they are on other memory nodes", (mine.get("mems"), his.get("mems")))
+    r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={second} true")
+    ok(r.code != 0 and "/scratch/bob/data: cannot be opened for reading and writing by its user (uid 1000): Permission denied" in r.err,
+       "alice cannot have a buffer of bob's file", r.text)
+    gone("nothing is left")
+    root("umount /scratch")
+
+
+def group_refused():
+    """What cannot be had costs nothing but a message."""
+    for what, options, text in (
+            ("a device that the site does not name", {"source": "/dev/ram0"}, "buffers cannot be of that device at this site"),
+            ("a file that is not there", {"source": "/scratch/none"}, "No such file or directory"),
+            ("a file on a filesystem without blocks", {"source": "/run/nodeos-test"}, "it is neither a block device nor a file of ext4 or XFS"),
+            ("more than the site's limit", {"size": "300M"}, "above this site's limit"),
+            ("more memory than the job has", {"size": "200M"}, "do not fit in the job's memory"),
+            ("a page that is not stored", {"source": "/sparse/hole"}, "nothing is stored at byte 4096")):
+        r = run(f"srun -w n0 -N1 -n2 -c2 --mem=150M --nodeos-manifest={one('refused.json', **options)} echo ran")
+        ok(r.code != 0 and text in r.err and "ran" not in r.out, f"{what}: refused", r.text)
+        ok(r.err.count("container sim: ") == 1 and r.err.count("\n") <= 6, f"{what}: with one message", r.err)
+    all_idle("the nodes are well")
+    gone("nothing is left")
+
+
+def group_ends():
+    """However a job ends: its buffer is gone, and what was written is on the device."""
+    m = one("ends.json")
+    for what, kill in (("scancel", "scancel {job}"), ("scancel --signal=KILL", "scancel --full --signal=KILL {job}"),
+                       ("its slurmstepds are killed", "pkill -9 -f 'slurmstepd: \\[{job}'")):
+        root(f"rm -f {HOME}/written {HOME}/ends.out")
+        write("ends.sh", f"""#!/bin/bash
+printf '%s' "{what}" | dd of=$NODEOS_DIMMAP/data bs=4096 seek=100 conv=notrunc status=none
+touch {HOME}/written
+sleep 600
+""")
+        job = run(f"sbatch --parsable -w n0 -N1 -n1 -c4 -o {HOME}/ends.out --nodeos-manifest={m} {HOME}/ends.sh").out.strip()
+        for _ in range(300):
+            if os.path.exists(f"{HOME}/written"):
+                break
+            time.sleep(0.2)
+        same(len(mounts()), 1, f"{what}: there is a buffer")
+        root(kill.format(job=job))
+        if "killed" in what:
+            time.sleep(2)
+            root(f"scancel {job}")
+        all_idle(f"{what}: the node is idle")
+        gone(f"{what}: its buffer is gone")
+        r = root(f"dd if={DEVICE} bs=4096 skip=100 count=1 iflag=direct status=none | head -c {len(what)}")
+        same(r.out, what, f"{what}: what was written is on the device")
+
+
+def group_private():
+    """In mount namespaces of jobs of their own."""
+    import stack
+    private = "JobContainerType=job_container/tmpfs"
+    for what, lines in (("private /tmp", [private]), ("private /tmp, contain_spank", [private, "SlurmdParameters=contain_spank"])):
+        stack.slurm_conf(lines)
+        m = one("private.json")
+        r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={m} bash -c '{SHOW.replace(chr(39), chr(34))}'")
+        t = told(r)
+        same((r.code, t.get("dir")), (0, ["alice 700"] * 2), f"{what}: both ranks of a step container see the buffer")
+        gone(f"{what}: it is gone")
+        write("private.sh", "#!/bin/bash\nsrun -n2 bash -c 'stat -c \"dir %U %a\" $NODEOS_DIMMAP'\nsrun -n1 stat -c 'dir %U %a' $NODEOS_DIMMAP\n")
+        r = sbatch(f"-w n0 -N1 -n2 -c2 -o {HOME}/private.out --nodeos-manifest={m} {HOME}/private.sh")
+        with open(f"{HOME}/private.out") as f:
+            text = f.read()
+        same((r.code, text), (0, "dir alice 700\n" * 3), f"{what}: the steps of a job see it")
+        all_idle(f"{what}: nodes are idle")
+        gone(f"{what}: the job's is gone, too")
+    stack.slurm_conf([])
+    both("rm -f /etc/slurm/job_container.conf /etc/slurm/slurm.conf.keep")
+
+
+def group_nodes():
+    """On two nodes, each has its own."""
+    m = one("nodes.json", cpus="2")
+    r = run(f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data bs=4096 seek=7 conv=notrunc,fsync status=none; echo done'")
+    same((r.code, r.out), (0, "done\ndone\n"), "both nodes")
+    for node in ("n0", "n1"):
+        same(root(f"dd if={DEVICE} bs=4096 skip=7 count=1 iflag=direct status=none | head -c 3", node=node).out, f"{node}\n", f"{node}: its own device has its word")
+        gone(f"{node}: nothing is left", node)
+
+
+def group_without():
+    """A node whose kernel has not the module."""
+    r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={one('without.json')} echo ran")
+    ok(r.code != 0 and "this node's kernel has no dimmapfs" in r.err and "ran" not in r.out, "the step fails and says why", r.text)
+    all_idle("the node is well")
+
+
+GROUPS = {name.removeprefix("group_"): f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def prepare():
+    """The module on both nodes; a file with a hole, and one on a filesystem without blocks."""
+    root(f"cp {MODULE} /shared/dimmapfs.ko")
+    both("insmod /shared/dimmapfs.ko")
+    r = root("echo x >/run/nodeos-test; chmod 666 /run/nodeos-test; mkdir -p /sparse /scratch; mkfs.ext4 -q -F -b 4096 /dev/ram1 && mount /dev/ram1 /sparse &&"
+         " echo x >/sparse/hole && truncate -s 64K /sparse/hole && chmod 666 /sparse/hole")
+    same(r.text, "exit 0\n", "files to refuse")
+
+
+def main():
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or [name for name in GROUPS if name != "without"]
+    cluster.patient()
+    configure(dimmap_devices=DEVICE, dimmap_files="yes", dimmap_max="256M")
+    if names != ["without"]:
+        prepare()
+    cluster.run_groups(GROUPS, names)
+    all_idle("nodes are idle")
+    same(cluster.leftovers(), "", "no ledger entry is left")
+    cluster.done()
+
+
+main()
