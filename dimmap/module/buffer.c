@@ -2,6 +2,7 @@
 /* The memory of a buffer, and how it is divided into pools. */
 #include <linux/bio.h>
 #include <linux/gfp.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -49,13 +50,16 @@ u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat)
 	return sum;
 }
 
-/* Pools of at most 64 MiB; of small buffers as many as there are CPUs, of 2 MiB at least. */
+/*
+ * Pools of at most 64 MiB; of small buffers as many as there are CPUs, of 2 MiB at least. One
+ * instruction may need several pages at once, which have to fit in a pool.
+ */
 static u32 dimmap_pools(const struct dimmap_options *opt, u32 pages)
 {
 	u32 pools = min(num_online_cpus(), pages / 512);
 
 	if (opt->pools)
-		return min(opt->pools, pages);
+		return min(opt->pools, max(pages / 16, 1u));
 	return max3(pools, pages / 16384, 1u);
 }
 
@@ -76,8 +80,8 @@ static void dimmap_buffer_free(struct dimmap_buffer *buffer)
 		struct dimmap_chunks *chunks = buffer->chunks;
 
 		while (chunks->n--)
-			__free_pages(chunks->chunk[chunks->n].page,
-				     chunks->chunk[chunks->n].order);
+			for (i = 0; i < 1u << chunks->chunk[chunks->n].order; i++)
+				__free_page(chunks->chunk[chunks->n].page + i);
 		buffer->chunks = chunks->next;
 		kfree(chunks);
 	}
@@ -88,9 +92,20 @@ static void dimmap_buffer_free(struct dimmap_buffer *buffer)
 	kfree(buffer);
 }
 
+void dimmap_end_put(struct dimmap_end *end)
+{
+	if (refcount_dec_and_test(&end->users))
+		kfree(end);
+}
+
 static void dimmap_buffer_free_work(struct work_struct *work)
 {
-	dimmap_buffer_free(container_of(work, struct dimmap_buffer, free_work));
+	struct dimmap_buffer *buffer = container_of(work, struct dimmap_buffer, free_work);
+	struct dimmap_end *end = buffer->end;
+
+	dimmap_buffer_free(buffer);
+	complete(&end->done);
+	dimmap_end_put(end);
 	module_put(THIS_MODULE);
 }
 
@@ -154,6 +169,9 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 				 (u64)(buffer->pages - left) >> (20 - PAGE_SHIFT));
 			return -ENOMEM;
 		}
+		/* each page can be held by itself, as some of what is below a device do */
+		if (order)
+			split_page(page, order);
 		chunks->chunk[chunks->n++] = (struct dimmap_chunk){ page, order };
 		left -= 1u << order;
 		if (fatal_signal_pending(current))
@@ -218,11 +236,20 @@ struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct
 	snprintf(why, size, "no memory");
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
+	buffer->end = kzalloc(sizeof(*buffer->end), DIMMAP_GFP);
+	if (!buffer->end) {
+		kfree(buffer);
+		return ERR_PTR(-ENOMEM);
+	}
+	refcount_set(&buffer->end->users, 1);
+	init_completion(&buffer->end->done);
 	buffer->opt = *opt;
 	buffer->opt.src = NULL;
 	buffer->sb = sb;
 	buffer->pages = opt->size >> PAGE_SHIFT;
 	buffer->pools = dimmap_pools(opt, buffer->pages);
+	/* not more than a part of a pool at once */
+	buffer->window = rounddown_pow_of_two(min(opt->fill, max(buffer->pages / buffer->pools / 4, 1u)));
 	refcount_set(&buffer->users, 1);
 	INIT_WORK(&buffer->free_work, dimmap_buffer_free_work);
 	mutex_init(&buffer->files_lock);
@@ -247,6 +274,7 @@ struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct
 		rc = dimmap_writer_start(buffer);
 	}
 	if (rc) {
+		kfree(buffer->end);
 		dimmap_buffer_free(buffer);
 		return ERR_PTR(rc);
 	}

@@ -122,15 +122,23 @@ struct dimmap_options {
 	char *src;
 };
 
+/* Tells who has unmounted that a buffer and all that it held is gone; he may not have waited for it. */
+struct dimmap_end {
+	refcount_t users;
+	struct completion done;
+};
+
 struct dimmap_buffer {
 	struct dimmap_options opt;
 	refcount_t users;		/* the mount, and each file */
 	struct super_block *sb;
 	struct work_struct free_work;
+	struct dimmap_end *end;
 	struct kobject kobj;
 	struct completion kobj_gone;
 	bool kobj_added;
 	u32 pools, pages;
+	u32 window;			/* pages that are read together, a power of two */
 	struct dimmap_lock_pool *pool;	/* pools of them */
 	struct dimmap_chunks *chunks;
 	atomic64_t clock;		/* of events whose order matters */
@@ -157,7 +165,7 @@ struct dimmap_extent {
 
 struct dimmap_file {
 	struct dimmap_buffer *buffer;
-	refcount_t users;		/* the inode, and each request to the device */
+	refcount_t users;		/* the inode, each read, and each page that is written */
 	struct work_struct free_work, sync_work;
 	struct completion synced;
 	u16 id;
@@ -166,6 +174,7 @@ struct dimmap_file {
 	struct file *backing;		/* what was bound */
 	struct file *bdev_file;		/* ours, of a block device */
 	struct block_device *bdev;
+	struct mutex life;		/* of what follows: nobody lets it go meanwhile */
 	struct inode *inode;		/* while there is one */
 	loff_t size;
 	struct dimmap_extent *extent;	/* sorted, NULL: one from sector 0 on */
@@ -195,6 +204,7 @@ enum dimmap_get {
 struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct super_block *sb,
 					char *why, size_t size);
 void dimmap_buffer_put(struct dimmap_buffer *buffer);
+void dimmap_end_put(struct dimmap_end *end);
 struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key);
 u64 dimmap_key(const struct dimmap_file *file, pgoff_t index);
 u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat);
@@ -227,18 +237,20 @@ void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 			struct dimmap_pick *pick, u32 n);
 void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
 		       int error);
-int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long timeout);
+int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long until);
 
 /* io.c */
 unsigned int dimmap_io_front(void);
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n);
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n);
+int dimmap_io_flush(struct dimmap_file *file, unsigned long until);
 
 /* file.c */
 struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *backing,
 				     bool read_only, char *why, size_t size);
 void dimmap_file_leave(struct dimmap_file *file);
 void dimmap_file_put(struct dimmap_file *file);
+void dimmap_file_put_many(struct dimmap_file *file, u32 n);
 void dimmap_file_shut(struct dimmap_file *file);
 
 /* fault.c, rw.c */
@@ -257,7 +269,7 @@ int dimmap_stats_open(struct inode *inode, struct file *file);
 extern struct file_system_type dimmap_fs_type;
 
 /* main.c */
-extern struct workqueue_struct *dimmap_wq;
+extern struct workqueue_struct *dimmap_wq, *dimmap_io_wq;
 
 static inline struct dimmap_file *dimmap_file_of(struct inode *inode)
 {

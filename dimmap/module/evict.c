@@ -2,22 +2,14 @@
 /* Making room: pages are unmapped many at a time, wait among the victims, and go. */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sort.h>
 
 #include "dimmap.h"
-
-static int dimmap_by_key(const void *a, const void *b)
-{
-	u64 x = ((const struct dimmap_pick *)a)->key, y = ((const struct dimmap_pick *)b)->key;
-
-	return x < y ? -1 : x > y;
-}
 
 /**
  * dimmap_unmap_pages - takes pages away from programs
  * @buffer: it is
  * @pool: they are in
- * @pick: they are; sorted by key then
+ * @pick: they are
  * @page: room for as many
  * @n: of them, which nobody may map meanwhile
  *
@@ -28,19 +20,28 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 {
 	struct dimmap_unmapped count = {};
 	unsigned long flags;
-	u32 i, k;
+	u32 first, i, k, id;
 
-	sort(pick, n, sizeof(*pick), dimmap_by_key, NULL);
-	for (i = 0; i < n; i += k) {
-		struct dimmap_file *file = dimmap_file_of_key(buffer, pick[i].key);
+	/* file by file: those of the first one, then of the first one that has a higher number, ... */
+	for (id = 0, first = 0; first < n; id++) {
+		struct dimmap_file *file;
+		struct inode *inode;
+		u32 next = U32_MAX;
+
+		for (i = 0; i < n; i++)
+			if (pick[i].key >> 48 >= id)
+				next = min_t(u32, next, pick[i].key >> 48);
+		id = next;
+		file = dimmap_file_of_key(buffer, (u64)id << 48);
+		for (i = 0, k = 0; i < n; i++)
+			if (pick[i].key >> 48 == id)
+				page[k++] = (struct dimmap_page){
+					dimmap_index(pick[i].key),
+					page_to_pfn(pool->frame[pick[i].x].page)
+				};
+		first += k;
 		/* without one, nobody has it mapped (dimmap_leave()) */
-		struct inode *inode = READ_ONCE(file->inode);
-
-		for (k = 0; i + k < n && pick[i + k].key >> 48 == file->id; k++)
-			page[k] = (struct dimmap_page){
-				dimmap_index(pick[i + k].key),
-				page_to_pfn(pool->frame[pick[i + k].x].page)
-			};
+		inode = READ_ONCE(file->inode);
 		if (inode)
 			dimmap_unmap(inode->i_mapping, page, k, buffer->opt.tlb, &count);
 	}
@@ -72,6 +73,7 @@ static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *
 
 		if (frame->is_dirty) {
 			dimmap_clean(buffer, pool, x);
+			refcount_inc(&dimmap_file_of_key(buffer, pool->pool.entry[x].key)->users);
 			frame->is_writing = true;
 			list_add_tail(&frame->dirty, &pool->writing);
 			frame->going = true;
@@ -85,14 +87,17 @@ static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *
 	return dirty;
 }
 
-/* Until a victim that is on its way to the device is there. Returns whether a page is free, or an error. */
+/*
+ * Until a victim that is on its way to the device is there, but not for long: other pages may be of a
+ * device that does answer. Returns whether a page is free, or an error.
+ */
 static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 {
-	unsigned long flags;
+	unsigned long flags, until = jiffies + HZ;
 	int rc = 0;
 
 	spin_lock_irqsave(&pool->lock, flags);
-	while (!dimmap_count(&pool->pool, DIMMAP_FREE) && pool->going) {
+	while (!dimmap_count(&pool->pool, DIMMAP_FREE) && pool->going && time_before(jiffies, until)) {
 		rc = dimmap_wait(pool, &pool->room, flags);
 		if (rc)
 			return rc;

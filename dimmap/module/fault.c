@@ -24,12 +24,22 @@ static unsigned int dimmap_how(const struct vm_fault *vmf)
 	       (vmf->vma->vm_flags & VM_RAND_READ ? DIMMAP_GET_ONE : 0);
 }
 
-/* A page may be written to where it is dirty already; else the first write is to be told. */
+/*
+ * A page may be written to where it is dirty already; else the first write is to be told. What is
+ * shut meanwhile may have unmapped the file before this page was there.
+ */
 static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 			  const struct dimmap_use *use)
 {
-	return dimmap_map(vma, addr, page_to_pfn(use->page),
-			  use->dirty && (vma->vm_flags & VM_WRITE));
+	int rc = dimmap_map(vma, addr, page_to_pfn(use->page),
+			    use->dirty && (vma->vm_flags & VM_WRITE));
+
+	smp_mb();	/* it is shut, then unmapped */
+	if (!rc && unlikely(READ_ONCE(dimmap_file_of(file_inode(vma->vm_file))->shut))) {
+		zap_vma_ptes(vma, addr & PAGE_MASK, PAGE_SIZE);
+		rc = -EIO;
+	}
+	return rc;
 }
 
 /* What was read together with a page is mapped, too. */
@@ -61,7 +71,7 @@ static vm_fault_t dimmap_fault(struct vm_fault *vmf)
 	rc = dimmap_map_use(vmf->vma, vmf->address, &use);
 	dimmap_page_put(&use);
 	if (rc)
-		return VM_FAULT_OOM;
+		return rc == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	if (use.major)
 		dimmap_map_near(vmf, file);
 	return VM_FAULT_NOPAGE | (use.major ? VM_FAULT_MAJOR : 0);
@@ -79,14 +89,15 @@ static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 	int rc;
 
 	rc = dimmap_page_get(file, vmf->pgoff, dimmap_how(vmf) | DIMMAP_GET_WRITE, &use);
+	/* never VM_FAULT_RETRY: wp_pfn_shared() goes on after anything but an error and NOPAGE */
 	if (rc)
-		return dimmap_fault_error(vmf, rc);
+		return rc == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	spin_lock_irqsave(&use.pool->lock, flags);
 	use.pool->stat[DIMMAP_MKWRITE]++;
 	spin_unlock_irqrestore(&use.pool->lock, flags);
 	rc = dimmap_map_use(vmf->vma, vmf->address, &use);
 	dimmap_page_put(&use);
-	return rc ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
+	return !rc ? VM_FAULT_NOPAGE : rc == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
 /*

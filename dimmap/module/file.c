@@ -7,6 +7,7 @@
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/stat.h>
 
 #include "dimmap.h"
 
@@ -14,15 +15,22 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* The device has gone. */
+/* The device goes, or has gone. */
 static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 {
 	struct dimmap_file *file = bdev->bd_holder;
+	bool live = refcount_inc_not_zero(&file->users);
 
 	/* the lock is the caller's to give back */
 	mutex_unlock(&bdev->bd_holder_lock);
+	if (!live)
+		return;
+	/* taken away in order: it still works */
+	if (!surprise)
+		dimmap_sync(file, 0, file->size, jiffies + 60 * HZ);
 	pr_warn("dimmapfs: %pg has gone\n", bdev);
 	dimmap_file_shut(file);
+	dimmap_file_put(file);
 }
 
 static const struct blk_holder_ops dimmap_holder_ops = { .mark_dead = dimmap_mark_dead };
@@ -100,6 +108,15 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 	return 0;
 }
 
+/* The journal would write older data over ours after a crash: ext4 tells it by not offering direct I/O. */
+static bool dimmap_is_direct(struct file *backing)
+{
+	struct kstat st;
+
+	return vfs_getattr(&backing->f_path, &st, STATX_DIOALIGN, 0) ||
+	       !(st.result_mask & STATX_DIOALIGN) || st.dio_offset_align;
+}
+
 /*
  * A file's blocks are used behind its filesystem's back, as those of a swap file are, and protected
  * in the same way: the filesystem does not move, share or free them, and lets nobody write to it.
@@ -121,6 +138,8 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 		wrong = "it is empty";
 	else if (IS_ENCRYPTED(inode) || IS_VERITY(inode) || IS_DAX(inode))
 		wrong = "files that are encrypted, or have fs-verity or DAX, are not possible";
+	else if (!dimmap_is_direct(file->backing))
+		wrong = "its filesystem allows no direct I/O to it: its data goes through the journal, or is in its inode";
 	if (wrong) {
 		snprintf(why, size, "%s", wrong);
 		return rc;
@@ -139,6 +158,10 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	}
 	file->extents = 0;
 	file->swapfile = true;
+	/* who may append only may not write elsewhere */
+	if (IS_APPEND(inode))
+		file->read_only = true;
+	inode_dio_wait(inode);
 	rc = vfs_fsync(file->backing, 0);
 	if (!rc)
 		rc = invalidate_inode_pages2(inode->i_mapping);
@@ -174,29 +197,36 @@ static void dimmap_file_free(struct work_struct *work)
 	struct dimmap_buffer *buffer = file->buffer;
 
 	dimmap_drop(file);
+	/* nobody calls dimmap_mark_dead() after it: then another may have the number */
+	dimmap_unbind(file);
 	mutex_lock(&buffer->files_lock);
 	buffer->file[file->id] = NULL;
 	mutex_unlock(&buffer->files_lock);
-	dimmap_unbind(file);
 	kfree(file);
 	dimmap_buffer_put(buffer);
 }
 
 /**
- * dimmap_file_put - one user less
+ * dimmap_file_put_many - so many users less
  * @file: goes, in a while, with the last; any context
+ * @n: of them
  */
+void dimmap_file_put_many(struct dimmap_file *file, u32 n)
+{
+	if (refcount_sub_and_test(n, &file->users))
+		queue_work(dimmap_wq, &file->free_work);
+}
+
 void dimmap_file_put(struct dimmap_file *file)
 {
-	if (refcount_dec_and_test(&file->users))
-		queue_work(dimmap_wq, &file->free_work);
+	dimmap_file_put_many(file, 1);
 }
 
 static void dimmap_file_sync(struct work_struct *work)
 {
 	struct dimmap_file *file = container_of(work, struct dimmap_file, sync_work);
 
-	dimmap_sync(file, 0, file->size, 60 * HZ);
+	dimmap_sync(file, 0, file->size, jiffies + 60 * HZ);
 	complete(&file->synced);
 	dimmap_file_put(file);
 }
@@ -218,7 +248,9 @@ void dimmap_file_leave(struct dimmap_file *file)
 		queue_work(dimmap_wq, &file->sync_work);
 		wait_for_completion_timeout(&file->synced, 61 * HZ);
 	}
+	mutex_lock(&file->life);
 	WRITE_ONCE(file->inode, NULL);
+	mutex_unlock(&file->life);
 	dimmap_leave(file);
 	lost = dimmap_sum(file->buffer, DIMMAP_LOST);
 	WRITE_ONCE(file->shut, true);
@@ -235,15 +267,13 @@ void dimmap_file_leave(struct dimmap_file *file)
  */
 void dimmap_file_shut(struct dimmap_file *file)
 {
-	struct inode *inode = NULL;
-
 	WRITE_ONCE(file->shut, true);
-	if (READ_ONCE(file->inode))
-		inode = igrab(file->inode);
-	if (inode)
-		unmap_mapping_range(inode->i_mapping, 0, 0, true);
+	smp_mb();	/* who maps a page later sees it (dimmap_map_use()) */
+	mutex_lock(&file->life);
+	if (file->inode)
+		unmap_mapping_range(file->inode->i_mapping, 0, 0, true);
+	mutex_unlock(&file->life);
 	dimmap_give_up(file);
-	iput(inode);
 }
 
 /**
@@ -271,6 +301,8 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	file->backing = get_file(backing);
 	file->read_only = read_only || !(backing->f_mode & FMODE_WRITE);
 	refcount_set(&file->users, 1);
+	mutex_init(&file->life);
+	file->id = DIMMAP_MAX_FILES;	/* no page is of this one */
 	INIT_WORK(&file->free_work, dimmap_file_free);
 	INIT_WORK(&file->sync_work, dimmap_file_sync);
 	init_completion(&file->synced);
@@ -294,6 +326,9 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	}
 	if (rc) {
 		dimmap_unbind(file);
+		/* dimmap_mark_dead() */
+		while (refcount_read(&file->users) > 1)
+			schedule_timeout_uninterruptible(1);
 		kfree(file);
 		return ERR_PTR(rc);
 	}

@@ -183,7 +183,7 @@ static int dimmap_open(struct inode *inode, struct file *file)
 static int dimmap_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 {
 	struct dimmap_file *own = dimmap_file_of(file_inode(file));
-	int rc = dimmap_sync(own, start, end, MAX_SCHEDULE_TIMEOUT);
+	int rc = dimmap_sync(own, start, end, jiffies + LONG_MAX / 2);
 	int error = file_check_and_advance_wb_err(file);
 
 	if (READ_ONCE(own->shut))
@@ -223,7 +223,6 @@ static int dimmap_setattr(struct mnt_idmap *idmap, struct dentry *dentry, struct
 
 static const struct inode_operations dimmap_inode_operations = {
 	.setattr = dimmap_setattr,
-	.getattr = simple_getattr,
 };
 
 static struct inode *dimmap_inode(struct super_block *sb, umode_t mode)
@@ -290,6 +289,8 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 		inode->i_op = &dimmap_inode_operations;
 		inode->i_fop = &dimmap_file_operations;
 		inode->i_size = file->size;
+		/* tools take a file without blocks for a hole */
+		inode->i_blocks = DIV_ROUND_UP_ULL(file->size, 512);
 		inode->i_private = file;
 		file->inode = inode;
 		rc = dimmap_add(root, name, inode);
@@ -353,9 +354,18 @@ static int dimmap_each_file(struct dimmap_buffer *buffer,
 	return rc;
 }
 
-static int dimmap_sync_one(struct dimmap_file *file, unsigned long timeout)
+static int dimmap_sync_one(struct dimmap_file *file, unsigned long until)
 {
-	return READ_ONCE(file->shut) ? 0 : dimmap_sync(file, 0, file->size, timeout);
+	return READ_ONCE(file->shut) ? 0 : dimmap_sync(file, 0, file->size, until);
+}
+
+/* All that is dirty, and an error of any write since it was asked for. */
+static int dimmap_sync_all(struct super_block *sb, unsigned long until)
+{
+	errseq_t since = errseq_sample(&sb->s_wb_err);
+	int rc = dimmap_each_file(dimmap_buffer_of(sb), dimmap_sync_one, until);
+
+	return rc ?: errseq_check(&sb->s_wb_err, since);
 }
 
 static int dimmap_shut_one(struct dimmap_file *file, unsigned long arg)
@@ -375,7 +385,7 @@ static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
 	case DIMMAP_IOC_SYNC:
 		if (get_user(ms, (u32 __user *)arg))
 			return -EFAULT;
-		return dimmap_each_file(buffer, dimmap_sync_one, msecs_to_jiffies(ms));
+		return dimmap_sync_all(file_inode(dir)->i_sb, jiffies + msecs_to_jiffies(ms));
 	case DIMMAP_IOC_SHUTDOWN:
 		if (!capable(CAP_SYS_ADMIN))
 			return -EPERM;
@@ -384,7 +394,18 @@ static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
 	return -ENOTTY;
 }
 
-static struct file_operations dimmap_dir_operations;	/* simple_dir_operations and ioctl */
+/* simple_dir_operations, and ioctl */
+static const struct file_operations dimmap_dir_operations = {
+	.owner = THIS_MODULE,
+	.open = dcache_dir_open,
+	.release = dcache_dir_close,
+	.llseek = dcache_dir_lseek,
+	.read = generic_read_dir,
+	.iterate_shared = dcache_readdir,
+	.fsync = noop_fsync,
+	.unlocked_ioctl = dimmap_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
 
 static const struct inode_operations dimmap_dir_inode_operations = {
 	.lookup = simple_lookup,
@@ -410,14 +431,17 @@ static int dimmap_statfs(struct dentry *dentry, struct kstatfs *st)
 	return 0;
 }
 
+/* umount -f, which systems that go down use, too: what can still be written is. */
 static void dimmap_umount_begin(struct super_block *sb)
 {
+	if (!READ_ONCE(dimmap_buffer_of(sb)->failing))
+		dimmap_sync_all(sb, jiffies + 5 * HZ);
 	dimmap_each_file(dimmap_buffer_of(sb), dimmap_shut_one, 0);
 }
 
 static int dimmap_sync_fs(struct super_block *sb, int wait)
 {
-	return wait ? dimmap_each_file(dimmap_buffer_of(sb), dimmap_sync_one, MAX_SCHEDULE_TIMEOUT) : 0;
+	return wait ? dimmap_sync_all(sb, jiffies + LONG_MAX / 2) : 0;
 }
 
 static const struct super_operations dimmap_super_operations = {
@@ -454,8 +478,8 @@ static int dimmap_fill_super(struct super_block *sb, struct fs_context *fc)
 	struct inode *inode;
 	int rc;
 
-	if (opt->size < PAGE_SIZE || opt->size >> PAGE_SHIFT > 1ull << 31)
-		return invalfc(fc, "size=: the buffer's is needed, a page to 8T");
+	if (opt->size < 8 * PAGE_SIZE || opt->size >> PAGE_SHIFT > 1ull << 31)
+		return invalfc(fc, "size=: the buffer's is needed, %luK to 8T", 8 * PAGE_SIZE >> 10);
 	if (opt->dirty_bg > opt->dirty_max)
 		return invalfc(fc, "dirty_bg=%u is more than dirty_max=%u", opt->dirty_bg, opt->dirty_max);
 	sb->s_magic = DIMMAP_MAGIC;
@@ -480,8 +504,10 @@ static int dimmap_fill_super(struct super_block *sb, struct fs_context *fc)
 	inode->i_op = &dimmap_dir_inode_operations;
 	inode->i_fop = &dimmap_dir_operations;
 	sb->s_root = d_make_root(inode);
+	if (!sb->s_root)
+		return -ENOMEM;
 	inode = dimmap_inode(sb, S_IFREG | (opt->mode & 0444));
-	if (!sb->s_root || !inode)
+	if (!inode)
 		return -ENOMEM;
 	inode->i_op = &dimmap_inode_operations;
 	inode->i_fop = &dimmap_stats_operations;
@@ -530,25 +556,27 @@ static int dimmap_init_fs_context(struct fs_context *fc)
 	opt->mode = 0700;
 	fc->fs_private = opt;
 	fc->ops = &dimmap_context_operations;
-	dimmap_dir_operations = simple_dir_operations;
-	dimmap_dir_operations.owner = THIS_MODULE;
-	dimmap_dir_operations.unlocked_ioctl = dimmap_ioctl;
-	dimmap_dir_operations.compat_ioctl = compat_ptr_ioctl;
 	return 0;
 }
 
 static void dimmap_kill_sb(struct super_block *sb)
 {
 	struct dimmap_buffer *buffer = dimmap_buffer_of(sb);
+	struct dimmap_end *end;
 
+	/* its name is the number of the device, which another mount can have after this one */
+	if (buffer)
+		dimmap_stats_remove(buffer);
 	kill_litter_super(sb);
 	if (!buffer)
 		return;
-	dimmap_stats_remove(buffer);
+	end = buffer->end;
+	refcount_inc(&end->users);
 	dimmap_buffer_put(buffer);
-	/* files, then the buffer, where no device holds them up: what was bound is free when this returns */
-	flush_workqueue(dimmap_wq);
-	flush_workqueue(dimmap_wq);
+	/* where no device holds it up, what was bound is free when this returns */
+	wait_for_completion_timeout(&end->done, 5 * HZ);
+	flush_delayed_fput();
+	dimmap_end_put(end);
 }
 
 struct file_system_type dimmap_fs_type = {

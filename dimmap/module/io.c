@@ -3,6 +3,7 @@
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/highmem.h>
+#include <linux/slab.h>
 
 #include "dimmap.h"
 
@@ -11,6 +12,7 @@ struct dimmap_io {
 	struct dimmap_lock_pool *pool;
 	u64 key;
 	u32 n;
+	struct work_struct work;
 	struct bio bio;		/* the last, with its pages behind it */
 };
 
@@ -41,25 +43,49 @@ static struct page *dimmap_page_at(struct dimmap_lock_pool *pool, u64 key)
 
 static void dimmap_read_end(const struct dimmap_io *io, bool good)
 {
-	u64 last = io->key + io->n - 1;
-
+	/* the pages were put there one by one */
 	if (good)
-		dimmap_zero_tail(io->file, dimmap_index(last), dimmap_page_at(io->pool, last));
+		dimmap_zero_tail(io->file, dimmap_index(io->key + io->n - 1),
+				 io->bio.bi_io_vec[io->n - 1].bv_page);
 	dimmap_read_done(io->pool, io->key, io->n, good);
+}
+
+static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
+		      u32 left, blk_opf_t op);
+
+/* The device had no room for a request of somebody who must not wait for it: this worker may. */
+static void dimmap_io_again(struct work_struct *work)
+{
+	struct dimmap_io *io = container_of(work, struct dimmap_io, work);
+	bool write = op_is_write(bio_op(&io->bio));
+
+	dimmap_io(io->file, io->pool, dimmap_index(io->key), io->n,
+		  io->bio.bi_opf & ~(blk_opf_t)REQ_NOWAIT);
+	/* users for writes are those of the pages */
+	if (!write)
+		dimmap_file_put(io->file);
+	bio_put(&io->bio);
 }
 
 static void dimmap_io_end(struct bio *bio)
 {
 	struct dimmap_io *io = container_of(bio, struct dimmap_io, bio);
 	struct dimmap_file *file = io->file;
+	u32 n = 1;
 
-	if (op_is_write(bio_op(bio)))
-		dimmap_write_done(file, io->pool, io->key, io->n,
-				  blk_status_to_errno(bio->bi_status));
-	else
+	if (bio->bi_status == BLK_STS_AGAIN && bio->bi_opf & REQ_NOWAIT) {
+		INIT_WORK(&io->work, dimmap_io_again);
+		queue_work(dimmap_io_wq, &io->work);
+		return;
+	}
+	if (op_is_write(bio_op(bio))) {
+		n = io->n;
+		dimmap_write_done(file, io->pool, io->key, n, blk_status_to_errno(bio->bi_status));
+	} else {
 		dimmap_read_end(io, !bio->bi_status);
+	}
 	bio_put(bio);
-	dimmap_file_put(file);
+	dimmap_file_put_many(file, n);
 }
 
 /* The sector of a page, and how many follow on the device, N at most. */
@@ -109,7 +135,8 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		io->pool = pool;
 		io->key = dimmap_key(file, index);
 		io->n = n;
-		refcount_inc(&file->users);
+		if (!op_is_write(op))
+			refcount_inc(&file->users);
 		for (i = 0; i < n; i++) {
 			struct page *page = dimmap_page_at(pool, io->key + i);
 
@@ -123,6 +150,12 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 	}
 }
 
+/* A full device would let a task sleep that cannot be killed then; not every kind of device can say so. */
+static blk_opf_t dimmap_nowait(const struct dimmap_file *file)
+{
+	return bdev_nowait(file->bdev) ? REQ_NOWAIT : 0;
+}
+
 /**
  * dimmap_io_read - asks the device for pages; dimmap_read_done() is told
  * @file: of which
@@ -132,17 +165,74 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
  */
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
 {
-	dimmap_io(file, pool, first, n, REQ_OP_READ);
+	dimmap_io(file, pool, first, n, REQ_OP_READ | dimmap_nowait(file));
 }
 
 /**
  * dimmap_io_write - sends pages to the device; dimmap_write_done() is told
  * @file: of which
- * @pool: they are in, is_writing and unmapped
+ * @pool: they are in, is_writing and unmapped; each has a user of the file
  * @first: of them
  * @n: of them, that follow each other
  */
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
 {
-	dimmap_io(file, pool, first, n, REQ_OP_WRITE);
+	/* not held back as write-back of the page cache is: who makes room for others may be in here */
+	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | dimmap_nowait(file));
+}
+
+/* A flush of the device's cache, which may outlive who asked for it. */
+struct dimmap_flushing {
+	refcount_t users;
+	struct completion done;
+	struct dimmap_file *file;
+	int rc;
+};
+
+static void dimmap_flushing_put(struct dimmap_flushing *f)
+{
+	if (refcount_dec_and_test(&f->users))
+		kfree(f);
+}
+
+static void dimmap_flush_end(struct bio *bio)
+{
+	struct dimmap_flushing *f = bio->bi_private;
+	struct dimmap_file *file = f->file;
+
+	f->rc = blk_status_to_errno(bio->bi_status);
+	complete(&f->done);
+	bio_put(bio);
+	dimmap_flushing_put(f);
+	dimmap_file_put(file);
+}
+
+/**
+ * dimmap_io_flush - what the device says it has written is where no power cut can take it
+ * @file: on the device
+ * @until: in jiffies, when to give up
+ *
+ * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -ENOMEM, or the device's error.
+ */
+int dimmap_io_flush(struct dimmap_file *file, unsigned long until)
+{
+	struct dimmap_flushing *f = kmalloc(sizeof(*f), GFP_KERNEL);
+	struct bio *bio;
+	long left;
+	int rc;
+
+	if (!f)
+		return -ENOMEM;
+	refcount_set(&f->users, 2);
+	init_completion(&f->done);
+	f->file = file;
+	refcount_inc(&file->users);
+	bio = bio_alloc(file->bdev, 0, REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC, GFP_NOIO);
+	bio->bi_end_io = dimmap_flush_end;
+	bio->bi_private = f;
+	submit_bio(bio);
+	left = wait_for_completion_killable_timeout(&f->done, max_t(long, until - jiffies, 1));
+	rc = left < 0 ? -EINTR : !left ? -ETIMEDOUT : f->rc;
+	dimmap_flushing_put(f);
+	return rc;
 }

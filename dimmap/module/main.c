@@ -6,7 +6,7 @@
 
 #include "dimmap.h"
 
-struct workqueue_struct *dimmap_wq;
+struct workqueue_struct *dimmap_wq, *dimmap_io_wq;
 
 static int __init dimmap_init(void)
 {
@@ -16,6 +16,10 @@ static int __init dimmap_init(void)
 	dimmap_wq = alloc_workqueue("dimmapfs", WQ_UNBOUND, 0);
 	if (!dimmap_wq)
 		return -ENOMEM;
+	rc = -ENOMEM;
+	dimmap_io_wq = alloc_workqueue("dimmapfs-io", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!dimmap_io_wq)
+		goto no_io;
 	rc = dimmap_stats_init();
 	if (rc)
 		goto no_stats;
@@ -26,6 +30,8 @@ static int __init dimmap_init(void)
 no_fs:
 	dimmap_stats_exit();
 no_stats:
+	destroy_workqueue(dimmap_io_wq);
+no_io:
 	destroy_workqueue(dimmap_wq);
 	return rc;
 }
@@ -35,6 +41,7 @@ static void __exit dimmap_exit(void)
 	unregister_filesystem(&dimmap_fs_type);
 	/* who freed the last buffer may not have returned yet */
 	destroy_workqueue(dimmap_wq);
+	destroy_workqueue(dimmap_io_wq);
 	dimmap_stats_exit();
 }
 

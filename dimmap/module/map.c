@@ -16,6 +16,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/fs.h>
 #include <linux/rbtree.h>
+#include <linux/sort.h>
 
 #include "map.h"
 
@@ -77,6 +78,24 @@ static int dimmap_clear_pte(pte_t *pte, unsigned long addr, void *data)
 	return 0;
 }
 
+static int dimmap_by_index(const void *a, const void *b)
+{
+	pgoff_t x = ((const struct dimmap_page *)a)->index, y = ((const struct dimmap_page *)b)->index;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Whether a file has so many mappings that it pays to sort what each is asked for. */
+static bool dimmap_many(struct address_space *mapping)
+{
+	struct rb_node *rb = rb_first_cached(&mapping->i_mmap);
+	unsigned int n;
+
+	for (n = 0; rb && n < 8; n++)
+		rb = rb_next(rb);
+	return rb;
+}
+
 /* The first of pages sorted by index that is not before INDEX. */
 static unsigned int dimmap_first(const struct dimmap_page *page, unsigned int n, pgoff_t index)
 {
@@ -133,30 +152,39 @@ static bool dimmap_flush_has(const struct dimmap_flush_list *list, const struct 
 	return false;
 }
 
+/* Moves I to the first page, from there on, that is of a mapping; returns whether there is one. */
+static bool dimmap_next(struct vm_area_struct *vma, const struct dimmap_page *page,
+			unsigned int n, unsigned int *i)
+{
+	while (*i < n && page[*i].index - vma->vm_pgoff >= vma_pages(vma))
+		++*i;
+	return *i < n;
+}
+
 static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_page *page,
 			     unsigned int n, enum dimmap_tlb tlb, struct dimmap_flush_list *list,
 			     struct dimmap_unmapped *count)
 {
-	unsigned int i = dimmap_first(page, n, vma->vm_pgoff);
 	struct dimmap_clear clear = { .mm = vma->vm_mm };
-	pgoff_t end = vma->vm_pgoff + vma_pages(vma);
-	unsigned long last = 0;
+	unsigned long last;
+	unsigned int i = 0;
 	bool listed;
 
-	if (i == n || page[i].index >= end)
+	if (!dimmap_next(vma, page, n, &i))
 		return;
 	/* who follows the page tables (a GPU, a guest) is told by zap only */
 	if (tlb == DIMMAP_TLB_ZAP || mm_has_notifiers(vma->vm_mm)) {
-		for (; i < n && page[i].index < end; i++) {
+		for (; dimmap_next(vma, page, n, &i); i++) {
 			zap_vma_ptes(vma, dimmap_address(vma, page[i].index), PAGE_SIZE);
 			count->flushes++;
 		}
 		return;
 	}
+	last = dimmap_address(vma, page[i].index);
 	listed = dimmap_flush_has(list, vma->vm_mm);
 	if (!listed)
 		inc_tlb_flush_pending(vma->vm_mm);
-	for (; i < n && page[i].index < end; i++) {
+	for (; dimmap_next(vma, page, n, &i); i++) {
 		unsigned long addr = dimmap_address(vma, page[i].index);
 		unsigned int before = clear.cleared;
 
@@ -168,7 +196,8 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 	count->ptes += clear.cleared;
 	if (listed)
 		return;
-	if (!clear.cleared) {
+	/* nor may others have cleared them, and not flushed yet: what they took is not in their gather */
+	if (!clear.cleared && !mm_tlb_flush_nested(vma->vm_mm)) {
 		dec_tlb_flush_pending(vma->vm_mm);
 		return;
 	}
@@ -180,18 +209,19 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 /**
  * dimmap_unmap - take pages away from all who have them mapped
  * @mapping: of the file
- * @page: sorted by index; the caller sees to it that nobody maps them meanwhile
+ * @page: whose order may change; the caller sees to it that nobody maps them meanwhile
  * @n: of them
  * @tlb: how
  * @count: what there was to do is added
  *
  * When it returns, no CPU writes to these pages by an address of a program. May sleep.
  */
-void dimmap_unmap(struct address_space *mapping, const struct dimmap_page *page, unsigned int n,
+void dimmap_unmap(struct address_space *mapping, struct dimmap_page *page, unsigned int n,
 		  enum dimmap_tlb tlb, struct dimmap_unmapped *count)
 {
 	struct dimmap_flush_list list;
 	struct rb_node *rb;
+	bool many;
 
 	list.n = 0;
 	/*
@@ -200,9 +230,19 @@ void dimmap_unmap(struct address_space *mapping, const struct dimmap_page *page,
 	 * meanwhile are met, as by the kernel's rmap.
 	 */
 	i_mmap_lock_read(mapping);
-	for (rb = rb_first_cached(&mapping->i_mmap); rb; rb = rb_next(rb))
-		dimmap_unmap_vma(rb_entry(rb, struct vm_area_struct, shared.rb), page, n, tlb,
-				 &list, count);
+	many = n > 1 && dimmap_many(mapping);
+	if (many)
+		sort(page, n, sizeof(*page), dimmap_by_index, NULL);
+	for (rb = rb_first_cached(&mapping->i_mmap); rb; rb = rb_next(rb)) {
+		struct vm_area_struct *vma = rb_entry(rb, struct vm_area_struct, shared.rb);
+		unsigned int first = 0, end = n;
+
+		if (many) {
+			first = dimmap_first(page, n, vma->vm_pgoff);
+			end = dimmap_first(page, n, vma->vm_pgoff + vma_pages(vma));
+		}
+		dimmap_unmap_vma(vma, page + first, end - first, tlb, &list, count);
+	}
 	dimmap_flush_all(&list, count);
 	i_mmap_unlock_read(mapping);
 }

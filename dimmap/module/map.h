@@ -28,7 +28,7 @@ struct dimmap_unmapped {
 };
 
 int dimmap_map(struct vm_area_struct *vma, unsigned long addr, unsigned long pfn, bool write);
-void dimmap_unmap(struct address_space *mapping, const struct dimmap_page *page, unsigned int n,
+void dimmap_unmap(struct address_space *mapping, struct dimmap_page *page, unsigned int n,
 		  enum dimmap_tlb tlb, struct dimmap_unmapped *count);
 
 #endif

@@ -98,11 +98,8 @@ u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how,
 {
 	struct dimmap_buffer *buffer = file->buffer;
 	pgoff_t pages = DIV_ROUND_UP_ULL(file->size, PAGE_SIZE);
-	u32 n = min(buffer->opt.fill, max(buffer->pages / buffer->pools / 4, 1u));
+	u32 n = how & (DIMMAP_GET_ONE | DIMMAP_GET_WHOLE) ? 1 : buffer->window;
 
-	if (how & (DIMMAP_GET_ONE | DIMMAP_GET_WHOLE))
-		n = 1;
-	n = rounddown_pow_of_two(n);
 	*first = index & ~(pgoff_t)(n - 1);
 	return min_t(pgoff_t, n, pages - *first);
 }
@@ -201,10 +198,13 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	frame->reader = &done;
 	spin_unlock_irqrestore(&pool->lock, flags);
 
-	psi_memstall_enter(&stall);
 	dimmap_read_window(file, pool, first, n, mine);
-	rc = wait_for_completion_killable(&done);
-	psi_memstall_leave(&stall);
+	/* who has not had to wait was not stalled */
+	if (!try_wait_for_completion(&done)) {
+		psi_memstall_enter(&stall);
+		rc = wait_for_completion_killable(&done);
+		psi_memstall_leave(&stall);
+	}
 
 	spin_lock_irqsave(&pool->lock, flags);
 	frame->reader = NULL;

@@ -96,6 +96,9 @@ ssize_t dimmap_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	/* the size is the device's */
 	if (iocb->ki_flags & IOCB_APPEND || iocb->ki_pos >= file->size)
 		return -ENOSPC;
+	rc = file_update_time(iocb->ki_filp);
+	if (rc)
+		return rc;
 	n = dimmap_each_page(iocb, from, dimmap_write_page);
 	if (n > 0 && iocb_is_dsync(iocb)) {
 		rc = generic_write_sync(iocb, n);

@@ -123,15 +123,16 @@ static ssize_t latency_show(struct dimmap_buffer *buffer, char *text)
 	return n;
 }
 
-#define DIMMAP_ATTRIBUTE(what) \
+/* What a user's programs do is for him, who has .stats, and for root. */
+#define DIMMAP_ATTRIBUTE(what, rights) \
 	static struct dimmap_attribute dimmap_attr_##what = { \
-		.attr = { .name = #what, .mode = 0444 }, .show = what##_show }
-DIMMAP_ATTRIBUTE(size);
-DIMMAP_ATTRIBUTE(nodes);
-DIMMAP_ATTRIBUTE(policy);
-DIMMAP_ATTRIBUTE(dirty);
-DIMMAP_ATTRIBUTE(stats);
-DIMMAP_ATTRIBUTE(latency);
+		.attr = { .name = #what, .mode = rights }, .show = what##_show }
+DIMMAP_ATTRIBUTE(size, 0444);
+DIMMAP_ATTRIBUTE(nodes, 0444);
+DIMMAP_ATTRIBUTE(policy, 0444);
+DIMMAP_ATTRIBUTE(dirty, 0400);
+DIMMAP_ATTRIBUTE(stats, 0400);
+DIMMAP_ATTRIBUTE(latency, 0400);
 
 static struct attribute *dimmap_attrs[] = {
 	&dimmap_attr_size.attr, &dimmap_attr_nodes.attr, &dimmap_attr_policy.attr,

@@ -11,6 +11,7 @@
 #include <linux/kthread.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
+#include <linux/sort.h>
 
 #include "dimmap.h"
 
@@ -84,11 +85,18 @@ int dimmap_throttle(struct dimmap_file *file)
 	return 0;
 }
 
+static int dimmap_by_key(const void *a, const void *b)
+{
+	u64 x = ((const struct dimmap_pick *)a)->key, y = ((const struct dimmap_pick *)b)->key;
+
+	return x < y ? -1 : x > y;
+}
+
 /**
- * dimmap_write_pages - sends pages to the device
+ * dimmap_write_pages - sends pages to the device, in the order of their files
  * @buffer: it is
  * @pool: they are in
- * @pick: they are, sorted by key
+ * @pick: they are; sorted by key then
  * @n: of them, that have is_writing, and are unmapped
  */
 void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
@@ -97,6 +105,7 @@ void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	struct blk_plug plug;
 	u32 i, k;
 
+	sort(pick, n, sizeof(*pick), dimmap_by_key, NULL);
 	blk_start_plug(&plug);
 	for (i = 0; i < n; i += k) {
 		for (k = 1; i + k < n && pick[i + k].key == pick[i].key + k; k++)
@@ -221,6 +230,8 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 		if (!frame->is_dirty)
 			continue;
 		dimmap_clean(buffer, pool, pick[i].x);
+		/* it was dirty with the lock: the file has its user still (dimmap_give_up()) */
+		refcount_inc(&dimmap_file_of_key(buffer, pick[i].key)->users);
 		frame->is_writing = true;
 		list_add_tail(&frame->dirty, &pool->writing);
 		pick[kept++] = pick[i];
@@ -250,9 +261,9 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
 			if (found)
 				break;
 		}
-		if (!found || time_after(jiffies, until)) {
+		if (!found || time_after(jiffies, until) || READ_ONCE(choice->file->shut)) {
 			spin_unlock_irqrestore(&pool->lock, flags);
-			return found ? -ETIMEDOUT : 0;
+			return !found ? 0 : READ_ONCE(choice->file->shut) ? -EIO : -ETIMEDOUT;
 		}
 		if (dimmap_wait(pool, &pool->wait, flags))
 			return -EINTR;
@@ -264,17 +275,16 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
  * @file: whose
  * @start: of the part, in bytes
  * @end: its last byte
- * @timeout: in jiffies; MAX_SCHEDULE_TIMEOUT: none
+ * @until: in jiffies, when it gives up
  *
  * What is written meanwhile may be, or not. That a write has failed is said by the mapping's error.
  *
- * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, or an error of the device's flush.
+ * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -EIO when the file is shut, or an error of
+ * the device's flush.
  */
-int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long timeout)
+int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long until)
 {
 	struct dimmap_buffer *buffer = file->buffer;
-	unsigned long until = timeout == MAX_SCHEDULE_TIMEOUT ? jiffies + LONG_MAX / 2 :
-								jiffies + timeout;
 	struct dimmap_choice choice = {
 		.file = file,
 		.first = start >> PAGE_SHIFT,
@@ -291,6 +301,8 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 				return -EINTR;
 			n = dimmap_write_some(buffer, &buffer->pool[i], &choice, &busy);
 			mutex_unlock(&buffer->write_lock);
+			if (READ_ONCE(file->shut))
+				return -EIO;
 			if (time_after(jiffies, until))
 				return -ETIMEDOUT;
 			if (!n && busy && schedule_timeout_killable(1) && fatal_signal_pending(current))
@@ -303,7 +315,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 		if (rc)
 			return rc;
 	}
-	return file->read_only ? 0 : blkdev_issue_flush(file->bdev);
+	return file->read_only ? 0 : dimmap_io_flush(file, until);
 }
 
 /* Writes while more is dirty than may be for long. */

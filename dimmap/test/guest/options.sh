@@ -4,12 +4,12 @@ refused() { # OPTIONS, WHAT THE LOG SAYS
 	buffer "$1" 2>/dev/null && { umount /m; ok 1 "refused: $1"; return; }
 	same "$(why)" "$2" "refused: $1"
 }
-refused "" "size=: the buffer's is needed, a page to 8T"
+refused "" "size=: the buffer's is needed, 32K to 8T"
 refused size=12Q "size=12Q: a number of bytes is expected, with K, M, G or T"
 refused size=1M,nodes=x "nodes=x: a list of memory nodes is expected, as 0,2-3"
 refused size=1M,nodes=0,7 "Unknown parameter '7'"
 refused size=1M,nodes=7 "nodes=7: nodes with memory are 0-1"
-refused size=1M,policy=lru "    s3fifo"
+refused size=1M,policy=lru "    sieve"
 refused size=1M,batch=0 "batch=0: 1 to 512 pages"
 refused size=1M,batch=513 "batch=513: 1 to 512 pages"
 refused size=1M,fill=3K "fill=3K: a power of two from 4K to 2048K"
