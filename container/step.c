@@ -334,6 +334,7 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	if (!s->prepared && step_prepare(s, rank, pid, err) < 0)
 		return -1;
 	s->prepared = true;
+	atomic_store(&s->shared->prepared, 1);
 	if (place_rank(s, rank, pid, err) < 0)
 		return -1;
 	if (rank + 1 < s->in.n_ranks)

@@ -71,7 +71,8 @@ void step_place(struct step *s, unsigned rank, pid_t pid);
 
 /*
  * In the rank, still as root, in the mount namespace that it will run in: let its container's buffer be there.
- * Failures are remembered.
+ * Slurm lets ranks come here while slurmstepd is still in step_place of the first; where there may be a buffer they wait
+ * for that. Failures are remembered.
  */
 void step_show_buffer(struct step *s, unsigned rank);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "container/affinity.h"
@@ -189,9 +190,19 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 
 void step_show_buffer(struct step *s, unsigned rank)
 {
-	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
+	static const char asks[] = " dimmap=";
+	const char *request = s->in.job_request ? s->in.job_request : s->in.step_request;
+	const struct timespec step = { 0, 2000000 };
+	const struct step_part *p;
+	pid_t parent = getppid();
 	struct errbuf err;
 
+	/* what the manifest in a job script says is not known yet */
+	if (!s->in.script && (!request || !strstr(request, asks)))
+		return;
+	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) && getppid() == parent)
+		nanosleep(&step, NULL);
+	p = &s->shared->part[s->shared->rank[rank].part];
 	if (!atomic_load(&s->shared->failed) && *p->buffer && buffer_show(p->buffer, s->shared->maker, &err) < 0)
 		step_fail(s, "container %s: dimmap: %s", p->container, err.text);
 }

@@ -79,6 +79,7 @@ struct step_shared {
 	atomic_int failing; /* somebody writes the error text */
 	atomic_int failed; /* it is written */
 	atomic_int told; /* somebody prints the message */
+	atomic_int prepared; /* step_prepare is through */
 	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
 	char error[sizeof(((struct errbuf *)0)->text)];
 

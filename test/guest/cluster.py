@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
@@ -85,6 +86,21 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
         if "diagnosis" not in command and timeout > 60:
             diagnose(command)
         return Result(124, out, f"timed out after {timeout} s\n", timeout)
+
+
+def both(command):
+    """Root's command on both nodes at once: node -> Result."""
+    out = {}
+
+    def one(node):
+        out[node] = run(command, user="root", node=node)
+
+    threads = [threading.Thread(target=one, args=(node,)) for node in ("n0", "n1")]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return out
 
 
 def has_hpc():
@@ -185,6 +201,15 @@ def wait_idle(limit=90):
         time.sleep(1)
     diagnose("nodes do not become idle")
     return states
+
+
+def slurm_conf(lines):
+    """LINES at the end of slurm.conf on both nodes, in the place of those of the last call; then Slurm anew."""
+    text = "".join(line + "\n" for line in lines)
+    both("cd /etc/slurm; [ -e slurm.conf.keep ] || cp slurm.conf slurm.conf.keep; cp slurm.conf.keep slurm.conf;"
+         f" printf '{text}' >>slurm.conf; printf 'AutoBasePath=true\nBasePath=/var/tmp/jc\n' >job_container.conf;"
+         " systemctl restart $([ $(hostname) != n0 ] || echo slurmctld) slurmd")
+    wait_idle()
 
 
 def all_idle(what):

@@ -9,12 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 import traceback
 
 import cluster
-from cluster import HOME, WHEREAMI_MPI, Machine, Result, all_idle, cpus, leftovers, note, ok, plan, ranks, run, same, wait_idle
+from cluster import HOME, WHEREAMI_MPI, Machine, Result, all_idle, both, cpus, leftovers, note, ok, plan, ranks, run, same, slurm_conf, wait_idle
 from cluster import WHEREAMI as W
 from containers import check_ranks, pod, write
 
@@ -26,21 +25,6 @@ NODES = ("n0", "n1")
 REMOTE = {"init", "init_post_opt", "user_init", "task_init_privileged", "task_post_fork", "task_init", "task_exit", "exit"}
 TWO = {"sim": {"container": {"cpus": 8, "mems": 2}}, "vda": {"container": {"cpus": 4, "mems": 1}}}
 REQUEST = "nodeos 1;c=sim cpus=8 mems=2;c=vda cpus=4 mems=1;"
-
-
-def both(command):
-    """Root's command on both nodes at once: node -> Result."""
-    out = {}
-
-    def one(node):
-        out[node] = run(command, user="root", node=node)
-
-    threads = [threading.Thread(target=one, args=(node,)) for node in NODES]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return out
 
 
 def plugstack(nodeos=True, probe=None, restart=False):
@@ -536,15 +520,6 @@ def group_stacked(m):
 
 
 # ---------------------------------------------------------------------------------- private /tmp
-
-
-def slurm_conf(lines):
-    """LINES at the end of slurm.conf on both nodes, in the place of those of the last call; then Slurm anew."""
-    text = "".join(line + "\n" for line in lines)
-    both("cd /etc/slurm; [ -e slurm.conf.keep ] || cp slurm.conf slurm.conf.keep; cp slurm.conf.keep slurm.conf;"
-         f" printf '{text}' >>slurm.conf; printf 'AutoBasePath=true\nBasePath=/var/tmp/jc\n' >job_container.conf;"
-         " systemctl restart $([ $(hostname) != n0 ] || echo slurmctld) slurmd")
-    wait_idle()
 
 
 def group_tmpfs(m):

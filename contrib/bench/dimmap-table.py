@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The table of contrib/bench-dimmap, in Markdown, from what the guests left.
+
+usage: dimmap-table.py NAME...    of NAME.marks (insn-count.c) and NAME.log (outofcore.c)"""
+import re
+import sys
+
+BEST = ("default", "random", "mglru", "mglru-random", "free-default", "free-random")
+
+
+class Scene:
+    def __init__(self, line, before, after):
+        words = line.split()
+        arm, threads, _, writes, *_ = words[1].split("/")
+        self.arm, self.threads, self.writes = arm, int(threads), int(writes)
+        count = dict(zip(words[2::2], map(int, words[3::2])))
+        a, b = before.split(), after.split()
+        if (a[0], b[0]) != ("1", "2"):
+            sys.exit(f"dimmap-table: markers {a[0]} and {b[0]} where 1 and 2 should be")
+        self.reads = count["accesses"] if arm == "direct" else count["major"]
+        self.each = (int(b[3]) - int(a[3])) / max(self.reads, 1)
+        self.interrupts, self.pages = count["interrupts"] / max(self.reads, 1), count["pages"] / max(self.reads, 1)
+
+
+def read(name):
+    with open(f"{name}.log", errors="replace") as f:
+        lines = [line for line in f.read().splitlines() if line.startswith("outofcore ")]
+    with open(f"{name}.marks") as f:
+        marks = f.read().splitlines()
+    if len(marks) != 2 * len(lines):
+        sys.exit(f"dimmap-table: {name}: {len(marks)} marks of {len(lines)} scenes")
+    return [Scene(line, marks[2 * i], marks[2 * i + 1]) for i, line in enumerate(lines)]
+
+
+def main():
+    scenes = [s for name in sys.argv[1:] for s in read(name)]
+    direct = {s.threads: s.each for s in scenes if s.arm == "direct"}
+    print("| threads | writes | | kernel instructions per fault that reads | of the best mmap | without the device's | of the best mmap's "
+          "| interrupts per fault | pages read per fault |")
+    print("|" + "---|" * 9)
+    for threads, writes in dict.fromkeys((s.threads, s.writes) for s in scenes if s.arm != "direct"):
+        rows = [s for s in scenes if (s.threads, s.writes) == (threads, writes) and s.arm != "direct"]
+        best = min(s.each for s in rows if s.arm in BEST)
+        device = direct[threads]
+        for s in sorted(rows, key=lambda s: s.each):
+            print(f"| {threads} | {writes} % | {s.arm} | {s.each:,.0f} | {s.each / best:.2f} | {s.each - device:,.0f} | {(s.each - device) / (best - device):.2f} "
+                  f"| {s.interrupts:.3f} | {s.pages:.2f} |")
+    print()
+    print("O_DIRECT reads of a page, with their system call: " + ", ".join(f"{each:,.0f} with {threads} thread{'s' * (threads > 1)}" for threads, each in direct.items()))
+
+
+main()
