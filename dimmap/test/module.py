@@ -25,6 +25,8 @@ from boot import Boot, Machine, ok  # noqa: E402
 MACHINE = Machine("four CPUs, two nodes", [1024, 512], cpus=[4, 0])
 PROGRAMS = ("model", "replay", "rounds", "touch")
 COMMANDS = ("dmsetup", "mkfs.ext4", "mkfs.xfs")
+# of the group of that name only: they are large
+CLIENTS = ("fio", "sqlite3", "mdb_load", "mdb_dump", "mdb_stat")
 # the module's counters, and what the simulator calls them
 SAME = {"major": "misses", "recovered": "recovered", "pages_read": "pages_read", "evicted": "evicted", "evicted_dirty": "evicted_dirty",
         "unmap_batches": "unmap_batches", "unmap_pages": "unmap_pages"}
@@ -123,7 +125,8 @@ def main():
     boot.KERNEL, tree, boot.WORK, names = args.kernel, args.tree, args.work, args.group
     os.makedirs(boot.WORK, exist_ok=True)
     scripts = sorted(glob.glob(f"{HERE}/guest/*.sh"))
-    boot.initramfs(boot.WORK, {p: f"{HERE}/{p}.c" for p in PROGRAMS}, [build(tree, boot.WORK), "/bin/busybox", *scripts], [shutil.which(c) or sys.exit(f"{c} is needed") for c in COMMANDS])
+    commands = COMMANDS + (CLIENTS if not names or "clients" in names else ())
+    boot.initramfs(boot.WORK, {p: f"{HERE}/{p}.c" for p in PROGRAMS}, [build(tree, boot.WORK), "/bin/busybox", *scripts], [shutil.which(c) or sys.exit(f"{c} is needed") for c in commands])
     for script in scripts:
         name = os.path.basename(script).removesuffix(".sh")
         if name != "lib" and (not names or name in names):
