@@ -157,14 +157,21 @@ static uint64_t sectors_read(void)
 	return sectors;
 }
 
+static void load(const char *module, const char *parameters)
+{
+	int fd = open(module, O_RDONLY);
+
+	if (fd < 0 || (syscall(SYS_finit_module, fd, parameters, 0) < 0 && errno != EEXIST))
+		die(module);
+	close(fd);
+}
+
 static void map_dimmap(void)
 {
 	char device[64], options[160], text[32], *batch, *policy = NULL;
-	int fd = open("/dimmapfs.ko", O_RDONLY);
+	int fd;
 
-	if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST))
-		die("/dimmapfs.ko");
-	close(fd);
+	load("/dimmapfs.ko", "");
 	snprintf(text, sizeof(text), "%s", scene.arm);
 	batch = strchr(text, '@');
 	if (batch) {
@@ -276,6 +283,12 @@ static void run(const char *name)
 
 int main(int argc, char **argv)
 {
+	/* a distribution's kernel has it as a module */
+	if (access("/null_blk.ko", F_OK) == 0) {
+		load("/configfs.ko", "");
+		load("/null_blk.ko", "gb=8 irqmode=0 memory_backed=1");
+		usleep(300000); /* for its node in /dev */
+	}
 	for (int i = 1; i < argc; i++) {
 		int status = 1;
 		pid_t pid;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel in small guests, load dimmapfs and try what it promises: guest/*.sh, each in a guest of its own.
-KERNEL and TREE of kernel/build; groups are the names of the scripts, and "exact" with --dimsim.
+KERNEL and TREE of kernel/build, also of its --variant debian; groups are the names of the scripts, and "exact" with --dimsim.
 No kernel may complain in its log. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and xfsprogs; TAP on stdout."""
 import argparse
 import glob
@@ -36,10 +36,27 @@ EXPECTED = re.compile(r"dimmapfs: |Buffer I/O error|I/O error, dev|device-mapper
 
 def build(tree, work):
     """The module, from a copy of the sources: objects are not left beside them."""
+    if os.path.isdir(f"{tree}/boot"):
+        made = subprocess.run([f"{TOP}/dimmap/build", "--variant", "debian"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+        return shutil.copy(made, f"{work}/dimmapfs.ko")
     shutil.rmtree(f"{work}/dimmap", ignore_errors=True)
     shutil.copytree(f"{TOP}/dimmap", f"{work}/dimmap")
     subprocess.run(["make", "-s", "-C", tree, f"M={os.path.abspath(work)}/dimmap/module", "W=1", "KCFLAGS=-Werror", "modules"], check=True, stdout=sys.stderr)
     return f"{work}/dimmap/module/dimmapfs.ko"
+
+
+def drivers(tree, work):
+    """Of a distribution's kernel, which has them as modules, in the order of loading."""
+    if not os.path.isdir(f"{tree}/boot"):
+        return []
+    found = []
+    for n, name in enumerate(("brd", "configfs", "null_blk", "dm-mod", "dm-flakey", "dm-delay", "dm-dust", "dm-log-writes", "crc16", "mbcache", "jbd2",
+                              "crc32c_generic", "libcrc32c", "ext4", "xfs")):
+        for path in glob.glob(f"{tree}/lib/modules/*/kernel/**/{name}.ko.xz", recursive=True):
+            found.append(f"{work}/{n:02}-{name}.ko")
+            with open(found[-1], "wb") as f:
+                subprocess.run(["xz", "-dc", path], check=True, stdout=f)
+    return found
 
 
 def trace(kind, pages, accesses, rng):
@@ -54,7 +71,7 @@ def trace(kind, pages, accesses, rng):
         yield page, rng.random() < 0.25
 
 
-def exact(dimsim):
+def exact(dimsim, module, modules):
     """Accesses of one thread: the module's counters are the simulator's, to the last one."""
     rng, pages, accesses = random.Random(7), 3000, 30000
     kinds = ("uniform", "skewed", "loop")
@@ -75,7 +92,7 @@ run() {
 	umount /m
 }
 """ + "\n".join(lines) + "\nfinish\n")
-    boot.initramfs(boot.WORK, {p: f"{HERE}/{p}.c" for p in PROGRAMS}, [f"{boot.WORK}/dimmap/module/dimmapfs.ko", "/bin/busybox", f"{HERE}/guest/lib.sh",
+    boot.initramfs(boot.WORK, {p: f"{HERE}/{p}.c" for p in PROGRAMS}, [module, "/bin/busybox", *modules, f"{HERE}/guest/lib.sh",
                    f"{boot.WORK}/exact.sh", *(f"{boot.WORK}/{kind}.trace" for kind in kinds)])
     b = Boot(MACHINE, "brd.rd_size=16384 do=run:/busybox:sh:/exact.sh", limit=900)
     words = [line.split() for line in re.findall(r"^exact (.*)", b.after, re.M)]
@@ -126,13 +143,14 @@ def main():
     os.makedirs(boot.WORK, exist_ok=True)
     scripts = sorted(glob.glob(f"{HERE}/guest/*.sh"))
     commands = COMMANDS + (CLIENTS if not names or "clients" in names else ())
-    boot.initramfs(boot.WORK, {p: f"{HERE}/{p}.c" for p in PROGRAMS}, [build(tree, boot.WORK), "/bin/busybox", *scripts], [shutil.which(c) or sys.exit(f"{c} is needed") for c in commands])
+    module, modules = build(tree, boot.WORK), drivers(tree, boot.WORK)
+    boot.initramfs(boot.WORK, {p: f"{HERE}/{p}.c" for p in PROGRAMS}, [module, "/bin/busybox", *modules, *scripts], [shutil.which(c) or sys.exit(f"{c} is needed") for c in commands])
     for script in scripts:
         name = os.path.basename(script).removesuffix(".sh")
         if name != "lib" and (not names or name in names):
             group(name)
     if args.dimsim and (not names or "exact" in names):
-        exact(args.dimsim)
+        exact(args.dimsim, module, modules)
     print(f"1..{boot.count}")
     print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
     return boot.failed != 0

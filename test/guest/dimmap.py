@@ -253,7 +253,7 @@ def group_mpi():
     m = one("mpi.json", cpus="4")
     sizes = [1 << (10 + 2 * i) for i in range(8)]
     want = sorted([(what, size) for what in ("to", "from", "both") for size in sizes] + [("both", sizes[-1]), ("file", 1 << 20)])
-    for what, where in (("one node", "-w n0 -N1 -n2 -c2"), ("two nodes", "-N2 -n2 -c2")):
+    for what, where in (("one node", "-w n0 -N1 -n2 -c2"), ("two nodes", "-N2 -n2 -c4")):
         r = run(f"srun {where} --mpi=pmix --nodeos-manifest={m} bash -c '/usr/libexec/nodeos/test/mapped-mpi $NODEOS_DIMMAP/data {HOME}/mpi.io'", timeout=600)
         found = re.findall(r"^mapped (\w+) (\d+) (\w+)$", r.out, re.M)
         ok(r.code == 0 and sorted((w, int(n)) for w, n, word in found if word == "ok") == want, f"{what}: messages of 1 KiB to 16 MiB, and a file", r.text)

@@ -39,5 +39,13 @@ gone() { # PID, TENTHS
 finish() {
 	echo "1..$count"
 }
-insmod /dimmapfs.ko
+# a distribution's kernel has them as modules, with parameters as on the command line
+for driver in /[0-9][0-9]-*.ko; do
+	[ -e "$driver" ] || break
+	name=$(basename "$driver" .ko | cut -c4- | tr - _)
+	insmod "$driver" $(tr ' ' '\n' </proc/cmdline | sed -n "s/^$name\.//p") || echo "# $driver cannot be loaded"
+done
+usleep 300000
+insmod /dimmapfs.ko 2>/tmp/why || { cat /tmp/why; dmesg | tail -n 3; } | sed 's,^,# ,'
+[ -d /sys/module/dimmapfs ]
 ok $? "the module is loaded"
