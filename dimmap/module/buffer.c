@@ -246,6 +246,7 @@ struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct
 	buffer->opt = *opt;
 	buffer->opt.src = NULL;
 	buffer->sb = sb;
+	buffer->dev = sb->s_dev;
 	buffer->pages = opt->size >> PAGE_SHIFT;
 	buffer->pools = dimmap_pools(opt, buffer->pages);
 	/* not more than a part of a pool at once */

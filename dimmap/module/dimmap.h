@@ -132,6 +132,7 @@ struct dimmap_buffer {
 	struct dimmap_options opt;
 	refcount_t users;		/* the mount, and each file */
 	struct super_block *sb;
+	dev_t dev;			/* of the mount, for what outlives it */
 	struct work_struct free_work;
 	struct dimmap_end *end;
 	struct kobject kobj;
@@ -199,6 +200,9 @@ enum dimmap_get {
 	DIMMAP_GET_USER = 8,	/* a fault of a program, */
 	DIMMAP_GET_VMA_LOCK = 16,	/* under the lock of the mapping */
 };
+
+/* How a page was found that somebody needs. */
+enum dimmap_found { DIMMAP_FOUND, DIMMAP_FOUND_VICTIM, DIMMAP_FOUND_NOT, DIMMAP_FOUND_ERROR };
 
 /* buffer.c */
 struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct super_block *sb,

@@ -4,6 +4,7 @@
 #include <linux/sched/signal.h>
 
 #include "dimmap.h"
+#include "trace.h"
 
 /**
  * dimmap_unmap_pages - takes pages away from programs
@@ -45,6 +46,7 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 		if (inode)
 			dimmap_unmap(inode->i_mapping, page, k, buffer->opt.tlb, &count);
 	}
+	trace_dimmapfs_unmap(buffer, n, count.ptes, count.flushes);
 	spin_lock_irqsave(&pool->lock, flags);
 	pool->stat[DIMMAP_BATCHES] += n > 0;
 	pool->stat[DIMMAP_UNMAPPED] += n;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "dimmap.h"
+#include "trace.h"
 
 struct dimmap_io {
 	struct dimmap_file *file;
@@ -78,6 +79,8 @@ static void dimmap_io_end(struct bio *bio)
 		queue_work(dimmap_io_wq, &io->work);
 		return;
 	}
+	trace_dimmapfs_io(file, dimmap_index(io->key), io->n, op_is_write(bio_op(bio)),
+			  blk_status_to_errno(bio->bi_status));
 	if (op_is_write(bio_op(bio))) {
 		n = io->n;
 		dimmap_write_done(file, io->pool, io->key, n, blk_status_to_errno(bio->bi_status));

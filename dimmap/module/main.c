@@ -6,6 +6,9 @@
 
 #include "dimmap.h"
 
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
 struct workqueue_struct *dimmap_wq, *dimmap_io_wq;
 
 static int __init dimmap_init(void)

@@ -7,6 +7,7 @@
 #include <linux/topology.h>
 
 #include "dimmap.h"
+#include "trace.h"
 
 /**
  * dimmap_wait - until something in a pool may have changed, a second at most
@@ -245,6 +246,7 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 	struct dimmap_lock_pool *pool = dimmap_pool_of(buffer, key);
 	struct dimmap_frame *frame;
 	unsigned long flags;
+	bool recovered;
 	u32 x;
 	int rc;
 
@@ -262,8 +264,10 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 		x = dimmap_pool_find(&pool->pool, key);
 		if (x == DIMMAP_NONE) {
 			rc = dimmap_miss(file, pool, index, how, use, flags);
-			if (rc <= 0)
+			if (rc <= 0) {
+				trace_dimmapfs_get(file, index, how, rc ? DIMMAP_FOUND_ERROR : DIMMAP_FOUND_NOT);
 				return rc;
+			}
 			how |= DIMMAP_GET_ONE;
 			continue;
 		}
@@ -275,7 +279,8 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 		if (rc)
 			return rc;
 	}
-	if (pool->pool.entry[x].queue == DIMMAP_VICTIM) {
+	recovered = pool->pool.entry[x].queue == DIMMAP_VICTIM;
+	if (recovered) {
 		dimmap_pool_recover(&pool->pool, x);
 		pool->stat[DIMMAP_RECOVERED]++;
 	}
@@ -286,6 +291,7 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 	*use = (struct dimmap_use){ .buffer = buffer, .pool = pool, .x = x, .page = frame->page,
 				    .dirty = frame->is_dirty };
 	spin_unlock_irqrestore(&pool->lock, flags);
+	trace_dimmapfs_get(file, index, how, recovered ? DIMMAP_FOUND_VICTIM : DIMMAP_FOUND);
 	return 0;
 }
 
