@@ -9,6 +9,9 @@ import sys
 BEST = ("default", "random", "mglru", "mglru-random", "free-default", "free-random")
 
 
+killed = []  # scenes
+
+
 class Scene:
     def __init__(self, line, before, after):
         words = line.split()
@@ -28,9 +31,20 @@ def read(name):
         lines = [line for line in f.read().splitlines() if line.startswith("outofcore ")]
     with open(f"{name}.marks") as f:
         marks = f.read().splitlines()
-    if len(marks) != 2 * len(lines):
-        sys.exit(f"dimmap-table: {name}: {len(marks)} marks of {len(lines)} scenes")
-    return [Scene(line, marks[2 * i], marks[2 * i + 1]) for i, line in enumerate(lines)]
+    scenes = []
+    for line in lines:
+        words = line.split()
+        if words[2] == "killed":
+            arm, threads, _, writes, *_ = words[1].split("/")
+            killed.append(f"{arm}, {threads} thread{'s' * (threads != '1')}, {writes} % writes")
+            continue
+        # who was killed has set the first marker, or none
+        while len(marks) > 1 and marks[1].split()[0] == "1":
+            marks.pop(0)
+        if len(marks) < 2:
+            sys.exit(f"dimmap-table: {name}: fewer marks than scenes")
+        scenes.append(Scene(line, marks.pop(0), marks.pop(0)))
+    return scenes
 
 
 def main():
@@ -47,6 +61,8 @@ def main():
             print(f"| {threads} | {writes} % | {s.arm} | {s.each:,.0f} | {s.each / best:.2f} | {s.each - device:,.0f} | {(s.each - device) / (best - device):.2f} "
                   f"| {s.interrupts:.3f} | {s.pages:.2f} |")
     print()
+    if killed:
+        print("Killed, as the cgroup's memory did not suffice: " + "; ".join(killed) + ".")
     print("O_DIRECT reads of a page, with their system call: " + ", ".join(f"{each:,.0f} with {threads} thread{'s' * (threads > 1)}" for threads, each in direct.items()))
 
 

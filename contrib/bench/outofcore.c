@@ -304,10 +304,13 @@ int main(int argc, char **argv)
 		pid = fork();
 		if (pid == 0)
 			run(argv[i]);
-		if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || (status && !WIFSIGNALED(status))) {
 			printf("outofcore %s: status %d\n", argv[i], status);
 			return 1;
 		}
+		/* for want of memory: that, too, is a result */
+		if (WIFSIGNALED(status))
+			printf("outofcore %s killed by signal %d\n", argv[i], WTERMSIG(status));
 	}
 	return 0;
 }

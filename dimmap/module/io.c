@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pages from a device and to it. A request belongs to its pages, not to who waits: he may be killed. */
 #include <linux/bio.h>
+#include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
 #include <linux/highmem.h>
+#include <linux/kthread.h>
 #include <linux/slab.h>
 
 #include "dimmap.h"
@@ -60,8 +62,11 @@ static void dimmap_io_again(struct work_struct *work)
 	struct dimmap_io *io = container_of(work, struct dimmap_io, work);
 	bool write = op_is_write(bio_op(&io->bio));
 
+	/* for the cgroup that asked for it */
+	kthread_associate_blkcg(bio_blkcg_css(&io->bio));
 	dimmap_io(io->file, io->pool, dimmap_index(io->key), io->n,
 		  io->bio.bi_opf & ~(blk_opf_t)REQ_NOWAIT);
+	kthread_associate_blkcg(NULL);
 	/* users for writes are those of the pages */
 	if (!write)
 		dimmap_file_put(io->file);
