@@ -2,6 +2,7 @@
 /*
  * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a page.
  *	rN  reads its first word	wN  writes one	s  fsync	m  msync	cN  pread of the page	dN  pwrite of it
+ *	i  waits for a byte on its input
  *	R, W  makes the mapping read-only, or writable, by mprotect
  *	z  sleeps until it is killed	Z  writes page after page until it is killed
  * Prints for each "ok", "SIGBUS" or the error; exits with 0.
@@ -50,6 +51,9 @@ static const char *one(int fd, volatile uint64_t *m, size_t size, const char *wh
 		break;
 	case 'd':
 		rc = pwrite(fd, page, sizeof(page), (off_t)at * 8);
+		break;
+	case 'i':
+		rc = read(0, page, 1);
 		break;
 	case 'R':
 		rc = mprotect((void *)m, size, PROT_READ);
