@@ -20,7 +20,7 @@ struct dimmap_bind {
 #define DIMMAP_BIND_READ_ONLY 1
 
 #define DIMMAP_IOC_BIND _IOWR('d', 0x40, struct dimmap_bind)
-/* Writes all that is dirty, for so many milliseconds at most; ETIMEDOUT when that did not suffice. */
+/* Writes all that is dirty, for so many milliseconds at most; ETIMEDOUT when that is too short. */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
 /* All accesses fail from now on, and what is dirty is lost. Needs CAP_SYS_ADMIN. */
 #define DIMMAP_IOC_SHUTDOWN _IO('d', 0x42)

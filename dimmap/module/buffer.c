@@ -250,7 +250,8 @@ struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct
 	buffer->pages = opt->size >> PAGE_SHIFT;
 	buffer->pools = dimmap_pools(opt, buffer->pages);
 	/* not more than a part of a pool at once */
-	buffer->window = rounddown_pow_of_two(min(opt->fill, max(buffer->pages / buffer->pools / 4, 1u)));
+	buffer->window = max(buffer->pages / buffer->pools / 4, 1u);
+	buffer->window = rounddown_pow_of_two(min(opt->fill, buffer->window));
 	refcount_set(&buffer->users, 1);
 	INIT_WORK(&buffer->free_work, dimmap_buffer_free_work);
 	mutex_init(&buffer->files_lock);

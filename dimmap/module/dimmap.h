@@ -13,8 +13,8 @@
  *	on no queue	the same, to become a victim; or a dirty victim is being written, to go
  *
  * A page with users (frame->users) is neither unmapped nor written: who has looked it up has made
- * sure of that until dimmap_page_put(). Nobody may sleep for long, or touch memory of programs, with
- * such a page.
+ * sure of that until dimmap_page_put(). Nobody may sleep for long, or touch memory of programs,
+ * with such a page.
  *
  * A page is dirty before a program can write to it: a mapping for writing is made by a fault that
  * says so. What is written back is unmapped first, so nobody writes to it meanwhile; the next write
@@ -70,13 +70,13 @@ enum dimmap_stat {
 	DIMMAP_MINOR,		/* that found the page */
 	DIMMAP_RECOVERED,	/* that found it among the victims */
 	DIMMAP_MKWRITE,		/* first writes to pages that are mapped for reading */
-	DIMMAP_USER_MAJOR,	/* major faults of programs, and those under the lock of the mapping */
+	DIMMAP_USER_MAJOR,	/* major faults of programs; those under the mapping's lock */
 	DIMMAP_VMA_LOCKED,
-	DIMMAP_LOCAL,		/* pages read into a memory node of the CPU that needs them, or not */
+	DIMMAP_LOCAL,		/* pages read into a memory node of this CPU, or not */
 	DIMMAP_REMOTE,
 	DIMMAP_READ,		/* pages */
 	DIMMAP_WRITTEN,
-	DIMMAP_EVICTED,		/* pages that are gone, and those of them that were dirty then */
+	DIMMAP_EVICTED,		/* pages that are gone, and those that were dirty then */
 	DIMMAP_EVICTED_DIRTY,
 	DIMMAP_BATCHES,		/* of unmapping */
 	DIMMAP_UNMAPPED,	/* pages in them */
@@ -89,7 +89,7 @@ enum dimmap_stat {
 };
 
 struct dimmap_lock_pool {
-	spinlock_t lock;
+	spinlock_t lock;		/* of all that follows, but where it says otherwise */
 	bool evicting;			/* somebody makes room */
 	u32 going;
 	u32 dirty_count;
@@ -122,7 +122,7 @@ struct dimmap_options {
 	char *src;
 };
 
-/* Tells who has unmounted that a buffer and all that it held is gone; he may not have waited for it. */
+/* Tells who has unmounted that a buffer and all that it held is gone, if he still waits. */
 struct dimmap_end {
 	refcount_t users;
 	struct completion done;
@@ -195,7 +195,7 @@ struct dimmap_use {
 
 enum dimmap_get {
 	DIMMAP_GET_WRITE = 1,	/* it will be written to */
-	DIMMAP_GET_WHOLE = 2,	/* all of it: nothing is read, until dimmap_page_put() others wait */
+	DIMMAP_GET_WHOLE = 2,	/* all of it: nothing is read, others wait until it is put */
 	DIMMAP_GET_ONE = 4,	/* none of its neighbours */
 	DIMMAP_GET_USER = 8,	/* a fault of a program, */
 	DIMMAP_GET_VMA_LOCK = 16,	/* under the lock of the mapping */
@@ -223,7 +223,8 @@ u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how,
 void dimmap_drop(struct dimmap_file *file);
 void dimmap_give_up(struct dimmap_file *file);
 void dimmap_leave(struct dimmap_file *file);
-int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags);
+int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
+	__releases(&pool->lock);
 
 /* evict.c */
 int dimmap_evict(struct dimmap_lock_pool *pool, struct dimmap_buffer *buffer);
@@ -292,6 +293,7 @@ static inline struct dimmap_file *dimmap_file_of_key(struct dimmap_buffer *buffe
  */
 static inline void dimmap_wake(wait_queue_head_t *head)
 {
+	/* no barrier, see above */
 	if (waitqueue_active(head))
 		wake_up_all(head);
 }

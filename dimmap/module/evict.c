@@ -23,7 +23,7 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	unsigned long flags;
 	u32 first, i, k, id;
 
-	/* file by file: those of the first one, then of the first one that has a higher number, ... */
+	/* file by file, from the lowest number to the highest */
 	for (id = 0, first = 0; first < n; id++) {
 		struct dimmap_file *file;
 		struct inode *inode;
@@ -90,8 +90,8 @@ static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *
 }
 
 /*
- * Until a victim that is on its way to the device is there, but not for long: other pages may be of a
- * device that does answer. Returns whether a page is free, or an error.
+ * Until a victim that is on its way to the device is there, but not for long: other pages may be of
+ * a device that does answer. Returns whether a page is free, or an error.
  */
 static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 {
@@ -99,7 +99,8 @@ static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 	int rc = 0;
 
 	spin_lock_irqsave(&pool->lock, flags);
-	while (!dimmap_count(&pool->pool, DIMMAP_FREE) && pool->going && time_before(jiffies, until)) {
+	while (!dimmap_count(&pool->pool, DIMMAP_FREE) && pool->going &&
+	       time_before(jiffies, until)) {
 		rc = dimmap_wait(pool, &pool->room, flags);
 		if (rc)
 			return rc;
@@ -129,7 +130,8 @@ int dimmap_evict(struct dimmap_lock_pool *pool, struct dimmap_buffer *buffer)
 		return rc < 0 ? rc : 0;
 	for (;;) {
 		spin_lock_irqsave(&pool->lock, flags);
-		n = dimmap_pool_pick(&pool->pool, pool->picked, pool->batch, dimmap_page_busy, pool);
+		n = dimmap_pool_pick(&pool->pool, pool->picked, pool->batch, dimmap_page_busy,
+				     pool);
 		for (i = 0; i < n; i++)
 			pool->pick[i] = (struct dimmap_pick){
 				pool->pool.entry[pool->picked[i]].key, pool->picked[i]

@@ -5,7 +5,7 @@
 
 #include "dimmap.h"
 
-/* What a program has of an error: a signal, or a second try, which somebody who is to die does not have. */
+/* What a program has of an error: a signal, or a second try, which who is to die does not have. */
 static vm_fault_t dimmap_fault_error(struct vm_fault *vmf, int rc)
 {
 	if (rc == -EINTR && fault_flag_allow_retry_first(vmf->flags) &&
@@ -47,11 +47,12 @@ static void dimmap_map_near(struct vm_fault *vmf, struct dimmap_file *file)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct dimmap_use use;
-	pgoff_t first, i;
+	pgoff_t first, last, i;
 	u32 n;
 
 	n = dimmap_fill(file, vmf->pgoff, dimmap_how(vmf), &first);
-	for (i = max(first, vma->vm_pgoff); i < first + n && i < vma->vm_pgoff + vma_pages(vma); i++) {
+	last = min(first + n, vma->vm_pgoff + vma_pages(vma));
+	for (i = max(first, vma->vm_pgoff); i < last; i++) {
 		if (i == vmf->pgoff || !dimmap_page_near(file, i, &use))
 			continue;
 		dimmap_map_use(vma, vma->vm_start + ((i - vma->vm_pgoff) << PAGE_SHIFT), &use);
@@ -79,7 +80,7 @@ static vm_fault_t dimmap_fault(struct vm_fault *vmf)
 
 /*
  * The first write to a page that is mapped for reading. The page is looked up anew, as it may have
- * gone and another have its frame since the fault; so the kernel is not left to compare the entries.
+ * gone and another have its frame since the fault; so the kernel is not left to compare entries.
  */
 static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A block device, or a file of another filesystem, becomes a file of a mount, and ceases to be one. */
+/* A block device, or a file of another filesystem, becomes a file of a mount, and ceases to be. */
 #include <linux/blkdev.h>
 #include <linux/file.h>
 #include <linux/magic.h>
@@ -65,8 +65,12 @@ static int dimmap_bind_device(struct dimmap_file *file, char *why, size_t size)
 static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t sector)
 {
 	struct dimmap_extent *last = file->extent + file->extents - 1, *more;
+	sector_t next = 0;
 
-	if (file->extents && last->sector + ((sector_t)(index - last->index) << (PAGE_SHIFT - SECTOR_SHIFT)) == sector)
+	if (file->extents)
+		next = last->sector +
+		       ((sector_t)(index - last->index) << (PAGE_SHIFT - SECTOR_SHIFT));
+	if (file->extents && next == sector)
 		return 0;
 	/* a power of two: there is no more room */
 	if (!(file->extents & (file->extents - 1))) {
@@ -84,7 +88,8 @@ static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t s
 	return 0;
 }
 
-static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, char *why, size_t size)
+static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, char *why,
+			       size_t size)
 {
 	pgoff_t pages = DIV_ROUND_UP_ULL(file->size, PAGE_SIZE), i;
 	int rc;
@@ -94,7 +99,8 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 
 		rc = bmap(inode, &block);
 		if (rc || !block) {
-			snprintf(why, size, "nothing is stored at byte %llu: the file has to be written from end to end, by one that does not share or compress blocks",
+			snprintf(why, size,
+				 "nothing is stored at byte %llu: the file has to be written from end to end, by one that does not share or compress blocks",
 				 (u64)i << PAGE_SHIFT);
 			return -EINVAL;
 		}
@@ -108,7 +114,7 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 	return 0;
 }
 
-/* The journal would write older data over ours after a crash: ext4 tells it by not offering direct I/O. */
+/* The journal would write older data over ours after a crash: ext4 offers no direct I/O then. */
 static bool dimmap_is_direct(struct file *backing)
 {
 	struct kstat st;
@@ -139,7 +145,7 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	else if (IS_ENCRYPTED(inode) || IS_VERITY(inode) || IS_DAX(inode))
 		wrong = "files that are encrypted, or have fs-verity or DAX, are not possible";
 	else if (!dimmap_is_direct(file->backing))
-		wrong = "its filesystem allows no direct I/O to it: its data goes through the journal, or is in its inode";
+		wrong = "its filesystem allows no direct I/O: its data goes through the journal";
 	if (wrong) {
 		snprintf(why, size, "%s", wrong);
 		return rc;
@@ -235,8 +241,8 @@ static void dimmap_file_sync(struct work_struct *work)
  * dimmap_file_leave - a file's inode goes
  * @file: nobody has it open or mapped any more
  *
- * What is dirty is written, for a minute at most: after that it is given up, and what is on its way to
- * a device that does not answer keeps its memory until it does.
+ * What is dirty is written, for a minute at most: after that it is given up, and what is on its way
+ * to a device that does not answer keeps its memory until it does.
  */
 void dimmap_file_leave(struct dimmap_file *file)
 {
@@ -257,7 +263,8 @@ void dimmap_file_leave(struct dimmap_file *file)
 	dimmap_give_up(file);
 	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
 	if (lost)
-		pr_warn("dimmapfs: %llu pages could not be written to %pg and are lost\n", lost, file->bdev);
+		pr_warn("dimmapfs: %llu pages could not be written to %pg and are lost\n", lost,
+			file->bdev);
 	dimmap_file_put(file);
 }
 

@@ -59,7 +59,8 @@ static int dimmap_parse_bytes(struct fs_context *fc, const char *name, const cha
 
 	*bytes = memparse(text, &end);
 	if (end == text || *end)
-		return invalfc(fc, "%s=%s: a number of bytes is expected, with K, M, G or T", name, text);
+		return invalfc(fc, "%s=%s: a number of bytes is expected, with K, M, G or T", name,
+			       text);
 	return 0;
 }
 
@@ -119,8 +120,9 @@ static int dimmap_parse(struct fs_context *fc, struct fs_parameter *param)
 		if (dimmap_parse_bytes(fc, "fill", param->string, &bytes))
 			return -EINVAL;
 		if (bytes < PAGE_SIZE || bytes > DIMMAP_WINDOW * PAGE_SIZE || bytes & (bytes - 1))
-			return invalfc(fc, "fill=%s: a power of two from %luK to %luK", param->string,
-				       PAGE_SIZE >> 10, DIMMAP_WINDOW * PAGE_SIZE >> 10);
+			return invalfc(fc, "fill=%s: a power of two from %luK to %luK",
+				       param->string, PAGE_SIZE >> 10,
+				       DIMMAP_WINDOW * PAGE_SIZE >> 10);
 		opt->fill = bytes >> PAGE_SHIFT;
 		return 0;
 	case OPT_POOLS:
@@ -129,7 +131,8 @@ static int dimmap_parse(struct fs_context *fc, struct fs_parameter *param)
 	case OPT_DIRTY_BG:
 	case OPT_DIRTY_MAX:
 		if (result.uint_32 > 100)
-			return invalfc(fc, "%s=%u: percents of the buffer", param->key, result.uint_32);
+			return invalfc(fc, "%s=%u: percents of the buffer", param->key,
+				       result.uint_32);
 		*(which == OPT_DIRTY_BG ? &opt->dirty_bg : &opt->dirty_max) = result.uint_32;
 		return 0;
 	case OPT_TLB:
@@ -137,10 +140,14 @@ static int dimmap_parse(struct fs_context *fc, struct fs_parameter *param)
 		return 0;
 	case OPT_UID:
 		opt->uid = make_kuid(current_user_ns(), result.uint_32);
-		return uid_valid(opt->uid) ? 0 : invalfc(fc, "uid=%u: no such user here", result.uint_32);
+		if (!uid_valid(opt->uid))
+			return invalfc(fc, "uid=%u: no such user here", result.uint_32);
+		return 0;
 	case OPT_GID:
 		opt->gid = make_kgid(current_user_ns(), result.uint_32);
-		return gid_valid(opt->gid) ? 0 : invalfc(fc, "gid=%u: no such group here", result.uint_32);
+		if (!gid_valid(opt->gid))
+			return invalfc(fc, "gid=%u: no such group here", result.uint_32);
+		return 0;
 	case OPT_MODE:
 		if (result.uint_32 & ~0777)
 			return invalfc(fc, "mode=%o: permissions only", result.uint_32);
@@ -159,9 +166,9 @@ static int dimmap_show_options(struct seq_file *seq, struct dentry *root)
 {
 	const struct dimmap_options *opt = &dimmap_buffer_of(root->d_sb)->opt;
 
-	seq_printf(seq, ",size=%lluK,nodes=%*pbl,place=%s,policy=%s,batch=%u,fill=%luK", opt->size >> 10,
-		   nodemask_pr_args(&opt->nodes), dimmap_places[opt->local].name, opt->policy->name,
-		   opt->batch, opt->fill * PAGE_SIZE >> 10);
+	seq_printf(seq, ",size=%lluK,nodes=%*pbl,place=%s,policy=%s,batch=%u,fill=%luK",
+		   opt->size >> 10, nodemask_pr_args(&opt->nodes), dimmap_places[opt->local].name,
+		   opt->policy->name, opt->batch, opt->fill * PAGE_SIZE >> 10);
 	seq_printf(seq, ",pools=%u,dirty_bg=%u,dirty_max=%u,tlb=%s,uid=%u,gid=%u,mode=%o",
 		   dimmap_buffer_of(root->d_sb)->pools, opt->dirty_bg, opt->dirty_max,
 		   dimmap_tlbs[opt->tlb].name, from_kuid_munged(&init_user_ns, opt->uid),
@@ -332,7 +339,8 @@ static int dimmap_ioctl_bind(struct file *dir, struct dimmap_bind __user *arg)
 
 /* For each file that is bound, with a reference; ARG is given on. Returns the first error. */
 static int dimmap_each_file(struct dimmap_buffer *buffer,
-			    int (*one)(struct dimmap_file *file, unsigned long arg), unsigned long arg)
+			    int (*one)(struct dimmap_file *file, unsigned long arg),
+			    unsigned long arg)
 {
 	int rc = 0, this;
 	u32 i;
@@ -479,9 +487,11 @@ static int dimmap_fill_super(struct super_block *sb, struct fs_context *fc)
 	int rc;
 
 	if (opt->size < 8 * PAGE_SIZE || opt->size >> PAGE_SHIFT > 1ull << 31)
-		return invalfc(fc, "size=: the buffer's is needed, %luK to 8T", 8 * PAGE_SIZE >> 10);
+		return invalfc(fc, "size=: the buffer's is needed, %luK to 8T",
+			       8 * PAGE_SIZE >> 10);
 	if (opt->dirty_bg > opt->dirty_max)
-		return invalfc(fc, "dirty_bg=%u is more than dirty_max=%u", opt->dirty_bg, opt->dirty_max);
+		return invalfc(fc, "dirty_bg=%u is more than dirty_max=%u", opt->dirty_bg,
+			       opt->dirty_max);
 	sb->s_magic = DIMMAP_MAGIC;
 	sb->s_op = &dimmap_super_operations;
 	sb->s_maxbytes = MAX_LFS_FILESIZE;

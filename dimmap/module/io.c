@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages from a device and to it. A request belongs to its pages, not to who waits: he may be killed. */
+/* Pages from a device and to it. A request is of its pages, not of who waits: he may be killed. */
 #include <linux/bio.h>
 #include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
@@ -158,7 +158,7 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 	}
 }
 
-/* A full device would let a task sleep that cannot be killed then; not every kind of device can say so. */
+/* A full device would let a task sleep that cannot be killed then; not every kind can say so. */
 static blk_opf_t dimmap_nowait(const struct dimmap_file *file)
 {
 	return bdev_nowait(file->bdev) ? REQ_NOWAIT : 0;
@@ -185,7 +185,7 @@ void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgo
  */
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
 {
-	/* not held back as write-back of the page cache is: who makes room for others may be in here */
+	/* not held back as write-back of the page cache is: who makes room for others is in here */
 	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | dimmap_nowait(file));
 }
 

@@ -80,9 +80,9 @@ static int dimmap_clear_pte(pte_t *pte, unsigned long addr, void *data)
 
 static int dimmap_by_index(const void *a, const void *b)
 {
-	pgoff_t x = ((const struct dimmap_page *)a)->index, y = ((const struct dimmap_page *)b)->index;
+	const struct dimmap_page *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* Whether a file has so many mappings that it pays to sort what each is asked for. */
@@ -196,7 +196,7 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 	count->ptes += clear.cleared;
 	if (listed)
 		return;
-	/* nor may others have cleared them, and not flushed yet: what they took is not in their gather */
+	/* others may have cleared them and not flushed yet: such entries are not flushed at once */
 	if (!clear.cleared && !mm_tlb_flush_nested(vma->vm_mm)) {
 		dec_tlb_flush_pending(vma->vm_mm);
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A page of a file is needed: it is found in its pool, or read. dimmap.h says what states there are. */
+/* A page of a file is needed: it is found in its pool, or read. dimmap.h has the states. */
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/psi.h>
@@ -18,6 +18,7 @@
  * Return: 0, or -EINTR when the task is to die.
  */
 int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
+	__releases(&pool->lock)
 {
 	DEFINE_WAIT(wait);
 
@@ -30,8 +31,8 @@ int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned
 }
 
 /*
- * A page is free, maybe after making room, for which the lock is released. Returns 0 when it was
- * held all the time, 1 when not, an error without the lock.
+ * A page is free, maybe after making room, for which the lock is released and taken again. Returns
+ * 0 when it was held all the time, 1 when not, or an error.
  */
 static int dimmap_room(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 		       unsigned long *flags)
@@ -49,12 +50,10 @@ static int dimmap_room(struct dimmap_buffer *buffer, struct dimmap_lock_pool *po
 		spin_lock_irqsave(&pool->lock, *flags);
 		pool->evicting = false;
 		dimmap_wake(&pool->room);
-		spin_unlock_irqrestore(&pool->lock, *flags);
+		return rc ?: 1;
 	}
-	if (rc)
-		return rc;
 	spin_lock_irqsave(&pool->lock, *flags);
-	return 1;
+	return rc ?: 1;
 }
 
 /* Lets a page of the node of this CPU be the next that is given out, when there is one near. */
@@ -116,10 +115,10 @@ static void dimmap_read_window(struct dimmap_file *file, struct dimmap_lock_pool
 }
 
 /*
- * Takes places for those pages of a window that are not there, the one that is needed last; the lock
- * is held, and again when 0 is returned. Sets the bits of MINE, and X to the place of the page that
- * is needed, or to DIMMAP_NONE when another task was faster. Where room has to be made, what has a
- * place already is read first: nobody waits for pages that nobody has asked the device for.
+ * Takes places for those pages of a window that are not there, the one that is needed last, with
+ * the lock, which may be released meanwhile. Sets the bits of MINE, and X to the place of the page
+ * that is needed, or to DIMMAP_NONE when another task was faster. Where room has to be made, what
+ * has a place already is read first: nobody waits for what nobody has asked the device for.
  */
 static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			       pgoff_t first, u32 n, pgoff_t index, unsigned long *mine, u32 *x,
@@ -159,9 +158,10 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 	return 0;
 }
 
-/* A page that is not there: the lock is held, and is released. Returns 0, 1: look again, or an error. */
+/* A page that is not there. Returns 0, 1: look again, or an error. */
 static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
 		       unsigned int how, struct dimmap_use *use, unsigned long flags)
+	__releases(&pool->lock)
 {
 	DECLARE_BITMAP(mine, DIMMAP_WINDOW) = { 0 };
 	DECLARE_COMPLETION_ONSTACK(done);
@@ -175,8 +175,12 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 
 	n = dimmap_fill(file, index, how, &first);
 	rc = dimmap_admit_window(file, pool, first, n, index, mine, &x, &flags);
-	if (rc)
+	if (rc) {
+		spin_unlock_irqrestore(&pool->lock, flags);
+		/* neighbours that have got a place */
+		dimmap_read_window(file, pool, first, n, mine);
 		return rc;
+	}
 	if (x == DIMMAP_NONE) {
 		spin_unlock_irqrestore(&pool->lock, flags);
 		dimmap_read_window(file, pool, first, n, mine);
@@ -265,7 +269,8 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 		if (x == DIMMAP_NONE) {
 			rc = dimmap_miss(file, pool, index, how, use, flags);
 			if (rc <= 0) {
-				trace_dimmapfs_get(file, index, how, rc ? DIMMAP_FOUND_ERROR : DIMMAP_FOUND_NOT);
+				trace_dimmapfs_get(file, index, how,
+						   rc ? DIMMAP_FOUND_ERROR : DIMMAP_FOUND_NOT);
 				return rc;
 			}
 			how |= DIMMAP_GET_ONE;
@@ -386,9 +391,10 @@ void dimmap_read_done(struct dimmap_lock_pool *pool, u64 key, u32 n, bool good)
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/* For each page of a file in each pool, with the pool's lock: TOLD says whether to wait and ask again. */
+/* For each page of a file in each pool, with its lock: TOLD says whether to wait and ask again. */
 static void dimmap_each(struct dimmap_file *file,
-			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x))
+			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool,
+				     u32 x))
 {
 	struct dimmap_buffer *buffer = file->buffer;
 	unsigned long flags;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * read() and write(), on the same pages as mappings. By way of a page of their own: the memory that a
- * program gives may be a mapping of the same file, and a page must not be held while another is faulted in.
+ * read() and write(), on the same pages as mappings. By way of a page of their own: the memory that
+ * a program gives may be a mapping of the same file, and no page is held while one is faulted in.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>

@@ -28,7 +28,9 @@ static const char *const dimmap_stat_name[DIMMAP_STATS] = {
 	[DIMMAP_LOST] = "lost",
 };
 
-static const char *const dimmap_queue_name[DIMMAP_QUEUES] = { "free", "first", "second", "victims" };
+static const char *const dimmap_queue_name[DIMMAP_QUEUES] = {
+	"free", "first", "second", "victims"
+};
 
 static u32 dimmap_queue_sum(struct dimmap_buffer *buffer, enum dimmap_queue_id queue)
 {
@@ -109,7 +111,8 @@ static ssize_t stats_show(struct dimmap_buffer *buffer, char *text)
 	u32 i;
 
 	for (i = 0; i < DIMMAP_STATS; i++)
-		n += sysfs_emit_at(text, n, "%s %llu\n", dimmap_stat_name[i], dimmap_sum(buffer, i));
+		n += sysfs_emit_at(text, n, "%s %llu\n", dimmap_stat_name[i],
+				   dimmap_sum(buffer, i));
 	return n;
 }
 
@@ -119,7 +122,8 @@ static ssize_t latency_show(struct dimmap_buffer *buffer, char *text)
 	u32 i;
 
 	for (i = 1; i < DIMMAP_LATENCIES; i++)
-		n += sysfs_emit_at(text, n, "%llu %llu\n", 1ull << i, dimmap_latency_sum(buffer, i));
+		n += sysfs_emit_at(text, n, "%llu %llu\n", 1ull << i,
+				   dimmap_latency_sum(buffer, i));
 	return n;
 }
 

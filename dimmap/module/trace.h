@@ -39,7 +39,8 @@ TRACE_EVENT(dimmapfs_get,
 		  __entry->how & DIMMAP_GET_USER ? " fault" : "",
 		  __entry->how & DIMMAP_GET_VMA_LOCK ? " vma-lock" : "",
 		  __print_symbolic(__entry->found, { DIMMAP_FOUND, "minor" },
-				   { DIMMAP_FOUND_VICTIM, "recovered" }, { DIMMAP_FOUND_NOT, "major" },
+				   { DIMMAP_FOUND_VICTIM, "recovered" },
+				   { DIMMAP_FOUND_NOT, "major" },
 				   { DIMMAP_FOUND_ERROR, "failed" }))
 );
 

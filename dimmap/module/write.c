@@ -180,7 +180,7 @@ static bool dimmap_chosen(const struct dimmap_choice *choice, u64 key)
 				 dimmap_index(key) <= choice->last);
 }
 
-/* Takes up to N pages that are to be written and marks them as being unmapped. BUSY: some are in use. */
+/* Takes up to N pages to be written and marks them as being unmapped. BUSY: some are in use. */
 static u32 dimmap_choose(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 			 struct dimmap_pick *pick, u32 n, bool *busy)
 {
@@ -305,7 +305,8 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 				return -EIO;
 			if (time_after(jiffies, until))
 				return -ETIMEDOUT;
-			if (!n && busy && schedule_timeout_killable(1) && fatal_signal_pending(current))
+			if (!n && busy && schedule_timeout_killable(1) &&
+			    fatal_signal_pending(current))
 				return -EINTR;
 		} while (n || busy);
 	}

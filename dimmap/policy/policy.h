@@ -10,8 +10,8 @@
  * The pages between unmapped and gone are the victims: a queue in order of unmapping, whose length
  * is how long a page has to show that it is still in use.
  *
- * A page is on one queue: FREE, FIRST or SECOND (what they mean is the policy's), VICTIM; or on none
- * while the caller does something with it (AWAY).
+ * A page is on one queue: FREE, FIRST or SECOND (what they mean is the policy's), VICTIM; or on
+ * none while the caller does something with it (AWAY).
  */
 #ifndef DIMMAP_POLICY_H
 #define DIMMAP_POLICY_H
