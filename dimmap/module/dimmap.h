@@ -169,6 +169,7 @@ struct dimmap_file {
 	refcount_t users;		/* the inode, each read, and each page that is written */
 	struct work_struct free_work, sync_work;
 	struct completion synced;
+	bool answers;			/* the device, when it was unmounted */
 	u16 id;
 	bool read_only, shut;
 	bool swapfile;			/* the backing is marked as one */

@@ -232,9 +232,21 @@ static void dimmap_file_sync(struct work_struct *work)
 {
 	struct dimmap_file *file = container_of(work, struct dimmap_file, sync_work);
 
-	dimmap_sync(file, 0, file->size, jiffies + 60 * HZ);
+	file->answers = dimmap_sync(file, 0, file->size, jiffies + 60 * HZ) != -ETIMEDOUT;
 	complete(&file->synced);
 	dimmap_file_put(file);
+}
+
+/* What is dirty of a file that is shut is lost, and the log says how much. */
+static void dimmap_lose(struct dimmap_file *file)
+{
+	u64 lost = dimmap_sum(file->buffer, DIMMAP_LOST);
+
+	dimmap_give_up(file);
+	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
+	if (lost)
+		pr_warn("dimmapfs: %llu pages could not be written to %pg and are lost\n", lost,
+			file->bdev);
 }
 
 /**
@@ -246,25 +258,21 @@ static void dimmap_file_sync(struct work_struct *work)
  */
 void dimmap_file_leave(struct dimmap_file *file)
 {
-	u64 lost;
-
 	if (!READ_ONCE(file->shut)) {
 		/* by a worker: this task may be one that is to die, whose waits end at once */
 		refcount_inc(&file->users);
 		queue_work(dimmap_wq, &file->sync_work);
-		wait_for_completion_timeout(&file->synced, 61 * HZ);
+		if (!wait_for_completion_timeout(&file->synced, 61 * HZ) ||
+		    !READ_ONCE(file->answers))
+			pr_warn("dimmapfs: %pg does not answer: what is on its way to it may be lost\n",
+				file->bdev);
 	}
 	mutex_lock(&file->life);
 	WRITE_ONCE(file->inode, NULL);
 	mutex_unlock(&file->life);
 	dimmap_leave(file);
-	lost = dimmap_sum(file->buffer, DIMMAP_LOST);
 	WRITE_ONCE(file->shut, true);
-	dimmap_give_up(file);
-	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
-	if (lost)
-		pr_warn("dimmapfs: %llu pages could not be written to %pg and are lost\n", lost,
-			file->bdev);
+	dimmap_lose(file);
 	dimmap_file_put(file);
 }
 
@@ -280,7 +288,7 @@ void dimmap_file_shut(struct dimmap_file *file)
 	if (file->inode)
 		unmap_mapping_range(file->inode->i_mapping, 0, 0, true);
 	mutex_unlock(&file->life);
-	dimmap_give_up(file);
+	dimmap_lose(file);
 }
 
 /**

@@ -56,21 +56,38 @@ static void dimmap_read_end(const struct dimmap_io *io, bool good)
 static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
 		      u32 left, blk_opf_t op);
 
-/* The device had no room for a request of somebody who must not wait for it: this worker may. */
+/*
+ * The device had no room for a request of somebody who must not wait for it: this worker may. Or it
+ * has failed to write several pages: each is tried alone then, as its neighbour's error is not its.
+ */
 static void dimmap_io_again(struct work_struct *work)
 {
 	struct dimmap_io *io = container_of(work, struct dimmap_io, work);
-	bool write = op_is_write(bio_op(&io->bio));
+	struct dimmap_file *file = io->file;
+	u32 each = io->bio.bi_status == BLK_STS_AGAIN ? io->n : 1, i;
 
+	/* users for writes are those of the pages, which may be gone before the request */
+	if (op_is_write(bio_op(&io->bio)))
+		refcount_inc(&file->users);
 	/* for the cgroup that asked for it */
 	kthread_associate_blkcg(bio_blkcg_css(&io->bio));
-	dimmap_io(io->file, io->pool, dimmap_index(io->key), io->n,
-		  io->bio.bi_opf & ~(blk_opf_t)REQ_NOWAIT);
+	for (i = 0; i < io->n; i += each)
+		dimmap_io(file, io->pool, dimmap_index(io->key) + i, each,
+			  io->bio.bi_opf & ~(blk_opf_t)REQ_NOWAIT);
 	kthread_associate_blkcg(NULL);
-	/* users for writes are those of the pages */
-	if (!write)
-		dimmap_file_put(io->file);
 	bio_put(&io->bio);
+	dimmap_file_put(file);
+}
+
+/* Whether a request is to be sent once more, in another way. */
+static bool dimmap_is_for_again(const struct dimmap_io *io)
+{
+	const struct bio *bio = &io->bio;
+
+	if (bio->bi_status == BLK_STS_AGAIN)
+		return bio->bi_opf & REQ_NOWAIT;
+	return op_is_write(bio_op(bio)) && io->n > 1 && !READ_ONCE(io->file->shut) &&
+	       (bio->bi_status == BLK_STS_IOERR || bio->bi_status == BLK_STS_MEDIUM);
 }
 
 static void dimmap_io_end(struct bio *bio)
@@ -79,7 +96,7 @@ static void dimmap_io_end(struct bio *bio)
 	struct dimmap_file *file = io->file;
 	u32 n = 1;
 
-	if (bio->bi_status == BLK_STS_AGAIN && bio->bi_opf & REQ_NOWAIT) {
+	if (dimmap_is_for_again(io)) {
 		INIT_WORK(&io->work, dimmap_io_again);
 		queue_work(dimmap_io_wq, &io->work);
 		return;

@@ -23,13 +23,15 @@ from boot import Boot, Machine, ok  # noqa: E402
 
 # the second node has no CPU, so nothing is local there
 MACHINE = Machine("four CPUs, two nodes", [1024, 512], cpus=[4, 0])
-PROGRAMS = ("model", "replay", "rounds", "touch")
+PROGRAMS = ("crash", "model", "replay", "rounds", "touch")
 COMMANDS = ("dmsetup", "mkfs.ext4", "mkfs.xfs")
 # of the group of that name only: they are large
 CLIENTS = ("fio", "sqlite3", "mdb_load", "mdb_dump", "mdb_stat")
 # the module's counters, and what the simulator calls them
 SAME = {"major": "misses", "recovered": "recovered", "pages_read": "pages_read", "evicted": "evicted", "evicted_dirty": "evicted_dirty",
         "unmap_batches": "unmap_batches", "unmap_pages": "unmap_pages"}
+# groups that take longer than half an hour in a slow kernel
+LIMITS = {"volume": 10800, "nvme": 5400}
 # what a device that fails or goes makes the kernel say, which is no mistake of it
 EXPECTED = re.compile(r"dimmapfs: |Buffer I/O error|I/O error, dev|device-mapper:|out-of-tree module taints")
 
@@ -120,7 +122,7 @@ def machine(name):
 
 
 def group(name):
-    b = Boot(machine(name), f"brd.rd_size=16384 brd.rd_nr=2 null_blk.gb=1 null_blk.memory_backed=1 do=run:/busybox:sh:/{name}.sh", limit=1800)
+    b = Boot(machine(name), f"brd.rd_size=16384 brd.rd_nr=2 null_blk.gb=1 null_blk.memory_backed=1 do=run:/busybox:sh:/{name}.sh", limit=LIMITS.get(name, 1800))
     lines = re.findall(r"^(ok|not ok) \d+ - (.*)\n((?:# got.*\n)?)", b.after, re.M)
     print("\n".join(line for line in re.findall(r"^# (?!got).*", b.after, re.M)), flush=True)
     for word, what, got in lines:

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a power cut leaves of a file. The device below it is dm-log-writes, whose log has every write, in the order of flushes of the
+ * device's cache: what was written since the last flush may be there, or not, each sector of it. The log is that of the kernel's
+ * Documentation/admin-guide/device-mapper/log-writes.rst.
+ * crash write FILE PAGES THREADS WRITES SEED TOLD DEVICE: so many writes of each thread to the file's first PAGES, by a mapping and
+ *	by write(), and syncs of all kinds meanwhile. When one has returned, TOLD has which epoch of each page is safe by that, and
+ *	the log of the dm device has a mark. The last of TOLD has all that was written: its mark is left to who unmounts the file.
+ * crash check LOG TOLD DEVICE SEED POINTS [forgetful]: DEVICE (of zeros, at first) as it is at each flush, at each mark, and at
+ *	POINTS between, with some of what was not flushed. "forgetful": some of what was flushed is missing, too: has to fail.
+ * crash cut LOG TOLD DEVICE SEED: writes to DEVICE what is there at one such point after the first mark; prints the last mark's number.
+ * crash look FILE TOLD MARK: the same judgement of a file.
+ * Prints "crash: ..." and exits with 1 at the first thing that is wrong.
+ */
+#define _GNU_SOURCE
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dm-ioctl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define WORDS (PAGE / 8)
+#define SECTOR 512
+#define LOG_MAGIC 0x6a736677736872ull
+
+enum { FLUSH = 1, FUA = 2, DISCARD = 4, MARK = 8 };
+
+static void fail(const char *what)
+{
+	printf("crash: %s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static uint64_t draw(uint64_t *state)
+{
+	return mix(*state += 0x632be59bd9b4e019ull);
+}
+
+static void *all_of(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY);
+	char *at;
+
+	if (fd < 0)
+		fail(path);
+	*size = (size_t)lseek(fd, 0, SEEK_END);
+	at = malloc(*size);
+	for (size_t n = 0; n < *size;) {
+		ssize_t k = pread(fd, at + n, *size - n, (off_t)n);
+
+		if (k <= 0)
+			fail(path);
+		n += (size_t)k;
+	}
+	close(fd);
+	return at;
+}
+
+/*
+ * Each word of a page says which it is, and which write of the page it is of: its epoch, 1, 2, 3, ...; and whether that was by a
+ * mapping. Words of epoch 0 are zero, as there was no write.
+ */
+static uint64_t stamp(uint32_t page, uint32_t word, uint32_t epoch, uint32_t mapped)
+{
+	uint32_t low = epoch << 1 | mapped;
+
+	return epoch ? mix((uint64_t)low << 32 | (page * WORDS + word)) << 32 | low : 0;
+}
+
+static uint32_t epoch_of(uint64_t word)
+{
+	return (uint32_t)word >> 1;
+}
+
+/* ---- writing ---- */
+
+static int file, record, control;
+static const char *device;
+static uint32_t pages, threads, writes, marks;
+static uint64_t seed;
+static uint64_t *mapping;
+/* the last write of each page that is complete; a page is one thread's */
+static _Atomic uint32_t *complete;
+/*
+ * One sync at a time: of flushes that overlap, dm-log-writes can log what the second one has flushed before what the first one has.
+ * Others write meanwhile.
+ */
+static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void mark(uint32_t number)
+{
+	static struct {
+		struct dm_ioctl head;
+		struct dm_target_msg message;
+		char text[32];
+	} arg;
+
+	memset(&arg, 0, sizeof(arg));
+	arg.head.version[0] = DM_VERSION_MAJOR;
+	arg.head.data_size = sizeof(arg);
+	arg.head.data_start = offsetof(typeof(arg), message);
+	strncpy(arg.head.name, device, sizeof(arg.head.name) - 1);
+	snprintf(arg.message.message, sizeof(arg.text), "mark %u", number);
+	if (ioctl(control, DM_TARGET_MSG, &arg))
+		fail("mark");
+}
+
+static void tell(const uint32_t *safe)
+{
+	if (write(record, safe, pages * sizeof(*safe)) != (ssize_t)(pages * sizeof(*safe)))
+		fail("record");
+}
+
+/* The next epoch of a page. By a mapping, word by word, so that a part of it may be written back; the kernel writes all at once. */
+static void write_page(uint32_t page, int mapped, int flags)
+{
+	volatile uint64_t *at = mapping + (size_t)page * WORDS;
+	uint32_t epoch = complete[page] + 1;
+	uint64_t whole[WORDS];
+	struct iovec io = { whole, PAGE };
+
+	for (uint32_t w = 0; w < WORDS; w++) {
+		if (mapped)
+			at[w] = stamp(page, w, epoch, 1);
+		else
+			whole[w] = stamp(page, w, epoch, 0);
+	}
+	if (!mapped && pwritev2(file, &io, 1, (off_t)page * PAGE, flags) != PAGE)
+		fail("write");
+	complete[page] = epoch;
+}
+
+/* What was complete before is safe after it, for the pages that it is about. */
+static void sync_one(uint64_t random, uint32_t mine)
+{
+	uint32_t first = 0, last = pages - 1, *safe = calloc(pages, sizeof(*safe));
+	int kind = (int)(random % 6), rc = 0;
+
+	pthread_mutex_lock(&sync_lock);
+	if (kind == 3) {
+		first = (uint32_t)(random >> 8) % pages;
+		last = first + (uint32_t)(random >> 32) % (pages - first);
+	} else if (kind == 5) {
+		first = last = mine;
+	}
+	for (uint32_t p = first; p <= last; p++)
+		safe[p] = complete[p];
+	switch (kind) {
+	case 0:
+		rc = fsync(file);
+		break;
+	case 1:
+		rc = fdatasync(file);
+		break;
+	case 2:
+	case 3:
+		rc = msync(mapping + (size_t)first * WORDS, (size_t)(last - first + 1) * PAGE, MS_SYNC);
+		break;
+	case 4:
+		rc = syncfs(file);
+		break;
+	case 5:
+		write_page(mine, 0, RWF_DSYNC);
+		safe[mine] = complete[mine];
+	}
+	if (rc)
+		fail("sync");
+	tell(safe);
+	mark(++marks);
+	pthread_mutex_unlock(&sync_lock);
+	free(safe);
+}
+
+static void *write_some(void *arg)
+{
+	uint32_t me = (uint32_t)(uintptr_t)arg;
+	uint64_t random = mix(seed * 1000 + me);
+
+	for (uint32_t n = 0; n < writes; n++) {
+		uint64_t r = draw(&random);
+		uint32_t page = (uint32_t)(r >> 16) % (pages / threads) * threads + me;
+
+		write_page(page, r % 4 != 0, 0);
+		if ((r >> 4) % 16 == 0)
+			sync_one(draw(&random), page);
+	}
+	return NULL;
+}
+
+static int do_write(char **argv)
+{
+	pthread_t thread[64];
+
+	file = open(argv[0], O_RDWR);
+	pages = (uint32_t)atoi(argv[1]);
+	threads = (uint32_t)atoi(argv[2]);
+	writes = (uint32_t)atoi(argv[3]);
+	seed = strtoull(argv[4], NULL, 10);
+	record = open(argv[5], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	device = argv[6];
+	control = open("/dev/mapper/control", O_RDWR);
+	if (file < 0 || record < 0 || control < 0 || threads > 64)
+		fail("write");
+	mapping = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (mapping == MAP_FAILED)
+		fail("mmap");
+	if (write(record, &pages, sizeof(pages)) != sizeof(pages))
+		fail("record");
+	complete = calloc(pages, sizeof(*complete));
+	for (uint32_t i = 0; i < threads; i++)
+		if (pthread_create(&thread[i], NULL, write_some, (void *)(uintptr_t)i))
+			fail("pthread_create");
+	for (uint32_t i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	tell((uint32_t *)complete);
+	printf("crash: marks %u\n", marks);
+	return 0;
+}
+
+/* ---- judging ---- */
+
+/* What the record says: the number of pages, and for each mark what is safe. */
+static uint32_t *told;
+static size_t told_marks;
+static uint32_t torn;	/* pages of several epochs that were seen */
+
+static void read_told(const char *path)
+{
+	size_t size;
+	uint32_t *at = all_of(path, &size);
+
+	pages = at[0];
+	told = at + 1;
+	told_marks = (size / 4 - 1) / pages;
+}
+
+/* What is safe by all marks up to this one. */
+static void safe_at(uint32_t number, uint32_t *safe)
+{
+	memset(safe, 0, pages * sizeof(*safe));
+	for (uint32_t m = 0; m < number && m < told_marks; m++)
+		for (uint32_t p = 0; p < pages; p++)
+			if (safe[p] < told[m * pages + p])
+				safe[p] = told[m * pages + p];
+}
+
+/*
+ * Words that were there at one moment: all of one epoch; or, as a mapping is written from the first word to the last, of one and then
+ * of the one before. Returns what is wrong.
+ */
+static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, uint32_t words)
+{
+	uint32_t newest = epoch_of(at[0]), before = newest;
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint32_t epoch = epoch_of(at[w]), mapped = (uint32_t)at[w] & 1;
+
+		if (at[w] != stamp(page, word + w, epoch, mapped))
+			return "a word that nobody wrote";
+		if (epoch > before || epoch + 1 < newest)
+			return "words of different times";
+		if (epoch != newest && !(at[0] & 1))
+			return "a part of a write()";
+		before = epoch;
+	}
+	return NULL;
+}
+
+/* A page after a crash: each sector was there at one moment, and no word is older than what somebody was told is safe. */
+static const char *after_crash(const uint64_t *at, uint32_t page, uint32_t safe)
+{
+	const char *wrong;
+
+	for (uint32_t w = 0; w < WORDS; w += SECTOR / 8) {
+		wrong = one_moment(at + w, page, w, SECTOR / 8);
+		if (wrong)
+			return wrong;
+		/* of a sector, the last word is the oldest */
+		if (epoch_of(at[w + SECTOR / 8 - 1]) < safe)
+			return "lost";
+	}
+	torn += epoch_of(at[0]) != epoch_of(at[WORDS - 1]);
+	return NULL;
+}
+
+static void judge(const void *image, uint32_t number, const char *where, size_t point)
+{
+	static uint32_t *safe, last = ~0u;
+
+	if (!safe)
+		safe = calloc(pages, sizeof(*safe));
+	if (number != last)
+		safe_at(number, safe);
+	last = number;
+	for (uint32_t p = 0; p < pages; p++) {
+		const uint64_t *at = (const uint64_t *)image + (size_t)p * WORDS;
+		const char *wrong = after_crash(at, p, safe[p]);
+
+		if (!wrong)
+			continue;
+		printf("crash: wrong: %s %zu: page %u: %s; safe by mark %u is epoch %u, words of sectors have", where, point, p, wrong, number, safe[p]);
+		for (uint32_t w = 0; w < WORDS; w += SECTOR / 8)
+			printf(" %u", epoch_of(at[w]));
+		printf("\n");
+		fflush(stdout);
+		_exit(1);
+	}
+}
+
+/* ---- the log ---- */
+
+struct entry {
+	uint64_t sector, sectors, flags;
+	uint32_t number;	/* of a mark, or 0 */
+	const char *data;
+};
+
+static struct entry *entry;
+static size_t entries;
+
+/* A sector that says what there is, then a sector for each entry, and its data. */
+static void read_log(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	size_t size = fd < 0 ? 0 : (size_t)lseek(fd, 0, SEEK_END), at = SECTOR;
+	const uint64_t *head;
+	const char *log;
+
+	/* most of the device is empty */
+	log = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (log == MAP_FAILED)
+		fail(path);
+	head = (const void *)log;
+	if (le64toh(head[0]) != LOG_MAGIC || le64toh(head[1]) != 1 || le32toh(*(const uint32_t *)(head + 3)) != SECTOR) {
+		printf("crash: %s is no log\n", path);
+		exit(1);
+	}
+	entries = le64toh(head[2]);
+	entry = calloc(entries, sizeof(*entry));
+	for (size_t i = 0; i < entries; i++) {
+		const uint64_t *e = (const void *)(log + at);
+
+		if (at + SECTOR > size) {
+			printf("crash: the log is cut short\n");
+			exit(1);
+		}
+		entry[i] = (struct entry){ le64toh(e[0]), le64toh(e[1]), le64toh(e[2]), 0, log + at + SECTOR };
+		if (entry[i].flags & MARK)
+			entry[i].number = (uint32_t)strtoul((const char *)(e + 4), NULL, 10);
+		at += SECTOR + (entry[i].flags & DISCARD ? 0 : entry[i].sectors * SECTOR);
+	}
+	if (!entries || at > size || !(entry[entries - 1].flags & MARK)) {
+		printf("crash: the log has no end\n");
+		exit(1);
+	}
+}
+
+static int is_write(const struct entry *e)
+{
+	return e->sectors && !(e->flags & DISCARD);
+}
+
+/* The write, or those of its sectors that chance gives: PERCENT. */
+static void apply(char *image, size_t size, const struct entry *e, uint64_t *random, uint32_t percent)
+{
+	if (!is_write(e))
+		return;
+	for (uint64_t i = 0; i < e->sectors; i++)
+		if ((e->sector + i + 1) * SECTOR <= size && (percent == 100 || draw(random) % 100 < percent))
+			memcpy(image + (e->sector + i) * SECTOR, e->data + i * SECTOR, SECTOR);
+}
+
+/* After the point: what was written since the last flush is there by chance, but for what does without one (FUA). */
+static void apply_rest(char *image, size_t size, size_t first, size_t point, uint64_t *random)
+{
+	static const uint32_t chance[] = { 5, 50, 95 };
+	uint32_t percent = chance[draw(random) % 3];
+
+	for (size_t i = first; i <= point; i++)
+		apply(image, size, &entry[i], random, entry[i].flags & FUA ? 100 : percent);
+}
+
+/* The last entry up to the point that flushes what is before it; -1: none. A write that flushes does so before it is written. */
+static ssize_t last_flush(size_t point)
+{
+	ssize_t i = (ssize_t)point;
+
+	while (i >= 0 && !(entry[i].flags & FLUSH))
+		i--;
+	return i;
+}
+
+static uint32_t last_mark(size_t point)
+{
+	for (ssize_t i = (ssize_t)point; i >= 0; i--)
+		if (entry[i].number)
+			return entry[i].number;
+	return 0;
+}
+
+/* What is in the log is what was sent: of each page what was there at one moment, and never anything older than before. */
+static void judge_writes(void)
+{
+	uint32_t *first = calloc(pages, sizeof(*first)), *last = calloc(pages, sizeof(*last));
+
+	for (size_t i = 0; i < entries; i++) {
+		const struct entry *e = &entry[i];
+
+		for (uint64_t s = e->sector; is_write(e) && s < e->sector + e->sectors && s / 8 < pages; s += 8) {
+			const uint64_t *at = (const void *)(e->data + (s - e->sector) * SECTOR);
+			uint32_t p = (uint32_t)(s / 8);
+			const char *wrong = one_moment(at, p, 0, WORDS);
+
+			if (e->sector % 8 || e->sectors % 8)
+				wrong = "a part of a page";
+			else if (!wrong && (epoch_of(at[0]) < first[p] || epoch_of(at[WORDS - 1]) < last[p]))
+				wrong = "older than what was written before";
+			if (wrong) {
+				printf("crash: wrong: entry %zu writes page %u: %s\n", i, p, wrong);
+				exit(1);
+			}
+			first[p] = epoch_of(at[0]);
+			last[p] = epoch_of(at[WORDS - 1]);
+		}
+	}
+}
+
+static int do_check(int argc, char **argv)
+{
+	uint64_t random = mix(strtoull(argv[3], NULL, 10));
+	size_t points = strtoull(argv[4], NULL, 10), size, n[3] = { 0 }, flushed = 0, *count;
+	char *now = all_of(argv[2], &size), *image, *copy;
+	int forgetful = argc > 5;
+
+	read_log(argv[0]);
+	read_told(argv[1]);
+	if (!forgetful)
+		judge_writes();
+	image = calloc(1, size);
+	copy = malloc(size);
+	count = calloc(entries, sizeof(*count));
+	for (size_t i = 0; i < points; i++)
+		count[draw(&random) % entries]++;
+	/* IMAGE has what is safe: all before the last flush, and what does without one */
+	for (size_t i = 0; i < entries; i++) {
+		const struct entry *e = &entry[i];
+
+		if (e->flags & FLUSH)
+			for (; flushed < i; flushed++)
+				apply(image, size, &entry[flushed], &random, forgetful ? 98 : 100);
+		if (e->flags & FUA)
+			apply(image, size, e, &random, 100);
+		n[0] += is_write(e);
+		n[1] += !!(e->flags & FLUSH);
+		n[2] += !!(e->flags & MARK);
+		if (e->flags & (FLUSH | FUA | MARK))
+			judge(image, last_mark(i), "at entry", i);
+		for (; count[i]; count[i]--) {
+			memcpy(copy, image, (size_t)pages * PAGE);
+			apply_rest(copy, (size_t)pages * PAGE, flushed, i, &random);
+			judge(copy, last_mark(i), "after entry", i);
+		}
+	}
+	/* the judge, too, is to be judged: all writes together are what the device has */
+	for (size_t i = 0; i < entries; i++)
+		apply(image, size, &entry[i], &random, 100);
+	if (!forgetful && memcmp(image, now, size)) {
+		printf("crash: wrong: the log is not what the device has\n");
+		return 1;
+	}
+	printf("crash: good: %zu writes, %zu flushes, %zu marks, %zu points, %u torn pages\n", n[0], n[1], n[2], points, torn);
+	return 0;
+}
+
+static int do_cut(char **argv)
+{
+	uint64_t random = mix(strtoull(argv[3], NULL, 10));
+	size_t size, from = 0, point;
+	int fd = open(argv[2], O_WRONLY);
+	ssize_t flush;
+	char *image;
+
+	read_log(argv[0]);
+	read_told(argv[1]);
+	if (fd < 0)
+		fail(argv[2]);
+	size = (size_t)lseek(fd, 0, SEEK_END);
+	image = calloc(1, size);
+	while (from < entries && !entry[from].number)
+		from++;
+	point = from + draw(&random) % (entries - from);
+	flush = last_flush(point);
+	for (ssize_t i = 0; i < flush; i++)
+		apply(image, size, &entry[i], &random, 100);
+	apply_rest(image, size, flush < 0 ? 0 : (size_t)flush, point, &random);
+	if (pwrite(fd, image, size, 0) != (ssize_t)size || fsync(fd))
+		fail(argv[2]);
+	printf("%u\n", last_mark(point));
+	return 0;
+}
+
+static int do_look(char **argv)
+{
+	size_t size;
+	void *at = all_of(argv[0], &size);
+
+	read_told(argv[1]);
+	if (size < (size_t)pages * PAGE) {
+		printf("crash: wrong: %s has %zu bytes\n", argv[0], size);
+		return 1;
+	}
+	judge(at, (uint32_t)atoi(argv[2]), argv[0], 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (argc == 9 && !strcmp(what, "write"))
+		return do_write(argv + 2);
+	if ((argc == 7 || argc == 8) && !strcmp(what, "check"))
+		return do_check(argc - 2, argv + 2);
+	if (argc == 6 && !strcmp(what, "cut"))
+		return do_cut(argv + 2);
+	if (argc == 5 && !strcmp(what, "look"))
+		return do_look(argv + 2);
+	printf("usage: crash write|check|cut|look ...\n");
+	return 2;
+}
