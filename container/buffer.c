@@ -29,6 +29,19 @@ static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
 	snprintf(buf, BUFFER_PATH_MAX, "%s-dimmap", state_dir);
 }
 
+bool buffer_supported(void)
+{
+	FILE *f = fopen("/proc/filesystems", "re");
+	char line[64];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strcmp(line, "nodev\tdimmapfs\n") == 0;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index)
 {
 	snprintf(buf, BUFFER_PATH_MAX, "%s-dimmap/%" PRIu64 ".%u/" POINT, state_dir, inode, index);

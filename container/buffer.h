@@ -20,6 +20,7 @@
  */
 #define BUFFER_PATH_MAX (CONF_DIR_MAX + 64)
 #define BUFFER_FILE "data"
+#define BUFFER_FEATURE "dimmap" /* of nodes that can have one, in slurm.conf */
 
 struct buffer {
 	const struct request_dimmap *ask;
@@ -30,6 +31,9 @@ struct buffer {
 	gid_t gid;
 	const struct idset *mems; /* where its memory is */
 };
+
+/* Has this node's kernel dimmapfs, loaded or built in? */
+bool buffer_supported(void);
 
 /* Where such a buffer is mounted, which NODEOS_DIMMAP tells. */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container/buffer.h"
 #include "container/fileio.h"
 #include "container/json_out.h"
 #include "container/policy.h"
@@ -78,7 +79,9 @@ int cmdline_print(const struct machine *m, const struct service_set *set, bool h
 	char by_core[IDSET_LIST_MAX], fgmn[2 * KERNEL_LINE_MAX] = "", gres[300] = "";
 	struct idset rest = *machine_cpus(m), numbers, cores, for_jobs = nodes_for_jobs(m, set);
 	unsigned blocks = idset_count(&for_jobs);
-	bool has_hpc = here && policy_supported(POLICY_HPC);
+	const char *feature[] = { blocks ? GRES_NAME : NULL, here && policy_supported(POLICY_HPC) ? HPC_FEATURE : NULL,
+				  here && buffer_supported() ? BUFFER_FEATURE : NULL };
+	bool any = false;
 	bool lacks = here && access("/sys/devices/system/cpu/nohz_full", F_OK) < 0;
 
 	if (service_slurm_cpus(&numbers, m, &set->cpus, 0, err) < 0 || service_slurm_cpus(&cores, m, &set->cpus, 1, err) < 0)
@@ -94,9 +97,11 @@ int cmdline_print(const struct machine *m, const struct service_set *set, bool h
 		return -1;
 	snprintf(kernel, sizeof(kernel), "nohz_full=%s rcu_nocbs=%s irqaffinity=%s%s", others, others, service, fgmn);
 	snprintf(line, sizeof(line), "NodeName=%s CpuSpecList=%s MemSpecLimit=%llu", node, slurm, (unsigned long long)spec_mib(m, set, &for_jobs));
-	if (blocks || has_hpc)
-		snprintf(line + strlen(line), sizeof(line) - strlen(line), " Features=%s%s%s", blocks ? GRES_NAME : "", blocks && has_hpc ? "," : "",
-			 has_hpc ? HPC_FEATURE : "");
+	for (size_t i = 0; i < sizeof(feature) / sizeof(feature[0]); i++)
+		if (feature[i]) {
+			snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s", any ? "," : " Features=", feature[i]);
+			any = true;
+		}
 	if (blocks) {
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " Gres=" GRES_NAME ":%u", blocks);
 		snprintf(gres, sizeof(gres), "NodeName=%s Name=" GRES_NAME " Count=%u Flags=CountOnly", node, blocks);

@@ -16,6 +16,7 @@
 
 #include "config.h"
 #include "container/blocks.h"
+#include "container/buffer.h"
 #include "container/cgroup.h"
 #include "container/conf.h"
 #include "container/fileio.h"
@@ -156,6 +157,7 @@ static void kernel_facts(struct findings *f)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
 				 policy_name(p));
 	fact(f, "policies", text);
+	fact(f, "dimmap", buffer_supported() ? "yes" : "none: this kernel has no dimmapfs: modprobe dimmapfs");
 }
 
 /* The value behind "KEY = " in scontrol's output; "" when there is none. */
@@ -260,6 +262,9 @@ static void check_site(struct findings *f)
 		close(fd);
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
 		found(f, "%s", err.text);
+	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
+		found(f, "%s allows buffers of dimmapfs, which this kernel has not: modprobe dimmapfs, at each boot (or take out dimmap_devices and dimmap_files)",
+		      NODEOS_CONF_PATH);
 	check_helpers(f);
 	err.text[0] = '\0';
 	config = slurm_show("config", NULL, &err);
