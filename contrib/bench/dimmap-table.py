@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The table of contrib/bench-dimmap, in Markdown, from what the guests left.
 
-usage: dimmap-table.py NAME...    of NAME.marks (insn-count.c) and NAME.log (outofcore.c)"""
+usage: dimmap-table.py NAME...    of NAME.marks (insn-count.c) and NAME.log (outofcore.c)
+       dimmap-table.py --throughput NAME...    of NAME.log alone"""
 import re
 import sys
 
@@ -47,7 +48,38 @@ def read(name):
     return scenes
 
 
+def throughput(names):
+    """Accesses a second by threads, a row an arm, and how much of the best mmap's that is."""
+    rate, lost = {}, []
+    for name in names:
+        with open(f"{name}.log", errors="replace") as f:
+            for line in f:
+                words = line.split()
+                if not line.startswith("outofcore ") or len(words) < 4:
+                    continue
+                arm, threads, _, writes, _, times, _ = words[1].split("/")
+                if words[2] == "killed":
+                    lost.append(words[1])
+                    continue
+                count = dict(zip(words[2::2], map(int, words[3::2])))
+                rate[int(times), int(writes), arm, int(threads)] = count["accesses"] / count["nanoseconds"] * 1e6
+    threads = sorted({key[3] for key in rate})
+    print("| file, of the buffer | writes | thousand accesses a second, with threads: | " + " | ".join(map(str, threads)) + " |")
+    print("|" + "---|" * (3 + len(threads)))
+    for times, writes in dict.fromkeys(key[:2] for key in rate):
+        best = {n: max((rate.get((times, writes, arm, n), 0) for arm in BEST)) for n in threads}
+        for arm in dict.fromkeys(key[2] for key in rate if key[:2] == (times, writes)):
+            cells = [(rate.get((times, writes, arm, n)), best[n]) for n in threads]
+            print(f"| {times} | {writes} % | {arm} | " + " | ".join("" if r is None else f"{r:.1f} ({r / b:.2f})" if b else f"{r:.1f}" for r, b in cells) + " |")
+    print("\nIn brackets: of the best mmap's.")
+    if lost:
+        print("Killed, as the cgroup's memory did not suffice: " + ", ".join(lost) + ".")
+
+
 def main():
+    if sys.argv[1:2] == ["--throughput"]:
+        throughput(sys.argv[2:])
+        return
     scenes = [s for name in sys.argv[1:] for s in read(name)]
     direct = {s.threads: s.each for s in scenes if s.arm == "direct"}
     print("| threads | writes | | kernel instructions per fault that reads | of the best mmap | without the device's | of the best mmap's "

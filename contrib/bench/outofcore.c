@@ -7,7 +7,8 @@
  *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default, random, mglru, mglru-random: mmap of
  *		the device in a cgroup of that memory, without and with MADV_RANDOM, without and with the multi-generational LRU;
  *		free-default, free-random: the same with all of the machine's memory, which is then what bounds it; direct: no mapping, but
- *		reads of a page by O_DIRECT
+ *		reads and writes of a page by O_DIRECT; umap: LLNL's UMap, where it is linked with it, reading by O_DIRECT, with a filler
+ *		for each two threads
  *	THREADS	one a CPU from 0 on
  *	FAULTS	that are asked for: as many random accesses, of all threads together, after the memory has been filled twice
  *	WRITES	of 100 accesses
@@ -53,6 +54,10 @@ struct worker {
 	void *page;
 };
 
+/* of UMap's umap.h */
+extern void *umap(void *addr, size_t length, int prot, int flags, int fd, off_t offset) __attribute__((weak));
+extern int uunmap(void *addr, size_t length) __attribute__((weak));
+
 static struct scene scene;
 static volatile unsigned char *mapped;
 static int direct = -1;
@@ -73,8 +78,10 @@ static void touch(struct worker *w, unsigned long accesses)
 		uint64_t r = next(&w->random);
 
 		if (direct >= 0) {
-			if (pread(direct, w->page, PAGE, (off_t)((r >> 8) % (scene.file / PAGE) * PAGE)) != PAGE)
-				die("pread");
+			off_t at = (off_t)((r >> 8) % (scene.file / PAGE) * PAGE);
+
+			if ((r % 100 < scene.writes ? pwrite(direct, w->page, PAGE, at) : pread(direct, w->page, PAGE, at)) != PAGE)
+				die("O_DIRECT");
 			continue;
 		}
 		if (r % 100 < scene.writes)
@@ -93,6 +100,9 @@ static void *work(void *arg)
 	CPU_SET(w->number % (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &set);
 	sched_setaffinity(0, sizeof(set), &set);
 	w->page = aligned_alloc(PAGE, PAGE);
+	if (!w->page)
+		die("aligned_alloc");
+	memset(w->page, 0, PAGE);
 	touch(w, direct >= 0 ? 1 : 2 * scene.buffer / PAGE / scene.threads + 1);
 	pthread_barrier_wait(&barrier); /* filled */
 	pthread_barrier_wait(&barrier); /* counted from here */
@@ -212,9 +222,27 @@ static void open_direct(void)
 	char device[64];
 
 	snprintf(device, sizeof(device), "/dev/%s", scene.device);
-	direct = open(device, O_RDONLY | O_DIRECT);
+	direct = open(device, O_RDWR | O_DIRECT);
 	if (direct < 0)
 		die(device);
+}
+
+static void map_umap(void)
+{
+	char text[32];
+
+	if (!umap)
+		die("this program is not linked with UMap");
+	snprintf(text, sizeof(text), "%lu", scene.buffer / PAGE);
+	setenv("UMAP_BUFSIZE", text, 1);
+	snprintf(text, sizeof(text), "%u", scene.threads < 8 ? 4 : scene.threads / 2);
+	setenv("UMAP_PAGE_FILLERS", text, 1);
+	setenv("UMAP_PAGE_EVICTORS", "4", 1);
+	open_direct();
+	mapped = umap(NULL, scene.file, PROT_READ | PROT_WRITE, MAP_PRIVATE, direct, 0);
+	if (mapped == MAP_FAILED)
+		die("umap");
+	direct = -1;
 }
 
 /* A cgroup with so much memory more than this process has now. */
@@ -241,10 +269,12 @@ static void run(const char *name)
 		put("/sys/kernel/mm/lru_gen/enabled", strncmp(scene.arm, "mglru", 5) == 0 ? "y" : "n");
 	else if (strncmp(scene.arm, "mglru", 5) == 0)
 		die("this kernel has no CONFIG_LRU_GEN");
-	if (!ours && strncmp(scene.arm, "free", 4) != 0)
+	if (!ours && strncmp(scene.arm, "free", 4) != 0 && strcmp(scene.arm, "umap") != 0)
 		bound();
 	if (strcmp(scene.arm, "direct") == 0)
 		open_direct();
+	else if (strcmp(scene.arm, "umap") == 0)
+		map_umap();
 	else
 		ours ? map_dimmap() : map_device();
 	pthread_barrier_init(&barrier, NULL, scene.threads + 1);
@@ -274,7 +304,9 @@ static void run(const char *name)
 	fflush(stdout);
 	for (unsigned i = 0; i < scene.threads; i++)
 		pthread_join(worker[i].thread, NULL);
-	if (mapped)
+	if (strcmp(scene.arm, "umap") == 0)
+		uunmap((void *)mapped, scene.file);
+	else if (mapped)
 		munmap((void *)mapped, scene.file);
 	if (ours && umount("/mnt") < 0)
 		die("umount");

@@ -17,9 +17,6 @@ on_device() {
 	od -An -t u8 -j $(($1 * 4096)) -N 8 /dev/ram0 | tr -d ' '
 }
 written() { echo $((0x1234567 + $1 * 512)); }
-waits() { # PID
-	[ -e "/proc/$1" ] && ! grep -q '^State:	Z' "/proc/$1/status"
-}
 null_device() { # SETTING...: makes x
 	mkdir /config/nullb/x
 	for setting in memory_backed=1 size=16 "$@"; do echo ${setting#*=} >/config/nullb/x/${setting%=*}; done
@@ -31,6 +28,9 @@ null_device() { # SETTING...: makes x
 all_free() {
 	free=$(free_mib)
 	awk -v free=$free '/^ +count:/ { pages += $2 } END { print free + int(pages / 256) }' /proc/zoneinfo
+}
+more_free() { # MIB
+	[ "$(all_free)" -gt "$1" ]
 }
 mkdir -p /config
 mount -t configfs none /config
@@ -86,8 +86,7 @@ wait $other
 same "$(tail -n 2 /tmp/out | tr '\n' ' ')" "s ok m ok " "and not again"
 flakey /dev/ram0 error_writes | table
 timeout 60 /touch /m/data Z >/tmp/out &
-sleep 5
-grep -q "Z SIGBUS" /tmp/out
+wait_for 300 grep -q "Z SIGBUS" /tmp/out
 ok $? "who writes more than there is room gets SIGBUS when nothing can be written"
 echo "# $(stat_of dirty) of $(stat_of pages) pages are dirty"
 same "$(touched /m/data r0 w0 c1)" "r0 ok w0 ok c1 ok " "what is there can be used"
@@ -175,8 +174,8 @@ for most in 60 100; do
 	sleep 2
 	echo "# $(stat_of dirty) of $(stat_of pages) pages are dirty"
 	while read -r pid name; do
-		waits $pid
-		good=$?
+		ended $pid
+		good=$(($? == 0))
 		kill -9 $pid
 		gone $pid 9
 		ok $((good + $?)) "$most: $name waits, and is gone in a second when it is killed"
@@ -204,9 +203,8 @@ ok $? "the memory stays while the device may write to it"
 rmmod dimmapfs 2>/dev/null
 ok $(($? == 0)) "and the module"
 dmsetup resume d
-sleep 1
-[ "$(all_free)" -gt $((start - 100)) ]
-ok $? "both go when it answers"
+wait_for 100 more_free $((start - 100))
+ok $? "it is free when it answers"
 # nor does a umount without -f wait for ever
 buffer size=256M,src=/dev/mapper/d
 /touch /m/data w9 w10 >/dev/null
@@ -219,10 +217,9 @@ ok $? "for a minute"
 dmesg | tail -n 5 | grep -q "dimmapfs: dm-0 does not answer: what is on its way to it may be lost"
 ok $? "and the log says so"
 dmsetup resume d
-sleep 1
-same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" "what was on its way arrives when it answers"
-rmmod dimmapfs
-ok $? "the module can be unloaded"
+wait_for 100 rmmod dimmapfs 2>/dev/null
+ok $? "the module can be unloaded when it answers"
+same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" "and what was on its way has arrived"
 dmsetup remove d
 ok $? "nobody holds the device"
 end=$(all_free)

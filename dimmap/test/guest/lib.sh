@@ -27,14 +27,23 @@ free_mib() {
 	echo 3 >/proc/sys/vm/drop_caches
 	awk '/^MemFree/ { print int($2 / 1024) }' /proc/meminfo
 }
-# The process has ended: waits for that so many tenths of a second at most.
-gone() { # PID, TENTHS
-	local i=0
-	while [ -e "/proc/$1" ] && ! grep -q '^State:	Z' "/proc/$1/status"; do
-		i=$((i + 1))
-		[ $i -le "$2" ] || return 1
+tenths() { # of seconds since the boot
+	cut -d' ' -f1 /proc/uptime | sed 's/\(\.[0-9]\).*/\1/;s/\.//'
+}
+# Waits for so many tenths of a second at most until the command is true.
+wait_for() { # TENTHS, COMMAND...
+	local end=$(($(tenths) + $1))
+	shift
+	until "$@"; do
+		[ "$(tenths)" -lt $end ] || return 1
 		usleep 100000
 	done
+}
+ended() { # PID
+	[ ! -e "/proc/$1" ] || grep -q '^State:	Z' "/proc/$1/status"
+}
+gone() { # PID, TENTHS: it has ended by then
+	wait_for "$2" ended "$1"
 }
 finish() {
 	echo "1..$count"

@@ -18,13 +18,13 @@ part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	seed=$((seed + 1))
 }
 seed=101
-part 100 size=1M,policy=dimmap 2048 1 1
-part 200 size=1M,policy=dimmap 4096 1 64
-part 200 size=4M,policy=dimmap,fill=64K 4096 4 16
-part 100 size=1M,policy=s3fifo 2048 1 16
-part 100 size=4M,policy=s3fifo,fill=16K 4096 8 8
-part 100 size=1M,policy=fifo,place=local 2048 1 32
-part 100 size=1M,policy=sieve,tlb=zap 2048 2 32
-part 50 size=256K,policy=dimmap,batch=1 512 1 4
-part 50 size=8M,policy=dimmap 2048 16 2
+part 250 size=1M,policy=dimmap 2048 1 1
+part 100 size=1M,policy=dimmap 4096 1 64
+part 25 size=4M,policy=dimmap,fill=64K 4096 4 16
+part 150 size=1M,policy=s3fifo 2048 1 16
+part 50 size=4M,policy=s3fifo,fill=16K 4096 8 8
+part 150 size=1M,policy=fifo,place=local 2048 1 4
+part 50 size=1M,policy=sieve,tlb=zap 2048 2 32
+part 175 size=256K,policy=s3fifo,batch=1 512 1 4
+part 50 size=8M,policy=s3fifo 2048 16 2
 finish
