@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,9 +22,14 @@
 #include "container/fileio.h"
 #include "container/monotonic.h"
 
-#define OWNER "owner" /* "INODE CGROUP\n", beside the mount point */
+#define OWNER "owner" /* "INODE CGROUP\n" and whose and of what it is, beside the mount point */
+#define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
+#define MODE 0711 /* of directories on the way to a buffer, whatever umask the job has */
 #define MAKE_TIMEOUT 120000 /* milliseconds that another step of the job may take to make it */
+#define FREE_TIMEOUT 75000 /* that another buffer of the same device may take to go */
+#define LOCK_TIMEOUT 1000 /* that who looks whether a buffer is to go may take */
+#define GOING_MAX 64
 
 static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
 {
@@ -58,36 +65,62 @@ static int open_base(const char *state_dir, bool make, struct errbuf *err)
 	int fd;
 
 	base_path(path, state_dir);
-	if (make && mkdir(path, 0711) < 0 && errno != EEXIST)
+	if (make && mkdir(path, MODE) < 0 && errno != EEXIST)
 		return errprintf(err, "%s: cannot be made: %s", path, strerror(errno));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errprintf(err, "%s: %s", path, strerror(errno));
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	    (!make || (st.st_mode & 07777) == MODE || fchmod(fd, MODE) == 0))
 		return fd;
 	close(fd);
 	return errprintf(err, "%s: it is not root's alone to write to", path);
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec step = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&step, NULL);
+}
+
+static int lock_within(int fd, long ms)
+{
+	long end = monotonic_ms() + ms;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || monotonic_ms() >= end)
+			return -1;
+		pause_ms(20);
+	}
+	return 0;
 }
 
 /* The buffer's own directory, made and locked; it may go while we wait for the lock. */
 static int open_locked(int base, const char *name, struct errbuf *err)
 {
 	long end = monotonic_ms() + MAKE_TIMEOUT;
-	const struct timespec step = { 0, 20000000 };
 	struct stat st;
 	int fd;
 
 	do {
-		if (mkdirat(base, name, 0711) < 0 && errno != EEXIST)
+		if (mkdirat(base, name, MODE) < 0 && errno != EEXIST)
 			return errprintf(err, "buffer %s: %s", name, strerror(errno));
 		fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
-			return fd;
-		if (fd >= 0)
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0)
+			return errprintf(err, "buffer %s: %s", name, strerror(errno));
+		if (lock_within(fd, end - monotonic_ms()) < 0) {
+			errprintf(err, "buffer %s: another step does not come to an end of making it", name);
 			close(fd);
-		nanosleep(&step, NULL);
+			return -1;
+		}
+		if (fstat(fd, &st) == 0 && st.st_nlink > 0 && fchmod(fd, MODE) == 0)
+			return fd;
+		close(fd);
 	} while (monotonic_ms() < end);
-	return errprintf(err, "buffer %s: another step does not come to an end of making it", name);
+	return errprintf(err, "buffer %s: it goes as often as it is made", name);
 }
 
 static bool is_buffer(int fd)
@@ -104,11 +137,73 @@ bool buffer_is_at(const char *path)
 	return statfs(path, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
 }
 
-static int make_in(int dir, const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+/* Take down what is mounted in DIR. Who still has it open keeps it until he ends; for others it is gone. */
+static void unmount_in(int dir)
 {
-	char owner[CGROUP_PATH_MAX + 32];
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/" POINT, dir);
+	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		;
+	/* with the mount point go mounts on it in other namespaces */
+	unlinkat(dir, POINT, AT_REMOVEDIR);
+}
+
+/* Unmount what is in DIR, which is NAME in BASE, and remove it; with its lock. Only what a copy of slurmstepd may call. */
+static void remove_in(int base, int dir, const char *name)
+{
+	unmount_in(dir);
+	unlinkat(dir, OWNER, 0);
+	unlinkat(base, name, AT_REMOVEDIR);
+}
+
+/* Is another buffer being made or taken down? */
+static bool others_change(int base, const char *name)
+{
+	DIR *list = fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	bool found = false;
+
+	for (struct dirent *e; list && !found && (e = readdir(list)) != NULL;) {
+		int fd = e->d_name[0] == '.' || strcmp(e->d_name, name) == 0 ? -1 : openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		found = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+		close(fd);
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
+/* srun returns before slurmstepd takes down what its step had: who comes next may find the device in use for a while. */
+static int mount_when_free(int base, const char *name, const struct buffer *b, int source, struct errbuf *err)
+{
+	long end = monotonic_ms() + FREE_TIMEOUT;
+	char why[sizeof(err->text)];
+	bool busy, last = false;
+	int mount;
+
+	while ((mount = buffer_mount(b, source, &busy, err)) < 0 && busy && !last) {
+		/* once more after the last of them */
+		last = !others_change(base, name) || monotonic_ms() >= end;
+		pause_ms(last ? 20 : 300);
+	}
+	if (mount < 0 && busy) {
+		snprintf(why, sizeof(why), "%s", err->text);
+		errprintf(err, "%s (another job's buffer? nodeosctl report; sites share devices out by GRES or licences)", why);
+	}
+	return mount;
+}
+
+static int make_in(int base, int dir, const char *name, const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+{
+	char owner[OWNER_MAX], old[OWNER_MAX];
+	struct errbuf ignored;
 	int point, source, mount = -1, rc = -1;
 
+	snprintf(owner, sizeof(owner), "%" PRIu64 " %s\nuid %u gid %u size %" PRIu64 " policy %u fill %u %s %s\n", b->inode, b->cgroup, (unsigned)b->uid,
+		 (unsigned)b->gid, b->ask->size, (unsigned)b->ask->policy, (unsigned)b->ask->fill, b->ask->read_only ? "ro" : "rw", b->ask->source);
 	if (mkdirat(dir, POINT, 0700) < 0 && errno != EEXIST)
 		return errprintf(err, "mount point: %s", strerror(errno));
 	point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -116,17 +211,25 @@ static int make_in(int dir, const struct buffer *b, const struct conf *conf, con
 		return errprintf(err, "mount point: %s", strerror(errno));
 	/* it is mounted when all of it is there */
 	if (is_buffer(point)) {
+		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 && strcmp(old, owner) == 0) {
+			close(point);
+			return 0;
+		}
 		close(point);
-		return 0;
+		unmount_in(dir);
+		if (mkdirat(dir, POINT, 0700) < 0)
+			return errprintf(err, "mount point: what was there before does not go: %s", strerror(errno));
+		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (point < 0)
+			return errprintf(err, "mount point: %s", strerror(errno));
 	}
-	snprintf(owner, sizeof(owner), "%" PRIu64 " %s\n", b->inode, b->cgroup);
 	if (file_replace(dir, OWNER, owner, 0600, err) < 0) {
 		close(point);
 		return -1;
 	}
-	source = buffer_source_open(b->ask, b->uid, b->gid, conf, conf_path, err);
+	source = buffer_source_open(b, conf, conf_path, err);
 	if (source >= 0)
-		mount = buffer_mount(b, source, err);
+		mount = mount_when_free(base, name, b, source, err);
 	if (mount >= 0) {
 		rc = buffer_attach(mount, point, err);
 		close(mount);
@@ -135,21 +238,6 @@ static int make_in(int dir, const struct buffer *b, const struct conf *conf, con
 		close(source);
 	close(point);
 	return rc;
-}
-
-/* Unmount what is in DIR, which is NAME in BASE, and remove it; with its lock. */
-static void remove_in(int base, int dir, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/" POINT, dir);
-	/* who still has it open keeps it until he ends; for others it is gone */
-	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		;
-	/* with the mount point go mounts on it in other namespaces */
-	unlinkat(dir, POINT, AT_REMOVEDIR);
-	unlinkat(dir, OWNER, 0);
-	unlinkat(base, name, AT_REMOVEDIR);
 }
 
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
@@ -162,7 +250,7 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 		return -1;
 	snprintf(name, sizeof(name), "%" PRIu64 ".%u", b->inode, b->index);
 	dir = open_locked(base, name, err);
-	rc = dir < 0 ? -1 : make_in(dir, b, conf, conf_path, err);
+	rc = dir < 0 ? -1 : make_in(base, dir, name, b, conf, conf_path, err);
 	if (dir >= 0 && rc < 0)
 		remove_in(base, dir, name);
 	if (dir >= 0)
@@ -171,62 +259,111 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 	return rc;
 }
 
-/* Call FN for every buffer's directory and its inode; those that are just being made are not. */
-static void each(const char *state_dir, bool (*gone)(int dir, uint64_t inode, void *arg), void *arg)
+/*
+ * In a process of its own, as it takes as long as the device does, and several devices take their time together. It may be
+ * a copy of the multi-threaded slurmstepd. OUT: nobody waits for it, so it leaves the caller's cgroup for the root's, FD,
+ * and init ends it; -1: the caller waits.
+ */
+static pid_t remove_apart(int base, int dir, const char *name, int out)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		sigset_t none;
+		int procs;
+
+		for (int sig = 1; sig < NSIG; sig++)
+			signal(sig, SIG_DFL);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		setsid();
+		if (out >= 0) {
+			if (fork() != 0)
+				_exit(0);
+			procs = openat(out, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+			if (procs < 0 || write(procs, "0", 1) != 1)
+				_exit(1); /* it stays until somebody else sweeps */
+		}
+		remove_in(base, dir, name);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Which buffers are to go: those of the directory with inode ONLY; 0: those whose directory below CGROUP_FD has died. */
+struct choice {
+	uint64_t only;
+	int cgroup_fd;
+};
+
+static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
+{
+	char text[OWNER_MAX];
+	struct errbuf ignored;
+	char *cgroup;
+
+	/* who made it was killed before he had said whose it is; of what cannot be read nothing is known */
+	if (faccessat(dir, OWNER, F_OK, 0) < 0)
+		return errno == ENOENT;
+	if (file_read(dir, OWNER, text, sizeof(text), &ignored) < 0)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	cgroup = strchr(text, ' ');
+	return !cgroup || cgroup_is_gone(cgroup_fd, cgroup + 1, inode) || cgroup_is_empty(cgroup_fd, cgroup + 1);
+}
+
+/* Take down the chosen ones; those that are just being made, or go already, are not looked at. */
+static void take_down(const char *state_dir, const struct choice *c)
 {
 	struct errbuf ignored;
 	int base = open_base(state_dir, false, &ignored);
-	DIR *list = base < 0 ? NULL : fdopendir(dup(base));
+	DIR *list = base < 0 ? NULL : fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	pid_t going[GOING_MAX];
+	unsigned n_going = 0;
 
-	for (struct dirent *e; list && (e = readdir(list)) != NULL;) {
+	for (struct dirent *e; list && (e = readdir(list)) != NULL && n_going < GOING_MAX;) {
 		uint64_t inode;
 		unsigned index;
 		int dir, n = -1;
 
-		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 || e->d_name[n])
+		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 || e->d_name[n] || (c->only && inode != c->only))
 			continue;
 		dir = openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0)
 			continue;
-		if (flock(dir, LOCK_EX | LOCK_NB) == 0 && gone(dir, inode, arg))
-			remove_in(base, dir, e->d_name);
+		/* a sweep may be looking at it */
+		if (lock_within(dir, c->only ? LOCK_TIMEOUT : 0) == 0 && (c->only || is_orphan(dir, inode, c->cgroup_fd))) {
+			going[n_going] = remove_apart(base, dir, e->d_name, c->only ? -1 : c->cgroup_fd);
+			if (going[n_going] > 0)
+				n_going++;
+			else if (c->only)
+				remove_in(base, dir, e->d_name);
+		}
+		/* the lock is the other process's, too, and goes with it */
 		close(dir);
 	}
+	while (n_going > 0)
+		if (waitpid(going[n_going - 1], NULL, 0) >= 0 || errno != EINTR)
+			n_going--;
 	if (list)
 		closedir(list);
 	if (base >= 0)
 		close(base);
 }
 
-static bool is_of(int dir, uint64_t inode, void *arg)
-{
-	(void)dir;
-	return inode == *(uint64_t *)arg;
-}
-
 void buffer_release(const char *state_dir, uint64_t inode)
 {
-	each(state_dir, is_of, &inode);
-}
+	struct choice c = { .only = inode, .cgroup_fd = -1 };
 
-static bool is_orphan(int dir, uint64_t inode, void *arg)
-{
-	const int *cgroup_fd = arg;
-	char text[CGROUP_PATH_MAX + 32];
-	struct errbuf ignored;
-	char *cgroup;
-
-	/* who made it was killed before he had said whose it is */
-	if (file_read(dir, OWNER, text, sizeof(text), &ignored) < 0)
-		return true;
-	text[strcspn(text, "\n")] = '\0';
-	cgroup = strchr(text, ' ');
-	return !cgroup || cgroup_inode(*cgroup_fd, cgroup + 1) != inode;
+	if (inode)
+		take_down(state_dir, &c);
 }
 
 void buffer_sweep(const char *state_dir, int cgroup_fd)
 {
-	each(state_dir, is_orphan, &cgroup_fd);
+	struct choice c = { .cgroup_fd = cgroup_fd };
+
+	take_down(state_dir, &c);
 }
 
 int buffer_stats(const char *path, char *text, size_t size)

@@ -29,6 +29,8 @@ struct buffer {
 	const char *cgroup; /* this directory, below the cgroup mount */
 	uid_t uid;
 	gid_t gid;
+	const gid_t *group; /* supplementary ones of the job, N_GROUPS of them; 0: those that the node's user database has */
+	int n_groups;
 	const struct idset *mems; /* where its memory is */
 };
 
@@ -38,25 +40,39 @@ bool buffer_supported(void);
 /* Where such a buffer is mounted, which NODEOS_DIMMAP tells. */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);
 
-/* As root: make it, unless it is there. Its memory is the caller's memory cgroup's. */
+/*
+ * As root: make it, unless it is there. Its memory is the caller's memory cgroup's. What is there for another user, or of
+ * something else, was left by who had the inode before, and goes first.
+ */
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err);
 
 /* Is a buffer at PATH for this process? */
 bool buffer_is_at(const char *path);
 
-/*
- * As root in a process whose mount namespace may be another than that of the process MAKER, which has made the buffer: let
- * PATH be there, too. Nothing to do is fine.
- */
-int buffer_show(const char *path, pid_t maker, struct errbuf *err);
+/* Who has made a buffer: a process whose mount namespace it is in, and this namespace's inode. */
+struct buffer_maker {
+	pid_t pid;
+	uint64_t ns;
+};
+
+void buffer_maker_is_me(struct buffer_maker *m);
 
 /*
- * As root: unmount all buffers of the directory with INODE. What is dirty is written first, which may take as long as the
- * device does, up to a minute. What could not be, the kernel's log tells.
+ * As root in a process whose mount namespace may be another than that of MAKER: let PATH be there, too. Nothing to do
+ * is fine. Ranks may come here together.
+ */
+int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err);
+
+/*
+ * As root: unmount all buffers of the directory with INODE, at once. What is dirty is written first, which takes as long as
+ * the device does; one that does nothing for a minute loses it. What could not be written, the kernel's log tells.
  */
 void buffer_release(const char *state_dir, uint64_t inode);
 
-/* As root: the same with those whose directory below CGROUP_FD is gone. */
+/*
+ * As root: the same with those whose directory below CGROUP_FD is gone or has no process any more. They are others': whoever
+ * calls this does not wait for their devices.
+ */
 void buffer_sweep(const char *state_dir, int cgroup_fd);
 
 /* The number after NAME in what the buffer at PATH tells of itself; -1: it does not. */

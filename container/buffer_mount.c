@@ -10,9 +10,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,7 +69,7 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 	return 0;
 }
 
-static int bind_source(int mount, const struct buffer *b, int source, struct errbuf *err)
+static int bind_source(int mount, const struct buffer *b, int source, bool *busy, struct errbuf *err)
 {
 	struct dimmap_bind bind = { .name = BUFFER_FILE, .fd = source, .flags = b->ask->read_only ? DIMMAP_BIND_READ_ONLY : 0 };
 	int dir = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -75,6 +77,7 @@ static int bind_source(int mount, const struct buffer *b, int source, struct err
 
 	rc = dir < 0 ? -1 : ioctl(dir, DIMMAP_IOC_BIND, &bind);
 	if (rc < 0) {
+		*busy = errno == EBUSY;
 		bind.why[sizeof(bind.why) - 1] = '\0';
 		errprintf(err, "%s: %s", b->ask->source, *bind.why ? bind.why : strerror(errno));
 	}
@@ -83,12 +86,13 @@ static int bind_source(int mount, const struct buffer *b, int source, struct err
 	return rc;
 }
 
-int buffer_mount(const struct buffer *b, int source, struct errbuf *err)
+int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err)
 {
 	/* which loads the module, where it is installed */
 	int fs = (int)syscall(SYS_fsopen, "dimmapfs", FSOPEN_CLOEXEC);
 	int mount = -1;
 
+	*busy = false;
 	if (fs < 0 && errno == ENODEV)
 		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has it (--constraint=" BUFFER_FEATURE ", where the site lists that feature), or tell the admin: modprobe dimmapfs");
 	if (fs < 0)
@@ -99,7 +103,7 @@ int buffer_mount(const struct buffer *b, int source, struct errbuf *err)
 			explain(fs, "cannot be mounted", err);
 	}
 	close(fs);
-	if (mount >= 0 && bind_source(mount, b, source, err) < 0) {
+	if (mount >= 0 && bind_source(mount, b, source, busy, err) < 0) {
 		close(mount);
 		mount = -1;
 	}
@@ -131,39 +135,99 @@ static int make_path(const char *path)
 /* In a child of its own: from the namespace of MAKER, where the mount is, to that of its parent. Returns 0 or an error. */
 static int carry(const char *path, int maker, int here)
 {
+	struct statfs st;
 	int tree;
 
 	if (setns(maker, CLONE_NEWNS) < 0)
 		return errno;
 	tree = (int)syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree < 0 || setns(here, CLONE_NEWNS) < 0 || make_path(path) < 0)
+	if (tree < 0)
+		return errno;
+	if (fstatfs(tree, &st) < 0 || (unsigned long)st.f_type != BUFFER_MAGIC)
+		return ENOENT;
+	if (setns(here, CLONE_NEWNS) < 0)
 		return errno;
 	return syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? errno : 0;
 }
 
-int buffer_show(const char *path, pid_t maker, struct errbuf *err)
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+void buffer_maker_is_me(struct buffer_maker *m)
+{
+	int ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	m->pid = getpid();
+	m->ns = inode_of(ns);
+	if (ns >= 0)
+		close(ns);
+}
+
+/* With the lock, so that no two ranks of one namespace mount it over each other. */
+static int show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
 {
 	char ns[64];
+	const char *why;
 	int there, here, status = 0;
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (buffer_is_at(path))
 		return 0;
-	snprintf(ns, sizeof(ns), "/proc/%d/ns/mnt", (int)maker);
+	snprintf(ns, sizeof(ns), "/proc/%d/ns/mnt", (int)maker->pid);
 	there = open(ns, O_RDONLY | O_CLOEXEC);
 	here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	pid = there < 0 || here < 0 ? -1 : fork();
-	if (pid == 0)
-		_exit(carry(path, there, here));
-	if (pid > 0)
+	why = there < 0 || here < 0 ? strerror(errno) : NULL;
+	if (!why && inode_of(there) != maker->ns)
+		why = "who has made it has ended";
+	if (!why) {
+		pid = fork();
+		if (pid == 0)
+			_exit(carry(path, there, here));
+		why = pid < 0 ? strerror(errno) : NULL;
+	}
+	if (pid > 0) {
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
+		if (!WIFEXITED(status))
+			why = "the process that was to do it was killed";
+		else if (WEXITSTATUS(status))
+			why = strerror(WEXITSTATUS(status));
+		else if (!buffer_is_at(path))
+			why = "something else is mounted over it";
+	}
 	if (there >= 0)
 		close(there);
 	if (here >= 0)
 		close(here);
-	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 && buffer_is_at(path))
+	return why ? errprintf(err, "the buffer is at %s in the node's mount namespace, and cannot be shown in the job's: %s", path, why) : 0;
+}
+
+int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
+{
+	char dir[BUFFER_PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	mode_t mask;
+	int lock, rc;
+
+	if (buffer_is_at(path))
 		return 0;
-	return errprintf(err, "the buffer is at %s in the node's mount namespace, and cannot be shown in the job's: %s", path,
-			 pid > 0 && WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : strerror(errno));
+	mask = umask(022);
+	rc = make_path(path) < 0 ? errprintf(err, "%s: cannot be made: %s", path, strerror(errno)) : 0;
+	umask(mask);
+	if (rc < 0)
+		return -1;
+	/* the directory above, which users cannot open */
+	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+	lock = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		rc = errprintf(err, "%s: %s", dir, strerror(errno));
+	else
+		rc = show(path, maker, err);
+	if (lock >= 0)
+		close(lock);
+	return rc;
 }

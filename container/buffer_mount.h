@@ -6,8 +6,11 @@
 
 #define BUFFER_MAGIC 0x64696d6d /* of statfs(2) */
 
-/* Make a mount of dimmapfs that is nowhere yet, with the open file SOURCE as its file. Returns its descriptor, or -1. */
-int buffer_mount(const struct buffer *b, int source, struct errbuf *err);
+/*
+ * Make a mount of dimmapfs that is nowhere yet, with the open file SOURCE as its file. Returns its descriptor, or -1;
+ * *BUSY: somebody else has SOURCE.
+ */
+int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err);
 
 /* Put it on the directory POINT. */
 int buffer_attach(int mount, int point, struct errbuf *err);

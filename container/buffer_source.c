@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NOT_HIS (-1) /* beside errors of open(2) */
 #define GROUPS_MAX 65536 /* as the kernel's NGROUPS_MAX */
 
 static int open_flags(const struct request_dimmap *ask)
@@ -37,8 +39,8 @@ static int open_device(const struct request_dimmap *ask, struct errbuf *err)
 	return errprintf(err, "%s: is no block device", ask->source);
 }
 
-/* The user's groups, malloc'ed; without a name in the user database the one of the job alone. */
-static gid_t *groups_of(uid_t uid, gid_t gid, int *n)
+/* The user's groups by the node's user database, malloc'ed; without a name there the one of the job alone. */
+static gid_t *groups_here(uid_t uid, gid_t gid, int *n)
 {
 	char text[4096];
 	struct passwd pw, *found = NULL;
@@ -61,6 +63,20 @@ static gid_t *groups_of(uid_t uid, gid_t gid, int *n)
 			break;
 		*n = 1;
 	}
+	return list;
+}
+
+/* Those that Slurm told: nodes need not know users. */
+static gid_t *groups_of(const struct buffer *b, int *n)
+{
+	gid_t *list;
+
+	if (b->n_groups <= 0)
+		return groups_here(b->uid, b->gid, n);
+	list = malloc((size_t)b->n_groups * sizeof(*list));
+	if (list)
+		memcpy(list, b->group, (size_t)b->n_groups * sizeof(*list));
+	*n = b->n_groups;
 	return list;
 }
 
@@ -116,8 +132,9 @@ static int receive_result(int from, int *error)
  * and raw system calls where glibc's wrappers would look for threads. Having changed its user it can be killed, but not
  * traced by him.
  */
-static void child(const struct request_dimmap *ask, uid_t uid, gid_t gid, const gid_t *group, int n, int to)
+static void child(const struct buffer *b, const gid_t *group, int n, int to)
 {
+	const struct request_dimmap *ask = b->ask;
 	sigset_t none;
 	struct stat st;
 	int fd;
@@ -126,8 +143,15 @@ static void child(const struct request_dimmap *ask, uid_t uid, gid_t gid, const 
 		signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (geteuid() != uid &&
-	    (syscall(SYS_setgroups, n, group) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)) {
+	/* none of slurmstepd's files, nor its immunity from the OOM killer */
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "0", 1) != 1)
+		_exit(1);
+	if (syscall(SYS_close_range, 0U, (unsigned)to - 1, 0) < 0 || syscall(SYS_close_range, (unsigned)to + 1, ~0U, 0) < 0 || chdir("/") < 0)
+		_exit(1);
+	if (geteuid() != b->uid &&
+	    (syscall(SYS_setgroups, n, group) < 0 || syscall(SYS_setresgid, b->gid, b->gid, b->gid) < 0 ||
+	     syscall(SYS_setresuid, b->uid, b->uid, b->uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)) {
 		send_result(to, -1, errno);
 		_exit(1);
 	}
@@ -136,6 +160,8 @@ static void child(const struct request_dimmap *ask, uid_t uid, gid_t gid, const 
 		send_result(to, -1, errno);
 	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		send_result(to, -1, ENOTSUP);
+	else if (ask->read_only && st.st_uid != b->uid && syscall(SYS_faccessat2, fd, "", W_OK, AT_EMPTY_PATH) < 0)
+		send_result(to, -1, NOT_HIS);
 	else
 		send_result(to, fd, 0);
 	_exit(0);
@@ -151,20 +177,25 @@ static void reap(pid_t pid)
 		nanosleep(&step, NULL);
 }
 
-static int open_as(const struct request_dimmap *ask, uid_t uid, gid_t gid, unsigned seconds, struct errbuf *err)
+static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 {
+	const struct request_dimmap *ask = b->ask;
 	struct pollfd p = { .events = POLLIN };
 	int pair[2], n, error = ETIMEDOUT, fd = -1;
-	gid_t *group = groups_of(uid, gid, &n);
+	gid_t *group;
 	pid_t pid;
 
+	/* names there lead to files of whoever opens them */
+	if (strncmp(ask->source, "/proc/", 6) == 0)
+		return errprintf(err, "%s: files below /proc cannot be", ask->source);
+	group = groups_of(b, &n);
 	if (!group || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(group);
 		return errprintf(err, "%s: %s", ask->source, strerror(errno));
 	}
 	pid = fork();
 	if (pid == 0)
-		child(ask, uid, gid, group, n, pair[1]);
+		child(b, group, n, pair[1]);
 	close(pair[1]);
 	free(group);
 	if (pid < 0) {
@@ -178,18 +209,23 @@ static int open_as(const struct request_dimmap *ask, uid_t uid, gid_t gid, unsig
 	close(pair[0]);
 	if (fd < 0 && error == ENOTSUP)
 		return errprintf(err, "%s: is no regular file", ask->source);
+	if (fd < 0 && error == NOT_HIS)
+		return errprintf(err, "%s: uid %u neither owns it nor may write to it: while a buffer is of it nobody else could", ask->source, (unsigned)b->uid);
+	if (fd < 0 && error == ETIMEDOUT)
+		return errprintf(err, "%s: it was not opened within %u s (helper_timeout)", ask->source, seconds);
 	if (fd < 0)
 		return errprintf(err, "%s: cannot be opened for %s by its user (uid %u): %s", ask->source,
-				 ask->read_only ? "reading" : "reading and writing", (unsigned)uid, strerror(error));
+				 ask->read_only ? "reading" : "reading and writing", (unsigned)b->uid, strerror(error));
 	return fd;
 }
 
-int buffer_source_open(const struct request_dimmap *ask, uid_t uid, gid_t gid, const struct conf *conf, const char *conf_path,
-		       struct errbuf *err)
+int buffer_source_open(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
 {
+	const struct request_dimmap *ask = b->ask;
+
 	if (conf_check_source(conf, ask->source, conf_path, err) < 0)
 		return -1;
 	if (conf_allows_device(conf, ask->source))
 		return open_device(ask, err);
-	return open_as(ask, uid, gid, conf->helper_timeout, err);
+	return open_as(b, conf->helper_timeout, err);
 }

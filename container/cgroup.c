@@ -97,6 +97,15 @@ uint64_t cgroup_inode(int root_fd, const char *path)
 	return (uint64_t)st.st_ino;
 }
 
+bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode)
+{
+	struct stat st;
+
+	if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	return (uint64_t)st.st_ino != inode;
+}
+
 int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
 		      struct errbuf *err)
 {

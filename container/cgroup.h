@@ -41,6 +41,9 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 /* Inode of directory PATH below ROOT_FD; 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 
+/* Is the directory PATH with INODE certainly gone? An error that says nothing of that is no. */
+bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode);
+
 /*
  * Does the kernel say that no process is in PATH or below? Slurm itself leaves such directories
  * behind when a slurmstepd was killed.

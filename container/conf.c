@@ -442,7 +442,10 @@ static void print_serviceos_except(FILE *f, const struct conf *c)
 	fputs(*c->service_except ? c->service_except : "none", f);
 }
 
-/* "/dev/nvme1n1p1, /dev/disk/by-id/nvme-*": below /dev, where only root puts names. */
+/*
+ * "/dev/nvme1n1p1, /dev/disk/by-id/nvme-*": in directories below /dev where only root puts names. A directory that is a
+ * pattern might be one of those where everybody does.
+ */
 static int parse_dimmap_devices(struct conf *c, const char *value)
 {
 	size_t used = 0;
@@ -458,7 +461,8 @@ static int parse_dimmap_devices(struct conf *c, const char *value)
 			return -1;
 		memcpy(word, value, len);
 		word[len] = '\0';
-		if (strncmp(word, "/dev/", 5) != 0 || !request_is_source(word))
+		if (strncmp(word, "/dev/", 5) != 0 || !request_is_source(word) || strncmp(word, "/dev/shm/", 9) == 0 ||
+		    strncmp(word, "/dev/mqueue/", 12) == 0 || strcspn(word, "*?[") < (size_t)(strrchr(word, '/') - word))
 			return -1;
 		if (used)
 			c->dimmap_devices[used++] = ' ';
@@ -543,7 +547,7 @@ const struct conf_key conf_keys[] = {
 	  parse_serviceos_mems, print_serviceos_mems },
 	{ "serviceos_except", "none, or a list of units with their type, as lustre.service",
 	  "units that may run everywhere; slurmd and its jobs always may", parse_serviceos_except, print_serviceos_except },
-	{ "dimmap_devices", "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and []",
+	{ "dimmap_devices", "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind the last /",
 	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write them", parse_dimmap_devices,
 	  print_dimmap_devices },
 	{ "dimmap_files", "yes, no", "may buffers of dimmapfs be of files that their user can open?", parse_dimmap_files, print_dimmap_files },

@@ -397,19 +397,6 @@ static int each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *
 	return n < 0 ? -1 : 0;
 }
 
-/*
- * A job's or a step's directory is gone, or another one has its name now. Anything else
- * that keeps us from looking is no death: the sweep must never take what lives.
- */
-static int dead(struct ledger *l, const char *cgroup, uint64_t inode)
-{
-	struct stat st;
-
-	if (fstatat(l->cgroup_fd, cgroup, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT || errno == ENOTDIR;
-	return (uint64_t)st.st_ino != inode;
-}
-
 /* Partitions whose steps have died: above them the kernel still keeps their CPUs. */
 struct swept {
 	struct idset fences;
@@ -419,7 +406,7 @@ struct swept {
 /* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job. */
 static bool job_dead(struct ledger *l, const struct ledger_job *job)
 {
-	return dead(l, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
+	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
 }
 
 /* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no more? */
@@ -446,7 +433,7 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 
 	idset_zero(&gone);
 	for (unsigned i = job->n_steps; i-- > 0;)
-		if (all || dead(l, job->step[i].cgroup, job->step[i].inode) ||
+		if (all || cgroup_is_gone(l->cgroup_fd, job->step[i].cgroup, job->step[i].inode) ||
 		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
 			fence_drop(l->cgroup_fd, &job->step[i], &gone);
 			ledger_job_del_step(job, job->step[i].inode);

@@ -164,6 +164,10 @@ int request_check(const struct request *r, struct errbuf *err)
 			return errprintf(err, "two containers are named \"%s\"", c->name);
 		if (check_container(c, err) < 0)
 			return errwrap(err, "container %s", c->name);
+		for (unsigned k = 0; c->dimmap.size && k < i; k++)
+			if (r->container[k].dimmap.size && strcmp(r->container[k].dimmap.source, c->dimmap.source) == 0)
+				return errprintf(err, "containers %s and %s: both have a buffer (dimmap) of %s: only one can", r->container[k].name, c->name,
+						 c->dimmap.source);
 		if (c->cpus)
 			continue;
 		if (rest)

@@ -31,6 +31,8 @@ struct step_input {
 	uint32_t step_id;
 	uid_t uid;
 	gid_t gid;
+	const gid_t *group; /* supplementary ones, n_groups of them, which live as long as the step; 0: not told */
+	int n_groups;
 	unsigned n_ranks; /* on this node */
 	unsigned total_ranks; /* of the whole step; 0: not known */
 	const uint32_t *global_rank; /* n_ranks of them, by local rank */
@@ -60,7 +62,7 @@ struct step_input {
 /* Write "batch", "extern", "interactive" or the number. */
 void step_id_format(uint32_t step_id, char buf[16]);
 
-/* Copies what IN points to. */
+/* Copies what IN points to, but for groups. */
 int step_new(struct step **out, const struct step_input *in, struct errbuf *err);
 
 /* Remember the first failure of this step on this node; step_enter tells it. */

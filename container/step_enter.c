@@ -203,7 +203,7 @@ void step_show_buffer(struct step *s, unsigned rank)
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) && getppid() == parent)
 		nanosleep(&step, NULL);
 	p = &s->shared->part[s->shared->rank[rank].part];
-	if (!atomic_load(&s->shared->failed) && *p->buffer && buffer_show(p->buffer, s->shared->maker, &err) < 0)
+	if (!atomic_load(&s->shared->failed) && *p->buffer && buffer_show(p->buffer, &s->shared->maker, &err) < 0)
 		step_fail(s, "container %s: dimmap: %s", p->container, err.text);
 }
 

@@ -968,12 +968,41 @@ static int check_buffers(const struct step *s, const struct node_view *v, struct
 {
 	uint64_t all = 0;
 
-	for (unsigned i = 0; v->request && i < v->request->n; i++)
-		all += v->request->container[i].dimmap.size; /* 64 of at most 2^60 */
-	if (!s->in.job_memory || all < s->in.job_memory)
+	/* a sum of many could begin again at 0 */
+	for (unsigned i = 0; v->request && i < v->request->n && all <= REQUEST_BYTES_MAX; i++)
+		all += v->request->container[i].dimmap.size;
+	if (!all)
 		return 0;
-	return errprintf(err, "buffers (dimmap) of %llu MiB do not fit in the job's memory here, %llu MiB: ask for more (--mem), or for smaller ones",
-			 (unsigned long long)(all >> 20), (unsigned long long)(s->in.job_memory >> 20));
+	if (s->in.job_memory && all >= s->in.job_memory)
+		return errprintf(err, "buffers (dimmap) of %llu MiB do not fit in the job's memory here, %llu MiB: ask for more (--mem), or for smaller ones",
+				 (unsigned long long)(all >> 20), (unsigned long long)(s->in.job_memory >> 20));
+	if (!s->conf.dimmap_max && v->guarantee == GUARANTEE_ADVISORY)
+		return errprintf(err, "buffers (dimmap) have no limit here: neither Slurm bounds the memory of jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: tell the admin",
+				 s->in.conf_path);
+	return 0;
+}
+
+/*
+ * srun returns before slurmstepd comes to our exit hook: take down what step containers of this job, whose ranks have all
+ * ended, still have, or the next srun of a job script would find its device in use.
+ */
+static void release_ended(const struct step *s)
+{
+	char path[CGROUP_PATH_MAX + 8];
+	struct ledger_job *job = NULL;
+	struct errbuf ignored;
+
+	if (ledger_peek(s->conf.state_dir, s->job_inode, &job, &ignored) < 0 || !job)
+		return;
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *other = &job->step[i];
+
+		snprintf(path, sizeof(path), "%s/user", other->cgroup);
+		if (other->inode != s->step_inode && !other->launching && other->request && strstr(other->request, " dimmap=") &&
+		    cgroup_is_empty(s->cgroup_fd, path))
+			buffer_release(s->conf.state_dir, other->inode);
+	}
+	ledger_job_free(job);
 }
 
 /* The buffers of those containers that ranks of this step are in. They live as long as their container: in the job plan, the job. */
@@ -989,19 +1018,23 @@ static int make_buffers(struct step *s, const struct node_view *v, struct errbuf
 			.cgroup = v->of_step ? v->place.step : v->place.job,
 			.uid = s->in.uid,
 			.gid = s->in.gid,
+			.group = s->in.group,
+			.n_groups = s->in.n_groups,
 			.mems = &p->mems,
 		};
 
 		if (index < 0 || !v->request->container[index].dimmap.size)
 			continue;
-		if (!swept)
+		if (!swept) {
 			buffer_sweep(s->conf.state_dir, s->cgroup_fd);
+			release_ended(s);
+		}
 		swept = true;
 		b.index = (unsigned)index;
 		b.ask = &v->request->container[index].dimmap;
 		if (buffer_make(&b, &s->conf, s->in.conf_path, err) < 0)
 			return errwrap(err, "container %s: dimmap", p->container);
-		s->shared->maker = getpid();
+		buffer_maker_is_me(&s->shared->maker);
 		buffer_path(p->buffer, s->conf.state_dir, b.inode, b.index);
 	}
 	return 0;

@@ -84,7 +84,7 @@ struct step_shared {
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	bool own_container; /* made for this step alone */
-	pid_t maker; /* who has mounted the buffers */
+	struct buffer_maker maker; /* of the buffers */
 	char script_request[REQUEST_TEXT_MAX]; /* made of the job script's lines: its sruns need it; "": no */
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];

@@ -214,7 +214,7 @@ static void print_buffer(const struct request_dimmap *ask, const char *path)
 	char text[8192];
 
 	if (buffer_stats(path, text, sizeof(text)) < 0) {
-		printf("    buffer of %s: not made (no rank has been in the container)\n", ask->source);
+		printf("    buffer of %s: not to be seen here (not made yet, or it could not be, or it is in the job's own mount namespace)\n", ask->source);
 		return;
 	}
 	buffer_stat(text, "major", &major);

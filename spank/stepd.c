@@ -161,6 +161,8 @@ static void fill_wishes(spank_t sp, struct step_input *in)
 static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 {
 	uint64_t memory_mb = 0;
+	gid_t *groups = NULL;
+	int n_groups = 0;
 	const struct {
 		spank_item_t item;
 		void *to;
@@ -180,6 +182,11 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 			return errprintf(err, "Slurm does not tell this step's %s", wanted[i].name);
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) == ESPANK_SUCCESS)
 		in->job_memory = memory_mb << 20;
+	/* slurmstepd's own list */
+	if (spank_get_item(sp, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n_groups) == ESPANK_SUCCESS && groups && n_groups > 0) {
+		in->group = groups;
+		in->n_groups = n_groups;
+	}
 	if (in->uid == 0 && geteuid() != 0)
 		return errprintf(err, "Slurm tells uid 0 for a user's step");
 	return 0;

@@ -157,6 +157,8 @@ static void refused(void)
 		{ "dimmap_devices = /dev", "f:1: dimmap_devices: \"/dev\" (allowed: none, or a list of block devices below /dev" },
 		{ "dimmap_devices = /tmp/x", "f:1: dimmap_devices: \"/tmp/x\" (allowed" },
 		{ "dimmap_devices = /dev/../tmp/x", "f:1: dimmap_devices: \"/dev/../tmp/x\" (allowed" },
+		{ "dimmap_devices = /dev/*/scratch", "f:1: dimmap_devices: \"/dev/*/scratch\" (allowed" },
+		{ "dimmap_devices = /dev/shm/x", "f:1: dimmap_devices: \"/dev/shm/x\" (allowed" },
 		{ "dimmap_devices = ,", "f:1: dimmap_devices: \",\" (allowed" },
 		{ "dimmap_files = maybe", "f:1: dimmap_files: \"maybe\" (allowed: yes, no)" },
 		{ "dimmap_max = 0", "f:1: dimmap_max: \"0\" (allowed: none, or a size as 16G)" },

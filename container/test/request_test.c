@@ -118,6 +118,7 @@ static void refused(void)
 		"nodeos 1;c=a ignored=,power;", "nodeos 1;c=a ignored=container;", "nodeos 1;c=a ignored=argo/power;",
 		"nodeos 1;c=a ignored=pow;", "nodeos 1;c=a;c=b;", "nodeos 1;c=a =;", "nodeos 1;c=a =4;",
 		"nodeos 1;c=1234567890123456789012345678901234567890123456789012345678901234;",
+		"nodeos 1;c=a cpus=1 dimmap=1048576 dimmap_source=/a;c=b cpus=1 dimmap=2097152 dimmap_source=/a;",
 		"nodeos 1;c=a dimmap=1048575 dimmap_source=/a;", "nodeos 1;c=a dimmap=1048576;", "nodeos 1;c=a dimmap_source=/a;",
 		"nodeos 1;c=a dimmap=0 dimmap_source=/a;", "nodeos 1;c=a dimmap=1M dimmap_source=/a;",
 		"nodeos 1;c=a dimmap=1152921504606846977 dimmap_source=/a;", "nodeos 1;c=a dimmap=01048576 dimmap_source=/a;",
@@ -170,6 +171,9 @@ static void limits(void)
 		c->dimmap = (struct request_dimmap){ .size = REQUEST_BYTES_MAX, .policy = 4, .fill = REQUEST_FILL_MAX, .read_only = true };
 		memset(c->dimmap.source, '/', 1);
 		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
+		/* each another, as it must be */
+		c->dimmap.source[1] = c->name[0];
+		c->dimmap.source[2] = c->name[1];
 		for (unsigned k = 0; request_ignored_name[k]; k++)
 			c->ignored |= UINT32_C(1) << k;
 	}

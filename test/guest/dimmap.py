@@ -217,6 +217,44 @@ sleep 600
         same(r.out, what, f"{what}: what was written is on the device")
 
 
+def group_again():
+    """What the step or job before has left: its umask, a device that is still being written to, a slurmstepd that was killed."""
+    root("rm -rf /run/nodeos-dimmap")
+    m = one("again.json", cpus="2")
+    look = "stat -c \"data %U\" $NODEOS_DIMMAP/data"
+    r = run(f"umask 077; srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
+    same(r.out, "data alice\n", "a job with a umask of 077 has its buffer")
+    gone("it is gone")
+    root(f"cp {m} /shared/home/bob/again.json; chown bob /shared/home/bob/again.json")
+    r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest=again.json bash -c '{look}'", user="bob")
+    same((r.out, r.err), ("data bob\n", ""), "another user's job after it has one, too")
+    write("again.sh", f"""#!/bin/bash
+for i in 1 2 3 4; do
+	srun -n1 -c2 --nodeos-manifest={m} bash -c "dd if=/dev/zero of=\\$NODEOS_DIMMAP/data bs=1M count=40 conv=notrunc status=none && echo done $i" || exit
+done
+""")
+    r = sbatch(f"-w n0 -N1 -n1 -c2 -o {HOME}/again.out --mem=400M {HOME}/again.sh")
+    with open(f"{HOME}/again.out") as f:
+        text = f.read()
+    same((r.code, text), (0, "done 1\ndone 2\ndone 3\ndone 4\n"), "step after step of a job has the device, with what the one before it wrote still on its way")
+    gone("all are gone")
+    # nobody of the step is left to clean up, nor does Slurm
+    write("killed.sh", f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec sleep 1000'\nsleep 1000\n")
+    root(f"rm -f {HOME}/killed.ready")
+    job = run(f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh").out.strip()
+    for _ in range(300):
+        if os.path.exists(f"{HOME}/killed.ready"):
+            break
+        time.sleep(0.2)
+    same(len(mounts()), 1, "a step container has a buffer")
+    root(f"pkill -9 -f 'slurmstepd: \\[{job}.0'; sleep 1; pkill -9 -u alice -x sleep; sleep 1; scancel {job}")
+    all_idle("its slurmstepd and ranks are killed, and the job")
+    gone("its buffer is gone all the same")
+    r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
+    same(r.out, "data alice\n", "the next job has the device")
+    gone("and lets it go")
+
+
 def group_private():
     """In mount namespaces of jobs of their own."""
     private = "JobContainerType=job_container/tmpfs"
