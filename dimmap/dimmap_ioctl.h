@@ -20,9 +20,12 @@ struct dimmap_bind {
 #define DIMMAP_BIND_READ_ONLY 1
 
 #define DIMMAP_IOC_BIND _IOWR('d', 0x40, struct dimmap_bind)
-/* Writes all that is dirty, for so many milliseconds at most; ETIMEDOUT when that is too short. */
+/* Writes all that is dirty; ETIMEDOUT when a device takes nothing for so many milliseconds. */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
-/* All accesses fail from now on, and what is dirty is lost. Needs CAP_SYS_ADMIN. */
+/*
+ * All accesses fail from now on, and what is dirty is lost. The memory and what is bound are given
+ * back, even while files are open. Needs CAP_SYS_ADMIN.
+ */
 #define DIMMAP_IOC_SHUTDOWN _IO('d', 0x42)
 
 #endif

@@ -63,6 +63,39 @@ static u32 dimmap_pools(const struct dimmap_options *opt, u32 pages)
 	return max3(pools, pages / 16384, 1u);
 }
 
+static void dimmap_free_pages(struct dimmap_buffer *buffer)
+{
+	u32 i;
+
+	while (buffer->chunks) {
+		struct dimmap_chunks *chunks = buffer->chunks;
+
+		while (chunks->n--)
+			for (i = 0; i < 1u << chunks->chunk[chunks->n].order; i++)
+				__free_page(chunks->chunk[chunks->n].page + i);
+		buffer->chunks = chunks->next;
+		kfree(chunks);
+		cond_resched();
+	}
+}
+
+/**
+ * dimmap_buffer_give_back - the memory of a buffer that is of no use any more
+ * @buffer: whose files_lock is held; it keeps its pages unless it and all its files are shut
+ */
+void dimmap_buffer_give_back(struct dimmap_buffer *buffer)
+{
+	u32 i;
+
+	lockdep_assert_held(&buffer->files_lock);
+	if (!buffer->shut)
+		return;
+	for (i = 0; i < DIMMAP_MAX_FILES; i++)
+		if (buffer->file[i] && !buffer->file[i]->unbound)
+			return;
+	dimmap_free_pages(buffer);
+}
+
 static void dimmap_buffer_free(struct dimmap_buffer *buffer)
 {
 	u32 i;
@@ -76,15 +109,7 @@ static void dimmap_buffer_free(struct dimmap_buffer *buffer)
 		kvfree(buffer->pool[i].frame);
 	}
 	kvfree(buffer->pool);
-	while (buffer->chunks) {
-		struct dimmap_chunks *chunks = buffer->chunks;
-
-		while (chunks->n--)
-			for (i = 0; i < 1u << chunks->chunk[chunks->n].order; i++)
-				__free_page(chunks->chunk[chunks->n].page + i);
-		buffer->chunks = chunks->next;
-		kfree(chunks);
-	}
+	dimmap_free_pages(buffer);
 	kvfree(buffer->pick);
 	kvfree(buffer->pick_page);
 	bioset_exit(&buffer->bios);

@@ -34,6 +34,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "../dimmap_ioctl.h"
 #include "../policy/policy.h"
 #include "map.h"
 
@@ -144,8 +145,9 @@ struct dimmap_buffer {
 	struct dimmap_chunks *chunks;
 	atomic64_t clock;		/* of events whose order matters */
 	atomic_t dirty;			/* pages */
-	struct mutex files_lock;
+	struct mutex files_lock;	/* of what follows, and of the files' unbound */
 	struct dimmap_file *file[DIMMAP_MAX_FILES];
+	bool shut;			/* no more files; without any, no memory either */
 	struct bio_set bios;
 	/* write-back */
 	struct task_struct *writer;
@@ -166,12 +168,17 @@ struct dimmap_extent {
 
 struct dimmap_file {
 	struct dimmap_buffer *buffer;
-	refcount_t users;		/* the inode, each read, and each page that is written */
-	struct work_struct free_work, sync_work;
-	struct completion synced;
+	/* the inode, what is bound, each read, and each page that is written */
+	refcount_t users;
+	refcount_t bound;		/* each request, and one until it is shut */
+	struct work_struct free_work, sync_work, unbind_work;
+	struct completion synced, gone;
 	bool answers;			/* the device, when it was unmounted */
+	unsigned long moved;		/* in jiffies, when it last took something */
 	u16 id;
 	bool read_only, shut;
+	bool leaving, unbound;		/* it is to be given back; it has been */
+	char name[DIMMAP_NAME_MAX + 1];	/* the device's */
 	bool swapfile;			/* the backing is marked as one */
 	struct file *backing;		/* what was bound */
 	struct file *bdev_file;		/* ours, of a block device */
@@ -182,6 +189,9 @@ struct dimmap_file {
 	struct dimmap_extent *extent;	/* sorted, NULL: one from sector 0 on */
 	u32 extents;
 };
+
+/* In jiffies: as long as it takes. */
+#define DIMMAP_FOREVER (LONG_MAX / 2)
 
 /* A page that somebody uses (dimmap_page_get()). */
 struct dimmap_use {
@@ -209,6 +219,7 @@ enum dimmap_found { DIMMAP_FOUND, DIMMAP_FOUND_VICTIM, DIMMAP_FOUND_NOT, DIMMAP_
 struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct super_block *sb,
 					char *why, size_t size);
 void dimmap_buffer_put(struct dimmap_buffer *buffer);
+void dimmap_buffer_give_back(struct dimmap_buffer *buffer);
 void dimmap_end_put(struct dimmap_end *end);
 struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key);
 u64 dimmap_key(const struct dimmap_file *file, pgoff_t index);
@@ -243,13 +254,13 @@ void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 			struct dimmap_pick *pick, u32 n);
 void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
 		       int error);
-int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long until);
+int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long patience);
 
 /* io.c */
 unsigned int dimmap_io_front(void);
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n);
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n);
-int dimmap_io_flush(struct dimmap_file *file, unsigned long until);
+int dimmap_io_flush(struct dimmap_file *file, unsigned long patience);
 
 /* file.c */
 struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *backing,
@@ -258,6 +269,7 @@ void dimmap_file_leave(struct dimmap_file *file);
 void dimmap_file_put(struct dimmap_file *file);
 void dimmap_file_put_many(struct dimmap_file *file, u32 n);
 void dimmap_file_shut(struct dimmap_file *file);
+void dimmap_file_unbound(struct dimmap_file *file);
 
 /* fault.c, rw.c */
 int dimmap_mmap(struct file *file, struct vm_area_struct *vma);

@@ -15,6 +15,9 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
+/* In jiffies, how long a device may take nothing when there is nobody left to wait for it. */
+#define DIMMAP_PATIENCE (60 * HZ)
+
 /* The device goes, or has gone. */
 static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 {
@@ -27,7 +30,7 @@ static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 		return;
 	/* taken away in order: it still works */
 	if (!surprise)
-		dimmap_sync(file, 0, file->size, jiffies + 60 * HZ);
+		dimmap_sync(file, 0, file->size, DIMMAP_PATIENCE);
 	pr_warn("dimmapfs: %pg has gone\n", bdev);
 	dimmap_file_shut(file);
 	dimmap_file_put(file);
@@ -50,6 +53,7 @@ static int dimmap_bind_device(struct dimmap_file *file, char *why, size_t size)
 		return rc;
 	}
 	file->bdev = file_bdev(file->bdev_file);
+	snprintf(file->name, sizeof(file->name), "%pg", file->bdev);
 	file->size = bdev_nr_bytes(file->bdev);
 	if (bdev_logical_block_size(file->bdev) > PAGE_SIZE) {
 		snprintf(why, size, "%pg has blocks of %u bytes, at most %lu are possible",
@@ -164,6 +168,7 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	}
 	file->extents = 0;
 	file->swapfile = true;
+	snprintf(file->name, sizeof(file->name), "%pg", file->bdev);
 	/* who may append only may not write elsewhere */
 	if (IS_APPEND(inode))
 		file->read_only = true;
@@ -197,14 +202,52 @@ static void dimmap_unbind(struct dimmap_file *file)
 	fput(file->backing);
 }
 
-static void dimmap_file_free(struct work_struct *work)
+/* A file is shut, and the device has answered all that it was asked. */
+static void dimmap_file_unbind(struct work_struct *work)
 {
-	struct dimmap_file *file = container_of(work, struct dimmap_file, free_work);
+	struct dimmap_file *file = container_of(work, struct dimmap_file, unbind_work);
 	struct dimmap_buffer *buffer = file->buffer;
 
 	dimmap_drop(file);
 	/* nobody calls dimmap_mark_dead() after it: then another may have the number */
 	dimmap_unbind(file);
+	flush_delayed_fput();
+	mutex_lock(&buffer->files_lock);
+	file->unbound = true;
+	dimmap_buffer_give_back(buffer);
+	mutex_unlock(&buffer->files_lock);
+	complete_all(&file->gone);
+	dimmap_file_put(file);
+}
+
+/**
+ * dimmap_file_unbound - one less who needs the device of a file
+ * @file: gives it back, in a while, with the last; any context
+ */
+void dimmap_file_unbound(struct dimmap_file *file)
+{
+	if (refcount_dec_and_test(&file->bound))
+		queue_work(dimmap_wq, &file->unbind_work);
+}
+
+/* What is shut does not need its device any more, though somebody may have it open. */
+static void dimmap_release(struct dimmap_file *file)
+{
+	bool first;
+
+	mutex_lock(&file->life);
+	first = !file->leaving;
+	file->leaving = true;
+	mutex_unlock(&file->life);
+	if (first)
+		dimmap_file_unbound(file);
+}
+
+static void dimmap_file_free(struct work_struct *work)
+{
+	struct dimmap_file *file = container_of(work, struct dimmap_file, free_work);
+	struct dimmap_buffer *buffer = file->buffer;
+
 	mutex_lock(&buffer->files_lock);
 	buffer->file[file->id] = NULL;
 	mutex_unlock(&buffer->files_lock);
@@ -232,7 +275,7 @@ static void dimmap_file_sync(struct work_struct *work)
 {
 	struct dimmap_file *file = container_of(work, struct dimmap_file, sync_work);
 
-	file->answers = dimmap_sync(file, 0, file->size, jiffies + 60 * HZ) != -ETIMEDOUT;
+	file->answers = dimmap_sync(file, 0, file->size, DIMMAP_PATIENCE) != -ETIMEDOUT;
 	complete(&file->synced);
 	dimmap_file_put(file);
 }
@@ -245,27 +288,30 @@ static void dimmap_lose(struct dimmap_file *file)
 	dimmap_give_up(file);
 	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
 	if (lost)
-		pr_warn("dimmapfs: %llu pages could not be written to %pg and are lost\n", lost,
-			file->bdev);
+		pr_warn("dimmapfs: %llu pages could not be written to %s and are lost\n", lost,
+			file->name);
 }
 
 /**
  * dimmap_file_leave - a file's inode goes
  * @file: nobody has it open or mapped any more
  *
- * What is dirty is written, for a minute at most: after that it is given up, and what is on its way
- * to a device that does not answer keeps its memory until it does.
+ * What is dirty is written, unless the device takes nothing for a minute: then it is given up, and
+ * what is on its way to a device that does not answer keeps its memory until it does.
  */
 void dimmap_file_leave(struct dimmap_file *file)
 {
 	if (!READ_ONCE(file->shut)) {
 		/* by a worker: this task may be one that is to die, whose waits end at once */
 		refcount_inc(&file->users);
+		WRITE_ONCE(file->moved, jiffies);
 		queue_work(dimmap_wq, &file->sync_work);
-		if (!wait_for_completion_timeout(&file->synced, 61 * HZ) ||
-		    !READ_ONCE(file->answers))
-			pr_warn("dimmapfs: %pg does not answer: what is on its way to it may be lost\n",
-				file->bdev);
+		while (!wait_for_completion_timeout(&file->synced, HZ) &&
+		       time_before(jiffies, READ_ONCE(file->moved) + DIMMAP_PATIENCE + 2 * HZ))
+			;
+		if (!READ_ONCE(file->answers))
+			pr_warn("dimmapfs: %s does not answer: what is on its way to it may be lost\n",
+				file->name);
 	}
 	mutex_lock(&file->life);
 	WRITE_ONCE(file->inode, NULL);
@@ -273,12 +319,15 @@ void dimmap_file_leave(struct dimmap_file *file)
 	dimmap_leave(file);
 	WRITE_ONCE(file->shut, true);
 	dimmap_lose(file);
+	dimmap_release(file);
 	dimmap_file_put(file);
 }
 
 /**
  * dimmap_file_shut - nothing can be had of a file any more
  * @file: whose device has gone, or who is told to; what is dirty is lost
+ *
+ * The device is given back, and the file's pages, as soon as the device has answered.
  */
 void dimmap_file_shut(struct dimmap_file *file)
 {
@@ -289,6 +338,7 @@ void dimmap_file_shut(struct dimmap_file *file)
 		unmap_mapping_range(file->inode->i_mapping, 0, 0, true);
 	mutex_unlock(&file->life);
 	dimmap_lose(file);
+	dimmap_release(file);
 }
 
 /**
@@ -316,11 +366,15 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	file->backing = get_file(backing);
 	file->read_only = read_only || !(backing->f_mode & FMODE_WRITE);
 	refcount_set(&file->users, 1);
+	refcount_set(&file->bound, 1);
+	file->leaving = true;
 	mutex_init(&file->life);
 	file->id = DIMMAP_MAX_FILES;	/* no page is of this one */
 	INIT_WORK(&file->free_work, dimmap_file_free);
 	INIT_WORK(&file->sync_work, dimmap_file_sync);
+	INIT_WORK(&file->unbind_work, dimmap_file_unbind);
 	init_completion(&file->synced);
+	init_completion(&file->gone);
 
 	snprintf(why, size, "it is not opened for reading, or neither a block device nor a file");
 	if (backing->f_mode & FMODE_READ)
@@ -330,7 +384,10 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 		mutex_lock(&buffer->files_lock);
 		for (id = 0; id < DIMMAP_MAX_FILES && buffer->file[id]; id++)
 			;
-		if (id < DIMMAP_MAX_FILES) {
+		if (buffer->shut) {
+			snprintf(why, size, "the mount has been shut down");
+			rc = -EIO;
+		} else if (id < DIMMAP_MAX_FILES) {
 			file->id = id;
 			buffer->file[id] = file;
 		} else {
@@ -348,5 +405,12 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 		return ERR_PTR(rc);
 	}
 	refcount_inc(&buffer->users);
+	/* from now on it can be given back: the device may have gone already */
+	refcount_inc(&file->users);
+	mutex_lock(&file->life);
+	file->leaving = false;
+	mutex_unlock(&file->life);
+	if (READ_ONCE(file->shut))
+		dimmap_release(file);
 	return file;
 }

@@ -14,7 +14,6 @@
 #include <linux/statfs.h>
 #include <linux/uaccess.h>
 
-#include "../dimmap_ioctl.h"
 #include "dimmap.h"
 
 static struct dimmap_buffer *dimmap_buffer_of(struct super_block *sb)
@@ -190,7 +189,7 @@ static int dimmap_open(struct inode *inode, struct file *file)
 static int dimmap_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 {
 	struct dimmap_file *own = dimmap_file_of(file_inode(file));
-	int rc = dimmap_sync(own, start, end, jiffies + LONG_MAX / 2);
+	int rc = dimmap_sync(own, start, end, DIMMAP_FOREVER);
 	int error = file_check_and_advance_wb_err(file);
 
 	if (READ_ONCE(own->shut))
@@ -362,16 +361,16 @@ static int dimmap_each_file(struct dimmap_buffer *buffer,
 	return rc;
 }
 
-static int dimmap_sync_one(struct dimmap_file *file, unsigned long until)
+static int dimmap_sync_one(struct dimmap_file *file, unsigned long patience)
 {
-	return READ_ONCE(file->shut) ? 0 : dimmap_sync(file, 0, file->size, until);
+	return READ_ONCE(file->shut) ? 0 : dimmap_sync(file, 0, file->size, patience);
 }
 
 /* All that is dirty, and an error of any write since it was asked for. */
-static int dimmap_sync_all(struct super_block *sb, unsigned long until)
+static int dimmap_sync_all(struct super_block *sb, unsigned long patience)
 {
 	errseq_t since = errseq_sample(&sb->s_wb_err);
-	int rc = dimmap_each_file(dimmap_buffer_of(sb), dimmap_sync_one, until);
+	int rc = dimmap_each_file(dimmap_buffer_of(sb), dimmap_sync_one, patience);
 
 	return rc ?: errseq_check(&sb->s_wb_err, since);
 }
@@ -380,6 +379,25 @@ static int dimmap_shut_one(struct dimmap_file *file, unsigned long arg)
 {
 	dimmap_file_shut(file);
 	return 0;
+}
+
+/* Where no device holds it up, what was bound is free when this returns, and the memory. */
+static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
+{
+	long left = until - jiffies;
+
+	wait_for_completion_timeout(&file->gone, max(left, 1l));
+	return 0;
+}
+
+static void dimmap_shut_all(struct dimmap_buffer *buffer)
+{
+	mutex_lock(&buffer->files_lock);
+	buffer->shut = true;
+	dimmap_buffer_give_back(buffer);
+	mutex_unlock(&buffer->files_lock);
+	dimmap_each_file(buffer, dimmap_shut_one, 0);
+	dimmap_each_file(buffer, dimmap_unbound_one, jiffies + 5 * HZ);
 }
 
 static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
@@ -393,11 +411,12 @@ static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
 	case DIMMAP_IOC_SYNC:
 		if (get_user(ms, (u32 __user *)arg))
 			return -EFAULT;
-		return dimmap_sync_all(file_inode(dir)->i_sb, jiffies + msecs_to_jiffies(ms));
+		return dimmap_sync_all(file_inode(dir)->i_sb, msecs_to_jiffies(ms));
 	case DIMMAP_IOC_SHUTDOWN:
 		if (!capable(CAP_SYS_ADMIN))
 			return -EPERM;
-		return dimmap_each_file(buffer, dimmap_shut_one, 0);
+		dimmap_shut_all(buffer);
+		return 0;
 	}
 	return -ENOTTY;
 }
@@ -443,13 +462,13 @@ static int dimmap_statfs(struct dentry *dentry, struct kstatfs *st)
 static void dimmap_umount_begin(struct super_block *sb)
 {
 	if (!READ_ONCE(dimmap_buffer_of(sb)->failing))
-		dimmap_sync_all(sb, jiffies + 5 * HZ);
-	dimmap_each_file(dimmap_buffer_of(sb), dimmap_shut_one, 0);
+		dimmap_sync_all(sb, 5 * HZ);
+	dimmap_shut_all(dimmap_buffer_of(sb));
 }
 
 static int dimmap_sync_fs(struct super_block *sb, int wait)
 {
-	return wait ? dimmap_sync_all(sb, jiffies + LONG_MAX / 2) : 0;
+	return wait ? dimmap_sync_all(sb, DIMMAP_FOREVER) : 0;
 }
 
 static const struct super_operations dimmap_super_operations = {

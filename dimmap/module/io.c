@@ -54,11 +54,12 @@ static void dimmap_read_end(const struct dimmap_io *io, bool good)
 }
 
 static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
-		      u32 left, blk_opf_t op);
+		      u32 left, blk_opf_t op, bool worker);
 
 /*
  * The device had no room for a request of somebody who must not wait for it: this worker may. Or it
  * has failed to write several pages: each is tried alone then, as its neighbour's error is not its.
+ * The device is kept for it meanwhile.
  */
 static void dimmap_io_again(struct work_struct *work)
 {
@@ -73,9 +74,10 @@ static void dimmap_io_again(struct work_struct *work)
 	kthread_associate_blkcg(bio_blkcg_css(&io->bio));
 	for (i = 0; i < io->n; i += each)
 		dimmap_io(file, io->pool, dimmap_index(io->key) + i, each,
-			  io->bio.bi_opf & ~(blk_opf_t)REQ_NOWAIT);
+			  io->bio.bi_opf, true);
 	kthread_associate_blkcg(NULL);
 	bio_put(&io->bio);
+	dimmap_file_unbound(file);
 	dimmap_file_put(file);
 }
 
@@ -110,6 +112,7 @@ static void dimmap_io_end(struct bio *bio)
 		dimmap_read_end(io, !bio->bi_status);
 	}
 	bio_put(bio);
+	dimmap_file_unbound(file);
 	dimmap_file_put_many(file, n);
 }
 
@@ -142,14 +145,41 @@ static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 	return file->extent ? PAGE_SIZE : min_t(loff_t, left, PAGE_SIZE);
 }
 
+/* What cannot be asked of a device that is not ours any more. */
+static void dimmap_io_refuse(struct dimmap_file *file, struct dimmap_lock_pool *pool,
+			     pgoff_t index, u32 n, blk_opf_t op)
+{
+	if (op_is_write(op)) {
+		dimmap_write_done(file, pool, dimmap_key(file, index), n, -EIO);
+		dimmap_file_put_many(file, n);
+	} else {
+		dimmap_read_done(pool, dimmap_key(file, index), n, false);
+	}
+}
+
 static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
-		      u32 left, blk_opf_t op)
+		      u32 left, blk_opf_t op, bool worker)
 {
 	while (left) {
 		u32 n = min_t(u32, left, BIO_MAX_VECS), i;
-		sector_t sector = dimmap_sector(file, index, &n);
 		struct dimmap_io *io;
 		struct bio *bio;
+		sector_t sector;
+
+		/* it was shut, and its device given back, since somebody has asked for this */
+		if (!refcount_inc_not_zero(&file->bound)) {
+			dimmap_io_refuse(file, pool, index, left, op);
+			return;
+		}
+		sector = dimmap_sector(file, index, &n);
+		/*
+		 * A full device would let a task sleep that cannot be killed then; not every kind
+		 * can say so, and a device of others below can become another kind.
+		 */
+		if (!worker && bdev_nowait(file->bdev))
+			op |= REQ_NOWAIT;
+		else
+			op &= ~(blk_opf_t)REQ_NOWAIT;
 
 		/* from a reserve when there is no memory: it does not fail */
 		bio = bio_alloc_bioset(file->bdev, n, op, GFP_NOIO, &file->buffer->bios);
@@ -175,12 +205,6 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 	}
 }
 
-/* A full device would let a task sleep that cannot be killed then; not every kind can say so. */
-static blk_opf_t dimmap_nowait(const struct dimmap_file *file)
-{
-	return bdev_nowait(file->bdev) ? REQ_NOWAIT : 0;
-}
-
 /**
  * dimmap_io_read - asks the device for pages; dimmap_read_done() is told
  * @file: of which
@@ -190,7 +214,7 @@ static blk_opf_t dimmap_nowait(const struct dimmap_file *file)
  */
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
 {
-	dimmap_io(file, pool, first, n, REQ_OP_READ | dimmap_nowait(file));
+	dimmap_io(file, pool, first, n, REQ_OP_READ, false);
 }
 
 /**
@@ -203,7 +227,7 @@ void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgo
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
 {
 	/* not held back as write-back of the page cache is: who makes room for others is in here */
-	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | dimmap_nowait(file));
+	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, false);
 }
 
 /* A flush of the device's cache, which may outlive who asked for it. */
@@ -229,17 +253,19 @@ static void dimmap_flush_end(struct bio *bio)
 	complete(&f->done);
 	bio_put(bio);
 	dimmap_flushing_put(f);
+	dimmap_file_unbound(file);
 	dimmap_file_put(file);
 }
 
 /**
  * dimmap_io_flush - what the device says it has written is where no power cut can take it
  * @file: on the device
- * @until: in jiffies, when to give up
+ * @patience: in jiffies, how long to wait
  *
- * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -ENOMEM, or the device's error.
+ * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -ENOMEM, -EIO when the file is shut, or
+ * the device's error.
  */
-int dimmap_io_flush(struct dimmap_file *file, unsigned long until)
+int dimmap_io_flush(struct dimmap_file *file, unsigned long patience)
 {
 	struct dimmap_flushing *f = kmalloc(sizeof(*f), GFP_KERNEL);
 	struct bio *bio;
@@ -248,6 +274,10 @@ int dimmap_io_flush(struct dimmap_file *file, unsigned long until)
 
 	if (!f)
 		return -ENOMEM;
+	if (!refcount_inc_not_zero(&file->bound)) {
+		kfree(f);
+		return -EIO;
+	}
 	refcount_set(&f->users, 2);
 	init_completion(&f->done);
 	f->file = file;
@@ -256,7 +286,7 @@ int dimmap_io_flush(struct dimmap_file *file, unsigned long until)
 	bio->bi_end_io = dimmap_flush_end;
 	bio->bi_private = f;
 	submit_bio(bio);
-	left = wait_for_completion_killable_timeout(&f->done, max_t(long, until - jiffies, 1));
+	left = wait_for_completion_killable_timeout(&f->done, patience);
 	rc = left < 0 ? -EINTR : !left ? -ETIMEDOUT : f->rc;
 	dimmap_flushing_put(f);
 	return rc;

@@ -152,6 +152,9 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 			*x = DIMMAP_NONE;
 			continue;
 		}
+		/* with the lock: who drops its pages comes later */
+		if (READ_ONCE(file->shut))
+			return -EIO;
 		*x = dimmap_admit(file->buffer, pool, dimmap_key(file, first + at));
 		__set_bit(at, mine);
 	}
@@ -262,9 +265,11 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 			return rc;
 	}
 	for (;;) {
-		if (READ_ONCE(file->shut))
-			return -EIO;
 		spin_lock_irqsave(&pool->lock, flags);
+		if (READ_ONCE(file->shut)) {
+			spin_unlock_irqrestore(&pool->lock, flags);
+			return -EIO;
+		}
 		x = dimmap_pool_find(&pool->pool, key);
 		if (x == DIMMAP_NONE) {
 			rc = dimmap_miss(file, pool, index, how, use, flags);
@@ -324,7 +329,8 @@ bool dimmap_page_near(struct dimmap_file *file, pgoff_t index, struct dimmap_use
 
 		frame = &pool->frame[x];
 		good = (queue == DIMMAP_FIRST || queue == DIMMAP_SECOND) &&
-		       frame->state == DIMMAP_IDLE && !frame->failed;
+		       frame->state == DIMMAP_IDLE && !frame->failed &&
+		       !READ_ONCE(file->shut);
 		frame->users += good;
 	}
 	if (good)
@@ -440,7 +446,7 @@ static bool dimmap_drop_one(struct dimmap_file *file, struct dimmap_lock_pool *p
 
 /**
  * dimmap_drop - a file's pages go; what is dirty is lost
- * @file: nobody has it open or mapped, and nothing of it is at the device
+ * @file: shut; nobody has it mapped, and nothing of it is at the device
  */
 void dimmap_drop(struct dimmap_file *file)
 {

@@ -132,6 +132,8 @@ void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	u32 i;
 
 	WRITE_ONCE(buffer->failing, error != 0);
+	if (!error)
+		WRITE_ONCE(file->moved, jiffies);
 	spin_lock_irqsave(&pool->lock, flags);
 	/* the inode is there while it can be seen with this lock (dimmap_leave()) */
 	if (error && file->inode)
@@ -242,9 +244,18 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 	return n;
 }
 
-/* Until no page of the choice is at the device, or the time is over. */
+/* Whether a device has taken nothing for as long as somebody has patience, who began then. */
+static bool dimmap_is_stuck(const struct dimmap_file *file, unsigned long since,
+			    unsigned long patience)
+{
+	unsigned long moved = READ_ONCE(file->moved);
+
+	return time_after(jiffies, (time_after(moved, since) ? moved : since) + patience);
+}
+
+/* Until no page of the choice is at the device, or the patience is at its end. */
 static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
-			       unsigned long until)
+			       unsigned long since, unsigned long patience)
 {
 	struct dimmap_frame *frame;
 	unsigned long flags;
@@ -261,7 +272,8 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
 			if (found)
 				break;
 		}
-		if (!found || time_after(jiffies, until) || READ_ONCE(choice->file->shut)) {
+		if (!found || dimmap_is_stuck(choice->file, since, patience) ||
+		    READ_ONCE(choice->file->shut)) {
 			spin_unlock_irqrestore(&pool->lock, flags);
 			return !found ? 0 : READ_ONCE(choice->file->shut) ? -EIO : -ETIMEDOUT;
 		}
@@ -275,14 +287,14 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
  * @file: whose
  * @start: of the part, in bytes
  * @end: its last byte
- * @until: in jiffies, when it gives up
+ * @patience: in jiffies; for so long the device may take nothing, then this gives up
  *
  * What is written meanwhile may be, or not. That a write has failed is said by the mapping's error.
  *
  * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -EIO when the file is shut, or an error of
  * the device's flush.
  */
-int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long until)
+int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long patience)
 {
 	struct dimmap_buffer *buffer = file->buffer;
 	struct dimmap_choice choice = {
@@ -291,6 +303,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 		.last = end >> PAGE_SHIFT,
 		.mark = atomic64_inc_return(&buffer->clock),
 	};
+	unsigned long since = jiffies;
 	bool busy;
 	u32 i, n;
 	int rc;
@@ -303,7 +316,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 			mutex_unlock(&buffer->write_lock);
 			if (READ_ONCE(file->shut))
 				return -EIO;
-			if (time_after(jiffies, until))
+			if (dimmap_is_stuck(file, since, patience))
 				return -ETIMEDOUT;
 			if (!n && busy && schedule_timeout_killable(1) &&
 			    fatal_signal_pending(current))
@@ -312,11 +325,11 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 	}
 	choice.mark = atomic64_inc_return(&buffer->clock);
 	for (i = 0; i < buffer->pools; i++) {
-		rc = dimmap_wait_written(&buffer->pool[i], &choice, until);
+		rc = dimmap_wait_written(&buffer->pool[i], &choice, since, patience);
 		if (rc)
 			return rc;
 	}
-	return file->read_only ? 0 : dimmap_io_flush(file, until);
+	return file->read_only ? 0 : dimmap_io_flush(file, patience);
 }
 
 /* Writes while more is dirty than may be for long. */

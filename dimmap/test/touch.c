@@ -3,6 +3,7 @@
  * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a page.
  *	rN  reads its first word	wN  writes one	s  fsync	m  msync	cN  pread of the page	dN  pwrite of it
  *	i  waits for a byte on its input
+ *	yN  has the mount written to its devices, which may take nothing for N ms	x  shuts it down
  *	R, W  makes the mapping read-only, or writable, by mprotect
  *	z  sleeps until it is killed	Z  writes page after page until it is killed
  * Prints for each "ok", "SIGBUS" or the error; exits with 0.
@@ -16,9 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "../dimmap_ioctl.h"
 
 static sigjmp_buf back;
 
@@ -27,10 +31,25 @@ static void caught(int signal)
 	siglongjmp(back, signal);
 }
 
-static const char *one(int fd, volatile uint64_t *m, size_t size, const char *what)
+/* Asks the directory that FILE is in. */
+static int ask(const char *file, unsigned long what, void *arg)
+{
+	char dir[256];
+	int fd, rc;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(file, '/') - file), file);
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	rc = fd < 0 ? -1 : ioctl(fd, what, arg);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static const char *one(const char *file, int fd, volatile uint64_t *m, size_t size, const char *what)
 {
 	size_t at = strtoull(what + 1, NULL, 10) * 512;
 	static char page[4096];
+	uint32_t ms = (uint32_t)strtoul(what + 1, NULL, 10);
 	ssize_t rc = 0;
 
 	switch (*what) {
@@ -54,6 +73,12 @@ static const char *one(int fd, volatile uint64_t *m, size_t size, const char *wh
 		break;
 	case 'i':
 		rc = read(0, page, 1);
+		break;
+	case 'y':
+		rc = ask(file, DIMMAP_IOC_SYNC, &ms);
+		break;
+	case 'x':
+		rc = ask(file, DIMMAP_IOC_SHUTDOWN, NULL);
 		break;
 	case 'R':
 		rc = mprotect((void *)m, size, PROT_READ);
@@ -93,7 +118,7 @@ int main(int argc, char **argv)
 	signal(SIGSEGV, caught);
 	for (int i = 2; i < argc; i++) {
 		got = sigsetjmp(back, 1);
-		printf("%s %s\n", argv[i], got == SIGBUS ? "SIGBUS" : got == SIGSEGV ? "SIGSEGV" : one(fd, m, (size_t)st.st_size, argv[i]));
+		printf("%s %s\n", argv[i], got == SIGBUS ? "SIGBUS" : got == SIGSEGV ? "SIGSEGV" : one(argv[1], fd, m, (size_t)st.st_size, argv[i]));
 	}
 	return 0;
 }

@@ -7,7 +7,6 @@ table() { # of device d
 }
 linear() { echo "0 $size linear /dev/ram0 0"; }
 flakey() { echo "0 $size flakey $1 0 0 600 1 $2"; } # from now on
-touched() { /touch "$@" | tr '\n' ' '; }
 each() { # COMMAND, FIRST, LAST: for as many pages
 	seq "$2" "$3" | sed "s/^/$1/"
 }
@@ -205,15 +204,34 @@ ok $(($? == 0)) "and the module"
 dmsetup resume d
 wait_for 100 more_free $((start - 100))
 ok $? "it is free when it answers"
-# nor does a umount without -f wait for ever
+# nor does a umount without -f wait for ever, but for one that is slow: 1 MB a second
+null_device size=80 mbps=1 max_sectors=32 # more than it may take at once would never go
+mount -t dimmapfs -o "size=96M,src=$device,dirty_bg=100,dirty_max=100" none /n
+dd if=/dev/urandom of=/tmp/much bs=1M count=72 2>/dev/null
+dd if=/tmp/much of=/n/data bs=1M conv=notrunc 2>/dev/null
+began=$(tenths)
+(umount /n; tenths >/tmp/ended) & slow=$!
 buffer size=256M,src=/dev/mapper/d
 /touch /m/data w9 w10 >/dev/null
 dmsetup suspend --noflush d
+same "$(/touch /m/data y2000)" "y2000 Connection timed out" "nor who asks for less time"
 umount /m & umount=$!
 gone $umount 100
 ok $(($? == 0)) "umount waits for the device"
 gone $umount 700
 ok $? "for a minute"
+gone $slow 900
+ok $? "who unmounts one that is slow waits for it"
+took=$(($(cat /tmp/ended) - began))
+[ $took -gt 650 ]
+ok $? "for more than a minute, in which it goes on"
+echo "# $took tenths of a second"
+echo 0 >/config/nullb/x/mbps
+cmp -n $((72 << 20)) /tmp/much $device
+ok $? "and all is on it"
+rm /tmp/much
+echo 0 >/config/nullb/x/power
+rmdir /config/nullb/x
 dmesg | tail -n 5 | grep -q "dimmapfs: dm-0 does not answer: what is on its way to it may be lost"
 ok $? "and the log says so"
 dmsetup resume d

@@ -13,6 +13,9 @@ same() { # GOT, WANT, WHAT
 	ok $good "$3"
 	[ $good = 0 ] || printf '# got %s\n' "$(echo "$1" | tr '\n' '|') want $(echo "$2" | tr '\n' '|')"
 }
+touched() { # FILE, COMMAND...: of /touch, and what they say, in a line
+	/touch "$@" | tr '\n' ' '
+}
 stat_of() { # NAME: of the mount /m
 	sed -n "s/^$1 //p" /m/.stats
 }

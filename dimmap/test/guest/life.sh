@@ -28,6 +28,31 @@ sleep 1
 same "$(od -An -t u8 -j 8192 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 1024))" "and is written when it goes"
 umount /m
 
+# shut down while a program has it open and mapped: what it has is free all the same
+grep -q kasan_ /proc/kallsyms && keeps=64 || keeps=8
+mkfifo /tmp/go
+before=$(free_mib)
+buffer size=128M,src=/dev/ram0
+/touch /m/data w3 r4 c5 i r3 w3 w7 c5 d5 s r4 </tmp/go >/tmp/out & user=$!
+exec 9>/tmp/go
+usleep 500000
+same "$(touched /m/data y60000 x r3)" "y60000 ok x ok r3 SIGBUS " "it is written and shut down"
+same "$(od -An -t u8 -j $((3 * 4096)) -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 3 * 512))" "its device has what was written"
+[ "$(free_mib)" -ge $((before - keeps)) ]
+ok $? "its memory is free"
+mount -t dimmapfs -o size=4M,src=/dev/ram0 none /n
+ok $? "another has the device"
+/touch /n/data w3 s >/dev/null
+echo >&9
+exec 9>&-
+gone $user 50
+same "$(tail -n +5 /tmp/out | tr '\n' ' ')" "r3 SIGBUS w3 SIGBUS w7 SIGBUS c5 Input/output error d5 Input/output error s Input/output error r4 SIGBUS " "who had it gets errors"
+same "$(touched /n/data r3 r7)" "r3 ok r7 ok " "the other does not"
+umount /n
+umount /m
+ok $? "and both are unmounted"
+same "$(/touch /m/data x 2>&1)" "/m/data: No such file or directory" "nothing is left"
+
 # a device that is taken away
 mkdir -p /config
 mount -t configfs none /config
