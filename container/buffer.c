@@ -137,14 +137,19 @@ bool buffer_is_at(const char *path)
 	return statfs(path, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
 }
 
-/* Take down what is mounted in DIR. Who still has it open keeps it until he ends; for others it is gone. */
+/* Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor of it. */
 static void unmount_in(int dir)
 {
+	int point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/" POINT, dir);
 	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
 		;
+	if (point >= 0 && is_buffer(point))
+		buffer_shut_down(point);
+	if (point >= 0)
+		close(point);
 	/* with the mount point go mounts on it in other namespaces */
 	unlinkat(dir, POINT, AT_REMOVEDIR);
 }

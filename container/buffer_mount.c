@@ -86,6 +86,14 @@ static int bind_source(int mount, const struct buffer *b, int source, bool *busy
 	return rc;
 }
 
+void buffer_shut_down(int dir)
+{
+	uint32_t patience = 60000;
+
+	if (ioctl(dir, DIMMAP_IOC_SYNC, &patience) == 0 || errno != EINTR)
+		ioctl(dir, DIMMAP_IOC_SHUTDOWN);
+}
+
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err)
 {
 	/* which loads the module, where it is installed */

@@ -12,6 +12,12 @@
  */
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err);
 
+/*
+ * Write what is dirty of the buffer with the open directory DIR, unless its device takes nothing for a minute, and shut it
+ * down: whoever has it open gets errors, and its memory and its device are others' to have. Async-signal-safe.
+ */
+void buffer_shut_down(int dir);
+
 /* Put it on the directory POINT. */
 int buffer_attach(int mount, int point, struct errbuf *err);
 

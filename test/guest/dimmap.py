@@ -253,6 +253,22 @@ done
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
     same(r.out, "data alice\n", "the next job has the device")
     gone("and lets it go")
+    # somebody outside of the job was given a descriptor of it, and never lets it go
+    root(f"rm -f {HOME}/killed.ready")
+    job = run(f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh").out.strip()
+    for _ in range(300):
+        if os.path.exists(f"{HOME}/killed.ready"):
+            break
+        time.sleep(0.2)
+    where = (mounts() or ["- none"])[0].split()[1]
+    root(f"(exec 8<>{where}/data; exec sleep 987) >/dev/null 2>&1 </dev/null & sleep 1; scancel {job}")
+    all_idle("a job ends whose buffer somebody else has open")
+    r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
+    same((r.code, r.out), (0, "data alice\n"), "the next has the device")
+    ok(len(root("ls /sys/fs/dimmapfs").out.split()) <= 2, "with a buffer of its own")
+    same(root("dd if=/proc/$(pgrep -xf 'sleep 987')/fd/8 of=/dev/null bs=4096 count=1").code != 0, True, "who has the old one open reads nothing of it")
+    root("pkill -9 -xf 'sleep 987'; sleep 1")
+    gone("it goes when he lets it go")
 
 
 def group_private():
