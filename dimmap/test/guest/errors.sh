@@ -220,7 +220,7 @@ gone $umount 100
 ok $(($? == 0)) "umount waits for the device"
 gone $umount 700
 ok $? "for a minute"
-gone $slow 900
+gone $slow 3000
 ok $? "who unmounts one that is slow waits for it"
 took=$(($(cat /tmp/ended) - began))
 [ $took -gt 650 ]

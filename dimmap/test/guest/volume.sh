@@ -4,8 +4,12 @@ total=10000000
 grep -q " kasan_" /proc/kallsyms && total=1000000
 grep -q " kcsan_" /proc/kallsyms && total=200000
 echo "# $total accesses"
+# those that the command line names; all without
+parts=$(tr ' ' '\n' </proc/cmdline | sed -n 's/^parts=//p')
 part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	local start each=$((total / 1000 * $1 / $4 / $5))
+	seed=$((seed + 1))
+	case ,${parts:-$((seed - 100))}, in *,$((seed - 100)),*) ;; *) return ;; esac
 	buffer "$2,src=/dev/ram0"
 	start=$(cut -d. -f1 /proc/uptime)
 	/model /m/data "$3" "$4" "$5" $each "$seed" wpufsr
@@ -15,9 +19,8 @@ part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	sum=$(md5sum </m/data)
 	umount /m
 	same "$(md5sum </dev/ram0)" "$sum" "what was left is on the device"
-	seed=$((seed + 1))
 }
-seed=101
+seed=100
 part 250 size=1M,policy=dimmap 2048 1 1
 part 100 size=1M,policy=dimmap 4096 1 64
 part 25 size=4M,policy=dimmap,fill=64K 4096 4 16
