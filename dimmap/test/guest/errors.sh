@@ -235,7 +235,7 @@ rmdir /config/nullb/x
 dmesg | tail -n 5 | grep -q "dimmapfs: dm-0 does not answer: what is on its way to it may be lost"
 ok $? "and the log says so"
 dmsetup resume d
-wait_for 100 rmmod dimmapfs 2>/dev/null
+wait_for 600 rmmod dimmapfs 2>/dev/null
 ok $? "the module can be unloaded when it answers"
 same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" "and what was on its way has arrived"
 dmsetup remove d
