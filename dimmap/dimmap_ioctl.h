@@ -23,8 +23,8 @@ struct dimmap_bind {
 /* Writes all that is dirty; ETIMEDOUT when a device takes nothing for so many milliseconds. */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
 /*
- * All accesses fail from now on, and what is dirty is lost. The memory and what is bound are given
- * back, even while files are open. Needs CAP_SYS_ADMIN.
+ * All accesses fail from now on, and what is dirty is lost. The pages and what is bound are given
+ * back, even while files are open, as soon as the devices have answered. Needs CAP_SYS_ADMIN.
  */
 #define DIMMAP_IOC_SHUTDOWN _IO('d', 0x42)
 

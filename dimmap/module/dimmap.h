@@ -239,7 +239,7 @@ int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned
 	__releases(&pool->lock);
 
 /* evict.c */
-int dimmap_evict(struct dimmap_lock_pool *pool, struct dimmap_buffer *buffer);
+int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file);
 void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 			struct dimmap_pick *pick, struct dimmap_page *page, u32 n);
 bool dimmap_page_busy(void *pool, u32 x);

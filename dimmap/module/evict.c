@@ -114,12 +114,14 @@ static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 /**
  * dimmap_evict - makes room in a pool
  * @pool: without a free page, and with nobody else in here
- * @buffer: it is of
+ * @file: that needs it
  *
- * Return: 0: a page was free; -EIO: none is, as nothing can be written; -EINTR: the task is to die.
+ * Return: 0: a page was free; -EIO: none is, as nothing can be written, or the file is shut;
+ * -EINTR: the task is to die.
  */
-int dimmap_evict(struct dimmap_lock_pool *pool, struct dimmap_buffer *buffer)
+int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 {
+	struct dimmap_buffer *buffer = file->buffer;
 	u32 n, dirty, i, vain = 0;
 	unsigned long flags;
 	int rc;
@@ -160,6 +162,8 @@ int dimmap_evict(struct dimmap_lock_pool *pool, struct dimmap_buffer *buffer)
 			return rc < 0 ? rc : 0;
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		if (READ_ONCE(file->shut))
+			return -EIO;
 		/* all are in use for a moment, or what should go could not be written */
 		if (READ_ONCE(buffer->failing) && ++vain > 4)
 			return -EIO;

@@ -22,14 +22,17 @@
 static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 {
 	struct dimmap_file *file = bdev->bd_holder;
-	bool live = refcount_inc_not_zero(&file->users);
+	bool live = refcount_inc_not_zero(&file->users), leaving;
 
 	/* the lock is the caller's to give back */
 	mutex_unlock(&bdev->bd_holder_lock);
 	if (!live)
 		return;
+	mutex_lock(&file->life);
+	leaving = file->leaving;	/* or is still being bound */
+	mutex_unlock(&file->life);
 	/* taken away in order: it still works */
-	if (!surprise)
+	if (!surprise && !leaving)
 		dimmap_sync(file, 0, file->size, DIMMAP_PATIENCE);
 	pr_warn("dimmapfs: %pg has gone\n", bdev);
 	dimmap_file_shut(file);
@@ -183,11 +186,17 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	return rc;
 }
 
+/*
+ * Gives back what was bound, at once: what a worker lets go of would otherwise wait in a queue for
+ * files of the whole system, one of which may be on a device that does not answer.
+ */
 static void dimmap_unbind(struct dimmap_file *file)
 {
 	if (file->bdev_file) {
 		invalidate_bdev(file->bdev);
+		get_file(file->bdev_file);
 		bdev_fput(file->bdev_file);
+		__fput_sync(file->bdev_file);
 	}
 	if (file->swapfile) {
 		struct inode *inode = file_inode(file->backing);
@@ -199,7 +208,19 @@ static void dimmap_unbind(struct dimmap_file *file)
 		inode_unlock(inode);
 	}
 	kvfree(file->extent);
-	fput(file->backing);
+	__fput_sync(file->backing);
+}
+
+/* What is dirty of a file that is shut is lost, by DROP, and the log says how much. */
+static void dimmap_lose(struct dimmap_file *file, void (*drop)(struct dimmap_file *file))
+{
+	u64 lost = dimmap_sum(file->buffer, DIMMAP_LOST);
+
+	drop(file);
+	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
+	if (lost)
+		pr_warn("dimmapfs: %llu pages could not be written to %s and are lost\n", lost,
+			file->name);
 }
 
 /* A file is shut, and the device has answered all that it was asked. */
@@ -208,10 +229,10 @@ static void dimmap_file_unbind(struct work_struct *work)
 	struct dimmap_file *file = container_of(work, struct dimmap_file, unbind_work);
 	struct dimmap_buffer *buffer = file->buffer;
 
-	dimmap_drop(file);
+	/* who was writing to a page when it was shut has made it dirty since */
+	dimmap_lose(file, dimmap_drop);
 	/* nobody calls dimmap_mark_dead() after it: then another may have the number */
 	dimmap_unbind(file);
-	flush_delayed_fput();
 	mutex_lock(&buffer->files_lock);
 	file->unbound = true;
 	dimmap_buffer_give_back(buffer);
@@ -280,18 +301,6 @@ static void dimmap_file_sync(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/* What is dirty of a file that is shut is lost, and the log says how much. */
-static void dimmap_lose(struct dimmap_file *file)
-{
-	u64 lost = dimmap_sum(file->buffer, DIMMAP_LOST);
-
-	dimmap_give_up(file);
-	lost = dimmap_sum(file->buffer, DIMMAP_LOST) - lost;
-	if (lost)
-		pr_warn("dimmapfs: %llu pages could not be written to %s and are lost\n", lost,
-			file->name);
-}
-
 /**
  * dimmap_file_leave - a file's inode goes
  * @file: nobody has it open or mapped any more
@@ -318,7 +327,7 @@ void dimmap_file_leave(struct dimmap_file *file)
 	mutex_unlock(&file->life);
 	dimmap_leave(file);
 	WRITE_ONCE(file->shut, true);
-	dimmap_lose(file);
+	dimmap_lose(file, dimmap_give_up);
 	dimmap_release(file);
 	dimmap_file_put(file);
 }
@@ -337,7 +346,7 @@ void dimmap_file_shut(struct dimmap_file *file)
 	if (file->inode)
 		unmap_mapping_range(file->inode->i_mapping, 0, 0, true);
 	mutex_unlock(&file->life);
-	dimmap_lose(file);
+	dimmap_lose(file, dimmap_give_up);
 	dimmap_release(file);
 }
 
@@ -349,7 +358,8 @@ void dimmap_file_shut(struct dimmap_file *file)
  * @why: where to say what is wrong
  * @size: of @why
  *
- * Return: the file, with one user; or an error, with nothing kept.
+ * Return: the file, with two users: one who puts it, and what is bound until the file is shut; or
+ * an error, with nothing kept.
  */
 struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *backing,
 				     bool read_only, char *why, size_t size)

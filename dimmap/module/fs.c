@@ -260,6 +260,15 @@ static int dimmap_add(struct dentry *root, const char *name, struct inode *inode
 	return 0;
 }
 
+/* Where no device holds it up, what was bound is free when this returns, and the memory. */
+static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
+{
+	long left = until - jiffies;
+
+	wait_for_completion_timeout(&file->gone, max(left, 1l));
+	return 0;
+}
+
 static int dimmap_bind(struct dentry *root, const char *name, struct file *backing, bool read_only,
 		       char *why, size_t size)
 {
@@ -267,6 +276,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	struct dimmap_file *file;
 	struct dentry *old;
 	struct inode *inode;
+	bool added;
 	int rc = 0;
 
 	/* a page of this mount would wait for itself */
@@ -291,7 +301,8 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 		dput(old);
 	}
 	inode = rc ? NULL : dimmap_inode(sb, S_IFREG | (dimmap_buffer_of(sb)->opt.mode & 0666));
-	if (inode) {
+	added = inode;
+	if (added) {
 		inode->i_op = &dimmap_inode_operations;
 		inode->i_fop = &dimmap_file_operations;
 		inode->i_size = file->size;
@@ -302,9 +313,13 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 		rc = dimmap_add(root, name, inode);
 	} else {
 		rc = rc ?: -ENOMEM;
-		dimmap_file_put(file);
 	}
 	inode_unlock(d_inode(root));
+	if (!added) {
+		dimmap_file_shut(file);
+		dimmap_unbound_one(file, jiffies + 5 * HZ);
+		dimmap_file_put(file);
+	}
 	return rc;
 }
 
@@ -381,15 +396,6 @@ static int dimmap_shut_one(struct dimmap_file *file, unsigned long arg)
 	return 0;
 }
 
-/* Where no device holds it up, what was bound is free when this returns, and the memory. */
-static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
-{
-	long left = until - jiffies;
-
-	wait_for_completion_timeout(&file->gone, max(left, 1l));
-	return 0;
-}
-
 static void dimmap_shut_all(struct dimmap_buffer *buffer)
 {
 	mutex_lock(&buffer->files_lock);
@@ -461,8 +467,7 @@ static int dimmap_statfs(struct dentry *dentry, struct kstatfs *st)
 /* umount -f, which systems that go down use, too: what can still be written is. */
 static void dimmap_umount_begin(struct super_block *sb)
 {
-	if (!READ_ONCE(dimmap_buffer_of(sb)->failing))
-		dimmap_sync_all(sb, 5 * HZ);
+	dimmap_sync_all(sb, 5 * HZ);
 	dimmap_shut_all(dimmap_buffer_of(sb));
 }
 
@@ -604,7 +609,6 @@ static void dimmap_kill_sb(struct super_block *sb)
 	dimmap_buffer_put(buffer);
 	/* where no device holds it up, what was bound is free when this returns */
 	wait_for_completion_timeout(&end->done, 5 * HZ);
-	flush_delayed_fput();
 	dimmap_end_put(end);
 }
 

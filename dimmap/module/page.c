@@ -34,7 +34,7 @@ int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned
  * A page is free, maybe after making room, for which the lock is released and taken again. Returns
  * 0 when it was held all the time, 1 when not, or an error.
  */
-static int dimmap_room(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+static int dimmap_room(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 		       unsigned long *flags)
 {
 	int rc;
@@ -46,7 +46,7 @@ static int dimmap_room(struct dimmap_buffer *buffer, struct dimmap_lock_pool *po
 	} else {
 		pool->evicting = true;
 		spin_unlock_irqrestore(&pool->lock, *flags);
-		rc = dimmap_evict(pool, buffer);
+		rc = dimmap_evict(pool, file);
 		spin_lock_irqsave(&pool->lock, *flags);
 		pool->evicting = false;
 		dimmap_wake(&pool->room);
@@ -143,9 +143,12 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 				dimmap_read_window(file, pool, first, n, mine);
 				spin_lock_irqsave(&pool->lock, *flags);
 			}
-			rc = dimmap_room(file->buffer, pool, flags);
+			rc = dimmap_room(file, pool, flags);
 			if (rc < 0)
 				return rc;
+			/* nobody waits for a place for what is gone */
+			if (READ_ONCE(file->shut))
+				return -EIO;
 			/* the lock was not held all the time: it may be there by now */
 		} while (rc || full);
 		if (*x != DIMMAP_NONE) {

@@ -131,7 +131,9 @@ void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	unsigned long flags;
 	u32 i;
 
-	WRITE_ONCE(buffer->failing, error != 0);
+	/* the error of a device that has gone says nothing of others */
+	if (!error || !READ_ONCE(file->shut))
+		WRITE_ONCE(buffer->failing, error != 0);
 	if (!error)
 		WRITE_ONCE(file->moved, jiffies);
 	spin_lock_irqsave(&pool->lock, flags);
@@ -244,38 +246,72 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 	return n;
 }
 
-/* Whether a device has taken nothing for as long as somebody has patience, who began then. */
-static bool dimmap_is_stuck(const struct dimmap_file *file, unsigned long since,
-			    unsigned long patience)
-{
-	unsigned long moved = READ_ONCE(file->moved);
+/* How long a device may take nothing of what somebody waits for, and since when it has not. */
+struct dimmap_patience {
+	unsigned long limit;
+	unsigned long moved;
+};
 
-	return time_after(jiffies, (time_after(moved, since) ? moved : since) + patience);
+static bool dimmap_is_stuck(const struct dimmap_patience *patience)
+{
+	return time_after(jiffies, patience->moved + patience->limit);
+}
+
+/* The write lock, unless who has it waits for a device for too long. */
+static int dimmap_write_lock(struct dimmap_buffer *buffer, const struct dimmap_patience *patience)
+{
+	if (patience->limit == DIMMAP_FOREVER)
+		return mutex_lock_killable(&buffer->write_lock);
+	while (!mutex_trylock(&buffer->write_lock)) {
+		if (dimmap_is_stuck(patience))
+			return -ETIMEDOUT;
+		schedule_timeout_killable(1);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* How many pages of the choice are at the device, but no more than MOST of them; pool's lock. */
+static u32 dimmap_count_writing(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
+				u32 most)
+{
+	struct dimmap_frame *frame;
+	u32 n = 0;
+
+	list_for_each_entry(frame, &pool->writing, dirty) {
+		if (frame->since > choice->mark || n == most)
+			break;
+		n += dimmap_chosen(choice, pool->pool.entry[frame - pool->frame].key);
+	}
+	return n;
 }
 
 /* Until no page of the choice is at the device, or the patience is at its end. */
 static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
-			       unsigned long since, unsigned long patience)
+			       struct dimmap_patience *patience)
 {
-	struct dimmap_frame *frame;
-	unsigned long flags;
-	bool found;
+	unsigned long flags, counted = jiffies - HZ;
+	u32 before = U32_MAX, n;
 
 	for (;;) {
-		found = false;
+		bool all = time_after_eq(jiffies, counted + HZ);
+
 		spin_lock_irqsave(&pool->lock, flags);
-		list_for_each_entry(frame, &pool->writing, dirty) {
-			if (frame->since > choice->mark)
-				break;
-			found = dimmap_chosen(choice,
-					      pool->pool.entry[frame - pool->frame].key);
-			if (found)
-				break;
+		/*
+		 * What others write meanwhile is no answer to what was asked of the device before.
+		 * The list is long: it is seldom counted to its end.
+		 */
+		n = dimmap_count_writing(pool, choice, all ? U32_MAX : 1);
+		if (all) {
+			counted = jiffies;
+			if (n < before)
+				patience->moved = jiffies;
+			before = n;
 		}
-		if (!found || dimmap_is_stuck(choice->file, since, patience) ||
-		    READ_ONCE(choice->file->shut)) {
+		if (!n || dimmap_is_stuck(patience) || READ_ONCE(choice->file->shut)) {
 			spin_unlock_irqrestore(&pool->lock, flags);
-			return !found ? 0 : READ_ONCE(choice->file->shut) ? -EIO : -ETIMEDOUT;
+			return !n ? 0 : READ_ONCE(choice->file->shut) ? -EIO : -ETIMEDOUT;
 		}
 		if (dimmap_wait(pool, &pool->wait, flags))
 			return -EINTR;
@@ -303,20 +339,23 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 		.last = end >> PAGE_SHIFT,
 		.mark = atomic64_inc_return(&buffer->clock),
 	};
-	unsigned long since = jiffies;
+	struct dimmap_patience left = { patience, jiffies };
 	bool busy;
 	u32 i, n;
 	int rc;
 
 	for (i = 0; i < buffer->pools; i++) {
 		do {
-			if (mutex_lock_killable(&buffer->write_lock))
-				return -EINTR;
+			rc = dimmap_write_lock(buffer, &left);
+			if (rc)
+				return rc;
 			n = dimmap_write_some(buffer, &buffer->pool[i], &choice, &busy);
 			mutex_unlock(&buffer->write_lock);
 			if (READ_ONCE(file->shut))
 				return -EIO;
-			if (dimmap_is_stuck(file, since, patience))
+			if (n)
+				left.moved = jiffies;
+			else if (dimmap_is_stuck(&left))
 				return -ETIMEDOUT;
 			if (!n && busy && schedule_timeout_killable(1) &&
 			    fatal_signal_pending(current))
@@ -325,7 +364,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 	}
 	choice.mark = atomic64_inc_return(&buffer->clock);
 	for (i = 0; i < buffer->pools; i++) {
-		rc = dimmap_wait_written(&buffer->pool[i], &choice, since, patience);
+		rc = dimmap_wait_written(&buffer->pool[i], &choice, &left);
 		if (rc)
 			return rc;
 	}

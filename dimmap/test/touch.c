@@ -5,7 +5,8 @@
  *	i  waits for a byte on its input
  *	yN  has the mount written to its devices, which may take nothing for N ms	x  shuts it down
  *	R, W  makes the mapping read-only, or writable, by mprotect
- *	z  sleeps until it is killed	Z  writes page after page until it is killed
+ *	b/DEVICE  binds another device under the name "data"
+ *	z  sleeps until it is killed	Z, ZN  writes page after page, or the first N of them, until it is killed
  * Prints for each "ok", "SIGBUS" or the error; exits with 0.
  */
 #define _GNU_SOURCE
@@ -45,6 +46,16 @@ static int ask(const char *file, unsigned long what, void *arg)
 	return rc;
 }
 
+static int bind(const char *file, const char *device)
+{
+	struct dimmap_bind b = { .name = "data", .fd = open(device, O_RDWR) };
+	int rc = b.fd < 0 ? -1 : ask(file, DIMMAP_IOC_BIND, &b);
+
+	if (b.fd >= 0)
+		close(b.fd);
+	return rc;
+}
+
 static const char *one(const char *file, int fd, volatile uint64_t *m, size_t size, const char *what)
 {
 	size_t at = strtoull(what + 1, NULL, 10) * 512;
@@ -80,6 +91,9 @@ static const char *one(const char *file, int fd, volatile uint64_t *m, size_t si
 	case 'x':
 		rc = ask(file, DIMMAP_IOC_SHUTDOWN, NULL);
 		break;
+	case 'b':
+		rc = bind(file, what + 1);
+		break;
 	case 'R':
 		rc = mprotect((void *)m, size, PROT_READ);
 		break;
@@ -90,7 +104,7 @@ static const char *one(const char *file, int fd, volatile uint64_t *m, size_t si
 		pause();
 		break;
 	case 'Z':
-		for (size_t i = 0;; i = (i + 512) % (size / 8))
+		for (size_t i = 0;; i = (i + 512) % (at ? at : size / 8))
 			m[i] = i;
 	}
 	return rc < 0 ? strerror(errno) : "ok";

@@ -145,7 +145,23 @@ ok $? "a slow device"
 [ "$(sed -n 's/^major_below_ns_\([0-9]*\) .*/\1/p' /m/.stats | sort -n | head -n 1)" -gt 50000000 ]
 ok $? "each access that waited for it has waited as long"
 umount /m
-linear | table
+# whose second half takes 20 seconds for a write: what it takes of the first meanwhile is no answer
+printf '%s\n' "0 16384 linear /dev/ram0 0" "16384 16384 delay /dev/ram0 16384 0 /dev/ram0 16384 20000" | table
+buffer size=1M,src=/dev/mapper/d,dirty_bg=0
+/touch /m/data Z64 >/dev/null & busy=$!
+/touch /m/data w3000 >/dev/null
+sleep 1
+began=$(tenths)
+same "$(touched /m/data y3000)" "y3000 Connection timed out " "who waits for a page does not wait longer for others"
+took=$(($(tenths) - began))
+[ $took -lt 100 ]
+ok $? "but as long as he has said"
+echo "# $took tenths of a second, $(stat_of pages_written) pages written meanwhile"
+kill -9 $busy
+gone $busy 50
+linear | table # which has what waits written
+umount /m
+same "$(on_device 3000)" "$(written 3000)" "and it comes to the device"
 same "$(stat_of dirty)" "" "nothing is mounted"
 
 # a device that does not answer
@@ -204,6 +220,20 @@ ok $(($? == 0)) "and the module"
 dmsetup resume d
 wait_for 100 more_free $((start - 100))
 ok $? "it is free when it answers"
+# nor does anybody wait for room, when all that there is is at the device
+buffer size=256K,src=/dev/mapper/d,dirty_bg=100,dirty_max=100
+dmsetup suspend --noflush d
+: >/tmp/who
+waiter "who writes" /touch /m/data $(each d 0 200)
+waiter "who writes, too" /touch /m/data $(each d 1000 1200)
+sleep 3
+umount -f /m 2>/dev/null
+while read -r pid name; do
+	gone $pid 20
+	ok $? "umount -f lets go $name"
+done </tmp/who
+umount /m 2>/dev/null
+dmsetup resume d
 # nor does a umount without -f wait for ever, but for one that is slow: 1 MB a second
 null_device size=80 mbps=1 max_sectors=32 # more than it may take at once would never go
 mount -t dimmapfs -o "size=96M,src=$device,dirty_bg=100,dirty_max=100" none /n

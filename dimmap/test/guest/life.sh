@@ -18,6 +18,10 @@ sleep 1
 same "$(od -An -t u8 -j 4096 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 512))" "what a killed program has written is on the device"
 buffer size=4M,src=/dev/ram0
 ok $? "and the device is free"
+same "$(touched /m/data b/dev/ram1 b/dev/ram1 b/m/data)" "b/dev/ram1 File exists b/dev/ram1 File exists b/m/data Invalid argument " "a name is given once"
+mount -t dimmapfs -o size=1M,src=/dev/ram1 none /n
+ok $? "what has got no name is free"
+umount /n
 /touch /m/data w2 z >/tmp/out & user=$!
 sleep 1
 rm /m/data
