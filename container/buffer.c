@@ -27,7 +27,8 @@
 #define POINT "m"
 #define MODE 0711 /* of directories on the way to a buffer, whatever umask the job has */
 #define MAKE_TIMEOUT 120000 /* milliseconds that another step of the job may take to make it */
-#define FREE_TIMEOUT 75000 /* that another buffer of the same device may take to go */
+#define FREE_TIMEOUT 300000 /* that other buffers may take to go, one of which may have the device; srun waits 600 seconds for a step to start */
+#define SETTLE_TIMEOUT 3000 /* that the device may be in use when none of them changes any more */
 #define LOCK_TIMEOUT 1000 /* that who looks whether a buffer is to go may take */
 #define GOING_MAX 64
 
@@ -137,19 +138,23 @@ bool buffer_is_at(const char *path)
 	return statfs(path, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
 }
 
-/* Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor of it. */
+/*
+ * Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor of it. It is shut down first:
+ * what is not mounted any more nobody finds who comes after us when we are killed here.
+ */
 static void unmount_in(int dir)
 {
-	int point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char path[64];
+	int point;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/" POINT, dir);
-	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		;
-	if (point >= 0 && is_buffer(point))
-		buffer_shut_down(point);
-	if (point >= 0)
-		close(point);
+	do {
+		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (point >= 0 && is_buffer(point))
+			buffer_shut_down(point);
+		if (point >= 0)
+			close(point);
+	} while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0);
 	/* with the mount point go mounts on it in other namespaces */
 	unlinkat(dir, POINT, AT_REMOVEDIR);
 }
@@ -184,15 +189,16 @@ static bool others_change(int base, const char *name)
 /* srun returns before slurmstepd takes down what its step had: who comes next may find the device in use for a while. */
 static int mount_when_free(int base, const char *name, const struct buffer *b, int source, struct errbuf *err)
 {
-	long end = monotonic_ms() + FREE_TIMEOUT;
+	long now = monotonic_ms(), end = now + FREE_TIMEOUT, changed = now;
 	char why[sizeof(err->text)];
-	bool busy, last = false;
+	bool busy;
 	int mount;
 
-	while ((mount = buffer_mount(b, source, &busy, err)) < 0 && busy && !last) {
-		/* once more after the last of them */
-		last = !others_change(base, name) || monotonic_ms() >= end;
-		pause_ms(last ? 20 : 300);
+	while ((mount = buffer_mount(b, source, &busy, err)) < 0 && busy && now < end && now < changed + SETTLE_TIMEOUT) {
+		pause_ms(300);
+		now = monotonic_ms();
+		if (others_change(base, name))
+			changed = now;
 	}
 	if (mount < 0 && busy) {
 		snprintf(why, sizeof(why), "%s", err->text);
