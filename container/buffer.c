@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
 	snprintf(buf, BUFFER_PATH_MAX, "%s-dimmap", state_dir);
 }
 
-bool buffer_supported(void)
+static bool is_loaded(void)
 {
 	FILE *f = fopen("/proc/filesystems", "re");
 	char line[64];
@@ -48,6 +49,33 @@ bool buffer_supported(void)
 	if (f)
 		fclose(f);
 	return found;
+}
+
+/* Among the modules of this kernel: whoever mounts first has it loaded. */
+static bool is_installed(void)
+{
+	struct utsname u;
+	char path[sizeof(u.release) + 64], *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *f;
+
+	uname(&u);
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", u.release);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &size, f) > 0) {
+		line[strcspn(line, ":")] = '\0';
+		found = strstr(line, "/dimmapfs.ko") != NULL;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+bool buffer_supported(void)
+{
+	return is_loaded() || is_installed();
 }
 
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index)

@@ -35,7 +35,7 @@ struct buffer {
 };
 
 /* Has this node's kernel dimmapfs, loaded or built in? */
-bool buffer_supported(void);
+bool buffer_supported(void); /* the module is loaded, or is when it is needed */
 
 /* Where such a buffer is mounted, which NODEOS_DIMMAP tells. */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);

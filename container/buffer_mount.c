@@ -102,7 +102,7 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 
 	*busy = false;
 	if (fs < 0 && errno == ENODEV)
-		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has it (--constraint=" BUFFER_FEATURE ", where the site lists that feature), or tell the admin: modprobe dimmapfs");
+		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has it (--constraint=" BUFFER_FEATURE ", where the site lists that feature), or tell the admin, who finds in nodeos-spank(8) how to install it");
 	if (fs < 0)
 		return errprintf(err, "dimmapfs: %s", strerror(errno));
 	if (configure(fs, b, err) == 0) {

@@ -461,6 +461,9 @@ static int parse_dimmap_devices(struct conf *c, const char *value)
 			return -1;
 		memcpy(word, value, len);
 		word[len] = '\0';
+		/* an open bracket matches itself only */
+		if (strchr(word, '[') && !strchr(strchr(word, '[') + 1, ']'))
+			return -1;
 		if (strncmp(word, "/dev/", 5) != 0 || !request_is_source(word) || strncmp(word, "/dev/shm/", 9) == 0 ||
 		    strncmp(word, "/dev/mqueue/", 12) == 0 || strcspn(word, "*?[") < (size_t)(strrchr(word, '/') - word))
 			return -1;
@@ -497,7 +500,7 @@ static int parse_dimmap_max(struct conf *c, const char *value)
 	c->dimmap_max = 0;
 	if (strcmp(value, "none") == 0)
 		return 0;
-	return request_parse_bytes(value, &c->dimmap_max) < 0 || c->dimmap_max < REQUEST_DIMMAP_MIN ? -1 : 0;
+	return request_parse_bytes(value, &c->dimmap_max) < 0 || c->dimmap_max < REQUEST_DIMMAP_MIN || c->dimmap_max > REQUEST_DIMMAP_MAX ? -1 : 0;
 }
 
 static void print_dimmap_max(FILE *f, const struct conf *c)
@@ -551,7 +554,7 @@ const struct conf_key conf_keys[] = {
 	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write them", parse_dimmap_devices,
 	  print_dimmap_devices },
 	{ "dimmap_files", "yes, no", "may buffers of dimmapfs be of files that their user can open?", parse_dimmap_files, print_dimmap_files },
-	{ "dimmap_max", "none, or a size as 16G", "the largest buffer of dimmapfs; its job's memory is a limit in any case", parse_dimmap_max,
+	{ "dimmap_max", "none, or a size from 1M to 8T as 16G", "the largest buffer of dimmapfs; its job's memory is a limit, too, with ConstrainRAMSpace", parse_dimmap_max,
 	  print_dimmap_max },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

@@ -263,9 +263,9 @@ static int load_size(struct loader *l, const struct json_node *value, struct req
 
 	if (scalar(l, value, text, sizeof(text)) < 0)
 		return -1;
-	if (request_parse_bytes(text, &c->dimmap.size) == 0 && c->dimmap.size >= REQUEST_DIMMAP_MIN)
+	if (request_parse_bytes(text, &c->dimmap.size) == 0 && c->dimmap.size >= REQUEST_DIMMAP_MIN && c->dimmap.size <= REQUEST_DIMMAP_MAX)
 		return 0;
-	return json_doc_fail(&l->doc, value, "%s is no size of a buffer (allowed: 1M to 1E, for example 512M, 16G, 16GiB)",
+	return json_doc_fail(&l->doc, value, "%s is no size of a buffer (allowed: 1M to 8T, for example 512M, 16G, 16GiB)",
 			     word_quote(quoted, text, strlen(text)));
 }
 

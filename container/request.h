@@ -39,6 +39,7 @@
 
 /* A buffer of dimmapfs. */
 #define REQUEST_DIMMAP_MIN (UINT64_C(1) << 20) /* bytes */
+#define REQUEST_DIMMAP_MAX (UINT64_C(1) << 43) /* what dimmapfs can have */
 #define REQUEST_FILL_MIN 4096u /* bytes that are read at once, a power of two */
 #define REQUEST_FILL_MAX (2u << 20)
 #define REQUEST_SOURCE_MAX 256 /* bytes of a path with the final NUL */

@@ -48,9 +48,9 @@ int request_check_dimmap(const struct request_dimmap *d, struct errbuf *err)
 
 	if (!d->size)
 		return *d->source || d->policy || d->fill || d->read_only ? errprintf(err, "a buffer (dimmap) without a size") : 0;
-	if (d->size < REQUEST_DIMMAP_MIN || d->size > REQUEST_BYTES_MAX)
+	if (d->size < REQUEST_DIMMAP_MIN || d->size > REQUEST_DIMMAP_MAX)
 		return errprintf(err, "dimmap=%" PRIu64 " (allowed: %" PRIu64 " to %" PRIu64 " bytes)", d->size, REQUEST_DIMMAP_MIN,
-				 REQUEST_BYTES_MAX);
+				 REQUEST_DIMMAP_MAX);
 	if (!request_is_source(d->source))
 		return errprintf(err, "dimmap_source=%s (allowed: " REQUEST_SOURCE_ALLOWED ")",
 				 word_quote(quoted, d->source, strnlen(d->source, sizeof(d->source))));

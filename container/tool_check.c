@@ -66,6 +66,10 @@ static void print_container(const struct request_container *c)
 		printf(" prio=%u", c->priority);
 	if (c->quantum_named)
 		printf(" quantum=%u", c->quantum);
+	if (c->partition != PARTITION_MEMBER)
+		printf(" partition=%s", partition_name(c->partition));
+	if (c->dimmap.size)
+		printf(" dimmap=%" PRIu64 "b dimmap_source=%s", c->dimmap.size, c->dimmap.source);
 }
 
 static void print_text(const char *path, const struct request *r)
@@ -122,11 +126,28 @@ static struct json_object *isolators_json(const struct request_container *c)
 	add_isolator(list, "container", "accepted", "each node decides");
 	if (c->policy != POLICY_UNSET)
 		add_isolator(list, "scheduler", "accepted", "each node decides");
+	if (c->dimmap.size)
+		add_isolator(list, "dimmap", "accepted", "each node decides");
 	for (unsigned i = 0; request_ignored_name[i]; i++)
 		if (c->ignored >> i & 1)
 			add_isolator(list, request_ignored_name[i], "ignored",
 				     "not implemented by NodeOS for Slurm");
 	return list;
+}
+
+/* As in a report. */
+static struct json_object *dimmap_json(const struct request_dimmap *d)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "size_bytes", json_object_new_int64((int64_t)d->size));
+	json_object_object_add(o, "source", json_object_new_string(d->source));
+	if (d->policy)
+		json_object_object_add(o, "policy", json_object_new_string(request_dimmap_policies[d->policy - 1]));
+	if (d->fill)
+		json_object_object_add(o, "fill_bytes", json_object_new_int64(d->fill));
+	json_object_object_add(o, "access", json_object_new_string(d->read_only ? "ro" : "rw"));
+	return o;
 }
 
 static struct json_object *container_json(const struct request_container *c)
@@ -147,6 +168,10 @@ static struct json_object *container_json(const struct request_container *c)
 	}
 	if (c->quantum_named)
 		json_object_object_add(o, "quantum_ms", json_object_new_int64(c->quantum));
+	if (c->partition != PARTITION_MEMBER)
+		json_object_object_add(o, "partition", json_object_new_string(partition_name(c->partition)));
+	if (c->dimmap.size)
+		json_object_object_add(o, "dimmap", dimmap_json(&c->dimmap));
 	json_object_object_add(o, "isolators", isolators_json(c));
 	return o;
 }

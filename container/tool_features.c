@@ -157,7 +157,7 @@ static void kernel_facts(struct findings *f)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
 				 policy_name(p));
 	fact(f, "policies", text);
-	fact(f, "dimmap", buffer_supported() ? "yes" : "none: this kernel has no dimmapfs: modprobe dimmapfs");
+	fact(f, "dimmap", buffer_supported() ? "yes" : "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
 }
 
 /* The value behind "KEY = " in scontrol's output; "" when there is none. */
@@ -186,9 +186,25 @@ static const struct wanted {
 	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
 };
 
+/* A step with a buffer that nothing limits is refused (check_buffers()). */
+static void check_limits(struct findings *f, const char *config)
+{
+	struct errbuf ignored = { "" };
+	struct conf conf;
+	char value[256];
+
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &ignored) < 0 || (!*conf.dimmap_devices && !conf.dimmap_files) || conf.dimmap_max)
+		return;
+	config_value(config, "ConstrainRAMSpace", value, sizeof(value));
+	if (strcasecmp(value, "yes") != 0)
+		found(f, "nothing limits the memory of buffers, so they are refused: set ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s", NODEOS_CONF_PATH);
+}
+
 static void check_slurm(struct findings *f, const char *config)
 {
 	char value[256], series[16];
+
+	check_limits(f, config);
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		config_value(config, wanted[i].key, value, sizeof(value));
@@ -263,7 +279,7 @@ static void check_site(struct findings *f)
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
 		found(f, "%s", err.text);
 	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
-		found(f, "%s allows buffers of dimmapfs, which this kernel has not: modprobe dimmapfs, at each boot (or take out dimmap_devices and dimmap_files)",
+		found(f, "%s allows buffers of dimmapfs, which this kernel has not: install the module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and dimmap_files)",
 		      NODEOS_CONF_PATH);
 	check_helpers(f);
 	err.text[0] = '\0';

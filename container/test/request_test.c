@@ -47,7 +47,7 @@ static void round_trips(void)
 		"nodeos 1;c=a cpus=2 policy=fifo prio=2 partition=isolated ignored=power;",
 		"nodeos 1;c=a partition=root;",
 		"nodeos 1;c=a dimmap=1048576 dimmap_source=/dev/nvme0n1;",
-		"nodeos 1;c=a partition=root dimmap=1152921504606846976 dimmap_source=/a dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
+		"nodeos 1;c=a partition=root dimmap=8796093022208 dimmap_source=/a dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
 		"nodeos 1;c=a dimmap=4194304 dimmap_source=/s/.x/..y/a=b,c'd dimmap_fill=4096;",
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
 	};
@@ -168,7 +168,7 @@ static void limits(void)
 		c->quantum_named = i % 2 == 0;
 		c->quantum = i % 2 ? 0 : HPC_QUANTUM_MAX;
 		c->partition = PARTITION_ISOLATED;
-		c->dimmap = (struct request_dimmap){ .size = REQUEST_BYTES_MAX, .policy = 4, .fill = REQUEST_FILL_MAX, .read_only = true };
+		c->dimmap = (struct request_dimmap){ .size = REQUEST_DIMMAP_MAX, .policy = 4, .fill = REQUEST_FILL_MAX, .read_only = true };
 		memset(c->dimmap.source, '/', 1);
 		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
 		/* each another, as it must be */

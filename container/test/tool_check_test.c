@@ -93,6 +93,11 @@ int main(void)
 	ok(strncmp(errors, "../nodeos.conf:1:1: unexpected \"#\"", 34) == 0, "the bad one's line: %s",
 	   strtok(errors, "\n"));
 	is(out, "small.json: ok: 1 container: small cpus=2\n", "the good one's line");
+	is_int(run("outofcore.json", NULL, NULL), 0, "one with a buffer");
+	is(out, "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296b dimmap_source=/dev/nvme0n1\n", "its line");
+	is_int(run("--json", "outofcore.json", NULL), 0, "as JSON");
+	ok(strstr(out, "\"size_bytes\":4294967296") && strstr(out, "\"source\":\"/dev/nvme0n1\"") && strstr(out, "\"fill_bytes\":65536") && strstr(out, "\"access\":\"rw\"") &&
+	   strstr(out, "\"name\":\"dimmap\""), "the buffer and its isolator: %s", out);
 	json();
 	is_int(run("--help", NULL, NULL), 0, "--help");
 	ok(strncmp(out, "usage: nodeosctl check", 22) == 0 && !errors[0], "on standard output");

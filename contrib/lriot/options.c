@@ -57,7 +57,7 @@ static const struct {
 	uint64_t min, max;
 	const char *bytes; /* what is expected of bytes; NULL: a number */
 } numbers[] = {
-	{ 'S', offsetof(struct options, size), 512, INT64_MAX, "bytes, 512 and more, as 64M or 8G" },
+	{ 'S', offsetof(struct options, size), 512, INT64_MAX, "bytes, 512 to 8E, with K, M, G or T, as 64M or 8G" },
 	{ 'b', offsetof(struct options, block), 512, BLOCK_MAX, "a multiple of 512 from 512 to 1M" },
 	{ 't', offsetof(struct options, touch), 8, BLOCK_MAX, "a multiple of 8, from 8 to --bs" },
 	{ 'P', offsetof(struct options, processes), 1, THREADS_MAX, NULL },

@@ -34,6 +34,7 @@ static int fill(int fd, uint64_t size)
 
 static int create(const struct options *o, uint64_t size, struct errbuf *err)
 {
+	bool ours = access(o->file, F_OK) < 0;
 	int fd = open(o->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666), error = 0;
 	struct stat st;
 
@@ -50,6 +51,8 @@ static int create(const struct options *o, uint64_t size, struct errbuf *err)
 	/* a run begins with nothing in memory */
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(fd);
+	if (error && ours)
+		unlink(o->file);
 	return error ? errprintf(err, "%s: --create could not fill it: %s", o->file, strerror(error)) : 0;
 }
 

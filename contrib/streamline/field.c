@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct head {
@@ -67,6 +69,18 @@ static void put_points(FILE *f, const struct shape *s, const struct circle *c)
 				put_cube(f, s, c, x, y, z, side);
 }
 
+/* Is there room for so many bytes? Who has opened a file of dimmapfs, or a device, has them. */
+static int check_room(FILE *f, uint64_t bytes, const char *path, struct errbuf *err)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstat(fileno(f), &st) < 0 || fstatvfs(fileno(f), &fs) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size >= bytes ||
+	    fs.f_bavail >= bytes / fs.f_frsize)
+		return 0;
+	return errprintf(err, "%s: the field has %" PRIu64 " bytes, and there is room for %" PRIu64, path, bytes, (uint64_t)fs.f_bavail * fs.f_frsize);
+}
+
 int field_generate(const char *path, const struct shape *s, struct errbuf *err)
 {
 	struct head head = { .version = FIELD_VERSION, .n = s->n, .brick = s->brick, .flow = s->flow };
@@ -75,6 +89,11 @@ int field_generate(const char *path, const struct shape *s, struct errbuf *err)
 	FILE *f = table ? fopen(path, "we") : NULL;
 	int error = f ? 0 : errno;
 
+	if (f && check_room(f, field_bytes(s), path, err) < 0) {
+		fclose(f);
+		free(table);
+		return -1;
+	}
 	if (f) {
 		for (uint32_t i = 0; i < s->n; i++) {
 			c.sine[i] = sin(2 * M_PI * i / s->n);

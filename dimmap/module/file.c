@@ -51,8 +51,8 @@ static int dimmap_bind_device(struct dimmap_file *file, char *why, size_t size)
 		int rc = PTR_ERR(file->bdev_file);
 
 		file->bdev_file = NULL;
-		snprintf(why, size, "device %u:%u cannot be opened (%d)%s", MAJOR(dev), MINOR(dev),
-			 rc, rc == -EBUSY ? ": it is mounted or otherwise in use" : "");
+		snprintf(why, size, "device %u:%u cannot be opened (%pe)%s", MAJOR(dev), MINOR(dev),
+			 ERR_PTR(rc), rc == -EBUSY ? ": it is mounted or otherwise in use" : "");
 		return rc;
 	}
 	file->bdev = file_bdev(file->bdev_file);
@@ -180,7 +180,7 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	if (!rc)
 		rc = invalidate_inode_pages2(inode->i_mapping);
 	if (rc)
-		snprintf(why, size, "its pages cannot be written out (%d)", rc);
+		snprintf(why, size, "its pages cannot be written out (%pe)", ERR_PTR(rc));
 	else
 		rc = dimmap_find_extents(file, inode, why, size);
 	return rc;

@@ -292,7 +292,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	old = lookup_one_len(name, root, strlen(name));
 	if (IS_ERR(old)) {
 		rc = PTR_ERR(old);
-		snprintf(why, size, "the name is not possible (%d)", rc);
+		snprintf(why, size, "the name is not possible (%pe)", old);
 	} else {
 		if (d_really_is_positive(old)) {
 			rc = -EEXIST;
@@ -494,7 +494,7 @@ static int dimmap_bind_src(struct dentry *root, const char *src, char *why, size
 	if (IS_ERR(backing) && (PTR_ERR(backing) == -EROFS || PTR_ERR(backing) == -EACCES))
 		backing = filp_open(src, O_RDONLY | O_LARGEFILE, 0);
 	if (IS_ERR(backing)) {
-		snprintf(why, size, "it cannot be opened (%ld)", PTR_ERR(backing));
+		snprintf(why, size, "it cannot be opened (%pe)", backing);
 		return PTR_ERR(backing);
 	}
 	rc = dimmap_bind(root, "data", backing, false, why, size);
@@ -511,8 +511,8 @@ static int dimmap_fill_super(struct super_block *sb, struct fs_context *fc)
 	int rc;
 
 	if (opt->size < 8 * PAGE_SIZE || opt->size >> PAGE_SHIFT > 1ull << 31)
-		return invalfc(fc, "size=: the buffer's is needed, %luK to 8T",
-			       8 * PAGE_SIZE >> 10);
+		return invalfc(fc, "size=%lluK: %luK to 8T is needed",
+			       opt->size >> 10, 8 * PAGE_SIZE >> 10);
 	if (opt->dirty_bg > opt->dirty_max)
 		return invalfc(fc, "dirty_bg=%u is more than dirty_max=%u", opt->dirty_bg,
 			       opt->dirty_max);

@@ -42,7 +42,10 @@ static int play_policy(const struct accesses *a, const struct options *o, unsign
 
 	if (o->has_victims)
 		own.victims = (uint32_t)o->victims;
-	b.pools = o->pools < pages ? (uint32_t)o->pools : pages;
+	/* as the module has it: one instruction may need several pages at once, which have to fit in a pool */
+	b.pools = pages / 16 > 1 ? pages / 16 : 1;
+	if (o->pools < b.pools)
+		b.pools = (uint32_t)o->pools;
 	return play(a, &b, out, err);
 }
 

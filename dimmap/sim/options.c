@@ -138,7 +138,7 @@ static int take(struct options *o, int letter, const char *value, struct errbuf 
 	case 'n': o->wishes = 0; return each_word(o, value, add_size, err);
 	case 'b': return option_count("batch", value, 1, 512, &o->batch, err);
 	case 'f': return take_fill(o, value, err);
-	case 'k': return option_count("pools", value, 1, 1024, &o->pools, err);
+	case 'k': return option_count("pools", value, 1, 131072, &o->pools, err);
 	case 'v': o->has_victims = true; return option_count("victims", value, 0, 63, &o->victims, err);
 	case 'j': o->json = true; return 0;
 	case 'g': o->svg = value; return 0;

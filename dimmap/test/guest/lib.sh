@@ -22,9 +22,9 @@ stat_of() { # NAME: of the mount /m
 buffer() { # OPTIONS: mounted at /m
 	mount -t dimmapfs -o "$1" none /m
 }
-# What the last mount of ours that failed has said in the kernel's log.
+# What the last mount of ours that failed has said in the kernel's log, where not every kernel names errors.
 why() {
-	dmesg | sed -n 's/.*dimmapfs: //p' | tail -n 1
+	dmesg | sed -n 's/(-EBUSY)/(-16)/;s/(-ENOENT)/(-2)/;s/.*dimmapfs: //p' | tail -n 1
 }
 free_mib() {
 	echo 3 >/proc/sys/vm/drop_caches

@@ -4,7 +4,8 @@ refused() { # OPTIONS, WHAT THE LOG SAYS
 	buffer "$1" 2>/dev/null && { umount /m; ok 1 "refused: $1"; return; }
 	same "$(why)" "$2" "refused: $1"
 }
-refused "" "size=: the buffer's is needed, 32K to 8T"
+refused "" "size=0K: 32K to 8T is needed"
+refused size=9T "size=9663676416K: 32K to 8T is needed"
 refused size=12Q "size=12Q: a number of bytes is expected, with K, M, G or T"
 refused size=1M,nodes=x "nodes=x: a list of memory nodes is expected, as 0,2-3"
 refused size=1M,nodes=0,7 "Unknown parameter '7'"
