@@ -52,7 +52,7 @@ int tool_list(int argc, char **argv)
 	bool json = false;
 	int c;
 
-	c = tool_node_options(argc, argv, longs, usage_text, &json, NULL, NULL);
+	c = tool_node_options(argc, argv, longs, usage_text, &json, NULL, NULL, NULL);
 	if (c >= 0)
 		return c;
 	j.f = json ? stdout : NULL;

@@ -6,7 +6,8 @@
 
 #include "container/tool.h"
 
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose)
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose,
+		      const char **svg)
 {
 	int c;
 
@@ -18,6 +19,8 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 			*json = true;
 		} else if (c == 'v' && verbose) {
 			*verbose = true;
+		} else if (c == 'V' && svg) {
+			*svg = optarg;
 		} else if (c == 'J' && job) {
 			*job = strtoul(optarg, &end, 10);
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
@@ -27,6 +30,8 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 			return c == 'h' ? 0 : 2;
 		}
 	}
+	if (*json && svg && *svg)
+		return tool_error(2, "%s: --json and --svg: expected one of them", argv[0]);
 	if (optind == argc)
 		return -1;
 	return tool_error(2, "%s: unexpected argument \"%.100s\": see nodeosctl %s --help", argv[0], argv[optind], argv[0]);

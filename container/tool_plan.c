@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "container/conf.h"
+#include "container/draw.h"
 #include "container/hpc_room.h"
 #include "container/manifest.h"
 #include "container/outcome.h"
@@ -34,12 +35,13 @@ static const char usage_text[] =
 	"  -O, --overcommit       more ranks than cores is allowed\n"
 	"      --conf=FILE        use that nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
+	"      --svg=FILE         draw the machine with its containers (\"-\": to standard output) instead\n"
 	"  -h, --help             print this\n"
 	"\n"
 	"Exit status: 0 planned, 1 no plan (one line says why), 2 wrong usage.\n";
 
 struct options {
-	const char *topology, *cpus, *mems, *serviceos, *serviceos_mems, *ntasks, *conf_path, *manifest;
+	const char *topology, *cpus, *mems, *serviceos, *serviceos_mems, *ntasks, *conf_path, *svg, *manifest;
 	unsigned cpus_per_task;
 	bool json, overcommit;
 };
@@ -47,6 +49,7 @@ struct options {
 /* Everything that a plan is printed from. */
 struct planned {
 	const struct options *o;
+	struct machine *machine;
 	struct conf conf;
 	struct request request;
 	struct service_set service;
@@ -248,6 +251,42 @@ static void print_text(const struct planned *p)
 	printf(" mems %s\n", list_of(&mems));
 }
 
+static int draw(const struct planned *p, struct errbuf *err)
+{
+	struct picture_part *part = calloc(p->plan->n + 2, sizeof(*part));
+	char title[256];
+	unsigned n = 0;
+	int rc;
+
+	if (!part)
+		return errprintf(err, "out of memory");
+	if (!idset_empty(&p->service.cpus)) {
+		part[n] = (struct picture_part){ .kind = PICTURE_SERVICE, .cpus = p->service.cpus };
+		if (p->service.own_mems)
+			part[n].mems = p->service.mems;
+		draw_label(&part[n++], "ServiceOS", "");
+	}
+	for (unsigned i = 0; i < p->plan->n; i++) {
+		const struct placed *c = &p->plan->container[i];
+		struct sched_given sched;
+		char more[64];
+
+		part[n] = (struct picture_part){ .kind = PICTURE_CONTAINER, .cpus = c->reserved };
+		if (c->confined)
+			part[n].mems = c->mems;
+		outcome_sched(&sched, &p->request.container[i], &p->conf, false);
+		snprintf(more, sizeof(more), ", policy %s", policy_name(sched.policy));
+		draw_label(&part[n++], c->name, more);
+	}
+	part[n].kind = PICTURE_FREE;
+	find_free(p, &part[n].cpus, &part[n].mems);
+	draw_label(&part[n++], "free", "");
+	snprintf(title, sizeof(title), "plan of %s", strcmp(p->o->manifest, "-") == 0 ? "standard input" : p->o->manifest);
+	rc = draw_svg(p->machine, title, part, n, p->o->svg, err);
+	free(part);
+	return rc;
+}
+
 static int load_request(struct planned *p, struct errbuf *err)
 {
 	const char *name = strcmp(p->o->manifest, "-") == 0 ? "standard input" : p->o->manifest;
@@ -356,7 +395,7 @@ static int make(struct planned *p, struct errbuf *err)
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);
-	machine_free(m);
+	p->machine = m;
 	return rc < 0 ? -1 : map_ranks(p, err);
 }
 
@@ -368,7 +407,8 @@ static int parse_options(struct options *o, int argc, char **argv)
 		{ "cpus-per-task", required_argument, NULL, 'C' }, { "overcommit", no_argument, NULL, 'O' },
 		{ "serviceos", required_argument, NULL, 'S' }, { "serviceos-mems", required_argument, NULL, 'M' },
 		{ "conf", required_argument, NULL, 'F' },     { "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },	      { 0 },
+		{ "svg", required_argument, NULL, 'V' },      { "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct service_ask ask;
 	int c;
@@ -385,6 +425,7 @@ static int parse_options(struct options *o, int argc, char **argv)
 		case 'O': o->overcommit = true; break;
 		case 'F': o->conf_path = optarg; break;
 		case 'j': o->json = true; break;
+		case 'V': o->svg = optarg; break;
 		case 'C':
 			if (number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
 				return tool_error(2, "plan: --cpus-per-task=%s: expected a number from 1 to 65535", optarg);
@@ -403,6 +444,8 @@ static int parse_options(struct options *o, int argc, char **argv)
 		return 2;
 	}
 	o->manifest = argv[optind];
+	if (o->svg && o->json)
+		return tool_error(2, "plan: --json and --svg: expected one of them");
 	if (o->serviceos && conf_parse_service(&ask, o->serviceos) < 0)
 		return tool_error(2, "%s: --serviceos=%.100s: expected %s", argv[0], o->serviceos, conf_service_allowed);
 	if (o->serviceos_mems && conf_parse_service_mems(&ask, o->serviceos_mems) < 0)
@@ -425,12 +468,15 @@ int tool_plan(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.text);
 		status = 1;
 	} else {
-		if (o.json)
+		status = 0;
+		if (o.svg)
+			status = draw(&p, &err) < 0 ? tool_error(1, "plan: %s", err.text) : 0;
+		else if (o.json)
 			print_json(&p);
 		else
 			print_text(&p);
-		status = 0;
 	}
+	machine_free(p.machine);
 	node_plan_free(p.plan);
 	for (unsigned i = 0; i < p.request.n; i++)
 		free(p.map[i]);

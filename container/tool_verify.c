@@ -351,7 +351,7 @@ int tool_verify(int argc, char **argv)
 	bool json = false, verbose = false;
 	int status;
 
-	status = tool_node_options(argc, argv, longs, usage_text, &json, &only, &verbose);
+	status = tool_node_options(argc, argv, longs, usage_text, &json, &only, &verbose, NULL);
 	if (status >= 0)
 		return status;
 	if (load_settled(&s, only, &err) < 0)

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The renderer is hwloc's lstopo: it takes the colours of boxes from what is noted with an object (lstopo(1), lstopoStyle). */
+#include "topology/picture.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/machine_impl.h"
+
+#define COLOUR_MAX 8 /* "#rrggbb" */
+
+static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1", shared[] = "#efe3fb";
+
+/* Light enough for black words, and no two of the first ten alike; the next ones go round the circle of colours. */
+static void colour_of(char out[COLOUR_MAX], enum picture_kind kind, unsigned number)
+{
+	static const char *const first[] = { "#7db4ff", "#ffb55e", "#86d38a", "#f79ab8", "#c4a6f2", "#ffe16b", "#78d5d5", "#d8b48f", "#bddb5c", "#ff9f8c" };
+	static const double shift[] = { 0, 8, 4 };
+	unsigned n_first = sizeof(first) / sizeof(first[0]), rgb[3];
+
+	if (kind != PICTURE_CONTAINER || number < n_first) {
+		snprintf(out, COLOUR_MAX, "%s", kind == PICTURE_SERVICE ? service : kind == PICTURE_FREE ? plain : first[number]);
+		return;
+	}
+	/* HSL with a hue of the golden angle, saturation 0.6, lightness 0.75 */
+	for (unsigned i = 0; i < 3; i++) {
+		double k = fmod(shift[i] + (number - n_first) * 137.508 / 30, 12);
+		double ramp = fmax(-1, fmin(fmin(k - 3, 9 - k), 1));
+
+		rgb[i] = (unsigned)lround(255 * (0.75 - 0.6 * 0.25 * ramp));
+	}
+	snprintf(out, COLOUR_MAX, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+}
+
+static int paint(hwloc_obj_t obj, const char *colour)
+{
+	char style[64];
+
+	snprintf(style, sizeof(style), "Background=%s;Text=#000000", colour);
+	return hwloc_obj_add_info(obj, "lstopoStyle", style);
+}
+
+struct picture {
+	hwloc_topology_t topo;
+	const struct picture_part *part;
+	unsigned n;
+	char (*colour)[COLOUR_MAX];
+	bool sharing; /* a memory node has the colour of those of several */
+};
+
+/* The colour of the one part that has it; of several; NULL: of none. */
+static const char *colour_by(const struct picture *p, unsigned os, bool memory)
+{
+	const char *found = NULL;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		if (!idset_has(memory ? &p->part[i].mems : &p->part[i].cpus, os))
+			continue;
+		if (found)
+			return shared;
+		found = p->colour[i];
+	}
+	return found;
+}
+
+/* A core is of the part that all of its threads are of. */
+static const char *colour_of_core(const struct picture *p, hwloc_obj_t core)
+{
+	const char *all = NULL;
+
+	for (int os = hwloc_bitmap_first(core->cpuset); os >= 0; os = hwloc_bitmap_next(core->cpuset, os)) {
+		const char *one = colour_by(p, (unsigned)os, false);
+
+		if (!one || (all && strcmp(one, all) != 0))
+			return plain;
+		all = one;
+	}
+	return all ? all : plain;
+}
+
+static int paint_machine(struct picture *p)
+{
+	hwloc_obj_t obj;
+	int rc = paint(hwloc_get_root_obj(p->topo), plain);
+
+	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PACKAGE, obj));)
+		rc = paint(obj, frame);
+	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_CORE, obj));)
+		rc = paint(obj, colour_of_core(p, obj));
+	/* what nobody may use, or nobody has named, is as lstopo draws it */
+	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PU, obj));) {
+		const char *colour = colour_by(p, obj->os_index, false);
+
+		rc = colour ? paint(obj, colour) : 0;
+	}
+	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_NUMANODE, obj));) {
+		const char *colour = colour_by(p, obj->os_index, true);
+
+		p->sharing |= colour == shared;
+		rc = colour ? paint(obj, colour) : 0;
+	}
+	return rc;
+}
+
+static int note(struct picture *p, const char *text, const char *colour)
+{
+	hwloc_obj_t box = hwloc_topology_insert_misc_object(p->topo, hwloc_get_root_obj(p->topo), text);
+
+	return box ? paint(box, colour) : -1;
+}
+
+static int draw(struct picture *p, const char *title)
+{
+	int rc = paint_machine(p);
+
+	if (rc == 0)
+		rc = note(p, title, plain);
+	for (unsigned i = 0; rc == 0 && i < p->n; i++)
+		rc = note(p, p->part[i].label, p->colour[i]);
+	return rc == 0 && p->sharing ? note(p, "memory node of several", shared) : rc;
+}
+
+/* A copy that may have objects of our own, which a topology says before it is loaded. */
+static int copy(hwloc_topology_t *out, hwloc_topology_t topo)
+{
+	char *xml = NULL;
+	int len, rc;
+
+	if (hwloc_topology_export_xmlbuffer(topo, &xml, &len, 0) < 0)
+		return -1;
+	rc = hwloc_topology_init(out);
+	if (rc == 0 && (hwloc_topology_set_flags(*out, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+			hwloc_topology_set_type_filter(*out, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
+			hwloc_topology_set_xmlbuffer(*out, xml, len) < 0 || hwloc_topology_load(*out) < 0)) {
+		hwloc_topology_destroy(*out);
+		rc = -1;
+	}
+	hwloc_free_xmlbuffer(topo, xml);
+	return rc;
+}
+
+static int make(struct picture *p, const char *title, char **xml)
+{
+	char *own = NULL;
+	int len;
+
+	if (draw(p, title) < 0 || hwloc_topology_export_xmlbuffer(p->topo, &own, &len, 0) < 0)
+		return -1;
+	*xml = strdup(own);
+	hwloc_free_xmlbuffer(p->topo, own);
+	return *xml ? 0 : -1;
+}
+
+int picture_xml(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, char **xml, struct errbuf *err)
+{
+	struct picture p = { .part = part, .n = n, .colour = calloc(n + 1, COLOUR_MAX) };
+	unsigned containers = 0;
+	int rc = -1;
+
+	*xml = NULL;
+	errno = 0;
+	for (unsigned i = 0; p.colour && i < n; i++)
+		colour_of(p.colour[i], part[i].kind, part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
+	if (p.colour && copy(&p.topo, m->topo) == 0) {
+		rc = make(&p, title, xml);
+		hwloc_topology_destroy(p.topo);
+	}
+	if (rc < 0)
+		errprintf(err, "hwloc cannot describe the picture: %s", errno ? strerror(errno) : "no memory");
+	free(p.colour);
+	return rc;
+}

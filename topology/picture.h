@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_PICTURE_H
+#define NODEOS_TOPOLOGY_PICTURE_H
+
+#include <stddef.h>
+
+#include "topology/errbuf.h"
+#include "topology/idset.h"
+
+struct machine; /* topology/machine.h */
+
+enum picture_kind { PICTURE_CONTAINER, PICTURE_SERVICE, PICTURE_FREE };
+
+/* What belongs together, and has a colour and a line of the legend. */
+struct picture_part {
+	enum picture_kind kind;
+	char label[512];
+	struct idset cpus;
+	struct idset mems; /* a memory node of several parts has a colour of its own, and so a line */
+};
+
+/*
+ * M as XML of hwloc for lstopo, whose boxes have the colours of the N parts that their CPUs and memory nodes are of, with
+ * TITLE and a legend beside it: *XML is a malloc'ed text.
+ */
+int picture_xml(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, char **xml, struct errbuf *err);
+
+#endif
