@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from xml.etree import ElementTree
 
 import cluster
 from containers import COUPLED, SCHED, check_ranks, pod, write
@@ -322,6 +323,19 @@ env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bar
     same(leftovers(), "", "the ledger is empty")
 
 
+def picture_cpus(svg):
+    """Of a picture: CPUs by the text of the legend's box that has their colour."""
+    root = ElementTree.fromstring(svg)
+    fill = {e.get("id")[:-len("_rect")]: e.get("fill") for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("id")}
+    text = {e.get("id")[:-len("_text")]: e.text for e in root.iter("{http://www.w3.org/2000/svg}text") if e.get("id")}
+    legend = {fill[box]: words for box, words in text.items() if box.startswith("Misc_")}
+    found = {}
+    for box, words in text.items():
+        if box.startswith("PU_"):
+            found.setdefault(legend.get(fill[box], "?").split(":")[0], set()).add(int(words.split("#")[1]))
+    return found
+
+
 def group_report(machine):
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
@@ -351,6 +365,9 @@ def group_report(machine):
            f"report on {node}: the kernel's view of the ranks", procs)
     r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
     ok("container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out, "report as text", r.text)
+    r = run("nodeosctl report --svg=-", user="root")
+    drawn = picture_cpus(r.out) if r.code == 0 else {}
+    same({n: drawn.get(f"{n} of job {job} (alice)") for n in want}, {n: cpus(c["cpus"]) for n, c in want.items()}, f"report as a picture {r.err}")
     for command in ("report", "list"):
         r = run(f"nodeosctl {command}", user="bob")
         ok(r.code == 1 and "root" in r.err and "sim" not in r.out, f"another user's {command} is refused", r.text)
