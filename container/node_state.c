@@ -86,6 +86,19 @@ void node_state_free(struct node_state *s)
 	s->n_jobs = 0;
 }
 
+void node_state_keep(struct node_state *s, uid_t uid, unsigned long job)
+{
+	s->own = uid != (uid_t)-1;
+	for (unsigned i = 0; i < s->n_jobs;) {
+		if ((uid == (uid_t)-1 || s->job[i]->uid == uid) && (!job || s->job[i]->job_id == job)) {
+			i++;
+			continue;
+		}
+		ledger_job_free(s->job[i]);
+		s->job[i] = s->job[--s->n_jobs];
+	}
+}
+
 bool node_state_alone(const struct node_state *s, const struct ledger_job *job)
 {
 	struct errbuf ignored;

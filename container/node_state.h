@@ -21,6 +21,7 @@ struct node_state {
 	struct blocks blocks;
 	unsigned n_jobs;
 	struct ledger_job **job;
+	bool own; /* only one user's jobs are here, and what others have is not known */
 	struct errbuf bad; /* one unreadable ledger entry, "" when there is none */
 };
 
@@ -33,6 +34,9 @@ int node_state_load(struct node_state *out, struct errbuf *err);
 int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err);
 
 void node_state_free(struct node_state *s);
+
+/* Forget all jobs but those of UID ((uid_t)-1: anybody's) with the number JOB (0: any). */
+void node_state_keep(struct node_state *s, uid_t uid, unsigned long job);
 
 /* What the kernel shows of one process. */
 struct process_state {

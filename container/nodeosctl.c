@@ -14,6 +14,7 @@ static const struct command {
 	{ "check", tool_check, "validate manifests" },
 	{ "plan", tool_plan, "show which CPUs and memory nodes a manifest would get, and why" },
 	{ "report", tool_report, "show this node's containers: asked, chosen, what the kernel shows (root)" },
+	{ "show", tool_show, "show your own containers on this node (nodeosd)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
 	{ "verify", tool_verify, "compare what the kernel shows of this node's containers with what they should be (root)" },
 	{ "provision", tool_provision, "keep this node's system to its own cores and memory nodes (root)" },

@@ -14,6 +14,7 @@ int tool_list(int argc, char **argv);
 int tool_plan(int argc, char **argv);
 int tool_provision(int argc, char **argv);
 int tool_report(int argc, char **argv);
+int tool_show(int argc, char **argv);
 int tool_run(int argc, char **argv);
 int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);

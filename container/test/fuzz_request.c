@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "container/ask.h"
 #include "container/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,6 +16,20 @@ static void check(int cond)
 {
 	if (!cond)
 		abort();
+}
+
+/* What a user asks nodeosd for; bytes behind its longest line are not looked at. */
+static void check_ask(const char *text)
+{
+	char line[ASK_LINE_MAX];
+	struct errbuf err;
+	struct ask a, again;
+
+	if (ask_parse(&a, text, &err) < 0)
+		return;
+	ask_format(&a, line);
+	line[strcspn(line, "\n")] = '\0';
+	check(ask_parse(&again, line, &err) == 0 && memcmp(&a, &again, sizeof(a)) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -28,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	text[size] = '\0';
+	check_ask(text);
 	if (request_parse(&r, text, &err) == 0) {
 		check(request_check(&r, &err) == 0);
 		check(request_format(&r, formatted, sizeof(formatted), &err) == (int)strlen(text));

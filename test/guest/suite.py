@@ -380,6 +380,55 @@ def group_report(machine):
     same(leftovers(), "", "the ledger is empty")
 
 
+def group_show(machine):
+    """nodeosd tells users of their own jobs."""
+    manifest = write("coupled.json", pod(**COUPLED))
+    want = plan(manifest)
+    script = write("long.sh", "#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim sleep 60\n")
+    r = run("nodeosctl show", user="bob")
+    ok(r.code == 0 and "0 jobs of yours" in r.out, "who has no job is told so", r.text)
+    job = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} -o /dev/null {script}").out.strip()
+    for _ in range(100):
+        report = json.loads(run("nodeosctl show --json").out or "{}")
+        if report.get("jobs") and any(t["processes"] for s in report["jobs"][0]["steps"] if s["container"] == "sim" for t in s["tasks"]):
+            break
+        time.sleep(0.5)
+    got = {c["name"]: c["cpus"] for c in report["jobs"][0]["containers"]}
+    same(got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned")
+    ok("free" not in report, "and not what others leave", sorted(report))
+    whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
+    same(report["jobs"], whole["jobs"], "it is what root's report tells of the job")
+    r = run(f"nodeosctl show --job={job}")
+    ok(r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out, "as text, of a job", r.text)
+    same(run(f"nodeosctl show --job={job} --json", user="root").code, 0, "root sees it")
+    for command in ("show", "show --json"):
+        r = run(f"nodeosctl {command}", user="bob")
+        ok(r.code == 0 and "sim" not in r.out and "alice" not in r.out, f"another user's {command} has nothing of it", r.text)
+    r = run(f"nodeosctl show --job={job}", user="bob")
+    ok(r.code == 1 and r.err == f"nodeosctl: show: you have no job {job} with containers on this node\n", "nor does he with its number", r.text)
+    talk = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect('/run/nodeosd.socket'); s.sendall(eval(sys.argv[1])); print(s.recv(500))"
+    for what, line in (("nothing", "b'\\n'"), ("another's name", "b'nodeos 1 show uid=0\\n'"), ("a zero byte", "b'nodeos 1 show\\0\\n'"), ("two lines", "b'nodeos 1 show\\nnodeos 1 show\\n'"),
+                       ("too much", "b'nodeos 1 show ' + b'x' * 100000 + b'\\n'"), ("no text", "bytes(range(128, 256)) + b'\\n'")):
+        r = run(f'python3 -c "{talk}" "{line}" 2>&1 || true', user="bob")
+        ok("error request: " in r.out or "Broken pipe" in r.out or "reset by peer" in r.out, f"refused: {what}", r.text)
+    hold = "import socket,time; s=[socket.socket(socket.AF_UNIX) for i in range(15)]; [x.connect('/run/nodeosd.socket') for x in s]; print('held', flush=True); time.sleep(30)"
+    run(f'python3 -c "{hold}" >/tmp/held 2>&1 & for i in 1 2 3 4 5 6 7 8 9; do grep -q held /tmp/held && break; sleep 1; done', user="bob")
+    r = run("nodeosctl show")
+    ok(r.code == 0 and f"job {job}" in r.out, "somebody who says nothing keeps nobody waiting", r.text)
+    r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
+    same(r.code, 0, "many requests")
+    run("pkill -f nodeosd.socke[t]", user="bob")
+    run("systemctl stop nodeosd.socket", user="root")
+    r = run("nodeosctl show")
+    ok(r.code == 1 and "nodeosd does not listen on this node" in r.err, "without nodeosd it says so", r.text)
+    run("systemctl start nodeosd.socket", user="root")
+    run(f"scancel {job}")
+    all_idle("nodes are idle")
+    time.sleep(12)
+    same(run("systemctl --failed --no-legend | grep -c nodeos", user="root").out.strip(), "0", "no unit has failed")
+    same(leftovers(), "", "the ledger is empty")
+
+
 def group_nolibs(machine):
     """Commands without NodeOS options must not need our libraries. Debian's slurmd and slurmstepd link hwloc
     themselves, so it goes from the submitting node; json-c goes from both."""

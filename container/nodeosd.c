@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nodeosd: does for users what only root can, one request per process, which systemd starts for a connection with the socket as
+ * standard input. It believes nobody: who asks is told by the kernel, the request is a line that ask.c parses, and
+ * what is done for a user concerns that user's jobs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "container/ask.h"
+#include "container/fileio.h"
+#include "container/node_report.h"
+
+#define SECONDS 10 /* that the other side may take for a line, and to take each piece of an answer */
+
+static const char usage_text[] =
+	"Usage: nodeosd\n"
+	"Answers one request of NodeOS (nodeosctl show) on the socket that is its standard input;\n"
+	"nodeosd.socket of systemd starts it. See nodeosctl(1).\n"
+	"\n"
+	"  -h, --help     print this\n"
+	"  -V, --version  print the version\n";
+
+/* One line within the time, however it comes in pieces. */
+static int read_line(char line[ASK_LINE_MAX], struct errbuf *err)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	for (;;) {
+		n = read(0, line + len, ASK_LINE_MAX - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return errprintf(err, "request: %s", n == 0 ? "it ends before its line does" : strerror(errno));
+		len += (size_t)n;
+		line[len] = '\0';
+		if (memchr(line, '\n', len))
+			break;
+		if (len == ASK_LINE_MAX - 1)
+			return errprintf(err, "request: longer than %d bytes", ASK_LINE_MAX - 2);
+	}
+	if (strlen(line) != len || line[len - 1] != '\n' || strchr(line, '\n') != line + len - 1)
+		return errprintf(err, "request: expected one line");
+	line[len - 1] = '\0';
+	return 0;
+}
+
+/* The containers of one's own jobs; root's are all. */
+static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
+{
+	struct node_state s;
+	char node[256] = "";
+
+	if (node_state_load(&s, err) < 0)
+		return -1;
+	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
+	if (a->job && !s.n_jobs) {
+		node_state_free(&s);
+		return errprintf(err, uid == 0 ? "job %u has no containers on this node" : "you have no job %u with containers on this node", a->job);
+	}
+	/* of whose job that may be the ledger does not tell */
+	if (uid != 0)
+		s.bad.text[0] = '\0';
+	gethostname(node, sizeof(node) - 1);
+	if (a->json)
+		node_report_json(f, &s, node);
+	else
+		node_report_text(f, &s, node);
+	node_state_free(&s);
+	return 0;
+}
+
+static int answer(FILE *f, struct errbuf *err)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	char line[ASK_LINE_MAX];
+	struct ask a;
+
+	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
+		return errprintf(err, "standard input is no socket with a user at its other end: nodeosd.socket of systemd starts nodeosd");
+	if (read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
+		return -1;
+	switch (a.operation) {
+	case ASK_SHOW:
+		return show(f, &a, peer.uid, err);
+	}
+	return errprintf(err, "request: no such operation");
+}
+
+int main(int argc, char **argv)
+{
+	struct timeval patience = { .tv_sec = SECONDS };
+	struct errbuf err = { "" };
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f;
+	int rc;
+
+	if (argc > 1) {
+		bool version = strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0, help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+
+		fputs(version ? "nodeosd " VERSION "\n" : usage_text, version || help ? stdout : stderr);
+		return version || help ? 0 : 2;
+	}
+	umask(077);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_DUMPABLE, 0);
+	/* whoever keeps it waiting, byte by byte, is left alone */
+	alarm(6 * SECONDS);
+	setsockopt(0, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(0, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	f = open_memstream(&text, &len);
+	if (!f)
+		return 1;
+	fputs("ok\n", f);
+	rc = answer(f, &err);
+	if (fclose(f) != 0)
+		rc = errprintf(&err, "out of memory");
+	if (rc < 0) {
+		char line[sizeof(err.text) + 16];
+
+		snprintf(line, sizeof(line), "error %s\n", err.text);
+		if (write_all(0, line, strlen(line)) < 0)
+			fprintf(stderr, "nodeosd: %s\n", err.text);
+	} else if (write_all(0, text, len) < 0) {
+		rc = -1;
+	}
+	free(text);
+	return rc < 0;
+}
