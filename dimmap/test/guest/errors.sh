@@ -52,15 +52,21 @@ linear | table
 same "$(touched /m/data r1024 c1025 w1026 s)" "r1024 ok c1025 ok w1026 ok s ok " "an error is not kept"
 umount /m
 # a block that cannot be read until it is written, as those of disks
-echo "0 $size dust /dev/ram0 0 4096" | table
-dmsetup message d 0 addbadblock 2000
-dmsetup message d 0 enable
-buffer size=4M,src=/dev/mapper/d,fill=64K
-same "$(touched /m/data r2001 r2000 w2000 d2000 s)" "r2001 ok r2000 SIGBUS w2000 SIGBUS d2000 ok s ok " "a write of the page heals a block that cannot be read"
-umount /m
-buffer size=4M,src=/dev/mapper/d
-same "$(touched /m/data r2000)" "r2000 ok " "so it can be read again"
-umount /m
+if dmsetup targets | grep -q ^dust; then
+	echo "0 $size dust /dev/ram0 0 4096" | table
+	dmsetup message d 0 addbadblock 2000
+	dmsetup message d 0 enable
+	buffer size=4M,src=/dev/mapper/d,fill=64K
+	same "$(touched /m/data r2001 r2000 w2000 d2000 s)" "r2001 ok r2000 SIGBUS w2000 SIGBUS d2000 ok s ok " "a write of the page heals a block that cannot be read"
+	umount /m
+	buffer size=4M,src=/dev/mapper/d
+	same "$(touched /m/data r2000)" "r2000 ok " "so it can be read again"
+	umount /m
+else # Debian's kernel is without
+	for what in "a write of the page heals a block that cannot be read" "so it can be read again"; do
+		ok 0 "$what # SKIP this kernel has no target dust"
+	done
+fi
 
 # every write fails
 linear | table
