@@ -111,7 +111,8 @@ static void put_axes(FILE *f, uint64_t total)
 		double x = x_of(total / 5 * i, total);
 
 		fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#eef1f5'/>\n", x, x, TOP, HEIGHT - BOTTOM);
-		fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>%.1f s</text>\n", x, HEIGHT - BOTTOM + 20, (double)total / 5e9 * i);
+		fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>%.*f s</text>\n", x, HEIGHT - BOTTOM + 20, total < 500000000 ? 3 : total < 5000000000 ? 2 : 1,
+			(double)total / 5e9 * i);
 	}
 }
 

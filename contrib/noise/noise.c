@@ -259,6 +259,10 @@ static int measure(const struct options *o)
 		print_json(&r, o, &s);
 	else
 		print_text(&r, o, &s);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fputs("nodeos-noise: cannot write standard output\n", stderr);
+		return 1;
+	}
 	return o->plot ? plot(&r, o, &s) : 0;
 }
 
