@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#include "topology/resize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/machine_impl.h"
+
+static const char *const near_name[] = { "an L3 domain of its cores", "a NUMA locality of its cores", "a package of its cores", "the rest of the machine" };
+
+/* From the nearest: the order in which a container gets more. */
+static const int near_level[] = { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, -1 };
+
+#define NEAR_LEVELS (sizeof(near_level) / sizeof(near_level[0]))
+
+static struct idset core_cpus(const struct machine *m, unsigned c)
+{
+	struct idset s;
+
+	idset_zero(&s);
+	for (unsigned i = 0; i < m->core[c].n_pus; i++)
+		idset_add(&s, m->pu[m->core[c].first_pu + i]);
+	return s;
+}
+
+/* Those of FREE that lie in a domain of LEVEL (-1: the machine) with some of HELD. */
+static int nearby(struct idset *out, const struct machine *m, int level, const struct idset *held, const struct idset *free_cpus, struct errbuf *err)
+{
+	bool *used = calloc(m->n_domains + 1u, sizeof(*used));
+	struct idset s;
+
+	*out = *free_cpus;
+	if (!used)
+		return errprintf(err, "out of memory");
+	for (unsigned c = 0; level >= 0 && c < m->n_cores; c++) {
+		s = core_cpus(m, c);
+		if (m->core[c].of[level] != NONE && idset_intersects(&s, held))
+			used[m->core[c].of[level]] = true;
+	}
+	for (unsigned c = 0; level >= 0 && c < m->n_cores; c++) {
+		s = core_cpus(m, c);
+		if (m->core[c].of[level] == NONE || !used[m->core[c].of[level]])
+			idset_andnot(out, &s);
+	}
+	free(used);
+	return 0;
+}
+
+/* Threads that a container with SMT could use of CPUS. */
+static unsigned room(const struct machine *m, const struct idset *cpus, unsigned smt)
+{
+	unsigned sum = 0;
+
+	for (unsigned c = 0; c < m->n_cores; c++) {
+		struct idset s = core_cpus(m, c);
+		unsigned n;
+
+		idset_and(&s, cpus);
+		n = idset_count(&s);
+		sum += smt && n > smt ? smt : n;
+	}
+	return sum;
+}
+
+/* The planner's choice of WANT threads among CPUS, with memory nodes as ASK says of MEMS. */
+static int choose(struct plan_container *out, const struct machine *m, const struct resize_ask *r, const struct idset *cpus, unsigned want,
+		  const struct idset *mems, enum mems_kind kind, uint64_t want_mems, struct errbuf *err)
+{
+	struct plan_ask ask = { .name = r->name, .cpus = want, .smt = r->smt, .mems_kind = kind, .mems = want_mems };
+	struct plan_opts opts = { .cpus = *cpus, .mems = *mems, .mems_taken = r->mems_taken, .default_mems = MEMS_ALL };
+	struct plan *p;
+
+	if (plan_make(&p, m, &opts, &ask, 1, err) < 0)
+		return -1;
+	*out = p->container[0];
+	p->container[0].why = NULL;
+	plan_free(p);
+	return 0;
+}
+
+static int grow(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
+{
+	unsigned have = idset_count(&r->cpus), need = r->want_cpus - have, all = room(m, &r->free_cpus, r->smt);
+	struct idset left = r->free_cpus, part;
+	struct plan_container more;
+	char list[128];
+
+	if (need > all)
+		return errprintf(err, "container %.64s has %u threads and can have %u at most here (%u asked)", r->name, have, have + all, r->want_cpus);
+	for (unsigned i = 0; need && i < NEAR_LEVELS; i++) {
+		unsigned there;
+
+		if (near_level[i] >= 0 && !m->n_domains_of[near_level[i]])
+			continue;
+		if (nearby(&part, m, near_level[i], &r->reserved, &left, err) < 0)
+			return -1;
+		there = room(m, &part, r->smt);
+		if (!there)
+			continue;
+		if (choose(&more, m, r, &part, need < there ? need : there, machine_mems(m), MEMS_UNSET, 0, err) < 0)
+			return -1;
+		free(more.why);
+		fprintf(why, "adds CPUs %s of %s\n", idset_brief(list, &more.cpus), near_name[i]);
+		idset_or(&out->cpus, &more.cpus);
+		idset_or(&out->reserved, &more.reserved);
+		idset_andnot(&left, &more.reserved);
+		need -= more.cpus_given < need ? more.cpus_given : need;
+	}
+	return 0;
+}
+
+static int shrink(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
+{
+	struct idset gone = r->cpus;
+	struct plan_container less;
+	char list[128];
+
+	/* of equal ones, those beside its memory */
+	if (choose(&less, m, r, &r->reserved, r->want_cpus, r->mems_confined ? &r->mems : machine_mems(m), r->mems_confined ? MEMS_COUNT : MEMS_UNSET,
+		   r->mems_confined ? idset_count(&r->mems) : 0, err) < 0)
+		return -1;
+	free(less.why);
+	out->cpus = less.cpus;
+	out->reserved = less.reserved;
+	idset_andnot(&gone, &out->cpus);
+	if (!idset_empty(&gone))
+		fprintf(why, "gives up CPUs %s\n", idset_brief(list, &gone));
+	return 0;
+}
+
+static int resize_mems(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
+{
+	uint64_t have = r->mems_kind == MEMS_COUNT ? idset_count(&r->mems) : machine_usable(m, &r->mems);
+	bool more = r->want_mems > have;
+	struct idset from = more ? r->free_mems : r->mems;
+	struct plan_container got;
+	char list[128];
+
+	if (r->want_mems == have)
+		return 0;
+	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
+		return errprintf(err, "container %.64s has %u memory nodes and can have %u at most here (%llu asked)", r->name, (unsigned)have,
+				 (unsigned)have + idset_count(&from), (unsigned long long)r->want_mems);
+	if (more && r->mems_kind == MEMS_SIZE && r->want_mems - have > machine_usable(m, &from))
+		return errprintf(err, "container %.64s has memory nodes of %llu MiB and can have %llu MiB at most here (%llu MiB asked)", r->name,
+				 (unsigned long long)(have >> 20), (unsigned long long)((have + machine_usable(m, &from)) >> 20),
+				 (unsigned long long)(r->want_mems >> 20));
+	if (choose(&got, m, r, &out->reserved, idset_count(&out->cpus), &from, r->mems_kind, more ? r->want_mems - have : r->want_mems, err) < 0)
+		return -1;
+	free(got.why);
+	out->mems_confined = true;
+	if (!more) {
+		from = r->mems;
+		idset_andnot(&from, &got.mems);
+		out->mems = got.mems;
+		if (!idset_empty(&from))
+			fprintf(why, "gives up memory nodes %s\n", idset_brief(list, &from));
+		return 0;
+	}
+	idset_or(&out->mems, &got.mems);
+	out->mems_shared = got.mems_shared;
+	fprintf(why, "adds memory nodes %s\n", idset_brief(list, &got.mems));
+	return 0;
+}
+
+int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask, struct errbuf *err)
+{
+	unsigned have = idset_count(&ask->cpus), want = ask->want_cpus ? ask->want_cpus : have;
+	char *text = NULL;
+	size_t len;
+	FILE *why;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (ask->mems_kind != MEMS_UNSET && !ask->want_mems)
+		return errprintf(err, "container %.64s: needs at least one memory node", ask->name);
+	why = open_memstream(&text, &len);
+	if (!why)
+		return errprintf(err, "out of memory");
+	out->cpus = ask->cpus;
+	out->reserved = ask->reserved;
+	out->mems = ask->mems;
+	out->mems_confined = ask->mems_confined;
+	if (want != have)
+		fprintf(why, RESIZED " from %u threads to %u\n", have, want);
+	else
+		fprintf(why, RESIZED " in memory\n");
+	if (want > have)
+		rc = grow(out, m, ask, why, err);
+	else if (want < have)
+		rc = shrink(out, m, ask, why, err);
+	if (rc == 0 && ask->mems_kind != MEMS_UNSET)
+		rc = resize_mems(out, m, ask, why, err);
+	out->cpus_asked = want;
+	out->cpus_given = idset_count(&out->cpus);
+	if (fclose(why) != 0 && rc == 0)
+		rc = errprintf(err, "out of memory");
+	if (rc < 0) {
+		free(text);
+		memset(out, 0, sizeof(*out));
+		return -1;
+	}
+	/* no newline at the end, as the planner's */
+	if (len && text[len - 1] == '\n')
+		text[len - 1] = '\0';
+	out->why = text;
+	return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Expected sets are written by hand from the rules in topology/rankmap_renew.h. */
+#include "topology/rankmap_renew.h"
+#include "topology/test/tap.h"
+
+#define MOST 12
+
+struct test {
+	const char *name;
+	unsigned cores, smt; /* core c has threads c, c + cores, ... */
+	const char *before, *after;
+	const char *now[MOST]; /* NULL-terminated */
+	const char *want[MOST]; /* or the error in want[0], starting with '!' */
+};
+
+static const struct test tests[] = {
+	{ "a rank with all of it has all of it", 8, 1, "0-3", "2-7", { "0-3" }, { "2-7" } },
+	{ "two of these", 8, 2, "0-3,8-11", "0-1,8-9", { "0-3,8-11", "0-3,8-11" }, { "0-1,8-9", "0-1,8-9" } },
+	{ "more for each", 8, 1, "0-3", "0-7", { "0-1", "2-3" }, { "0-1,4-5", "2-3,6-7" } },
+	{ "the first get what is over", 8, 1, "0-3", "0-4", { "0-1", "2-3" }, { "0-1,4", "2-3" } },
+	{ "fewer for each, of what each has", 8, 1, "0-7", "0-1,4-5", { "0-3", "4-7" }, { "0-1", "4-5" } },
+	{ "who loses all gets the nearest", 8, 1, "0-3", "2-3,6-7", { "0", "1", "2", "3" }, { "6", "7", "2", "3" } },
+	{ "whole cores with their threads", 4, 2, "0-1,4-5", "0-3,4-7", { "0,4", "1,5" }, { "0,2,4,6", "1,3,5,7" } },
+	{ "by threads where they were", 4, 2, "0,4", "0-1,4-5", { "0", "4" }, { "0-1", "4-5" } },
+	{ "one that had a part keeps as much", 8, 1, "0-3", "0-7", { "0-1" }, { "0-1" } },
+	{ "and moves as it is", 8, 1, "0-3", "4-7", { "0-1" }, { "4-5" } },
+	{ "but for when there is less", 8, 1, "0-7", "6-7", { "0-2" }, { "6-7" } },
+	{ "too many ranks", 8, 1, "0-3", "0-1", { "0", "1", "2" }, { "!3 ranks do not fit on 2 cores" } },
+	{ "too many by threads", 2, 2, "0-3", "0", { "0", "2" }, { "!2 ranks do not fit on 1 thread" } },
+	{ "who shared goes on to", 8, 1, "0-1", "0", { "0", "1", "0", "1" }, { "0", "0", "0", "0" } },
+	{ "and spreads again", 8, 1, "0", "0", { "0", "0" }, { "0", "0" } },
+	{ "a launcher beside ranks", 8, 1, "0-3", "0-1", { "0-3", "0-1", "2-3" }, { "0-1", "0", "1" } },
+	{ "nothing left", 8, 1, "0-3", "", { "0-3" }, { "!no CPU is left" } },
+};
+
+static struct idset set_of(const char *list)
+{
+	struct errbuf err;
+	struct idset s;
+
+	if (idset_parse(&s, list, &err) < 0)
+		abort();
+	return s;
+}
+
+static void make_cores(struct idset *core, unsigned cores, unsigned smt)
+{
+	for (unsigned c = 0; c < cores; c++) {
+		idset_zero(&core[c]);
+		for (unsigned t = 0; t < smt; t++)
+			idset_add(&core[c], c + t * cores);
+	}
+}
+
+static void run(const struct test *t)
+{
+	struct idset core[64], now[MOST], out[MOST], before = set_of(t->before), after = set_of(t->after);
+	struct rankmap_renew in = { .now = now, .before = &before, .after = &after, .n_cores = t->cores, .core = core };
+	struct errbuf err = { "" };
+	char got[128];
+	int rc;
+
+	make_cores(core, t->cores, t->smt);
+	for (; t->now[in.n_ranks]; in.n_ranks++)
+		now[in.n_ranks] = set_of(t->now[in.n_ranks]);
+	rc = rankmap_renew(&in, out, &err);
+	if (*t->want[0] == '!') {
+		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "%s", t->name);
+		return;
+	}
+	is_int(rc, 0, "%s (%s)", t->name, err.text);
+	for (unsigned r = 0; rc == 0 && r < in.n_ranks; r++)
+		is(idset_brief(got, &out[r]), t->want[r], "%s: rank %u", t->name, r);
+}
+
+static uint64_t state = 88172645463325252u;
+
+static unsigned rnd(unsigned below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return below ? (unsigned)(state >> 11) % below : 0;
+}
+
+/* Ranks that divide all of a random container, which then becomes another: NULL, or what is wrong. */
+static const char *wrong(void)
+{
+	enum { CORES = 16 };
+	struct idset core[CORES], now[CORES], out[CORES], before, after, seen;
+	unsigned smt = 1 + rnd(2), n, had = 0, has = 0, at = 0, fewest = CORES, most = 0;
+	struct rankmap_renew in = { .now = now, .before = &before, .after = &after, .n_cores = CORES, .core = core };
+	struct errbuf err;
+
+	make_cores(core, CORES, smt);
+	idset_zero(&before);
+	idset_zero(&after);
+	idset_zero(&seen);
+	for (unsigned c = 0; c < CORES; c++) {
+		bool was = rnd(2), is = rnd(2);
+
+		if (was)
+			idset_or(&before, &core[c]);
+		if (is)
+			idset_or(&after, &core[c]);
+		had += was;
+		has += is;
+	}
+	if (!had || !has)
+		return NULL;
+	n = 1 + rnd(had);
+	in.n_ranks = n;
+	for (unsigned r = 0; r < n; r++)
+		idset_zero(&now[r]);
+	for (unsigned c = 0; c < CORES; c++)
+		if (idset_intersects(&core[c], &before))
+			idset_or(&now[at++ * n / had], &core[c]);
+	if (n > has)
+		return rankmap_renew(&in, out, &err) < 0 ? NULL : "more ranks than cores";
+	if (rankmap_renew(&in, out, &err) < 0)
+		return err.text[0] ? "it failed" : "it failed and does not say why";
+	for (unsigned r = 0; r < n; r++) {
+		struct idset both = now[r];
+		unsigned cores = idset_count(&out[r]) / smt, could, kept;
+
+		idset_and(&both, &after);
+		could = idset_count(&both) / smt;
+		idset_and(&both, &out[r]);
+		kept = idset_count(&both) / smt;
+		if (idset_empty(&out[r]) || !idset_subset(&out[r], &after))
+			return "a rank outside of the container";
+		if (idset_intersects(&seen, &out[r]))
+			return "two ranks on one core";
+		if (kept != (could < cores ? could : cores))
+			return "a rank has left a core that it could keep";
+		idset_or(&seen, &out[r]);
+		fewest = cores < fewest ? cores : fewest;
+		most = cores > most ? cores : most;
+	}
+	if (!idset_equal(&seen, &after))
+		return "a core is lost";
+	return most > fewest + 1 ? "some have more" : NULL;
+}
+
+static void thread(const char *mask, const char *before, const char *after, const char *want, const char *what)
+{
+	struct idset m = set_of(mask), b = set_of(before), a = set_of(after), got;
+	char buf[128];
+
+	got = rankmap_renew_thread(&m, &b, &a);
+	is(idset_brief(buf, &got), want, "%s", what);
+}
+
+int main(void)
+{
+	const char *bad = NULL;
+	unsigned i;
+
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		run(&tests[i]);
+	for (i = 0; i < 20000 && !bad; i++)
+		bad = wrong();
+	is(bad, NULL, "%u random containers", i);
+	thread("0-3", "0-3", "4-5", "4-5", "a thread that is free stays free");
+	thread("0-7", "0-3", "4-5", "4-5", "and one that has more than its rank");
+	thread("1", "0-3", "0-1", "1", "one that has bound itself stays there");
+	thread("3", "0-3", "0-1", "1", "or goes on, counted round");
+	thread("2-3", "0-3", "4-7", "6-7", "several CPUs likewise");
+	thread("2", "0-3", "4", "4", "to the only one");
+	thread("9", "0-3", "4-5", "4-5", "one that is elsewhere comes back");
+	return tap_done();
+}

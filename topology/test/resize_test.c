@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a container gets that is to have more or less: by hand on a small machine, and what must always be on those of
+ * machines.txt.
+ *
+ * usage: resize_test [SEED [ASKS-PER-MACHINE]]
+ */
+#define _POSIX_C_SOURCE 200809L /* getline */
+#include "topology/resize.h"
+
+#include <stdlib.h>
+
+#include "topology/machine.h"
+#include "topology/test/tap.h"
+
+static struct idset set_of(const char *list)
+{
+	struct errbuf err;
+	struct idset s;
+
+	if (idset_parse(&s, list, &err) < 0)
+		abort();
+	return s;
+}
+
+/* Two packages, each with two L3 of four cores; CPUs and memory nodes (one per package) are numbered in order. */
+static const char small[] = "pack:2 numa:1 l3:2 core:4 pu:1";
+
+struct test {
+	const char *name, *machine;
+	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
+	unsigned want, smt;
+	unsigned mems_count; /* 0: as they are */
+	const char *want_cpus, *want_mems; /* or in the first the error, starting with '!' */
+};
+
+static const struct test tests[] = {
+	{ "grow in its L3", small, "0-1", "0-1", "0", "2-15", "0-1", 4, 0, 0, "0-3", "0" },
+	{ "then in its package", small, "0-1", "0-1", "0", "2-15", "0-1", 6, 0, 0, "0-5", "0" },
+	{ "a far L3 that is free is no reason", small, "0-1", "0-1", "0", "3,8-15", "0-1", 3, 0, 0, "0-1,3", "0" },
+	{ "the near ones first, whatever is compact", small, "0-1", "0-1", "0", "3,8-15", "0-1", 4, 0, 0, "0-1,3,8", "0" },
+	{ "shrink to one L3", small, "2-7", "2-7", "0", "", "", 4, 0, 0, "4-7", "0" },
+	{ "shrink to what leaves one package", small, "6-9,12", "6-9,12", "0-1", "", "", 3, 0, 0, "8-9,12", "0-1" },
+	{ "shrink to the memory", small, "4-11", "4-11", "1", "", "", 4, 0, 0, "8-11", "1" },
+	{ "as it is", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
+	{ "too much", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0, "!container a has 2 threads and can have 4 at most here (5 asked)", NULL },
+	{ "whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3", "0" },
+	{ "an odd number that it has already", "core:4 pu:2", "0-3", "0-3", "0", "", "", 3, 0, 0, "0-3", "0" },
+	{ "one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 3, 1, 0, "0,2,4", "0" },
+	{ "and fewer", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 1, 1, 0, "0", "0" },
+	{ "another memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
+	{ "the near one stays", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1, "8-11", "1" },
+	{ "no more of them", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3, "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL },
+};
+
+static void run(const struct test *t)
+{
+	struct resize_ask ask = {
+		.name = "a",
+		.cpus = set_of(t->cpus),
+		.reserved = set_of(t->reserved),
+		.mems = set_of(t->mems),
+		.mems_confined = true,
+		.free_cpus = set_of(t->free_cpus),
+		.free_mems = set_of(t->free_mems),
+		.want_cpus = t->want,
+		.smt = t->smt,
+		.mems_kind = t->mems_count ? MEMS_COUNT : MEMS_UNSET,
+		.want_mems = t->mems_count,
+	};
+	struct plan_container got;
+	struct errbuf err = { "" };
+	struct machine *m;
+	char buf[128];
+	int rc;
+
+	if (machine_load_synthetic(&m, t->machine, &err) < 0)
+		abort();
+	rc = plan_resize(&got, m, &ask, &err);
+	if (*t->want_cpus == '!') {
+		is(rc < 0 ? err.text : "no error", t->want_cpus + 1, "%s", t->name);
+	} else if (is_int(rc, 0, "%s (%s)", t->name, err.text)) {
+		is(idset_brief(buf, &got.cpus), t->want_cpus, "%s: CPUs", t->name);
+		is(idset_brief(buf, &got.mems), t->want_mems, "%s: memory nodes", t->name);
+		free(got.why);
+	}
+	machine_free(m);
+}
+
+static uint64_t state = 424242;
+
+static unsigned rnd(unsigned below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return below ? (unsigned)(state >> 11) % below : 0;
+}
+
+static unsigned usable(const struct plan_core *core, unsigned n, const struct idset *in, unsigned smt)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct idset s = core[i].cpus;
+		unsigned threads;
+
+		idset_and(&s, in);
+		threads = idset_count(&s);
+		sum += smt && threads > smt ? smt : threads;
+	}
+	return sum;
+}
+
+/* A container that the planner has made, and another size of it: NULL, or what is wrong. */
+static const char *wrong(const struct machine *m)
+{
+	struct plan_opts opts = { .cpus = *machine_cpus(m), .mems = *machine_mems(m), .default_mems = MEMS_ALL };
+	struct plan_ask ask = { .name = "a", .cpus = 1 + rnd(idset_count(machine_cpus(m))), .smt = rnd(3) ? 0 : 1 };
+	struct resize_ask r = { .name = "a", .smt = ask.smt };
+	struct plan_container got;
+	struct plan_core *core;
+	unsigned n, all, width = 1;
+	struct idset may;
+	struct errbuf err = { "" };
+	struct plan *p;
+	const char *bad = NULL;
+
+	for (unsigned i = rnd(20); i; i--)
+		idset_del(&opts.cpus, rnd(idset_count(machine_cpus(m))));
+	if (idset_empty(&opts.cpus) || plan_make(&p, m, &opts, &ask, 1, &err) < 0)
+		return NULL; /* more than there is */
+	r.cpus = p->container[0].cpus;
+	r.reserved = p->container[0].reserved;
+	r.mems = p->container[0].mems;
+	plan_free(p);
+	r.free_cpus = opts.cpus;
+	idset_andnot(&r.free_cpus, &r.reserved);
+	may = r.free_cpus;
+	idset_or(&may, &r.reserved);
+	if (machine_cores(m, &may, &core, &n, &err) < 0)
+		abort();
+	for (unsigned i = 0; i < n; i++)
+		width = idset_count(&core[i].cpus) > width ? idset_count(&core[i].cpus) : width;
+	all = usable(core, n, &may, r.smt);
+	r.want_cpus = 1 + rnd(all + 2);
+	if (plan_resize(&got, m, &r, &err) < 0) {
+		bad = r.want_cpus <= all ? "refused though there is enough" : NULL;
+	} else {
+		unsigned given = idset_count(&got.cpus), had = idset_count(&r.cpus);
+
+		free(got.why);
+		if (r.want_cpus > all)
+			bad = "more than there is";
+		else if (!idset_subset(&got.cpus, &got.reserved) || !idset_subset(&got.reserved, &may))
+			bad = "outside of what it may have";
+		else if (given < r.want_cpus || given >= r.want_cpus + width)
+			bad = "not the number asked, in whole cores";
+		else if (r.want_cpus >= had ? !idset_subset(&r.reserved, &got.reserved) : !idset_subset(&got.reserved, &r.reserved))
+			bad = "it has left what it could keep, or has got something new";
+		for (unsigned i = 0; i < n && !bad; i++)
+			if (idset_intersects(&core[i].cpus, &got.reserved) && !idset_subset(&core[i].cpus, &got.reserved))
+				bad = "part of a core";
+	}
+	free(core);
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	const char *source = getenv("NODEOS_SOURCE");
+	unsigned asks = argc > 2 ? (unsigned)atoi(argv[2]) : 300;
+	char path[512], *line = NULL;
+	size_t size = 0;
+	FILE *f;
+
+	if (argc > 1)
+		state = strtoull(argv[1], NULL, 10) | 1;
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		run(&tests[i]);
+	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");
+	f = fopen(path, "r");
+	if (!ok(f != NULL, "%s", path))
+		return tap_done();
+	while (getline(&line, &size, f) > 0) {
+		struct machine *m;
+		struct errbuf err = { "" };
+		const char *bad = NULL;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!*line || *line == '#' || machine_load_synthetic(&m, line, &err) < 0)
+			continue;
+		for (unsigned i = 0; i < asks && !bad; i++)
+			bad = wrong(m);
+		is(bad, NULL, "%.60s: %u random sizes", line, asks);
+		machine_free(m);
+	}
+	free(line);
+	fclose(f);
+	return tap_done();
+}
