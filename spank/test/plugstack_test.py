@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""nodeos-plugstack, and what the packages run when they are removed, on sample files of Slurm below a
+root directory of their own. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
+TOOL = os.path.abspath(os.path.join(BUILD, "spank/nodeos-plugstack"))
+DEBIAN = os.path.join(SOURCE, "contrib/packaging/debian")
+TOP, OWN = "etc/slurm/plugstack.conf", "etc/slurm/plugstack.conf.d/nodeos.conf"
+INCLUDE = "include /etc/slurm/plugstack.conf.d/*.conf\n"
+MARK = "# disabled by nodeos-plugstack: "
+
+number = failures = 0
+
+
+def ok(good, what, *detail):
+    global number, failures
+    number += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {number} - {what}")
+    for line in detail if not good else ():
+        print(f"#   {line}")
+
+
+def same(got, want, what):
+    ok(got == want, what, f"got:  {got!r}", f"want: {want!r}")
+
+
+class Root:
+    """A directory with these files, and the plugin where the tool looks for it."""
+
+    def __init__(self, plugin=True):
+        self.dir = tempfile.mkdtemp(prefix="nodeos plugstack.")
+        with open(TOOL, encoding="utf-8") as f:
+            self.plugin = re.search(r"^PLUGIN=(.*)$", f.read(), re.M).group(1)
+        if plugin:
+            self.write(self.plugin, "")
+        os.makedirs(self.path("etc/slurm/plugstack.conf.d"))
+
+    def path(self, name):
+        return os.path.join(self.dir, name.lstrip("/"))
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+        return self
+
+    def read(self, name):
+        try:
+            with open(self.path(name), encoding="utf-8") as f:
+                return f.read()
+        except FileNotFoundError:
+            return None
+
+    def tool(self, command, **env):
+        return subprocess.run([TOOL, "--root", self.dir, command], capture_output=True, text=True, env={"PATH": os.environ["PATH"]} | env)
+
+    def script(self, name, *arguments):
+        """A maintainer script, as dpkg --root runs it."""
+        os.makedirs(self.path("usr/sbin"), exist_ok=True)
+        shutil.copy(TOOL, self.path("usr/sbin/nodeos-plugstack"))
+        return subprocess.run(["sh", os.path.join(DEBIAN, f"slurm-nodeos-plugin.{name}"), *arguments], capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"], "DPKG_ROOT": self.dir})
+
+    def active(self):
+        return self.tool("status").returncode == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.dir)
+
+
+def test_enable():
+    with Root() as r:
+        r.write(TOP, INCLUDE)
+        same(r.tool("status").returncode, 1, "status: no line")
+        p = r.tool("enable")
+        same((p.returncode, r.read(OWN), r.read(TOP)), (0, "required nodeos.so\n", INCLUDE), "enable writes a file that is included")
+        same(r.tool("status").stdout, f"/{OWN}:1: required nodeos.so\n", "status shows the line")
+        p = r.tool("enable")
+        same((p.returncode, r.read(OWN)), (0, "required nodeos.so\n"), "enable again changes nothing")
+    with Root() as r:
+        r.write(TOP, "# none\noptional other.so x")
+        same((r.tool("enable").returncode, r.read(OWN), r.read(TOP)), (0, None, "# none\noptional other.so x\nrequired nodeos.so\n"),
+             "where nothing includes the directory, the line is in plugstack.conf")
+    with Root() as r:
+        same((r.tool("enable").returncode, r.read(TOP)), (0, "required nodeos.so\n"), "plugstack.conf is made where there is none")
+        same(stat.S_IMODE(os.stat(r.path(TOP)).st_mode), 0o644, "readable by everybody")
+    with Root(plugin=False) as r:
+        r.write(TOP, INCLUDE)
+        p = r.tool("enable")
+        same((p.returncode, r.active()), (1, False), "enable is refused without the plugin")
+    with Root() as r:
+        r.write("run/slurm/conf/plugstack.conf", "")
+        same((r.tool("enable").returncode, r.read(TOP)), (1, None), "and on a node that has its files from slurmctld's host")
+
+
+LINES = """# required nodeos.so
+required nodeos.so conf=/etc/x
+\trequired\tnodeos.so # ours
+optional nodeos.so
+required nodeos.soo
+required other.so nodeos.so
+#required nodeos.so
+required /opt/other/nodeos.so
+required /gone/nodeos.so
+required {plugin} a
+"""
+
+
+def test_disable():
+    with Root() as r:
+        text = LINES.format(plugin=r.plugin)
+        r.write("/opt/other/nodeos.so", "").write(TOP, text)
+        os.chmod(r.path(TOP), 0o640)
+        p = r.tool("disable")
+        want = [MARK + line if i in (1, 2, 3, 8, 9) else line for i, line in enumerate(text.splitlines())]
+        same((p.returncode, r.read(TOP).splitlines()), (0, want), "disable makes comments of our lines, and of no others")
+        same((stat.S_IMODE(os.stat(r.path(TOP)).st_mode), sorted(os.listdir(r.path("etc/slurm")))), (0o640, ["plugstack.conf", "plugstack.conf.d"]),
+             "the file's mode stays, and nothing is left beside it")
+        same(r.active(), False, "no line is left")
+    with Root() as r:
+        r.write(TOP, INCLUDE).write(OWN, "required nodeos.so conf=/etc/y\n")
+        r.tool("disable")
+        same((r.read(OWN), r.read(TOP)), (MARK + "required nodeos.so conf=/etc/y\n", INCLUDE), "in an included file")
+        same((r.tool("enable").returncode, r.read(OWN)), (0, "required nodeos.so conf=/etc/y\n"), "enable puts it back, its arguments too")
+    with Root() as r:
+        r.write(TOP, "include more/[ab].conf\ninclude /etc/slurm/top.conf\n").write("etc/slurm/more/a.conf", "include deep/*\n")
+        r.write("etc/slurm/more/deep/x y", "required nodeos.so\n").write("etc/slurm/more/c.conf", "required nodeos.so\n")
+        r.write("etc/slurm/top.conf", "include top.conf\nrequired nodeos.so\n")
+        r.tool("disable")
+        same((r.read("etc/slurm/more/deep/x y"), r.read("etc/slurm/more/c.conf"), r.read("etc/slurm/top.conf")),
+             (MARK + "required nodeos.so\n", "required nodeos.so\n", "include top.conf\n" + MARK + "required nodeos.so\n"),
+             "relative patterns, one below the other, and a file that includes itself")
+    with Root() as r:
+        r.write("etc/slurm/slurm.conf", "ClusterName=x\n plugstackconfig = /etc/spank/stack # here\n").write("etc/spank/stack", "required nodeos.so\n")
+        r.tool("disable")
+        same(r.read("etc/spank/stack"), MARK + "required nodeos.so\n", "PlugStackConfig of slurm.conf")
+    with Root() as r:
+        r.write("/opt/etc/plugstack.conf", "required nodeos.so")
+        same((r.tool("disable", SLURM_CONF="/opt/etc/slurm.conf").returncode, r.read("/opt/etc/plugstack.conf")), (0, MARK + "required nodeos.so"), "beside $SLURM_CONF")
+    with Root() as r:
+        r.write("etc/real.conf", "required nodeos.so\n")
+        os.symlink("../real.conf", r.path(TOP))
+        r.tool("disable")
+        same((os.path.islink(r.path(TOP)), r.read("etc/real.conf")), (True, MARK + "required nodeos.so\n"), "a symbolic link stays one")
+    with Root() as r:
+        same(r.tool("disable").returncode, 0, "nothing to disable is no error")
+    with Root() as r:
+        r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
+        p = r.tool("disable")
+        ok(p.returncode == 1 and "scontrol reconfigure" in p.stderr and r.read("run/slurm/conf/plugstack.conf") == "required nodeos.so\n",
+           "a file from slurmctld's host is left, and is an error", p.stdout, p.stderr)
+
+
+def test_maintainer_scripts():
+    with Root() as r:
+        r.write(TOP, INCLUDE).write(OWN, "required nodeos.so\n")
+        for how in ("upgrade", "failed-upgrade", "deconfigure"):
+            r.script("prerm", how, "2.0")
+        same(r.read(OWN), "required nodeos.so\n", "prerm leaves the line alone in an upgrade")
+        same((r.script("prerm", "remove").returncode, r.active()), (0, False), "prerm remove disables it")
+        r.script("postrm", "remove")
+        same(r.read(OWN), MARK + "required nodeos.so\n", "postrm remove finds nothing more")
+        r.script("postrm", "purge")
+        same((r.read(OWN), r.read(TOP)), (None, INCLUDE), "postrm purge removes what nodeos-plugstack has made, and no more")
+    with Root() as r:
+        r.write(TOP, INCLUDE).write(OWN, "# the site's words\n" + MARK + "required nodeos.so\n")
+        r.script("postrm", "purge")
+        ok(r.read(OWN), "... unless somebody has written into it")
+    with Root() as r:
+        r.write(TOP, "required nodeos.so\n")
+        r.script("postrm", "upgrade", "2.0")
+        same(r.read(TOP), "required nodeos.so\n", "postrm of an upgrade leaves the line alone")
+        r.script("postrm", "remove")
+        same((r.read(TOP), r.active()), (MARK + "required nodeos.so\n", False), "postrm disables it where prerm did not run")
+    with Root() as r:
+        r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
+        ok(r.script("prerm", "remove").returncode != 0, "prerm refuses the removal when a line is left")
+
+
+for test in (test_enable, test_disable, test_maintainer_scripts):
+    test()
+print(f"1..{number}")
+sys.exit(failures > 0)
