@@ -11,66 +11,9 @@ import shutil
 import subprocess
 import sys
 
-SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
+from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, done, items, ok, page, read, same_set, section, skip
+
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
-PAGES = ("dimmapfs.5", "nodeosctl.1", "nodeos-bfs.1", "nodeos-dimsim.1", "nodeos-lriot.1", "nodeos-mpirun.1", "nodeos-noise.1", "nodeos-sched-count.1", "nodeos-streamline.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.7", "nodeos-spank.8")
-
-number = failures = 0
-
-
-def ok(good, what, *detail):
-    global number, failures
-    number += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {what}")
-    for line in detail if not good else ():
-        print(f"#   {line}")
-
-
-def skip(what, why):
-    global number
-    number += 1
-    print(f"ok {number} - {what} # SKIP {why}")
-
-
-def same_set(documented, expected, what):
-    """Both directions; an empty expectation means that the C source was not understood."""
-    documented, expected = set(documented), set(expected)
-    ok(expected and documented == expected, what,
-       f"not documented: {sorted(expected - documented)}", f"documented, but not there: {sorted(documented - expected)}",
-       f"{len(expected)} found in the sources")
-
-
-def read(name):
-    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
-        return f.read()
-
-
-def page(name):
-    return "\n".join(line for line in read(f"doc/{name}").splitlines() if not line.startswith('.\\"'))
-
-
-def section(text, title, mark=".Sh"):
-    """The lines below a heading, up to the next one of its rank."""
-    found = re.search(rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S)
-    return found.group(1) if found else ""
-
-
-def items(text):
-    """The .It lines, mdoc's quoting taken off."""
-    return [line[4:].replace("\\-", "-").replace("\\&", "") for line in text.splitlines() if line.startswith(".It ")]
-
-
-def c_array(file, name):
-    """The text between the braces of an array's initializer."""
-    found = re.search(rf"\b{name}\[[^\]]*\]\s*=\s*\{{(.*?)\n\}};", read(file), re.S)
-    return found.group(1) if found else ""
-
-
-def c_strings(text):
-    return re.findall(r'"((?:[^"\\]|\\.)*)"', text)
-
 
 # ------------------------------------------------------------------ the pages
 
@@ -133,9 +76,13 @@ def test_manifest():
     ok(table and not missing, "nodeos-manifest(5) names every ignored isolator", missing)
 
 
+def tool_file(command):
+    return "container/tool_" + {"unprovision": "provision", "support-bundle": "bundle"}.get(command, command) + ".c"
+
+
 def tool_code(command):
     """unprovision stands beside provision, and has the options of few[]."""
-    code = read(f"container/tool_{command.replace('unprov', 'prov')}.c")
+    code = read(tool_file(command))
     found = re.search(r"(.*)(\n\tstatic const struct option few\[\].*)", code, re.S)
     return code if not found else found.group(2) if command == "unprovision" else found.group(1) + found.group(2)[found.group(2).index("};"):]
 
@@ -151,14 +98,14 @@ def tool_options(command):
 
 
 def commands():
-    return re.findall(r'\{\s*"([a-z]+)",\s*tool_', c_array("container/nodeosctl.c", "command"))
+    return re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("container/nodeosctl.c", "command"))
 
 
 def test_tool():
     text = page("nodeosctl.1")
     listing = section(text, "COMMANDS")
-    same_set(re.findall(r"^\.Ss (\w+)$", listing, re.M), commands(), "nodeosctl(1) has the commands of container/nodeosctl.c")
-    same_set(re.findall(r"^\.Cm (\w+)$", section(text, "SYNOPSIS"), re.M), commands(), "so has its synopsis")
+    same_set(re.findall(r"^\.Ss ([\w-]+)$", listing, re.M), commands(), "nodeosctl(1) has the commands of container/nodeosctl.c")
+    same_set(re.findall(r"^\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M), commands(), "so has its synopsis")
     general = section(text, "DESCRIPTION")
     ok(all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")), "nodeosctl(1): --help and --version")
     for command in commands():
@@ -171,7 +118,7 @@ def test_tool():
         ok(expected.pop("help", None) == "h", f"{command} takes --help and -h")
         same_set([f"{n} {s}" for n, s in documented.items()] or ["none"], [f"{n} {s}" for n, s in expected.items()] or ["none"],
                  f"nodeosctl(1) has the options of {command}")
-        source = read(f"container/tool_{command.replace('unprov', 'prov')}.c")
+        source = read(tool_file(command))
         usage = "".join(c_strings(re.search(rf"static const char (?:usage\w*|{command}_usage)\[\] =(.*?);\n", source, re.S).group(1)))
         used = set(re.findall(r"--([a-z-]+)", usage)) - {"help"}
         ok(used <= set(documented), f"the usage text of {command} has no other options", sorted(used - set(documented)))
@@ -234,7 +181,7 @@ def test_built_tool():
         return
     examples = os.path.join(SOURCE, "etc/examples")
     r = run(["--help"])
-    same_set(re.findall(r"^  (\w+)", r.stdout, re.M), commands(), "nodeosctl --help lists the commands")
+    same_set(re.findall(r"^  ([\w-]+)", r.stdout, re.M), commands(), "nodeosctl --help lists the commands")
     for command in commands():
         r = run([command, "--help"])
         ok(r.returncode == 0 and f"nodeosctl {command}" in r.stdout, f"nodeosctl {command} --help", r.stdout, r.stderr)
@@ -271,16 +218,6 @@ def references(text):
     yield from re.findall(r"^    ([a-z]+/) ", text, re.M)
 
 
-def test_measuring_tools():
-    """The options of nodeos-noise and nodeos-sched-count: source, manual page, usage text."""
-    table = re.search(r"static const struct option longs\[\] = \{(.*?)\};", read("contrib/noise/noise.c"), re.S).group(1)
-    in_code = {"nodeos-noise": {(name, short) for name, short in re.findall(r'\{ "([a-z-]+)", \w+, NULL, \'(\w)\' \}', table)},
-               "nodeos-sched-count": {(name, short) for short, name in re.findall(r'add_argument\("-(\w)", "--([a-z-]+)"', read("contrib/noise/nodeos-sched-count"))} | {("help", "h")}}
-    for tool, expected in in_code.items():
-        found = {(name, short) for short, name in re.findall(r"^\.It Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl \\-([a-z-]+)", page(f"{tool}.1"), re.M)}
-        same_set([" ".join(o) for o in found], [" ".join(o) for o in expected], f"{tool}(1) has its options")
-
-
 def test_references():
     text = read("README")
     named = sorted(set(references(text)))
@@ -305,8 +242,6 @@ def test_lint():
         ok(r.returncode == 0 and not r.stdout, f"mandoc -Tlint {name}", *r.stdout.splitlines())
 
 
-for test in (test_lint, test_options, test_environment, test_hooks, test_conf, test_manifest, test_tool, test_json, test_built_tool, test_measuring_tools,
-             test_references):
+for test in (test_lint, test_options, test_environment, test_hooks, test_conf, test_manifest, test_tool, test_json, test_built_tool, test_references):
     test()
-print(f"1..{number}")
-sys.exit(failures > 0)
+sys.exit(done())

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The manual pages against the tables of options, isolators, keys, variables, files and messages in the sources and in what the
+built programs print, in both directions: nothing undocumented, nothing documented that does not exist. TAP; see docs_test.py for the rest."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, c_unescape, done, items, ok, page, read, same_set, section, skip
+
+# Programs with a page each: where their options are, and how they are run from a build tree.
+PROGRAMS = {
+    "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
+    "nodeos-lriot": ("contrib/lriot/options.c", [f"{BUILD}/nodeos-lriot"]),
+    "nodeos-streamline": ("contrib/streamline/streamline.c", [f"{BUILD}/nodeos-streamline"]),
+    "nodeos-bfs": ("contrib/bfs/bfs.c", [f"{BUILD}/nodeos-bfs"]),
+    "nodeos-noise": ("contrib/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
+    "nodeos-sched-count": ("contrib/noise/nodeos-sched-count", [sys.executable, f"{SOURCE}/contrib/noise/nodeos-sched-count"]),
+    "nodeos-mpirun": ("spank/nodeos-mpirun", ["sh", f"{SOURCE}/spank/nodeos-mpirun"]),
+}
+TOOL = f"{BUILD}/nodeosctl"
+
+
+def printed(argv):
+    return subprocess.run(argv + ["--help"], capture_output=True, text=True, timeout=60).stdout
+
+
+def sources(*patterns):
+    """The C files, without tests."""
+    found = [f for p in patterns for f in glob.glob(os.path.join(SOURCE, p), recursive=True)]
+    return [f for f in sorted(found) if "/test/" not in f and not f.endswith("_test.c") and "fuzz" not in f]
+
+
+def content(files):
+    return "\n".join(open(f, encoding="utf-8").read() for f in files)
+
+
+# ------------------------------------------------------------------- options
+
+
+def table_options(file):
+    """Options of a source as "-s --long=", = for a value, [=] for one that may be left out."""
+    text = read(file)
+    value = {"no": "", "required": "=", "optional": "[=]"}
+    found = {f"-{short} --{name}{value[kind]}" for name, kind, short in re.findall(r'\{\s*"([a-z-]+)",\s*(no|required|optional)_argument,\s*NULL,\s*\'(\w)\'', text)}
+    for short, name, rest in re.findall(r'add_argument\("-(\w)", "--([a-z-]+)"([^\n]*)', text):  # argparse
+        found.add(f"-{short} --{name}" + ("" if "store_true" in rest else "="))
+    found |= {f"-{short} --{name}" for short, name in re.findall(r"^-(\w) \| --([a-z-]+)\)", text, re.M)}  # a shell's case
+    return found | ({"-h --help"} if "argparse" in text else set())
+
+
+def page_options(text):
+    """The same of .It lines."""
+    found = set()
+    for line in items(text):
+        m = re.match(r"Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl -([a-z-]+)(?: Ns (Op )?=)?", line)
+        if m:
+            found.add(f"-{m.group(1)} --{m.group(2)}" + ("" if "= Ns" not in line and " Op =" not in line else "[=]" if m.group(3) else "="))
+    return found
+
+
+def help_options(text):
+    """The same of a usage text."""
+    found = set()
+    for short, name, value in re.findall(r"^ +-(\w)(?: [A-Z]\S*)?, --([a-z-]+)(\[=|=| [A-Z])?", text, re.M):
+        found.add(f"-{short} --{name}" + {"": "", "[=": "[=]"}.get(value, "="))
+    return found
+
+
+def test_programs():
+    for name, (file, argv) in PROGRAMS.items():
+        text, table = page(f"{name}.1"), table_options(file)
+        if name == "nodeos-mpirun":
+            same_set(re.findall(r"^\.Fl (\w) \| \\-([a-z]+)$", text, re.M), [("h", "help")], "nodeos-mpirun(1) has --help and -h")
+            same_set(table, ["-h --help"], "and it takes no others")
+            ok("--help (-h)" in printed(argv), "nor does it print others", printed(argv))
+            continue
+        same_set(page_options(text), table, f"{name}(1) has the options of {file}, with and without values")
+        flags = re.sub(r"\.Fl \\-\n|Fl \\-$", "", section(text, "SYNOPSIS"), flags=re.M)
+        known = {option[1] for option in table}
+        used = set("".join(re.findall(r"\bFl (\w+)", flags)))
+        ok(used <= known, "its synopsis has no other", sorted(used - known))
+        if os.access(argv[-1], os.R_OK):
+            same_set(help_options(printed(argv)), table, f"{name} --help has them, too")
+        else:
+            skip(f"{name} --help", "it is not built")
+    same_set([p[:-2] for p in PAGES if p.endswith(".1") and p != "nodeosctl.1"], PROGRAMS, "these are all programs with a page")
+    built = re.findall(r"^bin_PROGRAMS \+?= (.*)$", read("Makefile.am"), re.M) + [os.path.basename(w) for w in re.search(r"^dist_bin_SCRIPTS = (.*)$", read("Makefile.am"), re.M).group(1).split()]
+    same_set(" ".join(built).split(), list(PROGRAMS) + ["nodeosctl"], "and these are all programs that are installed for users")
+
+
+def test_nodeosctl():
+    """Values and synopsis of each command, and its own usage text; docs_test.py has compared the names with the sources."""
+    if not os.access(TOOL, os.X_OK):
+        skip("what nodeosctl's commands print", "no nodeosctl in the build tree")
+        return
+    text = page("nodeosctl.1")
+    synopsis = re.findall(r"^\.Nm\n\.Cm ([\w-]+)\n(.*?)(?=^\.Nm$|\Z)", section(text, "SYNOPSIS"), re.M | re.S)
+    for command in re.findall(r"^  ([\w-]+)", printed([TOOL]), re.M):
+        documented, shorts = set(), {}
+        for line in items(section(section(text, "COMMANDS"), command, ".Ss")):
+            m = re.match(r"Fl (?:(\w) , Fl )?-([a-z-]+)( Ns = Ns)?", line)
+            if m:
+                documented.add(f"--{m.group(2)}" + ("=" if m.group(3) else ""))
+                shorts[m.group(1)] = m.group(2)
+        usage = printed([TOOL, command])
+        table = {f"--{name}" + ("=" if value else "") for name, value in re.findall(r"^ +(?:-\w, |    )?--([a-z-]+)(=)?", usage, re.M)} - {"--help"}
+        same_set(documented or {"none"}, table or {"none"}, f"nodeosctl(1) and nodeosctl {command} --help have the same options and values")
+        flags = " ".join(part for name, part in synopsis if name == command)
+        used = set(re.findall(r"Fl (?:[^\n]*\| )?\\-([a-z][a-z-]+)", flags.replace("Fl \\-json | \\-request", "Fl \\-json Fl \\-request")))
+        for group in re.findall(r"Fl (\w+)", flags):
+            used |= {shorts.get(letter, f"-{letter}?") for letter in group}
+        if command != "check":  # which has two that srun uses for itself
+            same_set(used or {"none"}, {o.strip("-=") if o != "none" else o for o in documented} or {"none"}, f"so has the synopsis of {command}")
+    for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
+        # as a command: in mdoc's quotes, in backquotes, or at the start of a line of an example
+        words = set(re.findall(r"(?:^\.Q[lq] |`|^ +(?:\./)?|[$#] )nodeosctl ([a-z-]+)", read(file).replace("\\-", "-"), re.M))
+        unknown = words - {c for c, _ in synopsis}
+        ok(not unknown, f"{file} names no command that there is not", sorted(unknown))
+
+
+def test_daemon():
+    if not os.access(f"{BUILD}/nodeosd", os.X_OK):
+        skip("nodeosd --help", "it is not built")
+        return
+    usage = printed([f"{BUILD}/nodeosd"])
+    same_set(re.findall(r"^  (-\w, --[a-z]+)", usage, re.M), ["-h, --help", "-V, --version"], "nodeosd's options")
+    served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("container/ask.c"))
+    # what libnodeos alone asks, no command does
+    ok("ASK_QUERY" in read("container/libnodeos.c"), "query is for libnodeos")
+    served.remove("query")
+    same_set(re.findall(r"nodeosctl ([a-z, ]+)[);]", usage)[0].split(", "), served, "nodeosd --help names the commands that it serves")
+    listing = section(page("nodeosctl.1"), "COMMANDS")
+    asks = [c for c in re.findall(r"^\.Ss ([\w-]+)$", listing, re.M) if re.search(r"^\.Nm nodeosd", section(listing, c, ".Ss"), re.M)]
+    same_set(asks, served, "nodeosctl(1) says of these that they ask nodeosd")
+
+
+# ------------------------------------------------------------------ manifest
+
+
+def tree(text):
+    """The .It lines of nested lists: (depth, line)."""
+    depth, out = 0, []
+    for line in text.splitlines():
+        depth += line.startswith(".Bl") - line.startswith(".El")
+        if line.startswith(".It "):
+            out.append((depth, line[4:]))
+    return out
+
+
+def members(line):
+    return re.split(r" , ", line[3:]) if line.startswith("Cm ") else []
+
+
+def test_isolators():
+    text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
+    known = re.findall(r'\{ "([a-z]+)", \w+ \}', c_array("container/manifest.c", "isolators"))
+    ignored = c_strings(c_array("container/request.c", "request_ignored_name"))
+    documented, inner, at = [], {}, None
+    for depth, line in tree(text):
+        if depth == 1:
+            documented += [w for w in members(line) if "*" not in w]
+            at = members(line)[0] if members(line) else None
+        elif depth == 2:
+            inner.setdefault(at, []).extend(members(line))
+    documented += re.findall(r"^\.Cm ((?:resource|os)/[\w/-]+)", text, re.M)
+    same_set(documented, known + ignored, "nodeos-manifest(5) has the isolators of container/manifest.c and request.c")
+    for name, array in (("container", "container_members"), ("scheduler", "scheduler_members"), ("dimmap", "dimmap_members")):
+        table = re.findall(r'\{ "([a-z]+)", load_\w+ \}', c_array("container/manifest.c", array))
+        same_set(inner.get(name, []), table, f"of {name} the members")
+    for title, array in (("Fields of an ImageManifest", "image_manifest_fields"), ("Fields of a PodManifest", "pod_manifest_fields")):
+        table = re.findall(r'\{ "(\w+)", &', c_array("container/appc.c", array))
+        part = section(page("nodeos-manifest.5"), title, ".Ss")
+        same_set([m for _, line in tree(part) for m in members(line)], table, f"{title}: those of container/appc.c")
+    text = page("nodeos-manifest.5")
+    for start, array, what in ((r"\.It Cm app", "app_fields", "of an app"), (r"\.It Cm apps", "pod_app_fields", "of a pod's app")):
+        same_set(re.findall(r"^\.Cm (\w+)", cut(text, start, r"^\.It "), re.M), re.findall(r'\{ "(\w+)", &', c_array("container/appc.c", array)), f"the fields {what}")
+
+
+def cut(text, start, end):
+    """From START to END in mdoc, "" where there is none."""
+    found = re.search(rf"^{start}\n(.*?){end}", text, re.M | re.S)
+    return found.group(1) if found else ""
+
+
+def cm_words(text):
+    """The words of .Cm and .Ql lines, "a , b" are two."""
+    return re.findall(r"[a-z0-9]+", " ".join(re.findall(r"^\.(?:Cm|Ql) (.*)$", text, re.M)))
+
+
+def test_words():
+    """Words that values may be: policies, partitions, policies of buffers."""
+    manifest, conf = page("nodeos-manifest.5"), page("nodeos.conf.5")
+    scheduler, buffer = manifest[manifest.index(".It Cm scheduler"):], manifest[manifest.index(".It Cm dimmap"):]
+    policies = re.findall(r'\[POLICY_\w+\] = \{ "([a-z]+)"', read("container/policy.c"))
+    same_set(cm_words(cut(scheduler, r"\.It Cm policy", "also as")), policies, "nodeos-manifest(5) has the policies of container/policy.c")
+    same_set(cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")), policies, "so has nodeos.conf(5)")
+    same_set(cm_words(cut(conf, r"\.It Ic hpc_fallback", "of the latter"))[1:], set(policies) - {"hpc"}, "and those that stand for hpc")
+    places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("container/policy.c"))
+    same_set(cm_words(cut(scheduler, r"\.It Cm priority", "without it"))[1:], places, "nodeos-manifest(5) has the placements of hpc")
+    partitions = re.findall(r'\[PARTITION_\w+\] = "([a-z]+)"', read("container/partition_words.c"))
+    same_set(cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")), partitions, "and the partitions of container/partition_words.c")
+    same_set(cm_words(cut(conf, r"\.It Ic allow_partitions", "with\n")), partitions, "so has nodeos.conf(5)")
+    kept = re.findall(r'^\t\.name = "([a-z0-9]+)"', read("dimmap/policy/policies.c"), re.M)
+    same_set(cm_words(cut(buffer, r"\.It Cm policy", r"^\.It")), kept, "nodeos-manifest(5) has the policies of dimmap/policy/policies.c")
+    same_set(cm_words(cut(page("dimmapfs.5"), r"\.It Cm policy", ";\n")), kept, "so has dimmapfs(5)")
+
+
+def test_dimmapfs():
+    table = re.findall(r'fsparam_\w+\("(\w+)"', read("dimmap/module/fs.c"))
+    found = [w for _, line in tree(section(page("dimmapfs.5"), "OPTIONS")) for w in members(line)]
+    same_set(found, table, "dimmapfs(5) has the mount options of dimmap/module/fs.c")
+    stats = c_strings(content(sources("dimmap/module/*.c", "dimmap/module/*.h")))
+    named = re.findall(r"^\.Cm (\w+)$", re.search(r"^\.It Pa \.stats\n(.*?)^\.It", page("dimmapfs.5"), re.M | re.S).group(1), re.M)
+    ok(named and set(named) <= set(stats), "its counters are those of the module", sorted(set(named) - set(stats)))
+    calls = re.findall(r"#define (DIMMAP_IOC_\w+)\s+_IO", read("dimmap/dimmap_ioctl.h"))
+    same_set(re.findall(r"Dv (DIMMAP_IOC_\w+)", page("dimmapfs.5")), calls, "and the calls those of dimmap/dimmap_ioctl.h")
+
+
+# ------------------------------------------------- nodeos.conf, variables, files
+
+
+def test_defaults():
+    shipped = dict(re.findall(r"^#?([a-z_]+) = (.*)$", read("etc/nodeos.conf"), re.M))
+    for key, default in shipped.items():
+        found = re.search(rf"^\.It Ic {key}\n(.*?)(?=^\.It Ic |\Z)", page("nodeos.conf.5"), re.M | re.S)
+        told = re.findall(r"^Default:\n\.(?:Cm|Ql|Pa) (.*?)(?: \.)?$|^Default: (\S+?)[.,](?: .*)?$", found.group(1) if found else "", re.M)
+        ok([(a or b) for a, b in told] == [default], f"nodeos.conf(5): the default of {key} is that of etc/nodeos.conf", told, default)
+
+
+def test_variables():
+    """Variables with our names, and those of others that a program reads for itself."""
+    code = content(sources("spank/*.[ch]", "container/*.[ch]", "topology/*.[ch]")) + read("spank/nodeos-mpirun")
+    ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
+    # spank_job_control_setenv() and the pages say SPANK_NODEOS_REQUEST, or have one word for several
+    ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code))
+    told = set()
+    for name in ("nodeos.7", "nodeos-spank.8"):
+        told |= {w for line in items(page(name)) if line.startswith("Ev ") for w in re.split(r" , ", line[3:]) if w.startswith(("NODEOS_", "SLURM_SPANK_NODEOS_"))}
+    same_set(told, ours, "nodeos(7) and nodeos-spank(8) have every variable of NodeOS in the sources")
+    read_by = {
+        "nodeosctl.1": (sources("container/tool*.c", "container/bundle*.c", "container/program.c"), r'getenv\("(\w+)"\)'),
+        "nodeos-noise.1": (sources("contrib/noise/noise.c"), r'getenv\("(\w+)"\)'),
+        "nodeos-sched-count.1": ([os.path.join(SOURCE, "contrib/noise/nodeos-sched-count")], r'os\.environ\.get\("(\w+)"'),
+        "nodeos-mpirun.1": ([os.path.join(SOURCE, "spank/nodeos-mpirun")], r'^\t"?([A-Z_]+)=(?!\$)'),
+    }
+    for name, (files, pattern) in read_by.items():
+        text = section(page(name), "ENVIRONMENT")
+        found = set(re.findall(r"^\.(?:It )?Ev ([A-Z_]+)", text, re.M))
+        if name == "nodeos-mpirun.1":
+            ok(found == set(re.findall(r"\b(SLURM_OVERLAP|SLURM_EXPORT_ENV)=(?:1|ALL)", content(files))), f"{name}: what it sets", sorted(found))
+            continue
+        expected = set(re.findall(pattern, content(files)))
+        same_set(found - {"HWLOC_XMLFILE"}, expected, f"{name}: the variables that it reads")
+
+
+def test_files():
+    """FILES of the pages are files that the build installs or the programs make, and what is installed is in a page."""
+    make = read("Makefile.am")
+    known = {"/etc/nodeos/nodeos.conf", "/usr/share/doc/nodeos/examples", "/etc/slurm/plugstack.conf.d/nodeos.conf", "/run/systemd/system", "data", ".stats", "/sys/fs/dimmapfs/"}
+    ok('confdir = $(sysconfdir)/nodeos' in make and "examplesdir = $(docdir)/examples" in make and "etc/plugstack.conf.d/nodeos.conf" in make,
+       "Makefile.am has the directories that the pages name")
+    known |= {re.search(r'#define ASK_SOCKET "(.*)"', read("container/ask.h")).group(1), re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1)}
+    known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("container/changes.h")).group(1))
+    known |= {f"/usr/libexec/nodeos/{p}" for p in re.search(r"^pkglibexec_PROGRAMS = (.*)$", make, re.M).group(1).split()}
+    known |= {"/usr/share/bash-completion/completions/" + os.path.basename(f) for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()}
+    known |= {"/etc/bash_completion.d/" + os.path.basename(f) for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()}
+    for name in PAGES:
+        told = {line.split()[1] for line in items(section(page(name), "FILES")) if line.startswith("Pa ")}
+        ok(told <= known, f"{name}: its FILES exist", sorted(told - known))
+    everything = "\n".join(page(p) for p in PAGES).replace("\\-", "-")
+    installed = set(re.search(r"^pkglibexec_PROGRAMS = (.*)$", make, re.M).group(1).split())
+    installed |= {os.path.basename(w) for w in re.search(r"^systemdsystemunit_DATA = ((?:.*\\\n)*.*)$", make, re.M).group(1).split() if w != "\\"}
+    missing = [f for f in sorted(installed) if f.replace("@.service", "") not in everything]
+    ok(len(installed) > 6 and not missing, "every helper and unit that is installed is in a page", missing)
+    units = set(re.findall(r"\b(nodeos[a-z-]*@?\.(?:service|timer|socket))", everything))
+    ok(units <= installed | {"nodeosd@.service"}, "the pages name no unit that there is not", sorted(units - installed))
+
+
+# ------------------------------------------------------------------ messages
+
+
+def formats():
+    """Every string of the sources, adjacent literals together; of the script, what it says."""
+    code = re.sub(r"/\*.*?\*/", "", content(sources("spank/*.c", "container/*.c", "topology/*.c", "dimmap/policy/*.c")), flags=re.S)
+    for group in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"[\s]*(?:PRI\w+\s*)?)+', code):
+        yield c_unescape("".join(c_strings(group)))
+    yield from re.findall(r'\b(?:die|say) "([^"$]*)', read("spank/nodeos-plugstack.in"))
+
+
+def pairs(text):
+    """The words and each two in a row; what printf fills in is no word."""
+    words = re.findall(r"[A-Za-z]+", re.sub(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z]", " ", text.replace("%%", "")))
+    return words, list(zip(words, words[1:]))
+
+
+def test_messages():
+    """Every message in DIAGNOSTICS is one that a program can print: most of its words stand in this order in a format of the sources."""
+    known = {t for text in list(formats()) + [os.strerror(e) for e in range(1, 134)] for t in pairs(text)[1]}
+    for name in PAGES:
+        for line in items(section(page(name), "DIAGNOSTICS")):
+            text = line.strip()
+            if not text.startswith('"'):
+                continue
+            message = text[1:-1].replace('""', '"')
+            # values in quotes, files, and the words that a table allows are in no format
+            fixed = re.sub(r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b', " ", message)
+            words, rows = pairs(fixed)
+            found = {at + k for at, row in enumerate(rows) if row in known for k in range(2)}
+            ok(len(words) - len(found) <= max(2, 0.3 * len(words)), f"{name}: \"{message[:70]}\"",
+               "not in the sources: " + " ".join(w for at, w in enumerate(words) if at not in found))
+
+
+for test in (test_programs, test_nodeosctl, test_daemon, test_isolators, test_words, test_dimmapfs, test_defaults, test_variables, test_files, test_messages):
+    test()
+sys.exit(done())
