@@ -10,7 +10,7 @@
 
 #define START "nodeos 1 "
 
-static const char *const operation_name[] = { [ASK_SHOW] = "show" };
+static const char *const operation_name[] = { [ASK_SHOW] = "show", [ASK_QUERY] = "query", [ASK_RESIZE] = "resize", [ASK_DELETE] = "delete", [ASK_EXEC] = "exec" };
 
 #define OPERATIONS (sizeof(operation_name) / sizeof(operation_name[0]))
 
@@ -28,9 +28,30 @@ static int take_job(struct ask *out, const char *value)
 	return 0;
 }
 
+int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes)
+{
+	struct ask_amount a = { .given = true };
+	char *end;
+
+	if (*text == '+' || *text == '-')
+		a.sign = *text++ == '+' ? 1 : -1;
+	if (*text < '1' || *text > '9' || strlen(text) > 20)
+		return -1;
+	a.n = strtoull(text, &end, 10);
+	if (bytes && *end == 'b' && !a.sign) {
+		a.bytes = true;
+		end++;
+	}
+	if (*end || a.n > (a.bytes ? REQUEST_BYTES_MAX : bytes ? REQUEST_MEMS_MAX : REQUEST_CPUS_MAX))
+		return -1;
+	*out = a;
+	return 0;
+}
+
 static int take_word(struct ask *out, char *word, struct errbuf *err)
 {
 	char quoted[WORD_QUOTE_MAX];
+	struct errbuf ignored;
 
 	if (strncmp(word, "job=", 4) == 0 && !out->job && take_job(out, word + 4) == 0)
 		return 0;
@@ -38,7 +59,35 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 		out->json = true;
 		return 0;
 	}
-	return errprintf(err, "request: %s is not expected (allowed, once each: job=NUMBER, json)", word_quote(quoted, word, strlen(word)));
+	if (strcmp(word, "kill") == 0 && !out->kill) {
+		out->kill = true;
+		return 0;
+	}
+	if (strncmp(word, "container=", 10) == 0 && !*out->container && strlen(word + 10) < REQUEST_NAME_MAX && request_check_name(word + 10, &ignored) == 0) {
+		strcpy(out->container, word + 10);
+		return 0;
+	}
+	if (strncmp(word, "cpus=", 5) == 0 && !out->cpus.given && ask_parse_amount(&out->cpus, word + 5, false) == 0)
+		return 0;
+	if (strncmp(word, "mems=", 5) == 0 && !out->mems.given && ask_parse_amount(&out->mems, word + 5, true) == 0)
+		return 0;
+	return errprintf(err, "request: %s is not expected (allowed, once each: job=NUMBER, json, kill, container=NAME, cpus=[+-]N, mems=[+-]N|BYTESb)", word_quote(quoted, word, strlen(word)));
+}
+
+/* What goes with what. */
+static int check(const struct ask *a, struct errbuf *err)
+{
+	bool amount = a->cpus.given || a->mems.given;
+
+	if ((a->operation == ASK_SHOW || a->operation == ASK_QUERY) != !*a->container)
+		return errprintf(err, "request: exec, resize and delete have a container, and show and query have none");
+	if ((a->json && (a->operation == ASK_EXEC || a->operation == ASK_QUERY)) || (a->job && a->operation == ASK_QUERY))
+		return errprintf(err, "request: exec and query do not answer in JSON, and query has no job");
+	if ((a->operation == ASK_RESIZE) != amount)
+		return errprintf(err, "request: resize, and nothing else, says how many cpus or mems");
+	if (a->kill && a->operation != ASK_DELETE)
+		return errprintf(err, "request: delete, and nothing else, says kill");
+	return 0;
 }
 
 int ask_parse(struct ask *out, const char *line, struct errbuf *err)
@@ -60,21 +109,36 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 	for (i = 0; i < OPERATIONS && word && strcmp(word, operation_name[i]) != 0; i++)
 		;
 	if (!word || i == OPERATIONS)
-		return errprintf(err, "request: %s is no operation (allowed: show): is nodeosd of an older version?", word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
+		return errprintf(err, "request: %s is no operation (allowed: show, query, resize, delete, exec): is nodeosd of an older version?", word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
 	out->operation = (enum ask_operation)i;
 	while ((word = strtok_r(NULL, " ", &save)))
 		if (take_word(out, word, err) < 0) {
 			memset(out, 0, sizeof(*out));
 			return -1;
 		}
+	if (check(out, err) < 0) {
+		memset(out, 0, sizeof(*out));
+		return -1;
+	}
 	return 0;
+}
+
+static const char *sign_of(const struct ask_amount *a)
+{
+	return a->sign > 0 ? "+" : a->sign < 0 ? "-" : "";
 }
 
 void ask_format(const struct ask *a, char *buf)
 {
-	char job[24] = "";
+	char job[24] = "", container[REQUEST_NAME_MAX + 16] = "", cpus[40] = "", mems[40] = "";
 
 	if (a->job)
 		snprintf(job, sizeof(job), " job=%" PRIu32, a->job);
-	snprintf(buf, ASK_LINE_MAX, START "%s%s%s\n", operation_name[a->operation], job, a->json ? " json" : "");
+	if (*a->container)
+		snprintf(container, sizeof(container), " container=%s", a->container);
+	if (a->cpus.given)
+		snprintf(cpus, sizeof(cpus), " cpus=%s%" PRIu64, sign_of(&a->cpus), a->cpus.n);
+	if (a->mems.given)
+		snprintf(mems, sizeof(mems), " mems=%s%" PRIu64 "%s", sign_of(&a->mems), a->mems.n, a->mems.bytes ? "b" : "");
+	snprintf(buf, ASK_LINE_MAX, START "%s%s%s%s%s%s%s\n", operation_name[a->operation], job, container, cpus, mems, a->kill ? " kill" : "", a->json ? " json" : "");
 }

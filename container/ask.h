@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include "container/request.h"
 #include "topology/errbuf.h"
 
 /*
@@ -15,24 +17,44 @@
 #define ASK_SOCKET "/run/nodeosd.socket"
 #define ASK_LINE_MAX 512 /* bytes with the newline and the final NUL */
 
-enum ask_operation { ASK_SHOW };
+enum ask_operation {
+	ASK_SHOW, /* my containers, as text or JSON */
+	ASK_QUERY, /* the container that I, the process that asks, am in: lines as query.h has them */
+	ASK_RESIZE, /* let a container of mine have more or less; what has changed, as text or JSON */
+	ASK_DELETE, /* take a container of mine off this node; the same */
+	ASK_EXEC, /* move me, the process that asks, into a container of mine: it has "container", "cpus", "mems" and so on, a line each */
+};
+
+/* How much: so much (sign 0), or so much more or less. */
+struct ask_amount {
+	bool given;
+	int sign;
+	uint64_t n;
+	bool bytes; /* n is bytes, and sign 0 */
+};
 
 struct ask {
 	enum ask_operation operation;
 	uint32_t job; /* 0: any */
-	bool json;
+	bool json; /* of ASK_SHOW, ASK_RESIZE and ASK_DELETE */
+	char container[REQUEST_NAME_MAX]; /* of ASK_EXEC, ASK_RESIZE and ASK_DELETE */
+	bool kill; /* of ASK_DELETE: the ranks in it, too */
+	struct ask_amount cpus, mems; /* of ASK_RESIZE, one of them at least: hardware threads; memory nodes, or what they hold */
 };
 
 /* LINE: without its newline. It comes from anybody. */
 int ask_parse(struct ask *out, const char *line, struct errbuf *err);
 
+/* "4", "+4", "-4"; BYTES: "4b", too. -1: it is nothing of these, or 0, or too large. */
+int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes);
+
 /* Into BUF of ASK_LINE_MAX bytes, with the newline. */
 void ask_format(const struct ask *a, char *buf);
 
 /*
- * Ask the nodeosd of this node; what it answers is copied to standard output. Returns 0, or -1 with its message or with what
+ * Ask the nodeosd of this node; what it answers goes to OUT. Returns 0, or -1 with its message or with what
  * is wrong with it.
  */
-int ask_node(const struct ask *a, const char *socket_path, struct errbuf *err);
+int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct errbuf *err);
 
 #endif

@@ -12,11 +12,12 @@
 #include "container/fileio.h"
 
 #define SECONDS 30 /* without a word from nodeosd */
+#define SECONDS_TO_RESIZE 3600 /* it copies what is in memory */
 
-static int connect_to(const char *path, struct errbuf *err)
+static int connect_to(const char *path, long seconds, struct errbuf *err)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	struct timeval patience = { .tv_sec = SECONDS };
+	struct timeval patience = { .tv_sec = seconds };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -36,28 +37,28 @@ static int connect_to(const char *path, struct errbuf *err)
 }
 
 /* The answer's first line says what the rest is. */
-static int take_answer(FILE *f, struct errbuf *err)
+static int take_answer(FILE *f, FILE *out, struct errbuf *err)
 {
 	char line[sizeof(err->text) + 16], piece[4096];
 	size_t n;
 
 	errno = 0;
 	if (!fgets(line, sizeof(line), f))
-		return errprintf(err, "nodeosd has not answered%s%s", errno ? ": " : "", errno == EAGAIN ? "no word in 30 seconds" : errno ? strerror(errno) : "");
+		return errprintf(err, "nodeosd has not answered%s%s", errno ? ": " : "", errno == EAGAIN ? "no word for too long" : errno ? strerror(errno) : "");
 	line[strcspn(line, "\n")] = '\0';
 	if (strncmp(line, "error ", 6) == 0)
 		return errprintf(err, "%s", line + 6);
 	if (strcmp(line, "ok") != 0)
 		return errprintf(err, "nodeosd has answered what this version does not know: %.60s", line);
 	while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
-		fwrite(piece, 1, n, stdout);
+		fwrite(piece, 1, n, out);
 	return ferror(f) ? errprintf(err, "nodeosd's answer ends before its end: %s", strerror(errno)) : 0;
 }
 
-int ask_node(const struct ask *a, const char *socket_path, struct errbuf *err)
+int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct errbuf *err)
 {
 	char line[ASK_LINE_MAX];
-	int fd = connect_to(socket_path, err), rc;
+	int fd = connect_to(socket_path, a->operation == ASK_RESIZE ? SECONDS_TO_RESIZE : SECONDS, err), rc;
 	FILE *f;
 
 	if (fd < 0)
@@ -68,7 +69,7 @@ int ask_node(const struct ask *a, const char *socket_path, struct errbuf *err)
 		close(fd);
 		return errprintf(err, "out of memory");
 	}
-	rc = write_all(fd, line, strlen(line)) < 0 ? errprintf(err, "nodeosd does not take the request: %s", strerror(errno)) : take_answer(f, err);
+	rc = write_all(fd, line, strlen(line)) < 0 ? errprintf(err, "nodeosd does not take the request: %s", strerror(errno)) : take_answer(f, out, err);
 	fclose(f);
 	return rc;
 }

@@ -332,6 +332,8 @@ static pid_t remove_apart(int base, int dir, const char *name, int out)
 /* Which buffers are to go: those of the directory with inode ONLY; 0: those whose directory below CGROUP_FD has died. */
 struct choice {
 	uint64_t only;
+	bool one; /* of these the one with INDEX alone */
+	unsigned index;
 	int cgroup_fd;
 };
 
@@ -365,7 +367,7 @@ static void take_down(const char *state_dir, const struct choice *c)
 		unsigned index;
 		int dir, n = -1;
 
-		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 || e->d_name[n] || (c->only && inode != c->only))
+		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 || e->d_name[n] || (c->only && inode != c->only) || (c->one && index != c->index))
 			continue;
 		dir = openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0)
@@ -393,6 +395,14 @@ static void take_down(const char *state_dir, const struct choice *c)
 void buffer_release(const char *state_dir, uint64_t inode)
 {
 	struct choice c = { .only = inode, .cgroup_fd = -1 };
+
+	if (inode)
+		take_down(state_dir, &c);
+}
+
+void buffer_release_one(const char *state_dir, uint64_t inode, unsigned index)
+{
+	struct choice c = { .only = inode, .one = true, .index = index, .cgroup_fd = -1 };
 
 	if (inode)
 		take_down(state_dir, &c);

@@ -69,6 +69,9 @@ int buffer_show(const char *path, const struct buffer_maker *maker, struct errbu
  */
 void buffer_release(const char *state_dir, uint64_t inode);
 
+/* As root: the same with the one of container INDEX alone. */
+void buffer_release_one(const char *state_dir, uint64_t inode, unsigned index);
+
 /*
  * As root: the same with those whose directory below CGROUP_FD is gone or has no process any more. They are others': whoever
  * calls this does not wait for their devices.

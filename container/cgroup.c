@@ -245,8 +245,7 @@ int cgroup_write_set(int root_fd, const char *path, const char *file, const stru
 	return rc;
 }
 
-int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
-		    struct errbuf *err)
+static int each_in(int root_fd, const char *path, const char *file, void (*fn)(pid_t pid, void *arg), void *arg, struct errbuf *err)
 {
 	int dir = open_dir(root_fd, path, err);
 	char line[32];
@@ -255,16 +254,26 @@ int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *a
 
 	if (dir < 0)
 		return -1;
-	fd = openat(dir, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	close(dir);
 	f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!f) {
 		if (fd >= 0)
 			close(fd);
-		return errprintf(err, "cgroup %s/cgroup.procs: %s", path, strerror(errno));
+		return errprintf(err, "cgroup %s/%s: %s", path, file, strerror(errno));
 	}
 	while (fgets(line, sizeof(line), f))
 		fn((pid_t)strtol(line, NULL, 10), arg);
 	fclose(f);
 	return 0;
+}
+
+int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg, struct errbuf *err)
+{
+	return each_in(root_fd, path, "cgroup.procs", fn, arg, err);
+}
+
+int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg, struct errbuf *err)
+{
+	return each_in(root_fd, path, "cgroup.threads", fn, arg, err);
 }

@@ -67,4 +67,7 @@ int cgroup_write_set(int root_fd, const char *path, const char *file, const stru
 int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
 		    struct errbuf *err);
 
+/* The same for every thread, cgroup.threads. */
+int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg, struct errbuf *err);
+
 #endif

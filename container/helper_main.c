@@ -87,7 +87,7 @@ static int run(struct node_plan **plan, struct errbuf *err)
 		rc = machine_load_this(&m, err);
 	}
 	if (rc == 0)
-		rc = planning_make(plan, m, &request, &in, err);
+		rc = in.resize ? planning_resize(plan, m, &request, &in, err) : planning_make(plan, m, &request, &in, err);
 	machine_free(m);
 	free(text);
 	return rc;

@@ -35,7 +35,7 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct node_
 	bool any = false;
 
 	for (unsigned i = 0; i < r->n && i < p->n; i++)
-		if (takes_cpus(&r->container[i], conf)) {
+		if (!p->container[i].deleted && takes_cpus(&r->container[i], conf)) {
 			idset_andnot(outside, r->container[i].partition != PARTITION_MEMBER ? &p->container[i].reserved : &p->container[i].cpus);
 			any = any || is_hpc(&r->container[i], conf, true);
 		}

@@ -35,4 +35,8 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, con
 bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r, const struct conf *conf,
 		  bool this_kernel);
 
+/* What is said to who has one rank too many for what is left. */
+#define HPC_KEPT_ONE \
+	" (one CPU of the node stays outside of policy \"hpc\": start one rank fewer on each node, or let the site keep a core for the system, a ServiceOS)"
+
 #endif

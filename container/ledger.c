@@ -15,6 +15,7 @@
 
 #include "container/fence.h"
 #include "container/fileio.h"
+#include "container/step.h"
 
 #define ENTRY_PREFIX "job-"
 #define ENTRY_MAX (8u << 20)
@@ -51,6 +52,7 @@ static void calm_down(const struct ledger *l)
 
 static void free_step(struct ledger_step *s)
 {
+	free(s->placed);
 	free(s->request);
 	node_plan_free(s->plan);
 }
@@ -100,6 +102,18 @@ struct ledger_step *ledger_job_add_step(struct ledger_job *job)
 	return s;
 }
 
+struct ledger_rank *ledger_step_add_rank(struct ledger_step *s)
+{
+	struct ledger_rank *r = reallocarray(s->placed, s->n_placed + 1u, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	s->placed = r;
+	r = &s->placed[s->n_placed++];
+	memset(r, 0, sizeof(*r));
+	return r;
+}
+
 void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode)
 {
 	struct ledger_step *s = ledger_job_step(job, step_inode);
@@ -119,6 +133,15 @@ static void print_plan(FILE *f, const char *request, const struct node_plan *pla
 		return;
 	fprintf(f, "request %s\n", request);
 	node_plan_print(f, plan);
+}
+
+static void print_ranks(FILE *f, const struct ledger_step *s)
+{
+	char list[IDSET_LIST_MAX];
+
+	for (unsigned i = 0; i < s->n_placed; i++)
+		if (idset_format(&s->placed[i].cpus, list, sizeof(list)) > 0)
+			fprintf(f, "rank %s %s %s\n", s->placed[i].task, s->placed[i].place, list);
 }
 
 static char *format_job(const struct ledger_job *job)
@@ -146,6 +169,7 @@ static char *format_job(const struct ledger_job *job)
 			fputs("launching\n", f);
 		if (s->partition != PARTITION_MEMBER && idset_format(&s->fence, list, sizeof(list)) > 0)
 			fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
+		print_ranks(f, s);
 		print_plan(f, s->request, s->plan);
 	}
 	fputs("end-of-entry\n", f);
@@ -226,6 +250,29 @@ static int take_fence(const char **text, struct ledger_step *s, struct errbuf *e
 	return rc < 0 ? -1 : 0;
 }
 
+#define LEDGER_RANK_WIDTHS "%23s %63s"
+_Static_assert(LEDGER_TASK_MAX == 24 && REQUEST_NAME_MAX == 64, "LEDGER_RANK_WIDTHS is the room for both less one");
+
+static int take_ranks(const char **text, struct ledger_step *s, struct errbuf *err)
+{
+	struct ledger_rank *r;
+	char *line;
+	int rc = 0;
+
+	while (rc == 0 && (line = take_line(text, "rank "))) {
+		int n = -1;
+
+		r = s->n_placed < STEP_RANKS_MAX ? ledger_step_add_rank(s) : NULL;
+		if (r)
+			sscanf(line, LEDGER_RANK_WIDTHS " %n", r->task, r->place, &n);
+		/* the name of a directory that root will write into */
+		if (n < 0 || strncmp(r->task, "task_", 5) != 0 || strchr(r->task, '/') || idset_parse(&r->cpus, line + n, err) < 0)
+			rc = errprintf(err, "bad rank line of step %" PRIu32, s->step_id);
+		free(line);
+	}
+	return rc;
+}
+
 #define LEDGER_PLACES_WIDTH "4223"
 _Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
 
@@ -253,7 +300,7 @@ static int take_step(const char **text, struct ledger_job *job, struct errbuf *e
 	line = take_line(text, "launching");
 	s->launching = line != NULL;
 	free(line);
-	if (take_fence(text, s, err) < 0)
+	if (take_fence(text, s, err) < 0 || take_ranks(text, s, err) < 0)
 		return -1;
 	return take_plan(text, &s->request, &s->plan, err);
 }

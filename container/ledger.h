@@ -20,6 +20,15 @@
 #define LEDGER_REST "-" /* what the containers leave */
 #define LEDGER_PLACES_MAX ((REQUEST_CONTAINERS_MAX + 2) * REQUEST_NAME_MAX)
 
+#define LEDGER_TASK_MAX 24
+
+/* A rank as it was placed: what it was bound to is not what the kernel shows once its threads bind themselves. */
+struct ledger_rank {
+	char task[LEDGER_TASK_MAX]; /* its directory below the step's "user", "task_0" */
+	char place[REQUEST_NAME_MAX]; /* as in ledger_step.places; never "none" */
+	struct idset cpus;
+};
+
 struct ledger_step {
 	uint64_t inode; /* of the step's cgroup directory */
 	uint32_t step_id;
@@ -27,6 +36,8 @@ struct ledger_step {
 	char cgroup[CGROUP_PATH_MAX];
 	char places[LEDGER_PLACES_MAX]; /* where its ranks are, "sim,vda": containers, "none", LEDGER_REST */
 	struct idset cpus; /* that its ranks are bound to, when they divide the container */
+	unsigned n_placed;
+	struct ledger_rank *placed; /* its ranks that are in a container, or in what these leave; of a step that launches, none yet */
 	bool launching; /* Slurm may be binding its ranks; only kept of jobs with partitions */
 	enum partition partition; /* of its directory "user", see container/fence.h */
 	struct idset fence; /* the CPUs of this partition */
@@ -89,6 +100,8 @@ struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job
 void ledger_job_free(struct ledger_job *job);
 struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode);
 struct ledger_step *ledger_job_add_step(struct ledger_job *job);
+/* Append a rank to those placed of S; NULL when out of memory. */
+struct ledger_rank *ledger_step_add_rank(struct ledger_step *s);
 /* Note that ranks of S are in PLACE; is any? */
 void ledger_step_add(struct ledger_step *s, const char *place);
 bool ledger_step_in(const struct ledger_step *s, const char *place);

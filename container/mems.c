@@ -274,6 +274,42 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 	return lower_limit(cgroup_fd, path, limit, err);
 }
 
+int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, struct errbuf *err)
+{
+	uint64_t limit = limit_of(b, nodes, true), now;
+	char text[32];
+
+	if (!limit || read_limit(&now, cgroup_fd, path) < 0)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu64, limit);
+	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
+}
+
+int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory, const char *conf_path, struct errbuf *err)
+{
+	uint64_t have = blocks_usable(b, mems), need;
+	char a[128];
+
+	if (!job_memory)
+		return 0;
+	/* rounded up to a whole block, of which half at least is the job's: one block for next to nothing is one for everybody */
+	need = have - blocks_largest(b, mems) + 1;
+	if (need < have / 2)
+		need = have / 2;
+	if (job_memory >= need)
+		return 0;
+	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for --mem=%lluM or more, or for fewer memory nodes (blocks_by_memory in %s)",
+			 idset_brief(a, mems), (unsigned long long)(have >> 20), (unsigned long long)(job_memory >> 20),
+			 (unsigned long long)((need + (UINT64_C(1) << 20) - 1) >> 20), conf_path);
+}
+
+uint64_t mems_of_job(int cgroup_fd, const char *job)
+{
+	uint64_t limit;
+
+	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? limit : 0;
+}
+
 int mems_confine_extern(const struct blocks *b, int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 32];

@@ -53,6 +53,20 @@ void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const str
 int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err);
 
 /*
+ * Of a directory that mems_confine has bound to other nodes: what they hold bounds it from now on, more or less than before.
+ */
+int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, struct errbuf *err);
+
+/*
+ * Whoever asks Slurm for little memory does not get many blocks: others' memory would be where Slurm counts it, and not be
+ * there. -1 when MEMS, all blocks of a job, are too many for its JOB_MEMORY bytes (0: not known).
+ */
+int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory, const char *conf_path, struct errbuf *err);
+
+/* What Slurm lets JOB, a job's directory, have, in bytes; 0: no limit, or not known. */
+uint64_t mems_of_job(int cgroup_fd, const char *job);
+
+/*
  * The same for who comes by ssh to the job whose directory JOB is: where pam_slurm_adopt puts them. NODES empty, or no
  * such directory: nothing to do.
  */

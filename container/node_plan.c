@@ -83,6 +83,10 @@ void node_plan_print(FILE *f, const struct node_plan *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct placed *c = &p->container[i];
 
+		if (c->deleted) {
+			fprintf(f, "deleted %s\n", c->name);
+			continue;
+		}
 		fprintf(f, "container %s", c->name);
 		print_set(f, " cpus ", &c->cpus);
 		print_set(f, " reserved ", &c->reserved);
@@ -111,19 +115,26 @@ static int next_line(const char **text, char *buf, size_t size)
 	return 0;
 }
 
+static struct placed *parse_name(struct node_plan *p, const char *word, struct errbuf *err)
+{
+	struct placed *c = NULL;
+
+	if (!word || request_check_name(word, err) < 0 || p->n >= REQUEST_CONTAINERS_MAX || node_plan_find(p, word))
+		errprintf(err, "bad container line");
+	else if (!(c = node_plan_add(p, word)))
+		errprintf(err, "out of memory");
+	return c;
+}
+
 static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
 {
 	static const char *const key[] = { "cpus", "reserved", "mems", "asked", "confined", "shared" };
 	char *save = NULL;
 	char *word = strtok_r(line, " ", &save);
-	struct placed *c;
+	struct placed *c = parse_name(p, word, err);
 
-	if (!word || request_check_name(word, err) < 0 || p->n >= REQUEST_CONTAINERS_MAX ||
-	    node_plan_find(p, word))
-		return errprintf(err, "bad container line");
-	c = node_plan_add(p, word);
 	if (!c)
-		return errprintf(err, "out of memory");
+		return -1;
 	for (size_t k = 0; k < sizeof(key) / sizeof(key[0]); k++) {
 		struct idset *set[] = { &c->cpus, &c->reserved, &c->mems };
 		unsigned long number;
@@ -181,6 +192,12 @@ static int parse_lines(struct node_plan *p, const char **text, char *line, size_
 		} else if (strncmp(line, "container ", 10) == 0) {
 			if (parse_container(p, line + 10, err) < 0)
 				return -1;
+		} else if (strncmp(line, "deleted ", 8) == 0) {
+			struct placed *c = parse_name(p, line + 8, err);
+
+			if (!c)
+				return -1;
+			c->deleted = true;
 		} else if (strncmp(line, "core ", 5) == 0 && !p->n && p->n_cores < IDSET_MAX) {
 			if (idset_parse(&core, line + 5, err) < 0)
 				return -1;

@@ -17,6 +17,7 @@
  *   core 0,16                  every core of the job here, in logical order
  *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0
  *   why sim asks 8 threads     lines that explain the container above
+ *   deleted vda                its user has given all that it had back (in the ledger only)
  *   end
  *
  * or "error TEXT" when there is no plan.
@@ -32,6 +33,7 @@ struct placed {
 	unsigned asked; /* hardware threads asked; 0: the rest */
 	bool confined; /* mems were chosen: memory is bound to them */
 	bool shared; /* some of the mems serve another container, too */
+	bool deleted; /* all sets are empty */
 	char why[NODE_PLAN_WHY_MAX];
 };
 

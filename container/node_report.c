@@ -101,6 +101,8 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
 		return;
 	for (unsigned i = 0; i < p->n; i++) {
+		if (p->container[i].deleted)
+			continue;
 		char path[BUFFER_PATH_MAX];
 		struct report_container c = {
 			.ask = &r.container[i],
@@ -120,6 +122,15 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 	node_plan_reserved(p, v->held);
 }
 
+static void put_deleted(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+{
+	(void)request_text;
+	(void)inode;
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->container[i].deleted)
+			jout_string(arg, NULL, p->container[i].name);
+}
+
 static void put_job(struct json_out *j, const struct node_state *s, const struct ledger_job *job,
 		    struct idset *held)
 {
@@ -136,6 +147,9 @@ static void put_job(struct json_out *j, const struct node_state *s, const struct
 		jout_set(j, "share_mems", &job->share);
 	jout_open(j, "containers", '[');
 	node_report_each_plan(job, put_plan, &v);
+	jout_close(j, ']');
+	jout_open(j, "deleted", '[');
+	node_report_each_plan(job, put_deleted, j);
 	jout_close(j, ']');
 	jout_open(j, "steps", '[');
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -228,8 +242,13 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		const struct placed *c = &p->container[i];
 		char path[BUFFER_PATH_MAX];
 		struct isolator_outcome o[OUTCOMES_MAX];
-		unsigned n = outcomes_of(o, &r.container[i], c, &v->s->conf, &node);
+		unsigned n;
 
+		if (c->deleted) {
+			fprintf(v->f, "  container %s: deleted\n", c->name);
+			continue;
+		}
+		n = outcomes_of(o, &r.container[i], c, &v->s->conf, &node);
 		fprintf(v->f, "  container %s: cpus %s", c->name, list_of(&c->cpus));
 		fprintf(v->f, " mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
 		if (c->confined && v->s->blocks.on)

@@ -15,12 +15,16 @@ static const struct command {
 	{ "plan", tool_plan, "show which CPUs and memory nodes a manifest would get, and why" },
 	{ "report", tool_report, "show this node's containers: asked, chosen, what the kernel shows (root)" },
 	{ "show", tool_show, "show your own containers on this node (nodeosd)" },
+	{ "resize", tool_resize, "let a container of your own have more or fewer CPUs or memory nodes (nodeosd)" },
+	{ "delete", tool_delete, "give back what a container of your own has on this node (nodeosd)" },
+	{ "exec", tool_exec, "run a command in a container of your own (nodeosd)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
 	{ "verify", tool_verify, "compare what the kernel shows of this node's containers with what they should be (root)" },
 	{ "provision", tool_provision, "keep this node's system to its own cores and memory nodes (root)" },
 	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
+	{ "support-bundle", tool_support_bundle, "gather in one archive what is needed to understand a problem on this node" },
 	{ "discover", tool_discover, "write this machine's topology for the launches to come (root, at boot)" },
 };
 
@@ -42,7 +46,7 @@ static int usage(FILE *f)
 {
 	fputs("Usage: nodeosctl COMMAND [OPTION]... (nodeosctl COMMAND --help tells more)\n\n", f);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(f, "  %-11s %s\n", command[i].name, command[i].help);
+		fprintf(f, "  %-14s %s\n", command[i].name, command[i].help);
 	return f == stdout ? 0 : 2;
 }
 

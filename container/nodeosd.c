@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +18,19 @@
 
 #include "config.h"
 #include "container/ask.h"
+#include "container/changes.h"
+#include "container/delete.h"
+#include "container/enter.h"
 #include "container/fileio.h"
 #include "container/node_report.h"
+#include "container/query.h"
+#include "container/resize.h"
 
 #define SECONDS 10 /* that the other side may take for a line, and to take each piece of an answer */
 
 static const char usage_text[] =
 	"Usage: nodeosd\n"
-	"Answers one request of NodeOS (nodeosctl show) on the socket that is its standard input;\n"
+	"Answers one request of NodeOS (nodeosctl show, resize, delete, exec; nodeos(3)) on the socket that is its standard input;\n"
 	"nodeosd.socket of systemd starts it. See nodeosctl(1).\n"
 	"\n"
 	"  -h, --help     print this\n"
@@ -94,6 +100,18 @@ static int answer(FILE *f, struct errbuf *err)
 	switch (a.operation) {
 	case ASK_SHOW:
 		return show(f, &a, peer.uid, err);
+	case ASK_QUERY:
+		return query_peer(f, peer.pid, peer.uid, err);
+	case ASK_RESIZE:
+		/* what is begun is not left half done; moving pages takes long */
+		alarm(0);
+		return resize_container(f, &a, peer.uid, NODEOS_LIBEXECDIR "/nodeos-plan", err) < 0 ? -1 : changes_note(true, err);
+	case ASK_DELETE:
+		/* killed ranks, and a buffer's device, take their time */
+		alarm(0);
+		return delete_container(f, &a, peer.uid, err) < 0 ? -1 : changes_note(true, err);
+	case ASK_EXEC:
+		return enter_peer(f, 0, &a, peer.pid, peer.uid, err);
 	}
 	return errprintf(err, "request: no such operation");
 }

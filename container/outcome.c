@@ -72,7 +72,10 @@ static void judge_container(struct isolator_outcome *o, const struct request_con
 {
 	unsigned given = idset_count(&got->cpus);
 
-	if (ask->cpus && given != ask->cpus)
+	/* the ledger's plan says what it was resized to */
+	if (got->asked != ask->cpus)
+		note(o, OUTCOME_MODIFIED, "cpus: %u given, as it has been resized", given);
+	else if (ask->cpus && given != ask->cpus)
 		note(o, OUTCOME_MODIFIED, "cpus: %u asked, %u given (whole cores)", ask->cpus, given);
 	if (!got->confined)
 		return;

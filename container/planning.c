@@ -5,22 +5,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "topology/resize.h"
+
+static int add_container(struct node_plan *out, const char *name, unsigned asked, const struct plan_container *from)
+{
+	struct placed *to = node_plan_add(out, name);
+
+	if (!to)
+		return -1;
+	to->cpus = from->cpus;
+	to->reserved = from->reserved;
+	to->mems = from->mems;
+	to->asked = asked;
+	to->confined = from->mems_confined;
+	to->shared = from->mems_shared;
+	snprintf(to->why, sizeof(to->why), "%s", from->why ? from->why : "");
+	return 0;
+}
+
 static int add_containers(struct node_plan *out, const struct request *r, const struct plan *p)
 {
-	for (unsigned i = 0; i < p->n; i++) {
-		const struct plan_container *from = &p->container[i];
-		struct placed *to = node_plan_add(out, r->container[i].name);
-
-		if (!to)
+	for (unsigned i = 0; i < p->n; i++)
+		if (add_container(out, r->container[i].name, r->container[i].cpus, &p->container[i]) < 0)
 			return -1;
-		to->cpus = from->cpus;
-		to->reserved = from->reserved;
-		to->mems = from->mems;
-		to->asked = r->container[i].cpus;
-		to->confined = from->mems_confined;
-		to->shared = from->mems_shared;
-		snprintf(to->why, sizeof(to->why), "%s", from->why ? from->why : "");
-	}
 	return 0;
 }
 
@@ -81,6 +88,49 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 			errprintf(err, "out of memory");
 	}
 	plan_free(p);
+	if (rc < 0)
+		node_plan_free(np);
+	else
+		*out = np;
+	return rc;
+}
+
+int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r, const struct plan_input *in, struct errbuf *err)
+{
+	const struct request_container *c = &r->container[0];
+	struct resize_ask ask = {
+		.name = c->name,
+		.cpus = in->has_cpus,
+		.reserved = in->has_reserved,
+		.mems = in->has_mems,
+		.mems_confined = in->has_confined,
+		.free_cpus = in->cpus,
+		.free_mems = in->mems,
+		.mems_taken = in->mems_taken,
+		.want_cpus = c->cpus,
+		.smt = c->smt,
+		.mems_kind = c->mems_kind,
+		.want_mems = c->mems,
+	};
+	struct node_plan *np = node_plan_new();
+	struct plan_container got = { .why = NULL };
+	struct idset withheld;
+	int rc = -1;
+
+	machine_withheld(m, &withheld);
+	idset_andnot(&ask.free_mems, &withheld);
+	idset_andnot(&ask.free_cpus, &ask.reserved);
+	idset_andnot(&ask.free_mems, &ask.mems);
+	if (!np) {
+		errprintf(err, "out of memory");
+	} else if (r->n != 1) {
+		errprintf(err, "one container is resized at a time");
+	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_resize(&got, m, &ask, err) == 0) {
+		rc = add_container(np, c->name, c->cpus, &got);
+		if (rc < 0)
+			errprintf(err, "out of memory");
+	}
+	free(got.why);
 	if (rc < 0)
 		node_plan_free(np);
 	else

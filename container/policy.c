@@ -131,7 +131,7 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 		return errprintf(
 			err, "%s is not in this kernel%s", word,
 			p == POLICY_HPC ?
-				": boot a kernel with the NodeOS series, or ask for \"other\"" :
+				": boot a kernel with the NodeOS patches and CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"" :
 				"");
 	switch (error) {
 	case EPERM:

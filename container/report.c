@@ -143,6 +143,8 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 	jout_string(&j, "request", request_text);
 	jout_open(&j, "containers", '[');
 	for (unsigned i = 0; p && i < p->n; i++) {
+		if (p->container[i].deleted)
+			continue;
 		struct report_container c = {
 			.ask = &r->container[i],
 			.got = &p->container[i],

@@ -125,6 +125,8 @@ static int check_policy(const struct request_container *c, struct errbuf *err)
 	if (c->priority > max && max == 0)
 		return errprintf(err, "prio=%u with policy %s (allowed: 0)", c->priority,
 				 policy_name(c->policy));
+	if (c->priority > max && c->policy == POLICY_HPC)
+		return errprintf(err, "placement %u with policy hpc (allowed: user, rr, topo, or 0 to %u)", c->priority, max);
 	if (c->priority > max)
 		return errprintf(err, "prio=%u with policy %s (allowed: 0 to %u)", c->priority,
 				 policy_name(c->policy), max);

@@ -7,31 +7,18 @@
 #include <unistd.h>
 
 #include "container/helper_run.h"
-
-/* Where PATH has it, or where Slurm is commonly put. */
-static const char *find_scontrol(void)
-{
-	static const char common[] = "/usr/bin:/usr/local/bin:/opt/slurm/bin";
-	const char *lists[] = { getenv("PATH"), common };
-	static char path[4096];
-
-	for (unsigned i = 0; i < 2; i++)
-		for (const char *dir = lists[i]; dir; dir = strchr(dir, ':') ? strchr(dir, ':') + 1 : NULL) {
-			snprintf(path, sizeof(path), "%.*s/scontrol", (int)strcspn(dir, ":"), dir);
-			if (path[0] == '/' && access(path, X_OK) == 0)
-				return path;
-		}
-	return "/usr/bin/scontrol";
-}
+#include "container/program.h"
 
 char *slurm_show(const char *what, const char *name, struct errbuf *err)
 {
-	const char *argv[] = { find_scontrol(), "show", what, name, NULL };
+	char program[PROGRAM_PATH_MAX];
+	const char *argv[] = { program, "show", what, name, NULL };
 	struct helper_run h = {
 		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 1 << 20,
 	};
 	char *text = NULL;
 
+	program_find("scontrol", program);
 	if (helper_run(&h, &text, err) != 0) {
 		free(text);
 		if (!*err->text)
@@ -39,6 +26,21 @@ char *slurm_show(const char *what, const char *name, struct errbuf *err)
 		return NULL;
 	}
 	return text;
+}
+
+void slurm_value(const char *config, const char *key, char *buf, size_t size)
+{
+	size_t len = strlen(key);
+
+	buf[0] = '\0';
+	for (const char *line = config; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && (line[len] == ' ' || line[len] == '=')) {
+			line += len + strspn(line + len, " =");
+			snprintf(buf, size, "%.*s", (int)strcspn(line, "\n"), line);
+			return;
+		}
+	}
 }
 
 int slurm_spec_cpus(struct idset *out, unsigned *cpus_of_node, struct errbuf *err)

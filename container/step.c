@@ -15,6 +15,7 @@
 #include "container/cgroup.h"
 #include "container/fence.h"
 #include "container/fileio.h"
+#include "container/hpc_room.h"
 #include "container/ledger.h"
 #include "container/mems.h"
 #include "container/step_shared.h"
@@ -190,7 +191,7 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 	if (rankmap_make(&in, out, err) == 0)
 		return 0;
 	if (s->kept_one && p->policy == POLICY_HPC)
-		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
+		errappend(err, HPC_KEPT_ONE);
 	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave", p->container);
 }
 
@@ -230,6 +231,26 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	return 0;
 }
 
+/* So that a container that gets other CPUs later can take its ranks along. */
+static int note_ranks(const struct step *s, struct ledger_step *mine, struct errbuf *err)
+{
+	mine->n_placed = 0;
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		const struct step_rank *r = &s->shared->rank[i];
+		const struct step_part *p = &s->shared->part[r->part];
+		struct ledger_rank *to = p->kind == STEP_NONE ? NULL : ledger_step_add_rank(mine);
+
+		if (!to && p->kind != STEP_NONE)
+			return errprintf(err, "out of memory");
+		if (!to)
+			continue;
+		snprintf(to->task, sizeof(to->task), "%s", r->task);
+		snprintf(to->place, sizeof(to->place), "%s", step_part_word(p));
+		to->cpus = r->chosen;
+	}
+	return 0;
+}
+
 /*
  * All masks are known: divide the container, if possible on cores that no other
  * step in it is bound to, and write down which ones we took.
@@ -262,7 +283,7 @@ static int map_ranks(struct step *s, struct errbuf *err)
 		if (s->shared->part[i].kind != STEP_NONE &&
 		    map_part(s, i, job, bound, map, &mine->cpus, err) < 0)
 			goto out;
-	rc = ledger_write(l, job, err);
+	rc = note_ranks(s, mine, err) < 0 ? -1 : ledger_write(l, job, err);
 out:
 	ledger_job_free(job);
 	ledger_close(l);
@@ -289,6 +310,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	if (s->blocks.on && s->shared->n_parts > 1 &&
 	    mems_confine(&s->blocks, s->cgroup_fd, place.task, &p->mems, p->own_blocks, err) < 0)
 		return -1;
+	snprintf(s->shared->rank[rank].task, sizeof(s->shared->rank[rank].task), "%.23s", strrchr(place.task, '/') + 1);
 	if (p->kind == STEP_NONE)
 		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
 	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)

@@ -447,7 +447,9 @@ static int fill_part(struct step_part *p, const struct step *s, const struct nod
 		return 0;
 	if (!plan)
 		return errprintf(err, "--nodeos-container=%.64s: this job has no containers", name);
-	c = name ? node_plan_find(plan, name) : plan->n == 1 ? &plan->container[0] : NULL;
+	c = name ? node_plan_find(plan, name) : plan->n == 1 && !plan->container[0].deleted ? &plan->container[0] : NULL;
+	if (c && c->deleted)
+		return errprintf(err, "container %s of this job was deleted on this node (nodeosctl delete)", name);
 	if (c)
 		return fill_named(p, s, v, plan, c, err);
 	if (name)
@@ -713,29 +715,12 @@ static void find_dirty(const struct step *s, struct node_view *v, const struct l
 	v->dirty = free;
 }
 
-/*
- * Whoever asks Slurm for little memory does not get many blocks: others' memory would be where Slurm counts it, and not be
- * there.
- */
 static int check_memory(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
 {
 	struct idset mems = v->held.siblings;
-	uint64_t have, need;
-	char a[128];
 
-	if (!s->in.job_memory)
-		return 0;
 	node_plan_mems(plan, true, &mems);
-	have = blocks_usable(&s->blocks, &mems);
-	/* rounded up to a whole block, of which half at least is the job's: one block for next to nothing is one for everybody */
-	need = have - blocks_largest(&s->blocks, &mems) + 1;
-	if (need < have / 2)
-		need = have / 2;
-	if (s->in.job_memory >= need)
-		return 0;
-	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for --mem=%lluM or more, or for fewer memory nodes (blocks_by_memory in %s)",
-			 idset_brief(a, &mems), (unsigned long long)(have >> 20), (unsigned long long)(s->in.job_memory >> 20),
-			 (unsigned long long)((need + (UINT64_C(1) << 20) - 1) >> 20), s->in.conf_path);
+	return mems_check_memory(&s->blocks, &mems, s->in.job_memory, s->in.conf_path, err);
 }
 
 /* Who asked for a size has that much of blocks: the planner may have known no better than what they are in all. */
@@ -936,7 +921,7 @@ static int look_at_service(struct node_view *v, struct step *s, struct errbuf *e
 static int plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
 {
 	struct node_plan *made = NULL;
-	struct plan_input in;
+	struct plan_input in = { .resize = false };
 	struct ledger *l;
 	int rc = 0;
 

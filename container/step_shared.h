@@ -26,6 +26,7 @@ struct step_rank {
 	pid_t pid;
 	unsigned global_rank;
 	unsigned part; /* index of its part */
+	char task[LEDGER_TASK_MAX]; /* its directory's name */
 	struct idset bound; /* as Slurm bound it */
 	struct idset chosen; /* as the rank map says */
 	/* what the kernel showed in the rank, just before exec */

@@ -8,14 +8,18 @@
  * 3 checked and found wanting.
  */
 int tool_check(int argc, char **argv);
+int tool_delete(int argc, char **argv);
 int tool_discover(int argc, char **argv);
+int tool_exec(int argc, char **argv);
 int tool_features(int argc, char **argv);
 int tool_list(int argc, char **argv);
 int tool_plan(int argc, char **argv);
 int tool_provision(int argc, char **argv);
 int tool_report(int argc, char **argv);
+int tool_resize(int argc, char **argv);
 int tool_show(int argc, char **argv);
 int tool_run(int argc, char **argv);
+int tool_support_bundle(int argc, char **argv);
 int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 

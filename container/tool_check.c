@@ -24,7 +24,7 @@ static const char usage[] =
 	"  --request   only the request that would travel to the nodes, a line per manifest\n"
 	"  --launch    the request, then a line \"app NAME WORDS\" for each app that has a command\n"
 	"  --name=NAME what messages call the manifest, instead of its path\n"
-	"  --help      this text\n"
+	"  -h, --help  this text\n"
 	"\n"
 	"Exit status: 0 when every manifest is good, 1 when not (MANIFEST:LINE:COLUMN: reason on\n"
 	"standard error for each that is not), 2 for wrong usage.\n";

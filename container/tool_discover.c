@@ -14,10 +14,13 @@
 #include "topology/machine.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl discover [-o FILE]\n"
+	"Usage: nodeosctl discover [--output=FILE]\n"
 	"Write this machine's topology as hwloc XML, for every launch to load instead of looking\n"
-	"at the machine again (hwloc hangs when a real-time task owns a core). Without -o the file is\n"
-	"machine.xml in state_dir of nodeos.conf, and root writes it, once per boot, before slurmd.\n";
+	"at the machine again (hwloc hangs when a real-time task owns a core).\n"
+	"\n"
+	"  -o, --output=FILE  write this file; without it the file is machine.xml in state_dir of\n"
+	"                     nodeos.conf, and root writes it, once per boot, before slurmd\n"
+	"  -h, --help         print this\n";
 
 static int write_state(const struct machine *m, const struct blocks *b, struct errbuf *err)
 {

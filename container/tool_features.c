@@ -30,6 +30,11 @@ static const char usage_text[] =
 	"Usage: nodeosctl features [--json] [--site]\n"
 	"Show what this build and this kernel can do. With --site check that this node's kernel and\n"
 	"Slurm configuration fit NodeOS; what does not fit is named with its mend.\n"
+	"\n"
+	"  -j, --json  print JSON (schema 1)\n"
+	"  -s, --site  check the site, too\n"
+	"  -h, --help  print this\n"
+	"\n"
 	"Exit status: 0, or 3 when --site found something.\n";
 
 /* Lines of "what does not fit", and all facts, in the order found. */
@@ -160,22 +165,6 @@ static void kernel_facts(struct findings *f)
 	fact(f, "dimmap", buffer_supported() ? "yes" : "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
 }
 
-/* The value behind "KEY = " in scontrol's output; "" when there is none. */
-static void config_value(const char *config, const char *key, char *buf, size_t size)
-{
-	size_t len = strlen(key);
-
-	buf[0] = '\0';
-	for (const char *line = config; line && *line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, len) == 0 && (line[len] == ' ' || line[len] == '=')) {
-			line += len + strspn(line + len, " =");
-			snprintf(buf, size, "%.*s", (int)strcspn(line, "\n"), line);
-			return;
-		}
-	}
-}
-
 static const struct wanted {
 	const char *key, *part, *mend;
 } wanted[] = {
@@ -195,7 +184,7 @@ static void check_limits(struct findings *f, const char *config)
 
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &ignored) < 0 || (!*conf.dimmap_devices && !conf.dimmap_files) || conf.dimmap_max)
 		return;
-	config_value(config, "ConstrainRAMSpace", value, sizeof(value));
+	slurm_value(config, "ConstrainRAMSpace", value, sizeof(value));
 	if (strcasecmp(value, "yes") != 0)
 		found(f, "nothing limits the memory of buffers, so they are refused: set ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s", NODEOS_CONF_PATH);
 }
@@ -207,14 +196,14 @@ static void check_slurm(struct findings *f, const char *config)
 	check_limits(f, config);
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		config_value(config, wanted[i].key, value, sizeof(value));
+		slurm_value(config, wanted[i].key, value, sizeof(value));
 		if (!strcasestr(value, wanted[i].part))
 			found(f, "%s is \"%s\": set %s", wanted[i].key, value, wanted[i].mend);
 	}
-	config_value(config, "CgroupPlugin", value, sizeof(value));
+	slurm_value(config, "CgroupPlugin", value, sizeof(value));
 	if (*value && !strstr(value, "v2") && !strstr(value, "autodetect"))
 		found(f, "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf", value);
-	config_value(config, "SLURM_VERSION", value, sizeof(value));
+	slurm_value(config, "SLURM_VERSION", value, sizeof(value));
 	fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)

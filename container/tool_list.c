@@ -10,7 +10,10 @@
 #include "container/tool_node.h"
 
 static const char usage_text[] = "Usage: nodeosctl list [--json]\n"
-				 "List the containers of this node, a line each. For root.\n";
+				 "List the containers of this node, a line each. For root.\n"
+				 "\n"
+				 "  -j, --json  print JSON (schema 1)\n"
+				 "  -h, --help  print this\n";
 
 /* One line, or one JSON object, a container; STEP NULL: of the job plan. */
 static void put(struct json_out *j, const struct ledger_job *job, const struct ledger_step *step,
@@ -19,6 +22,8 @@ static void put(struct json_out *j, const struct ledger_job *job, const struct l
 	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX], id[16] = "-";
 	unsigned steps = 0;
 
+	if (c->deleted)
+		return;
 	if (step)
 		step_id_format(step->step_id, id);
 	for (unsigned i = 0; i < job->n_steps; i++)

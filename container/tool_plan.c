@@ -55,6 +55,7 @@ struct planned {
 	struct service_set service;
 	struct plan_input in;
 	struct node_plan *plan;
+	bool kept_one; /* one CPU of the node stays outside of policy hpc */
 	struct idset withheld; /* from containers, where the kernel has divided memory nodes (fgmn=) */
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
@@ -130,8 +131,11 @@ static int map_ranks(struct planned *p, struct errbuf *err)
 		p->map[i] = calloc(p->ranks[i], sizeof(struct idset));
 		if (!p->map[i])
 			return errprintf(err, "out of memory");
-		if (rankmap_make(&in, p->map[i], err) < 0)
-			return errwrap(err, "container %s", p->plan->container[i].name);
+		if (rankmap_make(&in, p->map[i], err) == 0)
+			continue;
+		if (p->kept_one)
+			errappend(err, HPC_KEPT_ONE);
+		return errwrap(err, "container %s", p->plan->container[i].name);
 	}
 	return 0;
 }
@@ -344,7 +348,6 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 static int make(struct planned *p, struct errbuf *err)
 {
 	struct machine *m = NULL;
-	bool kept_one;
 	int rc;
 
 	if (conf_load(&p->conf, p->o->conf_path ? p->o->conf_path : NODEOS_CONF_PATH,
@@ -382,8 +385,8 @@ static int make(struct planned *p, struct errbuf *err)
 	if (rc == 0 && idset_empty(&p->in.mems))
 		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
 	p->in.cores = p->in.cpus;
-	kept_one = rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
-	if (kept_one && idset_empty(&p->in.cpus))
+	p->kept_one = rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
+	if (p->kept_one && idset_empty(&p->in.cpus))
 		rc = errprintf(err, "no CPU is left: one of the node stays outside of policy \"hpc\"");
 	/* on blocks who asks for none gets the job's share, as on a node */
 	p->in.default_mems = idset_empty(&p->withheld) ? p->conf.default_mems : MEMS_ALL;
@@ -391,7 +394,7 @@ static int make(struct planned *p, struct errbuf *err)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)
 		say_withheld(p, err);
-	if (rc < 0 && kept_one && !idset_empty(&p->in.cpus))
+	if (rc < 0 && p->kept_one && !idset_empty(&p->in.cpus))
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);

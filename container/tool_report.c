@@ -55,6 +55,8 @@ static void draw_plan(const struct node_plan *p, const char *request_text, uint6
 		struct picture_part part = { .kind = PICTURE_CONTAINER, .cpus = c->reserved };
 		char what[REQUEST_NAME_MAX + 64];
 
+		if (c->deleted)
+			continue;
 		if (c->confined)
 			part.mems = c->mems;
 		snprintf(what, sizeof(what), "%s of job %u (%s)", c->name, d->job->job_id, node_report_user(d->job->uid));

@@ -14,6 +14,7 @@ static const char usage_text[] =
 	"\n"
 	"  -s, --sched=POLICY  other, batch, idle, fifo[:PRIORITY], rr[:PRIORITY] or\n"
 	"                      hpc[:user|rr|topo][,quantum:MS], as with srun\n"
+	"  -h, --help          print this\n"
 	"\n"
 	"fifo, rr and hpc need CAP_SYS_NICE or a limit on rtprio (ulimit -r).\n"
 	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when the policy is refused, 2 when the call is wrong.\n";

@@ -32,5 +32,5 @@ int tool_show(int argc, char **argv)
 	if (job > UINT32_MAX)
 		return tool_error(2, "show: --job=%lu: no job has such a number", job);
 	a.job = (uint32_t)job;
-	return ask_node(&a, ASK_SOCKET, &err) < 0 ? tool_error(1, "show: %s", err.text) : 0;
+	return ask_node(&a, ASK_SOCKET, stdout, &err) < 0 ? tool_error(1, "show: %s", err.text) : 0;
 }

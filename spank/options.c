@@ -22,7 +22,7 @@ static struct spank_option table[OPT_COUNT + 1] = {
 			    "[nodeos] run in container NAME (none: in no one), or these ranks of the step", 1,
 			    OPT_CONTAINER, take },
 	[OPT_SCHED] = { "nodeos-sched", "POLICY",
-			"[nodeos] scheduling policy: other, batch, idle, fifo, rr, hpc", 1, OPT_SCHED,
+			"[nodeos] policy: other, batch, idle, fifo[:PRIO], rr[:PRIO], hpc[:user|rr|topo][,quantum:MS]", 1, OPT_SCHED,
 			take },
 	[OPT_CPUS] = { "nodeos-cpus", "N",
 		       "[nodeos] one container of N hardware threads (whole cores)", 1, OPT_CPUS, take },

@@ -15,24 +15,54 @@ static void parse(void)
 		const char *line, *error; /* NULL: good */
 		unsigned job;
 		bool json;
+		const char *container;
 	} t[] = {
-		{ "nodeos 1 show", NULL, 0, false },
-		{ "nodeos 1 show json", NULL, 0, true },
-		{ "nodeos 1 show job=4294967295 json", NULL, 4294967295u, true },
-		{ "", "request: it starts with \"\"", 0, false },
-		{ "nodeos 2 show", "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false },
-		{ "nodeos 1 ", "request: \"\" is no operation", 0, false },
-		{ "nodeos 1 shower", "request: \"shower\" is no operation (allowed: show)", 0, false },
-		{ "nodeos 1 show job=0", "request: \"job=0\" is not expected", 0, false },
-		{ "nodeos 1 show job=01", "request: \"job=01\"", 0, false },
-		{ "nodeos 1 show job=-1", "request: \"job=-1\"", 0, false },
-		{ "nodeos 1 show job=4294967296", "request: \"job=4294967296\"", 0, false },
-		{ "nodeos 1 show job=1x", "request: \"job=1x\"", 0, false },
-		{ "nodeos 1 show job=1 job=2", "request: \"job=2\"", 0, false },
-		{ "nodeos 1 show json json", "request: \"json\"", 0, false },
-		{ "nodeos 1 show uid=0", "request: \"uid=0\"", 0, false },
-		{ "nodeos 1 show\tjson", "request: byte 14 is no printable ASCII", 0, false },
-		{ "nodeos 1 show \xc3\xa4", "request: byte 15 is no printable ASCII", 0, false },
+		{ "nodeos 1 show", NULL, 0, false, NULL },
+		{ "nodeos 1 show json", NULL, 0, true, NULL },
+		{ "nodeos 1 show job=4294967295 json", NULL, 4294967295u, true, NULL },
+		{ "nodeos 1 exec container=sim", NULL, 0, false, "sim" },
+		{ "nodeos 1 exec job=12 container=sim-2", NULL, 12, false, "sim-2" },
+		{ "nodeos 1 exec", "request: exec, resize and delete have a container", 0, false, NULL },
+		{ "nodeos 1 exec container=", "request: \"container=\" is not expected", 0, false, NULL },
+		{ "nodeos 1 exec container=../x", "request: \"container=../x\" is not expected", 0, false, NULL },
+		{ "nodeos 1 exec container=Sim", "request: \"container=Sim\" is not expected", 0, false, NULL },
+		{ "nodeos 1 exec container=a container=b", "request: \"container=b\"", 0, false, NULL },
+		{ "nodeos 1 exec container=a json", "request: exec and query do not answer in JSON", 0, false, NULL },
+		{ "nodeos 1 show container=a", "request: exec, resize and delete have a container, and show and query have none", 0, false, NULL },
+		{ "nodeos 1 query json", "request: exec and query do not answer", 0, false, NULL },
+		{ "nodeos 1 query job=1", "request: exec and query do not answer", 0, false, NULL },
+		{ "nodeos 1 query container=sim", "request: exec, resize and delete have a container", 0, false, NULL },
+		{ "nodeos 1 resize container=sim", "request: resize, and nothing else, says", 0, false, NULL },
+		{ "nodeos 1 exec container=sim cpus=1", "request: resize, and nothing else, says", 0, false, NULL },
+		{ "nodeos 1 resize cpus=1", "request: exec, resize and delete have a container", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=0", "request: \"cpus=0\" is not expected", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=+", "request: \"cpus=+\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=+-1", "request: \"cpus=+-1\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=4b", "request: \"cpus=4b\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=1048577", "request: \"cpus=1048577\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=1 cpus=2", "request: \"cpus=2\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim mems=+4096b", "request: \"mems=+4096b\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim mems=4097", "request: \"mems=4097\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim mems=99999999999999999999b", "request: \"mems=99999999999999999999b\"", 0, false, NULL },
+		{ "nodeos 1 delete", "request: exec, resize and delete have a container", 0, false, NULL },
+		{ "nodeos 1 delete container=sim cpus=1", "request: resize, and nothing else, says", 0, false, NULL },
+		{ "nodeos 1 delete container=sim kill kill", "request: \"kill\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim kill", "request: delete, and nothing else, says kill", 0, false, NULL },
+		{ "nodeos 1 show kill", "request: delete, and nothing else, says kill", 0, false, NULL },
+		{ "", "request: it starts with \"\"", 0, false, NULL },
+		{ "nodeos 2 show", "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false, NULL },
+		{ "nodeos 1 ", "request: \"\" is no operation", 0, false, NULL },
+		{ "nodeos 1 shower", "request: \"shower\" is no operation (allowed: show, query, resize, delete, exec)", 0, false, NULL },
+		{ "nodeos 1 show job=0", "request: \"job=0\" is not expected", 0, false, NULL },
+		{ "nodeos 1 show job=01", "request: \"job=01\"", 0, false, NULL },
+		{ "nodeos 1 show job=-1", "request: \"job=-1\"", 0, false, NULL },
+		{ "nodeos 1 show job=4294967296", "request: \"job=4294967296\"", 0, false, NULL },
+		{ "nodeos 1 show job=1x", "request: \"job=1x\"", 0, false, NULL },
+		{ "nodeos 1 show job=1 job=2", "request: \"job=2\"", 0, false, NULL },
+		{ "nodeos 1 show json json", "request: \"json\"", 0, false, NULL },
+		{ "nodeos 1 show uid=0", "request: \"uid=0\"", 0, false, NULL },
+		{ "nodeos 1 show\tjson", "request: byte 14 is no printable ASCII", 0, false, NULL },
+		{ "nodeos 1 show \xc3\xa4", "request: byte 15 is no printable ASCII", 0, false, NULL },
 	};
 	char line[ASK_LINE_MAX], again[ASK_LINE_MAX];
 	struct errbuf err;
@@ -45,7 +75,7 @@ static void parse(void)
 			ok(rc < 0 && strncmp(err.text, t[i].error, strlen(t[i].error)) == 0, "refused: %s: %s", t[i].line, rc < 0 ? err.text : "it is not");
 			continue;
 		}
-		ok(rc == 0 && a.operation == ASK_SHOW && a.job == t[i].job && a.json == t[i].json, "%s", t[i].line);
+		ok(rc == 0 && a.operation == (t[i].container ? ASK_EXEC : ASK_SHOW) && strcmp(a.container, t[i].container ? t[i].container : "") == 0 && a.job == t[i].job && a.json == t[i].json, "%s", t[i].line);
 		ask_format(&a, line);
 		snprintf(again, sizeof(again), "%s\n", t[i].line);
 		is(line, again, "and back");
@@ -53,6 +83,31 @@ static void parse(void)
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
 	ok(ask_parse(&b, line, &err) < 0 && strstr(err.text, "longer than 510 bytes"), "a line without end");
+}
+
+/* A line of each operation, and back: as the parser has understood it. */
+static void back(void)
+{
+	static const struct {
+		const char *line;
+		enum ask_operation operation;
+		bool kill;
+	} t[] = {
+		{ "nodeos 1 query\n", ASK_QUERY, false },
+		{ "nodeos 1 resize job=3 container=sim cpus=-4 mems=17179869184b json\n", ASK_RESIZE, false },
+		{ "nodeos 1 delete container=sim\n", ASK_DELETE, false },
+		{ "nodeos 1 delete job=3 container=sim kill json\n", ASK_DELETE, true },
+	};
+	char line[ASK_LINE_MAX], again[ASK_LINE_MAX];
+	struct errbuf err;
+	struct ask a;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(t[i].line, "\n"), t[i].line);
+		ok(ask_parse(&a, line, &err) == 0 && a.operation == t[i].operation && a.kill == t[i].kill, "%s", line);
+		ask_format(&a, again);
+		is(again, t[i].line, "and back");
+	}
 }
 
 /* The other side: says TEXT to whoever comes, and keeps what he has said. */
@@ -75,19 +130,25 @@ static void *answer(void *arg)
 	return NULL;
 }
 
+static char said[200];
+
 static int asked(const char *path, const char *text, char *heard, struct errbuf *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct other o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0), .text = text };
 	struct ask a = { .operation = ASK_SHOW, .job = 7 };
 	pthread_t thread;
+	FILE *out;
 	int rc;
 
+	memset(said, 0, sizeof(said));
 	unlink(path);
 	strcpy(at.sun_path, path);
 	if (bind(o.fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(o.fd, 1) < 0 || pthread_create(&thread, NULL, answer, &o) != 0)
 		bail("no socket");
-	rc = ask_node(&a, path, err);
+	out = fmemopen(said, sizeof(said), "w");
+	rc = ask_node(&a, path, out, err);
+	fclose(out);
 	pthread_join(thread, NULL);
 	close(o.fd);
 	strcpy(heard, o.heard);
@@ -101,8 +162,9 @@ static void talk(void)
 	struct ask a = { .operation = ASK_SHOW };
 
 	snprintf(path, sizeof(path), "%s/s", scratch);
-	ok(ask_node(&a, path, &err) < 0 && strstr(err.text, "nodeosd does not listen on this node"), "nobody is there: %s", err.text);
-	is_int(asked(path, "ok\n# what it says\n", heard, &err), 0, "an answer");
+	ok(ask_node(&a, path, stdout, &err) < 0 && strstr(err.text, "nodeosd does not listen on this node"), "nobody is there: %s", err.text);
+	is_int(asked(path, "ok\nwhat it says\nin lines\n", heard, &err), 0, "an answer");
+	is(said, "what it says\nin lines\n", "what comes after ok");
 	is(heard, "nodeos 1 show job=7\n", "to what was asked");
 	ok(asked(path, "error it is not yours\n", heard, &err) < 0, "an error");
 	is(err.text, "it is not yours", "in its words");
@@ -114,6 +176,7 @@ int main(void)
 {
 	scratch_make();
 	parse();
+	back();
 	talk();
 	return tap_done();
 }

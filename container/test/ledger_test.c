@@ -100,12 +100,23 @@ static void keep_and_sweep(void)
 	job->step[0].partition = PARTITION_ISOLATED;
 	job->step[0].fence = set_of("0-1");
 	job->step[1].launching = true;
+	for (unsigned i = 0; i < 2; i++) {
+		struct ledger_rank *r = ledger_step_add_rank(&job->step[0]);
+
+		snprintf(r->task, sizeof(r->task), "task_%u", i);
+		snprintf(r->place, sizeof(r->place), "%s", i ? LEDGER_REST : "sim");
+		r->cpus = set_of(i ? "2-3" : "0-1");
+	}
 	is_int(ledger_open(&l, state, root, 1, &err), 0, "open makes the directory (%s)", err.text);
 	is_int(ledger_read(l, inode, &got, &err), 0, "an unknown job");
 	ok(!got, "has no entry");
 	is_int(ledger_write(l, job, &err), 0, "write");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read (%s)", err.text);
 	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2, "job, uid, steps");
+	ok(got && got->step[0].n_placed == 2 && got->step[1].n_placed == 0 && strcmp(got->step[0].placed[1].task, "task_1") == 0 &&
+		   strcmp(got->step[0].placed[0].place, "sim") == 0 && strcmp(got->step[0].placed[1].place, LEDGER_REST) == 0 &&
+		   idset_equal(&got->step[0].placed[1].cpus, &job->step[0].placed[1].cpus),
+	   "ranks: directory, place, CPUs");
 	is(got->request, job->request, "request");
 	is(got->plan->container[0].why, "because", "plan");
 	is(list_of(&got->share), "4-5,9", "memory nodes of what is in no container");

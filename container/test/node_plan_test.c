@@ -45,11 +45,42 @@ static void round_trip(void)
 	node_plan_free(p);
 }
 
+/* What a user has given back has its line, and nothing else. */
+static void deleted(void)
+{
+	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 mems 0 asked 1 confined 1 shared 0\ndeleted vda\nend\n";
+	struct idset held, mems;
+	struct node_plan *p;
+	struct errbuf err;
+	const char *at = text;
+	char *again;
+	size_t size;
+	FILE *f;
+
+	is_int(node_plan_parse(&p, &at, &err), 0, "a plan with a deleted container");
+	ok(p->n == 2 && !p->container[0].deleted && p->container[1].deleted, "the second one");
+	ok(node_plan_find(p, "vda") == &p->container[1], "it is still known");
+	idset_zero(&held);
+	idset_zero(&mems);
+	node_plan_reserved(p, &held);
+	node_plan_mems(p, false, &mems);
+	is(list_of(&held), "0,4", "it holds no CPU");
+	is(list_of(&mems), "0", "nor memory");
+	f = open_memstream(&again, &size);
+	node_plan_print(f, p);
+	fclose(f);
+	is(again, text, "prints as it was");
+	free(again);
+	node_plan_free(p);
+}
+
 static void refused(void)
 {
 	static const struct {
 		const char *text, *what;
 	} bad[] = {
+		{ "nodeos-plan 1\ndeleted vda 0-3\nend\n", "a deleted container with text behind its name" },
+		{ "nodeos-plan 1\ndeleted vda\ndeleted vda\nend\n", "deleted twice" },
 		{ "", "nothing" },
 		{ "nodeos-plan 2\nend\n", "another version" },
 		{ "nodeos-plan 1\n", "no end" },
@@ -139,6 +170,7 @@ static void input(void)
 int main(void)
 {
 	round_trip();
+	deleted();
 	refused();
 	lies();
 	input();

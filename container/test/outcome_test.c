@@ -24,7 +24,7 @@ static void outcomes(void)
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct sched_given sched;
 	struct outcome_node node = { .alone = true, .policy_known = true };
-	struct placed got = { .name = "sim", .confined = true };
+	struct placed got = { .name = "sim", .asked = 3, .confined = true };
 	struct request r;
 	struct errbuf err = { "" };
 	unsigned n;
@@ -39,7 +39,13 @@ static void outcomes(void)
 	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL, "with both numbers");
 	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "batch is enforced");
 	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED, "power is ignored");
-	r.container[0].cpus = 4;
+	got.asked = 2;
+	got.cpus = set_of("0-1");
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "2 instead of 3, resized: modified");
+	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized", "with the reason");
+	r.container[0].cpus = got.asked = 4;
+	got.cpus = set_of("0-3");
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "4 of 4, alone: enforced");
 	node.alone = false;

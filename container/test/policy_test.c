@@ -125,7 +125,7 @@ static void apply(void)
 	if (!policy_supported(POLICY_HPC)) {
 		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1, "hpc on a kernel without it");
 		is(err.text,
-		       "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS series, or ask for \"other\"",
+		       "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS patches and CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"",
 		       "and the reason");
 	}
 	is_int(policy_apply(0, POLICY_OTHER, 0, 10, &err), -1, "a quantum of other is refused");

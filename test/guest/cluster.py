@@ -221,7 +221,7 @@ def leftovers():
     """Ledger entries and locks' owners on both nodes: must be nothing once all jobs are gone."""
     out = ""
     for node in ("n0", "n1"):
-        out += run("ls /run/nodeos 2>/dev/null | grep -v -e '^lock$' -e '^machine.xml$' -e '^blocks$' -e '^serviceos' -e '^irqbalance.env$'", user="root", node=node).out
+        out += run("ls /run/nodeos 2>/dev/null | grep -v -e '^lock$' -e '^resize.lock$' -e '^machine.xml$' -e '^blocks$' -e '^serviceos' -e '^irqbalance.env$'", user="root", node=node).out
     return out.strip()
 
 

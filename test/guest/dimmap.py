@@ -217,6 +217,37 @@ sleep 600
         same(r.out, what, f"{what}: what was written is on the device")
 
 
+def group_deleted():
+    """The buffer of a container that is deleted is gone at once, what was written is on the device; another's stays."""
+    root(f"rm -f {HOME}/written {HOME}/deleted.out; mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch &&"
+         " install -d -o alice -m 700 /scratch/alice")
+    run("head -c 1M /dev/zero >/scratch/alice/own && sync /scratch/alice/own")
+    m = manifest("deleted.json", sim={"container": {"cpus": "4", "mems": "1"}, "dimmap": buffer()},
+                 vda={"container": {"cpus": "2", "mems": "1"}, "dimmap": buffer("16M", "/scratch/alice/own")})
+    write("deleted.sh", f"""#!/bin/bash
+srun -n1 -c2 --overlap --nodeos-container=vda sleep 600 &
+srun -n1 -c4 --overlap --nodeos-container=sim bash -c 'printf "given back" | dd of=$NODEOS_DIMMAP/data bs=4096 seek=101 conv=notrunc status=none'
+touch {HOME}/written
+wait
+""")
+    r = run(f"sbatch --parsable -w n0 -N1 -n1 -c8 --mem=400M -o {HOME}/deleted.out --nodeos-manifest={m} {HOME}/deleted.sh")
+    for _ in range(600):
+        if os.path.exists(f"{HOME}/written") and len(mounts()) == 2:
+            break
+        time.sleep(0.2)
+    same(len(mounts()), 2, "two containers have their buffers")
+    d = run("nodeosctl delete sim")
+    ok(d.code == 0 and "container sim of job" in d.out, "one is deleted", d.text + root(f"cat {HOME}/deleted.out").out)
+    left = mounts()
+    ok(len(left) == 1 and left[0].split()[1].split("/")[-2].endswith(".1"), "its buffer is gone, the other's is there", left)
+    r2 = root(f"dd if={DEVICE} bs=4096 skip=101 count=1 iflag=direct status=none | head -c 10")
+    same(r2.out, "given back", "what was written is on the device")
+    run(f"scancel {r.out.strip()}")
+    all_idle("the node is idle")
+    gone("nothing is left")
+    root("umount /scratch")
+
+
 def group_again():
     """What the step or job before has left: its umask, a device that is still being written to, a slurmstepd that was killed."""
     root("rm -rf /run/nodeos-dimmap")

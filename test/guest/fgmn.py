@@ -13,6 +13,7 @@ import time
 import cluster
 from cluster import HOME, WHEREAMI, cpus, note, ok, ranks, run, same, wait_idle
 from containers import check_ranks, pod, write
+from livejob import Job, delete, pages_on, resize
 
 EAT = "/usr/libexec/nodeos/test/eat"
 NODE = "/sys/devices/system/node"
@@ -313,6 +314,51 @@ def group_jobs():
     mine = cpus(r.out.split()[-1]) if r.code == 0 else set()
     ok(dirty and mine and not dirty & mine, f"a block with a dead job's files ({listed(dirty)}) is passed over: {listed(mine)}", r.text)
     root("rm -f /dev/shm/left")
+
+
+def limit_of(task):
+    """memory.max of a rank's cgroup, or of the lowest above it that has one."""
+    while read(f"{task}/memory.max").strip() == "max":
+        task = os.path.dirname(task)
+    return int(read(f"{task}/memory.max"))
+
+
+def group_resize():
+    """Blocks are given up empty, and taken clean; a container that is deleted gives all of its."""
+    job = Job({"sim": {"container": {"cpus": 4, "mems": 3}}, "vda": {"container": {"cpus": 2, "mems": 1}}}, mib=30, more="-n1 -c8 --mem=1200")
+    before = job.containers()
+    job.check("at first")
+    ok(len(before["sim"][1]) == 3 and len(before["vda"][1]) == 1 and not before["sim"][1] & before["vda"][1], "three blocks and one", before)
+    r, told = resize("sim --mems=1")
+    now = job.containers()
+    gone = before["sim"][1] - now["sim"][1]
+    ok(r.code == 0 and len(now["sim"][1]) == 1 and len(gone) == 2, "sim keeps one block", r.text)
+    for task in job.tasks("sim"):
+        found = pages_on(task)
+        ok(set(found) <= now["sim"][1] and sum(found.values()) >= 30 * 256, f"{task[-6:]}: all of its memory is there", found)
+        ok(limit_of(task) <= kernel.bytes(now["sim"][1]), f"{task[-6:]}: its limit is below what that block has", limit_of(task))
+    same(told.get("memory", {}).get("left"), 0, "nothing is left behind, it says")
+    same(set().union(*(n for (j, _), n in ledger().items() if j == job.id)) & gone, set(), "the ledger gives the two to nobody")
+    job.check("sim with one")
+    # a block that is given up can be another job's, without anybody's pages
+    other = run(f"srun -n1 -c1 --mem=300 --nodeos-mems=2 {WHEREAMI}")
+    mine = cpus(ranks(other)[0]["mems"]) if ranks(other) else set()
+    ok(len(mine) == 2 and not mine & (now["sim"][1] | now["vda"][1]), "another job has two blocks that are none of these", other.text)
+    r, _ = resize("vda --mems=+2")
+    after = job.containers()
+    ok(r.code == 0 and len(after["vda"][1]) == 3 and not after["vda"][1] & after["sim"][1], "vda takes two more", r.text)
+    ok(all(limit_of(t) > kernel.bytes(before["vda"][1]) for t in job.tasks("vda")), "and may use them", [limit_of(t) for t in job.tasks("vda")])
+    job.check("vda with three")
+    r, _ = resize("sim --mems=40G")
+    ok(r.code == 1 and "at most here" in r.err, "more than the machine has", r.text)
+    r, _ = resize(f"sim --mems={len(kernel.blocks)}")
+    ok(r.code == 1 and "at most here" in r.err and job.containers() == after, "blocks of others", r.text)
+    run("pkill -TERM -x threads; sleep 2", user="root")
+    r, told = delete("vda")
+    ok(r.code == 0 and told.get("deleted") and cpus(told["mems"]["before"]) == after["vda"][1], "vda is deleted", r.text)
+    same(set().union(*(n for (j, _), n in ledger().items() if j == job.id)), after["sim"][1] | ledger().get((job.id, "share"), set()), "its blocks are nobody's")
+    run(f"scancel {job.id}")
+    wait_idle()
 
 
 def eater(pattern="eat"):

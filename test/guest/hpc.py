@@ -13,6 +13,7 @@ import time
 import cluster
 from cluster import HOME, WHEREAMI, all_idle, cpus, ok, ranks, run, same
 from containers import pod, write
+from livejob import Job, resize, threads_of
 
 SPIN = "/usr/libexec/nodeos/test/spin"
 CHRT = os.path.abspath("chrt")
@@ -143,6 +144,41 @@ def group_outside():
             f"srun -n1 -c{half} --exact --nodeos-sched=hpc {WHEREAMI}; wait'", timeout=300)
     sets = [cpus(x["cgroup_cpus"]) for x in ranks(r)]
     ok(len(sets) == 2 and not sets[0] & sets[1] and len(sets[0] | sets[1]) == len(machine.cpus) - 1, "nor do two steps take them all", r.text)
+
+
+def group_resized():
+    """A live container of the class: its threads stay in it, and a CPU of the node outside."""
+    job = Job({"sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}, "vda": {"container": {"cpus": 4}}}, sim="-n2")
+    if not ok(len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1, "a job with ranks in both", root(f"cat {HOME}/*.out").text):
+        return
+
+    def others():
+        """Threads of sim's ranks that are in another class. Short-lived ones may be gone."""
+        found = []
+        for task in job.tasks("sim"):
+            for tid in threads_of(task):
+                try:
+                    found += [tid] if os.sched_getscheduler(tid) != HPC else []
+                except ProcessLookupError:
+                    pass
+        return found
+
+    same(others(), [], "all of sim's threads are in the class")
+    for size in (4, 8, 12):
+        r, told = resize(f"sim --cpus={size}")
+        ok(r.code == 0 and len(cpus(told["cpus"]["after"])) == size, f"sim has {size} threads", r.text)
+        job.check(f"sim with {size}")
+        same(others(), [], f"all of its threads are in the class, with {size}")
+    r, _ = resize("sim --cpus=4")
+    ok(r.code == 0, "sim has four again", r.text)
+    job.end()
+    job = Job({"sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}}, vda="")
+    before = job.containers()
+    r, _ = resize(f"sim --cpus={len(machine.cpus)}")
+    ok(r.code == 1 and "no CPU of this node would be left outside of policy" in r.err and job.containers() == before, "every CPU of the node is refused, with the reason", r.text)
+    r, _ = resize(f"sim --cpus={len(machine.cpus) - 2}")
+    ok(r.code == 0 and len(job.containers()["sim"][0]) == len(machine.cpus) - 2, "all but a core are not", r.text)
+    job.end(steps=("sim",))
 
 
 def group_neighbours():

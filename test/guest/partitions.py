@@ -10,6 +10,7 @@ import time
 import cluster
 from cluster import HOME, WHEREAMI, all_idle, cpus, leftovers, ok, plan, ranks, run, same, sbatch
 from containers import pod, write
+from livejob import Job, delete, resize
 
 CONF = "/etc/nodeos/nodeos.conf"
 DIR = f"{HOME}/part"
@@ -214,6 +215,35 @@ def group_refused():
     clean("refusals")
 
 
+def group_resized():
+    """A container that a step has made a partition stays as it is, as long as the step; the one beside it need not."""
+    job = Job({"sim": ISO["iso"], "vda": ISO["plain"]})
+    if not ok(len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1, "a job with ranks in an isolated container and in a plain one", on("n0", f"cat {HOME}/*.out").text):
+        return
+    before, step = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}["sim"]
+    same(isolated(), before["sim"][0], "the kernel shows the partition")
+    for what, words in ((resize, "sim --cpus=2"), (resize, "sim --cpus=+2"), (delete, "sim"), (delete, "sim --kill")):
+        r, _ = what(words)
+        ok(r.code == 1 and f"is a partition (isolated) of step {step}: it can be changed when that step has ended" in r.err, f"{what.__name__} {words}", r.text)
+    same((job.containers(), isolated()), (before, before["sim"][0]), "all is as before")
+    r, _ = resize("vda --cpus=+4")
+    now = job.containers()
+    ok(r.code == 0 and len(now["vda"][0]) == 8 and not now["vda"][0] & before["sim"][0], "the plain one grows beside it", r.text)
+    job.check("beside a partition")
+    run(f"scancel {job.id}.{step}")
+    end = time.time() + 60
+    while isolated() and time.time() < end:
+        time.sleep(0.5)
+    r, _ = resize("sim --cpus=2")
+    ok(r.code == 0 and len(job.containers()["sim"][0]) == 2, "when the step has ended, it can be changed", r.text)
+    r = job.inside(f"srun -n1 --overlap --mpi=none --nodeos-container=sim {WHEREAMI}")
+    ok([len(cpus(x["cgroup_cpus"])) for x in ranks(cluster.Result(0, r, "", 0))] == [2], "and the next step is in what it has then", r)
+    r, _ = delete("sim")
+    ok(r.code == 0, "and deleted", r.text)
+    run(f"scancel {job.id}")
+    clean("resized")
+
+
 def verified(tag):
     """nodeosctl verify tells a partition from one that is none."""
     pid = on("n0", "pgrep -u alice -x whereami | head -1").out.strip()
@@ -266,7 +296,7 @@ def allow():
         on(node, f"sed -i '/^allow_partitions/d' {CONF}; echo 'allow_partitions = member, root, isolated' >>{CONF}")
 
 
-GROUPS = {"made": group_made, "beside": group_beside, "half": group_half, "ended": group_ended, "left": group_left, "refused": group_refused, "killed": group_killed}
+GROUPS = {"made": group_made, "beside": group_beside, "half": group_half, "ended": group_ended, "left": group_left, "refused": group_refused, "resized": group_resized, "killed": group_killed}
 
 
 def main():

@@ -4,7 +4,9 @@
 the kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs those groups only."""
 import json
 import os
+import re
 import sys
+import tarfile
 import time
 from xml.etree import ElementTree
 
@@ -384,19 +386,23 @@ def group_show(machine):
     """nodeosd tells users of their own jobs."""
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
-    script = write("long.sh", "#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim sleep 60\n")
+    inside = "for i in {1..90}; do nodeosctl exec sim true 2>inside.txt; grep -q overlap inside.txt && break; sleep 1; done"
+    script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim sleep 600 &\n{inside}\nwait\n")
     r = run("nodeosctl show", user="bob")
     ok(r.code == 0 and "0 jobs of yours" in r.out, "who has no job is told so", r.text)
     job = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} -o /dev/null {script}").out.strip()
     for _ in range(100):
         report = json.loads(run("nodeosctl show --json").out or "{}")
-        if report.get("jobs") and any(t["processes"] for s in report["jobs"][0]["steps"] if s["container"] == "sim" for t in s["tasks"]):
+        tasks = [t for s in (report.get("jobs") or [{"steps": []}])[0]["steps"] if s["container"] == "sim" for t in s["tasks"]]
+        if len({p["cpus"] for t in tasks for p in t["processes"]}) == 2 and os.path.exists(f"{HOME}/inside.txt") and "overlap" in open(f"{HOME}/inside.txt").read():
             break
         time.sleep(0.5)
     got = {c["name"]: c["cpus"] for c in report["jobs"][0]["containers"]}
     same(got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned")
     ok("free" not in report, "and not what others leave", sorted(report))
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
+    for j in report["jobs"] + whole["jobs"]:  # the script's own processes come and go
+        j["steps"] = [s for s in j["steps"] if s["step"] != "batch"]
     same(report["jobs"], whole["jobs"], "it is what root's report tells of the job")
     r = run(f"nodeosctl show --job={job}")
     ok(r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out, "as text, of a job", r.text)
@@ -404,6 +410,24 @@ def group_show(machine):
     for command in ("show", "show --json"):
         r = run(f"nodeosctl {command}", user="bob")
         ok(r.code == 0 and "sim" not in r.out and "alice" not in r.out, f"another user's {command} has nothing of it", r.text)
+    # into a container, beside its ranks
+    look = "nodeosctl exec sim -- bash -c 'taskset -cp $$; grep ^Mems_allowed_list /proc/self/status; numactl --show | grep ^policy; cat /proc/self/cgroup; env | grep ^NODEOS | sort'"
+    for node in ("n0", "n1"):
+        r = run(look, node=node)
+        ok(r.code == 0 and cpus(re.search(r"list: (\S+)", r.out).group(1)) == cpus(want["sim"]["cpus"]), f"exec on {node}: on the container's CPUs", r.text)
+        ok(f"Mems_allowed_list:\t{want['sim']['mems']}\n" in r.out and "policy: bind" in r.out, f"exec on {node}: and memory nodes", r.text)
+        ok("/step_0/user/task_" in r.out and "NODEOS_CONTAINER=sim" in r.out and f"NODEOS_CPUS={want['sim']['cpus']}" in r.out, f"exec on {node}: in a rank's cgroup, with its variables", r.text)
+    same(run("nodeosctl exec sim -- bash -c 'exit 7'").code, 7, "exec: the command's exit status")
+    same(run("nodeosctl exec sim /nonexistent").code, 127, "exec: no such command")
+    for command, user, what, words in ((f"exec --job={job} sim true", "bob", "another user's", "you have no container sim on this node"),
+                                       ("exec nothing true", "alice", "one that is not there", "you have no container nothing on this node"),
+                                       ("exec vda true", "alice", "one without ranks", "--nodeos-container=vda starts one")):
+        r = run(f"nodeosctl {command}", user=user)
+        ok(r.code == 1 and words in r.err, f"exec: {what} is refused", r.text)
+    text = open(f"{HOME}/inside.txt").read()
+    ok("srun --overlap --nodeos-container=NAME COMMAND" in text, "exec: nor from within a step", text)
+    run("nodeosctl exec sim sleep 1000 >/dev/null 2>&1 & sleep 1; echo", user="alice")
+    same(run("pgrep -xc sleep").out.strip() >= "3", True, "exec: a program that goes on")
     r = run(f"nodeosctl show --job={job}", user="bob")
     ok(r.code == 1 and r.err == f"nodeosctl: show: you have no job {job} with containers on this node\n", "nor does he with its number", r.text)
     talk = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect('/run/nodeosd.socket'); s.sendall(eval(sys.argv[1])); print(s.recv(500))"
@@ -424,6 +448,7 @@ def group_show(machine):
     run("systemctl start nodeosd.socket", user="root")
     run(f"scancel {job}")
     all_idle("nodes are idle")
+    same(run("pgrep -x sleep").out, "", "what exec has started ends with the step")
     time.sleep(12)
     same(run("systemctl --failed --no-legend | grep -c nodeos", user="root").out.strip(), "0", "no unit has failed")
     same(leftovers(), "", "the ledger is empty")
@@ -478,6 +503,71 @@ def group_policy(machine):
     ok("leave one core" in r.err and len(ranks(r)) == 1, "so are those of two steps that would take every core together", r.text)
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
+    all_idle("nodes are idle")
+
+
+def unpacked(path):
+    """The files of a support bundle, without the directory that they are in."""
+    with tarfile.open(path) as t:
+        return {m.name.split("/", 1)[1]: t.extractfile(m).read() for m in t if m.isfile()}
+
+
+def group_bundle(machine):
+    """nodeosctl support-bundle: what is wanted is in it, secrets and what users run are not, and it is root's alone."""
+    secrets = ["storage-hunter2", "alt-hunter2", "old-hunter2", "environment-hunter2", "301.25"]
+    cluster.slurm_conf([f"AccountingStoragePass={secrets[0]}", f"AuthAltParameters=jwt_key=/etc/{secrets[1]}", f"# StoragePass={secrets[2]}"])
+    manifest = write("bundle.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
+    r = run(f"HUNTER={secrets[3]} sbatch --parsable -N1 -w n0 -n1 -c4 -t 10 --nodeos-manifest={manifest} -o bundle.out --wrap 'srun -n1 sleep {secrets[4]}'")
+    job = r.out.strip()
+    end = time.time() + 300
+    while time.time() < end and run(f"pgrep -fx 'sleep {secrets[4]}'", user="root").code:
+        time.sleep(1)
+    ok(time.time() < end, "a job with a container runs", r.text + run("cat bundle.out; squeue").text)
+    # under emulation it takes minutes
+    run("rm -f /tmp/b.tar.gz; chmod 0644 /usr/bin/hwloc-gather-topology", user="root")
+    r = run("umask 0; nodeosctl support-bundle --output=/tmp/b.tar.gz", user="root", timeout=600)
+    ok(r.code == 0 and "Look through it" in r.out, "support-bundle", r.text)
+    ok("hwloc-gather-topology: not installed" in r.out, "what is not installed is told, and stops nothing", r.text)
+    note(r.text.replace("\n", "\n# "))
+    st = os.stat("/tmp/b.tar.gz")
+    same((st.st_mode & 0o7777, st.st_uid), (0o600, 0), "the archive is root's alone")
+    ok(run("cat /tmp/b.tar.gz").code != 0, "its user cannot read it")
+    same(run("ls -d /tmp/nodeos-bundle.* 2>/dev/null", user="root").out, "", "the directory for gathering is gone")
+    found = unpacked("/tmp/b.tar.gz")
+    text = {name: data.decode(errors="replace") for name, data in found.items()}
+    report = json.loads(text.get("report.json", "{}"))
+    mine = [j for j in report.get("jobs", []) if str(j["job"]) == job]
+    ok(mine and [c["name"] for c in mine[0]["containers"]] == ["sim"] and len(cpus(mine[0]["containers"][0]["cpus"])) == 4,
+       "report.json has the job's container", text.get("report.json"))
+    ok(any(name.startswith("ledger/job-") and f"job {job} " in t and "c=sim" in t for name, t in text.items()), "so has the ledger", sorted(text))
+    ok(re.search(rf"^{job} .* sim ", text.get("list.txt", ""), re.M), "and list.txt", text.get("list.txt"))
+    ok(f"job_{job}/step_0/user" in text.get("cgroups.txt", "") and "cpuset.cpus.effective" in text["cgroups.txt"] and "memory.max" in text["cgroups.txt"],
+       "cgroups.txt has its cgroups", text.get("cgroups.txt", "")[:2000])
+    ok(ElementTree.fromstring(text.get("topology/machine.xml", "<none/>")).tag == "topology", "the topology")
+    ok("fits" in text.get("site.txt", "") and "kernel" in text.get("features.txt", ""), "what the node can do", text.get("site.txt"))
+    conf = text.get("files/etc/slurm/slurm.conf", "")
+    ok("ClusterName=nodeos" in conf and "AuthAltParameters=(masked)" in conf and "AccountingStoragePass=(masked)" in conf and
+       "# StoragePass=(masked)" in conf, "slurm.conf, its secrets masked", conf)
+    ok("files/etc/slurm/cgroup.conf" in text and "files/etc/slurm/gres.conf" in text and
+       any("plugstack" in name and "nodeos.so" in t for name, t in text.items()), "cgroup.conf, gres.conf, plugstack.conf", sorted(text))
+    ok("ClusterName" in text.get("slurm/config.txt", "") and f"NodeName={os.uname().nodename}" in text.get("slurm/node.txt", ""), "what slurmctld tells")
+    ok(job in text.get("slurm/slurmd.log", ""), "slurmd's log", text.get("slurm/slurmd.log", "")[-500:])
+    ok("CONFIG_CPUSETS=y" in text.get("kernel/config", "") or "kernel/config " in text["MANIFEST"].split("Not to be had")[1],
+       "the kernel's configuration, or that it is not to be had", text.get("kernel/config"))
+    ok("console=ttyS0" in text.get("kernel/cmdline", ""), "its command line", text.get("kernel/cmdline"))
+    names = set(re.findall(r"^(\S+)  \d+  ", text["MANIFEST"].split("Not to be had")[0], re.M))
+    same(names, set(text) - {"MANIFEST"}, "MANIFEST lists what there is")
+    for secret in secrets:
+        same([name for name, data in found.items() if secret.encode() in data], [], f"\"{secret}\" is in no file")
+    r = run("nodeosctl support-bundle --output=/tmp/b.tar.gz", user="root", timeout=600)
+    ok(r.code == 1 and "/tmp/b.tar.gz: File exists" in r.err and os.stat("/tmp/b.tar.gz").st_size == st.st_size, "a second time it is refused", r.text)
+    r = run(f"nodeosctl support-bundle --output={HOME}/own.tar.gz --job={job}; stat -c '%a %U' own.tar.gz", timeout=600)
+    own = unpacked(f"{HOME}/own.tar.gz")
+    ok("600 alice" in r.out and b'"sim"' in own.get("show.json", b"") and "site.txt" in own, "a user's own, smaller one", r.text)
+    ok(not any(name.startswith(("ledger", "slurm", "logs", "report", "cgroups")) for name in own), "has nothing of root's", sorted(own))
+    run(f"scancel {job}; rm -f {HOME}/own.tar.gz")
+    run("rm -f /tmp/b.tar.gz; chmod 0755 /usr/bin/hwloc-gather-topology", user="root")
+    cluster.slurm_conf([])
     all_idle("nodes are idle")
 
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_CHANGES_H
+#define NODEOS_CONTAINER_CHANGES_H
+
+#include <stdbool.h>
+
+#include "topology/errbuf.h"
+
+/*
+ * A file that everybody may read and watch (inotify), of one number: how many times a container of this node was resized since its
+ * boot. Whose, it does not tell.
+ */
+#define CHANGES_FILE "/run/nodeosd.changes"
+
+/* Make it, where it is missing; then count one more, if MORE. */
+int changes_note(bool more, struct errbuf *err);
+
+#endif

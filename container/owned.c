@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/owned.h"
+
+#include <string.h>
+
+static void look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own, const char *name)
+{
+	struct node_plan *plan = own ? own->plan : job->plan;
+
+	for (unsigned i = 0; plan && i < plan->n; i++)
+		if (strcmp(plan->container[i].name, name) == 0)
+			*f = (struct owned){ job, own, plan, &plan->container[i], own ? own->request : job->request, own ? own->inode : job->inode, own };
+}
+
+/* Of one job: its own container, or else the last step's. */
+static void look_in_job(struct owned *f, struct ledger_job *job, const char *name)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		look_at(f, job, &job->step[i], name);
+	if (f->container)
+		return;
+	look_at(f, job, NULL, name);
+	for (unsigned i = 0; f->container && i < job->n_steps; i++)
+		if (ledger_step_in(&job->step[i], name))
+			f->step = &job->step[i];
+}
+
+int owned_find(struct owned *out, const struct node_state *s, const char *name, struct errbuf *err)
+{
+	const struct ledger_job *deleted = NULL;
+
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < s->n_jobs; i++) {
+		struct owned f = { 0 };
+
+		look_in_job(&f, s->job[i], name);
+		if (f.container && f.container->deleted) {
+			deleted = f.job;
+			continue;
+		}
+		if (f.container && out->container)
+			return errprintf(err, "jobs %u and %u both have a container %s here: say which one (--job)", out->job->job_id, f.job->job_id, name);
+		if (f.container)
+			*out = f;
+	}
+	if (!out->container && deleted)
+		return errprintf(err, "container %s of job %u was deleted on this node", name, deleted->job_id);
+	if (!out->container)
+		return errprintf(err, "you have no container %s on this node (nodeosctl show lists yours)", name);
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/resize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "container/fence.h"
+#include "container/hpc_room.h"
+#include "container/mems.h"
+#include "container/outcome.h"
+#include "container/resize_mems.h"
+#include "container/resize_plan.h"
+#include "container/resize_ranks.h"
+#include "container/resize_tell.h"
+#include "topology/resize.h"
+
+#define TRIES 3 /* to move pages that somebody holds for a moment */
+
+/* ------------------------------------------------------------------ may it be? */
+
+/* A CPU of the node stays outside of SCHED_HPC, and one of the job outside of real time, with the container as NEXT. */
+static int check_room(const struct resize_view *v, const struct placed *next, struct errbuf *err)
+{
+	const struct request_container *ask = &v->request.container[v->index];
+	struct request one = { .n = 1, .container = { *ask } };
+	struct node_plan plan = { .n = 1, .container = (struct placed *)next };
+	struct idset outside = v->s.node_cpus, left = v->job_cpus;
+	struct sched_given got;
+	int any;
+
+	if (idset_subset(&next->reserved, &v->o.container->reserved))
+		return 0;
+	any = hpc_take_live(&outside, v->lock, 0, &v->s.conf, err);
+	if (any < 0)
+		return -1;
+	if ((hpc_take(&outside, &one, &plan, &v->s.conf) || any) && idset_empty(&outside))
+		return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions: leave one out for the system");
+	outcome_sched(&got, ask, &v->s.conf, true);
+	idset_andnot(&left, &next->reserved);
+	for (unsigned i = 0; i < v->o.plan->n; i++) {
+		struct sched_given other;
+
+		outcome_sched(&other, &v->request.container[i], &v->s.conf, true);
+		if (policy_is_realtime(other.policy))
+			idset_andnot(&left, &v->o.plan->container[i].reserved);
+	}
+	if (policy_is_realtime(got.policy) && idset_empty(&left))
+		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
+	if (got.policy == POLICY_HPC && fence_check_jobs(v->s.cgroup_fd, v->o.job->cgroup, &next->cpus, err) < 0)
+		return errwrap(err, "container %s: policy \"hpc\"", next->name);
+	return 0;
+}
+
+static int check_mems(const struct resize_view *v, const struct placed *next, struct errbuf *err)
+{
+	struct idset gone = v->o.container->mems, all = next->mems;
+
+	idset_andnot(&gone, &next->mems);
+	if (!idset_empty(&gone) && v->request.container[v->index].dimmap.size)
+		return errprintf(err, "container %s has its buffer (dimmap) on its memory nodes, which stay as long as it", next->name);
+	if (!v->s.blocks.on || !v->s.conf.blocks_by_memory || idset_subset(&next->mems, &v->o.container->mems))
+		return 0;
+	for (unsigned i = 0; i < v->o.job->n_steps; i++)
+		node_plan_mems(v->o.job->step[i].plan, true, &all);
+	node_plan_mems(v->o.job->plan, true, &all);
+	return mems_check_memory(&v->s.blocks, &all, mems_of_job(v->s.cgroup_fd, v->o.job->cgroup), NODEOS_CONF_PATH, err);
+}
+
+/* ---------------------------------------------------------------------- doing it */
+
+/* The container's entry as NEXT says; where HAS is given, with what it had, too. */
+static void write_entry(struct placed *c, const struct placed *next, const struct placed *has_cpus, const struct placed *has_mems)
+{
+	c->cpus = next->cpus;
+	c->reserved = next->reserved;
+	c->mems = next->mems;
+	if (has_cpus) {
+		idset_or(&c->cpus, &has_cpus->cpus);
+		idset_or(&c->reserved, &has_cpus->reserved);
+	}
+	if (has_mems)
+		idset_or(&c->mems, &has_mems->mems);
+	c->confined = next->confined;
+	c->shared = next->shared;
+	c->asked = next->asked ? next->asked : c->asked;
+}
+
+/* Of many times only the last one is told. */
+static void explain(struct placed *c, const char *why)
+{
+	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why : strstr(c->why, "\n" RESIZED), line[256];
+
+	if (last)
+		*last = '\0';
+	for (; *why; why += strcspn(why, "\n"), why += *why == '\n') {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(why, "\n"), why);
+		node_plan_add_why(c, line);
+	}
+}
+
+struct change {
+	struct placed before, next;
+	struct idset mems_gone;
+	struct rank_group in, rest; /* the container's ranks, and those in what is left */
+	struct mapped had, left; /* on mems_gone, before and after the move */
+};
+
+static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	rank_group_free(&c->in);
+	rank_group_free(&c->rest);
+	return rank_group_collect(&c->in, v->o.job, v->o.own, c->next.name, err) < 0 ? -1 : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
+}
+
+/* Put the ranks of G, which are bound or not, back to where they were. */
+static void bind_back(struct rank_group *g, int cgroup_fd)
+{
+	struct idset before = g->before;
+	struct errbuf ignored;
+
+	g->before = g->after;
+	g->after = before;
+	for (unsigned i = 0; i < g->n; i++) {
+		struct idset now = g->moved[i].now;
+
+		g->moved[i].now = g->moved[i].next;
+		g->moved[i].next = now;
+	}
+	rank_group_bind(g, cgroup_fd, &ignored);
+}
+
+/* Who gives CPUs up goes first. */
+static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	bool shrinks = idset_subset(&c->next.reserved, &c->before.reserved);
+	struct rank_group *first = shrinks ? &c->in : &c->rest, *second = shrinks ? &c->rest : &c->in;
+
+	if (rank_group_bind(first, v->s.cgroup_fd, err) < 0)
+		return -1;
+	if (rank_group_bind(second, v->s.cgroup_fd, err) == 0)
+		return 0;
+	bind_back(first, v->s.cgroup_fd);
+	return -1;
+}
+
+static int add_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct idset both = c->next.mems;
+	struct errbuf ignored;
+
+	idset_or(&both, &c->before.mems);
+	if (idset_equal(&c->next.mems, &c->before.mems) || rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &both, NULL, err) == 0)
+		return 0;
+	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->before.mems, NULL, &ignored);
+	return -1;
+}
+
+/* CPUs, and memory nodes that are added: all that is quick. */
+static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct placed *entry = v->o.container;
+	struct errbuf ignored;
+
+	resize_view_left(&c->rest.before, v);
+	write_entry(entry, &c->next, NULL, NULL);
+	resize_view_left(&c->rest.after, v);
+	c->in.before = c->before.cpus;
+	c->in.after = c->next.cpus;
+	if (rank_group_renew(&c->in, v->o.plan, err) < 0)
+		return errwrap(err, "container %s", c->next.name);
+	if (rank_group_renew(&c->rest, v->o.plan, err) < 0)
+		return errwrap(err, "what the containers leave");
+	/* from here on nobody else gets what it had or has */
+	write_entry(entry, &c->next, &c->before, &c->before);
+	if (ledger_write(v->lock, v->o.job, err) < 0)
+		return -1;
+	if (bind_all(c, v, err) < 0)
+		goto undo;
+	if (add_mems(c, v, err) < 0) {
+		bind_back(&c->in, v->s.cgroup_fd);
+		bind_back(&c->rest, v->s.cgroup_fd);
+		goto undo;
+	}
+	write_entry(entry, &c->next, NULL, &c->before);
+	explain(entry, c->next.why);
+	return ledger_write(v->lock, v->o.job, err);
+undo:
+	*entry = c->before;
+	ledger_write(v->lock, v->o.job, &ignored);
+	return -1;
+}
+
+/* With the ledger closed, as it takes as long as copying does. */
+static void move_pages(struct change *c, int cgroup_fd)
+{
+	rank_group_mapped(&c->had, &c->in, cgroup_fd, &c->mems_gone);
+	rank_group_migrate(&c->in, cgroup_fd, &c->mems_gone, &c->next.mems);
+}
+
+/* The ledger is open anew: the kernel gets the rest off, and is asked whether it has. */
+static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 100000000 };
+	struct placed *entry = v->o.container;
+	struct errbuf ignored;
+	struct idset old = c->next.mems;
+
+	if (collect(c, v, err) < 0)
+		return -1;
+	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) < 0)
+		return -1;
+	for (int i = 0; i < TRIES; i++) {
+		rank_group_mapped(&c->left, &c->in, v->s.cgroup_fd, &c->mems_gone);
+		if (!c->left.anonymous && !c->left.files)
+			break;
+		nanosleep(&pause, NULL);
+		rank_group_migrate(&c->in, v->s.cgroup_fd, &c->mems_gone, &c->next.mems);
+	}
+	/* a block is handed over without anybody's memory, or not at all */
+	if (v->s.blocks.on && c->left.anonymous) {
+		char a[128];
+
+		idset_or(&old, &c->mems_gone);
+		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+		errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
+			  (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
+		return -1;
+	}
+	write_entry(entry, &c->next, NULL, NULL);
+	return ledger_write(v->lock, v->o.job, err);
+}
+
+/* Of a container that is to be left by some of its memory: the ledger is closed meanwhile. */
+static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	int fd = openat(v->s.cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errprintf(err, "cgroup: %s", strerror(errno));
+	ledger_close(v->lock);
+	v->lock = NULL;
+	move_pages(c, fd);
+	close(fd);
+	rank_group_free(&c->in);
+	rank_group_free(&c->rest);
+	node_state_free(&v->s);
+	return resize_view_open(v, err) < 0 ? -1 : leave_mems(c, v, err);
+}
+
+static int change(FILE *out, struct resize_view *v, const struct node_plan *made, struct errbuf *err)
+{
+	struct change c = { .before = *v->o.container, .next = made->container[0] };
+	struct resize_told t = { .job_id = v->o.job->job_id, .before = &c.before, .after = &c.next, .mems_gone = &c.mems_gone, .had = &c.had, .left = &c.left };
+	int rc;
+
+	c.mems_gone = c.before.mems;
+	idset_andnot(&c.mems_gone, &c.next.mems);
+	if (check_room(v, &c.next, err) < 0 || check_mems(v, &c.next, err) < 0 || collect(&c, v, err) < 0)
+		return -1;
+	rc = change_cpus(&c, v, err);
+	if (rc == 0)
+		rc = resize_told_ranks(&t, &c.in, &c.rest, err);
+	if (rc == 0 && !idset_empty(&c.mems_gone))
+		rc = change_mems(&c, v, err);
+	if (rc == 0)
+		resize_tell(out, &t, v->ask->json);
+	resize_told_free(&t);
+	rank_group_free(&c.in);
+	rank_group_free(&c.rest);
+	return rc;
+}
+
+int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *helper_path, struct errbuf *err)
+{
+	struct resize_view *v = calloc(1, sizeof(*v));
+	struct node_plan *made = NULL;
+	struct conf conf;
+	int lock, rc = -1;
+
+	if (!v)
+		return errprintf(err, "out of memory");
+	*v = (struct resize_view){ .ask = a, .uid = uid };
+	v->s.cgroup_fd = -1;
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(&conf, err);
+	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
+		rc = change(out, v, made, err);
+		resize_view_close(v);
+	}
+	node_plan_free(made);
+	if (lock >= 0)
+		close(lock);
+	free(v);
+	return rc;
+}

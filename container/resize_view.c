@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/resize_view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "container/fileio.h"
+#include "container/monotonic.h"
+
+#define ONE_AT_A_TIME "resize.lock" /* in state_dir */
+
+void resize_view_close(struct resize_view *v)
+{
+	ledger_close(v->lock);
+	v->lock = NULL;
+	node_state_free(&v->s);
+}
+
+/* 1: a step is being launched, whose ranks are not placed yet. */
+static int check_steps(const struct resize_view *v, struct errbuf *err)
+{
+	for (unsigned i = 0; i < v->o.job->n_steps; i++) {
+		const struct ledger_step *s = &v->o.job->step[i];
+
+		if (s->launching)
+			return errprintf(err, "step %u of the job is being launched here: try again", s->step_id), 1;
+		if (s->partition != PARTITION_MEMBER && (v->o.own ? s == v->o.own : ledger_step_in(s, v->o.container->name)))
+			return errprintf(err, "container %s is a partition (%s) of step %u: it can be changed when that step has ended", v->o.container->name,
+					 partition_name(s->partition), s->step_id);
+	}
+	return 0;
+}
+
+/* 1: a step is being launched. */
+static int look(struct resize_view *v, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX];
+	int rc = -1, at;
+
+	if (node_state_lock(&v->s, &v->lock, err) < 0)
+		return -1;
+	node_state_keep(&v->s, v->uid == 0 ? (uid_t)-1 : v->uid, v->ask->job);
+	if (owned_find(&v->o, &v->s, v->ask->container, err) < 0)
+		goto out;
+	at = request_parse(&v->request, v->o.request, err) < 0 ? -1 : request_find(&v->request, v->ask->container);
+	if (at < 0 || v->request.n != v->o.plan->n) {
+		errprintf(err, "the ledger's request of this container is of another version of NodeOS");
+		goto out;
+	}
+	v->index = (unsigned)at;
+	snprintf(path, sizeof(path), "%s", v->o.own ? v->o.own->cgroup : v->o.job->cgroup);
+	if (cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.cpus", &v->job_cpus, err) < 0 ||
+	    cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
+	    cgroup_read_set(v->s.cgroup_fd, path, "cpuset.cpus", &v->whole, err) < 0)
+		goto out;
+	/* a step that has all of the job's */
+	if (idset_empty(&v->whole))
+		v->whole = v->job_cpus;
+	rc = check_steps(v, err);
+out:
+	if (rc != 0)
+		resize_view_close(v);
+	return rc;
+}
+
+int resize_view_open(struct resize_view *v, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 50000000 };
+	long start = monotonic_ms();
+	int rc;
+
+	while ((rc = look(v, err)) == 1 && monotonic_ms() - start < 10000)
+		nanosleep(&pause, NULL);
+	return rc == 0 ? 0 : -1;
+}
+
+void resize_view_left(struct idset *out, const struct resize_view *v)
+{
+	const struct ledger_job *job = v->o.job;
+	struct idset held, fences;
+
+	idset_zero(&held);
+	idset_zero(&fences);
+	node_plan_reserved(v->o.plan, &held);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition != PARTITION_MEMBER)
+			idset_or(&fences, &job->step[i].fence);
+	*out = v->whole;
+	idset_andnot(out, &held);
+	if (idset_empty(out))
+		*out = v->whole;
+	if (!idset_subset(out, &v->s.service.cpus))
+		idset_andnot(out, &v->s.service.cpus);
+	idset_andnot(out, &fences);
+	if (idset_empty(out)) {
+		*out = v->job_cpus;
+		idset_andnot(out, &fences);
+	}
+}
+
+int resize_lock(const struct conf *conf, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 50000000 };
+	long start = monotonic_ms();
+	int dir, fd;
+
+	if (access(conf->state_dir, F_OK) < 0)
+		return errprintf(err, "no container was ever made on this node since its boot");
+	dir = dir_open_private(conf->state_dir, err);
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, ONE_AT_A_TIME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	close(dir);
+	if (fd < 0)
+		return errprintf(err, "%s/" ONE_AT_A_TIME ": %s", conf->state_dir, strerror(errno));
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (monotonic_ms() - start > 20000) {
+			close(fd);
+			return errprintf(err, "another container of this node is being changed for 20 seconds: try again");
+		}
+		nanosleep(&pause, NULL);
+	}
+	return fd;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An OpenMP program that gives CPUs of its container up between its phases and takes them back:
+ *
+ *   cc -fopenmp phases.c $(pkg-config --cflags --libs nodeos) -o phases
+ *   srun --nodeos-container=sim ./phases 6 4
+ *
+ * PHASES phases, of which each second one needs no more than FEW hardware threads. What it computes does not depend on how many there
+ * are: the sum at its end is the same with --alone, which asks for nothing.
+ */
+#include <nodeos.h>
+#include <omp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELLS 200000
+
+/* A phase: every cell from its neighbours, in whole numbers, so that no order of additions matters. */
+static void phase(uint64_t *to, const uint64_t *from, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+	for (long i = 0; i < CELLS; i++)
+		to[i] = (from[(i + CELLS - 1) % CELLS] * 3 + from[i] * 5 + from[(i + 1) % CELLS] * 7 + 1) ^ from[i] >> 7;
+}
+
+int main(int argc, char **argv)
+{
+	int phases = argc > 1 ? atoi(argv[1]) : 6, alone = argc > 3 && strcmp(argv[3], "--alone") == 0;
+	const char *few = argc > 2 ? argv[2] : "2";
+	uint64_t *now = calloc(CELLS, sizeof(*now)), *next = calloc(CELLS, sizeof(*next)), sum = 0;
+	nodeos_t *mine = nodeos_open();
+	char all[16];
+
+	if (!now || !next || !mine)
+		return 1;
+	if (!nodeos_cpus(mine) && !alone) {
+		fprintf(stderr, "phases: %s\n", nodeos_error(mine));
+		return 1;
+	}
+	snprintf(all, sizeof(all), "%u", nodeos_cpus(mine));
+	for (long i = 0; i < CELLS; i++)
+		now[i] = (uint64_t)i;
+	for (int p = 0; p < phases; p++) {
+		uint64_t *last = now;
+
+		/* what somebody else has now, one goes on without */
+		if (!alone && nodeos_resize(mine, p % 2 ? few : all, NULL) < 0)
+			fprintf(stderr, "phases: phase %d goes on with CPUs %s: %s\n", p, nodeos_cpulist(mine), nodeos_error(mine));
+		for (int step = 0; step < 20; step++) {
+			phase(next, now, alone ? omp_get_max_threads() : (int)nodeos_rank_cpus(mine));
+			last = now;
+			now = next;
+			next = last;
+		}
+		printf("phase %d: CPUs %s\n", p, alone ? "all" : nodeos_rank_cpulist(mine));
+		fflush(stdout);
+	}
+	for (long i = 0; i < CELLS; i++)
+		sum = sum * 31 + now[i];
+	printf("sum %016llx\n", (unsigned long long)sum);
+	nodeos_close(mine);
+	free(now);
+	free(next);
+	return 0;
+}

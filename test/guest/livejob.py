@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Jobs whose ranks are busy while their containers change: what the kernel shows of every thread and page of them."""
+import glob
+import json
+import os
+import re
+import time
+
+from cluster import HOME, all_idle, cpus, ok, run, same
+from containers import pod, write
+
+THREADS = "/usr/libexec/nodeos/test/threads"
+PAIR = {"sim": {"container": {"cpus": "8", "mems": "2"}}, "vda": {"container": {"cpus": "4", "mems": "1"}}}
+
+
+def threads_of(task):
+    """Every thread below the cgroup directory TASK: tid -> its CPUs."""
+    out = {}
+    for tid in open(f"{task}/cgroup.threads").read().split():
+        try:
+            text = open(f"/proc/{tid}/status").read()
+            out[int(tid)] = cpus(re.search(r"^Cpus_allowed_list:\s*(\S*)$", text, re.M).group(1))
+        except (OSError, AttributeError):
+            pass  # it has ended meanwhile
+    return out
+
+
+def pages_on(task):
+    """Anonymous pages of the processes below TASK: node -> how many."""
+    out = {}
+    for pid in open(f"{task}/cgroup.procs").read().split():
+        try:
+            for line in open(f"/proc/{pid}/numa_maps"):
+                if "file=" not in line or "anon=" in line:
+                    for node, n in re.findall(r" N(\d+)=(\d+)", line):
+                        out[int(node)] = out.get(int(node), 0) + int(n)
+        except OSError:
+            pass
+    return out
+
+
+class Job:
+    """A job of alice's on n0 with the containers of PAIR (or others), whose ranks are busy, and its cgroup."""
+
+    def __init__(self, containers=None, sim="-n2", vda="-n1", rest="", mib=48, more="--exclusive"):
+        """REST: ranks in no container, but in what the two leave. MORE: options of sbatch."""
+        manifest = write("pair.json", pod(**(containers or PAIR)))
+        steps = "".join(f"srun {n} --overlap --mpi=none {where} {THREADS} 2 {pinned} {mib} >{name}.out 2>&1 &\n"
+                        for name, n, pinned, where in (("sim", sim, 2, "--nodeos-container=sim"), ("vda", vda, 1, "--nodeos-container=vda"), ("rest", rest, 1, "")) if n)
+        # what is to run inside of the job later comes in the file "next"
+        script = write("pair.sh", f"#!/bin/bash\nrm -f *.out next\n{steps}while sleep 1; do if [ -e next ]; then bash next >next.out 2>&1; rm next; fi; done\n")
+        self.id = run(f"sbatch --parsable -N1 -w n0 {more} --nodeos-manifest={manifest} -o pair.log {script}").out.strip()
+        self.dir = None
+        want = sum(int(n[2:]) for n in (sim, vda, rest) if n)
+        for _ in range(200):
+            found = glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{self.id}")
+            self.dir = found[0] if found else None
+            # all threads of all ranks, and those that bind themselves have done so
+            if self.dir and len(self.tasks()) == want and all(len(threads_of(t)) >= 5 for t in self.tasks()):
+                break
+            time.sleep(0.5)
+        time.sleep(1)
+
+    def tasks(self, name=None):
+        """The cgroups of all ranks, or of those in the container NAME: which step came first is Slurm's to say."""
+        steps = [s["step"] for s in self.show()["steps"] if s["container"] == name] if name else ["[0-9]*"]
+        found = [t for step in steps for t in glob.glob(f"{self.dir}/step_{step}/user/task_[0-9]*")]
+        return sorted(t for t in found if open(f"{t}/cgroup.procs").read())
+
+    def show(self):
+        return json.loads(run(f"nodeosctl show --json --job={self.id}").out)["jobs"][0]
+
+    def containers(self):
+        return {c["name"]: (cpus(c["cpus"]), cpus(c["mems"])) for c in self.show()["containers"]}
+
+    def check(self, what, rest=True):
+        """Every thread where it belongs, as the kernel shows it, and nothing of the job's lost or given twice."""
+        have = self.containers()
+        sets = [c for c, _ in have.values()]
+        ok(len(set().union(*sets)) == sum(map(len, sets)), f"{what}: containers have CPUs of their own", have)
+        left = set(range(os.cpu_count())) - set().union(*sets)
+        wrong, seen = [], {}
+        for step in self.show()["steps"]:
+            place = step["container"]
+            where = have[place][0] if place in have else (left or set(range(os.cpu_count())))
+            for task in glob.glob(f"{self.dir}/step_{step['step']}/user/task_[0-9]*"):
+                found = threads_of(task)
+                wrong += [(task, tid, c, place) for tid, c in found.items() if not c <= where]
+                if found:
+                    seen.setdefault(place, set()).update(*found.values())
+                if place in have and cpus(open(f"{task}/cpuset.cpus").read().strip()) != where:
+                    wrong.append((task, "cpuset.cpus", open(f"{task}/cpuset.cpus").read(), place))
+        same(wrong, [], f"{what}: every thread is in its container, or in what these leave")
+        for name, (c, _) in have.items():
+            if name in seen:
+                same(seen[name], c, f"{what}: no CPU of {name} is lost")
+        r = run("nodeosctl verify", user="root")
+        same(r.code, 0, f"{what}: verify agrees" if r.code == 0 else f"{what}: verify agrees: {r.text}")
+
+    def inside(self, command):
+        """What COMMAND prints, run by the job's script."""
+        write("next.new", command + "\n")
+        os.rename(f"{HOME}/next.new", f"{HOME}/next")
+        for _ in range(240):
+            if not os.path.exists(f"{HOME}/next"):
+                return open(f"{HOME}/next.out").read()
+            time.sleep(0.5)
+        return "it has not run"
+
+    def end(self, steps=("sim", "vda")):
+        run(f"pkill -TERM -x threads; sleep 2; scancel {self.id}", user="root")
+        for name in steps:
+            text = open(f"{HOME}/{name}.out").read()
+            ok("all good" in text and "not as it was" not in text, f"{name}: no page has changed", text)
+        all_idle("nodes are idle")
+
+
+def resize(arguments, user="alice"):
+    r = run(f"nodeosctl resize {arguments} --json", user=user, timeout=300)
+    return r, (json.loads(r.out) if r.code == 0 else {})
+
+
+def delete(arguments, user="alice"):
+    r = run(f"nodeosctl delete {arguments} --json", user=user, timeout=120)
+    return r, (json.loads(r.out) if r.code == 0 else {})

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
+test/guest/run as root on n0; resize.py [GROUP...] [--times N]"""
+import argparse
+import os
+import random
+import re
+import time
+
+import cluster
+from cluster import HOME, Machine, all_idle, cpus, note, ok, run, same
+from containers import pod, write
+from livejob import PAIR, Job, delete, pages_on, resize, threads_of
+
+
+def group_cpus(machine):
+    """One shrinks, and its neighbour takes what it has given."""
+    job = Job()
+    before = job.containers()
+    job.check("at first")
+    same((len(before["sim"][0]), len(before["vda"][0])), (8, 4), "as asked")
+    bound = {t: {tid: c for tid, c in threads_of(t).items() if len(c) == 1} for t in job.tasks()}
+    same(sorted(map(len, bound.values())), [1, 2, 2], "the threads that bind themselves have done so")
+    r, told = resize("sim --cpus=-4")
+    ok(r.code == 0 and len(cpus(told["cpus"]["after"])) == 4, "sim gives four threads up", r.text)
+    job.check("sim with four")
+    now = job.containers()
+    ok(now["sim"][0] < before["sim"][0], "of those that it had", (before, now))
+    same(now["vda"], before["vda"], "its neighbour is as before")
+    ranks = [set().union(*threads_of(t).values()) for t in job.tasks("sim")]
+    ok(not ranks[0] & ranks[1] and all(machine.whole_cores(c) and len(c) == 2 for c in ranks), "each rank has a core of its own", ranks)
+    ok(all(tid in threads_of(t) and len(threads_of(t)[tid]) == 1 for t in bound for tid in bound[t]), "who bound himself is bound to one CPU", bound)
+    given = before["sim"][0] - now["sim"][0]
+    r, told = resize(f"--job={job.id} vda --cpus=12")
+    ok(r.code == 0, "vda takes what sim has given, and what was left", r.text)
+    job.check("vda with all that was left")
+    now = job.containers()
+    ok(given <= now["vda"][0] and len(now["vda"][0]) == 12, "it has it", now)
+    r = run(f"srun --jobid={job.id} --overlap --mpi=none -n1 --nodeos-container=vda grep Cpus_allowed_list /proc/self/status", user="alice")
+    ok("no such" not in r.text, "a step from outside of the job is told what it always is", r.text)
+    r, _ = resize("sim --cpus=+2")
+    ok(r.code == 1 and "has 4 threads and can have 4 at most here" in r.err, "nothing is left to have", r.text)
+    r, _ = resize("vda --cpus=4")
+    ok(r.code == 0, "vda shrinks again", r.text)
+    r, _ = resize("sim --cpus=8")
+    job.check("as at first")
+    same({n: len(c) for n, (c, _) in job.containers().items()}, {"sim": 8, "vda": 4}, "both are as large as at first")
+    same(job.containers()["vda"], before["vda"], "vda is where it was: who shrinks keeps the best of what it has")
+    text = run(f"nodeosctl show --job={job.id}").out
+    ok("resized from 4 threads to 8" in text, "show says so", text)
+    r = run("nodeosctl resize sim --cpus=6")
+    ok(r.code == 0 and re.search(r"container sim of job \d+: cpus \S+ -> \S+", r.out) and re.search(r", rank \d: cpus", r.out), "as text", r.text)
+    text = run(f"nodeosctl show --job={job.id}").out
+    ok("cpus: 6 given, as it has been resized" in text, "the outcome is modified", text)
+    job.end()
+
+
+def group_mems(machine):
+    """Pages go along."""
+    job = Job()
+    before = job.containers()["sim"][1]
+    same(len(before), 2, "sim has two memory nodes")
+    r, told = resize("sim --mems=1")
+    after = job.containers()["sim"][1]
+    gone = before - after
+    ok(r.code == 0 and after < before and len(after) == 1, "it keeps one of them", r.text)
+    for task in job.tasks("sim"):
+        same({n: p for n, p in pages_on(task).items() if n not in after}, {}, f"{task[-6:]}: no page is elsewhere")
+        ok(sum(pages_on(task).values()) >= 48 * 256, f"{task[-6:]}: all are there", pages_on(task))
+        same(cpus(open(f"{task}/cpuset.mems").read().strip()), after, f"{task[-6:]}: its cgroup has that node")
+    same(told["memory"]["left"], 0, "and it says so")
+    ok(cpus(told["mems"]["before"]) - cpus(told["mems"]["after"]) == gone, "it says which it has left", told)
+    job.check("with one node")
+    r, told = resize("sim --mems=+1 --cpus=-4")
+    ok(r.code == 0 and len(job.containers()["sim"][1]) == 2 and len(job.containers()["sim"][0]) == 4, "both at once", r.text)
+    ok(told["memory"]["programs_keep_policy"], "programs that run keep their memory policy, and that is told", told)
+    job.check("with two nodes")
+    r = run("nodeosctl resize vda --mems=2", user="alice")
+    ok(r.code == 0 and "until they bind themselves anew" in r.out, "as text, too", r.text)
+    r = run("nodeosctl resize vda --mems=5")
+    ok(r.code == 1 and "has 2 memory nodes and can have 4 at most here" in r.err, "more than there are", r.text)
+    r = run("nodeosctl resize vda --mems=100G")
+    ok(r.code == 1 and "MiB at most here" in r.err, "more than they hold", r.text)
+    job.end()
+
+
+def group_api(machine):
+    """A program gives CPUs up between its phases, a neighbour takes them, and what it computes is the same."""
+    phases = "/usr/libexec/nodeos/test/phases"
+    manifest = write("pair.json", pod(**PAIR))
+    taker = ("for i in {1..300}; do nodeosctl resize vda --cpus=8 >>took.txt 2>&1 && break; sleep 0.3; done; nodeosctl show >during.txt;"
+             "nodeosctl resize vda --cpus=4 >>took.txt 2>&1")
+    script = write("phases.sh", f"#!/bin/bash\nexport OMP_PROC_BIND=false\nsrun --mpi=none -n1 --nodeos-container=sim {phases} 8 4 &\nsim=$!\n"
+                   f"srun --mpi=none -n1 --overlap --nodeos-container=vda bash -c '{taker}' &\nwait $sim; wait\n"
+                   f"OMP_PROC_BIND=false srun --mpi=none -n1 --nodeos-container=sim {phases} 8 4 --alone\n")
+    run(f"rm -f {HOME}/took.txt {HOME}/during.txt")
+    r = cluster.sbatch(f"-N1 -w n0 --exclusive --nodeos-manifest={manifest} -o phases.out {script}", timeout=600)
+    out = open(f"{HOME}/phases.out").read()
+    sums = re.findall(r"^sum (\w+)$", out, re.M)
+    ok(r.code == 0 and len(sums) == 2 and sums[0] == sums[1], "the sum is the same as without", out)
+    sizes = [len(cpus(c)) for c in re.findall(r"^phase \d+: CPUs ([\d,-]+)$", out, re.M)]
+    ok(len(sizes) == 8 and all(n == 4 for n in sizes[1::2]) and sizes[0] == 8, "it has four threads in each second phase", out)
+    took = open(f"{HOME}/took.txt").read()
+    ok("container vda" in took and "-> " in took, "its neighbour takes what it has given up", took)
+    ok("on with" not in out or sizes[-2] in (4, 8), "what the neighbour has, it goes on without", out)
+    r = run(f"srun -N1 -n1 --mpi=none --nodeos=off {phases} 2 2")
+    ok(r.code == 1 and "phases: this process is in no container" in r.err, "in no container it says so", r.text)
+    all_idle("nodes are idle")
+
+
+def group_refused(machine):
+    """Who may not, and what cannot be: it costs nothing but the message."""
+    job = Job(sim="-n4")
+    before, threads = job.show()["containers"], {t: threads_of(t) for t in job.tasks()}
+    for user, arguments, code, words in (
+            ("bob", "sim --cpus=-2", 1, "you have no container sim on this node"),
+            ("bob", f"--job={job.id} sim --cpus=-2", 1, "you have no container sim on this node"),
+            ("alice", "nothing --cpus=2", 1, "you have no container nothing"),
+            ("alice", "sim --cpus=6", 1, "container sim: 4 ranks do not fit on 3 cores"),
+            ("alice", "sim --cpus=-8", 1, "8 fewer would leave none"),
+            ("alice", "sim --cpus=100", 1, "can have 12 at most here (100 asked)"),
+            ("alice", "sim --mems=-2", 1, "2 fewer would leave none"),
+            ("alice", "sim --mems=9", 1, "can have 4 at most here"),
+            ("alice", "sim --cpus=0", 2, "expected a number"),
+            ("alice", "sim --cpus=-", 2, "expected a number"),
+            ("alice", "sim --mems=-4G", 2, "expected a number"),
+            ("alice", "sim", 2, "how large?"),
+            ("alice", "--cpus=2", 2, "which CONTAINER?"),
+            ("alice", "../sim --cpus=2", 2, "../sim"),
+            ("alice", "--job=0 sim --cpus=2", 2, "expected the number of a job")):
+        r = run(f"nodeosctl resize {arguments}", user=user)
+        ok(r.code == code and words in r.err and not r.out.strip().startswith("container"), f"{user}: resize {arguments}", r.text)
+    same(job.show()["containers"], before, "all is as before")
+    same({t: {tid: c for tid, c in threads_of(t).items() if tid in threads[t]} for t in threads},
+         {t: {tid: c for tid, c in threads[t].items() if tid in threads_of(t)} for t in threads}, "every thread, too")
+    job.check("as before")
+    ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root may")
+    job.check("by root")
+    job.end()
+
+
+def group_deleted(machine):
+    """What is given back is the job's again, and nobody's ranks are ended but by who says so."""
+    job = Job(rest="-n1")
+    job.check("at first")
+    before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
+    for user, arguments, code, words in (
+            ("bob", f"--job={job.id} vda --kill", 1, "you have no container vda on this node"),
+            ("alice", "other", 1, "you have no container other"),
+            ("alice", "vda", 1, f"container vda has 1 rank here, of step {steps['vda']}"),
+            ("alice", "sim", 1, f"container sim has 2 ranks here, of step {steps['sim']}"),
+            ("alice", "", 2, "which CONTAINER?"),
+            ("alice", "sim vda", 2, "one CONTAINER at a time"),
+            ("alice", "../vda", 2, "../vda")):
+        r, _ = delete(arguments, user)
+        ok(r.code == code and words in r.err, f"{user}: delete {arguments}", r.text)
+    same(job.containers(), before, "all is as before")
+    run(f"scancel {job.id}.{steps['vda']}")
+    end = time.time() + 60
+    while job.tasks("vda") and time.time() < end:
+        time.sleep(0.5)
+    r, told = delete("vda")
+    ok(r.code == 0 and told.get("deleted") and cpus(told["cpus"]["before"]) == before["vda"][0] and not cpus(told["cpus"]["after"]), "vda, whose step has ended, is deleted", r.text)
+    same({(x["in_container"], before["vda"][0] <= cpus(x["cpus"]["after"])) for x in told.get("ranks", [])}, {(False, True)},
+         "the rank in no container has got its CPUs, and the job's script, too")
+    same(job.containers(), {"sim": before["sim"]}, "sim is as before, and vda no more")
+    same(job.show()["deleted"], ["vda"], "show tells it")
+    ok("container vda: deleted" in run("nodeosctl show").out, "as text, too")
+    job.check("without vda")
+    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda true")
+    ok("container vda of this job was deleted on this node" in r, "no step can be in it", r)
+    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER'")
+    ok("in sim" in r, "one in sim can", r)
+    r, _ = resize("vda --cpus=2")
+    ok(r.code == 1 and f"container vda of job {job.id} was deleted on this node" in r.err, "it cannot be resized", r.text)
+    ok(run("nodeosctl exec vda true").code == 1, "nor can a session be in it")
+    r, _ = resize("sim --cpus=+4")
+    ok(r.code == 0 and before["vda"][0] <= job.containers()["sim"][0] | (set(range(16)) - job.containers()["sim"][0]) and len(job.containers()["sim"][0]) == 12,
+       "sim takes four threads more", r.text)
+    job.check("sim with twelve")
+    gone = job.tasks("sim")
+    r = run("nodeosctl delete sim --kill", timeout=120)
+    ok(r.code == 0 and "container sim of job" in r.out and "deleted" in r.out, "sim is deleted, its ranks killed", r.text)
+    same([t for t in gone if os.path.exists(t) and open(f"{t}/cgroup.procs").read()], [], "no process of it is left")
+    job.check("without containers")
+    same(job.containers(), {}, "no container is left")
+    same([set().union(*threads_of(t).values()) for t in job.tasks()], [set(range(os.cpu_count()))], "the rank that is left may run on all CPUs")
+    r, _ = delete("sim")
+    ok(r.code == 1 and "was deleted on this node" in r.err, "not twice", r.text)
+    ok("in none" in job.inside("srun -n1 --overlap --mpi=none bash -c 'echo in ${NODEOS_CONTAINER:-none}'"), "the job goes on")
+    job.end(steps=("rest",))
+
+
+def group_killed(machine, times=25):
+    """nodeosd killed at a random moment: the same call again finishes what was begun."""
+    job = Job()
+    rng = random.Random(11)
+    late = 0
+    for i in range(times):
+        size = rng.choice((4, 6, 8, 10))
+        run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size} --mems={rng.choice((1, 2, 3))} >/dev/null 2>&1 &"
+            f"sleep {rng.random() * 0.6:.3f}; pkill -9 -x nodeosd; wait", user="root")
+        have = job.containers()
+        held = set().union(*(c for c, _ in have.values()))
+        out = [(t, tid, c) for t in job.tasks() for tid, c in threads_of(t).items() if not c <= held]
+        late += bool(out)
+        r, _ = resize(f"sim --cpus={size}")
+        if r.code != 0:
+            ok(False, f"kill {i}: again", r.text)
+    same(late, 0, f"in {times} kills, no thread was ever on a CPU that the ledger gives to nobody")
+    job.check("after the last")
+    job.end()
+
+
+def group_random(machine, times=25):
+    """At random, while steps start and end."""
+    job = Job()
+    rng = random.Random(5)
+    done = refused = 0
+    for i in range(times):
+        name = rng.choice(("sim", "vda"))
+        arguments = rng.choice((f"--cpus={rng.randint(2, 12)}", f"--cpus={rng.choice('+-')}{rng.randint(1, 6)}", f"--mems={rng.randint(1, 3)}",
+                                f"--cpus={rng.randint(2, 12)} --mems={rng.randint(1, 4)}"))
+        r, _ = resize(f"{name} {arguments}")
+        if r.code == 0:
+            done += 1
+        elif "at most here" in r.err or "would leave none" in r.err or "do not fit" in r.err:
+            refused += 1
+        else:
+            ok(False, f"random {i}: {name} {arguments}", r.text)
+        if i % max(1, times // 10) == 0:
+            job.check(f"after {i + 1}")
+        have = job.containers()
+        for t in job.tasks("sim"):
+            stray = {n: p for n, p in pages_on(t).items() if n not in have["sim"][1]}
+            if stray:
+                ok(False, f"random {i}: pages on nodes that sim has left", (stray, have))
+    ok(done > times // 3, f"{times} at random: {done} done, {refused} refused for want of room")
+    job.check("at the end")
+    job.end()
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("group", nargs="*")
+    parser.add_argument("--times", type=int, default=25, help="of groups killed and random")
+    args = parser.parse_args()
+    for name in ("killed", "random"):
+        GROUPS[name] = lambda machine, f=GROUPS[name]: f(machine, args.times)
+    os.makedirs(HOME, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    machine = Machine()
+    cluster.patient()
+    note(f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory nodes")
+    cluster.run_groups(GROUPS, args.group or list(GROUPS), machine)
+    cluster.done()
+
+
+main()
