@@ -520,7 +520,8 @@ def group_bundle(machine):
     r = run(f"HUNTER={secrets[3]} sbatch --parsable -N1 -w n0 -n1 -c4 -t 10 --nodeos-manifest={manifest} -o bundle.out --wrap 'srun -n1 sleep {secrets[4]}'")
     job = r.out.strip()
     end = time.time() + 300
-    while time.time() < end and run(f"pgrep -fx 'sleep {secrets[4]}'", user="root").code:
+    # srun looks programs up: sleep runs as /usr/bin/sleep
+    while time.time() < end and run(f"pgrep -fx '(/usr/bin/)?sleep {secrets[4]}'", user="root").code:
         time.sleep(1)
     ok(time.time() < end, "a job with a container runs", r.text + run("cat bundle.out; squeue").text)
     # under emulation it takes minutes
