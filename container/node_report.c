@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/node_report.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "container/buffer.h"
 #include "container/choice.h"
 #include "container/mems.h"
+#include "container/node_container.h"
+#include "container/noise.h"
 #include "container/outcome.h"
 #include "container/report.h"
 #include "container/step.h"
@@ -87,10 +91,18 @@ struct job_view {
 	struct json_out *j; /* JSON goes here, */
 	FILE *f; /* or text here */
 	const struct node_state *s;
+	const struct noise *noise;
+	const struct ledger_job *job;
 	bool alone;
 	struct idset *held;
 	enum guarantee guarantee;
 };
+
+static void put_now(struct json_out *j, const struct placed *got, void *arg)
+{
+	(void)got;
+	node_container_json(j, arg);
+}
 
 static void put_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
@@ -104,6 +116,7 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 		if (p->container[i].deleted)
 			continue;
 		char path[BUFFER_PATH_MAX];
+		struct node_container now = { v->s, v->noise, v->job, inode, &p->container[i] };
 		struct report_container c = {
 			.ask = &r.container[i],
 			.got = &p->container[i],
@@ -112,6 +125,8 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 			.policy_known = true,
 			.guarantee = v->guarantee,
 			.usable = blocks_usable(&v->s->blocks, &p->container[i].mems),
+			.more = put_now,
+			.arg = &now,
 		};
 
 		buffer_path(path, v->s->conf.state_dir, inode, i);
@@ -131,10 +146,35 @@ static void put_deleted(const struct node_plan *p, const char *request_text, uin
 			jout_string(arg, NULL, p->container[i].name);
 }
 
-static void put_job(struct json_out *j, const struct node_state *s, const struct ledger_job *job,
+/* NOISE and HELD may be NULL. */
+static struct job_view view_of(struct json_out *j, FILE *f, const struct node_state *s, const struct noise *noise, const struct ledger_job *job,
+			       struct idset *held)
+{
+	return (struct job_view){ j, f, s, noise, job, node_state_alone(s, job), held,
+				  mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
+}
+
+/* NULL: there is nobody to be disturbed, or it could not be read. */
+static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
+{
+	struct errbuf ignored;
+	int root, rc;
+
+	memset(noise, 0, sizeof(*noise));
+	if (!s->n_jobs)
+		return NULL;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return NULL;
+	rc = noise_read(noise, root, &ignored);
+	close(root);
+	return rc < 0 ? NULL : noise;
+}
+
+static void put_job(struct json_out *j, const struct node_state *s, const struct noise *noise, const struct ledger_job *job,
 		    struct idset *held)
 {
-	struct job_view v = { j, NULL, s, node_state_alone(s, job), held, mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
+	struct job_view v = view_of(j, NULL, s, noise, job, held);
 	struct errbuf ignored;
 	char id[16];
 
@@ -176,6 +216,8 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node)
 {
 	struct json_out j = { .f = f };
 	struct idset left = s->node_cpus;
+	struct noise space;
+	const struct noise *noise = look_at_noise(&space, s);
 	struct idset held;
 
 	idset_zero(&held);
@@ -185,8 +227,9 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node)
 	jout_string(&j, "node", node);
 	jout_open(&j, "jobs", '[');
 	for (unsigned i = 0; i < s->n_jobs; i++)
-		put_job(&j, s, s->job[i], &held);
+		put_job(&j, s, noise, s->job[i], &held);
 	jout_close(&j, ']');
+	noise_free(&space);
 	report_serviceos(&j, &s->service);
 	if (s->blocks.on) {
 		jout_open(&j, "blocks", '{');
@@ -228,6 +271,30 @@ static void print_buffer(FILE *f, const struct request_dimmap *ask, const char *
 	       (unsigned long long)dirty, (unsigned long long)lost);
 }
 
+static void print_policy(FILE *f, const struct request_container *ask, const struct conf *conf)
+{
+	struct sched_given sched;
+
+	outcome_sched(&sched, ask, conf, true);
+	fprintf(f, " policy %s", policy_name(sched.policy));
+	if (sched.policy == POLICY_HPC)
+		fprintf(f, " (placement %s, quantum %u ms)", hpc_placement_name(sched.priority), sched.quantum);
+	else if (sched.priority)
+		fprintf(f, " (priority %u)", sched.priority);
+}
+
+/* What the request says of its I-th container; canonical: "nodeos 1;c=sim cpus=12 mems=3;". */
+static void print_asked(FILE *f, const char *request_text, unsigned i)
+{
+	const char *at = strchr(request_text, ';');
+
+	while (at && i--)
+		at = strchr(at + 1, ';');
+	at = at ? at + 1 + strcspn(at + 1, " ;") : "";
+	at += *at == ' ';
+	fprintf(f, "    asked: %.*s\n", (int)strcspn(at, ";"), at);
+}
+
 static void print_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
 	static struct request r;
@@ -240,6 +307,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 	fprintf(v->f, "  asked: %s\n", request_text);
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct placed *c = &p->container[i];
+		struct node_container now = { v->s, v->noise, v->job, inode, c };
 		char path[BUFFER_PATH_MAX];
 		struct isolator_outcome o[OUTCOMES_MAX];
 		unsigned n;
@@ -250,12 +318,16 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		}
 		n = outcomes_of(o, &r.container[i], c, &v->s->conf, &node);
 		fprintf(v->f, "  container %s: cpus %s", c->name, list_of(&c->cpus));
+		if (!idset_equal(&c->cpus, &c->reserved))
+			fprintf(v->f, " (reserved %s)", list_of(&c->reserved));
 		fprintf(v->f, " mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
 		if (c->confined && v->s->blocks.on)
 			fprintf(v->f, " (%llu MiB usable)", (unsigned long long)(blocks_usable(&v->s->blocks, &c->mems) >> 20));
+		print_policy(v->f, &r.container[i], &v->s->conf);
 		if (r.container[i].partition != PARTITION_MEMBER)
 			fprintf(v->f, ", with a step of srun in it %s", partition_name(r.container[i].partition));
 		putc('\n', v->f);
+		print_asked(v->f, request_text, i);
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");
 
@@ -268,6 +340,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		buffer_path(path, v->s->conf.state_dir, inode, i);
 		if (r.container[i].dimmap.size)
 			print_buffer(v->f, &r.container[i].dimmap, path);
+		node_container_text(v->f, &now);
 	}
 }
 
@@ -296,8 +369,9 @@ static void print_place(const char *place, void *arg)
 
 void node_report_text(FILE *f, const struct node_state *s, const char *node)
 {
+	struct noise space;
+	const struct noise *noise = look_at_noise(&space, s);
 	struct errbuf ignored;
-	struct idset held;
 	char id[16];
 
 	fprintf(f, "node %s: cpus %s, %u job%s%s with containers\n", node, list_of(&s->node_cpus), s->n_jobs, s->n_jobs == 1 ? "" : "s", s->own ? " of yours" : "");
@@ -316,7 +390,7 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 	}
 	for (unsigned i = 0; i < s->n_jobs; i++) {
 		const struct ledger_job *job = s->job[i];
-		struct job_view v = { NULL, f, s, node_state_alone(s, job), &held, mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
+		struct job_view v = view_of(NULL, f, s, noise, job, NULL);
 
 		fprintf(f, "job %u of %s (uid %u)\n", job->job_id, node_report_user(job->uid), (unsigned)job->uid);
 		if (!idset_empty(&job->share))
@@ -331,6 +405,7 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 			node_state_each_task(s, &job->step[k], print_task, f, &ignored);
 		}
 	}
+	noise_free(&space);
 	if (*s->bad.text)
 		fprintf(f, "problem: %s\n", s->bad.text);
 }

@@ -113,8 +113,8 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_string(j, "partition", partition_name(c->ask->partition));
 	if (c->buffer)
 		put_buffer(j, c->buffer, &c->got->mems);
-	if (c->ranks)
-		c->ranks(j, c->got, c->arg);
+	if (c->more)
+		c->more(j, c->got, c->arg);
 	put_isolators(j, c);
 	jout_lines(j, "why", c->got->why);
 	jout_close(j, '}');

@@ -16,8 +16,8 @@
 
 /*
  * One container of a plan as a JSON object: name, cpus, reserved, mems, policy,
- * priority, partition, asked, isolators, why. RANKS (may be NULL) writes the
- * member "ranks".
+ * priority, partition, asked, isolators, why. MORE (may be NULL) writes members of
+ * who reports: a plan's "ranks", what a node sees of it now.
  */
 struct report_container {
 	const struct request_container *ask;
@@ -28,7 +28,7 @@ struct report_container {
 	enum guarantee guarantee;
 	uint64_t usable; /* bytes of its memory nodes that programs can use; 0: not known */
 	const char *buffer; /* where its buffer of dimmapfs would be; NULL: it has none, or none is to be looked at */
-	void (*ranks)(struct json_out *j, const struct placed *got, void *arg);
+	void (*more)(struct json_out *j, const struct placed *got, void *arg);
 	void *arg;
 };
 

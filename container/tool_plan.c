@@ -187,7 +187,7 @@ static void print_json(const struct planned *p)
 			.alone = true,
 			.guarantee = guarantee_of(p),
 			.usable = idset_empty(&p->withheld) ? 0 : p->usable[i],
-			.ranks = put_ranks,
+			.more = put_ranks,
 			.arg = (void *)p,
 		};
 

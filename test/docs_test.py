@@ -129,7 +129,7 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in ("report", "step_report", "tool_list", "tool_plan", "node_report", "tool_verify", "tool_features", "tool_provision", "cmdline"):
+    for file in ("report", "step_report", "tool_list", "tool_plan", "node_report", "node_container", "tool_verify", "tool_features", "tool_provision", "cmdline"):
         code = read(f"container/{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
         for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):

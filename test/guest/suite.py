@@ -338,6 +338,54 @@ def picture_cpus(svg):
     return found
 
 
+# A program: prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}: interrupts with a handler, and pinned kernel threads.
+LOOK = r"""
+import glob, json, os, re
+irqs, threads = {}, {}
+for d in glob.glob("/proc/irq/[0-9]*"):
+    if any(os.path.isdir(f"{d}/{f}") for f in os.listdir(d)):
+        for f in ("smp_affinity_list", "effective_affinity_list"):
+            irqs[int(os.path.basename(d))] = open(f"{d}/{f}").read().strip() or irqs.get(int(os.path.basename(d)))
+for d in glob.glob("/proc/[0-9]*"):
+    try:
+        stat = open(f"{d}/stat").read()
+        allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", open(f"{d}/status").read(), re.M).group(1)
+    except OSError:
+        continue
+    if int(stat[stat.rindex(")") + 2:].split()[6]) & 0x04200000 == 0x04200000:
+        threads[int(os.path.basename(d))] = [stat[stat.index("(") + 1:stat.rindex(")")], allowed]
+print(json.dumps({"irqs": irqs, "threads": threads}))
+"""
+
+
+def check_now(containers, node):
+    """Of a report: what the kernel has on the containers' CPUs, as /proc shows it to us."""
+    r = run(f"python3 -c '{LOOK}'", user="root", node=node)
+    seen = json.loads(r.out) if r.code == 0 else {"irqs": {}, "threads": {}}
+    ok(len(seen["irqs"]) > 3 and len(seen["threads"]) > 32, f"/proc of {node}", r.text)
+    for c in containers:
+        mine = cpus(c["reserved"])
+        noise = c["noise"]
+        irqs = {int(i): cpus(on) & mine for i, on in seen["irqs"].items() if cpus(on) & mine}
+        same({i["irq"]: cpus(i["cpus"]) for i in noise["irq_names"]}, irqs, f"report on {node}: the IRQs of {c['name']}")
+        same(noise["irqs"], len(irqs), "and how many they are")
+        # workers come and go between the two looks; one thread of each CPU's own does not
+        for name in ("ksoftirqd", "migration", "cpuhp"):
+            got = [(t["count"], cpus(t["cpus"])) for t in noise["thread_names"] if t["name"] == name]
+            want = {next(iter(cpus(on))) for comm, on in seen["threads"].values() if comm.startswith(name + "/") and cpus(on) <= mine}
+            same(got, [(len(mine), mine)] if want == mine else None, f"report on {node}: {name} of {c['name']}")
+        bound = sum(cpus(on) <= mine for _, on in seen["threads"].values())
+        ok(abs(noise["threads"] - bound) <= 2 * len(mine), f"report on {node}: {noise['threads']} threads bound to the CPUs of {c['name']}, and {bound} seen")
+        same(cpus(noise["tick"]), mine, "the tick is on all of them")
+        sizes = {m["mem"]: m["total_bytes"] for m in c["memory"]}
+        want = {n: int(run(f"awk '/MemTotal/ {{ print $4 }}' /sys/devices/system/node/node{n}/meminfo", user="root", node=node).out or 0) << 10 for n in cpus(c["mems"])}
+        same(sizes, want, f"report on {node}: memory nodes of {c['name']}")
+        ok(all(0 < m["used_bytes"] < m["total_bytes"] for m in c["memory"]), "partly in use", c["memory"])
+        if c["name"] == "sim":
+            ok(c["effective"]["processes"] >= 2 and cpus(c["effective"]["cpus"]) <= cpus(c["cpus"]) and cpus(c["effective"]["mems"]) == cpus(c["mems"]) and
+               c["effective"]["policies"] == ["other"], f"report on {node}: the ranks of sim together", c["effective"])
+
+
 def group_report(machine):
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
@@ -361,12 +409,17 @@ def group_report(machine):
         same(got, {n: c["cpus"] for n, c in want.items()}, f"report on {node}: containers as planned")
         # Slurm bounds each job's memory here, and nothing keeps others off these memory nodes
         same({c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]}, {"amount"}, f"report on {node}: what holds is the amount of memory")
+        check_now(jobs[0]["containers"], node)
         step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
         procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
         ok(len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
            f"report on {node}: the kernel's view of the ranks", procs)
     r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
     ok("container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out, "report as text", r.text)
+    ok(re.search(r"container sim: cpus \S+ mems \S+ .*policy other\n    asked: cpus=12 mems=3\n", r.out) and
+       re.search(r"effective: \d+ processes on cpus .* policy other\n    memory node 0: \d+ of \d+ MiB in use\n", r.out) and
+       re.search(r"noise left: \d+ IRQs?.*; \d+ kernel threads that cannot be moved \(.*ksoftirqd.*\); tick on ", r.out),
+       "asked, chosen, effective, the memory and the noise", r.text)
     r = run("nodeosctl report --svg=-", user="root")
     drawn = picture_cpus(r.out) if r.code == 0 else {}
     same({n: drawn.get(f"{n} of job {job} (alice)") for n in want}, {n: cpus(c["cpus"]) for n, c in want.items()}, f"report as a picture {r.err}")
@@ -401,8 +454,11 @@ def group_show(machine):
     same(got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned")
     ok("free" not in report, "and not what others leave", sorted(report))
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
-    for j in report["jobs"] + whole["jobs"]:  # the script's own processes come and go
+    for j in report["jobs"] + whole["jobs"]:  # the script's own processes come and go, kernel threads too
         j["steps"] = [s for s in j["steps"] if s["step"] != "batch"]
+        for c in j["containers"]:
+            ok(c.pop("noise")["irqs"] >= 0 and c.pop("effective")["processes"] >= (2 if c["name"] == "sim" else 0), f"with what is on the CPUs of {c['name']}")
+            c["memory"] = [m["mem"] for m in c["memory"]]
     same(report["jobs"], whole["jobs"], "it is what root's report tells of the job")
     r = run(f"nodeosctl show --job={job}")
     ok(r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out, "as text, of a job", r.text)
