@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -10,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -17,6 +17,7 @@
 #include "config.h"
 #include "container/blocks.h"
 #include "container/buffer.h"
+#include "container/built_for.h"
 #include "container/cgroup.h"
 #include "container/conf.h"
 #include "container/fileio.h"
@@ -68,15 +69,29 @@ static void fact(struct findings *f, const char *key, const char *value)
 /* The Slurm series that the installed plugin was built for: "24.11"; "" when there is none. */
 static void plugin_series(char *buf, size_t size)
 {
-	/* only read, never called: lazy binding leaves Slurm's functions unresolved */
-	void *so = dlopen(NODEOS_PLUGIN_PATH, RTLD_LAZY | RTLD_LOCAL);
-	const unsigned *version = so ? dlsym(so, "plugin_version") : NULL;
+	/* only read: a plugin that is linked with -z now loads into Slurm alone (spank/dispatch.c) */
+	int fd = open(NODEOS_PLUGIN_PATH, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *so = MAP_FAILED;
 
 	buf[0] = '\0';
-	if (version)
-		snprintf(buf, size, "%u.%02u", *version >> 16, *version >> 8 & 255);
-	if (so)
-		dlclose(so);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0)
+		so = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (so != MAP_FAILED) {
+		const char *end = (const char *)so + st.st_size;
+		const char *at = memmem(so, (size_t)st.st_size, NODEOS_BUILT_FOR, strlen(NODEOS_BUILT_FOR));
+		char number[16] = "";
+		unsigned version;
+
+		at = at ? at + strlen(NODEOS_BUILT_FOR) : end;
+		memcpy(number, at, (size_t)(end - at) < sizeof(number) - 1 ? (size_t)(end - at) : sizeof(number) - 1);
+		version = (unsigned)strtoul(number, NULL, 0);
+		if (version)
+			snprintf(buf, size, "%u.%02u", version >> 16, version >> 8 & 255);
+		munmap(so, (size_t)st.st_size);
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* What users of newer Slurms would expect here, by a look at what is installed. */
@@ -207,7 +222,7 @@ static void check_slurm(struct findings *f, const char *config)
 	fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)
-		found(f, "the plugin %s is missing or cannot be loaded", NODEOS_PLUGIN_PATH);
+		found(f, "the plugin %s is missing, or is not of this version of NodeOS", NODEOS_PLUGIN_PATH);
 	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
 		found(f, "the plugin was built for Slurm %s, and this is Slurm %s: build it again with this series' headers",
 		      series, value);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "container/built_for.h"
 #include "spank/hint.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
@@ -17,6 +18,14 @@ SPANK_PLUGIN(nodeos, 1)
 extern int slurm_spank_init_failure_mode;
 int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
 #endif
+
+/*
+ * For nodeosctl features, which reads it in the file: dlopen() elsewhere than in Slurm fails where the plugin is linked with -z now, as
+ * distributions' hardened builds are, for lack of Slurm's functions.
+ */
+#define TEXT_OF(number) #number
+#define BUILT_FOR(number) NODEOS_BUILT_FOR TEXT_OF(number)
+static const char built_for[] __attribute__((used)) = BUILT_FOR(SLURM_VERSION_NUMBER);
 
 int slurm_spank_init(spank_t sp, int ac, char *av[])
 {

@@ -5,6 +5,7 @@ tree puts into a directory: nothing is left out, named twice, or not there, and 
 NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
 import fnmatch
 import glob
+import json
 import os
 import re
 import subprocess
@@ -111,6 +112,10 @@ def test_module():
 
 files = installed()
 ok("/usr/lib/any/slurm/nodeos.so" in files and "/usr/bin/nodeosctl" in files, "make install has put the plugin and nodeosctl there", sorted(files))
+with open(os.path.join(BUILD, ".libs/nodeos.so"), "rb") as f:
+    told = re.findall(rb"nodeos\.so was built for Slurm (0x[0-9a-f]+)\0", f.read())
+headers = json.loads(subprocess.run([os.path.join(BUILD, "nodeosctl"), "features", "--json"], capture_output=True, text=True).stdout)["slurm-headers"]
+ok([f"{int(n, 16) >> 16}.{int(n, 16) >> 8 & 255:02}" for n in told] == [headers], "the plugin tells nodeosctl features what it was built for", told, headers)
 by_deb = covered("deb", files, debian())
 by_rpm = {f: re.sub("-devel$", "-dev", p) for f, p in covered("rpm", files, rpm()).items()}
 ok(by_deb == by_rpm, "both have the same files in the same packages", *[f"{f}: {by_deb.get(f)}, {by_rpm.get(f)}" for f in sorted(files) if by_deb.get(f) != by_rpm.get(f)])
