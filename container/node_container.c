@@ -11,6 +11,7 @@
 #include "container/policy.h"
 
 #define POLICIES 8
+#define IRQS_IN_TEXT 8 /* a disk has one for each CPU */
 
 /* All processes of a container's ranks together. */
 struct effective {
@@ -187,9 +188,11 @@ static void print_memory(unsigned node, uint64_t total, uint64_t used, void *arg
 static void print_irqs(FILE *f, const struct noise_on *on)
 {
 	fprintf(f, "%u IRQ%s", on->irqs, on->irqs == 1 ? "" : "s");
-	for (unsigned i = 0; i < on->n_irqs; i++)
+	for (unsigned i = 0; i < on->n_irqs && i < IRQS_IN_TEXT; i++)
 		fprintf(f, "%s%d %s on %s", i ? ", " : " (", on->irq[i].irq, on->irq[i].name, list_of(&on->irq[i].cpus));
-	fputs(on->n_irqs < on->irqs ? ", ...)" : on->n_irqs ? ")" : "", f);
+	if (on->irqs > IRQS_IN_TEXT)
+		fprintf(f, ", and %u more", on->irqs - IRQS_IN_TEXT);
+	fputs(on->irqs ? ")" : "", f);
 }
 
 static void print_threads(FILE *f, const struct noise_on *on)

@@ -11,7 +11,7 @@
 #include "container/request.h"
 #include "topology/service.h"
 
-/* The parts of a report that dry run, launch and nodeosctl report share. */
+/* The parts of a report that dry run, launch and nodeosctl report share. doc/nodeos-report.schema.json describes all of them. */
 #define REPORT_SCHEMA 1
 
 /*

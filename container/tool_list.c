@@ -66,6 +66,7 @@ int tool_list(int argc, char **argv)
 	if (j.f) {
 		jout_open(&j, NULL, '{');
 		jout_number(&j, "schema", REPORT_SCHEMA);
+		jout_string(&j, "kind", "list");
 		jout_open(&j, "containers", '[');
 	} else {
 		printf("%-8s %-12s %-8s %-16s %-5s %-8s %s\n", "JOB", "STEP", "UID", "CONTAINER", "STEPS",

@@ -178,6 +178,7 @@ static void print_json(const struct planned *p)
 
 	jout_open(&j, NULL, '{');
 	jout_number(&j, "schema", REPORT_SCHEMA);
+	jout_string(&j, "kind", "plan");
 	jout_open(&j, "containers", '[');
 	for (unsigned i = 0; i < p->plan->n; i++) {
 		struct report_container c = {

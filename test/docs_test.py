@@ -132,6 +132,8 @@ def json_members():
     for file in ("report", "step_report", "tool_list", "tool_plan", "node_report", "node_container", "tool_verify", "tool_features", "tool_provision", "cmdline"):
         code = read(f"container/{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
+        if file == "report":
+            found |= {key for _, key in re.findall(r'\{ "(\w+)", "(\w+)" \}', re.search(r"wanted\[\] = \{(.*?)\};", code, re.S).group(1))}
         for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):
             found |= set(either)
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
@@ -149,6 +151,16 @@ def documented_members():
     return {word for word in words if word[:1].isalpha()}
 
 
+def schema_members(schema):
+    """What a JSON Schema names."""
+    if isinstance(schema, list):
+        return set().union(*map(schema_members, schema)) if schema else set()
+    if not isinstance(schema, dict):
+        return set()
+    own = set(schema["properties"]) if schema.get("type") == "object" and "properties" in schema else set()
+    return own.union(*map(schema_members, schema.values()))
+
+
 def members_of(value):
     if isinstance(value, list):
         return set().union(*map(members_of, value)) if value else set()
@@ -159,6 +171,8 @@ def members_of(value):
 
 def test_json():
     same_set(documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document")
+    same_set(sorted(schema_members(json.loads(read("doc/nodeos-report.schema.json"))) - documented_members()) or ["none"], ["none"],
+             "it has the members of doc/nodeos-report.schema.json")
     step = read("container/step_report.c")
     kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
     ok(kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds), "nodeosctl(1) has the outcomes of a step", kinds)

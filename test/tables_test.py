@@ -266,6 +266,7 @@ def test_files():
     known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("container/changes.h")).group(1))
     known |= {f"/usr/libexec/nodeos/{p}" for p in re.search(r"^pkglibexec_PROGRAMS = (.*)$", make, re.M).group(1).split()}
     known |= {"/usr/share/bash-completion/completions/" + os.path.basename(f) for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()}
+    known |= {"/usr/share/nodeos/" + os.path.basename(f) for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()}
     known |= {"/etc/bash_completion.d/" + os.path.basename(f) for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()}
     for name in PAGES:
         told = {line.split()[1] for line in items(section(page(name), "FILES")) if line.startswith("Pa ")}

@@ -11,6 +11,7 @@ import time
 from xml.etree import ElementTree
 
 import cluster
+import schema
 from containers import COUPLED, SCHED, check_ranks, pod, write
 from cluster import (HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, last_job, leftovers, note, ok, plan,
                      ranks, run, same, sbatch, wait_idle)
@@ -358,6 +359,15 @@ print(json.dumps({"irqs": irqs, "threads": threads}))
 """
 
 
+SCHEMA = "/usr/share/nodeos/nodeos-report.schema.json"
+
+
+def described(document, what):
+    """Is a document as the installed schema says?"""
+    problems = schema.Checker(SCHEMA).problems(document)
+    return ok(not problems, f"{what}: as {os.path.basename(SCHEMA)} describes it", "\n".join(problems[:20]))
+
+
 def check_now(containers, node):
     """Of a report: what the kernel has on the containers' CPUs, as /proc shows it to us."""
     r = run(f"python3 -c '{LOOK}'", user="root", node=node)
@@ -367,7 +377,7 @@ def check_now(containers, node):
         mine = cpus(c["reserved"])
         noise = c["noise"]
         irqs = {int(i): cpus(on) & mine for i, on in seen["irqs"].items() if cpus(on) & mine}
-        same({i["irq"]: cpus(i["cpus"]) for i in noise["irq_names"]}, irqs, f"report on {node}: the IRQs of {c['name']}")
+        same({i["irq"]: cpus(i["cpus"]) for i in noise["irq_names"]}, {i: irqs[i] for i in sorted(irqs)[:32]}, f"report on {node}: the IRQs of {c['name']}")
         same(noise["irqs"], len(irqs), "and how many they are")
         # workers come and go between the two looks; one thread of each CPU's own does not
         for name in ("ksoftirqd", "migration", "cpuhp"):
@@ -389,7 +399,7 @@ def check_now(containers, node):
 def group_report(machine):
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
-    script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim {WHEREAMI} 25\n")
+    script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim {WHEREAMI} 150\n")
     r = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={HOME}/rep.%s.%N.json -o long.out {script}")
     job = int(r.out.strip() or 0)
     for _ in range(60):
@@ -402,6 +412,7 @@ def group_report(machine):
     for node in ("n0", "n1"):
         report = json.loads(run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}")
         jobs = report.get("jobs", [])
+        described(report, f"report --json on {node}")
         ok(report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice", f"report --json on {node}", report)
         if not jobs:
             continue
@@ -420,6 +431,8 @@ def group_report(machine):
        re.search(r"effective: \d+ processes on cpus .* policy other\n    memory node 0: \d+ of \d+ MiB in use\n", r.out) and
        re.search(r"noise left: \d+ IRQs?.*; \d+ kernel threads that cannot be moved \(.*ksoftirqd.*\); tick on ", r.out),
        "asked, chosen, effective, the memory and the noise", r.text)
+    for command in ("list --json", f"plan --json {manifest}"):
+        described(json.loads(run(f"nodeosctl {command}", user="root").out or "{}"), command)
     r = run("nodeosctl report --svg=-", user="root")
     drawn = picture_cpus(r.out) if r.code == 0 else {}
     same({n: drawn.get(f"{n} of job {job} (alice)") for n in want}, {n: cpus(c["cpus"]) for n, c in want.items()}, f"report as a picture {r.err}")
@@ -432,6 +445,8 @@ def group_report(machine):
     all_idle("nodes are idle after scancel")
     names = sorted(f for f in os.listdir(HOME) if f.startswith("rep."))
     same(names, ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"], "--nodeos-report of sbatch: a file per step and node")
+    for name in names:
+        described(json.load(open(f"{HOME}/{name}")), name)
     same(leftovers(), "", "the ledger is empty")
 
 
@@ -453,6 +468,7 @@ def group_show(machine):
     got = {c["name"]: c["cpus"] for c in report["jobs"][0]["containers"]}
     same(got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned")
     ok("free" not in report, "and not what others leave", sorted(report))
+    described(report, "show --json")
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
     for j in report["jobs"] + whole["jobs"]:  # the script's own processes come and go, kernel threads too
         j["steps"] = [s for s in j["steps"] if s["step"] != "batch"]
