@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What experiments in guests share: QEMU's plugins, and a guest that counts by instructions."""
+import os
+import shutil
+
+INPUTS = ["contrib/evaluation/guest.py", "contrib/bench/block.h", "contrib/bench/mark.c", "contrib/bench/plugin.sh", "test/guest/run", "test/guest/packages"]
+# what is installed in the guest
+PROJECT = ["spank/*.c", "container/*.c", "topology/*.c", "etc/nodeos.conf", "kernel/patches/*/series"]
+
+
+def build(context, plugin):
+    """The plugin, and mark; returns their directory."""
+    directory = f"{context.out}/build"
+    os.makedirs(directory, exist_ok=True)
+    context.run("bash", "-euc", '. "$0/test/guest/lib.sh"; . "$0/contrib/bench/plugin.sh"; plugin_build "$(plugin_header)" "$1" "$2"', context.top,
+                f"{context.top}/contrib/bench/{plugin}.c", directory)
+    context.run("gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-Wl,-z,noexecstack",
+                "-o", f"{directory}/mark", f"{context.top}/contrib/bench/mark.c")
+    return directory
+
+
+def boot(context, plugin, puts, command, memory=1024, limit=7200):
+    """Runs COMMAND in a guest of one node; returns (directory that it left, path of what the plugin wrote)."""
+    share, marks = f"{context.out}/share", f"{context.out}/marks"
+    shutil.rmtree(share, ignore_errors=True)
+    if os.path.exists(marks):
+        os.remove(marks)
+    options = [word for file in puts for word in ("--put", file)]
+    path, _, more = plugin.partition(",")
+    context.run(f"{context.top}/test/guest/run", "--nodes", "1", "--timeout", str(limit), "--memory", str(memory), *options, "--share", share,
+                "--qemu", f"-plugin {path},out={marks}" + (f",{more}" if more else ""), "--", *command,
+                env={"NODEOS_ACCEL": "icount"})
+    return share, marks
