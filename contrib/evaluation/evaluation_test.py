@@ -8,6 +8,8 @@ import json
 import os
 import re
 import shutil
+import struct
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
@@ -17,6 +19,9 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 TOOL = os.path.join(os.environ.get("NODEOS_BUILD", TOP), "nodeosctl")
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
+import benchmarks
+import coupled
+import launch
 import machine
 import mpibind
 import planner
@@ -118,6 +123,71 @@ def test_resumed(evaluate, directory):
     same(results, [1, 1, 2, 3], "done once, again with another input, again in another size")
 
 
+def trr(atoms):
+    """A frame of a trajectory as GROMACS writes it: a header, a box, places."""
+    name = b"GMX_trn_file"
+    sizes = [0, 0, 36, 0, 0, 0, 0, 12 * len(atoms), 0, 0]
+    head = struct.pack(">iii", 1993, len(name) + 1, len(name)) + name + struct.pack(">13i", *sizes, len(atoms), 0, 0) + struct.pack(">2f", 0, 0)
+    return head + struct.pack(">9f", *[9] * 9) + b"".join(struct.pack(">3f", *atom) for atom in atoms)
+
+
+def test_analysis(directory):
+    """The analysis on two frames of three atoms that are 5, 12 and 13 from each other, and on one that never becomes whole."""
+    program, path, done = (f"{directory}/{name}" for name in ("analysis", "md.trr", "done"))
+    if not shutil.which("gcc"):
+        skip("the analysis", "no gcc")
+        return
+    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, f"{HERE}/analysis.c", "-lm"], check=True)
+    frame = trr([(0, 0, 0), (3, 4, 0), (0, 0, 12)])
+    with open(path, "wb") as f:
+        f.write(frame + frame[:100])
+    child = subprocess.Popen([program, path, done, "1", "2"], stdout=subprocess.PIPE, text=True)
+    with open(path, "ab") as f:
+        f.write(frame[100:])
+    with open(done, "w"):
+        pass
+    same((child.communicate(timeout=30)[0], child.returncode), ("frames 2 atoms 3 sum 120\n", 0), "two frames, one of them in two pieces, each twice: distances of 30")
+    with open(path, "wb") as f:
+        f.write(b"no trajectory at all")
+    same(subprocess.run([program, path, done, "1", "1"], timeout=30).returncode, 1, "what is no trajectory is none")
+
+
+def test_launches():
+    """Marks by hand: an idle machine with 10 user and 20 kernel instructions a second."""
+    lines = [{"arm": "idle", "nodes": 1, "code": 0, "begun": 0, "ended": 4, "helpers": 0}, {"arm": "plain", "nodes": 2, "code": 0, "begun": 5, "ended": 7, "helpers": 0}]
+    marks = [[10, 0, 1000, 2000], [11, 0, 1010, 2030], [12, 0, 1040, 2080], [10, 0, 2000, 3000], [11, 0, 2500, 3900], [12, 0, 2520, 4040]]
+    got = launch.launches(lines, marks)[1]
+    same((got["user"], got["kernel"]), (500, 1000), "a launch, less what an idle machine executes in its time")
+    try:
+        launch.launches(lines, marks[:5])
+        same("no error", "an error", "a mark too few")
+    except RuntimeError as e:
+        same("5 marks" in str(e), True, "a mark too few is an error")
+
+
+def test_coupled(directory):
+    runs = [{"arm": arm, "round": 0, "involuntary": 1, "migrations": 2, "result": ["x"]} for arm in coupled.ARMS]
+    for name, text in (("runs.json", json.dumps({"steps": 1, "runs": runs})), ("marks", "100 10 5 200\n" * 4)):
+        with open(f"{directory}/{name}", "w") as f:
+            f.write(text)
+    raw = coupled.read(f"{directory}/runs.json", f"{directory}/marks")
+    same([(r["own"], r["kernel"], r["other"], r["all"]) for r in raw["runs"]], [(100, 10, 5, 200)] * 4, "each run has its line of marks")
+    with open(f"{directory}/marks", "a") as f:
+        f.write("1 1 1 1\n")
+    try:
+        coupled.read(f"{directory}/runs.json", f"{directory}/marks")
+        same("no error", "an error", "a mark too many")
+    except RuntimeError as e:
+        same("5 of them counted" in str(e), True, "a mark too many is an error")
+
+
+def test_benchmarks():
+    same([benchmarks.number(t) for t in ("1,018 (816 to 1,456)", "0", "**9,518** (9,269 to 10,406)", "0 (0 to 4.7)")],
+         [(1018, 816, 1456), (0, 0, 0), (9518, 9269, 10406), (0, 0, 4.7)], "numbers of doc/benchmarks.md with their ends")
+    rows = benchmarks.table(TOP, "--seeds 1-30 --boots plain+nohz", "| busy node | foreign")
+    same([row[0] for row in rows], ["CFS", "CFS, pinned", "SCHED_FIFO, pinned", "SCHED_HPC user", "SCHED_HPC rr", "SCHED_HPC topo"], "the arms of its table")
+
+
 def test_plots():
     drawn = {"panels": plot.panels("T & t", "s", ["one", "two"], [("a measure with a long name", "unit", [plot.Value(3, 1, 9), None])], highlight=0),
              "lines": plot.lines("T", "s", "x", "y", [("curve", {1: plot.Value(2, 1, 3), 64: plot.Value(30)})], [1, 64], logarithmic=True)}
@@ -163,6 +233,10 @@ def main():
             skip("machines and placements", "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)")
         test_compare(evaluate)
         test_resumed(evaluate, directory)
+        test_analysis(directory)
+        test_coupled(directory)
+    test_launches()
+    test_benchmarks()
     test_plots()
     test_page(evaluate)
     print(f"1..{count}")
