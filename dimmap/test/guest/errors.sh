@@ -23,11 +23,6 @@ null_device() { # SETTING...: makes x
 	echo 1 >/config/nullb/x/power
 	device=/dev/$(ls /dev | grep -vxFf /tmp/devices)
 }
-# MiB, with the pages that each CPU keeps to give them out again
-all_free() {
-	free=$(free_mib)
-	awk -v free=$free '/^ +count:/ { pages += $2 } END { print free + int(pages / 256) }' /proc/zoneinfo
-}
 more_free() { # MIB
 	[ "$(all_free)" -gt "$1" ]
 }

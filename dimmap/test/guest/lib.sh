@@ -30,6 +30,11 @@ free_mib() {
 	echo 3 >/proc/sys/vm/drop_caches
 	awk '/^MemFree/ { print int($2 / 1024) }' /proc/meminfo
 }
+# MiB, with the pages that each CPU keeps to give them out again
+all_free() {
+	free=$(free_mib)
+	awk -v free=$free '/^ +count:/ { pages += $2 } END { print free + int(pages / 256) }' /proc/zoneinfo
+}
 tenths() { # of seconds since the boot
 	cut -d' ' -f1 /proc/uptime | sed 's/\(\.[0-9]\).*/\1/;s/\.//'
 }

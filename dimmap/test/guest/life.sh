@@ -35,15 +35,22 @@ umount /m
 # shut down while a program has it open and mapped: what it has is free all the same
 grep -q kasan_ /proc/kallsyms && keeps=64 || keeps=8
 mkfifo /tmp/go
-before=$(free_mib)
+before=$(all_free)
 buffer size=128M,src=/dev/ram0
 /touch /m/data w3 r4 c5 i r3 w3 w7 c5 d5 s r4 </tmp/go >/tmp/out & user=$!
 exec 9>/tmp/go
 usleep 500000
 same "$(touched /m/data y60000 x r3)" "y60000 ok x ok r3 SIGBUS " "it is written and shut down"
 same "$(od -An -t u8 -j $((3 * 4096)) -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 3 * 512))" "its device has what was written"
-[ "$(free_mib)" -ge $((before - keeps)) ]
+# a busy machine's kernel may have used some meanwhile for its own, and lets it go
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	now=$(all_free)
+	[ "$now" -ge $((before - keeps)) ] && break
+	usleep 500000
+done
+[ "$now" -ge $((before - keeps)) ]
 ok $? "its memory is free"
+echo "# $before MiB before, $now now"
 mount -t dimmapfs -o size=4M,src=/dev/ram0 none /n
 ok $? "another has the device"
 /touch /n/data w3 s >/dev/null
