@@ -210,7 +210,8 @@ def test_page(evaluate):
         page = f.read()
     with open(f"{HERE}/quantities.json", encoding="utf-8") as f:
         quantities = json.load(f)
-    same([name for name in evaluate.EXPERIMENTS if not re.search(re.escape(evaluate.block(name)[0]) + r"(?!<!--).*\|", page, re.S)], [],
+    blocks = {name: re.search(re.escape(evaluate.block(name)[0]) + "(.*?)" + re.escape(evaluate.block(name)[1]), page, re.S) for name in evaluate.EXPERIMENTS}
+    same([name for name, text in blocks.items() if not text or not text[1].strip()], [],
          "doc/evaluation.md has the tables of all experiments")
     same([p for p in re.findall(r"\]\((evaluation/[^)]+)\)", page) if not os.path.exists(f"{TOP}/doc/{p}")], [], "its pictures are there")
     same([q["name"] for q in quantities if q["name"].partition(".")[0] not in evaluate.EXPERIMENTS or not {"unit", "value", "spread", "where"} <= set(q)], [],
