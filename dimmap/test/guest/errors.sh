@@ -143,8 +143,9 @@ echo "0 $size delay /dev/ram0 0 50" | table
 buffer size=1M,src=/dev/mapper/d,fill=64K
 /model /m/data 512 2 2 60 11 wps
 ok $? "a slow device"
-[ "$(sed -n 's/^major_below_ns_\([0-9]*\) .*/\1/p' /m/.stats | sort -n | head -n 1)" -gt 50000000 ]
-ok $? "each access that waited for it has waited as long"
+# the delay is counted in ticks, and a busy machine's emulated processors miss some and then catch up
+awk -F '[_ ]' '/^major_below_ns_/ { all += $5; if ($4 < 50000000) few += $5 } END { exit !(all > 0 && few * 20 <= all) }' /m/.stats
+ok $? "accesses that waited for it have waited as long"
 umount /m
 # whose second half takes 20 seconds for a write: what it takes of the first meanwhile is no answer
 printf '%s\n' "0 16384 linear /dev/ram0 0" "16384 16384 delay /dev/ram0 16384 0 /dev/ram0 16384 20000" | table
