@@ -31,7 +31,7 @@ static void mend_view(char *svg)
 		memcpy(px, "  ", 2);
 }
 
-static int write_to(const char *path, const char *text, struct errbuf *err)
+int draw_write(const char *path, const char *text, struct errbuf *err)
 {
 	FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
 	int bad;
@@ -65,7 +65,7 @@ int draw_svg(const struct machine *m, const char *title, const struct picture_pa
 		rc = errprintf(err, "%s has drawn nothing", argv[0]);
 	if (rc == 0) {
 		mend_view(svg);
-		rc = write_to(path, svg, err);
+		rc = draw_write(path, svg, err);
 	}
 	free(svg);
 	return rc == 0 ? 0 : -1;

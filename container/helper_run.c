@@ -128,6 +128,8 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 		n = read(out, buf + used, room - used - 1);
 		if (n > 0) {
 			used += (size_t)n;
+			if (h->heard)
+				h->heard(buf, used, h->arg);
 		} else if (n == 0) {
 			if (in >= 0)
 				close(in);
@@ -141,7 +143,8 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 	}
 	if (in >= 0)
 		close(in);
-	free(buf);
+	buf[used] = '\0';
+	*text = buf;
 	return -1;
 }
 
@@ -178,7 +181,7 @@ int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 	int to[2], from[2];
 	void (*old_pipe)(int);
 	char *text = NULL;
-	int status = 0;
+	int status = 0, rc;
 	pid_t pid, got;
 
 	if (pipe2(to, O_CLOEXEC) < 0)
@@ -202,12 +205,17 @@ int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 		return -1;
 	}
 	old_pipe = signal(SIGPIPE, SIG_IGN);
-	if (talk(h, to[1], from[0], &text, err) < 0)
+	rc = talk(h, to[1], from[0], &text, err);
+	if (rc < 0)
 		kill(pid, SIGKILL);
 	signal(SIGPIPE, old_pipe);
 	close(from[0]);
 	got = reap(pid, &status);
-	if (!text)
+	if (rc < 0 && h->keep_partial)
+		*out = text;
+	else if (rc < 0)
+		free(text);
+	if (rc < 0)
 		return -1;
 	if (got == 0) {
 		free(text);

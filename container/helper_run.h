@@ -19,6 +19,9 @@ struct helper_run {
 	bool join_stderr; /* collect its standard error with its output */
 	unsigned timeout; /* seconds */
 	size_t output_max; /* bytes */
+	bool keep_partial; /* killed as its time was over, or as it spoke too much: *OUT has what it has said, and is to be freed */
+	void (*heard)(const char *text, size_t len, void *arg); /* NULL, or called with all that it has said, whenever it has said more */
+	void *arg;
 };
 
 /*

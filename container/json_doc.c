@@ -162,8 +162,12 @@ static int build(struct json_doc *doc)
 	return 0;
 }
 
-int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len,
-		   struct errbuf *err)
+int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len, struct errbuf *err)
+{
+	return json_doc_parse_values(out, name, text, len, JSON_POS_VALUES, err);
+}
+
+int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len, unsigned max_values, struct errbuf *err)
 {
 	struct errbuf reason = { "" };
 	struct json_doc doc = { .name = name, .text = text, .len = len, .err = &reason };
@@ -172,7 +176,7 @@ int json_doc_parse(struct json_doc *out, const char *name, const char *text, siz
 
 	if (len > INT_MAX)
 		return errprintf(err, "%.100s: too long", name);
-	result = json_pos_scan(&doc.tree, text, len, &at, &reason);
+	result = json_pos_scan(&doc.tree, text, len, max_values, &at, &reason);
 	if (result == 0)
 		result = build(&doc);
 	doc.err = err;

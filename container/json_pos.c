@@ -19,6 +19,7 @@ struct scan {
 	size_t keys_used;
 	unsigned depth;
 	struct errbuf *err;
+	unsigned max_values;
 };
 
 /* Fail at offset AT of the text; an expression of value -1. */
@@ -335,8 +336,8 @@ static int add_node(struct scan *s, enum json_kind kind, unsigned parent)
 	struct json_tree *t = &s->tree;
 	struct json_node *node;
 
-	if (t->n == JSON_POS_VALUES)
-		return FAULT(s, s->pos, "more than %d values", JSON_POS_VALUES);
+	if (t->n == s->max_values)
+		return FAULT(s, s->pos, "more than %u values", s->max_values);
 	if (t->n == s->room) {
 		unsigned room = s->room ? s->room * 2 : 64;
 		struct json_node *more = realloc(t->node, room * sizeof(*more));
@@ -527,10 +528,9 @@ static int scan_text(struct scan *s)
 	return s->pos == s->len ? 0 : unexpected(s, "nothing after the end of the value");
 }
 
-int json_pos_scan(struct json_tree *tree, const char *text, size_t len, size_t *at,
-		  struct errbuf *err)
+int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values, size_t *at, struct errbuf *err)
 {
-	struct scan s = { .text = text, .len = len, .err = err };
+	struct scan s = { .text = text, .len = len, .max_values = max_values, .err = err };
 
 	/* Each decoded key with its NUL is shorter than the key with its quotes. */
 	s.tree.keys = malloc(len + 1);

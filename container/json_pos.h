@@ -16,7 +16,7 @@
  * integer beyond 64 bits; and bounded: JSON_POS_DEPTH, JSON_POS_VALUES.
  */
 #define JSON_POS_DEPTH 32 /* objects and arrays inside each other */
-#define JSON_POS_VALUES 65536
+#define JSON_POS_VALUES 65536 /* of a manifest; reports of many nodes may have more */
 
 enum json_kind {
 	JSON_NULL,
@@ -49,8 +49,7 @@ struct json_tree {
  * on failure ERR holds the reason (no position in it) and *AT the offset of the
  * first fault in the text.
  */
-int json_pos_scan(struct json_tree *tree, const char *text, size_t len, size_t *at,
-		  struct errbuf *err);
+int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values, size_t *at, struct errbuf *err);
 void json_pos_free(struct json_tree *tree);
 
 /* The member KEY of object OBJECT, or NULL. */

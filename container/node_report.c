@@ -212,7 +212,35 @@ static void put_job(struct json_out *j, const struct node_state *s, const struct
 	jout_close(j, '}');
 }
 
-void node_report_json(FILE *f, const struct node_state *s, const char *node)
+/* Where its cores and memory nodes are. */
+static void put_machine(struct json_out *j, const struct machine *m)
+{
+	struct machine_part *part = NULL;
+	struct plan_core *core;
+	struct errbuf ignored;
+	unsigned n = 0, n_cores;
+
+	if (!m || machine_parts(m, &part, &n, &ignored) < 0)
+		return;
+	jout_open(j, "machine", '[');
+	for (unsigned i = 0; i < n; i++) {
+		jout_open(j, NULL, '{');
+		jout_number(j, "package", part[i].package);
+		jout_set(j, "mems", &part[i].mems);
+		jout_open(j, "cores", '[');
+		if (machine_cores(m, &part[i].cpus, &core, &n_cores, &ignored) == 0) {
+			for (unsigned c = 0; c < n_cores; c++)
+				jout_set(j, NULL, &core[c].cpus);
+			free(core);
+		}
+		jout_close(j, ']');
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+	free(part);
+}
+
+void node_report_json(FILE *f, const struct node_state *s, const char *node, const struct machine *m)
 {
 	struct json_out j = { .f = f };
 	struct idset left = s->node_cpus;
@@ -231,6 +259,7 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node)
 	jout_close(&j, ']');
 	noise_free(&space);
 	report_serviceos(&j, &s->service);
+	put_machine(&j, m);
 	if (s->blocks.on) {
 		jout_open(&j, "blocks", '{');
 		jout_set(&j, "mems", &s->blocks.nodes);

@@ -64,6 +64,8 @@ static int read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 /* The containers of one's own jobs; root's are all. */
 static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 {
+	struct machine *m = NULL;
+	struct errbuf ignored;
 	struct node_state s;
 	char node[256] = "";
 
@@ -78,10 +80,13 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	if (uid != 0)
 		s.bad.text[0] = '\0';
 	gethostname(node, sizeof(node) - 1);
-	if (a->json)
-		node_report_json(f, &s, node);
-	else
+	if (a->json) {
+		machine_load_whole(&m, &ignored);
+		node_report_json(f, &s, node, m);
+		machine_free(m);
+	} else {
 		node_report_text(f, &s, node);
+	}
 	node_state_free(&s);
 	return 0;
 }

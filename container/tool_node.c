@@ -7,7 +7,7 @@
 #include "container/tool.h"
 
 int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose,
-		      const char **svg)
+		      bool *parcel)
 {
 	int c;
 
@@ -19,8 +19,8 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 			*json = true;
 		} else if (c == 'v' && verbose) {
 			*verbose = true;
-		} else if (c == 'V' && svg) {
-			*svg = optarg;
+		} else if (c == 'P' && parcel) {
+			*parcel = true;
 		} else if (c == 'J' && job) {
 			*job = strtoul(optarg, &end, 10);
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
@@ -30,8 +30,6 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 			return c == 'h' ? 0 : 2;
 		}
 	}
-	if (*json && svg && *svg)
-		return tool_error(2, "%s: --json and --svg: expected one of them", argv[0]);
 	if (optind == argc)
 		return -1;
 	return tool_error(2, "%s: unexpected argument \"%.100s\": see nodeosctl %s --help", argv[0], argv[optind], argv[0]);

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "container/draw.h"
+#include "container/gather.h"
+#include "container/merged_show.h"
 #include "container/node_report.h"
 #include "container/tool.h"
-#include "container/tool_node.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl report [--json|--svg=FILE] [--job=ID]\n"
+	"       nodeosctl report --all-nodes [--json|--svg=FILE] [--job=ID]\n"
+	"       nodeosctl report --merge [--json|--svg=FILE] FILE...\n"
 	"Show the containers of this node: what was asked, what was chosen and why, what became of\n"
-	"each isolator, and what the kernel shows of every rank now. For root.\n"
+	"each isolator, and what the kernel shows of every rank now. For root; --all-nodes and --merge\n"
+	"are for everybody, and also say what is not the same on all nodes.\n"
 	"\n"
-	"  -j, --json     print JSON (schema 1)\n"
-	"      --svg=FILE draw the node with its containers (\"-\": to standard output) instead\n"
-	"      --job=ID   only that job\n"
-	"  -h, --help     print this\n";
+	"      --all-nodes  ask every node of a job of yours (default: the one that you are in)\n"
+	"      --merge      show reports that were kept as JSON: of nodes, or of steps (\"-\": standard input)\n"
+	"  -j, --json       print JSON (schema 1)\n"
+	"      --svg=FILE   draw instead (\"-\": to standard output)\n"
+	"      --job=ID     only that job\n"
+	"  -h, --help       print this\n"
+	"\n"
+	"Exit status: 0 done, 1 failed, or a node has not answered, 2 wrong usage.\n";
 
 struct drawing {
 	struct picture_part *part; /* the last is what the others leave */
@@ -103,39 +112,145 @@ static int draw_node(const struct node_state *s, const char *node, const char *p
 	return rc;
 }
 
+/* What was asked of report. */
+struct wanted {
+	const char *svg;
+	unsigned long job;
+	bool json, all, merge;
+};
+
+static int report_node(const struct wanted *w)
+{
+	struct errbuf err = { "" };
+	struct machine *m = NULL;
+	struct node_state s;
+	char node[256] = "";
+	int status = 0;
+
+	if (node_state_load(&s, &err) < 0)
+		return tool_error(1, "report: %s", err.text);
+	node_state_keep(&s, (uid_t)-1, w->job);
+	if (w->job && !s.n_jobs) {
+		node_state_free(&s);
+		return tool_error(1, "report: job %lu has no containers on this node", w->job);
+	}
+	gethostname(node, sizeof(node) - 1);
+	if (w->svg) {
+		status = draw_node(&s, node, w->svg, &err) < 0 ? tool_error(1, "report: %s", err.text) : 0;
+	} else if (w->json) {
+		machine_load_whole(&m, &err);
+		node_report_json(stdout, &s, node, m);
+		machine_free(m);
+	} else {
+		node_report_text(stdout, &s, node);
+	}
+	node_state_free(&s);
+	return status;
+}
+
+static int draw_merged(struct merged *m, const char *title, const char *path, struct errbuf *err)
+{
+	char *svg = NULL;
+	size_t len;
+	FILE *f = open_memstream(&svg, &len);
+	int rc = f ? merged_svg(f, m, title) : -1;
+
+	if (f && fclose(f) != 0)
+		rc = -1;
+	rc = rc < 0 ? errprintf(err, "out of memory") : draw_write(path, svg, err);
+	free(svg);
+	return rc;
+}
+
+/* Several nodes: exit with 1 when one is missing. */
+static int show_merged(struct merged *m, const char *title, const struct wanted *w, struct errbuf *err)
+{
+	int rc = merged_done(m, err);
+
+	if (rc == 0 && w->svg)
+		rc = draw_merged(m, title, w->svg, err);
+	else if (rc == 0 && w->json)
+		rc = merged_json(stdout, m) < 0 ? errprintf(err, "out of memory") : 0;
+	else if (rc == 0)
+		merged_text(stdout, m);
+	if (rc < 0)
+		return tool_error(1, "report: %s", err->text);
+	for (unsigned i = 0; i < m->n_missing; i++)
+		tool_error(1, "report: %s: %s", m->missing[i].node, m->missing[i].reason);
+	return m->n_missing ? 1 : 0;
+}
+
+static int report_all(const struct wanted *w)
+{
+	const char *inside = getenv("SLURM_JOB_ID");
+	unsigned long job = w->job ? w->job : inside ? strtoul(inside, NULL, 10) : 0;
+	struct merged m = { 0 };
+	struct errbuf err = { "" };
+	char title[64];
+	int status;
+
+	if (!job)
+		return tool_error(2, "report: --all-nodes: of which job? Outside of a job, name it: --job=ID");
+	snprintf(title, sizeof(title), "Containers of job %lu", job);
+	status = gather_job(&m, (uint32_t)job, &err) < 0 ? tool_error(1, "report: %s", err.text) : show_merged(&m, title, w, &err);
+	merged_free(&m);
+	return status;
+}
+
+static int report_merged(const struct wanted *w, int n, char **file)
+{
+	struct merged m = { 0 };
+	struct errbuf err = { "" };
+	int status = 0;
+
+	for (int i = 0; i < n && status == 0; i++)
+		if (merged_add_file(&m, file[i], &err) < 0)
+			status = tool_error(1, "report: %s", err.text);
+	if (status == 0)
+		status = show_merged(&m, "Containers of several nodes", w, &err);
+	merged_free(&m);
+	return status;
+}
+
 int tool_report(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
-		{ "svg", required_argument, NULL, 'V' }, { "help", no_argument, NULL, 'h' },
+		{ "svg", required_argument, NULL, 'V' }, { "all-nodes", no_argument, NULL, 'A' },
+		{ "merge", no_argument, NULL, 'M' }, { "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	const char *svg = NULL;
-	struct errbuf err = { "" };
-	struct node_state s;
-	char node[256] = "";
-	unsigned long only = 0;
-	bool json = false;
-	int status;
+	struct wanted w = { .svg = NULL };
+	int c;
 
-	status = tool_node_options(argc, argv, longs, usage_text, &json, &only, NULL, &svg);
-	if (status >= 0)
-		return status;
-	if (node_state_load(&s, &err) < 0)
-		return tool_error(1, "report: %s", err.text);
-	node_state_keep(&s, (uid_t)-1, only);
-	if (only && !s.n_jobs) {
-		node_state_free(&s);
-		return tool_error(1, "report: job %lu has no containers on this node", only);
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+		char *end = NULL;
+
+		if (c == 'j') {
+			w.json = true;
+		} else if (c == 'V') {
+			w.svg = optarg;
+		} else if (c == 'A') {
+			w.all = true;
+		} else if (c == 'M') {
+			w.merge = true;
+		} else if (c == 'J') {
+			w.job = strtoul(optarg, &end, 10);
+			if (*optarg < '0' || *optarg > '9' || w.job == 0 || w.job > UINT32_MAX || *end)
+				return tool_error(2, "report: --job=%.40s: expected the number of a job", optarg);
+		} else {
+			fputs(usage_text, c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
 	}
-	gethostname(node, sizeof(node) - 1);
-	status = 0;
-	if (svg)
-		status = draw_node(&s, node, svg, &err) < 0 ? tool_error(1, "report: %s", err.text) : 0;
-	else if (json)
-		node_report_json(stdout, &s, node);
-	else
-		node_report_text(stdout, &s, node);
-	node_state_free(&s);
-	return status;
+	if (w.json && w.svg)
+		return tool_error(2, "report: --json and --svg: expected one of them");
+	if (w.merge && (w.all || w.job))
+		return tool_error(2, "report: --merge and %s: expected one of them", w.all ? "--all-nodes" : "--job");
+	if (w.merge && optind == argc)
+		return tool_error(2, "report: --merge: name the files that reports were kept in");
+	if (!w.merge && optind < argc)
+		return tool_error(2, "report: unexpected argument \"%.100s\": see nodeosctl report --help", argv[optind]);
+	return w.merge ? report_merged(&w, argc - optind, argv + optind) : w.all ? report_all(&w) : report_node(&w);
 }

@@ -129,7 +129,7 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in ("report", "step_report", "tool_list", "tool_plan", "node_report", "node_container", "tool_verify", "tool_features", "tool_provision", "cmdline"):
+    for file in ("report", "step_report", "tool_list", "tool_plan", "node_report", "node_container", "merged_show", "tool_verify", "tool_features", "tool_provision", "cmdline"):
         code = read(f"container/{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
         if file == "report":
@@ -138,7 +138,7 @@ def json_members():
             found |= set(either)
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
     for call in re.findall(r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
-                           read("container/tool_check.c")):
+                           read("container/tool_check.c") + read("container/merged_show.c")):
         found |= set(c_strings("".join(call)))
     return found
 

@@ -23,7 +23,7 @@ EXAMPLES = os.path.join(SOURCE, "etc/examples")
 OPTIONAL = {
     "asked": "smt mems mems_bytes policy priority quantum_ms dimmap", "asked/dimmap": "policy fill_bytes",
     "containers": "mems_guarantee mems_usable_bytes placement quantum_ms dimmap noise", "noise": "irqs irq_names threads thread_names",
-    "jobs": "share_mems", "": "blocks free",
+    "jobs": "share_mems", "": "blocks free machine",
 }
 
 
@@ -138,7 +138,7 @@ def test_documents():
     ok(vda.get("noise", {}).get("tick", "").startswith("4"), "noise is that of all reserved CPUs", vda.get("noise"))
     ok("free" not in documents["a user's node"] and "free" in documents["node"], "what is free is not told to users")
     # what needs a live buffer, a real launch, or another kind of document is looked at in the guest
-    live = members(CHECK.schema["$defs"]["buffer"]) | members(CHECK.schema["$defs"]["step_report"]) | members(CHECK.schema["$defs"]["list"])
+    live = members(CHECK.schema["$defs"]["buffer"]) | members(CHECK.schema["$defs"]["step_report"]) | members(CHECK.schema["$defs"]["list"]) | members(CHECK.schema["$defs"]["nodes"])
     # a plain kernel shows no interrupts of these CPUs, or has them all elsewhere
     live |= {"irq", "irqs", "irq_names", "threads", "thread_names", "count"}
     same_set(sorted(members(CHECK.schema) - live - seen) or ["none"], ["none"], "the documents have every member that the schema describes")

@@ -52,4 +52,14 @@ const struct idset *machine_mems(const struct machine *m);
 int machine_cores(const struct machine *m, const struct idset *cpus, struct plan_core **out,
 		  unsigned *n, struct errbuf *err);
 
+/* Cores that are near the same memory, in one package: how a machine is drawn. */
+struct machine_part {
+	unsigned package; /* by logical number */
+	struct idset cpus;
+	struct idset mems; /* theirs; one that is near several parts is the first's */
+};
+
+/* The parts of M in logical order: *OUT is a malloc'ed array of *N entries. */
+int machine_parts(const struct machine *m, struct machine_part **out, unsigned *n, struct errbuf *err);
+
 #endif

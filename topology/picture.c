@@ -10,19 +10,16 @@
 
 #include "topology/machine_impl.h"
 
-#define COLOUR_MAX 8 /* "#rrggbb" */
+static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1", shared[] = PICTURE_SHARED;
 
-static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1", shared[] = "#efe3fb";
-
-/* Light enough for black words, and no two of the first ten alike; the next ones go round the circle of colours. */
-static void colour_of(char out[COLOUR_MAX], enum picture_kind kind, unsigned number)
+void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number)
 {
 	static const char *const first[] = { "#7db4ff", "#ffb55e", "#86d38a", "#f79ab8", "#c4a6f2", "#ffe16b", "#78d5d5", "#d8b48f", "#bddb5c", "#ff9f8c" };
 	static const double shift[] = { 0, 8, 4 };
 	unsigned n_first = sizeof(first) / sizeof(first[0]), rgb[3];
 
 	if (kind != PICTURE_CONTAINER || number < n_first) {
-		snprintf(out, COLOUR_MAX, "%s", kind == PICTURE_SERVICE ? service : kind == PICTURE_FREE ? plain : first[number]);
+		snprintf(out, PICTURE_COLOUR_MAX, "%s", kind == PICTURE_SERVICE ? service : kind == PICTURE_FREE ? plain : first[number]);
 		return;
 	}
 	/* HSL with a hue of the golden angle, saturation 0.6, lightness 0.75 */
@@ -32,7 +29,7 @@ static void colour_of(char out[COLOUR_MAX], enum picture_kind kind, unsigned num
 
 		rgb[i] = (unsigned)lround(255 * (0.75 - 0.6 * 0.25 * ramp));
 	}
-	snprintf(out, COLOUR_MAX, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+	snprintf(out, PICTURE_COLOUR_MAX, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
 }
 
 static int paint(hwloc_obj_t obj, const char *colour)
@@ -47,7 +44,7 @@ struct picture {
 	hwloc_topology_t topo;
 	const struct picture_part *part;
 	unsigned n;
-	char (*colour)[COLOUR_MAX];
+	char (*colour)[PICTURE_COLOUR_MAX];
 	bool sharing; /* a memory node has the colour of those of several */
 };
 
@@ -156,14 +153,14 @@ static int make(struct picture *p, const char *title, char **xml)
 
 int picture_xml(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, char **xml, struct errbuf *err)
 {
-	struct picture p = { .part = part, .n = n, .colour = calloc(n + 1, COLOUR_MAX) };
+	struct picture p = { .part = part, .n = n, .colour = calloc(n + 1, PICTURE_COLOUR_MAX) };
 	unsigned containers = 0;
 	int rc = -1;
 
 	*xml = NULL;
 	errno = 0;
 	for (unsigned i = 0; p.colour && i < n; i++)
-		colour_of(p.colour[i], part[i].kind, part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
+		picture_colour(p.colour[i], part[i].kind, part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
 	if (p.colour && copy(&p.topo, m->topo) == 0) {
 		rc = make(&p, title, xml);
 		hwloc_topology_destroy(p.topo);

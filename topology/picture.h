@@ -25,4 +25,9 @@ struct picture_part {
  */
 int picture_xml(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, char **xml, struct errbuf *err);
 
+/* The colour of a part, "#rrggbb": light enough for black words. The first ten containers differ clearly, the next go round the circle. */
+#define PICTURE_COLOUR_MAX 8
+#define PICTURE_SHARED "#efe3fb" /* of memory nodes of several */
+void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number);
+
 #endif

@@ -24,7 +24,7 @@ static void accepted(void)
 		struct errbuf err = { "" };
 		size_t at;
 
-		if (ok(json_pos_scan(&tree, good[i], strlen(good[i]), &at, &err) == 0, "good %zu %s", i, err.text))
+		if (ok(json_pos_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at, &err) == 0, "good %zu %s", i, err.text))
 			json_pos_free(&tree);
 	}
 }
@@ -116,7 +116,7 @@ static void refused(void)
 		size_t at = 999;
 
 		memcpy(copy, bad[i].text, len);
-		is_int(json_pos_scan(&tree, copy, len, &at, &err), -1, "bad %zu: %s", i, err.text);
+		is_int(json_pos_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1, "bad %zu: %s", i, err.text);
 		is_int((long long)at, (long long)bad[i].at, "at");
 		ok(strstr(err.text, bad[i].says) != NULL, "says %s", bad[i].says);
 		free(copy);
@@ -133,7 +133,7 @@ static void tree_of(void)
 	unsigned line, column;
 	size_t at;
 
-	if (!ok(json_pos_scan(&t, text, sizeof(text) - 1, &at, &err) == 0, "scan"))
+	if (!ok(json_pos_scan(&t, text, sizeof(text) - 1, JSON_POS_VALUES, &at, &err) == 0, "scan"))
 		return;
 	is_int(t.n, 7, "seven values");
 	is_int(t.node[0].kind, JSON_OBJECT, "the root");
@@ -170,7 +170,7 @@ static int scan_depth(unsigned depth, size_t *at)
 
 	memset(text, '[', depth);
 	memset(text + depth, ']', depth);
-	result = json_pos_scan(&t, text, 2 * depth, at, &err);
+	result = json_pos_scan(&t, text, 2 * depth, JSON_POS_VALUES, at, &err);
 	if (result == 0)
 		json_pos_free(&t);
 	return result;
@@ -194,12 +194,12 @@ static void limits(void)
 	}
 	/* The array is a value as well. */
 	many[2 * JSON_POS_VALUES - 2] = ']';
-	ok(json_pos_scan(&t, many, 2 * JSON_POS_VALUES - 1, &at, &err) == 0, "as many values as allowed");
+	ok(json_pos_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0, "as many values as allowed");
 	is_int(t.n, JSON_POS_VALUES, "all there");
 	json_pos_free(&t);
 	many[2 * JSON_POS_VALUES - 2] = ',';
 	many[2 * JSON_POS_VALUES] = ']';
-	is_int(json_pos_scan(&t, many, 2 * JSON_POS_VALUES + 1, &at, &err), -1, "one more");
+	is_int(json_pos_scan(&t, many, 2 * JSON_POS_VALUES + 1, JSON_POS_VALUES, &at, &err), -1, "one more");
 	free(many);
 }
 

@@ -124,6 +124,8 @@ static void step(struct node_state *s)
 int main(int argc, char **argv)
 {
 	static struct node_state s;
+	struct machine *m = NULL;
+	struct errbuf err;
 
 	if (argc < 3)
 		return 2;
@@ -145,10 +147,13 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (machine_load_synthetic(&m, "package:2 [numa(memory=4294967296)] core:4 pu:2", &err) < 0)
+		abort();
 	if (strcmp(argv[1], "json") == 0)
-		node_report_json(stdout, &s, argv[2]);
+		node_report_json(stdout, &s, argv[2], m);
 	else
 		node_report_text(stdout, &s, argv[2]);
+	machine_free(m);
 	s.blocks.block = NULL; /* not malloc'ed */
 	node_state_free(&s);
 	return 0;

@@ -41,6 +41,24 @@ static void synthetic(void)
 	machine_free(m);
 }
 
+static void parts(const char *machine, const char *want, const char *what)
+{
+	struct machine_part *part = NULL;
+	struct machine *m;
+	struct errbuf err;
+	char text[1024] = "", cpus[128], mems[128];
+	unsigned n = 0;
+
+	if (machine_load_synthetic(&m, machine, &err) < 0)
+		bail("%s", err.text);
+	is_int(machine_parts(m, &part, &n, &err), 0, "parts of %s", machine);
+	for (unsigned i = 0; i < n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u:%s:%s ", part[i].package, idset_brief(cpus, &part[i].cpus), idset_brief(mems, &part[i].mems));
+	is(text, want, "%s", what);
+	free(part);
+	machine_free(m);
+}
+
 static void sources(void)
 {
 	char path[] = "/tmp/machine_test_XXXXXX";
@@ -147,6 +165,10 @@ static void shapes(void)
 int main(void)
 {
 	synthetic();
+	parts("package:2 numa:2 core:2 pu:1", "0:0-1:0 0:2-3:1 1:4-5:2 1:6-7:3 ", "two packages of two memory nodes");
+	parts("package:2 [numa] [numa] core:2 pu:2", "0:0-3:0-1 1:4-7:2-3 ", "with two memory nodes each");
+	parts("[numa] package:2 core:2 pu:1", "0:0-1:0 1:2-3: ", "one memory node for all");
+	parts("core:2 pu:2", "0:0-3:0 ", "a small one");
 	sources();
 	refusals();
 	shapes();

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/parcel.h"
+
+#include "container/test/fixture.h"
+#include "topology/test/tap.h"
+
+static char *written(const char *node, const char *text)
+{
+	char *out = NULL;
+	size_t len;
+	FILE *f = open_memstream(&out, &len);
+
+	if (!f)
+		bail("out of memory");
+	parcel_write(f, node, text);
+	fclose(f);
+	return out;
+}
+
+/* What NODE's text is among PARCELS, "-" for none. */
+static const char *found(const char *parcels, const char *node)
+{
+	static char text[8192];
+	char *got = parcel_read(parcels, strlen(parcels), node);
+
+	snprintf(text, sizeof(text), "%s", got ? got : "-");
+	free(got);
+	return text;
+}
+
+int main(void)
+{
+	char *small = written("n0", "{\n  \"a\": 1,\n  \"b\": \"x  y\"\n}\n"), *empty = written("n0", ""), *large, text[5000];
+	size_t longest = 0;
+
+	is(small, "+n0 {\n+n0 \"a\": 1,\n+n0 \"b\": \"x  y\"\n+n0 }\n=n0 20\n", "a line each, without its indentation");
+	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}", "and back");
+	is(found(small, "n"), "-", "not of a node whose name begins so");
+	is(found(small, "n01"), "-", "nor of one that begins with it");
+	is(empty, "=n0 0\n", "nothing");
+	is(found(empty, "n0"), "-", "is no answer");
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	large = written("n0", text);
+	for (char *at = large; *at; at += strcspn(at, "\n") + 1)
+		longest = strcspn(at, "\n") > longest ? strcspn(at, "\n") : longest;
+	ok(longest < 1000, "a long line is cut: %zu", longest);
+	is(found(large, "n0"), text, "and put together");
+	is_int(parcel_count(small, strlen(small)), 1, "one is there");
+	is_int(parcel_count("+n0 =\nx=\n", 9), 0, "none is");
+	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n0"), "ac", "among another's");
+	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n1"), "b", "as the other");
+	is(found("+n0 a\n=n0 2\n", "n0"), "-", "one that has lost a line");
+	is(found("+n0 a\n", "n0"), "-", "one without end");
+	is(found("+n0 a\n=n0 1", "n0"), "-", "nor an end of a line");
+	is(found("", "n0"), "-", "none");
+	free(small);
+	free(empty);
+	free(large);
+	return tap_done();
+}

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""nodeosctl report --merge and --all-nodes of the built tool: reports of several nodes, written here by hand, good and hostile
+ones; srun and scontrol are scripts of ours. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+import copy
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+from xml.etree import ElementTree
+
+from manpages import BUILD, SOURCE, done, ok, skip
+
+TOOL = os.path.join(BUILD, "nodeosctl")
+SCRATCH = tempfile.mkdtemp(prefix="nodeos-test.")
+SVG = "{http://www.w3.org/2000/svg}"
+ASKED = {"cpus": 8, "mems": 2, "policy": "batch"}
+
+
+def run(*words, env=None, stdin=None):
+    return subprocess.run([TOOL, "report", *words], cwd=SCRATCH, capture_output=True, text=True, timeout=120, input=stdin, env={**os.environ, **(env or {})})
+
+
+def write(name, document):
+    with open(os.path.join(SCRATCH, name), "w") as f:
+        f.write(document if isinstance(document, str) else json.dumps(document, indent=1))
+    return name
+
+
+def container(name, cpus, mems, **more):
+    return {"name": name, "asked": ASKED, "cpus": cpus, "reserved": cpus, "mems": mems, "mems_confined": True, "policy": "batch", "priority": 0,
+            "partition": "member", "effective": {"processes": 3, "cpus": cpus, "mems": mems, "policies": ["batch"]},
+            "memory": [{"mem": int(m), "total_bytes": 1 << 30, "used_bytes": 256 << 20} for m in re.findall(r"\d+", mems)],
+            "noise": {"irqs": 1, "irq_names": [{"irq": 24, "name": "ahci", "cpus": cpus[:1]}], "threads": 12, "thread_names": [], "tick": cpus},
+            "isolators": [{"name": "container", "outcome": "enforced", "reason": ""}, {"name": "scheduler", "outcome": "modified", "reason": "so"}], "why": [], **more}
+
+
+def node(name, *containers):
+    """A node of two packages of four cores of two threads; the last core is the system's."""
+    cores = [f"{c}-{c + 1}" for c in range(0, 16, 2)]
+    return {"schema": 1, "kind": "node", "node": name, "jobs": [{"job": 7, "uid": 1000, "user": "alice", "request": "x", "containers": list(containers), "deleted": [], "steps": []}],
+            "serviceos": {"cpus": "14-15", "mems": "", "own_mems": False},
+            "machine": [{"package": 0, "mems": "0", "cores": cores[:4]}, {"package": 1, "mems": "1", "cores": cores[4:]}], "free": {"cpus": ""}, "problem": None}
+
+
+def step(name, number, *containers):
+    return {"schema": 1, "kind": "step", "node": name, "job": 7, "step": number, "uid": 1000, "outcome": "enforced", "error": None, "reason": None, "container": "sim",
+            "ranks": [{"rank": r, "pid": 5, "container": "sim", "slurm_cpus": "0", "cpus": "0"} for r in range(2)],
+            "request": "x", "containers": [{k: v for k, v in c.items() if k not in ("effective", "memory", "noise")} for c in containers],
+            "serviceos": {"cpus": "", "mems": "", "own_mems": False}, "free": {"cpus": ""}}
+
+
+SIM, VDA = container("sim", "0-7", "0-1"), container("vda", "8-9", "1")
+
+
+def rows(text):
+    return [re.split(r"  +", line) for line in text.splitlines() if line and not line.startswith(("differs", "missing", "the same"))]
+
+
+def test_table():
+    write("n10.json", node("n10", SIM, VDA))
+    write("n2.json", node("n2", SIM, VDA))
+    r = run("--merge", "n10.json", "n2.json")
+    want = [["NODE", "JOB", "CONTAINER", "ASKED", "CPUS", "MEMS", "POLICY", "OUTCOME", "PROCESSES", "IRQS/KTHREADS", "MEMORY"]] + \
+        [[n, "7", c, "cpus=8 mems=2 policy=batch", cpus, mems, "batch", "modified", "3", "1/12", memory] for n in ("n2", "n10")
+         for c, cpus, mems, memory in (("sim", "0-7", "0-1", "512 of 2048 MiB"), ("vda", "8-9", "1", "256 of 1024 MiB"))]
+    ok(r.returncode == 0 and rows(r.stdout) == want, "a line for each node and container, nodes by number", *r.stdout.splitlines(), r.stderr)
+    ok("the same on all 2 nodes" in r.stdout and "differs" not in r.stdout, "nothing differs", r.stdout)
+    odd = container("sim", "0-5", "0", policy="other", asked={**ASKED, "cpus": "all that is left", "dimmap": {"size_bytes": 64 << 20, "source": "/x", "access": "rw"}})
+    write("n3.json", node("n3", odd))
+    r = run("--merge", "n2.json", "n3.json", "n10.json")
+    told = [line for line in r.stdout.splitlines() if line.startswith("differs: ")]
+    ok(told == ["differs: container sim of job 7: asked cpus=8 mems=2 policy=batch on n2,n10; cpus=rest mems=2 policy=batch dimmap=64M on n3",
+                "differs: container sim of job 7: cpus 0-7 on n2,n10; 0-5 on n3", "differs: container sim of job 7: mems 0-1 on n2,n10; 0 on n3",
+                "differs: container sim of job 7: policy batch on n2,n10; other on n3", "differs: container vda of job 7: not on n3"], "what differs, and where", *told)
+    r = run("--merge", "n2.json", "n2.json", "n2.json")
+    ok(len(rows(r.stdout)) == 3, "the same report again is the same node", r.stdout)
+    write("idle.json", {**node("n4"), "jobs": []})
+    r = run("--merge", "idle.json", "n2.json")
+    ok("n4  (no containers)" in r.stdout and "differs" not in r.stdout, "a node without containers is told", r.stdout)
+    r = run("--merge", "-", stdin=json.dumps(node("n5", SIM)))
+    ok(r.returncode == 0 and rows(r.stdout)[1][:3] == ["n5", "7", "sim"], "from standard input", r.stdout, r.stderr)
+
+
+def test_steps():
+    write("s0.json", step("n0", "0", SIM, VDA))
+    write("s1.json", step("n1", "0", SIM, VDA))
+    write("sb.json", step("n0", "batch", SIM, VDA))
+    write("sf.json", {k: v for k, v in step("n9", "3").items() if k not in ("containers", "request", "serviceos", "free")})
+    r = run("--merge", "s0.json", "sb.json", "s1.json")
+    ok([row[:3] + row[8:] for row in rows(r.stdout)[1:]] == [[n, "7", c, p, "-", "-"] for n in ("n0", "n1") for c, p in (("sim", "2"), ("vda", "0"))],
+       "steps' reports: each container once, its ranks counted", *r.stdout.splitlines(), r.stderr)
+    r = run("--merge", "s0.json", "n2.json", "sf.json")
+    ok(r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n2", "n2", "n9"], "of several kinds, and of a step that failed", r.stdout, r.stderr)
+    # what a live report tells is more than what the step's start has told
+    write("live.json", node("n0", SIM, VDA))
+    for order in (("s0.json", "live.json"), ("live.json", "s0.json")):
+        r = run("--merge", *order)
+        ok([row[8:] for row in rows(r.stdout)[1:]] == [["3", "1/12", "512 of 2048 MiB"], ["3", "1/12", "256 of 1024 MiB"]], "a live report and a step's of one node", r.stdout)
+
+
+def test_json():
+    r = run("--merge", "--json", "n10.json", "n2.json", "n3.json")
+    all_nodes = json.loads(r.stdout or "{}")
+    ok({k: v for k, v in all_nodes.items() if k not in ("nodes", "differences")} == {"schema": 1, "kind": "nodes", "missing": []}, "JSON of all", r.stdout[:500])
+    given = [json.load(open(os.path.join(SCRATCH, f"{n}.json"))) for n in ("n2", "n3", "n10")]
+    ok(all_nodes.get("nodes") == given, "has the reports as they were, by node")
+    ok(len(all_nodes.get("differences", [])) == 5 and all_nodes["differences"][-1] == "container vda of job 7: not on n3", "and what differs", all_nodes.get("differences"))
+    write("all.json", {**all_nodes, "missing": [{"node": "n77", "reason": "its switch is off"}]})
+    r = run("--merge", "all.json")
+    ok(r.returncode == 1 and "missing: n77: its switch is off" in r.stdout and "n77" in r.stderr and r.stdout.count("differs") == 5,
+       "it can be merged again, and who was missing still is", *r.stdout.splitlines(), r.stderr)
+    try:
+        sys.path.insert(0, os.path.join(SOURCE, "test/guest"))
+        import schema
+        problems = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json")).problems(all_nodes)
+        ok(not problems, "as nodeos-report.schema.json describes it", *problems)
+    except ImportError as e:
+        skip("as nodeos-report.schema.json describes it", f"{e} (Debian: python3-jsonschema)")
+
+
+def test_picture():
+    r = run("--merge", "--svg=-", "n10.json", "n2.json")
+    root = ElementTree.fromstring(r.stdout)
+    width, height = float(root.get("width")), float(root.get("height"))
+    texts = [t.text for t in root.iter(SVG + "text")]
+    ok([t for t in texts if t in ("n2", "n10")] == ["n2", "n10"], "a panel for each node", texts)
+    ok(sum("sim of job 7 (alice)" in (t or "") for t in texts) == 1 and sum("vda of job 7" in (t or "") for t in texts) == 1, "one legend", texts)
+    # a CPU's cell is followed by its number
+    found, last = {}, None
+    for e in root.iter():
+        if e.tag == SVG + "rect" and e.get("fill"):
+            last = e
+        if e.tag == SVG + "text" and (e.get("class") or "").startswith("cpu") and e.text.isdigit():
+            found.setdefault(last.get("fill"), []).append(int(e.text))
+    ok(sorted(map(sorted, found.values())) == [sorted(list(range(8)) * 2), [8, 8, 9, 9], [10, 10, 11, 11, 12, 12, 13, 13], [14, 14, 15, 15]],
+       "each CPU has its container's colour, on both nodes", found)
+    ok(len([e for e in root.iter(SVG + "circle")]) == 2 * 2 + 1, "a dot where interrupts arrive, and one in the legend")
+    boxes = [(float(e.get("x", 0)), float(e.get("y", 0)), float(e.get("width")), float(e.get("height"))) for e in root.iter(SVG + "rect")]
+    ok(all(x >= 0 and y >= 0 and x + w <= width and y + h <= height for x, y, w, h in boxes), "nothing is outside of it")
+    ok(all(float(t.get("y")) < height for t in root.iter(SVG + "text")), "no text is below it")
+    panels = [b for b, e in zip(boxes, root.iter(SVG + "rect")) if e.get("class") == "node"]
+    ok(len(panels) == 2 and (panels[0][0] + panels[0][2] <= panels[1][0] or panels[0][1] + panels[0][3] <= panels[1][1]), "panels do not touch", panels)
+    many = [write(f"m{i}.json", node(f"m{i}", SIM, VDA)) for i in range(30)]
+    r = run("--merge", "--svg=many.svg", *many)
+    root = ElementTree.parse(os.path.join(SCRATCH, "many.svg")).getroot() if r.returncode == 0 else ElementTree.fromstring("<svg/>")
+    ok(sum(e.get("class") == "node" for e in root.iter(SVG + "rect")) == 30 and 0.5 < float(root.get("width", 1)) / float(root.get("height", 9)) < 3,
+       "thirty nodes, and neither a tower nor a ribbon", r.stderr)
+    r = run("--merge", "--svg=-", "s0.json", "s1.json")
+    numbers = [t.text for t in ElementTree.fromstring(r.stdout).iter(SVG + "text") if (t.get("class") or "").startswith("cpu") and t.text.isdigit()]
+    ok(sorted(map(int, numbers)) == sorted(list(range(10)) * 2), "of steps' reports the CPUs that somebody has", numbers, r.stderr)
+    write("evil.json", node("n0\"><script>", container("a&b<c", "0", "0")))
+    root = ElementTree.fromstring(run("--merge", "--svg=-", "evil.json").stdout)
+    ok(not list(root.iter(SVG + "script")) and "n0\"><script>" in [t.text for t in root.iter(SVG + "text")], "what reports call themselves is text, and nothing else")
+    r = run("--merge", "--svg=/nonexistent/x.svg", "n2.json")
+    ok(r.returncode == 1 and "/nonexistent/x.svg: No such file or directory" in r.stderr, "a picture that cannot be written", r.stderr)
+
+
+def edited(change):
+    document = copy.deepcopy(node("n2", SIM))
+    change(document)
+    return document
+
+
+def test_hostile():
+    first = "jobs[0].containers[0]"
+    cases = [
+        ("", "there is no text"), ("[1, 2", "expected"), ("nonsense", "expected a value"), ("[]", "expected an object, found an array"), ("7", "expected an object"),
+        ("{}", "\"schema\" is missing"), ({"schema": 2, "kind": "node"}, "this nodeosctl knows schema 1"), ({"schema": 1}, "\"kind\" is missing"),
+        ({"schema": 1, "kind": "plan", "containers": []}, "\"plan\" is not of a node"), ({"schema": 1, "kind": "node"}, "\"node\" is missing"),
+        ({"schema": 1, "kind": "nodes"}, "\"nodes\" is missing"), ({"schema": 1, "kind": "nodes", "nodes": [{"schema": 1, "kind": "nodes", "nodes": []}]}, "nodes[0].kind: \"nodes\" is not of a node"),
+        ('{"schema": 1, "schema": 1}', "a second time"), ("[" * 100, "more than 32 objects and arrays"), ('{"schema": 99999999999999999999}', "too large"),
+        (edited(lambda d: d.update(node="")), "not empty"), (edited(lambda d: d.update(node=7)), "node: expected a string, found a number"),
+        (edited(lambda d: d.update(jobs={})), "jobs: expected an array"), (edited(lambda d: d["jobs"][0].pop("job")), "jobs[0]: \"job\" is missing"),
+        (edited(lambda d: d["jobs"][0].update(job=-1)), "jobs[0].job: expected a whole number"), (edited(lambda d: d["jobs"][0].update(job=1.5)), "expected a whole number"),
+        (edited(lambda d: d["jobs"][0].update(containers=[7])), f"{first}: expected an object"),
+        (edited(lambda d: d["jobs"][0]["containers"][0].update(cpus="0-")), f"{first}.cpus: "), (edited(lambda d: d["jobs"][0]["containers"][0].update(cpus="5000")), f"{first}.cpus: "),
+        (edited(lambda d: d["jobs"][0]["containers"][0].update(mems_confined="yes")), f"{first}.mems_confined: expected"),
+        (edited(lambda d: d["jobs"][0]["containers"][0]["isolators"][0].update(outcome="great")), "isolators[0].outcome: expected enforced, modified, ignored or failed"),
+        (edited(lambda d: d["jobs"][0]["containers"][0]["noise"].update(irqs="many")), f"{first}.noise.irqs: expected a number"),
+        (edited(lambda d: d["machine"][0].update(cores=["0", 1])), "machine[0].cores[1]: expected a string"), (edited(lambda d: d["machine"].append(None)), "machine[2]: expected an object"),
+    ]
+    for document, message in cases:
+        write("bad.json", document)
+        r = run("--merge", "n2.json", "bad.json")
+        lines = r.stderr.splitlines()
+        good = r.returncode == 1 and not r.stdout and len(lines) == 1 and message in lines[0] and re.match(r"nodeosctl: report: bad\.json:\d+:\d+: ", lines[0])
+        ok(good, f"refused, with its place: {message}", f"exit {r.returncode}", *lines[:4])
+    r = run("--merge", "none.json")
+    ok(r.returncode == 1 and "none.json: No such file" in r.stderr, "a file that is not there", r.stderr)
+    r = run("--merge", ".")
+    ok(r.returncode == 1 and "Is a directory" in r.stderr, "a directory", r.stderr)
+    write("escape.json", node("n0\033[2J", container("x\033]0;y\007", "0", "0")))
+    r = run("--merge", "escape.json")
+    ok(r.returncode == 0 and "\033" not in r.stdout and "\007" not in r.stdout and "n0?[2J" in r.stdout, "no control characters reach the terminal", repr(r.stdout))
+    with open(os.path.join(SCRATCH, "large.json"), "w") as f:
+        f.write(" " * (65 << 20))
+    r = run("--merge", "large.json")
+    ok(r.returncode == 1 and "large.json: more than 67108864 bytes" in r.stderr, "a very large file", r.stderr)
+    os.unlink(os.path.join(SCRATCH, "large.json"))
+
+
+def test_usage():
+    for words in (["--merge"], ["--merge", "--all-nodes", "x"], ["--merge", "--job=7", "x"], ["--json", "--svg=x"], ["--job=0"], ["--job=x"], ["x"]):
+        r = run(*words)
+        ok(r.returncode == 2 and r.stderr and not r.stdout, f"report {' '.join(words)}: wrong usage", r.stderr)
+    r = run("--all-nodes", env={"SLURM_JOB_ID": ""})
+    ok(r.returncode == 2 and "--job=ID" in r.stderr, "--all-nodes outside of a job", r.stderr)
+
+
+# ------------------------------------------------------------------------------ srun
+
+
+def script(name, text):
+    path = os.path.join(SCRATCH, "bin", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\n" + text)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+def parcel(name, document, size):
+    text = json.dumps(document)
+    return [f"+{name} {text[i:i + size]}" for i in range(0, len(text), size)] + [f"={name} {len(text)}"]
+
+
+def mixed(*parcels):
+    """Lines of all, by turns."""
+    out, left = [], [list(p) for p in parcels]
+    while any(left):
+        out += [p.pop(0) for p in left if p]
+    return "\n".join(out) + "\n"
+
+
+def all_nodes(*words, env=None):
+    return run("--all-nodes", *words, env={"PATH": os.path.join(SCRATCH, "bin") + ":" + os.environ["PATH"], "SLURM_CPU_BIND": "none", "SLURM_NTASKS": "99",
+                                           "SLURM_CONF": "/keep", "SRUN_DEBUG": "3", **(env or {})})
+
+
+def test_srun():
+    me = os.getuid()
+    script("scontrol", f"""case "$*" in
+"show job 7") echo "JobId=7 JobName=x
+   UserId=alice({me}) GroupId=alice({os.getgid()}) MCS_label=N/A
+   JobState=RUNNING Reason=None
+   ReqNodeList=(null) ExcNodeList=n9
+   NodeList=n[0-2] BatchHost=n0" ;;
+"show job 8") echo "JobId=8 UserId=alice({me}) GroupId=alice(1) JobState=COMPLETED NodeList=n0" ;;
+"show hostnames n[0-2]") printf 'n0\\nn1\\nn2\\n' ;;
+*) echo "no such job" >&2; exit 1 ;;
+esac
+""")
+    script("srun", f"echo \"$*\" >'{SCRATCH}/srun.args'; env >'{SCRATCH}/srun.env'; cat '{SCRATCH}/parcels'; exit $(cat '{SCRATCH}/srun.code')\n")
+
+    def answers(text, code):
+        write("parcels", text)
+        write("srun.code", str(code))
+
+    nodes = {n: node(n, SIM, VDA) for n in ("n0", "n1", "n2")}
+    answers(mixed(*(parcel(n, d, 37) for n, d in nodes.items())), 0)
+    r = all_nodes("--json", "--job=7")
+    got = json.loads(r.stdout or "{}")
+    ok(r.returncode == 0 and got.get("nodes") == list(nodes.values()) and got["missing"] == [] and not r.stderr, "all three nodes, whose lines were mixed", r.stderr, r.stdout[:300])
+    words = open(os.path.join(SCRATCH, "srun.args")).read()
+    ok(all(w in words.split() for w in ("--jobid=7", "--overlap", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--nodeos-container=none")) and
+       re.search(r"/nodeosctl show --parcel --job=7$", words.strip()), "srun is asked for one task on each", words)
+    env = open(os.path.join(SCRATCH, "srun.env")).read()
+    ok("SLURM_CONF=/keep" in env and not re.search(r"^(SLURM_CPU_BIND|SLURM_NTASKS|SRUN_DEBUG|SLURM_JOB_ID)=", env, re.M), "and is told nothing of the step that asks", env)
+    r = all_nodes(env={"SLURM_JOB_ID": "7"})
+    ok(r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n1", "n1", "n2", "n2"], "the job that one is in", r.stdout, r.stderr)
+    half = parcel("n1", nodes["n1"], 100)
+    for broken, what in ((half[:3], "ends too early"), (half[:-1], "has no end"), (half[:2] + half[3:], "lacks a line"), (parcel("n1", {"schema": 7}, 50), "is of another version"), ([], "is not there")):
+        answers(mixed(parcel("n0", nodes["n0"], 37), broken, parcel("n2", nodes["n2"], 400)), 1)
+        r = all_nodes("--job=7", "--json")
+        got = json.loads(r.stdout or "{}")
+        ok(r.returncode == 1 and [d["node"] for d in got.get("nodes", [])] == ["n0", "n2"] and [m["node"] for m in got["missing"]] == ["n1"] and "n1: " in r.stderr,
+           f"a node whose answer {what}", r.stderr, r.stdout[:200])
+    answers("srun: hello\n=\n+\n+n0\n=n0 x\n=n0 0\n=n2 18446744073709551615\n+n1 {\n", 1)
+    r = all_nodes("--job=7")
+    ok(r.returncode == 1 and r.stdout.count("missing: ") == 3 and "no answer: srun" in r.stdout, "nobody, and nonsense", r.stdout, r.stderr)
+    r = all_nodes("--job=8")
+    ok(r.returncode == 1 and "job 8 is COMPLETED" in r.stderr and "--merge" in r.stderr, "a job that has ended", r.stderr)
+    r = all_nodes("--job=9")
+    ok(r.returncode == 1 and "job 9: " in r.stderr, "one that there is not", r.stderr)
+    r = all_nodes("--job=7", "--svg=srun.svg")
+    ok(r.returncode == 1 and "missing: n0" in open(os.path.join(SCRATCH, "srun.svg")).read(), "missing nodes are in the picture")
+    if me == 0:
+        script("scontrol", 'case "$*" in "show job 7") echo "JobId=7 UserId=nobody(65534) GroupId=nogroup(65534) JobState=RUNNING NodeList=n0" ;; *) echo n0 ;; esac\n')
+        script("setpriv", f"echo \"$*\" >'{SCRATCH}/setpriv.args'; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n")
+        answers(mixed(parcel("n0", nodes["n0"], 37)), 0)
+        r = all_nodes("--job=7")
+        words = open(os.path.join(SCRATCH, "setpriv.args")).read() if r.returncode == 0 else r.stderr
+        ok(words.startswith("--reuid=65534 --regid=65534 --init-groups -- ") and "/srun --jobid=7" in words, "root asks as the job's user", words)
+    else:
+        skip("root asks as the job's user", "not root")
+
+
+if not os.access(TOOL, os.X_OK):
+    skip("reports of several nodes", "no nodeosctl in the build tree")
+else:
+    for test in (test_table, test_steps, test_json, test_picture, test_hostile, test_usage, test_srun):
+        test()
+subprocess.run(["rm", "-rf", SCRATCH], check=True)
+sys.exit(done())
