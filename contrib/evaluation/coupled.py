@@ -59,19 +59,19 @@ def spread(values, unit=1):
 
 
 def tables(raw):
-    out = ["| | analysis on the simulation's CPUs, M | of the simulation's own | kernel there, M | involuntary switches | migrations | the simulation's own M, with what it spins |", "|" + "---|" * 7]
+    out = ["| | other programs on the simulation's CPUs, M | of the simulation's own | kernel there, M | involuntary switches | migrations | the simulation's own M, with what it spins |", "|" + "---|" * 7]
     for arm, name in ARMS.items():
         share = 100 * statistics.median(o / w for o, w in zip(of(raw, arm, "other"), of(raw, arm, "own")))
         name = f"**{name}**" if arm == "two" else name
         out.append(f"| {name} | {spread(of(raw, arm, 'other'), 1e6)} | {share:.1f} % | {spread(of(raw, arm, 'kernel'), 1e6)} | {spread(of(raw, arm, 'involuntary'))} | {spread(of(raw, arm, 'migrations'))} | {spread(of(raw, arm, 'own'), 1e6)} |")
     n = len({r["round"] for r in raw["runs"]})
-    out += ["", f"{n} rounds, the arms by turns; GROMACS with seven threads, {raw['steps']} steps of 308 waters, the same result to the last bit in all runs."]
+    out += ["", f"{n} rounds, the arms by turns; GROMACS with seven threads, {raw['steps']} steps of a box of water, the same result to the last bit in all runs."]
     return "\n".join(out)
 
 
 def plots(raw):
-    measures = [("Analysis on the simulation's CPUs", "M instructions", "other", 1e6), ("Involuntary switches", "of GROMACS's threads", "involuntary", 1),
-                ("Migrations", "of GROMACS's threads", "migrations", 1), ("The simulation's own, with its spinning", "M instructions", "own", 1e6)]
+    measures = [("Other programs on its CPUs", "M instructions", "other", 1e6), ("Involuntary switches", "of GROMACS's threads", "involuntary", 1),
+                ("Migrations", "of GROMACS's threads", "migrations", 1)]
     panels = [(name, unit, [plot.of([v / scale for v in of(raw, arm, what)]) for arm in ARMS]) for name, unit, what, scale in measures]
     return {"coupled.svg": plot.panels("A simulation beside its own analysis", "GROMACS with seven spinning threads and four processes that analyse its trajectory, on eight cores; median, smallest and largest",
                                        list(ARMS.values()), panels, highlight=2)}
