@@ -132,9 +132,9 @@ static void size_of(const struct merged_node *node, double *width, double *heigh
 		*width += b.width + PART_GAP;
 		*height = fmax(*height, b.height);
 	}
-	*width += packages_of(node) * 2 * PAD;
+	*width += packages_of(node) * (3 * PAD - PART_GAP);
 	*width = fmax(*width, 300);
-	*height += NODE_HEAD + PACKAGE_HEAD + 3 * PAD;
+	*height += NODE_HEAD + PACKAGE_HEAD + 2.5 * PAD;
 }
 
 /* ----------------------------------------------------------------------------- drawing */
@@ -147,7 +147,7 @@ static void draw_cpu(struct sheet *s, const struct merged_node *node, unsigned c
 
 	fprintf(s->f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"%s/>\n", x, y, w, CORE, colour_of_cpu(s, node, cpu), idle ? " opacity=\"0.4\"" : "");
 	snprintf(text, sizeof(text), "%u", cpu);
-	text_at(s, x + w / 2, y + CORE / 2.0 + 4, w < 16 ? "cpu small" : "cpu", text);
+	text_at(s, x + w / 2, y + CORE / 2.0 + 4, w < 7 * (double)strlen(text) ? "cpu small" : "cpu", text);
 	if (irq)
 		fprintf(s->f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" class=\"irq\"/>\n", x + w - 5, y + 6);
 	s->has_irqs |= irq;

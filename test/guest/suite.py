@@ -396,10 +396,49 @@ def check_now(containers, node):
                c["effective"]["policies"] == ["other"], f"report on {node}: the ranks of sim together", c["effective"])
 
 
+def kept(document):
+    """Containers by node and name, without what changes from one look to the next."""
+    return {(d["node"], j["job"], c["name"]): {k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")}
+            for d in document["nodes"] for j in (d["jobs"] if d["kind"] == "node" else [d]) for c in j["containers"]}
+
+
+def check_all_nodes(job, want):
+    """report --all-nodes of a job on two nodes, as its user, as root, as another; --merge of what was kept."""
+    want = {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()}
+    r = run(f"nodeosctl report --all-nodes --job={job} --json", timeout=240)
+    whole = json.loads(r.out or '{"nodes": []}')
+    ok(r.code == 0 and whole.get("missing") == [], "report --all-nodes as the user", r.text[-1500:])
+    described(whole, "it is")
+    same({k: c["cpus"] for k, c in kept(whole).items()}, want, "both nodes, their containers as planned")
+    same(whole.get("differences"), [], "and the same on both")
+    for d in whole["nodes"]:
+        same({cpu for part in d["machine"] for core in part["cores"] for cpu in cpus(core)}, set(range(os.cpu_count())), f"{d['node']} has all its CPUs in cores")
+    r = run(f"nodeosctl report --all-nodes --job={job}", user="root", timeout=240)
+    found = [re.split("  +", line) for line in r.out.splitlines()[1:]]
+    same([(f[0], int(f[1]), f[2], f[4]) for f in found if len(f) > 5], [(*k, v) for k, v in sorted(want.items())], f"as root, as text {r.err}")
+    ok("the same on all 2 nodes" in r.out, "which says that nothing differs", r.text)
+    r = run(f"nodeosctl report --all-nodes --job={job}", user="bob", timeout=240)
+    ok(r.code != 0 and "sim" not in r.out, "another user gets nothing", r.text)
+    r = run(f"nodeosctl report --all-nodes --job={job} --svg=all.svg", timeout=240)
+    root = ElementTree.parse(f"{HOME}/all.svg").getroot() if r.code == 0 else ElementTree.fromstring("<svg/>")
+    same([t.text for t in root.iter("{http://www.w3.org/2000/svg}text") if t.get("class") == "name"], ["n0", "n1"], f"a picture of both {r.err}")
+    run("mkdir -p /shared/out; cp /shared/home/alice/all.svg /shared/out", user="root")
+    run("systemctl stop nodeosd.socket", user="root", node="n1")
+    r = run(f"nodeosctl report --all-nodes --job={job} --json", timeout=240)
+    left = json.loads(r.out or '{"nodes": []}')
+    ok(r.code == 1 and [d["node"] for d in left["nodes"]] == ["n0"] and [m["node"] for m in left["missing"]] == ["n1"] and "n1" in r.err and "nodeosd" in r.err,
+       "a node where nodeosd does not listen is missing, and the others are there", r.text[-1500:])
+    run("systemctl start nodeosd.socket", user="root", node="n1")
+    for node in ("n0", "n1"):
+        run(f"nodeosctl report --json --job={job} >/shared/home/alice/kept.{node}.json", user="root", node=node)
+    r = run("nodeosctl report --merge --json kept.n1.json kept.n0.json")
+    same(kept(json.loads(r.out or '{"nodes": []}')), kept(whole), f"--merge of what root kept on each node has the same containers {r.err}")
+
+
 def group_report(machine):
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
-    script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim {WHEREAMI} 150\n")
+    script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim {WHEREAMI} 400\n")
     r = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={HOME}/rep.%s.%N.json -o long.out {script}")
     job = int(r.out.strip() or 0)
     for _ in range(60):
@@ -436,6 +475,7 @@ def group_report(machine):
     r = run("nodeosctl report --svg=-", user="root")
     drawn = picture_cpus(r.out) if r.code == 0 else {}
     same({n: drawn.get(f"{n} of job {job} (alice)") for n in want}, {n: cpus(c["cpus"]) for n, c in want.items()}, f"report as a picture {r.err}")
+    check_all_nodes(job, want)
     for command in ("report", "list"):
         r = run(f"nodeosctl {command}", user="bob")
         ok(r.code == 1 and "root" in r.err and "sim" not in r.out, f"another user's {command} is refused", r.text)
@@ -447,6 +487,13 @@ def group_report(machine):
     same(names, ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"], "--nodeos-report of sbatch: a file per step and node")
     for name in names:
         described(json.load(open(f"{HOME}/{name}")), name)
+    r = run("nodeosctl report --merge --json " + " ".join(names))
+    merged = json.loads(r.out or '{"nodes": []}')
+    described(merged, "--merge of what the steps have left")
+    same({k: c["cpus"] for k, c in kept(merged).items()}, {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()},
+         f"after the job, steps' reports together have the containers of both nodes {r.err}")
+    r = run("nodeosctl report --merge " + " ".join(names))
+    same(len(r.out.splitlines()), 1 + 2 * len(want) + 1, f"as text, each once {r.text}")
     same(leftovers(), "", "the ledger is empty")
 
 
