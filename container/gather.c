@@ -179,7 +179,7 @@ int gather_job(struct merged *out, uint32_t job, struct errbuf *err)
 	argv[n++] = "--ntasks-per-node=1";
 	argv[n++] = "--cpus-per-task=1";
 	argv[n++] = "--overlap";
-	argv[n++] = "--nodeos-container=none"; /* its ranks have their CPUs to themselves */
+	argv[n++] = "--nodeos=off"; /* this step knows nothing of the request that the job has, and belongs into none of its containers */
 	argv[n++] = "--mpi=none";
 	argv[n++] = "--input=none";
 	argv[n++] = "--chdir=/";

@@ -265,7 +265,7 @@ esac
     got = json.loads(r.stdout or "{}")
     ok(r.returncode == 0 and got.get("nodes") == list(nodes.values()) and got["missing"] == [] and not r.stderr, "all three nodes, whose lines were mixed", r.stderr, r.stdout[:300])
     words = open(os.path.join(SCRATCH, "srun.args")).read()
-    ok(all(w in words.split() for w in ("--jobid=7", "--overlap", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--nodeos-container=none")) and
+    ok(all(w in words.split() for w in ("--jobid=7", "--overlap", "--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--nodeos=off")) and
        re.search(r"/nodeosctl show --parcel --job=7$", words.strip()), "srun is asked for one task on each", words)
     env = open(os.path.join(SCRATCH, "srun.env")).read()
     ok("SLURM_CONF=/keep" in env and not re.search(r"^(SLURM_CPU_BIND|SLURM_NTASKS|SRUN_DEBUG|SLURM_JOB_ID)=", env, re.M), "and is told nothing of the step that asks", env)
