@@ -194,6 +194,8 @@ int gather_job(struct merged *out, uint32_t job, struct errbuf *err)
 	rc = helper_run(&(struct helper_run){ .argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .keep_stderr = true, .timeout = SECONDS, .output_max = PARCELS_MAX,
 					      .keep_partial = true, .heard = isatty(STDERR_FILENO) ? heard : NULL, .arg = &progress },
 			&parcels, &why);
+	if (progress.seen && progress.seen < progress.all)
+		putc('\n', stderr);
 	reason = rc < 0 ? why.text : rc > 0 ? "no answer: srun, or nodeosctl show there, has failed" : "no answer";
 	rc = unpack(out, &j, parcels, reason, err);
 	free(parcels);

@@ -438,6 +438,7 @@ static int take(const struct json_doc *d, const struct json_node *o, void *arg)
 
 int merged_add(struct merged *m, const char *name, const char *text, size_t len, struct errbuf *err)
 {
+	unsigned before = m->n_nodes;
 	struct json_doc doc;
 	int rc;
 
@@ -445,6 +446,11 @@ int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 		return -1;
 	rc = take(&doc, json_doc_root(&doc), m);
 	json_doc_free(&doc);
+	/* nothing by halves: a node that is broken off is none */
+	while (rc < 0 && m->n_nodes > before) {
+		free_parts(&m->node[--m->n_nodes]);
+		free(m->node[m->n_nodes].container);
+	}
 	return rc;
 }
 

@@ -272,10 +272,13 @@ esac
     r = all_nodes(env={"SLURM_JOB_ID": "7"})
     ok(r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n1", "n1", "n2", "n2"], "the job that one is in", r.stdout, r.stderr)
     half = parcel("n1", nodes["n1"], 100)
-    for broken, what in ((half[:3], "ends too early"), (half[:-1], "has no end"), (half[:2] + half[3:], "lacks a line"), (parcel("n1", {"schema": 7}, 50), "is of another version"), ([], "is not there")):
+    for broken, what in ((half[:3], "ends too early"), (half[:-1], "has no end"), (half[:2] + half[3:], "lacks a line"), (parcel("n1", {"schema": 7}, 50), "is of another version"),
+                         (parcel("n1", node("n1", SIM, {**VDA, "cpus": "x"}), 50), "is broken behind its first container"), ([], "is not there")):
         answers(mixed(parcel("n0", nodes["n0"], 37), broken, parcel("n2", nodes["n2"], 400)), 1)
         r = all_nodes("--job=7", "--json")
         got = json.loads(r.stdout or "{}")
+        table = all_nodes("--job=7").stdout
+        ok("\nn1" not in table and table.count("missing: n1: ") == 1, "is not in the table", table)
         ok(r.returncode == 1 and [d["node"] for d in got.get("nodes", [])] == ["n0", "n2"] and [m["node"] for m in got["missing"]] == ["n1"] and "n1: " in r.stderr,
            f"a node whose answer {what}", r.stderr, r.stdout[:200])
     answers("srun: hello\n=\n+\n+n0\n=n0 x\n=n0 0\n=n2 18446744073709551615\n+n1 {\n", 1)
