@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
-test/guest/run as root on n0; resize.py [GROUP...] [--times N]"""
+test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 import argparse
 import os
 import random
@@ -213,10 +213,10 @@ def group_killed(machine, times=25):
     job.end()
 
 
-def group_random(machine, times=25):
+def group_random(machine, times=25, seed=5):
     """At random, while steps start and end."""
     job = Job()
-    rng = random.Random(5)
+    rng = random.Random(seed)
     done = refused = 0
     for i in range(times):
         name = rng.choice(("sim", "vda"))
@@ -236,7 +236,7 @@ def group_random(machine, times=25):
             stray = {n: p for n, p in pages_on(t).items() if n not in have["sim"][1]}
             if stray:
                 ok(False, f"random {i}: pages on nodes that sim has left", (stray, have))
-    ok(done > times // 3, f"{times} at random: {done} done, {refused} refused for want of room")
+    ok(done > times // 3, f"{times} at random, seed {seed}: {done} done, {refused} refused for want of room")
     job.check("at the end")
     job.end()
 
@@ -248,9 +248,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("group", nargs="*")
     parser.add_argument("--times", type=int, default=25, help="of groups killed and random")
+    parser.add_argument("--seed", type=int, default=5, help="of group random")
     args = parser.parse_args()
-    for name in ("killed", "random"):
-        GROUPS[name] = lambda machine, f=GROUPS[name]: f(machine, args.times)
+    GROUPS["killed"] = lambda machine: group_killed(machine, args.times)
+    GROUPS["random"] = lambda machine: group_random(machine, args.times, args.seed)
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     machine = Machine()
