@@ -61,9 +61,10 @@ static int look_at(const struct ledger_job *job, void *arg)
 int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job, uint64_t my_step,
 	      struct errbuf *bad, struct errbuf *err)
 {
-	struct look k = { out, b, my_job, my_step };
+	struct look k = { .blocks = b, .my_job = my_job, .my_step = my_step };
 
 	memset(out, 0, sizeof(*out));
+	k.held = out;
 	return ledger_each(l, look_at, &k, &out->containers, bad, err);
 }
 
