@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What experiments in guests share: QEMU's plugins, and a guest that counts by instructions."""
+"""What experiments in guests share: QEMU's plugins, and a guest whose instructions they count."""
 import os
 import shutil
 
@@ -19,8 +19,9 @@ def build(context, plugin):
     return directory
 
 
-def boot(context, plugin, puts, command, memory=1024, limit=7200):
-    """Runs COMMAND in a guest of one node; returns (directory that it left, path of what the plugin wrote)."""
+def boot(context, plugin, puts, command, memory=1024, limit=7200, clock="icount"):
+    """Runs COMMAND in a guest of one node; returns (directory that it left, path of what the plugin wrote). CLOCK is "icount" where the counts hang
+    on how programs run beside each other, "tcg" where it is work that they have to do anyway: all of the machine's processors emulate then."""
     share, marks = f"{context.out}/share", f"{context.out}/marks"
     shutil.rmtree(share, ignore_errors=True)
     if os.path.exists(marks):
@@ -29,5 +30,5 @@ def boot(context, plugin, puts, command, memory=1024, limit=7200):
     path, _, more = plugin.partition(",")
     context.run(f"{context.top}/test/guest/run", "--nodes", "1", "--timeout", str(limit), "--memory", str(memory), *options, "--share", share,
                 "--qemu", f"-plugin {path},out={marks}" + (f",{more}" if more else ""), "--", *command,
-                env={"NODEOS_ACCEL": "icount"})
+                env={"NODEOS_ACCEL": clock})
     return share, marks

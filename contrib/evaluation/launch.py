@@ -38,7 +38,7 @@ def run(context):
     build = guest.build(context, "insn-count")
     here = f"{context.top}/contrib/evaluation"
     share, marks = guest.boot(context, f"{build}/insn-count.so", [f"{here}/launch-guest", f"{here}/pair.json", f"{build}/mark"],
-                              ["./launch-guest", *SIZES["quick" if context.quick else "full"]], memory=3072, limit=14400)
+                              ["./launch-guest", *SIZES["quick" if context.quick else "full"]], memory=3072, limit=14400, clock="tcg")
     return read(f"{share}/launches.jsonl", marks)
 
 
