@@ -2,7 +2,9 @@
 #include "container/ask.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -110,20 +112,34 @@ static void back(void)
 	}
 }
 
-/* The other side: says TEXT to whoever comes, and keeps what he has said. */
+/* The other side: says TEXT to whoever comes, and keeps what he has said; before that it turns some away, as systemd does. */
 struct other {
 	int fd;
 	const char *text;
+	unsigned turn_away;
+	useconds_t slow; /* before it closes on who is turned away, and before it answers */
 	char heard[ASK_LINE_MAX];
 };
 
 static void *answer(void *arg)
 {
 	struct other *o = arg;
-	int fd = accept(o->fd, NULL, NULL);
-	ssize_t n = read(fd, o->heard, sizeof(o->heard) - 1);
+	sigset_t all;
+	ssize_t n;
+	int fd;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	for (; o->turn_away; o->turn_away--) {
+		fd = accept(o->fd, NULL, NULL);
+		/* once before, and once after he has said it */
+		usleep(o->turn_away % 2 ? o->slow : 0);
+		close(fd);
+	}
+	fd = accept(o->fd, NULL, NULL);
+	n = read(fd, o->heard, sizeof(o->heard) - 1);
 	o->heard[n > 0 ? n : 0] = '\0';
+	usleep(o->slow);
 	if (write(fd, o->text, strlen(o->text)) < 0)
 		perror("write");
 	close(fd);
@@ -132,10 +148,10 @@ static void *answer(void *arg)
 
 static char said[200];
 
-static int asked(const char *path, const char *text, char *heard, struct errbuf *err)
+static int asked_slowly(const char *path, const char *text, unsigned turn_away, useconds_t slow, char *heard, struct errbuf *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct other o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0), .text = text };
+	struct other o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0), .text = text, .turn_away = turn_away, .slow = slow };
 	struct ask a = { .operation = ASK_SHOW, .job = 7 };
 	pthread_t thread;
 	FILE *out;
@@ -153,6 +169,36 @@ static int asked(const char *path, const char *text, char *heard, struct errbuf 
 	close(o.fd);
 	strcpy(heard, o.heard);
 	return rc;
+}
+
+static int asked(const char *path, const char *text, char *heard, struct errbuf *err)
+{
+	return asked_slowly(path, text, 0, 0, heard, err);
+}
+
+static void tick(int sig)
+{
+	(void)sig;
+}
+
+/* A program with a profiler's timer, whose calls are interrupted, on a node where others ask as well. */
+static void busy(void)
+{
+	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction act = { .sa_handler = tick };
+	char path[100], heard[ASK_LINE_MAX];
+	struct errbuf err = { "" };
+
+	snprintf(path, sizeof(path), "%s/s", scratch);
+	is_int(asked_slowly(path, "ok\nhere\n", 8, 100000, heard, &err), 0, "turned away eight times: %s", err.text);
+	is(said, "here\n", "it asks until it is answered");
+	is(heard, "nodeos 1 show job=7\n", "the same");
+	ok(asked_slowly(path, "", 0, 50000, heard, &err) < 0 && strstr(err.text, "has not answered"), "who was heard does not ask again");
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	is_int(asked_slowly(path, "ok\nhere\n", 0, 300000, heard, &err), 0, "interrupted all the time: %s", err.text);
+	is(said, "here\n", "it waits for the answer");
+	setitimer(ITIMER_REAL, &never, NULL);
 }
 
 static void talk(void)
@@ -178,5 +224,6 @@ int main(void)
 	parse();
 	back();
 	talk();
+	busy();
 	return tap_done();
 }
