@@ -88,6 +88,15 @@ static int read_own_path(char *out, size_t size, const char *proc, pid_t pid, st
 	return 0;
 }
 
+const char *cgroup_below(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	if (strncmp(path, dir, len) != 0 || (path[len] != '/' && path[len] != '\0'))
+		return NULL;
+	return path + len + (path[len] == '/');
+}
+
 uint64_t cgroup_inode(int root_fd, const char *path)
 {
 	struct stat st;

@@ -38,6 +38,9 @@ int cgroup_open_root(const char *root, struct errbuf *err);
 int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
 		      struct errbuf *err);
 
+/* Is PATH the directory DIR, or below it? What of PATH is behind it, "" for DIR itself; NULL: no. */
+const char *cgroup_below(const char *path, const char *dir);
+
 /* Inode of directory PATH below ROOT_FD; 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 

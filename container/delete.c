@@ -126,7 +126,7 @@ static int take_off(FILE *out, struct resize_view *v, struct errbuf *err)
 	return rc;
 }
 
-int delete_container(FILE *out, const struct ask *a, uid_t uid, struct errbuf *err)
+int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup, struct errbuf *err)
 {
 	struct resize_view *v = calloc(1, sizeof(*v));
 	struct conf conf;
@@ -134,7 +134,7 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, struct errbuf *e
 
 	if (!v)
 		return errprintf(err, "out of memory");
-	*v = (struct resize_view){ .ask = a, .uid = uid };
+	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
 	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(&conf, err);
 	if (lock >= 0 && open_empty(v, err) == 0) {

@@ -51,19 +51,14 @@ static int find_task(char path[CGROUP_PATH_MAX + 300], const struct node_state *
 /* Slurm counts, signals and waits for what is in a step; that of ssh sessions (step_extern) waits for nobody. */
 static int check_outside(pid_t peer, uid_t uid, struct errbuf *err)
 {
-	char path[CGROUP_PATH_MAX], pid[24], name[32];
+	char path[CGROUP_PATH_MAX], name[32];
 	struct stat st;
 	const char *at;
-	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
 
-	snprintf(pid, sizeof(pid), "%ld", (long)peer);
-	rc = root < 0 ? -1 : process_cgroup(path, sizeof(path), root, pid);
-	if (root >= 0)
-		close(root);
-	if (rc < 0)
+	if (process_cgroup_of(path, sizeof(path), peer) < 0)
 		return errprintf(err, "the process that asks is not to be seen in /proc (another pid namespace?)");
 	/* it may have become somebody else's since it asked */
-	snprintf(name, sizeof(name), "/proc/%s", pid);
+	snprintf(name, sizeof(name), "/proc/%ld", (long)peer);
 	if (stat(name, &st) < 0 || st.st_uid != uid)
 		return errprintf(err, "the process that asks is not yours any more");
 	at = strstr(path, "/step_");
@@ -139,7 +134,7 @@ int enter_peer(FILE *out, int socket, const struct ask *a, pid_t peer, uid_t uid
 	if (node_state_load(&s, err) < 0)
 		return -1;
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
-	rc = owned_find(&f, &s, a->container, err);
+	rc = owned_find(&f, &s, a->container, "", err);
 	if (rc == 0 && !f.step)
 		rc = errprintf(err, "no step of job %u has ranks in container %s here: srun --jobid=%u --nodeos-container=%s starts one", f.job->job_id, a->container,
 			       f.job->job_id, a->container);

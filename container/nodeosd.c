@@ -23,6 +23,7 @@
 #include "container/enter.h"
 #include "container/fileio.h"
 #include "container/node_report.h"
+#include "container/process.h"
 #include "container/query.h"
 #include "container/resize.h"
 
@@ -95,13 +96,15 @@ static int answer(FILE *f, struct errbuf *err)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	char line[ASK_LINE_MAX];
+	char line[ASK_LINE_MAX], cgroup[CGROUP_PATH_MAX];
 	struct ask a;
 
 	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
 		return errprintf(err, "standard input is no socket with a user at its other end: nodeosd.socket of systemd starts nodeosd");
 	if (read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
 		return -1;
+	if (process_cgroup_of(cgroup, sizeof(cgroup), peer.pid) < 0)
+		cgroup[0] = '\0';
 	switch (a.operation) {
 	case ASK_SHOW:
 		return show(f, &a, peer.uid, err);
@@ -110,11 +113,11 @@ static int answer(FILE *f, struct errbuf *err)
 	case ASK_RESIZE:
 		/* what is begun is not left half done; moving pages takes long */
 		alarm(0);
-		return resize_container(f, &a, peer.uid, NODEOS_LIBEXECDIR "/nodeos-plan", err) < 0 ? -1 : changes_note(true, err);
+		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan", err) < 0 ? -1 : changes_note(true, err);
 	case ASK_DELETE:
 		/* killed ranks, and a buffer's device, take their time */
 		alarm(0);
-		return delete_container(f, &a, peer.uid, err) < 0 ? -1 : changes_note(true, err);
+		return delete_container(f, &a, peer.uid, cgroup, err) < 0 ? -1 : changes_note(true, err);
 	case ASK_EXEC:
 		return enter_peer(f, 0, &a, peer.pid, peer.uid, err);
 	}

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "container/cgroup.h"
+
 static void look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own, const char *name)
 {
 	struct node_plan *plan = own ? own->plan : job->plan;
@@ -25,11 +27,26 @@ static void look_in_job(struct owned *f, struct ledger_job *job, const char *nam
 			f->step = &job->step[i];
 }
 
-int owned_find(struct owned *out, const struct node_state *s, const char *name, struct errbuf *err)
+/* Of the step that CGROUP is in. */
+static bool look_in_own(struct owned *out, const struct node_state *s, const char *name, const char *cgroup)
+{
+	for (unsigned i = 0; i < s->n_jobs; i++)
+		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
+			struct ledger_step *step = &s->job[i]->step[k];
+
+			if (step->plan && cgroup_below(cgroup, step->cgroup))
+				look_at(out, s->job[i], step, name);
+		}
+	return out->container;
+}
+
+int owned_find(struct owned *out, const struct node_state *s, const char *name, const char *cgroup, struct errbuf *err)
 {
 	const struct ledger_job *deleted = NULL;
 
 	memset(out, 0, sizeof(*out));
+	if (look_in_own(out, s, name, cgroup))
+		return 0;
 	for (unsigned i = 0; i < s->n_jobs; i++) {
 		struct owned f = { 0 };
 

@@ -15,7 +15,11 @@ struct owned {
 	const struct ledger_step *step; /* the last one that has ranks in it; NULL: none */
 };
 
-/* The container NAME among the jobs of S, of which those of others are gone (node_state_keep). -1 with the reason. */
-int owned_find(struct owned *out, const struct node_state *s, const char *name, struct errbuf *err);
+/*
+ * The container NAME among the jobs of S, of which those of others are gone (node_state_keep). CGROUP: that of who asks, "" where
+ * that is nowhere: all steps with containers of their options alone call them the same, and a rank of one means its own. Else it is the
+ * last step's. -1 with the reason.
+ */
+int owned_find(struct owned *out, const struct node_state *s, const char *name, const char *cgroup, struct errbuf *err);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/process.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "container/fileio.h"
 
@@ -58,4 +60,18 @@ int process_cgroup(char *buf, size_t size, int root, const char *name)
 		if (*c < ' ' || *c > '~')
 			*c = '?'; /* as of the name */
 	return *buf ? 0 : -1;
+}
+
+int process_cgroup_of(char *buf, size_t size, pid_t pid)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%ld", (long)pid);
+	rc = root < 0 ? -1 : process_cgroup(buf, size, root, name);
+	if (root >= 0)
+		close(root);
+	if (rc == 0 && *buf == '/')
+		memmove(buf, buf + 1, strlen(buf));
+	return rc;
 }

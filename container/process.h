@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* What /proc/PID/stat tells of a process or thread. */
 struct process_stat {
@@ -20,5 +21,8 @@ int process_stat_read(struct process_stat *out, int root, const char *name);
 
 /* Its cgroup (v2) as "/a/b"; -1 when there is none. */
 int process_cgroup(char *buf, size_t size, int root, const char *name);
+
+/* The same of process PID of this node, as "a/b", as cgroups are named everywhere else here. */
+int process_cgroup_of(char *buf, size_t size, pid_t pid);
 
 #endif

@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/query.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "container/changes.h"
 #include "container/node_state.h"
 #include "container/process.h"
 
-/* If PATH is in the directory DIR or below: what is behind it, else NULL. */
-static const char *below(const char *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	return strncmp(path, dir, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
-}
-
 /* The rank of S whose directory PATH is in, or NULL. */
 static const struct ledger_rank *rank_at(const struct ledger_step *s, const char *path)
 {
-	const char *rest = below(path, s->cgroup);
+	const char *rest = cgroup_below(path, s->cgroup);
 
-	rest = rest ? below(rest, "user") : NULL;
+	rest = rest ? cgroup_below(rest, "user") : NULL;
 	for (unsigned i = 0; rest && i < s->n_placed; i++)
-		if (strcmp(s->placed[i].task, rest) == 0 || below(rest, s->placed[i].task))
+		if (cgroup_below(rest, s->placed[i].task))
 			return &s->placed[i];
 	return NULL;
 }
@@ -59,21 +48,17 @@ static int tell(FILE *out, const struct node_state *s, const char *path, struct 
 
 int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 {
-	char path[CGROUP_PATH_MAX], pid[24];
-	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+	char path[CGROUP_PATH_MAX];
 	struct node_state s;
+	int rc;
 
-	snprintf(pid, sizeof(pid), "%ld", (long)peer);
-	rc = root < 0 ? -1 : process_cgroup(path, sizeof(path), root, pid);
-	if (root >= 0)
-		close(root);
-	if (rc < 0)
+	if (process_cgroup_of(path, sizeof(path), peer) < 0)
 		return errprintf(err, "the process that asks is not to be seen in /proc (another pid namespace?)");
 	/* who is told today wants to hear of changes, for which there is a file then */
 	if (changes_note(false, err) < 0 || node_state_load(&s, err) < 0)
 		return -1;
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, 0);
-	rc = tell(out, &s, path + (*path == '/'), err);
+	rc = tell(out, &s, path, err);
 	node_state_free(&s);
 	return rc;
 }

@@ -274,7 +274,7 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 	return rc;
 }
 
-int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *helper_path, struct errbuf *err)
+int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup, const char *helper_path, struct errbuf *err)
 {
 	struct resize_view *v = calloc(1, sizeof(*v));
 	struct node_plan *made = NULL;
@@ -283,7 +283,7 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *help
 
 	if (!v)
 		return errprintf(err, "out of memory");
-	*v = (struct resize_view){ .ask = a, .uid = uid };
+	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
 	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(&conf, err);
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {

@@ -10,6 +10,7 @@
 struct resize_view {
 	const struct ask *ask; /* to be filled in by the caller, as UID: who asks, 0 for anybody's containers */
 	uid_t uid;
+	const char *cgroup; /* and this: the one of who asks; "": not known */
 	struct node_state s;
 	struct ledger *lock;
 	struct owned o;
