@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/nodeos.h"
+#include "container/libnodeos_at.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,9 @@ struct have {
 struct nodeos {
 	struct have have;
 	struct errbuf err;
+	const char *socket_path, *changes_path;
 	int fd; /* inotify; -1: nobody has asked for it yet */
+	bool behind; /* there may be other than HAVE, and fd does not tell */
 };
 
 /* Of a line "WORD VALUE". */
@@ -80,7 +82,7 @@ static char *ask(nodeos_t *n, const struct ask *a)
 		errprintf(&n->err, "out of memory");
 		return NULL;
 	}
-	rc = ask_node(a, ASK_SOCKET, f, &n->err);
+	rc = ask_node(a, n->socket_path, f, &n->err);
 	if (fclose(f) != 0 && rc == 0)
 		rc = errprintf(&n->err, "out of memory");
 	if (rc == 0)
@@ -102,20 +104,28 @@ int nodeos_refresh(nodeos_t *n)
 		errprintf(&n->err, "out of memory");
 	if (rc == 0)
 		n->have = *h;
+	n->behind = rc < 0;
 	free(h);
 	free(answer);
 	return rc;
 }
 
-nodeos_t *nodeos_open(void)
+nodeos_t *nodeos_open_at(const char *socket_path, const char *changes_path)
 {
 	nodeos_t *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
 	n->fd = -1;
+	n->socket_path = socket_path;
+	n->changes_path = changes_path;
 	nodeos_refresh(n);
 	return n;
+}
+
+nodeos_t *nodeos_open(void)
+{
+	return nodeos_open_at(ASK_SOCKET, CHANGES_FILE);
 }
 
 void nodeos_close(nodeos_t *n)
@@ -211,26 +221,28 @@ int nodeos_fd(nodeos_t *n)
 	if (n->fd < 0)
 		return errprintf(&n->err, "inotify: %s", strerror(errno));
 	/* nodeosd has made it when it answered the first question */
-	if (inotify_add_watch(n->fd, CHANGES_FILE, IN_MODIFY) < 0) {
-		errprintf(&n->err, CHANGES_FILE ": %s", strerror(errno));
+	if (inotify_add_watch(n->fd, n->changes_path, IN_MODIFY) < 0) {
+		errprintf(&n->err, "%s: %s", n->changes_path, strerror(errno));
 		close(n->fd);
 		n->fd = -1;
+		return -1;
 	}
+	/* nobody has watched until now: who waits for it looks once, as a watch that ends is something to read (inotify(7), IN_IGNORED) */
+	n->behind = true;
+	inotify_rm_watch(n->fd, inotify_add_watch(n->fd, "/", IN_DELETE_SELF));
 	return n->fd;
 }
 
 int nodeos_changed(nodeos_t *n)
 {
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-	bool first = n->fd < 0, any = false;
 	struct idset cpus = n->have.cpus, rank_cpus = n->have.rank_cpus, mems = n->have.mems;
 
 	if (nodeos_fd(n) < 0)
 		return -1;
 	while (read(n->fd, events, sizeof(events)) > 0)
-		any = true;
-	/* nobody has watched until now */
-	if (!any && !first)
+		n->behind = true;
+	if (!n->behind)
 		return 0;
 	if (nodeos_refresh(n) < 0)
 		return -1;

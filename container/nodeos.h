@@ -43,10 +43,16 @@ unsigned nodeos_mems(const nodeos_t *n);
  */
 int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems);
 
-/* A file descriptor that can be read (poll(2)) when containers of this node have changed; the handle's. -1 with nodeos_error. */
+/*
+ * A file descriptor that can be read (poll(2)) when containers of this node have changed, and once at first, for what changed before
+ * anybody watched; the handle's. -1 with nodeos_error.
+ */
 int nodeos_fd(nodeos_t *n);
 
-/* Has the caller's changed since it was last asked for? 1: yes, and what it has is known; 0: no; -1 with nodeos_error. Never waits for a change. */
+/*
+ * Has the caller's changed since it was last asked for? 1: yes, and what it has is known; 0: no; -1 with nodeos_error: not known, and
+ * the next call asks again. Never waits for a change.
+ */
 int nodeos_changed(nodeos_t *n);
 
 /*
