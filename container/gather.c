@@ -2,6 +2,7 @@
 #include "container/gather.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,69 +15,67 @@
 
 #define SECONDS 180 /* until a node has not answered */
 #define PARCELS_MAX (512u << 20)
-#define NODE_LIST_MAX (256u << 10)
-
-void gather_value(const char *text, const char *name, char *buf, size_t size)
-{
-	char wanted[64];
-	const char *at = text;
-
-	buf[0] = '\0';
-	snprintf(wanted, sizeof(wanted), "%s=", name);
-	while ((at = strstr(at, wanted)) != NULL) {
-		/* "NodeList=" is in "ReqNodeList=", too */
-		if (at == text || at[-1] == ' ' || at[-1] == '\n') {
-			at += strlen(wanted);
-			snprintf(buf, size, "%.*s", (int)strcspn(at, " \n"), at);
-			return;
-		}
-		at++;
-	}
-}
 
 /* What a job is, as far as srun has to know. */
 struct asked_job {
 	uint32_t id;
 	char state[32];
-	char user[128], uid[24], gid[24]; /* "alice", "1000", "1000" */
+	uint32_t uid, gid;
 	char *nodes; /* a name a line */
 	unsigned n_nodes;
 };
 
-/* "alice(1000)" */
-static void split_user(const char *text, char *name, size_t size, char *number, size_t number_size)
+/* What squeue says of job ID in FORMAT, on its line of an array or of several components; malloc'ed, or NULL. */
+static char *ask_queue(uint32_t id, const char *format, struct errbuf *err)
 {
-	const char *open = strchr(text, '(');
+	char program[PROGRAM_PATH_MAX], jobs[32], form[64];
+	const char *argv[] = { program, "--noheader", "--states=all", jobs, form, NULL };
+	struct helper_run h = { .argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 16u << 20 };
+	char *text = NULL, *line = NULL;
+	size_t len;
 
-	if (name)
-		snprintf(name, size, "%.*s", (int)strcspn(text, "("), text);
-	snprintf(number, number_size, "%.*s", open ? (int)strcspn(open + 1, ")") : 0, open ? open + 1 : "");
+	snprintf(jobs, sizeof(jobs), "--jobs=%" PRIu32, id);
+	snprintf(form, sizeof(form), "--format=%s", format);
+	if (!program_find("squeue", program) || helper_run(&h, &text, err) != 0) {
+		free(text);
+		if (!*err->text)
+			errprintf(err, "%s does not know it: is slurmctld up, and the job's number right?", program);
+		return NULL;
+	}
+	len = (size_t)snprintf(form, sizeof(form), "%" PRIu32 " ", id);
+	for (char *at = text; *at && !line; at += strcspn(at, "\n"), at += *at == '\n')
+		if (strncmp(at, form, len) == 0)
+			line = strndup(at + len, strcspn(at + len, "\n"));
+	free(text);
+	if (!line)
+		errprintf(err, "%s does not know it", program);
+	return line;
 }
 
+/*
+ * By squeue, in fields that are Slurm's own words. What scontrol shows of a job has its name, command and comment in it, which its
+ * user chooses: "x UserId=root(0)".
+ */
 static int look_at_job(struct asked_job *j, struct errbuf *err)
 {
-	char number[16], user[192], group[192], *list = malloc(NODE_LIST_MAX), *text;
+	char *text = ask_queue(j->id, "%A %T %U %G %N", err), *list;
+	int n = -1;
 
-	snprintf(number, sizeof(number), "%" PRIu32, j->id);
-	text = list ? slurm_show("job", number, err) : NULL;
-	if (!text) {
-		free(list);
-		return *err->text ? errwrap(err, "job %s", number) : errprintf(err, "out of memory");
+	if (text)
+		sscanf(text, "%31s %" SCNu32 " %" SCNu32 " %n", j->state, &j->uid, &j->gid, &n);
+	if (text && n < 0)
+		errprintf(err, "squeue has answered what this version does not know: %.60s", text);
+	if (n < 0) {
+		free(text);
+		return errwrap(err, "job %" PRIu32, j->id);
 	}
-	gather_value(text, "JobState", j->state, sizeof(j->state));
-	gather_value(text, "UserId", user, sizeof(user));
-	gather_value(text, "GroupId", group, sizeof(group));
-	gather_value(text, "NodeList", list, NODE_LIST_MAX);
-	free(text);
-	split_user(user, j->user, sizeof(j->user), j->uid, sizeof(j->uid));
-	split_user(group, NULL, 0, j->gid, sizeof(j->gid));
-	if (strcmp(j->state, "RUNNING") != 0 || !*list || strcmp(list, "(null)") == 0) {
-		free(list);
-		return errprintf(err, "job %s is %s: only a running job's nodes can be asked (--merge takes reports that were kept, as by --nodeos-report)", number,
-				 *j->state ? j->state : "not known");
+	list = text + n;
+	if (strcmp(j->state, "RUNNING") != 0 || !*list || *list == '(' || *list == '-') {
+		free(text);
+		return errprintf(err, "job %" PRIu32 " is %s: only a running job's nodes can be asked (--merge takes reports that were kept, as by --nodeos-report)", j->id, j->state);
 	}
 	j->nodes = slurm_show("hostnames", list, err);
-	free(list);
+	free(text);
 	for (const char *at = j->nodes; at && *at; at += strspn(at, "\n")) {
 		j->n_nodes++;
 		at += strcspn(at, "\n");
@@ -84,21 +83,29 @@ static int look_at_job(struct asked_job *j, struct errbuf *err)
 	return j->nodes ? 0 : -1;
 }
 
-/* srun reads what it is told in SLURM_* variables, too: of the step or job that we are in. Its configuration stays. */
-static void forget_step(void)
+static bool begins_with_any(const char *text, const char *const *word)
 {
-	static const char *const kept[] = { "SLURM_CONF=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_CLUSTER_NAME=" };
+	while (*word && strncmp(text, *word, strlen(*word)) != 0)
+		word++;
+	return *word;
+}
 
-	for (char **e = environ; *e;) {
-		char name[256];
-		bool keep = strncmp(*e, "SLURM_", 6) != 0 && strncmp(*e, "SRUN_", 5) != 0 && strncmp(*e, "SLURMD_", 7) != 0;
+/*
+ * srun reads what it is told in SLURM_* variables, too: of the step or job that we are in. Its configuration stays. To OTHERS
+ * goes nothing else of ours: whoever srun runs as reads its environment, and that of its tasks.
+ */
+static void forget(bool others)
+{
+	static const char *const slurm[] = { "SLURM_", "SLURMD_", "SRUN_", "SQUEUE_", NULL };
+	static const char *const kept[] = { "SLURM_CONF=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_CLUSTER_NAME=", NULL };
+	static const char *const told[] = { "PATH=", "SLURM_CONF=", "LANG=", "LC_", "TZ=", "LD_LIBRARY_PATH=", NULL };
 
-		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-			keep |= strncmp(*e, kept[i], strlen(kept[i])) == 0;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
-		if (keep || unsetenv(name) < 0 || getenv(name))
-			e++;
-	}
+	char **to = environ;
+
+	for (char **e = environ; *e; e++)
+		if (others ? begins_with_any(*e, told) : begins_with_any(*e, kept) || !begins_with_any(*e, slurm))
+			*to++ = *e;
+	*to = NULL;
 }
 
 struct progress {
@@ -151,17 +158,20 @@ int gather_job(struct merged *out, uint32_t job, struct errbuf *err)
 	const char *argv[32], *reason;
 	char *parcels = NULL;
 	unsigned n = 0;
+	bool others;
 	int rc;
 
 	if (!program_find("srun", srun))
 		return errprintf(err, "srun is not in PATH");
+	forget(false);
 	if (look_at_job(&j, err) < 0)
 		return -1;
 	/* slurmctld lets nobody start steps in another's job, root neither */
-	if (geteuid() == 0 && strcmp(j.uid, "0") != 0) {
+	others = geteuid() == 0 && j.uid != 0;
+	if (others) {
 		program_find("setpriv", setpriv);
-		snprintf(uid, sizeof(uid), "--reuid=%s", j.uid);
-		snprintf(gid, sizeof(gid), "--regid=%s", j.gid);
+		snprintf(uid, sizeof(uid), "--reuid=%" PRIu32, j.uid);
+		snprintf(gid, sizeof(gid), "--regid=%" PRIu32, j.gid);
 		argv[n++] = setpriv;
 		argv[n++] = uid;
 		argv[n++] = gid;
@@ -189,9 +199,10 @@ int gather_job(struct merged *out, uint32_t job, struct errbuf *err)
 	argv[n++] = "--parcel";
 	argv[n++] = number;
 	argv[n] = NULL;
-	forget_step();
+	if (others)
+		forget(true);
 	progress.all = j.n_nodes;
-	rc = helper_run(&(struct helper_run){ .argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .keep_stderr = true, .timeout = SECONDS, .output_max = PARCELS_MAX,
+	rc = helper_run(&(struct helper_run){ .argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .keep_stderr = !others, .apart = others, .timeout = SECONDS, .output_max = PARCELS_MAX,
 					      .keep_partial = true, .heard = isatty(STDERR_FILENO) ? heard : NULL, .arg = &progress },
 			&parcels, &why);
 	if (progress.seen && progress.seen < progress.all)

@@ -6,11 +6,9 @@
 
 /*
  * Ask every node of the running job JOB what "nodeosctl show" tells there, by one srun beside the job's steps, with the rights of
- * the job's user, and add it to OUT. Nodes that do not answer are OUT's missing ones. -1: nobody was asked.
+ * the job's user, whom it lets have nothing of root's environment and terminal, and add it to OUT. Nodes that do not answer are
+ * OUT's missing ones. -1: nobody was asked.
  */
 int gather_job(struct merged *out, uint32_t job, struct errbuf *err);
-
-/* NAME "NodeList" of "scontrol show job": its value, cut at the first blank; "" when it has none. */
-void gather_value(const char *text, const char *name, char *buf, size_t size);
 
 #endif

@@ -23,7 +23,7 @@
  * slurmstepd: async-signal-safe calls only. The raw system calls change this
  * process alone; glibc's wrappers would look for threads that are not there.
  */
-static void child(const struct helper_run *h, int in, int out)
+static void child(const struct helper_run *h, int in, int out, int said)
 {
 	static char *const no_env[] = { "LC_ALL=C", NULL };
 	struct rlimit nothing = { 0, 0 };
@@ -39,13 +39,21 @@ static void child(const struct helper_run *h, int in, int out)
 	/* move our ends above the numbers that they will be copied to */
 	in = fcntl(in, F_DUPFD_CLOEXEC, 10);
 	out = fcntl(out, F_DUPFD_CLOEXEC, 10);
+	if (h->apart)
+		said = fcntl(said, F_DUPFD_CLOEXEC, 10);
 	if (extra >= 0)
 		extra = fcntl(extra, F_DUPFD_CLOEXEC, 10);
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0)
 		_exit(127);
 	if (h->join_stderr && dup2(out, 2) < 0)
 		_exit(127);
-	if (!h->keep_stderr && !h->join_stderr) {
+	/* who has a terminal of root's, be it as /dev/tty, can type into it (TIOCSTI) and read what is typed */
+	if (h->apart && (setsid() < 0 || dup2(said, 2) < 0))
+		_exit(127);
+	for (int fd = 3; h->apart && fd < 1024; fd++)
+		if (fd != extra)
+			close(fd);
+	if (!h->keep_stderr && !h->join_stderr && !h->apart) {
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 		if (null < 0 || dup2(null, 2) < 0)
@@ -79,8 +87,22 @@ static void child(const struct helper_run *h, int in, int out)
 	_exit(errno == ENOENT ? 125 : 127);
 }
 
+/* Pass on what it says to our standard error; how many bytes, 0: it has said all. */
+static ssize_t pass_on(int said)
+{
+	char piece[512];
+	ssize_t n = read(said, piece, sizeof(piece));
+
+	for (ssize_t i = 0; i < n; i++)
+		if ((piece[i] < ' ' && piece[i] != '\n') || piece[i] > '~')
+			piece[i] = '?';
+	if (n > 0)
+		fwrite(piece, 1, (size_t)n, stderr);
+	return n;
+}
+
 /* Feed the input and drain the output until both ends are closed. */
-static int talk(const struct helper_run *h, int in, int out, char **text, struct errbuf *err)
+static int talk(const struct helper_run *h, int in, int out, int said, char **text, struct errbuf *err)
 {
 	long end = monotonic_ms() + (long)h->timeout * 1000;
 	size_t left = h->input ? strlen(h->input) : 0;
@@ -91,7 +113,7 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 	if (!buf)
 		return errprintf(err, "out of memory");
 	for (;;) {
-		struct pollfd p[2] = { { out, POLLIN, 0 }, { left ? in : -1, POLLOUT, 0 } };
+		struct pollfd p[3] = { { out, POLLIN, 0 }, { left ? in : -1, POLLOUT, 0 }, { said, POLLIN, 0 } };
 		long wait = end - monotonic_ms();
 		ssize_t n;
 
@@ -99,7 +121,7 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 			close(in);
 			in = -1;
 		}
-		if (wait <= 0 || poll(p, 2, (int)wait) == 0) {
+		if (wait <= 0 || poll(p, 3, (int)wait) == 0) {
 			errprintf(err, "%s: no answer within %u s", h->argv[0], h->timeout);
 			break;
 		}
@@ -112,6 +134,8 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 				left = 0; /* it wants no more; its answer says why */
 			}
 		}
+		if (p[2].revents && pass_on(said) == 0)
+			said = -1;
 		if (!p[0].revents)
 			continue;
 		if (used + 1 == room) {
@@ -131,6 +155,8 @@ static int talk(const struct helper_run *h, int in, int out, char **text, struct
 			if (h->heard)
 				h->heard(buf, used, h->arg);
 		} else if (n == 0) {
+			while (said >= 0 && pass_on(said) > 0)
+				;
 			if (in >= 0)
 				close(in);
 			buf[used] = '\0';
@@ -178,7 +204,7 @@ static pid_t reap(pid_t pid, int *status)
 
 int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 {
-	int to[2], from[2];
+	int to[2], from[2], said[2] = { -1, -1 };
 	void (*old_pipe)(int);
 	char *text = NULL;
 	int status = 0, rc;
@@ -192,24 +218,40 @@ int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 		close(to[1]);
 		return -1;
 	}
+	if (h->apart && pipe2(said, O_CLOEXEC) < 0) {
+		errprintf(err, "pipe: %s", strerror(errno));
+		close(to[0]);
+		close(to[1]);
+		close(from[0]);
+		close(from[1]);
+		return -1;
+	}
 	fcntl(to[1], F_SETFL, O_NONBLOCK);
+	if (h->apart)
+		fcntl(said[0], F_SETFL, O_NONBLOCK);
 	pid = fork();
 	if (pid == 0)
-		child(h, to[0], from[1]);
+		child(h, to[0], from[1], said[1]);
 	close(to[0]);
 	close(from[1]);
+	if (said[1] >= 0)
+		close(said[1]);
 	if (pid < 0) {
 		errprintf(err, "fork: %s", strerror(errno));
 		close(to[1]);
 		close(from[0]);
+		if (said[0] >= 0)
+			close(said[0]);
 		return -1;
 	}
 	old_pipe = signal(SIGPIPE, SIG_IGN);
-	rc = talk(h, to[1], from[0], &text, err);
+	rc = talk(h, to[1], from[0], said[0], &text, err);
 	if (rc < 0)
 		kill(pid, SIGKILL);
 	signal(SIGPIPE, old_pipe);
 	close(from[0]);
+	if (said[0] >= 0)
+		close(said[0]);
 	got = reap(pid, &status);
 	if (rc < 0 && h->keep_partial)
 		*out = text;

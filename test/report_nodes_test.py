@@ -5,6 +5,7 @@ ones; srun and scontrol are scripts of ours. TAP. NODEOS_SOURCE, NODEOS_BUILD: a
 import copy
 import json
 import os
+import pty
 import re
 import stat
 import subprocess
@@ -240,17 +241,39 @@ def all_nodes(*words, env=None):
                                            "SLURM_CONF": "/keep", "SRUN_DEBUG": "3", **(env or {})})
 
 
+def in_terminal(*words, env):
+    """As root types it: exit status, and what the terminal shows."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.dup2(0, 9)
+        os.chdir(SCRATCH)
+        os.execve(TOOL, [TOOL, "report", *words], {"PATH": os.path.join(SCRATCH, "bin") + ":" + os.environ["PATH"], **env})
+    shown = b""
+    try:
+        while piece := os.read(terminal, 4096):
+            shown += piece
+    except OSError:
+        pass  # its end
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
+
+
 def test_srun():
     me = os.getuid()
-    script("scontrol", f"""case "$*" in
-"show job 7") echo "JobId=7 JobName=x
-   UserId=alice({me}) GroupId=alice({os.getgid()}) MCS_label=N/A
-   JobState=RUNNING Reason=None
-   ReqNodeList=(null) ExcNodeList=n9
-   NodeList=n[0-2] BatchHost=n0" ;;
-"show job 8") echo "JobId=8 UserId=alice({me}) GroupId=alice(1) JobState=COMPLETED NodeList=n0" ;;
+    # a name may say anything, and of an array squeue tells every task
+    script("scontrol", """case "$*" in
+"show job "*) echo "JobId=7 JobName=x UserId=nobody(65534) GroupId=nogroup(65534) JobState=COMPLETED NodeList=n9
+   UserId=root(0)" ;;
 "show hostnames n[0-2]") printf 'n0\\nn1\\nn2\\n' ;;
 *) echo "no such job" >&2; exit 1 ;;
+esac
+""")
+    script("squeue", f"""case "$*" in
+*" --jobs=7 --format=%A %T %U %G %N") printf '17 PENDING 5 5 \\n7 RUNNING {me} {os.getgid()} n[0-2]\\n' ;;
+*" --jobs=8 --format=%A %T %U %G %N") echo '8 COMPLETED {me} 1 n0' ;;
+*" --jobs=6 --format=%A %T %U %G %N") echo '6 PENDING {me} 1 ' ;;
+*" --jobs=5 --format=%A %T %U %G %N") echo '5 what' ;;
+*) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;
 esac
 """)
     script("srun", f"echo \"$*\" >'{SCRATCH}/srun.args'; env >'{SCRATCH}/srun.env'; cat '{SCRATCH}/parcels'; exit $(cat '{SCRATCH}/srun.code')\n")
@@ -286,17 +309,31 @@ esac
     ok(r.returncode == 1 and r.stdout.count("missing: ") == 3 and "no answer: srun" in r.stdout, "nobody, and nonsense", r.stdout, r.stderr)
     r = all_nodes("--job=8")
     ok(r.returncode == 1 and "job 8 is COMPLETED" in r.stderr and "--merge" in r.stderr, "a job that has ended", r.stderr)
+    r = all_nodes("--job=6")
+    ok(r.returncode == 1 and "job 6 is PENDING" in r.stderr, "one that waits", r.stderr)
+    r = all_nodes("--job=5")
+    ok(r.returncode == 1 and "job 5: squeue has answered what this version does not know" in r.stderr, "an answer of a later Slurm", r.stderr)
     r = all_nodes("--job=9")
     ok(r.returncode == 1 and "job 9: " in r.stderr, "one that there is not", r.stderr)
     r = all_nodes("--job=7", "--svg=srun.svg")
     ok(r.returncode == 1 and "missing: n0" in open(os.path.join(SCRATCH, "srun.svg")).read(), "missing nodes are in the picture")
     if me == 0:
-        script("scontrol", 'case "$*" in "show job 7") echo "JobId=7 UserId=nobody(65534) GroupId=nogroup(65534) JobState=RUNNING NodeList=n0" ;; *) echo n0 ;; esac\n')
+        script("scontrol", "echo n0\n")
+        script("squeue", "echo 7 RUNNING 65534 65534 n0\n")
         script("setpriv", f"echo \"$*\" >'{SCRATCH}/setpriv.args'; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n")
         answers(mixed(parcel("n0", nodes["n0"], 37)), 0)
-        r = all_nodes("--job=7")
-        words = open(os.path.join(SCRATCH, "setpriv.args")).read() if r.returncode == 0 else r.stderr
+        script("srun", f"env >'{SCRATCH}/srun.env'; tty <&2 >'{SCRATCH}/srun.tty'; (exec 5<>/dev/tty) 2>/dev/null && echo /dev/tty >>'{SCRATCH}/srun.tty'; ls /proc/self/fd >'{SCRATCH}/srun.fds';"
+               f"printf 'srun: \\033]0;x\\007 hello\\n' >&2; cat '{SCRATCH}/parcels'\n")
+        status, shown = in_terminal("--all-nodes", "--job=7", env={"SLURM_JWT": "root's", "TOP_SECRET": "root's", "A" * 300: "root's", "SLURM_CONF": "/keep"})
+        words = open(os.path.join(SCRATCH, "setpriv.args")).read() if status == 0 else shown
         ok(words.startswith("--reuid=65534 --regid=65534 --init-groups -- ") and "/srun --jobid=7" in words, "root asks as the job's user", words)
+        env = open(os.path.join(SCRATCH, "srun.env")).read()
+        ok("root's" not in env and "SLURM_CONF=/keep" in env and re.search(r"^PATH=", env, re.M), "who is told nothing of root's environment", env)
+        tty = open(os.path.join(SCRATCH, "srun.tty")).read()
+        ok("/dev/" not in tty, "and does not have root's terminal", tty)
+        fds = open(os.path.join(SCRATCH, "srun.fds")).read().split()
+        ok(set(fds) <= {"0", "1", "2", "3"}, "nor files of root's shell", fds)
+        ok("srun: ?]0;x? hello" in shown and "n0" in shown, "what srun says is passed on, control characters as '?'", repr(shown))
     else:
         skip("root asks as the job's user", "not root")
 
