@@ -140,6 +140,22 @@ def test_daemon():
 # ------------------------------------------------------------------ manifest
 
 
+def test_library():
+    """libnodeos: what its header declares, its page tells, its map names and the built library has, each with a version."""
+    declared = set(re.findall(r"\b(nodeos_\w+)\(", read("container/nodeos.h")))
+    named = re.findall(r"^\t\t(\w+);", read("container/libnodeos.map"), re.M)
+    same_set(set(named), declared, "libnodeos: the map and the header have the same functions")
+    same_set(set(re.findall(r"^\.Fn (nodeos_\w+) ", section(page("nodeos.3"), "SYNOPSIS"), re.M)), declared, "libnodeos: and nodeos(3)")
+    built = glob.glob(f"{BUILD}/.libs/libnodeos.so.?")
+    if not built:
+        skip("the built libnodeos has them, with their versions", "it is not built")
+        return
+    out = subprocess.run(["nm", "-D", "--defined-only", built[0]], capture_output=True, text=True, timeout=60).stdout
+    has = {m[0]: m[1] for m in re.findall(r" T (\w+)(@@NODEOS_[\d.]+)?$", out, re.M)}
+    same_set(set(has), declared, "libnodeos: the built one exports these and no others")
+    ok(all(has.values()), "libnodeos: each with a version", *(n for n, v in has.items() if not v))
+
+
 def tree(text):
     """The .It lines of nested lists: (depth, line)."""
     depth, out = 0, []
@@ -314,6 +330,6 @@ def test_messages():
                "not in the sources: " + " ".join(w for at, w in enumerate(words) if at not in found))
 
 
-for test in (test_programs, test_nodeosctl, test_daemon, test_isolators, test_words, test_dimmapfs, test_defaults, test_variables, test_files, test_messages):
+for test in (test_programs, test_nodeosctl, test_daemon, test_library, test_isolators, test_words, test_dimmapfs, test_defaults, test_variables, test_files, test_messages):
     test()
 sys.exit(done())
