@@ -35,7 +35,7 @@ int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf 
 	memset(out, 0, sizeof(*out));
 	out->cgroup_fd = -1;
 	if (geteuid() != 0)
-		return errprintf(err, "only root may read the ledger of this node (users: --nodeos-report leaves a job's report beside its output)");
+		return errprintf(err, "only root may read the ledger of this node (your own containers: nodeosctl show)");
 	if (conf_load(&out->conf, NODEOS_CONF_PATH, 0, err) < 0)
 		return -1;
 	service_state_load(&out->service, out->conf.state_dir, &out->bad);

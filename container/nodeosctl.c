@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
 #include "container/tool.h"
+#include "container/words.h"
 
 static const struct command {
 	const char *name;
@@ -30,24 +30,29 @@ static const struct command {
 
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
 
-int tool_error(int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("nodeosctl: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	putc('\n', stderr);
-	return status;
-}
-
 static int usage(FILE *f)
 {
 	fputs("Usage: nodeosctl COMMAND [OPTION]... (nodeosctl COMMAND --help tells more)\n\n", f);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(f, "  %-14s %s\n", command[i].name, command[i].help);
+	fputs("\n(root): only root may; (nodeosd): for everybody, on a node of the job\n"
+	      "Slurm's options of NodeOS: srun --nodeos=help. Concepts: man nodeos\n", f);
 	return f == stdout ? 0 : 2;
+}
+
+static int unknown(const char *word)
+{
+	const char *names[COMMANDS + 1] = { NULL }, *near;
+	char quoted[WORD_QUOTE_MAX];
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = command[i].name;
+	word_quote(quoted, word, strlen(word));
+	if (*word == '-')
+		return tool_error(2, "unknown option %s: a command comes first (see nodeosctl --help)", quoted);
+	near = word_near(word, names);
+	return near ? tool_error(2, "unknown command %s, did you mean \"%s\"? (see nodeosctl --help)", quoted, near) :
+		      tool_error(2, "unknown command %s (see nodeosctl --help)", quoted);
 }
 
 int main(int argc, char **argv)
@@ -68,6 +73,5 @@ int main(int argc, char **argv)
 				return tool_error(1, "cannot write standard output");
 			return status;
 		}
-	tool_error(2, "unknown command \"%s\"", argv[1]);
-	return usage(stderr);
+	return unknown(argv[1]);
 }

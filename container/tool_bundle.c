@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,7 +214,7 @@ static int take_options(int argc, char **argv, const char **output, unsigned lon
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "o:h", longs)) != -1) {
 		if (c == 'o') {
 			*output = optarg;
 		} else if (c == 'J') {
@@ -223,12 +222,11 @@ static int take_options(int argc, char **argv, const char **output, unsigned lon
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
 				return tool_error(2, "support-bundle: --job=%.40s: expected the number of a job", optarg);
 		} else {
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage_text);
 		}
 	}
 	if (optind < argc)
-		return tool_error(2, "support-bundle: unexpected argument \"%.100s\": see nodeosctl support-bundle --help", argv[optind]);
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	if (*output && !**output)
 		return tool_error(2, "support-bundle: --output: expected the name of a file");
 	return -1;

@@ -2,7 +2,6 @@
 #include "container/tool_check.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -12,9 +11,10 @@
 
 #include "container/manifest.h"
 #include "container/request.h"
+#include "container/tool.h"
 
 static const char usage[] =
-	"usage: nodeosctl check [--json | --request | --launch] [--name=NAME] MANIFEST...\n"
+	"Usage: nodeosctl check [--json | --request | --launch] [--name=NAME] MANIFEST...\n"
 	"\n"
 	"Validates AppC manifests (nodeos-manifest(5)), or the #NODEOS lines of job scripts; \"-\" is\n"
 	"standard input. Needs no node, no Slurm and no rights: what a node has or allows is\n"
@@ -247,27 +247,21 @@ static int parse_options(int argc, char **argv, enum output *output)
 
 	*output = OUTPUT_TEXT;
 	optind = 0; /* the program's own options have been read with getopt before */
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = tool_getopt(argc, argv, "h", options)) != -1) {
 		enum output chosen = option == 'j' ? OUTPUT_JSON : option == 'l' ? OUTPUT_LAUNCH : OUTPUT_REQUEST;
 
 		if (option == 'n') {
 			message_name = optarg;
 			continue;
 		}
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		}
-		if (option == '?' || (*output != OUTPUT_TEXT && *output != chosen)) {
-			fputs(usage, stderr);
-			return 2;
-		}
+		if (option == 'h' || option == '?')
+			return tool_help(option, usage);
+		if (*output != OUTPUT_TEXT && *output != chosen)
+			return tool_wrong(argv[0], "--json, --request and --launch: expected one of them");
 		*output = chosen;
 	}
-	if (optind == argc) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (optind == argc)
+		return tool_wrong(argv[0], "which MANIFEST?");
 	return -1;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <stdio.h>
 
 #include "container/tool.h"
@@ -28,7 +27,7 @@ int tool_delete(int argc, char **argv)
 	int c, status = 0;
 
 	optind = 1;
-	while (status == 0 && (c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+	while (status == 0 && (c = tool_getopt(argc, argv, "jh", longs)) != -1) {
 		switch (c) {
 		case 'k':
 			a.kill = true;
@@ -40,17 +39,13 @@ int tool_delete(int argc, char **argv)
 			a.json = true;
 			break;
 		default:
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage_text);
 		}
 	}
 	if (status)
 		return status;
-	if (optind + 1 != argc) {
-		tool_error(2, optind == argc ? "delete: which CONTAINER?" : "delete: one CONTAINER at a time");
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (optind + 1 != argc)
+		return tool_wrong(argv[0], optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
 	status = tool_ask_container(&a, argv[0], argv[optind]);
 	if (status)
 		return status;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,18 +63,15 @@ int tool_discover(int argc, char **argv)
 	};
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "o:h", longs)) != -1) {
 		if (c == 'o') {
 			file = optarg;
 			continue;
 		}
-		fputs(usage_text, c == 'h' ? stdout : stderr);
-		return c == 'h' ? 0 : 2;
+		return tool_help(c, usage_text);
 	}
-	if (optind != argc) {
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (optind != argc)
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	if (!file && geteuid() != 0)
 		return tool_error(1, "discover: only root keeps this node's topology; with --output=FILE.xml it goes to a file");
 	rc = machine_load_whole(&m, &err); /* a service may be confined to the ServiceOS */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,10 +76,9 @@ int tool_exec(int argc, char **argv)
 	int c, rc;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+h", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "+h", longs)) != -1) {
 		if (c != 'J') {
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage_text);
 		}
 		if (tool_ask_job(&a, argv[0], optarg) != 0)
 			return 2;
@@ -88,11 +86,8 @@ int tool_exec(int argc, char **argv)
 	c = optind + 1;
 	if (c < argc && strcmp(argv[c], "--") == 0)
 		c++;
-	if (c >= argc) {
-		tool_error(2, optind == argc ? "exec: no CONTAINER to run in" : "exec: no COMMAND to run");
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (c >= argc)
+		return tool_wrong(argv[0], optind == argc ? "no CONTAINER to run in" : "no COMMAND to run");
 	if (tool_ask_container(&a, argv[0], argv[optind]) != 0)
 		return 2;
 	f = open_memstream(&answer, &len);

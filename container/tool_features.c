@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <hwloc.h>
 #include <json-c/json.h>
 #include <numa.h>
@@ -307,20 +306,17 @@ int tool_features(int argc, char **argv)
 	int c, site = 0;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "jsh", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "jsh", longs)) != -1) {
 		if (c == 'j') {
 			f.j = &j;
 		} else if (c == 's') {
 			site = 1;
 		} else {
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage_text);
 		}
 	}
-	if (optind != argc) {
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (optind != argc)
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	if (f.j) {
 		jout_open(&j, NULL, '{');
 		jout_number(&j, "schema", REPORT_SCHEMA);

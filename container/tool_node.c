@@ -12,7 +12,7 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, verbose ? "jvh" : "jh", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, verbose ? "jvh" : "jh", longs)) != -1) {
 		char *end = NULL;
 
 		if (c == 'j') {
@@ -26,11 +26,10 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
 				return tool_error(2, "%s: --job=%.40s: expected the number of a job", argv[0], optarg);
 		} else {
-			fputs(usage, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage);
 		}
 	}
 	if (optind == argc)
 		return -1;
-	return tool_error(2, "%s: unexpected argument \"%.100s\": see nodeosctl %s --help", argv[0], argv[optind], argv[0]);
+	return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -418,7 +417,7 @@ static int parse_options(struct options *o, int argc, char **argv)
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "t:c:m:n:Ojh", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "t:c:m:n:Ojh", longs)) != -1) {
 		switch (c) {
 		case 't': o->topology = optarg; break;
 		case 'c': o->cpus = optarg; break;
@@ -434,19 +433,12 @@ static int parse_options(struct options *o, int argc, char **argv)
 			if (number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
 				return tool_error(2, "plan: --cpus-per-task=%s: expected a number from 1 to 65535", optarg);
 			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			return 0;
 		default:
-			fputs(usage_text, stderr);
-			return 2;
+			return tool_help(c, usage_text);
 		}
 	}
-	if (argc - optind != 1) {
-		tool_error(2, "plan: expected one MANIFEST, got %d", argc - optind);
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (argc - optind != 1)
+		return tool_wrong(argv[0], optind == argc ? "which MANIFEST?" : "one MANIFEST at a time");
 	o->manifest = argv[optind];
 	if (o->svg && o->json)
 		return tool_error(2, "plan: --json and --svg: expected one of them");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -336,6 +335,8 @@ static int provision(struct options *o, struct errbuf *err)
 	struct idset m_cpus;
 	int rc;
 
+	if (geteuid() != 0 && !o->cmdline)
+		return errprintf(err, "only root provisions a node (for all: --cmdline)");
 	if (load_conf(&conf, o, err) < 0)
 		return -1;
 	rc = choose(&p.set, &conf, o, &m, err);
@@ -347,8 +348,6 @@ static int provision(struct options *o, struct errbuf *err)
 	machine_free(m);
 	if (rc < 0 || o->cmdline)
 		return rc;
-	if (geteuid() != 0)
-		return errprintf(err, "only root provisions a node (for all: --cmdline)");
 	if (begin_provision(&p, err) < 0)
 		return -1;
 	begin(o, &p.set);
@@ -413,7 +412,7 @@ static int run(struct options *o, int argc, char **argv, int (*work)(struct opti
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, all ? "nvjht:" : "nvjh", all ? longs : few, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, all ? "nvjht:" : "nvjh", all ? longs : few)) != -1) {
 		switch (c) {
 		case 'n': o->dry = true; break;
 		case 'v': o->verbose = true; break;
@@ -422,12 +421,11 @@ static int run(struct options *o, int argc, char **argv, int (*work)(struct opti
 		case 't': o->topology = optarg; break;
 		case 'F': o->conf_path = optarg; break;
 		default:
-			fputs(o->usage, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, o->usage);
 		}
 	}
 	if (optind != argc)
-		return tool_error(2, "%s: unexpected argument \"%.100s\": see nodeosctl %s --help", argv[0], argv[optind], argv[0]);
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	/* verify, unprovision and launches know the installed file only */
 	if ((o->topology && !o->cmdline) || (o->conf_path && !o->cmdline && !o->dry))
 		return tool_error(2, "%s: --%s", argv[0], o->topology ? "topology goes with --cmdline" : "conf goes with --cmdline and --dry-run");

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,7 +223,7 @@ int tool_report(int argc, char **argv)
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "jh", longs)) != -1) {
 		char *end = NULL;
 
 		if (c == 'j') {
@@ -240,8 +239,7 @@ int tool_report(int argc, char **argv)
 			if (*optarg < '0' || *optarg > '9' || w.job == 0 || w.job > UINT32_MAX || *end)
 				return tool_error(2, "report: --job=%.40s: expected the number of a job", optarg);
 		} else {
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage_text);
 		}
 	}
 	if (w.json && w.svg)
@@ -251,6 +249,6 @@ int tool_report(int argc, char **argv)
 	if (w.merge && optind == argc)
 		return tool_error(2, "report: --merge: name the files that reports were kept in");
 	if (!w.merge && optind < argc)
-		return tool_error(2, "report: unexpected argument \"%.100s\": see nodeosctl report --help", argv[optind]);
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	return w.merge ? report_merged(&w, argc - optind, argv + optind) : w.all ? report_all(&w) : report_node(&w);
 }

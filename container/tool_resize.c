@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -55,7 +54,7 @@ int tool_resize(int argc, char **argv)
 	int c, status = 0;
 
 	optind = 1;
-	while (status == 0 && (c = getopt_long(argc, argv, "jh", longs, NULL)) != -1) {
+	while (status == 0 && (c = tool_getopt(argc, argv, "jh", longs)) != -1) {
 		switch (c) {
 		case 'c':
 			status = take_cpus(&a, optarg);
@@ -70,17 +69,13 @@ int tool_resize(int argc, char **argv)
 			a.json = true;
 			break;
 		default:
-			fputs(usage_text, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+			return tool_help(c, usage_text);
 		}
 	}
 	if (status)
 		return status;
-	if (optind + 1 != argc) {
-		tool_error(2, optind == argc ? "resize: which CONTAINER?" : "resize: one CONTAINER at a time");
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (optind + 1 != argc)
+		return tool_wrong(argv[0], optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
 	if (!a.cpus.given && !a.mems.given)
 		return tool_error(2, "resize: how large? --cpus=N, --mems=N or both say so");
 	status = tool_ask_container(&a, argv[0], argv[optind]);

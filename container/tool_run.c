@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,25 +34,18 @@ int tool_run(int argc, char **argv)
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+s:h", longs, NULL)) != -1) {
+	while ((c = tool_getopt(argc, argv, "+s:h", longs)) != -1) {
 		switch (c) {
 		case 's':
 			if (request_parse_sched(&ask, optarg, &err) < 0)
 				return tool_error(2, "run: --sched: %s", err.text);
 			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			return 0;
 		default:
-			fputs(usage_text, stderr);
-			return 2;
+			return tool_help(c, usage_text);
 		}
 	}
-	if (ask.policy == POLICY_UNSET || optind == argc) {
-		tool_error(2, ask.policy == POLICY_UNSET ? "run: --sched is missing" : "run: no COMMAND to run");
-		fputs(usage_text, stderr);
-		return 2;
-	}
+	if (ask.policy == POLICY_UNSET || optind == argc)
+		return tool_wrong(argv[0], ask.policy == POLICY_UNSET ? "--sched is missing" : "no COMMAND to run");
 	if (policy_apply(0, ask.policy, ask.priority, request_quantum(&ask, ask.policy), &err) < 0)
 		return tool_error(1, "run: %s", err.text);
 	execvp(argv[optind], argv + optind);

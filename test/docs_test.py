@@ -88,11 +88,11 @@ def tool_code(command):
 
 
 def tool_options(command):
-    """Long options of a command with their short ones, from its getopt_long call."""
+    """Long options of a command with their short ones, from its getopt call."""
     code = tool_code(command)
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
     loop = read("container/tool_node.c") if "tool_node_options(" in code else code
-    shorts = re.search(r'getopt_long\(argc, argv, (?:(?:all|verbose) \? )?"([^"]*)"(?: : "([^"]*)")?', loop)
+    shorts = re.search(r'getopt\w*\(argc, argv, (?:(?:all|verbose) \? )?"([^"]*)"(?: : "([^"]*)")?', loop)
     letters = shorts.group(2 if command == "unprovision" else 1).replace(":", "") if shorts else ""
     return {name: letter if letter in letters else "" for name, letter in longs}
 
@@ -199,6 +199,14 @@ def test_built_tool():
     for command in commands():
         r = run([command, "--help"])
         ok(r.returncode == 0 and f"nodeosctl {command}" in r.stdout, f"nodeosctl {command} --help", r.stdout, r.stderr)
+    for words, says in ((["chek"], 'unknown command "chek", did you mean "check"? (see nodeosctl --help)'),
+                        (["--json"], 'unknown option "--json": a command comes first (see nodeosctl --help)'),
+                        (["delete"], "delete: which CONTAINER? (see nodeosctl delete --help)"),
+                        (["exec", "sim"], "exec: no COMMAND to run (see nodeosctl exec --help)"),
+                        (["list", "x"], 'list: unexpected argument "x" (see nodeosctl list --help)'),
+                        (["verify", "--al"], "verify: unrecognized option '--al'\nnodeosctl: see nodeosctl verify --help")):
+        r = run(words)
+        ok((r.returncode, r.stdout, r.stderr) == (2, "", f"nodeosctl: {says}\n"), f"nodeosctl {' '.join(words)}: a line, not the whole usage", r.stderr)
     known = documented_members()
     for words in (["plan", "--json", "-t", "numa:4 core:2 pu:2", "-n", "1", "coupled.json"], ["plan", "-j", "-t", "core:8 pu:2", "rest.json"],
                   ["check", "--json", "argo.json", "rest.json", "figure3.json", "nothing.json"], ["features", "--json"]):

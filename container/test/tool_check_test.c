@@ -100,10 +100,13 @@ int main(void)
 	   strstr(out, "\"name\":\"dimmap\""), "the buffer and its isolator: %s", out);
 	json();
 	is_int(run("--help", NULL, NULL), 0, "--help");
-	ok(strncmp(out, "usage: nodeosctl check", 22) == 0 && !errors[0], "on standard output");
+	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0], "on standard output");
 	is_int(run(NULL, NULL, NULL), 2, "no manifest");
-	ok(strncmp(errors, "usage:", 6) == 0 && !out[0], "usage on standard error");
+	is(errors, "nodeosctl: check: which MANIFEST? (see nodeosctl check --help)\n", "one line says what is missing");
+	is(out, "", "and nothing on standard output");
 	is_int(run("--json", "--request", "small.json"), 2, "two outputs");
+	is(errors, "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl check --help)\n", "which may not both be");
 	is_int(run("--frob", "small.json", NULL), 2, "an unknown option");
+	is(errors, "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check --help\n", "named, with the command, not the whole usage");
 	return tap_done();
 }
