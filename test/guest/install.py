@@ -227,6 +227,57 @@ def group_remove():
     same((r.code, sorted(beats("plain.out"))), (0, ["n0", "n1"]), "and a batch job runs")
 
 
+def rpms(revision):
+    return " ".join(f for name in ("nodeos-tools", "libnodeos0", "slurm-nodeos-plugin") for f in glob.glob(f"{DEBS}/{revision}/{name}-0*.rpm"))
+
+
+# RPM's own view: dependencies are packages that dpkg has installed
+RPM = "rpm --nodeps"
+
+
+def group_rpm():
+    """The RPMs on nodes that have nothing of NodeOS: install, upgrade and removal beside a live job."""
+    same(told("ls /usr/bin/nodeosctl /etc/nodeos 2>/dev/null"), "", "nothing of NodeOS is here")
+    r = on_both(f"{RPM} -i {rpms(1)}", "the RPMs install on both nodes")
+    if not r:
+        return
+    same(told("rpm -q --qf '%{NAME} %{RELEASE}\n' nodeos-tools slurm-nodeos-plugin | sed 's/[.]slurm.*//'").split("\n"),
+         ["nodeos-tools 1", "slurm-nodeos-plugin 1"], "rpm has them")
+    so = told("rpm -ql slurm-nodeos-plugin | grep 'nodeos.so$'")
+    same(os.path.dirname(so), told("scontrol show config | sed -n 's/^PluginDir *= //p'"), "the plugin is where Slurm looks")
+    same((active(), told("rpm -V --nodeps nodeos-tools slurm-nodeos-plugin libnodeos0")), ([], ""), "no line loads it, and all files are as they were packed")
+    plain("Slurm runs as before")
+    # what the distribution's presets say there
+    on_both("systemd-tmpfiles --create nodeos.conf && systemctl daemon-reload && systemctl enable --now nodeos-discover.service nodeosd.socket"
+            " && nodeos-plugstack enable && systemctl restart slurmd", "it is enabled")
+    all_idle("both nodes come back")
+    start_job()
+    inode = os.stat(so).st_ino
+    root(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 45/' {CONF}")
+    conf, line = told(f"cat {CONF}"), told(f"cat {OWN}")
+    ok("\nhelper_timeout = 45" in conf, "the site changes nodeos.conf")
+    on_both(f"{RPM} -U {rpms(2)}", "the next version replaces it beside the running job")
+    same(told("rpm -qa --qf '%{NAME} %{RELEASE}\n' 'nodeos*' 'slurm-nodeos*' | sed 's/[.]slurm.*//' | sort").split("\n"),
+         ["nodeos-tools 2", "slurm-nodeos-plugin 2"], "only it is there")
+    ok(os.stat(so).st_ino != inode, "the plugin is another file")
+    same((told(f"cat {CONF}"), told(f"cat {OWN}")), (conf, line), "nodeos.conf and the line are as they were")
+    goes_on("after the upgrade")
+    write("go", "")
+    ok(wait_for("late", 3) and beats("late")[-1] == "late 0" and all(x.startswith("vda ") for x in beats("late")[:2]), "the job starts a step in its other container", beats("late"))
+    on_both(f"{RPM} -e slurm-nodeos-plugin", "the plugin is removed on both nodes, beside the job")
+    same((active(), told(f"cat {OWN}"), told("find / -xdev -name nodeos.so")), ([], MARK + line, ""), "it and its line are gone")
+    plain("srun works")
+    goes_on("after the removal")
+    write("end", "")
+    ok(wait_for("ended", 1) and beats("ended") == ["sim 0"], "its step ends well", (beats("ended"), told(f"cat {HOME}/job.out")))
+    on_both("systemctl disable --now nodeosd.socket nodeos-discover.service && " + f"{RPM} -e nodeos-tools libnodeos0", "all are removed")
+    same(told("ls -d /usr/libexec/nodeos /usr/bin/nodeosctl /usr/lib/systemd/system/nodeosd.socket 2>/dev/null; cat /etc/nodeos/nodeos.conf.rpmsave | grep -c '^helper_timeout = 45'"),
+         "1", "nothing of them is left but the site's nodeos.conf, put aside")
+    on_both("systemctl restart slurmd", "slurmd starts without it")
+    all_idle("no node is drained")
+    plain("srun works")
+
+
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
