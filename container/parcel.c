@@ -27,50 +27,115 @@ void parcel_write(FILE *f, const char *node, const char *text)
 	fprintf(f, "=%s %zu\n", node, sum);
 }
 
-/* Is the line at AT, of N bytes, one of NODE with MARK? Its piece, or NULL. */
-static const char *piece_of(const char *at, size_t n, char mark, const char *node)
-{
-	size_t len = strlen(node);
+struct parcel_line {
+	const char *node, *piece;
+	size_t node_len, len;
+	bool last;
+};
 
-	return n > len + 1 && *at == mark && memcmp(at + 1, node, len) == 0 && at[1 + len] == ' ' ? at + len + 2 : NULL;
+/* Of the line at AT, of N bytes; false: it is nobody's. */
+static bool read_line(struct parcel_line *out, const char *at, size_t n)
+{
+	const char *blank = memchr(at, ' ', n);
+
+	if (!n || (*at != '+' && *at != '=') || !blank)
+		return false;
+	*out = (struct parcel_line){ .node = at + 1, .piece = blank + 1, .node_len = (size_t)(blank - at) - 1, .len = n - (size_t)(blank + 1 - at), .last = *at == '=' };
+	return true;
 }
 
-char *parcel_read(const char *parcels, size_t len, const char *node)
+static int compare_nodes(const struct parcel_line *x, const struct parcel_line *y)
 {
-	char *text = malloc(len + 1);
-	const char *end = parcels + len;
-	size_t used = 0;
+	int rc = memcmp(x->node, y->node, x->node_len < y->node_len ? x->node_len : y->node_len);
 
-	if (!text)
-		return NULL;
-	for (const char *at = parcels, *stop; at < end; at = stop + 1) {
-		const char *piece;
+	return rc ? rc : (x->node_len > y->node_len) - (x->node_len < y->node_len);
+}
 
-		stop = memchr(at, '\n', (size_t)(end - at));
-		if (!stop)
-			break; /* srun was killed in the middle of a line */
-		piece = piece_of(at, (size_t)(stop - at), '+', node);
-		if (piece) {
-			memcpy(text + used, piece, (size_t)(stop - piece));
-			used += (size_t)(stop - piece);
+/* By node, and of each in the order in which they have come. */
+static int by_node(const void *a, const void *b)
+{
+	const struct parcel_line *x = a, *y = b;
+	int rc = compare_nodes(x, y);
+
+	return rc ? rc : (x->piece > y->piece) - (x->piece < y->piece);
+}
+
+int parcels_index(struct parcels *out, const char *text)
+{
+	size_t room = 0;
+
+	memset(out, 0, sizeof(*out));
+	/* what is behind the last newline was broken off: srun was killed */
+	for (const char *stop; (stop = strchr(text, '\n')) != NULL; text = stop + 1) {
+		if (out->n == room) {
+			struct parcel_line *more = reallocarray(out->line, room ? room * 2 : 1024, sizeof(*more));
+
+			if (!more) {
+				parcels_free(out);
+				return -1;
+			}
+			out->line = more;
+			room = room ? room * 2 : 1024;
 		}
-		piece = piece_of(at, (size_t)(stop - at), '=', node);
-		if (piece && strtoull(piece, NULL, 10) == used && used) {
-			text[used] = '\0';
-			return text;
-		}
+		out->n += read_line(&out->line[out->n], text, (size_t)(stop - text));
 	}
-	free(text);
-	return NULL;
+	if (out->n)
+		qsort(out->line, out->n, sizeof(*out->line), by_node);
+	return 0;
 }
 
-unsigned parcel_count(const char *parcels, size_t len)
+void parcels_free(struct parcels *p)
 {
-	const char *end = parcels + len;
-	bool starts = true;
+	free(p->line);
+	memset(p, 0, sizeof(*p));
+}
+
+/* The first line of NODE, or where it would be. */
+static size_t first_of(const struct parcels *p, const struct parcel_line *node)
+{
+	size_t low = 0, high = p->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_nodes(&p->line[middle], node) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+char *parcel_read(const struct parcels *p, const char *node)
+{
+	const struct parcel_line wanted = { .node = node, .node_len = strlen(node) };
+	size_t first = first_of(p, &wanted), end, sum = 0;
+	char *text, *to;
+
+	for (end = first; end < p->n && compare_nodes(&p->line[end], &wanted) == 0; end++) {
+		if (p->line[end].last && sum && strtoull(p->line[end].piece, NULL, 10) == sum)
+			break;
+		sum += p->line[end].last ? 0 : p->line[end].len;
+	}
+	if (end == p->n || compare_nodes(&p->line[end], &wanted) != 0)
+		return NULL;
+	text = to = malloc(sum + 1);
+	for (size_t i = first; text && i < end; i++)
+		if (!p->line[i].last)
+			to = mempcpy(to, p->line[i].piece, p->line[i].len);
+	if (text)
+		*to = '\0';
+	return text;
+}
+
+unsigned parcel_count(const char *text, size_t len, size_t *at)
+{
+	const char *stop;
 	unsigned n = 0;
 
-	for (const char *at = parcels; at < end; starts = *at++ == '\n')
-		n += starts && *at == '=';
+	while ((stop = memchr(text + *at, '\n', len - *at)) != NULL) {
+		n += text[*at] == '=';
+		*at = (size_t)(stop - text) + 1;
+	}
 	return n;
 }

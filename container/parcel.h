@@ -14,10 +14,20 @@
  */
 void parcel_write(FILE *f, const char *node, const char *text);
 
-/* The text of NODE among PARCELS, malloc'ed; NULL: it is not there, or not to its end. */
-char *parcel_read(const char *parcels, size_t len, const char *node);
+/* The lines of many parcels by their nodes: a large job has millions of them, and each is looked at once. */
+struct parcels {
+	size_t n;
+	struct parcel_line *line;
+};
 
-/* How many are there to their ends. */
-unsigned parcel_count(const char *parcels, size_t len);
+/* TEXT is to live as long as OUT. -1: out of memory; OUT is empty then. */
+int parcels_index(struct parcels *out, const char *text);
+void parcels_free(struct parcels *p);
+
+/* The text of NODE, malloc'ed; NULL: it is not there, or not to its end. */
+char *parcel_read(const struct parcels *p, const char *node);
+
+/* How many have ended in TEXT, of LEN bytes by now, since it was asked for last: *AT, 0 at first, is how far it was looked at. */
+unsigned parcel_count(const char *text, size_t len, size_t *at);
 
 #endif

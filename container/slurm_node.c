@@ -9,22 +9,43 @@
 #include "container/helper_run.h"
 #include "container/program.h"
 
-char *slurm_show(const char *what, const char *name, struct errbuf *err)
+/* What the program ARGV[0], whose path is found, prints; NULL: it has failed, and ERR has a text if there is more to say. */
+static char *ask(const char **argv, struct errbuf *err)
 {
 	char program[PROGRAM_PATH_MAX];
-	const char *argv[] = { program, "show", what, name, NULL };
 	struct helper_run h = {
-		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 1 << 20,
+		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 16 << 20,
 	};
+	const char *name = argv[0];
 	char *text = NULL;
 
-	program_find("scontrol", program);
+	program_find(name, program);
+	argv[0] = program;
 	if (helper_run(&h, &text, err) != 0) {
 		free(text);
-		if (!*err->text)
-			errprintf(err, "%s show %s failed: is slurmctld up?", argv[0], what);
-		return NULL;
+		text = NULL;
 	}
+	argv[0] = name;
+	return text;
+}
+
+char *slurm_show(const char *what, const char *name, struct errbuf *err)
+{
+	const char *argv[] = { "scontrol", "show", what, name, NULL };
+	char *text = ask(argv, err);
+
+	if (!text && !*err->text)
+		errprintf(err, "scontrol show %s failed: is slurmctld up?", what);
+	return text;
+}
+
+char *slurm_job_records(const char *job, struct errbuf *err)
+{
+	const char *argv[] = { "squeue", "--noheader", "--states=all", "--jobs", job, "--format=%A|%i|%T|%U|%G|%N", NULL };
+	char *text = ask(argv, err);
+
+	if (!text && !*err->text)
+		errprintf(err, "squeue knows no such job (has it ended, or is slurmctld not up?)");
 	return text;
 }
 

@@ -22,7 +22,7 @@ static const char usage_text[] =
 	"      --merge      show reports that were kept as JSON: of nodes, or of steps (\"-\": standard input)\n"
 	"  -j, --json       print JSON (schema 1)\n"
 	"      --svg=FILE   draw instead (\"-\": to standard output)\n"
-	"      --job=ID     only that job\n"
+	"      --job=ID     only that job; with --all-nodes also a task of an array, as 7_2\n"
 	"  -h, --help       print this\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, or a node has not answered, 2 wrong usage.\n";
@@ -115,6 +115,7 @@ static int draw_node(const struct node_state *s, const char *node, const char *p
 struct wanted {
 	const char *svg;
 	unsigned long job;
+	long task; /* of the array JOB; -1: not said */
 	bool json, all, merge;
 };
 
@@ -183,15 +184,16 @@ static int report_all(const struct wanted *w)
 {
 	const char *inside = getenv("SLURM_JOB_ID");
 	unsigned long job = w->job ? w->job : inside ? strtoul(inside, NULL, 10) : 0;
+	const struct gather_job whose = { .id = (uint32_t)job, .task = w->task, .inside = !w->job };
 	struct merged m = { 0 };
 	struct errbuf err = { "" };
 	char title[64];
 	int status;
 
-	if (!job)
+	if (!job || job > UINT32_MAX)
 		return tool_error(2, "report: --all-nodes: of which job? Outside of a job, name it: --job=ID");
-	snprintf(title, sizeof(title), "Containers of job %lu", job);
-	status = gather_job(&m, (uint32_t)job, &err) < 0 ? tool_error(1, "report: %s", err.text) : show_merged(&m, title, w, &err);
+	snprintf(title, sizeof(title), w->task < 0 ? "Containers of job %lu" : "Containers of job %lu_%ld", job, w->task);
+	status = gather_job(&m, &whose, &err) < 0 ? tool_error(1, "report: %s", err.text) : show_merged(&m, title, w, &err);
 	merged_free(&m);
 	return status;
 }
@@ -219,7 +221,7 @@ int tool_report(int argc, char **argv)
 		{ "merge", no_argument, NULL, 'M' }, { "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct wanted w = { .svg = NULL };
+	struct wanted w = { .task = -1 };
 	int c;
 
 	optind = 1;
@@ -236,14 +238,17 @@ int tool_report(int argc, char **argv)
 			w.merge = true;
 		} else if (c == 'J') {
 			w.job = strtoul(optarg, &end, 10);
-			if (*optarg < '0' || *optarg > '9' || w.job == 0 || w.job > UINT32_MAX || *end)
-				return tool_error(2, "report: --job=%.40s: expected the number of a job", optarg);
+			w.task = *end == '_' && end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, &end, 10) : -1;
+			if (*optarg < '0' || *optarg > '9' || w.job == 0 || w.job > UINT32_MAX || w.task > UINT32_MAX || *end)
+				return tool_error(2, "report: --job=%.40s: expected the number of a job, or with --all-nodes of a task of an array, as 7_2", optarg);
 		} else {
 			return tool_help(c, usage_text);
 		}
 	}
 	if (w.json && w.svg)
 		return tool_error(2, "report: --json and --svg: expected one of them");
+	if (w.task >= 0 && !w.all)
+		return tool_error(2, "report: --job=%lu_%ld: goes with --all-nodes; a node knows a task of an array by its own number, SLURM_JOB_ID in it", w.job, w.task);
 	if (w.merge && (w.all || w.job))
 		return tool_error(2, "report: --merge and %s: expected one of them", w.all ? "--all-nodes" : "--job");
 	if (w.merge && optind == argc)

@@ -258,24 +258,77 @@ def in_terminal(*words, env):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
 
 
+FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as squeue(1) has them
+
+
+def slurm(jobs, hosts):
+    """squeue and scontrol: JOBS, what is named -> lines; HOSTS, a list -> names. scontrol knows a job whose user has chosen its name."""
+    script("squeue", f"env >'{SCRATCH}/squeue.env'; case \"$*\" in\n" + "".join(f'"{FIELDS.format(j)}") cat <<\\END ;;\n' + "\n".join(lines) + "\nEND\n" for j, lines in jobs.items()) +
+           '*) echo "Invalid job id specified" >&2; exit 1 ;;\nesac\n')
+    script("scontrol", 'case "$*" in\n' + "".join(f'"show hostnames {h}") printf "%s\\n" {n} ;;\n' for h, n in hosts.items()) +
+           f'"show job 7") echo "JobId=7 JobName=x UserId=daemon(1) GroupId=root(0) JobState=RUNNING NodeList=n9"; echo "   UserId=alice({os.getuid()})" ;;\n'
+           '*) echo "no such" >&2; exit 1 ;;\nesac\n')
+
+
+def test_parts():
+    """Heterogeneous jobs and arrays: squeue prints a line for each component and task."""
+    me, gid = os.getuid(), os.getgid()
+    job = {"0": 20, "1": 21, "2": 22}
+    het = [f"2{k}|20+{k}|RUNNING|{me}|{gid}|{n}" for k, n in ((0, "n[0-1]"), (1, "n2"), (2, "n3"))]
+    array = [f"30|30_[4-5%2]|PENDING|{me}|{gid}|", f"31|30_0|RUNNING|{me}|{gid}|n0", f"32|30_1|COMPLETED|{me}|{gid}|n1", f"33|30_2|RUNNING|{me}|{gid}|n2"]
+    last = [f"40|40_7|RUNNING|{me}|{gid}|n3", f"47|40_1|RUNNING|{me}|{gid}|n1", f"48|40_2|COMPLETED|{me}|{gid}|n0"]
+    one = [f"50|50_[3-9]|PENDING|{me}|{gid}|", f"51|50_2|RUNNING|{me}|{gid}|n1"]
+    slurm({"20": het, "21": het[1:2], "30": array, "30_2": array[3:], "30_1": array[2:3], "31": array[1:2], "40": last, "50": one,
+           "60": [f"60|60+0|RUNNING|{me}|{gid}|n0", f"61|60+1|COMPLETED|{me}|{gid}|n1"]}, {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"})
+    # each call answers for the nodes that it is for: --nodes, as many as there are since the last call
+    script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
+
+    def calls(*words, env=None):
+        write("srun.calls", "")
+        r = all_nodes(*words, env=env)
+        return r, [line for line in open(os.path.join(SCRATCH, "srun.calls")).read().splitlines() if line]
+
+    def answer(names, number):
+        docs = {n: node(n, SIM) for n in names}
+        for d in docs.values():
+            d["jobs"][0]["job"] = number
+        write("parcels", mixed(*(parcel(n, d, 90) for n, d in docs.items())))
+
+    answer(["n0", "n1", "n2", "n3"], 20)
+    r, called = calls("--job=20")
+    ok(r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n1", "n2", "n3"], "a heterogeneous job: the nodes of all components", r.stdout, r.stderr)
+    ok(len(called) == 3 and all(f"--jobid=20 --het-group={k} --nodes={2 if k == 0 else 1} " in c and c.endswith(f"--job={job[str(k)]}") for k, c in enumerate(called)),
+       "an srun for each, which asks for the component's own number", *called)
+    r, called = calls("--job=21")
+    ok(r.returncode == 0 and len(called) == 1 and "--jobid=20 --het-group=1 " in called[0], "a component by its number", r.stderr, *called)
+    r, called = calls("--job=60")
+    ok(r.returncode == 0 and len(called) == 1 and "--het-group=0 " in called[0], "where one has ended, the others", r.stderr, *called)
+    r, called = calls("--job=30")
+    ok(r.returncode == 1 and not called and "job 30 is an array of which 2 tasks run: name one, as --job=30_0 (running: 0 2)" in r.stderr, "an array: which task is asked", r.stderr, *called)
+    r, called = calls("--job=30_2")
+    ok(r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n2"] and "--jobid=33 --nodes=1" in called[0] and "--het" not in called[0], "a task by its number in the array", r.stderr, *called)
+    r, called = calls("--job=30_1")
+    ok(r.returncode == 1 and not called and "job 30_1 is COMPLETED" in r.stderr, "one that has ended", r.stderr)
+    r, called = calls("--job=31")
+    ok(r.returncode == 0 and "--jobid=31 " in called[0], "by its own number", r.stderr, *called)
+    r, called = calls("--job=50")
+    ok(r.returncode == 0 and len(called) == 1 and "--jobid=51 " in called[0], "an array of which one task runs: that one", r.stderr, *called)
+    r, called = calls("--job=40")
+    ok(r.returncode == 1 and "running: 7 1" in r.stderr, "the array's number is that of its last task, too: asked from outside", r.stderr, *called)
+    r, called = calls(env={"SLURM_JOB_ID": "40", "SLURM_ARRAY_JOB_ID": "40"})
+    ok(r.returncode == 0 and len(called) == 1 and "--jobid=40 " in called[0] and [row[0] for row in rows(r.stdout)[1:]] == ["n3"], "asked from within that task, it is the one", r.stderr, *called)
+    r, called = calls("--job=30_2x")
+    ok(r.returncode == 2 and not called, "no number", r.stderr)
+    r = run("--job=30_2")
+    ok(r.returncode == 2 and "--all-nodes" in r.stderr, "a node's own report knows no tasks", r.stderr)
+    calls("--job=31", env={"SQUEUE_STATES": "PENDING", "SQUEUE_FORMAT": "%j"})
+    env = open(os.path.join(SCRATCH, "squeue.env")).read()
+    ok("SLURM_CONF=/keep" in env and "SQUEUE_" not in env, "squeue is not told of habits", env)
+
+
 def test_srun():
     me = os.getuid()
-    # a name may say anything, and of an array squeue tells every task
-    script("scontrol", """case "$*" in
-"show job "*) echo "JobId=7 JobName=x UserId=nobody(65534) GroupId=nogroup(65534) JobState=COMPLETED NodeList=n9
-   UserId=root(0)" ;;
-"show hostnames n[0-2]") printf 'n0\\nn1\\nn2\\n' ;;
-*) echo "no such job" >&2; exit 1 ;;
-esac
-""")
-    script("squeue", f"""case "$*" in
-*" --jobs=7 --format=%A %T %U %G %N") printf '17 PENDING 5 5 \\n7 RUNNING {me} {os.getgid()} n[0-2]\\n' ;;
-*" --jobs=8 --format=%A %T %U %G %N") echo '8 COMPLETED {me} 1 n0' ;;
-*" --jobs=6 --format=%A %T %U %G %N") echo '6 PENDING {me} 1 ' ;;
-*" --jobs=5 --format=%A %T %U %G %N") echo '5 what' ;;
-*) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;
-esac
-""")
+    slurm({"7": [f"7|7|RUNNING|{me}|{os.getgid()}|n[0-2]"], "8": [f"8|8|COMPLETED|{me}|1|n0"], "6": [f"6|6|PENDING|{me}|1|"], "5": ["5 what"]}, {"n[0-2]": "n0 n1 n2"})
     script("srun", f"echo \"$*\" >'{SCRATCH}/srun.args'; env >'{SCRATCH}/srun.env'; cat '{SCRATCH}/parcels'; exit $(cat '{SCRATCH}/srun.code')\n")
 
     def answers(text, code):
@@ -318,8 +371,7 @@ esac
     r = all_nodes("--job=7", "--svg=srun.svg")
     ok(r.returncode == 1 and "missing: n0" in open(os.path.join(SCRATCH, "srun.svg")).read(), "missing nodes are in the picture")
     if me == 0:
-        script("scontrol", "echo n0\n")
-        script("squeue", "echo 7 RUNNING 65534 65534 n0\n")
+        slurm({"7": ["7|7|RUNNING|65534|65534|n0"]}, {"n0": "n0"})
         script("setpriv", f"echo \"$*\" >'{SCRATCH}/setpriv.args'; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n")
         answers(mixed(parcel("n0", nodes["n0"], 37)), 0)
         script("srun", f"env >'{SCRATCH}/srun.env'; tty <&2 >'{SCRATCH}/srun.tty'; (exec 5<>/dev/tty) 2>/dev/null && echo /dev/tty >>'{SCRATCH}/srun.tty'; ls /proc/self/fd >'{SCRATCH}/srun.fds';"
@@ -341,7 +393,7 @@ esac
 if not os.access(TOOL, os.X_OK):
     skip("reports of several nodes", "no nodeosctl in the build tree")
 else:
-    for test in (test_table, test_steps, test_json, test_picture, test_hostile, test_usage, test_srun):
+    for test in (test_table, test_steps, test_json, test_picture, test_hostile, test_usage, test_srun, test_parts):
         test()
 subprocess.run(["rm", "-rf", SCRATCH], check=True)
 sys.exit(done())
