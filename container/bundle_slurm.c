@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "container/bundle_node.h"
+#include "container/node_name.h"
 #include "container/slurm_node.h"
 
 #define INCLUDE_DEPTH 4
@@ -96,15 +96,14 @@ static int put_log(struct bundle *b, const char *value, const char *host, struct
 
 int bundle_slurm(struct bundle *b, struct errbuf *err)
 {
-	char conf[PATH_MAX] = "", plugstack[PATH_MAX] = "", log[PATH_MAX] = "", host[256] = "";
+	char conf[PATH_MAX] = "", plugstack[PATH_MAX] = "", log[PATH_MAX] = "", host[NODE_NAME_MAX];
 	const char *show_node[] = { "scontrol", "show", "node", host, NULL };
 	const char *from_env = getenv("SLURM_CONF");
 	struct errbuf why = { "" };
 	char *config = slurm_show("config", NULL, &why);
 	int rc;
 
-	gethostname(host, sizeof(host) - 1);
-	host[strcspn(host, ".")] = '\0';
+	node_name(host);
 	slurm_value(config, "SLURM_CONF", conf, sizeof(conf));
 	slurm_value(config, "PlugStackConfig", plugstack, sizeof(plugstack));
 	slurm_value(config, "SlurmdLogFile", log, sizeof(log));

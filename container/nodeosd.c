@@ -22,6 +22,7 @@
 #include "container/delete.h"
 #include "container/enter.h"
 #include "container/fileio.h"
+#include "container/node_name.h"
 #include "container/node_report.h"
 #include "container/process.h"
 #include "container/query.h"
@@ -68,7 +69,7 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	struct machine *m = NULL;
 	struct errbuf ignored;
 	struct node_state s;
-	char node[256] = "";
+	char node[NODE_NAME_MAX];
 
 	if (node_state_load(&s, err) < 0)
 		return -1;
@@ -80,7 +81,7 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	/* of whose job that may be the ledger does not tell */
 	if (uid != 0)
 		s.bad.text[0] = '\0';
-	gethostname(node, sizeof(node) - 1);
+	node_name(node);
 	if (a->json) {
 		machine_load_whole(&m, &ignored);
 		node_report_json(f, &s, node, m);

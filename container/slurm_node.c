@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "container/helper_run.h"
+#include "container/node_name.h"
 #include "container/program.h"
 
 /* What the program ARGV[0], whose path is found, prints; NULL: it has failed, and ERR has a text if there is more to say. */
@@ -66,12 +66,11 @@ void slurm_value(const char *config, const char *key, char *buf, size_t size)
 
 int slurm_spec_cpus(struct idset *out, unsigned *cpus_of_node, struct errbuf *err)
 {
-	char host[256] = "", list[IDSET_LIST_MAX];
+	char host[NODE_NAME_MAX], list[IDSET_LIST_MAX];
 	char *text, *at;
 	int rc = 0;
 
-	gethostname(host, sizeof(host) - 1);
-	host[strcspn(host, ".")] = '\0';
+	node_name(host);
 	text = slurm_show("node", host, err);
 	if (!text)
 		return -1;

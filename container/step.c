@@ -18,6 +18,7 @@
 #include "container/hpc_room.h"
 #include "container/ledger.h"
 #include "container/mems.h"
+#include "container/node_name.h"
 #include "container/step_shared.h"
 #include "topology/rankmap.h"
 
@@ -76,10 +77,7 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 		s->shared->rank[i].global_rank = in->global_rank[i];
 	s->in.global_rank = NULL; /* the caller's */
 	s->cgroup_fd = -1;
-	/* Slurm's name for this node, which may not be the host's */
-	snprintf(s->node, sizeof(s->node), "%s", getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "");
-	if (!*s->node && gethostname(s->node, sizeof(s->node) - 1) < 0)
-		strcpy(s->node, "?");
+	node_name(s->node);
 	*out = s;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "container/choice.h"
 #include "container/conf.h"
 #include "container/ledger.h"
+#include "container/node_name.h"
 #include "container/outcome.h"
 #include "container/request.h"
 #include "container/service_state.h"
@@ -97,7 +98,7 @@ struct step_shared {
 struct step {
 	struct step_input in;
 	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
-	char node[256];
+	char node[NODE_NAME_MAX];
 	bool prepared;
 	bool kept_one; /* for the system, of the CPUs that containers with SCHED_HPC might have had */
 	struct errbuf warning;

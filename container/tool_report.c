@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "container/draw.h"
 #include "container/gather.h"
 #include "container/merged_show.h"
+#include "container/node_name.h"
 #include "container/node_report.h"
 #include "container/tool.h"
 
@@ -124,7 +124,7 @@ static int report_node(const struct wanted *w)
 	struct errbuf err = { "" };
 	struct machine *m = NULL;
 	struct node_state s;
-	char node[256] = "";
+	char node[NODE_NAME_MAX];
 	int status = 0;
 
 	if (node_state_load(&s, &err) < 0)
@@ -134,7 +134,7 @@ static int report_node(const struct wanted *w)
 		node_state_free(&s);
 		return tool_error(1, "report: job %lu has no containers on this node", w->job);
 	}
-	gethostname(node, sizeof(node) - 1);
+	node_name(node);
 	if (w->svg) {
 		status = draw_node(&s, node, w->svg, &err) < 0 ? tool_error(1, "report: %s", err.text) : 0;
 	} else if (w->json) {

@@ -2,9 +2,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "container/ask.h"
+#include "container/node_name.h"
 #include "container/parcel.h"
 #include "container/tool.h"
 #include "container/tool_node.h"
@@ -22,18 +22,14 @@ static const char usage_text[] =
 
 static int show_parcel(struct ask *a)
 {
-	const char *slurm = getenv("SLURMD_NODENAME");
 	struct errbuf err = { "" };
-	char node[256] = "", *text = NULL;
+	char node[NODE_NAME_MAX], *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 	int rc = f ? 0 : errprintf(&err, "out of memory");
 
 	a->json = true;
-	/* as Slurm calls it, which asks */
-	gethostname(node, sizeof(node) - 1);
-	if (slurm)
-		snprintf(node, sizeof(node), "%s", slurm);
+	node_name(node);
 	if (rc == 0)
 		rc = ask_node(a, ASK_SOCKET, f, &err);
 	if (f && fclose(f) != 0)

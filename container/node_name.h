@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_NODE_NAME_H
+#define NODEOS_CONTAINER_NODE_NAME_H
+
+#define NODE_NAME_MAX 256
+
+/*
+ * What Slurm calls this node: below slurmd it says so (SLURMD_NODENAME); else it is the host's name up to its first dot, as
+ * slurmd itself looks for its line of slurm.conf. Reports of one node have one name by this, whoever writes them.
+ */
+void node_name(char buf[NODE_NAME_MAX]);
+
+#endif

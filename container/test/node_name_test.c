@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/node_name.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "topology/test/tap.h"
+
+static const char *name(void)
+{
+	static char buf[NODE_NAME_MAX];
+
+	node_name(buf);
+	return buf;
+}
+
+int main(void)
+{
+	static const char *const host[][2] = { { "n0.cluster.example", "n0" }, { "n0", "n0" }, { "", "?" } };
+
+	setenv("SLURMD_NODENAME", "rack1-n0", 1);
+	is(name(), "rack1-n0", "below slurmd, as Slurm calls it, whatever the host's name");
+	setenv("SLURMD_NODENAME", "", 1);
+	/* a name of our own, for this process alone */
+	if (unshare(CLONE_NEWUTS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) < 0) {
+		skip(4, "no namespace to choose a host's name in");
+		return tap_done();
+	}
+	for (size_t i = 0; i < sizeof(host) / sizeof(host[0]); i++) {
+		if (sethostname(host[i][0], strlen(host[i][0])) < 0)
+			bail("sethostname");
+		is(name(), host[i][1], "host \"%s\"", host[i][0]);
+	}
+	unsetenv("SLURMD_NODENAME");
+	if (sethostname("n1.cluster.example", 18) < 0)
+		bail("sethostname");
+	is(name(), "n1", "without the variable");
+	return tap_done();
+}
