@@ -93,6 +93,16 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	return 0;
 }
 
+/* Who watches looks: also when it was not all done, which may have left some of it. What cannot be told is for the journal: it is done. */
+static int changed(int rc)
+{
+	struct errbuf why;
+
+	if (changes_note(true, &why) < 0)
+		fprintf(stderr, "nodeosd: %s\n", why.text);
+	return rc;
+}
+
 static int answer(FILE *f, struct errbuf *err)
 {
 	struct ucred peer;
@@ -114,11 +124,11 @@ static int answer(FILE *f, struct errbuf *err)
 	case ASK_RESIZE:
 		/* what is begun is not left half done; moving pages takes long */
 		alarm(0);
-		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan", err) < 0 ? -1 : changes_note(true, err);
+		return changed(resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan", err));
 	case ASK_DELETE:
 		/* killed ranks, and a buffer's device, take their time */
 		alarm(0);
-		return delete_container(f, &a, peer.uid, cgroup, err) < 0 ? -1 : changes_note(true, err);
+		return changed(delete_container(f, &a, peer.uid, cgroup, err));
 	case ASK_EXEC:
 		return enter_peer(f, 0, &a, peer.pid, peer.uid, err);
 	}
