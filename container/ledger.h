@@ -38,7 +38,7 @@ struct ledger_step {
 	struct idset cpus; /* that its ranks are bound to, when they divide the container */
 	unsigned n_placed;
 	struct ledger_rank *placed; /* its ranks that are in a container, or in what these leave; of a step that launches, none yet */
-	bool launching; /* Slurm may be binding its ranks; only kept of jobs with partitions */
+	bool launching; /* its ranks are on their way: they have no CPUs of their own yet, or Slurm may be binding them */
 	enum partition partition; /* of its directory "user", see container/fence.h */
 	struct idset fence; /* the CPUs of this partition */
 	char *request; /* of a step container; NULL: the job's */

@@ -251,6 +251,51 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 	return resize_view_open(v, err) < 0 ? -1 : leave_mems(c, v, err);
 }
 
+/* Does nobody else have any of these, by the plans of the job and its steps? */
+static bool are_free(const struct resize_view *v, const struct idset *cpus)
+{
+	struct idset held;
+
+	idset_zero(&held);
+	node_plan_reserved(v->o.job->plan, &held);
+	for (unsigned i = 0; i < v->o.job->n_steps; i++)
+		node_plan_reserved(v->o.job->step[i].plan, &held);
+	idset_andnot(&held, &v->o.container->reserved);
+	return !idset_intersects(&held, cpus);
+}
+
+/*
+ * Its memory could not be changed, so its CPUs are not to be, either: they go back, unless somebody was given them while the ledger was closed.
+ * The memory nodes stay those that it has now.
+ */
+static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct change back = { .next = c->before };
+	struct errbuf why = { "" };
+
+	if (idset_equal(&c->next.cpus, &c->before.cpus) && idset_equal(&c->next.reserved, &c->before.reserved))
+		return;
+	if (!v->lock && resize_view_open(v, &why) < 0)
+		goto stays;
+	if (!are_free(v, &c->before.reserved)) {
+		errprintf(&why, "other containers have what it had");
+		goto stays;
+	}
+	back.before = *v->o.container;
+	back.next.mems = back.before.mems;
+	if (collect(&back, v, &why) == 0 && change_cpus(&back, v, &why) == 0) {
+		memcpy(v->o.container->why, c->before.why, sizeof(c->before.why));
+		v->o.container->asked = c->before.asked;
+		ledger_write(v->lock, v->o.job, &why);
+		why.text[0] = '\0';
+	}
+	rank_group_free(&back.in);
+	rank_group_free(&back.rest);
+stays:
+	if (*why.text)
+		errappend(err, " (its CPUs are changed: %.200s)", why.text);
+}
+
 static int change(FILE *out, struct resize_view *v, const struct node_plan *made, struct errbuf *err)
 {
 	struct change c = { .before = *v->o.container, .next = made->container[0] };
@@ -264,8 +309,11 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 	rc = change_cpus(&c, v, err);
 	if (rc == 0)
 		rc = resize_told_ranks(&t, &c.in, &c.rest, err);
-	if (rc == 0 && !idset_empty(&c.mems_gone))
+	if (rc == 0 && !idset_empty(&c.mems_gone)) {
 		rc = change_mems(&c, v, err);
+		if (rc < 0)
+			take_cpus_back(&c, v, err);
+	}
 	if (rc == 0)
 		resize_tell(out, &t, v->ask->json);
 	resize_told_free(&t);

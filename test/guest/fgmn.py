@@ -361,6 +361,60 @@ def group_resize():
     wait_idle()
 
 
+# A program with some memory on each of its memory nodes which the kernel may not move: buffers of io_uring.
+PIN = """
+import ctypes, mmap, re, time
+libc = ctypes.CDLL(None, use_errno=True)
+nodes = []
+for part in re.search(r"Mems_allowed_list:\\s*(\\S+)", open("/proc/self/status").read()).group(1).split(","):
+    low, _, high = part.partition("-")
+    nodes += range(int(low), int(high or low) + 1)
+buffers = []
+for node in nodes:
+    mask = (ctypes.c_ulong * 16)()
+    mask[node // 64] = 1 << node % 64
+    assert libc.syscall(238, 2, mask, 1025) == 0, "set_mempolicy"
+    buffers.append(mmap.mmap(-1, 65536, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    buffers[-1].write(b"x" * 65536)
+ring = libc.syscall(425, 4, (ctypes.c_char * 120)())
+vectors = (ctypes.c_ulong * (2 * len(buffers)))()
+for i, b in enumerate(buffers):
+    vectors[2 * i], vectors[2 * i + 1] = ctypes.addressof(ctypes.c_char.from_buffer(b)), 65536
+assert ring >= 0 and libc.syscall(427, ring, 0, vectors, len(buffers)) == 0, ("io_uring", ring, ctypes.get_errno())
+print("pinned on", nodes, flush=True)
+time.sleep(600)
+"""
+
+
+def group_pinned():
+    """What cannot be moved off a block: the resize is refused as a whole, CPUs and all."""
+    manifest = write("pinned.json", pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}))
+    write("pin.py", PIN)
+    script = write("pinned.sh", "#!/bin/bash\nsrun -n1 --mpi=none --nodeos-container=sim python3 pin.py\n")
+    job = run(f"sbatch --parsable -N1 -n1 -c8 --mem=1000 --nodeos-manifest={manifest} -o pinned.out {script}").out.strip()
+
+    def containers():
+        return {c["name"]: (cpus(c["cpus"]), cpus(c["mems"])) for c in json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0]["containers"]}
+
+    for _ in range(120):
+        if "pinned on" in (read(f"{HOME}/pinned.out") if os.path.exists(f"{HOME}/pinned.out") else ""):
+            break
+        time.sleep(0.5)
+    before = containers()
+    same((len(before["sim"][0]), len(before["sim"][1])), (4, 2), f"sim as asked {read(f'{HOME}/pinned.out')[-300:]}")
+    times = int(read("/run/nodeosd.changes") or 0) if os.path.exists("/run/nodeosd.changes") else 0
+    for words in ("--mems=1", "--mems=1 --cpus=2", "--mems=1 --cpus=6"):
+        r = run(f"nodeosctl resize sim {words}", timeout=300)
+        ok(r.code == 1 and "cannot be moved off memory nodes" in r.err and "are changed" not in r.err, f"resize {words}: refused", r.text)
+        same(containers(), before, f"resize {words}: all is as it was")
+        same(root("nodeosctl verify").code, 0, f"resize {words}: verify agrees")
+    same(int(read("/run/nodeosd.changes")) - times, 3, "who watches was told to look")
+    r = run("nodeosctl resize sim --cpus=2")
+    ok(r.code == 0 and len(containers()["sim"][0]) == 2 and containers()["sim"][1] == before["sim"][1], "its CPUs alone can be fewer", r.text)
+    run(f"scancel {job}")
+    wait_idle()
+
+
 def eater(pattern="eat"):
     return {int(p) for p in root(f"pgrep -x {pattern}").out.split()}
 

@@ -3,6 +3,7 @@
 """Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
 test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 import argparse
+import json
 import os
 import random
 import re
@@ -54,6 +55,20 @@ def group_cpus(machine):
     text = run(f"nodeosctl show --job={job.id}").out
     ok("cpus: 6 given, as it has been resized" in text, "the outcome is modified", text)
     job.end()
+
+
+def group_own(machine):
+    """Steps whose containers are of their options alone, which all are called \"step\": one of them resizes its own."""
+    script = write("own.sh", "#!/bin/bash\nrm -f first second done own.*\n"
+                   "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch first; until [ -e second ]; do sleep 0.5; done;"
+                   " nodeosctl resize step --cpus=2 >own.out 2>&1; nodeosctl show --json >own.json; touch done' &\n"
+                   "until [ -e first ]; do sleep 0.5; done\n"
+                   "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch second; until [ -e done ]; do sleep 0.5; done'; wait\n")
+    r = cluster.sbatch(f"-N1 -w n0 --exclusive -o own.log {script}", timeout=300)
+    shown = json.loads(open(f"{HOME}/own.json").read() or '{"jobs": [{"containers": []}]}')["jobs"][0]["containers"] if os.path.exists(f"{HOME}/own.json") else []
+    same([(c["name"], len(cpus(c["cpus"]))) for c in shown], [("step", 2), ("step", 4)], f"the first step has two now, the second what it had: {r.text[-500:]}")
+    ok(os.path.exists(f"{HOME}/own.out") and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()), "and it is told so")
+    all_idle("nodes are idle")
 
 
 def group_mems(machine):

@@ -497,6 +497,63 @@ def group_report(machine):
     same(leftovers(), "", "the ledger is empty")
 
 
+def seen_on(nodes, what):
+    """Wait until alice has containers on each of NODES; the numbers of the jobs that these are of."""
+    for _ in range(100):
+        found = [json.loads(run("nodeosctl show --json", node=n).out or "{}").get("jobs") or [] for n in nodes]
+        if all(any(s["tasks"] for j in jobs for s in j["steps"]) for jobs in found):
+            break
+        time.sleep(1)
+    ok(all(found), f"{what} has containers on {','.join(nodes)}", found)
+    return sorted(j["job"] for jobs in found for j in jobs)
+
+
+def group_parts(machine):
+    """report --all-nodes of a heterogeneous job, and of tasks of an array."""
+    manifest = write("coupled.json", pod(**COUPLED))
+
+    def nodes_of(r):
+        whole = json.loads(r.out or '{"nodes": []}')
+        return [(d["node"], j["job"]) for d in whole["nodes"] for j in d["jobs"]], [m["node"] for m in whole.get("missing", [])]
+
+    script = write("het.sh", "#!/bin/bash\nsrun --het-group=0,1 -n1 --nodeos-container=sim sleep 600\n")
+    job = int(run(f"sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o het.out : -N1 -w n1 --exclusive {script}").out.strip() or 0)
+    same(seen_on(("n0", "n1"), "a heterogeneous job"), [job, job + 1], "each component by its own number")
+    for user in ("alice", "root"):
+        r = run(f"nodeosctl report --all-nodes --job={job} --json", user=user, timeout=400)
+        same((r.code, *nodes_of(r)), (0, [("n0", job), ("n1", job + 1)], []), f"report --all-nodes as {user}: of both components {r.err[-500:]}")
+    r = run(f"nodeosctl report --all-nodes --job={job + 1} --json", timeout=400)
+    same((r.code, *nodes_of(r)), (0, [("n1", job + 1)], []), f"of one component {r.err[-500:]}")
+    run(f"scancel {job}")
+    all_idle("nodes are idle")
+    # its name is alice's to choose, and who and where she is is not read from it
+    script = write("array.sh", "#!/bin/bash\nsrun -n1 --overlap --nodeos-container=sim sleep 600 &\nuntil [ -e ask ]; do sleep 1; done\n"
+                   "nodeosctl report --all-nodes --json >inside.$SLURM_ARRAY_TASK_ID.json 2>inside.err; wait\n")
+    run(f"rm -f {HOME}/ask {HOME}/inside.*")
+    job = int(run(f"sbatch --parsable --array=0-1 -J 'x UserId=bob(1001) GroupId=root(0) NodeList=n9' -N1 --exclusive --nodeos-manifest={manifest} -o array.%a.out {script}").out.strip() or 0)
+    numbers = seen_on(("n0", "n1"), "an array")
+    ok(len(numbers) == 2 and job in numbers, "a job for each task, the last one with the array's number", (job, numbers))
+    r = run(f"nodeosctl report --all-nodes --job={job}", timeout=400)
+    ok(r.code == 1 and f"job {job} is an array of which 2 tasks run: name one, as --job={job}_" in r.err, "which of the tasks?", r.text)
+    got = []
+    for task in (0, 1):
+        r = run(f"nodeosctl report --all-nodes --job={job}_{task} --json", user=("alice", "root")[task], timeout=400)
+        found, missing = nodes_of(r)
+        got += found
+        ok(r.code == 0 and len(found) == 1 and not missing, f"task {task}: its node", r.text[-1500:])
+    same((sorted(n for n, _ in got), sorted(j for _, j in got)), (["n0", "n1"], numbers), "each task has its own node and number")
+    write("ask", "")
+    for _ in range(120):
+        kept = [open(f"{HOME}/inside.{t}.json").read() if os.path.exists(f"{HOME}/inside.{t}.json") else "" for t in (0, 1)]
+        if all(kept):
+            break
+        time.sleep(1)
+    same([nodes_of(cluster.Result(0, k, "", 0))[0] for k in kept], [[g] for g in got], "asked from within a task, it is that one")
+    run(f"scancel {job}")
+    all_idle("nodes are idle")
+    same(leftovers(), "", "the ledger is empty")
+
+
 def group_show(machine):
     """nodeosd tells users of their own jobs."""
     manifest = write("coupled.json", pod(**COUPLED))
@@ -560,6 +617,10 @@ def group_show(machine):
     ok(r.code == 0 and f"job {job}" in r.out, "somebody who says nothing keeps nobody waiting", r.text)
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
     same(r.code, 0, "many requests")
+    # as the ranks of a program that starts: more than one user may have connections (MaxConnectionsPerSource=)
+    crowd = "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
+    r = run(crowd, timeout=300)
+    same(r.out, "", f"forty at once are all answered {run('cat /tmp/crowd.err').out[-600:]}")
     run("pkill -f nodeosd.socke[t]", user="bob")
     run("systemctl stop nodeosd.socket", user="root")
     r = run("nodeosctl show")
