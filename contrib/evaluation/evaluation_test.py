@@ -101,6 +101,13 @@ def test_compare(evaluate):
     same(evaluate.filled(page, "a", "new \\1"), "x\n<!-- evaluate a -->\nnew \\1\n<!-- end a -->\ny\n", "a table takes the place of the old one")
 
 
+def test_record(directory):
+    """What quick sizes have given is never what the page states."""
+    r = subprocess.run([sys.executable, os.path.join(TOP, "contrib/evaluate"), "--quick", "--record", "--only=planner", f"--nodeosctl={TOOL}", f"--out={directory}/none"],
+                       capture_output=True, text=True, timeout=300)
+    same((r.returncode, "not with --quick" in r.stderr, os.path.exists(f"{directory}/none")), (2, True, False), "--record with --quick is refused, before anything is measured")
+
+
 def test_resumed(evaluate, directory):
     """An experiment is done again when an input has changed, and only then."""
     done = []
@@ -233,6 +240,7 @@ def main():
         else:
             skip("machines and placements", "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)")
         test_compare(evaluate)
+        test_record(directory)
         test_resumed(evaluate, directory)
         test_analysis(directory)
         test_coupled(directory)
