@@ -48,6 +48,20 @@ int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes)
 	return 0;
 }
 
+int ask_parse_mems(struct ask_amount *out, const char *text)
+{
+	char bytes[32];
+	uint64_t size;
+
+	if (!strchr(text, 'b') && ask_parse_amount(out, text, true) == 0)
+		return 0;
+	/* a size has a unit: a number alone is too many nodes */
+	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] || request_parse_bytes(text, &size) < 0)
+		return -1;
+	snprintf(bytes, sizeof(bytes), "%" PRIu64 "b", size);
+	return ask_parse_amount(out, bytes, true);
+}
+
 static int take_word(struct ask *out, char *word, struct errbuf *err)
 {
 	char quoted[WORD_QUOTE_MAX];

@@ -48,6 +48,9 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err);
 /* "4", "+4", "-4"; BYTES: "4b", too. -1: it is nothing of these, or 0, or too large. */
 int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes);
 
+/* How many memory nodes, as users say it: "4", "+4", "-4", or what they hold: "16G". -1 as above. */
+int ask_parse_mems(struct ask_amount *out, const char *text);
+
 /* Into BUF of ASK_LINE_MAX bytes, with the newline. */
 void ask_format(const struct ask *a, char *buf);
 

@@ -2,7 +2,6 @@
 #include "container/libnodeos_at.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -180,20 +179,6 @@ unsigned nodeos_mems(const nodeos_t *n)
 	return idset_count(&n->have.mems);
 }
 
-/* "8", "+2", "-2", of memory nodes also "16G"; NULL: as it is. */
-static int take_amount(struct ask_amount *out, const char *text, bool mems)
-{
-	char bytes[32];
-	uint64_t size;
-
-	if (!text || ask_parse_amount(out, text, false) == 0)
-		return 0;
-	if (!mems || *text < '1' || *text > '9' || request_parse_bytes(text, &size) < 0)
-		return -1;
-	snprintf(bytes, sizeof(bytes), "%" PRIu64 "b", size);
-	return ask_parse_amount(out, bytes, true);
-}
-
 int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 {
 	struct ask a = { .operation = ASK_RESIZE, .job = n->have.job };
@@ -202,7 +187,7 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 	n->err.text[0] = '\0';
 	if (!*n->have.container)
 		return errprintf(&n->err, "this process is in no container");
-	if (take_amount(&a.cpus, cpus, false) < 0 || take_amount(&a.mems, mems, true) < 0)
+	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) || (mems && ask_parse_mems(&a.mems, mems) < 0))
 		return errprintf(&n->err, "how large? expected a number from 1 on, +N or -N, and of memory nodes also a size as 16G");
 	if (!a.cpus.given && !a.mems.given)
 		return 0;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "container/tool.h"
@@ -30,16 +29,8 @@ static int take_cpus(struct ask *a, const char *text)
 
 static int take_mems(struct ask *a, const char *text)
 {
-	char bytes[32];
-	uint64_t n;
-
-	if (ask_parse_amount(&a->mems, text, false) == 0 && a->mems.n <= REQUEST_MEMS_MAX)
+	if (ask_parse_mems(&a->mems, text) == 0)
 		return 0;
-	if (*text >= '1' && *text <= '9' && request_parse_bytes(text, &n) == 0) {
-		snprintf(bytes, sizeof(bytes), "%" PRIu64 "b", n);
-		if (ask_parse_amount(&a->mems, bytes, true) == 0)
-			return 0;
-	}
 	return tool_error(2, "resize: --mems=%.40s: expected a number of memory nodes from 1 on, +N or -N, or a size as 16G", text);
 }
 

@@ -87,6 +87,29 @@ static void parse(void)
 	ok(ask_parse(&b, line, &err) < 0 && strstr(err.text, "longer than 510 bytes"), "a line without end");
 }
 
+/* Memory nodes as users write them. */
+static void mems(void)
+{
+	static const struct {
+		const char *text;
+		int sign;
+		uint64_t n; /* 0: refused */
+		bool bytes;
+	} t[] = {
+		{ "4", 0, 4, false }, { "+2", 1, 2, false }, { "-1", -1, 1, false }, { "4096", 0, 4096, false }, { "16G", 0, UINT64_C(16) << 30, true },
+		{ "512M", 0, UINT64_C(512) << 20, true }, { "0", 0, 0, false }, { "", 0, 0, false }, { "+", 0, 0, false }, { "4x", 0, 0, false },
+		{ "+16G", 0, 0, false }, { "-16G", 0, 0, false }, { "+4097", 0, 0, false }, { "4097", 0, 0, false },
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct ask_amount a = { .given = false };
+		int rc = ask_parse_mems(&a, t[i].text);
+
+		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n && a.bytes == t[i].bytes : rc < 0, "memory nodes \"%s\"%s", t[i].text,
+		   t[i].n ? "" : ": refused");
+	}
+}
+
 /* A line of each operation, and back: as the parser has understood it. */
 static void back(void)
 {
@@ -223,6 +246,7 @@ int main(void)
 	scratch_make();
 	parse();
 	back();
+	mems();
 	talk();
 	busy();
 	return tap_done();
