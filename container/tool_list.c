@@ -26,8 +26,9 @@ static void put(struct json_out *j, const struct ledger_job *job, const struct l
 		return;
 	if (step)
 		step_id_format(step->step_id, id);
+	/* step containers are their steps' alone, whatever others of the name there are */
 	for (unsigned i = 0; i < job->n_steps; i++)
-		steps += ledger_step_in(&job->step[i], c->name);
+		steps += (step ? step == &job->step[i] : !job->step[i].plan) && ledger_step_in(&job->step[i], c->name);
 	if (j->f) {
 		jout_open(j, NULL, '{');
 		jout_number(j, "job", job->job_id);

@@ -59,14 +59,22 @@ def group_cpus(machine):
 
 def group_own(machine):
     """Steps whose containers are of their options alone, which all are called \"step\": one of them resizes its own."""
-    script = write("own.sh", "#!/bin/bash\nrm -f first second done own.*\n"
+    script = write("own.sh", "#!/bin/bash\nrm -f first second own.*\n"
                    "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch first; until [ -e second ]; do sleep 0.5; done;"
-                   " nodeosctl resize step --cpus=2 >own.out 2>&1; nodeosctl show --json >own.json; touch done' &\n"
+                   " nodeosctl resize step --cpus=2 >own.out 2>&1; nodeosctl show --json >own.json; touch done; until [ -e finish ]; do sleep 0.5; done' &\n"
                    "until [ -e first ]; do sleep 0.5; done\n"
-                   "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch second; until [ -e done ]; do sleep 0.5; done'; wait\n")
-    r = cluster.sbatch(f"-N1 -w n0 --exclusive -o own.log {script}", timeout=300)
+                   "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch second; until [ -e finish ]; do sleep 0.5; done'; wait\n")
+    run(f"rm -f {HOME}/done {HOME}/finish")
+    r = run(f"sbatch --parsable -N1 -w n0 --exclusive -o own.log {script}")
+    for _ in range(240):
+        if os.path.exists(f"{HOME}/done"):
+            break
+        time.sleep(0.5)
     shown = json.loads(open(f"{HOME}/own.json").read() or '{"jobs": [{"containers": []}]}')["jobs"][0]["containers"] if os.path.exists(f"{HOME}/own.json") else []
     same([(c["name"], len(cpus(c["cpus"]))) for c in shown], [("step", 2), ("step", 4)], f"the first step has two now, the second what it had: {r.text[-500:]}")
+    listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
+    ok(listed and all(c["name"] == "step" and c["steps"] == 1 for c in listed), "each is one step's, list says", listed)
+    write("finish", "")
     ok(os.path.exists(f"{HOME}/own.out") and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()), "and it is told so")
     all_idle("nodes are idle")
 
