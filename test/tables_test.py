@@ -257,7 +257,7 @@ def test_variables():
         told |= {w for line in items(page(name)) if line.startswith("Ev ") for w in re.split(r" , ", line[3:]) if w.startswith(("NODEOS_", "SLURM_SPANK_NODEOS_"))}
     same_set(told, ours, "nodeos(7) and nodeos-spank(8) have every variable of NodeOS in the sources")
     read_by = {
-        "nodeosctl.1": (sources("container/tool*.c", "container/bundle*.c", "container/program.c"), r'getenv\("(\w+)"\)'),
+        "nodeosctl.1": (sources("container/tool*.c", "container/bundle*.c", "container/node_name.c", "container/program.c"), r'getenv\("(\w+)"\)'),
         "nodeos-noise.1": (sources("contrib/noise/noise.c"), r'getenv\("(\w+)"\)'),
         "nodeos-sched-count.1": ([os.path.join(SOURCE, "contrib/noise/nodeos-sched-count")], r'os\.environ\.get\("(\w+)"'),
         "nodeos-mpirun.1": ([os.path.join(SOURCE, "spank/nodeos-mpirun")], r'^\t"?([A-Z_]+)=(?!\$)'),
