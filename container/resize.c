@@ -209,10 +209,13 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	struct errbuf ignored;
 	struct idset old = c->next.mems;
 
+	idset_or(&old, &c->mems_gone);
 	if (collect(c, v, err) < 0)
 		return -1;
-	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) < 0)
+	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) < 0) {
+		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
 		return -1;
+	}
 	for (int i = 0; i < TRIES; i++) {
 		rank_group_mapped(&c->left, &c->in, v->s.cgroup_fd, &c->mems_gone);
 		if (!c->left.anonymous && !c->left.files)
@@ -224,7 +227,6 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
-		idset_or(&old, &c->mems_gone);
 		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
 		errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
 			  (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
