@@ -12,7 +12,10 @@
  */
 #define CHANGES_FILE "/run/nodeosd.changes"
 
-/* Make it, where it is missing; then count one more, if MORE. */
-int changes_note(bool more, struct errbuf *err);
+/*
+ * Make PATH, where it is missing; then count one more, if MORE. The lock that this needs is in STATE_DIR: that of PATH is
+ * anybody's who reads it. Where nothing was ever in STATE_DIR, there is nothing to watch, and PATH is not made.
+ */
+int changes_note(const char *path, const char *state_dir, bool more, struct errbuf *err);
 
 #endif

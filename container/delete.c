@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "container/buffer.h"
 #include "container/monotonic.h"
@@ -136,7 +135,7 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		return errprintf(err, "out of memory");
 	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
-	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(&conf, err);
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(v, &conf, err);
 	if (lock >= 0 && open_empty(v, err) == 0) {
 		uint64_t inode = v->o.inode;
 		unsigned index = v->index;
@@ -147,7 +146,7 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		buffer_release_one(conf.state_dir, inode, index);
 	}
 	if (lock >= 0)
-		close(lock);
+		resize_unlock(lock, &conf);
 	free(v);
 	return rc;
 }

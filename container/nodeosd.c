@@ -18,7 +18,6 @@
 
 #include "config.h"
 #include "container/ask.h"
-#include "container/changes.h"
 #include "container/delete.h"
 #include "container/enter.h"
 #include "container/fileio.h"
@@ -93,16 +92,6 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	return 0;
 }
 
-/* Who watches looks: also when it was not all done, which may have left some of it. What cannot be told is for the journal: it is done. */
-static int changed(int rc)
-{
-	struct errbuf why;
-
-	if (changes_note(true, &why) < 0)
-		fprintf(stderr, "nodeosd: %s\n", why.text);
-	return rc;
-}
-
 static int answer(FILE *f, struct errbuf *err)
 {
 	struct ucred peer;
@@ -124,11 +113,11 @@ static int answer(FILE *f, struct errbuf *err)
 	case ASK_RESIZE:
 		/* what is begun is not left half done; moving pages takes long */
 		alarm(0);
-		return changed(resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan", err));
+		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan", err);
 	case ASK_DELETE:
 		/* killed ranks, and a buffer's device, take their time */
 		alarm(0);
-		return changed(delete_container(f, &a, peer.uid, cgroup, err));
+		return delete_container(f, &a, peer.uid, cgroup, err);
 	case ASK_EXEC:
 		return enter_peer(f, 0, &a, peer.pid, peer.uid, err);
 	}

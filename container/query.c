@@ -50,12 +50,13 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX];
 	struct node_state s;
+	struct conf conf;
 	int rc;
 
 	if (process_cgroup_of(path, sizeof(path), peer) < 0)
 		return errprintf(err, "the process that asks is not to be seen in /proc (another pid namespace?)");
 	/* who is told today wants to hear of changes, for which there is a file then */
-	if (changes_note(false, err) < 0 || node_state_load(&s, err) < 0)
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 || changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 || node_state_load(&s, err) < 0)
 		return -1;
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, 0);
 	rc = tell(out, &s, path, err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/resize.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -107,6 +105,11 @@ struct change {
 	struct idset mems_gone;
 	struct rank_group in, rest; /* the container's ranks, and those in what is left */
 	struct mapped had, left; /* on mems_gone, before and after the move */
+	struct {
+		uint64_t step; /* inode */
+		char task[LEDGER_TASK_MAX];
+	} *looked_at; /* ranks whose pages were moved with the ledger closed */
+	unsigned n_looked_at;
 };
 
 static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
@@ -194,39 +197,101 @@ undo:
 	return -1;
 }
 
-/* With the ledger closed, as it takes as long as copying does. */
-static void move_pages(struct change *c, int cgroup_fd)
-{
-	rank_group_mapped(&c->had, &c->in, cgroup_fd, &c->mems_gone);
-	rank_group_migrate(&c->in, cgroup_fd, &c->mems_gone, &c->next.mems);
-}
-
-/* The ledger is open anew: the kernel gets the rest off, and is asked whether it has. */
-static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+/* Until nothing of G is on the nodes that are left, or it is seen that it stays; what is left is added to LEFT. */
+static void move_off(struct change *c, const struct rank_group *g, int cgroup_fd, struct mapped *left)
 {
 	const struct timespec pause = { 0, 100000000 };
-	struct placed *entry = v->o.container;
-	struct errbuf ignored;
-	struct idset old = c->next.mems;
+	struct mapped now;
 
-	idset_or(&old, &c->mems_gone);
-	if (collect(c, v, err) < 0)
-		return -1;
-	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) < 0) {
-		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
-		return -1;
-	}
-	for (int i = 0; i < TRIES; i++) {
-		rank_group_mapped(&c->left, &c->in, v->s.cgroup_fd, &c->mems_gone);
-		if (!c->left.anonymous && !c->left.files)
-			break;
+	rank_group_mapped(&now, g, cgroup_fd, &c->mems_gone);
+	for (int i = 0; i < TRIES && (now.anonymous || now.files); i++) {
 		nanosleep(&pause, NULL);
-		rank_group_migrate(&c->in, v->s.cgroup_fd, &c->mems_gone, &c->next.mems);
+		rank_group_migrate(g, cgroup_fd, &c->mems_gone, &c->next.mems);
+		rank_group_mapped(&now, g, cgroup_fd, &c->mems_gone);
 	}
+	left->anonymous += now.anonymous;
+	left->files = now.files > left->files ? now.files : left->files;
+}
+
+/* Which ranks C->in has, as it outlives the view. */
+static int remember(struct change *c, struct errbuf *err)
+{
+	c->looked_at = calloc(c->in.n + 1u, sizeof(*c->looked_at));
+	if (!c->looked_at)
+		return errprintf(err, "out of memory");
+	for (unsigned i = 0; i < c->in.n; i++) {
+		c->looked_at[i].step = c->in.moved[i].step->inode;
+		strcpy(c->looked_at[i].task, c->in.moved[i].rank->task);
+	}
+	c->n_looked_at = c->in.n;
+	return 0;
+}
+
+/* Those ranks of C->in that have come since. */
+static int collect_new(struct rank_group *g, const struct change *c, struct errbuf *err)
+{
+	g->moved = calloc(c->in.n + 1u, sizeof(*g->moved));
+	if (!g->moved)
+		return errprintf(err, "out of memory");
+	for (unsigned i = 0; i < c->in.n; i++) {
+		const struct rank_moved *m = &c->in.moved[i];
+		unsigned k = 0;
+
+		while (k < c->n_looked_at && (c->looked_at[k].step != m->step->inode || strcmp(c->looked_at[k].task, m->rank->task) != 0))
+			k++;
+		if (k == c->n_looked_at)
+			g->moved[g->n++] = *m;
+	}
+	return 0;
+}
+
+/* The kernel gets what is still there off; all of them have these nodes again when one cannot leave some. */
+static int leave(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct idset old = c->next.mems;
+	struct errbuf ignored;
+
+	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) == 0)
+		return 0;
+	idset_or(&old, &c->mems_gone);
+	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+	return -1;
+}
+
+/*
+ * With the ledger closed, as it takes as long as copying does, and as looking at all that its user has mapped does: he
+ * would keep the node's other jobs from being launched. Nobody else is given what the ledger says that the container has.
+ */
+static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	ledger_close(v->lock);
+	v->lock = NULL;
+	rank_group_mapped(&c->had, &c->in, v->s.cgroup_fd, &c->mems_gone);
+	rank_group_migrate(&c->in, v->s.cgroup_fd, &c->mems_gone, &c->next.mems);
+	if (remember(c, err) < 0 || leave(c, v, err) < 0)
+		return -1;
+	move_off(c, &c->in, v->s.cgroup_fd, &c->left);
+	return 0;
+}
+
+/* The ledger is open anew: ranks that have started meanwhile have what the others had. */
+static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct placed *entry = v->o.container;
+	struct rank_group new_ones = { .n = 0 };
+	struct idset old = c->next.mems;
+	struct errbuf ignored;
+
+	if (collect(c, v, err) < 0 || leave(c, v, err) < 0 || collect_new(&new_ones, c, err) < 0)
+		return -1;
+	if (new_ones.n)
+		move_off(c, &new_ones, v->s.cgroup_fd, &c->left);
+	rank_group_free(&new_ones);
 	/* a block is handed over without anybody's memory, or not at all */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
+		idset_or(&old, &c->mems_gone);
 		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
 		errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
 			  (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
@@ -236,20 +301,16 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	return ledger_write(v->lock, v->o.job, err);
 }
 
-/* Of a container that is to be left by some of its memory: the ledger is closed meanwhile. */
+/* Of a container that is to be left by some of its memory. */
 static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
-	int fd = openat(v->s.cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = move_pages(c, v, err);
 
-	if (fd < 0)
-		return errprintf(err, "cgroup: %s", strerror(errno));
-	ledger_close(v->lock);
-	v->lock = NULL;
-	move_pages(c, fd);
-	close(fd);
 	rank_group_free(&c->in);
 	rank_group_free(&c->rest);
 	node_state_free(&v->s);
+	if (rc < 0)
+		return -1;
 	return resize_view_open(v, err) < 0 ? -1 : leave_mems(c, v, err);
 }
 
@@ -319,6 +380,7 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 	if (rc == 0)
 		resize_tell(out, &t, v->ask->json);
 	resize_told_free(&t);
+	free(c.looked_at);
 	rank_group_free(&c.in);
 	rank_group_free(&c.rest);
 	return rc;
@@ -335,14 +397,14 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		return errprintf(err, "out of memory");
 	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
-	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(&conf, err);
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(v, &conf, err);
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
 		rc = change(out, v, made, err);
 		resize_view_close(v);
 	}
 	node_plan_free(made);
 	if (lock >= 0)
-		close(lock);
+		resize_unlock(lock, &conf);
 	free(v);
 	return rc;
 }

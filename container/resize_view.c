@@ -2,16 +2,16 @@
 #include "container/resize_view.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "container/fileio.h"
+#include "container/changes.h"
 #include "container/monotonic.h"
+#include "container/private_lock.h"
 
-#define ONE_AT_A_TIME "resize.lock" /* in state_dir */
+#define PATIENCE_MS 20000 /* until it is one's turn */
 
 void resize_view_close(struct resize_view *v)
 {
@@ -102,27 +102,31 @@ void resize_view_left(struct idset *out, const struct resize_view *v)
 	}
 }
 
-int resize_lock(const struct conf *conf, struct errbuf *err)
+int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err)
 {
-	const struct timespec pause = { 0, 50000000 };
-	long start = monotonic_ms();
-	int dir, fd;
+	int fd;
 
 	if (access(conf->state_dir, F_OK) < 0)
 		return errprintf(err, "no container was ever made on this node since its boot");
-	dir = dir_open_private(conf->state_dir, err);
-	if (dir < 0)
-		return -1;
-	fd = openat(dir, ONE_AT_A_TIME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	close(dir);
-	if (fd < 0)
-		return errprintf(err, "%s/" ONE_AT_A_TIME ": %s", conf->state_dir, strerror(errno));
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (monotonic_ms() - start > 20000) {
-			close(fd);
-			return errprintf(err, "another container of this node is being changed for 20 seconds: try again");
-		}
-		nanosleep(&pause, NULL);
+	/* root's turn is that of whose container it is */
+	if (v->uid == 0) {
+		if (resize_view_open(v, err) < 0)
+			return -1;
+		v->uid = v->o.job->uid;
+		resize_view_close(v);
 	}
+	fd = private_lock(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
+	if (fd < 0 && errno == EAGAIN)
+		errprintf(err, "another container of the same user is being changed on this node for %d seconds: try again", PATIENCE_MS / 1000);
 	return fd;
+}
+
+void resize_unlock(int lock, const struct conf *conf)
+{
+	struct errbuf why;
+
+	close(lock);
+	/* what cannot be told is for the journal: it is done */
+	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
+		fprintf(stderr, "nodeosd: %s\n", why.text);
 }

@@ -29,8 +29,12 @@ void resize_view_left(struct idset *out, const struct resize_view *v);
 
 /*
  * Moving pages, or ending ranks, takes longer than the ledger may be closed to others: this lock is among those who change live
- * containers. A descriptor whose end is the lock's, or -1.
+ * containers of one user; nobody waits for another user. If V's UID is root's, it is the owner's from here on. A descriptor,
+ * or -1.
  */
-int resize_lock(const struct conf *conf, struct errbuf *err);
+int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err);
+
+/* The end of it; who watches for changes is told: also when not all was done, which may have left some of it. */
+void resize_unlock(int lock, const struct conf *conf);
 
 #endif

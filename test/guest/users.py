@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What one user can do to the others of a node, and to root's helpers, by what NodeOS offers to users; and what accidents leave
+behind. Run by test/guest/run as root on n0; users.py [GROUP...]"""
+import argparse
+import fcntl
+import glob
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import cluster
+from cluster import HOME, Machine, all_idle, cpus, note, ok, run, same
+from containers import pod, write
+from livejob import resize
+
+LOCK = "/run/nodeos/lock"
+CHANGES = "/run/nodeosd.changes"
+SMALL = {"own": {"container": {"cpus": "4", "mems": "1"}}}
+BOB = "/shared/home/bob"
+
+
+def small_job(user, command="sleep 1000", more="-n1 -c6 --mem=600", containers=None):
+    """A job on a part of n0 with a container "own", and COMMAND in it; its number."""
+    home = HOME if user == "alice" else BOB
+    os.makedirs(home, exist_ok=True)
+    for name, text in (("own.json", pod(**(containers or SMALL))), ("own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {command}\n")):
+        path = write(name, text)
+        if user != "alice":
+            run(f"mv {path} {home}/{name} && chown -R {user} {home}", user="root")
+    job = run(f"sbatch --parsable -N1 -w n0 {more} --nodeos-manifest={home}/own.json -o {home}/own.out {home}/own.sh", user=user, cwd=home).out.strip()
+    for _ in range(120):
+        r = run("nodeosctl show", user=user)
+        if r.code == 0 and re.search(r"container own.*\n(.*\n)*.*(rank|processes|step)", r.out) and glob.glob(f"/sys/fs/cgroup/system.slice/*/job_{job}/step_0/user/task_0"):
+            break
+        time.sleep(0.5)
+    time.sleep(1)
+    return job
+
+
+def end(*jobs):
+    run(f"scancel {' '.join(jobs)}", user="root")
+    all_idle("nodes are idle")
+
+
+class Background:
+    """A shell command of USER's, ended with all that it has started."""
+
+    def __init__(self, user, command):
+        self.p = subprocess.Popen(["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "setsid", "bash", "-c", command], env=cluster.clean_env(user),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True)
+
+    def __enter__(self):
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *_):
+        run(f"pkill -9 -s {self.p.pid}", user="root")
+        self.p.wait()
+
+
+class Held:
+    """The longest time, in seconds, for which somebody has the lock of the ledger."""
+
+    def __init__(self):
+        self.longest, self.stop = 0.0, False
+        self.thread = threading.Thread(target=self.watch)
+
+    def watch(self):
+        since = None
+        with open(LOCK, "rb") as f:
+            while not self.stop:
+                try:
+                    fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    fcntl.flock(f, fcntl.LOCK_UN)
+                    since = None
+                except OSError:
+                    since = since or time.monotonic()
+                    self.longest = max(self.longest, time.monotonic() - since)
+                time.sleep(0.003)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop = True
+        self.thread.join()
+
+
+def group_changes(machine):
+    """Everybody may read the file of changes, and so lock it: that holds nobody up."""
+    job = small_job("alice")
+    resize("own --cpus=2")
+    ok(os.path.exists(CHANGES), "there is a file of changes")
+    before = open(CHANGES).read()
+    with Background("bob", f"exec 3<{CHANGES}; flock -x 3; sleep 300"):
+        r = run("timeout 60 nodeosctl resize own --cpus=4")
+        ok(r.code == 0, "bob has locked it, and alice's resize goes on", r.text)
+        ok(int(open(CHANGES).read()) == int(before or 0) + 1, "and was counted", (before, open(CHANGES).read()))
+    end(job)
+
+
+def group_stopped(machine):
+    """Who stops the planner, which has his rights, stops his own requests only."""
+    jobs = small_job("alice"), small_job("bob")
+    with Background("alice", "while :; do pkill -STOP -u alice -x nodeos-plan; sleep 0.02; done"):
+        with Background("alice", "while :; do nodeosctl resize own --cpus=2; nodeosctl resize own --cpus=4; done"):
+            time.sleep(3)
+            r = run("timeout 50 nodeosctl resize own --cpus=2", user="bob")
+            ok(r.code == 0, "bob resizes while alice's resize is held up", r.text)
+            r = run("timeout 50 nodeosctl delete own --kill", user="bob")
+            ok(r.code == 0, "and deletes", r.text)
+    end(*jobs)
+
+
+HOG = """import mmap, os, time
+m = mmap.mmap(-1, {mib} << 20)
+for i in range(0, len(m), 4096): m[i] = 1
+for p in range({processes} - 1):
+    if os.fork() == 0: break
+sum(m[i] for i in range(0, len(m), 4096))
+time.sleep(1000)
+"""
+
+
+def group_ledger(machine):
+    """Many processes that share much memory: while that is moved, other jobs are launched."""
+    hog = write("hog.py", HOG.format(mib=24, processes=80))
+    job = small_job("alice", f"python3 {hog}", more="-n1 -c6 --mem=1200", containers={"own": {"container": {"cpus": "4", "mems": "2"}}})
+    time.sleep(30)
+    for mems in ("1", "2", "1"):
+        start = time.monotonic()
+        with Held() as h:
+            r = run(f"nodeosctl resize own --mems={mems}", timeout=600)
+        took = time.monotonic() - start
+        note(f"to {mems}: {took:.1f} s, of which the ledger was held for {h.longest:.2f} s")
+        ok(r.code == 0 and h.longest < max(1.0, took / 4), f"the ledger is free while pages are moved (to {mems})", f"{r.text}\nheld {h.longest:.2f} of {took:.1f} s")
+    end(job)
+
+
+def group_entering(machine):
+    """A step starts, and its container is resized before its ranks run: they have what it has then, and none dies of it."""
+    job = small_job("alice", more="-N1 --exclusive", containers={"own": {"container": {"cpus": "8", "mems": "2"}}})
+    probe = write("probe.sh", "#!/bin/bash\nsleep 0.2\n[ \"$(grep -o 'Cpus_allowed_list:.*' /proc/self/status | cut -f2)\" ] || exit 9\n")
+    with Background("alice", f"while :; do nodeosctl resize own --cpus=4; nodeosctl resize own --cpus=8; done"):
+        failed = []
+        script = write("many.sh", f"#!/bin/bash\nexport SLURM_JOB_ID={job}\nfor i in {{1..25}}; do srun --jobid={job} -n2 --overlap --mpi=none {probe} || echo failed $i; done\n")
+        del script
+        for i in range(20):
+            r = run(f"srun --jobid={job} -n2 --overlap --mpi=none --nodeos-manifest={HOME}/own.json {probe}" if False else
+                    f"SLURM_JOB_ID={job} SLURM_JOBID={job} SLURM_SPANK__SLURM_SPANK_OPTION_nodeos_nodeos_container=own srun --jobid={job} -n2 --overlap --mpi=none {probe}")
+            if r.code:
+                failed.append(r.text)
+    ok(not failed, "20 steps started while their container was resized", f"{len(failed)} failed\n" + "\n".join(failed[:3]))
+    end(job)
+
+
+def ask(data, wait=20, user_close=True):
+    """What nodeosd says to these bytes, of root's."""
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(wait)
+    s.connect("/run/nodeosd.socket")
+    try:
+        s.sendall(data)
+        if user_close:
+            s.shutdown(socket.SHUT_WR)
+        out = b""
+        while chunk := s.recv(65536):
+            out += chunk
+        return out.decode(errors="replace")
+    except OSError as e:
+        return f"({e})"
+    finally:
+        s.close()
+
+
+def group_requests(machine):
+    """Bytes that are no request are answered with what is wrong, and sessions of others are let in nowhere."""
+    for data in (b"", b"\n", b"\0\n", b"nodeos 1 show", b"nodeos 1 show\nnodeos 1 show\n", b"nodeos 2 show\n", b"nodeos 1 exec container=../x\n", b"x" * 600 + b"\n",
+                 b"nodeos 1 resize container=own cpus=99999999999999999999\n", b"nodeos 1 resize container=own cpus=-0\n", b"nodeos 1 show job=4294967296\n",
+                 b"nodeos 1 delete container=own kill kill\n", b"nodeos 1 exec container=own json\n", b"nodeos 1 query job=1\n", b"nodeos 1 show \x1b[2J\n", b"\xff\xfe\n"):
+        text = ask(data)
+        ok(text.startswith("error ") and text.count("\n") == 1 and "\x1b" not in text, f"{data[:40]!r}", repr(text))
+    job = small_job("alice")
+    for user, command, code, words in (("bob", "nodeosctl exec own true", 1, "you have no container own"), ("bob", f"nodeosctl exec --job={job} own true", 1, "you have no container own"),
+                                       ("bob", f"nodeosctl delete --job={job} own --kill", 1, "you have no container own"), ("bob", f"nodeosctl show --job={job}", 1, "no job"),
+                                       ("alice", f"srun --jobid={job} -n1 --overlap --mpi=none --nodeos=off nodeosctl exec own true", 1, "is of a step of Slurm")):
+        r = run(command, user=user)
+        ok(r.code == code and words in r.text, f"{user}: {command}", r.text)
+    # a session's children end with the step, wherever they hide
+    run("setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243' >/dev/null 2>&1 & sleep 2; true")
+    found = run("pgrep -x sleep -u alice -a", user="root").out
+    ok("4242" in found and "4243" in found, "a session is in", found)
+    place = run("cat /proc/$(pgrep -f 'sleep 4242' | head -n1)/cgroup", user="root").out
+    ok(f"job_{job}/step_0/user/task_0" in place, "in the rank's cgroup", place)
+    r = run(f"echo $(pgrep -f 'sleep 4242') >/sys/fs/cgroup/user.slice/cgroup.procs; cat /proc/$(pgrep -f 'sleep 4242' | head -n1)/cgroup")
+    ok(f"job_{job}/step_0" in r.out, "out of which it cannot move itself", r.text)
+    with Background("alice", "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n s=socket.socket(1);s.settimeout(1)\n try: s.connect(\"/run/nodeosd.socket\"); l.append(s)\n except OSError: pass\ntime.sleep(100)'"):
+        time.sleep(3)
+        r = run("timeout 100 nodeosctl show", user="bob")
+        ok(r.code == 0, "alice has 200 connections, and bob is answered", r.text)
+        note(f"bob was answered in {r.seconds:.1f} s")
+    run(f"scancel {job}", user="root")
+    time.sleep(5)
+    found = run("pgrep -x sleep -u alice -a", user="root").out
+    ok("4242" not in found and "4243" not in found, "and ends with the job", found)
+    all_idle("nodes are idle")
+
+
+def group_accidents(machine):
+    """Full file systems, damaged files, missing CPUs: a message, nothing by halves, and all is well afterwards."""
+    job = small_job("alice")
+    have = run("nodeosctl show --json").out
+    run("dd if=/dev/zero of=/run/fill bs=64k 2>/dev/null; dd if=/dev/zero of=/run/fill2 bs=1 count=4096 2>/dev/null", user="root")
+    r = run("timeout 60 nodeosctl resize own --cpus=2")
+    ok(r.code == 1 and "No space left" in r.err, "/run is full: resize says so", r.text)
+    note(run("nodeosctl show").text)
+    r = run("timeout 60 nodeosctl delete own --kill")
+    note(f"delete on a full /run: {r.text}")
+    run("rm -f /run/fill /run/fill2", user="root")
+    ok(not glob.glob("/run/nodeos/.*.new"), "no halves are left", glob.glob("/run/nodeos/.*"))
+    if "container own" in run("nodeosctl show").out and r.code != 0:
+        r = run("timeout 60 nodeosctl resize own --cpus=2")
+        ok(r.code == 0 or "no rank" in r.text, "and it can be resized when there is room again", r.text)
+    run(f"scancel {job}", user="root")
+    all_idle("nodes are idle")
+    del have
+    job = small_job("alice")
+    entry = glob.glob("/run/nodeos/job-*")[0]
+    whole = open(entry).read()
+    for what, text in (("cut", whole[: len(whole) // 2]), ("empty", ""), ("of another version", whole.replace("nodeos-ledger 1", "nodeos-ledger 9")), ("all zeros", "\0" * 300),
+                       ("with a rank elsewhere", whole.replace(" task_0 ", " task_/../../x ", 1))):
+        with open(entry, "w") as f:
+            f.write(text)
+        for command in ("nodeosctl resize own --cpus=2", "nodeosctl delete own --kill", "nodeosctl exec own true", "nodeosctl show"):
+            r = run(f"timeout 60 {command}")
+            ok(r.code in (0, 1) and (command.endswith("show") or r.code == 1), f"the entry is {what}: {command}", r.text)
+        ok(os.path.exists(entry), "the entry stays, as its job does")
+        b = run("srun -N1 -w n0 -n1 -c1 --mem=100 --mpi=none true", user="bob", cwd="/")
+        ok(b.code == 0, "another's job is launched", b.text)
+    with open(entry, "w") as f:
+        f.write(whole)
+    ok(run("nodeosctl resize own --cpus=2").code == 0, "whole again, it is resized")
+    run("chmod 755 /run/nodeos", user="root")
+    r = run("nodeosctl show")
+    ok(r.code == 1 and "must belong to" in r.err, "a state directory that others can read is refused", r.text)
+    run("chmod 700 /run/nodeos", user="root")
+    # a CPU of it goes
+    mine = sorted(cpus(re.search(r"cpus (\S+)", run("nodeosctl resize own --cpus=4").out.split("->")[-1] if False else run("nodeosctl show").out).group(1)))
+    gone = mine[-1]
+    if gone:
+        run(f"echo 0 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
+        for command in ("nodeosctl resize own --cpus=+2", "nodeosctl resize own --cpus=2", "nodeosctl show"):
+            r = run(f"timeout 60 {command}")
+            note(f"CPU {gone} is off: {command}: {r.text.strip()[:300]}")
+            ok(r.code in (0, 1), f"CPU {gone} of it is off: {command}", r.text)
+        run(f"echo 1 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
+    # who asks goes away; nodeosd finishes
+    run("(nodeosctl resize own --cpus=4 & p=$!; sleep 0.1; kill -9 $p); sleep 5")
+    r = run("nodeosctl verify", user="root")
+    note(f"verify: {r.text.strip()[:600]}")
+    run(f"scontrol requeue {job}; sleep 1", user="root")
+    r = run("nodeosctl resize own --cpus=2")
+    note(f"requeued: {r.text.strip()[:300]}")
+    end(job)
+    same(cluster.leftovers(), "", "nothing is left in the ledger")
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("group", nargs="*")
+    args = parser.parse_args()
+    for home, uid in ((HOME, 1000), (BOB, None)):
+        os.makedirs(home, exist_ok=True)
+        if uid:
+            os.chown(home, uid, uid)
+    run(f"chown bob {BOB}", user="root", cwd="/")
+    machine = Machine()
+    cluster.patient()
+    cluster.run_groups(GROUPS, args.group or list(GROUPS), machine)
+    cluster.done()
+
+
+main()
