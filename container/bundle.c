@@ -344,7 +344,9 @@ static void put_words(char *buf, size_t size, const char *const *argv)
 
 int bundle_program(struct bundle *b, const char *file, const char *const *argv, unsigned timeout, unsigned how, struct errbuf *err)
 {
-	struct helper_run h = { .uid = (uid_t)-1, .extra_fd = -1, .join_stderr = !(how & BUNDLE_STDOUT), .timeout = timeout, .output_max = BUNDLE_FILE_MAX };
+	struct helper_run h = {
+		.uid = (uid_t)-1, .extra_fd = -1, .join_stderr = !(how & BUNDLE_STDOUT), .timeout = timeout, .output_max = BUNDLE_FILE_MAX, .keep_partial = true,
+	};
 	const char *words[32];
 	char program[PROGRAM_PATH_MAX], what[512];
 	struct errbuf why = { "" };
@@ -364,8 +366,18 @@ int bundle_program(struct bundle *b, const char *file, const char *const *argv, 
 	h.argv = words;
 	put_words(what, sizeof(what) - 32, argv);
 	status = helper_run(&h, &text, &why);
-	if (status < 0)
+	/* whoever lets a log grow must not keep all of it out */
+	if (status < 0 && text && *text) {
+		rc = bundle_missing(b, file, "the rest of it", why.text, err);
+		if (rc == 0)
+			rc = bundle_text(b, file, strcat(what, " (its start)"), text, how, err);
+		free(text);
+		return rc;
+	}
+	if (status < 0) {
+		free(text);
 		return bundle_missing(b, file, what, why.text, err);
+	}
 	if (status > 0)
 		sprintf(what + strlen(what), " (exit status %d)", status);
 	/* one that failed without a word has told nothing */

@@ -85,7 +85,11 @@ static void put_cgroup(FILE *f, int root, const char *path)
 	struct errbuf ignored;
 	char file[CGROUP_PATH_MAX + 64], text[4096];
 
-	fprintf(f, "== /%s\n", strcmp(path, ".") == 0 ? "" : path);
+	fputs("== /", f);
+	/* users with a cgroup of their own name what is in it */
+	for (const char *c = strcmp(path, ".") == 0 ? "" : path; *c; c++)
+		putc(*c < ' ' || *c > '~' ? '?' : *c, f);
+	putc('\n', f);
 	for (size_t i = 0; i < sizeof(cgroup_file) / sizeof(cgroup_file[0]); i++) {
 		snprintf(file, sizeof(file), "%s/%s", path, cgroup_file[i]);
 		if (file_read(root, file, text, sizeof(text), &ignored) < 0)
@@ -99,7 +103,7 @@ static void put_cgroup(FILE *f, int root, const char *path)
 	}
 }
 
-/* SHOWN: all of it and below; else the first two levels, and where the name has slurm. */
+/* SHOWN: all of it and below; else the first two levels, and where the name has slurm. No more than fits into a file. */
 static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth)
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -113,7 +117,7 @@ static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth
 	}
 	if (shown || depth < 2)
 		put_cgroup(f, root, path);
-	while ((e = readdir(d))) {
+	while (ftell(f) < (long)BUNDLE_FILE_MAX && (e = readdir(d))) {
 		char child[CGROUP_PATH_MAX];
 		bool inside = shown || strstr(e->d_name, "slurm");
 
@@ -131,6 +135,7 @@ int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct 
 	int fd = cgroup_open_root(root, &why);
 	char *text = NULL;
 	size_t size;
+	bool cut;
 	FILE *f;
 
 	if (fd < 0)
@@ -142,7 +147,8 @@ int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct 
 	}
 	walk(f, fd, *only ? only : ".", *only, *only ? 1 : 0);
 	close(fd);
-	return hold(b, "cgroups.txt", *only ? only : "the cgroup tree: its top, and Slurm's", f, &text, 0, err);
+	cut = ftell(f) >= (long)BUNDLE_FILE_MAX;
+	return hold(b, "cgroups.txt", cut ? "the cgroup tree (its start)" : *only ? only : "the cgroup tree: its top, and Slurm's", f, &text, 0, err);
 }
 
 /* ------------------------------------------------------------------- buffers */

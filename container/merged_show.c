@@ -105,6 +105,24 @@ void merged_text(FILE *f, const struct merged *m)
 		fprintf(f, "missing: %s: %s\n", m->missing[i].node, m->missing[i].reason);
 }
 
+/* What others have written goes to a terminal: json-c escapes the control characters below blank, not those of 0x7f to 0x9f. */
+static void put_json(FILE *f, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+
+		if (c == 0x7f) {
+			fputs("\\u007f", f);
+		} else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+			fprintf(f, "\\u00%02x", next);
+			text++;
+		} else {
+			putc(c, f);
+		}
+	}
+	putc('\n', f);
+}
+
 int merged_json(FILE *f, const struct merged *m)
 {
 	struct json_object *all = json_object_new_object(), *differences = json_object_new_array(), *missing = json_object_new_array();
@@ -125,7 +143,7 @@ int merged_json(FILE *f, const struct merged *m)
 	rc |= json_object_object_add(all, "missing", missing);
 	rc |= json_object_object_add(all, "differences", differences);
 	if (rc == 0)
-		fprintf(f, "%s\n", json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+		put_json(f, json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(all);
 	return rc ? -1 : 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const part[] = { "pass", "key", "secret", "token" };
+static const char *const part[] = { "pass", "key", "secret", "token", "jwt", "authorization" };
 static const char *const whole[] = { "AuthAltParameters" };
 
 static bool in_name(char c)
@@ -28,9 +28,11 @@ static bool is_secret(const char *name, size_t len)
 	return false;
 }
 
-/* Where the value behind the name that ends at S begins; NULL: there is none before END. */
-static const char *value_behind(const char *s, const char *end)
+/* Where the value behind the name that ends at S begins; NULL: there is none before END. OPTION: it may be the next word, as in "--password x". */
+static const char *value_behind(const char *s, const char *end, bool option)
 {
+	const char *after = s;
+
 	if (s < end && (*s == '"' || *s == '\''))
 		s++;
 	while (s < end && (*s == ' ' || *s == '\t'))
@@ -38,6 +40,8 @@ static const char *value_behind(const char *s, const char *end)
 	/* Slurm's NAME += VALUE and its like */
 	if (end - s > 1 && strchr("+*/", *s) && s[1] == '=')
 		s++;
+	if (option && s > after && s < end && *s != '=' && *s != '-')
+		return s;
 	if (s == end || (*s != '=' && *s != ':'))
 		return NULL;
 	/* "word://" begins an address, no value; its secrets are looked for apart */
@@ -61,7 +65,7 @@ static const char *secret_in(const char *line, const char *end)
 			s++;
 			continue;
 		}
-		value = is_secret(name, (size_t)(s - name)) ? value_behind(s, end) : NULL;
+		value = is_secret(name, (size_t)(s - name)) ? value_behind(s, end, name[0] == '-' && name[1] == '-') : NULL;
 		if (value && value < end)
 			return value;
 	}

@@ -197,6 +197,10 @@ def test_hostile():
     write("escape.json", node("n0\033[2J", container("x\033]0;y\007", "0", "0")))
     r = run("--merge", "escape.json")
     ok(r.returncode == 0 and "\033" not in r.stdout and "\007" not in r.stdout and "n0?[2J" in r.stdout, "no control characters reach the terminal", repr(r.stdout))
+    odd = {**node("n0", SIM), "more": "a\x7fb\x9b2Jc\u00e9\u4e2d"}
+    write("c1.json", json.dumps(odd, ensure_ascii=False))
+    r = run("--merge", "--json", "c1.json")
+    ok(r.returncode == 0 and json.loads(r.stdout)["nodes"] == [odd] and not set("\x7f\x9b") & set(r.stdout), "nor by JSON, which says the same", repr(r.stdout[-300:]))
     with open(os.path.join(SCRATCH, "large.json"), "w") as f:
         f.write(" " * (65 << 20))
     r = run("--merge", "large.json")

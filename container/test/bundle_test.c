@@ -283,6 +283,35 @@ static void configuration(void)
 	unlink(output);
 }
 
+/* Whoever has a cgroup of his own, or lets a log grow. */
+static void flood(void)
+{
+	static const char *const much[] = { "/bin/sh", "-c", "echo first; head -c 9000000 /dev/zero | tr '\\0' x", NULL };
+	struct errbuf err = { "" };
+	struct bundle_sum sum;
+	struct bundle *b = begin();
+	char name[512], *text;
+
+	scratch_dir("full/user.slice/user-7.slice");
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(name, sizeof(name), "%s/full/user.slice/user-7.slice/slurm%0240u", scratch, i);
+		if (mkdir(name, 0700) < 0)
+			bail("%s", name);
+	}
+	is_int(bundle_cgroups(b, in_scratch("full"), "", &err), 0, "a very large tree of cgroups");
+	is_int(bundle_program(b, "logs/much.txt", much, 60, 0, &err), 0, "a program that says very much");
+	is_int(bundle_end(b, "", &sum, &err), 0, "are held: %s", err.text);
+	text = held("cgroups.txt");
+	ok(strlen(text) > BUNDLE_FILE_MAX / 2 && strlen(text) < BUNDLE_FILE_MAX + 8192, "the tree as far as it fits into a file: %zu bytes", strlen(text));
+	free(text);
+	text = held("logs/much.txt");
+	ok(strncmp(text, "first\nxxx", 9) == 0 && strlen(text) >= BUNDLE_FILE_MAX / 2, "its start, and not nothing: %zu bytes", strlen(text));
+	free(text);
+	ok(manifest_has("(its start)") && manifest_has("answer longer than"), "which the list tells");
+	bundle_free(b);
+	unlink(output);
+}
+
 static void node(void)
 {
 	struct errbuf err = { "" };
@@ -304,6 +333,7 @@ static void node(void)
 	scratch_file("cgroup/system.slice/n0_slurmstepd.scope/job_9/step_0/memory.events", "low 0\noom 2\n");
 	scratch_file("cgroup/system.slice/n0_slurmstepd.scope/job_9/step_0/cgroup.procs", "12345\n");
 	scratch_file("cgroup/system.slice/other.service/deep/cpuset.cpus", "7\n");
+	scratch_dir("cgroup/user.slice/user-7.slice/a\033[2Jslurm");
 	is_int(bundle_ledger(b, in_scratch("state"), 0, cgroup, &err), 0, "the state directory");
 	is(cgroup, "", "of no job");
 	is_int(bundle_ledger(b, in_scratch("no-state"), 0, cgroup, &err), 0, "one that is not there");
@@ -317,8 +347,9 @@ static void node(void)
 			     "== /system.slice\n"
 			     "== /system.slice/n0_slurmstepd.scope\n"
 			     "== /system.slice/n0_slurmstepd.scope/job_9\n"
-			     "== /system.slice/n0_slurmstepd.scope/job_9/step_0\ncpuset.cpus 0-1\nmemory.events low 0;oom 2\n",
-	      "Slurm's cgroups, without the processes");
+			     "== /system.slice/n0_slurmstepd.scope/job_9/step_0\ncpuset.cpus 0-1\nmemory.events low 0;oom 2\n"
+			     "== /user.slice\n== /user.slice/user-7.slice/a?[2Jslurm\n",
+	      "Slurm's cgroups, without the processes, and no control characters of a user's");
 	ok(!manifest_has("lock") && !manifest_has(".new"), "neither lock nor what is half written");
 	bundle_free(b);
 	unlink(output);
@@ -353,6 +384,7 @@ int main(void)
 	given_up();
 	full_disk();
 	configuration();
+	flood();
 	node();
 	return tap_done();
 }

@@ -37,6 +37,10 @@ static const struct {
 	{ "a password with @", "u=http://n:p@q@h/\n", "u=http://(masked)@h/\n" },
 	{ "an address of keys", "see keys://me:pw@h\n", "see keys://(masked)@h\n" },
 	{ "a log", "12:00 slurmd: token: abc\n", "12:00 slurmd: token: (masked)\n" },
+	{ "a web token", "SLURM_JWT=eyJhbGciOi.x.y\nmore\n", "SLURM_JWT=(masked)\nmore\n" },
+	{ "a header", "> Authorization: Bearer eyJhbGciOi\n", "> Authorization: (masked)\n" },
+	{ "an option and its value", "run: db --password hunter2 --port 5\nx --pass-file=y\n", "run: db --password (masked)\nx --pass-file=(masked)\n" },
+	{ "an option without one", "tool --passive --no-key -v\n--token\n", "tool --passive --no-key -v\n--token\n" },
 	{ "empty lines", "\n\nA=1\n\n", "\n\nA=1\n\n" },
 };
 
