@@ -201,7 +201,7 @@ undo:
 static void move_off(struct change *c, const struct rank_group *g, int cgroup_fd, struct mapped *left)
 {
 	const struct timespec pause = { 0, 100000000 };
-	struct mapped now;
+	struct mapped now = { .anonymous = 0 };
 
 	rank_group_mapped(&now, g, cgroup_fd, &c->mems_gone);
 	for (int i = 0; i < TRIES && (now.anonymous || now.files); i++) {
