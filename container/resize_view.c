@@ -2,6 +2,8 @@
 #include "container/resize_view.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +12,7 @@
 #include "container/changes.h"
 #include "container/monotonic.h"
 #include "container/private_lock.h"
+#include "container/resize_ranks.h"
 
 #define PATIENCE_MS 20000 /* until it is one's turn */
 
@@ -20,13 +23,55 @@ void resize_view_close(struct resize_view *v)
 	node_state_free(&v->s);
 }
 
-/* 1: a step is being launched, whose ranks are not placed yet. */
+#define LOOKED_AT 8 /* processes of a rank: one that has not begun is alone, but for sessions that have joined it */
+
+struct beginning {
+	unsigned seen;
+	bool any;
+};
+
+static void look_at_process(pid_t pid, void *arg)
+{
+	struct beginning *b = arg;
+	char name[40], exe[PATH_MAX];
+	const char *base;
+	ssize_t n;
+
+	if (b->any || b->seen++ >= LOOKED_AT)
+		return;
+	snprintf(name, sizeof(name), "/proc/%ld/exe", (long)pid);
+	n = readlink(name, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	base = strrchr(exe, '/');
+	/* while it is replaced by another version " (deleted)" is behind it */
+	b->any = base && strncmp(base, "/slurmstepd", strlen("/slurmstepd")) == 0;
+}
+
+/*
+ * Has a rank of S been placed, but not begun? Until it is its program it is a copy of slurmstepd, which binds it as it was
+ * planned, and takes what it has then for a failure if that is not what was planned.
+ */
+static bool begins(const struct ledger_step *s, int cgroup_fd)
+{
+	char path[RANK_PATH_MAX];
+	struct beginning b = { .any = false };
+	struct errbuf ended;
+
+	for (unsigned i = 0; i < s->n_placed && !b.any; i++) {
+		rank_path(path, s, &s->placed[i]);
+		b.seen = 0;
+		cgroup_each_pid(cgroup_fd, path, look_at_process, &b, &ended);
+	}
+	return b.any;
+}
+
+/* 1: a step is being launched, whose ranks are not placed yet, or have not begun. */
 static int check_steps(const struct resize_view *v, struct errbuf *err)
 {
 	for (unsigned i = 0; i < v->o.job->n_steps; i++) {
 		const struct ledger_step *s = &v->o.job->step[i];
 
-		if (s->launching)
+		if (s->launching || begins(s, v->s.cgroup_fd))
 			return errprintf(err, "step %u of the job is being launched here: try again", s->step_id), 1;
 		if (s->partition != PARTITION_MEMBER && (v->o.own ? s == v->o.own : ledger_step_in(s, v->o.container->name)))
 			return errprintf(err, "container %s is a partition (%s) of step %u: it can be changed when that step has ended", v->o.container->name,

@@ -20,7 +20,7 @@ struct resize_view {
 	struct idset whole; /* CPUs that the plan divides: the job's, or what Slurm gave the step */
 };
 
-/* Wait until no step of the job is being launched, whose ranks are not placed yet. On failure the ledger is closed. */
+/* Wait until no step of the job is being launched, whose ranks are not placed yet, or have not begun. On failure the ledger is closed. */
 int resize_view_open(struct resize_view *v, struct errbuf *err);
 void resize_view_close(struct resize_view *v);
 
