@@ -287,6 +287,8 @@ static int add_container(const struct json_doc *d, const struct json_node *item,
 			*more = c;
 		return 0;
 	}
+	if (t->node->n_containers == MERGED_CONTAINERS_MAX)
+		return json_doc_fail(d, item, "more than %d containers of one node", MERGED_CONTAINERS_MAX);
 	more = reallocarray(t->node->container, t->node->n_containers + 1u, sizeof(*more));
 	if (!more)
 		return errprintf(d->err, "out of memory");

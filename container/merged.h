@@ -18,6 +18,7 @@
 #define MERGED_VALUES_MAX (1u << 21) /* and values in it */
 #define MERGED_NAME_MAX 256
 #define MERGED_NODES_MAX 65536
+#define MERGED_CONTAINERS_MAX 4096 /* of a node: as many as there can be CPUs */
 
 struct merged_container {
 	char name[REQUEST_NAME_MAX];

@@ -31,14 +31,6 @@ static int by_key(const void *a, const void *b)
 	return strcmp(x->name, y->name) ? strcmp(x->name, y->name) : (int)x->turn - (int)y->turn;
 }
 
-static bool has_key(const struct merged_key *key, unsigned n, const struct merged_key *one)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (by_key(&key[i], one) == 0)
-			return true;
-	return false;
-}
-
 /* How many containers of the same job and name stand before the I-th of NODE. */
 static unsigned turn_of(const struct merged_node *node, unsigned i)
 {
@@ -52,25 +44,28 @@ static unsigned turn_of(const struct merged_node *node, unsigned i)
 int merged_keys(const struct merged *m, struct merged_key **out, unsigned *n)
 {
 	struct merged_key *key = NULL;
+	unsigned all = 0, room = 0;
 
 	*n = 0;
 	for (unsigned i = 0; i < m->n_nodes; i++)
 		for (unsigned k = 0; k < m->node[i].n_containers; k++) {
-			struct merged_key one = { .job = m->node[i].container[k].job, .turn = turn_of(&m->node[i], k) }, *more;
+			struct merged_key *more = all < room ? key : reallocarray(key, room = 2 * room + 64, sizeof(*more));
 
-			snprintf(one.name, sizeof(one.name), "%s", m->node[i].container[k].name);
-			if (has_key(key, *n, &one))
-				continue;
-			more = reallocarray(key, *n + 1u, sizeof(*more));
 			if (!more) {
 				free(key);
 				return -1;
 			}
 			key = more;
-			key[(*n)++] = one;
+			key[all] = (struct merged_key){ .job = m->node[i].container[k].job, .turn = turn_of(&m->node[i], k) };
+			snprintf(key[all].name, sizeof(key->name), "%s", m->node[i].container[k].name);
+			all++;
 		}
-	if (*n)
-		qsort(key, *n, sizeof(*key), by_key);
+	if (all)
+		qsort(key, all, sizeof(*key), by_key);
+	/* each once */
+	for (unsigned i = 0; i < all; i++)
+		if (!*n || by_key(&key[*n - 1], &key[i]) != 0)
+			key[(*n)++] = key[i];
 	*out = key;
 	return 0;
 }

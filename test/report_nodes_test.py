@@ -201,6 +201,9 @@ def test_hostile():
     write("c1.json", json.dumps(odd, ensure_ascii=False))
     r = run("--merge", "--json", "c1.json")
     ok(r.returncode == 0 and json.loads(r.stdout)["nodes"] == [odd] and not set("\x7f\x9b") & set(r.stdout), "nor by JSON, which says the same", repr(r.stdout[-300:]))
+    write("many.json", node("n0", *({**SIM, "name": f"c{i}"} for i in range(4097))))
+    r = run("--merge", "many.json")
+    ok(r.returncode == 1 and "jobs[0].containers[4096]: more than 4096 containers of one node" in r.stderr, "more containers than a node can have", r.stderr)
     with open(os.path.join(SCRATCH, "large.json"), "w") as f:
         f.write(" " * (65 << 20))
     r = run("--merge", "large.json")
