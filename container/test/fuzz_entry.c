@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libFuzzer target: any bytes as what root reads of a node: a ledger entry, the planner's answer, its question; as a log or
+ * a configuration whose secrets are to be masked, and as the command of a manifest. What parses is printed as what parses to the
+ * same. Seeds: corpus/entry.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "container/app_exec.h"
+#include "container/ledger.h"
+#include "container/plan_input.h"
+#include "container/secret.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int cond)
+{
+	if (!cond)
+		abort();
+}
+
+static char *printed(const struct node_plan *p)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	check(f != NULL);
+	node_plan_print(f, p);
+	fclose(f);
+	return text;
+}
+
+static void check_plan(const char *text)
+{
+	struct node_plan *p = NULL, *again = NULL;
+	struct errbuf err = { "" };
+	const char *at = text, *next;
+	char *first, *second;
+
+	if (node_plan_parse(&p, &at, &err) < 0)
+		return;
+	check(at >= text && at <= text + strlen(text));
+	first = printed(p);
+	next = first;
+	check(node_plan_parse(&again, &next, &err) == 0 && !*next);
+	second = printed(again);
+	check(strcmp(first, second) == 0);
+	free(first);
+	free(second);
+	node_plan_free(p);
+	node_plan_free(again);
+}
+
+static void check_question(const char *text)
+{
+	char *copy = strdup(text), *first, *second, *third;
+	struct plan_input in;
+	struct errbuf err;
+
+	if (plan_input_parse(&in, copy, &err) == 0) {
+		first = plan_input_format(&in);
+		second = strdup(first);
+		check(plan_input_parse(&in, second, &err) == 0);
+		third = plan_input_format(&in);
+		check(strcmp(first, third) == 0);
+		free(first);
+		free(second);
+		free(third);
+	}
+	free(copy);
+}
+
+/* As many lines as before, and masking twice is masking once. */
+static void check_mask(const char *text)
+{
+	char *once = secret_mask(text), *twice = secret_mask(once);
+	size_t lines = 0;
+
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	for (const char *c = once; *c; c++)
+		lines -= *c == '\n';
+	check(lines == 0 && strcmp(once, twice) == 0);
+	free(once);
+	free(twice);
+}
+
+static void check_command(const char *text)
+{
+	struct app_exec x;
+	struct errbuf err;
+
+	if (app_exec_parse(&x, text, &err) < 0)
+		return;
+	check(x.n_words > 0 && !x.word[x.n_words]);
+	app_exec_free(&x);
+}
+
+/* The parser is the ledger's own: a file of its directory. */
+static void check_entry(const uint8_t *data, size_t size)
+{
+	static char dir[] = "/tmp/nodeos-fuzz.XXXXXX", path[64];
+	struct ledger_job *job = NULL;
+	struct errbuf err = { "" };
+	int fd;
+
+	if (!*path) {
+		check(mkdtemp(dir) != NULL);
+		snprintf(path, sizeof(path), "%s/job-1", dir);
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	check(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	close(fd);
+	if (ledger_peek(dir, 1, &job, &err) == 0) {
+		check(job && job->inode == 1);
+		for (unsigned i = 0; i < job->n_steps; i++)
+			for (unsigned k = 0; k < job->step[i].n_placed; k++)
+				check(!strchr(job->step[i].placed[k].task, '/'));
+	} else {
+		check(err.text[0]);
+	}
+	ledger_job_free(job);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	/* the ledger's own buffer is large, and takes the sanitizer's time */
+	if (strncmp(text, "nodeos-ledger 1\n", 16) == 0)
+		check_entry(data, size);
+	check_plan(text);
+	check_question(text);
+	check_mask(text);
+	check_command(text);
+	free(text);
+	return 0;
+}
