@@ -186,6 +186,11 @@ def test_maintainer_scripts():
         r.script("postrm", "remove")
         same((r.read(TOP), r.active()), (MARK + "required nodeos.so\n", False), "postrm disables it where prerm did not run")
     with Root() as r:
+        r.write("etc/real.conf", "required nodeos.so\n")
+        os.symlink("../real.conf", r.path(TOP))
+        r.script("postrm", "remove")
+        same((os.path.islink(r.path(TOP)), r.read("etc/real.conf")), (True, MARK + "required nodeos.so\n"), "there, too, a symbolic link stays one")
+    with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
         ok(r.script("prerm", "remove").returncode != 0, "prerm refuses the removal when a line is left")
 
