@@ -109,6 +109,18 @@ static long parse_id(const char **p)
 	return id;
 }
 
+/* It may be anybody's, and the message goes to terminals and logs. */
+static int refuse(const char *list, struct errbuf *err)
+{
+	char shown[65];
+
+	snprintf(shown, sizeof(shown), "%s", list);
+	for (char *c = shown; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return errprintf(err, "\"%s\" is not a list of ids: expected for example \"0-3,8\" with ids below %d", shown, IDSET_MAX);
+}
+
 int idset_parse(struct idset *s, const char *list, struct errbuf *err)
 {
 	struct idset out;
@@ -137,8 +149,7 @@ int idset_parse(struct idset *s, const char *list, struct errbuf *err)
 	*s = out;
 	return 0;
 bad:
-	return errprintf(err, "\"%.64s\" is not a list of ids: expected for example \"0-3,8\" with ids below %d",
-			 list, IDSET_MAX);
+	return refuse(list, err);
 }
 
 int idset_format(const struct idset *s, char *buf, size_t size)
