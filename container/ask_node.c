@@ -42,7 +42,7 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 
 		close(fd);
 		if (why == ENOENT || why == ECONNREFUSED)
-			return errprintf(err, "nodeosd does not listen on this node (%s): on a node of a job, the admin can start it: systemctl enable --now nodeosd.socket", path);
+			return errprintf(err, "nodeosd does not listen on this node (%s): is it one of your job's? There the admin can start it: systemctl enable --now nodeosd.socket", path);
 		return errprintf(err, "%s: %s", path, strerror(why));
 	}
 	return fd;

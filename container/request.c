@@ -683,5 +683,6 @@ int request_no_such(const struct request *r, const char *name, struct errbuf *er
 
 	for (unsigned i = 0; i < r->n && strlen(names) + REQUEST_NAME_MAX + 3 < sizeof(names); i++)
 		sprintf(names + strlen(names), "%s, ", r->container[i].name);
-	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone)", name, names);
+	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone%s)", name, names,
+			 strchr(name, ',') ? "; several in one step: NAME:RANKS,NAME:RANKS" : "");
 }

@@ -41,7 +41,7 @@ static const char usage_text[] =
 struct findings {
 	struct json_out *j; /* NULL: text */
 	unsigned n;
-	char text[32][300];
+	char text[32][640]; /* a whole errbuf, and what stands before it */
 };
 
 static void found(struct findings *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

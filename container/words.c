@@ -82,7 +82,7 @@ static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
 const char *word_near(const char *word, const char *const *names)
 {
 	size_t len = strlen(word);
-	unsigned best = len < 6 ? 2 : 3; /* one more than allowed */
+	unsigned best = len < 6 ? 2 : len < 12 ? 3 : 4; /* one more than allowed */
 	const char *near = NULL;
 
 	/* Every name is "near" a word of one letter. */

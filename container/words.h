@@ -19,7 +19,8 @@ const char *word_quote(char buf[WORD_QUOTE_MAX], const char *s, size_t len);
 
 /*
  * The name of NAMES (NULL-terminated) that WORD is most likely a slip of: one
- * edit away (two in words of six letters and more), letter case aside. NULL
+ * edit away (two in words of six letters and more, three from twelve on, as a
+ * plural in -ies is), letter case aside. NULL
  * when there is none.
  */
 const char *word_near(const char *word, const char *const *names);

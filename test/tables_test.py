@@ -275,7 +275,7 @@ def test_variables():
 def test_files():
     """FILES of the pages are files that the build installs or the programs make, and what is installed is in a page."""
     make = read("Makefile.am")
-    known = {"/etc/nodeos/nodeos.conf", "/usr/share/doc/nodeos/examples", "/etc/slurm/plugstack.conf.d/nodeos.conf", "/run/systemd/system", "data", ".stats", "/sys/fs/dimmapfs/"}
+    known = {"/etc/nodeos/nodeos.conf", "/etc/slurm/plugstack.conf.d/nodeos.conf", "/run/systemd/system", "data", ".stats", "/sys/fs/dimmapfs/"}
     ok('confdir = $(sysconfdir)/nodeos' in make and "examplesdir = $(docdir)/examples" in make and "etc/plugstack.conf.d/nodeos.conf" in make,
        "Makefile.am has the directories that the pages name")
     known |= {re.search(r'#define ASK_SOCKET "(.*)"', read("container/ask.h")).group(1), re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1)}
@@ -284,6 +284,9 @@ def test_files():
     known |= {"/usr/share/bash-completion/completions/" + os.path.basename(f) for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()}
     known |= {"/usr/share/nodeos/" + os.path.basename(f) for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()}
     known |= {"/etc/bash_completion.d/" + os.path.basename(f) for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()}
+    # where the packages have them
+    docdir = re.search(r"--docdir=(\S+)", read("contrib/packaging/debian/rules")).group(1)
+    known |= {docdir + "/examples"} | {f"{docdir}/{os.path.basename(f)}.gz" for f in read("contrib/packaging/debian/nodeos-tools.docs").split()}
     for name in PAGES:
         told = {line.split()[1] for line in items(section(page(name), "FILES")) if line.startswith("Pa ")}
         ok(told <= known, f"{name}: its FILES exist", sorted(told - known))

@@ -122,6 +122,7 @@ static void refused(void)
 		{ "strict = yes = no", "f:1: strict: \"yes = no\" (allowed" },
 		{ "# x\nstrikt = yes", "f:2: \"strikt\": unknown key, did you mean \"strict\"? (allowed: allow_policies, " },
 		{ "Strict = yes", "f:1: \"Strict\": unknown key, did you mean \"strict\"?" },
+		{ "allow_policy = other", "f:1: \"allow_policy\": unknown key, did you mean \"allow_policies\"?" },
 		{ "zzz = 1", "f:1: \"zzz\": unknown key (allowed: allow_policies, " },
 		{ "strict = no\n\nstrict = no", "f:3: strict: given a second time: the first is at line 1" },
 		{ "allow_policies =", "f:1: allow_policies: \"\" (allowed: a list of other, batch" },

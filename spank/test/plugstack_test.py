@@ -101,6 +101,20 @@ def test_enable():
         r.write(TOP, INCLUDE)
         p = r.tool("enable")
         same((p.returncode, r.active()), (1, False), "enable is refused without the plugin")
+        r.write(OWN, "required nodeos.so\n")
+        p = r.tool("status")
+        same((p.returncode, p.stdout, "is missing" in p.stderr and "nodeos-plugstack disable" in p.stderr),
+             (0, f"/{OWN}:1: required nodeos.so\n", True), "status says when a line loads a plugin that is not there")
+    with Root() as r:
+        r.write(TOP, INCLUDE)
+        os.makedirs(os.path.dirname(r.path(OWN)), exist_ok=True)
+        os.symlink("/nowhere/nodeos.conf", r.path(OWN))
+        p = r.tool("enable")
+        same((p.returncode, p.stderr.splitlines()[-1]), (1, f"nodeos-plugstack: cannot write /{OWN}"), "what cannot be written is named, as for who is not root")
+    with Root() as r:
+        p = r.tool("enabel")
+        same((p.returncode, p.stderr.splitlines()[0]), (2, 'nodeos-plugstack: "enabel": expected status, enable or disable'),
+             "a wrong word is named, with those that are allowed")
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "")
         same((r.tool("enable").returncode, r.read(TOP)), (1, None), "and on a node that has its files from slurmctld's host")
