@@ -885,7 +885,8 @@ static int say_what_there_is(const struct step *s, const struct node_view *v, co
 			  idset_brief(a, &s->service.cpus));
 	if (s->kept_one)
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
-	return errappend(err, !v->of_step					       ? " (this job has CPUs %s here)" :
+	return errappend(err, !v->of_step && v->alone			       ? " (this job has CPUs %s, all that jobs can have here)" :
+			      !v->of_step				       ? " (this job has CPUs %s here; --exclusive or -c gives it more)" :
 			      v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all that jobs can have here)" :
 										 " (this step has CPUs %s free; srun -c gives it more)",
 			 idset_brief(a, &in->cpus));
