@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "container/ask.h"
 #include "container/blocks.h"
 #include "container/buffer.h"
 #include "container/built_for.h"
@@ -264,6 +265,21 @@ static void check_helpers(struct findings *f)
 			      (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 }
 
+/* Users' nodeosctl needs it, containers do not: no finding. It is not asked itself, for each connection starts a nodeosd. */
+static bool nodeosd_listens(void)
+{
+	char line[512];
+	bool listens = false;
+	FILE *f = fopen("/proc/net/unix", "re");
+
+	if (!f)
+		return false;
+	while (!listens && fgets(line, sizeof(line), f)) /* the flag is __SO_ACCEPTCON; what it has accepted has the name, too */
+		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
+	fclose(f);
+	return listens;
+}
+
 static void check_site(struct findings *f)
 {
 	struct errbuf err = { "" };
@@ -293,6 +309,7 @@ static void check_site(struct findings *f)
 		found(f, "%s", err.text);
 	free(config);
 	check_sharing(f);
+	fact(f, "nodeosd", nodeosd_listens() ? "listens" : "does not listen: systemctl enable --now nodeosd.socket");
 }
 
 int tool_features(int argc, char **argv)

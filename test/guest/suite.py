@@ -20,6 +20,7 @@ def group_site(machine):
     for node in ("n0", "n1"):
         r = run("nodeosctl features --site", user="root", node=node)
         same(r.code, 0, f"features --site fits on {node}")
+        ok("\nnodeosd              listens\n" in r.out, f"and tells that nodeosd listens on {node}", r.text)
     r = run("chmod 0755 /usr/libexec/nodeos/nodeos-script; nodeosctl features --site; e=$?; chmod 0711 /usr/libexec/nodeos/nodeos-script; exit $e", user="root")
     ok(r.code == 3 and "chmod 0711" in r.err, "features --site finds a helper that its user may trace", r.text)
     r = run("scontrol update PartitionName=main OverSubscribe=FORCE:2; nodeosctl features --site; e=$?; scontrol update PartitionName=main OverSubscribe=NO; exit $e",
