@@ -307,7 +307,8 @@ def formats():
     code = re.sub(r"/\*.*?\*/", "", content(sources("spank/*.c", "container/*.c", "topology/*.c", "dimmap/policy/*.c")), flags=re.S)
     for group in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"[\s]*(?:PRI\w+\s*)?)+', code):
         yield c_unescape("".join(c_strings(group)))
-    yield from re.findall(r'\b(?:die|say) "([^"$]*)', read("spank/nodeos-plugstack.in"))
+    for text in re.findall(r'\b(?:die|say) "([^"]*)', read("spank/nodeos-plugstack.in")):
+        yield re.sub(r"\$\w+", " ", text)
 
 
 def pairs(text):

@@ -120,6 +120,22 @@ def test_enable():
         same((r.tool("enable").returncode, r.read(TOP)), (1, None), "and on a node that has its files from slurmctld's host")
 
 
+def test_series():
+    """Beside stand-ins of nodeosctl and scontrol, and a plugin that is nowhere, so that nothing is ever added."""
+    with Root() as r:
+        with open(TOOL, encoding="utf-8") as f:
+            r.write("bin/tool", f.read().replace(f"PLUGIN={r.plugin}", f"PLUGIN='{r.path('nowhere')}'"))
+        r.write("bin/nodeosctl", "#!/bin/sh\necho 'plugin               /x/nodeos.so\nplugin-series        22.05'\n")
+        for version, refused in (("slurm-wlm 24.11.5", True), ("slurm 22.05.8", False), ("slurm 22.5.8", True), ("", False)):
+            r.write("bin/scontrol", f"#!/bin/sh\necho '{version}'\n")
+            for name in ("nodeosctl", "scontrol"):
+                os.chmod(r.path(f"bin/{name}"), 0o755)
+            p = subprocess.run(["sh", r.path("bin/tool"), "enable"], capture_output=True, text=True,
+                               env={"PATH": r.path("bin") + ":" + os.environ["PATH"], "SLURM_CONF": r.path("etc/slurm/slurm.conf")})
+            same((p.returncode, "was built for Slurm 22.05, and this is" in p.stderr, r.read(TOP)), (1, refused, None),
+                 f"a plugin for 22.05 beside \"{version}\" is {'refused' if refused else 'no reason'}")
+
+
 LINES = """# required nodeos.so
 required nodeos.so conf=/etc/x
 \trequired\tnodeos.so # ours
@@ -209,7 +225,7 @@ def test_maintainer_scripts():
         ok(r.script("prerm", "remove").returncode != 0, "prerm refuses the removal when a line is left")
 
 
-for test in (test_enable, test_disable, test_maintainer_scripts):
+for test in (test_enable, test_series, test_disable, test_maintainer_scripts):
     test()
 print(f"1..{number}")
 sys.exit(failures > 0)
