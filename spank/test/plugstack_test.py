@@ -181,6 +181,11 @@ def test_disable():
         r.write("/opt/etc/plugstack.conf", "required nodeos.so")
         same((r.tool("disable", SLURM_CONF="/opt/etc/slurm.conf").returncode, r.read("/opt/etc/plugstack.conf")), (0, MARK + "required nodeos.so"), "beside $SLURM_CONF")
     with Root() as r:
+        other = "required /opt/slurm/lib/other_nodeos.so\n"
+        r.write(TOP, other + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n")
+        r.script("postrm", "remove")
+        same(r.read(TOP), other + MARK + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n", "there, too, with a path, and no other plugin's line")
+    with Root() as r:
         r.write("etc/real.conf", "required nodeos.so\n")
         os.symlink("../real.conf", r.path(TOP))
         r.tool("disable")
