@@ -92,24 +92,38 @@ static void check_merged(const char *text, size_t size)
 	merged_free(&again);
 }
 
+/* malloc'ed, or NULL */
+static char *text_of(const char *parcels, const char *node)
+{
+	struct parcels p;
+	char *text;
+
+	check(parcels_index(&p, parcels) == 0);
+	text = parcel_read(&p, node);
+	parcels_free(&p);
+	return text;
+}
+
 /* What srun has printed; and a text that was sent as one comes whole. */
 static void check_parcels(const char *text, size_t size)
 {
-	char *read = parcel_read(text, size, "n0"), *sent = NULL;
-	size_t len;
+	char *read = text_of(text, "n0"), *sent = NULL;
+	size_t len, seen = 0;
 	FILE *f;
 
 	check(!read || strlen(read) <= size);
 	free(read);
-	parcel_count(text, size);
+	parcel_count(text, size, &seen);
+	check(seen <= size);
 	if (strchr(text, '\n') || !*text)
 		return;
 	f = open_memstream(&sent, &len);
 	check(f != NULL);
 	parcel_write(f, "n0", text);
 	fclose(f);
-	read = parcel_read(sent, len, "n0");
-	check(read && strcmp(read, text) == 0 && parcel_count(sent, len) == 1);
+	read = text_of(sent, "n0");
+	seen = 0;
+	check(read && strcmp(read, text) == 0 && parcel_count(sent, len, &seen) == 1);
 	free(read);
 	free(sent);
 }
