@@ -314,19 +314,6 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 	return resize_view_open(v, err) < 0 ? -1 : leave_mems(c, v, err);
 }
 
-/* Does nobody else have any of these, by the plans of the job and its steps? */
-static bool are_free(const struct resize_view *v, const struct idset *cpus)
-{
-	struct idset held;
-
-	idset_zero(&held);
-	node_plan_reserved(v->o.job->plan, &held);
-	for (unsigned i = 0; i < v->o.job->n_steps; i++)
-		node_plan_reserved(v->o.job->step[i].plan, &held);
-	idset_andnot(&held, &v->o.container->reserved);
-	return !idset_intersects(&held, cpus);
-}
-
 /*
  * Its memory could not be changed, so its CPUs are not to be, either: they go back, unless somebody was given them while the ledger was closed.
  * The memory nodes stay those that it has now.
@@ -335,12 +322,14 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 {
 	struct change back = { .next = c->before };
 	struct errbuf why = { "" };
+	struct idset held;
 
 	if (idset_equal(&c->next.cpus, &c->before.cpus) && idset_equal(&c->next.reserved, &c->before.reserved))
 		return;
 	if (!v->lock && resize_view_open(v, &why) < 0)
 		goto stays;
-	if (!are_free(v, &c->before.reserved)) {
+	resize_view_held(&held, v);
+	if (idset_intersects(&held, &c->before.reserved)) {
 		errprintf(&why, "other containers have what it had");
 		goto stays;
 	}

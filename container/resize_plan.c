@@ -61,11 +61,7 @@ static void offer_cpus(struct plan_input *in, const struct resize_view *v)
 	in->cores = v->job_cpus;
 	in->cpus = v->whole;
 	idset_andnot(&in->cpus, &v->s.service.cpus);
-	idset_zero(&held);
-	node_plan_reserved(v->o.job->plan, &held);
-	for (unsigned i = 0; i < v->o.job->n_steps; i++)
-		node_plan_reserved(v->o.job->step[i].plan, &held);
-	idset_andnot(&held, &v->o.container->reserved);
+	resize_view_held(&held, v);
 	idset_andnot(&in->cpus, &held);
 }
 

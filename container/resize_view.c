@@ -147,6 +147,15 @@ void resize_view_left(struct idset *out, const struct resize_view *v)
 	}
 }
 
+void resize_view_held(struct idset *out, const struct resize_view *v)
+{
+	idset_zero(out);
+	node_plan_reserved(v->o.job->plan, out);
+	for (unsigned i = 0; i < v->o.job->n_steps; i++)
+		node_plan_reserved(v->o.job->step[i].plan, out);
+	idset_andnot(out, &v->o.container->reserved);
+}
+
 int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err)
 {
 	int fd;
