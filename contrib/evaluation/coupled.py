@@ -8,6 +8,7 @@ import plot
 
 TITLE = "Figure 5: a simulation and its analysis"
 MINUTES = {"quick": 10, "full": 25}
+ONE_PROCESSOR = True
 INPUTS = ["contrib/evaluation/coupled.py", "contrib/evaluation/coupled-guest", "contrib/evaluation/analysis.c", "contrib/bench/rank-count.c", "contrib/noise/nodeos-sched-count",
           *guest.INPUTS, *guest.PROJECT]
 ARMS = {"alone": "GROMACS alone", "one": "both in one container", "two": "two containers", "taskset": "taskset, no container"}

@@ -130,6 +130,15 @@ def test_resumed(evaluate, directory):
     same(results, [1, 1, 2, 3], "done once, again with another input, again in another size")
 
 
+def test_side_by_side(evaluate):
+    """Those that need one processor each run together, as many as there are processors; the order stays."""
+    one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
+    modules = {"a": all_of_them, "b": one, "c": one, "d": one, "e": all_of_them}
+    same([evaluate.side_by_side(list("abcde"), modules, n) for n in (1, 2, 4)],
+         [[["a"], ["b"], ["c"], ["d"], ["e"]], [["a"], ["b", "c"], ["d"], ["e"]], [["a"], ["b", "c", "d"], ["e"]]], "experiments side by side, on 1, 2 and 4 processors")
+    same(evaluate.side_by_side([], modules, 2), [], "none of none")
+
+
 def trr(atoms):
     """A frame of a trajectory as GROMACS writes it: a header, a box, places."""
     name = b"GMX_trn_file"
@@ -241,6 +250,7 @@ def main():
             skip("machines and placements", "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)")
         test_compare(evaluate)
         test_record(directory)
+        test_side_by_side(evaluate)
         test_resumed(evaluate, directory)
         test_analysis(directory)
         test_coupled(directory)

@@ -11,6 +11,7 @@ import plot
 
 TITLE = "Variability: SCHED_HPC beside CFS and SCHED_FIFO"
 MINUTES = {"quick": 4, "full": 60}
+ONE_PROCESSOR = True
 INPUTS = ["contrib/evaluation/variability.py", "contrib/evaluation/benchmarks.py", "contrib/bench-hpc", "contrib/bench/ranks.c", "contrib/bench/cg.c", "contrib/bench/rank-count.c",
           "contrib/bench/hpc-table.py", "contrib/bench/plugin.sh", "kernel/patches/*/series"]
 ARMS = {"cfs": "CFS", "pinned": "CFS, pinned", "fifo": "SCHED_FIFO, pinned", "user": "SCHED_HPC user", "rr": "SCHED_HPC rr", "topo": "SCHED_HPC topo"}
