@@ -3,7 +3,7 @@
  * quiet SECONDS CPU: what the kernel does on that CPU of its own accord while a program computes there, faults pages in and
  * makes and removes a cgroup, and a program of the default class that is pinned there is woken from CPU 1 each 2.5 s, when
  * the guard is at rest; on CPU 1 another one watches a file, and no more, by turns. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls
- * of functions (kprobes), interrupts that dl_server_start() sends there, timer interrupts.
+ * of functions (kprobes), interrupts that dl_server_start() sends there and those that are to wake somebody there, callbacks of SRCU on the next CPU, timer interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -106,34 +106,38 @@ static void watch_files(void)
 	}
 }
 
+/* Lines of FILE with TEXT, without those that are about EXCEPT. */
+static unsigned long lines_with(const char *file, const char *text, const char *except)
+{
+	char line[512], path[64];
+	unsigned long n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), TRACE "/%s", file);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, text) && !strstr(line, except);
+	if (f)
+		fclose(f);
+	return n;
+}
+
 /* What the program that is woken there, a fair one, does for itself is not counted. */
 static void count_calls(const char *name, pid_t fair)
 {
-	char line[512], path[64], its[32];
-	unsigned long n[FUNCTIONS] = { 0 }, sent = 0;
-	FILE *f;
+	char file[64], its[32], call[64];
 
 	snprintf(its, sizeof(its), "-%d ", (int)fair);
-	snprintf(path, sizeof(path), TRACE "/per_cpu/cpu%d/trace", the_cpu);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		for (size_t i = 0; i < FUNCTIONS; i++) {
-			char probe[64];
-
-			snprintf(probe, sizeof(probe), ": %s: (", function[i]);
-			n[i] += strstr(line, probe) && !strstr(line, its);
-		}
-	if (f)
-		fclose(f);
 	/* who sends is elsewhere */
-	f = fopen(TRACE "/trace", "r");
-	while (f && fgets(line, sizeof(line), f))
-		sent += strstr(line, "callsite=dl_server_start") != NULL;
-	if (f)
-		fclose(f);
-	printf("quiet %s reschedules %lu\n", name, sent);
-	for (size_t i = 0; i < FUNCTIONS; i++)
-		printf("quiet %s %s %lu\n", name, function[i], n[i]);
+	printf("quiet %s reschedules %lu\n", name, lines_with("trace", "callsite=dl_server_start", its));
+	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "callback=sched_ttwu_pending", its));
+	snprintf(file, sizeof(file), "per_cpu/cpu%d/trace", the_cpu);
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		snprintf(call, sizeof(call), ": %s: (", function[i]);
+		printf("quiet %s %s %lu\n", name, function[i], lines_with(file, call, its));
+	}
+	snprintf(file, sizeof(file), "per_cpu/cpu%d/trace", the_cpu + 1);
+	printf("quiet %s next %lu\n", name, lines_with(file, ": srcu_invoke_callbacks: (", its));
 }
 
 static void scene(const char *name, int policy, int seconds)

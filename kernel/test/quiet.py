@@ -9,16 +9,20 @@ import re
 import sys
 
 import boot
-from boot import Boot, Machine, ok
+from boot import Boot, Machine, ok, same
 
 SECONDS = 10
-NAMES = ("clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "css_killed_work_fn", "srcu_invoke_callbacks", "reschedules", "ticks")
+NAMES = ("clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "css_killed_work_fn", "srcu_invoke_callbacks", "reschedules", "wakeups", "next", "ticks")
+ELSEWHERE = ("next", "ticks")  # not of what has to be none
 
 
-def counts(kernel, cpu, append=""):
+FOUR, SOCKETS = Machine("four CPUs", [1024], cpus=[4]), Machine("two sockets", [512, 512], low=512, cpus=[2, 2])
+
+
+def counts(kernel, cpu, append="", machine=FOUR):
     """{(policy, name): count}"""
     # the TSC is the watchdog here: QEMU's own clocks are what is watched
-    b = Boot(Machine("four CPUs", [1024], cpus=[4]), f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}", kernel=kernel, accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"))
+    b = Boot(machine, f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}", kernel=kernel, accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"))
     found = {(policy, name): int(n) for policy, name, n in re.findall(r"^quiet (\w+) (\w+) (\d+)$", b.after, re.M)}
     ok(b.ended and len(found) == 2 * len(NAMES), "the guest has counted", b.after[-2000:] or b.text[-2000:])
     ok(not b.complaints, "no complaint in the log", b.complaints)
@@ -40,10 +44,16 @@ def main():
     for policy in ("fifo", "hpc"):
         for name in NAMES:
             print(f"# {policy:5} {name:22} {before.get((policy, name), ''):>5} {after.get((policy, name), ''):>5}")
-    for name in NAMES[:-1]:
-        # for other policies the kernel does all this; what concerns them, too, is the reschedule
-        ok(name == "reschedules" or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
+    for name in (n for n in NAMES if n not in ELSEWHERE):
+        # for other policies the kernel does all this; what concerns them, too, is the reschedule; who wakes shares the cache
+        ok(name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
         ok(after.get(("hpc", name)) == 0, f"{name}: none where an HPC task computes", after)
+    ok(after.get(("hpc", "next"), 0) > 0, "callbacks of SRCU are invoked on the next CPU instead", after)
+    far = counts(args.kernel, 2, machine=SOCKETS)
+    ok(far.get(("fifo", "wakeups"), 0) > 0, "a wakeup from another cache interrupts SCHED_FIFO", far)
+    same((far.get(("hpc", "wakeups")), far.get(("hpc", "reschedules"))), (0, 0), "and not SCHED_HPC")
+    alone = counts(args.kernel, 0, "isolcpus=1")
+    same(alone.get(("hpc", "next")), 0, "an isolated CPU has nothing to do in the place of one with HPC tasks")
     full = counts(args.kernel, 2, "nohz_full=2 rcu_nocbs=2")
     print(f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO, {full.get(('hpc', 'ticks'))} under SCHED_HPC")
     # the guard's own timer is left, and the tick while it lets the fair task run
