@@ -130,7 +130,7 @@ static void count_calls(const char *name, pid_t fair)
 	snprintf(its, sizeof(its), "-%d ", (int)fair);
 	/* who sends is elsewhere */
 	printf("quiet %s reschedules %lu\n", name, lines_with("trace", "callsite=dl_server_start", its));
-	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "callback=sched_ttwu_pending", its));
+	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "func=sched_ttwu_pending", its));
 	snprintf(file, sizeof(file), "per_cpu/cpu%d/trace", the_cpu);
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		snprintf(call, sizeof(call), ": %s: (", function[i]);
@@ -169,6 +169,7 @@ static void scene(const char *name, int policy, int seconds)
 	close(open(TRACE "/trace", O_WRONLY | O_TRUNC));
 	put(TRACE "/events/kprobes/enable", "1");
 	put(TRACE "/events/ipi/ipi_send_cpu/enable", "1");
+	put(TRACE "/events/csd/csd_queue_cpu/enable", "1");
 	ticks = interrupts("LOC:");
 	clock_gettime(CLOCK_MONOTONIC, &at);
 	for (int i = 0; i < seconds * 2 / 5; i++) {
@@ -183,6 +184,7 @@ static void scene(const char *name, int policy, int seconds)
 	printf("quiet %s ticks %lu\n", name, interrupts("LOC:") - ticks);
 	put(TRACE "/events/kprobes/enable", "0");
 	put(TRACE "/events/ipi/ipi_send_cpu/enable", "0");
+	put(TRACE "/events/csd/csd_queue_cpu/enable", "0");
 	count_calls(name, pid[1]);
 	for (int i = 0; i < 3; i++) {
 		kill(pid[i], SIGKILL);
@@ -209,6 +211,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(line, sizeof(line), "cpu==%d", the_cpu);
 	put(TRACE "/events/ipi/ipi_send_cpu/filter", line);
+	put(TRACE "/events/csd/csd_queue_cpu/filter", line);
 	scene("fifo", SCHED_FIFO, seconds);
 	scene("hpc", SCHED_HPC, seconds);
 	return 0;
