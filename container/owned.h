@@ -22,4 +22,10 @@ struct owned {
  */
 int owned_find(struct owned *out, const struct node_state *s, const char *name, const char *cgroup, struct errbuf *err);
 
+/*
+ * The same one in a later look at the node: the container NAME of the plan that lives as long as INODE, whatever else has come meanwhile. -1: it
+ * has gone, or was deleted.
+ */
+int owned_find_again(struct owned *out, const struct node_state *s, const char *name, uint64_t inode, struct errbuf *err);
+
 #endif

@@ -14,6 +14,7 @@ struct resize_view {
 	struct node_state s;
 	struct ledger *lock;
 	struct owned o;
+	uint64_t inode; /* of the plan of O once it was found: the next look is for the same one, though another step may have brought one of its name */
 	struct request request;
 	unsigned index; /* of the container in it */
 	struct idset job_cpus, job_mems;

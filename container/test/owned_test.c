@@ -7,7 +7,7 @@
 static struct ledger_job *make_job(uint32_t id)
 {
 	static const char *const name[] = { "sim", "step", "step" };
-	struct cgroup_place place = { .job = "slurm/job_7" };
+	struct cgroup_place place = { .job = "slurm/job_7", .job_inode = id };
 	struct ledger_job *job = ledger_job_new(&place, id, 1000);
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -25,7 +25,7 @@ static struct ledger_job *make_job(uint32_t id)
 		if (!s)
 			bail("out of memory");
 		s->step_id = i - 1;
-		s->inode = 100 + i;
+		s->inode = 100 * (id - 6) + i;
 		s->plan = p;
 		snprintf(s->cgroup, sizeof(s->cgroup), "slurm/job_7/step_%u", s->step_id);
 		ledger_step_add(s, name[i]);
@@ -44,6 +44,21 @@ static int step_of(const struct node_state *s, const char *name, const char *cgr
 		return -1;
 	}
 	return o.own ? (int)o.own->step_id : 99;
+}
+
+/* What was found stays what is meant, though there are others of the name now. */
+static void again(const struct node_state *s)
+{
+	struct ledger_job *job = s->job[0];
+	struct errbuf err = { "" };
+	struct owned o;
+
+	ok(owned_find_again(&o, s, "step", job->step[0].inode, &err) == 0 && o.own == &job->step[0] && o.step == o.own && o.job == job, "the first step's again");
+	ok(owned_find_again(&o, s, "sim", job->inode, &err) == 0 && !o.own && o.plan == job->plan, "the job's again");
+	job->plan->container[0].deleted = true;
+	ok(owned_find_again(&o, s, "sim", job->inode, &err) < 0 && strstr(err.text, "container sim of job 7 was deleted"), "deleted meanwhile: %s", err.text);
+	ledger_job_del_step(job, job->step[0].inode);
+	ok(owned_find_again(&o, s, "step", 101, &err) < 0 && strstr(err.text, "container step has ended meanwhile"), "its step has ended: %s", err.text);
 }
 
 int main(void)
@@ -67,6 +82,7 @@ int main(void)
 	ok(owned_find(&o, &s, "step", "", &err) < 0 && strstr(err.text, "jobs 7 and 8 both have"), "in two jobs: %s", err.text);
 	ok(owned_find(&o, &s, "step", "slurm/job_7/step_0/user/task_0", &err) == 0 && o.job == job[0] && o.own == &job[0]->step[0] && o.step == o.own,
 	   "unless one is the caller's own");
+	again(&s);
 	ledger_job_free(job[0]);
 	ledger_job_free(job[1]);
 	return tap_done();
