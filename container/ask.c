@@ -14,17 +14,17 @@ static const char *const operation_name[] = { [ASK_SHOW] = "show", [ASK_QUERY] =
 
 #define OPERATIONS (sizeof(operation_name) / sizeof(operation_name[0]))
 
-static int take_job(struct ask *out, const char *value)
+int ask_parse_number(uint32_t *out, const char *text, uint32_t min, uint32_t max)
 {
-	char *end;
-	unsigned long n;
+	size_t len = strspn(text, "0123456789");
+	unsigned long long n;
 
-	if (*value < '1' || *value > '9' || strlen(value) > 10)
+	if (!len || text[len] || len > 10 || (*text == '0' && len > 1))
 		return -1;
-	n = strtoul(value, &end, 10);
-	if (*end || n > UINT32_MAX)
+	n = strtoull(text, NULL, 10);
+	if (n < min || n > max)
 		return -1;
-	out->job = (uint32_t)n;
+	*out = (uint32_t)n;
 	return 0;
 }
 
@@ -67,8 +67,12 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 	char quoted[WORD_QUOTE_MAX];
 	struct errbuf ignored;
 
-	if (strncmp(word, "job=", 4) == 0 && !out->job && take_job(out, word + 4) == 0)
+	if (strncmp(word, "job=", 4) == 0 && !out->job && ask_parse_number(&out->job, word + 4, 1, UINT32_MAX) == 0)
 		return 0;
+	if (strncmp(word, "step=", 5) == 0 && !out->step_given && ask_parse_number(&out->step, word + 5, 0, ASK_STEP_MAX) == 0) {
+		out->step_given = true;
+		return 0;
+	}
 	if (strcmp(word, "json") == 0 && !out->json) {
 		out->json = true;
 		return 0;
@@ -85,7 +89,7 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 		return 0;
 	if (strncmp(word, "mems=", 5) == 0 && !out->mems.given && ask_parse_amount(&out->mems, word + 5, true) == 0)
 		return 0;
-	return errprintf(err, "request: %s is not expected (allowed, once each: job=NUMBER, json, kill, container=NAME, cpus=[+-]N, mems=[+-]N|BYTESb)", word_quote(quoted, word, strlen(word)));
+	return errprintf(err, "request: %s is not expected (allowed, once each: job=NUMBER, step=NUMBER, json, kill, container=NAME, cpus=[+-]N, mems=[+-]N|BYTESb)", word_quote(quoted, word, strlen(word)));
 }
 
 /* What goes with what. */
@@ -101,6 +105,8 @@ static int check(const struct ask *a, struct errbuf *err)
 		return errprintf(err, "request: resize, and nothing else, says how many cpus or mems");
 	if (a->kill && a->operation != ASK_DELETE)
 		return errprintf(err, "request: delete, and nothing else, says kill");
+	if (a->step_given && a->operation != ASK_RESIZE && a->operation != ASK_EXEC)
+		return errprintf(err, "request: exec and resize, and nothing else, say of which step");
 	return 0;
 }
 
@@ -144,15 +150,17 @@ static const char *sign_of(const struct ask_amount *a)
 
 void ask_format(const struct ask *a, char *buf)
 {
-	char job[24] = "", container[REQUEST_NAME_MAX + 16] = "", cpus[40] = "", mems[40] = "";
+	char job[24] = "", step[24] = "", container[REQUEST_NAME_MAX + 16] = "", cpus[40] = "", mems[40] = "";
 
 	if (a->job)
 		snprintf(job, sizeof(job), " job=%" PRIu32, a->job);
+	if (a->step_given)
+		snprintf(step, sizeof(step), " step=%" PRIu32, a->step);
 	if (*a->container)
 		snprintf(container, sizeof(container), " container=%s", a->container);
 	if (a->cpus.given)
 		snprintf(cpus, sizeof(cpus), " cpus=%s%" PRIu64, sign_of(&a->cpus), a->cpus.n);
 	if (a->mems.given)
 		snprintf(mems, sizeof(mems), " mems=%s%" PRIu64 "%s", sign_of(&a->mems), a->mems.n, a->mems.bytes ? "b" : "");
-	snprintf(buf, ASK_LINE_MAX, START "%s%s%s%s%s%s%s\n", operation_name[a->operation], job, container, cpus, mems, a->kill ? " kill" : "", a->json ? " json" : "");
+	snprintf(buf, ASK_LINE_MAX, START "%s%s%s%s%s%s%s%s\n", operation_name[a->operation], job, step, container, cpus, mems, a->kill ? " kill" : "", a->json ? " json" : "");
 }

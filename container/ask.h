@@ -16,6 +16,7 @@
  */
 #define ASK_SOCKET "/run/nodeosd.socket"
 #define ASK_LINE_MAX 512 /* bytes with the newline and the final NUL */
+#define ASK_STEP_MAX 0xfffffff0u /* slurm.h's SLURM_MAX_NORMAL_STEP_ID: srun's steps; beyond are the batch script and the like */
 
 enum ask_operation {
 	ASK_SHOW, /* my containers, as text or JSON */
@@ -37,6 +38,8 @@ struct ask {
 	enum ask_operation operation;
 	uint32_t job; /* 0: any */
 	bool json; /* of ASK_SHOW, ASK_RESIZE and ASK_DELETE */
+	bool step_given; /* of ASK_EXEC and ASK_RESIZE: the container that this step's ranks are in */
+	uint32_t step;
 	char container[REQUEST_NAME_MAX]; /* of ASK_EXEC, ASK_RESIZE and ASK_DELETE */
 	bool kill; /* of ASK_DELETE: the ranks in it, too */
 	struct ask_amount cpus, mems; /* of ASK_RESIZE, one of them at least: hardware threads; memory nodes, or what they hold */
@@ -44,6 +47,9 @@ struct ask {
 
 /* LINE: without its newline. It comes from anybody. */
 int ask_parse(struct ask *out, const char *line, struct errbuf *err);
+
+/* A number from MIN to MAX as it is printed: no sign, no zeros before it. -1: it is none, and *OUT is as it was. */
+int ask_parse_number(uint32_t *out, const char *text, uint32_t min, uint32_t max);
 
 /* "4", "+4", "-4"; BYTES: "4b", too. -1: it is nothing of these, or 0, or too large. */
 int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes);

@@ -134,7 +134,7 @@ int enter_peer(FILE *out, int socket, const struct ask *a, pid_t peer, uid_t uid
 	if (node_state_load(&s, err) < 0)
 		return -1;
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
-	rc = owned_find(&f, &s, a->container, "", err);
+	rc = owned_find(&f, &s, a, "", err);
 	if (rc == 0 && !f.step)
 		rc = errprintf(err, "no step of job %u has ranks in container %s here: srun --jobid=%u --nodeos-container=%s starts one", f.job->job_id, a->container,
 			       f.job->job_id, a->container);

@@ -2,6 +2,7 @@
 #ifndef NODEOS_CONTAINER_OWNED_H
 #define NODEOS_CONTAINER_OWNED_H
 
+#include "container/ask.h"
 #include "container/node_state.h"
 
 /* Where a container of a user's is; all pointers are into a node_state. */
@@ -12,15 +13,15 @@ struct owned {
 	struct placed *container;
 	const char *request; /* that it is of */
 	uint64_t inode; /* that its plan lives as long as */
-	const struct ledger_step *step; /* the last one that has ranks in it; NULL: none */
+	const struct ledger_step *step; /* that has ranks in it: the one that was asked for, or else the last one; NULL: none */
 };
 
 /*
- * The container NAME among the jobs of S, of which those of others are gone (node_state_keep). CGROUP: that of who asks, "" where
- * that is nowhere: all steps with containers of their options alone call them the same, and a rank of one means its own. Else it is the
- * last step's. -1 with the reason.
+ * The container that A names, among the jobs of S, of which those of others are gone (node_state_keep): with a step given, the one that this
+ * step's ranks are in. CGROUP: that of who asks, "" where that is nowhere: all steps with containers of their options alone call them the
+ * same, and a rank of one means its own. Who is in none of several has to say which one he means. -1 with the reason.
  */
-int owned_find(struct owned *out, const struct node_state *s, const char *name, const char *cgroup, struct errbuf *err);
+int owned_find(struct owned *out, const struct node_state *s, const struct ask *a, const char *cgroup, struct errbuf *err);
 
 /*
  * The same one in a later look at the node: the container NAME of the plan that lives as long as INODE, whatever else has come meanwhile. -1: it

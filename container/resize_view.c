@@ -89,7 +89,7 @@ static int look(struct resize_view *v, struct errbuf *err)
 	if (node_state_lock(&v->s, &v->lock, err) < 0)
 		return -1;
 	node_state_keep(&v->s, v->uid == 0 ? (uid_t)-1 : v->uid, v->ask->job);
-	if ((v->inode ? owned_find_again(&v->o, &v->s, v->ask->container, v->inode, err) : owned_find(&v->o, &v->s, v->ask->container, v->cgroup, err)) < 0)
+	if ((v->inode ? owned_find_again(&v->o, &v->s, v->ask->container, v->inode, err) : owned_find(&v->o, &v->s, v->ask, v->cgroup, err)) < 0)
 		goto out;
 	v->inode = v->o.inode;
 	at = request_parse(&v->request, v->o.request, err) < 0 ? -1 : request_find(&v->request, v->ask->container);

@@ -1,20 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/tool_ask.h"
 
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "container/tool.h"
 
+/* --step=JOB.STEP names one, too. */
+static int take_job(struct ask *a, const char *command, uint32_t job)
+{
+	if (a->step_given && a->job && a->job != job)
+		return tool_error(2, "%s: --job and --step name two jobs, %" PRIu32 " and %" PRIu32 ": expected one", command, a->job, job);
+	a->job = job;
+	return 0;
+}
+
 int tool_ask_job(struct ask *a, const char *command, const char *text)
 {
-	char *end;
-	unsigned long job = strtoul(text, &end, 10);
+	uint32_t job;
 
-	if (*text < '1' || *text > '9' || *end || job > UINT32_MAX)
+	if (ask_parse_number(&job, text, 1, UINT32_MAX) < 0)
 		return tool_error(2, "%s: --job=%.40s: expected the number of a job", command, text);
-	a->job = (uint32_t)job;
-	return 0;
+	return take_job(a, command, job);
+}
+
+int tool_ask_step(struct ask *a, const char *command, const char *text)
+{
+	const char *dot = strchr(text, '.');
+	char before[16] = "";
+	uint32_t job = 0;
+
+	if (dot)
+		snprintf(before, sizeof(before), "%.*s", (int)(dot - text), text);
+	if ((dot && ask_parse_number(&job, before, 1, UINT32_MAX) < 0) || ask_parse_number(&a->step, dot ? dot + 1 : text, 0, ASK_STEP_MAX) < 0)
+		return tool_error(2, "%s: --step=%.40s: expected the number of a step of srun, from 0 on, or JOB.STEP", command, text);
+	a->step_given = true;
+	return job ? take_job(a, command, job) : 0;
 }
 
 int tool_ask_container(struct ask *a, const char *command, const char *name)

@@ -10,12 +10,13 @@
 #include "container/tool_ask.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl exec [--job=ID] CONTAINER [--] COMMAND [ARGUMENT]...\n"
+	"Usage: nodeosctl exec [--job=ID] [--step=ID] CONTAINER [--] COMMAND [ARGUMENT]...\n"
 	"Run COMMAND in a container of your own on this node, beside a step that is in it, as a\n"
 	"debugger or a monitor in a session by ssh. It is on the container's CPUs and memory nodes, has\n"
 	"its NODEOS_ variables, and ends with that step. nodeosd does it.\n"
 	"\n"
 	"      --job=ID   the container of that job (where several have one of the name)\n"
+	"      --step=ID  beside the ranks of that step: N, or JOB.N\n"
 	"  -h, --help     print this\n"
 	"\n"
 	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when it\n"
@@ -67,7 +68,7 @@ static int settle(const char *answer, struct errbuf *err)
 
 int tool_exec(int argc, char **argv)
 {
-	static const struct option longs[] = { { "job", required_argument, NULL, 'J' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+	static const struct option longs[] = { { "job", required_argument, NULL, 'J' }, { "step", required_argument, NULL, 'S' }, { "help", no_argument, NULL, 'h' }, { 0 } };
 	struct ask a = { .operation = ASK_EXEC };
 	struct errbuf err = { "" };
 	char *answer = NULL;
@@ -77,10 +78,9 @@ int tool_exec(int argc, char **argv)
 
 	optind = 1;
 	while ((c = tool_getopt(argc, argv, "+h", longs)) != -1) {
-		if (c != 'J') {
+		if (c != 'J' && c != 'S')
 			return tool_help(c, usage_text);
-		}
-		if (tool_ask_job(&a, argv[0], optarg) != 0)
+		if ((c == 'J' ? tool_ask_job : tool_ask_step)(&a, argv[0], optarg) != 0)
 			return 2;
 	}
 	c = optind + 1;

@@ -5,7 +5,7 @@
 #include "container/tool_ask.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl resize [--job=ID] [--cpus=[+-]N] [--mems=[+-]N|SIZE] [--json] CONTAINER\n"
+	"Usage: nodeosctl resize [--job=ID] [--step=ID] [--cpus=[+-]N] [--mems=[+-]N|SIZE] [--json] CONTAINER\n"
 	"Let a container of your own have more or fewer of the job's CPUs and memory nodes on this node.\n"
 	"Its ranks are bound anew with all their threads; what is on memory nodes that it gives up is\n"
 	"moved, and what cannot be is told. What it gives up its job's other containers may have.\n"
@@ -15,6 +15,7 @@ static const char usage_text[] =
 	"                 many more or fewer than now\n"
 	"      --mems=N   memory nodes; +N, -N: so many more or fewer; or what they hold, as 16G\n"
 	"      --job=ID   the container of that job (where several have one of the name)\n"
+	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"
@@ -38,6 +39,7 @@ int tool_resize(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "cpus", required_argument, NULL, 'c' }, { "mems", required_argument, NULL, 'm' }, { "job", required_argument, NULL, 'J' },
+		{ "step", required_argument, NULL, 'S' },
 		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 },
 	};
 	struct ask a = { .operation = ASK_RESIZE };
@@ -55,6 +57,9 @@ int tool_resize(int argc, char **argv)
 			break;
 		case 'J':
 			status = tool_ask_job(&a, argv[0], optarg);
+			break;
+		case 'S':
+			status = tool_ask_step(&a, argv[0], optarg);
 			break;
 		case 'j':
 			a.json = true;

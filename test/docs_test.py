@@ -203,6 +203,12 @@ def test_built_tool():
                         (["--json"], 'unknown option "--json": a command comes first (see nodeosctl --help)'),
                         (["delete"], "delete: which CONTAINER? (see nodeosctl delete --help)"),
                         (["exec", "sim"], "exec: no COMMAND to run (see nodeosctl exec --help)"),
+                        (["resize", "--cpus=2", "--step=-1", "sim"], "resize: --step=-1: expected the number of a step of srun, from 0 on, or JOB.STEP"),
+                        (["resize", "--step=7.", "sim"], "resize: --step=7.: expected the number of a step of srun, from 0 on, or JOB.STEP"),
+                        (["exec", "--step=.0", "sim", "true"], "exec: --step=.0: expected the number of a step of srun, from 0 on, or JOB.STEP"),
+                        (["exec", "--step=0.0", "sim", "true"], "exec: --step=0.0: expected the number of a step of srun, from 0 on, or JOB.STEP"),
+                        (["exec", "--job=7", "--step=8.0", "sim", "true"], "exec: --job and --step name two jobs, 7 and 8: expected one"),
+                        (["resize", "--step=8.0", "--job=7", "sim"], "resize: --job and --step name two jobs, 8 and 7: expected one"),
                         (["list", "x"], 'list: unexpected argument "x" (see nodeosctl list --help)'),
                         (["verify", "--al"], "verify: unrecognized option '--al'\nnodeosctl: see nodeosctl verify --help")):
         r = run(words)

@@ -51,6 +51,19 @@ static void parse(void)
 		{ "nodeos 1 delete container=sim kill kill", "request: \"kill\"", 0, false, NULL },
 		{ "nodeos 1 exec container=sim kill", "request: delete, and nothing else, says kill", 0, false, NULL },
 		{ "nodeos 1 show kill", "request: delete, and nothing else, says kill", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=", "request: \"step=\" is not expected (allowed, once each: job=NUMBER, step=NUMBER, json,", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=00", "request: \"step=00\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=01", "request: \"step=01\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=+1", "request: \"step=+1\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=1x", "request: \"step=1x\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=7.1", "request: \"step=7.1\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=4294967281", "request: \"step=4294967281\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=4294967296", "request: \"step=4294967296\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=18446744073709551616", "request: \"step=18446744073709551616\"", 0, false, NULL },
+		{ "nodeos 1 exec container=sim step=0 step=0", "request: \"step=0\"", 0, false, NULL },
+		{ "nodeos 1 delete container=sim step=0", "request: exec and resize, and nothing else, say of which step", 0, false, NULL },
+		{ "nodeos 1 show step=0", "request: exec and resize, and nothing else, say of which step", 0, false, NULL },
+		{ "nodeos 1 query step=0", "request: exec and resize, and nothing else, say of which step", 0, false, NULL },
 		{ "", "request: it starts with \"\"", 0, false, NULL },
 		{ "nodeos 2 show", "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false, NULL },
 		{ "nodeos 1 ", "request: \"\" is no operation", 0, false, NULL },
@@ -117,11 +130,14 @@ static void back(void)
 		const char *line;
 		enum ask_operation operation;
 		bool kill;
+		int64_t step; /* -1: none */
 	} t[] = {
-		{ "nodeos 1 query\n", ASK_QUERY, false },
-		{ "nodeos 1 resize job=3 container=sim cpus=-4 mems=17179869184b json\n", ASK_RESIZE, false },
-		{ "nodeos 1 delete container=sim\n", ASK_DELETE, false },
-		{ "nodeos 1 delete job=3 container=sim kill json\n", ASK_DELETE, true },
+		{ "nodeos 1 query\n", ASK_QUERY, false, -1 },
+		{ "nodeos 1 resize job=3 container=sim cpus=-4 mems=17179869184b json\n", ASK_RESIZE, false, -1 },
+		{ "nodeos 1 resize job=3 step=0 container=sim cpus=-4\n", ASK_RESIZE, false, 0 },
+		{ "nodeos 1 exec step=4294967280 container=step\n", ASK_EXEC, false, 4294967280 },
+		{ "nodeos 1 delete container=sim\n", ASK_DELETE, false, -1 },
+		{ "nodeos 1 delete job=3 container=sim kill json\n", ASK_DELETE, true, -1 },
 	};
 	char line[ASK_LINE_MAX], again[ASK_LINE_MAX];
 	struct errbuf err;
@@ -129,7 +145,7 @@ static void back(void)
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(t[i].line, "\n"), t[i].line);
-		ok(ask_parse(&a, line, &err) == 0 && a.operation == t[i].operation && a.kill == t[i].kill, "%s", line);
+		ok(ask_parse(&a, line, &err) == 0 && a.operation == t[i].operation && a.kill == t[i].kill && (a.step_given ? (int64_t)a.step : -1) == t[i].step, "%s", line);
 		ask_format(&a, again);
 		is(again, t[i].line, "and back");
 	}

@@ -119,7 +119,7 @@ case $1 in
 list) [ -z "$ALICE" ] || exit 1
 printf '%s\\n' 'JOB      STEP         UID' '1234     -            1000     sim' '1234     -  1000 vda' '77       0    1001 x' ;;
 show) printf '%s\\n' 'node n0: 1 job of yours' 'job 1234 of alice (uid 1000)' '  asked: x' '  container sim: cpus 0-3 mems 0' '    container: enforced' \\
-'  container vda: cpus 4' '  step 0: container sim' ;;
+'  container vda: cpus 4' '  step batch: in no container' '  step 0: container sim' '    task_0: step 9: x' '  step 11: container vda' ;;
 *) exec '{TOOL}' "$@" ;;
 esac
 """)
@@ -127,6 +127,10 @@ esac
     env = {"PATH": os.path.join(d, "bin") + ":" + os.environ["PATH"]}
     same(offered(["nodeosctl", "report", "--job="], d, env=env), ["1234", "77"], "--job=: the jobs of list")
     same(offered(["nodeosctl", "show", "--job="], d, env=dict(env, ALICE="1")), ["1234"], "a user's own")
+    for command in ("resize", "exec"):
+        same(offered(["nodeosctl", command, "--step="], d, env=env), ["1234.0", "1234.11"], f"{command} --step=: the steps of srun that show tells")
+    same(offered(["nodeosctl", "exec", "--step=1234.1"], d, env=env, wordbreaks=False), ["--step=1234.11"], "where words do not end at =")
+    same(offered(["nodeosctl", "exec", "--step", "1234.0", "v"], d, env=env), ["vda"], "behind a step")
     same(offered(["nodeosctl", "exec", ""], d, env=env), ["sim", "vda"], "exec: the containers of show")
     same(offered(["nodeosctl", "exec", "--job=1234", "v"], d, env=env), ["vda"], "behind an option")
     same(offered(["nodeosctl", "exec", "--job", "1234", "v"], d, env=env), ["vda"], "of two words")
