@@ -3,6 +3,7 @@
 """Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
 test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 import argparse
+import glob
 import json
 import os
 import random
@@ -57,6 +58,43 @@ def group_cpus(machine):
     job.end()
 
 
+def by_step(job):
+    """From outside of JOB's steps 0 and 1, whose containers have one name: a user says which."""
+    def have():
+        """Of each step's rank: its CPUs as the ledger, its cgroup and its threads have them."""
+        shown = json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0]["containers"]
+        tasks = [glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_{i}/user/task_0")[0] for i in (0, 1)]
+        return [{tuple(sorted(c)) for c in (cpus(shown[i]["cpus"]), cpus(open(f"{t}/cpuset.cpus").read().strip()), *threads_of(t).values())}
+                for i, t in enumerate(tasks)]
+
+    before = have()
+    same([[len(c) for c in s] for s in before], [[2], [4]], "each step's rank is in its container")
+    both = f"several steps have a container step of their own here ({job}.0, {job}.1): say which one (--step=JOB.STEP)"
+    for command, words in (("resize step --cpus=2", both), (f"resize --job={job} step --cpus=2", both), ("exec step true", both),
+                           ("resize --step=9 step --cpus=2", f"step 9 is in no container step on this node (these steps are in one: {job}.0, {job}.1)"),
+                           (f"exec --step={int(job) + 1}.0 step true", "no step of yours is in a container step on this node"),
+                           ("resize --step=0 sim --cpus=2", "no step of yours is in a container sim on this node"),
+                           ("delete step", "container step is of step 1 alone")):
+        r = run(f"nodeosctl {command}")
+        ok(r.code == 1 and words in r.err, f"{command}: refused", r.text)
+    r, _ = resize(f"--step={job}.0 step --cpus=2", user="bob")
+    ok(r.code == 1 and "no step of yours" in r.err, "by another user, too", r.text)
+    same(have(), before, "all is as before")
+    r, told = resize(f"--step={job}.1 step --cpus=2")
+    after = have()
+    ok(r.code == 0 and [x["step"] for x in told["ranks"]] == ["1"], "the second step's: its rank alone is told of", r.text)
+    ok(len(after[1]) == 1 and set(*after[1]) < set(*before[1]) and len(*after[1]) == 2, "it has two of the CPUs that it had", (before, after))
+    same(after[0], before[0], "the first step's has what it had")
+    r, _ = resize("--step=0 step --cpus=+2")
+    last = have()
+    ok(r.code == 0 and len(last[0]) == 1 and set(*last[0]) > set(*before[0]) and len(*last[0]) == 4, "the first step's has two more", (r.text, last))
+    same(last[1], after[1], "the second step's has what it had")
+    for step in (0, 1):
+        r = run(f"nodeosctl exec --step={job}.{step} step bash -c 'cat /proc/self/cgroup; echo in $NODEOS_CPUS; grep Cpus_allowed_list /proc/self/status'")
+        found = [tuple(sorted(cpus(c))) for c in re.findall(r"^(?:in|Cpus_allowed_list:)\s+(\S+)$", r.out, re.M)]
+        ok(r.code == 0 and f"/job_{job}/step_{step}/" in r.out and found == [*last[step]] * 2, f"a session is beside the rank of step {step}", r.text)
+
+
 def group_own(machine):
     """Steps whose containers are of their options alone, which all are called \"step\": one of them resizes its own."""
     script = write("own.sh", "#!/bin/bash\nrm -f first second own.*\n"
@@ -74,6 +112,7 @@ def group_own(machine):
     same([(c["name"], len(cpus(c["cpus"]))) for c in shown], [("step", 2), ("step", 4)], f"the first step has two now, the second what it had: {r.text[-500:]}")
     listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
     ok(listed and all(c["name"] == "step" and c["steps"] == 1 for c in listed), "each is one step's, list says", listed)
+    by_step(r.out.strip())
     write("finish", "")
     ok(os.path.exists(f"{HOME}/own.out") and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()), "and it is told so")
     all_idle("nodes are idle")
@@ -156,6 +195,9 @@ def group_refused(machine):
             ("alice", "sim", 2, "how large?"),
             ("alice", "--cpus=2", 2, "which CONTAINER?"),
             ("alice", "../sim --cpus=2", 2, "../sim"),
+            ("alice", f"--step={job.id}.77 sim --cpus=2", 1, "step 77 is in no container sim on this node"),
+            ("alice", "--step=x sim --cpus=2", 2, "expected the number of a step"),
+            ("alice", f"--job=1 --step={job.id}.0 sim --cpus=2", 2, "name two jobs"),
             ("alice", "--job=0 sim --cpus=2", 2, "expected the number of a job")):
         r = run(f"nodeosctl resize {arguments}", user=user)
         ok(r.code == code and words in r.err and not r.out.strip().startswith("container"), f"{user}: resize {arguments}", r.text)
