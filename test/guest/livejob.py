@@ -13,6 +13,17 @@ THREADS = "/usr/libexec/nodeos/test/threads"
 PAIR = {"sim": {"container": {"cpus": "8", "mems": "2"}}, "vda": {"container": {"cpus": "4", "mems": "1"}}}
 
 
+# Processes that share memory, which takes long to move.
+HOG = """import mmap, os, time
+m = mmap.mmap(-1, {mib} << 20)
+for i in range(0, len(m), 4096): m[i] = 1
+for p in range({processes} - 1):
+    if os.fork() == 0: break
+sum(m[i] for i in range(0, len(m), 4096))
+time.sleep(1000)
+"""
+
+
 def threads_of(task):
     """Every thread below the cgroup directory TASK: tid -> its CPUs."""
     out = {}

@@ -3,6 +3,7 @@
 """Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
 test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 import argparse
+import concurrent.futures
 import glob
 import json
 import os
@@ -13,7 +14,7 @@ import time
 import cluster
 from cluster import HOME, Machine, all_idle, cpus, note, ok, run, same
 from containers import pod, write
-from livejob import PAIR, Job, delete, pages_on, resize, threads_of
+from livejob import HOG, PAIR, Job, delete, pages_on, resize, threads_of
 
 
 def group_cpus(machine):
@@ -115,6 +116,52 @@ def group_own(machine):
     by_step(r.out.strip())
     write("finish", "")
     ok(os.path.exists(f"{HOME}/own.out") and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()), "and it is told so")
+    all_idle("nodes are idle")
+
+
+def group_meanwhile(machine):
+    """While pages of a step's container are moved another step comes, whose container has the same name: what was begun is done to the first."""
+    hog = write("hog.py", HOG.format(mib=96, processes=80))
+    script = write("meanwhile.sh", "#!/bin/bash\nrm -f second\n"
+                   f"srun -n1 --overlap --mpi=none --nodeos-cpus=4 --nodeos-mems=2 python3 {hog} &\n"
+                   "until [ -e second ]; do sleep 0.1; done\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 --nodeos-mems=1 sleep 1000\n")
+    job = run(f"sbatch --parsable -N1 -w n0 --exclusive --mem=1200 -o meanwhile.log {script}").out.strip()
+
+    def have():
+        return [(cpus(c["cpus"]), cpus(c["mems"])) for j in json.loads(run("nodeosctl show --json").out)["jobs"] for c in j["containers"]]
+
+    def rank(step):
+        return glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_{step}/user/task_0")
+
+    def settled():
+        """All its processes are there and sleep."""
+        states = run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split() if rank(0) else []
+        return len(states) == 80 and all(s.startswith("S") for s in states)
+
+    def wait_for(condition, seconds):
+        end = time.time() + seconds
+        while not (good := condition()) and time.time() < end:
+            time.sleep(0.2)
+        return good
+
+    ok(wait_for(settled, 300) and wait_for(settled, 10), "the first step's processes share memory", run("cat meanwhile.log").out)
+    before = have()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        start = time.monotonic()
+        asked = pool.submit(resize, "step --cpus=2 --mems=1")
+        time.sleep(0.3)
+        write("second", "")
+        came = wait_for(lambda: rank(1), 60)
+        # from before it has a rank on, the resize waits for it
+        after, during = time.monotonic() - start, not asked.done()
+        r, _ = asked.result()
+    ok(came and during, f"the second step has come after {after:.1f} of the {time.monotonic() - start:.1f} s that it took", have())
+    (first, second), (was, *_) = have(), before
+    ok(r.code == 0 and len(first[0]) == 2 and first[0] < was[0] and len(first[1]) == 1 and first[1] < was[1], "the first step's container is as asked", r.text)
+    ok(len(second[0]) == 4 and len(second[1]) == 1 and not second[0] & first[0], "the second's is as it came", (first, second))
+    r = run("nodeosctl verify", user="root")
+    ok(r.code == 0, "verify agrees", r.text)
+    run(f"scancel {job}", user="root")
     all_idle("nodes are idle")
 
 

@@ -14,7 +14,7 @@ import time
 import cluster
 from cluster import HOME, Machine, all_idle, cpus, note, ok, run, same
 from containers import pod, write
-from livejob import resize
+from livejob import HOG, resize
 
 LOCK = "/run/nodeos/lock"
 CHANGES = "/run/nodeosd.changes"
@@ -114,16 +114,6 @@ def group_stopped(machine):
             r = run("timeout 50 nodeosctl delete own --kill", user="bob")
             ok(r.code == 0, "and deletes", r.text)
     end(*jobs)
-
-
-HOG = """import mmap, os, time
-m = mmap.mmap(-1, {mib} << 20)
-for i in range(0, len(m), 4096): m[i] = 1
-for p in range({processes} - 1):
-    if os.fork() == 0: break
-sum(m[i] for i in range(0, len(m), 4096))
-time.sleep(1000)
-"""
 
 
 def group_ledger(machine):
