@@ -86,9 +86,9 @@ int file_replace(int dir_fd, const char *name, const char *text, unsigned mode, 
 	unlinkat(dir_fd, tmp, 0); /* of a writer that died half-way */
 	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
-		return errprintf(err, "%s: %s", tmp, strerror(errno));
+		return errprintf(err, "%s: %s", name, strerror(errno));
 	if (write_all(fd, text, strlen(text)) < 0) {
-		errprintf(err, "%s: %s", tmp, strerror(errno));
+		errprintf(err, "%s: %s", name, strerror(errno));
 		close(fd);
 		goto undo;
 	}

@@ -21,6 +21,7 @@
 #define ENTRY_MAX (8u << 20)
 
 struct ledger {
+	char *dir; /* its name, for messages */
 	int dir_fd;
 	int lock_fd;
 	int cgroup_fd;
@@ -550,7 +551,8 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 	l->cgroup_fd = cgroup_fd;
 	l->lock_fd = -1;
 	l->policy = -1;
-	l->dir_fd = dir_open_private(state_dir, err);
+	l->dir = strdup(state_dir);
+	l->dir_fd = l->dir ? dir_open_private(state_dir, err) : errprintf(err, "out of memory");
 	if (l->dir_fd < 0)
 		goto error;
 	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -581,6 +583,7 @@ void ledger_close(struct ledger *l)
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
 	calm_down(l);
+	free(l->dir);
 	free(l);
 }
 
@@ -623,6 +626,7 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err)
 {
 	char *text = format_job(job);
+	struct errbuf why;
 	char name[64];
 	int rc;
 
@@ -633,9 +637,9 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 		return errprintf(err, "the ledger entry of this job would be longer than %u bytes", ENTRY_MAX);
 	}
 	entry_name(name, sizeof(name), job->inode);
-	rc = file_replace(l->dir_fd, name, text, 0600, err);
+	rc = file_replace(l->dir_fd, name, text, 0600, &why);
 	free(text);
-	return rc < 0 ? errwrap(err, "ledger") : 0;
+	return rc < 0 ? errprintf(err, "ledger: %s/%s", l->dir, why.text) : 0;
 }
 
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err)

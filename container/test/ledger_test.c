@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <fcntl.h>
 
@@ -320,6 +322,41 @@ static void quiet(void)
 	ledger_job_free(job);
 }
 
+/* An entry that has no room is told with its path, and the one that is there stays. */
+static void full(void)
+{
+	struct ledger_job *job = make_job("small", 9), *again = NULL;
+	struct ledger *l = NULL;
+	struct errbuf err;
+	char dir[160], path[192], want[256];
+	int fd;
+
+	scratch_dir("full");
+	snprintf(dir, sizeof(dir), "%s/full", scratch);
+	if (mount("tmpfs", dir, "tmpfs", 0, "size=16k,mode=0700") < 0) {
+		skip(5, "a small tmpfs cannot be mounted: %s", strerror(errno));
+		ledger_job_free(job);
+		return;
+	}
+	is_int(ledger_open(&l, dir, root, 1, &err), 0, "a ledger on a small disk");
+	add_plan(job);
+	is_int(ledger_write(l, job, &err), 0, "has room for one entry");
+	snprintf(path, sizeof(path), "%s/fill", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, path, sizeof(path)) > 0)
+		;
+	close(fd);
+	job->uid = 2000;
+	snprintf(want, sizeof(want), "ledger: %s/job-%" PRIu64 ": No space left on device", dir, job->inode);
+	is_int(ledger_write(l, job, &err), -1, "which cannot be replaced when it is full");
+	is(err.text, want, "that is told");
+	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1, "it is as it was");
+	ledger_job_free(again);
+	ledger_job_free(job);
+	ledger_close(l);
+	umount(dir);
+}
+
 static void locking(void)
 {
 	struct ledger *l, *second;
@@ -353,6 +390,7 @@ int main(void)
 	unread();
 	blind();
 	corrupt();
+	full();
 	locking();
 	close(root);
 	return tap_done();
