@@ -40,8 +40,8 @@ static void kill_all(const struct rank_group *g, int cgroup_fd)
 	}
 }
 
-/* Nothing is in it. 1: not yet. */
-static int empty(const struct resize_view *v, bool late, struct errbuf *err)
+/* Nothing is in it. 1: not yet. FIRST: nobody was killed yet. */
+static int empty(const struct resize_view *v, bool first, bool late, struct errbuf *err)
 {
 	const char *name = v->o.container->name;
 	struct rank_group in = { .n = 0 };
@@ -62,6 +62,9 @@ static int empty(const struct resize_view *v, bool late, struct errbuf *err)
 	} else if (live && late) {
 		rc = errprintf(err, "%u killed rank%s of container %s, of step %s, did not end in %d seconds (waiting for a device?): it stays", live, live == 1 ? "" : "s", name,
 			       step, KILL_MS / 1000);
+	} else if (live && first && ledger_write(v->lock, v->o.job, err) < 0) {
+		/* as it is: nobody dies for what could not be written down then */
+		rc = -1;
 	} else if (live) {
 		kill_all(&in, v->s.cgroup_fd);
 		rc = 1;
@@ -77,10 +80,10 @@ static int open_empty(struct resize_view *v, struct errbuf *err)
 	long start = monotonic_ms();
 	int rc;
 
-	for (;;) {
+	for (bool first = true;; first = false) {
 		if (resize_view_open(v, err) < 0)
 			return -1;
-		rc = empty(v, monotonic_ms() - start > KILL_MS, err);
+		rc = empty(v, first, monotonic_ms() - start > KILL_MS, err);
 		if (rc == 0)
 			return 0;
 		resize_view_close(v);
