@@ -183,14 +183,18 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 		return -1;
 	if (bind_all(c, v, err) < 0)
 		goto undo;
-	if (add_mems(c, v, err) < 0) {
-		bind_back(&c->in, v->s.cgroup_fd);
-		bind_back(&c->rest, v->s.cgroup_fd);
-		goto undo;
-	}
+	if (add_mems(c, v, err) < 0)
+		goto unbind;
 	write_entry(entry, &c->next, NULL, &c->before);
 	explain(entry, c->next.why);
-	return ledger_write(v->lock, v->o.job, err);
+	if (ledger_write(v->lock, v->o.job, err) == 0)
+		return 0;
+	/* there was room for the first, and is none for this: what is written there is more than it has, never less */
+	if (!idset_equal(&c->next.mems, &c->before.mems))
+		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->before.mems, NULL, &ignored);
+unbind:
+	bind_back(&c->in, v->s.cgroup_fd);
+	bind_back(&c->rest, v->s.cgroup_fd);
 undo:
 	*entry = c->before;
 	ledger_write(v->lock, v->o.job, &ignored);
@@ -298,7 +302,13 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 		return -1;
 	}
 	write_entry(entry, &c->next, NULL, NULL);
-	return ledger_write(v->lock, v->o.job, err);
+	if (ledger_write(v->lock, v->o.job, err) == 0)
+		return 0;
+	/* what is written there goes on to hold */
+	write_entry(entry, &c->next, NULL, &c->before);
+	idset_or(&old, &c->mems_gone);
+	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+	return -1;
 }
 
 /* Of a container that is to be left by some of its memory. */
