@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "topology/machine_impl.h"
 
@@ -172,11 +174,24 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
+/* hwloc's own export tells nothing of a disk that is full. */
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err)
 {
-	errno = 0;
-	if (hwloc_topology_export_xml(m->topo, path, 0) < 0)
-		return errprintf(err, "cannot write the topology to %s: %s", path,
-				 errno ? strerror(errno) : "hwloc refuses");
-	return 0;
+	struct stat st;
+	char *xml;
+	FILE *f;
+	int len, rc = 0;
+
+	if (hwloc_topology_export_xmlbuffer(m->topo, &xml, &len, 0) < 0)
+		return errprintf(err, "cannot write the topology to %s: hwloc refuses", path);
+	f = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+	/* without its final NUL */
+	if (!f || fwrite(xml, 1, (size_t)len - 1, f) != (size_t)len - 1 || fflush(f) != 0)
+		rc = errprintf(err, "cannot write the topology to %s: %s", path, strerror(errno));
+	if (rc < 0 && f && f != stdout && fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path); /* half a topology is none */
+	if (f && f != stdout && fclose(f) != 0 && rc == 0)
+		rc = errprintf(err, "cannot write the topology to %s: %s", path, strerror(errno));
+	hwloc_free_xmlbuffer(m->topo, xml);
+	return rc;
 }

@@ -91,6 +91,7 @@ static void sources(void)
 	unlink(path);
 	ok(machine_write_xml(m, "/nonexistent/x.xml", &err) < 0 && strstr(err.text, "/nonexistent/x.xml"),
 	   "a path that cannot be written is named");
+	ok(machine_write_xml(m, "/dev/full", &err) < 0 && strstr(err.text, "/dev/full: No space left on device"), "and a disk that is full: %s", err.text);
 	machine_free(m);
 	ok(machine_load_this(&m, &err) == 0, "this machine");
 	ok(!idset_empty(machine_cpus(m)) && !idset_empty(machine_mems(m)), "it has CPUs and memory");
