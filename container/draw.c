@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container/helper_run.h"
@@ -34,14 +35,20 @@ static void mend_view(char *svg)
 int draw_write(const char *path, const char *text, struct errbuf *err)
 {
 	FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+	struct stat st;
 	int bad;
 
 	if (!f)
 		return errprintf(err, "%s: %s", path, strerror(errno));
 	bad = fputs(text, f) < 0 || fflush(f) != 0;
-	if (f != stdout && fclose(f) != 0)
-		bad = 1;
-	return bad ? errprintf(err, "%s: %s", path, strerror(errno)) : 0;
+	if (bad)
+		errprintf(err, "%s: %s", path, strerror(errno));
+	/* half a picture is none */
+	if (bad && f != stdout && fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path);
+	if (f != stdout && fclose(f) != 0 && !bad)
+		return errprintf(err, "%s: %s", path, strerror(errno));
+	return bad ? -1 : 0;
 }
 
 int draw_svg(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, const char *path, struct errbuf *err)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container/affinity.h"
@@ -126,6 +127,7 @@ static void put_step(FILE *f, const struct step *s)
 int step_report(const struct step *s, struct errbuf *err)
 {
 	char path[4096];
+	struct stat st;
 	int fd;
 	FILE *f;
 
@@ -140,7 +142,13 @@ int step_report(const struct step *s, struct errbuf *err)
 		return -1;
 	}
 	put_step(f, s);
-	if (fclose(f) != 0)
-		return errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-	return 0;
+	/* half a report is none: whoever reads it later would be told of broken JSON */
+	if (fflush(f) != 0 || ferror(f)) {
+		errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) == 0)
+			errappend(err, " (left empty)");
+		fclose(f);
+		return -1;
+	}
+	return fclose(f) != 0 ? errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno)) : 0;
 }
