@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,8 +70,10 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], command[i].name) == 0) {
 			int status = command[i].run(argc - 1, argv + 1);
 
-			if (fflush(stdout) != 0 || ferror(stdout))
-				return tool_error(1, "cannot write standard output");
+			if (fflush(stdout) != 0)
+				return tool_error(1, "cannot write standard output: %s", strerror(errno));
+			if (ferror(stdout))
+				return tool_error(1, "cannot write all of standard output");
 			return status;
 		}
 	return unknown(argv[1]);
