@@ -39,6 +39,7 @@ static int open_output(struct bundle *b, struct errbuf *err)
 {
 	char *slash = strrchr(b->output, '/');
 	char parent[PATH_MAX] = ".";
+	static const char page[4096];
 
 	b->base = slash ? slash + 1 : b->output;
 	if (slash)
@@ -49,7 +50,8 @@ static int open_output(struct bundle *b, struct errbuf *err)
 	b->fd = openat(b->parent_fd, b->base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (b->fd < 0)
 		return errprintf(err, "%s: %s%s", b->output, strerror(errno), errno == EEXIST ? ": name another one" : "");
-	if (fchmod(b->fd, 0600) < 0)
+	/* gathering takes minutes: a disk that is full is told before it */
+	if (fchmod(b->fd, 0600) < 0 || write_all(b->fd, page, sizeof(page)) < 0 || ftruncate(b->fd, 0) < 0 || lseek(b->fd, 0, SEEK_SET) < 0)
 		return errprintf(err, "%s: %s", b->output, strerror(errno));
 	return 0;
 }

@@ -231,11 +231,12 @@ static void full_disk(void)
 	struct errbuf err = { "" };
 	struct bundle *b = NULL;
 	struct bundle_sum sum;
-	char *text, at[256];
+	char *text, at[256], full[256];
+	FILE *fill;
 
 	scratch_dir("small");
 	if (mount("tmpfs", small, "tmpfs", 0, "size=64k") < 0) {
-		skip(8, "a small tmpfs cannot be mounted: %s", strerror(errno));
+		skip(11, "a small tmpfs cannot be mounted: %s", strerror(errno));
 		return;
 	}
 	text = noise(300000);
@@ -246,6 +247,16 @@ static void full_disk(void)
 	ok(strstr(err.text, at) && strstr(err.text, "No space left on device"), "which is told: %s", err.text);
 	bundle_free(b);
 	ok(access(at, F_OK) < 0 && nothing_left(), "nothing is left of it");
+	snprintf(full, sizeof(full), "%s/fill", small);
+	fill = fopen(full, "w");
+	setvbuf(fill, NULL, _IONBF, 0);
+	while (fputs(text, fill) >= 0)
+		;
+	fclose(fill);
+	is_int(bundle_begin(&b, at, tmp, "name", &err), -1, "where there is no room at all, nothing is gathered");
+	ok(strstr(err.text, at) && strstr(err.text, "No space left on device"), "which is told: %s", err.text);
+	ok(access(at, F_OK) < 0 && nothing_left(), "nothing is left of it");
+	unlink(full);
 	is_int(bundle_begin(&b, output, small, "name", &err), 0, "a small disk to gather on");
 	is_int(bundle_text(b, "noise", "by hand", text, 0, &err), -1, "does not hold it");
 	ok(strstr(err.text, small) && strstr(err.text, "noise: No space left on device"), "which is told: %s", err.text);
