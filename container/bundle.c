@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "container/fileio.h"
@@ -81,6 +84,7 @@ int bundle_begin(struct bundle **out, const char *output, const char *tmp, const
 	if (!b)
 		return errprintf(err, "out of memory");
 	b->fd = b->parent_fd = -1;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (strlen(output) >= sizeof(b->output) || strlen(name) >= sizeof(b->name)) {
 		bundle_free(b);
 		return errprintf(err, "%.100s...: name too long", output);
@@ -104,13 +108,40 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 	return 0;
 }
 
+/*
+ * What a program that was killed had started has become our child (bundle_begin), and is killed, too: it would go on to
+ * write where nobody removes it any more.
+ */
+static void end_orphans(void)
+{
+	char list[4096];
+	int fd, n = 1;
+
+	while (n > 0) {
+		fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? 0 : (int)read(fd, list, sizeof(list) - 1);
+		if (fd >= 0)
+			close(fd);
+		list[n > 0 ? n : 0] = '\0';
+		for (char *at = list, *next; n > 0; at = next) {
+			long pid = strtol(at, &next, 10);
+
+			if (next == at)
+				break;
+			kill((pid_t)pid, SIGKILL);
+			waitpid((pid_t)pid, NULL, 0);
+		}
+	}
+}
+
 void bundle_free(struct bundle *b)
 {
 	struct stat mine, there;
 
 	if (!b)
 		return;
-	/* more than once: a program that was killed may have left one that still writes */
+	end_orphans();
+	/* more than once: somebody may be late in dying */
 	for (int i = 0; i < 5 && *b->top && access(b->top, F_OK) == 0; i++)
 		nftw(b->top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	/* whoever else may write in that directory could have put another file there meanwhile */

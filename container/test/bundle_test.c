@@ -116,6 +116,8 @@ static void whole(void)
 	static const char *const none[] = { "no-such-program", "x", NULL };
 	static const char *const mute[] = { "false", NULL };
 	static const char *const slow[] = { "sleep", "30", NULL };
+	/* leaves one that writes for ever; "tmp" is where the bundle's directory is */
+	const char *const leaves[] = { "sh", "-c", "cd \"$0\"/nodeos-bundle.*; for i in $(seq 2000); do mkdir -p \"$PWD/more\"; done 2>/dev/null & sleep 30", tmp, NULL };
 	struct bundle_sum sum = { 0 };
 	struct errbuf err = { "" };
 	struct bundle *b;
@@ -136,9 +138,10 @@ static void whole(void)
 	is_int(bundle_program(b, "none.txt", none, 20, 0, &err), 0, "one that is not there");
 	is_int(bundle_program(b, "mute.txt", mute, 20, 0, &err), 0, "one that says nothing");
 	is_int(bundle_program(b, "slow.txt", slow, 1, 0, &err), 0, "one that does not end");
+	is_int(bundle_program(b, "leaves.txt", leaves, 1, 0, &err), 0, "and what that has started neither");
 	is_int(bundle_end(b, "About.\n", &sum, &err), 0, "the archive: %s", err.text);
 	is_int(sum.held, 5, "a, b, fails, out, MANIFEST");
-	is_int(sum.missing, 6, "etc, fifo, dir, none, mute, slow");
+	is_int(sum.missing, 7, "etc, fifo, dir, none, mute, slow, leaves");
 	is_int(stat(output, &st), 0, "it is there");
 	is_int(st.st_mode & 07777, 0600, "for nobody else");
 	is_int(st.st_size, sum.bytes, "as large as told");
