@@ -6,6 +6,7 @@ import fcntl
 import glob
 import os
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -14,7 +15,7 @@ import time
 import cluster
 from cluster import HOME, Machine, all_idle, cpus, note, ok, run, same
 from containers import pod, write
-from livejob import HOG, resize
+from livejob import HOG, Job, delete, resize
 
 LOCK = "/run/nodeos/lock"
 CHANGES = "/run/nodeosd.changes"
@@ -256,6 +257,218 @@ def group_accidents(machine):
     note(f"requeued: {r.text.strip()[:300]}")
     end(job)
     same(cluster.leftovers(), "", "nothing is left in the ledger")
+
+
+class Full:
+    """The file system that PATH is on has no byte left, for root neither; until the end of the block, or room()."""
+
+    def __init__(self, path):
+        self.path, self.file = path, f"{path}/.fill"
+        self.kind, self.size = run(f"findmnt -no FSTYPE,SIZE -b --target {path}", user="root").out.split()
+
+    def __enter__(self):
+        # memory is not what is to be short: a tmpfs is made as small as what is in it
+        if self.kind == "tmpfs":
+            used = int(run(f"findmnt -no USED -b --target {self.path}", user="root").out)
+            run(f"mount -o remount,size={used + 65536} {self.path}", user="root")
+        else:
+            run(f"fallocate -l $(findmnt -no AVAIL -b --target {self.path}) {self.file}", user="root")
+        run(f"cat /dev/zero >>{self.file}; cat /dev/zero >{self.file}2; dd if=/dev/zero of={self.file}3 bs=1 count=5000", user="root")
+        left = run(f"echo x >{self.file}4; echo $?", user="root").out.strip()
+        ok(left != "0", f"{self.path} is full ({self.kind})", left)
+        return self
+
+    def room(self):
+        run(f"rm -f {self.file}*" + (f"; mount -o remount,size={self.size} {self.path}" if self.kind == "tmpfs" else ""), user="root")
+
+    def __exit__(self, *_):
+        self.room()
+
+
+WORDS = "No space left on device"
+
+
+def told_once(r, path, what, code=1):
+    """It has failed, and one line says so, which names PATH."""
+    lines = [line for line in r.err.splitlines() if "nodeos" in line]
+    return ok(r.code == code and len(lines) == 1 and path in lines[0] and WORDS in lines[0], f"{what}: one line names {path}", r.text)
+
+
+def here(command, user="alice"):
+    """Each tells of the job's containers, of what the kernel shows, and of who has what."""
+    return run(f"timeout 500 {command}", user=user, timeout=510)
+
+
+def as_it_is(job):
+    """What must not change while something fails: the ledger, the cgroups below the job, and its ranks."""
+    return run(f"cat /run/nodeos/job-*; cd /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job} && grep -r . --include=cpuset.cpus --include=cpuset.mems step_0/user; cat step_0/user/task_0/cgroup.procs",
+               user="root").out
+
+
+def group_full(machine):
+    """File systems without room: each command fails with one message or needs none, nothing changes, and all works again with room."""
+    scratch = f"{HOME}/scratch"
+    run(f"rm -rf {scratch}; mkdir {scratch}")
+    job = small_job("alice")
+    small = "srun -w n0 -n1 -c2 --mem=50 --mpi=none"
+
+    def works(what):
+        for command, user in ((f"{small} --nodeos-cpus=2 true", "bob"), ("nodeosctl resize own --cpus=2", "alice"), ("nodeosctl resize own --cpus=4", "alice"), ("nodeosctl verify", "root"),
+                              ("nodeosctl discover", "root"), ("nodeosctl show", "alice"), ("nodeosctl report", "root")):
+            r = run(command, user=user, cwd="/")
+            ok(r.code == 0, f"{what}: {command}", r.text)
+
+    works("at first")
+    with Full("/run"):
+        before, xml = as_it_is(job), open("/run/nodeos/machine.xml").read()
+        r = run(f"{small} --nodeos-cpus=2 echo alive", user="bob", cwd="/")
+        told = [line for line in r.err.splitlines() if "nodeos: error" in line]
+        ok(r.code != 0 and "alive" not in r.out and len(told) == 1 and "/run/nodeos/job-" in told[0] and WORDS in told[0], "/run: a step with a container: one line names the file", r.text)
+        r = run(f"{small} echo alive", user="bob", cwd="/")
+        ok(r.code == 0 and "nodeos" not in r.err, "/run: a step without one runs", r.text)
+        for command in ("resize own --cpus=2", "resize own --mems=2", "delete own --kill"):
+            told_once(here(f"nodeosctl {command}"), "/run/nodeos/job-", f"/run: {command}")
+        told_once(here("nodeosctl discover", "root"), "/run/nodeos/", "/run: discover")
+        for command, user in (("show", "alice"), ("show --json", "alice"), ("exec own true", "alice"), ("report", "root"), ("report --json", "root"), ("list", "root"), ("verify", "root"),
+                              (f"support-bundle -o {scratch}/run.tar.gz", "root")):
+            r = here(f"nodeosctl {command}", user)
+            ok(r.code == 0, f"/run: {command} needs no room", r.text)
+        same(as_it_is(job), before, "/run: ledger, cgroups and ranks are as before")
+        same(open("/run/nodeos/machine.xml").read(), xml, "/run: the topology is as before")
+        left = glob.glob("/run/nodeos/.*")
+        same(left, [], "/run: nothing half written is left")
+    works("/run has room again")
+    # a job begins and ends there: nothing of it stays
+    with Full("/run"):
+        run(f"{small} echo alive", user="bob", cwd="/")
+        run(f"scancel {job}", user="root")
+        all_idle("a job ends while /run is full")
+    same(cluster.leftovers(), "", "nothing of it is left in the ledger")
+    job = small_job("alice")
+    with Full("/tmp"):
+        for command, user in ((f"{small} --nodeos-cpus=2 true", "bob"), ("nodeosctl resize own --cpus=2", "alice"), ("nodeosctl resize own --cpus=4", "alice")):
+            r = run(command, user=user, cwd="/")
+            ok(r.code == 0, f"/tmp: {command} needs no room", r.text)
+        r = run(f"{small} --nodeos-cpus=2 --nodeos-report=/tmp/r.%s.%N.json echo alive", user="bob", cwd="/")
+        ok(r.code == 0, "/tmp: a step runs whose report has no room", r.text)
+        told_report(r.out, r.err, "/tmp")
+        told_files("/tmp", scratch)
+    works("/tmp has room again")
+    files_work("/tmp")
+    end(job)
+
+
+def told_report(out, err, path):
+    told = [line for line in err.splitlines() if "nodeos" in line]
+    ok("alive" in out and len(told) == 1 and "warning" in told[0] and f"{path}/r." in told[0] and WORDS in told[0], f"{path}: a report that has no room is a warning", out + err)
+    same(run(f"cat {path}/r.*").out, "", f"{path}: no half of it is left")
+
+
+PICTURE = "report --svg={}/n0.svg"
+
+
+def told_files(path, scratch):
+    """What is written where its user says, while there is no room; SCRATCH is elsewhere."""
+    for user in ("root", "alice"):
+        told_once(here(f"env TMPDIR={path} nodeosctl support-bundle -o {scratch}/{user}.tar.gz", user), f"{path}", f"{path}: support-bundle of {user}, to gather in")
+        told_once(here(f"env TMPDIR=/dev/shm nodeosctl support-bundle -o {path}/{user}.tar.gz", user), f"{path}/{user}.tar.gz", f"{path}: support-bundle of {user}, to be left in")
+    told_once(here(f"nodeosctl discover --output={path}/m.xml", "root"), f"{path}/m.xml", f"{path}: discover --output")
+    told_once(here(f"nodeosctl {PICTURE.format(path)}", "root"), f"{path}/n0.svg", f"{path}: report --svg")
+    told_once(here(f"bash -c 'nodeosctl report --json >{path}/n0.json'", "root"), "standard output", f"{path}: report --json into a file there")
+    told_once(here(f"bash -c 'nodeosctl show >{path}/show.txt'"), "standard output", f"{path}: show into a file there")
+    left = [f for where in (path, scratch, "/dev/shm") for name in ("*.tar.gz", "nodeos-*", "*.xml", "*.svg") for f in glob.glob(f"{where}/{name}") if not f.endswith("/run.tar.gz")]
+    same(left, [], f"{path}: nothing of these is left")
+
+
+def files_work(path):
+    for command in (f"support-bundle -o {path}/again.tar.gz", f"discover --output={path}/m.xml", PICTURE.format(path)):
+        r = here(f"env TMPDIR={path} nodeosctl {command}", "root")
+        ok(r.code == 0, f"{path} has room again: {command}", r.text)
+    run(f"rm -f {path}/again.tar.gz {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg", user="root")
+
+
+def group_var(machine):
+    """/var is full, for which Slurm drains a node of itself: jobs that are there go on, and change their containers."""
+    scratch = f"{HOME}/scratch"
+    run(f"rm -rf {scratch}; mkdir {scratch}")
+    job = Job()
+    with Full("/var/tmp"):
+        same(run("findmnt -no TARGET --target /var/spool/slurmd", user="root").out, run("findmnt -no TARGET --target /var/tmp", user="root").out, "slurmd's spool has no room, too")
+        for arguments in ("sim --cpus=4 --mems=1", "vda --cpus=8", "vda --cpus=4", "sim --cpus=8 --mems=2"):
+            r, _ = resize(arguments)
+            ok(r.code == 0, f"/var: resize {arguments} needs no room", r.text)
+            job.check(f"/var: {arguments}")
+        # who asks for a report has its words in his output, whichever of both it is
+        text = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda --nodeos-report=/var/tmp/r.%s.%N.json echo alive")
+        told_report(text, text, "/var/tmp")
+        told_files("/var/tmp", scratch)
+        r, _ = delete("vda --kill")
+        ok(r.code == 0, "/var: delete needs no room", r.text)
+        job.check("/var: without vda")
+    files_work("/var/tmp")
+    # Slurm looks at its spool now and then
+    reason = run("sinfo -h -N -n n0 -o %E", user="root").out.strip()
+    ok(reason in ("none", "SlurmdSpoolDir is full"), "the node is drained by nobody else", reason)
+    run("scontrol update node=n0 state=resume", user="root")
+    job.end(steps=("sim",))
+    r = run("srun -w n0 -n1 -c2 --mpi=none --nodeos-cpus=2 true")
+    ok(r.code == 0, "/var has room again: the next job has its container", r.text)
+    same(cluster.leftovers(), "", "nothing is left in the ledger")
+
+
+def pid_of(name):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if open(f"/proc/{pid}/comm").read() == name + "\n":
+                return int(pid)
+        except OSError:
+            pass  # it has ended
+    return None
+
+
+def group_filling(machine):
+    """/run is full in the middle of a resize: what is said to have failed is not done by halves."""
+    hog = write("hog.py", HOG.format(mib=24, processes=80))
+
+    def shown():
+        text = run("nodeosctl show").out
+        return re.search(r"container own: cpus (\S+) +mems (\S+)", text).groups()
+
+    for cpus_too in ("", " --cpus=2"):
+        # afresh, so that there are pages on both of its memory nodes
+        job = small_job("alice", f"python3 {hog}", more="-n1 -c6 --mem=1200", containers={"own": {"container": {"cpus": "4", "mems": "2"}}})
+        time.sleep(30)
+        entry = glob.glob("/run/nodeos/job-*")[0]
+        before, inode = shown(), os.stat(entry).st_ino
+        results = []
+        asks = threading.Thread(target=lambda: results.append(run(f"nodeosctl resize own --mems=1{cpus_too}", timeout=600)))
+        asks.start()
+        daemon = None
+        while not daemon and asks.is_alive():
+            daemon = pid_of("nodeosd")
+        # the entry is written twice ahead of the pages, and once behind them
+        seen = {inode}
+        while len(seen) < 3 and asks.is_alive():
+            seen.add(os.stat(entry).st_ino)
+        os.kill(daemon, signal.SIGSTOP)
+        with Full("/run"):
+            same(len(seen), 3, "the ledger has what it had and what it is to have while its pages move")
+            os.kill(daemon, signal.SIGCONT)
+            asks.join()
+            r = results[0]
+            told_once(r, "/run/nodeos/job-", f"resize --mems=1{cpus_too}")
+            after = shown()
+            same(after[1], before[1], "it has the memory nodes that it had, show says")
+            same(run(f"cat /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_0/user/task_0/cpuset.mems").out.strip(), before[1], "and the kernel")
+            r = run("nodeosctl verify", user="root")
+            ok(r.code == 0, "verify agrees", r.text)
+        r = run("nodeosctl resize own --mems=1 --cpus=4", timeout=600)
+        ok(r.code == 0, "with room, the same again is done", r.text)
+        r = run("nodeosctl verify", user="root")
+        ok(r.code == 0, "verify agrees", r.text)
+        r = run("nodeosctl resize own --mems=2", timeout=600)
+        ok(r.code == 0 and run("nodeosctl verify", user="root").code == 0, "and back", r.text)
+        end(job)
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
