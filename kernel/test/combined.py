@@ -9,14 +9,14 @@ import sys
 import boot
 from boot import Boot, Machine, ok, same
 
-MACHINE = Machine("two sockets", [1024, 1024], low=1024, cpus=[2, 2])
+MACHINE = Machine("two sockets", [1024, 1024], low=512, cpus=[2, 2])
 
 
 def main():
     boot.KERNEL, selftest, boot.WORK, *options = sys.argv[1:]
     os.makedirs(boot.WORK, exist_ok=True)
     boot.initramfs(boot.WORK, {"hpc": selftest})
-    b = Boot(MACHINE, "fgmn=all:2x256M do=run:/hpc")
+    b = Boot(MACHINE, "fgmn=all:2x128M do=run:/hpc")
     what = "kernel with " + (" and ".join(options) or "neither")
     same((len(b.nodes), len(b.blocks)), (6, 4) if "fgmn" in options else (2, 0), f"{what}: memory nodes, blocks")
     lines = re.findall(r"^(ok|not ok) \d+", b.after, re.M)
