@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/draw.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container/helper_run.h"
+#include "topology/textfile.h"
 
 #define PICTURE_MAX (64u << 20)
 #define SECONDS 120
@@ -32,25 +31,6 @@ static void mend_view(char *svg)
 		memcpy(px, "  ", 2);
 }
 
-int draw_write(const char *path, const char *text, struct errbuf *err)
-{
-	FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-	struct stat st;
-	int bad;
-
-	if (!f)
-		return errprintf(err, "%s: %s", path, strerror(errno));
-	bad = fputs(text, f) < 0 || fflush(f) != 0;
-	if (bad)
-		errprintf(err, "%s: %s", path, strerror(errno));
-	/* half a picture is none */
-	if (bad && f != stdout && fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode))
-		unlink(path);
-	if (f != stdout && fclose(f) != 0 && !bad)
-		return errprintf(err, "%s: %s", path, strerror(errno));
-	return bad ? -1 : 0;
-}
-
 int draw_svg(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, const char *path, struct errbuf *err)
 {
 	const char *argv[] = { find_lstopo(), "--if", "xml", "-i", "-", "--of", "svg", "-p", "--disallowed", "--no-legend", "--no-useless-caches",
@@ -72,7 +52,7 @@ int draw_svg(const struct machine *m, const char *title, const struct picture_pa
 		rc = errprintf(err, "%s has drawn nothing", argv[0]);
 	if (rc == 0) {
 		mend_view(svg);
-		rc = draw_write(path, svg, err);
+		rc = textfile_write(path, svg, strlen(svg), err);
 	}
 	free(svg);
 	return rc == 0 ? 0 : -1;

@@ -9,6 +9,7 @@
 #include "container/node_name.h"
 #include "container/node_report.h"
 #include "container/tool.h"
+#include "topology/textfile.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl report [--json|--svg=FILE] [--job=ID]\n"
@@ -157,7 +158,7 @@ static int draw_merged(struct merged *m, const char *title, const char *path, st
 
 	if (f && fclose(f) != 0)
 		rc = -1;
-	rc = rc < 0 ? errprintf(err, "out of memory") : draw_write(path, svg, err);
+	rc = rc < 0 ? errprintf(err, "out of memory") : textfile_write(path, svg, strlen(svg), err);
 	free(svg);
 	return rc;
 }

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "topology/machine_impl.h"
+#include "topology/textfile.h"
 
 enum source { FROM_THIS, FROM_WHOLE, FROM_FILE, FROM_BUFFER, FROM_SYNTHETIC };
 
@@ -177,21 +176,14 @@ void machine_free(struct machine *m)
 /* hwloc's own export tells nothing of a disk that is full. */
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err)
 {
-	struct stat st;
+	struct errbuf why;
 	char *xml;
-	FILE *f;
-	int len, rc = 0;
+	int len, rc;
 
 	if (hwloc_topology_export_xmlbuffer(m->topo, &xml, &len, 0) < 0)
 		return errprintf(err, "cannot write the topology to %s: hwloc refuses", path);
-	f = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
 	/* without its final NUL */
-	if (!f || fwrite(xml, 1, (size_t)len - 1, f) != (size_t)len - 1 || fflush(f) != 0)
-		rc = errprintf(err, "cannot write the topology to %s: %s", path, strerror(errno));
-	if (rc < 0 && f && f != stdout && fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode))
-		unlink(path); /* half a topology is none */
-	if (f && f != stdout && fclose(f) != 0 && rc == 0)
-		rc = errprintf(err, "cannot write the topology to %s: %s", path, strerror(errno));
+	rc = textfile_write(path, xml, (size_t)len - 1, &why);
 	hwloc_free_xmlbuffer(m->topo, xml);
-	return rc;
+	return rc < 0 ? errprintf(err, "cannot write the topology to %s", why.text) : 0;
 }
