@@ -115,10 +115,12 @@ static int take_off(FILE *out, struct resize_view *v, struct errbuf *err)
 	}
 	/* it is nobody's from here on; who gets it late has lost nothing */
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, err);
-	if (rc == 0)
-		rc = ledger_write(v->lock, v->o.job, err);
-	if (rc < 0)
+	if (rc < 0) {
 		errwrap(err, "container %s is deleted, but ranks in no container have not got its CPUs", before.name);
+	} else if (ledger_write(v->lock, v->o.job, err) < 0) {
+		errwrap(err, "container %s is deleted and ranks in no container have its CPUs, but that could not be written down", before.name);
+		rc = -1;
+	}
 	if (rc == 0)
 		rc = resize_told_ranks(&t, &gone, &rest, err);
 	if (rc == 0)
