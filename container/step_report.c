@@ -142,8 +142,8 @@ int step_report(const struct step *s, struct errbuf *err)
 		return -1;
 	}
 	put_step(f, s);
-	/* half a report is none: whoever reads it later would be told of broken JSON */
-	if (fflush(f) != 0 || ferror(f)) {
+	/* half a report is none: whoever reads it later would be told of broken JSON; a full file system may be one that says so when it syncs */
+	if (fflush(f) != 0 || ferror(f) || (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)) {
 		errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
 		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) == 0)
 			errappend(err, " (left empty)");

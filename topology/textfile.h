@@ -8,7 +8,7 @@
 
 /*
  * Write the LEN bytes of TEXT to the file PATH ("-": standard output). Returns 0, or -1 with "PATH: REASON"; then a
- * regular file of this name that could be opened is removed: half a text is none.
+ * regular file that could be opened is empty and, where PATH is its name and no link to it, removed: half a text is none.
  */
 int textfile_write(const char *path, const char *text, size_t len, struct errbuf *err);
 
