@@ -11,15 +11,18 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "container/fileio.h"
 #include "container/helper_run.h"
+#include "container/monotonic.h"
 #include "container/program.h"
 #include "container/secret.h"
 
 #define MANIFEST "MANIFEST"
 #define PACK_TIMEOUT 120 /* seconds */
+#define ORPHANS_MS 2000 /* that they are given to die when killed */
 
 struct bundle {
 	char output[PATH_MAX];
@@ -108,29 +111,52 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 	return 0;
 }
 
+/* Our children, of whom those that a reader does not know are orphans of programs that were killed; 0: none. One call may not tell all. */
+static int children(pid_t *pid, int max)
+{
+	char list[4096];
+	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC), n = 0;
+	ssize_t got = fd < 0 ? 0 : read(fd, list, sizeof(list) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	list[got > 0 ? got : 0] = '\0';
+	for (char *at = list, *next; n < max; at = next) {
+		long one = strtol(at, &next, 10);
+
+		if (next == at)
+			break;
+		pid[n++] = (pid_t)one;
+	}
+	return n;
+}
+
 /*
  * What a program that was killed had started has become our child (bundle_begin), and is killed, too: it would go on to
- * write where nobody removes it any more.
+ * write where nobody removes it any more, or while tar reads. One that waits for a device does not die: it is left.
  */
 static void end_orphans(void)
 {
-	char list[4096];
-	int fd, n = 1;
+	const struct timespec pause = { 0, 20000000 };
+	long end = monotonic_ms() + ORPHANS_MS;
+	pid_t pid[128];
+	int n;
 
-	while (n > 0) {
-		fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-		n = fd < 0 ? 0 : (int)read(fd, list, sizeof(list) - 1);
-		if (fd >= 0)
-			close(fd);
-		list[n > 0 ? n : 0] = '\0';
-		for (char *at = list, *next; n > 0; at = next) {
-			long pid = strtol(at, &next, 10);
+	while ((n = children(pid, 128)) > 0) {
+		int died = 0;
 
-			if (next == at)
-				break;
-			kill((pid_t)pid, SIGKILL);
-			waitpid((pid_t)pid, NULL, 0);
+		for (int i = 0; i < n; i++) {
+			pid_t got = waitpid(pid[i], NULL, WNOHANG);
+
+			died += got == pid[i];
+			/* a child still, and so its number is nobody else's */
+			if (got == 0)
+				kill(pid[i], SIGKILL);
 		}
+		if (!died && monotonic_ms() > end)
+			return;
+		if (!died)
+			nanosleep(&pause, NULL);
 	}
 }
 
@@ -399,6 +425,7 @@ int bundle_program(struct bundle *b, const char *file, const char *const *argv, 
 	h.argv = words;
 	put_words(what, sizeof(what) - 32, argv);
 	status = helper_run(&h, &text, &why);
+	end_orphans();
 	/* whoever lets a log grow must not keep all of it out */
 	if (status < 0 && text && *text) {
 		rc = bundle_missing(b, file, "the rest of it", why.text, err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 
 #include "container/bundle_node.h"
 #include "container/helper_run.h"
@@ -212,6 +213,23 @@ static void given_up(void)
 	unlink(output);
 }
 
+/* One that runs out of time leaves somebody who goes on to write where tar reads. */
+static void left_behind(void)
+{
+	static const char *const slow[] = { "/bin/sh", "-c", "cd \"$WHERE\"/*/* && (while :; do echo more >>growing; done) & sleep 60", NULL };
+	struct errbuf err = { "" };
+	struct bundle_sum sum;
+	struct bundle *b = begin();
+
+	setenv("WHERE", tmp, 1);
+	is_int(bundle_program(b, "slow.txt", slow, 1, 0, &err), 0, "a program that runs out of time, and what it has started");
+	ok(access("/proc/thread-self/children", F_OK) == 0 && waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "nobody of them is left");
+	is_int(bundle_end(b, "", &sum, &err), 0, "the archive is made: %s", err.text);
+	bundle_free(b);
+	unlink(output);
+	ok(nothing_left(), "nothing else is left");
+}
+
 /* Bytes that gzip cannot make smaller. */
 static char *noise(size_t size)
 {
@@ -396,6 +414,7 @@ int main(void)
 	whole();
 	long_files();
 	given_up();
+	left_behind();
 	full_disk();
 	configuration();
 	flood();
