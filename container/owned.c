@@ -69,8 +69,10 @@ static int was_deleted(const char *name, const struct ledger_job *job, struct er
 /* The steps whose ranks are in a container of the name, as Slurm's users write them: "7.0, 7.1". */
 struct steps {
 	unsigned n;
-	char text[LISTED * 24 + 8];
+	char text[OWNED_STEPS_MAX];
 };
+
+_Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all that are listed fit");
 
 /* A batch script may be in one, too, but has no number. */
 static void list_steps(struct steps *out, struct ledger_job *job, const char *name)
@@ -87,6 +89,15 @@ static void list_steps(struct steps *out, struct ledger_job *job, const char *na
 		else
 			snprintf(out->text + len, sizeof(out->text) - len, ", ...");
 	}
+}
+
+unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, const char *name)
+{
+	struct steps steps = { .n = 0 };
+
+	list_steps(&steps, job, name);
+	strcpy(text, steps.text);
+	return steps.n;
 }
 
 /* Who asks is in none of several steps that have brought one: which of them came last is nothing that he can know. */

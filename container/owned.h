@@ -29,4 +29,9 @@ int owned_find(struct owned *out, const struct node_state *s, const struct ask *
  */
 int owned_find_again(struct owned *out, const struct node_state *s, const char *name, uint64_t inode, struct errbuf *err);
 
+#define OWNED_STEPS_MAX 256
+
+/* The steps of JOB whose ranks are in a container NAME, into TEXT as in a message ("7.0, 7.1"); returns how many. */
+unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, const char *name);
+
 #endif

@@ -355,7 +355,7 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 	rank_group_free(&back.rest);
 stays:
 	if (*why.text)
-		errappend(err, " (its CPUs are changed: %.200s)", why.text);
+		errappend(err, " (its CPUs are changed already, so ask for --mems alone: %.200s)", why.text);
 }
 
 static int change(FILE *out, struct resize_view *v, const struct node_plan *made, struct errbuf *err)
