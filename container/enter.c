@@ -131,7 +131,8 @@ int enter_peer(FILE *out, int socket, const struct ask *a, pid_t peer, uid_t uid
 	struct owned f;
 	int rc;
 
-	if (node_state_load(&s, err) < 0)
+	/* first what no answer to another question could change; again when it cannot become another process any more */
+	if (check_outside(peer, uid, err) < 0 || node_state_load(&s, err) < 0)
 		return -1;
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
 	rc = owned_find(&f, &s, a, "", err);
