@@ -19,6 +19,21 @@
 #include "container/monotonic.h"
 
 /*
+ * slurmstepd's from the OOM killer, which is below 0. What the admin has set above is not lowered: that is nobody's
+ * right but CAP_SYS_RESOURCE's. Async-signal-safe.
+ */
+static int give_up_immunity(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char sign = '\0';
+	int rc = fd >= 0 && pread(fd, &sign, 1, 0) == 1 && (sign != '-' || pwrite(fd, "0", 1, 0) == 1) ? 0 : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/*
  * Between fork and exec, in what may be a copy of the multi-threaded
  * slurmstepd: async-signal-safe calls only. The raw system calls change this
  * process alone; glibc's wrappers would look for threads that are not there.
@@ -66,9 +81,7 @@ static void child(const struct helper_run *h, int in, int out, int said)
 	 * rights keeps none of slurmstepd's, nor its immunity from the OOM killer.
 	 */
 	if (h->uid != (uid_t)-1) {
-		int oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-		if (oom < 0 || write(oom, "0", 1) != 1 ||
+		if (give_up_immunity() < 0 ||
 		    syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, 0) < 0)
 			_exit(126);
 		if (setrlimit(RLIMIT_CORE, &nothing) < 0 || chdir("/") < 0 ||
