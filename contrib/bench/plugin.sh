@@ -10,6 +10,7 @@ plugin_header () {
 	version=$(dpkg-query -W -f '${source:Version}' qemu-system-x86 2>/dev/null) ||
 		die "no Debian package qemu-system-x86 here: give --header"
 	to=$CACHE/qemu/include-$(hash_of <<<"$version")
+	[ -s "$to/qemu-plugin.h" ] || lock qemu-header
 	if [ ! -s "$to/qemu-plugin.h" ]; then
 		say "downloading the source package of QEMU $version (25 to 40 MB)"
 		mkdir -p "$apt" "$to"
