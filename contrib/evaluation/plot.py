@@ -189,7 +189,10 @@ def lines(title, subtitle, x_name, y_name, series, x_values, logarithmic=False, 
         c.path([(x_of(x), y_of(points[x].middle)) for x in xs], colour)
         for x in xs:
             c.dot(x_of(x), y_of(points[x].middle), 3.6, colour)
-        ends.append([y_of(points[xs[-1]].middle), x_of(xs[-1]), name, colour])
+        if xs[-1] == x_values[-1]:
+            ends.append([y_of(points[xs[-1]].middle), x_of(xs[-1]), name, colour])
+        else: # others go on to the right of where it ends
+            c.text(x_of(xs[-1]), min(y_of(p[xs[-1]].middle) for _, p in series if xs[-1] in p) - 12, name, 12, colour, "middle", weight="bold")
     # names at the ends of curves, none on another
     ends.sort()
     for a, b in zip(ends, ends[1:]):
