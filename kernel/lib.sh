@@ -96,7 +96,8 @@ check_config () {
 	shift
 	while read -r line; do
 		case $line in
-		CONFIG_*=n) want[${line%%=*}]="" ;;
+		# an empty string is asked of an option that is not there, too
+		CONFIG_*=n | 'CONFIG_'*'=""') want[${line%%=*}]="" ;;
 		CONFIG_*) want[${line%%=*}]=$line ;;
 		'# CONFIG_'*' is not set') line=${line#\# }; want[${line%% *}]="" ;;
 		esac
@@ -104,7 +105,7 @@ check_config () {
 	for option in "${!want[@]}"; do
 		line=${want[$option]}
 		if [ -z "$line" ]; then
-			! grep -q "^$option=" "$tree/.config" || missing+=("$option=n")
+			! grep "^$option=" "$tree/.config" | grep -qvxF "$option=\"\"" || missing+=("$option=n")
 		else
 			grep -qxF "$line" "$tree/.config" || missing+=("$line")
 		fi
