@@ -75,7 +75,7 @@ def by_step(job):
                            ("resize --step=9 step --cpus=2", f"step 9 is in no container step on this node (these steps are in one: {job}.0, {job}.1)"),
                            (f"exec --step={int(job) + 1}.0 step true", "no step of yours is in a container step on this node"),
                            ("resize --step=0 sim --cpus=2", "no step of yours is in a container sim on this node"),
-                           ("delete step", "container step is of step 1 alone")):
+                           ("delete step", f"container step is of a step alone, and goes with it: scancel the step that is meant ({job}.0, {job}.1)")):
         r = run(f"nodeosctl {command}")
         ok(r.code == 1 and words in r.err, f"{command}: refused", r.text)
     r, _ = resize(f"--step={job}.0 step --cpus=2", user="bob")
