@@ -10,6 +10,7 @@
 #include "container/report.h"
 #include "container/report_path.h"
 #include "container/step_shared.h"
+#include "topology/textfile.h"
 
 static void put_rank(struct json_out *j, const struct step_rank *r, const struct step_part *p)
 {
@@ -127,7 +128,7 @@ static void put_step(FILE *f, const struct step *s)
 int step_report(const struct step *s, struct errbuf *err)
 {
 	char path[4096];
-	struct stat st;
+	struct stat emptied;
 	int fd;
 	FILE *f;
 
@@ -142,13 +143,11 @@ int step_report(const struct step *s, struct errbuf *err)
 		return -1;
 	}
 	put_step(f, s);
-	/* half a report is none: whoever reads it later would be told of broken JSON; a full file system may be one that says so when it syncs */
-	if (fflush(f) != 0 || ferror(f) || (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)) {
-		errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) == 0)
-			errappend(err, " (left empty)");
-		fclose(f);
-		return -1;
-	}
-	return fclose(f) != 0 ? errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno)) : 0;
+	if (textfile_close(f, &emptied) == 0)
+		return 0;
+	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+	/* half a report is none: whoever reads it later would be told of broken JSON */
+	if (emptied.st_mode)
+		errappend(err, " (left empty)");
+	return -1;
 }

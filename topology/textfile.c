@@ -2,27 +2,25 @@
 #include "topology/textfile.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* What was written of it is no text: F, which PATH was opened as, is emptied, and goes where PATH is its name and no link to it. */
-static void take_back(const char *path, FILE *f)
+int textfile_close(FILE *f, struct stat *emptied)
 {
-	struct stat mine, there;
+	int bad = fflush(f) != 0 || ferror(f) ? (errno ? errno : EIO) : 0;
+	/* what is told only at the close is told of a file that can still be emptied */
+	int kept = fcntl(fileno(f), F_DUPFD_CLOEXEC, 3);
 
-	if (fstat(fileno(f), &mine) < 0 || !S_ISREG(mine.st_mode))
-		return;
-	/* where neither can be done, the message says at least that it has not all of it */
-	if (ftruncate(fileno(f), 0) == 0 && lstat(path, &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino)
-		unlink(path);
-}
-
-/* A file system of another machine may say only now that it is full; what cannot be synced (a pipe) has no such moment. */
-static int sync_text(FILE *f)
-{
-	return fsync(fileno(f)) < 0 && errno != EINVAL && errno != EROFS ? -1 : 0;
+	if (fclose(f) != 0 && !bad)
+		bad = errno;
+	emptied->st_mode = 0;
+	if (bad && (kept < 0 || fstat(kept, emptied) < 0 || !S_ISREG(emptied->st_mode) || ftruncate(kept, 0) < 0))
+		emptied->st_mode = 0;
+	if (kept >= 0)
+		close(kept);
+	errno = bad;
+	return bad ? -1 : 0;
 }
 
 static int to_stdout(const char *text, size_t len, struct errbuf *err)
@@ -37,19 +35,20 @@ static int to_stdout(const char *text, size_t len, struct errbuf *err)
 
 int textfile_write(const char *path, const char *text, size_t len, struct errbuf *err)
 {
+	struct stat mine, there;
 	FILE *f;
-	int rc = 0;
 
 	if (strcmp(path, "-") == 0)
 		return to_stdout(text, len, err);
 	f = fopen(path, "we");
 	if (!f)
 		return errprintf(err, "%s: %s", path, strerror(errno));
-	if (fwrite(text, 1, len, f) != len || fflush(f) != 0 || sync_text(f) < 0) {
-		rc = errprintf(err, "%s: %s", path, strerror(errno));
-		take_back(path, f);
-	}
-	if (fclose(f) != 0 && rc == 0)
-		rc = errprintf(err, "%s: %s", path, strerror(errno));
-	return rc;
+	fwrite(text, 1, len, f);
+	if (textfile_close(f, &mine) == 0)
+		return 0;
+	errprintf(err, "%s: %s", path, strerror(errno));
+	/* a link to it stays */
+	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino)
+		unlink(path);
+	return -1;
 }
