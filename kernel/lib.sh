@@ -96,8 +96,7 @@ check_config () {
 	shift
 	while read -r line; do
 		case $line in
-		# an empty string is asked of an option that is not there, too
-		CONFIG_*=n | 'CONFIG_'*'=""') want[${line%%=*}]="" ;;
+		CONFIG_*=n) want[${line%%=*}]="" ;;
 		CONFIG_*) want[${line%%=*}]=$line ;;
 		'# CONFIG_'*' is not set') line=${line#\# }; want[${line%% *}]="" ;;
 		esac
@@ -105,8 +104,8 @@ check_config () {
 	for option in "${!want[@]}"; do
 		line=${want[$option]}
 		if [ -z "$line" ]; then
-			! grep "^$option=" "$tree/.config" | grep -qvxF "$option=\"\"" || missing+=("$option=n")
-		else
+			! grep -q "^$option=" "$tree/.config" || missing+=("$option=n")
+		elif [[ $line != *'=""' ]] || grep -q "^$option=" "$tree/.config"; then # one that is not there is empty, too
 			grep -qxF "$line" "$tree/.config" || missing+=("$line")
 		fi
 	done
