@@ -111,7 +111,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 	return 0;
 }
 
-/* Our children, of whom those that a reader does not know are orphans of programs that were killed; 0: none. One call may not tell all. */
+/* MAX of our children at the most, into PID; returns how many. */
 static int children(pid_t *pid, int max)
 {
 	char list[4096];

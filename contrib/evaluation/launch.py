@@ -59,8 +59,9 @@ def sizes(raw):
     return sorted({r["nodes"] for r in raw["rows"] if r["arm"] in ARMS})
 
 
-def ratio(raw, a, b, nodes, what="user"):
-    values = [of(raw, arm, nodes, what) for arm in (a, b)]
+def ratio(raw, a, b, nodes):
+    """Of what user programs execute."""
+    values = [of(raw, arm, nodes, "user") for arm in (a, b)]
     return statistics.median(values[0]) / statistics.median(values[1]) if all(values) else None
 
 
