@@ -78,6 +78,9 @@ static int offer_mems(struct plan_input *in, const struct resize_view *v, struct
 	idset_zero(&in->mems_taken);
 	if (!v->ask->mems.given)
 		return 0;
+	/* those blocks that were free at its launch, and are whoever's they became since */
+	if (b->on && !v->o.container->confined)
+		return errprintf(err, "container %s has no memory nodes of its own (it asked for none): its ranks use what containers leave of the job's", v->o.container->name);
 	if (mems_look(&held, v->lock, b, job->inode, v->o.own ? v->o.own->inode : 0, &bad, err) < 0)
 		return -1;
 	/* of this job's other containers, of this plan or of steps */
@@ -99,7 +102,8 @@ static int offer_mems(struct plan_input *in, const struct resize_view *v, struct
 	in->mems_taken = held.containers;
 	idset_or(&in->mems_taken, &others);
 	idset_and(&in->mems_taken, &in->mems);
-	idset_andnot(&in->mems_taken, &v->o.container->mems);
+	if (v->o.container->confined)
+		idset_andnot(&in->mems_taken, &v->o.container->mems);
 	idset_or(&in->mems, &v->o.container->mems);
 	return 0;
 }
@@ -122,6 +126,18 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) && idset_equal(&a->mems, &b->mems) &&
 	       idset_equal(&a->mems_taken, &b->mems_taken) && idset_equal(&a->has_cpus, &b->has_cpus) &&
 	       idset_equal(&a->has_reserved, &b->has_reserved) && idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
+}
+
+/* What node_plan_check() cannot know: memory that was not asked to change stays, and what was, is bound. */
+static int check_kept(const struct node_plan *p, const struct plan_input *in, const struct request *r, struct errbuf *err)
+{
+	const struct placed *c = &p->container[0];
+
+	if (r->container[0].mems_kind != MEMS_UNSET && !c->confined && !idset_equal(&c->mems, &in->has_mems))
+		return errprintf(err, "container %s: memory nodes that are not its own", c->name);
+	if (r->container[0].mems_kind == MEMS_UNSET && (!idset_equal(&c->mems, &in->has_mems) || c->confined != in->has_confined))
+		return errprintf(err, "container %s: other memory nodes, which nobody has asked for", c->name);
+	return 0;
 }
 
 /* With the rights of the job's user, and the ledger closed: who could stop it keeps nobody waiting. */
@@ -151,7 +167,7 @@ static int run_helper(struct node_plan **out, const struct conf *conf, const str
 		at = text;
 		rc = node_plan_parse(out, &at, err);
 	}
-	if (rc == 0 && (request_parse(&r, in->request, err) < 0 || node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0)) {
+	if (rc == 0 && (request_parse(&r, in->request, err) < 0 || node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 || check_kept(*out, in, &r, err) < 0)) {
 		errwrap(err, "the planner's answer is refused");
 		node_plan_free(*out);
 		*out = NULL;

@@ -325,10 +325,14 @@ def limit_of(task):
 
 def group_resize():
     """Blocks are given up empty, and taken clean; a container that is deleted gives all of its."""
-    job = Job({"sim": {"container": {"cpus": 4, "mems": 3}}, "vda": {"container": {"cpus": 2, "mems": 1}}}, mib=30, more="-n1 -c8 --mem=1200")
+    job = Job({"sim": {"container": {"cpus": 4, "mems": 3}}, "vda": {"container": {"cpus": 2, "mems": 1}}, "any": {"container": {"cpus": 2}}},
+              mib=30, more="-n1 -c8 --mem=1200")
     before = job.containers()
     job.check("at first")
     ok(len(before["sim"][1]) == 3 and len(before["vda"][1]) == 1 and not before["sim"][1] & before["vda"][1], "three blocks and one", before)
+    for words in ("--mems=1", "--mems=+1", "--mems=-1 --cpus=1"):
+        r, _ = resize(f"any {words}")
+        ok(r.code == 1 and "container any has no memory nodes of its own" in r.err and job.containers() == before, f"any {words}: what was free once is not its own", r.text)
     r, told = resize("sim --mems=1")
     now = job.containers()
     gone = before["sim"][1] - now["sim"][1]
