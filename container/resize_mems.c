@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "container/mems.h"
+#include "container/process.h"
+#include "container/step.h"
 
 /* ------------------------------------------------------------- what is where */
 
@@ -54,14 +56,31 @@ static void look_at(pid_t pid, void *arg)
 	k->out->files = files > k->out->files ? files : k->out->files;
 }
 
+struct visit {
+	void (*fn)(pid_t pid, void *arg);
+	void *arg;
+	const char *path;
+};
+
+/* The list was read before the first of them was looked at, which takes its time: is this one in PATH still, or has its number become another's? */
+static void visit(pid_t pid, void *arg)
+{
+	const struct visit *k = arg;
+	char path[RANK_PATH_MAX];
+
+	if (process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, k->path) == 0)
+		k->fn(pid, k->arg);
+}
+
 static void each_process(const struct rank_group *g, int cgroup_fd, void (*fn)(pid_t pid, void *arg), void *arg)
 {
 	char path[RANK_PATH_MAX];
+	struct visit k = { fn, arg, path };
 	struct errbuf ended;
 
 	for (unsigned i = 0; i < g->n; i++) {
 		rank_path(path, g->moved[i].step, g->moved[i].rank);
-		cgroup_each_pid(cgroup_fd, path, fn, arg, &ended);
+		cgroup_each_pid(cgroup_fd, path, visit, &k, &ended);
 	}
 }
 
@@ -128,7 +147,7 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 
 static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct blocks *b, const struct idset *nodes, struct errbuf *err)
 {
-	char path[RANK_PATH_MAX];
+	char path[RANK_PATH_MAX], step[16];
 	struct errbuf why;
 	int rc;
 
@@ -138,7 +157,8 @@ static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct 
 		rc = mems_bound_again(b, cgroup_fd, path, nodes, &why);
 	if (rc == 0 || cgroup_inode(cgroup_fd, path) == 0)
 		return 0;
-	return errprintf(err, "step %u, %s: %s", m->step->step_id, m->rank->task, why.text);
+	step_id_format(m->step->step_id, step);
+	return errprintf(err, "step %s, %s: %s", step, m->rank->task, why.text);
 }
 
 int rank_group_confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later,

@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "container/affinity.h"
+#include "container/monotonic.h"
+#include "container/step.h"
 #include "topology/rankmap_renew.h"
 
 #define PASSES 20 /* over a rank's threads, until none is new */
+#define BIND_MS 3000 /* for all of a group: nobody else's job starts meanwhile, and how many there are is its user's choice */
 
 void rank_path(char *buf, const struct ledger_step *step, const struct ledger_rank *rank)
 {
@@ -66,6 +69,7 @@ int rank_group_renew(struct rank_group *g, const struct node_plan *plan, struct 
 struct pass {
 	const struct idset *now, *next;
 	unsigned threads, changed;
+	long end; /* of what there is time for */
 	struct errbuf err; /* of one that is there and could not be bound */
 	bool bad;
 };
@@ -76,6 +80,8 @@ static void bind_thread(pid_t tid, void *arg)
 	struct idset mask, want;
 	struct errbuf err;
 
+	if (monotonic_ms() > p->end)
+		return;
 	/* who has ended meanwhile needs nothing */
 	if (affinity_get(tid, &mask, &err) < 0)
 		return;
@@ -91,10 +97,10 @@ static void bind_thread(pid_t tid, void *arg)
 }
 
 /* A thread that starts meanwhile has its parent's mask: until a pass finds nothing to do. */
-static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, const struct idset *now, const struct idset *next, struct errbuf *err)
+static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, const struct idset *now, const struct idset *next, long end, struct errbuf *err)
 {
-	for (int i = 0; i < PASSES; i++) {
-		struct pass p = { .now = now, .next = next };
+	for (int i = 0; i < PASSES && monotonic_ms() <= end; i++) {
+		struct pass p = { .now = now, .next = next, .end = end };
 
 		if (cgroup_each_thread(cgroup_fd, path, bind_thread, &p, err) < 0)
 			return -1;
@@ -121,23 +127,24 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
 }
 
-static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, struct errbuf *err)
+static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end, struct errbuf *err)
 {
-	char path[RANK_PATH_MAX], user[CGROUP_PATH_MAX + 8];
+	char step[16], path[RANK_PATH_MAX], user[CGROUP_PATH_MAX + 8];
 	struct idset both = g->before;
 
 	idset_or(&both, &g->after);
 	snprintf(user, sizeof(user), "%s/user", m->step->cgroup);
 	rank_path(path, m->step, m->rank);
 	if (widen(cgroup_fd, user, &both, err) < 0 || cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
-	    bind_threads(&m->threads, cgroup_fd, path, &m->now, &m->next, err) < 0 ||
+	    bind_threads(&m->threads, cgroup_fd, path, &m->now, &m->next, end, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
 		/* a rank that has ended took its directory along */
 		if (cgroup_inode(cgroup_fd, path) == 0) {
 			m->threads = 0;
 			return 0;
 		}
-		return errwrap(err, "step %u, %s", m->step->step_id, m->rank->task);
+		step_id_format(m->step->step_id, step);
+		return errwrap(err, "step %s, %s", step, m->rank->task);
 	}
 	return 0;
 }
@@ -162,21 +169,23 @@ int rank_group_bind(struct rank_group *g, int cgroup_fd, struct errbuf *err)
 {
 	struct rank_group back = { .before = g->after, .after = g->before };
 	struct errbuf ignored;
+	long end = monotonic_ms() + BIND_MS;
 	unsigned done = 0;
 	int rc = 0;
 
-	while (done < g->n && (rc = bind_rank(g, &g->moved[done], cgroup_fd, err)) == 0)
+	while (done < g->n && (rc = bind_rank(g, &g->moved[done], cgroup_fd, end, err)) == 0)
 		done++;
 	if (rc == 0) {
 		note(g);
 		return 0;
 	}
+	end = monotonic_ms() + BIND_MS;
 	for (unsigned i = 0; i <= done && i < g->n; i++) {
 		struct rank_moved m = g->moved[i];
 
 		m.now = g->moved[i].next;
 		m.next = g->moved[i].now;
-		bind_rank(&back, &m, cgroup_fd, &ignored);
+		bind_rank(&back, &m, cgroup_fd, end, &ignored);
 	}
 	return -1;
 }

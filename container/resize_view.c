@@ -13,6 +13,7 @@
 #include "container/monotonic.h"
 #include "container/private_lock.h"
 #include "container/resize_ranks.h"
+#include "container/step.h"
 
 #define PATIENCE_MS 20000 /* until it is one's turn */
 
@@ -68,14 +69,17 @@ static bool begins(const struct ledger_step *s, int cgroup_fd)
 /* 1: a step is being launched, whose ranks are not placed yet, or have not begun. */
 static int check_steps(const struct resize_view *v, struct errbuf *err)
 {
+	char step[16];
+
 	for (unsigned i = 0; i < v->o.job->n_steps; i++) {
 		const struct ledger_step *s = &v->o.job->step[i];
 
+		step_id_format(s->step_id, step);
 		if (s->launching || begins(s, v->s.cgroup_fd))
-			return errprintf(err, "step %u of the job is being launched here: try again", s->step_id), 1;
+			return errprintf(err, "step %s of the job is being launched here: try again", step), 1;
 		if (s->partition != PARTITION_MEMBER && (v->o.own ? s == v->o.own : ledger_step_in(s, v->o.container->name)))
-			return errprintf(err, "container %s is a partition (%s) of step %u: it can be changed when that step has ended", v->o.container->name,
-					 partition_name(s->partition), s->step_id);
+			return errprintf(err, "container %s is a partition (%s) of step %s: it can be changed when that step has ended", v->o.container->name,
+					 partition_name(s->partition), step);
 	}
 	return 0;
 }
