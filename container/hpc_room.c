@@ -95,6 +95,37 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, con
 	return rc < 0 ? -1 : k.any;
 }
 
+bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p, const struct conf *conf)
+{
+	struct sched_given got;
+	bool any = false;
+
+	for (unsigned i = 0; i < r->n && i < p->n; i++) {
+		outcome_sched(&got, &r->container[i], conf, true);
+		if (policy_is_realtime(got.policy)) {
+			idset_andnot(left, &p->container[i].reserved);
+			any = true;
+		}
+	}
+	return any;
+}
+
+int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step, const struct conf *conf, struct errbuf *err)
+{
+	struct request *r = malloc(sizeof(*r));
+	struct errbuf ignored;
+
+	if (!r)
+		return errprintf(err, "out of memory");
+	if (job->plan && job->request && request_parse(r, job->request, &ignored) == 0)
+		realtime_take(left, r, job->plan, conf);
+	for (unsigned k = 0; k < job->n_steps; k++)
+		if (job->step[k].plan && job->step[k].request && job->step[k].inode != my_step && request_parse(r, job->step[k].request, &ignored) == 0)
+			realtime_take(left, r, job->step[k].plan, conf);
+	free(r);
+	return 0;
+}
+
 bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r, const struct conf *conf,
 		  bool this_kernel)
 {

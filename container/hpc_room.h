@@ -28,6 +28,12 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct node_
 /* Likewise of every live job, but for what step MY_STEP has brought itself: 1, 0, or -1 with a text. */
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err);
 
+/* Take the CPUs of real-time containers of plan P, made of R, out of LEFT; returns whether there are any. */
+bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p, const struct conf *conf);
+
+/* Likewise of all plans of JOB, but for what step MY_STEP has brought itself; -1: out of memory. */
+int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step, const struct conf *conf, struct errbuf *err);
+
 /*
  * OFFER, CPUs to be given to the containers of R: when these have SCHED_HPC all of them and OUTSIDE has no CPU beside OFFER,
  * take its first one away. THIS_KERNEL as in outcome_sched().

@@ -17,6 +17,7 @@
 #include "topology/resize.h"
 
 #define TRIES 3 /* to move pages that somebody holds for a moment */
+#define ROUNDS 8 /* of moving pages, while ranks start in the container */
 
 /* ------------------------------------------------------------------ may it be? */
 
@@ -39,13 +40,9 @@ static int check_room(const struct resize_view *v, const struct placed *next, st
 		return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions: leave one out for the system");
 	outcome_sched(&got, ask, &v->s.conf, true);
 	idset_andnot(&left, &next->reserved);
-	for (unsigned i = 0; i < v->o.plan->n; i++) {
-		struct sched_given other;
-
-		outcome_sched(&other, &v->request.container[i], &v->s.conf, true);
-		if (policy_is_realtime(other.policy))
-			idset_andnot(&left, &v->o.plan->container[i].reserved);
-	}
+	realtime_take(&left, &v->request, v->o.plan, &v->s.conf);
+	if (realtime_take_job(&left, v->o.job, v->o.own ? v->o.own->inode : 0, &v->s.conf, err) < 0)
+		return -1;
 	if (policy_is_realtime(got.policy) && idset_empty(&left))
 		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
 	if (got.policy == POLICY_HPC && fence_check_jobs(v->s.cgroup_fd, v->o.job->cgroup, &next->cpus, err) < 0)
@@ -220,6 +217,8 @@ static void move_off(struct change *c, const struct rank_group *g, int cgroup_fd
 /* Which ranks C->in has, as it outlives the view. */
 static int remember(struct change *c, struct errbuf *err)
 {
+	free(c->looked_at);
+	c->n_looked_at = 0;
 	c->looked_at = calloc(c->in.n + 1u, sizeof(*c->looked_at));
 	if (!c->looked_at)
 		return errprintf(err, "out of memory");
@@ -263,34 +262,53 @@ static int leave(struct change *c, struct resize_view *v, struct errbuf *err)
 }
 
 /*
- * With the ledger closed, as it takes as long as copying does, and as looking at all that its user has mapped does: he
- * would keep the node's other jobs from being launched. Nobody else is given what the ledger says that the container has.
+ * Of those ranks of C->in that have come since the last time, with the ledger closed, as it takes as long as copying does,
+ * and as looking at all that its user has mapped does: he would keep the node's other jobs from being launched. Nobody
+ * else is given what the ledger says that the container has.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
+	struct rank_group new_ones = { .n = 0 };
+	struct mapped had;
+	int rc;
+
 	ledger_close(v->lock);
 	v->lock = NULL;
-	rank_group_mapped(&c->had, &c->in, v->s.cgroup_fd, &c->mems_gone);
-	rank_group_migrate(&c->in, v->s.cgroup_fd, &c->mems_gone, &c->next.mems);
-	if (remember(c, err) < 0 || leave(c, v, err) < 0)
+	if (collect_new(&new_ones, c, err) < 0)
 		return -1;
-	move_off(c, &c->in, v->s.cgroup_fd, &c->left);
-	return 0;
+	rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, &c->mems_gone);
+	c->had.anonymous += had.anonymous;
+	c->had.files = had.files > c->had.files ? had.files : c->had.files;
+	rank_group_migrate(&new_ones, v->s.cgroup_fd, &c->mems_gone, &c->next.mems);
+	rc = remember(c, err) < 0 || leave(c, v, err) < 0 ? -1 : 0;
+	if (rc == 0)
+		move_off(c, &new_ones, v->s.cgroup_fd, &c->left);
+	rank_group_free(&new_ones);
+	return rc;
 }
 
-/* The ledger is open anew: ranks that have started meanwhile have what the others had. */
-static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+/* The ledger is open anew. Ranks that have started meanwhile have what the others had: 1, where there are any. */
+static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct rank_group new_ones = { .n = 0 };
+	int rc = collect(c, v, err) < 0 || collect_new(&new_ones, c, err) < 0 ? -1 : new_ones.n > 0;
+
+	rank_group_free(&new_ones);
+	return rc;
+}
+
+/* With the ledger open, and all of the container's ranks off what they leave, if they could. */
+static int leave_mems(struct change *c, struct resize_view *v, bool more_came, struct errbuf *err)
 {
 	struct placed *entry = v->o.container;
-	struct rank_group new_ones = { .n = 0 };
 	struct idset old = c->next.mems;
 	struct errbuf ignored;
 
-	if (collect(c, v, err) < 0 || leave(c, v, err) < 0 || collect_new(&new_ones, c, err) < 0)
-		return -1;
-	if (new_ones.n)
-		move_off(c, &new_ones, v->s.cgroup_fd, &c->left);
-	rank_group_free(&new_ones);
+	if (more_came) {
+		idset_or(&old, &c->mems_gone);
+		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+		return errprintf(err, "ranks kept being started in container %s: it keeps memory nodes that they have begun to use; try again", c->next.name);
+	}
 	/* a block is handed over without anybody's memory, or not at all */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
@@ -314,14 +332,17 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 /* Of a container that is to be left by some of its memory. */
 static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
-	int rc = move_pages(c, v, err);
+	int more = 1;
 
-	rank_group_free(&c->in);
-	rank_group_free(&c->rest);
-	node_state_free(&v->s);
-	if (rc < 0)
-		return -1;
-	return resize_view_open(v, err) < 0 ? -1 : leave_mems(c, v, err);
+	for (int i = 0; i < ROUNDS && more == 1; i++) {
+		more = move_pages(c, v, err);
+		rank_group_free(&c->in);
+		rank_group_free(&c->rest);
+		node_state_free(&v->s);
+		if (more == 0)
+			more = resize_view_open(v, err) < 0 ? -1 : any_new(c, v, err);
+	}
+	return more < 0 ? -1 : leave_mems(c, v, more == 1, err);
 }
 
 /*
@@ -364,6 +385,10 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 	struct resize_told t = { .job_id = v->o.job->job_id, .before = &c.before, .after = &c.next, .mems_gone = &c.mems_gone, .had = &c.had, .left = &c.left };
 	int rc;
 
+	if (idset_equal(&c.next.mems, &c.before.mems))
+		c.next.shared = c.before.shared;
+	else if (c.before.confined)
+		c.next.shared |= c.before.shared;
 	c.mems_gone = c.before.mems;
 	idset_andnot(&c.mems_gone, &c.next.mems);
 	if (check_room(v, &c.next, err) < 0 || check_mems(v, &c.next, err) < 0 || collect(&c, v, err) < 0)

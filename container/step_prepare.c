@@ -263,23 +263,6 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 	return rc;
 }
 
-/* Take the CPUs of real-time containers of plan P out of LEFT; returns whether there are any. */
-static bool take_realtime(const struct step *s, const struct request *r, const struct node_plan *p,
-			  struct idset *left)
-{
-	struct sched_given got;
-	bool any = false;
-
-	for (unsigned i = 0; i < r->n && i < p->n; i++) {
-		outcome_sched(&got, &r->container[i], &s->conf, true);
-		if (policy_is_realtime(got.policy)) {
-			idset_andnot(left, &p->container[i].reserved);
-			any = true;
-		}
-	}
-	return any;
-}
-
 /*
  * One core of the job stays without real-time ranks, those of its other live steps included:
  * the shell, slurmstepd and kthreads live there.
@@ -288,19 +271,11 @@ static int check_realtime(const struct step *s, const struct node_view *v, const
 			  const struct ledger_job *job, struct errbuf *err)
 {
 	struct idset left = v->job_cpus;
-	struct request *r;
-	struct errbuf ignored;
 
-	if (!take_realtime(s, v->request, p, &left))
+	if (!realtime_take(&left, v->request, p, &s->conf))
 		return 0;
-	r = malloc(sizeof(*r));
-	if (!r)
-		return errprintf(err, "out of memory");
-	for (unsigned k = 0; k < job->n_steps; k++)
-		if (job->step[k].plan && job->step[k].inode != s->step_inode &&
-		    request_parse(r, job->step[k].request, &ignored) == 0)
-			take_realtime(s, r, job->step[k].plan, &left);
-	free(r);
+	if (realtime_take_job(&left, job, s->step_inode, &s->conf, err) < 0)
+		return -1;
 	if (!idset_empty(&left))
 		return 0;
 	errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
@@ -356,7 +331,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
 {
 	const struct request_container *ask = &v->request->container[c - plan->container];
-	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee };
+	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee, .usable = blocks_usable(&s->blocks, &c->mems) };
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct sched_given got;
 	unsigned n;

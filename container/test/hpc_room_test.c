@@ -65,6 +65,34 @@ static const char *after(const char *request)
 	return list;
 }
 
+/* What the real-time containers of a job leave of 0-7: a step on 0-1 and one on 2-3 with plans of their own, and the job's on 4-5. */
+static const char *left_of_job(uint64_t my_step)
+{
+	static struct errbuf err;
+	static char list[256], fifo[] = "nodeos 1;c=a cpus=2 policy=fifo;", fair[] = "nodeos 1;c=a cpus=2;";
+	static const char *const cpus[] = { "4-5", "0-1", "2-3" };
+	struct node_plan *p[3];
+	struct ledger_step step[2] = { { .inode = 1, .request = fifo }, { .inode = 2, .request = fifo } };
+	struct ledger_job job = { .request = fifo, .step = step, .n_steps = 2 };
+	struct idset out = set_of("0-7");
+
+	for (unsigned i = 0; i < 3; i++) {
+		p[i] = node_plan_new();
+		node_plan_add(p[i], "a")->reserved = set_of(cpus[i]);
+	}
+	job.plan = p[0];
+	step[0].plan = p[1];
+	step[1].plan = p[2];
+	if (my_step == 9)
+		step[1].request = fair;
+	if (realtime_take_job(&out, &job, my_step, &conf, &err) < 0)
+		return err.text;
+	for (unsigned i = 0; i < 3; i++)
+		node_plan_free(p[i]);
+	idset_format(&out, list, sizeof(list));
+	return list;
+}
+
 int main(void)
 {
 	conf_defaults(&conf);
@@ -80,6 +108,9 @@ int main(void)
 	is(after("nodeos 1;c=a policy=fifo;"), "1-7", "a real-time one its CPUs");
 	is(after("nodeos 1;c=a partition=root;"), "2-7", "a partition whole cores");
 	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"), "0-1,5-7", "each its own");
+	is(left_of_job(0), "6-7", "real time of a job: its plan's, and its steps'");
+	is(left_of_job(2), "2-3,6-7", "but for one step's");
+	is(left_of_job(9), "2-3,6-7", "and for what is fair");
 	conf.default_policy = POLICY_HPC;
 	is(left("0-7", "0-7", "nodeos 1;c=a;"), "1-7", "the site's default policy counts");
 	return tap_done();
