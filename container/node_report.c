@@ -345,6 +345,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 			fprintf(v->f, "  container %s: deleted\n", c->name);
 			continue;
 		}
+		node.usable = blocks_usable(&v->s->blocks, &c->mems);
 		n = outcomes_of(o, &r.container[i], c, &v->s->conf, &node);
 		fprintf(v->f, "  container %s: cpus %s", c->name, list_of(&c->cpus));
 		if (!idset_equal(&c->cpus, &c->reserved))

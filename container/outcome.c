@@ -79,6 +79,10 @@ static void judge_container(struct isolator_outcome *o, const struct request_con
 		note(o, OUTCOME_MODIFIED, "cpus: %u asked, %u given (whole cores)", ask->cpus, given);
 	if (!got->confined)
 		return;
+	if (ask->mems_kind == MEMS_COUNT && idset_count(&got->mems) != ask->mems)
+		note(o, OUTCOME_MODIFIED, "mems: %u given, as it has been resized", idset_count(&got->mems));
+	else if (ask->mems_kind == MEMS_SIZE && node->usable && node->usable < ask->mems)
+		note(o, OUTCOME_MODIFIED, "mems: %" PRIu64 " MiB given, as it has been resized", node->usable >> 20);
 	if (got->shared)
 		note(o, OUTCOME_MODIFIED, "mems: another container uses some of these memory nodes too");
 	else if (!node->alone && node->guarantee != GUARANTEE_PHYSICAL)

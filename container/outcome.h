@@ -59,6 +59,7 @@ const char *guarantee_name(enum guarantee g);
 struct outcome_node {
 	bool alone; /* the job holds every CPU of this node */
 	enum guarantee guarantee;
+	uint64_t usable; /* bytes that the container's memory nodes have for programs; 0: not known */
 	bool policy_known; /* policy_supported() may be asked of this kernel (false: dry run) */
 };
 

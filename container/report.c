@@ -51,7 +51,7 @@ static void put_asked(struct json_out *j, const struct request_container *ask)
 static void put_isolators(struct json_out *j, const struct report_container *c)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct outcome_node node = { .alone = c->alone, .policy_known = c->policy_known, .guarantee = c->guarantee };
+	struct outcome_node node = { .alone = c->alone, .policy_known = c->policy_known, .guarantee = c->guarantee, .usable = c->usable };
 	unsigned n = outcomes_of(o, c->ask, c->got, c->conf, &node);
 
 	jout_open(j, "isolators", '[');

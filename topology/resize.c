@@ -155,6 +155,7 @@ static int resize_mems(struct plan_container *out, const struct machine *m, cons
 		from = r->mems;
 		idset_andnot(&from, &got.mems);
 		out->mems = got.mems;
+		out->mems_shared = got.mems_shared;
 		if (!idset_empty(&from))
 			fprintf(why, "gives up memory nodes %s\n", idset_brief(list, &from));
 		return 0;

@@ -181,6 +181,7 @@ def group_mems(machine):
     same(told["memory"]["left"], 0, "and it says so")
     ok(cpus(told["mems"]["before"]) - cpus(told["mems"]["after"]) == gone, "it says which it has left", told)
     job.check("with one node")
+    ok("mems: 1 given, as it has been resized" in run(f"nodeosctl show --job={job.id}").out, "show says that it has fewer than were asked")
     r, told = resize("sim --mems=+1 --cpus=-4")
     ok(r.code == 0 and len(job.containers()["sim"][1]) == 2 and len(job.containers()["sim"][0]) == 4, "both at once", r.text)
     ok(told["memory"]["programs_keep_policy"], "programs that run keep their memory policy, and that is told", told)
@@ -328,6 +329,51 @@ def group_killed(machine, times=25):
     same(late, 0, f"in {times} kills, no thread was ever on a CPU that the ledger gives to nobody")
     job.check("after the last")
     job.end()
+
+
+def group_slurmd(machine, times=6):
+    """slurmd killed at a random moment of a resize, and started again: it has no part in it, and finds its steps again."""
+    job = Job()
+    rng = random.Random(13)
+    refused = []
+    for i in range(times):
+        size = rng.choice((4, 6, 8, 10))
+        r = run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size} --mems={rng.choice((1, 2, 3))} & resize=$!;"
+                f"sleep {rng.random():.3f}; pkill -9 -x slurmd; wait $resize; code=$?; systemctl start slurmd; exit $code", user="root")
+        if r.code or len(job.containers()["sim"][0]) != size:
+            refused.append(r.text)
+    same(refused, [], f"{times} resizes with slurmd killed meanwhile are done all the same")
+    job.check("after the last")
+    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER $NODEOS_CPUS'")
+    words = r.split()
+    ok(words[:2] == ["in", "sim"] and len(words) == 3 and cpus(words[2]) <= job.containers()["sim"][0], "a new step gets what sim has now", r)
+    job.end()
+
+
+def group_stepd(machine):
+    """slurmstepd of a step killed in its resize: what it has left behind stays in the container, or goes; the others know nothing of it."""
+    job = Job()
+    step = {s["container"]: s["step"] for s in job.show()["steps"]}["vda"]
+    before = job.containers()
+    daemon = run(f"pgrep -f 'slurmstepd: \\[{job.id}[.]{step}\\]'", user="root").out.split()
+    same(len(daemon), 1, "one process is the step's slurmstepd")
+    run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize vda --cpus=2 --mems=2 >/dev/null 2>&1 & sleep 0.4; kill -9 {daemon[0]}; wait", user="root")
+    job.check("with slurmstepd of vda's step gone")
+    same(job.containers()["sim"], before["sim"], "its neighbour is as before")
+    r, _ = resize("vda --cpus=2 --mems=2")
+    ok(r.code == 0 and [len(x) for x in job.containers()["vda"]] == [2, 2], "vda can be resized once more", r.text)
+    r, _ = resize("sim --cpus=+4")
+    ok(r.code == 0, "and sim takes what it has given", r.text)
+    job.check("with sim larger")
+    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda bash -c 'echo in $NODEOS_CONTAINER'")
+    ok("in vda" in r, "another step can be in vda", r)
+    r, _ = delete("vda --kill")
+    ok(r.code == 0, "it can be deleted", r.text)
+    same([pid for pid in run("pgrep -x threads", user="root").out.split() if "step_%s/" % step in open(f"/proc/{pid}/cgroup").read()], [],
+         "and nothing that slurmstepd has left behind is alive then")
+    job.check("without vda")
+    job.end(steps=("sim",))
+    same(cluster.leftovers(), "", "nothing is left in the ledger")
 
 
 def group_random(machine, times=25, seed=5):
