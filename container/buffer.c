@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -298,6 +299,20 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 	return rc;
 }
 
+/* Nobody waits for it to close what its caller has open: the ends of ranks' pipes, and what slurmd reads an epilog's words from. */
+static void keep_only(int *base, int *dir)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	/* above the numbers that they are copied to; the lock is that of the open file, whatever its number */
+	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
+	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(*base, 3) < 0 || dup2(*dir, 4) < 0 || syscall(SYS_close_range, 5U, ~0U, 0) < 0)
+		_exit(1); /* it stays until somebody else sweeps */
+	*base = 3;
+	*dir = 4;
+}
+
 /*
  * In a process of its own, as it takes as long as the device does, and several devices take their time together. It may be
  * a copy of the multi-threaded slurmstepd. OUT: nobody waits for it, so it leaves the caller's cgroup for the root's, FD,
@@ -321,7 +336,8 @@ static pid_t remove_apart(int base, int dir, const char *name, int out)
 				_exit(0);
 			procs = openat(out, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 			if (procs < 0 || write(procs, "0", 1) != 1)
-				_exit(1); /* it stays until somebody else sweeps */
+				_exit(1);
+			keep_only(&base, &dir);
 		}
 		remove_in(base, dir, name);
 		_exit(0);

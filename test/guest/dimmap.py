@@ -236,6 +236,8 @@ wait
             break
         time.sleep(0.2)
     same(len(mounts()), 2, "two containers have their buffers")
+    d = run("nodeosctl delete vda")
+    same((d.code, "has 1 rank here" in d.err, len(mounts())), (1, True, 2), "one with a rank is refused, and has its buffer still")
     d = run("nodeosctl delete sim")
     ok(d.code == 0 and "container sim of job" in d.out, "one is deleted", d.text + root(f"cat {HOME}/deleted.out").out)
     left = mounts()
