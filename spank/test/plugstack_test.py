@@ -177,6 +177,12 @@ def test_disable():
         r.write("etc/slurm/slurm.conf", "ClusterName=x\n plugstackconfig = /etc/spank/stack # here\n").write("etc/spank/stack", "required nodeos.so\n")
         r.tool("disable")
         same(r.read("etc/spank/stack"), MARK + "required nodeos.so\n", "PlugStackConfig of slurm.conf")
+    for text in ("ClusterName=x PlugStackConfig=/etc/spank/stack\n", "Include more.conf\n", "include /etc/slurm/more.conf # there\n"):
+        with Root() as r:
+            r.write("etc/slurm/slurm.conf", text).write("etc/slurm/more.conf", "include more.conf\nPLUGSTACKCONFIG=/etc/spank/stack\n")
+            r.write("etc/spank/stack", "required nodeos.so\n")
+            r.tool("disable")
+            same(r.read("etc/spank/stack"), MARK + "required nodeos.so\n", f"by {text.strip()!r}")
     with Root() as r:
         r.write("/opt/etc/plugstack.conf", "required nodeos.so")
         same((r.tool("disable", SLURM_CONF="/opt/etc/slurm.conf").returncode, r.read("/opt/etc/plugstack.conf")), (0, MARK + "required nodeos.so"), "beside $SLURM_CONF")
@@ -185,6 +191,11 @@ def test_disable():
         r.write(TOP, other + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n")
         r.script("postrm", "remove")
         same(r.read(TOP), other + MARK + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n", "there, too, with a path, and no other plugin's line")
+    with Root() as r:
+        r.write("/opt/slurm/lib/nodeos.so", "").write(TOP, "required /opt/slurm/lib/nodeos.so\nrequired nodeos.so\nrequired /gone/nodeos.so x\n")
+        r.script("postrm", "remove")
+        same(r.read(TOP), "required /opt/slurm/lib/nodeos.so\n" + MARK + "required nodeos.so\n" + MARK + "required /gone/nodeos.so x\n",
+             "a plugin of the site's own, which is there, keeps its line")
     with Root() as r:
         r.write("etc/real.conf", "required nodeos.so\n")
         os.symlink("../real.conf", r.path(TOP))
