@@ -12,6 +12,7 @@
 #include "container/resize_view.h"
 #include "container/step.h"
 
+#define KILLED " (its ranks were killed, and it stays: delete it again)"
 #define KILL_MS 15000 /* that killed ranks have to end */
 
 /* A deletion; how far it has come. */
@@ -98,7 +99,7 @@ static int open_empty(struct resize_view *v, struct deletion *d, struct errbuf *
 
 	for (;;) {
 		if (resize_view_open(v, err) < 0)
-			return -1;
+			return d->killed ? errappend(err, KILLED) : -1;
 		rc = empty(v, d, monotonic_ms() - start > KILL_MS, err);
 		if (rc == 0)
 			return 0;
@@ -128,7 +129,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	    ledger_write(v->lock, v->o.job, err) < 0) {
 		rank_group_free(&rest);
 		if (d->killed)
-			errappend(err, " (its ranks were killed, and it stays: delete it again)");
+			errappend(err, KILLED);
 		return -1;
 	}
 	d->done = true;

@@ -15,7 +15,7 @@ static const char usage_text[] =
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: 0 done, 1 not possible (and the container is as before), 2 when the call is wrong.\n";
+	"Exit status: 0 done, 1 not possible (and the container is as before, but for what the message names), 2 when the call is wrong.\n";
 
 int tool_delete(int argc, char **argv)
 {
