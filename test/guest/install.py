@@ -6,6 +6,7 @@ expected is what dpkg, systemctl, Slurm and /proc tell. Runs in nodes without th
 install.py [GROUP...]: they go on from what the one before has left"""
 import glob
 import os
+import random
 import sys
 import threading
 import time
@@ -183,6 +184,45 @@ def group_upgrade():
     ok(wait_for("ended", 1) and beats("ended") == ["sim 0"], "and ends well", beats("ended"))
     all_idle("both nodes are idle again")
     same(cluster.leftovers(), "", "nothing of it is left in the ledger")
+
+
+def interrupted(command, seconds):
+    """COMMAND of dpkg on n0, killed with all that it has started after so many seconds. Was it still running?"""
+    return root(f"setsid {command} >/tmp/dpkg.log 2>&1 & sleep {seconds:.2f}; kill -9 -- -$! 2>/dev/null").code == 0
+
+
+def lines_have_plugins(what):
+    """A line that Slurm would read has its plugin, and srun works."""
+    so = told("find / -xdev -name nodeos.so")
+    ok(so or not told(f"grep -rhE '^[^#]*nodeos[.]so' {TOP} /etc/slurm/plugstack.conf.d"), f"{what}: no line asks for a plugin that is gone", told("tail -n 3 /tmp/dpkg.log"))
+    plain(f"{what}: Slurm runs")
+
+
+def group_interrupted(times=6):
+    """dpkg killed at random moments of upgrades and removals: Slurm runs, and dpkg finishes when it is asked again."""
+    rng = random.Random(17)
+    took = {}
+    for what, command in (("upgrade", f"dpkg -i {debs(2)}"), ("removal", "dpkg -r slurm-nodeos-plugin")):
+        took[what] = root(command, timeout=900).seconds
+    ok(root(f"dpkg -i {debs(1)} && nodeos-plugstack enable", timeout=900).code == 0, f"upgraded in {took['upgrade']:.0f} s, removed in {took['removal']:.0f} s, and back again")
+    killed = 0
+    for i in range(times):
+        revision = 2 - i % 2
+        killed += interrupted(f"dpkg -i {debs(revision)}", rng.random() * took["upgrade"])
+        lines_have_plugins(f"upgrade {i}")
+        r = root(f"dpkg --configure -a; dpkg -i {debs(revision)}", timeout=900)
+        same((r.code, version("slurm-nodeos-plugin").split("+")[0], len(active())), (0, f"installed 0.1.0-{revision}", 2), f"upgrade {i}: asked again, it is done")
+        same(run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code, 0, f"upgrade {i}: containers are made")
+    for i in range(times // 2):
+        killed += interrupted("dpkg -r slurm-nodeos-plugin", rng.random() * took["removal"])
+        lines_have_plugins(f"removal {i}")
+        r = root("dpkg --configure -a; dpkg -r slurm-nodeos-plugin", timeout=900)
+        ok(not version("slurm-nodeos-plugin").startswith("installed"), f"removal {i}: asked again, it is done", r.text)
+        lines_have_plugins(f"removed {i}")
+        r = root(f"dpkg -i {debs(2)} && nodeos-plugstack enable", timeout=900)
+        same((r.code, run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code), (0, 0), f"removal {i}: and back again")
+    ok(killed > times // 2, f"{killed} of {times + times // 2} were killed before their end")
+    all_idle("no node is drained")
 
 
 def group_remove():
