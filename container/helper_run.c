@@ -168,8 +168,8 @@ static int talk(const struct helper_run *h, int in, int out, int said, char **te
 			if (h->heard)
 				h->heard(buf, used, h->arg);
 		} else if (n == 0) {
-			/* who has taken it over may have closed the one, and speak on the other for ever */
-			while (said >= 0 && (wait = end - monotonic_ms()) > 0 && poll(&p[2], 1, (int)wait) == 1 && pass_on(said) > 0)
+			/* who has taken it over may have closed the one, and speak on the other as fast as this reads */
+			while (said >= 0 && monotonic_ms() < end && pass_on(said) > 0)
 				;
 			if (in >= 0)
 				close(in);
