@@ -326,7 +326,7 @@ def limit_of(task):
 def group_resize():
     """Blocks are given up empty, and taken clean; a container that is deleted gives all of its."""
     job = Job({"sim": {"container": {"cpus": 4, "mems": 3}}, "vda": {"container": {"cpus": 2, "mems": 1}}, "any": {"container": {"cpus": 2}}},
-              mib=30, more="-n1 -c8 --mem=1200")
+              mib=30, more="-n1 -c10 --mem=1200")
     before = job.containers()
     job.check("at first")
     ok(len(before["sim"][1]) == 3 and len(before["vda"][1]) == 1 and not before["sim"][1] & before["vda"][1], "three blocks and one", before)
