@@ -269,7 +269,7 @@ static int leave(struct change *c, struct resize_view *v, struct errbuf *err)
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct rank_group new_ones = { .n = 0 };
-	struct mapped had;
+	struct mapped had = { .anonymous = 0 };
 	int rc;
 
 	ledger_close(v->lock);
