@@ -682,6 +682,11 @@ def group_policy(machine):
     r = run(f"salloc -N1 -n1 -c8 bash -c 'srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI} 10 & sleep 5;"
             f"srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI}; wait'")
     ok("leave one core" in r.err and len(ranks(r)) == 1, "so are those of two steps that would take every core together", r.text)
+    r = run("salloc -w n0 -N1 -n1 -c8 bash -c '(sleep 6; exec srun -n1 -c4 --exact --nodeos-cpus=2 --nodeos-sched=fifo sleep 100) & srun -n1 -c4 --exact --nodeos-sched=fifo sleep 100 &"
+            " for i in {1..60}; do nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=2 2>/dev/null && break; sleep 1; done;"
+            " nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=4; echo resized $?; scancel $SLURM_JOB_ID.0; sleep 3;"
+            " nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=4; echo resized $?; scancel $SLURM_JOB_ID.1; wait'")
+    ok("leave one core" in r.err and re.findall(r"resized (\d)", r.out) == ["1", "0"], "and one that would by being resized, until the other has ended", r.text)
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
     all_idle("nodes are idle")
