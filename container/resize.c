@@ -40,8 +40,8 @@ static int check_room(const struct resize_view *v, const struct placed *next, st
 		return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions: leave one out for the system");
 	outcome_sched(&got, ask, &v->s.conf, true);
 	idset_andnot(&left, &next->reserved);
-	realtime_take(&left, &v->request, v->o.plan, &v->s.conf);
-	if (realtime_take_job(&left, v->o.job, v->o.own ? v->o.own->inode : 0, &v->s.conf, err) < 0)
+	/* what this container has now is in what it is to have */
+	if (policy_is_realtime(got.policy) && realtime_take_job(&left, v->o.job, 0, &v->s.conf, err) < 0)
 		return -1;
 	if (policy_is_realtime(got.policy) && idset_empty(&left))
 		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
@@ -248,16 +248,22 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* The kernel gets what is still there off; all of them have these nodes again when one cannot leave some. */
-static int leave(struct change *c, struct resize_view *v, struct errbuf *err)
+/* All of its ranks have what they were to leave again. */
+static void stay(const struct change *c, const struct resize_view *v)
 {
 	struct idset old = c->next.mems;
 	struct errbuf ignored;
 
-	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) == 0)
-		return 0;
 	idset_or(&old, &c->mems_gone);
 	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+}
+
+/* The kernel gets what is still there off; all of them have these nodes again when one cannot leave some. */
+static int leave(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) == 0)
+		return 0;
+	stay(c, v);
 	return -1;
 }
 
@@ -298,23 +304,15 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 }
 
 /* With the ledger open, and all of the container's ranks off what they leave, if they could. */
-static int leave_mems(struct change *c, struct resize_view *v, bool more_came, struct errbuf *err)
+static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct placed *entry = v->o.container;
-	struct idset old = c->next.mems;
-	struct errbuf ignored;
 
-	if (more_came) {
-		idset_or(&old, &c->mems_gone);
-		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
-		return errprintf(err, "ranks kept being started in container %s: it keeps memory nodes that they have begun to use; try again", c->next.name);
-	}
 	/* a block is handed over without anybody's memory, or not at all */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
-		idset_or(&old, &c->mems_gone);
-		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+		stay(c, v);
 		errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
 			  (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
 		return -1;
@@ -324,8 +322,7 @@ static int leave_mems(struct change *c, struct resize_view *v, bool more_came, s
 		return 0;
 	/* what is written there goes on to hold */
 	write_entry(entry, &c->next, NULL, &c->before);
-	idset_or(&old, &c->mems_gone);
-	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
+	stay(c, v);
 	return -1;
 }
 
@@ -342,7 +339,10 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 		if (more == 0)
 			more = resize_view_open(v, err) < 0 ? -1 : any_new(c, v, err);
 	}
-	return more < 0 ? -1 : leave_mems(c, v, more == 1, err);
+	if (more <= 0)
+		return more < 0 ? -1 : leave_mems(c, v, err);
+	stay(c, v);
+	return errprintf(err, "ranks kept being started in container %s: it keeps memory nodes that they have begun to use; try again", c->next.name);
 }
 
 /*
