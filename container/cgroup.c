@@ -254,6 +254,11 @@ int cgroup_write_set(int root_fd, const char *path, const char *file, const stru
 	return rc;
 }
 
+int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, struct errbuf *err)
+{
+	return cgroup_write_set(root_fd, path, "cpuset.mems", mems, err);
+}
+
 static int each_in(int root_fd, const char *path, const char *file, void (*fn)(pid_t pid, void *arg), void *arg, struct errbuf *err)
 {
 	int dir = open_dir(root_fd, path, err);

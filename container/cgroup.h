@@ -66,6 +66,14 @@ int cgroup_write(int root_fd, const char *path, const char *file, const char *te
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
 		     struct errbuf *err);
 
+/*
+ * Give PATH the memory nodes MEMS (cpuset.mems). The kernel takes the mmap_lock of every process in PATH
+ * and below, with its cpuset lock held, and a user can keep a mmap_lock for ever (a page fault in a file
+ * of his own FUSE server): then nothing forks on this host any more. So PATH holds no process whose
+ * address space a user controls: doc/HACKING.md lists each caller with the reason.
+ */
+int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, struct errbuf *err);
+
 /* Call FN for every pid in PATH/cgroup.procs. */
 int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
 		    struct errbuf *err);

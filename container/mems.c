@@ -267,7 +267,7 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 	uint64_t limit;
 	char a[128];
 
-	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err) < 0)
+	if (cgroup_write_mems(cgroup_fd, path, nodes, err) < 0)
 		return -1;
 	limit = limit_of(b, nodes, bound);
 	if (bound && !limit)
@@ -309,24 +309,6 @@ uint64_t mems_of_job(int cgroup_fd, const char *job)
 	uint64_t limit;
 
 	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? limit : 0;
-}
-
-int mems_confine_extern(const struct blocks *b, int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err)
-{
-	char path[CGROUP_PATH_MAX + 32];
-	struct idset before;
-	struct errbuf ignored;
-
-	snprintf(path, sizeof(path), "%s/step_extern/user", job);
-	if (idset_empty(nodes) || !cgroup_inode(cgroup_fd, path))
-		return 0;
-	/* from homes to a share: the limit there was ours; the job's own stands above it */
-	if (cgroup_read_set(cgroup_fd, path, "cpuset.mems", &before, &ignored) == 0 && idset_intersects(&before, &b->homes) &&
-	    !idset_intersects(nodes, &b->homes) && cgroup_write(cgroup_fd, path, "memory.max", "max", &ignored) < 0)
-		return errprintf(err, "%s: %s", path, ignored.text);
-	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, err) < 0)
-		return -1;
-	return lower_limit(cgroup_fd, path, limit_of(b, nodes, false), err);
 }
 
 enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job)

@@ -66,12 +66,6 @@ int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t
 /* What Slurm lets JOB, a job's directory, have, in bytes; 0: no limit, or not known. */
 uint64_t mems_of_job(int cgroup_fd, const char *job);
 
-/*
- * The same for who comes by ssh to the job whose directory JOB is: where pam_slurm_adopt puts them. NODES empty, or no
- * such directory: nothing to do.
- */
-int mems_confine_extern(const struct blocks *b, int cgroup_fd, const char *job, const struct idset *nodes, struct errbuf *err);
-
 /* What a container's memory in JOB, a job's directory, can rely on. */
 enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job);
 

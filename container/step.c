@@ -313,7 +313,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
 	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
 		return -1;
-	if (p->bind_mems && cgroup_write_set(s->cgroup_fd, place.task, "cpuset.mems", &p->mems, err) < 0)
+	if (p->bind_mems && cgroup_write_mems(s->cgroup_fd, place.task, &p->mems, err) < 0)
 		return -1;
 	if (affinity_set(pid, &p->cpus, err) < 0)
 		return -1;

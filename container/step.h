@@ -108,10 +108,16 @@ bool step_keeps_memory(const char *conf_path, struct errbuf *err);
 
 /*
  * As root in slurmstepd, once, when the first rank of a step without containers is forked: keep the whole step's memory
- * off the containers'. STEP_ID_EXTERN: that of who comes by ssh, until the job's first step tells better. A failure
- * is for the node's log, never for the step.
+ * off the containers'. A failure is for the node's log, never for the step.
  */
-int step_keep_memory(const char *conf_path, uint32_t job_id, uint32_t step_id, uid_t uid, uint64_t job_memory, struct errbuf *err);
+int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory, struct errbuf *err);
+
+/*
+ * The same for sessions by ssh (pam_slurm_adopt), which the extern step of a job holds: they have the memory of homes. As
+ * root in that step's slurmstepd, before a session can be adopted; a session that is there already is left alone, which
+ * is a failure. Failures are for the node's log.
+ */
+int step_keep_extern(const char *conf_path, struct errbuf *err);
 
 /*
  * As root in slurmstepd, before Slurm binds ranks: a step is being launched here, in a job that has partitions or could

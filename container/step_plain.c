@@ -73,37 +73,61 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	return rc;
 }
 
-static int keep(struct plain *p, uint32_t step_id, struct errbuf *err)
+static int keep(struct plain *p, struct errbuf *err)
 {
 	struct idset share = p->blocks.homes;
 	char user[CGROUP_PATH_MAX + 8];
 	struct errbuf more;
 	int rc;
 
-	/* what the job's plan will be is not known: nobody's blocks, until a step has chosen some */
-	if (step_id == STEP_ID_EXTERN)
-		return mems_confine_extern(&p->blocks, p->cgroup_fd, p->place.job, &share, err);
 	/* who cannot tell which blocks are nobody's keeps the step to homes: it runs, and takes nobody's */
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
-	if (mems_confine_extern(&p->blocks, p->cgroup_fd, p->place.job, &share, &more) < 0 ||
-	    mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
+	if (mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
 		return rc < 0 ? -1 : errprintf(err, "%s", more.text);
 	return rc;
 }
 
-int step_keep_memory(const char *conf_path, uint32_t job_id, uint32_t step_id, uid_t uid, uint64_t job_memory, struct errbuf *err)
+/*
+ * Slurm writes the cpuset of "user" after this, so the step's own directory is confined. The job's plan is not known
+ * yet, and later writes are out of the question (cgroup_write_mems): homes, which are no container's, until the job
+ * ends.
+ */
+static int keep_extern(struct plain *p, struct errbuf *err)
 {
-	struct plain p = { .job_id = job_id, .uid = uid, .job_memory = job_memory };
+	char user[CGROUP_PATH_MAX + 8];
+
+	snprintf(user, sizeof(user), "%s/user", p->place.step);
+	if (!cgroup_is_empty(p->cgroup_fd, user))
+		return errprintf(err, "processes have been adopted into %s already", user);
+	return mems_confine(&p->blocks, p->cgroup_fd, p->place.step, &p->blocks.homes, false, err);
+}
+
+static int with_place(const char *conf_path, struct plain *p, int (*fn)(struct plain *p, struct errbuf *err), struct errbuf *err)
+{
 	int rc = -1;
 
-	p.cgroup_fd = cgroup_open_root(NULL, err);
-	if (p.cgroup_fd < 0)
+	p->cgroup_fd = cgroup_open_root(NULL, err);
+	if (p->cgroup_fd < 0)
 		return -1;
 	/* slurmstepd itself stands beside its ranks */
-	if (conf_load(&p.conf, conf_path, 0, err) == 0 && blocks_load(&p.blocks, p.conf.state_dir, "", err) == 0 && p.blocks.on)
-		rc = cgroup_find_place(&p.place, p.cgroup_fd, "/proc", getpid(), err) < 0 ? -1 : keep(&p, step_id, err);
-	blocks_free(&p.blocks);
-	close(p.cgroup_fd);
+	if (conf_load(&p->conf, conf_path, 0, err) == 0 && blocks_load(&p->blocks, p->conf.state_dir, "", err) == 0 && p->blocks.on)
+		rc = cgroup_find_place(&p->place, p->cgroup_fd, "/proc", getpid(), err) < 0 ? -1 : fn(p, err);
+	blocks_free(&p->blocks);
+	close(p->cgroup_fd);
 	return rc;
+}
+
+int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory, struct errbuf *err)
+{
+	struct plain p = { .job_id = job_id, .uid = uid, .job_memory = job_memory };
+
+	return with_place(conf_path, &p, keep, err);
+}
+
+int step_keep_extern(const char *conf_path, struct errbuf *err)
+{
+	struct plain p = { .job_id = 0 };
+
+	return with_place(conf_path, &p, keep_extern, err);
 }

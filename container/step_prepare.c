@@ -502,23 +502,18 @@ static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
 /* The step's directory, and with it whatever its ranks start: on a node with blocks. */
 static int confine_memory(struct step *s, const struct node_view *v, struct errbuf *err)
 {
-	struct idset all, shared;
+	struct idset all;
 	bool own = true;
 
 	if (!s->blocks.on)
 		return 0;
 	idset_zero(&all);
-	idset_zero(&shared);
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
 		const struct step_part *p = &s->shared->part[i];
 
 		idset_or(&all, &p->mems);
 		own = own && p->own_blocks;
-		if (!p->own_blocks)
-			shared = p->mems;
 	}
-	if (mems_confine_extern(&s->blocks, s->cgroup_fd, v->place.job, &shared, err) < 0)
-		return -1;
 	return mems_confine(&s->blocks, s->cgroup_fd, v->place.user, &all, own, err);
 }
 

@@ -26,10 +26,16 @@ static struct errbuf guard_problem;
 int stepd_init(spank_t sp)
 {
 	struct errbuf err = { "" };
+	uint32_t step_id = 0;
 
 	/* as root: the ledger is closed to the user that user_init runs as */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
+	/* now or never: once a session is in it, its user decides how long the kernel waits for a change */
+	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS && step_id == STEP_ID_EXTERN) {
+		keeps_memory = false;
+		step_keep_extern(plugstack_conf(), &err);
+	}
 	if (*err.text)
 		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
 	return options_register(sp);
@@ -246,18 +252,17 @@ int stepd_user_init(spank_t sp)
  */
 static void keep_memory(spank_t sp)
 {
-	uint32_t job_id = 0, step_id = 0;
+	uint32_t job_id = 0;
 	uint64_t memory_mb = 0;
 	struct errbuf err = { "" };
 	uid_t uid = 0;
 
 	keeps_memory = false; /* once */
-	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
-	    spank_get_item(sp, S_JOB_UID, &uid) != ESPANK_SUCCESS)
+	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || spank_get_item(sp, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return;
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) != ESPANK_SUCCESS)
 		memory_mb = 0;
-	if (step_keep_memory(plugstack_conf(), job_id, step_id, uid, memory_mb << 20, &err) < 0)
+	if (step_keep_memory(plugstack_conf(), job_id, uid, memory_mb << 20, &err) < 0)
 		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
 }
 
