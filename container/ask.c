@@ -10,7 +10,7 @@
 
 #define START "nodeos 1 "
 
-static const char *const operation_name[] = { [ASK_SHOW] = "show", [ASK_QUERY] = "query", [ASK_RESIZE] = "resize", [ASK_DELETE] = "delete", [ASK_EXEC] = "exec" };
+static const char *const operation_name[] = { [ASK_SHOW] = "show", [ASK_QUERY] = "query", [ASK_RESIZE] = "resize", [ASK_DELETE] = "delete", [ASK_FIND] = "find" };
 
 #define OPERATIONS (sizeof(operation_name) / sizeof(operation_name[0]))
 
@@ -98,15 +98,15 @@ static int check(const struct ask *a, struct errbuf *err)
 	bool amount = a->cpus.given || a->mems.given;
 
 	if ((a->operation == ASK_SHOW || a->operation == ASK_QUERY) != !*a->container)
-		return errprintf(err, "request: exec, resize and delete have a container, and show and query have none");
-	if ((a->json && (a->operation == ASK_EXEC || a->operation == ASK_QUERY)) || (a->job && a->operation == ASK_QUERY))
-		return errprintf(err, "request: exec and query do not answer in JSON, and query has no job");
+		return errprintf(err, "request: find, resize and delete have a container, and show and query have none");
+	if ((a->json && (a->operation == ASK_FIND || a->operation == ASK_QUERY)) || (a->job && a->operation == ASK_QUERY))
+		return errprintf(err, "request: find and query do not answer in JSON, and query has no job");
 	if ((a->operation == ASK_RESIZE) != amount)
 		return errprintf(err, "request: resize, and nothing else, says how many cpus or mems");
 	if (a->kill && a->operation != ASK_DELETE)
 		return errprintf(err, "request: delete, and nothing else, says kill");
-	if (a->step_given && a->operation != ASK_RESIZE && a->operation != ASK_EXEC)
-		return errprintf(err, "request: exec and resize, and nothing else, say of which step");
+	if (a->step_given && a->operation != ASK_RESIZE && a->operation != ASK_FIND)
+		return errprintf(err, "request: find and resize, and nothing else, say of which step");
 	return 0;
 }
 
@@ -129,7 +129,7 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 	for (i = 0; i < OPERATIONS && word && strcmp(word, operation_name[i]) != 0; i++)
 		;
 	if (!word || i == OPERATIONS)
-		return errprintf(err, "request: %s is no operation (allowed: show, query, resize, delete, exec): is nodeosd of an older version?", word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
+		return errprintf(err, "request: %s is no operation (allowed: show, query, resize, delete, find): is nodeosd of an older version?", word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
 	out->operation = (enum ask_operation)i;
 	while ((word = strtok_r(NULL, " ", &save)))
 		if (take_word(out, word, err) < 0) {

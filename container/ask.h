@@ -23,7 +23,7 @@ enum ask_operation {
 	ASK_QUERY, /* the container that I, the process that asks, am in: lines as query.h has them */
 	ASK_RESIZE, /* let a container of mine have more or less; what has changed, as text or JSON */
 	ASK_DELETE, /* take a container of mine off this node; the same */
-	ASK_EXEC, /* move me, the process that asks, into a container of mine: it has "container", "cpus", "mems" and so on, a line each */
+	ASK_FIND, /* which job's containers is this one of? "job NUMBER" and "node NAME", a line each, for srun */
 };
 
 /* How much: so much (sign 0), or so much more or less. */
@@ -38,9 +38,9 @@ struct ask {
 	enum ask_operation operation;
 	uint32_t job; /* 0: any */
 	bool json; /* of ASK_SHOW, ASK_RESIZE and ASK_DELETE */
-	bool step_given; /* of ASK_EXEC and ASK_RESIZE: the container that this step's ranks are in */
+	bool step_given; /* of ASK_FIND and ASK_RESIZE: the container that this step's ranks are in */
 	uint32_t step;
-	char container[REQUEST_NAME_MAX]; /* of ASK_EXEC, ASK_RESIZE and ASK_DELETE */
+	char container[REQUEST_NAME_MAX]; /* of ASK_FIND, ASK_RESIZE and ASK_DELETE */
 	bool kill; /* of ASK_DELETE: the ranks in it, too */
 	struct ask_amount cpus, mems; /* of ASK_RESIZE, one of them at least: hardware threads; memory nodes, or what they hold */
 };

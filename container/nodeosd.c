@@ -19,10 +19,10 @@
 #include "config.h"
 #include "container/ask.h"
 #include "container/delete.h"
-#include "container/enter.h"
 #include "container/fileio.h"
 #include "container/node_name.h"
 #include "container/node_report.h"
+#include "container/owned.h"
 #include "container/process.h"
 #include "container/query.h"
 #include "container/resize.h"
@@ -92,6 +92,29 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	return 0;
 }
 
+/* Where srun starts a command beside the ranks of a container: processes are Slurm's to make, never moved. */
+static int find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup, struct errbuf *err)
+{
+	char node[NODE_NAME_MAX];
+	struct node_state s;
+	struct owned found;
+	int rc;
+
+	if (node_state_load(&s, err) < 0)
+		return -1;
+	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
+	rc = owned_find(&found, &s, a, cgroup, err);
+	if (rc == 0 && found.own)
+		rc = errprintf(err, "container %s was made by the options of step %u.%u, and Slurm starts nothing beside the ranks of that step: describe it in the job's manifest (sbatch --nodeos-manifest) to join it",
+			       a->container, found.job->job_id, found.own->step_id);
+	if (rc == 0) {
+		node_name(node);
+		fprintf(f, "job %u\nnode %s\n", found.job->job_id, node);
+	}
+	node_state_free(&s);
+	return rc;
+}
+
 static int answer(FILE *f, struct errbuf *err)
 {
 	struct ucred peer;
@@ -118,8 +141,8 @@ static int answer(FILE *f, struct errbuf *err)
 		/* killed ranks, and a buffer's device, take their time */
 		alarm(0);
 		return delete_container(f, &a, peer.uid, cgroup, err);
-	case ASK_EXEC:
-		return enter_peer(f, 0, &a, peer.pid, peer.uid, err);
+	case ASK_FIND:
+		return find(f, &a, peer.uid, cgroup, err);
 	}
 	return errprintf(err, "request: no such operation");
 }

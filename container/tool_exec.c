@@ -1,30 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nodeosctl exec: srun, with the job, the node and the container filled in. slurmstepd makes the process, so it has the
+ * job's environment, limits, accounting and namespaces, and is placed before it is the user's program: a process
+ * that runs already cannot be moved safely (cgroup_write_mems in container/cgroup.h).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "container/affinity.h"
+#include "container/node_name.h"
 #include "container/tool.h"
 #include "container/tool_ask.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl exec [--job=ID] [--step=ID] CONTAINER [--] COMMAND [ARGUMENT]...\n"
-	"Run COMMAND in a container of your own on this node, beside a step that is in it, as a\n"
-	"debugger or a monitor in a session by ssh. It is on the container's CPUs and memory nodes, has\n"
-	"its NODEOS_ variables, and ends with that step. nodeosd does it.\n"
+	"Usage: nodeosctl exec [OPTION]... CONTAINER [--] COMMAND [ARGUMENT]...\n"
+	"Run COMMAND in a container of your own job, as a debugger or a monitor beside its ranks: srun\n"
+	"starts it as a step of one task, on this node where this is one of the job's.\n"
 	"\n"
-	"      --job=ID   the container of that job (where several have one of the name)\n"
-	"      --step=ID  beside the ranks of that step: N, or JOB.N\n"
+	"      --job=ID   the container of that job (where several have one of the name); on a host\n"
+	"                 without nodeosd, as a login node: on the job's first node\n"
+	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
+	"      --pty      COMMAND has a terminal of its own, for a shell or a debugger\n"
+	"  -n, --dry-run  print the srun command, and run nothing\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when it\n"
-	"cannot be in that container, 2 when the call is wrong.\n";
+	"Exit status: srun's, which is COMMAND's; 127 when there is no srun, 1 when the container is not\n"
+	"found or cannot be joined, 2 when the call is wrong.\n";
 
-/* The numbers of env(1), nice(1) and chrt(1). */
-#define STATUS_NOT_FOUND 127
-#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127 /* as of env(1) */
+
+#define WORDS 12 /* of srun, before COMMAND */
+
+struct options {
+	bool pty, dry;
+};
 
 /* The value behind "WORD " of a line of nodeosd's answer; "" when there is none. */
 static const char *value_of(const char *answer, const char *word, char *buf, size_t size)
@@ -38,50 +49,112 @@ static const char *value_of(const char *answer, const char *word, char *buf, siz
 	return buf;
 }
 
-static void set_env(const char *answer)
+/* Fill JOB and NODE ("": any of the job) for A. */
+static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], struct errbuf *err)
 {
-	static const struct {
-		const char *word, *name;
-	} variable[] = { { "container", "NODEOS_CONTAINER" }, { "container", "AC_APP_NAME" }, { "cpus", "NODEOS_CPUS" }, { "mems", "NODEOS_MEMS" }, { "buffer", "NODEOS_DIMMAP" } };
-	char value[IDSET_LIST_MAX];
+	char *answer = NULL;
+	size_t len = 0;
+	FILE *f;
+	int rc;
 
-	for (size_t i = 0; i < sizeof(variable) / sizeof(variable[0]); i++) {
-		if (*value_of(answer, variable[i].word, value, sizeof(value)))
-			setenv(variable[i].name, value, 1);
-		else
-			unsetenv(variable[i].name);
+	*node = '\0';
+	snprintf(job, 24, "%u", a->job);
+	/* a login node, whose user says which job */
+	if (a->job && !a->step_given && access(ASK_SOCKET, F_OK) < 0)
+		return 0;
+	f = open_memstream(&answer, &len);
+	if (!f)
+		return errprintf(err, "out of memory");
+	rc = ask_node(a, ASK_SOCKET, f, err);
+	if (fclose(f) != 0)
+		rc = errprintf(err, "out of memory");
+	if (rc == 0 && (!*value_of(answer, "job", job, 24) || !*value_of(answer, "node", node, NODE_NAME_MAX)))
+		rc = errprintf(err, "nodeosd names no job and node: is it of another version?");
+	free(answer);
+	return rc;
+}
+
+/* In words that a shell takes as they are. */
+static void print(char *const *argv)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%";
+
+	for (char *const *word = argv; *word; word++) {
+		if (**word && !(*word)[strspn(*word, plain)]) {
+			fputs(*word, stdout);
+		} else {
+			putchar('\'');
+			for (const char *c = *word; *c; c++)
+				fputs(*c == '\'' ? "'\\''" : (char[]){ *c, '\0' }, stdout);
+			putchar('\'');
+		}
+		putchar(word[1] ? ' ' : '\n');
 	}
 }
 
-/* What is a process's own to set: its CPUs within the cgroup's, and where its memory comes from. */
-static int settle(const char *answer, struct errbuf *err)
+static int run_srun(const struct options *o, const struct ask *a, const char *job, const char *node, char **command)
 {
-	char value[IDSET_LIST_MAX];
-	struct idset cpus, mems;
+	char jobid[40], container[sizeof(a->container) + 24], nodelist[NODE_NAME_MAX + 16];
+	unsigned n = 0, words = 0;
+	char **argv;
 
-	if (idset_parse(&cpus, value_of(answer, "cpus", value, sizeof(value)), err) < 0 || affinity_set(0, &cpus, err) < 0)
-		return -1;
-	if (!*value_of(answer, "bind", value, sizeof(value)))
+	while (command[words])
+		words++;
+	argv = calloc(WORDS + words + 1, sizeof(*argv));
+	if (!argv)
+		return tool_error(1, "exec: out of memory");
+	snprintf(jobid, sizeof(jobid), "--jobid=%s", job);
+	snprintf(container, sizeof(container), "--nodeos-container=%s", a->container);
+	snprintf(nodelist, sizeof(nodelist), "--nodelist=%s", node);
+	argv[n++] = (char *)"srun";
+	argv[n++] = jobid;
+	argv[n++] = (char *)"--overlap";
+	argv[n++] = (char *)"--nodes=1";
+	argv[n++] = (char *)"--ntasks=1";
+	if (*node)
+		argv[n++] = nodelist;
+	argv[n++] = container;
+	/* it is no rank of an MPI program */
+	argv[n++] = (char *)"--mpi=none";
+	if (o->pty)
+		argv[n++] = (char *)"--pty";
+	argv[n++] = (char *)"--";
+	memcpy(argv + n, command, words * sizeof(*argv));
+	if (o->dry) {
+		print(argv);
+		free(argv);
 		return 0;
-	return idset_parse(&mems, value_of(answer, "mems", value, sizeof(value)), err) < 0 ? -1 : membind_set(&mems, err);
+	}
+	execvp(argv[0], argv);
+	free(argv);
+	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : 1, "exec: srun: %s", strerror(errno));
 }
 
 int tool_exec(int argc, char **argv)
 {
-	static const struct option longs[] = { { "job", required_argument, NULL, 'J' }, { "step", required_argument, NULL, 'S' }, { "help", no_argument, NULL, 'h' }, { 0 } };
-	struct ask a = { .operation = ASK_EXEC };
+	static const struct option longs[] = {
+		{ "job", required_argument, NULL, 'J' }, { "step", required_argument, NULL, 'S' }, { "pty", no_argument, NULL, 'p' },
+		{ "dry-run", no_argument, NULL, 'n' },	 { "help", no_argument, NULL, 'h' },	   { 0 },
+	};
+	struct ask a = { .operation = ASK_FIND };
+	struct options o = { .pty = false };
+	char job[24], node[NODE_NAME_MAX];
 	struct errbuf err = { "" };
-	char *answer = NULL;
-	size_t len = 0;
-	FILE *f;
-	int c, rc;
+	int c;
 
 	optind = 1;
-	while ((c = tool_getopt(argc, argv, "+h", longs)) != -1) {
-		if (c != 'J' && c != 'S')
+	while ((c = tool_getopt(argc, argv, "+nh", longs)) != -1) {
+		switch (c) {
+		case 'J':
+		case 'S':
+			if ((c == 'J' ? tool_ask_job : tool_ask_step)(&a, argv[0], optarg) != 0)
+				return 2;
+			break;
+		case 'p': o.pty = true; break;
+		case 'n': o.dry = true; break;
+		default:
 			return tool_help(c, usage_text);
-		if ((c == 'J' ? tool_ask_job : tool_ask_step)(&a, argv[0], optarg) != 0)
-			return 2;
+		}
 	}
 	c = optind + 1;
 	if (c < argc && strcmp(argv[c], "--") == 0)
@@ -90,19 +163,7 @@ int tool_exec(int argc, char **argv)
 		return tool_wrong(argv[0], optind == argc ? "no CONTAINER to run in" : "no COMMAND to run");
 	if (tool_ask_container(&a, argv[0], argv[optind]) != 0)
 		return 2;
-	f = open_memstream(&answer, &len);
-	if (!f)
-		return tool_error(1, "exec: out of memory");
-	rc = ask_node(&a, ASK_SOCKET, f, &err);
-	if (fclose(f) != 0)
-		rc = errprintf(&err, "out of memory");
-	if (rc == 0)
-		rc = settle(answer, &err);
-	if (rc == 0)
-		set_env(answer);
-	free(answer);
-	if (rc < 0)
+	if (find(&a, job, node, &err) < 0)
 		return tool_error(1, "exec: %s", err.text);
-	execvp(argv[c], argv + c);
-	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "exec: %s: %s", argv[c], strerror(errno));
+	return run_srun(&o, &a, job, node, argv + c);
 }

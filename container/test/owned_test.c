@@ -88,7 +88,7 @@ static void by_step(const struct node_state *s)
 	ok(owned_find(&o, s, &second, "", &err) == 0 && o.own == &job->step[1] && o.step == o.own && idset_has(&o.container->cpus, 2), "the second's");
 	ok(owned_find(&o, s, &second, "slurm/job_7/step_0/user/task_0", &err) == 0 && o.own == &job->step[1], "also for a rank of the first");
 	ok(refused(s, &any, "several steps have a container step of their own here (7.0, 7.1): say which one (--step=JOB.STEP)"), "not said of which step: refused");
-	any.operation = ASK_EXEC;
+	any.operation = ASK_FIND;
 	ok(refused(s, &any, "several steps have a container step of their own here (7.0, 7.1)"), "who wants to be in one, too");
 	ok(owned_find(&o, s, &remove, "", &err) == 0 && o.own, "who deletes is told that none can be");
 	ok(refused(s, &ninth, "step 9 is in no container step on this node (these steps are in one: 7.0, 7.1)"), "no such step");
