@@ -12,7 +12,7 @@
 #include "container/request.h"
 #include "container/words.h"
 
-#define KEYS_MAX 20 /* of the table, with its end */
+#define KEYS_MAX 24 /* of the table, with its end */
 #define VALUE_MAX 256
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -511,6 +511,19 @@ static void print_dimmap_max(FILE *f, const struct conf *c)
 		fputs("none", f);
 }
 
+static int parse_resize_mems(struct conf *c, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	c->resize_mems = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
+static void print_resize_mems(FILE *f, const struct conf *c)
+{
+	fputs(yes_words[c->resize_mems], f);
+}
+
 enum { KEY_ALLOW_POLICIES, KEY_DEFAULT_POLICY };
 
 const struct conf_key conf_keys[] = {
@@ -535,6 +548,8 @@ const struct conf_key conf_keys[] = {
 	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)", parse_unmanaged_mems, print_unmanaged_mems },
 	{ "blocks_by_memory", "yes, no", "do containers get blocks of memory (fgmn=) only as far as their job has as much memory of Slurm?",
 	  parse_blocks_by_memory, print_blocks_by_memory },
+	{ "resize_mems", "no, yes", "may users change the memory nodes of live containers? A user with a file server of his own can then hang the host",
+	  parse_resize_mems, print_resize_mems },
 	{ "strict", "yes, no", "does an isolator that cannot be enforced on a node fail the step?",
 	  parse_strict, print_strict },
 	{ "max_containers", "1 to 64", "containers of one job on a node", parse_max_containers,

@@ -39,6 +39,7 @@ struct conf {
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
 	bool blocks_by_memory; /* blocks of containers need as much of Slurm's memory */
+	bool resize_mems; /* live containers may get other memory nodes: see cgroup_write_mems */
 	unsigned max_rt_priority;
 	unsigned helper_timeout; /* seconds */
 	char state_dir[CONF_DIR_MAX];

@@ -50,10 +50,19 @@ static int check_room(const struct resize_view *v, const struct placed *next, st
 	return 0;
 }
 
+static int check_site(const struct conf *conf, struct errbuf *err)
+{
+	return conf->resize_mems ? 0 :
+				   errprintf(err, "the memory nodes of live containers cannot be changed at this site (resize_mems in %s): change only CPUs, or ask for other memory nodes in the next job's manifest",
+					     NODEOS_CONF_PATH);
+}
+
 static int check_mems(const struct resize_view *v, const struct placed *next, struct errbuf *err)
 {
 	struct idset gone = v->o.container->mems, all = next->mems;
 
+	if (!idset_equal(&gone, &next->mems) && check_site(&v->s.conf, err) < 0)
+		return -1;
 	idset_andnot(&gone, &next->mems);
 	if (!idset_empty(&gone) && v->request.container[v->index].dimmap.size)
 		return errprintf(err, "container %s has its buffer (dimmap) on its memory nodes, which stay as long as it", next->name);
@@ -147,19 +156,7 @@ static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
 	return -1;
 }
 
-static int add_mems(struct change *c, struct resize_view *v, struct errbuf *err)
-{
-	struct idset both = c->next.mems;
-	struct errbuf ignored;
-
-	idset_or(&both, &c->before.mems);
-	if (idset_equal(&c->next.mems, &c->before.mems) || rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &both, NULL, err) == 0)
-		return 0;
-	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->before.mems, NULL, &ignored);
-	return -1;
-}
-
-/* CPUs, and memory nodes that are added: all that is quick. */
+/* The ranks' CPUs; the ledger says that the container has the memory nodes of before and those to come. */
 static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct placed *entry = v->o.container;
@@ -180,16 +177,11 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 		return -1;
 	if (bind_all(c, v, err) < 0)
 		goto undo;
-	if (add_mems(c, v, err) < 0)
-		goto unbind;
 	write_entry(entry, &c->next, NULL, &c->before);
 	explain(entry, c->next.why);
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
 	/* there was room for the first, and is none for this: what is written there is more than it has, never less */
-	if (!idset_equal(&c->next.mems, &c->before.mems))
-		rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->before.mems, NULL, &ignored);
-unbind:
 	bind_back(&c->in, v->s.cgroup_fd);
 	bind_back(&c->rest, v->s.cgroup_fd);
 undo:
@@ -199,19 +191,21 @@ undo:
 }
 
 /* Until nothing of G is on the nodes that are left, or it is seen that it stays; what is left is added to LEFT. */
-static void move_off(struct change *c, const struct rank_group *g, int cgroup_fd, struct mapped *left)
+static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v, struct mapped *left, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 100000000 };
 	struct mapped now = { .anonymous = 0 };
+	int rc = rank_group_mapped(&now, g, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
 
-	rank_group_mapped(&now, g, cgroup_fd, &c->mems_gone);
-	for (int i = 0; i < TRIES && (now.anonymous || now.files); i++) {
+	for (int i = 0; i < TRIES && rc == 0 && (now.anonymous || now.files); i++) {
 		nanosleep(&pause, NULL);
-		rank_group_migrate(g, cgroup_fd, &c->mems_gone, &c->next.mems);
-		rank_group_mapped(&now, g, cgroup_fd, &c->mems_gone);
+		rc = rank_group_migrate(g, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems, err);
+		if (rc == 0)
+			rc = rank_group_mapped(&now, g, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
 	}
 	left->anonymous += now.anonymous;
 	left->files = now.files > left->files ? now.files : left->files;
+	return rc;
 }
 
 /* Which ranks C->in has, as it outlives the view. */
@@ -248,47 +242,52 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* All of its ranks have what they were to leave again. */
+/* All of its ranks have what they had before and what they were to get; so the ledger has it, too. */
 static void stay(const struct change *c, const struct resize_view *v)
 {
-	struct idset old = c->next.mems;
+	struct idset both = c->next.mems;
 	struct errbuf ignored;
 
-	idset_or(&old, &c->mems_gone);
-	rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &old, NULL, &ignored);
-}
-
-/* The kernel gets what is still there off; all of them have these nodes again when one cannot leave some. */
-static int leave(struct change *c, struct resize_view *v, struct errbuf *err)
-{
-	if (rank_group_confine(&c->in, v->s.cgroup_fd, &v->s.blocks, &c->next.mems, &c->mems_gone, err) == 0)
-		return 0;
-	stay(c, v);
-	return -1;
+	idset_or(&both, &c->mems_gone);
+	rank_group_confine(&c->in, &v->s.blocks, &both, NULL, &ignored);
 }
 
 /*
- * Of those ranks of C->in that have come since the last time, with the ledger closed, as it takes as long as copying does,
- * and as looking at all that its user has mapped does: he would keep the node's other jobs from being launched. Nobody
- * else is given what the ledger says that the container has.
+ * Of those ranks of C->in that have come since the last time, with the ledger closed: it takes as long as copying does,
+ * and as long as their user likes, who would keep the node's other jobs from being launched. No other container is
+ * given what the ledger says that this one has.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct rank_group new_ones = { .n = 0 };
 	struct mapped had = { .anonymous = 0 };
+	struct idset both = c->next.mems;
 	int rc;
 
 	ledger_close(v->lock);
 	v->lock = NULL;
 	if (collect_new(&new_ones, c, err) < 0)
 		return -1;
-	rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, &c->mems_gone);
-	c->had.anonymous += had.anonymous;
-	c->had.files = had.files > c->had.files ? had.files : c->had.files;
-	rank_group_migrate(&new_ones, v->s.cgroup_fd, &c->mems_gone, &c->next.mems);
-	rc = remember(c, err) < 0 || leave(c, v, err) < 0 ? -1 : 0;
+	idset_or(&both, &c->before.mems);
+	/* does each answer? */
+	rc = rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
 	if (rc == 0)
-		move_off(c, &new_ones, v->s.cgroup_fd, &c->left);
+		rc = rank_group_confine(&c->in, &v->s.blocks, &both, NULL, err);
+	if (rc == 0 && !idset_empty(&c->mems_gone)) {
+		c->had.anonymous += had.anonymous;
+		c->had.files = had.files > c->had.files ? had.files : c->had.files;
+		rc = rank_group_migrate(&new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems, err);
+	}
+	if (rc == 0)
+		rc = remember(c, err);
+	/* the kernel gets what is still there off; all of them have these nodes again when one cannot leave some */
+	if (rc == 0 && !idset_empty(&c->mems_gone)) {
+		rc = rank_group_confine(&c->in, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
+		if (rc == 0)
+			rc = move_off(c, &new_ones, v, &c->left, err);
+		if (rc < 0)
+			stay(c, v);
+	}
 	rank_group_free(&new_ones);
 	return rc;
 }
@@ -307,26 +306,28 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct placed *entry = v->o.container;
+	int rc;
 
-	/* a block is handed over without anybody's memory, or not at all */
+	/* a block is handed over without memory of its old container, or not at all */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
-		stay(c, v);
-		errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
-			  (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
-		return -1;
+		rc = errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
+			       (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
+	} else {
+		write_entry(entry, &c->next, NULL, NULL);
+		rc = ledger_write(v->lock, v->o.job, err);
 	}
-	write_entry(entry, &c->next, NULL, NULL);
-	if (ledger_write(v->lock, v->o.job, err) == 0)
-		return 0;
 	/* what is written there goes on to hold */
-	write_entry(entry, &c->next, NULL, &c->before);
-	stay(c, v);
-	return -1;
+	if (rc < 0) {
+		ledger_close(v->lock);
+		v->lock = NULL;
+		stay(c, v);
+	}
+	return rc;
 }
 
-/* Of a container that is to be left by some of its memory. */
+/* The memory nodes of a container whose CPUs are as they are to be. */
 static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	int more = 1;
@@ -339,8 +340,12 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 		if (more == 0)
 			more = resize_view_open(v, err) < 0 ? -1 : any_new(c, v, err);
 	}
-	if (more <= 0)
-		return more < 0 ? -1 : leave_mems(c, v, err);
+	if (more < 0)
+		return -1;
+	if (more == 0)
+		return leave_mems(c, v, err);
+	ledger_close(v->lock);
+	v->lock = NULL;
 	stay(c, v);
 	return errprintf(err, "ranks kept being started in container %s: it keeps memory nodes that they have begun to use; try again", c->next.name);
 }
@@ -357,8 +362,11 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 
 	if (idset_equal(&c->next.cpus, &c->before.cpus) && idset_equal(&c->next.reserved, &c->before.reserved))
 		return;
-	if (!v->lock && resize_view_open(v, &why) < 0)
-		goto stays;
+	if (!v->lock) {
+		node_state_free(&v->s);
+		if (resize_view_open(v, &why) < 0)
+			goto stays;
+	}
 	resize_view_held(&held, v);
 	if (idset_intersects(&held, &c->before.reserved)) {
 		errprintf(&why, "other containers have what it had");
@@ -396,7 +404,7 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 	rc = change_cpus(&c, v, err);
 	if (rc == 0)
 		rc = resize_told_ranks(&t, &c.in, &c.rest, err);
-	if (rc == 0 && !idset_empty(&c.mems_gone)) {
+	if (rc == 0 && !idset_equal(&c.next.mems, &c.before.mems)) {
 		rc = change_mems(&c, v, err);
 		if (rc < 0)
 			take_cpus_back(&c, v, err);
@@ -421,7 +429,7 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		return errprintf(err, "out of memory");
 	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
-	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(v, &conf, err);
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 || (a->mems.given && check_site(&conf, err) < 0) ? -1 : resize_lock(v, &conf, err);
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
 		rc = change(out, v, made, err);
 		resize_view_close(v);

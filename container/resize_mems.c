@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/resize_mems.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "container/apart.h"
 #include "container/mems.h"
 #include "container/process.h"
 #include "container/step.h"
 
-/* ------------------------------------------------------------- what is where */
+#define LOOK_SECONDS 60 /* to read what one process has mapped: 4 KiB pages of a terabyte */
+#define MOVE_SECONDS 900 /* to copy what it has */
+#define CONFINE_SECONDS 300 /* to change a cgroup: the kernel copies what is still elsewhere */
 
-struct look {
-	struct mapped *out;
-	const struct idset *nodes;
+/* What a process with the user's rights is to do with one process, and what came of it. */
+struct job {
+	pid_t pid;
+	const struct idset *nodes; /* look: on these; move: off these */
+	const struct idset *to; /* move: to these */
+};
+
+struct found {
+	int error; /* an errno; 0: done */
+	struct mapped mapped;
 };
 
 /* Of one line of numa_maps: "7f.. default file=/x anon=3 N0=2 N1=1 kernelpagesize_kB=4" */
@@ -34,83 +47,120 @@ static uint64_t bytes_on(const char *line, const struct idset *nodes)
 	return size ? pages * strtoull(size + strlen(" kernelpagesize_kB="), NULL, 10) << 10 : 0;
 }
 
-static void look_at(pid_t pid, void *arg)
+static void look_at(void *arg, void *result)
 {
-	struct look *k = arg;
-	uint64_t files = 0;
+	const struct job *job = arg;
+	struct found *o = result;
 	char path[64], *line = NULL;
 	size_t size = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%ld/numa_maps", (long)pid);
+	snprintf(path, sizeof(path), "/proc/%ld/numa_maps", (long)job->pid);
 	f = fopen(path, "re");
+	if (!f)
+		o->error = errno;
 	while (f && getline(&line, &size, f) > 0) {
 		if (strstr(line, " file=") && !strstr(line, " anon="))
-			files += bytes_on(line, k->nodes);
+			o->mapped.files += bytes_on(line, job->nodes);
 		else
-			k->out->anonymous += bytes_on(line, k->nodes);
+			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
 	free(line);
 	if (f)
 		fclose(f);
-	k->out->files = files > k->out->files ? files : k->out->files;
 }
 
-struct visit {
-	void (*fn)(pid_t pid, void *arg);
-	void *arg;
-	const char *path;
-};
-
-/* The list was read before the first of them was looked at, which takes its time: is this one in PATH still, or has its number become another's? */
-static void visit(pid_t pid, void *arg)
+static void migrate(void *arg, void *result)
 {
-	const struct visit *k = arg;
-	char path[RANK_PATH_MAX];
-
-	if (process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, k->path) == 0)
-		k->fn(pid, k->arg);
-}
-
-static void each_process(const struct rank_group *g, int cgroup_fd, void (*fn)(pid_t pid, void *arg), void *arg)
-{
-	char path[RANK_PATH_MAX];
-	struct visit k = { fn, arg, path };
-	struct errbuf ended;
-
-	for (unsigned i = 0; i < g->n; i++) {
-		rank_path(path, g->moved[i].step, g->moved[i].rank);
-		cgroup_each_pid(cgroup_fd, path, visit, &k, &ended);
-	}
-}
-
-void rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup_fd, const struct idset *nodes)
-{
-	struct look k = { out, nodes };
-
-	memset(out, 0, sizeof(*out));
-	each_process(g, cgroup_fd, look_at, &k);
-}
-
-/* -------------------------------------------------------------------- moving */
-
-struct move {
-	const struct idset *from, *to;
-};
-
-static void migrate(pid_t pid, void *arg)
-{
-	const struct move *m = arg;
+	const struct job *job = arg;
+	struct found *o = result;
 
 	/* one bit more than there is, as all of its family take it */
-	syscall(SYS_migrate_pages, pid, IDSET_MAX + 1, m->from->word, m->to->word);
+	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) < 0)
+		o->error = errno;
 }
 
-void rank_group_migrate(const struct rank_group *g, int cgroup_fd, const struct idset *from, const struct idset *to)
-{
-	struct move m = { from, to };
+/* One walk over the processes of ranks. */
+struct walk {
+	void (*work)(void *arg, void *result);
+	struct job job;
+	unsigned seconds; /* that one process may take */
+	uid_t uid; /* whose they are */
+	int cgroup_fd;
+	const char *path; /* the rank's directory */
+	struct mapped *out; /* NULL: not asked for */
+	struct errbuf *err;
+	int rc;
+};
 
-	each_process(g, cgroup_fd, migrate, &m);
+/* Is it in PATH still, or has it ended, or its number become another's? */
+static bool is_there(const struct walk *w, pid_t pid)
+{
+	char path[RANK_PATH_MAX];
+
+	return process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, w->path) == 0;
+}
+
+static void visit(pid_t pid, void *arg)
+{
+	struct walk *w = arg;
+	struct apart a = { .work = w->work, .arg = &w->job, .size = sizeof(struct found), .seconds = w->seconds, .keep_fd = w->cgroup_fd,
+			   .cgroup = w->path, .as_user = true, .uid = w->uid };
+	struct found o = { .error = 0 };
+	struct errbuf why = { "" };
+	char name[32];
+	struct stat st;
+	enum apart_end end;
+
+	snprintf(name, sizeof(name), "/proc/%ld", (long)pid);
+	if (w->rc < 0 || !is_there(w, pid) || stat(name, &st) < 0)
+		return;
+	w->job.pid = pid;
+	a.gid = st.st_gid;
+	/* root's: the kernel lets its user not look at it (a set-user-ID program, or by its own wish) */
+	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
+	if (st.st_uid != w->uid)
+		o.error = EPERM;
+	if (end == APART_DONE && !o.error && w->out) {
+		w->out->anonymous += o.mapped.anonymous;
+		w->out->files = o.mapped.files > w->out->files ? o.mapped.files : w->out->files;
+	}
+	/* what has ended meanwhile has nothing */
+	if ((end == APART_DONE && !o.error) || !is_there(w, pid))
+		return;
+	if (end == APART_LATE)
+		w->rc = errprintf(w->err, "process %ld does not let its memory be looked at or moved (%s): does it wait for a file server?", (long)pid, why.text);
+	else
+		w->rc = errprintf(w->err, "process %ld: its memory cannot be looked at or moved with its user's rights: %s", (long)pid,
+				  end == APART_DONE ? strerror(o.error) : why.text);
+}
+
+static int each_process(struct walk *w, const struct rank_group *g)
+{
+	char path[RANK_PATH_MAX];
+	struct errbuf ended;
+
+	w->path = path;
+	for (unsigned i = 0; i < g->n; i++) {
+		rank_path(path, g->moved[i].step, g->moved[i].rank);
+		cgroup_each_pid(w->cgroup_fd, path, visit, w, &ended);
+	}
+	return w->rc;
+}
+
+int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup_fd, uid_t uid, const struct idset *nodes, struct errbuf *err)
+{
+	struct walk w = { .work = look_at, .job = { .nodes = nodes }, .seconds = LOOK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .out = out, .err = err };
+
+	memset(out, 0, sizeof(*out));
+	return each_process(&w, g);
+}
+
+int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct idset *from, const struct idset *to, struct errbuf *err)
+{
+	struct walk w = { .work = migrate, .job = { .nodes = from, .to = to }, .seconds = MOVE_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err };
+
+	return each_process(&w, g);
 }
 
 /* ------------------------------------------------------------------- cgroups */
@@ -140,7 +190,7 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 		if (cgroup_read_set(cgroup_fd, rank, "cpuset.mems.effective", &has, err) == 0)
 			idset_or(&left, &has);
 	}
-	if (cgroup_write_set(cgroup_fd, path, "cpuset.mems", &left, err) < 0)
+	if (cgroup_write_mems(cgroup_fd, path, &left, err) < 0)
 		return -1;
 	return own && b->on ? mems_bound_again(b, cgroup_fd, path, &left, err) : 0;
 }
@@ -152,7 +202,7 @@ static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct 
 	int rc;
 
 	rank_path(path, m->step, m->rank);
-	rc = cgroup_write_set(cgroup_fd, path, "cpuset.mems", nodes, &why);
+	rc = cgroup_write_mems(cgroup_fd, path, nodes, &why);
 	if (rc == 0 && b->on)
 		rc = mems_bound_again(b, cgroup_fd, path, nodes, &why);
 	if (rc == 0 || cgroup_inode(cgroup_fd, path) == 0)
@@ -161,8 +211,8 @@ static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct 
 	return errprintf(err, "step %s, %s: %s", step, m->rank->task, why.text);
 }
 
-int rank_group_confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later,
-		       struct errbuf *err)
+static int confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later,
+		   struct errbuf *err)
 {
 	/* a directory has no more than the one above it */
 	for (unsigned i = 0; i < g->n; i++)
@@ -172,4 +222,46 @@ int rank_group_confine(const struct rank_group *g, int cgroup_fd, const struct b
 		if (confine_user(&g->moved[i], cgroup_fd, b, nodes, later, err) < 0)
 			return -1;
 	return 0;
+}
+
+struct confinement {
+	const struct rank_group *g;
+	const struct blocks *b;
+	const struct idset *nodes, *later;
+};
+
+struct confined {
+	int rc;
+	struct errbuf err;
+};
+
+/* The files that this process keeps have other numbers than its parent's: of the cgroup's root it opens one more. */
+static void confine_apart(void *arg, void *result)
+{
+	const struct confinement *c = arg;
+	struct confined *o = result;
+	int fd = cgroup_open_root(NULL, &o->err);
+
+	o->rc = fd < 0 ? -1 : confine(c->g, fd, c->b, c->nodes, c->later, &o->err);
+}
+
+_Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "a message fits");
+
+int rank_group_confine(const struct rank_group *g, const struct blocks *b, const struct idset *nodes, const struct idset *later,
+		       struct errbuf *err)
+{
+	struct confinement c = { .g = g, .b = b, .nodes = nodes, .later = later };
+	struct apart a = { .work = confine_apart, .arg = &c, .size = sizeof(struct confined), .seconds = CONFINE_SECONDS, .keep_fd = -1 };
+	struct confined o = { .rc = 0 };
+	struct errbuf why;
+
+	switch (apart_run(&a, &o, &why)) {
+	case APART_DONE:
+		return o.rc < 0 ? errprintf(err, "%s", o.err.text) : 0;
+	case APART_LATE:
+		return errprintf(err, "the kernel does not finish a change of memory nodes (%s): a process of these ranks waits, for a file server perhaps, and this host can start no process until it ends: kill it",
+				 why.text);
+	default:
+		return errprintf(err, "memory nodes: %s", why.text);
+	}
 }

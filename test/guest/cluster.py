@@ -117,6 +117,12 @@ def patient():
         run("sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' /etc/nodeos/nodeos.conf", user="root", node=node)
 
 
+def site(line, nodes=("n0", "n1")):
+    """LINE at the end of nodeos.conf."""
+    for node in nodes:
+        run(f"echo '{line}' >>/etc/nodeos/nodeos.conf", user="root", node=node)
+
+
 def sbatch(arguments, timeout=300, cwd=None):
     """Submit and wait: sbatch --wait asks again only every half minute. The code is the job's."""
     r = run(f"sbatch --parsable {arguments}", cwd=cwd)

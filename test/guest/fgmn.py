@@ -77,7 +77,7 @@ def meminfo(node, field):
 
 
 def configure(**keys):
-    for key, value in ({"serviceos": "1/node", "serviceos_mems": "homes", "unmanaged_mems": None} | keys).items():
+    for key, value in ({"serviceos": "1/node", "serviceos_mems": "homes", "unmanaged_mems": None, "resize_mems": "yes"} | keys).items():
         root(f"sed -i '/^{key} = /d' {CONF}" + (f"; echo '{key} = {value}' >>{CONF}" if value else ""))
 
 
@@ -289,8 +289,9 @@ def group_jobs():
     ok(r.code == 0 and len(sets) == 5, "a job of two containers: script, sim, none, off", r.text + text)
     if len(sets) == 5:
         ok(len(sets[1]) == 2 and sets[1] <= kernel.blocks, f"sim has {listed(sets[1])}", text)
-        ok(sets[0] == sets[2] == sets[3] == sets[4] and sets[0] <= kernel.blocks and not sets[0] & sets[1],
-           f"its script, what is outside and who comes by ssh share {listed(sets[0])}, none of which is the containers'", text)
+        ok(sets[0] == sets[2] == sets[3] and sets[0] <= kernel.blocks and not sets[0] & sets[1],
+           f"its script and what is outside share {listed(sets[0])}, none of which is the containers'", text)
+        same(sets[4], set(kernel.homes), "sessions by ssh have the homes, from before the first of them on")
     # the site may leave plain jobs alone
     configure(unmanaged_mems="all")
     r = run(f"srun -n1 --mem=100 {show}")

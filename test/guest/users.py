@@ -170,27 +170,24 @@ def ask(data, wait=20, user_close=True):
 
 
 def group_requests(machine):
-    """Bytes that are no request are answered with what is wrong, and sessions of others are let in nowhere."""
-    for data in (b"", b"\n", b"\0\n", b"nodeos 1 show", b"nodeos 1 show\nnodeos 1 show\n", b"nodeos 2 show\n", b"nodeos 1 exec container=../x\n", b"x" * 600 + b"\n",
+    """Bytes that are no request are answered with what is wrong, and no user has another's containers."""
+    for data in (b"", b"\n", b"\0\n", b"nodeos 1 show", b"nodeos 1 show\nnodeos 1 show\n", b"nodeos 2 show\n", b"nodeos 1 find container=../x\n", b"nodeos 1 exec container=own\n", b"x" * 600 + b"\n",
                  b"nodeos 1 resize container=own cpus=99999999999999999999\n", b"nodeos 1 resize container=own cpus=-0\n", b"nodeos 1 show job=4294967296\n",
-                 b"nodeos 1 delete container=own kill kill\n", b"nodeos 1 exec container=own json\n", b"nodeos 1 query job=1\n", b"nodeos 1 show \x1b[2J\n", b"\xff\xfe\n"):
+                 b"nodeos 1 delete container=own kill kill\n", b"nodeos 1 find container=own json\n", b"nodeos 1 query job=1\n", b"nodeos 1 show \x1b[2J\n", b"\xff\xfe\n"):
         text = ask(data)
         # what it has not read resets the connection
         ok(len(data) > 512 or text.startswith("error ") and text.count("\n") == 1 and "\x1b" not in text, f"{data[:40]!r}", repr(text))
     job = small_job("alice")
     for user, command, code, words in (("bob", "nodeosctl exec own true", 1, "you have no container own"), ("bob", f"nodeosctl exec --job={job} own true", 1, "you have no container own"),
-                                       ("bob", f"nodeosctl delete --job={job} own --kill", 1, "you have no container own"), ("bob", f"nodeosctl show --job={job}", 1, "no job"),
-                                       ("alice", f"srun --jobid={job} -n1 --overlap --mpi=none --nodeos=off nodeosctl exec own true", 1, "is of a step of Slurm")):
+                                       ("bob", f"nodeosctl delete --job={job} own --kill", 1, "you have no container own"), ("bob", f"nodeosctl show --job={job}", 1, "no job")):
         r = run(command, user=user)
         ok(r.code == code and words in r.text, f"{user}: {command}", r.text)
-    # a session's children end with the step, wherever they hide
-    run("setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243' >/dev/null 2>&1 & sleep 2; true")
+    # what exec starts is a step of its own, and ends with the job, wherever its children hide
+    run("setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243' >/dev/null 2>&1 & sleep 15; true")
     found = run("pgrep -x sleep -u alice -a", user="root").out
-    ok("4242" in found and "4243" in found, "a session is in", found)
+    ok("4242" in found and "4243" in found, "exec has started a command", found)
     place = run("cat /proc/$(pgrep -f 'sleep 4242' | head -n1)/cgroup", user="root").out
-    ok(f"job_{job}/step_0/user/task_0" in place, "in the rank's cgroup", place)
-    r = run(f"echo $(pgrep -f 'sleep 4242') >/sys/fs/cgroup/user.slice/cgroup.procs; cat /proc/$(pgrep -f 'sleep 4242' | head -n1)/cgroup")
-    ok(f"job_{job}/step_0" in r.out, "out of which it cannot move itself", r.text)
+    ok(f"job_{job}/step_1/user/task_0" in place, "in a step of the job", place)
     with Background("alice", "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n s=socket.socket(1);s.settimeout(1)\n try: s.connect(\"/run/nodeosd.socket\"); l.append(s)\n except OSError: pass\ntime.sleep(100)'"):
         time.sleep(3)
         r = run("timeout 100 nodeosctl show", user="bob")
@@ -485,6 +482,7 @@ def main():
     run(f"chown bob {BOB}", user="root", cwd="/")
     machine = Machine()
     cluster.patient()
+    cluster.site("resize_mems = yes")
     cluster.run_groups(GROUPS, args.group or list(GROUPS), machine)
     cluster.done()
 
