@@ -15,6 +15,7 @@
 #include "container/service_state.h"
 #include "container/service_undo.h"
 #include "container/service_units.h"
+#include "container/service_users.h"
 
 /* There while systemd has not been told of drop-ins that were written or removed. */
 #define PENDING "serviceos.pending"
@@ -26,6 +27,7 @@ static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of it
 
 struct run {
 	struct provision *p;
+	const struct service_items *in;
 	bool again; /* not the first round: what cannot be changed was told */
 	struct undo undo;
 	struct errbuf *err;
@@ -34,7 +36,7 @@ struct run {
 	char possible[ITEM_TEXT_MAX]; /* the CPUs; "": neither is known */
 };
 
-static struct run *run_new(struct provision *p, struct errbuf *err)
+static struct run *run_new(struct provision *p, const struct service_items *in, struct errbuf *err)
 {
 	struct run *r = calloc(1, sizeof(*r));
 	char online[ITEM_TEXT_MAX];
@@ -45,7 +47,9 @@ static struct run *run_new(struct provision *p, struct errbuf *err)
 		return NULL;
 	}
 	p->changed = p->fixed = p->held = 0;
+	p->waiting = false;
 	r->p = p;
+	r->in = in;
 	r->err = err;
 	if (file_read(p->root, "sys/devices/system/cpu/online", online, sizeof(online), &ignored) >= 0 &&
 	    idset_parse(&r->online, online, &ignored) == 0)
@@ -107,7 +111,77 @@ static int open_dir_of(struct run *r, const char *path, const char **name)
 	return openat(r->p->root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int write_dropin(struct run *r, const struct service_item *it)
+/* ------------------------------------------------------------------ users' memory */
+
+/* What systemd does with these lines changes the memory nodes of live units. */
+static bool is_memory_line(const char *line)
+{
+	return strncmp(line, "AllowedMemoryNodes=", 19) == 0 || strncmp(line, "NUMA", 4) == 0;
+}
+
+/* OUT: the lines of TEXT that are about memory (MEMORY), or the others. */
+static void pick_lines(char out[ITEM_TEXT_MAX], const char *text, bool memory)
+{
+	size_t used = strlen(out);
+
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (is_memory_line(line) == memory && used < ITEM_TEXT_MAX - 1)
+			used += (size_t)snprintf(out + used, ITEM_TEXT_MAX - used, "%s%.*s", used ? "\n" : "", (int)strcspn(line, "\n"), line);
+}
+
+static bool same_memory_lines(const char *a, const char *b)
+{
+	char lines[2][ITEM_TEXT_MAX] = { "", "" };
+
+	pick_lines(lines[0], a, true);
+	pick_lines(lines[1], b, true);
+	return strcmp(lines[0], lines[1]) == 0;
+}
+
+/*
+ * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH of the cgroup; NULL:
+ * a drop-in, which systemd applies to every unit.
+ */
+static bool waits_for_users(struct run *r, const struct service_item *it, const char *path)
+{
+	char who[SERVICE_WHO_MAX], why[SERVICE_WHO_MAX + 100];
+
+	if (!service_user_in(r->in, path, who))
+		return false;
+	snprintf(why, sizeof(why), "memory nodes at the next boot, or when users have logged out (%s)", who);
+	r->p->waiting = true;
+	if (!r->again)
+		r->p->cannot(it, why, r->p->arg);
+	return true;
+}
+
+static bool cpuset_waits(struct run *r, const struct service_item *it)
+{
+	static const char mount[] = "sys/fs/cgroup";
+	const char *file = strrchr(it->name, '/');
+	char path[ITEM_NAME_MAX];
+
+	if (it->kind != ITEM_CPUSET || !file || strcmp(file, "/cpuset.mems") != 0)
+		return false;
+	snprintf(path, sizeof(path), "%.*s", (int)(file - it->name - (long)strlen(mount)), it->name + strlen(mount));
+	return waits_for_users(r, it, path);
+}
+
+/* The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as found when they wait. */
+static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
+{
+	*text = '\0';
+	if (same_memory_lines(it->wanted, it->found) || !waits_for_users(r, it, NULL)) {
+		strcpy(text, it->wanted);
+		return;
+	}
+	pick_lines(text, it->wanted, false);
+	pick_lines(text, it->found, true);
+}
+
+/* -------------------------------------------------------------------------------- */
+
+static int write_dropin(struct run *r, const struct service_item *it, const char *wanted)
 {
 	char text[ITEM_TEXT_MAX + 1];
 	const char *name;
@@ -121,7 +195,7 @@ static int write_dropin(struct run *r, const struct service_item *it)
 	dir = open_dir_of(r, it->name, &name);
 	if (dir < 0)
 		return fail(r, it->name);
-	snprintf(text, sizeof(text), "%s\n", it->wanted);
+	snprintf(text, sizeof(text), "%s\n", wanted);
 	rc = file_replace(dir, name, text, 0644, r->err);
 	close(dir);
 	return rc < 0 ? errwrap(r->err, "/%s", it->name) : 0;
@@ -178,6 +252,7 @@ static int apply_item(const struct service_item *it, void *arg)
 {
 	struct run *r = arg;
 	const struct undo_line *fixed = undo_find(&r->undo, UNDO_FIXED, it->name);
+	static char text[ITEM_TEXT_MAX];
 	int rc = 0;
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
@@ -189,8 +264,15 @@ static int apply_item(const struct service_item *it, void *arg)
 		tell_fixed(r, it, fixed ? fixed->text : service_item_fixed(it));
 		return 0;
 	}
+	if (it->kind == ITEM_DROPIN) {
+		dropin_text(r, it, text);
+		if (!it->ok && strcmp(text, it->found) == 0)
+			return 0;
+	} else if (cpuset_waits(r, it)) {
+		return 0;
+	}
 	if (!r->p->dry)
-		rc = it->kind == ITEM_DROPIN ? write_dropin(r, it) : set_item(r, it);
+		rc = it->kind == ITEM_DROPIN ? write_dropin(r, it, text) : set_item(r, it);
 	if (rc < 0)
 		return -1;
 	if (rc > 0) {
@@ -198,7 +280,7 @@ static int apply_item(const struct service_item *it, void *arg)
 		return 0;
 	}
 	r->p->changed++;
-	r->p->say(it, it->wanted, r->p->arg);
+	r->p->say(it, it->kind == ITEM_DROPIN ? text : it->wanted, r->p->arg);
 	return 0;
 }
 
@@ -241,21 +323,39 @@ static int remove_file(struct run *r, const char *path)
 	return 0;
 }
 
-/* A file of the journal that goes, for people. */
-static void say_removed(struct run *r, const struct undo_line *l)
+/* Remove a file of the journal that is there, if it is, but for memory lines that have to wait. */
+static int take_away(struct run *r, const struct undo_line *l)
 {
 	static struct service_item it;
+	static char text[ITEM_TEXT_MAX];
 	struct errbuf ignored;
+	bool rest;
 
 	memset(&it, 0, sizeof(it));
 	it.kind = ITEM_DROPIN;
-	it.there = true;
+	it.there = faccessat(r->p->root, l->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 	snprintf(it.name, sizeof(it.name), "%s", l->name);
 	strcpy(it.label, "a unit's exception or default");
 	if (file_read(r->p->root, l->name, it.found, sizeof(it.found), &ignored) > 0)
 		it.found[strlen(it.found) - 1] = '\0';
-	r->p->changed++;
-	r->p->say(&it, NULL, r->p->arg);
+	rest = !same_memory_lines(it.found, "") && waits_for_users(r, &it, NULL);
+	if (rest) {
+		*text = '\0';
+		for (const char *line = it.found; *line; line += strcspn(line, "\n"), line += *line == '\n')
+			if (*line == '#' || *line == '[' || is_memory_line(line))
+				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s", *text ? "\n" : "", (int)strcspn(line, "\n"), line);
+		if (strcmp(text, it.found) == 0)
+			return 0;
+	}
+	if (it.there) {
+		r->p->changed++;
+		r->p->say(&it, rest ? text : NULL, r->p->arg);
+	}
+	if (r->p->dry)
+		return 0;
+	if (rest)
+		return write_dropin(r, &it, text);
+	return set_pending(r) < 0 ? -1 : remove_file(r, l->name);
 }
 
 /* FN for every item, until a round changes nothing: a thread may be made by one that is not yet in its place. */
@@ -303,8 +403,7 @@ static int remove_stale(struct run *r, const struct service_items *in)
 			return -1;
 		if (s.found || faccessat(r->p->root, l->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		say_removed(r, l);
-		if (!r->p->dry && (set_pending(r) < 0 || remove_file(r, l->name) < 0))
+		if (take_away(r, l) < 0)
 			return -1;
 	}
 	return 0;
@@ -313,7 +412,7 @@ static int remove_stale(struct run *r, const struct service_items *in)
 int provision_apply(struct provision *p, struct errbuf *err)
 {
 	struct service_items in = { p->root, &p->set, p->conf };
-	struct run *r = run_new(p, err);
+	struct run *r = run_new(p, &in, err);
 	struct errbuf ignored;
 	bool fresh;
 	int rc = 0;
@@ -351,11 +450,7 @@ static int remove_files(struct run *r)
 	for (unsigned i = r->undo.n; i-- > 0;) {
 		const struct undo_line *l = r->undo.line[i];
 
-		if (l->kind != UNDO_FILE)
-			continue;
-		if (faccessat(r->p->root, l->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			say_removed(r, l);
-		if (!r->p->dry && (set_pending(r) < 0 || remove_file(r, l->name) < 0))
+		if (l->kind == UNDO_FILE && take_away(r, l) < 0)
 			return -1;
 	}
 	for (unsigned i = r->undo.n; i-- > 0 && !r->p->dry;) {
@@ -387,7 +482,7 @@ static int put_back(struct run *r, const struct service_item *it, const char *te
 
 static int restore(struct run *r, const struct service_item *it, const char *text)
 {
-	if (strcmp(before(r, it), text) == 0)
+	if (strcmp(before(r, it), text) == 0 || cpuset_waits(r, it))
 		return 0;
 	if (!r->p->dry && put_back(r, it, text) < 0) {
 		tell_fixed(r, it, strerror(errno));
@@ -459,15 +554,14 @@ static void find_old_defaults(struct run *r)
 static int undo_all(struct run *r)
 {
 	struct provision *p = r->p;
-	struct conf conf = *p->conf;
-	struct service_items in = { p->root, &p->set, &conf };
 
-	conf.service_except[0] = '\0'; /* it may not have been so when they were confined */
 	find_old_defaults(r);
-	if (remove_files(r) < 0 || each_round(r, &in, undo_item) < 0)
+	if (remove_files(r) < 0 || each_round(r, r->in, undo_item) < 0)
 		return -1;
 	if (p->dry)
 		return 0;
+	if (p->waiting)
+		return errprintf(r->err, "users' processes keep their memory nodes (--verbose shows them): run it again when the users have logged out, or boot");
 	if (p->fixed)
 		return errprintf(r->err, "%u thing%s could not be put back (--verbose shows them): run it again", p->fixed, p->fixed == 1 ? "" : "s");
 	if (!p->keep_state && unlinkat(p->dir, SERVICE_STATE_FILE, 0) < 0 && errno != ENOENT)
@@ -477,10 +571,13 @@ static int undo_all(struct run *r)
 
 int provision_undo(struct provision *p, struct errbuf *err)
 {
-	struct run *r = run_new(p, err);
+	struct conf conf = *p->conf;
+	struct service_items in = { p->root, &p->set, &conf };
+	struct run *r = run_new(p, &in, err);
 	bool lost;
 	int rc;
 
+	conf.service_except[0] = '\0'; /* it may not have been so when they were confined */
 	if (!r)
 		return -1;
 	rc = undo_open(&r->undo, p->dir, p->dry ? UNDO_READ : UNDO_WRITE, err);

@@ -27,6 +27,7 @@ struct provision {
 	void *arg;
 	unsigned changed, fixed; /* results; fixed: what this kernel does not move */
 	unsigned held; /* processes that their own cgroup keeps elsewhere */
+	bool waiting; /* some memory nodes stay as they are: processes of users are there */
 	bool unsettled; /* something kept making threads elsewhere */
 };
 

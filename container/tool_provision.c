@@ -87,7 +87,9 @@ static void cannot(const struct service_item *it, const char *why, void *arg)
 	struct options *o = arg;
 	char found[IDSET_LIST_MAX];
 
-	if (!o->json && o->verbose && (it->kind != ITEM_THREAD || !it->process || it->process == it->pid))
+	if (!o->json && o->verbose && it->kind == ITEM_DROPIN)
+		printf("/%s: %s\n", it->name, why);
+	else if (!o->json && o->verbose && (it->kind != ITEM_THREAD || !it->process || it->process == it->pid))
 		printf("%s: stays on %s: %s\n", it->label, service_item_shown(it, it->found, found), why);
 }
 
@@ -127,6 +129,7 @@ static void end(struct options *o, const struct provision *p, const char *done)
 		jout_number(&o->j, "changed", p->changed);
 		jout_number(&o->j, "cannot_change", p->fixed);
 		jout_number(&o->j, "held", p->held);
+		jout_bool(&o->j, "waiting", p->waiting);
 		jout_number(&o->j, "put_back", o->put_back);
 		jout_bool(&o->j, "dry_run", o->dry);
 		jout_close(&o->j, '}');
@@ -143,6 +146,9 @@ static void end(struct options *o, const struct provision *p, const char *done)
 		printf(", %u thing%s that this kernel does not move (--verbose, nodeosctl verify)", p->fixed, p->fixed == 1 ? "" : "s");
 	putchar('\n');
 	fflush(stdout);
+	if (p->waiting)
+		fputs("nodeosctl: users' processes are there, whose memory nodes stay as they are until the next boot, or until it is run again without them (--verbose shows them)\n",
+		      stderr);
 	if (p->held)
 		fprintf(stderr, "nodeosctl: %u process%s elsewhere, as the unit has CPUs of its own (--verbose, nodeosctl verify)\n", p->held,
 			p->held == 1 ? " stays" : "es stay");

@@ -560,6 +560,86 @@ static void exempt(void)
 	is(service_exempt("/init.scope", &c), NULL, "init");
 }
 
+/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever it runs as. */
+static void put_user(const char *cgroup)
+{
+	char text[256];
+
+	put("proc/777/stat", "777 (sleep) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
+	put("proc/777/status", "Name:\tsleep\nUid:\t1000\t0\t0\t0\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n", 0444);
+	snprintf(text, sizeof(text), "0::%s\n", cgroup);
+	put("proc/777/cgroup", text, 0444);
+}
+
+static void remove_user(void)
+{
+	unlinkat(root, "proc/777/stat", 0);
+	unlinkat(root, "proc/777/status", 0);
+	unlinkat(root, "proc/777/cgroup", 0);
+	unlinkat(root, "proc/777", AT_REMOVEDIR);
+}
+
+static const char session[] = "/user.slice/user-1000.slice/session-1.scope";
+static const char munge_mems[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.mems";
+static const char service_dropin[] = "run/systemd/system/service.d/" UNITS_DROPIN;
+
+/* Does the drop-in of services say LINE? */
+static bool dropin_has(const char *line)
+{
+	char text[2048];
+	int fd = openat(root, service_dropin, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, line) != NULL;
+}
+
+/* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may hold him stay. */
+static void logged_in(const char *before)
+{
+	struct provision p = provision(false);
+	struct errbuf err = { "" };
+	unsigned changed;
+	char *now;
+
+	put_user(session);
+	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
+	ok(p.waiting, "memory nodes wait");
+	ok(dropin_has("AllowedCPUs=0") && !dropin_has("AllowedMemoryNodes"), "units are told of CPUs only");
+	is(get(munge_mems), "0-1", "a service without a user's process has the memory nodes already");
+	is_int(apply(false, &changed), 0, "again");
+	is_int(changed, 0, "nothing is left that can be done");
+	remove_user();
+	p = provision(false);
+	is_int(provision_apply(&p, &err), 0, "he has logged out: provision");
+	ok(!p.waiting && dropin_has("AllowedMemoryNodes=0-1") && dropin_has("AllowedCPUs=0"), "units are told of both");
+
+	put_user("/system.slice/munge.service/session");
+	p = provision(false);
+	ok(provision_undo(&p, &err) < 0 && p.waiting && strstr(err.text, "users' processes keep their memory nodes"), "a user is there: not all is put back: %s",
+	   err.text);
+	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") && dropin_has("AllowedMemoryNodes=0-1"), "units keep the memory nodes and have all CPUs");
+	is(get(munge_mems), "0-1", "the service that holds his process keeps its memory nodes");
+	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"), "2-3", "one that does not has its own again");
+	remove_user();
+	is_int(undo(NULL), 0, "he has logged out: unprovision");
+	now = image();
+	is(now, before, "all is as it was");
+	free(now);
+
+	/* his uid, 1000, is a system account's here */
+	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
+	put_user(session);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"), "UID_MIN of login.defs says who is a user");
+	is_int(undo(NULL), 0, "unprovision");
+	remove_user();
+	unlinkat(root, "etc/login.defs", 0);
+	unlinkat(root, "etc", AT_REMOVEDIR);
+}
+
 int main(void)
 {
 	char *before;
@@ -583,6 +663,7 @@ int main(void)
 	offline(before);
 	new_thread(before);
 	meanwhile(before);
+	logged_in(before);
 	killed(before);
 	free(before);
 	kill(kthread, SIGKILL);

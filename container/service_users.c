@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/service_users.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "container/cgroup.h"
+#include "container/fileio.h"
+#include "container/process.h"
+#include "container/service_units.h"
+
+#define UID_MIN_DEFAULT 1000
+
+/* The number behind WORD at the start of a line of TEXT; FALLBACK: there is none. */
+static unsigned long number_behind(const char *text, const char *word, unsigned long fallback)
+{
+	size_t len = strlen(word);
+	const char *line = text;
+
+	while (line) {
+		if (strncmp(line, word, len) == 0 && isspace((unsigned char)line[len]))
+			return strtoul(line + len, NULL, 10);
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	return fallback;
+}
+
+static unsigned long first_user(int root)
+{
+	static char text[64 << 10];
+	struct errbuf ignored;
+
+	return file_read(root, "etc/login.defs", text, sizeof(text), &ignored) < 0 ? UID_MIN_DEFAULT :
+										      number_behind(text, "UID_MIN", UID_MIN_DEFAULT);
+}
+
+/* The largest of its real, effective, saved and file system uid: a set-user-ID program is its caller's. */
+static unsigned long uid_of(int root, const char *pid)
+{
+	static char text[64 << 10]; /* the masks of a large machine are long */
+	char path[64];
+	unsigned long uid[4] = { 0 }, most = 0;
+	struct errbuf ignored;
+	const char *line;
+
+	snprintf(path, sizeof(path), "proc/%.16s/status", pid);
+	/* it has ended */
+	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
+		return 0;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
+		return 0;
+	for (unsigned i = 0; i < 4; i++)
+		most = uid[i] > most ? uid[i] : most;
+	return most;
+}
+
+bool service_user_in(const struct service_items *in, const char *path, char who[SERVICE_WHO_MAX])
+{
+	int fd = openat(in->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned long first = first_user(in->root), uid;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char cgroup[4096];
+	bool found = false;
+	struct dirent *e;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && !found && (e = readdir(dir)) != NULL) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		uid = uid_of(in->root, e->d_name);
+		if (uid < first || process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0)
+			continue;
+		found = path ? cgroup_below(cgroup, path) != NULL : !service_exempt(cgroup, in->conf);
+		if (found)
+			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s", e->d_name, uid, cgroup);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
