@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every place in the sources that changes a cgroup, or may wait for a process's address space, is in doc/HACKING.md's table
+with the reason why it is safe; and every row of the table has its place."""
+import os
+import re
+import sys
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+ROOMS = ("container", "spank", "topology")  # what is installed and may run as root
+RISKS = re.compile(
+    r"\bcgroup_write(_set|_mems)? ?\(|\bservice_item_set ?\(|\"[^\"]*cgroup\.procs\", O_WRONLY|\"[^\"]*/cgroup\.procs\"|"
+    r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
+    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?(maps|smaps|smaps_rollup|numa_maps|pagemap|environ|cmdline|mem)\"|/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze")
+FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
+
+
+def places():
+    """(file, function) of each match outside of comments; declarations and the functions' own first lines do not count."""
+    found = {}
+    for room in ROOMS:
+        for name in sorted(os.listdir(os.path.join(TOP, room))):
+            if not name.endswith(".c"):
+                continue
+            function, path = "", f"{room}/{name}"
+            for number, line in enumerate(open(os.path.join(TOP, path)), 1):
+                head = FUNCTION.match(line)
+                if head:
+                    function = head.group(1)
+                code = re.sub(r"/\*.*?\*/", "", line)
+                if not head and not re.match(r"\s*(/?\*|//)", code) and RISKS.search(code):
+                    found.setdefault((path, function), number)
+    return found
+
+
+def rows():
+    """(file, function) of each row, and whether it has a reason."""
+    table = {}
+    for line in open(os.path.join(TOP, "doc/HACKING.md")):
+        cells = [c.strip() for c in line.strip().strip("|").split("|")]
+        if len(cells) == 3 and re.fullmatch(r"\S+\.c: \w+", cells[0]):
+            path, function = cells[0].split(": ")
+            table[path, function] = bool(cells[1] and cells[2])
+    return table
+
+
+def main():
+    found, table = places(), rows()
+    count = failed = 0
+    for place in sorted(found.keys() | table.keys()):
+        count += 1
+        why = ""
+        if place not in table:
+            why = f"{place[0]}:{found[place]}: {place[1]}() changes a cgroup or may wait for an address space: add a row to doc/HACKING.md"
+        elif place not in found:
+            why = f"doc/HACKING.md: {place[0]}: {place[1]}() does nothing of the kind any more: remove its row"
+        elif not table[place]:
+            why = f"doc/HACKING.md: {place[0]}: {place[1]}(): the row gives no reason"
+        failed += bool(why)
+        print(f"{'not ok' if why else 'ok'} {count} - {place[0]}: {place[1]}")
+        if why:
+            print(f"# {why}")
+    print(f"1..{count}")
+    return failed > 0 or count < 10
+
+
+sys.exit(main())
