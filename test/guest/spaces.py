@@ -260,6 +260,7 @@ def main():
     a = p.parse_args()
     times = a.times
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    run("[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root")  # as udev's rules have it
     # one node has all that it takes
     run(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' {CONF}", user="root")
     cluster.run_groups(GROUPS, a.groups or list(GROUPS))
