@@ -162,6 +162,8 @@ int main(int argc, char **argv)
 	case -1: die("fork"); break;
 	case 0: serve(fuse, seconds); break;
 	}
+	/* the server's alone: with its end the file system goes, and so does the fault */
+	close(fuse);
 	snprintf(text, sizeof(text), "%s/file", dir);
 	file = open(text, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
