@@ -128,9 +128,13 @@ class Generator:
         rates = rng.choice([(0,), (0,), (100, 100, 199, 200, 201, 400), (0, 50, 100, 101)])
         for o in owners:
             n = rng.randint(1, fake) if rng.random() < 0.3 else fake
+            if special and o is not self.root and rng.random() < 0.3:
+                n = 0  # a GPU's or an expander's memory, and no other
             o.nodes = [Node(0, rng.choice([0, 1, 2, 4, 4]) * GIB, only or "") for _ in range(n)]
             for _ in range(rng.choice([1, 1, 2, 4]) if special and rng.random() < 0.8 else 0):
                 o.nodes.append(self.special())
+        if not any(o.nodes for o in owners):
+            owners[-1].nodes = [Node(0, GIB)]
         for n in (n for o in owners for n in o.nodes):
             n.bytes = 0 if unsized else n.bytes
             n.huge = rng.choice([0] * 6 + [n.bytes // 2, n.bytes]) if n.bytes else 0
