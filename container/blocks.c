@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/blocks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "container/conf.h" /* CONF_DIR_MAX */
 #include "container/fileio.h"
+#include "topology/huge_pages.h"
 
 #define HEAD "nodeos-blocks 1\n"
 #define TEXT_MAX (256u << 10)
@@ -84,6 +84,23 @@ static void sort_out(struct blocks *b)
 	}
 }
 
+/* Memory that no CPU is near (an expander's, a GPU's), in blocks or whole, is never given unasked. */
+static void leave_special(struct blocks *b, const char *root)
+{
+	char text[4096];
+
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct block *one = &b->block[i];
+
+		if (!idset_has(&b->nodes, one->node) ||
+		    line_of_node(text, sizeof(text), root, one->home, "cpulist") < 0 || *text)
+			continue;
+		idset_del(&b->nodes, one->node);
+		idset_del(&b->poor, one->node);
+		idset_add(&b->special, one->node);
+	}
+}
+
 /* "Node 4, zone   Normal" and, indented below it, "high 123", "present 456" and "managed 789", in pages. */
 static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 {
@@ -132,32 +149,10 @@ static uint64_t sum_of_node(const char *root, unsigned node, const char *const *
 	return sum;
 }
 
-/* Bytes of NODE's huge pages of all sizes, as the boot made them: nobody who does not ask for them gets them. */
-static uint64_t huge_bytes(const char *root, unsigned node)
-{
-	char path[ROOT_PATH_MAX], file[300], text[32];
-	struct dirent *e;
-	uint64_t kib, sum = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "%s" NODE_DIR "/node%u/hugepages", root, node);
-	d = opendir(path);
-	while (d && (e = readdir(d)) != NULL) {
-		if (sscanf(e->d_name, "hugepages-%" SCNu64 "kB", &kib) != 1)
-			continue;
-		snprintf(file, sizeof(file), "hugepages/%s/nr_hugepages", e->d_name);
-		if (line_of_node(text, sizeof(text), root, node, file) == 0)
-			sum += strtoull(text, NULL, 10) * (kib << 10);
-	}
-	if (d)
-		closedir(d);
-	return sum;
-}
-
 static void take_huge_pages(struct blocks *b, const char *root)
 {
 	for (unsigned i = 0; i < b->n; i++) {
-		uint64_t huge = huge_bytes(root, b->block[i].node);
+		uint64_t huge = huge_pages_of(root, b->block[i].node);
 
 		b->block[i].usable -= huge < b->block[i].usable ? huge : b->block[i].usable;
 	}
@@ -193,6 +188,7 @@ int blocks_read(struct blocks *out, const char *root, struct errbuf *err)
 	}
 	take_huge_pages(&b, root);
 	sort_out(&b);
+	leave_special(&b, root);
 	*out = b;
 	return 0;
 }
@@ -270,6 +266,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 		return blocks_read(out, root, &ignored);
 	}
 	sort_out(&b);
+	leave_special(&b, root);
 	*out = b;
 	return 0;
 }
@@ -296,7 +293,8 @@ static uint64_t held_by_kernel(const char *root, unsigned node)
 static uint64_t capacity(const char *root, const struct block *one)
 {
 	static const char *const field[] = { "MemTotal:", NULL };
-	uint64_t total = sum_of_node(root, one->node, field) << 10, huge = huge_bytes(root, one->node);
+	uint64_t total = sum_of_node(root, one->node, field) << 10;
+	uint64_t huge = huge_pages_of(root, one->node);
 	uint64_t left = total > huge ? total - huge : 0;
 
 	return left < one->usable ? left : one->usable;

@@ -26,6 +26,7 @@ static struct idset nodes_for_jobs(const struct machine *m, const struct service
 		return mems;
 	}
 	idset_andnot(&mems, &withheld);
+	idset_and(&mems, machine_ordinary(m));
 	if (set->own_mems)
 		idset_andnot(&mems, &set->mems);
 	return mems;

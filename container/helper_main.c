@@ -61,6 +61,8 @@ static int load(struct machine **m, struct errbuf *err)
 		return errprintf(err, "this node's machine.xml cannot be read (run nodeosctl discover)");
 	rc = machine_load_xml_buffer(m, xml, len, err);
 	free(xml);
+	if (rc == 0)
+		machine_note_huge_pages(*m, "");
 	return rc < 0 ? errwrap(err, "this node's machine.xml is unusable (run nodeosctl discover)") : 0;
 }
 

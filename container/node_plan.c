@@ -82,6 +82,7 @@ void node_plan_print(FILE *f, const struct node_plan *p)
 	}
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct placed *c = &p->container[i];
+		char kinds[MEMORY_KINDS_TEXT_MAX];
 
 		if (c->deleted) {
 			fprintf(f, "deleted %s\n", c->name);
@@ -91,7 +92,10 @@ void node_plan_print(FILE *f, const struct node_plan *p)
 		print_set(f, " cpus ", &c->cpus);
 		print_set(f, " reserved ", &c->reserved);
 		print_set(f, " mems ", &c->mems);
-		fprintf(f, " asked %u confined %d shared %d\n", c->asked, c->confined, c->shared);
+		fprintf(f, " asked %u confined %d shared %d", c->asked, c->confined, c->shared);
+		if (c->kinds)
+			fprintf(f, " kinds %s", memory_kinds_format(kinds, c->kinds));
+		putc('\n', f);
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");
 
@@ -158,7 +162,15 @@ static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
 		else
 			c->shared = number;
 	}
-	if (strtok_r(NULL, " ", &save))
+	/* a ledger of an earlier version has none */
+	word = strtok_r(NULL, " ", &save);
+	if (word && strcmp(word, "kinds") == 0) {
+		word = strtok_r(NULL, " ", &save);
+		if (!word || memory_kinds_parse(&c->kinds, word) < 0)
+			return errprintf(err, "container %s: bad \"kinds\"", c->name);
+		word = strtok_r(NULL, " ", &save);
+	}
+	if (word)
 		return errprintf(err, "container %s: text behind the line", c->name);
 	return 0;
 }

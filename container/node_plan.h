@@ -8,6 +8,7 @@
 #include "container/request.h"
 #include "topology/errbuf.h"
 #include "topology/idset.h"
+#include "topology/memory_kind.h"
 
 /*
  * A plan as it crosses from the unprivileged helper to the root side, and as
@@ -15,7 +16,7 @@
  *
  *   nodeos-plan 1
  *   core 0,16                  every core of the job here, in logical order
- *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0
+ *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0 kinds dram
  *   why sim asks 8 threads     lines that explain the container above
  *   deleted vda                its user has given all that it had back (in the ledger only)
  *   end
@@ -30,6 +31,7 @@ struct placed {
 	struct idset cpus; /* what ranks may run on */
 	struct idset reserved; /* cpus and their idle siblings: nobody else's */
 	struct idset mems;
+	unsigned kinds; /* of memory (MEMORY_KIND_BIT) that the mems are of; 0: not known */
 	unsigned asked; /* hardware threads asked; 0: the rest */
 	bool confined; /* mems were chosen: memory is bound to them */
 	bool shared; /* some of the mems serve another container, too */

@@ -267,6 +267,7 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node, con
 		jout_set(&j, "homes", &s->blocks.homes);
 		jout_set(&j, "less_than_nine_tenths_usable", &s->blocks.poor);
 		jout_set(&j, "less_than_half_usable", &s->blocks.taken);
+		jout_set(&j, "special", &s->blocks.special);
 		jout_close(&j, '}');
 	}
 	idset_andnot(&left, &held);
@@ -417,6 +418,9 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 			fprintf(f, "blocks with less than nine tenths usable: %s\n", list_of(&s->blocks.poor));
 		if (!idset_empty(&s->blocks.taken))
 			fprintf(f, "blocks with less than half usable, given to nobody: %s\n", list_of(&s->blocks.taken));
+		if (!idset_empty(&s->blocks.special))
+			fprintf(f, "special memory (no CPU is near), given to nobody unasked: %s\n",
+				list_of(&s->blocks.special));
 	}
 	for (unsigned i = 0; i < s->n_jobs; i++) {
 		const struct ledger_job *job = s->job[i];

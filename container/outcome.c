@@ -71,6 +71,7 @@ static void judge_container(struct isolator_outcome *o, const struct request_con
 			    const struct placed *got, const struct outcome_node *node)
 {
 	unsigned given = idset_count(&got->cpus);
+	char kinds[MEMORY_KINDS_TEXT_MAX];
 
 	/* the ledger's plan says what it was resized to */
 	if (got->asked != ask->cpus)
@@ -83,13 +84,19 @@ static void judge_container(struct isolator_outcome *o, const struct request_con
 		note(o, OUTCOME_MODIFIED, "mems: %u given, as it has been resized", idset_count(&got->mems));
 	else if (ask->mems_kind == MEMS_SIZE && node->usable && node->usable < ask->mems)
 		note(o, OUTCOME_MODIFIED, "mems: %" PRIu64 " MiB given, as it has been resized", node->usable >> 20);
+	memory_kinds_format(kinds, got->kinds);
 	if (got->shared)
-		note(o, OUTCOME_MODIFIED, "mems: another container uses some of these memory nodes too");
+		note(o, OUTCOME_MODIFIED,
+		     "mems: shared, another container uses some of these memory nodes%s%s%s too",
+		     *kinds ? " (" : "", kinds, *kinds ? ")" : "");
 	else if (!node->alone && node->guarantee != GUARANTEE_PHYSICAL)
 		note(o, OUTCOME_MODIFIED, "mems: other jobs on this node may use these memory nodes too%s",
 		     node->guarantee == GUARANTEE_AMOUNT   ? " (what holds is the amount: --mem)" :
 		     node->guarantee == GUARANTEE_ADVISORY ? " (nothing bounds what they take: ConstrainRAMSpace in cgroup.conf)" :
 							     "");
+	/* the only kind that the machine has */
+	if (got->kinds && got->kinds != MEMORY_KIND_BIT(MEMORY_DRAM) && !got->shared)
+		note(o, OUTCOME_ENFORCED, "mems: memory of kind %s", kinds);
 }
 
 unsigned outcomes_of(struct isolator_outcome *out, const struct request_container *ask,

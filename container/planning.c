@@ -7,7 +7,8 @@
 
 #include "topology/resize.h"
 
-static int add_container(struct node_plan *out, const char *name, unsigned asked, const struct plan_container *from)
+static int add_container(struct node_plan *out, const struct machine *m, const char *name,
+			 unsigned asked, const struct plan_container *from)
 {
 	struct placed *to = node_plan_add(out, name);
 
@@ -16,6 +17,7 @@ static int add_container(struct node_plan *out, const char *name, unsigned asked
 	to->cpus = from->cpus;
 	to->reserved = from->reserved;
 	to->mems = from->mems;
+	to->kinds = machine_kinds(m, &from->mems);
 	to->asked = asked;
 	to->confined = from->mems_confined;
 	to->shared = from->mems_shared;
@@ -23,10 +25,12 @@ static int add_container(struct node_plan *out, const char *name, unsigned asked
 	return 0;
 }
 
-static int add_containers(struct node_plan *out, const struct request *r, const struct plan *p)
+static int add_containers(struct node_plan *out, const struct machine *m, const struct request *r,
+			  const struct plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (add_container(out, r->container[i].name, r->container[i].cpus, &p->container[i]) < 0)
+		if (add_container(out, m, r->container[i].name, r->container[i].cpus,
+				  &p->container[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -82,7 +86,7 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 	if (!np) {
 		errprintf(err, "out of memory");
 	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_make(&p, m, &opts, ask, r->n, err) == 0) {
-		rc = add_containers(np, r, p);
+		rc = add_containers(np, m, r, p);
 		mark_shared(np);
 		if (rc < 0)
 			errprintf(err, "out of memory");
@@ -126,7 +130,7 @@ int planning_resize(struct node_plan **out, const struct machine *m, const struc
 	} else if (r->n != 1) {
 		errprintf(err, "one container is resized at a time");
 	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_resize(&got, m, &ask, err) == 0) {
-		rc = add_container(np, c->name, c->cpus, &got);
+		rc = add_container(np, m, c->name, c->cpus, &got);
 		if (rc < 0)
 			errprintf(err, "out of memory");
 	}

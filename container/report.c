@@ -89,6 +89,15 @@ static void put_buffer(struct json_out *j, const char *path, const struct idset 
 	jout_close(j, '}');
 }
 
+static void put_kinds(struct json_out *j, unsigned kinds)
+{
+	jout_open(j, "mems_kinds", '[');
+	for (unsigned k = 0; k < MEMORY_KINDS; k++)
+		if (kinds & MEMORY_KIND_BIT(k))
+			jout_string(j, NULL, memory_kind_name((enum memory_kind)k));
+	jout_close(j, ']');
+}
+
 void report_container(struct json_out *j, const struct report_container *c)
 {
 	struct sched_given sched;
@@ -101,6 +110,8 @@ void report_container(struct json_out *j, const struct report_container *c)
 	jout_set(j, "reserved", &c->got->reserved);
 	jout_set(j, "mems", &c->got->mems);
 	jout_bool(j, "mems_confined", c->got->confined);
+	if (c->got->kinds)
+		put_kinds(j, c->got->kinds);
 	/* what containers of one job share is the job's, and neither of theirs */
 	if (c->got->confined && c->guarantee != GUARANTEE_UNKNOWN)
 		jout_string(j, "mems_guarantee",

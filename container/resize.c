@@ -86,8 +86,11 @@ static void write_entry(struct placed *c, const struct placed *next, const struc
 		idset_or(&c->cpus, &has_cpus->cpus);
 		idset_or(&c->reserved, &has_cpus->reserved);
 	}
-	if (has_mems)
+	c->kinds = next->kinds;
+	if (has_mems) {
 		idset_or(&c->mems, &has_mems->mems);
+		c->kinds |= has_mems->kinds;
+	}
 	c->confined = next->confined;
 	c->shared = next->shared;
 	c->asked = next->asked ? next->asked : c->asked;

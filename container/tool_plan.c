@@ -170,6 +170,28 @@ static void find_free(const struct planned *p, struct idset *cpus, struct idset 
 			idset_andnot(mems, &p->plan->container[i].mems);
 }
 
+/* What the machine's memory nodes are made of. */
+static void put_memory(struct json_out *j, const struct machine *m)
+{
+	jout_open(j, "memory", '[');
+	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
+		struct idset nodes, given;
+
+		machine_of_kind(m, (enum memory_kind)k, &nodes);
+		idset_and(&nodes, machine_mems(m));
+		given = nodes;
+		idset_and(&given, machine_ordinary(m));
+		if (idset_empty(&nodes))
+			continue;
+		jout_open(j, NULL, '{');
+		jout_string(j, "kind", memory_kind_name((enum memory_kind)k));
+		jout_set(j, "mems", &nodes);
+		jout_bool(j, "ordinary", !idset_empty(&given));
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+}
+
 static void print_json(const struct planned *p)
 {
 	struct json_out j = { .f = stdout };
@@ -196,6 +218,7 @@ static void print_json(const struct planned *p)
 	jout_close(&j, ']');
 	find_free(p, &cpus, &mems);
 	report_serviceos(&j, &p->service);
+	put_memory(&j, p->machine);
 	jout_open(&j, "free", '{');
 	jout_set(&j, "cpus", &cpus);
 	jout_set(&j, "mems", &mems);

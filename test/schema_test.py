@@ -22,8 +22,8 @@ EXAMPLES = os.path.join(SOURCE, "etc/examples")
 # Members that a document may be without, by hand: all others have to be there.
 OPTIONAL = {
     "asked": "smt mems mems_bytes policy priority quantum_ms dimmap", "asked/dimmap": "policy fill_bytes",
-    "containers": "mems_guarantee mems_usable_bytes placement quantum_ms dimmap noise", "noise": "irqs irq_names threads thread_names",
-    "jobs": "share_mems", "": "blocks free machine",
+    "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap noise", "noise": "irqs irq_names threads thread_names",
+    "jobs": "share_mems", "blocks": "special", "": "blocks free machine memory",
 }
 
 

@@ -133,12 +133,6 @@ static unsigned count_objects(hwloc_obj_t obj)
 	return n;
 }
 
-/* DRAM is what programs expect; anything else is given only after it. */
-static bool is_special(hwloc_obj_t node)
-{
-	return node->subtype && strcmp(node->subtype, "DRAM") != 0;
-}
-
 /*
  * Whose memory is it? hwloc attaches memory-only nodes to the whole machine when
  * it knows no better, so a node there is everybody's only if no part has its own.
@@ -151,7 +145,8 @@ static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 	while (hwloc_obj_type_is_memory(owner->type))
 		owner = owner->parent;
 	node->domain = node->core = NONE;
-	if (hwloc_bitmap_iszero(owner->cpuset) || (!owner->parent && has_inner_memory(owner)))
+	if (hwloc_bitmap_iszero(owner->cpuset) ||
+	    (!owner->parent && machine_parts_have_memory(owner)))
 		return;
 	for (unit = owner; unit && !(is_unit(unit) && unit->userdata); unit = unit->parent)
 		;
@@ -180,11 +175,12 @@ static unsigned home_of(hwloc_obj_t obj)
 	return text && *text >= '0' && *text <= '9' ? (unsigned)strtoul(text, NULL, 10) : obj->os_index;
 }
 
-/* As machine_note_usable noted it; who wrote the XML may have made it larger than the node. */
+/* Less huge pages, or as machine_note_usable noted it; an XML's writer may have noted too much. */
 static uint64_t usable_of(hwloc_obj_t obj)
 {
 	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE);
-	uint64_t bytes = obj->attr->numanode.local_memory;
+	uint64_t all = obj->attr->numanode.local_memory, huge = machine_huge_bytes(obj);
+	uint64_t bytes = all > huge ? all - huge : 0;
 	unsigned long long usable = text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : bytes;
 
 	return usable < bytes ? usable : bytes;
@@ -199,7 +195,6 @@ static void add_nodes(struct machine *m)
 
 		node->os = obj->os_index;
 		node->home = home_of(obj);
-		node->special = is_special(obj);
 		node->bytes = obj->attr->numanode.local_memory;
 		node->usable = usable_of(obj);
 		place_node(m, node, obj);
@@ -291,9 +286,9 @@ int machine_index(struct machine *m, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	add_object(m, root);
 	add_nodes(m);
-	if (add_kinds(m, err) < 0)
+	if (add_kinds(m, err) < 0 || add_latency(m, err) < 0)
 		return -1;
-	return add_latency(m, err);
+	return machine_index_memory(m, err);
 }
 
 const struct idset *machine_cpus(const struct machine *m)

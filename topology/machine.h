@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "topology/memory_kind.h"
 #include "topology/plan.h"
 
 /* A loaded hwloc topology with the tables that the planner needs. Immutable. */
@@ -29,6 +30,21 @@ int machine_write_xml(const struct machine *m, const char *path, struct errbuf *
  */
 int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
 
+/*
+ * M was read from a file and describes this system (ROOT is before "/sys", "": here): leave out of
+ * what its memory nodes have for programs what the kernel holds as huge pages now.
+ */
+void machine_note_huge_pages(struct machine *m, const char *root);
+
+/* The memory nodes that containers get: of the machine's ordinary kind, and none that is empty. */
+const struct idset *machine_ordinary(const struct machine *m);
+
+/* All memory nodes of KIND, empty ones, too. */
+void machine_of_kind(const struct machine *m, enum memory_kind kind, struct idset *out);
+
+/* Bits of the kinds that the memory nodes MEMS are of (MEMORY_KIND_BIT). */
+unsigned machine_kinds(const struct machine *m, const struct idset *mems);
+
 /* Bytes of the memory nodes MEMS that programs can use, as far as it is known. */
 uint64_t machine_usable(const struct machine *m, const struct idset *mems);
 
@@ -41,7 +57,7 @@ void machine_homes(const struct machine *m, struct idset *out);
 /* The same and blocks of which less than half can be used: what no container is given on such a machine. */
 void machine_withheld(const struct machine *m, struct idset *out);
 
-/* All CPUs and memory nodes that this machine allows (hwloc's allowed sets). */
+/* All CPUs and memory nodes that this machine allows (hwloc's allowed sets), but no empty nodes. */
 const struct idset *machine_cpus(const struct machine *m);
 const struct idset *machine_mems(const struct machine *m);
 

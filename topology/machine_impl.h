@@ -46,9 +46,10 @@ struct domain {
 struct memnode {
 	unsigned os;
 	unsigned home; /* os of the physical node: its own, but for a block of the kernel's fgmn= */
-	bool special; /* not ordinary DRAM: high-bandwidth, non-volatile, a GPU's */
+	bool empty; /* 0 bytes, where the machine says how many at all: it counts nowhere */
+	enum memory_kind kind;
 	uint64_t bytes;
-	uint64_t usable; /* what a size asked is measured by: bytes, where nobody has noted less */
+	uint64_t usable; /* what sizes are measured by: bytes less huge pages, or what is noted */
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; NONE and NONE: local to nobody */
 	unsigned first_core, end_core; /* the same as cores; empty: nobody */
@@ -57,7 +58,8 @@ struct memnode {
 
 struct machine {
 	hwloc_topology_t topo;
-	struct idset cpus, mems; /* allowed */
+	struct idset cpus, mems; /* allowed; no empty memory nodes */
+	struct idset empty, ordinary; /* memory nodes of all_mems */
 	struct idset all_cpus, all_mems;
 	unsigned n_pus, *pu; /* ids, in logical order */
 	unsigned n_cores;
@@ -70,6 +72,15 @@ struct machine {
 	unsigned n_domains_of[LEVELS]; /* 0: the machine has none, the level decides nothing */
 	unsigned n_kinds; /* 0: all alike */
 };
+
+/* Do parts of the machine, OBJ being its root, have memory that CPUs may have as their own? */
+bool machine_parts_have_memory(hwloc_obj_t root);
+
+/* What the memory node OBJ held as huge pages when it was looked at. */
+uint64_t machine_huge_bytes(hwloc_obj_t obj);
+
+/* What the nodes of M are made of, when all else about them is known. */
+int machine_index_memory(struct machine *m, struct errbuf *err);
 
 /* Fill every table of M from M->topo (loaded). */
 int machine_index(struct machine *m, struct errbuf *err);

@@ -37,7 +37,7 @@ static int check(const struct planner *p, struct errbuf *err)
 		return -1;
 	if (p->n && idset_empty(&p->opts->cpus))
 		return errprintf(err, "there is no CPU to give to containers");
-	if (p->n && idset_empty(&p->opts->mems))
+	if (p->n && idset_empty(&p->mems))
 		return errprintf(err, "there is no memory node to give to containers");
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct plan_ask *ask = &p->ask[i];
@@ -115,7 +115,7 @@ static int *order_asks(const struct planner *p)
 static int draft_reset(struct planner *p, struct errbuf *err)
 {
 	p->mems_used = p->opts->mems_taken;
-	idset_and(&p->mems_used, &p->opts->mems);
+	idset_and(&p->mems_used, &p->mems);
 	for (unsigned c = 0; c < p->m->n_cores; c++)
 		p->core[c].taken = false;
 	for (unsigned i = 0; i < p->n; i++) {
@@ -173,10 +173,12 @@ static int place(struct planner *p, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	rc = place_all(p, order, err);
 	if (rc == TOO_FEW_CPUS) {
+		struct errbuf second = { "" };
+
 		p->thrift = true;
-		rc = place_all(p, order, NULL);
+		rc = place_all(p, order, &second);
 		if (rc == FAILED)
-			errprintf(err, "out of memory");
+			errprintf(err, "%s", second.text);
 	}
 	free(order);
 	return rc == PLACED ? 0 : -1;
@@ -210,7 +212,7 @@ static int finish(struct plan **out, struct planner *p, struct errbuf *err)
 	mark_shared(p);
 	plan->n = p->n;
 	plan->free_cpus = p->opts->cpus;
-	plan->free_mems = p->opts->mems;
+	plan->free_mems = p->mems;
 	idset_andnot(&plan->free_mems, &p->mems_used);
 	for (unsigned i = 0; i < p->n; i++) {
 		struct draft *d = &p->draft[i];
@@ -237,6 +239,10 @@ int plan_make(struct plan **out, const struct machine *m, const struct plan_opts
 	struct planner p = { .m = m, .opts = opts, .ask = ask, .n = n };
 	int rc = -1;
 
+	p.mems = opts->mems;
+	idset_andnot(&p.mems, &m->empty);
+	p.ordinary = p.mems;
+	idset_and(&p.ordinary, &m->ordinary);
 	if (check(&p, err) == 0 && index_cores(&p, err) == 0 && place(&p, err) == 0)
 		rc = finish(out, &p, err);
 	for (unsigned i = 0; p.draft && i < n; i++) {

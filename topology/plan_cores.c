@@ -29,7 +29,7 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask)
 
 static bool node_is_free(const struct planner *p, const struct memnode *n)
 {
-	return idset_has(&p->opts->mems, n->os) && !idset_has(&p->mems_used, n->os);
+	return idset_has(&p->ordinary, n->os) && !idset_has(&p->mems_used, n->os);
 }
 
 static int sum_memory(const struct planner *p, const struct plan_ask *ask, struct local_memory *mem)

@@ -30,6 +30,8 @@ struct planner {
 	const struct plan_ask *ask;
 	unsigned n;
 	struct own_core *core;
+	struct idset mems; /* plan_opts.mems, but empty ones */
+	struct idset ordinary; /* of these, what containers are given */
 	struct idset mems_used; /* plan_opts.mems_taken and the confined containers' */
 	bool thrift;
 	struct draft *draft; /* in the order of the asks */
@@ -58,6 +60,10 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 /* Write to the draft's why: what is asked, why these cores. FIT chose them (NULL: all free). */
 void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			const struct fit_out *fit);
+
+/* What may be given but is not, as it is special: "hbm 2-3, gpu 4" -> OUT ("": nothing). */
+#define PLAN_SPECIAL_MAX 256
+void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX]);
 
 /* Write to the draft's why: which memory nodes; LOCAL are local, REUSED somebody else's too. */
 void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One container's memory nodes: local untaken ones first, then by distance, taken ones last. */
+/* One container's memory: ordinary nodes, local untaken ones first, then by distance, taken last. */
 #include <stdlib.h>
 
 #include "topology/plan_impl.h"
@@ -8,7 +8,6 @@
 struct candidate {
 	bool used; /* by another container */
 	bool remote;
-	bool special; /* not DRAM */
 	uint64_t distance; /* local: 0 */
 	unsigned tie; /* local: logical index; remote: os index */
 	unsigned node;
@@ -22,8 +21,6 @@ static int compare(const void *va, const void *vb)
 		return a->used ? 1 : -1;
 	if (a->remote != b->remote)
 		return a->remote ? 1 : -1;
-	if (a->special != b->special)
-		return a->special ? 1 : -1;
 	if (a->distance != b->distance)
 		return a->distance > b->distance ? 1 : -1;
 	return a->tie > b->tie ? 1 : -(a->tie < b->tie);
@@ -61,7 +58,7 @@ static uint64_t distance(const struct machine *m, const bool *core, const struct
 	return idset_intersects(&m->node[to].packages, packages) ? 1 : 2;
 }
 
-/* The nodes of opts.mems, best first: *OUT is malloc'ed. */
+/* The nodes that containers are given, best first: *OUT is malloc'ed. */
 static int candidates(const struct planner *p, const struct draft *d, struct candidate **out,
 		      unsigned *n)
 {
@@ -77,12 +74,11 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 		const struct memnode *node = &m->node[i];
 		struct candidate *c = &(*out)[*n];
 
-		if (!idset_has(&p->opts->mems, node->os))
+		if (!idset_has(&p->ordinary, node->os))
 			continue;
 		c->node = i;
 		c->used = idset_has(&p->mems_used, node->os);
 		c->remote = !plan_node_is_local(node, d->core);
-		c->special = node->special;
 		c->distance = c->remote ? distance(m, d->core, &packages, i) : 0;
 		c->tie = c->remote ? node->os : i;
 		(*n)++;
@@ -91,16 +87,30 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	return 0;
 }
 
-static int too_few(const struct plan_ask *ask, uint64_t sum, unsigned n, struct errbuf *err)
+static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t sum, unsigned n,
+		   struct errbuf *err)
 {
 	const double gib = 1024.0 * 1024 * 1024;
+	char special[PLAN_SPECIAL_MAX];
 
-	if (ask->mems_kind == MEMS_COUNT)
-		return errprintf(err, "container %.64s: needs %llu memory nodes, %u may be given on this machine; the largest request that fits now is mems=%u",
-				 ask->name, (unsigned long long)ask->mems, n, n);
-	return errprintf(err, "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory nodes that may be given hold %.1f GiB (%llu bytes) together",
-			 ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
-			 (double)sum / gib, (unsigned long long)sum);
+	if (n == 0)
+		errprintf(err, "container %.64s: no ordinary memory node may be given on this machine",
+			  ask->name);
+	else if (ask->mems_kind == MEMS_COUNT)
+		errprintf(err,
+			  "container %.64s: needs %llu memory nodes, %u may be given on this machine; "
+			  "the largest request that fits now is mems=%u",
+			  ask->name, (unsigned long long)ask->mems, n, n);
+	else
+		errprintf(err,
+			  "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory nodes "
+			  "that may be given hold %.1f GiB (%llu bytes) together",
+			  ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
+			  (double)sum / gib, (unsigned long long)sum);
+	plan_format_special(p, special);
+	if (*special)
+		errappend(err, " (special memory is never given unasked: %s)", special);
+	return -1;
 }
 
 /* How many of the candidates, from the first, hold what is asked: 0 when all do not. */
@@ -140,16 +150,16 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	uint64_t sum = 0;
 
 	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems == MEMS_ALL) {
-		d->c.mems = p->opts->mems;
+		d->c.mems = p->mems;
 		plan_explain_mems(p, i, 0, 0);
 		return 0;
 	}
 	if (candidates(p, d, &c, &n) < 0)
 		return errprintf(err, "out of memory");
 	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : enough(p, ask, c, n, &sum);
-	if (!many && ask->mems_kind != MEMS_UNSET) {
+	if (n == 0 || (!many && ask->mems_kind != MEMS_UNSET)) {
 		free(c);
-		return too_few(ask, sum, n, err);
+		return too_few(p, ask, sum, n, err);
 	}
 	d->c.mems_confined = true;
 	for (unsigned k = 0; k < many; k++)

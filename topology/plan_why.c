@@ -216,12 +216,31 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\nCPU kinds are mixed: no single kind fits as well");
 }
 
+void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX])
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
+		struct idset nodes;
+		char list[128];
+
+		machine_of_kind(p->m, (enum memory_kind)k, &nodes);
+		idset_and(&nodes, &p->mems);
+		idset_andnot(&nodes, &p->ordinary);
+		if (!idset_empty(&nodes) && used < PLAN_SPECIAL_MAX)
+			used += (size_t)snprintf(out + used, PLAN_SPECIAL_MAX - used, "%s%s %s",
+						 used ? ", " : "", memory_kind_name((enum memory_kind)k),
+						 idset_brief(list, &nodes));
+	}
+}
+
 void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused)
 {
 	const struct plan_ask *ask = &p->ask[i];
 	struct draft *d = &p->draft[i];
 	unsigned n = idset_count(&d->c.mems);
-	char list[128];
+	char list[128], kinds[MEMORY_KINDS_TEXT_MAX], special[PLAN_SPECIAL_MAX];
 
 	if (!d->c.mems_confined) {
 		fprintf(d->why, "\nmemory: not asked, not confined (%u node%s)", n, plural(n));
@@ -229,10 +248,14 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 	}
 	if (idset_format(&d->c.mems, list, sizeof(list)) < 0)
 		snprintf(list, sizeof(list), "%d and %u more", idset_next(&d->c.mems, -1), n - 1);
-	fprintf(d->why, "\nmemory: %snode%s %s; %u local, %u nearest",
-		ask->mems_kind == MEMS_UNSET ? "not asked, local " : "", plural(n), list, local,
-		n - local);
+	memory_kinds_format(kinds, machine_kinds(p->m, &d->c.mems));
+	fprintf(d->why, "\nmemory: %snode%s %s (%s); %u local, %u nearest",
+		ask->mems_kind == MEMS_UNSET ? "not asked, local " : "", plural(n), list, kinds,
+		local, n - local);
 	if (reused)
-		fprintf(d->why, "; %u shared: no other %snode is left", reused,
-			ask->mems_kind == MEMS_UNSET ? "local " : "");
+		fprintf(d->why, "; %u shared: no other %s%s node is left", reused,
+			ask->mems_kind == MEMS_UNSET ? "local " : "", kinds);
+	plan_format_special(p, special);
+	if (*special)
+		fprintf(d->why, "\nspecial memory, never given unasked: %s", special);
 }

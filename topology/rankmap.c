@@ -23,6 +23,7 @@ struct map {
 	unsigned n_cores; /* of the container */
 	unsigned threads; /* usable threads of its widest core */
 	unsigned n_step; /* cores that the step holds; 0: not known */
+	unsigned bound; /* cores of the widest mask, where wrapped masks are divided; 0: masks do not count */
 	uint16_t order[IDSET_MAX]; /* place of each rank among all, by the first core that Slurm gave it */
 };
 
@@ -120,14 +121,16 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 }
 
 /*
- * In order: runs of equally many cores, or one core each in turn where ranks are more.
+ * In order: runs of equally many cores, or one core each in turn where ranks are more. Masks that could not be followed
+ * still say how many cores a rank has: -m block and -m cyclic give the same container's ranks equally many.
  * A lone rank gets as many cores as Slurm gave its step: a launcher daemon and a batch script
  * hold the whole job, "srun --exact -n1 -c2" one of several such steps.
  */
 static void divide(const struct map *m, struct idset *out)
 {
 	const unsigned n = m->in->n_ranks;
-	const unsigned share = m->n_cores / n;
+	const unsigned all = m->n_cores / n;
+	const unsigned share = m->bound && m->bound < all ? m->bound : all;
 	unsigned wish = (m->in->cpus_per_task + m->threads - 1) / m->threads;
 	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c is the user's word */
 
@@ -205,6 +208,22 @@ static void count_held(const struct map *m, const struct idset *bound, uint16_t 
 	for (int id = idset_next(bound, -1); id >= 0; id = idset_next(bound, id))
 		if (m->step[id].core != NOWHERE)
 			held[m->step[id].core]++;
+}
+
+static unsigned widest_mask(const struct map *m)
+{
+	unsigned most = 0;
+
+	for (unsigned r = 0; r < m->in->n_ranks; r++) {
+		uint16_t held[IDSET_MAX];
+		unsigned cores = 0;
+
+		count_held(m, &m->in->bound[r], held);
+		for (unsigned c = 0; c < IDSET_MAX; c++)
+			cores += held[c] > 0;
+		most = cores > most ? cores : most;
+	}
+	return most;
 }
 
 /* k-th core to k-th core. Returns false when the mask lies in none of the step's cores. */
@@ -327,6 +346,7 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		ok = follow(&m, &in->bound[r], &out[r]);
 	if (!ok || collides(&m, out)) {
 		order_by_core(&m);
+		m.bound = ok ? widest_mask(&m) : 0;
 		(in->by_thread ? divide_threads : divide)(&m, out);
 	}
 	return 0;

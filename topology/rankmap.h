@@ -30,7 +30,8 @@ struct rankmap_in {
  * Fill OUT[0..n_ranks-1]: masks that tell the ranks apart and lie in the container already stay (Slurm may
  * have chosen them near a GRES); else k-th core of the step -> k-th core of the container;
  * masks that say nothing (all equal, or unknown) are divided by local rank and
- * cpus_per_task; so are masks of more cores than the container has, in their order. Every OUT is a non-empty subset of the container. Without
+ * cpus_per_task; so are masks of more cores than the container has, in their order, each rank
+ * getting no more cores than the widest mask holds. Every OUT is a non-empty subset of the container. Without
  * overcommit, ranks > cores of the container is an error (by_thread: > threads).
  */
 int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err);

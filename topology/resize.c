@@ -113,13 +113,16 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 
 static int shrink(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
 {
-	struct idset gone = r->cpus;
+	struct idset gone = r->cpus, own = r->mems;
 	struct plan_container less;
+	bool beside;
 	char list[128];
 
-	/* of equal ones, those beside its memory */
-	if (choose(&less, m, r, &r->reserved, r->want_cpus, r->mems_confined ? &r->mems : machine_mems(m), r->mems_confined ? MEMS_COUNT : MEMS_UNSET,
-		   r->mems_confined ? idset_count(&r->mems) : 0, err) < 0)
+	/* of equal ones, those beside its memory, as far as the planner counts that */
+	idset_and(&own, &m->ordinary);
+	beside = r->mems_confined && !idset_empty(&own);
+	if (choose(&less, m, r, &r->reserved, r->want_cpus, beside ? &own : machine_mems(m),
+		   beside ? MEMS_COUNT : MEMS_UNSET, beside ? idset_count(&own) : 0, err) < 0)
 		return -1;
 	free(less.why);
 	out->cpus = less.cpus;
@@ -140,6 +143,9 @@ static int resize_mems(struct plan_container *out, const struct machine *m, cons
 
 	if (r->want_mems == have)
 		return 0;
+	/* special memory is never given unasked */
+	if (more)
+		idset_and(&from, &m->ordinary);
 	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
 		return errprintf(err, "container %.64s has %u memory nodes and can have %u at most here (%llu asked)", r->name, (unsigned)have,
 				 (unsigned)have + idset_count(&from), (unsigned long long)r->want_mems);

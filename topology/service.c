@@ -135,7 +135,7 @@ uint64_t service_bytes(const struct machine *m, const struct idset *mems)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < m->n_nodes; i++)
-		if (idset_has(mems, m->node[i].os))
+		if (idset_has(mems, m->node[i].os) && idset_has(&m->ordinary, m->node[i].os))
 			sum += m->node[i].bytes;
 	return sum;
 }

@@ -58,7 +58,7 @@ bool service_same(const struct service_set *a, const struct service_set *b);
 int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus, unsigned cpus_of_node,
 		       struct errbuf *err);
 
-/* Memory on the nodes MEMS together, in bytes. */
+/* Memory of the ordinary kind (machine_ordinary) on the nodes MEMS together, in bytes. */
 uint64_t service_bytes(const struct machine *m, const struct idset *mems);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's files, in a directory of ours: two physical nodes of 4 CPUs, the first in two blocks (2, 3), node 1 whole, node 4 poor, node 5 useless. */
+/*
+ * The kernel's files, in a directory of ours: two physical nodes of 4 CPUs, the first in two blocks
+ * (2, 3), node 1 whole, node 4 poor, node 5 useless, node 6 without CPUs.
+ */
 #include "container/blocks.h"
 
 #include <fcntl.h>
@@ -49,11 +52,12 @@ static void make_machine(void)
 	static const struct {
 		unsigned node, home;
 		const char *cpus;
-	} nodes[] = { { 0, 0, "0-3" }, { 1, 1, "4-7" }, { 2, 0, "" }, { 3, 0, "" }, { 4, 0, "" }, { 5, 0, "" } };
+	} nodes[] = { { 0, 0, "0-3" }, { 1, 1, "4-7" }, { 2, 0, "" }, { 3, 0, "" },
+		      { 4, 0, "" },    { 5, 0, "" },	{ 6, 6, "" } };
 	char text[8192] = "", number[16];
 
 	put("1\n", "sys/kernel/mm/fgmn/enabled");
-	put("0-5\n", NODE "/has_memory");
+	put("0-6\n", NODE "/has_memory");
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 		snprintf(number, sizeof(number), "%u\n", nodes[i].home);
 		put(number, NODE "/node%u/physical_node", nodes[i].node);
@@ -68,6 +72,7 @@ static void make_machine(void)
 	zone(text, sizeof(text), 3, "Normal", 50, 32768, 32100);
 	zone(text, sizeof(text), 4, "Normal", 50, 32768, 20000);
 	zone(text, sizeof(text), 5, "Normal", 50, 32768, 10000);
+	zone(text, sizeof(text), 6, "Normal", 50, 50000, 49000);
 	put(text, "proc/zoneinfo");
 	put("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
 	    "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 SUnreclaim:         100 kB\nNode 2 Shmem:         40 kB\nNode 2 HugePages_Total:     3\n",
@@ -88,7 +93,8 @@ static void looks_right(const struct blocks *b, const char *how)
 {
 	struct idset two = set_of("2"), both = set_of("2,3");
 
-	ok(b->on && b->n == 6, "%s: six memory nodes, divided", how);
+	ok(b->on && b->n == 7, "%s: seven memory nodes, divided", how);
+	is(list_of(&b->special), "6", "%s: one that no CPU is near", how);
 	is(list_of(&b->homes), "0", "%s: one home of a divided node", how);
 	is(list_of(&b->nodes), "1-4", "%s: what containers may have, without what is mostly taken", how);
 	is(list_of(&b->poor), "4", "%s: of which one has less than nine tenths", how);

@@ -9,8 +9,12 @@
 
 #define GOOD                                                                                        \
 	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                                     \
-	"container sim cpus 0-1,4-5 reserved 0-1,4-5 mems 0 asked 4 confined 1 shared 0\nwhy a\nwhy b\n" \
+	"container sim cpus 0-1,4-5 reserved 0-1,4-5 mems 0 asked 4 confined 1 shared 0 " \
+	"kinds dram,hbm\nwhy a\nwhy b\n"                                                             \
 	"container vda cpus 2 reserved 2,6 mems 0-1 asked 1 confined 0 shared 1\nend\n"
+
+#define KINDS \
+	"nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 kinds"
 
 static struct request two(void)
 {
@@ -37,6 +41,9 @@ static void round_trip(void)
 	is_int(p->n, 2, "containers");
 	is(list_of(&p->container[1].reserved), "2,6", "reserved");
 	is(p->container[0].why, "a\nb", "why");
+	ok(p->container[0].kinds == (MEMORY_KIND_BIT(MEMORY_DRAM) | MEMORY_KIND_BIT(MEMORY_HBM)),
+	   "kinds of memory");
+	is_int(p->container[1].kinds, 0, "which a ledger of an earlier version does not have");
 	f = open_memstream(&text, &size);
 	node_plan_print(f, p);
 	fclose(f);
@@ -91,6 +98,10 @@ static void refused(void)
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked x confined 0 shared 0\nend\n", "no number" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 2 shared 0\nend\n", "no flag" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 x\nend\n", "more behind" },
+		{ KINDS "\nend\n", "no kind" },
+		{ KINDS " dram,ram\nend\n", "an unknown kind" },
+		{ KINDS " dram,\nend\n", "an empty kind" },
+		{ KINDS " dram x\nend\n", "more behind kinds" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0\n"
 		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n", "a name twice" },
 	};

@@ -66,6 +66,23 @@ static void outcomes(void)
 	node.alone = false;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "memory nodes beside other jobs: modified");
+	got.shared = true;
+	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is(find(o, n, "container")->reason,
+	   "mems: shared, another container uses some of these memory nodes (dram) too", "shared, with the kind");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "is modified");
+	got.shared = false;
+	got.kinds = MEMORY_KIND_BIT(MEMORY_HBM);
+	node.alone = true;
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is(find(o, n, "container")->reason, "mems: memory of kind hbm", "only HBM: said");
+	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "and enforced");
+	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
+	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	is(find(o, n, "container")->reason, "", "DRAM goes without saying");
+	got.kinds = 0;
+	node.alone = false;
 	r.container[0].policy = POLICY_HPC;
 	if (!policy_supported(POLICY_HPC)) {
 		n = outcomes_of(o, &r.container[0], &got, &conf, &node);

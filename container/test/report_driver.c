@@ -34,6 +34,7 @@ static void place(struct node_plan *p, const char *name, const char *cpus, const
 	c->reserved = set_of(reserved);
 	c->mems = set_of(mems);
 	c->confined = confined;
+	c->kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	c->asked = idset_count(&c->cpus);
 	node_plan_add_why(c, "asks what it gets");
 }
@@ -141,7 +142,9 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[i], "own") == 0) {
 			s.own = true;
 		} else if (strcmp(argv[i], "blocks") == 0) {
-			s.blocks = (struct blocks){ true, 4, block, set_of("0"), set_of("1-2"), set_of("2"), set_of("3") };
+			s.blocks = (struct blocks){ .on = true, .n = 4, .block = block, .homes = set_of("0"),
+						    .nodes = set_of("1-2"), .poor = set_of("2"),
+						    .taken = set_of("3") };
 			s.service = (struct service_set){ .cpus = set_of("14-15"), .mems = set_of("0"), .own_mems = true };
 		} else {
 			return 2;

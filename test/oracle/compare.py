@@ -5,7 +5,7 @@
 usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
 
 Machines have up to 16 threads: packages, groups, L3 above or below NUMA, fake
-NUMA, HBM, memory-only nodes, cores without memory, offline threads, other jobs'
+NUMA, memory of all kinds told by name, place, distance or bandwidth, huge pages, empty nodes, blocks, cores without memory, offline threads, other jobs'
 threads, interleaved numbers, distances, CPU kinds. The plan must be equal in every id.
 """
 
@@ -124,12 +124,21 @@ class Generator:
         if not owners or rng.random() < 0.2:  # all memory there is, or memory-only nodes
             owners.append(self.root)
         fake = rng.choice([1, 1, 1, 2, 3])
-        special = rng.random() < 0.25
+        special, only, unsized = rng.random() < 0.5, rng.choice([None] * 7 + ["HBM"]), rng.random() < 0.05
+        rates = rng.choice([(0,), (0,), (100, 100, 199, 200, 201, 400), (0, 50, 100, 101)])
         for o in owners:
             n = rng.randint(1, fake) if rng.random() < 0.3 else fake
-            o.nodes = [Node(0, rng.choice([0, 1, 2, 4, 4]) * GIB) for _ in range(n)]
-            if special and rng.random() < 0.8:
-                o.nodes.append(Node(0, 2 * GIB, rng.choice(["MCDRAM", "HBM", "NVM", "DRAM"])))
+            if special and o is not self.root and rng.random() < 0.3:
+                n = 0  # a GPU's or an expander's memory, and no other
+            o.nodes = [Node(0, rng.choice([0, 1, 2, 4, 4]) * GIB, only or "") for _ in range(n)]
+            for _ in range(rng.choice([1, 1, 2, 4]) if special and rng.random() < 0.8 else 0):
+                o.nodes.append(self.special())
+        if not any(o.nodes for o in owners):
+            owners[-1].nodes = [Node(0, GIB)]
+        for n in (n for o in owners for n in o.nodes):
+            n.bytes = 0 if unsized else n.bytes
+            n.huge = rng.choice([0] * 6 + [n.bytes // 2, n.bytes]) if n.bytes else 0
+            n.bandwidth = rng.choice(rates)
         nodes = [n for o in self.root.walk() for n in o.nodes]
         ids = list(range(len(nodes)))
         if rng.random() < 0.5:
@@ -139,8 +148,19 @@ class Generator:
             n.os = i
             if note and rng.random() < 0.8:
                 n.noted = rng.choice([0, n.bytes // 2, n.bytes * 9 // 10, n.bytes - 4096, n.bytes + GIB] if n.bytes else [0, GIB])
+        for n in nodes if rng.random() < 0.15 else []:
+            n.home = rng.choice([-1, n.os, rng.choice(ids), ids[0]])
         for o in owners:
             o.nodes.sort(key=lambda n: n.os)
+
+    def special(self):
+        """A node that names itself, or only lies beside others."""
+        rng = self.rng
+        names = ["MCDRAM", "HBM", "NVM", "DRAM", "GPUMemory", "SPM", "CXL-DRAM", "CXL-NVM", "CXL-GPUMemory", "Odd", "", "", ""]
+        n = Node(0, rng.choice([0, 2, 2, 4]) * GIB, rng.choice(names))
+        if rng.random() < 0.25:
+            n.infos = dict([rng.choice([("PCIBusID", "0000:01:00.0"), ("CXLDevice", "0000:02:00.0"), ("DAXType", "NVM"), ("DAXType", "SPM"), ("DAXDevice", "dax0.0")])])
+        return n
 
     def latency(self):
         nodes = [n.os for o in self.root.walk() for n in o.nodes]
@@ -150,6 +170,11 @@ class Generator:
         for i, a in enumerate(nodes):
             for b in nodes[:i]:
                 lat[a, b] = lat[b, a] = self.rng.choice([11, 16, 20, 20, 22, 32])
+        for o in self.root.walk():  # nodes that are equals, as numa=fake= makes them
+            for a in (n.os for n in o.nodes):
+                for b in (n.os for n in o.nodes):
+                    if a < b and self.rng.random() < 0.5:
+                        lat[a, b] = lat[b, a] = 10
         return lat
 
     def kinds(self):
@@ -164,7 +189,7 @@ class Generator:
 
 
 def write_xml(path, root, latency, kinds):
-    gp = [0]
+    gp, rates = [0], []
     all_nodes = {n.os for o in root.walk() for n in o.nodes}
 
     def sets(obj, nodes):
@@ -188,7 +213,12 @@ def write_xml(path, root, latency, kinds):
             gp[0] += 1
             sub = f' subtype="{n.subtype}"' if n.subtype else ""
             mem = f' local_memory="{n.bytes}"' if n.bytes else ""
-            info = f'<info name="NodeOSUsableBytes" value="{n.noted}"/>' if n.noted >= 0 else ""
+            infos = {**n.infos, **({"NodeOSUsableBytes": n.noted} if n.noted >= 0 else {}), **({"NodeOSPhysicalNode": n.home} if n.home >= 0 else {})}
+            info = "".join(f'<info name="{k}" value="{v}"/>' for k, v in infos.items())
+            if n.huge:
+                info += f'<page_type size="4096" count="{(n.bytes - n.huge) // 4096}"/><page_type size="2097152" count="{n.huge // 2097152}"/>'
+            if n.bandwidth and obj.pus():
+                rates.append((gp[0], n.bandwidth, hexset(obj.pus())))
             f.write(f'<object type="NUMANode" os_index="{n.os}" {sets(obj, {n.os})} gp_index="{gp[0]}"{sub}{mem}>{info}</object>\n')
         for c in obj.children:
             emit(c, own, f)
@@ -204,6 +234,9 @@ def write_xml(path, root, latency, kinds):
             f.write(f'<distances2 type="NUMANode" nbobjs="{len(ids)}" kind="5" name="NUMALatency" indexing="os">\n'
                     f'<indexes length="{len(text)}">{text}</indexes>\n'
                     f'<u64values length="{len(values)}">{values}</u64values>\n</distances2>\n')
+        if rates:
+            f.write('<memattr name="Bandwidth" flags="5">\n' + "".join(
+                f'<memattr_value target_obj_type="NUMANode" target_obj_gp_index="{g}" value="{v}" initiator_cpuset="{c}"/>\n' for g, v, c in rates) + "</memattr>\n")
         for i, k in enumerate(kinds):
             f.write(f'<cpukind cpuset="{hexset(k)}" forced_efficiency="{i}"><info name="CoreType" value="kind{i}"/></cpukind>\n')
         f.write("</topology>\n")
@@ -212,7 +245,7 @@ def write_xml(path, root, latency, kinds):
 def random_asks(rng, planner):
     """Mostly what fits, often nearly all of it; sometimes too much."""
     left, asks = len(planner.cpus), []
-    mems = len(planner.mems)
+    mems = len(planner.ordinary) + (rng.random() < 0.1)
     for i in range(rng.choice([1, 2, 2, 3, 3, 4])):
         smt = rng.choice([0, 0, 0, 0, 1, 2])
         cpus = rng.randint(1, max(1, rng.choice([left, left, left // 2, left // 3])))
@@ -293,7 +326,7 @@ def one_machine(driver, rng, path, count):
         taken = [n for n in mems if rng.random() < rng.choice([0, 0, 0.3])]
         default = rng.choice(["all", "local"])
         planner = Planner(machine, cpus, mems, taken, default)
-        planner.bytes = sum(n.usable for o in gen.root.walk() for n in o.nodes if n.os in mems)
+        planner.bytes = sum(n.usable for o in gen.root.walk() for n in o.nodes if n.os in planner.ordinary)
         asks = random_asks(rng, planner)
         opts = f"opts {ranges(cpus)} {ranges(mems)} {ranges(taken)} {default}"
         driver.say(opts)
@@ -310,7 +343,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("driver", nargs="?",
                         default=os.environ.get("NODEOS_BUILD", ".") + "/topology/test/plan_driver")
-    parser.add_argument("--machines", type=int, default=500)
+    parser.add_argument("--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500)))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", help="write the machines here and keep them")
     args = parser.parse_args()

@@ -15,10 +15,31 @@ class Node:
     bytes: int
     subtype: str = ""
     noted: int = -1  # how much of it can be used, where the XML says so
+    infos: dict = field(default_factory=dict)
+    huge: int = 0  # bytes in huge pages
+    bandwidth: int = 0  # from the CPUs of the object it is attached to; 0: not known
+    home: int = -1  # of a block
 
     @property
     def usable(self):
-        return self.bytes if self.noted < 0 else min(self.noted, self.bytes)
+        left = max(self.bytes - self.huge, 0)
+        return left if self.noted < 0 else min(self.noted, left)
+
+    @property
+    def name(self):
+        """The kind by name."""
+        if "PCIBusID" in self.infos:
+            return "gpu"
+        if "CXLDevice" in self.infos:
+            return "cxl"
+        if self.infos.get("DAXType") == "NVM":
+            return "nvm"
+        if self.subtype:
+            names = {"DRAM": "dram", "HBM": "hbm", "MCDRAM": "hbm", "GPUMemory": "gpu", "CXL-GPUMemory": "gpu", "NVM": "nvm", "SPM": "spm"}
+            return names.get(self.subtype, "cxl" if self.subtype.startswith("CXL") else "unknown")
+        if self.infos.get("DAXType") == "SPM":
+            return "spm"
+        return "unknown" if {"DAXType", "DAXDevice"} & set(self.infos) else "dram"
 
 
 @dataclass
@@ -49,6 +70,9 @@ class Ask:
     mems: int = 0
 
 
+KINDS = ("dram", "hbm", "spm", "unknown", "cxl", "nvm", "gpu")
+
+
 class Machine:
     def __init__(self, root, latency=None, kinds=()):
         self.root, self.latency = root, latency  # latency: {(from os, to os): value}
@@ -66,7 +90,13 @@ class Machine:
                 self.domains[obj.type].append(in_cores(obj))
             if obj.nodes and obj.pus() and not self._inner(obj) and obj.type not in ("Core", "PU"):
                 self.domains["NUMA"].append(in_cores(obj))
+        sized = any(n.bytes for o in root.walk() for n in o.nodes)
+        self.empty = {n.os for o in root.walk() for n in o.nodes if sized and not n.bytes}
         self._nodes(root, in_cores)
+        self.memory = self._kinds()
+        have = {k for n, k in self.memory.items() if n not in self.empty}
+        best = next(k for k in KINDS if k in have)
+        self.ordinary = {n for n, k in self.memory.items() if k == best and n not in self.empty}
         self.kind = [0] * len(self.cores)
         for k, cpus in enumerate(kinds):
             for i, (pus, _) in enumerate(self.cores):
@@ -90,9 +120,41 @@ class Machine:
         for c in obj.children:
             self._nodes(c, in_cores)
         for n in obj.nodes:  # hwloc numbers them after those of the children
-            nobody = obj is self.root and self._inner(obj)
+            nobody = obj is self.root and any(
+                o is not obj and o.pus() and any(n.name in ("dram", "hbm") and n.os not in self.empty for n in o.nodes) for o in obj.walk())
             cores = set() if nobody else in_cores(obj)
             self.nodes.append((n, cores, {i for i, d in enumerate(self.domains["Package"]) if d & cores}))
+
+
+    def _kinds(self):
+        """The kind of each node, by os index."""
+        local = {n.os for n, cores, _ in self.nodes if cores}
+        found = {n.os: n.name for n, _, _ in self.nodes}
+        blocks = {n.os: n.home for n, _, _ in self.nodes if n.home >= 0 and n.home != n.os}
+        for obj in self.root.walk():
+            there = [n for n in obj.nodes if n.os in local]
+            own = min((n for n in there if n.name in KINDS[:4] and n.os not in self.empty and n.os not in blocks), key=lambda n: n.os, default=None)
+            for n in obj.nodes:
+                if n.name != "dram":
+                    continue
+                if n.os not in local:
+                    found[n.os] = "unknown"
+                elif own and own is not n:
+                    found[n.os] = self._beside(own, n)
+        for block, home in blocks.items():
+            if home in found and home not in blocks:
+                found[block] = found[home]
+        return found
+
+    def _beside(self, own, n):
+        both = own.bandwidth and n.bandwidth and own.name == "dram"
+        if both and n.bandwidth > 2 * own.bandwidth:
+            return "hbm"
+        if both and own.bandwidth > 2 * n.bandwidth:
+            return "unknown"
+        if self.latency and self.latency.get((own.os, n.os), math.inf) < math.inf and self.latency[own.os, n.os] > self.latency[own.os, own.os]:
+            return "unknown"
+        return "dram"
 
 
 class Failure(Exception):
@@ -101,8 +163,9 @@ class Failure(Exception):
 
 class Planner:
     def __init__(self, machine, cpus, mems, taken, default):
-        self.m, self.cpus, self.mems = machine, set(cpus), set(mems)
-        self.taken, self.default = set(taken) & set(mems), default
+        self.m, self.cpus, self.mems = machine, set(cpus), set(mems) - machine.empty
+        self.taken, self.default = set(taken) & self.mems, default
+        self.ordinary = self.mems & machine.ordinary
         self.threads = [[p for p in pus if p in self.cpus] for pus, _ in machine.cores]
 
     def width(self, ask, core):
@@ -114,6 +177,8 @@ class Planner:
 
     def plan(self, asks):
         """[(cpus, reserved, mems, given, confined, shared)] as asked, or Failure."""
+        if not self.mems:
+            raise Failure("mems")
         widest = max(range(len(self.threads)), key=lambda c: len(self.threads[c]))
         order = sorted(range(len(asks)), key=lambda i: -math.ceil(asks[i].cpus / self.width(asks[i], widest)))
         try:
@@ -169,7 +234,7 @@ class Planner:
         return sum(
             (n.usable if ask.kind == "size" else 1)
             for n, local, _ in self.m.nodes
-            if n.os in self.mems and n.os not in used and local & picked
+            if n.os in self.ordinary and n.os not in used and local & picked
         )
 
     def key(self, ask, picked, free, used, thrift, with_memory):
@@ -220,11 +285,10 @@ class Planner:
         def key(i):
             n, local, _ = self.m.nodes[i]
             near = bool(local & picked)
-            special = n.subtype not in ("", "DRAM")
             place = (0, i) if near else (self.distance(i, picked), n.os)
-            return n.os in used, not near, special, place
+            return n.os in used, not near, place
 
-        return sorted((i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in self.mems), key=key)
+        return sorted((i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in self.ordinary), key=key)
 
     def choose_mems(self, ask, picked, used):
         chosen, total = set(), 0
@@ -240,6 +304,8 @@ class Planner:
         raise Failure("mems")
 
     def local_mems(self, picked, used):
-        local = {n.os for n, cores, _ in self.m.nodes if cores & picked and n.os in self.mems}
+        if not self.ordinary:
+            raise Failure("mems")
+        local = {n.os for n, cores, _ in self.m.nodes if cores & picked and n.os in self.ordinary}
         nearest = self.m.nodes[self.sorted_mems(picked, used)[0]][0].os
         return local - used or local or {nearest}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define _POSIX_C_SOURCE 200809L /* mkstemp */
+#define _POSIX_C_SOURCE 200809L /* mkstemp, mkdtemp */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -99,6 +99,81 @@ static void sources(void)
 	machine_free(NULL);
 }
 
+/* A node of 1 GiB with 100 pages of 2 MiB, of 4096 bytes the others, and an attribute. */
+static struct machine *huge_machine(const char *info)
+{
+	static const char set[] = "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+				  "complete_nodeset=\"0x1\"";
+	struct machine *m;
+	struct errbuf err;
+	char xml[2048];
+
+	snprintf(xml, sizeof(xml),
+		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+		 "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" %s "
+		 "allowed_cpuset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">"
+		 "<object type=\"NUMANode\" os_index=\"0\" %s gp_index=\"2\" "
+		 "local_memory=\"1073741824\">%s<page_type size=\"4096\" count=\"210944\"/>"
+		 "<page_type size=\"2097152\" count=\"100\"/></object>"
+		 "<object type=\"PU\" os_index=\"0\" %s gp_index=\"3\"/></object></topology>",
+		 set, set, info, set);
+	if (machine_load_xml_buffer(&m, xml, strlen(xml), &err) < 0)
+		bail("%s", err.text);
+	return m;
+}
+
+/* Numbers in a directory that looks as the kernel's. */
+static void put_huge_pages(const char *root, unsigned kib, const char *number)
+{
+	char path[256], command[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/sys/devices/system/node/node0/hugepages/hugepages-%ukB", root,
+		 kib);
+	snprintf(command, sizeof(command), "mkdir -p %s", path);
+	if (system(command) != 0)
+		bail("%s", command);
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "/nr_hugepages");
+	f = fopen(path, "w");
+	if (!f || fputs(number, f) < 0 || fclose(f) != 0)
+		bail("%s", path);
+}
+
+static uint64_t usable_of(const struct machine *m)
+{
+	return machine_usable(m, machine_mems(m));
+}
+
+static void huge_pages(void)
+{
+	const uint64_t gib = UINT64_C(1) << 30, mib = UINT64_C(1) << 20;
+	char root[] = "/tmp/machine_test_XXXXXX", command[64];
+	struct machine *m = huge_machine("");
+
+	if (!mkdtemp(root))
+		bail("cannot set up");
+	ok(usable_of(m) == gib - 200 * mib, "a node's huge pages are not usable");
+	machine_note_huge_pages(m, root);
+	ok(usable_of(m) == gib - 200 * mib, "a kernel that tells of none changes nothing");
+	put_huge_pages(root, 2048, "300\n");
+	put_huge_pages(root, 1048576, "0\n");
+	machine_note_huge_pages(m, root);
+	ok(usable_of(m) == gib - 600 * mib, "more since then are not, either");
+	put_huge_pages(root, 1048576, "1\n");
+	machine_note_huge_pages(m, root);
+	ok(usable_of(m) == 0, "more than all of it: nothing is left");
+	machine_free(m);
+	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1048576\"/>");
+	ok(usable_of(m) == mib, "noted: less than what huge pages leave");
+	machine_free(m);
+	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1073741824\"/>");
+	ok(usable_of(m) == gib - 200 * mib, "noted: never more");
+	machine_free(m);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	if (system(command) != 0)
+		diag("%s is left", root);
+}
+
 static void refusals(void)
 {
 	static const char *const bad[] = {
@@ -171,6 +246,7 @@ int main(void)
 	parts("[numa] package:2 core:2 pu:1", "0:0-1:0 1:2-3: ", "one memory node for all");
 	parts("core:2 pu:2", "0:0-3:0 ", "a small one");
 	sources();
+	huge_pages();
 	refusals();
 	shapes();
 	return tap_done();

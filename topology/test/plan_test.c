@@ -220,7 +220,7 @@ static void explanation(void)
 	   "asks 21 threads, 1 memory node; gets 22 threads on 11 of 23 free cores\n"
 	   "rounded up to whole cores: 22 threads for 21 asked\n"
 	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit\n"
-	   "memory: node 0; 1 local, 0 nearest",
+	   "memory: node 0 (dram); 1 local, 0 nearest",
 	   "explanation");
 	plan_free(plan);
 	machine_free(m);

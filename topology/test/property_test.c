@@ -49,6 +49,7 @@ static struct idset some_of(const struct idset *all, unsigned keep_percent)
 static void invent(struct situation *s)
 {
 	static const char *const name[MOST] = { "a", "b", "c", "d", "e" };
+	struct idset ordinary;
 	unsigned left;
 
 	s->opts.cpus = some_of(machine_cpus(s->m), rnd(2) ? 100 : 85);
@@ -57,6 +58,8 @@ static void invent(struct situation *s)
 		s->opts.cpus = *machine_cpus(s->m);
 	if (idset_empty(&s->opts.mems))
 		s->opts.mems = *machine_mems(s->m);
+	ordinary = s->opts.mems;
+	idset_and(&ordinary, machine_ordinary(s->m));
 	s->opts.mems_taken = some_of(&s->opts.mems, rnd(3) ? 0 : 40);
 	s->opts.default_mems = rnd(2) ? MEMS_LOCAL : MEMS_ALL;
 	s->n = 1 + rnd(MOST);
@@ -67,7 +70,7 @@ static void invent(struct situation *s)
 		*ask = (struct plan_ask){ .name = name[i], .cpus = 1 + rnd(left / (1 + rnd(3))) };
 		ask->smt = rnd(3) ? 0 : 1 + rnd(2);
 		ask->mems_kind = rnd(2) ? MEMS_UNSET : MEMS_COUNT;
-		ask->mems = ask->mems_kind == MEMS_COUNT ? 1 + rnd(idset_count(&s->opts.mems)) : 0;
+		ask->mems = ask->mems_kind == MEMS_COUNT ? 1 + rnd(idset_count(&ordinary)) : 0;
 		left = left > ask->cpus ? left - ask->cpus : 1;
 	}
 	if (rnd(8) == 0)
@@ -102,6 +105,8 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &s->opts.cpus) ||
 	    !idset_subset(&c->mems, &s->opts.mems))
 		return "not a subset of what may be given";
+	if (c->mems_confined && !idset_subset(&c->mems, machine_ordinary(s->m)))
+		return "a special memory node unasked";
 	if (c->cpus_given != idset_count(&c->cpus) || c->cpus_asked != ask->cpus)
 		return "the counts are not true";
 	for (unsigned k = 0; k < s->n_cores; k++) {
@@ -142,6 +147,7 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 	if (ask->mems_kind == MEMS_COUNT && s->n == 1 && c->mems_shared) {
 		struct idset untaken = s->opts.mems;
 
+		idset_and(&untaken, machine_ordinary(s->m));
 		idset_andnot(&untaken, &s->opts.mems_taken);
 		if (idset_count(&untaken) >= ask->mems)
 			return "shares memory though enough is untaken";
@@ -225,10 +231,18 @@ static const char *wrong_offer(const struct situation *s, const struct errbuf *e
 	return "a larger request than the largest fits";
 }
 
-/* A refusal for lack of CPUs is right only if the cores, all of the same width, are too few. */
+/*
+ * A refusal for lack of CPUs is right only if the cores, all of the same width, are too few; for
+ * lack of ordinary memory, of which no ask is for more than there is, only if there is none.
+ */
 static const char *wrong_refusal(const struct situation *s, const struct errbuf *err)
 {
 	unsigned each = idset_count(&s->core[0].cpus), need = 0;
+
+	if (strstr(err->text, "no ordinary memory node"))
+		return idset_intersects(&s->opts.mems, machine_ordinary(s->m)) ?
+			       "no ordinary memory, though there is some" :
+			       NULL;
 
 	for (unsigned k = 0; k < s->n_cores; k++)
 		if (idset_count(&s->core[k].cpus) != each)

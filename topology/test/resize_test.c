@@ -50,6 +50,14 @@ static const struct test tests[] = {
 	{ "and fewer", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 1, 1, 0, "0", "0" },
 	{ "another memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
 	{ "the near one stays", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1, "8-11", "1" },
+	{ "never an expander at the machine", "cxlroot.xml", "0-3", "0-3", "0", "", "2", 0, 0, 2,
+	  "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL },
+	{ "DRAM of the other package before", "cxlroot.xml", "0-3", "0-3", "0", "", "1-2", 0, 0, 2,
+	  "0-3", "0-1" },
+	{ "a special node that it has goes first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0, 0, 1,
+	  "0-3", "0" },
+	{ "fewer CPUs beside a special node that it has", "cxlroot.xml", "0-3", "0-3", "2", "", "", 2, 0,
+	  0, "0-1", "2" },
 	{ "no more of them", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3, "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL },
 };
 
@@ -71,10 +79,13 @@ static void run(const struct test *t)
 	struct plan_container got;
 	struct errbuf err = { "" };
 	struct machine *m;
-	char buf[128];
+	const char *source = getenv("NODEOS_SOURCE");
+	char buf[128], path[4096];
 	int rc;
 
-	if (machine_load_synthetic(&m, t->machine, &err) < 0)
+	snprintf(path, sizeof(path), "%s/topology/test/machines/%s", source ? source : ".",
+		 t->machine);
+	if (machine_load_arg(&m, strstr(t->machine, ".xml") ? path : t->machine, &err) < 0)
 		abort();
 	rc = plan_resize(&got, m, &ask, &err);
 	if (*t->want_cpus == '!') {

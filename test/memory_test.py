@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which memory nodes containers get on hybrid machines, from nodeosctl plan and provision. TAP.
+
+usage: memory_test.py [FOLDER|FILE.xml]...
+
+First machines whose right values are known from what they are; then, on these and on every recorded
+machine (XML) of the arguments or of the folder NODEOS_TOPOLOGIES: no container gets a special or an
+empty node unasked, whatever it asks for. Which nodes these are is read from the XML here, by rules of
+this file.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as tree
+
+from manpages import BUILD, SOURCE, done, ok, skip
+
+sys.path.insert(0, os.path.join(SOURCE, "test/oracle"))
+from compare import write_xml  # noqa: E402
+from oracle import Node, Obj  # noqa: E402
+
+TOOL = os.path.join(BUILD, "nodeosctl")
+MACHINES = os.path.join(SOURCE, "topology/test/machines")
+GIB = 1 << 30
+
+
+def manifest(*containers):
+    """AppC: (name, cpus, mems), mems None: not asked."""
+    values = [(name, {"cpus": cpus, **({"mems": mems} if mems else {})}) for name, cpus, mems in containers]
+    apps = [{"name": name, "app": {"isolators": [{"name": "container", "value": v}]}} for name, v in values]
+    return json.dumps({"acKind": "PodManifest", "acVersion": "0.8.11", "apps": apps})
+
+
+def tool(*words, text=None):
+    return subprocess.run([TOOL, *words], input=text, capture_output=True, text=True, timeout=120)
+
+
+def plan(machine, containers, *options):
+    r = tool("plan", "--json", "-t", machine, *options, "-", text=manifest(*containers))
+    return json.loads(r.stdout) if r.returncode == 0 else r.stderr.strip()
+
+
+def ids(text):
+    ends = [part.partition("-") for part in text.split(",") if part]
+    return {i for a, _, b in ends for i in range(int(a), int(b or a) + 1)}
+
+
+def same(got, want, what):
+    ok(got == want, what, f"got {got}", f"expected {want}")
+
+
+def judged(container):
+    own = [i for i in container["isolators"] if i["name"] == "container"]
+    return own[0]["outcome"], own[0]["reason"]
+
+
+def nodes_of(p):
+    return [c["mems"] for c in p["containers"]] if isinstance(p, dict) else p
+
+
+def cores(numbers, siblings=0):
+    return [Obj("Core", [Obj("PU", os=c)] + ([Obj("PU", os=c + siblings)] if siblings else []))
+            for c in numbers]
+
+
+def aurora(path):
+    """Two packages of 52 cores with two threads each, 512 GiB of DRAM and 64 GiB of HBM, flat."""
+    packages = []
+    for p in range(2):
+        nodes = [Node(p, 512 * GIB, "DRAM"), Node(p + 2, 64 * GIB, "HBM")]
+        packages.append(Obj("Package", cores(range(52 * p, 52 * p + 52), 104), nodes))
+    latency = {(a, b): 10 if a == b else 13 if a % 2 == b % 2 else 21 if b < 2 else 23
+               for a in range(4) for b in range(4)}
+    write_xml(path, Obj("Machine", packages), latency, [])
+    return path
+
+
+def one_package(path, nodes, latency=None):
+    write_xml(path, Obj("Machine", [Obj("Package", cores(range(8)), nodes)]), latency, [])
+    return path
+
+
+def refused(answer, what, *words):
+    ok(isinstance(answer, str) and all(w in answer for w in words), what, answer)
+
+
+def withheld(lines, xml, mib, what):
+    """MemSpecLimit of provision --cmdline with these lines in nodeos.conf."""
+    r = tool("provision", "--cmdline", "--conf", conf(*lines), "-t", xml)
+    ok(f"MemSpecLimit={mib}" in r.stdout.split(), what, r.stdout, r.stderr)
+
+
+def test_gh200():
+    xml = os.path.join(MACHINES, "gh200.xml")
+    three = [(name, 4, 1) for name in ("sim", "vda", "io")]
+    p = plan(xml, three)
+    same(nodes_of(p), ["0", "0", "0"], "GH200: three containers have the CPU's memory, and none else")
+    later = [judged(c) for c in p["containers"][1:]]
+    same([o for o, _ in later], ["modified"] * 2, "the second and the third are modified")
+    ok(all("shared" in r and "dram" in r for _, r in later), "shared is the reason, with the kind", later)
+    same([c["mems_kinds"] for c in p["containers"]], [["dram"]] * 3, "the kind stands in JSON")
+    same([(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
+         [("dram", "0", True), ("gpu", "1", False)], "and what the machine has, without empty nodes")
+    text = tool("plan", "-t", xml, "-", text=manifest(*three)).stdout
+    ok("node 0 (dram)" in text and "gpu 1" in text, "and in text", text)
+    refused(plan(xml, [("sim", 4, 2)]), "two nodes: refused, with what is special",
+            "1 may be given", "gpu 1", "mems=1")
+    refused(plan(xml, [("sim", 4, "481GiB")]), "a size counts ordinary nodes only")
+    same(nodes_of(plan(xml, [("sim", 4, "470GiB")])), ["0"], "which one of them holds")
+    two = [("sim", 4, "100GiB"), ("vda", 4, "100GiB")]
+    same(nodes_of(plan(xml, two)), ["0", "0"], "and sizes share it")
+    withheld(["serviceos = 1/node"], xml, 480 * 1024 // 20, "provision: 5 % of the ordinary memory")
+
+
+def test_aurora():
+    xml = aurora(os.path.join(scratch, "aurora.xml"))
+    cpus = "1-51,53-103,105-155,157-207"
+    p = plan(xml, [("sim", 180, 2), ("vda", 20, 1), ("io", 4, 1)], "-c", cpus)
+    got = [ids(m) for m in nodes_of(p)] if isinstance(p, dict) else p
+    ok(got[0] == {0, 1} and all(len(m) == 1 and m < {0, 1} for m in got[1:]),
+       "flat HBM: DRAM for all three, the third shares", got)
+    same(judged(p["containers"][2])[0], "modified", "which is said")
+    two = plan(xml, [("sim", 20, 1), ("vda", 20, 1)], "-c", cpus)
+    same(sorted(nodes_of(two)), ["0", "1"], "two containers of a node: one DRAM each")
+    refused(plan(xml, [("sim", 20, 3)]), "three nodes are refused")
+    same(nodes_of(plan(xml, [("sim", 20, "550GiB")])), ["0-1"], "550 GiB: two of DRAM, none with HBM")
+    withheld(["serviceos = 1/node"], xml, -(-1024 * 1024 // 20), "provision: 5 % of 1 TiB")
+    withheld(["serviceos = 1/node", "serviceos_mems = 0,2"], xml, 512 * 1024,
+             "provision: of the system's own nodes, those of DRAM")
+
+
+def test_root():
+    xml = os.path.join(MACHINES, "cxlroot.xml")
+    p = plan(xml, [(name, 4, 1) for name in ("sim", "vda", "io")])
+    got = nodes_of(p)
+    ok(got[:2] == ["0", "1"] and got[2] in ("0", "1"), "an expander at the machine: never given", got)
+    third = p["containers"][2]
+    near = range(16) if got[2] == "0" else range(16, 32)
+    ok(ids(third["cpus"]) <= set(near), "the third shares DRAM that is local to it", third["cpus"], got)
+    same(judged(third)[0], "modified", "which is said")
+
+
+def test_empty():
+    xml = os.path.join(MACHINES, "memoryless-nps4.xml")
+    got = nodes_of(plan(xml, [("sim", 12, 1)]))
+    ok(got in (["1"], ["2"]), "a node of 0 bytes counts nowhere", got)
+    refused(plan(xml, [("sim", 12, 3)]), "three of four nodes, two being empty, are refused")
+    same(nodes_of(plan(xml, [("sim", 12, None)])), ["1-2"], "nor has one them that is not confined")
+    refused(plan(xml, [("sim", 12, 1)], "-m", "0"), "nor can they be offered")
+
+
+def test_small():
+    """Machines of one package that say less, or have one kind."""
+    near = {(a, b): 10 if a == b else 17 for a in range(2) for b in range(2)}
+    equal = {(a, b): 10 for a in range(2) for b in range(2)}
+    block = {(a, b): 10 if a == b else 11 for a in range(2) for b in range(2)}
+    dram = Node(0, 8 * GIB)
+    nvm = {"DAXType": "NVM", "DAXDevice": "dax0.0"}
+    table = [
+        ("HBM alone is ordinary", [Node(0, 64 * GIB, "HBM")], None, {0}, "hbm"),
+        ("two equal nodes (numa=fake=) are", [dram, Node(1, 8 * GIB)], equal, {0, 1}, "dram"),
+        ("one farther than the CPUs' own is not", [dram, Node(1, 64 * GIB)], near, {0}, "dram"),
+        ("whatever hwloc calls it", [Node(0, 8 * GIB, "HBM"), Node(1, 64 * GIB, "DRAM")], near, {0}, "hbm"),
+        ("more than twice the bandwidth: HBM", [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=201)],
+         None, {0}, "dram"),
+        ("twice the bandwidth: not", [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=200)],
+         None, {0, 1}, "dram"),
+        ("a quarter of it: an expander", [Node(0, GIB, bandwidth=204), Node(1, GIB, bandwidth=51)],
+         None, {0}, "dram"),
+        ("MCDRAM", [Node(0, 96 * GIB), Node(1, 16 * GIB, "MCDRAM")], None, {0}, "dram"),
+        ("persistent memory of a driver", [dram, Node(1, 512 * GIB, infos=nvm)], equal, {0}, "dram"),
+        ("an expander's device", [dram, Node(1, GIB, infos={"CXLDevice": "0:35:0.0"})], equal, {0}, "dram"),
+        ("a block is what its home is", [Node(0, GIB, home=0), Node(1, GIB, home=0)], block, {1}, "dram"),
+    ]
+    for name, nodes, latency, want, kind in table:
+        xml = one_package(os.path.join(scratch, "small.xml"), nodes, latency)
+        p = plan(xml, [("sim", 2, len(want))])
+        got = p if isinstance(p, str) else [(ids(c["mems"]), c["mems_kinds"]) for c in p["containers"]]
+        same(got, [(want, [kind])], name)
+        refused(plan(xml, [("sim", 2, len(want) + 1)]), f"{name}: {len(want) + 1} are refused")
+    gpu = Obj("Package", cores(range(4)), [Node(1, 96 * GIB, "GPUMemory")])
+    uma = os.path.join(scratch, "uma.xml")
+    write_xml(uma, Obj("Machine", [gpu, Obj("Package", cores(range(4, 8)))], [dram]), None, [])
+    same(nodes_of(plan(uma, [("sim", 2, 1), ("vda", 2, 1)])), ["0", "0"],
+         "memory at the machine is everybody's where only a GPU has its own")
+    pages = [Node(0, 8 * GIB, huge=6 * GIB), Node(1, 8 * GIB, huge=1 * GIB)]
+    huge = one_package(os.path.join(scratch, "huge.xml"), pages, equal)
+    same(nodes_of(plan(huge, [("sim", 2, "9GiB")])), ["0-1"], "9 GiB are there beside huge pages")
+    refused(plan(huge, [("sim", 2, "10GiB")]), "10 GiB are not")
+
+
+def conf(*lines):
+    path = os.path.join(scratch, "nodeos.conf")
+    with open(path, "w", encoding="ascii") as f:
+        f.write("\n".join(lines) + "\n")
+    os.chmod(path, 0o644)
+    return path
+
+
+def words(bitmap):
+    return [int(w, 16) for w in bitmap.split(",") if w]
+
+
+def look(path):
+    """Of a machine's XML: (nodes, those that no container may get unasked, CPUs)."""
+    found = []
+    root = tree.parse(path).getroot().find("object")
+    for n in root.iter("object"):
+        if n.get("type") in ("NUMANode", "Node"):
+            found.append((int(n.get("os_index")), int(n.get("local_memory", 0)), n.get("subtype", ""),
+                          words(n.get("cpuset"))))
+    whole = words(root.get("cpuset"))
+    every = {os for os, _, _, _ in found}
+    empty = {os for os, size, _, _ in found if not size} if any(size for _, size, _, _ in found) else set()
+    special = {os for os, _, sub, _ in found
+               if sub in ("HBM", "MCDRAM", "GPUMemory", "NVM", "SPM") or sub.startswith("CXL")}
+    parts = [os for os, _, _, cpus in found if cpus != whole and any(cpus) and os not in special | empty]
+    special |= {os for os, _, _, cpus in found if not any(cpus) or (cpus == whole and parts)}
+    if not every - special - empty:
+        special = set()  # the machine has nothing else
+    return every, special | empty, [p for p in root.iter("object") if p.get("type") == "PU"]
+
+
+def asks_for(cpus, nodes):
+    quarter, few = max(1, cpus // 4), sorted({1, 2, nodes - 1, nodes, nodes + 1} - {0})
+    yield [("a", quarter, 1), ("b", max(1, cpus // 8), 1), ("c", 1, 1)]
+    yield [("a", 1, None), ("b", 1, 1)]
+    for k in few:
+        yield [("a", max(1, cpus // 2), k)]
+    for gib in (1, 40, 300, 700):
+        yield [("a", 1, f"{gib}GiB"), ("b", 1, f"{gib}GiB")]
+
+
+def invariant(path):
+    every, never, cpus = look(path)
+    name, wrong, plans = os.path.basename(path), [], 0
+    for ask in asks_for(len(cpus), len(every)):
+        p = plan(path, ask, "--conf", conf("default_mems = local"))
+        if isinstance(p, str) and "cannot load" in p:
+            return skip(f"{name}: ordinary memory only", p[-120:])
+        for c in p["containers"] if isinstance(p, dict) else ():
+            plans += 1
+            if not c["mems_confined"] or ids(c["mems"]) & never or not ids(c["mems"]) <= every:
+                wrong.append(f"{ask}: {c['name']} has {c['mems']}")
+    return ok(plans and not wrong, f"{name}: {plans} containers with ordinary memory only "
+              f"(never: {sorted(never) or 'none'})", *wrong[:5])
+
+
+def recorded(arguments):
+    files = []
+    for a in arguments:
+        files += sorted(glob.glob(os.path.join(a, "*.xml"))) if os.path.isdir(a) else [a]
+    return files
+
+
+if not os.access(TOOL, os.X_OK):
+    skip("memory nodes of hybrid machines", "no nodeosctl in the build tree")
+    sys.exit(done())
+with tempfile.TemporaryDirectory() as scratch:
+    test_gh200()
+    test_aurora()
+    test_root()
+    test_empty()
+    test_small()
+    known = recorded([MACHINES]) + [os.path.join(scratch, "aurora.xml")]
+    folder = os.environ.get("NODEOS_TOPOLOGIES", "")
+    for xml_file in known + recorded(sys.argv[1:] or ([folder] if os.path.isdir(folder) else [])):
+        invariant(xml_file)
+    if not sys.argv[1:] and not os.path.isdir(folder):
+        skip("recorded machines", f"NODEOS_TOPOLOGIES is {folder or 'not set'}")
+sys.exit(done())

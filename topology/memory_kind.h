@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_MEMORY_KIND_H
+#define NODEOS_TOPOLOGY_MEMORY_KIND_H
+
+#include <stddef.h>
+
+/*
+ * What a memory node is made of. One kind of a machine is the ordinary one, which containers get;
+ * the others are special and never given unasked. machine.h says which node is what, doc/planner.md
+ * by which facts.
+ */
+enum memory_kind {
+	MEMORY_DRAM,
+	MEMORY_HBM, /* MCDRAM, too */
+	MEMORY_SPM, /* set apart by the firmware (specific-purpose), and no better known */
+	MEMORY_UNKNOWN, /* without CPUs of its own, and no better known */
+	MEMORY_CXL,
+	MEMORY_NVM,
+	MEMORY_GPU,
+	MEMORY_KINDS,
+};
+
+/* "dram", "hbm", "spm", "unknown", "cxl", "nvm", "gpu" */
+const char *memory_kind_name(enum memory_kind kind);
+
+#define MEMORY_KIND_BIT(kind) (1u << (kind))
+#define MEMORY_KINDS_TEXT_MAX 48
+
+/* Write the names of the kinds whose bits are set in KINDS to BUF, "dram,hbm"; returns BUF. */
+const char *memory_kinds_format(char buf[MEMORY_KINDS_TEXT_MAX], unsigned kinds);
+
+/* The same text -> *KINDS; -1 when it has another name or none. */
+int memory_kinds_parse(unsigned *kinds, const char *text);
+
+#endif
