@@ -71,6 +71,9 @@ struct machine {
 	unsigned n_kinds; /* 0: all alike */
 };
 
+/* Is TOPO, loaded, such that machine_index may count on it? 0, or -1 with what it is not. */
+int machine_check(hwloc_topology_t topo, struct errbuf *err);
+
 /* Fill every table of M from M->topo (loaded). */
 int machine_index(struct machine *m, struct errbuf *err);
 
