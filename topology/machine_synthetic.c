@@ -7,7 +7,9 @@
 
 #include "topology/idset.h"
 
-#define LEVELS_MAX 32
+#define LEVELS_MAX 12
+/* hwloc compares each object with those beside it and above it: 4096 take it 10 seconds */
+#define BESIDE_MAX 1024
 #define EXAMPLE "a machine as in \"package:2 core:4 pu:2\""
 
 struct reader {
@@ -179,6 +181,12 @@ static int read_level(struct reader *r)
 	if (!n || n > IDSET_MAX / r->cpus)
 		return errprintf(r->err, "CPU %d is beyond the %d ids that NodeOS handles",
 				 IDSET_MAX, IDSET_MAX);
+	if (n > BESIDE_MAX)
+		return errprintf(
+			r->err,
+			"a level has %u objects in one of the level before it, at most %d may be: "
+			"group them (as in \"package:8 core:512 pu:1\")",
+			n, BESIDE_MAX);
 	r->cpus *= n;
 	return *r->at == '(' ? read_attrs(r, r->cpus) : 0;
 }

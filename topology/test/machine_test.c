@@ -128,7 +128,10 @@ static void refusals(void)
 		{ "[numa] package:17 l3:241 pu:1",
 		  "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
 		{ "package:4294967297 pu:4294967297", "CPU 4096 is beyond" },
-		{ "core:4096 [numa] [numa] pu:1", "memory node 4096 is beyond the 4096 ids" },
+		{ "package:8 core:512 [numa] [numa] pu:1",
+		  "memory node 4096 is beyond the 4096 ids" },
+		{ "core:1025 pu:1",
+		  "a level has 1025 objects in one of the level before it, at most 1024" },
 		{ "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
 		  "too many levels" },
 		/* hwloc makes bitmaps that reach to the id, divides by products that overflow */
@@ -246,6 +249,7 @@ static void shapes(void)
 		{ "pu:4(indexes=2*2:1*2)", 4 },
 		{ "package:2 core:2 pu:2(indexes=core:pu)", 4 },
 		{ "package:2 group:2 group:2 pu:1", 8 },
+		{ "package:8 core:512 pu:1", 4096 },
 	};
 
 	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
