@@ -382,7 +382,7 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 	return json_doc_fail(
 		&l->doc, node,
 		"no isolator is named %s%s%s%s (allowed: container, scheduler, dimmap; "
-		"perfwrapper, power, hwbind, monitoring, image and AppC's own load and are ignored)",
+		"perfwrapper, power, powerpolicy, hwbind, monitoring, image and AppC's own load and are ignored)",
 		word_quote(quoted, name, strlen(name)), near ? ", did you mean \"" : "",
 		near ? near : "", near ? "\"?" : "");
 }

@@ -30,6 +30,7 @@ const char *const request_ignored_name[] = {
 	"os/linux/seccomp-retain-set",
 	"os/linux/selinux-context",
 	"os/unix/sysctl",
+	"powerpolicy",
 	NULL,
 };
 

@@ -13,31 +13,21 @@
 
 const char *const level_name[LEVELS] = { "package", "NUMA locality", "L3" };
 
-static int copy_bitmap(struct idset *to, hwloc_const_bitmap_t from, const char *what,
-		       struct errbuf *err)
+static void copy_bitmap(struct idset *to, hwloc_const_bitmap_t from)
 {
-	int id;
-
-	if (hwloc_bitmap_last(from) >= IDSET_MAX)
-		return errprintf(err, "%s %d is beyond the %d ids that NodeOS handles", what,
-				 hwloc_bitmap_last(from), IDSET_MAX);
 	idset_zero(to);
-	for (id = hwloc_bitmap_first(from); id >= 0; id = hwloc_bitmap_next(from, id))
+	for (int id = hwloc_bitmap_first(from); id >= 0; id = hwloc_bitmap_next(from, id))
 		idset_add(to, (unsigned)id);
-	return 0;
 }
 
-static int copy_sets(struct machine *m, struct errbuf *err)
+static void copy_sets(struct machine *m)
 {
-	if (copy_bitmap(&m->all_cpus, hwloc_topology_get_topology_cpuset(m->topo), "CPU", err) < 0 ||
-	    copy_bitmap(&m->cpus, hwloc_topology_get_allowed_cpuset(m->topo), "CPU", err) < 0 ||
-	    copy_bitmap(&m->all_mems, hwloc_topology_get_topology_nodeset(m->topo), "memory node",
-			err) < 0 ||
-	    copy_bitmap(&m->mems, hwloc_topology_get_allowed_nodeset(m->topo), "memory node", err) < 0)
-		return -1;
+	copy_bitmap(&m->all_cpus, hwloc_topology_get_topology_cpuset(m->topo));
+	copy_bitmap(&m->cpus, hwloc_topology_get_allowed_cpuset(m->topo));
+	copy_bitmap(&m->all_mems, hwloc_topology_get_topology_nodeset(m->topo));
+	copy_bitmap(&m->mems, hwloc_topology_get_allowed_nodeset(m->topo));
 	idset_and(&m->cpus, &m->all_cpus);
 	idset_and(&m->mems, &m->all_mems);
-	return 0;
 }
 
 static bool is_unit(hwloc_obj_t obj)
@@ -209,6 +199,23 @@ static unsigned node_index(const struct machine *m, unsigned os)
 	return NONE;
 }
 
+static int copy_latency(struct machine *m, const struct hwloc_distances_s *dist, struct errbuf *err)
+{
+	size_t *at = calloc(dist->nbobjs + 1u, sizeof(*at));
+	size_t n = m->n_nodes;
+
+	if (!at)
+		return errprintf(err, "out of memory");
+	for (unsigned i = 0; i < dist->nbobjs; i++)
+		at[i] = dist->objs[i] ? node_index(m, dist->objs[i]->os_index) : NONE;
+	for (size_t i = 0; i < dist->nbobjs; i++)
+		for (size_t j = 0; j < dist->nbobjs; j++)
+			if (at[i] != NONE && at[j] != NONE)
+				m->latency[at[i] * n + at[j]] = dist->values[i * dist->nbobjs + j];
+	free(at);
+	return 0;
+}
+
 /* Pairs that the matrix does not hold stay UINT64_MAX: the farthest. */
 static int add_latency(struct machine *m, struct errbuf *err)
 {
@@ -227,13 +234,9 @@ static int add_latency(struct machine *m, struct errbuf *err)
 	}
 	for (size_t i = 0; i < n * n; i++)
 		m->latency[i] = UINT64_MAX;
-	for (unsigned i = 0; i < dist->nbobjs; i++) {
-		for (unsigned j = 0; j < dist->nbobjs; j++) {
-			size_t from = node_index(m, dist->objs[i]->os_index);
-			size_t to = node_index(m, dist->objs[j]->os_index);
-
-			m->latency[from * n + to] = dist->values[i * dist->nbobjs + j];
-		}
+	if (copy_latency(m, dist, err) < 0) {
+		hwloc_distances_release(m->topo, dist);
+		return -1;
 	}
 	hwloc_distances_release(m->topo, dist);
 	return 0;
@@ -273,10 +276,15 @@ int machine_index(struct machine *m, struct errbuf *err)
 	int nodes = hwloc_get_nbobjs_by_type(m->topo, HWLOC_OBJ_NUMANODE);
 	unsigned objects;
 
-	if (copy_sets(m, err) < 0)
-		return -1;
 	if (pus <= 0 || nodes <= 0)
 		return errprintf(err, "the topology has %d CPUs and %d memory nodes", pus, nodes);
+	if (machine_check(m->topo, err) < 0)
+		return -1;
+	copy_sets(m);
+	if (idset_empty(&m->cpus) || idset_empty(&m->mems))
+		return errprintf(err, "no %s of it is allowed (allowed_%s)",
+				 idset_empty(&m->cpus) ? "CPU" : "memory node",
+				 idset_empty(&m->cpus) ? "cpuset" : "nodeset");
 	objects = count_objects(root);
 	m->pu = calloc((size_t)pus, sizeof(*m->pu));
 	m->core = calloc((size_t)pus, sizeof(*m->core));

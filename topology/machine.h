@@ -10,14 +10,22 @@
 /* A loaded hwloc topology with the tables that the planner needs. Immutable. */
 struct machine;
 
+/* Bytes that a machine's XML may have; the largest machines have some megabytes. */
+#define MACHINE_XML_MAX (64u << 20)
+
 /* Where to load it from. The caller frees with machine_free(). */
 int machine_load_this(struct machine **out, struct errbuf *err);
 /* This machine with everything allowed, whatever the caller's cgroup leaves it. */
 int machine_load_whole(struct machine **out, struct errbuf *err);
+/* XML and descriptions may be anybody's: hwloc gets them after machine_xml_check and
+ * machine_synthetic_check. */
 int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err);
 int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, struct errbuf *err);
 int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err);
-/* FILE.xml (contains '/' or ends in ".xml") or a synthetic description. */
+/*
+ * FILE.xml (contains '/' or ends in ".xml") or a synthetic description, first in a process of its
+ * own: where it crashes or hangs even so, that is the error.
+ */
 int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err);
 void machine_free(struct machine *m);
 

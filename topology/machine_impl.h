@@ -82,6 +82,9 @@ uint64_t machine_huge_bytes(hwloc_obj_t obj);
 /* What the nodes of M are made of, when all else about them is known. */
 int machine_index_memory(struct machine *m, struct errbuf *err);
 
+/* Is TOPO, loaded, such that machine_index may count on it? 0, or -1 with what it is not. */
+int machine_check(hwloc_topology_t topo, struct errbuf *err);
+
 /* Fill every table of M from M->topo (loaded). */
 int machine_index(struct machine *m, struct errbuf *err);
 

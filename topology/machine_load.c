@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/machine_impl.h"
+#include "topology/machine_synthetic.h"
+#include "topology/machine_xml.h"
 #include "topology/textfile.h"
+#include "topology/trial.h"
 
-enum source { FROM_THIS, FROM_WHOLE, FROM_FILE, FROM_BUFFER, FROM_SYNTHETIC };
+enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
+
+#define TRIAL_SECONDS 60
 
 /*
  * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not
@@ -40,8 +44,6 @@ static void without_gpus(hwloc_topology_t topo)
 static int set_source(hwloc_topology_t topo, enum source source, const char *text, size_t len)
 {
 	switch (source) {
-	case FROM_FILE:
-		return hwloc_topology_set_xml(topo, text);
 	case FROM_BUFFER:
 		return hwloc_topology_set_xmlbuffer(topo, text, (int)len);
 	case FROM_SYNTHETIC:
@@ -77,6 +79,29 @@ static void note_homes(hwloc_topology_t topo)
 	}
 }
 
+/*
+ * Of hwloc's two readers of XML the built-in one, which is in each installation, and whose input
+ * machine_xml_check writes. What its checks find is not for terminals: NodeOS has looked, and looks
+ * at the result.
+ */
+static void set_hwloc_up(void)
+{
+	setenv("HWLOC_LIBXML", "0", 1);
+	setenv("HWLOC_HIDE_ERRORS", "2", 0);
+}
+
+static int refused(struct errbuf *err, const char *what, bool this_machine)
+{
+	const char *why = errno ? strerror(errno) : "no reason given";
+
+	if (this_machine)
+		return errprintf(err, "hwloc cannot load %s: %s", what, why);
+	return errprintf(err,
+			 "%.200s: hwloc cannot load it: %s (lstopo may say more, with "
+			 "HWLOC_XML_VERBOSE=1 and HWLOC_SYNTHETIC_VERBOSE=1 in its environment)",
+			 what, why);
+}
+
 static int load(struct machine **out, enum source source, const char *text, size_t len,
 		const char *what, struct errbuf *err)
 {
@@ -89,11 +114,12 @@ static int load(struct machine **out, enum source source, const char *text, size
 		return errprintf(err, "hwloc cannot start: %s", strerror(errno));
 	}
 	without_gpus(m->topo);
+	if (source == FROM_BUFFER || source == FROM_SYNTHETIC)
+		set_hwloc_up();
 	errno = 0;
 	if (hwloc_topology_set_flags(m->topo, load_flags(source)) < 0 ||
 	    set_source(m->topo, source, text, len) < 0 || hwloc_topology_load(m->topo) < 0) {
-		errprintf(err, "hwloc cannot load %s%s%s (expected FILE.xml, or a machine as in \"package:2 core:4 pu:2\")", what,
-			  errno ? ": " : "", errno ? strerror(errno) : "");
+		refused(err, what, source == FROM_THIS || source == FROM_WHOLE);
 		goto error;
 	}
 	if (source == FROM_WHOLE && hwloc_topology_allow(m->topo, NULL, NULL, HWLOC_ALLOW_FLAG_ALL) < 0) {
@@ -103,7 +129,7 @@ static int load(struct machine **out, enum source source, const char *text, size
 	if (source == FROM_THIS || source == FROM_WHOLE)
 		note_homes(m->topo);
 	if (machine_index(m, err) < 0) {
-		errwrap(err, "%s", what);
+		errwrap(err, "%.200s", what);
 		goto error;
 	}
 	*out = m;
@@ -123,41 +149,86 @@ int machine_load_whole(struct machine **out, struct errbuf *err)
 	return load(out, FROM_WHOLE, NULL, 0, "this machine", err);
 }
 
+static int load_xml(struct machine **out, const char *text, size_t len, const char *what,
+		    struct errbuf *err)
+{
+	char *xml;
+	size_t xml_len;
+	int rc;
+
+	if (len > MACHINE_XML_MAX)
+		return errprintf(err, "%.200s: %zu bytes (allowed: %u)", what, len,
+				 MACHINE_XML_MAX);
+	if (machine_xml_check(&xml, &xml_len, text, len, err) < 0)
+		return errwrap(err, "%.200s", what);
+	rc = load(out, FROM_BUFFER, xml, xml_len, what, err);
+	free(xml);
+	return rc;
+}
+
 int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err)
 {
-	return load(out, FROM_FILE, path, 0, path, err);
+	char *text;
+	size_t len;
+	int rc;
+
+	if (textfile_read(&text, &len, path, MACHINE_XML_MAX, err) < 0)
+		return -1;
+	rc = load_xml(out, text, len, path, err);
+	free(text);
+	return rc;
 }
 
 int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, struct errbuf *err)
 {
-	char *copy;
-	int rc;
-
-	/* hwloc wants the final NUL within the length; the caller's buffer may lack it. */
-	if (len >= INT_MAX)
-		return errprintf(err, "the XML text is too long: %zu bytes", len);
-	copy = malloc(len + 1);
-	if (!copy)
-		return errprintf(err, "out of memory");
-	memcpy(copy, xml, len);
-	copy[len] = '\0';
-	rc = load(out, FROM_BUFFER, copy, len + 1, "the XML text", err);
-	free(copy);
-	return rc;
+	return load_xml(out, xml, len, "the XML text", err);
 }
 
 int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err)
 {
+	if (machine_synthetic_check(description, err) < 0)
+		return errwrap(err, "machine \"%.200s\"", description);
 	return load(out, FROM_SYNTHETIC, description, 0, description, err);
+}
+
+struct wanted {
+	const char *text, *what; /* a file's text and name; NULL and a description */
+	size_t len;
+};
+
+static int load_wanted(struct machine **out, const struct wanted *w, struct errbuf *err)
+{
+	return w->text ? load_xml(out, w->text, w->len, w->what, err)
+		       : machine_load_synthetic(out, w->what, err);
+}
+
+static void try_wanted(void *arg)
+{
+	struct machine *m;
+
+	if (load_wanted(&m, arg, NULL) == 0)
+		machine_free(m);
 }
 
 int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err)
 {
 	size_t len = strlen(arg);
+	struct wanted w = { .what = arg };
+	char *text = NULL;
+	int rc;
 
-	if (strchr(arg, '/') || (len >= 4 && strcmp(arg + len - 4, ".xml") == 0))
-		return machine_load_xml_file(out, arg, err);
-	return machine_load_synthetic(out, arg, err);
+	if (strchr(arg, '/') || (len >= 4 && strcmp(arg + len - 4, ".xml") == 0)) {
+		if (textfile_read(&text, &w.len, arg, MACHINE_XML_MAX, err) < 0)
+			return -1;
+		w.text = text;
+	}
+	if (trial(try_wanted, &w, TRIAL_SECONDS, err) < 0)
+		rc = errwrap(err, "%.200s: hwloc (API %u.%u) cannot load it", arg,
+			     hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 255);
+	else
+		rc = load_wanted(out, &w, err);
+	free(text);
+	return rc;
 }
 
 void machine_free(struct machine *m)

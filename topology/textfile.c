@@ -3,8 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FIFO_WAIT_MS 10000
 
 int textfile_close(FILE *f, struct stat *emptied)
 {
@@ -51,4 +56,88 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino)
 		unlink(path);
 	return -1;
+}
+
+/* Is the opened file one to read? Also makes its reads wait. */
+static int check_kind(int fd, const char *path, size_t max, struct errbuf *err)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	struct stat st;
+	int flags;
+
+	if (fstat(fd, &st) < 0)
+		return errprintf(err, "%.200s: cannot stat: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return errprintf(err, "%.200s: is %s (allowed: a file or a pipe)", path,
+				 S_ISDIR(st.st_mode) ? "a directory" : "a device or a socket");
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
+		return errprintf(err, "%.200s: %lld bytes (allowed: %zu)", path,
+				 (long long)st.st_size, max);
+	/* A pipe without a writer yet reads as empty, so wait for the first byte or the hang-up. */
+	if (S_ISFIFO(st.st_mode) && poll(&wait, 1, FIFO_WAIT_MS) == 0)
+		return errprintf(err, "%.200s: nothing was written to this pipe within %d seconds",
+				 path, FIFO_WAIT_MS / 1000);
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return errprintf(err, "%.200s: cannot set flags: %s", path, strerror(errno));
+	return 0;
+}
+
+/* In pieces that double: most files are far below MAX. */
+static int read_all(char **text, size_t *len, int fd, const char *path, size_t max,
+		    struct errbuf *err)
+{
+	size_t used = 0, room = 1u << 16;
+	char *buf = malloc(room), *more;
+
+	while (buf && used <= max) {
+		ssize_t n = read(fd, buf + used, room - used - 1);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			errprintf(err, "%.200s: cannot read: %s", path, strerror(errno));
+			free(buf);
+			return -1;
+		}
+		if (n == 0)
+			break;
+		used += (size_t)n;
+		if (used < room - 1)
+			continue;
+		more = realloc(buf, room * 2);
+		if (!more)
+			free(buf);
+		buf = more;
+		room *= 2;
+	}
+	if (!buf)
+		return errprintf(err, "%.200s: %s", path, strerror(ENOMEM));
+	if (used > max) {
+		free(buf);
+		return errprintf(err, "%.200s: more than %zu bytes", path, max);
+	}
+	buf[used] = '\0';
+	more = realloc(buf, used + 1);
+	*text = more ? more : buf;
+	*len = used;
+	return 0;
+}
+
+int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err)
+{
+	int fd, rc;
+
+	/* Standard input may be anything that can be read, a terminal too. */
+	if (strcmp(path, "-") == 0)
+		return read_all(text, len, STDIN_FILENO, "standard input", max, err);
+	/* Not blocking: opening a named pipe would wait for a writer without end. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));
+	rc = check_kind(fd, path, max, err);
+	if (rc == 0)
+		rc = read_all(text, len, fd, path, max, err);
+	close(fd);
+	return rc;
 }

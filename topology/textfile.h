@@ -15,6 +15,13 @@
 int textfile_write(const char *path, const char *text, size_t len, struct errbuf *err);
 
 /*
+ * Read the file or pipe PATH ("-": standard input), of MAX bytes at most. *TEXT is malloc'ed, with
+ * a NUL behind its *LEN bytes. Devices, directories and a pipe that nothing is written to for 10
+ * seconds are refused.
+ */
+int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err);
+
+/*
  * Close F, which a text was written to. 0, or -1 with errno when not all of it was: a file system of another machine may tell
  * only at the close that it is full. Then a regular file is empty, and EMPTIED says which it is; its st_mode is 0 where nothing was emptied.
  */

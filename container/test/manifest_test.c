@@ -66,6 +66,8 @@ static void good(void)
 		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_OTHER\",\"priority\":\"0\"")), "nodeos 1;c=a cpus=1 policy=other;" },
 		{ IMAGE("{\"name\":\"argo/power\",\"value\":{}}," CONTAINER ",{\"name\":\"perfwrapper\",\"value\":{\"a\":[1.5]}}"),
 		  "nodeos 1;c=a cpus=1 ignored=perfwrapper,power;" },
+		{ IMAGE("{\"name\":\"argo/powerpolicy\",\"value\":{}}," CONTAINER ",{\"name\":\"power\",\"value\":{}}"),
+		  "nodeos 1;c=a cpus=1 ignored=power,powerpolicy;" },
 		{ IMAGE("{\"name\":\"os/linux/no-new-privileges\",\"value\":true}," CONTAINER),
 		  "nodeos 1;c=a cpus=1 ignored=os/linux/no-new-privileges;" },
 		{ POD(APP("sim", SIZES("\"cpus\":12,\"mems\":3")) "," APP("vda", SIZES("\"cpus\":2,\"mems\":1"))),
@@ -423,6 +425,23 @@ static void examples(void)
 	}
 }
 
+/* A manifest of Argo's node resource manager before it had renamed powerpolicy to power. */
+static void older_argo(void)
+{
+	const char *top = getenv("NODEOS_SOURCE");
+	char path[4096];
+	size_t len;
+	char *text;
+
+	snprintf(path, sizeof(path), "%s/container/test/corpus/manifest/powerpolicy.json",
+		 top ? top : ".");
+	text = read_ok(path, &len);
+	if (text)
+		is(load(text, len), "nodeos 1;c=x cpus=4 mems=1 ignored=powerpolicy;",
+		   "powerpolicy is ignored, and noted");
+	free(text);
+}
+
 static void refuse_file(const char *path, const char *says)
 {
 	struct errbuf err = { "" };
@@ -480,6 +499,7 @@ int main(void)
 	whole_lines();
 	nonsense();
 	examples();
+	older_argo();
 	files();
 	return tap_done();
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _POSIX_C_SOURCE 200809L /* mkstemp, mkdtemp */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "topology/machine.h"
@@ -176,21 +179,124 @@ static void huge_pages(void)
 
 static void refusals(void)
 {
-	static const char *const bad[] = {
-		"", "nonsense", "core:0 pu:1", "/nonexistent.xml", "gone.xml", "package:2 core:",
-		"package:10 core:10 pu:50", "package:11 core:100 pu:4", "[numa] package:17 l3:241 pu:1",
+	static const char *const bad[][2] = {
+		{ "", "an empty description" },
+		{ "  ", "an empty description" },
+		{ "nonsense", "nor the name of a file that ends in .xml or has a /" },
+		{ "core:0 pu:1", "at \"core:0 pu:1\": a level has at least one object" },
+		{ "package:2 core:", "at least one object" },
+		{ "package:2 core:-1 pu:1", "at least one object" },
+		{ "package:2 core:4",
+		  "the last level has to be PUs (hardware threads): end it with \"pu:1\"" },
+		{ "package:2 numa:1", "end it with \"pu:1\"" },
+		{ "pu:2 core:2", "end it with \"pu:1\"" },
+		{ "frob:2 pu:1", "hwloc has no such type of object" },
+		{ "package:2 package:2 pu:1", "a second level of this type" },
+		{ "package:2 2 pu:1", "some levels have a type and others do not" },
+		{ "numa:2 [numa] pu:1", "NUMA nodes both as a level and in brackets" },
+		{ "[numa package:2 pu:1", "brackets that do not close" },
+		{ "core:2(memory=1GB pu:1", "brackets that do not close" },
+		{ "package:10 core:10 pu:50",
+		  "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
+		{ "package:11 core:100 pu:4",
+		  "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
+		{ "[numa] package:17 l3:241 pu:1",
+		  "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
+		{ "package:4294967297 pu:4294967297", "CPU 4096 is beyond" },
+		{ "package:8 core:512 [numa] [numa] pu:1",
+		  "memory node 4096 is beyond the 4096 ids" },
+		{ "core:1025 pu:1",
+		  "a level has 1025 objects in one of the level before it, at most 1024" },
+		{ "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+		  "too many levels" },
+		/* hwloc makes bitmaps that reach to the id, divides by products that overflow */
+		{ "pu:1(indexes=4294967295)", "an index is beyond the 4096 ids" },
+		{ "pu:4(indexes=0,1,1,2)", "an index is there twice" },
+		{ "pu:4(indexes=0,1)", "not as many indexes as objects" },
+		{ "pu:4(indexes=0,1,2,)", "ids with commas between them" },
+		{ "pu:4(indexes=2*65536:2*65536)", "no interleaving of these objects" },
+		{ "pu:4(indexes=0*2)", "no interleaving of these objects" },
+		/* files */
+		{ "/nonexistent.xml", "/nonexistent.xml: cannot open: No such file or directory" },
+		{ "gone.xml", "gone.xml: cannot open: No such file or directory" },
+		{ "/tmp", "/tmp: is a directory (allowed: a file or a pipe)" },
+		{ "/dev/zero", "/dev/zero: is a device or a socket (allowed: a file or a pipe)" },
+		{ "/dev/null", "is a device" },
+		{ "/proc/self/cmdline", "/proc/self/cmdline: line 1: byte 0x00" },
 	};
 	struct machine *m = NULL;
 	struct errbuf err;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err.text[0] = '\0';
-		ok(machine_load_arg(&m, bad[i], &err) == -1 && err.text[0] && !m, "\"%s\" is refused", bad[i]);
-		diag("%s", err.text);
+		ok(machine_load_arg(&m, bad[i][0], &err) == -1 && !m && strstr(err.text, bad[i][1]),
+		   "\"%s\" is refused: %s", bad[i][0], err.text);
 	}
-	ok(strstr(err.text, "CPU 4096 is beyond the 4096 ids") != NULL, "too many CPUs: says so");
 	ok(machine_load_xml_buffer(&m, "", 0, &err) == -1, "an empty text is refused");
 	ok(machine_load_xml_buffer(&m, "<topology>", 10, &err) == -1, "a truncated text is refused");
+}
+
+/* hwloc takes this machine from another file than NodeOS gives it: what it has loaded is looked at
+ * all the same. */
+static void behind_the_back(void)
+{
+	const char *top = getenv("NODEOS_SOURCE");
+	char path[4096];
+	struct machine *m = NULL;
+	struct errbuf err = { "" };
+
+	snprintf(path, sizeof(path), "%s/topology/test/corpus/topology/nopu.xml", top ? top : ".");
+	setenv("HWLOC_XMLFILE", path, 1);
+	ok(machine_load_this(&m, &err) == -1 &&
+		   strstr(err.text, "this machine: a Core has CPU 1 in its cpuset, and no PU "
+				    "(hardware thread) for it"),
+	   "a core without a PU: %s", err.text);
+	ok(machine_load_whole(&m, &err) == -1, "the same for the whole machine");
+	unsetenv("HWLOC_XMLFILE");
+	ok(machine_load_arg(&m, path, &err) == -1 &&
+		   strstr(err.text, "nopu.xml: line 6: this Core has CPU 1 in its cpuset"),
+	   "as a file: %s", err.text);
+}
+
+/* A pipe, as of <(lstopo --of xml), and a file that is too large; sparse, so that it takes no room.
+ */
+static void kinds_of_file(void)
+{
+	char dir[] = "/tmp/machine_test_XXXXXX", path[64];
+	struct machine *m;
+	struct errbuf err;
+	int fd;
+
+	if (!mkdtemp(dir))
+		bail("mkdtemp");
+	snprintf(path, sizeof(path), "%s/m.xml", dir);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	ok(fd >= 0 && ftruncate(fd, (off_t)MACHINE_XML_MAX + 1) == 0,
+	   "a file of 64 MiB and a byte");
+	close(fd);
+	ok(machine_load_arg(&m, path, &err) == -1 &&
+		   strstr(err.text, "67108865 bytes (allowed: 67108864)"),
+	   "is refused: %s", err.text);
+	truncate(path, 0);
+	ok(machine_load_arg(&m, path, &err) == -1 &&
+		   strstr(err.text, "no element: this is not XML"),
+	   "an empty one: %s", err.text);
+	unlink(path);
+	if (mkfifo(path, 0600) < 0)
+		bail("mkfifo");
+	if (fork() == 0) {
+		if (machine_load_arg(&m, "package:2 core:2 pu:1", &err) < 0 ||
+		    machine_write_xml(m, path, &err) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	if (ok(machine_load_arg(&m, path, &err) == 0, "a pipe is read")) {
+		is_list(machine_cpus(m), "0-3", "its CPUs");
+		machine_free(m);
+	}
+	wait(NULL);
+	unlink(path);
+	rmdir(dir);
 }
 
 /* Shapes that real machines have: every one must load and give all CPUs to one container. */
@@ -200,13 +306,25 @@ static void shapes(void)
 		const char *machine;
 		unsigned cores;
 	} shape[] = {
-		{ "pu:1", 1 }, { "pu:7", 7 }, { "core:3 pu:2", 3 }, { "numa:4 pu:2", 8 },
-		{ "group:2 package:2 core:2 pu:2", 8 }, { "package:2 die:2 l3:2 core:2 pu:1", 16 },
-		{ "l3:2 numa:2 core:2 pu:2", 8 }, { "numa:1 package:4 core:2 pu:2", 8 },
+		{ "pu:1", 1 },
+		{ "pu:7", 7 },
+		{ "core:3 pu:2", 3 },
+		{ "numa:4 pu:2", 8 },
+		{ "group:2 package:2 core:2 pu:2", 8 },
+		{ "package:2 die:2 l3:2 core:2 pu:1", 16 },
+		{ "l3:2 numa:2 core:2 pu:2", 8 },
+		{ "numa:1 package:4 core:2 pu:2", 8 },
 		{ "package:2 group:2 [numa] [numa] core:2 pu:2", 8 },
-		{ "[numa] package:2 [numa] core:2 pu:1", 4 }, { "package:2 core:2 [numa] pu:2", 4 },
-		{ "[numa] package:2 l3:2 [numa] core:1 pu:4", 4 }, { "core:4 [numa] [numa] pu:1", 4 },
+		{ "[numa] package:2 [numa] core:2 pu:1", 4 },
+		{ "package:2 core:2 [numa] pu:2", 4 },
+		{ "[numa] package:2 l3:2 [numa] core:1 pu:4", 4 },
+		{ "core:4 [numa] [numa] pu:1", 4 },
 		{ "package:8 l3:8 core:32 pu:2", 2048 },
+		{ "2 2 2", 8 },
+		{ "pu:4(indexes=2*2:1*2)", 4 },
+		{ "package:2 core:2 pu:2(indexes=core:pu)", 4 },
+		{ "package:2 group:2 group:2 pu:1", 8 },
+		{ "package:8 core:512 pu:1", 4096 },
 	};
 
 	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
@@ -248,6 +366,8 @@ int main(void)
 	sources();
 	huge_pages();
 	refusals();
+	behind_the_back();
+	kinds_of_file();
 	shapes();
 	return tap_done();
 }

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "topology/machine_synthetic.h"
+
+#include <hwloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/idset.h"
+
+#define LEVELS_MAX 12
+/* hwloc compares each object with those beside it and above it: 4096 take it 10 seconds */
+#define BESIDE_MAX 1024
+#define EXAMPLE "a machine as in \"package:2 core:4 pu:2\""
+
+struct reader {
+	const char *at;
+	struct errbuf *err;
+	unsigned cpus, nodes; /* objects of the last level; memory nodes in brackets */
+	unsigned levels, typed;
+	unsigned types; /* bit 1 << hwloc_obj_type_t: there is a level of it */
+	bool ends_in_pus, ends_typed;
+};
+
+/* The place in the description, as far as it is worth showing. */
+static int bad(struct reader *r, const char *at, const char *what)
+{
+	char shown[25];
+
+	snprintf(shown, sizeof(shown), "%s", at);
+	for (char *c = shown; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return errprintf(r->err, "at \"%s\": %s (expected " EXAMPLE ", or FILE.xml)", shown, what);
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* A decimal number from 1 to MOST; 0: it is none. */
+static unsigned number(struct reader *r, unsigned most)
+{
+	unsigned n = 0;
+
+	for (; is_digit(*r->at) && n <= most; r->at++)
+		n = n * 10 + (unsigned)(*r->at - '0');
+	return n <= most ? n : 0;
+}
+
+/* "0,4,1,5": each id once, one for each object. */
+static int read_list(struct reader *r, unsigned total)
+{
+	const char *start = r->at;
+	struct idset seen;
+	unsigned n = 0;
+
+	idset_zero(&seen);
+	for (;; r->at++) {
+		unsigned id;
+
+		if (!is_digit(*r->at))
+			return bad(r, start, "indexes are ids with commas between them");
+		id = number(r, IDSET_MAX - 1);
+		if (is_digit(*r->at))
+			return errprintf(r->err,
+					 "an index is beyond the %d ids that NodeOS handles",
+					 IDSET_MAX);
+		if (idset_has(&seen, id))
+			return bad(r, start, "an index is there twice");
+		idset_add(&seen, id);
+		n++;
+		if (*r->at != ',')
+			break;
+	}
+	return n == total ? 0 : bad(r, start, "not as many indexes as objects");
+}
+
+/* "2*4:1*2" */
+static int read_loops(struct reader *r, unsigned total)
+{
+	const char *start = r->at;
+	unsigned product = 1;
+
+	for (;; r->at++) {
+		unsigned step = number(r, total), n = 0;
+
+		if (step && *r->at == '*') {
+			r->at++;
+			n = number(r, total / product);
+		}
+		if (!n)
+			return bad(r, start, "no interleaving of these objects");
+		product *= n;
+		if (*r->at != ':')
+			return 0;
+	}
+}
+
+static int read_indexes(struct reader *r, unsigned total)
+{
+	size_t list = strspn(r->at, "0123456789,");
+
+	if (is_digit(*r->at))
+		return r->at[list] == '*' ? read_loops(r, total) : read_list(r, total);
+	/* names of levels: "core:pu" */
+	r->at += strcspn(r->at, " )]");
+	return 0;
+}
+
+/* "(memory=1GB indexes=0,1)", the bracket being the current character, of TOTAL objects. */
+static int read_attrs(struct reader *r, unsigned total)
+{
+	const char *start = r->at++;
+
+	while (*r->at != ')') {
+		if (strncmp(r->at, "indexes=", 8) == 0) {
+			r->at += 8;
+			if (read_indexes(r, total) < 0)
+				return -1;
+		} else {
+			r->at += strcspn(r->at, " )");
+		}
+		if (*r->at != ' ' && *r->at != ')')
+			return bad(r, start, "brackets that do not close");
+		r->at += strspn(r->at, " ");
+	}
+	r->at++;
+	return 0;
+}
+
+/* "[numa(memory=1GB)]": memory beside each object of the last level */
+static int read_memory(struct reader *r)
+{
+	const char *start = r->at++;
+
+	r->at += strcspn(r->at, " (]");
+	r->nodes += r->cpus;
+	if (r->nodes > IDSET_MAX)
+		return errprintf(r->err, "memory node %d is beyond the %d ids that NodeOS handles",
+				 IDSET_MAX, IDSET_MAX);
+	if (*r->at == '(' && read_attrs(r, r->cpus) < 0)
+		return -1;
+	if (*r->at != ']')
+		return bad(r, start, "brackets that do not close");
+	r->at++;
+	return 0;
+}
+
+/* "core:4(...)", or "4" alone */
+static int read_level(struct reader *r)
+{
+	const char *start = r->at;
+	hwloc_obj_type_t type = HWLOC_OBJ_PU;
+	bool typed = !is_digit(*r->at);
+	unsigned n;
+
+	if (++r->levels > LEVELS_MAX)
+		return bad(r, start, "too many levels");
+	if (typed) {
+		r->at += strcspn(r->at, ": ");
+		if (*r->at != ':')
+			return bad(r, start,
+				   "neither a level with a number of objects, nor the name of a "
+				   "file that ends in .xml or has a /");
+		r->at++;
+		if (strncmp(start, "Tile", 4) == 0 || strncmp(start, "Module", 6) == 0)
+			type = HWLOC_OBJ_GROUP;
+		else if (hwloc_type_sscanf(start, &type, NULL, 0) < 0)
+			return bad(r, start, "hwloc has no such type of object");
+		if (type != HWLOC_OBJ_GROUP && (r->types & 1u << type))
+			return bad(r, start, "a second level of this type");
+		r->types |= 1u << type;
+	}
+	r->typed += typed;
+	r->ends_typed = typed;
+	r->ends_in_pus = type == HWLOC_OBJ_PU;
+	n = number(r, IDSET_MAX);
+	if (!n && !is_digit(*r->at))
+		return bad(r, start, "a level has at least one object");
+	if (!n || n > IDSET_MAX / r->cpus)
+		return errprintf(r->err, "CPU %d is beyond the %d ids that NodeOS handles",
+				 IDSET_MAX, IDSET_MAX);
+	if (n > BESIDE_MAX)
+		return errprintf(
+			r->err,
+			"a level has %u objects in one of the level before it, at most %d may be: "
+			"group them (as in \"package:8 core:512 pu:1\")",
+			n, BESIDE_MAX);
+	r->cpus *= n;
+	return *r->at == '(' ? read_attrs(r, r->cpus) : 0;
+}
+
+int machine_synthetic_check(const char *description, struct errbuf *err)
+{
+	struct reader r = { .at = description, .err = err, .cpus = 1 };
+
+	if (*r.at == '(' && read_attrs(&r, 1) < 0)
+		return -1;
+	for (;;) {
+		r.at += strspn(r.at, " \n");
+		if (!*r.at)
+			break;
+		if ((*r.at == '[' ? read_memory(&r) : read_level(&r)) < 0)
+			return -1;
+	}
+	if (!r.levels)
+		return errprintf(err, "an empty description (expected " EXAMPLE ", or FILE.xml)");
+	if (!r.ends_in_pus)
+		return errprintf(err, "the last level has to be PUs (hardware threads): end it "
+				      "with \"pu:1\" (as in \"package:2 core:4 pu:2\")");
+	if (r.typed - r.ends_typed != 0 && r.typed - r.ends_typed != r.levels - 1)
+		return errprintf(err, "some levels have a type and others do not (expected " EXAMPLE
+				      ", or FILE.xml)");
+	if (r.nodes && (r.types & 1u << HWLOC_OBJ_NUMANODE))
+		return errprintf(
+			err,
+			"NUMA nodes both as a level and in brackets: hwloc takes one or the other");
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_MACHINE_XML_H
+#define NODEOS_TOPOLOGY_MACHINE_XML_H
+
+#include <stddef.h>
+
+#include "topology/errbuf.h"
+
+/*
+ * Check the XML of a machine, LEN bytes of TEXT, and write it anew for hwloc: *OUT is malloc'ed and
+ * NUL-terminated, *OUT_LEN counts the NUL.
+ *
+ * hwloc trusts its XML: it counts in it what it allocates, and asserts what it expects. Only what
+ * passes here may reach it: versions 1 and 2 of the format, one Machine, CPUs and memory nodes
+ * below IDSET_MAX and each once, every CPU of an object's cpuset a PU below it, matrices with as
+ * many values as they announce. The new text has the objects that hold CPUs and memory, their
+ * infos, latencies between memory nodes, memory attributes and CPU kinds: devices and everything
+ * else that no plan depends on is left out, and so is each attribute that hwloc 2 does not know.
+ */
+int machine_xml_check(char **out, size_t *out_len, const char *text, size_t len,
+		      struct errbuf *err);
+
+#endif

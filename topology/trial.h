@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_TRIAL_H
+#define NODEOS_TOPOLOGY_TRIAL_H
+
+#include "topology/errbuf.h"
+
+/*
+ * Do TRY(ARG) in a process of its own, which may crash, fail an assertion or use more than SECONDS
+ * of CPU time without harm to the caller: then -1 with "it ...". 0 when it has returned, whatever
+ * it has returned. Its standard error goes nowhere.
+ */
+int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err);
+
+#endif
