@@ -87,8 +87,9 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 
 /*
  * Load the file PATH; a missing one means the defaults. It must be a regular
- * file (no symbolic link) that root or OWNER owns and only its owner can write:
- * who writes it decides what root does. OWNER is 0 but in tests.
+ * file that root or OWNER owns and only its owner can write, and so must be what
+ * symbolic links lead there by (trusted_open.h): who writes it decides what root
+ * does. OWNER is 0 but in tests.
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);
 
