@@ -133,7 +133,10 @@ const char *step_warning(struct step *s);
 /* Take this step out of the ledger. */
 void step_end(struct step *s);
 
-/* Take what job JOB_ID of UID left in the ledger (job epilog). Nothing to do is fine. */
+/*
+ * Take what job JOB_ID left in the ledger of this node (job epilog). Nothing to do is fine. Where
+ * several slurmds share a host, what the job has on the others' nodes stays.
+ */
 void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err);
 
 /* Remove from the environment what an outer step's rank had and this one must not inherit. */
