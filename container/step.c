@@ -371,13 +371,28 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	return end_launch(s, err);
 }
 
+static const char *once(struct errbuf *text)
+{
+	static struct errbuf copy;
+
+	copy = *text;
+	text->text[0] = '\0';
+	return copy.text;
+}
+
 const char *step_warning(struct step *s)
 {
-	static struct errbuf once;
+	return once(&s->warning);
+}
 
-	once = s->warning;
-	s->warning.text[0] = '\0';
-	return once.text;
+const char *step_note(struct step *s)
+{
+	return once(&s->note);
+}
+
+bool step_ends_others(const struct step *s, unsigned nodes)
+{
+	return atomic_load(&s->shared->failed) && (nodes > 1 || atomic_load(&s->shared->passed));
 }
 
 void step_place(struct step *s, unsigned rank, pid_t pid)

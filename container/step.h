@@ -130,6 +130,15 @@ int step_launch_end(const char *conf_path, struct errbuf *err);
 /* What the administrator should know of the placement, once; "": nothing. */
 const char *step_warning(struct step *s);
 
+/* What the user should know of where the step runs, once; "": nothing. */
+const char *step_note(struct step *s);
+
+/*
+ * After a rank's end: has the step failed here, by a reason of ours, while ranks of it may run,
+ * here or on others of its NODES?
+ */
+bool step_ends_others(const struct step *s, unsigned nodes);
+
 /* Take this step out of the ledger. */
 void step_end(struct step *s);
 

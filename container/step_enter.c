@@ -223,8 +223,10 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 	if (atomic_fetch_add(&sh->entered, 1) + 1 == s->in.n_ranks && s->in.report &&
 	    step_report(s, &why) < 0)
 		errprintf(err, "nodeos: warning: %s: %s", s->node, why.text);
-	if (!atomic_load(&sh->failed))
+	if (!atomic_load(&sh->failed)) {
+		atomic_fetch_add(&sh->passed, 1);
 		return 0;
+	}
 	if (atomic_exchange(&sh->told, 1) == 0)
 		errprintf(err, "nodeos: error: %s: %s", s->node, sh->error);
 	return -1;

@@ -83,6 +83,7 @@ struct step_shared {
 	atomic_int told; /* somebody prints the message */
 	atomic_int prepared; /* step_prepare is through */
 	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
+	atomic_uint passed; /* those of them that went on to exec */
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	bool own_container; /* made for this step alone */
@@ -101,7 +102,8 @@ struct step {
 	char node[NODE_NAME_MAX];
 	bool prepared;
 	bool kept_one; /* for the system, of the CPUs that containers with SCHED_HPC might have had */
-	struct errbuf warning;
+	bool from_ledger; /* the request: the step came without the environment of its job */
+	struct errbuf warning, note;
 	struct step_shared *shared;
 	size_t shared_size;
 

@@ -38,6 +38,7 @@ int stepd_user_init(spank_t sp);
 int stepd_task_post_fork(spank_t sp);
 int stepd_task_init_privileged(spank_t sp);
 int stepd_task_init(spank_t sp);
+int stepd_task_exit(spank_t sp);
 int stepd_exit(spank_t sp);
 int stepd_job_epilog(spank_t sp);
 

@@ -11,6 +11,7 @@
 #include "container/script.h"
 #include "container/step.h"
 #include "spank/guard.h"
+#include "spank/kill_step.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -354,6 +355,30 @@ int stepd_task_init(spank_t sp)
 		 */
 		_exit(1);
 	return rc;
+}
+
+/*
+ * A container is as planned on every rank of every node, or the step ends everywhere: srun goes
+ * on with the ranks of other nodes unless --kill-on-bad-exit was given, which concerns the
+ * program's own exit codes, too.
+ */
+int stepd_task_exit(spank_t sp)
+{
+	uint32_t job_id = 0, step_id = 0, nodes = 1;
+	static bool killed;
+
+	if (killed || !step || spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
+	    step_id >= STEP_ID_INTERACTIVE ||
+	    spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS)
+		return 0;
+	spank_get_item(sp, S_JOB_NNODES, &nodes);
+	if (!step_ends_others(step, nodes))
+		return 0;
+	killed = true;
+	if (kill_step(job_id, step_id) < 0)
+		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be killed: %m",
+			    job_id, step_id);
+	return 0;
 }
 
 int stepd_exit(spank_t sp)
