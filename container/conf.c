@@ -13,7 +13,7 @@
 #include "container/trusted_open.h"
 #include "container/words.h"
 
-#define KEYS_MAX 20 /* of the table, with its end */
+#define KEYS_MAX 24 /* of the table, with its end */
 #define VALUE_MAX 256
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -168,6 +168,19 @@ static void print_allow_policies(FILE *f, const struct conf *c)
 			fprintf(f, "%s%s", before, policy_name(p));
 			before = ", ";
 		}
+}
+
+static int parse_kill_on_bad_exit(struct conf *c, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	c->kill_on_bad_exit = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
+static void print_kill_on_bad_exit(FILE *f, const struct conf *c)
+{
+	fputs(yes_words[c->kill_on_bad_exit], f);
 }
 
 static int parse_strict(struct conf *c, const char *value)
@@ -538,6 +551,9 @@ const struct conf_key conf_keys[] = {
 	  parse_blocks_by_memory, print_blocks_by_memory },
 	{ "strict", "yes, no", "does an isolator that cannot be enforced on a node fail the step?",
 	  parse_strict, print_strict },
+	{ "kill_on_bad_exit", "yes, no",
+	  "does a rank's exit code other than 0 end the other ranks of a step in containers, as srun -K does?",
+	  parse_kill_on_bad_exit, print_kill_on_bad_exit },
 	{ "max_containers", "1 to 64", "containers of one job on a node", parse_max_containers,
 	  print_max_containers },
 	{ "helper_timeout", "1 to 60", "seconds that planning may take on a node",

@@ -34,6 +34,7 @@ struct conf {
 	uint32_t allow_policies; /* bit 1 << enum sched_policy */
 	uint32_t allow_partitions; /* bit 1 << enum partition */
 	bool strict; /* an isolator that cannot be enforced fails the step */
+	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
 	enum sched_policy hpc_fallback; /* where the kernel has no SCHED_HPC; POLICY_UNSET: there is none */
 	enum mems_default default_mems;

@@ -43,6 +43,7 @@ struct step_input {
 	unsigned threads_per_core; /* --hint=nomultithread, --threads-per-core; 0: all */
 	bool launching; /* step_launch_begin said so */
 	uint64_t job_memory; /* bytes that Slurm gave the job on this node; 0: not known */
+	bool planned; /* step_job_is_planned said so */
 	bool request_expected; /* an option that makes a request came along */
 	const char *job_request; /* NULL: none in the environment */
 	const char *step_request; /* a step container's; NULL: none */

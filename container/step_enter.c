@@ -197,8 +197,8 @@ void step_show_buffer(struct step *s, unsigned rank)
 	pid_t parent = getppid();
 	struct errbuf err;
 
-	/* what the manifest in a job script says is not known yet */
-	if (!s->in.script && (!request || !strstr(request, asks)))
+	/* what the manifest in a job script says is not known yet, nor what the ledger has */
+	if (!s->in.script && (request ? !strstr(request, asks) : !s->in.planned))
 		return;
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) && getppid() == parent)
 		nanosleep(&step, NULL);

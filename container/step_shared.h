@@ -88,7 +88,8 @@ struct step_shared {
 
 	bool own_container; /* made for this step alone */
 	struct buffer_maker maker; /* of the buffers */
-	char script_request[REQUEST_TEXT_MAX]; /* made of the job script's lines: its sruns need it; "": no */
+	/* not in the ranks' environment yet, and their sruns need it; "": it is, or there is none */
+	char script_request[REQUEST_TEXT_MAX];
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
 	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "serviceos", "free" of the report */
