@@ -97,6 +97,20 @@ const char *cgroup_below(const char *path, const char *dir)
 	return path + len + (path[len] == '/');
 }
 
+bool cgroup_is_of_node(const char *path, const char *node)
+{
+	static const char scope[] = "_slurmstepd.scope";
+	const char *end = strstr(path, scope);
+	const char *start = end;
+	size_t len = strlen(node);
+
+	while (start && start > path && start[-1] != '/')
+		start--;
+	if (!end || start == end || end[sizeof(scope) - 1] != '/')
+		return true;
+	return (size_t)(end - start) == len && strncmp(start, node, len) == 0;
+}
+
 uint64_t cgroup_inode(int root_fd, const char *path)
 {
 	struct stat st;

@@ -41,6 +41,13 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 /* Is PATH the directory DIR, or below it? What of PATH is behind it, "" for DIR itself; NULL: no. */
 const char *cgroup_below(const char *path, const char *dir);
 
+/*
+ * Is PATH, a directory of a job, below the slurmd of NODE? Builds of Slurm for several slurmds on
+ * a host name the scope "NODE_slurmstepd.scope"; in that of all others there is one, and the
+ * answer is yes.
+ */
+bool cgroup_is_of_node(const char *path, const char *node);
+
 /* Inode of directory PATH below ROOT_FD; 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "container/request.h"
+#include "container/trusted_open.h"
 #include "container/words.h"
 
 #define KEYS_MAX 24 /* of the table, with its end */
@@ -167,6 +168,19 @@ static void print_allow_policies(FILE *f, const struct conf *c)
 			fprintf(f, "%s%s", before, policy_name(p));
 			before = ", ";
 		}
+}
+
+static int parse_kill_on_bad_exit(struct conf *c, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	c->kill_on_bad_exit = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
+static void print_kill_on_bad_exit(FILE *f, const struct conf *c)
+{
+	fputs(yes_words[c->kill_on_bad_exit], f);
 }
 
 static int parse_strict(struct conf *c, const char *value)
@@ -552,6 +566,9 @@ const struct conf_key conf_keys[] = {
 	  parse_resize_mems, print_resize_mems },
 	{ "strict", "yes, no", "does an isolator that cannot be enforced on a node fail the step?",
 	  parse_strict, print_strict },
+	{ "kill_on_bad_exit", "yes, no",
+	  "does a rank's exit code other than 0 end the other ranks of a step in containers, as srun -K does?",
+	  parse_kill_on_bad_exit, print_kill_on_bad_exit },
 	{ "max_containers", "1 to 64", "containers of one job on a node", parse_max_containers,
 	  print_max_containers },
 	{ "helper_timeout", "1 to 60", "seconds that planning may take on a node",
@@ -716,24 +733,6 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 	return 0;
 }
 
-static int check_file(int fd, const char *path, uid_t owner, struct errbuf *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return errprintf(err, "%.160s: cannot stat: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return errprintf(err, "%.160s: is not a regular file", path);
-	if (st.st_uid != 0 && st.st_uid != owner)
-		return errprintf(err, "%.160s: belongs to uid %u (allowed: root): chown root it",
-				 path, (unsigned)st.st_uid);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return errprintf(err,
-				 "%.160s: group or others can write it (mode %04o): chmod go-w it",
-				 path, (unsigned)st.st_mode & 07777);
-	return 0;
-}
-
 /* Read FD into BUF of SIZE bytes; the length, or -1 for an error or when it is full. */
 static ssize_t read_file(int fd, char *buf, size_t size, const char *path, struct errbuf *err)
 {
@@ -756,9 +755,8 @@ static ssize_t read_file(int fd, char *buf, size_t size, const char *path, struc
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err)
 {
 	char text[CONF_SIZE_MAX + 1];
-	ssize_t len = -1;
-	/* Not blocking: nobody can make us wait by putting a named pipe there. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	ssize_t len;
+	int fd = trusted_open(path, owner, err);
 
 	/* a file that was named must be there */
 	if (fd < 0 && errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
@@ -766,12 +764,8 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 		return 0;
 	}
 	if (fd < 0)
-		return errprintf(err, "%.160s: cannot open: %s", path,
-				 errno == ELOOP ?
-					 "it is a symbolic link (allowed: a regular file)" :
-					 strerror(errno));
-	if (check_file(fd, path, owner, err) == 0)
-		len = read_file(fd, text, sizeof(text), path, err);
+		return -1;
+	len = read_file(fd, text, sizeof(text), path, err);
 	close(fd);
 	return len < 0 ? -1 : conf_parse(out, path, text, (size_t)len, err);
 }

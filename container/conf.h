@@ -34,6 +34,7 @@ struct conf {
 	uint32_t allow_policies; /* bit 1 << enum sched_policy */
 	uint32_t allow_partitions; /* bit 1 << enum partition */
 	bool strict; /* an isolator that cannot be enforced fails the step */
+	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
 	enum sched_policy hpc_fallback; /* where the kernel has no SCHED_HPC; POLICY_UNSET: there is none */
 	enum mems_default default_mems;
@@ -88,8 +89,9 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 
 /*
  * Load the file PATH; a missing one means the defaults. It must be a regular
- * file (no symbolic link) that root or OWNER owns and only its owner can write:
- * who writes it decides what root does. OWNER is 0 but in tests.
+ * file that root or OWNER owns and only its owner can write, and so must be what
+ * symbolic links lead there by (trusted_open.h): who writes it decides what root
+ * does. OWNER is 0 but in tests.
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);
 

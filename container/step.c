@@ -371,13 +371,28 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	return end_launch(s, err);
 }
 
+static const char *once(struct errbuf *text)
+{
+	static struct errbuf copy;
+
+	copy = *text;
+	text->text[0] = '\0';
+	return copy.text;
+}
+
 const char *step_warning(struct step *s)
 {
-	static struct errbuf once;
+	return once(&s->warning);
+}
 
-	once = s->warning;
-	s->warning.text[0] = '\0';
-	return once.text;
+const char *step_note(struct step *s)
+{
+	return once(&s->note);
+}
+
+bool step_ends_others(const struct step *s, unsigned nodes)
+{
+	return atomic_load(&s->shared->failed) && (nodes > 1 || atomic_load(&s->shared->passed));
 }
 
 void step_place(struct step *s, unsigned rank, pid_t pid)
@@ -477,6 +492,7 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 struct job_end {
 	struct ledger *l;
 	uint32_t job_id;
+	const char *node; /* NULL: not told */
 	int root_fd;
 	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX];
@@ -489,7 +505,7 @@ static int end_one(const struct ledger_job *job, void *arg)
 	struct ledger_job none = *job;
 	struct errbuf err;
 
-	if (job->job_id != e->job_id)
+	if (job->job_id != e->job_id || (e->node && !cgroup_is_of_node(job->cgroup, e->node)))
 		return 0;
 	for (unsigned i = 0; i < job->n_steps; i++)
 		fence_drop(e->root_fd, &job->step[i], &e->fences);
@@ -503,7 +519,7 @@ static int end_one(const struct ledger_job *job, void *arg)
 
 void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 {
-	struct job_end e = { .job_id = job_id };
+	struct job_end e = { .job_id = job_id, .node = getenv("SLURMD_NODENAME") };
 	struct errbuf bad;
 	struct conf conf;
 	int fd;

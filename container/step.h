@@ -43,6 +43,7 @@ struct step_input {
 	unsigned threads_per_core; /* --hint=nomultithread, --threads-per-core; 0: all */
 	bool launching; /* step_launch_begin said so */
 	uint64_t job_memory; /* bytes that Slurm gave the job on this node; 0: not known */
+	bool planned; /* step_job_is_planned said so */
 	bool request_expected; /* an option that makes a request came along */
 	const char *job_request; /* NULL: none in the environment */
 	const char *step_request; /* a step container's; NULL: none */
@@ -136,10 +137,22 @@ int step_launch_end(const char *conf_path, struct errbuf *err);
 /* What the administrator should know of the placement, once; "": nothing. */
 const char *step_warning(struct step *s);
 
+/* What the user should know of where the step runs, once; "": nothing. */
+const char *step_note(struct step *s);
+
+/*
+ * After a rank's end: has the step failed here, by a reason of ours, while ranks of it may run,
+ * here or on others of its NODES?
+ */
+bool step_ends_others(const struct step *s, unsigned nodes);
+
 /* Take this step out of the ledger. */
 void step_end(struct step *s);
 
-/* Take what job JOB_ID of UID left in the ledger (job epilog). Nothing to do is fine. */
+/*
+ * Take what job JOB_ID left in the ledger of this node (job epilog). Nothing to do is fine. Where
+ * several slurmds share a host, what the job has on the others' nodes stays.
+ */
 void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err);
 
 /* Remove from the environment what an outer step's rank had and this one must not inherit. */

@@ -197,8 +197,8 @@ void step_show_buffer(struct step *s, unsigned rank)
 	pid_t parent = getppid();
 	struct errbuf err;
 
-	/* what the manifest in a job script says is not known yet */
-	if (!s->in.script && (!request || !strstr(request, asks)))
+	/* what the manifest in a job script says is not known yet, nor what the ledger has */
+	if (!s->in.script && (request ? !strstr(request, asks) : !s->in.planned))
 		return;
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) && getppid() == parent)
 		nanosleep(&step, NULL);
@@ -223,8 +223,10 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 	if (atomic_fetch_add(&sh->entered, 1) + 1 == s->in.n_ranks && s->in.report &&
 	    step_report(s, &why) < 0)
 		errprintf(err, "nodeos: warning: %s: %s", s->node, why.text);
-	if (!atomic_load(&sh->failed))
+	if (!atomic_load(&sh->failed)) {
+		atomic_fetch_add(&sh->passed, 1);
 		return 0;
+	}
 	if (atomic_exchange(&sh->told, 1) == 0)
 		errprintf(err, "nodeos: error: %s: %s", s->node, sh->error);
 	return -1;

@@ -161,9 +161,34 @@ static int read_script(struct step *s, struct errbuf *err)
 	return 0;
 }
 
+/*
+ * A step without the environment of its job, by srun --jobid from a login shell: its user's
+ * containers are known to the ledger. Whose job it is, known_plan judges.
+ */
+static int read_ledger(struct step *s, struct errbuf *err)
+{
+	struct ledger_job *job = NULL;
+	int rc = ledger_peek(s->conf.state_dir, s->job_inode, &job, err);
+
+	if (rc == 0 && job && job->plan && job->uid == s->in.uid) {
+		s->in.job_request = strdup(job->request);
+		s->from_ledger = s->in.job_request != NULL;
+		if (!s->from_ledger)
+			rc = errprintf(err, "out of memory");
+		/* its sruns are inside of the job */
+		else if (!s->in.step_request)
+			snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s",
+				 job->request);
+	}
+	ledger_job_free(job);
+	return rc;
+}
+
 static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 {
 	if (read_script(s, err) < 0)
+		return -1;
+	if (!s->in.job_request && s->in.planned && read_ledger(s, err) < 0)
 		return -1;
 	if (s->in.job_request && s->in.step_request)
 		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
@@ -298,7 +323,7 @@ static int check_hpc(const struct step *s, const struct node_view *v, const stru
 }
 
 static const char no_request[] =
-	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables were removed, or srun --jobid came from outside of the job): start steps inside the job, or use --nodeos=off";
+	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables were removed), and no step of the job has made its containers on this node: start steps inside the job, or use --nodeos=off";
 
 /*
  * Check that the ledger knows the same request as the environment. Gives the plan
@@ -318,7 +343,9 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 	if (!s->in.job_request && s->in.step_request)
 		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
 	if (!s->in.job_request)
-		return errprintf(err, "%s", no_request);
+		return errprintf(
+			err,
+			"the job's containers came while this step was launched without its environment: try again");
 	if (strcmp(s->in.job_request, job->request) != 0)
 		return errprintf(err, "the request in this step's environment is not the one that this job's containers were made of");
 	*plan = job->plan;
@@ -408,8 +435,33 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	}
 }
 
+/* --nodeos-container=NAME in a job without containers, whose steps may have some of their own. */
+static int no_container(const struct ledger_job *job, const char *name, struct errbuf *err)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].plan && node_plan_find(job->step[i].plan, name))
+			return errprintf(err,
+					 "--nodeos-container=%.64s: it is step %u's own container, made by the options of its srun: no other step can join it; sbatch and salloc make containers for all steps",
+					 name, job->step[i].step_id);
+	return errprintf(err, "--nodeos-container=%.64s: this job has no containers on this node",
+			 name);
+}
+
+/*
+ * A step that came without its job's environment and names no container; the text names those
+ * there are.
+ */
+static void note_rest(struct step *s, const struct node_plan *plan)
+{
+	errprintf(&s->note,
+		  "this step was started without the environment of its job and names no container: it runs on what they leave; --nodeos-container=NAME joins one:");
+	for (unsigned i = 0; i < plan->n; i++)
+		if (!plan->container[i].deleted)
+			errappend(&s->note, " %.64s", plan->container[i].name);
+}
+
 /* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
-static int fill_part(struct step_part *p, const struct step *s, const struct node_view *v,
+static int fill_part(struct step_part *p, struct step *s, const struct node_view *v,
 		     const struct node_plan *plan, const struct ledger_job *job, const char *name, struct errbuf *err)
 {
 	const struct placed *c;
@@ -421,8 +473,10 @@ static int fill_part(struct step_part *p, const struct step *s, const struct nod
 	if ((name && strcmp(name, CHOICE_NONE) == 0) || (!plan && !name))
 		return 0;
 	if (!plan)
-		return errprintf(err, "--nodeos-container=%.64s: this job has no containers", name);
-	c = name ? node_plan_find(plan, name) : plan->n == 1 && !plan->container[0].deleted ? &plan->container[0] : NULL;
+		return no_container(job, name, err);
+	c = name ? node_plan_find(plan, name) :
+	    plan->n == 1 && !plan->container[0].deleted && !s->from_ledger ? &plan->container[0] :
+									      NULL;
 	if (c && c->deleted)
 		return errprintf(err, "container %s of this job was deleted on this node (nodeosctl delete)", name);
 	if (c)
@@ -430,6 +484,8 @@ static int fill_part(struct step_part *p, const struct step *s, const struct nod
 	if (name)
 		return request_no_such(v->request, name, err);
 	fill_rest(p, s, v, plan, job);
+	if (s->from_ledger)
+		note_rest(s, plan);
 	return 0;
 }
 

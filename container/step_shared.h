@@ -83,11 +83,13 @@ struct step_shared {
 	atomic_int told; /* somebody prints the message */
 	atomic_int prepared; /* step_prepare is through */
 	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
+	atomic_uint passed; /* those of them that went on to exec */
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	bool own_container; /* made for this step alone */
 	struct buffer_maker maker; /* of the buffers */
-	char script_request[REQUEST_TEXT_MAX]; /* made of the job script's lines: its sruns need it; "": no */
+	/* not in the ranks' environment yet, and their sruns need it; "": it is, or there is none */
+	char script_request[REQUEST_TEXT_MAX];
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
 	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "serviceos", "free" of the report */
@@ -101,7 +103,8 @@ struct step {
 	char node[NODE_NAME_MAX];
 	bool prepared;
 	bool kept_one; /* for the system, of the CPUs that containers with SCHED_HPC might have had */
-	struct errbuf warning;
+	bool from_ledger; /* the request: the step came without the environment of its job */
+	struct errbuf warning, note;
 	struct step_shared *shared;
 	size_t shared_size;
 

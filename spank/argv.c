@@ -15,66 +15,44 @@ static bool shapes_step(const char *word)
 {
 	return is_option(word, "--exact", 5) || is_option(word, "--exclusive", 5) ||
 	       is_option(word, "--overlap", 4) || is_option(word, "--gres", 5) ||
-	       strncmp(word, "--gpus", 6) == 0 || strncmp(word, "--tres-per-task", 15) == 0 ||
-	       (strncmp(word, "-G", 2) == 0 && word[2]);
+	       strncmp(word, "--gpus", 6) == 0 || is_option(word, "--tres-per-task", 8) ||
+	       strncmp(word, "-G", 2) == 0;
 }
 
-/* May the word behind this one be its value? */
-static bool wants_value(const char *word)
+static bool makes_containers(const char *word)
 {
-	static const char *const flag[] = {
-		"--exact", "--exclusive", "--overlap", "--overcommit", "--oversubscribe", "--kill-on-bad-exit",
-		"--label", "--pty", "--quiet", "--unbuffered", "--verbose", "--multi-prog", "--spread-job",
-		"--contiguous", "--no-kill", "--use-min-nodes", "--external-launcher",
-	};
+	return is_option(word, "--nodeos-manifest", 11) || is_option(word, "--nodeos-cpus", 11) ||
+	       is_option(word, "--nodeos-mems", 11) || is_option(word, "--nodeos-sched", 10);
+}
 
-	if (word[0] != '-')
-		return false;
-	if (word[1] != '-') { /* -n 4 and -vn 4, but not -n4 or the flags -l -O -K ... */
-		word++;
-		while (*word && strchr("bEHIKkOQsuvVXZl", *word))
-			word++;
-		return *word && !word[1];
-	}
-	for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++)
-		if (strcmp(word, flag[i]) == 0)
-			return false;
-	return !strchr(word, '=');
+static bool ends_in_json(const char *word)
+{
+	size_t len = strlen(word);
+
+	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
 void argv_view_make(struct argv_view *out, const char *text, int len)
 {
 	const char *before = "";
+	bool behind = false; /* a "--" */
 
 	memset(out, 0, sizeof(*out));
+	/* what calls srun stands first */
 	for (const char *word = text; word < text + len; before = word, word += strlen(word) + 1) {
-		if (strcmp(word, "--") == 0 && word != text) {
-			word += 3;
-			out->program = word < text + len ? word : NULL;
-			return;
-		}
-		if (*word != '-' && !wants_value(before) && word != text) {
-			out->program = word;
-			return;
-		}
-		if (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0)
-			out->off = true;
-		if (is_option(before, "--jobid", 6) && !strchr(before, '='))
-			out->job = word;
-		if (is_option(word, "--jobid", 6) && strchr(word, '='))
-			out->job = strchr(word, '=') + 1;
-		if (is_option(word, "--multi-prog", 4))
-			out->multi_prog = true; /* the word in the program's place is a list of programs */
-		else if (is_option(word, "--nodeos-container", 11))
-			out->names_container = true;
-		else if (is_option(word, "--nodeos-manifest", 11) || is_option(word, "--nodeos-cpus", 11) ||
-			 is_option(word, "--nodeos-mems", 11) || is_option(word, "--nodeos-sched", 10))
-			out->uses_nodeos = true;
-		else if (shapes_step(word) || strcmp(word, "-G") == 0)
-			out->shapes_step = true;
-		else if (strncmp(word, "-K", 2) == 0 || is_option(word, "--kill-on-bad-exit", 4))
-			out->kill_given = true;
-		else if (strcmp(word, "--nodeos=off") == 0)
-			out->off = true;
+		if (word == text)
+			continue;
+		out->json = out->json || ends_in_json(word);
+		behind = behind || strcmp(word, "--") == 0;
+		if (behind)
+			continue;
+		out->names_container =
+			out->names_container || is_option(word, "--nodeos-container", 11);
+		out->uses_nodeos = out->uses_nodeos || makes_containers(word);
+		out->shapes_step = out->shapes_step || shapes_step(word);
+		out->off = out->off || strcmp(word, "--nodeos=off") == 0 ||
+			   (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0);
+		out->async = out->async || is_option(word, "--async", 4);
+		out->names_job = out->names_job || is_option(word, "--jobid", 6);
 	}
 }

@@ -5,19 +5,19 @@
 #include <stdbool.h>
 
 /*
- * srun reads SLURM_OVERLAP and SLURM_KILL_BAD_EXIT before it reads its command
- * line, so what they depend on has to be seen in the raw command line, up to the first
- * word that is neither an option nor may be the value of one.
+ * srun reads SLURM_OVERLAP and SLURM_KILL_BAD_EXIT before it reads its command line, so what these
+ * defaults depend on has to be seen in the raw command line. Only srun knows where its own options
+ * end: all words up to the first "--" are searched, the program's arguments among them. A wrong hit
+ * may cost a default, and must never refuse anything.
  */
 struct argv_view {
 	bool names_container; /* --nodeos-container */
 	bool uses_nodeos; /* any other --nodeos option that makes containers */
 	bool shapes_step; /* --exact, --exclusive, --overlap or a GRES option */
-	bool kill_given; /* -K, --kill-on-bad-exit */
 	bool off; /* --nodeos=off */
-	bool multi_prog;
-	const char *job; /* --jobid, in TEXT; NULL: not given */
-	const char *program; /* the first word behind the options, in TEXT; NULL: none */
+	bool async; /* --async of Slurm 26.05 and newer */
+	bool names_job; /* --jobid */
+	bool json; /* a word that ends in ".json": there may be a manifest in the program's place */
 };
 
 /* TEXT: LEN bytes, words ended by NUL, as in /proc/self/cmdline. */

@@ -2,9 +2,11 @@
 #include "spank/checked.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container/app_exec.h"
@@ -15,6 +17,9 @@
 
 /* Reading a manifest may mean waiting for a file server. */
 #define CHECK_TIMEOUT 60
+
+/* Of a manifest, to tell it from other JSON. */
+#define HEAD_MAX (256 << 10)
 
 #define APPS_MAX (REQUEST_CONTAINERS_MAX * APP_EXEC_MAX)
 
@@ -88,41 +93,88 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 	return rc < 0 ? errprintf(err, "out of memory") : 0;
 }
 
-int checked_is_manifest(const char *word)
+/* As the shell and slurmstepd look a command without '/' up. */
+static bool is_in_path(const char *word)
 {
-	size_t len = word ? strlen(word) : 0;
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
 
-	return len > 5 && strcmp(word + len - 5, ".json") == 0;
+	if (strchr(word, '/') || !path)
+		return false;
+	for (const char *at = path; *at; at += strcspn(at, ":"), at += *at == ':') {
+		int len = (int)strcspn(at, ":");
+
+		len = snprintf(file, sizeof(file), "%.*s%s%s", len, at, len ? "/" : "", word);
+		if ((size_t)len < sizeof(file) && access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
 }
 
-/* Is FILE a script, has it #NODEOS lines, and where (0: nowhere) is one that does not count? */
-static bool is_script(const char *file, bool *marked, unsigned *stray)
+bool checked_is_manifest(const char *word)
 {
-	static char text[1 << 20];
-	int len = file_read_head(file, text, sizeof(text));
+	static char text[HEAD_MAX + 1];
+	size_t len = strlen(word);
+	struct stat st;
+	int n;
 
-	*marked = len > 0 && script_count(text, (size_t)len) > 0;
-	*stray = len > 0 ? script_stray(text, (size_t)len) : 0;
-	return len > 0 && script_is(text, (size_t)len);
+	if (len <= 5 || strcmp(word + len - 5, ".json") != 0)
+		return false;
+	if (stat(word, &st) < 0 || !S_ISREG(st.st_mode) || is_in_path(word))
+		return false;
+	/*
+	 * The kernel executes nothing that begins so, whatever the file's mode is, and srun
+	 * --multi-prog has a list of programs in this place, which does not either.
+	 */
+	n = file_read_head(word, text, HEAD_MAX);
+	text[n < 0 ? 0 : n] = '\0';
+	return text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"acKind\"");
+}
+
+/*
+ * The script among sbatch's WORDS, LEN bytes of them; NULL: there is none in a file, or which one
+ * is not certain. sbatch has parsed them when it calls its plugins, so getopt_long(3) knows where
+ * its options ended: in a heterogeneous job those of one component, which has the ":" before it
+ * in the place of a program's name.
+ */
+static const char *script_word(const char *words, int len)
+{
+	static int first;
+	const char *word = words;
+	bool moved = false;
+
+	for (int i = 0; i < first + optind && word < words + len; i++, word += strlen(word) + 1)
+		/* sbatch looks for a name without a directory there, too */
+		moved = moved || strncmp(word, "--ch", 4) == 0 ||
+			(word[0] == '-' && word[1] != '-' && strchr(word, 'D'));
+	if (word >= words + len || optind < 1)
+		return NULL;
+	if (strcmp(word, ":") == 0) {
+		first += optind;
+		return NULL;
+	}
+	return moved && *word != '/' && *word != '.' ? NULL : word;
 }
 
 int checked_script(struct errbuf *warning, struct errbuf *err)
 {
-	static char words[1 << 20];
+	static char words[1 << 20], text[1 << 20];
 	static struct request ignored;
-	int len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), err);
-	const char *end = words + (len > 0 ? len : 0);
+	struct errbuf unread;
+	int n = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), &unread);
+	const char *script = script_word(words, n);
+	int len = script ? file_read_head(script, text, sizeof(text)) : -1;
 	unsigned stray;
-	bool marked;
 
 	warning->text[0] = '\0';
-	for (const char *word = words; word < end; word += strlen(word) + 1) {
-		if (word == words || *word == '-' || !is_script(word, &marked, &stray))
-			continue;
-		if (stray)
-			errprintf(warning, "%.200s:%u: not read as a manifest: #NODEOS lines stand before the first command, and begin with #NODEOS",
-				  word, stray);
-		return marked ? checked_manifest(&ignored, NULL, word, err) : 0;
-	}
-	return 0;
+	if (len <= 0 || !script_is(text, (size_t)len))
+		return 0;
+	stray = script_stray(text, (size_t)len);
+	if (stray)
+		errprintf(warning,
+			  "%.200s:%u: not read as a manifest: #NODEOS lines stand before the first command, and begin with #NODEOS",
+			  script, stray);
+	if (script_count(text, (size_t)len) == 0)
+		return 0;
+	return checked_manifest(&ignored, NULL, script, err);
 }

@@ -2,6 +2,8 @@
 #ifndef NODEOS_SPANK_CHECKED_H
 #define NODEOS_SPANK_CHECKED_H
 
+#include <stdbool.h>
+
 #include "container/request.h"
 
 /*
@@ -19,13 +21,17 @@ int checked_manifest(struct request *r, char **apps, const char *file, struct er
 int checked_set_exec(const struct request *r, const char *apps, const char *file, const char *name,
 		     struct errbuf *err);
 
-/* Does WORD look like a manifest in the place of a program? */
-int checked_is_manifest(const char *word);
+/*
+ * Is WORD, which srun has in the place of a program, a manifest to be run: NAME.json that holds a
+ * JSON object with an "acKind"? Any other file is the user's program, whatever its name is, and
+ * so is one that is not here.
+ */
+bool checked_is_manifest(const char *word);
 
 /*
- * The job script among sbatch's own arguments, if one with #NODEOS lines can be told: check it before
- * it waits in a queue for its first mistake. Slurm shows the script to plugins on the node only.
- * WARNING, "" for none, tells of a line that looks like one of them.
+ * Once sbatch has parsed its command line: check its script, if that is a file with #NODEOS
+ * lines, before it waits in a queue for its first mistake. Slurm shows the script to plugins on
+ * the node only. WARNING, "" for none, tells of a line that looks like one of them.
  */
 int checked_script(struct errbuf *warning, struct errbuf *err);
 

@@ -27,12 +27,14 @@
 /* The job that this srun was started in; 0: none. */
 static unsigned long outer_job;
 
-/* srun --jobid of another job than that; 0: no. */
-static unsigned long foreign_job;
+/* The step's job is another than that. */
+static bool foreign;
+
+/* The words of srun's command line, where they may decide. */
+static struct argv_view argv_words;
 
 /* srun MANIFEST.json: the manifest in the place of a program, and its containers; NULL: none. */
 static const char *program;
-static bool multi_prog;
 static struct request program_request;
 
 /* Option values that came down from sbatch or salloc; NULL: none. */
@@ -63,35 +65,64 @@ static bool shaped_by_env(void)
 	return tres && strstr(tres, "gres");
 }
 
+/* The site's wish; a configuration that cannot be read is told where it matters. */
+static bool kills_on_bad_exit(void)
+{
+	struct errbuf ignored;
+	struct conf conf;
+
+	return conf_load(&conf, plugstack_conf(), 0, &ignored) == 0 && conf.kill_on_bad_exit;
+}
+
 /*
- * Steps in containers of their own share the job's CPUs on purpose, and Slurm would
- * run them one after the other; and one failing node must end the step on all.
- * Both are defaults: what the user says about them wins.
+ * Steps in containers of their own share the job's CPUs on purpose, and Slurm would run them one
+ * after the other. These are defaults: what the user says about them wins.
  */
 static void set_srun_defaults(void)
 {
 	static char text[1 << 20];
-	struct argv_view argv;
-	struct errbuf ignored;
 	bool planned = getenv(ENV_JOB_REQUEST) != NULL;
-	int len = file_read(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text), &ignored);
+	struct errbuf ignored;
 
-	argv_view_make(&argv, text, len);
-	foreign_job = argv.job ? strtoul(argv.job, NULL, 10) : 0;
-	if (foreign_job == outer_job)
-		foreign_job = 0;
-	if (argv.off)
+	argv_view_make(&argv_words, text,
+		       file_read(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text), &ignored));
+	if (argv_words.off)
 		return;
-	multi_prog = argv.multi_prog;
-	if (!multi_prog && checked_is_manifest(argv.program)) {
-		program = argv.program;
-		argv.uses_nodeos = true;
-	}
-	if (planned && argv.names_container && !argv.shapes_step && !shaped_by_env())
+	if (planned && argv_words.names_container && !argv_words.shapes_step && !shaped_by_env())
 		note_set("SLURM_OVERLAP");
-	if ((planned || argv.names_container || argv.uses_nodeos) && !argv.kill_given &&
-	    !getenv("SLURM_KILL_BAD_EXIT"))
+	if (!planned && !argv_words.names_container && !argv_words.uses_nodeos)
+		return;
+	if (!getenv("SLURM_KILL_BAD_EXIT") && kills_on_bad_exit())
 		note_set("SLURM_KILL_BAD_EXIT");
+	if (argv_words.async)
+		guard_prepare_async();
+}
+
+/*
+ * Whose the request and the options in this environment are, for the nodes: "JOB", and
+ * ",container" when --nodeos-container is among these. Not in a heterogeneous job, whose
+ * components have numbers of their own.
+ */
+static void note_origin(void)
+{
+	char text[64];
+
+	unsetenv(ENV_ORIGIN);
+	if (getenv("SLURM_HET_SIZE"))
+		return;
+	snprintf(text, sizeof(text), "%lu%s", outer_job,
+		 inherited[OPT_CONTAINER] && !argv_words.names_container ? ",container" : "");
+	if (getenv(ENV_JOB_REQUEST) || inherited[OPT_CONTAINER])
+		setenv(ENV_ORIGIN, text, 1);
+}
+
+static unsigned long job_around(void)
+{
+	const char *id = getenv("SLURM_JOB_ID");
+
+	if (!id)
+		id = getenv("SLURM_JOBID"); /* which srun takes, too */
+	return id ? strtoul(id, NULL, 10) : 0;
 }
 
 /* What the rank that runs this sbatch or salloc was told of its own container. */
@@ -112,22 +143,26 @@ int client_init(spank_t sp, int is_srun)
 {
 	char name[128];
 
+	outer_job = job_around();
 	guard_disarm_client();
 	unsetenv(ENV_STEP_REQUEST);
 	unsetenv(ENV_EXEC);
 	unsetenv(ENV_SET);
 	for (int id = 0; id < OPT_COUNT; id++) {
 		option_env_name((enum option_id)id, name, sizeof(name));
-		if (!is_srun && getenv("SLURM_JOB_ID"))
+		if (!is_srun && outer_job)
 			unsetenv(name); /* a job inside a job starts afresh */
-		else if (is_srun && getenv(name))
+		else if (is_srun && outer_job && getenv(name))
 			inherited[id] = strdup(getenv(name));
 	}
 	if (is_srun) {
-		outer_job = getenv("SLURM_JOB_ID") ? strtoul(getenv("SLURM_JOB_ID"), NULL, 10) : 0;
+		if (!outer_job)
+			unsetenv(ENV_JOB_REQUEST); /* of a job that this is no longer in */
 		set_srun_defaults();
+		note_origin();
 	} else {
 		unsetenv(ENV_JOB_REQUEST);
+		unsetenv(ENV_ORIGIN);
 		forget_container();
 	}
 	return options_register(sp);
@@ -176,8 +211,11 @@ static int check_site(const struct request *r, struct errbuf *err)
 	return 0;
 }
 
-/* --nodeos-container against R, NULL: there are no containers to name; ranks are not known yet. */
-static int check_container(const struct request *r, bool is_srun, struct errbuf *err)
+/*
+ * --nodeos-container against R, NULL: no request is known here; ranks are not known yet. A job
+ * that runs already may have containers that only its nodes know of, and these judge the name.
+ */
+static int check_container(const struct request *r, bool is_srun, bool new_job, struct errbuf *err)
 {
 	static struct choice choice;
 	const char *text = option_value(OPT_CONTAINER);
@@ -188,18 +226,18 @@ static int check_container(const struct request *r, bool is_srun, struct errbuf 
 		return errwrap(err, "--nodeos-container");
 	if (choice.by_rank && !is_srun)
 		return errprintf(err, "--nodeos-container=%.64s: ranks are a step's: say this to srun", text);
-	if (!r && foreign_job)
-		return errprintf(err, "--nodeos-container=%.64s: the containers of job %lu are not known outside of it: start the step inside the job, or use --nodeos=off",
-				 text, foreign_job);
-	if (!r)
+	if (!r && new_job)
 		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
 				 text);
-	return choice_check_names(&choice, r, err);
+	return r ? choice_check_names(&choice, r, err) : 0;
 }
 
 /* An option whose value is the one that sbatch or salloc left means "the job's request". */
 static bool is_inherited(enum option_id id)
 {
+	/* another job has no part in it: an option that stands here is meant */
+	if (foreign && argv_words.uses_nodeos)
+		return false;
 	return option_value(id) && inherited[id] && strcmp(option_value(id), inherited[id]) == 0;
 }
 
@@ -235,7 +273,7 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
 	else
 		rc = checked_manifest(&r, NULL, option_value(OPT_MANIFEST), err);
-	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, is_srun, err) < 0 ||
+	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, is_srun, false, err) < 0 ||
 	    request_format(&r, text, sizeof(text), err) < 0)
 		return -1;
 	if (is_srun)
@@ -280,18 +318,17 @@ static int check_program_planned(const char *job_request, struct errbuf *err)
 			 program);
 }
 
-static int post_opt_planned(const char *job_request, struct errbuf *err)
+/* A step of a job whose containers are those of JOB_REQUEST. */
+static int check_planned(const char *job_request, struct errbuf *err)
 {
 	static struct request r;
 
-	if (program && check_program_planned(job_request, err) < 0)
-		return -1;
 	if (own_request_option())
 		return errprintf(err, "--%s: this job has its containers from sbatch or salloc already; name one of them with --nodeos-container, or use --nodeos=off",
 				 own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
 		return 0; /* forged or of another version: the nodes judge, and say so */
-	return check_container(&r, true, err);
+	return check_container(&r, true, false, err);
 }
 
 /*
@@ -330,6 +367,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 {
 	const char *switch_value = option_value(OPT_NODEOS);
 	const char *job_request = is_srun ? getenv(ENV_JOB_REQUEST) : NULL;
+	bool new_job;
 
 	if (same_for_all_components(err) < 0)
 		return -1;
@@ -337,41 +375,59 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return errprintf(err, "--nodeos=%.60s: expected off or help", switch_value);
 	if (options_off())
 		return 0;
-	if (plugstack_problem() && (job_request || program || options_make_request() || option_value(OPT_CONTAINER)))
+	if (plugstack_problem() &&
+	    (job_request || options_make_request() || option_value(OPT_CONTAINER)))
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
-	if (program && take_program(err) < 0)
-		return -1;
+	/*
+	 * with --jobid it may be another job than the one round this srun: client_user_init knows
+	 */
 	if (job_request)
-		return post_opt_planned(job_request, err);
-	if (own_request_option() || program)
+		return is_srun && argv_words.names_job ? 0 : check_planned(job_request, err);
+	if (own_request_option())
 		return ship(sp, is_srun, err);
 	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 && check_script(err) < 0)
 		return -1;
-	return options_make_request() ? 0 : check_container(NULL, is_srun, err);
+	if (options_make_request())
+		return 0;
+	new_job = !is_srun || (!outer_job && !argv_words.names_job && !argv_words.json);
+	return check_container(NULL, is_srun, new_job, err);
+}
+
+/* Does this step have to be in containers, as far as is known here? */
+static bool needs_plugin(void)
+{
+	const char *container = option_value(OPT_CONTAINER);
+
+	return (getenv(ENV_JOB_REQUEST) && !foreign) || getenv(ENV_STEP_REQUEST) ||
+	       (container && strcmp(container, CHOICE_NONE) != 0);
 }
 
 int client_post_opt(spank_t sp, int is_srun)
 {
 	struct errbuf err = { "" };
 
-	if (post_opt(sp, is_srun, &err) == 0)
-		return 0;
-	slurm_error("nodeos: %s", err.text);
-	return -1;
+	if (post_opt(sp, is_srun, &err) < 0) {
+		slurm_error("nodeos: %s", err.text);
+		return -1;
+	}
+	/* no hook of srun --async comes later */
+	if (is_srun && argv_words.async && !options_off() && needs_plugin())
+		guard_arm_async();
+	return 0;
 }
 
-/* A request that srun inherited from one job must not become the plan of another (srun --jobid). */
-static int check_job(spank_t sp, struct errbuf *err)
+/*
+ * Is this a step of another job than the one round this srun? Then what its environment says of
+ * containers is not this one's.
+ */
+static bool is_foreign(spank_t sp)
 {
 	uint32_t job_id = 0;
 
-	if (!getenv(ENV_JOB_REQUEST) || getenv("SLURM_HET_SIZE") ||
-	    spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || job_id == outer_job)
-		return 0;
-	return errprintf(err, "the containers in this environment belong to job %lu, and this step runs in job %u: use --nodeos=off",
-			 outer_job, job_id);
+	return !getenv("SLURM_HET_SIZE") &&
+	       spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS && job_id != outer_job;
 }
 
 static int check_ranks(spank_t sp, struct errbuf *err)
@@ -388,19 +444,44 @@ static int check_ranks(spank_t sp, struct errbuf *err)
 	return 0;
 }
 
-/* Its options may hide the program from whoever does not know them all; here it stands apart. */
-static int late_program(spank_t sp, struct errbuf *err)
+/*
+ * A manifest in the place of the program, as srun itself tells it. OCI containers have files of
+ * their own.
+ */
+static int find_program(spank_t sp, struct errbuf *err)
 {
 	char **argv = NULL;
 	int argc = 0;
 
-	if (program || multi_prog || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1 ||
+	if (getenv("SLURM_CONTAINER") ||
+	    spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1 ||
 	    !checked_is_manifest(argv[0]))
 		return 0;
 	program = argv[0];
-	if (take_program(err) < 0)
+	if (plugstack_problem())
+		return errprintf(err, "%s", plugstack_problem());
+	return take_program(err);
+}
+
+/* What has waited for the program and the job's number. */
+static int user_init(spank_t sp, struct errbuf *err)
+{
+	const char *job_request = foreign ? NULL : getenv(ENV_JOB_REQUEST);
+	bool ships;
+
+	if (find_program(sp, err) < 0)
 		return -1;
-	return getenv(ENV_JOB_REQUEST) ? check_program_planned(getenv(ENV_JOB_REQUEST), err) : ship(sp, true, err);
+	if (job_request && program && check_program_planned(job_request, err) < 0)
+		return -1;
+	if (job_request && check_planned(job_request, err) < 0)
+		return -1;
+	ships = program || (own_request_option() && !getenv(ENV_STEP_REQUEST));
+	if (!job_request && ships && ship(sp, true, err) < 0)
+		return -1;
+	if (!job_request && !getenv(ENV_STEP_REQUEST) &&
+	    check_container(NULL, true, !outer_job && !argv_words.names_job, err) < 0)
+		return -1;
+	return check_ranks(sp, err);
 }
 
 /* srun knows its job and its ranks only now; nothing has been launched. */
@@ -410,11 +491,12 @@ int client_user_init(spank_t sp)
 
 	if (options_off())
 		return 0;
-	if (late_program(sp, &err) < 0 || check_job(sp, &err) < 0 || check_ranks(sp, &err) < 0) {
+	foreign = is_foreign(sp);
+	if (user_init(sp, &err) < 0) {
 		slurm_error("nodeos: %s", err.text);
 		return -1;
 	}
-	if (getenv(ENV_JOB_REQUEST) || getenv(ENV_STEP_REQUEST))
+	if (needs_plugin())
 		guard_arm_step();
 	return 0;
 }

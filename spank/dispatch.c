@@ -94,6 +94,13 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 	return stepd_task_init(sp);
 }
 
+int slurm_spank_task_exit(spank_t sp, int ac, char *av[])
+{
+	(void)ac;
+	(void)av;
+	return stepd_task_exit(sp);
+}
+
 int slurm_spank_exit(spank_t sp, int ac, char *av[])
 {
 	int error = errno; /* of what ended a client */

@@ -7,16 +7,27 @@
 
 /* Slurm carries SLURM_* to the nodes whatever --export says. */
 #define ENV_GUARD "SLURM_SPANK_NODEOS_GUARD"
-#define GUARD_VERSION "1"
+#define GUARD_VERSION "2"
 #define ENV_SAVED_AS "SLURM_SPANK_NODEOS_SAVED_AS"
 #define ENV_SAVED_CORE "SLURM_SPANK_NODEOS_SAVED_CORE"
-#define ENV_SAVED_BASH "SLURM_SPANK_NODEOS_SAVED_BASH_ENV"
+#define ENV_SAVED_PROLOG "SLURM_SPANK_NODEOS_SAVED_PROLOG"
+/*
+ * The job that sbatch runs in, "" for none: processes of sbatch's own have its number, the job
+ * script has another.
+ */
+#define ENV_AROUND "SLURM_SPANK_NODEOS_AROUND"
 
 #define REASON "this node has no NodeOS plugin (or an older one), and this job asks for compute containers: nothing is run"
 #define NOWHERE "/nonexistent/nodeos: " REASON
+#define PROLOG NODEOS_LIBEXECDIR "/nodeos-task-prolog"
 
-/* Only in a job: sbatch itself may start scripts, too. */
-static const char bash_env[] = "${SLURM_JOB_ID:+$(echo \"nodeos: error: $(hostname): " REASON "\" >&2; kill -KILL $$)}";
+/*
+ * Stands before the user's own BASH_ENV, which bash goes on to read where this expands to
+ * nothing: in any bash but that of the submitted job's script.
+ */
+static const char bash_env[] =
+	"${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV_AROUND "\" ] || { "
+	"echo \"nodeos: error: ${SLURMD_NODENAME:-$(hostname)}: " REASON "\" >&2; kill -KILL $$; })}";
 
 /* What each guarded variable is called while its own value is kept aside. */
 static const struct {
@@ -40,21 +51,50 @@ static void keep_aside(const char *name, const char *saved, const char *poison)
 
 void guard_arm_step(void)
 {
-	if (getenv(ENV_GUARD))
+	static bool armed;
+
+	if (armed)
 		return; /* once for all components of a heterogeneous step */
+	armed = true;
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		keep_aside(step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
 	setenv(ENV_GUARD, GUARD_VERSION, 1);
 }
 
+void guard_prepare_async(void)
+{
+	keep_aside("SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
+}
+
+void guard_arm_async(void)
+{
+	setenv(ENV_GUARD, GUARD_VERSION, 1);
+}
+
 void guard_arm_batch(void)
 {
+	const char *around = getenv("SLURM_JOB_ID");
+	const char *own = getenv("BASH_ENV");
+	char *text;
+
 	if (getenv(ENV_GUARD))
 		return;
-	keep_aside("BASH_ENV", ENV_SAVED_BASH, bash_env);
+	setenv(ENV_AROUND, around ? around : "", 1);
+	if (asprintf(&text, "%s%s", bash_env, own ? own : "") >= 0) {
+		setenv("BASH_ENV", text, 1);
+		free(text);
+	}
 	if (!getenv("SLURM_TASK_PROLOG"))
 		setenv("SLURM_TASK_PROLOG", NOWHERE, 1);
 	setenv(ENV_GUARD, GUARD_VERSION, 1);
+}
+
+/* What of a BASH_ENV is the user's own; NULL: all, there is no guard in it. */
+static const char *own_bash_env(const char *value)
+{
+	size_t len = sizeof(bash_env) - 1;
+
+	return value && strncmp(value, bash_env, len) == 0 ? value + len : NULL;
 }
 
 /* The client's own variable NAME, if it still holds POISON, gets back what SAVED has. */
@@ -75,10 +115,18 @@ static void own_again(const char *name, const char *saved, const char *poison)
 void guard_disarm_client(void)
 {
 	const char *prolog = getenv("SLURM_TASK_PROLOG");
+	const char *own = own_bash_env(getenv("BASH_ENV"));
+	char *copy = own && *own ? strdup(own) : NULL;
 
 	if (prolog && strcmp(prolog, NOWHERE) == 0)
 		unsetenv("SLURM_TASK_PROLOG");
-	own_again("BASH_ENV", ENV_SAVED_BASH, bash_env);
+	own_again("SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
+	if (copy)
+		setenv("BASH_ENV", copy, 1);
+	else if (own)
+		unsetenv("BASH_ENV");
+	free(copy);
+	unsetenv(ENV_AROUND);
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		own_again(step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
 	unsetenv(ENV_GUARD);
@@ -103,6 +151,19 @@ static void give_back(const struct step_env *env, const char *name, const char *
 	env->unset(env->arg, saved);
 }
 
+static void lift_bash_env(const struct step_env *env)
+{
+	const char *own = own_bash_env(env->get(env->arg, "BASH_ENV"));
+	char *copy = own && *own ? strdup(own) : NULL;
+
+	if (copy)
+		env->set(env->arg, "BASH_ENV", copy);
+	else if (own)
+		env->unset(env->arg, "BASH_ENV");
+	free(copy);
+	env->unset(env->arg, ENV_AROUND);
+}
+
 int guard_lift(const struct step_env *env, struct errbuf *err)
 {
 	const char *version = env->get(env->arg, ENV_GUARD);
@@ -111,11 +172,13 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	if (!version)
 		return 0;
 	if (strcmp(version, GUARD_VERSION) != 0)
-		return errprintf(err, "this job was started by a newer NodeOS plugin than this node has (guard %lu, here %s): the plugin must be upgraded here",
+		return errprintf(err,
+				 "this job was started by another version of the NodeOS plugin than this node has (guard %lu, here %s): upgrade the older one",
 				 strtoul(version, NULL, 10), GUARD_VERSION);
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		give_back(env, step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
-	give_back(env, "BASH_ENV", ENV_SAVED_BASH, bash_env);
+	lift_bash_env(env);
+	give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 	prolog = env->get(env->arg, "SLURM_TASK_PROLOG");
 	if (prolog && strcmp(prolog, NOWHERE) == 0)
 		env->unset(env->arg, "SLURM_TASK_PROLOG");

@@ -12,6 +12,9 @@
  *   a step   SLURM_RLIMIT_AS of one byte, which slurmstepd sets last thing before exec
  *            (ulimits.c): nothing can be executed with it. SLURM_RLIMIT_CORE holds the
  *            reason: slurmstepd prints a limit that it cannot read.
+ *   srun     calls no hook of ours once it has set SLURM_RLIMIT_*. SLURM_TASK_PROLOG, which it
+ *   --async  reads before, is a program that a node without us does not have, and that ends the
+ *            rank where the plugin has not taken the guard away.
  *   a batch  sbatch sets SLURM_RLIMIT_* anew after every hook of ours. BASH_ENV ends
  *   script   a bash script with the reason; SLURM_TASK_PROLOG, a program that is
  *            nowhere, ends the ranks of an srun that knows no plugin either.
@@ -21,6 +24,9 @@
 
 /* Set it in this process's environment: srun, its job known; sbatch, before it submits. */
 void guard_arm_step(void);
+/* srun --async: before it reads its options, and when these are known. */
+void guard_prepare_async(void);
+void guard_arm_async(void);
 void guard_arm_batch(void);
 
 /* Take away what a job around this client left, before the client reads its own options. */

@@ -15,6 +15,8 @@
 /* What travels in the job's environment. Slurm exports SLURM_* whatever --export says. */
 #define ENV_JOB_REQUEST "SLURM_SPANK_NODEOS_REQUEST" /* of sbatch and salloc */
 #define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
+/* whose request and options srun has inherited: "JOB[,container]" */
+#define ENV_ORIGIN "SLURM_SPANK_NODEOS_JOB"
 #define ENV_EXEC "SLURM_SPANK_NODEOS_EXEC" /* srun MANIFEST.json: what its ranks run (app_exec.h) */
 #define ENV_SET "SLURM_SPANK_NODEOS_SET" /* Slurm variables that the client set */
 
@@ -38,6 +40,7 @@ int stepd_user_init(spank_t sp);
 int stepd_task_post_fork(spank_t sp);
 int stepd_task_init_privileged(spank_t sp);
 int stepd_task_init(spank_t sp);
+int stepd_task_exit(spank_t sp);
 int stepd_exit(spank_t sp);
 int stepd_job_epilog(spank_t sp);
 

@@ -11,6 +11,7 @@
 #include "container/script.h"
 #include "container/step.h"
 #include "spank/guard.h"
+#include "spank/kill_step.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -111,6 +112,29 @@ static char *get_env(spank_t sp, const char *name)
 	return buf;
 }
 
+/*
+ * What of the request and the options in the step's environment an srun has inherited from
+ * another job (ENV_ORIGIN) is not this job's.
+ */
+static void drop_foreign(spank_t sp, struct step_input *in, char **job_request)
+{
+	char *origin = get_env(sp, ENV_ORIGIN);
+	uint32_t job_id = 0;
+	char *rest;
+
+	if (!origin || spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS ||
+	    strtoul(origin, &rest, 10) == job_id) {
+		free(origin);
+		return;
+	}
+	if (strcmp(rest, ",container") == 0)
+		in->container = NULL;
+	in->request_expected = false;
+	free(*job_request);
+	*job_request = NULL;
+	free(origin);
+}
+
 /* malloc'ed: which ranks of the step are on this node. */
 static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 {
@@ -207,6 +231,7 @@ int stepd_user_init(spank_t sp)
 	struct step_input in = {
 		.request_expected = options_make_request(),
 		.launching = launching,
+		.planned = job_is_planned,
 		.container = option_value(OPT_CONTAINER),
 		.report = option_value(OPT_REPORT),
 		.conf_path = plugstack_conf(),
@@ -220,6 +245,7 @@ int stepd_user_init(spank_t sp)
 	if (options_off())
 		return 0;
 	job_request = get_env(sp, ENV_JOB_REQUEST);
+	drop_foreign(sp, &in, &job_request);
 	step_request = get_env(sp, ENV_STEP_REQUEST);
 	if (!job_request)
 		in.script = marked_script(sp);
@@ -266,6 +292,16 @@ static void keep_memory(spank_t sp)
 		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
 }
 
+/* What the user should know, once for the step: its first node tells. */
+static void tell_note(spank_t sp)
+{
+	const char *note = step_note(step);
+	uint32_t node_id = 0;
+
+	if (*note && spank_get_item(sp, S_JOB_NODEID, &node_id) == ESPANK_SUCCESS && !node_id)
+		slurm_spank_log("nodeos: note: %s", note);
+}
+
 /* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
 int stepd_task_post_fork(spank_t sp)
 {
@@ -292,6 +328,7 @@ int stepd_task_post_fork(spank_t sp)
 	warning = step_warning(step);
 	if (*warning)
 		slurm_error("nodeos: %s", warning);
+	tell_note(sp);
 	return 0;
 }
 
@@ -359,6 +396,30 @@ int stepd_task_init(spank_t sp)
 		 */
 		_exit(1);
 	return rc;
+}
+
+/*
+ * A container is as planned on every rank of every node, or the step ends everywhere: srun goes
+ * on with the ranks of other nodes unless --kill-on-bad-exit was given, which concerns the
+ * program's own exit codes, too.
+ */
+int stepd_task_exit(spank_t sp)
+{
+	uint32_t job_id = 0, step_id = 0, nodes = 1;
+	static bool killed;
+
+	if (killed || !step || spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
+	    step_id >= STEP_ID_INTERACTIVE ||
+	    spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS)
+		return 0;
+	spank_get_item(sp, S_JOB_NNODES, &nodes);
+	if (!step_ends_others(step, nodes))
+		return 0;
+	killed = true;
+	if (kill_step(job_id, step_id) < 0)
+		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be killed: %m",
+			    job_id, step_id);
+	return 0;
 }
 
 int stepd_exit(spank_t sp)

@@ -65,6 +65,18 @@ static void sets(void)
 	is_int((long long)cgroup_inode(root, "b"), 0, "has no inode");
 }
 
+/* Several slurmds on one host have a scope each. */
+static void nodes(void)
+{
+	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"), "a job of the node's own slurmd");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n2"), "one of another slurmd on the host");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n"), "whose node's name begins alike");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "rack-n1"), "or ends alike");
+	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"), "a scope that names no node is that of the host's only slurmd");
+	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"), "in any slice, whatever the job's directory is called");
+	ok(cgroup_is_of_node("job_7", "n1"), "a path without any scope");
+}
+
 int main(void)
 {
 	struct errbuf err;
@@ -77,6 +89,7 @@ int main(void)
 	ok(root >= 0, "open a test's root");
 	places();
 	sets();
+	nodes();
 	close(root);
 	return tap_done();
 }

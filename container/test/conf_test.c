@@ -303,6 +303,48 @@ static void refuse_file(const char *path, uid_t owner, const char *says)
 	   "%s", err.text);
 }
 
+/* Images that are shared by nodes have links in /etc. */
+static void links(const char *dir, const char *path, const char *link)
+{
+	char sub[80], inner[96];
+	struct errbuf err = { "" };
+	struct conf c;
+
+	snprintf(sub, sizeof(sub), "%s/sub", dir);
+	snprintf(inner, sizeof(inner), "%s/sub/nodeos.conf", dir);
+	ok(symlink(path, link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "the owner's link %s", err.text);
+	unlink(link);
+	ok(symlink("nodeos.conf", link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "a relative one %s", err.text);
+	if (geteuid() == 0) {
+		ok(lchown(link, 65534, (gid_t)-1) == 0, "give the link away");
+		refuse_file(link, 0, "the link link: belongs to uid 65534 (allowed: root)");
+		ok(lchown(link, 0, (gid_t)-1) == 0 && chown(path, 65534, (gid_t)-1) == 0, "give the file away");
+		refuse_file(link, 0, "where it leads: belongs to uid 65534 (allowed: root)");
+		ok(chown(path, 0, (gid_t)-1) == 0, "take it back");
+	}
+	ok(chmod(path, 0666) == 0, "let all write it");
+	refuse_file(link, geteuid(), "where it leads: group or others can write it (mode 0666)");
+	unlink(link);
+	ok(chmod(path, 0644) == 0 && mkdir(sub, 0755) == 0 && symlink("../nodeos.conf", inner) == 0 && symlink("sub/nodeos.conf", link) == 0,
+	   "a link to a link in another directory");
+	ok(conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "is followed %s", err.text);
+	ok(chmod(sub, 0777) == 0, "let all write the directory");
+	refuse_file(link, geteuid(), "a directory on the way: group or others can write it (mode 0777)");
+	if (geteuid() == 0) {
+		ok(chmod(sub, 0755) == 0 && chown(sub, 65534, (gid_t)-1) == 0, "give the directory away");
+		refuse_file(link, 0, "a directory on the way: belongs to uid 65534");
+	}
+	unlink(link);
+	ok(symlink("link", link) == 0, "a link to itself");
+	refuse_file(link, geteuid(), "Too many levels of symbolic links");
+	unlink(link);
+	ok(symlink("nowhere", link) == 0, "a link to nowhere");
+	refuse_file(link, geteuid(), "No such file");
+	unlink(link);
+	unlink(inner);
+	rmdir(sub);
+}
+
 static void files(void)
 {
 	char dir[] = "/tmp/nodeos-conf-XXXXXX";
@@ -332,9 +374,7 @@ static void files(void)
 	} else {
 		refuse_file(path, 0, "(allowed: root)");
 	}
-	ok(symlink(path, link) == 0, "a symbolic link");
-	refuse_file(link, geteuid(), "it is a symbolic link");
-	unlink(link);
+	links(dir, path, link);
 	ok(mkfifo(link, 0600) == 0, "a named pipe");
 	refuse_file(link, geteuid(), "is not a regular file");
 	unlink(link);

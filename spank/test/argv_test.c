@@ -16,46 +16,80 @@ static struct argv_view view(const char *line)
 	return v;
 }
 
+/* Is nothing of ours in LINE? */
+static bool plain(const char *line)
+{
+	struct argv_view v = view(line);
+
+	return !v.names_container && !v.uses_nodeos && !v.off;
+}
+
+static void own_options(void)
+{
+	ok(view("--nodeos-container=vda app").names_container, "--nodeos-container=");
+	ok(view("--nodeos-container vda app").names_container, "--nodeos-container, its value in a word of its own");
+	ok(view("--nodeos-con vda app").names_container, "--nodeos-container, abbreviated");
+	ok(!view("--nodeos-cpus=4 app").names_container, "--nodeos-cpus names no container");
+	ok(view("--nodeos-cpus=4 app").uses_nodeos, "--nodeos-cpus makes one");
+	ok(view("--nodeos-sched=idle app").uses_nodeos, "--nodeos-sched makes one");
+	ok(view("--nodeos-manifest m.json app").uses_nodeos, "--nodeos-manifest makes some");
+	ok(!view("--nodeos-report=x app").uses_nodeos, "--nodeos-report makes none");
+	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos, "options of ours behind any of srun's");
+	ok(view("--nodeos=off app").off, "--nodeos=off");
+	ok(view("--nodeos off app").off, "--nodeos off, in two words");
+	ok(!view("--nodeos-sched=off app").off, "off as a value of another option");
+	ok(!view("--comment off app").off, "off as a value of an option of srun's");
+}
+
+static void shapes(void)
+{
+	static const char *const shaping[] = {
+		"--exact", "--exa", "--exclusive", "--excl", "--overlap", "--overl", "--gres=gpu:1", "--gres gpu:1",
+		"--gpus-per-task=1", "-G 1", "-G1", "--tres-per-task=gres/gpu:1",
+	};
+	static const char *const other[] = { "--export=ALL", "-n4 -c2", "--ex", "--gid=1", "--threads-per-core=1" };
+
+	for (size_t i = 0; i < sizeof(shaping) / sizeof(shaping[0]); i++)
+		ok(view(shaping[i]).shapes_step, "%s shapes the step", shaping[i]);
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		ok(!view(other[i]).shapes_step, "%s does not", other[i]);
+	ok(view("--nodeos-container=sim ./app --exclusive").shapes_step,
+	   "where the program begins is srun's to know: its arguments count, too");
+	ok(!view("--nodeos-container=sim -- ./app --exclusive").shapes_step, "up to --");
+}
+
+/* No grammar: flags, values, abbreviations and words that Slurm adds one day are all the same. */
+static void plain_lines(void)
+{
+	static const char *const line[] = {
+		"-n 4 app", "--bcast ./app input.json", "--preserve-env ./app input.json", "--immediate ./app input.json",
+		"--unbuff ./app input.json", "--test-only ./app input.json", "--hold ./app --exclusive",
+		"--multi-prog map.json", "--some-option-to-come ./app input.json", "-vlO out.json ./app",
+	};
+
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
+		ok(plain(line[i]), "srun %s has no word of ours", line[i]);
+	ok(plain("-n 2 -- app --nodeos-cpus=4"), "nor has one with such a word behind --");
+	ok(plain(""), "nor an empty one");
+}
+
+static void others(void)
+{
+	ok(view("--jobid=28 app").names_job, "--jobid=");
+	ok(view("-N1 --jobid 28 app").names_job, "--jobid, its value in a word of its own");
+	ok(!view("--job-name=7 app").names_job, "--job-name is another option");
+	ok(view("--async app").async && view("--asy app").async, "--async");
+	ok(!view("--account=x app").async, "--account is another option");
+	ok(view("-n2 coupled.json -x").json, "a word that may be a manifest");
+	ok(view("-n2 -- coupled.json").json, "also behind --");
+	ok(!view("-n2 app input.jsonl .json").json, "words that are none");
+}
+
 int main(void)
 {
-	ok(!view("-n 4 app").names_container, "a plain srun");
-	ok(view("--nodeos-container=vda app").names_container, "--nodeos-container=");
-	ok(view("--nodeos-container vda app").names_container, "--nodeos-container, value apart");
-	ok(view("--nodeos-con vda app").names_container, "abbreviated");
-	ok(!view("--nodeos-cpus=4 app").names_container, "--nodeos-cpus is another option");
-	ok(view("--nodeos-cpus=4 app").uses_nodeos, "which makes a container");
-	ok(view("--nodeos-sched=idle app").uses_nodeos, "as --nodeos-sched does");
-	ok(!view("--nodeos=off app").uses_nodeos, "--nodeos=off does not");
-	ok(!view("--nodeos-report=x app").uses_nodeos, "nor does --nodeos-report");
-	ok(view("--exact app").shapes_step, "--exact");
-	ok(view("--exclusive app").shapes_step, "--exclusive");
-	ok(view("--overlap app").shapes_step, "--overlap");
-	ok(view("--gres=gpu:1 app").shapes_step, "--gres");
-	ok(view("--gpus-per-task=1 app").shapes_step, "--gpus-per-task");
-	ok(view("-G 1 app").shapes_step, "-G");
-	ok(!view("-n4 -c2 --export=ALL app").shapes_step, "--export is not --exact");
-	ok(!view("--job-name=7 app").job, "--job-name is no --jobid");
-	is(view("--jobid=28 app").job, "28", "--jobid=");
-	is(view("-N1 --jobid 28 app").job, "28", "--jobid, value apart");
-	ok(view("-K app").kill_given, "-K");
-	ok(view("--kill-on-bad-exit=0 app").kill_given, "--kill-on-bad-exit");
-	ok(!view("-n 2 --nodeos-container=sim ./app -K 5").kill_given, "the program's own -K");
-	ok(!view("-N2 --nodeos-container=sim ./app --exclusive -G 1").shapes_step, "the program's own --exclusive");
-	ok(!view("--label ./app --nodeos-cpus=4").uses_nodeos, "the program's own --nodeos-cpus, behind a flag");
-	ok(!view("-N2 -n4 app --nodeos-cpus=4").uses_nodeos, "behind values that need no word");
-	ok(!view("-n 2 -- --nodeos-cpus=4").uses_nodeos, "behind --");
-	ok(view("-n 2 -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos, "behind values apart");
-	ok(view("--nodeos=off app").off, "--nodeos=off");
-	ok(!view("--nodeos-sched=off app").off, "which is no value of another option");
-	ok(view("--nodeos off app").off, "--nodeos off, in two words");
-	ok(!view("--comment off app").off, "not another option's value");
-	ok(view("-n2 --multi-prog map.json").multi_prog, "--multi-prog");
-	is(view("-vo out.json ./app").program, "./app", "short options in one word, the last with a value");
-	is(view("-lO out.json ./app").program, "out.json", "flags in one word");
-	is(view("-n4 out.json ./app").program, "out.json", "a value in its option's word");
-	is(view("-n 2 -c2 --label coupled.json -x").program, "coupled.json", "the program");
-	is(view("-n 2 -- coupled.json -x").program, "coupled.json", "the program behind --");
-	ok(!view("-n 2 --").program, "no program behind --");
-	ok(!view("-n 2").program, "no program at all");
+	own_options();
+	shapes();
+	plain_lines();
+	others();
 	return tap_done();
 }

@@ -89,8 +89,13 @@ def group_absent():
     on("n1", f"mv {LINE} {LINE}.off; systemctl restart slurmd")
     cluster.wait_idle()
     reason = "this node has no NodeOS plugin"
+    code, text = launch("srun", "--nodeos-cpus=2", '"echo alive on $(hostname)"')
+    ok(code != 0 and reason in text and "alive on n1" not in text, "no plugin on one node: its ranks do not run", text[-1500:])
+    # what ends the others, too
+    on("n0", "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes' >>/etc/nodeos/nodeos.conf")
     for launcher in LAUNCHERS:
-        refused(launcher, "--nodeos-cpus=2", reason, "no plugin on one node")
+        refused(launcher, "--nodeos-cpus=2", reason, "no plugin on one node, kill_on_bad_exit = yes")
+    on("n0", "mv /tmp/keep.conf /etc/nodeos/nodeos.conf")
     manifest = write("absent.json", pod(sim={"container": {"cpus": 4}}))
     log = f"{HOME}/absent.out"
     script = write("absent.sh", "#!/bin/bash\necho alive\n")  # --wrap makes it one of /bin/sh: see nodeos(7)
@@ -110,8 +115,8 @@ def group_absent():
     on("n1", f"mv {LINE}.off {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
     # a node whose plugin is older than the submitting host's
-    r = run("srun -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_GUARD": "2"})
-    ok(r.code != 0 and "must be upgraded here" in r.text and "alive" not in r.out, "a newer client is refused by an older plugin", r.text)
+    r = run("srun -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_GUARD": "3"})
+    ok(r.code != 0 and "another version of the NodeOS plugin" in r.text and "alive" not in r.out, "a newer client is refused by an older plugin", r.text)
     # with the plugin there, nothing of the guard is left
     probe = "'ulimit -v; ulimit -c; env | grep -e GUARD -e SAVED -e BASH_ENV -e TASK_PROLOG; true'"
     plain = run(f"srun -n1 bash -c {probe}")

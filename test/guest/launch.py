@@ -370,13 +370,29 @@ def gres(w):
                "on the socket where Slurm put it", (b[0]["cpus"], stock[0]["cpus"]))
 
 
+def asynchronous(w):
+    """srun --async, of Slurm 26.05 and newer, whose ranks the controller launches."""
+    name = "srun --async"
+    if tuple(int(x) for x in run("srun --version").out.split()[1].split(".")[:2]) < (26, 5):
+        verdict[name] = "Slurm has no srun --async"
+        return
+    with path(name):
+        script = write("lp/async.sh", f"#!/bin/bash\ncd {DIR}\nrm -f async.out\n"
+                       f"srun --async -N2 -n4 --nodeos-container=sim -o {DIR}/async.out {WHEREAMI}\n"
+                       "for i in $(seq 300); do [ $(squeue -h -s -j $SLURM_JOB_ID -o %i | grep -c '[.][0-9]') = 0 ] && [ -s async.out ] && break;"
+                       " sleep 0.3; done\n")
+        r = sbatch(f"-N2 --exclusive --stepmgr --nodeos-manifest={w.manifest} -o {DIR}/async.log {script}")
+        same(r.code, 0, "the job with an srun --async")
+        w.inside(found_in("async"), "sim", name, 4)
+
+
 def save(series):
     os.makedirs("/shared/out", exist_ok=True)
     with open(f"/shared/out/launch-paths.{series}.json", "w") as f:
         json.dump({"series": series, "paths": verdict}, f, indent=1)
 
 
-GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "examples": examples, "allocations": allocations, "paper": paper_by_every_launcher, "gres": gres}
+GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "examples": examples, "allocations": allocations, "paper": paper_by_every_launcher, "gres": gres, "async": asynchronous}
 
 
 def main():

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """No harm: command lines without any NodeOS option give the same with the plugin's line and without it: masks, memory
 policy, cgroup files, limits, environment, output, exit code. What differs between two runs of stock Slurm is
-found by doing them, and only that is left out of the comparison. noharm.py [PATTERN]: those lines only."""
+found by doing them, and only that is left out of the comparison. noharm.py [PATTERN]: those lines only.
+noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated, before a program whose
+argument ends in .json."""
 import os
 import re
 import shutil
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import cluster
 from cluster import HOME, all_idle, note, ok, run, wait_idle
@@ -167,9 +171,117 @@ def compare(lines, a, b, ours):
     note(f"left out, as they differ between two runs of stock Slurm: {', '.join(sorted(dropped))}")
 
 
+# ------------------------------------------------------------------ options
+AT_ONCE = 6
+# a value that lets the program run, where "1" does not
+VALUES = {
+    "account": "", "begin": "now", "bcast": "", "chdir": "/tmp", "cluster-constraint": "", "clusters": "", "comment": "out.json", "constraint": "",
+    "container": "", "container-id": "", "cpu-bind": "none", "cpu-freq": "", "deadline": "", "dependency": "", "distribution": "block", "error": "err.txt",
+    "exclude": "n1", "export": "ALL", "extra": "x.json", "input": "/dev/null", "job-name": "x.json", "jobid": "", "kill-on-bad-exit": "0",
+    "mail-type": "NONE", "mail-user": "alice", "mem-bind": "local", "mpi": "none", "nodefile": "hosts.txt", "nodelist": "n0", "output": "out.txt",
+    "open-mode": "append", "partition": "", "prefer": "", "propagate": "NOFILE", "task-epilog": "/bin/true", "task-prolog": "/bin/true", "time": "5",
+    "time-min": "1", "prolog": "/bin/true", "epilog": "/bin/true", "wckey": "", "tmp": "0", "slurmd-debug": "error", "hint": "compute_bound",
+}
+
+
+def option_words(text):
+    """Every option of srun --help: (long name, short letter or None, does it take a value). Ours are left out."""
+    out = {}
+    for line in text.splitlines():
+        m = re.match(r"\s+(?:-(\w)(?:, |  ?))?\s*--([a-z0-9][a-z0-9-]*)(\[?[=\[<])?", line)
+        if m and not m[2].startswith("nodeos"):
+            out[m[2]] = (m[1], (m[3] or "").startswith(("=", "<")))
+            continue
+        m = re.match(r"\s+-(\w),? ?(?:\S+ )?", line)
+        if m:
+            out.setdefault(f"-{m[1]}", (m[1], False))
+    return [(name, short, value) for name, (short, value) in sorted(out.items())]
+
+
+def shortest(name, names):
+    """The shortest beginning of NAME that is no other option's."""
+    for n in range(1, len(name)):
+        if not any(other.startswith(name[:n]) for other in names if other != name):
+            return name[:n]
+    return name
+
+
+def option_lines(text):
+    """Command lines, with what names each of them."""
+    options = option_words(text)
+    names = [name for name, _, _ in options]
+    out = []
+    for name, short, value in options:
+        if name in ("help", "usage", "version") or name.startswith("-"):
+            continue
+        word = VALUES.get(name, "1")
+        forms = [f"--{name} {word}"] if value and word else [f"--{name}"]
+        forms.append(f"--{shortest(name, names)}" + (f"={word}" if value and word else ""))
+        if short:
+            forms.append(f"-{short} {word}" if value and word else f"-{short}")
+        out += [(form, f"timeout -s INT -k 5 60 srun -n1 --overlap {form} ./app input.json --exclusive") for form in dict.fromkeys(forms)]
+    return out
+
+
+def try_option(line, where, job):
+    """A step of JOB: exit code and output; job numbers, times and waits are not of interest."""
+    os.makedirs(where)
+    os.chown(where, 1000, 1000)
+    for name, text in (("app", "#!/bin/sh\necho app $*\n"), ("input.json", '{"no": "manifest"}\n'), ("hosts.txt", "n0\n")):
+        with open(f"{where}/{name}", "w") as f:
+            f.write(text)
+        os.chmod(f"{where}/{name}", 0o755 if name == "app" else 0o644)
+    r = run(line, cwd=where, timeout=120, env={"SLURM_JOB_ID": job})
+    text = re.sub(r"\d+", "N", r.out + r.err)
+    skip = ("queued and waiting", "has been allocated", "step creation", "Step created", "interrupt", "Interrupt", "forcing", "aborted", "CANCELLED")
+    files = sorted(re.sub(r"bcast_\d+\.\d+", "bcast_N", name) for name in os.listdir(where))
+    return r.code, sorted(x for x in text.splitlines() if not any(s in x for s in skip)), files
+
+
+def sweep_options(lines, name):
+    """LINES (number: command line) in one job: number: result."""
+    shutil.rmtree(f"{TOP}/{name}", ignore_errors=True)
+    os.makedirs(f"{TOP}/{name}")
+    note(f"{name}: {len(lines)} command lines")
+    job = re.search(r"job allocation (\d+)", run("salloc -w n0 --exclusive --no-shell").err)[1]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        out = dict(zip(lines, pool.map(lambda i: try_option(lines[i], f"{TOP}/{name}/{i}", job), lines)))
+    run("scancel -u alice", user="root")
+    wait_idle()
+    return out
+
+
+def options(pattern):
+    plugin(False)
+    text = run("srun --help").out
+    forms = [x for x in option_lines(text) if re.search(pattern, x[0])]
+    ok(len(forms) > 200 or pattern, f"srun --help has options for {len(forms)} command lines", text)
+    lines = dict(enumerate(line for _, line in forms))
+    stock = sweep_options(lines, "stock")
+    plugin(True)
+    ours = sweep_options(lines, "ours")
+    # what differs once may be a matter of time: both again
+    again = {i: lines[i] for i in lines if stock[i] != ours[i]}
+    if again:
+        ours.update(sweep_options(again, "ours2"))
+        plugin(False)
+        stock.update(sweep_options(again, "stock2"))
+        plugin(True)
+    for i, (form, line) in enumerate(forms):
+        ok(stock[i] == ours[i], f"srun {form}: exit code {stock[i][0]}, as without the plugin", f"{line}\nstock {stock[i]}\nours  {ours[i]}")
+    ran = sum(x[0] == 0 and "app input.json --exclusive" in x[1] for x in stock.values())
+    ok(pattern or ran > len(lines) // 3, f"in {ran} of {len(lines)} the program runs")
+
+
 def main():
     os.makedirs(TOP, exist_ok=True)
     os.chown(HOME, 1000, 1000)
+    if sys.argv[1:2] == ["options"]:
+        start = time.time()
+        options(sys.argv[2] if len(sys.argv) > 2 else "")
+        note(f"took {time.time() - start:.0f} s")
+        all_idle("nodes are idle at the end")
+        cluster.done()
     pattern = sys.argv[1] if len(sys.argv) > 1 else ""
     lines = [line for line in LINES if re.search(pattern, line)]
     note(f"{len(lines)} command lines")

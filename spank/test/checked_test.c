@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* Which words in the place of srun's program are manifests. */
+#include "spank/checked.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "topology/test/tap.h"
+
+static void put(const char *name, const char *text, mode_t mode)
+{
+	FILE *f = fopen(name, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0 || chmod(name, mode) < 0)
+		bail("cannot write %s", name);
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name, *text;
+		mode_t mode;
+		bool manifest;
+		const char *what;
+	} file[] = {
+		{ "m.json", "{\"acKind\": \"PodManifest\"}\n", 0644, true, "a JSON object with an acKind" },
+		{ "blank.json", " \n\t{ \"acKind\": \"PodManifest\" }\n", 0644, true, "one behind blanks" },
+		{ "broken.json", "{\"acKind\": broken", 0644, true, "one that is broken: its mistake is told" },
+		{ "share.json", "{\"acKind\": \"PodManifest\"}", 0755, true, "one on a file system that lets everything be executed" },
+		{ "script.json", "#!/bin/sh\necho {\n", 0755, false, "a script" },
+		{ "script2.json", "#!/bin/sh\n", 0644, false, "a script that cannot be executed" },
+		{ "data.json", "{\"a\": 1}\n", 0644, false, "a JSON object of another kind" },
+		{ "list.json", "[1]\n", 0644, false, "a JSON array" },
+		{ "multi.json", "0 {\n", 0644, false, "a list of programs (srun --multi-prog)" },
+		{ "empty.json", "", 0644, false, "an empty file" },
+		{ "m.txt", "{\"acKind\": \"PodManifest\"}", 0644, false, "an object in a file of another name" },
+		{ ".json", "{\"acKind\": \"PodManifest\"}", 0644, false, "a file that is all suffix" },
+	};
+	char dir[] = "/tmp/nodeos-checked-XXXXXX", bin[64];
+
+	if (!mkdtemp(dir) || chdir(dir) < 0 || mkdir("bin", 0755) < 0 || mkdir("dir.json", 0755) < 0)
+		bail("mkdtemp");
+	for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+		put(file[i].name, file[i].text, file[i].mode);
+		ok(checked_is_manifest(file[i].name) == file[i].manifest, "%s %s", file[i].what,
+		   file[i].manifest ? "is a manifest" : "is a program");
+	}
+	ok(!checked_is_manifest("dir.json"), "a directory is none");
+	ok(!checked_is_manifest("nowhere.json"), "a file that is not here is a program");
+	ok(!checked_is_manifest(""), "nor is no name at all");
+	put("bin/m.json", "#!/bin/sh\n", 0755);
+	snprintf(bin, sizeof(bin), "/usr/bin:%s/bin", dir);
+	setenv("PATH", bin, 1);
+	ok(!checked_is_manifest("m.json"), "a program that PATH has goes before a manifest here");
+	ok(checked_is_manifest("./m.json"), "which ./ names");
+	for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++)
+		unlink(file[i].name);
+	unlink("bin/m.json");
+	rmdir("bin");
+	rmdir("dir.json");
+	if (chdir("/") == 0)
+		rmdir(dir);
+	return tap_done();
+}

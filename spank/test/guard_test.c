@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * The guard in a batch job's environment: which bash it ends, and that it leaves no trace where
+ * the plugin is.
+ */
+#include "spank/guard.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "topology/test/tap.h"
+
+/*
+ * What bash prints when it runs COMMAND, with JOB as its job (NULL: none); *CODE as wait(2) has
+ * it.
+ */
+static const char *bash(const char *job, const char *command, int *code)
+{
+	static char out[256];
+	int fd[2];
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe(fd) < 0 || (pid = fork()) < 0)
+		bail("fork");
+	if (pid == 0) {
+		dup2(fd[1], STDOUT_FILENO);
+		if (job)
+			setenv("SLURM_JOB_ID", job, 1);
+		else
+			unsetenv("SLURM_JOB_ID");
+		execlp("bash", "bash", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	close(fd[1]);
+	n = read(fd[0], out, sizeof(out) - 1);
+	close(fd[0]);
+	out[n > 0 ? n : 0] = '\0';
+	waitpid(pid, code, 0);
+	return out;
+}
+
+static const char *get(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+static void set(void *arg, const char *name, const char *value)
+{
+	(void)arg;
+	setenv(name, value, 1);
+}
+
+static void unset(void *arg, const char *name)
+{
+	(void)arg;
+	unsetenv(name);
+}
+
+static bool guarded(void)
+{
+	static const char *const name[] = { "SLURM_SPANK_NODEOS_GUARD", "SLURM_SPANK_NODEOS_AROUND", "SLURM_TASK_PROLOG" };
+
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+		if (getenv(name[i]))
+			return true;
+	return false;
+}
+
+/* sbatch in job AROUND (NULL: in none), its user with a BASH_ENV of OWN. */
+static void batch(const char *around, const char *own)
+{
+	const struct step_env env = { NULL, get, set, unset };
+	struct errbuf err = { "" };
+	int code;
+
+	if (around)
+		setenv("SLURM_JOB_ID", around, 1);
+	else
+		unsetenv("SLURM_JOB_ID");
+	if (own)
+		setenv("BASH_ENV", own, 1);
+	else
+		unsetenv("BASH_ENV");
+	guard_arm_batch();
+	is(bash(around, "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n", "a bash of sbatch's own, in job %s%s",
+	   around ? around : "none", own ? ", reads its user's BASH_ENV" : " runs");
+	is(bash("4712", "echo alive", &code), "", "the job script's bash, where no plugin has taken the guard away, says nothing");
+	ok(WIFSIGNALED(code) && WTERMSIG(code) == 9, "and is killed");
+	ok(guard_lift(&env, &err) == 0 && !guarded(), "the plugin takes it away %s", err.text);
+	is(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "", "and the user's BASH_ENV is there again");
+	is(bash("4712", "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n", "then the job script runs");
+	guard_arm_batch();
+	guard_disarm_client();
+	ok(!guarded() && strcmp(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "") == 0,
+	   "so does a client below a job that was submitted so");
+}
+
+/* srun --async, whose task prolog the guard is. */
+static void async(const char *own)
+{
+	const struct step_env env = { NULL, get, set, unset };
+	struct errbuf err = { "" };
+
+	if (own)
+		setenv("SLURM_TASK_PROLOG", own, 1);
+	guard_prepare_async();
+	ok(strstr(getenv("SLURM_TASK_PROLOG"), "/nodeos-task-prolog") != NULL, "srun --async has a task prolog of ours");
+	guard_arm_async();
+	ok(getenv("SLURM_SPANK_NODEOS_GUARD") != NULL, "and a guard that it finds");
+	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_GUARD"), "which the plugin takes away %s", err.text);
+	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "", "the user's own task prolog is there again");
+	unsetenv("SLURM_TASK_PROLOG");
+}
+
+int main(void)
+{
+	const struct step_env env = { NULL, get, set, unset };
+	char own[] = "/tmp/nodeos-guard-XXXXXX";
+	struct errbuf err = { "" };
+	int fd = mkstemp(own);
+
+	if (fd < 0 || write(fd, "OWN=yes\n", 8) != 8)
+		bail("mkstemp");
+	close(fd);
+	unsetenv("SLURM_TASK_PROLOG");
+	batch(NULL, NULL);
+	batch(NULL, own);
+	batch("4711", NULL);
+	batch("4711", own);
+	async(NULL);
+	async("/home/me/prolog");
+	setenv("SLURM_SPANK_NODEOS_GUARD", "1", 1);
+	ok(guard_lift(&env, &err) < 0 && strstr(err.text, "another version"), "a guard of another version is refused: %s", err.text);
+	unlink(own);
+	return tap_done();
+}

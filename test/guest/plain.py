@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Plain Slurm beside containers: command lines that are no business of NodeOS, steps from outside of a job, exit codes,
+names of nodes. plain.py GROUP...: those groups only."""
+import os
+import sys
+import time
+
+import cluster
+from cluster import HOME, WHEREAMI, Machine, all_idle, cpus, leftovers, ok, ranks, run, same
+from containers import check_ranks, pod, write
+
+MANIFEST = {"sim": {"container": {"cpus": 4}}, "vda": {"container": {"cpus": 2}}}
+LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
+CONF = "/etc/nodeos/nodeos.conf"
+
+
+def on(node, command):
+    return run(command, user="root", node=node)
+
+
+def executable(name, text):
+    path = write(name, text)
+    os.chmod(path, 0o755)
+    return path
+
+
+def series():
+    """Slurm's version as numbers."""
+    return tuple(int(x) for x in run("srun --version").out.split()[1].split(".")[:2])
+
+
+def group_words():
+    """Only what the user names to NodeOS is a manifest."""
+    executable("app", "#!/bin/sh\necho app $*\n")
+    executable("script.json", "#!/bin/sh\necho script $*\n")
+    write("input.json", '{"no": "manifest"}\n')
+    write("list.json", "[1]\n")
+    write("map.json", f"0 {HOME}/app zero\n1 {HOME}/app one\n")
+    write("good.sh", "#!/bin/bash\n# good\ntrue\n")
+    write("bad.sh", "#!/bin/bash\n#NODEOS {broken\ntrue\n")
+    run("mkdir -p sub; cp bad.sh job.sh; cp good.sh sub/job.sh")
+    for options in ("--bcast", "--preserve-env", "--immediate", "--unbuff", "--comment script.json", "-J input.json", "--no-kill"):
+        r = run(f"srun -w n0 {options} ./app input.json")
+        ok(r.code == 0 and "app input.json" in r.out and "nodeos" not in r.err, f"srun {options} ./app input.json runs", r.text)
+    r = run("srun --test-only ./app input.json")
+    ok(r.code == 0 and "nodeos" not in r.err, "srun --test-only ./app input.json", r.text)
+    r = run("srun -w n0 ./script.json input.json")
+    ok(r.code == 0 and r.out == "script input.json\n", "a program whose name ends in .json is a program", r.text)
+    r = run("PATH=$PWD:$PATH srun -w n0 script.json x")
+    ok(r.code == 0 and r.out == "script x\n", "also one that PATH has", r.text)
+    r = run("srun -w n0 -n2 --multi-prog map.json")
+    same((r.code, sorted(r.out.split("\n"))), (0, ["", "app one", "app zero"]), "srun --multi-prog map.json")
+    r = run("srun -w n0 ./list.json")
+    ok(r.code != 0 and "nodeos" not in r.err, "a file that is no JSON object is Slurm's to refuse", r.text)
+    r = run("srun -w n0 ./nothing.json")
+    ok(r.code != 0 and "nodeos" not in r.err, "a file that is not there, too", r.text)
+    r = run("srun -w n0 ./input.json")
+    ok(r.code != 0 and "nodeos" not in r.err, "and a JSON object without an acKind", r.text)
+    write("broken.json", '{"acKind": "PodManifest"}\n')
+    r = run("srun -w n0 ./broken.json")
+    ok(r.code != 0 and "not a valid manifest" in r.err, "one with an acKind is a manifest", r.text)
+    r = run("sbatch -w n0 -o /dev/null bad.sh")
+    ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks its script's #NODEOS lines", r.text)
+    for line in ("--comment bad.sh good.sh", "-J bad.sh --wrap true", "good.sh bad.sh", "-D sub job.sh", "--chdir=sub job.sh", "-w n0 -n1 : --comment bad.sh good.sh"):
+        r = run(f"sbatch -w n0 -o /dev/null {line}")
+        ok(r.code == 0 and "nodeos" not in r.err, f"sbatch {line}: checks no other file than the script", r.text)
+    r = run("sbatch -w n0 -o /dev/null -n1 : -w n1 -n1 bad.sh")
+    ok(r.code != 0 and "bad.sh" in r.err, "and the script of a heterogeneous job", r.text)
+    all_idle("nodes are idle")
+
+
+def job(options, script):
+    """A job of alice's that is running: its number, once the script has made the file "ready"."""
+    run("rm -f ready go")
+    path = write("login.sh", "#!/bin/bash\n" + script)
+    number = run(f"sbatch --parsable -o login.log {options} {path}").out.strip()
+    for _ in range(300):
+        if os.path.exists(f"{HOME}/ready"):
+            return number
+        time.sleep(0.3)
+    raise RuntimeError(f"job {number} is not ready: " + run("cat login.log; squeue").out)
+
+
+def planned_job(options=""):
+    manifest = write("login.json", pod(**MANIFEST))
+    return job(f"-N2 --ntasks-per-node=4 -c2 {options} --nodeos-manifest={manifest}",
+               f"srun -N2 -n2 --nodeos-container=sim bash -c 'touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done'\n")
+
+
+def taken(node):
+    """CPUs of the containers on NODE, by name, as its ledger says to root."""
+    import json
+    report = json.loads(on(node, "nodeosctl report --json").out)
+    return {c["name"]: c for j in report["jobs"] for c in j["containers"]}
+
+
+def group_login():
+    """Steps of a job with containers from a shell that is not in it."""
+    number = planned_job()
+    machine = Machine()
+    srun = f"srun --jobid={number} --overlap"
+    r = run(f"{srun} -N2 --ntasks-per-node=1 {WHEREAMI}")
+    found = ranks(r)
+    plan = {node: taken(node) for node in ("n0", "n1")}
+    ok(r.code == 0 and len(found) == 2, "a plain step runs on both nodes", r.text)
+    ok(all(not cpus(x["cpus"]) & (cpus(plan[x["host"]]["sim"]["cpus"]) | cpus(plan[x["host"]]["vda"]["cpus"])) for x in found),
+       "on what the containers leave", [x["cpus"] for x in found])
+    ok(r.err.count("nodeos: note:") == 1 and "sim vda" in r.err, "one note says so, and names the containers", r.err)
+    for name in ("sim", "vda"):
+        r = run(f"{srun} -N2 --ntasks-per-node=1 --nodeos-container={name} {WHEREAMI}")
+        ok(r.code == 0 and "nodeos" not in r.err, f"a step joins {name} on both nodes", r.text)
+        for node in ("n0", "n1"):
+            check_ranks([x for x in ranks(r) if x["host"] == node], plan[node][name], f"{name} on {node}", machine, pinned=False)
+    r = run(f"script -qec '{srun} -w n1 -N1 -n1 --pty --nodeos-container=vda grep Cpus_allowed_list /proc/self/status' /dev/null")
+    same(cpus(r.out.split()[-1] if r.out.split() else ""), cpus(plan["n1"]["vda"]["cpus"]), "with --pty")
+    r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=vda srun --overlap -w n0 -N1 -n1 {WHEREAMI}")
+    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["vda"], "an srun in such a rank is where the rank is")
+    r = run(f"{srun} -N1 -n1 --nodeos-container=none grep -c Cpus_allowed_list /proc/self/status")
+    ok(r.code == 0 and "nodeos" not in r.err, "--nodeos-container=none", r.text)
+    r = run(f"{srun} -N1 -n1 --nodeos=off hostname")
+    ok(r.code == 0 and "nodeos" not in r.err, "--nodeos=off: no note", r.text)
+    r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=viz hostname")
+    ok(r.code != 0 and "sim" in r.err and "vda" in r.err and "viz" in r.err and r.out == "", "an unknown name: the names that there are", r.text)
+    r = run(f"{srun} -w n0 -N1 -n1 --nodeos-cpus=1 hostname")
+    ok(r.code != 0 and "second manifest" in r.err, "a second manifest is refused", r.text)
+    # from within another job with a plan, whose request is none of this job's
+    other = write("other.json", pod(own={"container": {"cpus": 2}}))
+    for options, want in (("--nodeos-container=vda", "vda"), ("", None)):
+        r = run(f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} srun -n1 --nodeos-container=own {srun} -w n0 -N1 -n1 {options} {WHEREAMI}")
+        same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [want], f"srun --jobid {options} from within another job")
+    run(f"touch {HOME}/go")
+    all_idle("nodes are idle")
+    # a job without a plan, one step of which has a container of its own
+    number = job("-w n0 -n4 -c2", f"srun -n1 -c2 --overlap --nodeos-cpus=2 bash -c 'touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done'\n")
+    r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=step hostname")
+    ok(r.code != 0 and "step 0's own container" in r.err and r.out == "", "a step's own container is not joined, and the message says why", r.text)
+    r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=sim hostname")
+    ok(r.code != 0 and "has no containers" in r.err and r.out == "", "a job without containers", r.text)
+    r = run(f"srun --jobid={number} --overlap -n1 hostname")
+    ok(r.code == 0 and "nodeos" not in r.err, "a plain step of it", r.text)
+    run(f"touch {HOME}/go")
+    r = run("srun -n1 --nodeos-container=sim hostname")
+    ok(r.code != 0 and "has no containers" in r.err, "a job of its own has none to name", r.text)
+    all_idle("nodes are idle at the end")
+    same(leftovers(), "", "the ledger is empty")
+
+
+def group_exits():
+    """A rank's own exit code is Slurm's business."""
+    farm = "'if [ $SLURM_PROCID = 0 ]; then exit 3; fi; sleep 6; echo alive'"
+    r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
+    ok(r.code == 3 and r.out == "alive\n", "the other ranks of a task farm go on, and srun's code is the rank's", r.text)
+    r = run(f"srun -N2 -n2 -c2 -K --nodeos-cpus=2 bash -c {farm}")
+    ok(r.code != 0 and r.out == "", "with -K they do not", r.text)
+    cluster.both(f"cp -p {CONF} {CONF}.keep; sed -i 's/^#kill_on_bad_exit = .*/kill_on_bad_exit = yes/' {CONF}")
+    r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
+    ok(r.code != 0 and r.out == "", "nor where the site has kill_on_bad_exit = yes", r.text)
+    r = run(f"srun -N2 -n2 -c2 -K0 --nodeos-cpus=2 bash -c {farm}")
+    ok(r.code == 3 and r.out == "alive\n", "unless the user says -K0", r.text)
+    r = run(f"srun -N2 -n2 -c2 bash -c {farm}")
+    ok(r.code == 3 and r.out == "alive\n", "a step without containers is not concerned", r.text)
+    cluster.both(f"mv {CONF}.keep {CONF}")
+    # a failure of ours ends the step everywhere all the same
+    cluster.both(f"cp -p {CONF} {CONF}.keep")
+    on("n1", f"echo 'colour = red' >>{CONF}")
+    start = time.time()
+    r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c 'sleep 60; echo alive'")
+    ok(r.code != 0 and "colour" in r.err and r.out == "" and time.time() - start < 45, "one node that cannot make the container ends the step on both", r.text)
+    cluster.both(f"mv {CONF}.keep {CONF}")
+    # root's symbolic link, as images have them
+    cluster.both(f"mv {CONF} {CONF}.real; ln -s nodeos.conf.real {CONF}")
+    r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 hostname")
+    ok(r.code == 0 and sorted(r.out.split()) == ["n0", "n1"], "nodeos.conf may be root's symbolic link", r.text)
+    cluster.both(f"mv {CONF}.real {CONF}")
+    all_idle("nodes are idle")
+
+
+def group_async():
+    """srun --async, of Slurm 26.05 and newer, calls fewer hooks."""
+    if series() < (26, 5):
+        cluster.note("this Slurm has no srun --async")
+        return
+    number = planned_job("--stepmgr")  # which launches these steps
+    machine = Machine()
+    plan = taken("n1")
+    lines = f"{HOME}/async.out"
+
+    def step(options, program):
+        if os.path.exists(lines):
+            os.unlink(lines)
+        r = run(f"srun --jobid={number} --async --overlap -w n1 -N1 -n1 -o {lines} {options} {program}")
+        for _ in range(100):
+            time.sleep(0.3)
+            if os.path.exists(lines) and not run(f"squeue -h -s -j {number} | grep -v -e batch -e extern | tail -n +2").out.strip():
+                break
+        time.sleep(1)
+        r.out = open(lines).read() if os.path.exists(lines) else ""
+        return r
+
+    r = step("--nodeos-container=vda", WHEREAMI)
+    found = ranks(r)
+    ok(len(found) == 1, "a step of srun --async runs", r.text)
+    check_ranks(found, plan["vda"], "srun --async", machine, pinned=False)
+    ok(not any("TASK_PROLOG" in k or "GUARD" in k or "SAVED" in k for x in found for k in x["env"]), "nothing of the guard is left")
+    r = step("--nodeos-container=viz", "echo alive")
+    ok("alive" not in r.out, "a wrong name runs nothing", r.text)
+    on("n1", f"mv {LINE} {LINE}.off")
+    r = step("--nodeos-container=vda", "echo alive")
+    ok("alive" not in r.out, "on a node without the plugin nothing runs", r.text)
+    r = step("", "echo alive")
+    ok("alive" in r.out, "a plain step does", r.text)
+    on("n1", f"mv {LINE}.off {LINE}")
+    run(f"touch {HOME}/go")
+    all_idle("nodes are idle")
+
+
+def group_names():
+    """Slurm's name of a node, where its host has another."""
+    on("n1", "hostname other")
+    run("rm -f name.*")
+    r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-report=name.%s.%N.json hostname")
+    ok(r.code == 0 and r.out == "other\n", "a rank on a host of another name", r.text)
+    same(run("ls name.*").out, "name.0.n1.json\n", "%N is Slurm's name of the node")
+    r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=64 hostname")
+    ok(r.code != 0 and "nodeos: error: n1:" in r.err, "so it is in messages", r.text)
+    on("n1", "hostname n1")
+    all_idle("nodes are idle")
+
+
+GROUPS = {"words": group_words, "login": group_login, "exits": group_exits, "async": group_async, "names": group_names}
+
+
+def main():
+    os.makedirs(HOME, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    cluster.patient()
+    cluster.run_groups(GROUPS, sys.argv[1:] or list(GROUPS))
+    cluster.done()
+
+
+main()
