@@ -252,7 +252,7 @@ static void stay(const struct change *c, const struct resize_view *v)
 	struct errbuf ignored;
 
 	idset_or(&both, &c->mems_gone);
-	rank_group_confine(&c->in, &v->s.blocks, &both, NULL, &ignored);
+	rank_group_confine(&c->in, v->s.cgroup_fd, v->uid, &v->s.blocks, &both, NULL, &ignored);
 }
 
 /*
@@ -272,10 +272,9 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	if (collect_new(&new_ones, c, err) < 0)
 		return -1;
 	idset_or(&both, &c->before.mems);
-	/* does each answer? */
 	rc = rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
 	if (rc == 0)
-		rc = rank_group_confine(&c->in, &v->s.blocks, &both, NULL, err);
+		rc = rank_group_confine(&c->in, v->s.cgroup_fd, v->uid, &v->s.blocks, &both, NULL, err);
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		c->had.anonymous += had.anonymous;
 		c->had.files = had.files > c->had.files ? had.files : c->had.files;
@@ -285,7 +284,7 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 		rc = remember(c, err);
 	/* the kernel gets what is still there off; all of them have these nodes again when one cannot leave some */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
-		rc = rank_group_confine(&c->in, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
+		rc = rank_group_confine(&c->in, v->s.cgroup_fd, v->uid, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
 		if (rc == 0)
 			rc = move_off(c, &new_ones, v, &c->left, err);
 		if (rc < 0)

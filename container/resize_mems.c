@@ -2,6 +2,7 @@
 #include "container/resize_mems.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "container/process.h"
 #include "container/step.h"
 
+#define LOCK_SECONDS 20 /* until one process lets itself be locked */
 #define LOOK_SECONDS 60 /* to read what one process has mapped: 4 KiB pages of a terabyte */
 #define MOVE_SECONDS 900 /* to copy what it has */
 #define CONFINE_SECONDS 300 /* to change a cgroup: the kernel copies what is still elsewhere */
@@ -78,6 +80,26 @@ static void migrate(void *arg, void *result)
 	/* one bit more than there is, as all of its family take it */
 	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) < 0)
 		o->error = errno;
+}
+
+/*
+ * Does the process let its address space be locked for writing, as the change of a cpuset does? What only reads does not
+ * show it. Of what can be asked of another process with its user's rights this has the least effect: the peak of its
+ * resident memory is counted anew.
+ */
+static void lock_and_unlock(void *arg, void *result)
+{
+	const struct job *job = arg;
+	struct found *o = result;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%ld/clear_refs", (long)job->pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "5", 1) != 1)
+		o->error = errno;
+	if (fd >= 0)
+		close(fd);
 }
 
 /* One walk over the processes of ranks. */
@@ -247,14 +269,17 @@ static void confine_apart(void *arg, void *result)
 
 _Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "a message fits");
 
-int rank_group_confine(const struct rank_group *g, const struct blocks *b, const struct idset *nodes, const struct idset *later,
+int rank_group_confine(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct blocks *b, const struct idset *nodes, const struct idset *later,
 		       struct errbuf *err)
 {
+	struct walk w = { .work = lock_and_unlock, .seconds = LOCK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err };
 	struct confinement c = { .g = g, .b = b, .nodes = nodes, .later = later };
 	struct apart a = { .work = confine_apart, .arg = &c, .size = sizeof(struct confined), .seconds = CONFINE_SECONDS, .keep_fd = -1 };
 	struct confined o = { .rc = 0 };
 	struct errbuf why;
 
+	if (each_process(&w, g) < 0)
+		return -1;
 	switch (apart_run(&a, &o, &why)) {
 	case APART_DONE:
 		return o.rc < 0 ? errprintf(err, "%s", o.err.text) : 0;

@@ -32,10 +32,10 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid, con
 /*
  * Let the cgroups of G's ranks and of their steps have NODES, and with LATER, nodes that are to be left, not those any more;
  * the kernel moves what is still on these. Where B is on, memory stays below what NODES hold. NULL LATER: NODES are more than before.
- * A process that begins to keep its address space now hangs the host (cgroup_write_mems); rank_group_mapped has asked each
- * of them just before.
+ * Each process of the ranks, which are UID's, is asked first whether it lets its address space be locked, and one that does
+ * not is an error. A process that begins to keep it after that hangs the host (cgroup_write_mems).
  */
-int rank_group_confine(const struct rank_group *g, const struct blocks *b, const struct idset *nodes, const struct idset *later,
+int rank_group_confine(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct blocks *b, const struct idset *nodes, const struct idset *later,
 		       struct errbuf *err);
 
 #endif

@@ -11,7 +11,7 @@ ROOMS = ("container", "spank", "topology")  # what is installed and may run as r
 RISKS = re.compile(
     r"\bcgroup_write(_set|_mems)? ?\(|\bservice_item_set ?\(|\"[^\"]*cgroup\.procs\", O_WRONLY|\"[^\"]*/cgroup\.procs\"|"
     r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
-    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?(maps|smaps|smaps_rollup|numa_maps|pagemap|environ|cmdline|mem)\"|/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze")
+    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze")
 FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
 
 

@@ -168,7 +168,7 @@ def group_resize():
         while p.poll() is None:
             late.look()
         text = p.stderr.read()
-        ok(p.returncode == 1 and "does not let its memory be looked at or moved (no end within 60 s)" in text, "a process that does not answer: refused", text)
+        ok(p.returncode == 1 and "does not let its memory be looked at or moved (no end within 20 s)" in text, "a process that does not answer: refused", text)
         late.check("resize_mems = yes")
         run(f"sed -i '/^resize_mems/d' {CONF}", user="root")
         nothing_stuck("resize")
