@@ -95,6 +95,7 @@ int main(void)
 	static const char *const env[] = { "/usr/bin/env", NULL };
 	static const char *const oom[] = { "/bin/cat", "/proc/self/oom_score_adj", NULL };
 	static const char *const fds[] = { "/bin/ls", "/proc/self/fd", NULL };
+	static const char *const crasher[] = { "/bin/sh", "-c", "echo half; kill -SEGV $$", NULL };
 	static const char *const closer[] = { "/bin/sh", "-c", "exec >&-; exec sleep 30", NULL };
 	struct errbuf err = { "" };
 	time_t start = time(NULL);
@@ -113,6 +114,8 @@ int main(void)
 	free(out);
 	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "a program that is not there");
 	ok(strstr(err.text, "not installed") != NULL, "is named: %s", err.text);
+	ok(run(crasher, NULL, (uid_t)-1, &out, &err) == -1 && !out, "what crashes has no answer");
+	is(err.text, "/bin/sh: died of signal 11", "the program and the signal are named");
 	timeout = 1;
 	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1, "one that does not answer");
 	timeout = 20;
