@@ -53,7 +53,8 @@ static unsigned long uid_of(int root, const char *pid)
 	/* it has ended */
 	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
 		return 0;
-	line = strstr(text, "\nUid:");
+	/* one that has ended and is not waited for has no memory any more */
+	line = strstr(text, "\nState:\tZ") ? NULL : strstr(text, "\nUid:");
 	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
 		return 0;
 	for (unsigned i = 0; i < 4; i++)

@@ -629,6 +629,12 @@ static void logged_in(const char *before)
 	is(now, before, "all is as it was");
 	free(now);
 
+	put_user(session);
+	put("proc/777/status", "Name:\tsleep\nState:\tZ (zombie)\nUid:\t1000\t1000\t1000\t1000\n", 0444);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && !p.waiting, "a process that has ended keeps nothing waiting");
+	is_int(undo(NULL), 0, "unprovision");
+
 	/* his uid, 1000, is a system account's here */
 	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
 	put_user(session);

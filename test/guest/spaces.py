@@ -234,7 +234,7 @@ def group_provision():
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
         ok(r.code == 0, "unprovision", r.text)
         others.look()
-    r = run("timeout 300 nodeosctl provision", user="root", timeout=320)
+    r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(r.code == 0 and "users' processes" not in r.text, "without him provision does it all", r.text)
     same(open(f"/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(), "0", "a service has the memory node of the system")
     run(f"mkdir -p {session}", user="root")
