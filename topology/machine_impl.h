@@ -47,6 +47,7 @@ struct memnode {
 	unsigned os;
 	unsigned home; /* os of the physical node: its own, but for a block of the kernel's fgmn= */
 	bool empty; /* 0 bytes, where the machine says how many at all: it counts nowhere */
+	bool added; /* by a driver (DAX): never ordinary beside nodes that are not */
 	enum memory_kind kind;
 	uint64_t bytes;
 	uint64_t usable; /* what sizes are measured by: bytes less huge pages, or what is noted */

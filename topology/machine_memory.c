@@ -45,6 +45,12 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 	return dax || hwloc_obj_get_info_by_name(obj, "DAXDevice") ? MEMORY_UNKNOWN : MEMORY_DRAM;
 }
 
+/* hwloc may guess a subtype of such a node by its bandwidth, which hides where it comes from. */
+static bool is_added(hwloc_obj_t obj)
+{
+	return hwloc_obj_get_info_by_name(obj, "DAXType") || hwloc_obj_get_info_by_name(obj, "DAXDevice");
+}
+
 /* Is OBJ or below it memory that CPUs may have as their own? SIZED: the machine tells sizes. */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
@@ -52,7 +58,7 @@ static bool holds_memory(hwloc_obj_t obj, bool sized)
 		if (holds_memory(child, sized))
 			return true;
 	return obj->type == HWLOC_OBJ_NUMANODE && (obj->attr->numanode.local_memory || !sized) &&
-	       kind_by_name(obj) <= MEMORY_HBM;
+	       kind_by_name(obj) <= MEMORY_HBM && !is_added(obj);
 }
 
 static bool parts_hold_memory(hwloc_obj_t obj, bool sized)
@@ -204,17 +210,21 @@ static void judge_blocks(struct machine *m)
 {
 	for (unsigned i = 0; i < m->n_nodes; i++)
 		for (unsigned k = 0; is_block(&m->node[i]) && k < m->n_nodes; k++)
-			if (m->node[k].os == m->node[i].home && !is_block(&m->node[k]))
+			if (m->node[k].os == m->node[i].home && !is_block(&m->node[k])) {
 				m->node[i].kind = m->node[k].kind;
+				m->node[i].added = m->node[k].added;
+			}
 }
 
 int machine_index_memory(struct machine *m, struct errbuf *err)
 {
 	enum memory_kind ordinary = MEMORY_KINDS;
+	bool added = true; /* all of it is, that is not empty */
 	bool sized = hwloc_get_root_obj(m->topo)->total_memory > 0;
 
 	for (unsigned i = 0; i < m->n_nodes; i++) {
 		m->node[i].kind = kind_by_name(object_of(m, i));
+		m->node[i].added = is_added(object_of(m, i));
 		m->node[i].empty = sized && !m->node[i].bytes;
 		if (m->node[i].empty)
 			idset_add(&m->empty, m->node[i].os);
@@ -224,10 +234,12 @@ int machine_index_memory(struct machine *m, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	judge_blocks(m);
 	for (unsigned i = 0; i < m->n_nodes; i++)
-		if (!m->node[i].empty && m->node[i].kind < ordinary)
+		added &= m->node[i].empty || m->node[i].added;
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		if (!m->node[i].empty && (added || !m->node[i].added) && m->node[i].kind < ordinary)
 			ordinary = m->node[i].kind;
 	for (unsigned i = 0; i < m->n_nodes; i++)
-		if (!m->node[i].empty && m->node[i].kind == ordinary)
+		if (!m->node[i].empty && (added || !m->node[i].added) && m->node[i].kind == ordinary)
 			idset_add(&m->ordinary, m->node[i].os);
 	return 0;
 }

@@ -26,6 +26,11 @@ class Node:
         return left if self.noted < 0 else min(self.noted, left)
 
     @property
+    def added(self):
+        """By a driver."""
+        return bool({"DAXType", "DAXDevice"} & set(self.infos))
+
+    @property
     def name(self):
         """The kind by name."""
         if "PCIBusID" in self.infos:
@@ -39,7 +44,7 @@ class Node:
             return names.get(self.subtype, "cxl" if self.subtype.startswith("CXL") else "unknown")
         if self.infos.get("DAXType") == "SPM":
             return "spm"
-        return "unknown" if {"DAXType", "DAXDevice"} & set(self.infos) else "dram"
+        return "unknown" if self.added else "dram"
 
 
 @dataclass
@@ -94,9 +99,17 @@ class Machine:
         self.empty = {n.os for o in root.walk() for n in o.nodes if sized and not n.bytes}
         self._nodes(root, in_cores)
         self.memory = self._kinds()
-        have = {k for n, k in self.memory.items() if n not in self.empty}
+        there = [n for n, _, _ in self.nodes if n.os not in self.empty]
+        by_os = {n.os: n for n, _, _ in self.nodes}
+        blocks = {n.os for n in by_os.values() if n.home >= 0 and n.home != n.os}
+
+        def added(n):  # a block is what its home is
+            return by_os[n.home].added if n.os in blocks and n.home in by_os and n.home not in blocks else n.added
+
+        there = {n.os for n in [n for n in there if not added(n)] or there}
+        have = {self.memory[n] for n in there}
         best = next(k for k in KINDS if k in have)
-        self.ordinary = {n for n, k in self.memory.items() if k == best and n not in self.empty}
+        self.ordinary = {n for n in there if self.memory[n] == best}
         self.kind = [0] * len(self.cores)
         for k, cpus in enumerate(kinds):
             for i, (pus, _) in enumerate(self.cores):
@@ -121,7 +134,7 @@ class Machine:
             self._nodes(c, in_cores)
         for n in obj.nodes:  # hwloc numbers them after those of the children
             nobody = obj is self.root and any(
-                o is not obj and o.pus() and any(n.name in ("dram", "hbm") and n.os not in self.empty for n in o.nodes) for o in obj.walk())
+                o is not obj and o.pus() and any(n.name in ("dram", "hbm") and not n.added and n.os not in self.empty for n in o.nodes) for o in obj.walk())
             cores = set() if nobody else in_cores(obj)
             self.nodes.append((n, cores, {i for i, d in enumerate(self.domains["Package"]) if d & cores}))
 
