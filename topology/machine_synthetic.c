@@ -97,15 +97,29 @@ static int read_loops(struct reader *r, unsigned total)
 	}
 }
 
+/* "core:pu": levels before this one, or it; hwloc asserts it of others, and ignores what is none */
+static int read_names(struct reader *r)
+{
+	const char *start = r->at;
+
+	for (;; r->at++) {
+		hwloc_obj_type_t type;
+
+		if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || !(r->types & 1u << type))
+			return bad(r, start, "indexes by levels that are not there, or come later");
+		r->at += strcspn(r->at, ": )]");
+		if (*r->at != ':')
+			return 0;
+	}
+}
+
 static int read_indexes(struct reader *r, unsigned total)
 {
 	size_t list = strspn(r->at, "0123456789,");
 
 	if (is_digit(*r->at))
 		return r->at[list] == '*' ? read_loops(r, total) : read_list(r, total);
-	/* names of levels: "core:pu" */
-	r->at += strcspn(r->at, " )]");
-	return 0;
+	return read_names(r);
 }
 
 /* "(memory=1GB indexes=0,1)", the bracket being the current character, of TOTAL objects. */

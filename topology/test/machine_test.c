@@ -216,6 +216,11 @@ static void refusals(void)
 		{ "pu:4(indexes=0,1,2,)", "ids with commas between them" },
 		{ "pu:4(indexes=2*65536:2*65536)", "no interleaving of these objects" },
 		{ "pu:4(indexes=0*2)", "no interleaving of these objects" },
+		{ "package:2 core:2(indexes=core:pu) pu:1",
+		  "levels that are not there, or come later" },
+		{ "222 2(indexes=core:pu) 2 2", "levels that are not there, or come later" },
+		{ "[numa(indexes=core)] core:4 pu:1", "levels that are not there, or come later" },
+		{ "core:4 pu:1(indexes=nothing)", "levels that are not there, or come later" },
 		/* files */
 		{ "/nonexistent.xml", "/nonexistent.xml: cannot open: No such file or directory" },
 		{ "gone.xml", "gone.xml: cannot open: No such file or directory" },
