@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "container/monotonic.h"
@@ -82,6 +83,7 @@ static ssize_t hear(int in, void *result, size_t size, long end)
 
 enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err)
 {
+	const struct timespec pause = { 0, 1000000 };
 	long end = monotonic_ms() + 1000L * a->seconds;
 	char got[APART_RESULT_MAX];
 	int ends[2];
@@ -110,7 +112,10 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 		errprintf(err, "no end within %u s", a->seconds);
 		return APART_LATE;
 	}
-	waitpid(pid, NULL, 0);
+	/* its user may stop it even now; the result is here, and it is waited for no longer than for that */
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
+		nanosleep(&pause, NULL);
 	if (n != (ssize_t)a->size) {
 		errprintf(err, "its process could not begin, or has died");
 		return APART_FAILED;

@@ -551,11 +551,24 @@ static void find_old_defaults(struct run *r)
 	}
 }
 
+static int undo_cpus(const struct service_item *it, void *arg)
+{
+	const char *file = strrchr(it->name, '/');
+
+	return it->kind == ITEM_CPUSET && file && strcmp(file, "/cpuset.cpus") == 0 ? undo_item(it, arg) : 0;
+}
+
 static int undo_all(struct run *r)
 {
 	struct provision *p = r->p;
 
 	find_old_defaults(r);
+	/*
+	 * Without its drop-ins systemd may switch the cpuset controller off above live units. That moves their processes,
+	 * and where it changed their CPUs the kernel would wait for each one's address space (doc/HACKING.md).
+	 */
+	if (!p->dry && service_each_item(r->in, undo_cpus, r, r->err) != 0)
+		return -1;
 	if (remove_files(r) < 0 || each_round(r, r->in, undo_item) < 0)
 		return -1;
 	if (p->dry)

@@ -114,6 +114,7 @@ struct change {
 	struct idset mems_gone;
 	struct rank_group in, rest; /* the container's ranks, and those in what is left */
 	struct mapped had, left; /* on mems_gone, before and after the move */
+	bool widened; /* its ranks have, or may have, the memory nodes to come */
 	struct {
 		uint64_t step; /* inode */
 		char task[LEDGER_TASK_MAX];
@@ -252,7 +253,8 @@ static void stay(const struct change *c, const struct resize_view *v)
 	struct errbuf ignored;
 
 	idset_or(&both, &c->mems_gone);
-	rank_group_confine(&c->in, v->s.cgroup_fd, v->uid, &v->s.blocks, &both, NULL, &ignored);
+	if (rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, &ignored) == 0)
+		rank_group_confine(&c->in, &v->s.blocks, &both, NULL, &ignored);
 }
 
 /*
@@ -272,9 +274,13 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	if (collect_new(&new_ones, c, err) < 0)
 		return -1;
 	idset_or(&both, &c->before.mems);
-	rc = rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
-	if (rc == 0)
-		rc = rank_group_confine(&c->in, v->s.cgroup_fd, v->uid, &v->s.blocks, &both, NULL, err);
+	rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
+	if (rc == 0 && !idset_empty(&c->mems_gone))
+		rc = rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
+	if (rc == 0) {
+		c->widened = true;
+		rc = rank_group_confine(&c->in, &v->s.blocks, &both, NULL, err);
+	}
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		c->had.anonymous += had.anonymous;
 		c->had.files = had.files > c->had.files ? had.files : c->had.files;
@@ -284,7 +290,9 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 		rc = remember(c, err);
 	/* the kernel gets what is still there off; all of them have these nodes again when one cannot leave some */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
-		rc = rank_group_confine(&c->in, v->s.cgroup_fd, v->uid, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
+		rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
+		if (rc == 0)
+			rc = rank_group_confine(&c->in, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
 		if (rc == 0)
 			rc = move_off(c, &new_ones, v, &c->left, err);
 		if (rc < 0)
@@ -329,6 +337,23 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
+/* No rank has a memory node that is to come: the ledger does not go on to say so. */
+static void give_back(const struct change *c, struct resize_view *v)
+{
+	struct errbuf ignored;
+	struct placed *entry;
+
+	if (resize_view_open(v, &ignored) < 0)
+		return;
+	entry = v->o.container;
+	entry->mems = c->before.mems;
+	entry->confined = c->before.confined;
+	entry->shared = c->before.shared;
+	entry->asked = c->before.asked;
+	memcpy(entry->why, c->before.why, sizeof(entry->why));
+	ledger_write(v->lock, v->o.job, &ignored);
+}
+
 /* The memory nodes of a container whose CPUs are as they are to be. */
 static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -342,6 +367,8 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 		if (more == 0)
 			more = resize_view_open(v, err) < 0 ? -1 : any_new(c, v, err);
 	}
+	if (more < 0 && !c->widened)
+		give_back(c, v);
 	if (more < 0)
 		return -1;
 	if (more == 0)

@@ -233,6 +233,15 @@ static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct 
 	return errprintf(err, "step %s, %s: %s", step, m->rank->task, why.text);
 }
 
+int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err)
+{
+	struct walk w = {
+		.work = lock_and_unlock, .seconds = LOCK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err
+	};
+
+	return each_process(&w, g);
+}
+
 static int confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later,
 		   struct errbuf *err)
 {
@@ -269,17 +278,14 @@ static void confine_apart(void *arg, void *result)
 
 _Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "a message fits");
 
-int rank_group_confine(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct blocks *b, const struct idset *nodes, const struct idset *later,
-		       struct errbuf *err)
+int rank_group_confine(const struct rank_group *g, const struct blocks *b, const struct idset *nodes,
+		       const struct idset *later, struct errbuf *err)
 {
-	struct walk w = { .work = lock_and_unlock, .seconds = LOCK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err };
 	struct confinement c = { .g = g, .b = b, .nodes = nodes, .later = later };
 	struct apart a = { .work = confine_apart, .arg = &c, .size = sizeof(struct confined), .seconds = CONFINE_SECONDS, .keep_fd = -1 };
 	struct confined o = { .rc = 0 };
 	struct errbuf why;
 
-	if (each_process(&w, g) < 0)
-		return -1;
 	switch (apart_run(&a, &o, &why)) {
 	case APART_DONE:
 		return o.rc < 0 ? errprintf(err, "%s", o.err.text) : 0;

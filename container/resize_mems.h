@@ -30,12 +30,18 @@ int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup
 int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct idset *from, const struct idset *to, struct errbuf *err);
 
 /*
- * Let the cgroups of G's ranks and of their steps have NODES, and with LATER, nodes that are to be left, not those any more;
- * the kernel moves what is still on these. Where B is on, memory stays below what NODES hold. NULL LATER: NODES are more than before.
- * Each process of the ranks, which are UID's, is asked first whether it lets its address space be locked, and one that does
- * not is an error. A process that begins to keep it after that hangs the host (cgroup_write_mems).
+ * Does each process of G's ranks, which are UID's, let its address space be locked? rank_group_confine makes the kernel
+ * do that. -1: one does not within a limit of time, and its number is in ERR.
  */
-int rank_group_confine(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct blocks *b, const struct idset *nodes, const struct idset *later,
-		       struct errbuf *err);
+int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err);
+
+/*
+ * Let the cgroups of G's ranks and of their steps have NODES, and with LATER, nodes that are to be left, not those any
+ * more; the kernel moves what is still on these. Where B is on, memory stays below what NODES hold. NULL LATER: NODES
+ * are more than before. Call rank_group_lockable just before: a process that keeps its address space locked hangs the
+ * host here (cgroup_write_mems).
+ */
+int rank_group_confine(const struct rank_group *g, const struct blocks *b, const struct idset *nodes,
+		       const struct idset *later, struct errbuf *err);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +42,10 @@ static unsigned long first_user(int root)
 										      number_behind(text, "UID_MIN", UID_MIN_DEFAULT);
 }
 
-/* The largest of its real, effective, saved and file system uid: a set-user-ID program is its caller's. */
+/*
+ * The largest of its real, effective, saved and file system uid: a set-user-ID program is its caller's. 0: it has ended;
+ * ULONG_MAX: it cannot be read for another reason, and may be anybody's.
+ */
 static unsigned long uid_of(int root, const char *pid)
 {
 	static char text[64 << 10]; /* the masks of a large machine are long */
@@ -50,9 +55,8 @@ static unsigned long uid_of(int root, const char *pid)
 	const char *line;
 
 	snprintf(path, sizeof(path), "proc/%.16s/status", pid);
-	/* it has ended */
 	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
-		return 0;
+		return errno == ENOENT || errno == ESRCH ? 0 : ULONG_MAX;
 	/* one that has ended and is not waited for has no memory any more */
 	line = strstr(text, "\nState:\tZ") ? NULL : strstr(text, "\nUid:");
 	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
@@ -73,12 +77,21 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 
 	if (!dir && fd >= 0)
 		close(fd);
+	if (!dir) {
+		snprintf(who, SERVICE_WHO_MAX, "/proc cannot be read: %s", strerror(errno));
+		return true;
+	}
 	while (dir && !found && (e = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		uid = uid_of(in->root, e->d_name);
-		if (uid < first || process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0)
+		if (uid < first)
 			continue;
+		if (process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0) {
+			if (uid_of(in->root, e->d_name) < first)
+				continue; /* it has ended meanwhile */
+			snprintf(cgroup, sizeof(cgroup), "%s", path ? path : "/");
+		}
 		found = path ? cgroup_below(cgroup, path) != NULL : !service_exempt(cgroup, in->conf);
 		if (found)
 			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s", e->d_name, uid, cgroup);

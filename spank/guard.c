@@ -169,8 +169,11 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	const char *version = env->get(env->arg, ENV_GUARD);
 	const char *prolog;
 
-	if (!version)
+	if (!version) {
+		/* srun --async with an option that needs nothing of this node: prepared, and never armed */
+		give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 		return 0;
+	}
 	if (strcmp(version, GUARD_VERSION) != 0)
 		return errprintf(err,
 				 "this job was started by another version of the NodeOS plugin than this node has (guard %lu, here %s): upgrade the older one",

@@ -29,20 +29,24 @@ static void child(void (*try)(void *arg), void *arg, unsigned seconds)
 
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err)
 {
-	int status = 0;
-	pid_t pid, got;
+	struct sigaction dfl = { .sa_handler = SIG_DFL }, before;
+	int status = 0, error;
+	pid_t pid, got = -1;
 
 	fflush(NULL); /* or both processes would write what is in the buffers */
+	/* who ignores it, as some daemons do, is not told how a child has ended */
+	sigaction(SIGCHLD, &dfl, &before);
 	pid = fork();
-	if (pid < 0)
-		return errprintf(err, "fork: %s", strerror(errno));
 	if (pid == 0)
 		child(try, arg, seconds);
 	do {
-		got = waitpid(pid, &status, 0);
-	} while (got < 0 && errno == EINTR);
+		if (pid > 0)
+			got = waitpid(pid, &status, 0);
+		error = errno;
+	} while (pid > 0 && got < 0 && error == EINTR);
+	sigaction(SIGCHLD, &before, NULL);
 	if (got < 0)
-		return errprintf(err, "waitpid: %s", strerror(errno));
+		return errprintf(err, "%s: %s", pid < 0 ? "fork" : "waitpid", strerror(error));
 	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
 		return errprintf(err, "it takes more than %u seconds, or was killed", seconds);
 	if (WIFSIGNALED(status))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 
@@ -37,6 +38,13 @@ static void wait_for_ever(void *arg, void *result)
 		pause();
 }
 
+static void stop(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	raise(SIGSTOP);
+}
+
 static void die(void *arg, void *result)
 {
 	(void)arg;
@@ -63,6 +71,9 @@ static void ends(void)
 	start = monotonic_ms();
 	ok(apart_run(&a, &s, &err) == APART_LATE && strstr(err.text, "within 1 s"), "one that does not end: %s", err.text);
 	ok(monotonic_ms() - start >= 1000 && monotonic_ms() - start < 30000, "the caller waits no longer");
+	a.work = stop;
+	start = monotonic_ms();
+	ok(apart_run(&a, &s, &err) == APART_LATE && monotonic_ms() - start < 30000, "nor for one that is stopped");
 	a.size = APART_RESULT_MAX + 1;
 	ok(apart_run(&a, &s, &err) == APART_FAILED, "too large a result");
 }

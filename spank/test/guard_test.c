@@ -100,6 +100,36 @@ static void batch(const char *around, const char *own)
 	   "so does a client below a job that was submitted so");
 }
 
+/* srun --async with an option that needs no guard: the task prolog must not be left, or it would start itself. */
+static void never_armed(const char *own)
+{
+	const struct step_env env = { NULL, get, set, unset };
+	struct errbuf err = { "" };
+
+	if (own)
+		setenv("SLURM_TASK_PROLOG", own, 1);
+	guard_prepare_async();
+	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_SAVED_PROLOG"), "never armed: lifted all the same");
+	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "", "never armed: the user's own task prolog");
+	unsetenv("SLURM_TASK_PROLOG");
+}
+
+/* The script itself with ENVIRONMENT, which is to print WORDS and end within 10 s. */
+static void script(const char *environment, const char *words)
+{
+	const char *source = getenv("NODEOS_SOURCE");
+	char command[600], text[200] = "";
+	FILE *f;
+	int status;
+
+	snprintf(command, sizeof(command), "%s timeout 10 sh %s/spank/nodeos-task-prolog 2>&1", environment, source ? source : ".");
+	f = popen(command, "r");
+	if (!f || !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	status = f ? pclose(f) : -1;
+	ok(status != -1 && WEXITSTATUS(status) != 124 && strncmp(text, words, strlen(words)) == 0, "the task prolog with %s: %s", environment, text);
+}
+
 /* srun --async, whose task prolog the guard is. */
 static void async(const char *own)
 {
@@ -134,6 +164,12 @@ int main(void)
 	batch("4711", own);
 	async(NULL);
 	async("/home/me/prolog");
+	never_armed(NULL);
+	never_armed("/home/me/prolog");
+	script("SLURM_TASK_PROLOG=/bin/pwd", "/");
+	script("SLURM_TASK_PROLOG=/usr/libexec/nodeos/nodeos-task-prolog", "");
+	script("SLURM_TASK_PROLOG=/usr/libexec/nodeos/nodeos-task-prolog SLURM_SPANK_NODEOS_SAVED_PROLOG=/bin/pwd", "/");
+	script("SLURM_SPANK_NODEOS_GUARD=2", "nodeos: error: ");
 	setenv("SLURM_SPANK_NODEOS_GUARD", "1", 1);
 	ok(guard_lift(&env, &err) < 0 && strstr(err.text, "another version"), "a guard of another version is refused: %s", err.text);
 	unlink(own);

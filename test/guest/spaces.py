@@ -22,8 +22,10 @@ times = 20
 class Hold:
     """A process of alice's whose mmap_lock is held, in the cgroup that INTO names (root moves it before it holds)."""
 
-    def __init__(self, into=None, user="alice"):
-        self.p = subprocess.Popen(["bash", "-c", f"read go; exec setpriv --reuid={user} --regid={user} --init-groups {HOLD}"], stdin=subprocess.PIPE,
+    def __init__(self, into=None, user="alice", scope=False):
+        """SCOPE: in a scope of systemd's, as a session is."""
+        run_in = "systemd-run --quiet --scope --slice=user-1000.slice" if scope else ""
+        self.p = subprocess.Popen(["bash", "-c", f"read go; exec {run_in} setpriv --reuid={user} --regid={user} --init-groups {HOLD}"], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True, env=cluster.clean_env(user), cwd="/", start_new_session=True)
         if into:
             with open(f"{into}/cgroup.procs", "w") as f:
@@ -237,8 +239,10 @@ def group_provision():
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(r.code == 0 and "users' processes" not in r.text, "without him provision does it all", r.text)
     same(open(f"/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(), "0", "a service has the memory node of the system")
-    run(f"mkdir -p {session}", user="root")
-    with Hold(into=session):
+    with Hold(scope=True) as h:
+        where = open(f"/proc/{h.p.pid}/cgroup").read()
+        inside = open(f"/sys/fs/cgroup{where.split('::')[1].strip()}/cpuset.cpus.effective").read().strip()
+        ok("user-1000.slice" in where and inside == "0-1", "a session that begins then is on the system's CPUs", (where, inside))
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
         ok(r.code == 1 and "users' processes keep their memory nodes" in r.err, "unprovision keeps the memory nodes of a user's processes", r.text)
         others.look()
