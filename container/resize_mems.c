@@ -167,6 +167,7 @@ static int each_process(struct walk *w, const struct rank_group *g)
 		rank_path(path, g->moved[i].step, g->moved[i].rank);
 		cgroup_each_pid(w->cgroup_fd, path, visit, w, &ended);
 	}
+	w->path = NULL;
 	return w->rc;
 }
 

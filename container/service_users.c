@@ -17,6 +17,13 @@
 #include "container/service_units.h"
 
 #define UID_MIN_DEFAULT 1000
+#define UID_MAX_DEFAULT 60000
+#define UID_16_BIT_MAX 65535 /* above UID_MAX to here: accounts of distributions and systemd (DynamicUser=) */
+
+/* Which uids are people's: from first to last, and all above UID_16_BIT_MAX, as subordinate ones of namespaces are. */
+struct range {
+	unsigned long first, last;
+};
 
 /* The number behind WORD at the start of a line of TEXT; FALLBACK: there is none. */
 static unsigned long number_behind(const char *text, const char *word, unsigned long fallback)
@@ -33,13 +40,22 @@ static unsigned long number_behind(const char *text, const char *word, unsigned 
 	return fallback;
 }
 
-static unsigned long first_user(int root)
+static struct range users_of(int root)
 {
 	static char text[64 << 10];
 	struct errbuf ignored;
 
-	return file_read(root, "etc/login.defs", text, sizeof(text), &ignored) < 0 ? UID_MIN_DEFAULT :
-										      number_behind(text, "UID_MIN", UID_MIN_DEFAULT);
+	if (file_read(root, "etc/login.defs", text, sizeof(text), &ignored) < 0)
+		*text = '\0';
+	return (struct range){
+		number_behind(text, "UID_MIN", UID_MIN_DEFAULT),
+		number_behind(text, "UID_MAX", UID_MAX_DEFAULT),
+	};
+}
+
+static bool is_user(const struct range *r, unsigned long uid)
+{
+	return (uid >= r->first && uid <= r->last) || uid > UID_16_BIT_MAX;
 }
 
 /*
@@ -69,7 +85,8 @@ static unsigned long uid_of(int root, const char *pid)
 bool service_user_in(const struct service_items *in, const char *path, char who[SERVICE_WHO_MAX])
 {
 	int fd = openat(in->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	unsigned long first = first_user(in->root), uid;
+	struct range users = users_of(in->root);
+	unsigned long uid;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	char cgroup[4096];
 	bool found = false;
@@ -85,10 +102,10 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		uid = uid_of(in->root, e->d_name);
-		if (uid < first)
+		if (!is_user(&users, uid))
 			continue;
 		if (process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0) {
-			if (uid_of(in->root, e->d_name) < first)
+			if (!is_user(&users, uid_of(in->root, e->d_name)))
 				continue; /* it has ended meanwhile */
 			snprintf(cgroup, sizeof(cgroup), "%s", path ? path : "/");
 		}

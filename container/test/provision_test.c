@@ -642,6 +642,24 @@ static void logged_in(const char *before)
 	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"), "UID_MIN of login.defs says who is a user");
 	is_int(undo(NULL), 0, "unprovision");
 	remove_user();
+	put("etc/login.defs", "UID_MAX 60000\n", 0644);
+	static const struct {
+		const char *uid;
+		bool waits;
+	} account[] = { { "999", false }, { "1000", true }, { "60000", true }, { "64030", false }, { "65536", true } };
+
+	for (size_t i = 0; i < sizeof(account) / sizeof(account[0]); i++) {
+		char text[128];
+
+		put_user(session);
+		snprintf(text, sizeof(text), "Name:\tx\nUid:\t%s\t%s\t%s\t%s\n", account[i].uid, account[i].uid, account[i].uid,
+			 account[i].uid);
+		put("proc/777/status", text, 0444);
+		p = provision(true);
+		ok(provision_apply(&p, &err) == 0 && p.waiting == account[i].waits, "uid %s is %s", account[i].uid,
+		   account[i].waits ? "a user's" : "a system account's");
+	}
+	remove_user();
 	unlinkat(root, "etc/login.defs", 0);
 	unlinkat(root, "etc", AT_REMOVEDIR);
 }
