@@ -147,7 +147,10 @@ static int read_attrs(struct reader *r, unsigned total)
 static int read_memory(struct reader *r)
 {
 	const char *start = r->at++;
+	hwloc_obj_type_t type;
 
+	if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || type != HWLOC_OBJ_NUMANODE)
+		return bad(r, start, "memory in brackets is numa");
 	r->at += strcspn(r->at, " (]");
 	r->nodes += r->cpus;
 	if (r->nodes > IDSET_MAX)
@@ -182,6 +185,9 @@ static int read_level(struct reader *r)
 			type = HWLOC_OBJ_GROUP;
 		else if (hwloc_type_sscanf(start, &type, NULL, 0) < 0)
 			return bad(r, start, "hwloc has no such type of object");
+		if (type == HWLOC_OBJ_MACHINE ||
+		    (!hwloc_obj_type_is_normal(type) && type != HWLOC_OBJ_NUMANODE))
+			return bad(r, start, "a level has objects that hold CPUs");
 		if (type != HWLOC_OBJ_GROUP && (r->types & 1u << type))
 			return bad(r, start, "a second level of this type");
 		r->types |= 1u << type;

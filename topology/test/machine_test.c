@@ -146,6 +146,11 @@ static void refusals(void)
 		{ "222 2(indexes=core:pu) 2 2", "levels that are not there, or come later" },
 		{ "[numa(indexes=core)] core:4 pu:1", "levels that are not there, or come later" },
 		{ "core:4 pu:1(indexes=nothing)", "levels that are not there, or come later" },
+		/* hwloc asserts */
+		{ "numa:6 MemCache:1 pu:1", "a level has objects that hold CPUs" },
+		{ "bridge:2 pu:1", "a level has objects that hold CPUs" },
+		{ "machine:2 pu:1", "a level has objects that hold CPUs" },
+		{ "[core] core:2 pu:1", "memory in brackets is numa" },
 		/* files */
 		{ "/nonexistent.xml", "/nonexistent.xml: cannot open: No such file or directory" },
 		{ "gone.xml", "gone.xml: cannot open: No such file or directory" },
