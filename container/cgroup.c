@@ -216,14 +216,23 @@ int cgroup_read_set(int root_fd, const char *path, const char *file, struct idse
 	return rc;
 }
 
-int cgroup_node_cpus(struct idset *out, struct errbuf *err)
+static int read_list(struct idset *out, const char *path, struct errbuf *err)
 {
-	static const char online[] = "/sys/devices/system/cpu/online";
 	char list[4096];
 
-	if (file_read(AT_FDCWD, online, list, sizeof(list), err) < 0 || idset_parse(out, list, err) < 0)
-		return errwrap(err, "%s", online);
+	if (file_read(AT_FDCWD, path, list, sizeof(list), err) < 0 || idset_parse(out, list, err) < 0)
+		return errwrap(err, "%s", path);
 	return 0;
+}
+
+int cgroup_node_cpus(struct idset *out, struct errbuf *err)
+{
+	return read_list(out, "/sys/devices/system/cpu/online", err);
+}
+
+int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err)
+{
+	return read_list(out, "/sys/devices/system/node/has_cpu", err);
 }
 
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err)

@@ -67,6 +67,8 @@ int cgroup_read_set(int root_fd, const char *path, const char *file, struct idse
 		    struct errbuf *err);
 /* The node's CPUs: the root's cpuset.cpus.effective lacks those of live partitions. */
 int cgroup_node_cpus(struct idset *out, struct errbuf *err);
+/* The memory nodes that have CPUs of their own: no GPU's, expander's or flat high-bandwidth memory is among them. */
+int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err);
 
 /* Write TEXT, and nothing but a line's end for "", in one write(2). */
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err);

@@ -26,6 +26,7 @@ struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
+	struct idset rest_mems; /* of these, what ranks in no container may be bound to: none that is special */
 	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
 	struct idset outside; /* what live containers leave to the system (hpc_room.h); known when the request takes some */
@@ -40,11 +41,18 @@ struct node_view {
 
 static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
 {
+	struct errbuf ignored;
+	struct idset with_cpus;
+
 	if (cgroup_find_place(&v->place, s->cgroup_fd, "/proc", pid, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.cpus", &v->job_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &s->step_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0)
 		return -1;
+	v->rest_mems = v->job_mems;
+	/* a kernel without NUMA has no such list, and one node */
+	if (cgroup_mems_with_cpus(&with_cpus, &ignored) == 0)
+		idset_and(&v->rest_mems, &with_cpus);
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
 		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs ConstrainCores=yes in cgroup.conf");
 	snprintf(s->user, sizeof(s->user), "%s", v->place.user);
@@ -396,7 +404,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 {
 	/* a step that brought its own containers is left with what it has, not with the job's */
 	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
-	struct idset left = v->job_mems;
+	struct idset left = v->rest_mems;
 	struct idset held;
 
 	p->kind = STEP_REST;
@@ -426,7 +434,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
 	if (idset_empty(&left) && s->service.own_mems) {
-		left = v->job_mems; /* the containers have all others */
+		left = v->rest_mems; /* the containers have all others */
 		idset_andnot(&left, &s->service.mems);
 	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
