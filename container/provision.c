@@ -139,8 +139,8 @@ static bool same_memory_lines(const char *a, const char *b)
 }
 
 /*
- * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH of the cgroup; NULL:
- * a drop-in, which systemd applies to every unit.
+ * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH of the cgroup, "" for
+ * all; NULL: a drop-in, which systemd applies to every unit but exceptions.
  */
 static bool waits_for_users(struct run *r, const struct service_item *it, const char *path)
 {
@@ -167,10 +167,37 @@ static bool cpuset_waits(struct run *r, const struct service_item *it)
 	return waits_for_users(r, it, path);
 }
 
+/* Is IT a unit's exception, whose file takes the place of the drop-in of the unit's type? */
+static bool is_exception(const struct service_item *it)
+{
+	const char *file = strrchr(it->name, '/');
+
+	return file && strcmp(file + 1, UNITS_DROPIN) == 0 &&
+	       same_memory_lines(it->wanted, "") && same_memory_lines(it->found, "");
+}
+
+/*
+ * Does making or removing the exception IT have to wait? While the types' drop-ins have memory lines,
+ * it changes the memory nodes of the unit, which may hold anybody's processes: Slurm's scope holds
+ * the jobs'.
+ */
+static bool exception_waits(struct run *r, const struct service_item *it)
+{
+	char text[ITEM_TEXT_MAX];
+	struct errbuf ignored;
+
+	if (!is_exception(it) ||
+	    file_read(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, text, sizeof(text), &ignored) < 0)
+		return false;
+	return !same_memory_lines(text, "") && waits_for_users(r, it, "");
+}
+
 /* The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as found when they wait. */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
 	*text = '\0';
+	if (!it->there && exception_waits(r, it))
+		return;
 	if (same_memory_lines(it->wanted, it->found) || !waits_for_users(r, it, NULL)) {
 		strcpy(text, it->wanted);
 		return;
@@ -338,6 +365,8 @@ static int take_away(struct run *r, const struct undo_line *l)
 	strcpy(it.label, "a unit's exception or default");
 	if (file_read(r->p->root, l->name, it.found, sizeof(it.found), &ignored) > 0)
 		it.found[strlen(it.found) - 1] = '\0';
+	if (it.there && exception_waits(r, &it))
+		return 0;
 	rest = !same_memory_lines(it.found, "") && waits_for_users(r, &it, NULL);
 	if (rest) {
 		*text = '\0';

@@ -349,6 +349,7 @@ static void give_back(const struct change *c, struct resize_view *v)
 	entry->mems = c->before.mems;
 	entry->confined = c->before.confined;
 	entry->shared = c->before.shared;
+	entry->kinds = c->before.kinds;
 	entry->asked = c->before.asked;
 	memcpy(entry->why, c->before.why, sizeof(entry->why));
 	ledger_write(v->lock, v->o.job, &ignored);

@@ -581,6 +581,7 @@ static void remove_user(void)
 
 static const char session[] = "/user.slice/user-1000.slice/session-1.scope";
 static const char munge_mems[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.mems";
+static const char munge_dropin[] = "run/systemd/system/munge.service.d/" UNITS_DROPIN;
 static const char service_dropin[] = "run/systemd/system/service.d/" UNITS_DROPIN;
 
 /* Does the drop-in of services say LINE? */
@@ -622,12 +623,25 @@ static void logged_in(const char *before)
 	   err.text);
 	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") && dropin_has("AllowedMemoryNodes=0-1"), "units keep the memory nodes and have all CPUs");
 	is(get(munge_mems), "0-1", "the service that holds his process keeps its memory nodes");
+	ok(get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN) != NULL, "Slurm's scope stays an exception, or jobs would have these nodes");
 	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"), "2-3", "one that does not has its own again");
 	remove_user();
 	is_int(undo(NULL), 0, "he has logged out: unprovision");
 	now = image();
 	is(now, before, "all is as it was");
 	free(now);
+
+	strcpy(conf.service_except, "munge.service");
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && get(munge_dropin), "an exception");
+	put_user("/system.slice/munge.service/session");
+	conf.service_except[0] = '\0';
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting && get(munge_dropin), "it stays while a user's process is in the unit");
+	remove_user();
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && !p.waiting && !get(munge_dropin), "and goes without him");
+	is_int(undo(NULL), 0, "unprovision");
 
 	put_user(session);
 	put("proc/777/status", "Name:\tsleep\nState:\tZ (zombie)\nUid:\t1000\t1000\t1000\t1000\n", 0444);
