@@ -105,17 +105,17 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 	}
 	n = hear(ends[0], got, a->size, end);
 	close(ends[0]);
-	if (n < 0) {
-		kill(pid, SIGKILL);
-		/* one that the kernel keeps is init's when the caller has ended */
-		waitpid(pid, NULL, WNOHANG);
-		errprintf(err, "no end within %u s", a->seconds);
-		return APART_LATE;
-	}
-	/* its user may stop it even now; the result is here, and it is waited for no longer than for that */
+	/*
+	 * Its user may stop it even after its result is here, so it is killed, and waited for until END: one that the
+	 * kernel keeps is init's when the caller has ended.
+	 */
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
 		nanosleep(&pause, NULL);
+	if (n < 0) {
+		errprintf(err, "no end within %u s", a->seconds);
+		return APART_LATE;
+	}
 	if (n != (ssize_t)a->size) {
 		errprintf(err, "its process could not begin, or has died");
 		return APART_FAILED;

@@ -93,6 +93,15 @@ static int parse_word(const char *value, const char *const *words)
 }
 
 static const char *const yes_words[] = { "no", "yes", NULL };
+
+static int parse_yes(bool *to, const char *value)
+{
+	int i = parse_word(value, yes_words);
+
+	*to = i > 0;
+	return i < 0 ? -1 : 0;
+}
+
 static const char *const mems_words[] = { [MEMS_ALL] = "all", [MEMS_LOCAL] = "local", NULL };
 
 /* "a, b" with BIT telling a word's bit (0: unknown): one word at least, none twice. */
@@ -172,10 +181,7 @@ static void print_allow_policies(FILE *f, const struct conf *c)
 
 static int parse_kill_on_bad_exit(struct conf *c, const char *value)
 {
-	int i = parse_word(value, yes_words);
-
-	c->kill_on_bad_exit = i > 0;
-	return i < 0 ? -1 : 0;
+	return parse_yes(&c->kill_on_bad_exit, value);
 }
 
 static void print_kill_on_bad_exit(FILE *f, const struct conf *c)
@@ -185,10 +191,7 @@ static void print_kill_on_bad_exit(FILE *f, const struct conf *c)
 
 static int parse_strict(struct conf *c, const char *value)
 {
-	int i = parse_word(value, yes_words);
-
-	c->strict = i > 0;
-	return i < 0 ? -1 : 0;
+	return parse_yes(&c->strict, value);
 }
 
 static void print_strict(FILE *f, const struct conf *c)
@@ -254,10 +257,7 @@ static void print_unmanaged_mems(FILE *f, const struct conf *c)
 
 static int parse_blocks_by_memory(struct conf *c, const char *value)
 {
-	int i = parse_word(value, yes_words);
-
-	c->blocks_by_memory = i > 0;
-	return i < 0 ? -1 : 0;
+	return parse_yes(&c->blocks_by_memory, value);
 }
 
 static void print_blocks_by_memory(FILE *f, const struct conf *c)
@@ -498,10 +498,7 @@ static void print_dimmap_devices(FILE *f, const struct conf *c)
 
 static int parse_dimmap_files(struct conf *c, const char *value)
 {
-	int i = parse_word(value, yes_words);
-
-	c->dimmap_files = i > 0;
-	return i < 0 ? -1 : 0;
+	return parse_yes(&c->dimmap_files, value);
 }
 
 static void print_dimmap_files(FILE *f, const struct conf *c)
@@ -527,10 +524,7 @@ static void print_dimmap_max(FILE *f, const struct conf *c)
 
 static int parse_resize_mems(struct conf *c, const char *value)
 {
-	int i = parse_word(value, yes_words);
-
-	c->resize_mems = i > 0;
-	return i < 0 ? -1 : 0;
+	return parse_yes(&c->resize_mems, value);
 }
 
 static void print_resize_mems(FILE *f, const struct conf *c)

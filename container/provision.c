@@ -119,22 +119,34 @@ static bool is_memory_line(const char *line)
 	return strncmp(line, "AllowedMemoryNodes=", 19) == 0 || strncmp(line, "NUMA", 4) == 0;
 }
 
-/* OUT: the lines of TEXT that are about memory (MEMORY), or the others. */
-static void pick_lines(char out[ITEM_TEXT_MAX], const char *text, bool memory)
+static bool is_other_line(const char *line)
+{
+	return !is_memory_line(line);
+}
+
+/* What a drop-in of memory lines alone consists of. */
+static bool is_head_or_memory_line(const char *line)
+{
+	return *line == '#' || *line == '[' || is_memory_line(line);
+}
+
+/* Add to OUT the lines of TEXT that are WANTED. */
+static void pick_lines(char out[ITEM_TEXT_MAX], const char *text, bool (*wanted)(const char *line))
 {
 	size_t used = strlen(out);
 
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
-		if (is_memory_line(line) == memory && used < ITEM_TEXT_MAX - 1)
-			used += (size_t)snprintf(out + used, ITEM_TEXT_MAX - used, "%s%.*s", used ? "\n" : "", (int)strcspn(line, "\n"), line);
+		if (wanted(line) && used < ITEM_TEXT_MAX - 1)
+			used += (size_t)snprintf(out + used, ITEM_TEXT_MAX - used, "%s%.*s",
+						 used ? "\n" : "", (int)strcspn(line, "\n"), line);
 }
 
 static bool same_memory_lines(const char *a, const char *b)
 {
 	char lines[2][ITEM_TEXT_MAX] = { "", "" };
 
-	pick_lines(lines[0], a, true);
-	pick_lines(lines[1], b, true);
+	pick_lines(lines[0], a, is_memory_line);
+	pick_lines(lines[1], b, is_memory_line);
 	return strcmp(lines[0], lines[1]) == 0;
 }
 
@@ -155,25 +167,31 @@ static bool waits_for_users(struct run *r, const struct service_item *it, const 
 	return true;
 }
 
+/* Is FILE the last part of IT's path? */
+static bool is_file(const struct service_item *it, const char *file)
+{
+	const char *slash = strrchr(it->name, '/');
+
+	return slash && strcmp(slash + 1, file) == 0;
+}
+
 static bool cpuset_waits(struct run *r, const struct service_item *it)
 {
 	static const char mount[] = "sys/fs/cgroup";
-	const char *file = strrchr(it->name, '/');
 	char path[ITEM_NAME_MAX];
 
-	if (it->kind != ITEM_CPUSET || !file || strcmp(file, "/cpuset.mems") != 0)
+	if (it->kind != ITEM_CPUSET || !is_file(it, "cpuset.mems"))
 		return false;
-	snprintf(path, sizeof(path), "%.*s", (int)(file - it->name - (long)strlen(mount)), it->name + strlen(mount));
+	snprintf(path, sizeof(path), "%s", it->name + strlen(mount));
+	*strrchr(path, '/') = '\0';
 	return waits_for_users(r, it, path);
 }
 
 /* Is IT a unit's exception, whose file takes the place of the drop-in of the unit's type? */
 static bool is_exception(const struct service_item *it)
 {
-	const char *file = strrchr(it->name, '/');
-
-	return file && strcmp(file + 1, UNITS_DROPIN) == 0 &&
-	       same_memory_lines(it->wanted, "") && same_memory_lines(it->found, "");
+	return is_file(it, UNITS_DROPIN) && same_memory_lines(it->wanted, "") &&
+	       same_memory_lines(it->found, "");
 }
 
 /*
@@ -202,8 +220,8 @@ static void dropin_text(struct run *r, const struct service_item *it, char text[
 		strcpy(text, it->wanted);
 		return;
 	}
-	pick_lines(text, it->wanted, false);
-	pick_lines(text, it->found, true);
+	pick_lines(text, it->wanted, is_other_line);
+	pick_lines(text, it->found, is_memory_line);
 }
 
 /* -------------------------------------------------------------------------------- */
@@ -370,9 +388,7 @@ static int take_away(struct run *r, const struct undo_line *l)
 	rest = !same_memory_lines(it.found, "") && waits_for_users(r, &it, NULL);
 	if (rest) {
 		*text = '\0';
-		for (const char *line = it.found; *line; line += strcspn(line, "\n"), line += *line == '\n')
-			if (*line == '#' || *line == '[' || is_memory_line(line))
-				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s", *text ? "\n" : "", (int)strcspn(line, "\n"), line);
+		pick_lines(text, it.found, is_head_or_memory_line);
 		if (strcmp(text, it.found) == 0)
 			return 0;
 	}
@@ -582,9 +598,7 @@ static void find_old_defaults(struct run *r)
 
 static int undo_cpus(const struct service_item *it, void *arg)
 {
-	const char *file = strrchr(it->name, '/');
-
-	return it->kind == ITEM_CPUSET && file && strcmp(file, "/cpuset.cpus") == 0 ? undo_item(it, arg) : 0;
+	return it->kind == ITEM_CPUSET && is_file(it, "cpuset.cpus") ? undo_item(it, arg) : 0;
 }
 
 static int undo_all(struct run *r)

@@ -92,13 +92,13 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 	bool found = false;
 	struct dirent *e;
 
-	if (!dir && fd >= 0)
-		close(fd);
 	if (!dir) {
+		if (fd >= 0)
+			close(fd);
 		snprintf(who, SERVICE_WHO_MAX, "/proc cannot be read: %s", strerror(errno));
 		return true;
 	}
-	while (dir && !found && (e = readdir(dir)) != NULL) {
+	while (!found && (e = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		uid = uid_of(in->root, e->d_name);
@@ -113,7 +113,6 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 		if (found)
 			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s", e->d_name, uid, cgroup);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return found;
 }

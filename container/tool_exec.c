@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl exec: srun, with the job, the node and the container filled in. slurmstepd makes the process, so it has the
- * job's environment, limits, accounting and namespaces, and is placed before it is the user's program: a process
- * that runs already cannot be moved safely (cgroup_write_mems in container/cgroup.h).
+ * nodeosctl exec: srun, with the job, the node and the container filled in. slurmstepd makes the process, so it is in
+ * the job's cgroups and accounting, and is placed before it is the user's program: a process that runs already cannot
+ * be moved safely (cgroup_write_mems in container/cgroup.h). Environment and limits are those of the caller's shell.
  */
 #include <errno.h>
 #include <stdio.h>
