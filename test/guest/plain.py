@@ -7,7 +7,7 @@ import sys
 import time
 
 import cluster
-from cluster import HOME, WHEREAMI, Machine, all_idle, cpus, leftovers, ok, ranks, run, same
+from cluster import HOME, WHEREAMI, Machine, all_idle, cpus, leftovers, ok, ranks, run, same, wait_idle
 from containers import check_ranks, pod, write
 
 MANIFEST = {"sim": {"container": {"cpus": 4}}, "vda": {"container": {"cpus": 2}}}
@@ -41,6 +41,8 @@ def group_words():
     write("bad.sh", "#!/bin/bash\n#NODEOS {broken\ntrue\n")
     run("mkdir -p sub; cp bad.sh job.sh; cp good.sh sub/job.sh")
     for options in ("--bcast", "--preserve-env", "--immediate", "--unbuff", "--comment script.json", "-J input.json", "--no-kill"):
+        if options == "--immediate":
+            wait_idle()  # what the last job leaves takes a moment
         r = run(f"srun -w n0 {options} ./app input.json")
         ok(r.code == 0 and "app input.json" in r.out and "nodeos" not in r.err, f"srun {options} ./app input.json runs", r.text)
     r = run("srun --test-only ./app input.json")
