@@ -186,7 +186,8 @@ def group_requests(machine):
     run("setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243' >/dev/null 2>&1 & sleep 15; true")
     found = run("pgrep -x sleep -u alice -a", user="root").out
     ok("4242" in found and "4243" in found, "exec has started a command", found)
-    place = run("cat /proc/$(pgrep -f 'sleep 4242' | head -n1)/cgroup", user="root").out
+    pid = next((line.split()[0] for line in found.splitlines() if line.endswith("sleep 4242")), "none")
+    place = run(f"cat /proc/{pid}/cgroup", user="root").out
     ok(f"job_{job}/step_1/user/task_0" in place, "in a step of the job", place)
     with Background("alice", "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n s=socket.socket(1);s.settimeout(1)\n try: s.connect(\"/run/nodeosd.socket\"); l.append(s)\n except OSError: pass\ntime.sleep(100)'"):
         time.sleep(3)
