@@ -166,12 +166,15 @@ static int reload(struct errbuf *err)
 	return 0;
 }
 
+static const char munge_cpus[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.cpus";
+static bool populated; /* munge.service has processes: the kernel refuses it an empty cpuset */
+
 static void count(const struct service_item *it, const char *to, void *arg)
 {
-	(void)it;
-	(void)to;
 	(void)arg;
 	put_status();
+	if (populated && to && !*to && strcmp(it->name, munge_cpus) == 0)
+		put(munge_cpus, "0-15\n", 0644); /* what provision writes then */
 }
 
 static void ignore(const struct service_item *it, const char *why, void *arg)
@@ -382,6 +385,30 @@ static void offline(const char *before)
 	put("sys/devices/system/cpu/possible", "0-15\n", 0444);
 	unlinkat(root, "sys/devices/system/cpu/online", 0);
 	check_undone(before, "all of them");
+}
+
+/* systemd, which has the drop-ins, gives a unit its CPUs. */
+static void apply_with_systemd(void)
+{
+	apply(false, NULL);
+	put(munge_cpus, "0\n", 0644);
+}
+
+/* What is put back is counted once, however often unprovision looks at it. */
+static void counted(const char *before)
+{
+	unsigned plain, full;
+
+	apply_with_systemd();
+	is_int(undo(&plain), 0, "unprovision");
+	apply_with_systemd();
+	populated = true;
+	is_int(undo(&full), 0, "unprovision where a cgroup cannot have its empty cpuset again");
+	populated = false;
+	is(get(munge_cpus), "0-15", "it has all CPUs");
+	is_int(full, plain, "and is counted once");
+	put(munge_cpus, "\n", 0644);
+	check_undone(before, "but for that");
 }
 
 static pid_t sleeper(void)
@@ -698,6 +725,7 @@ int main(void)
 	remove_irq27();
 	check_undone(before, "unprovisioned");
 	in_the_way(before);
+	counted(before);
 	offline(before);
 	new_thread(before);
 	meanwhile(before);
