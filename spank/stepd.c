@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /* slurmstepd's side: gather what Slurm knows of this step, and call container/step.h. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -416,7 +417,12 @@ int stepd_task_exit(spank_t sp)
 	if (!step_ends_others(step, nodes))
 		return 0;
 	killed = true;
-	if (kill_step(job_id, step_id) < 0)
+	if (kill_step(job_id, step_id) == 0)
+		return 0;
+	if (errno == ETIMEDOUT)
+		slurm_error("nodeos: step %u.%u has failed here and was not killed on its other nodes: slurmctld has not answered within %u s; its ranks there go on until they end, or scancel %u.%u is run",
+			    job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
+	else
 		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be killed: %m",
 			    job_id, step_id);
 	return 0;
