@@ -9,9 +9,11 @@
 #include "topology/errbuf.h"
 
 /*
- * Work that can wait for a user's address space for ever, in a process of its own: the caller waits for a bounded
- * time, holds no lock meanwhile, and goes on without the process if need be. For single-threaded callers, as the
- * process is a fork without exec; it shares no open file with the caller but KEEP_FD.
+ * Work that can wait for a user's address space for ever, or for slurmctld, in a process of its own:
+ * the caller waits for a bounded time, holds no lock meanwhile, and goes on without the process if
+ * need be. The process is a fork without exec: of a caller with several threads, WORK may wait for a
+ * lock that another of them held, until its time is over. It shares no open file with the caller but
+ * KEEP_FD.
  */
 struct apart {
 	void (*work)(void *arg, void *result); /* in the process; what it leaves in RESULT, zeroed before, is the caller's */

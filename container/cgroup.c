@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -313,4 +314,73 @@ int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *a
 int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg, struct errbuf *err)
 {
 	return each_in(root_fd, path, "cgroup.threads", fn, arg, err);
+}
+
+struct below {
+	int root_fd;
+	unsigned depth;
+	const char *path; /* of the cgroup at hand */
+	void (*fn)(const char *path, pid_t pid, void *arg);
+	void *arg;
+};
+
+#define DEPTH_MAX 32 /* of cgroups below the first: root's, or of what root has made for a user */
+
+static void tell_path(pid_t pid, void *arg)
+{
+	const struct below *b = arg;
+
+	b->fn(b->path, pid, b->arg);
+}
+
+static int walk(struct below *b, const char *path, struct errbuf *err);
+
+static int walk_into(struct below *b, const char *path, const char *name, struct errbuf *err)
+{
+	char *below = NULL;
+	int rc;
+
+	if (b->depth == DEPTH_MAX)
+		return errprintf(err, "cgroup %s: more than %d cgroups below each other", path,
+				 DEPTH_MAX);
+	if (asprintf(&below, "%s/%s", path, name) < 0)
+		return errprintf(err, "out of memory");
+	b->depth++;
+	rc = walk(b, below, err);
+	b->depth--;
+	free(below);
+	return rc;
+}
+
+static int walk(struct below *b, const char *path, struct errbuf *err)
+{
+	struct errbuf ended;
+	int fd = open_dir(b->root_fd, path, &ended), rc = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : errprintf(err, "%s", ended.text);
+	if (!dir) {
+		close(fd);
+		return errprintf(err, "cgroup %s: %s", path, strerror(errno));
+	}
+	b->path = path;
+	/* of a threaded one, which has none, they are those of the one above */
+	each_in(b->root_fd, path, "cgroup.procs", tell_path, b, &ended);
+	while (rc == 0 && (e = readdir(dir)) != NULL)
+		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0)
+			rc = walk_into(b, path, e->d_name, err);
+	closedir(dir);
+	return rc;
+}
+
+int cgroup_each_pid_below(int root_fd, const char *path,
+			  void (*fn)(const char *path, pid_t pid, void *arg), void *arg,
+			  struct errbuf *err)
+{
+	struct below b = { .root_fd = root_fd, .fn = fn, .arg = arg };
+
+	return walk(&b, path, err);
 }

@@ -87,7 +87,15 @@ int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, s
 int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
 		    struct errbuf *err);
 
-/* The same for every thread, cgroup.threads. */
+/*
+ * The same for PATH and every cgroup below it, whose path FN is told. What ends meanwhile is left
+ * out.
+ */
+int cgroup_each_pid_below(int root_fd, const char *path,
+			  void (*fn)(const char *path, pid_t pid, void *arg), void *arg,
+			  struct errbuf *err);
+
+/* The same for every thread of PATH alone, cgroup.threads. */
 int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg, struct errbuf *err);
 
 #endif

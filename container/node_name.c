@@ -15,3 +15,19 @@ void node_name(char buf[NODE_NAME_MAX])
 	host[strcspn(host, ".")] = '\0';
 	snprintf(buf, NODE_NAME_MAX, "%s", slurm && *slurm ? slurm : *host ? host : "?");
 }
+
+void node_name_of(char buf[NODE_NAME_MAX], const char *path)
+{
+	static const char scope[] = "_slurmstepd.scope";
+	size_t end = sizeof(scope) - 1, len;
+
+	for (const char *part = path; *part; part += len, part += *part == '/') {
+		len = strcspn(part, "/");
+		if (len <= end || len - end >= NODE_NAME_MAX ||
+		    strncmp(part + len - end, scope, end) != 0)
+			continue;
+		snprintf(buf, NODE_NAME_MAX, "%.*s", (int)(len - end), part);
+		return;
+	}
+	node_name(buf);
+}

@@ -10,4 +10,11 @@
  */
 void node_name(char buf[NODE_NAME_MAX]);
 
+/*
+ * The same for a caller that is not below slurmd, of the node whose slurmd has made the cgroup PATH:
+ * where a host has several, each has a scope of its node's name,
+ * "/system.slice/NODE_slurmstepd.scope/...".
+ */
+void node_name_of(char buf[NODE_NAME_MAX], const char *path);
+
 #endif

@@ -80,7 +80,7 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	/* of whose job that may be the ledger does not tell */
 	if (uid != 0)
 		s.bad.text[0] = '\0';
-	node_name(node);
+	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
 	if (a->json) {
 		machine_load_whole(&m, &ignored);
 		node_report_json(f, &s, node, m);
@@ -108,7 +108,7 @@ static int find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup, str
 		rc = errprintf(err, "container %s was made by the options of step %u.%u, and Slurm starts nothing beside the ranks of that step: describe it in the job's manifest (sbatch --nodeos-manifest) to join it",
 			       a->container, found.job->job_id, found.own->step_id);
 	if (rc == 0) {
-		node_name(node);
+		node_name_of(node, found.job->cgroup);
 		fprintf(f, "job %u\nnode %s\n", found.job->job_id, node);
 	}
 	node_state_free(&s);

@@ -28,7 +28,7 @@ static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of it
 struct run {
 	struct provision *p;
 	const struct service_items *in;
-	bool again; /* not the first round: what cannot be changed was told */
+	bool again; /* not the first round: what cannot be changed is told there */
 	struct undo undo;
 	struct errbuf *err;
 	char old_threads[ITEM_TEXT_MAX], old_irqs[ITEM_TEXT_MAX]; /* what new ones had got; "" */
@@ -525,9 +525,25 @@ static int put_back(struct run *r, const struct service_item *it, const char *te
 	return rc < 0 && errno == ENOSPC && it->kind == ITEM_CPUSET ? set_all(r, it) : rc;
 }
 
+/* Is IT as it was, TEXT? A cgroup that could not be given its empty cpuset again has all since. */
+static bool is_back(const struct run *r, const struct service_item *it, const char *text)
+{
+	char all[ITEM_TEXT_MAX];
+	struct errbuf ignored;
+	struct idset is, most;
+
+	if (strcmp(before(r, it), text) == 0)
+		return true;
+	if (it->kind != ITEM_CPUSET || *text)
+		return false;
+	service_all(r->p->root, it->name, all);
+	return idset_parse(&is, it->found, &ignored) == 0 &&
+	       idset_parse(&most, all, &ignored) == 0 && idset_equal(&is, &most);
+}
+
 static int restore(struct run *r, const struct service_item *it, const char *text)
 {
-	if (strcmp(before(r, it), text) == 0 || cpuset_waits(r, it))
+	if (is_back(r, it, text) || cpuset_waits(r, it))
 		return 0;
 	if (!r->p->dry && put_back(r, it, text) < 0) {
 		tell_fixed(r, it, strerror(errno));
@@ -610,8 +626,10 @@ static int undo_all(struct run *r)
 	 * Without its drop-ins systemd may switch the cpuset controller off above live units. That moves their processes,
 	 * and where it changed their CPUs the kernel would wait for each one's address space (doc/HACKING.md).
 	 */
+	r->again = true; /* the rounds tell what stays */
 	if (!p->dry && service_each_item(r->in, undo_cpus, r, r->err) != 0)
 		return -1;
+	r->again = false;
 	if (remove_files(r) < 0 || each_round(r, r->in, undo_item) < 0)
 		return -1;
 	if (p->dry)

@@ -234,13 +234,44 @@ static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct 
 	return errprintf(err, "step %s, %s: %s", step, m->rank->task, why.text);
 }
 
+static void visit_in(const char *path, pid_t pid, void *arg)
+{
+	struct walk *w = arg;
+
+	w->path = path;
+	visit(pid, w);
+}
+
+/*
+ * What confine() changes for M: its rank's directory, and where the step is kept to nodes at all,
+ * all below the directory "user": ranks of other containers and processes in none, too.
+ */
+static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
+{
+	struct idset has;
+	struct errbuf ended;
+
+	snprintf(path, RANK_PATH_MAX, "%s/user", m->step->cgroup);
+	if (cgroup_read_set(cgroup_fd, path, "cpuset.mems", &has, &ended) == 0 && idset_empty(&has))
+		rank_path(path, m->step, m->rank);
+}
+
 int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err)
 {
 	struct walk w = {
 		.work = lock_and_unlock, .seconds = LOCK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err
 	};
+	char path[RANK_PATH_MAX], before[RANK_PATH_MAX] = "";
 
-	return each_process(&w, g);
+	for (unsigned i = 0; i < g->n && w.rc == 0; i++) {
+		changed_for(path, &g->moved[i], cgroup_fd);
+		/* ranks of one step stand together, and their directory is asked once */
+		if (strcmp(path, before) != 0 &&
+		    cgroup_each_pid_below(cgroup_fd, path, visit_in, &w, err) < 0)
+			return -1;
+		strcpy(before, path);
+	}
+	return w.rc;
 }
 
 static int confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later,

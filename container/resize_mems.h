@@ -30,8 +30,9 @@ int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup
 int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct idset *from, const struct idset *to, struct errbuf *err);
 
 /*
- * Does each process of G's ranks, which are UID's, let its address space be locked? rank_group_confine makes the kernel
- * do that. -1: one does not within a limit of time, and its number is in ERR.
+ * Does each process whose memory nodes rank_group_confine changes let its address space be locked,
+ * as the kernel then does? They are UID's: all below the directories "user" of the steps of G's
+ * ranks, not these ranks alone. -1: one does not within a limit of time, and its number is in ERR.
  */
 int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err);
 

@@ -17,12 +17,16 @@
 #include "container/service_units.h"
 
 #define UID_MIN_DEFAULT 1000
-#define UID_MAX_DEFAULT 60000
-#define UID_16_BIT_MAX 65535 /* above UID_MAX to here: accounts of distributions and systemd (DynamicUser=) */
 
-/* Which uids are people's: from first to last, and all above UID_16_BIT_MAX, as subordinate ones of namespaces are. */
-struct range {
-	unsigned long first, last;
+/* systemd's DynamicUser=, in which Debian's static accounts of packages are, too; nobody */
+#define UID_DYNAMIC_FIRST 61184
+#define UID_DYNAMIC_LAST 65519
+#define UID_NOBODY 65534
+
+/* Its daemons run with SlurmUser's rights, which no user has; its uid may be any. */
+static const char *const slurm_user_units[] = {
+	"/system.slice/slurmctld.service",
+	"/system.slice/slurmdbd.service",
 };
 
 /* The number behind WORD at the start of a line of TEXT; FALLBACK: there is none. */
@@ -40,33 +44,40 @@ static unsigned long number_behind(const char *text, const char *word, unsigned 
 	return fallback;
 }
 
-static struct range users_of(int root)
+/*
+ * The first uid that may be a person's. An account below UID_MIN that is not below SYS_UID_MAX is
+ * nobody's by login.defs(5), so it may be a user's that a directory service knows.
+ */
+static unsigned long first_user(int root)
 {
 	static char text[64 << 10];
 	struct errbuf ignored;
+	unsigned long min, sys_max;
 
 	if (file_read(root, "etc/login.defs", text, sizeof(text), &ignored) < 0)
 		*text = '\0';
-	return (struct range){
-		number_behind(text, "UID_MIN", UID_MIN_DEFAULT),
-		number_behind(text, "UID_MAX", UID_MAX_DEFAULT),
-	};
+	min = number_behind(text, "UID_MIN", UID_MIN_DEFAULT);
+	sys_max = number_behind(text, "SYS_UID_MAX", min ? min - 1 : 0);
+	return sys_max < min ? sys_max + 1 : min;
 }
 
-static bool is_user(const struct range *r, unsigned long uid)
+/* All others are system accounts; subordinate uids of namespaces are users', too. */
+static bool is_user(unsigned long first, unsigned long uid)
 {
-	return (uid >= r->first && uid <= r->last) || uid > UID_16_BIT_MAX;
+	return uid && uid >= first && uid != UID_NOBODY &&
+	       (uid < UID_DYNAMIC_FIRST || uid > UID_DYNAMIC_LAST);
 }
 
 /*
- * The largest of its real, effective, saved and file system uid: a set-user-ID program is its caller's. 0: it has ended;
- * ULONG_MAX: it cannot be read for another reason, and may be anybody's.
+ * A user's uid, from FIRST on, among the real, effective, saved and file system uid of a process: a
+ * set-user-ID program is its caller's. 0: there is none, or it has ended; ULONG_MAX: it cannot be
+ * read for another reason, and may be anybody's.
  */
-static unsigned long uid_of(int root, const char *pid)
+static unsigned long user_of(int root, const char *pid, unsigned long first)
 {
 	static char text[64 << 10]; /* the masks of a large machine are long */
 	char path[64];
-	unsigned long uid[4] = { 0 }, most = 0;
+	unsigned long uid[4] = { 0 };
 	struct errbuf ignored;
 	const char *line;
 
@@ -78,15 +89,23 @@ static unsigned long uid_of(int root, const char *pid)
 	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
 		return 0;
 	for (unsigned i = 0; i < 4; i++)
-		most = uid[i] > most ? uid[i] : most;
-	return most;
+		if (is_user(first, uid[i]))
+			return uid[i];
+	return 0;
+}
+
+static bool is_slurm_users(const char *cgroup)
+{
+	for (size_t i = 0; i < sizeof(slurm_user_units) / sizeof(slurm_user_units[0]); i++)
+		if (cgroup_below(cgroup, slurm_user_units[i]))
+			return true;
+	return false;
 }
 
 bool service_user_in(const struct service_items *in, const char *path, char who[SERVICE_WHO_MAX])
 {
 	int fd = openat(in->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct range users = users_of(in->root);
-	unsigned long uid;
+	unsigned long first = first_user(in->root), uid;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	char cgroup[4096];
 	bool found = false;
@@ -101,14 +120,16 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 	while (!found && (e = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
-		uid = uid_of(in->root, e->d_name);
-		if (!is_user(&users, uid))
+		uid = user_of(in->root, e->d_name, first);
+		if (!uid)
 			continue;
 		if (process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0) {
-			if (!is_user(&users, uid_of(in->root, e->d_name)))
+			if (!user_of(in->root, e->d_name, first))
 				continue; /* it has ended meanwhile */
 			snprintf(cgroup, sizeof(cgroup), "%s", path ? path : "/");
 		}
+		if (is_slurm_users(cgroup))
+			continue;
 		found = path ? cgroup_below(cgroup, path) != NULL : !service_exempt(cgroup, in->conf);
 		if (found)
 			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s", e->d_name, uid, cgroup);

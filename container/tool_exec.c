@@ -49,6 +49,16 @@ static const char *value_of(const char *answer, const char *word, char *buf, siz
 	return buf;
 }
 
+/* A login node: what can be said there. */
+static int without_nodeosd(const struct ask *a, struct errbuf *err)
+{
+	if (a->step_given)
+		return errprintf(err, "nodeosd does not listen on this host (" ASK_SOCKET "), and which container a step is in only nodeosd on its node knows: call this there, or name the job alone (--job=ID)");
+	if (!a->job)
+		return errprintf(err, "nodeosd does not listen on this host (" ASK_SOCKET "): say with --job=ID which job's container it is (squeue --me lists yours), or call this on one of the job's nodes; if this is one, the admin can start it: systemctl enable --now nodeosd.socket");
+	return 0;
+}
+
 /* Fill JOB and NODE ("": any of the job) for A. */
 static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], struct errbuf *err)
 {
@@ -59,9 +69,8 @@ static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], str
 
 	*node = '\0';
 	snprintf(job, 24, "%u", a->job);
-	/* a login node, whose user says which job */
-	if (a->job && !a->step_given && access(ASK_SOCKET, F_OK) < 0)
-		return 0;
+	if (access(ASK_SOCKET, F_OK) < 0)
+		return without_nodeosd(a, err);
 	f = open_memstream(&answer, &len);
 	if (!f)
 		return errprintf(err, "out of memory");
@@ -90,6 +99,28 @@ static void print(char *const *argv)
 		}
 		putchar(word[1] ? ' ' : '\n');
 	}
+}
+
+/*
+ * What sbatch, salloc and srun have left in the environment for a program of their own size: srun
+ * refuses it beside --overlap, or takes it for wishes that one task on one node cannot have.
+ */
+static void clear_inputs(void)
+{
+	static const char *const name[] = {
+		"SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_CPU_BIND",
+		"SLURM_DISTRIBUTION", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_GPUS",
+		"SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK",
+		"SLURM_GPU_BIND", "SLURM_GRES", "SLURM_HINT", "SLURM_HOSTFILE",
+		"SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_MEM_BIND", "SLURM_MEM_PER_GPU",
+		"SLURM_NCORES_PER_SOCKET", "SLURM_NPROCS", "SLURM_NSOCKETS_PER_NODE",
+		"SLURM_NTASKS", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU",
+		"SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_TRES", "SLURM_SRUN_MULTI",
+		"SLURM_THREADS_PER_CORE", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK",
+	};
+
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+		unsetenv(name[i]);
 }
 
 static int run_srun(const struct options *o, const struct ask *a, const char *job, const char *node, char **command)
@@ -125,6 +156,7 @@ static int run_srun(const struct options *o, const struct ask *a, const char *jo
 		free(argv);
 		return 0;
 	}
+	clear_inputs();
 	execvp(argv[0], argv);
 	free(argv);
 	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : 1, "exec: srun: %s", strerror(errno));

@@ -135,7 +135,7 @@ static int report_node(const struct wanted *w)
 		node_state_free(&s);
 		return tool_error(1, "report: job %lu has no containers on this node", w->job);
 	}
-	node_name(node);
+	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
 	if (w->svg) {
 		status = draw_node(&s, node, w->svg, &err) < 0 ? tool_error(1, "report: %s", err.text) : 0;
 	} else if (w->json) {

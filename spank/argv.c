@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "spank/argv.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* getopt_long takes any unambiguous beginning of an option's name. */
@@ -19,10 +21,13 @@ static bool shapes_step(const char *word)
 	       strncmp(word, "-G", 2) == 0;
 }
 
-static bool makes_containers(const char *word)
+static void note_request(struct argv_view *out, const char *word)
 {
-	return is_option(word, "--nodeos-manifest", 11) || is_option(word, "--nodeos-cpus", 11) ||
-	       is_option(word, "--nodeos-mems", 11) || is_option(word, "--nodeos-sched", 10);
+	out->manifest = out->manifest || is_option(word, "--nodeos-manifest", 11);
+	out->sched = out->sched || is_option(word, "--nodeos-sched", 10);
+	out->cpus = out->cpus || is_option(word, "--nodeos-cpus", 11);
+	out->mems = out->mems || is_option(word, "--nodeos-mems", 11);
+	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems;
 }
 
 static bool ends_in_json(const char *word)
@@ -32,27 +37,90 @@ static bool ends_in_json(const char *word)
 	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
+/* Options of srun that take no value from the next word, among those that go with containers. */
+static bool is_flag(const char *word)
+{
+	return is_option(word, "--async", 4) || is_option(word, "--parsable", 6) ||
+	       is_option(word, "--exact", 5) || is_option(word, "--exclusive", 5) ||
+	       is_option(word, "--overlap", 4);
+}
+
+/*
+ * Can the word behind WORD be the value of an option? Not behind a word that is no option, nor
+ * where WORD has its value: "--nodes=1", and "-N1", as no digit is the letter of an option.
+ */
+static bool may_want_value(const char *word)
+{
+	if (word[0] != '-' || strcmp(word, "--") == 0 || is_flag(word))
+		return false;
+	return strncmp(word, "--", 2) == 0 ? !strchr(word, '=') : !strpbrk(word, "0123456789");
+}
+
+static unsigned long plain_number(const char *text)
+{
+	char *end;
+	unsigned long n = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+
+	return n && !*end ? n : 0;
+}
+
+static void note_job(struct argv_view *out, const char *word, const char *next)
+{
+	const char *equals = strchr(word, '=');
+
+	out->names_job = true;
+	out->job = plain_number(equals ? equals + 1 : next); /* of several the last counts */
+}
+
+static void note_option(struct argv_view *out, const char *before, const char *word,
+			const char *next)
+{
+	out->names_container =
+		out->names_container || is_option(word, "--nodeos-container", 11);
+	out->names_report = out->names_report || is_option(word, "--nodeos-report", 10);
+	note_request(out, word);
+	out->shapes_step = out->shapes_step || shapes_step(word);
+	out->off = out->off || strcmp(word, "--nodeos=off") == 0 ||
+		   (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0);
+	out->async = out->async || is_option(word, "--async", 4);
+	if (is_option(word, "--jobid", 6))
+		note_job(out, word, next);
+}
+
 void argv_view_make(struct argv_view *out, const char *text, int len)
 {
-	const char *before = "";
-	bool behind = false; /* a "--" */
+	const char *before = "", *next;
+	bool behind = false; /* the program, or "--" before it */
 
 	memset(out, 0, sizeof(*out));
 	/* what calls srun stands first */
-	for (const char *word = text; word < text + len; before = word, word += strlen(word) + 1) {
+	for (const char *word = text; word < text + len; before = word, word = next) {
+		next = word + strlen(word) + 1;
 		if (word == text)
 			continue;
 		out->json = out->json || ends_in_json(word);
-		behind = behind || strcmp(word, "--") == 0;
-		if (behind)
+		if (strcmp(word, ":") == 0) {
+			/* options of another component of a heterogeneous step follow */
+			behind = false;
 			continue;
-		out->names_container =
-			out->names_container || is_option(word, "--nodeos-container", 11);
-		out->uses_nodeos = out->uses_nodeos || makes_containers(word);
-		out->shapes_step = out->shapes_step || shapes_step(word);
-		out->off = out->off || strcmp(word, "--nodeos=off") == 0 ||
-			   (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0);
-		out->async = out->async || is_option(word, "--async", 4);
-		out->names_job = out->names_job || is_option(word, "--jobid", 6);
+		}
+		behind = behind || (!may_want_value(before) &&
+				    (word[0] != '-' || strcmp(word, "--") == 0));
+		if (!behind)
+			note_option(out, before, word, next < text + len ? next : "");
 	}
+}
+
+int argv_options_len(const char *text, int len, int options)
+{
+	const char *end = text;
+	int n = 0;
+
+	for (const char *word = text; word < text + len; word += strlen(word) + 1, n++) {
+		if (strcmp(word, ":") == 0)
+			return -1;
+		if (n < options)
+			end = word + strlen(word) + 1;
+	}
+	return options >= 1 && options <= n ? (int)(end - text) : -1;
 }

@@ -30,8 +30,16 @@ static unsigned long outer_job;
 /* The step's job is another than that. */
 static bool foreign;
 
-/* The words of srun's command line, where they may decide. */
+/* srun's command line, and which of its words may decide. */
+static char words[1 << 20];
+static int words_len;
 static struct argv_view argv_words;
+
+/*
+ * Is "foreign" known? Of srun --async once its options are parsed, of any other srun once it has
+ * its job.
+ */
+static bool knows_job;
 
 /* srun MANIFEST.json: the manifest in the place of a program, and its containers; NULL: none. */
 static const char *program;
@@ -80,12 +88,11 @@ static bool kills_on_bad_exit(void)
  */
 static void set_srun_defaults(void)
 {
-	static char text[1 << 20];
 	bool planned = getenv(ENV_JOB_REQUEST) != NULL;
 	struct errbuf ignored;
 
-	argv_view_make(&argv_words, text,
-		       file_read(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text), &ignored));
+	words_len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), &ignored);
+	argv_view_make(&argv_words, words, words_len);
 	if (argv_words.off)
 		return;
 	if (planned && argv_words.names_container && !argv_words.shapes_step && !shaped_by_env())
@@ -98,22 +105,89 @@ static void set_srun_defaults(void)
 		guard_prepare_async();
 }
 
+/* Is option ID on this srun's own command line? */
+static bool stands_here(enum option_id id)
+{
+	switch (id) {
+	case OPT_NODEOS: return argv_words.off;
+	case OPT_MANIFEST: return argv_words.manifest;
+	case OPT_CONTAINER: return argv_words.names_container;
+	case OPT_SCHED: return argv_words.sched;
+	case OPT_CPUS: return argv_words.cpus;
+	case OPT_MEMS: return argv_words.mems;
+	case OPT_REPORT: return argv_words.names_report;
+	default: return false;
+	}
+}
+
+/* What sbatch and salloc said of their own job is nothing that a step of another one wishes. */
+static bool is_anothers(enum option_id id)
+{
+	return foreign && inherited[id] && !stands_here(id);
+}
+
+/* The value of option ID for this step, NULL: none. */
+static const char *value_of(enum option_id id)
+{
+	return is_anothers(id) ? NULL : option_value(id);
+}
+
+static bool is_off(void)
+{
+	return options_off() && !is_anothers(OPT_NODEOS);
+}
+
 /*
  * Whose the request and the options in this environment are, for the nodes: "JOB", and
- * ",container" when --nodeos-container is among these. Not in a heterogeneous job, whose
- * components have numbers of their own.
+ * ",container", ",report" and ",off" when these options are inherited. Not in a heterogeneous job,
+ * whose components have numbers of their own.
  */
 static void note_origin(void)
 {
+	static const struct {
+		enum option_id id;
+		const char *word;
+	} option[] = {
+		{ OPT_CONTAINER, ",container" },
+		{ OPT_REPORT, ",report" },
+		{ OPT_NODEOS, ",off" },
+	};
+	bool any = getenv(ENV_JOB_REQUEST) != NULL;
 	char text[64];
+	int len;
 
 	unsetenv(ENV_ORIGIN);
 	if (getenv("SLURM_HET_SIZE"))
 		return;
-	snprintf(text, sizeof(text), "%lu%s", outer_job,
-		 inherited[OPT_CONTAINER] && !argv_words.names_container ? ",container" : "");
-	if (getenv(ENV_JOB_REQUEST) || inherited[OPT_CONTAINER])
+	len = snprintf(text, sizeof(text), "%lu", outer_job);
+	for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++) {
+		any = any || inherited[option[i].id];
+		if (inherited[option[i].id] && !stands_here(option[i].id))
+			len += snprintf(text + len, sizeof(text) - (size_t)len, "%s",
+					option[i].word);
+	}
+	if (any)
 		setenv(ENV_ORIGIN, text, 1);
+}
+
+/*
+ * srun has parsed its options, and getopt_long(3) knows where they end: what counted so far of the
+ * program's arguments does not any more. No hook of srun --async comes later, so its job is to be
+ * known here; a --jobid that is no plain number is taken for another job's, and the nodes judge.
+ */
+static void see_options(void)
+{
+	int len = argv_options_len(words, words_len, optind);
+	bool json = argv_words.json;
+
+	if (len < 0)
+		return;
+	argv_view_make(&argv_words, words, len);
+	argv_words.json = json;
+	note_origin();
+	knows_job = argv_words.async;
+	foreign = argv_words.async && argv_words.names_job && !getenv("SLURM_HET_SIZE") &&
+		  argv_words.job != outer_job;
 }
 
 static unsigned long job_around(void)
@@ -173,9 +247,9 @@ int client_init(spank_t sp, int is_srun)
 static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 {
 	struct request_container *c = &r->container[0];
-	const char *cpus = option_value(OPT_CPUS);
-	const char *mems = option_value(OPT_MEMS);
-	const char *sched = option_value(OPT_SCHED);
+	const char *cpus = value_of(OPT_CPUS);
+	const char *mems = value_of(OPT_MEMS);
+	const char *sched = value_of(OPT_SCHED);
 
 	memset(r, 0, sizeof(*r));
 	r->n = 1;
@@ -218,7 +292,7 @@ static int check_site(const struct request *r, struct errbuf *err)
 static int check_container(const struct request *r, bool is_srun, bool new_job, struct errbuf *err)
 {
 	static struct choice choice;
-	const char *text = option_value(OPT_CONTAINER);
+	const char *text = value_of(OPT_CONTAINER);
 
 	if (!text || (!r && strcmp(text, CHOICE_NONE) == 0))
 		return 0;
@@ -236,7 +310,7 @@ static int check_container(const struct request *r, bool is_srun, bool new_job, 
 static bool is_inherited(enum option_id id)
 {
 	/* another job has no part in it: an option that stands here is meant */
-	if (foreign && argv_words.uses_nodeos)
+	if (foreign && stands_here(id))
 		return false;
 	return option_value(id) && inherited[id] && strcmp(option_value(id), inherited[id]) == 0;
 }
@@ -265,14 +339,14 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 	else if (program) {
 		r = program_request;
 		rc = 0;
-	} else if (!option_value(OPT_MANIFEST))
+	} else if (!value_of(OPT_MANIFEST))
 		rc = from_options(&r, is_srun, err);
-	else if (strcmp(option_value(OPT_MANIFEST), "-") == 0)
+	else if (strcmp(value_of(OPT_MANIFEST), "-") == 0)
 		rc = errprintf(err, "--nodeos-manifest=-: standard input is the job's; give a file");
-	else if (option_value(OPT_SCHED) || option_value(OPT_CPUS) || option_value(OPT_MEMS))
+	else if (value_of(OPT_SCHED) || value_of(OPT_CPUS) || value_of(OPT_MEMS))
 		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
 	else
-		rc = checked_manifest(&r, NULL, option_value(OPT_MANIFEST), err);
+		rc = checked_manifest(&r, NULL, value_of(OPT_MANIFEST), err);
 	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, is_srun, false, err) < 0 ||
 	    request_format(&r, text, sizeof(text), err) < 0)
 		return -1;
@@ -289,7 +363,7 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 /* Read the manifest that stands in the program's place, and say what the ranks run. */
 static int take_program(struct errbuf *err)
 {
-	const char *name = option_value(OPT_CONTAINER);
+	const char *name = value_of(OPT_CONTAINER);
 	char *apps = NULL;
 	int rc;
 
@@ -373,18 +447,18 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return -1;
 	if (switch_value && strcmp(switch_value, "off") != 0)
 		return errprintf(err, "--nodeos=%.60s: expected off or help", switch_value);
-	if (options_off())
+	if (is_off())
 		return 0;
 	if (plugstack_problem() &&
 	    (job_request || options_make_request() || option_value(OPT_CONTAINER)))
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
-	/*
-	 * with --jobid it may be another job than the one round this srun: client_user_init knows
-	 */
-	if (job_request)
-		return is_srun && argv_words.names_job ? 0 : check_planned(job_request, err);
+	/* with --jobid it may be another job than the one round this srun: client_user_init knows */
+	if (job_request && argv_words.names_job && !argv_words.async)
+		return 0;
+	if (job_request && !foreign && (knows_job || !argv_words.names_job))
+		return check_planned(job_request, err);
 	if (own_request_option())
 		return ship(sp, is_srun, err);
 	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 && check_script(err) < 0)
@@ -398,7 +472,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 /* Does this step have to be in containers, as far as is known here? */
 static bool needs_plugin(void)
 {
-	const char *container = option_value(OPT_CONTAINER);
+	const char *container = value_of(OPT_CONTAINER);
 
 	return (getenv(ENV_JOB_REQUEST) && !foreign) || getenv(ENV_STEP_REQUEST) ||
 	       (container && strcmp(container, CHOICE_NONE) != 0);
@@ -408,12 +482,14 @@ int client_post_opt(spank_t sp, int is_srun)
 {
 	struct errbuf err = { "" };
 
+	if (is_srun)
+		see_options();
 	if (post_opt(sp, is_srun, &err) < 0) {
 		slurm_error("nodeos: %s", err.text);
 		return -1;
 	}
 	/* no hook of srun --async comes later */
-	if (is_srun && argv_words.async && !options_off() && needs_plugin())
+	if (is_srun && argv_words.async && !is_off() && needs_plugin())
 		guard_arm_async();
 	return 0;
 }
@@ -433,7 +509,7 @@ static bool is_foreign(spank_t sp)
 static int check_ranks(spank_t sp, struct errbuf *err)
 {
 	static struct choice choice;
-	const char *text = option_value(OPT_CONTAINER);
+	const char *text = value_of(OPT_CONTAINER);
 	uint32_t total = 0;
 
 	if (!text || getenv("SLURM_HET_SIZE") || spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &total) != ESPANK_SUCCESS ||
@@ -489,9 +565,10 @@ int client_user_init(spank_t sp)
 {
 	struct errbuf err = { "" };
 
-	if (options_off())
-		return 0;
 	foreign = is_foreign(sp);
+	knows_job = true;
+	if (is_off())
+		return 0;
 	if (user_init(sp, &err) < 0) {
 		slurm_error("nodeos: %s", err.text);
 		return -1;

@@ -7,14 +7,20 @@
 
 #include <slurm/slurm.h>
 
-int kill_step(uint32_t job_id, uint32_t step_id)
+#include "container/apart.h"
+
+struct order {
+	uint32_t job_id, step_id;
+};
+
+static int ask_slurmctld(const struct order *o)
 {
 #if defined(SLURM_VERSION_NUM) && SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 	slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
 	int (*kill)(slurm_step_id_t *, uint16_t, uint16_t);
 
-	id.job_id = job_id;
-	id.step_id = step_id;
+	id.job_id = o->job_id;
+	id.step_id = o->step_id;
 #else
 	/* up to 23.02 without the last one, of which the function then takes no notice */
 	int (*kill)(uint32_t, uint32_t, uint16_t, uint16_t);
@@ -27,6 +33,32 @@ int kill_step(uint32_t job_id, uint32_t step_id)
 #if defined(SLURM_VERSION_NUM) && SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 	return kill(&id, SIGKILL, 0) == SLURM_SUCCESS ? 0 : -1;
 #else
-	return kill(job_id, step_id, SIGKILL, 0) == SLURM_SUCCESS ? 0 : -1;
+	return kill(o->job_id, o->step_id, SIGKILL, 0) == SLURM_SUCCESS ? 0 : -1;
 #endif
+}
+
+/* RESULT: an errno; 0: done. */
+static void ask_apart(void *arg, void *result)
+{
+	if (ask_slurmctld(arg) < 0)
+		*(int *)result = errno;
+}
+
+int kill_step(uint32_t job_id, uint32_t step_id)
+{
+	struct order order = { job_id, step_id };
+	struct apart a = {
+		.work = ask_apart, .arg = &order, .size = sizeof(int), .keep_fd = -1,
+		.seconds = KILL_STEP_SECONDS,
+	};
+	struct errbuf ignored;
+	int error = 0;
+
+	switch (apart_run(&a, &error, &ignored)) {
+	case APART_DONE: break;
+	case APART_LATE: error = ETIMEDOUT; break;
+	default: error = ECHILD; break;
+	}
+	errno = error;
+	return error ? -1 : 0;
 }

@@ -15,7 +15,7 @@
 /* What travels in the job's environment. Slurm exports SLURM_* whatever --export says. */
 #define ENV_JOB_REQUEST "SLURM_SPANK_NODEOS_REQUEST" /* of sbatch and salloc */
 #define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
-/* whose request and options srun has inherited: "JOB[,container]" */
+/* whose request and options srun has inherited: "JOB[,container][,report][,off]" */
 #define ENV_ORIGIN "SLURM_SPANK_NODEOS_JOB"
 #define ENV_EXEC "SLURM_SPANK_NODEOS_EXEC" /* srun MANIFEST.json: what its ranks run (app_exec.h) */
 #define ENV_SET "SLURM_SPANK_NODEOS_SET" /* Slurm variables that the client set */

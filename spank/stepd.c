@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /* slurmstepd's side: gather what Slurm knows of this step, and call container/step.h. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,9 +115,9 @@ static char *get_env(spank_t sp, const char *name)
 
 /*
  * What of the request and the options in the step's environment an srun has inherited from
- * another job (ENV_ORIGIN) is not this job's.
+ * another job (ENV_ORIGIN) is not this job's: *OFF is --nodeos=off.
  */
-static void drop_foreign(spank_t sp, struct step_input *in, char **job_request)
+static void drop_foreign(spank_t sp, struct step_input *in, char **job_request, bool *off)
 {
 	char *origin = get_env(sp, ENV_ORIGIN);
 	uint32_t job_id = 0;
@@ -127,8 +128,12 @@ static void drop_foreign(spank_t sp, struct step_input *in, char **job_request)
 		free(origin);
 		return;
 	}
-	if (strcmp(rest, ",container") == 0)
+	if (strstr(rest, ",container"))
 		in->container = NULL;
+	if (strstr(rest, ",report"))
+		in->report = NULL;
+	if (strstr(rest, ",off"))
+		*off = false;
 	in->request_expected = false;
 	free(*job_request);
 	*job_request = NULL;
@@ -239,13 +244,16 @@ int stepd_user_init(spank_t sp)
 		.script_path = NODEOS_LIBEXECDIR "/nodeos-script",
 	};
 	struct errbuf err = { "" };
+	bool off = options_off();
 	char *job_request, *step_request;
 	uint32_t *ranks = NULL;
 
-	if (options_off())
-		return 0;
 	job_request = get_env(sp, ENV_JOB_REQUEST);
-	drop_foreign(sp, &in, &job_request);
+	drop_foreign(sp, &in, &job_request, &off);
+	if (off) {
+		free(job_request);
+		return 0;
+	}
 	step_request = get_env(sp, ENV_STEP_REQUEST);
 	if (!job_request)
 		in.script = marked_script(sp);
@@ -416,7 +424,12 @@ int stepd_task_exit(spank_t sp)
 	if (!step_ends_others(step, nodes))
 		return 0;
 	killed = true;
-	if (kill_step(job_id, step_id) < 0)
+	if (kill_step(job_id, step_id) == 0)
+		return 0;
+	if (errno == ETIMEDOUT)
+		slurm_error("nodeos: step %u.%u has failed here and was not killed on its other nodes: slurmctld has not answered within %u s; its ranks there go on until they end, or scancel %u.%u is run",
+			    job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
+	else
 		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be killed: %m",
 			    job_id, step_id);
 	return 0;

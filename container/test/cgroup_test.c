@@ -18,6 +18,40 @@ static int place(struct cgroup_place *p, const char *line, struct errbuf *err)
 	return cgroup_find_place(p, root, proc, 42, err);
 }
 
+static void note(const char *path, pid_t pid, void *arg)
+{
+	char *text = arg;
+	size_t len = strlen(text);
+
+	snprintf(text + len, 256 - len, "%s %d;", strrchr(path, '/') + 1, (int)pid);
+}
+
+/* Every process whose memory nodes change with those of "user". */
+static void below(void)
+{
+	static const char user[] = JOB "/step_9/user";
+	static const char *const process[][2] = {
+		{ "cgroup.procs", "" }, { "task_0/cgroup.procs", "11\n12\n" },
+		{ "task_special/cgroup.procs", "13\n" }, { "task_0/own/inner/cgroup.procs", "14\n" },
+	};
+	char path[256], text[256] = "";
+	struct errbuf err;
+
+	scratch_dir("cg/" JOB "/step_9/user/task_0/own/inner");
+	scratch_dir("cg/" JOB "/step_9/user/task_special");
+	for (size_t i = 0; i < sizeof(process) / sizeof(process[0]); i++) {
+		snprintf(path, sizeof(path), "cg/%s/%s", user, process[i][0]);
+		scratch_file(path, process[i][1]);
+	}
+	is_int(cgroup_each_pid_below(root, user, note, text, &err), 0, "all processes below a cgroup");
+	ok(strstr(text, "task_0 11;task_0 12;"), "those of a rank: %s", text);
+	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"), "and all others");
+	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"), "once each");
+	text[0] = '\0';
+	is_int(cgroup_each_pid_below(root, JOB "/step_10", note, text, &err), 0, "one that has ended");
+	is(text, "", "has none");
+}
+
 static void places(void)
 {
 	struct cgroup_place p;
@@ -88,6 +122,7 @@ int main(void)
 	root = cgroup_open_root(path, &err);
 	ok(root >= 0, "open a test's root");
 	places();
+	below();
 	sets();
 	nodes();
 	close(root);

@@ -166,12 +166,15 @@ static int reload(struct errbuf *err)
 	return 0;
 }
 
+static const char munge_cpus[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.cpus";
+static bool populated; /* munge.service has processes: the kernel refuses it an empty cpuset */
+
 static void count(const struct service_item *it, const char *to, void *arg)
 {
-	(void)it;
-	(void)to;
 	(void)arg;
 	put_status();
+	if (populated && to && !*to && strcmp(it->name, munge_cpus) == 0)
+		put(munge_cpus, "0-15\n", 0644); /* what provision writes then */
 }
 
 static void ignore(const struct service_item *it, const char *why, void *arg)
@@ -382,6 +385,30 @@ static void offline(const char *before)
 	put("sys/devices/system/cpu/possible", "0-15\n", 0444);
 	unlinkat(root, "sys/devices/system/cpu/online", 0);
 	check_undone(before, "all of them");
+}
+
+/* systemd, which has the drop-ins, gives a unit its CPUs. */
+static void apply_with_systemd(void)
+{
+	apply(false, NULL);
+	put(munge_cpus, "0\n", 0644);
+}
+
+/* What is put back is counted once, however often unprovision looks at it. */
+static void counted(const char *before)
+{
+	unsigned plain, full;
+
+	apply_with_systemd();
+	is_int(undo(&plain), 0, "unprovision");
+	apply_with_systemd();
+	populated = true;
+	is_int(undo(&full), 0, "unprovision where a cgroup cannot have its empty cpuset again");
+	populated = false;
+	is(get(munge_cpus), "0-15", "it has all CPUs");
+	is_int(full, plain, "and is counted once");
+	put(munge_cpus, "\n", 0644);
+	check_undone(before, "but for that");
 }
 
 static pid_t sleeper(void)
@@ -597,6 +624,55 @@ static bool dropin_has(const char *line)
 	return strstr(text, line) != NULL;
 }
 
+/* Does a process with the line UIDS ("1 1 1 1") of its status keep memory nodes waiting? */
+static bool waits(const char *cgroup, const char *uids)
+{
+	struct provision p = provision(true);
+	struct errbuf err = { "" };
+	char text[128];
+
+	put_user(cgroup);
+	snprintf(text, sizeof(text), "Name:\tx\nUid:\t%s\n", uids);
+	put("proc/777/status", text, 0444);
+	if (provision_apply(&p, &err) < 0)
+		diag("%s", err.text);
+	remove_user();
+	return p.waiting;
+}
+
+/* Who may be a user, for whom memory nodes wait. */
+static void accounts(void)
+{
+	static const struct {
+		const char *defs, *uid;
+		bool waits;
+	} account[] = {
+		{ "", "999", false }, { "", "1000", true }, { "", "60000", true }, { "", "60001", true },
+		{ "", "61183", true }, { "", "61184", false }, { "", "64045", false },
+		{ "", "65519", false }, { "", "65520", true }, { "", "65533", true }, { "", "65534", false },
+		{ "", "65536", true }, { "", "1000000", true },
+		{ "UID_MIN 500\n", "500", true }, { "UID_MIN 500\n", "499", false },
+		{ "UID_MIN 500\nSYS_UID_MAX 999\n", "500", true },
+		{ "UID_MIN 1000\nSYS_UID_MAX 499\n", "500", true },
+		{ "UID_MIN 1000\nSYS_UID_MAX 499\n", "499", false },
+	};
+	char uids[64];
+
+	for (size_t i = 0; i < sizeof(account) / sizeof(account[0]); i++) {
+		const char *uid = account[i].uid;
+
+		put("etc/login.defs", account[i].defs, 0644);
+		snprintf(uids, sizeof(uids), "%s %s %s %s", uid, uid, uid, uid);
+		ok(waits(session, uids) == account[i].waits, "uid %s is %s", uid,
+		   account[i].waits ? "a user's" : "a system account's");
+	}
+	put("etc/login.defs", "", 0644);
+	ok(waits(session, "1000 65534 65534 65534"), "so is a user's program that runs as nobody");
+	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"), "SlurmUser has any uid");
+	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"), "in slurmdbd, too");
+	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"), "but no user's unit");
+}
+
 /* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may hold him stay. */
 static void logged_in(const char *before)
 {
@@ -656,24 +732,7 @@ static void logged_in(const char *before)
 	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"), "UID_MIN of login.defs says who is a user");
 	is_int(undo(NULL), 0, "unprovision");
 	remove_user();
-	put("etc/login.defs", "UID_MAX 60000\n", 0644);
-	static const struct {
-		const char *uid;
-		bool waits;
-	} account[] = { { "999", false }, { "1000", true }, { "60000", true }, { "64030", false }, { "65536", true } };
-
-	for (size_t i = 0; i < sizeof(account) / sizeof(account[0]); i++) {
-		char text[128];
-
-		put_user(session);
-		snprintf(text, sizeof(text), "Name:\tx\nUid:\t%s\t%s\t%s\t%s\n", account[i].uid, account[i].uid, account[i].uid,
-			 account[i].uid);
-		put("proc/777/status", text, 0444);
-		p = provision(true);
-		ok(provision_apply(&p, &err) == 0 && p.waiting == account[i].waits, "uid %s is %s", account[i].uid,
-		   account[i].waits ? "a user's" : "a system account's");
-	}
-	remove_user();
+	accounts();
 	unlinkat(root, "etc/login.defs", 0);
 	unlinkat(root, "etc", AT_REMOVEDIR);
 }
@@ -698,6 +757,7 @@ int main(void)
 	remove_irq27();
 	check_undone(before, "unprovisioned");
 	in_the_way(before);
+	counted(before);
 	offline(before);
 	new_thread(before);
 	meanwhile(before);

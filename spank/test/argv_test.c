@@ -53,9 +53,9 @@ static void shapes(void)
 		ok(view(shaping[i]).shapes_step, "%s shapes the step", shaping[i]);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
 		ok(!view(other[i]).shapes_step, "%s does not", other[i]);
-	ok(view("--nodeos-container=sim ./app --exclusive").shapes_step,
-	   "where the program begins is srun's to know: its arguments count, too");
-	ok(!view("--nodeos-container=sim -- ./app --exclusive").shapes_step, "up to --");
+	ok(!view("--nodeos-container=sim ./app --exclusive").shapes_step,
+	   "an argument of the program does not");
+	ok(!view("--nodeos-container=sim -- ./app --exclusive").shapes_step, "nor one behind --");
 }
 
 /* No grammar: flags, values, abbreviations and words that Slurm adds one day are all the same. */
@@ -73,10 +73,57 @@ static void plain_lines(void)
 	ok(plain(""), "nor an empty one");
 }
 
+/* Words behind the program are not srun's, where it is certain which one that is. */
+static void arguments(void)
+{
+	static const char *const line[] = {
+		"app --nodeos-cpus=4", "-n4 app --nodeos-cpus=4", "-n 4 app --nodeos-cpus=4",
+		"--async app --nodeos-cpus=4", "--ntasks=4 app --nodeos-cpus=4",
+		"--overlap --async --parsable app --nodeos-cpus=4", "-n4 -- app --nodeos-cpus=4",
+		"--label -- app --nodeos-cpus=4", "-lN2 app --nodeos=off",
+	};
+	static const char *const own[] = {
+		"--comment app --nodeos-cpus=4 app", "-lJ app --nodeos-cpus=4 app",
+		"-J : --nodeos-cpus=4 app", "-n1 app : --nodeos-cpus=4 app",
+		"-n1 -- app : --nodeos-cpus=4 app", "--comment -- --nodeos-cpus=4 app",
+		"-i - --nodeos-cpus=4 app", "--label app --nodeos-cpus=4",
+	};
+
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
+		ok(plain(line[i]), "srun %s: the program's own word", line[i]);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		ok(!plain(own[i]), "srun %s: it is srun's, or may be", own[i]);
+}
+
+static int options_len(const char *line, int options)
+{
+	char text[256];
+	int len = snprintf(text, sizeof(text), "srun %s", line) + 1;
+
+	for (int i = 0; i < len; i++)
+		if (text[i] == ' ')
+			text[i] = '\0';
+	return argv_options_len(text, len, options);
+}
+
+static void exact(void)
+{
+	is_int(options_len("-n 4 app --async", 3), 5 + 3 + 2, "srun's options, to a byte");
+	is_int(options_len("-n4", 2), 5 + 4, "options alone");
+	is_int(options_len("app", 1), 5, "no options");
+	is_int(options_len("app", 0), -1, "srun has not parsed them");
+	is_int(options_len("app", 3), -1, "it counts other words");
+	is_int(options_len("-n4 app : -n2 app", 2), -1, "a heterogeneous step");
+}
+
 static void others(void)
 {
 	ok(view("--jobid=28 app").names_job, "--jobid=");
 	ok(view("-N1 --jobid 28 app").names_job, "--jobid, its value in a word of its own");
+	ok(view("--jobid=28 app").job == 28 && view("--jobid 28 app").job == 28, "its number");
+	ok(view("--jobid=28 --jobid=29 app").job == 29, "of two the last counts");
+	ok(!view("--jobid=28_1 app").job && !view("--jobid=28+1 app").job && !view("--jobid").job,
+	   "what is no plain number has none");
 	ok(!view("--job-name=7 app").names_job, "--job-name is another option");
 	ok(view("--async app").async && view("--asy app").async, "--async");
 	ok(!view("--account=x app").async, "--account is another option");
@@ -90,6 +137,8 @@ int main(void)
 	own_options();
 	shapes();
 	plain_lines();
+	arguments();
+	exact();
 	others();
 	return tap_done();
 }

@@ -131,6 +131,16 @@ def group_login():
     for options, want in (("--nodeos-container=vda", "vda"), ("", None)):
         r = run(f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} srun -n1 --nodeos-container=own {srun} -w n0 -N1 -n1 {options} {WHEREAMI}")
         same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [want], f"srun --jobid {options} from within another job")
+    # its options are none of this job's either, so nothing guards a plain step on a node without the plugin
+    inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} --nodeos-container=own"
+    r = run(f"{inside} {srun} -w n1 -N1 -n1 {WHEREAMI} --nodeos-container=own")
+    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [None], "srun --jobid where the other job names a container")
+    on("n1", f"mv {LINE} {LINE}.off")
+    r = run(f"{inside} {srun} -w n1 -N1 -n1 echo alive")
+    same((r.code, r.out), (0, "alive\n"), "and on a node without the plugin")
+    on("n1", f"mv {LINE}.off {LINE}")
+    r = run(f"salloc -w n0 -n2 -c2 --nodeos=off {srun} -w n0 -N1 -n1 --nodeos-container=vda {WHEREAMI}")
+    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["vda"], "srun --jobid from within a job with --nodeos=off")
     run(f"touch {HOME}/go")
     all_idle("nodes are idle")
     # a job without a plan, one step of which has a container of its own
@@ -188,13 +198,13 @@ def group_async():
     plan = taken("n1")
     lines = f"{HOME}/async.out"
 
-    def step(options, program):
+    def step(options, program, job_id=number, inside=""):
         if os.path.exists(lines):
             os.unlink(lines)
-        r = run(f"srun --jobid={number} --async --overlap -w n1 -N1 -n1 -o {lines} {options} {program}")
+        r = run(f"{inside} srun --jobid={job_id} --async --overlap -w n1 -N1 -n1 -o {lines} {options} {program}")
         for _ in range(100):
             time.sleep(0.3)
-            if os.path.exists(lines) and not run(f"squeue -h -s -j {number} | grep -v -e batch -e extern | tail -n +2").out.strip():
+            if os.path.exists(lines) and not run(f"squeue -h -s -j {job_id} | grep -v -e batch -e extern | tail -n +2").out.strip():
                 break
         time.sleep(1)
         r.out = open(lines).read() if os.path.exists(lines) else ""
@@ -212,7 +222,21 @@ def group_async():
     ok("alive" not in r.out, "on a node without the plugin nothing runs", r.text)
     r = step("", "echo alive")
     ok("alive" in r.out, "a plain step does", r.text)
+    r = step("", "echo alive --nodeos-cpus=2")
+    ok("alive --nodeos-cpus=2" in r.out, "also where a word of the program's is one of ours", r.text)
     on("n1", f"mv {LINE}.off {LINE}")
+    # from within another job with a plan, for a job without: the request is the step's own
+    other = write("other.json", pod(own={"container": {"cpus": 2}}))
+    inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other}"
+    bare = job("-w n1 -n1 -c4 --stepmgr", f"touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done\n")
+    r = step("--nodeos-cpus=2", WHEREAMI, bare, inside)
+    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["step"], "srun --async --jobid with a request of its own, from within another job")
+    r = step("", WHEREAMI, bare, inside)
+    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [None], "and a plain one")
+    r = step("--nodeos-container=vda", WHEREAMI, number, inside)
+    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["vda"], "and one that joins a container there")
+    r = step("--nodeos-cpus=2", "echo alive", number, inside)
+    ok("alive" not in r.out, "a second request is refused on the node", r.text)
     run(f"touch {HOME}/go")
     all_idle("nodes are idle")
 

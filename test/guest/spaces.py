@@ -175,6 +175,15 @@ def group_resize():
         text = p.stderr.read()
         ok(p.returncode == 1 and "does not let its memory be looked at or moved (no end within 20 s)" in text, "a process that does not answer: refused", text)
         late.check("resize_mems = yes")
+    # not the ranks alone: what is in the step beside them gets other memory nodes, too
+    beside = f"{where}/step_0/user/task_special"
+    os.makedirs(beside, exist_ok=True)
+    with Hold(into=beside):
+        r = run("nodeosctl resize own --mems=2", timeout=120)
+        ok(r.code == 1 and "does not let its memory be looked at or moved (no end within 20 s)" in r.text, "a process beside the ranks that does not answer: refused", r.text)
+        others.check("resize beside such a process")
+        nothing_stuck("resize")
+    with Hold(into=f"{where}/step_0/user/task_0"):
         run(f"sed -i '/^resize_mems/d' {CONF}", user="root")
         nothing_stuck("resize")
         r = run("nodeosctl delete own --kill", timeout=120)

@@ -603,6 +603,14 @@ def group_show(machine):
     r = run("nodeosctl exec --dry-run --pty sim gdb 'a b'")
     same(r.out, f"srun --jobid={job} --overlap --nodes=1 --ntasks=1 --nodelist=n0 --nodeos-container=sim --mpi=none --pty -- gdb 'a b'\n", "exec --dry-run: the srun line")
     same(run("nodeosctl exec vda -- bash -c 'echo $NODEOS_CONTAINER'").out, "vda\n", "exec: one without ranks")
+    r = run("SLURM_EXCLUSIVE=1 SLURM_EXACT=1 SLURM_CPUS_PER_TASK=64 SLURM_NTASKS_PER_NODE=64 nodeosctl exec vda -- bash -c 'echo $NODEOS_CONTAINER'")
+    same(r.out, "vda\n", f"exec: from a shell with the sizes of another program {r.text}")
+    # the host has another name than Slurm's; it is known where each slurmd has a scope of its own
+    if run("ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root").out.strip():
+        run("hostname other", user="root")
+        r = run("nodeosctl exec --dry-run sim true")
+        run("hostname n0", user="root")
+        ok("--nodelist=n0 " in r.out, "exec: Slurm's name of a node whose host has another", r.text)
     same(run(f"srun --jobid={job} --overlap -N1 -n1 --mpi=none --nodeos=off nodeosctl exec sim -- bash -c 'echo $NODEOS_CONTAINER'").out, "sim\n", "exec: from within a step")
     for command, user, what, words in ((f"exec --job={job} sim true", "bob", "another user's", "you have no container sim on this node"),
                                        ("exec nothing true", "alice", "one that is not there", "you have no container nothing on this node")):

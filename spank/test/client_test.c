@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * srun's side: what it leaves in its environment for the nodes. Each case is a process of its own
+ * whose command line is that of an srun, and which calls the hooks as srun does.
+ */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spank/checked.h"
+#include "spank/nodeos.h"
+#include "spank/options.h"
+#include "topology/test/tap.h"
+
+#define OPTIONS_MAX 20
+
+/* ------------------------------------------------------ Slurm, as far as it is needed */
+
+static struct spank_option registered[OPTIONS_MAX];
+static int n_registered;
+static uint32_t job; /* that srun's step is of */
+
+spank_err_t spank_option_register(spank_t sp, struct spank_option *opt)
+{
+	(void)sp;
+	if (n_registered == OPTIONS_MAX)
+		return ESPANK_NOSPACE;
+	registered[n_registered++] = *opt;
+	return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_get_item(spank_t sp, spank_item_t item, ...)
+{
+	va_list ap;
+
+	(void)sp;
+	if (item != S_JOB_ID)
+		return ESPANK_NOT_AVAIL;
+	va_start(ap, item);
+	*va_arg(ap, uint32_t *) = job;
+	va_end(ap);
+	return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_job_control_setenv(spank_t sp, const char *name, const char *value, int overwrite)
+{
+	(void)sp;
+	(void)name;
+	(void)value;
+	(void)overwrite;
+	return ESPANK_SUCCESS;
+}
+
+void slurm_error(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vprintf(format, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+int checked_manifest(struct request *r, char **apps, const char *file, struct errbuf *err)
+{
+	(void)apps;
+	(void)file;
+	return request_parse(r, "nodeos 1;c=m cpus=2;", err);
+}
+
+int checked_set_exec(const struct request *r, const char *apps, const char *file, const char *name,
+		     struct errbuf *err)
+{
+	(void)r;
+	(void)apps;
+	(void)file;
+	(void)name;
+	return errprintf(err, "no program is a manifest here");
+}
+
+bool checked_is_manifest(const char *word)
+{
+	(void)word;
+	return false;
+}
+
+int checked_script(struct errbuf *warning, struct errbuf *err)
+{
+	(void)err;
+	warning->text[0] = '\0';
+	return 0;
+}
+
+/* ------------------------------------------------------------------ an srun */
+
+static void take_environment(void)
+{
+	char name[128];
+
+	for (int i = 0; i < n_registered; i++) {
+		option_env_name((enum option_id)registered[i].val, name, sizeof(name));
+		if (getenv(name))
+			registered[i].cb(registered[i].val, getenv(name), 0);
+	}
+}
+
+/* A few options of srun's, and all of the plugin's; is --async among them? */
+static bool parse(int argc, char **argv)
+{
+	struct option longs[OPTIONS_MAX + 6] = {
+		{ "async", no_argument, NULL, 'a' },
+		{ "overlap", no_argument, NULL, 'o' },
+		{ "jobid", required_argument, NULL, 'j' },
+	};
+	bool async = false;
+	int c;
+
+	for (int i = 0; i < n_registered; i++)
+		longs[3 + i] = (struct option){ registered[i].name, required_argument, NULL,
+						1000 + i };
+	optind = 0;
+	while ((c = getopt_long(argc, argv, "+n:N:lQ", longs, NULL)) != -1) {
+		async = async || c == 'a';
+		if (c >= 1000)
+			registered[c - 1000].cb(registered[c - 1000].val, optarg, 0);
+	}
+	return async;
+}
+
+static const char *armed(void)
+{
+	if (!getenv("SLURM_SPANK_NODEOS_GUARD"))
+		return "no";
+	return getenv("SLURM_RLIMIT_AS") ? "step" : "async";
+}
+
+static const char *shown(const char *name)
+{
+	return getenv(name) ? getenv(name) : "-";
+}
+
+static int be_srun(int argc, char **argv)
+{
+	int rc;
+
+	job = (uint32_t)strtoul(getenv("TEST_JOB"), NULL, 10);
+	rc = client_init(NULL, 1);
+	printf("prolog %s, ", getenv("SLURM_TASK_PROLOG") ? "yes" : "no");
+	take_environment();
+	if (parse(argc, argv))
+		rc = rc < 0 ? rc : client_post_opt(NULL, 1);
+	else
+		rc = rc < 0 || client_post_opt(NULL, 1) < 0 ? -1 : client_user_init(NULL);
+	printf("rc %d, guard %s, step %s, origin %s\n", rc, armed(), shown(ENV_STEP_REQUEST),
+	       shown(ENV_ORIGIN));
+	return 0;
+}
+
+/* ------------------------------------------------------------------ cases */
+
+/* What an srun LINE prints that is in job 7, and whose step is of job JOB_ID. */
+static const char *srun(const char *job_id, const char *line)
+{
+	static char out[2048];
+	char text[256], *argv[32], *word;
+	int fd[2], n = 0, code;
+	size_t len = 0;
+	ssize_t got;
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "srun %s", line);
+	for (word = strtok(text, " "); word && n < 31; word = strtok(NULL, " "))
+		argv[n++] = word;
+	argv[n] = NULL;
+	if (pipe(fd) < 0 || (pid = fork()) < 0)
+		bail("fork");
+	if (pid == 0) {
+		dup2(fd[1], STDOUT_FILENO);
+		close(fd[0]);
+		close(fd[1]);
+		setenv("TEST_JOB", job_id, 1);
+		execv("/proc/self/exe", argv);
+		_exit(127);
+	}
+	close(fd[1]);
+	while ((got = read(fd[0], out + len, sizeof(out) - 1 - len)) > 0)
+		len += (size_t)got;
+	out[len] = '\0';
+	close(fd[0]);
+	waitpid(pid, &code, 0);
+	return out;
+}
+
+static void has(const char *job_id, const char *line, const char *words, const char *what)
+{
+	const char *out = srun(job_id, line);
+
+	ok(strstr(out, words) != NULL, "srun %s of job %s: %s", line, job_id, what);
+	if (!strstr(out, words))
+		diag("no \"%s\" in: %s", words, out);
+}
+
+/* In job 7, which has containers from sbatch. */
+static void planned(void)
+{
+	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
+	has("7", "-n1 app", "rc 0, guard step, step -, origin 7", "a step of the job");
+	has("7", "-n1 --nodeos-cpus=2 app", "sbatch or salloc already", "no second request");
+	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7", "a plain step of another");
+	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
+	    "its own request");
+	has("7", "--async -n1 app", "rc 0, guard async, step -", "an asynchronous one of the job");
+	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc already", "no second request");
+	has("7", "--async --jobid=7 -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
+	    "nor where the job is named");
+	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
+	    "a plain asynchronous one of another");
+	has("9", "--async --jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard async, step nodeos 1;",
+	    "its own request");
+	has("9", "--async --jobid 9 -n1 --nodeos-cpus=2 app", "rc 0, guard async, step nodeos 1;",
+	    "its own request, the number in a word of its own");
+	has("9", "--jobid=7 --async --jobid=8_1 --nodeos-cpus=2 app",
+	    "rc 0, guard async, step nodeos 1;", "its own request, the job a task of an array");
+	has("9", "--async --jobid=9 -n1 --nodeos-container=vda app", "rc 0, guard async, step -",
+	    "a container of another job's");
+	unsetenv(ENV_JOB_REQUEST);
+}
+
+static void inherit(enum option_id id, const char *value)
+{
+	char name[128];
+
+	option_env_name(id, name, sizeof(name));
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+/* Options that came down from the sbatch of job 7 mean nothing to a step of job 9. */
+static void inherited_options(void)
+{
+	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
+	inherit(OPT_CONTAINER, "sim");
+	inherit(OPT_REPORT, "r.%j.%s.%N");
+	has("7", "-n1 app", "rc 0, guard step", "the inherited container");
+	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7,container,report",
+	    "not another job's container");
+	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7,container,report",
+	    "nor so");
+	has("9", "--jobid=9 -n1 app --nodeos-container=sim",
+	    "rc 0, guard no, step -, origin 7,container,report", "nor by the program's arguments");
+	has("9", "--jobid=9 -n1 --nodeos-container=sim app",
+	    "rc 0, guard step, step -, origin 7,report", "but one that is named");
+	inherit(OPT_CONTAINER, "sim:0-3");
+	has("9", "--jobid=9 -n1 app", "rc 0, guard no", "nor is a choice by ranks judged");
+	inherit(OPT_CONTAINER, NULL);
+	inherit(OPT_REPORT, NULL);
+	inherit(OPT_MANIFEST, "m.json");
+	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
+	    "its own request, not mixed with an inherited manifest");
+	has("9", "--jobid=9 -n1 --nodeos-manifest=m.json app", "rc 0, guard step, step nodeos 1;",
+	    "the same manifest, as it stands here");
+	has("9", "--jobid=9 --async -n1 --nodeos-manifest=m.json app",
+	    "rc 0, guard async, step nodeos 1;", "and so");
+	has("7", "--jobid=7 --async -n1 --nodeos-manifest=m.json app", "rc 0, guard async, step -",
+	    "in its own job it means the job's");
+	inherit(OPT_MANIFEST, NULL);
+	unsetenv(ENV_JOB_REQUEST);
+	inherit(OPT_NODEOS, "off");
+	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard no, step -", "--nodeos=off of the job's");
+	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
+	    "it does not switch off what another job's step wants");
+	has("9", "--jobid=9 -n1 --nodeos=off --nodeos-cpus=2 app", "rc 0, guard no, step -",
+	    "unless it stands here");
+	inherit(OPT_NODEOS, NULL);
+}
+
+static void arguments(void)
+{
+	has("7", "--async --nodeos-cpus=2 app", "prolog yes, rc 0, guard async", "a task prolog");
+	has("7", "--async -n1 app --nodeos-cpus=2", "prolog no, rc 0, guard no",
+	    "a word of the program's needs none");
+	has("7", "--async app --nodeos-container=x", "prolog no, rc 0, guard no", "nor so");
+	has("7", "-n1 --nodeos-cpus=2 app --async", "prolog no, rc 0, guard step",
+	    "--async as the program's own");
+	has("7", "-lQ app --jobid=9 --nodeos-cpus=2", "rc 0, guard no", "a flag before it");
+}
+
+int main(int argc, char **argv)
+{
+	if (strcmp(argv[0], "srun") == 0)
+		return be_srun(argc, argv);
+	setenv("SLURM_JOB_ID", "7", 1);
+	planned();
+	inherited_options();
+	arguments();
+	return tap_done();
+}
