@@ -368,6 +368,17 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 	return 0;
 }
 
+/* As a launch has it. */
+static enum mems_default default_mems(const struct planned *p)
+{
+	/* on blocks who asks for none gets the job's share */
+	if (!idset_empty(&p->withheld))
+		return MEMS_ALL;
+	if (p->service.own_mems && p->conf.default_mems == MEMS_ALL)
+		return MEMS_ORDINARY;
+	return p->conf.default_mems;
+}
+
 static int make(struct planned *p, struct errbuf *err)
 {
 	struct machine *m = NULL;
@@ -411,8 +422,7 @@ static int make(struct planned *p, struct errbuf *err)
 	p->kept_one = rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
 	if (p->kept_one && idset_empty(&p->in.cpus))
 		rc = errprintf(err, "no CPU is left: one of the node stays outside of policy \"hpc\"");
-	/* on blocks who asks for none gets the job's share, as on a node */
-	p->in.default_mems = idset_empty(&p->withheld) ? p->conf.default_mems : MEMS_ALL;
+	p->in.default_mems = default_mems(p);
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)

@@ -141,6 +141,21 @@ static void give(struct planner *p, struct draft *d, const struct candidate *c)
 	idset_add(&d->c.mems, p->m->node[c->node].os);
 }
 
+/*
+ * Nothing is chosen. A container that will be bound all the same must not be bound to the memory of
+ * a GPU or an expander.
+ */
+static int unconfined(struct planner *p, unsigned i, struct errbuf *err)
+{
+	bool bound = p->opts->default_mems == MEMS_ORDINARY;
+
+	if (bound && idset_empty(&p->ordinary))
+		return too_few(p, &p->ask[i], 0, 0, err);
+	p->draft[i].c.mems = bound ? p->ordinary : p->mems;
+	plan_explain_mems(p, i, 0, 0);
+	return 0;
+}
+
 int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 {
 	const struct plan_ask *ask = &p->ask[i];
@@ -149,11 +164,8 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	unsigned n, many, local = 0, reused = 0;
 	uint64_t sum = 0;
 
-	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems == MEMS_ALL) {
-		d->c.mems = p->mems;
-		plan_explain_mems(p, i, 0, 0);
-		return 0;
-	}
+	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems != MEMS_LOCAL)
+		return unconfined(p, i, err);
 	if (candidates(p, d, &c, &n) < 0)
 		return errprintf(err, "out of memory");
 	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : enough(p, ask, c, n, &sum);

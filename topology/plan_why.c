@@ -243,7 +243,8 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 	char list[128], kinds[MEMORY_KINDS_TEXT_MAX], special[PLAN_SPECIAL_MAX];
 
 	if (!d->c.mems_confined) {
-		fprintf(d->why, "\nmemory: not asked, not confined (%u node%s)", n, plural(n));
+		fprintf(d->why, "\nmemory: not asked, not confined (%u %snode%s)", n,
+			p->opts->default_mems == MEMS_ORDINARY ? "ordinary " : "", plural(n));
 		return;
 	}
 	if (idset_format(&d->c.mems, list, sizeof(list)) < 0)

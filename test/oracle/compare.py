@@ -324,7 +324,7 @@ def one_machine(driver, rng, path, count):
         cpus = [p for p in pus if rng.random() >= lost] or pus
         mems = [n for n in nodes if rng.random() >= rng.choice([0, 0, 0.2])] or nodes
         taken = [n for n in mems if rng.random() < rng.choice([0, 0, 0.3])]
-        default = rng.choice(["all", "local"])
+        default = rng.choice(["all", "local", "ordinary"])
         planner = Planner(machine, cpus, mems, taken, default)
         planner.bytes = sum(n.usable for o in gen.root.walk() for n in o.nodes if n.os in planner.ordinary)
         asks = random_asks(rng, planner)

@@ -214,7 +214,7 @@ class Planner:
         for i in order:
             if asks[i].kind == "none":
                 confined[i] = self.default == "local"
-                mems[i] = self.local_mems(cores[i], used) if confined[i] else set(self.mems)
+                mems[i] = self.local_mems(cores[i], used) if confined[i] else self.unconfined()
                 if confined[i]:
                     used |= mems[i]
         out = []
@@ -315,6 +315,11 @@ class Planner:
             if total >= ask.mems:
                 return chosen
         raise Failure("mems")
+
+    def unconfined(self):
+        if self.default == "ordinary" and not self.ordinary:
+            raise Failure("mems")
+        return set(self.ordinary if self.default == "ordinary" else self.mems)
 
     def local_mems(self, picked, used):
         if not self.ordinary:
