@@ -219,8 +219,8 @@ static void explanation(void)
 	is(plan->container[0].why,
 	   "asks 21 threads, 1 memory node; gets 22 threads on 11 of 23 free cores\n"
 	   "rounded up to whole cores: 22 threads for 21 asked\n"
-	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit\n"
-	   "memory: node 0 (dram); 1 local, 0 nearest",
+	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit by packages\n"
+	   "memory: node 0 (dram); 1 local, 0 remote",
 	   "explanation");
 	plan_free(plan);
 	machine_free(m);
