@@ -87,6 +87,21 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	return 0;
 }
 
+/* In a unit that a request may have, rounded down. */
+static void offer_size(uint64_t bytes, struct errbuf *err)
+{
+	static const char *const unit[] = { "KiB", "MiB", "GiB" };
+	unsigned i = 0;
+
+	for (bytes >>= 10; i < 2 && bytes >> 10 >= 64; i++)
+		bytes >>= 10;
+	if (bytes)
+		errappend(err, "the largest request that fits now is mems=%llu%s",
+			  (unsigned long long)bytes, unit[i]);
+	else
+		errappend(err, "no size fits now");
+}
+
 static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t sum, unsigned n,
 		   struct errbuf *err)
 {
@@ -103,13 +118,16 @@ static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t
 			  ask->name, (unsigned long long)ask->mems, n, n);
 	else
 		errprintf(err,
-			  "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory nodes "
-			  "that may be given hold %.1f GiB (%llu bytes) together",
+			  "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory "
+			  "node%s that may be given %s %.1f GiB (%llu bytes)%s; ",
 			  ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
-			  (double)sum / gib, (unsigned long long)sum);
+			  n == 1 ? "" : "s", n == 1 ? "holds" : "hold", (double)sum / gib,
+			  (unsigned long long)sum, n == 1 ? "" : " together");
+	if (n && ask->mems_kind == MEMS_SIZE)
+		offer_size(sum, err);
 	plan_format_special(p, special);
 	if (*special)
-		errappend(err, " (special memory is never given unasked: %s)", special);
+		errappend(err, " (special memory is not given to containers: %s)", special);
 	return -1;
 }
 

@@ -298,5 +298,5 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 			ask->mems_kind == MEMS_UNSET && local ? "local " : "", kinds);
 	plan_format_special(p, special);
 	if (*special)
-		fprintf(d->why, "\nspecial memory, never given unasked: %s", special);
+		fprintf(d->why, "\nspecial memory, which is not given to containers: %s", special);
 }
