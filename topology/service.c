@@ -90,7 +90,8 @@ static int take_mems(struct service_set *out, const struct machine *m, const str
 	if (ask->homes && idset_empty(&wanted))
 		return errprintf(err, "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= divides them)");
 	if (idset_empty(&wanted) || !idset_subset(&wanted, &m->mems))
-		return errprintf(err, "serviceos_mems: memory nodes %s: this machine has %s", idset_brief(a, &wanted), idset_brief(b, &m->mems));
+		return errprintf(err, "serviceos_mems: memory nodes %s: this machine has memory in %s",
+				 idset_brief(a, &wanted), idset_brief(b, &m->mems));
 	if (idset_equal(&wanted, &m->mems))
 		return errprintf(err, "serviceos_mems: memory nodes %s are all that this machine has: none would be left for containers (\"all\": shared with them)",
 				 idset_brief(a, &wanted));

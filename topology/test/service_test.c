@@ -39,7 +39,7 @@ static const struct {
 	{ "more than a socket has", TWO, SERVICE_PER_SOCKET, 5, "", NULL, NULL, NULL, NULL,
 	  "serviceos: 5/socket: this machine has 4 cores a socket" },
 	{ "no such memory node", TWO, SERVICE_PER_NODE, 1, "", "1-2", NULL, NULL, NULL,
-	  "serviceos_mems: memory nodes 1-2: this machine has 0-1" },
+	  "serviceos_mems: memory nodes 1-2: this machine has memory in 0-1" },
 	{ "every memory node", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for containers (\"all\": shared with them)" },
 };
