@@ -170,24 +170,35 @@ static void find_free(const struct planned *p, struct idset *cpus, struct idset 
 			idset_andnot(mems, &p->plan->container[i].mems);
 }
 
-/* What the machine's memory nodes are made of. */
+static void put_kind(struct json_out *j, enum memory_kind kind, const struct idset *mems,
+		     bool ordinary)
+{
+	if (idset_empty(mems))
+		return;
+	jout_open(j, NULL, '{');
+	jout_string(j, "kind", memory_kind_name(kind));
+	jout_set(j, "mems", mems);
+	jout_bool(j, "ordinary", ordinary);
+	jout_close(j, '}');
+}
+
+/*
+ * What the machine's memory nodes are made of. A kind may be there twice: a node that a driver has
+ * added is not ordinary beside others of its kind.
+ */
 static void put_memory(struct json_out *j, const struct machine *m)
 {
 	jout_open(j, "memory", '[');
 	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
-		struct idset nodes, given;
+		struct idset given, special;
 
-		machine_of_kind(m, (enum memory_kind)k, &nodes);
-		idset_and(&nodes, machine_mems(m));
-		given = nodes;
+		machine_of_kind(m, (enum memory_kind)k, &special);
+		idset_and(&special, machine_mems(m));
+		given = special;
 		idset_and(&given, machine_ordinary(m));
-		if (idset_empty(&nodes))
-			continue;
-		jout_open(j, NULL, '{');
-		jout_string(j, "kind", memory_kind_name((enum memory_kind)k));
-		jout_set(j, "mems", &nodes);
-		jout_bool(j, "ordinary", !idset_empty(&given));
-		jout_close(j, '}');
+		idset_andnot(&special, &given);
+		put_kind(j, (enum memory_kind)k, &given, true);
+		put_kind(j, (enum memory_kind)k, &special, false);
 	}
 	jout_close(j, ']');
 }
