@@ -11,6 +11,12 @@
 static const char *const set_key[SETS] = { "cores", "cpus", "mems", "taken" };
 static const char *const has_key[HAS] = { "has_cpus", "has_reserved", "has_mems" };
 
+static const char *const default_word[] = {
+	[MEMS_ALL] = "all",
+	[MEMS_LOCAL] = "local",
+	[MEMS_ORDINARY] = "ordinary",
+};
+
 static void print_set(FILE *f, const char *key, const struct idset *set)
 {
 	char list[IDSET_LIST_MAX];
@@ -31,7 +37,7 @@ char *plan_input_format(const struct plan_input *in)
 		return NULL;
 	for (int i = 0; i < SETS; i++)
 		print_set(f, set_key[i], set[i]);
-	fprintf(f, "default_mems %s\n", in->default_mems == MEMS_LOCAL ? "local" : "all");
+	fprintf(f, "default_mems %s\n", default_word[in->default_mems]);
 	for (int i = 0; in->resize && i < HAS; i++)
 		print_set(f, has_key[i], has[i]);
 	if (in->resize)
@@ -79,7 +85,8 @@ int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 	value = take(&text, "default_mems");
 	if (!value)
 		return errprintf(err, "planner input: no \"default_mems\" line");
-	out->default_mems = strcmp(value, "local") == 0 ? MEMS_LOCAL : MEMS_ALL;
+	out->default_mems = strcmp(value, "local") == 0 ? MEMS_LOCAL :
+			    strcmp(value, "ordinary") == 0 ? MEMS_ORDINARY : MEMS_ALL;
 	out->resize = strncmp(text, "has_", 4) == 0;
 	for (int i = 0; out->resize && i < HAS; i++)
 		if (take_set(has[i], &text, has_key[i], err) < 0)

@@ -219,8 +219,12 @@ static void offer_mems(struct plan_input *in, const struct step *s, const struct
 {
 	in->mems = v->job_mems;
 	in->default_mems = s->conf.default_mems;
-	if (s->service.own_mems)
+	if (s->service.own_mems) {
 		idset_andnot(&in->mems, &s->service.mems);
+		/* fill_named binds every container, also to special memory if that is what it has */
+		if (in->default_mems == MEMS_ALL)
+			in->default_mems = MEMS_ORDINARY;
+	}
 	if (s->blocks.on) {
 		/* a block is one job's, and clean when it gets it */
 		idset_and(&in->mems, &s->blocks.nodes);

@@ -170,24 +170,35 @@ static void find_free(const struct planned *p, struct idset *cpus, struct idset 
 			idset_andnot(mems, &p->plan->container[i].mems);
 }
 
-/* What the machine's memory nodes are made of. */
+static void put_kind(struct json_out *j, enum memory_kind kind, const struct idset *mems,
+		     bool ordinary)
+{
+	if (idset_empty(mems))
+		return;
+	jout_open(j, NULL, '{');
+	jout_string(j, "kind", memory_kind_name(kind));
+	jout_set(j, "mems", mems);
+	jout_bool(j, "ordinary", ordinary);
+	jout_close(j, '}');
+}
+
+/*
+ * What the machine's memory nodes are made of. A kind may be there twice: a node that a driver has
+ * added is not ordinary beside others of its kind.
+ */
 static void put_memory(struct json_out *j, const struct machine *m)
 {
 	jout_open(j, "memory", '[');
 	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
-		struct idset nodes, given;
+		struct idset given, special;
 
-		machine_of_kind(m, (enum memory_kind)k, &nodes);
-		idset_and(&nodes, machine_mems(m));
-		given = nodes;
+		machine_of_kind(m, (enum memory_kind)k, &special);
+		idset_and(&special, machine_mems(m));
+		given = special;
 		idset_and(&given, machine_ordinary(m));
-		if (idset_empty(&nodes))
-			continue;
-		jout_open(j, NULL, '{');
-		jout_string(j, "kind", memory_kind_name((enum memory_kind)k));
-		jout_set(j, "mems", &nodes);
-		jout_bool(j, "ordinary", !idset_empty(&given));
-		jout_close(j, '}');
+		idset_andnot(&special, &given);
+		put_kind(j, (enum memory_kind)k, &given, true);
+		put_kind(j, (enum memory_kind)k, &special, false);
 	}
 	jout_close(j, ']');
 }
@@ -350,14 +361,50 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 	return rc;
 }
 
-/* What is there and was not given away. */
-static void say_withheld(const struct planned *p, struct errbuf *err)
+static void say_left_out(const char *option, const char *what, const struct idset *all,
+			 const struct idset *offered, struct errbuf *err)
 {
-	if (!idset_empty(&p->service.cpus))
-		errappend(err, " (%u threads, CPUs %.100s, are kept for the ServiceOS)", idset_count(&p->service.cpus),
-			  list_of(&p->service.cpus));
+	struct idset out = *all;
+	char list[128];
+
+	idset_andnot(&out, offered);
+	if (!idset_empty(&out))
+		errappend(err, " (%s leaves out %s %s)", option, what, idset_brief(list, &out));
+}
+
+/* The planner found too few CPUs or memory nodes: add which of them were withheld, and why. */
+static void say_withheld(const struct planned *p, const struct machine *m, struct errbuf *err)
+{
+	bool of_cpus = strstr(err->text, " thread") != NULL;
+	struct idset offered, mems = *machine_mems(m);
+	char list[128];
+
+	if (of_cpus) {
+		if (!idset_empty(&p->service.cpus))
+			errappend(err, " (%u threads, CPUs %s, are kept for the ServiceOS)",
+				  idset_count(&p->service.cpus),
+				  idset_brief(list, &p->service.cpus));
+		offered = p->in.cores;
+		idset_or(&offered, &p->service.cpus);
+		if (p->o->cpus)
+			say_left_out("--cpus", "CPUs", machine_cpus(m), &offered, err);
+		return;
+	}
+	if (p->service.own_mems)
+		errappend(err, " (memory nodes %s are kept for the ServiceOS)",
+			  idset_brief(list, &p->service.mems));
 	if (!idset_empty(&p->withheld))
-		errappend(err, " (memory nodes %.100s are homes of blocks, or hardly any of them can be used)", list_of(&p->withheld));
+		errappend(err,
+			  " (memory nodes %s are homes of blocks, or hardly any of them can be "
+			  "used)",
+			  idset_brief(list, &p->withheld));
+	offered = p->in.mems;
+	if (p->service.own_mems)
+		idset_or(&offered, &p->service.mems);
+	idset_or(&offered, &p->withheld);
+	idset_and(&mems, machine_ordinary(m));
+	if (p->o->mems)
+		say_left_out("--mems", "memory nodes", &mems, &offered, err);
 }
 
 static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *err)
@@ -366,6 +413,68 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 		return -1;
 	machine_withheld(m, &p->withheld);
 	return 0;
+}
+
+/* The value of --cpus or --mems: a list that is not empty, of ids that the machine has. */
+static int read_offer(struct idset *out, const char *option, const char *value, const char *has,
+		      const struct idset *all, struct errbuf *err)
+{
+	char list[128];
+
+	if (idset_parse(out, value, err) < 0)
+		return errwrap(err, "%s", option);
+	if (idset_empty(out))
+		return errprintf(err, "%s=%.100s: an empty list (this machine has %s%s)", option,
+				 value, has, idset_brief(list, all));
+	if (!idset_subset(out, all))
+		return errprintf(err, "%s=%.100s: this machine has %s%s", option, value, has,
+				 idset_brief(list, all));
+	return 0;
+}
+
+/* The CPUs and memory nodes that containers may have. */
+static int offer(struct planned *p, const struct machine *m, struct errbuf *err)
+{
+	char list[128];
+
+	p->in.cpus = *machine_cpus(m);
+	p->in.mems = *machine_mems(m);
+	if (p->o->cpus &&
+	    read_offer(&p->in.cpus, "--cpus", p->o->cpus, "", machine_cpus(m), err) < 0)
+		return -1;
+	if (p->o->mems &&
+	    read_offer(&p->in.mems, "--mems", p->o->mems, "memory in ", machine_mems(m), err) < 0)
+		return -1;
+	idset_andnot(&p->in.cpus, &p->service.cpus);
+	if (idset_empty(&p->in.cpus))
+		return errprintf(err,
+				 "the ServiceOS keeps all of these CPUs (%s): give others, or "
+				 "--serviceos=none",
+				 idset_brief(list, &p->service.cpus));
+	if (p->service.own_mems)
+		idset_andnot(&p->in.mems, &p->service.mems);
+	if (p->o->mems && !idset_empty(&p->withheld) && idset_subset(&p->in.mems, &p->withheld))
+		return errprintf(err,
+				 "--mems=%.100s: homes of blocks, or blocks of which hardly "
+				 "anything can be used, which no container gets",
+				 p->o->mems);
+	if (p->service.own_mems && idset_empty(&p->in.mems))
+		return errprintf(err,
+				 "the ServiceOS keeps all of these memory nodes (%s): give others, "
+				 "or --serviceos=none",
+				 idset_brief(list, &p->service.mems));
+	return 0;
+}
+
+/* As a launch has it. */
+static enum mems_default default_mems(const struct planned *p)
+{
+	/* on blocks who asks for none gets the job's share */
+	if (!idset_empty(&p->withheld))
+		return MEMS_ALL;
+	if (p->service.own_mems && p->conf.default_mems == MEMS_ALL)
+		return MEMS_ORDINARY;
+	return p->conf.default_mems;
 }
 
 static int make(struct planned *p, struct errbuf *err)
@@ -386,37 +495,16 @@ static int make(struct planned *p, struct errbuf *err)
 		machine_free(m);
 		return -1;
 	}
-	p->in.cpus = *machine_cpus(m);
-	p->in.mems = *machine_mems(m);
-	if (p->o->cpus)
-		rc = idset_parse(&p->in.cpus, p->o->cpus, err) < 0 ? errwrap(err, "--cpus") : 0;
-	if (rc == 0 && p->o->mems)
-		rc = idset_parse(&p->in.mems, p->o->mems, err) < 0 ? errwrap(err, "--mems") : 0;
-	if (rc == 0 && !idset_subset(&p->in.cpus, machine_cpus(m)))
-		rc = errprintf(err, "--cpus=%.100s: this machine has %.200s", p->o->cpus,
-			       list_of(machine_cpus(m)));
-	if (rc == 0 && !idset_subset(&p->in.mems, machine_mems(m)))
-		rc = errprintf(err, "--mems=%.100s: this machine has %.200s", p->o->mems,
-			       list_of(machine_mems(m)));
-	idset_andnot(&p->in.cpus, &p->service.cpus);
-	if (p->service.own_mems)
-		idset_andnot(&p->in.mems, &p->service.mems);
-	if (rc == 0 && idset_empty(&p->in.cpus))
-		rc = errprintf(err, "the ServiceOS keeps all of these CPUs (%.200s): give others, or --serviceos=none", list_of(&p->service.cpus));
-	if (rc == 0 && p->o->mems && idset_subset(&p->in.mems, &p->withheld) && !idset_empty(&p->withheld))
-		rc = errprintf(err, "--mems=%.100s: homes of blocks, or blocks of which hardly anything can be used, which no container gets", p->o->mems);
-	if (rc == 0 && idset_empty(&p->in.mems))
-		rc = errprintf(err, "the ServiceOS keeps all of these memory nodes (%.200s): give others, or --serviceos=none", list_of(&p->service.mems));
+	rc = offer(p, m, err);
 	p->in.cores = p->in.cpus;
 	p->kept_one = rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
 	if (p->kept_one && idset_empty(&p->in.cpus))
 		rc = errprintf(err, "no CPU is left: one of the node stays outside of policy \"hpc\"");
-	/* on blocks who asks for none gets the job's share, as on a node */
-	p->in.default_mems = idset_empty(&p->withheld) ? p->conf.default_mems : MEMS_ALL;
+	p->in.default_mems = default_mems(p);
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)
-		say_withheld(p, err);
+		say_withheld(p, m, err);
 	if (rc < 0 && p->kept_one && !idset_empty(&p->in.cpus))
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)

@@ -133,6 +133,61 @@ def test_aurora():
              "provision: of the system's own nodes, those of DRAM")
 
 
+def test_service():
+    """A ServiceOS that has memory to itself: all containers are bound to what it leaves."""
+    xml = os.path.join(MACHINES, "gh200.xml")
+    options = ["--serviceos=1/node", "--serviceos-mems=0"]
+    refused(plan(xml, [("sim", 4, None)], *options), "a ServiceOS that leaves a GPU's memory only",
+            "serviceos_mems", "only special memory (1)", "at least one of 0", '"all"')
+    path = conf("serviceos = 1/node", "serviceos_mems = 0")
+    r = tool("provision", "--cmdline", "--conf", path, "-t", xml)
+    ok(r.returncode == 1 and f"{path}: serviceos_mems" in r.stderr and "only special memory" in r.stderr,
+       "provision refuses it, too, with the file", r.stdout, r.stderr)
+    xml = os.path.join(scratch, "aurora.xml")
+    for ask in (None, 1):
+        p = plan(xml, [("sim", 4, ask)], *options)
+        same(ids(p["containers"][0]["mems"]) if isinstance(p, dict) else p, {1},
+             f"mems {ask}: the ordinary node that is left, and no HBM")
+    p = plan(xml, [("sim", 4, None)], "--serviceos=1/node")
+    same(ids(p["containers"][0]["mems"]), {0, 1, 2, 3}, "a ServiceOS that shares: all nodes")
+    refused(plan(xml, [("sim", 4, 2)], *options), "two nodes are refused, with what the ServiceOS has",
+            "mems=1", "memory nodes 0 are kept for the ServiceOS")
+    lacking = plan(xml, [("sim", 4, 2)], "-m", "1-3")
+    refused(lacking, "two nodes of one are refused, with the option that leaves it out", "mems=1", "--mems leaves out memory nodes 0")
+    ok("CPUs" not in lacking and "ServiceOS" not in lacking, "and nothing of CPUs", lacking)
+    lacking = plan(xml, [("sim", 300, None)], "-c", "0-99")
+    refused(lacking, "CPUs that an option leaves out", "--cpus leaves out CPUs 100-207")
+
+
+def test_options():
+    for option in ("--cpus", "--mems"):
+        answer = plan("package:1 core:4 pu:1", [("sim", 1, None)], f"{option}=")
+        refused(answer, f"{option}: an empty list", f"{option}=: an empty list", "this machine has")
+    answer = plan("package:1 core:4 pu:1", [("sim", 1, None)], "--mems=")
+    ok("ServiceOS" not in answer, "which is not the ServiceOS's doing", answer)
+    xml = os.path.join(MACHINES, "memoryless-nps4.xml")
+    refused(plan(xml, [("sim", 12, 1)], "-m", "0-3"), "--mems with nodes that are there, without memory",
+            "this machine has memory in 1-2")
+
+
+def test_kinds():
+    """JSON's kinds and what may be given, on a machine of which a driver has added DRAM."""
+    near = {(a, b): 10 for a in range(2) for b in range(2)}
+    added = Node(1, 8 * GIB, "DRAM", infos={"DAXDevice": "dax0.0"})
+    xml = one_package(os.path.join(scratch, "added.xml"), [Node(0, 8 * GIB, "DRAM"), added], near)
+    p = plan(xml, [("sim", 2, 1)])
+    same([(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
+         [("dram", "0", True), ("dram", "1", False)], "DRAM that a driver added is not ordinary")
+    refused(plan(xml, [("sim", 2, 2)]), "nor given", "dram 1")
+
+
+def test_reasons():
+    xml = os.path.join(MACHINES, "memoryless-nps4.xml")
+    text = tool("plan", "-t", xml, "-", text=manifest(("sim", 12, 1))).stdout
+    ok("takes 1: more local memory free, then the lowest number" in text,
+       "of three localities, of which the first has no memory, the second: why", text)
+
+
 def test_root():
     xml = os.path.join(MACHINES, "cxlroot.xml")
     p = plan(xml, [(name, 4, 1) for name in ("sim", "vda", "io")])
@@ -268,6 +323,10 @@ if not os.access(TOOL, os.X_OK):
 with tempfile.TemporaryDirectory() as scratch:
     test_gh200()
     test_aurora()
+    test_service()
+    test_options()
+    test_kinds()
+    test_reasons()
     test_root()
     test_empty()
     test_small()

@@ -365,6 +365,24 @@ static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsig
 	return t;
 }
 
+/* Add to the keys of domain D and of those in it OUTER, the price of the domains around D. */
+static void charge_outer(const struct chooser *ch, unsigned d, struct state outer)
+{
+	const struct machine *m = ch->in->m;
+	const struct domain *domain = &m->domain[d];
+	struct fit_key *key = &ch->best[d];
+
+	if (key->given) {
+		key->place += outer.price[ch->slot_place];
+		key->memory += outer.price[ch->slot_memory];
+		key->fit += outer.price[ch->slot_fit];
+	}
+	charge(ch, &outer, domain->levels, free_cores(ch, domain->first_core, domain->end_core),
+	       ch->in->domain_memory ? ch->in->domain_memory[d] : 0);
+	for (unsigned next = d + 1; next < domain->end; next = m->domain[next].end)
+		charge_outer(ch, next, outer);
+}
+
 static unsigned gcd(unsigned a, unsigned b)
 {
 	while (b) {
@@ -431,6 +449,7 @@ int fit_cores(const struct fit_in *in, struct fit_out *out)
 	if (!t)
 		goto out;
 	rc = 1;
+	charge_outer(&ch, 0, (struct state){ .possible = true });
 	for (unsigned i = 0, s = best_state(&ch, t, &out->key); i < ch.n; i++) {
 		unsigned w = i / 64 - t->word0;
 
@@ -453,13 +472,23 @@ void fit_free(struct fit_out *out)
 	out->best = NULL;
 }
 
+/* Of N fields of BITS bits, 0 being the highest, the first that is not the same in X and Y. */
+static unsigned highest_field(int64_t x, int64_t y, unsigned n, unsigned bits)
+{
+	unsigned i = 0;
+
+	while (i + 1 < n && x >> bits * (n - 1 - i) == y >> bits * (n - 1 - i))
+		i++;
+	return i;
+}
+
 enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool thrift, int *cmp)
 {
 	static const unsigned char order[2][5] = {
 		{ FIT_HALF, FIT_MIXED, FIT_MEMORY, FIT_GIVEN, FIT_WASTE },
 		{ FIT_GIVEN, FIT_WASTE, FIT_HALF, FIT_MIXED, FIT_MEMORY },
 	};
-	enum fit_rule rule = FIT_FIT;
+	enum fit_rule rule = FIT_FIT_PACKAGE;
 	int64_t x = a->fit, y = b->fit;
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -498,10 +527,10 @@ enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool
 		*cmp = x < y ? -1 : x > y;
 	if (x == y)
 		return FIT_EQUAL;
-	/* place is four rules in one number: the highest field that differs decided. */
-	for (unsigned l = 0; rule == FIT_HALF && l < LEVELS; l++)
-		if (x >> 15 * (LEVELS - l) == y >> 15 * (LEVELS - l) &&
-		    x >> 15 * (LEVELS - 1 - l) != y >> 15 * (LEVELS - 1 - l))
-			return (enum fit_rule)(FIT_PACKAGE + (int)l);
+	/* place is four rules in one number, fit three: the highest field that differs decided. */
+	if (rule == FIT_HALF)
+		return (enum fit_rule)(FIT_HALF + (int)highest_field(x, y, LEVELS + 1, 15));
+	if (rule == FIT_FIT_PACKAGE)
+		return (enum fit_rule)(FIT_FIT_PACKAGE + (int)highest_field(x, y, LEVELS, 20));
 	return rule;
 }

@@ -43,7 +43,11 @@ struct fit_key {
 struct fit_out {
 	struct fit_key key;
 	bool *take; /* fit_in.n flags */
-	struct fit_key *best; /* per domain of the machine: of the sets inside it (given 0: none) */
+	/*
+	 * Per domain of the machine: of the sets inside it (given 0: none), with the price of the
+	 * domains around it, so that keys of different domains compare as whole sets do.
+	 */
+	struct fit_key *best;
 };
 
 /*
@@ -67,7 +71,10 @@ enum fit_rule {
 	FIT_MEMORY,
 	FIT_GIVEN,
 	FIT_WASTE,
-	FIT_FIT,
+	FIT_FIT_PACKAGE,
+	FIT_FIT_NUMA,
+	FIT_FIT_L3,
+	FIT_RULES,
 };
 enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool thrift, int *cmp);
 

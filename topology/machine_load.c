@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "topology/machine_impl.h"
 #include "topology/machine_synthetic.h"
@@ -202,12 +203,44 @@ static int load_wanted(struct machine **out, const struct wanted *w, struct errb
 		       : machine_load_synthetic(out, w->what, err);
 }
 
+/* Memory that the trial's process and this one have in common. */
+struct tried {
+	const struct wanted *w;
+	bool failed;
+	struct errbuf err;
+};
+
 static void try_wanted(void *arg)
 {
+	struct tried *t = arg;
 	struct machine *m;
 
-	if (load_wanted(&m, arg, NULL) == 0)
+	t->failed = load_wanted(&m, t->w, &t->err) < 0;
+	if (!t->failed)
 		machine_free(m);
+}
+
+/*
+ * Only what another process has loaded is loaded here. What fails there would perhaps not fail
+ * here, without the limit of memory, so its message is the answer.
+ */
+static int try_first(const struct wanted *w, struct errbuf *err)
+{
+	struct tried *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int rc;
+
+	if (t == MAP_FAILED)
+		return errprintf(err, "out of memory");
+	t->w = w;
+	rc = trial(try_wanted, t, TRIAL_SECONDS, err);
+	if (rc < 0)
+		errwrap(err, "%.200s: hwloc (API %u.%u) cannot load it", w->what,
+			hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 255);
+	else if (t->failed)
+		rc = errprintf(err, "%s", t->err.text);
+	munmap(t, sizeof(*t));
+	return rc;
 }
 
 int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err)
@@ -222,10 +255,8 @@ int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err)
 			return -1;
 		w.text = text;
 	}
-	if (trial(try_wanted, &w, TRIAL_SECONDS, err) < 0)
-		rc = errwrap(err, "%.200s: hwloc (API %u.%u) cannot load it", arg,
-			     hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 255);
-	else
+	rc = try_first(&w, err);
+	if (rc == 0)
 		rc = load_wanted(out, &w, err);
 	free(text);
 	return rc;

@@ -38,14 +38,15 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A decimal number from 1 to MOST; 0: it is none. */
+/* A decimal number; more than MOST: MOST + 1. Without a digit: 0. */
 static unsigned number(struct reader *r, unsigned most)
 {
 	unsigned n = 0;
 
-	for (; is_digit(*r->at) && n <= most; r->at++)
-		n = n * 10 + (unsigned)(*r->at - '0');
-	return n <= most ? n : 0;
+	for (; is_digit(*r->at); r->at++)
+		if (n <= most)
+			n = n * 10 + (unsigned)(*r->at - '0');
+	return n <= most ? n : most + 1;
 }
 
 /* "0,4,1,5": each id once, one for each object. */
@@ -62,7 +63,7 @@ static int read_list(struct reader *r, unsigned total)
 		if (!is_digit(*r->at))
 			return bad(r, start, "indexes are ids with commas between them");
 		id = number(r, IDSET_MAX - 1);
-		if (is_digit(*r->at))
+		if (id >= IDSET_MAX)
 			return errprintf(r->err,
 					 "an index is beyond the %d ids that NodeOS handles",
 					 IDSET_MAX);
@@ -83,13 +84,13 @@ static int read_loops(struct reader *r, unsigned total)
 	unsigned product = 1;
 
 	for (;; r->at++) {
-		unsigned step = number(r, total), n = 0;
+		unsigned step = number(r, total), most = total / product, n = 0;
 
-		if (step && *r->at == '*') {
+		if (step && step <= total && *r->at == '*') {
 			r->at++;
-			n = number(r, total / product);
+			n = number(r, most);
 		}
-		if (!n)
+		if (!n || n > most)
 			return bad(r, start, "no interleaving of these objects");
 		product *= n;
 		if (*r->at != ':')
@@ -196,9 +197,9 @@ static int read_level(struct reader *r)
 	r->ends_typed = typed;
 	r->ends_in_pus = type == HWLOC_OBJ_PU;
 	n = number(r, IDSET_MAX);
-	if (!n && !is_digit(*r->at))
+	if (!n)
 		return bad(r, start, "a level has at least one object");
-	if (!n || n > IDSET_MAX / r->cpus)
+	if (n > IDSET_MAX / r->cpus)
 		return errprintf(r->err, "CPU %d is beyond the %d ids that NodeOS handles",
 				 IDSET_MAX, IDSET_MAX);
 	if (n > BESIDE_MAX)

@@ -26,6 +26,7 @@ enum mems_kind {
 enum mems_default {
 	MEMS_ALL, /* every allowed memory node: the container is not confined */
 	MEMS_LOCAL, /* the memory nodes local to the chosen cores */
+	MEMS_ORDINARY, /* every ordinary one: no choice, but the caller binds the container */
 };
 
 /* What one container asks. */

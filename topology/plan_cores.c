@@ -82,6 +82,21 @@ static bool lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 	return false;
 }
 
+/* The explanation compares domains by the best set that any search has found in them. */
+static void merge_best(struct fit_out *into, const struct fit_out *from, const struct fit_in *in)
+{
+	for (unsigned d = 0; d < in->m->n_domains; d++) {
+		int cmp = -1;
+
+		if (!from->best[d].given)
+			continue;
+		if (into->best[d].given)
+			fit_compare(&from->best[d], &into->best[d], in->thrift, &cmp);
+		if (cmp < 0)
+			into->best[d] = from->best[d];
+	}
+}
+
 /*
  * The best of all sets: those of one CPU kind are searched for themselves,
  * because "mixed or not" does not add up and so cannot be part of the search.
@@ -105,12 +120,14 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 			rc = 1;
 			continue;
 		}
+		merge_best(best, &other, in);
 		rule = fit_compare(&other.key, &best->key, in->thrift, &cmp);
 		if (cmp < 0 || (rule == FIT_EQUAL && lower(&other, best, in->n))) {
-			struct fit_out swap = *best;
+			bool *take = best->take;
 
-			*best = other;
-			other = swap;
+			best->key = other.key;
+			best->take = other.take;
+			other.take = take;
 		}
 		fit_free(&other);
 	}

@@ -87,6 +87,21 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	return 0;
 }
 
+/* In a unit that a request may have, rounded down. */
+static void offer_size(uint64_t bytes, struct errbuf *err)
+{
+	static const char *const unit[] = { "KiB", "MiB", "GiB" };
+	unsigned i = 0;
+
+	for (bytes >>= 10; i < 2 && bytes >> 10 >= 64; i++)
+		bytes >>= 10;
+	if (bytes)
+		errappend(err, "the largest request that fits now is mems=%llu%s",
+			  (unsigned long long)bytes, unit[i]);
+	else
+		errappend(err, "no size fits now");
+}
+
 static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t sum, unsigned n,
 		   struct errbuf *err)
 {
@@ -103,13 +118,16 @@ static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t
 			  ask->name, (unsigned long long)ask->mems, n, n);
 	else
 		errprintf(err,
-			  "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory nodes "
-			  "that may be given hold %.1f GiB (%llu bytes) together",
+			  "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory "
+			  "node%s that may be given %s %.1f GiB (%llu bytes)%s; ",
 			  ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
-			  (double)sum / gib, (unsigned long long)sum);
+			  n == 1 ? "" : "s", n == 1 ? "holds" : "hold", (double)sum / gib,
+			  (unsigned long long)sum, n == 1 ? "" : " together");
+	if (n && ask->mems_kind == MEMS_SIZE)
+		offer_size(sum, err);
 	plan_format_special(p, special);
 	if (*special)
-		errappend(err, " (special memory is never given unasked: %s)", special);
+		errappend(err, " (special memory is not given to containers: %s)", special);
 	return -1;
 }
 
@@ -141,6 +159,21 @@ static void give(struct planner *p, struct draft *d, const struct candidate *c)
 	idset_add(&d->c.mems, p->m->node[c->node].os);
 }
 
+/*
+ * Nothing is chosen. A container that will be bound all the same must not be bound to the memory of
+ * a GPU or an expander.
+ */
+static int unconfined(struct planner *p, unsigned i, struct errbuf *err)
+{
+	bool bound = p->opts->default_mems == MEMS_ORDINARY;
+
+	if (bound && idset_empty(&p->ordinary))
+		return too_few(p, &p->ask[i], 0, 0, err);
+	p->draft[i].c.mems = bound ? p->ordinary : p->mems;
+	plan_explain_mems(p, i, 0, 0);
+	return 0;
+}
+
 int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 {
 	const struct plan_ask *ask = &p->ask[i];
@@ -149,11 +182,8 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	unsigned n, many, local = 0, reused = 0;
 	uint64_t sum = 0;
 
-	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems == MEMS_ALL) {
-		d->c.mems = p->mems;
-		plan_explain_mems(p, i, 0, 0);
-		return 0;
-	}
+	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems != MEMS_LOCAL)
+		return unconfined(p, i, err);
 	if (candidates(p, d, &c, &n) < 0)
 		return errprintf(err, "out of memory");
 	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : enough(p, ask, c, n, &sum);

@@ -6,8 +6,8 @@
 
 #define LISTED 4 /* domains named on a line; the others are counted */
 
-static const char *const reason[] = {
-	[FIT_EQUAL] = "equal otherwise, the lowest number",
+static const char *const reason[FIT_RULES] = {
+	[FIT_EQUAL] = "the lowest number",
 	[FIT_HALF] = "fewer half cores",
 	[FIT_PACKAGE] = "fewer packages",
 	[FIT_NUMA] = "fewer NUMA localities",
@@ -15,8 +15,18 @@ static const char *const reason[] = {
 	[FIT_MIXED] = "CPU kinds not mixed",
 	[FIT_MEMORY] = "more local memory free",
 	[FIT_GIVEN] = "fewer threads beyond what is asked",
-	[FIT_WASTE] = "fewer idle siblings and cores",
-	[FIT_FIT] = "the tightest fit",
+	[FIT_WASTE] = "fewer threads reserved or fewer cores",
+	[FIT_FIT_PACKAGE] = "the tightest fit by packages",
+	[FIT_FIT_NUMA] = "the tightest fit by NUMA localities",
+	[FIT_FIT_L3] = "the tightest fit by L3 domains",
+};
+
+/* In the order in which they decide (fit.h). */
+static const enum fit_rule order[2][FIT_RULES] = {
+	{ FIT_HALF, FIT_PACKAGE, FIT_NUMA, FIT_L3, FIT_MIXED, FIT_MEMORY, FIT_GIVEN, FIT_WASTE,
+	  FIT_FIT_PACKAGE, FIT_FIT_NUMA, FIT_FIT_L3, FIT_EQUAL },
+	{ FIT_GIVEN, FIT_WASTE, FIT_HALF, FIT_PACKAGE, FIT_NUMA, FIT_L3, FIT_MIXED, FIT_MEMORY,
+	  FIT_FIT_PACKAGE, FIT_FIT_NUMA, FIT_FIT_L3, FIT_EQUAL },
 };
 
 static const char *plural(uint64_t n)
@@ -59,8 +69,9 @@ static bool in_level(const struct domain *d, enum level level)
 struct level_view {
 	unsigned first_core, end_core; /* look at domains inside this run of cores only */
 	unsigned used, chosen; /* how many domains the container uses; the last of them */
+	bool inside; /* it is one, and holds all of the container's cores */
 	unsigned free, fits; /* domains with free cores; of those, large enough alone */
-	unsigned rival; /* the best other domain that fits, or NONE */
+	unsigned rules; /* 1 << what CHOSEN is better by than another that fits; 0: no other does */
 };
 
 static unsigned free_threads(const struct fit_in *in, const struct domain *d)
@@ -81,18 +92,32 @@ static bool uses(const struct draft *draft, const struct domain *d)
 	return false;
 }
 
+static bool in_view(const struct domain *d, enum level level, const struct level_view *v)
+{
+	return in_level(d, level) && d->first_core >= v->first_core && d->end_core <= v->end_core;
+}
+
+static bool holds_all(const struct draft *draft, const struct domain *d)
+{
+	unsigned n = 0;
+
+	for (unsigned c = d->first_core; c < d->end_core; c++)
+		n += draft->core[c];
+	return n == draft->n_cores;
+}
+
 static void look(const struct planner *p, const struct draft *draft, const struct fit_in *in,
 		 const struct fit_out *fit, enum level level, struct level_view *v)
 {
 	const struct machine *m = p->m;
+	const struct domain *chosen;
 
-	v->used = v->free = v->fits = 0;
-	v->chosen = v->rival = NONE;
+	v->used = v->free = v->fits = v->rules = 0;
+	v->chosen = NONE;
 	for (unsigned d = 0; d < m->n_domains; d++) {
 		const struct domain *dom = &m->domain[d];
 
-		if (!in_level(dom, level) || dom->first_core < v->first_core ||
-		    dom->end_core > v->end_core)
+		if (!in_view(dom, level, v))
 			continue;
 		v->free += free_threads(in, dom) > 0;
 		v->fits += fit->best[d].given > 0;
@@ -101,17 +126,35 @@ static void look(const struct planner *p, const struct draft *draft, const struc
 			v->chosen = d;
 		}
 	}
+	v->inside = v->used == 1 && holds_all(draft, &m->domain[v->chosen]);
+	if (!v->inside)
+		return;
+	chosen = &m->domain[v->chosen];
 	for (unsigned d = 0; d < m->n_domains; d++) {
 		const struct domain *dom = &m->domain[d];
-		int cmp = 0;
+		bool apart = dom->end_core <= chosen->first_core ||
+			     dom->first_core >= chosen->end_core;
 
-		if (!in_level(dom, level) || dom->first_core < v->first_core ||
-		    dom->end_core > v->end_core || d == v->chosen || !fit->best[d].given)
+		if (in_view(dom, level, v) && apart && fit->best[d].given)
+			v->rules |= 1u << fit_compare(&fit->best[v->chosen], &fit->best[d],
+						      in->thrift, NULL);
+	}
+}
+
+/* "more local memory free, then the lowest number": each decided against another that fits. */
+static void list_rules(FILE *f, unsigned rules, bool thrift)
+{
+	const char *before = "";
+
+	if (!rules)
+		fprintf(f, "the only one that fits");
+	if (rules == 1u << FIT_EQUAL)
+		fprintf(f, "equal otherwise, ");
+	for (unsigned i = 0; i < FIT_RULES; i++) {
+		if (!(rules & 1u << order[thrift][i]))
 			continue;
-		if (v->rival != NONE)
-			fit_compare(&fit->best[d], &fit->best[v->rival], in->thrift, &cmp);
-		if (v->rival == NONE || cmp < 0)
-			v->rival = d;
+		fprintf(f, "%s%s", before, reason[order[thrift][i]]);
+		before = ", then ";
 	}
 }
 
@@ -127,8 +170,7 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 		const struct domain *dom = &m->domain[d];
 		unsigned threads;
 
-		if (!in_level(dom, level) || dom->first_core < v->first_core ||
-		    dom->end_core > v->end_core)
+		if (!in_view(dom, level, v))
 			continue;
 		threads = free_threads(in, dom);
 		if (!threads || listed++ >= LISTED)
@@ -164,19 +206,14 @@ static void explain_level(FILE *f, const struct planner *p, const struct draft *
 	look(p, draft, in, fit, level, v);
 	if (v->free >= 2 && !repeats(m, level, v)) {
 		list_candidates(f, p, in, fit, level, v);
-		if (v->used != 1) {
+		if (!v->inside) {
 			fprintf(f, "; uses %u of %u", v->used, v->free);
 		} else {
-			enum fit_rule rule = FIT_EQUAL;
-
 			fprintf(f, "; takes %u: ", m->domain[v->chosen].number[level]);
-			if (v->rival != NONE)
-				rule = fit_compare(&fit->best[v->chosen], &fit->best[v->rival],
-						   in->thrift, NULL);
-			fprintf(f, "%s", v->rival == NONE ? "the only one that fits" : reason[rule]);
+			list_rules(f, v->rules, in->thrift);
 		}
 	}
-	if (v->used == 1) {
+	if (v->inside) {
 		v->first_core = m->domain[v->chosen].first_core;
 		v->end_core = m->domain[v->chosen].end_core;
 	}
@@ -203,9 +240,10 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 	if (reserved > d->c.cpus_given)
 		fprintf(d->why, "\n%u sibling thread%s reserved and idle", reserved - d->c.cpus_given,
 			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
+	/* the rest is all there is, and waste comes before half cores where it comes first */
 	if (half_taken)
-		fprintf(d->why, "\nhalf cores: takes %u of %u, whole cores do not suffice", half_taken,
-			half);
+		fprintf(d->why, "\nhalf cores: takes %u of %u%s", half_taken, half,
+			ask->cpus && !p->thrift ? ", whole cores do not suffice" : "");
 	else if (half)
 		fprintf(d->why, "\nhalf cores: leaves %u alone, whole cores suffice", half);
 	if (p->thrift)
@@ -243,19 +281,22 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 	char list[128], kinds[MEMORY_KINDS_TEXT_MAX], special[PLAN_SPECIAL_MAX];
 
 	if (!d->c.mems_confined) {
-		fprintf(d->why, "\nmemory: not asked, not confined (%u node%s)", n, plural(n));
+		fprintf(d->why, "\nmemory: not asked, not confined (%u %snode%s)", n,
+			p->opts->default_mems == MEMS_ORDINARY ? "ordinary " : "", plural(n));
 		return;
 	}
 	if (idset_format(&d->c.mems, list, sizeof(list)) < 0)
 		snprintf(list, sizeof(list), "%d and %u more", idset_next(&d->c.mems, -1), n - 1);
 	memory_kinds_format(kinds, machine_kinds(p->m, &d->c.mems));
-	fprintf(d->why, "\nmemory: %snode%s %s (%s); %u local, %u nearest",
-		ask->mems_kind == MEMS_UNSET ? "not asked, local " : "", plural(n), list, kinds,
-		local, n - local);
+	fprintf(d->why, "\nmemory: %snode%s %s (%s); %u local, %u remote",
+		ask->mems_kind != MEMS_UNSET ? "" :
+		local			     ? "not asked, local " :
+					       "not asked, no local one: ",
+		plural(n), list, kinds, local, n - local);
 	if (reused)
 		fprintf(d->why, "; %u shared: no other %s%s node is left", reused,
-			ask->mems_kind == MEMS_UNSET ? "local " : "", kinds);
+			ask->mems_kind == MEMS_UNSET && local ? "local " : "", kinds);
 	plan_format_special(p, special);
 	if (*special)
-		fprintf(d->why, "\nspecial memory, never given unasked: %s", special);
+		fprintf(d->why, "\nspecial memory, which is not given to containers: %s", special);
 }

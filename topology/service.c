@@ -58,6 +58,23 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 	return 0;
 }
 
+/* Containers get ordinary memory only, so a node of it must be left for them. */
+static int leave_ordinary(const struct machine *m, const struct idset *wanted, struct errbuf *err)
+{
+	struct idset left = m->mems, ordinary = m->mems;
+	char a[128], b[128], c[128];
+
+	idset_andnot(&left, wanted);
+	idset_and(&ordinary, &m->ordinary);
+	if (idset_intersects(&left, &ordinary))
+		return 0;
+	return errprintf(err,
+			 "serviceos_mems: memory nodes %s leave only special memory (%s) for "
+			 "containers, which get none of it: leave at least one of %s, or write "
+			 "\"all\" (shared with them)",
+			 idset_brief(a, wanted), idset_brief(b, &left), idset_brief(c, &ordinary));
+}
+
 static int take_mems(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
 {
 	struct idset wanted;
@@ -73,10 +90,13 @@ static int take_mems(struct service_set *out, const struct machine *m, const str
 	if (ask->homes && idset_empty(&wanted))
 		return errprintf(err, "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= divides them)");
 	if (idset_empty(&wanted) || !idset_subset(&wanted, &m->mems))
-		return errprintf(err, "serviceos_mems: memory nodes %s: this machine has %s", idset_brief(a, &wanted), idset_brief(b, &m->mems));
+		return errprintf(err, "serviceos_mems: memory nodes %s: this machine has memory in %s",
+				 idset_brief(a, &wanted), idset_brief(b, &m->mems));
 	if (idset_equal(&wanted, &m->mems))
 		return errprintf(err, "serviceos_mems: memory nodes %s are all that this machine has: none would be left for containers (\"all\": shared with them)",
 				 idset_brief(a, &wanted));
+	if (leave_ordinary(m, &wanted, err) < 0)
+		return -1;
 	out->mems = wanted;
 	return 0;
 }

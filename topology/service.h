@@ -43,7 +43,8 @@ struct service_set {
 /*
  * ASK on M. Counted cores are the first in logical order: the kernel boots on
  * them. Fails when there is no such CPU or node, a core is listed by half
- * (Slurm withholds and containers take whole ones), or nothing would be left.
+ * (Slurm withholds and containers take whole ones), or no core or no ordinary
+ * memory node would be left.
  */
 int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err);
 

@@ -58,12 +58,10 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 	return -1;
 }
 
-/* Is the opened file one to read? Also makes its reads wait. */
-static int check_kind(int fd, const char *path, size_t max, struct errbuf *err)
+/* Is the opened file one to read? *WAIT_MS is how long each read may wait, -1: without a limit. */
+static int check_kind(int *wait_ms, int fd, const char *path, size_t max, struct errbuf *err)
 {
-	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	struct stat st;
-	int flags;
 
 	if (fstat(fd, &st) < 0)
 		return errprintf(err, "%.200s: cannot stat: %s", path, strerror(errno));
@@ -73,30 +71,51 @@ static int check_kind(int fd, const char *path, size_t max, struct errbuf *err)
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
 		return errprintf(err, "%.200s: %lld bytes (allowed: %zu)", path,
 				 (long long)st.st_size, max);
-	/* A pipe without a writer yet reads as empty, so wait for the first byte or the hang-up. */
-	if (S_ISFIFO(st.st_mode) && poll(&wait, 1, FIFO_WAIT_MS) == 0)
-		return errprintf(err, "%.200s: nothing was written to this pipe within %d seconds",
-				 path, FIFO_WAIT_MS / 1000);
-	flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
-		return errprintf(err, "%.200s: cannot set flags: %s", path, strerror(errno));
+	*wait_ms = S_ISFIFO(st.st_mode) ? FIFO_WAIT_MS : -1;
 	return 0;
 }
 
+/*
+ * As read(2). A pipe without a writer yet reads as empty, so wait for the first byte or the
+ * hang-up; and a writer may stop and never close it.
+ */
+static ssize_t read_some(int fd, char *buf, size_t size, int wait_ms)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	do {
+		if (wait_ms >= 0 && poll(&wait, 1, wait_ms) == 0) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		n = read(fd, buf, size);
+	} while (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_ms >= 0)));
+	return n;
+}
+
+static int cannot_read(const char *path, size_t used, struct errbuf *err)
+{
+	if (errno == ETIMEDOUT)
+		return errprintf(err,
+				 "%.200s: nothing%s was written to this pipe within %d seconds%s",
+				 path, used ? " more" : "", FIFO_WAIT_MS / 1000,
+				 used ? ", and it was not closed" : "");
+	return errprintf(err, "%.200s: cannot read: %s", path, strerror(errno));
+}
+
 /* In pieces that double: most files are far below MAX. */
-static int read_all(char **text, size_t *len, int fd, const char *path, size_t max,
+static int read_all(char **text, size_t *len, int fd, int wait_ms, const char *path, size_t max,
 		    struct errbuf *err)
 {
 	size_t used = 0, room = 1u << 16;
 	char *buf = malloc(room), *more;
 
 	while (buf && used <= max) {
-		ssize_t n = read(fd, buf + used, room - used - 1);
+		ssize_t n = read_some(fd, buf + used, room - used - 1, wait_ms);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0) {
-			errprintf(err, "%.200s: cannot read: %s", path, strerror(errno));
+			cannot_read(path, used, err);
 			free(buf);
 			return -1;
 		}
@@ -126,18 +145,18 @@ static int read_all(char **text, size_t *len, int fd, const char *path, size_t m
 
 int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err)
 {
-	int fd, rc;
+	int fd, rc, wait_ms;
 
-	/* Standard input may be anything that can be read, a terminal too. */
+	/* Anything that can be read, also a terminal, and for as long as it takes. */
 	if (strcmp(path, "-") == 0)
-		return read_all(text, len, STDIN_FILENO, "standard input", max, err);
+		return read_all(text, len, STDIN_FILENO, -1, "standard input", max, err);
 	/* Not blocking: opening a named pipe would wait for a writer without end. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));
-	rc = check_kind(fd, path, max, err);
+	rc = check_kind(&wait_ms, fd, path, max, err);
 	if (rc == 0)
-		rc = read_all(text, len, fd, path, max, err);
+		rc = read_all(text, len, fd, wait_ms, path, max, err);
 	close(fd);
 	return rc;
 }

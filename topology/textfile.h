@@ -17,7 +17,7 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 /*
  * Read the file or pipe PATH ("-": standard input), of MAX bytes at most. *TEXT is malloc'ed, with
  * a NUL behind its *LEN bytes. Devices, directories and a pipe that nothing is written to for 10
- * seconds are refused.
+ * seconds, at its start or later, are refused; standard input is waited for without a limit.
  */
 int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err);
 

@@ -1,59 +1,148 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define _GNU_SOURCE /* setrlimit's resources, strsignal */
+#define _GNU_SOURCE /* setrlimit's resources, strsignal, pipe2 */
 #include "topology/trial.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Sleeping, as in a read of a dead server's file, takes no CPU time. */
+#define ELAPSED_PER_CPU_SECOND 5
+
+/* The largest machines of hwloc's take some hundred megabytes. */
+#define MEMORY_MAX (UINT64_C(4) << 30)
+
+/* The sanitizers reserve terabytes for their shadow memory. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+	__has_feature(thread_sanitizer)
+#define SHADOW 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHADOW 1
+#endif
+
+/* What the caller has mapped already counts, too; a lower limit of the caller's stays. */
+static void limit_memory(void)
+{
+#ifndef SHADOW
+	uint64_t pages = 0, bytes;
+	FILE *f = fopen("/proc/self/statm", "re");
+	struct rlimit as;
+
+	if (f && fscanf(f, "%" SCNu64, &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE) + MEMORY_MAX;
+	if (getrlimit(RLIMIT_AS, &as) < 0 || (as.rlim_cur != RLIM_INFINITY && as.rlim_cur < bytes))
+		return;
+	as.rlim_cur = (rlim_t)bytes;
+	setrlimit(RLIMIT_AS, &as);
+#endif
+}
 
 static void child(void (*try)(void *arg), void *arg, unsigned seconds)
 {
 	static const int deadly[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU };
 	struct rlimit no_core = { 0, 0 }, cpu = { seconds, seconds + 1 };
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	sigset_t set;
 
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
 		signal(deadly[i], SIG_DFL);
+		sigaddset(&set, deadly[i]);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
 	setrlimit(RLIMIT_CORE, &no_core);
 	setrlimit(RLIMIT_CPU, &cpu);
+	limit_memory();
 	try(arg);
 	_exit(0);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Wait until PID ends, which holds the other end of the pipe ALIVE. true: it had to be killed. */
+static bool kill_late(pid_t pid, int alive, unsigned seconds)
+{
+	int64_t end = now_ms() + (int64_t)seconds * 1000, left;
+	struct pollfd wait = { .fd = alive };
+	int rc;
+
+	do {
+		left = end - now_ms();
+		rc = poll(&wait, 1, left > 0 ? (int)left : 0);
+	} while (rc < 0 && errno == EINTR);
+	if (rc == 0)
+		kill(pid, SIGKILL);
+	return rc == 0;
+}
+
+static int judge(int status, bool late, unsigned seconds, struct errbuf *err)
+{
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (late)
+		return errprintf(err, "it has not ended after %u seconds",
+				 ELAPSED_PER_CPU_SECOND * seconds);
+	if (sig == SIGXCPU || sig == SIGKILL)
+		return errprintf(err, "it takes more than %u seconds, or was killed", seconds);
+	if (sig)
+		return errprintf(err, "it ends in signal %d (%s)", sig, strsignal(sig));
+	/* a sanitizer's word for a crash */
+	return WEXITSTATUS(status) == 0
+		       ? 0
+		       : errprintf(err, "it crashes (exit status %d)", WEXITSTATUS(status));
 }
 
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL }, before;
-	int status = 0, error;
+	int status = 0, error, alive[2];
+	bool late = false;
 	pid_t pid, got = -1;
 
+	if (pipe2(alive, O_CLOEXEC) < 0)
+		return errprintf(err, "pipe: %s", strerror(errno));
 	fflush(NULL); /* or both processes would write what is in the buffers */
 	/* who ignores it, as some daemons do, is not told how a child has ended */
 	sigaction(SIGCHLD, &dfl, &before);
 	pid = fork();
+	error = errno;
 	if (pid == 0)
 		child(try, arg, seconds);
-	do {
-		if (pid > 0)
-			got = waitpid(pid, &status, 0);
+	close(alive[1]);
+	if (pid > 0)
+		late = kill_late(pid, alive[0], ELAPSED_PER_CPU_SECOND * seconds);
+	close(alive[0]);
+	while (pid > 0 && got < 0) {
+		got = waitpid(pid, &status, 0);
 		error = errno;
-	} while (pid > 0 && got < 0 && error == EINTR);
+		if (got < 0 && error != EINTR)
+			break;
+	}
 	sigaction(SIGCHLD, &before, NULL);
 	if (got < 0)
 		return errprintf(err, "%s: %s", pid < 0 ? "fork" : "waitpid", strerror(error));
-	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-		return errprintf(err, "it takes more than %u seconds, or was killed", seconds);
-	if (WIFSIGNALED(status))
-		return errprintf(err, "it ends in signal %d (%s)", WTERMSIG(status),
-				 strsignal(WTERMSIG(status)));
-	/* a sanitizer's word for a crash */
-	return WEXITSTATUS(status) == 0
-		       ? 0
-		       : errprintf(err, "it crashes (exit status %d)", WEXITSTATUS(status));
+	return judge(status, late, seconds, err);
 }

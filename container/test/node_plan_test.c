@@ -176,6 +176,13 @@ static void input(void)
 	is(got.request, in.request, "request as given");
 	is_int(plan_input_parse(&got, cut, &err), -1, "cut input is refused");
 	free(text);
+	for (int k = MEMS_ALL; k <= MEMS_ORDINARY; k++) {
+		in.default_mems = (enum mems_default)k;
+		text = plan_input_format(&in);
+		is_int(plan_input_parse(&got, text, &err), 0, "default_mems number %d", k);
+		is_int(got.default_mems, k, "is read as it was written");
+		free(text);
+	}
 }
 
 int main(void)

@@ -198,7 +198,7 @@ def group_mistakes():
     for keys, words in (({}, "serviceos is none"), ({"serviceos": "0"}, "not whole cores: with all threads of these cores it is 0-1"),
                         ({"serviceos": "0-15"}, "none would be left for containers"), ({"serviceos": "16-17"}, "this machine has 0-15"),
                         ({"serviceos": "8/node"}, "none would be left"), ({"serviceos": "9/node"}, "9/node: this machine has 8 cores"), ({"serviceos": "many"}, "allowed: none, N/node or N/socket cores"),
-                        ({"serviceos": "1/node", "serviceos_mems": "9"}, "memory nodes 9: this machine has 0-3"),
+                        ({"serviceos": "1/node", "serviceos_mems": "9"}, "memory nodes 9: this machine has memory in 0-3"),
                         ({"serviceos": "1/node", "serviceos_except": "../x"}, "a list of units with their type")):
         configure(**keys)
         r = here("nodeosctl provision")

@@ -4,14 +4,16 @@
 
 usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
 
-Machines have up to 16 threads: packages, groups, L3 above or below NUMA, fake
+Machines have up to 16 threads: packages, groups in or around them, L3 above or below NUMA, fake
 NUMA, memory of all kinds told by name, place, distance or bandwidth, huge pages, empty nodes, blocks, cores without memory, offline threads, other jobs'
-threads, interleaved numbers, distances, CPU kinds. The plan must be equal in every id.
+threads, interleaved numbers, distances, CPU kinds. The plan must be equal in every id, and the reasons of the
+explanations ("takes 1: the tightest fit by packages") must be those that the brute force finds.
 """
 
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,7 +58,9 @@ class Generator:
         self.pus_left = 16
         self.offline = 0 if rng.random() < 0.5 else 0.15
         self.root = Obj("Machine")
-        self.root.children = self.level(self.root, ["Package", "Group", "L3Cache", "L2Cache"])
+        self.around = rng.random() < 0.15  # groups around packages, and nothing else
+        types = ["Group", "Package"] if self.around else ["Package", "Group", "L3Cache", "L2Cache"]
+        self.root.children = self.level(self.root, types)
         if not self.root.children:
             self.root.children = [self.core()]
         self.number()
@@ -77,11 +81,12 @@ class Generator:
         if self.cores_left <= 0 or self.pus_left <= 0:
             return []
         if not types:
-            return [self.core() for _ in range(rng.randint(1, 4)) if self.cores_left > 0 and self.pus_left > 0]
-        if rng.random() < 0.35:
+            most = 2 if self.around else 4
+            return [self.core() for _ in range(rng.randint(1, most)) if self.cores_left > 0 and self.pus_left > 0]
+        if not self.around and rng.random() < 0.35:
             return self.level(parent, types[1:])
         out = []
-        for _ in range(rng.choice([2, 2, 3])):
+        for _ in range(2 if self.around else rng.choice([2, 2, 3])):
             obj = Obj(types[0])
             obj.children = self.level(obj, types[1:])
             if obj.children:
@@ -281,6 +286,17 @@ class Driver:
             raise SystemExit(f"Bail out! the driver died: exit code {self.proc.wait()}")
         return text.rstrip("\n")
 
+    def why(self):
+        """Of the last plan: {container's number: {level: (number, words)}}."""
+        self.say("why")
+        out, containers = {}, -1
+        while (text := self.line()) != "end":
+            containers += text.startswith("asks ")
+            taken = re.match(r"(package|NUMA locality|L3): .*; takes (\d+): (.*)", text)
+            if taken:
+                out.setdefault(containers, {})[taken[1]] = int(taken[2]), taken[3]
+        return out
+
     def plan(self, asks):
         self.say(*(f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks), "plan")
         out = []
@@ -307,6 +323,16 @@ def agrees(want, got):
     return want == got
 
 
+def wrong_reason(planner, asks, told):
+    """The text of the first explanation that is not true."""
+    for i, levels in sorted(told.items()):
+        want = planner.reasons[asks[i].name]()
+        for level, got in levels.items():
+            if want.get(level) != got:
+                return [f"oracle: {asks[i].name}: {level}: {want.get(level)}", f"planner: {got}"]
+    return []
+
+
 def one_machine(driver, rng, path, count):
     """Compare several plans on one random machine; returns the text of the first difference."""
     gen = Generator(rng)
@@ -324,7 +350,7 @@ def one_machine(driver, rng, path, count):
         cpus = [p for p in pus if rng.random() >= lost] or pus
         mems = [n for n in nodes if rng.random() >= rng.choice([0, 0, 0.2])] or nodes
         taken = [n for n in mems if rng.random() < rng.choice([0, 0, 0.3])]
-        default = rng.choice(["all", "local"])
+        default = rng.choice(["all", "local", "ordinary"])
         planner = Planner(machine, cpus, mems, taken, default)
         planner.bytes = sum(n.usable for o in gen.root.walk() for n in o.nodes if n.os in planner.ordinary)
         asks = random_asks(rng, planner)
@@ -333,9 +359,12 @@ def one_machine(driver, rng, path, count):
         got, want = driver.plan(asks), expected(planner, asks)
         count["plans"] += 1
         count["failures"] += want[0].startswith("error")
-        if not agrees(want, got):
+        reasons = [] if not agrees(want, got) or got[0].startswith("error") else driver.why()
+        wrong = wrong_reason(planner, asks, reasons) if reasons else []
+        count["reasons"] += sum(map(len, reasons.values())) if reasons else 0
+        if wrong or not agrees(want, got):
             text = [f"machine {path}", opts] + [f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks]
-            return "\n".join(text + ["plan", "oracle:"] + want + ["planner:"] + got)
+            return "\n".join(text + ["plan"] + (wrong or ["oracle:"] + want + ["planner:"] + got))
     return None
 
 
@@ -348,7 +377,7 @@ def main():
     parser.add_argument("--keep", help="write the machines here and keep them")
     args = parser.parse_args()
     driver, bad = Driver(args.driver), 0
-    count = {"plans": 0, "failures": 0}
+    count = {"plans": 0, "failures": 0, "reasons": 0}
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.keep or scratch
         os.makedirs(folder, exist_ok=True)
@@ -361,7 +390,8 @@ def main():
             if problem:
                 bad += 1
                 print("\n".join("# " + l for l in problem.split("\n")))
-    print(f"# {count['plans']} plans compared, of which {count['failures']} are refusals")
+    print(f"# {count['plans']} plans compared, of which {count['failures']} are refusals; "
+          f"{count['reasons']} reasons")
     return 1 if bad else 0
 
 

@@ -205,8 +205,11 @@ class Planner:
         free = [c for c, t in enumerate(self.threads) if t]
         used = set(self.taken)
         cores, mems, confined = {}, {}, {}
+        self.reasons = {}
         for i in order:
-            cores[i] = self.choose(asks[i], free, used, thrift)
+            cores[i], with_memory = self.choose(asks[i], free, used, thrift)
+            before = set(free), set(used), thrift, with_memory
+            self.reasons[asks[i].name] = lambda i=i, before=before: self.why(asks[i], cores[i], *before)
             free = [c for c in free if c not in cores[i]]
             if asks[i].kind != "none":
                 mems[i], confined[i] = self.choose_mems(asks[i], cores[i], used), True
@@ -214,7 +217,7 @@ class Planner:
         for i in order:
             if asks[i].kind == "none":
                 confined[i] = self.default == "local"
-                mems[i] = self.local_mems(cores[i], used) if confined[i] else set(self.mems)
+                mems[i] = self.local_mems(cores[i], used) if confined[i] else self.unconfined()
                 if confined[i]:
                     used |= mems[i]
         out = []
@@ -270,19 +273,58 @@ class Planner:
         if sum(self.width(ask, c) for c in free) < max(ask.cpus, 1):
             raise Failure("cpus")
         if not ask.cpus:
-            return set(free)
-        n, widths, all_free = len(free), [self.width(ask, c) for c in free], set(free)
-        sums = [0] * (1 << n)
-        sets = []
+            return set(free), False
+        all_free, sets = set(free), self.sets(ask, free)
+        best = min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, False))
+        if ask.kind == "none" or self.untaken_local(ask, best, used) >= ask.mems:
+            return best, False
+        return min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, True)), True
+
+    def sets(self, ask, free):
+        """Every set of these cores that is large enough."""
+        n, widths = len(free), [self.width(ask, c) for c in free]
+        sums, sets = [0] * (1 << n), []
         for s in range(1, 1 << n):
             low = (s & -s).bit_length() - 1
             sums[s] = sums[s & (s - 1)] + widths[low]
             if sums[s] >= ask.cpus:
                 sets.append({free[i] for i in range(n) if s >> i & 1})
-        best = min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, False))
-        if ask.kind == "none" or self.untaken_local(ask, best, used) >= ask.mems:
-            return best
-        return min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, True))
+        return sets
+
+    # ---- why
+
+    def rules(self, ask, picked, free, used, thrift, with_memory):
+        """The key, flat, each value with the words of the explanation for it."""
+        half, spans, kinds, memory, waste, fit, _ = self.key(ask, picked, free, used, False, with_memory)
+        levels = "packages", "NUMA localities", "L3 domains"
+        place = [("fewer half cores", half)] + [(f"fewer {l}", n) for l, n in zip(levels, spans)]
+        place += [("CPU kinds not mixed", kinds), ("more local memory free", memory)]
+        spent = [("fewer threads beyond what is asked", waste[0])]
+        spent += [("fewer threads reserved or fewer cores", waste[1:])]
+        tight = [(f"the tightest fit by {l}", n) for l, n in zip(levels, fit)]
+        return (spent + place if thrift else place + spent) + tight
+
+    def why(self, ask, picked, free, used, thrift, with_memory):
+        """{level: (number, words)}: why its one domain was taken and not another that would do."""
+        before, out, view = (free, used, thrift, with_memory), {}, set(range(len(self.threads)))
+        mine = self.rules(ask, picked, *before)
+        for level, name in (("Package", "package"), ("NUMA", "NUMA locality"), ("L3Cache", "L3")):
+            own = [(k, d) for k, d in enumerate(self.m.domains[level]) if d <= view and picked <= d]
+            if not ask.cpus or len(own) != 1:
+                continue
+            words = set()
+            for d in self.m.domains[level]:
+                sets = self.sets(ask, sorted(d & free)) if d <= view and not d & own[0][1] else []
+                if sets:
+                    rival = min((self.rules(ask, s, *before) for s in sets), key=lambda r: [v for _, v in r])
+                    differ = (w for (w, a), (_, b) in zip(mine, rival) if a != b)
+                    words.add(next(differ, "the lowest number"))
+            listed = [w for w, _ in mine if w in words] + sorted(words & {"the lowest number"})
+            if listed == ["the lowest number"]:
+                listed = ["equal otherwise, the lowest number"]
+            out[name] = own[0][0], ", then ".join(listed) or "the only one that fits"
+            view = own[0][1]
+        return out
 
     # ---- memory nodes
 
@@ -315,6 +357,11 @@ class Planner:
             if total >= ask.mems:
                 return chosen
         raise Failure("mems")
+
+    def unconfined(self):
+        if self.default == "ordinary" and not self.ordinary:
+            raise Failure("mems")
+        return set(self.ordinary if self.default == "ordinary" else self.mems)
 
     def local_mems(self, picked, used):
         if not self.ordinary:

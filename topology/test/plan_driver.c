@@ -4,7 +4,7 @@
  * cpulist form, "-" being the empty one. Asks are forgotten after each plan.
  *
  *   machine FILE.xml|SYNTHETIC      -> ok | error TEXT
- *   opts CPUS MEMS TAKEN all|local
+ *   opts CPUS MEMS TAKEN all|local|ordinary
  *   ask NAME CPUS SMT none|count|size MEMS
  *   plan   -> error TEXT | for each container
  *             "container NAME cpus LIST reserved LIST mems LIST given N confined 0|1 shared 0|1",
@@ -57,7 +57,8 @@ static int do_opts(struct driver *d, const char *line)
 
 	if (sscanf(line, "opts %10240s %10240s %10240s %15s", cpus, mems, taken, kind) != 4)
 		return -1;
-	d->opts.default_mems = strcmp(kind, "local") == 0 ? MEMS_LOCAL : MEMS_ALL;
+	d->opts.default_mems = strcmp(kind, "local") == 0 ? MEMS_LOCAL :
+			       strcmp(kind, "ordinary") == 0 ? MEMS_ORDINARY : MEMS_ALL;
 	return read_list(&d->opts.cpus, cpus) || read_list(&d->opts.mems, mems) ||
 	       read_list(&d->opts.mems_taken, taken);
 }

@@ -115,6 +115,14 @@ static const struct test tests[] = {
 	{ "mems: not asked, all: nothing is taken", FAKE, .ask = { { "a", 2 } }, .want = { { "0-1" } },
 	  .free_mems = "0-3" },
 
+	{ "mems: of one node", FAKE, .mems = "2", .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
+	  .error = "container a: needs 1.0 GiB of memory (1073741825 bytes), the 1 memory node "
+		   "that may be given holds 1.0 GiB (1073741824 bytes); "
+		   "the largest request that fits now is mems=1024MiB" },
+	{ "mems: the size that is offered", FAKE, .mems = "2",
+	  .ask = { { "a", 1, 0, MEMS_SIZE, 1024 << 20 } },
+	  .want = { { "2", NULL, "2" } } },
+
 	{ "too many", "package:2 numa:1 core:12 pu:2", .cpus = "4-47", .ask = { { "sim", 64 } },
 	  .error = "container sim: needs 64 threads (32 cores), 44 are free here; the largest request that fits now is cpus=44" },
 	{ "too many beside others", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
@@ -130,7 +138,9 @@ static const struct test tests[] = {
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
 	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest request that fits now is mems=3" },
 	{ "too much memory", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 5 * GIB } },
-	  .error = "container a: needs 5.0 GiB of memory (5368709120 bytes), the 4 memory nodes that may be given hold 4.0 GiB (4294967296 bytes) together" },
+	  .error = "container a: needs 5.0 GiB of memory (5368709120 bytes), the 4 memory nodes "
+		   "that may be given hold 4.0 GiB (4294967296 bytes) together; "
+		   "the largest request that fits now is mems=4096MiB" },
 	{ "mems=0", FAKE, .ask = { { "a", 1, 0, MEMS_COUNT, 0 } },
 	  .error = "container a: needs at least one memory node, not mems=0" },
 	{ "a CPU that is not there", TWO, .cpus = "0-16", .ask = { { "a", 1 } },
@@ -219,8 +229,8 @@ static void explanation(void)
 	is(plan->container[0].why,
 	   "asks 21 threads, 1 memory node; gets 22 threads on 11 of 23 free cores\n"
 	   "rounded up to whole cores: 22 threads for 21 asked\n"
-	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit\n"
-	   "memory: node 0 (dram); 1 local, 0 nearest",
+	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit by packages\n"
+	   "memory: node 0 (dram); 1 local, 0 remote",
 	   "explanation");
 	plan_free(plan);
 	machine_free(m);

@@ -61,7 +61,7 @@ static void invent(struct situation *s)
 	ordinary = s->opts.mems;
 	idset_and(&ordinary, machine_ordinary(s->m));
 	s->opts.mems_taken = some_of(&s->opts.mems, rnd(3) ? 0 : 40);
-	s->opts.default_mems = rnd(2) ? MEMS_LOCAL : MEMS_ALL;
+	s->opts.default_mems = (enum mems_default)rnd(3);
 	s->n = 1 + rnd(MOST);
 	left = idset_count(&s->opts.cpus);
 	for (unsigned i = 0; i < s->n; i++) {
@@ -144,6 +144,9 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 	if (ask->mems_kind == MEMS_UNSET && s->opts.default_mems == MEMS_ALL &&
 	    (!idset_equal(&c->mems, &s->opts.mems) || c->mems_confined))
 		return "not asked, but confined";
+	if (!idset_subset(&c->mems, machine_ordinary(s->m)) &&
+	    s->opts.default_mems == MEMS_ORDINARY)
+		return "bound to special memory";
 	if (ask->mems_kind == MEMS_COUNT && s->n == 1 && c->mems_shared) {
 		struct idset untaken = s->opts.mems;
 

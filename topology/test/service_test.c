@@ -39,7 +39,7 @@ static const struct {
 	{ "more than a socket has", TWO, SERVICE_PER_SOCKET, 5, "", NULL, NULL, NULL, NULL,
 	  "serviceos: 5/socket: this machine has 4 cores a socket" },
 	{ "no such memory node", TWO, SERVICE_PER_NODE, 1, "", "1-2", NULL, NULL, NULL,
-	  "serviceos_mems: memory nodes 1-2: this machine has 0-1" },
+	  "serviceos_mems: memory nodes 1-2: this machine has memory in 0-1" },
 	{ "every memory node", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for containers (\"all\": shared with them)" },
 };
@@ -121,6 +121,36 @@ static void homes(void)
 	machine_free(m);
 }
 
+/* Nodes 0 and 1 are ordinary, 2 and 3 are special; 3 is not allowed to this process. */
+static void special(void)
+{
+	static const struct {
+		const char *mems;
+		bool good;
+	} asks[] = { { "0", true }, { "0,2", true }, { "2", true }, { "0-1", false } };
+	struct errbuf err = { "" };
+	struct machine *m;
+
+	if (machine_load_synthetic(&m, "package:4 " NODE "core:2 pu:1", &err) < 0)
+		bail("%s", err.text);
+	idset_parse(&m->ordinary, "0-1", NULL);
+	idset_parse(&m->mems, "0-2", NULL);
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+		struct service_ask ask = { .kind = SERVICE_PER_NODE, .cores = 1, .own_mems = true };
+		struct service_set got;
+
+		idset_parse(&ask.mems, asks[i].mems, NULL);
+		err.text[0] = '\0';
+		is_int(service_choose(&got, m, &ask, &err), asks[i].good ? 0 : -1,
+		       "serviceos_mems = %s beside special memory", asks[i].mems);
+	}
+	is(err.text,
+	   "serviceos_mems: memory nodes 0-1 leave only special memory (2) for containers, "
+	   "which get none of it: leave at least one of 0-1, or write \"all\" (shared with them)",
+	   "all ordinary memory: the message has what is wrong, why, and what will do");
+	machine_free(m);
+}
+
 static void bytes(void)
 {
 	struct machine *m;
@@ -141,6 +171,7 @@ int main(void)
 		one(i);
 	slurm_by_core();
 	homes();
+	special();
 	bytes();
 	return tap_done();
 }

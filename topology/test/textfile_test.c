@@ -3,8 +3,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "topology/test/tap.h"
@@ -55,6 +58,56 @@ static void told(const char *name, const struct errbuf *err)
 	is(err->text, want, "the message has file and reason");
 }
 
+/* Writes three parts to the pipe PATH, and closes it or does not. */
+static pid_t writer(const char *path, bool closes)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = open(path, O_WRONLY);
+	for (int i = 0; i < 3; i++) {
+		if (write(fd, "part\n", 5) != 5)
+			_exit(1);
+		usleep(200000);
+	}
+	if (!closes)
+		sleep(60);
+	_exit(0);
+}
+
+static void pipes(void)
+{
+	struct errbuf err = { "" };
+	char want[256], *got = NULL;
+	size_t len = 0;
+	time_t started;
+	pid_t pid;
+
+	if (mkfifo(at("pipe"), 0600) < 0)
+		bail("mkfifo");
+	pid = writer(at("pipe"), true);
+	is_int(textfile_read(&got, &len, at("pipe"), 100, &err), 0,
+	       "a pipe that is written in parts %s", err.text);
+	is(got ? got : "", "part\npart\npart\n", "is read to its end");
+	free(got);
+	waitpid(pid, NULL, 0);
+	pid = writer(at("pipe"), false);
+	started = time(NULL);
+	is_int(textfile_read(&got, &len, at("pipe"), 100, &err), -1,
+	       "a pipe that stays open without more text is given up");
+	ok(time(NULL) - started < 40, "within 40 seconds");
+	snprintf(want, sizeof(want),
+		 "%s: nothing more was written to this pipe within 10 seconds, and it was not "
+		 "closed",
+		 at("pipe"));
+	is(err.text, want, "the message says that it stayed open");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	unlink(at("pipe"));
+}
+
 int main(void)
 {
 	struct rlimit room = { ROOM, RLIM_INFINITY };
@@ -74,6 +127,7 @@ int main(void)
 	is(err.text, "/dev/full: No space left on device", "is told");
 	ok(access("/dev/full", F_OK) == 0, "a device is not removed");
 
+	pipes();
 	signal(SIGXFSZ, SIG_IGN);
 	if (setrlimit(RLIMIT_FSIZE, &room) < 0)
 		bail("setrlimit");

@@ -3,9 +3,17 @@
 #include "topology/trial.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "topology/test/tap.h"
+
+#ifdef __SANITIZE_ADDRESS__
+static const bool limited = false;
+#else
+static const bool limited = true;
+#endif
 
 static void nothing(void *arg)
 {
@@ -28,6 +36,27 @@ static void spin(void *arg)
 		;
 }
 
+static void sleep_on(void *arg)
+{
+	sigset_t all;
+
+	(void)arg;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	for (;;)
+		sleep(60);
+}
+
+/* So much memory; a crash where it cannot be had. */
+static void take(void *arg)
+{
+	volatile char *p = malloc(*(size_t *)arg);
+
+	if (p)
+		p[0] = 1;
+	_exit(p ? 0 : 1);
+}
+
 static void leave(void *arg)
 {
 	_exit(*(int *)arg);
@@ -36,6 +65,8 @@ static void leave(void *arg)
 int main(void)
 {
 	int number = 0, sig = SIGSEGV, code = 3;
+	size_t some = (size_t)1 << 30, much = (size_t)16 << 30;
+	time_t started;
 	struct errbuf err = { "" };
 
 	ok(trial(nothing, NULL, 5, &err) == 0, "what returns");
@@ -54,5 +85,15 @@ int main(void)
 	   err.text);
 	ok(trial(spin, NULL, 1, &err) < 0 && strstr(err.text, "more than 1 seconds"), "%s",
 	   err.text);
+	err.text[0] = '\0';
+	started = time(NULL);
+	is_int(trial(sleep_on, NULL, 1, &err), -1, "a function that sleeps without an end is given up");
+	is(err.text, "it has not ended after 5 seconds", "the message says after how long");
+	ok(time(NULL) - started < 30, "within 30 seconds");
+	is_int(trial(take, &some, 5, &err), 0, "a gigabyte can be had");
+	if (limited)
+		is_int(trial(take, &much, 5, &err), -1, "16 GiB cannot");
+	else
+		skip(1, "the sanitizer has memory of its own");
 	return tap_done();
 }
