@@ -155,8 +155,10 @@ def group_upgrade():
     cluster.wait_idle()
     code, text = launch("srun", "", '"hostname"')
     ok(code == 0 and "n1" in text, "a plugin of another series, optional: jobs without NodeOS run", text)
+    on("n0", "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes' >>/etc/nodeos/nodeos.conf")
     for launcher in LAUNCHERS:
-        refused(launcher, "--nodeos-cpus=2", "this node has no NodeOS plugin", "a plugin of another series")
+        refused(launcher, "--nodeos-cpus=2", "this node has no NodeOS plugin", "a plugin of another series, kill_on_bad_exit = yes")
+    on("n0", "mv /tmp/keep.conf /etc/nodeos/nodeos.conf")
     on("n1", f"mv {so}.keep {so}; sed -i s/optional/required/ {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
