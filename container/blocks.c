@@ -84,7 +84,7 @@ static void sort_out(struct blocks *b)
 	}
 }
 
-/* Memory that no CPU is near (an expander's, a GPU's), in blocks or whole, is never given unasked. */
+/* Memory that no CPU is near (an expander's, a GPU's), in blocks or whole, is not given to containers. */
 static void leave_special(struct blocks *b, const char *root)
 {
 	char text[4096];

@@ -28,7 +28,7 @@ struct blocks {
 	struct idset nodes; /* the others, of which at least half is usable: what containers may have */
 	struct idset poor; /* of them, those of which less than nine tenths are usable */
 	struct idset taken; /* of which less than half is: the kernel, or huge pages, had them first */
-	struct idset special; /* usable, but no CPU is near them: never given unasked */
+	struct idset special; /* usable, but no CPU is near them: not given to containers */
 };
 
 #define BLOCKS_FILE "blocks" /* in state_dir */

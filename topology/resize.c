@@ -143,7 +143,7 @@ static int resize_mems(struct plan_container *out, const struct machine *m, cons
 
 	if (r->want_mems == have)
 		return 0;
-	/* special memory is never given unasked */
+	/* special memory is not given to containers */
 	if (more)
 		idset_and(&from, &m->ordinary);
 	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
