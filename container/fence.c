@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "container/monotonic.h"
-#include "container/workqueue.h"
+#include "base/monotonic.h"
+#include "host/workqueue.h"
 
 bool fence_wanted(const struct ledger_job *job)
 {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "container/fence.h"
-#include "container/fileio.h"
-#include "container/step.h"
+#include "base/fileio.h"
+#include "launch/step.h"
 
 #define ENTRY_PREFIX "job-"
 #define ENTRY_MAX (8u << 20)

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "container/cgroup.h"
-#include "container/node_plan.h"
-#include "container/partition.h"
+#include "host/cgroup.h"
+#include "container/job_plan.h"
+#include "host/partition.h"
 
 /*
  * Who holds which CPUs and memory nodes on this node: one text file per job in

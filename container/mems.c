@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "container/cgroup.h"
+#include "host/cgroup.h"
 
 /* ------------------------------------------------------------------ who has what */
 

@@ -2,10 +2,10 @@
 #ifndef NODEOS_CONTAINER_MEMS_H
 #define NODEOS_CONTAINER_MEMS_H
 
-#include "container/blocks.h"
-#include "container/conf.h"
+#include "host/blocks.h"
+#include "host/conf.h"
 #include "container/ledger.h"
-#include "container/node_plan.h"
+#include "container/job_plan.h"
 #include "container/outcome.h"
 #include "topology/service.h"
 

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "container/conf.h"
-#include "container/node_plan.h"
-#include "container/request.h"
+#include "host/conf.h"
+#include "container/job_plan.h"
+#include "manifest/request.h"
 
 /*
  * What became of each isolator of a container on this node. AppC (ace.md) demands that

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "container/app_exec.h"
-#include "container/fileio.h"
-#include "container/helper_run.h"
-#include "container/script.h"
+#include "manifest/app_exec.h"
+#include "base/fileio.h"
+#include "base/subprocess.h"
+#include "manifest/jobscript.h"
 #include "spank/nodeos.h"
 
 /* Reading a manifest may mean waiting for a file server. */

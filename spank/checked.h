@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "container/request.h"
+#include "manifest/request.h"
 
 /*
  * Manifests on the client's side. nodeosctl reads them, in a process of its own, so that

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "container/choice.h"
-#include "container/conf.h"
-#include "container/fileio.h"
+#include "manifest/choice.h"
+#include "host/conf.h"
+#include "base/fileio.h"
 #include "container/outcome.h"
-#include "container/report_path.h"
-#include "container/request.h"
+#include "launch/report_path.h"
+#include "manifest/request.h"
 #include "spank/argv.h"
 #include "spank/checked.h"
 #include "spank/guard.h"

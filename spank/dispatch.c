@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "container/built_for.h"
+#include "tools/built_for.h"
 #include "spank/hint.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"

@@ -2,7 +2,7 @@
 #ifndef NODEOS_SPANK_GUARD_H
 #define NODEOS_SPANK_GUARD_H
 
-#include "container/step.h"
+#include "launch/step.h"
 
 /*
  * Slurm tells nobody when a node lacks a plugin: it would run the ranks, unconfined. So

@@ -7,7 +7,7 @@
 
 #include <slurm/slurm.h>
 
-#include "container/apart.h"
+#include "control/apart.h"
 
 struct order {
 	uint32_t job_id, step_id;

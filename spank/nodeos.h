@@ -4,7 +4,7 @@
 
 #include <slurm/spank.h>
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /*
  * The contexts of the plugin. dispatch.c holds every symbol that Slurm looks up and

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /* The options that sbatch, salloc and srun learn, in one table. */
 enum option_id {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* slurmstepd's side: gather what Slurm knows of this step, and call container/step.h. */
+/* slurmstepd's side: gather what Slurm knows of this step, and call launch/step.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "container/app_exec.h"
-#include "container/fileio.h"
-#include "container/script.h"
-#include "container/step.h"
+#include "manifest/app_exec.h"
+#include "base/fileio.h"
+#include "manifest/jobscript.h"
+#include "launch/step.h"
 #include "spank/guard.h"
 #include "spank/kill_step.h"
 #include "spank/nodeos.h"

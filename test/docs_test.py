@@ -38,9 +38,9 @@ def test_options():
 def test_environment():
     text = page("nodeos.7")
     documented = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", section(text, "ENVIRONMENT")))
-    source = read("container/step_enter.c")
-    expected = set(c_strings(c_array("container/step_enter.c", "own_variable")))
-    expected |= set(c_strings(c_array("container/step_enter.c", "slurm_variable")))
+    source = read("launch/enter.c")
+    expected = set(c_strings(c_array("launch/enter.c", "own_variable")))
+    expected |= set(c_strings(c_array("launch/enter.c", "slurm_variable")))
     expected |= set(re.findall(r'(?:set_default\(env|set_list\(env|env->set\(env->arg), "(\w+)"', source))
     expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
     same_set(documented, expected, "nodeos(7) has the variables that ranks get and lose")
@@ -59,9 +59,9 @@ def test_hooks():
 
 
 def test_conf():
-    keys = re.findall(r'\{\s*"([a-z_]+)",', c_array("container/conf.c", "conf_keys"))
+    keys = re.findall(r'\{\s*"([a-z_]+)",', c_array("host/conf.c", "conf_keys"))
     text = page("nodeos.conf.5")
-    same_set(re.findall(r"^\.It Ic (\w+)$", text, re.M), keys, "nodeos.conf(5) has the keys of container/conf.c")
+    same_set(re.findall(r"^\.It Ic (\w+)$", text, re.M), keys, "nodeos.conf(5) has the keys of host/conf.c")
     same_set(re.findall(r"^#?([a-z_]+) = ", read("etc/nodeos.conf"), re.M), keys, "etc/nodeos.conf has them, too")
     every = set(keys)
     for name in PAGES:
@@ -70,7 +70,7 @@ def test_conf():
 
 
 def test_manifest():
-    table = c_strings(c_array("container/request.c", "request_ignored_name"))
+    table = c_strings(c_array("manifest/request.c", "request_ignored_name"))
     text = page("nodeos-manifest.5")
     missing = [n for n in table if not re.search(rf"(?<![\w/-]){re.escape(n)}(?![\w/-])", text)]
     ok(table and not missing, "nodeos-manifest(5) names every ignored isolator", missing)
@@ -91,20 +91,20 @@ def tool_options(command):
     """Long options of a command with their short ones, from its getopt call."""
     code = tool_code(command)
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
-    loop = read("container/tool_node.c") if "tool_node_options(" in code else code
+    loop = read("tools/node_args.c") if "tool_node_options(" in code else code
     shorts = re.search(r'getopt\w*\(argc, argv, (?:(?:all|verbose) \? )?"([^"]*)"(?: : "([^"]*)")?', loop)
     letters = shorts.group(2 if command == "unprovision" else 1).replace(":", "") if shorts else ""
     return {name: letter if letter in letters else "" for name, letter in longs}
 
 
 def commands():
-    return re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("container/nodeosctl.c", "command"))
+    return re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("tools/nodeosctl.c", "command"))
 
 
 def test_tool():
     text = page("nodeosctl.1")
     listing = section(text, "COMMANDS")
-    same_set(re.findall(r"^\.Ss ([\w-]+)$", listing, re.M), commands(), "nodeosctl(1) has the commands of container/nodeosctl.c")
+    same_set(re.findall(r"^\.Ss ([\w-]+)$", listing, re.M), commands(), "nodeosctl(1) has the commands of tools/nodeosctl.c")
     same_set(re.findall(r"^\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M), commands(), "so has its synopsis")
     general = section(text, "DESCRIPTION")
     ok(all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")), "nodeosctl(1): --help and --version")
@@ -138,7 +138,7 @@ def json_members():
             found |= set(either)
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
     for call in re.findall(r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
-                           read("container/tool_check.c") + read("container/merged_show.c")):
+                           read("tools/check.c") + read("report/merged_text.c")):
         found |= set(c_strings("".join(call)))
     return found
 
@@ -173,7 +173,7 @@ def test_json():
     same_set(documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document")
     same_set(sorted(schema_members(json.loads(read("doc/nodeos-report.schema.json"))) - documented_members()) or ["none"], ["none"],
              "it has the members of doc/nodeos-report.schema.json")
-    step = read("container/step_report.c")
+    step = read("launch/step_report.c")
     kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
     ok(kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds), "nodeosctl(1) has the outcomes of a step", kinds)
     found = re.search(r'name\[\] = \{(.*?)\};', read("container/outcome.c"))

@@ -154,7 +154,7 @@ def test_options():
             ok(all(re.search(rf"(?<!\S)[\[]?{s}\b", r.stdout) for s in short), f"line {block.line}: its short options", short)
             seen += 1
     ok(seen > 10 and len(helps) > 8, "commands of nodeosctl were found", seen, sorted(helps))
-    keys = set(re.findall(r'\{\s*"([a-z_]+)",', c_array("container/conf.c", "conf_keys")))
+    keys = set(re.findall(r'\{\s*"([a-z_]+)",', c_array("host/conf.c", "conf_keys")))
     used = set(re.findall(r"(?:^|[`'/^])([a-z_]+) = ", TEXT, re.M)) | set(re.findall(r"`([a-z]+_[a-z_]+)`", PROSE))
     ok(len(used) > 4 and used <= keys, "the keys of nodeos.conf that it names exist", sorted(used - keys))
     units = {os.path.basename(f).removesuffix(".in") for f in glob.glob(os.path.join(SOURCE, "etc/systemd/*"))}

@@ -121,10 +121,10 @@ def test_documents():
         "plan of hpc": output("nodeosctl", "plan", "--json", "-t", machine, "--serviceos=1/node", "coupled-hpc.json"),
         "plan with a buffer": output("nodeosctl", "plan", "--json", "-t", machine, "outofcore.json"),
         "plan of the rest": output("nodeosctl", "plan", "--json", "-t", machine, "rest.json"),
-        "node": output("container/test/report_driver", "json", "n0", "coupled", "step"),
-        "node with blocks": output("container/test/report_driver", "json", "n0", "coupled", "step", "blocks"),
-        "a user's node": output("container/test/report_driver", "json", "n0", "step", "own"),
-        "node without jobs": output("container/test/report_driver", "json", "n0"),
+        "node": output("report/test/report_driver", "json", "n0", "coupled", "step"),
+        "node with blocks": output("report/test/report_driver", "json", "n0", "coupled", "step", "blocks"),
+        "a user's node": output("report/test/report_driver", "json", "n0", "step", "own"),
+        "node without jobs": output("report/test/report_driver", "json", "n0"),
     }
     seen = set()
     for name, document in documents.items():

@@ -13,11 +13,11 @@ from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, c_unescape, done,
 # Programs with a page each: where their options are, and how they are run from a build tree.
 PROGRAMS = {
     "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
-    "nodeos-lriot": ("contrib/lriot/options.c", [f"{BUILD}/nodeos-lriot"]),
-    "nodeos-streamline": ("contrib/streamline/streamline.c", [f"{BUILD}/nodeos-streamline"]),
-    "nodeos-bfs": ("contrib/bfs/bfs.c", [f"{BUILD}/nodeos-bfs"]),
-    "nodeos-noise": ("contrib/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
-    "nodeos-sched-count": ("contrib/noise/nodeos-sched-count", [sys.executable, f"{SOURCE}/contrib/noise/nodeos-sched-count"]),
+    "nodeos-lriot": ("dimmap/load/lriot/options.c", [f"{BUILD}/nodeos-lriot"]),
+    "nodeos-streamline": ("dimmap/load/streamline/streamline.c", [f"{BUILD}/nodeos-streamline"]),
+    "nodeos-bfs": ("dimmap/load/bfs/bfs.c", [f"{BUILD}/nodeos-bfs"]),
+    "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
+    "nodeos-sched-count": ("tools/noise/nodeos-sched-count", [sys.executable, f"{SOURCE}/tools/noise/nodeos-sched-count"]),
     "nodeos-mpirun": ("spank/nodeos-mpirun", ["sh", f"{SOURCE}/spank/nodeos-mpirun"]),
 }
 TOOL = f"{BUILD}/nodeosctl"
@@ -127,9 +127,9 @@ def test_daemon():
         return
     usage = printed([f"{BUILD}/nodeosd"])
     same_set(re.findall(r"^  (-\w, --[a-z]+)", usage, re.M), ["-h, --help", "-V, --version"], "nodeosd's options")
-    served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("container/ask.c"))
+    served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("control/protocol.c"))
     # what libnodeos alone asks, no command does
-    ok("ASK_QUERY" in read("container/libnodeos.c"), "query is for libnodeos")
+    ok("ASK_QUERY" in read("control/libnodeos.c"), "query is for libnodeos")
     served.remove("query")
     # srun does the rest of it
     served[served.index("find")] = "exec"
@@ -144,8 +144,8 @@ def test_daemon():
 
 def test_library():
     """libnodeos: what its header declares, its page tells, its map names and the built library has, each with a version."""
-    declared = set(re.findall(r"\b(nodeos_\w+)\(", read("container/nodeos.h")))
-    named = re.findall(r"^\t\t(\w+);", read("container/libnodeos.map"), re.M)
+    declared = set(re.findall(r"\b(nodeos_\w+)\(", read("control/nodeos.h")))
+    named = re.findall(r"^\t\t(\w+);", read("control/libnodeos.map"), re.M)
     same_set(set(named), declared, "libnodeos: the map and the header have the same functions")
     same_set(set(re.findall(r"^\.Fn (nodeos_\w+) ", section(page("nodeos.3"), "SYNOPSIS"), re.M)), declared, "libnodeos: and nodeos(3)")
     built = glob.glob(f"{BUILD}/.libs/libnodeos.so.?")
@@ -174,8 +174,8 @@ def members(line):
 
 def test_isolators():
     text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
-    known = re.findall(r'\{ "([a-z]+)", \w+ \}', c_array("container/manifest.c", "isolators"))
-    ignored = c_strings(c_array("container/request.c", "request_ignored_name"))
+    known = re.findall(r'\{ "([a-z]+)", \w+ \}', c_array("manifest/manifest.c", "isolators"))
+    ignored = c_strings(c_array("manifest/request.c", "request_ignored_name"))
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
         if depth == 1:
@@ -184,17 +184,17 @@ def test_isolators():
         elif depth == 2:
             inner.setdefault(at, []).extend(members(line))
     documented += re.findall(r"^\.Cm ((?:resource|os)/[\w/-]+)", text, re.M)
-    same_set(documented, known + ignored, "nodeos-manifest(5) has the isolators of container/manifest.c and request.c")
+    same_set(documented, known + ignored, "nodeos-manifest(5) has the isolators of manifest/manifest.c and request.c")
     for name, array in (("container", "container_members"), ("scheduler", "scheduler_members"), ("dimmap", "dimmap_members")):
-        table = re.findall(r'\{ "([a-z]+)", load_\w+ \}', c_array("container/manifest.c", array))
+        table = re.findall(r'\{ "([a-z]+)", load_\w+ \}', c_array("manifest/manifest.c", array))
         same_set(inner.get(name, []), table, f"of {name} the members")
     for title, array in (("Fields of an ImageManifest", "image_manifest_fields"), ("Fields of a PodManifest", "pod_manifest_fields")):
-        table = re.findall(r'\{ "(\w+)", &', c_array("container/appc.c", array))
+        table = re.findall(r'\{ "(\w+)", &', c_array("manifest/appc.c", array))
         part = section(page("nodeos-manifest.5"), title, ".Ss")
-        same_set([m for _, line in tree(part) for m in members(line)], table, f"{title}: those of container/appc.c")
+        same_set([m for _, line in tree(part) for m in members(line)], table, f"{title}: those of manifest/appc.c")
     text = page("nodeos-manifest.5")
     for start, array, what in ((r"\.It Cm app", "app_fields", "of an app"), (r"\.It Cm apps", "pod_app_fields", "of a pod's app")):
-        same_set(re.findall(r"^\.Cm (\w+)", cut(text, start, r"^\.It "), re.M), re.findall(r'\{ "(\w+)", &', c_array("container/appc.c", array)), f"the fields {what}")
+        same_set(re.findall(r"^\.Cm (\w+)", cut(text, start, r"^\.It "), re.M), re.findall(r'\{ "(\w+)", &', c_array("manifest/appc.c", array)), f"the fields {what}")
 
 
 def cut(text, start, end):
@@ -212,14 +212,14 @@ def test_words():
     """Words that values may be: policies, partitions, policies of buffers."""
     manifest, conf = page("nodeos-manifest.5"), page("nodeos.conf.5")
     scheduler, buffer = manifest[manifest.index(".It Cm scheduler"):], manifest[manifest.index(".It Cm dimmap"):]
-    policies = re.findall(r'\[POLICY_\w+\] = \{ "([a-z]+)"', read("container/policy.c"))
-    same_set(cm_words(cut(scheduler, r"\.It Cm policy", "also as")), policies, "nodeos-manifest(5) has the policies of container/policy.c")
+    policies = re.findall(r'\[POLICY_\w+\] = \{ "([a-z]+)"', read("host/policy.c"))
+    same_set(cm_words(cut(scheduler, r"\.It Cm policy", "also as")), policies, "nodeos-manifest(5) has the policies of host/policy.c")
     same_set(cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")), policies, "so has nodeos.conf(5)")
     same_set(cm_words(cut(conf, r"\.It Ic hpc_fallback", "of the latter"))[1:], set(policies) - {"hpc"}, "and those that stand for hpc")
-    places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("container/policy.c"))
+    places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("host/policy.c"))
     same_set(cm_words(cut(scheduler, r"\.It Cm priority", "without it"))[1:], places, "nodeos-manifest(5) has the placements of hpc")
-    partitions = re.findall(r'\[PARTITION_\w+\] = "([a-z]+)"', read("container/partition_words.c"))
-    same_set(cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")), partitions, "and the partitions of container/partition_words.c")
+    partitions = re.findall(r'\[PARTITION_\w+\] = "([a-z]+)"', read("manifest/partition_name.c"))
+    same_set(cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")), partitions, "and the partitions of manifest/partition_name.c")
     same_set(cm_words(cut(conf, r"\.It Ic allow_partitions", "with\n")), partitions, "so has nodeos.conf(5)")
     kept = re.findall(r'^\t\.name = "([a-z0-9]+)"', read("dimmap/policy/policies.c"), re.M)
     same_set(cm_words(cut(buffer, r"\.It Cm policy", r"^\.It")), kept, "nodeos-manifest(5) has the policies of dimmap/policy/policies.c")
@@ -259,9 +259,9 @@ def test_variables():
         told |= {w for line in items(page(name)) if line.startswith("Ev ") for w in re.split(r" , ", line[3:]) if w.startswith(("NODEOS_", "SLURM_SPANK_NODEOS_"))}
     same_set(told, ours, "nodeos(7) and nodeos-spank(8) have every variable of NodeOS in the sources")
     read_by = {
-        "nodeosctl.1": (sources("container/tool*.c", "container/bundle*.c", "container/node_name.c", "container/program.c"), r'getenv\("(\w+)"\)'),
-        "nodeos-noise.1": (sources("contrib/noise/noise.c"), r'getenv\("(\w+)"\)'),
-        "nodeos-sched-count.1": ([os.path.join(SOURCE, "contrib/noise/nodeos-sched-count")], r'os\.environ\.get\("(\w+)"'),
+        "nodeosctl.1": (sources("container/tool*.c", "container/bundle*.c", "base/hostname.c", "base/program.c"), r'getenv\("(\w+)"\)'),
+        "nodeos-noise.1": (sources("tools/noise/noise.c"), r'getenv\("(\w+)"\)'),
+        "nodeos-sched-count.1": ([os.path.join(SOURCE, "tools/noise/nodeos-sched-count")], r'os\.environ\.get\("(\w+)"'),
         "nodeos-mpirun.1": ([os.path.join(SOURCE, "spank/nodeos-mpirun")], r'^\t"?([A-Z_]+)=(?!\$)'),
     }
     for name, (files, pattern) in read_by.items():
@@ -280,8 +280,8 @@ def test_files():
     known = {"/etc/nodeos/nodeos.conf", "/etc/slurm/plugstack.conf.d/nodeos.conf", "/run/systemd/system", "data", ".stats", "/sys/fs/dimmapfs/"}
     ok('confdir = $(sysconfdir)/nodeos' in make and "examplesdir = $(docdir)/examples" in make and "etc/plugstack.conf.d/nodeos.conf" in make,
        "Makefile.am has the directories that the pages name")
-    known |= {re.search(r'#define ASK_SOCKET "(.*)"', read("container/ask.h")).group(1), re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1)}
-    known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("container/changes.h")).group(1))
+    known |= {re.search(r'#define ASK_SOCKET "(.*)"', read("control/protocol.h")).group(1), re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1)}
+    known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("control/changes.h")).group(1))
     known |= {f"/usr/libexec/nodeos/{p}" for p in re.search(r"^pkglibexec_PROGRAMS = (.*)$", make, re.M).group(1).split()}
     known |= {"/usr/share/bash-completion/completions/" + os.path.basename(f) for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()}
     known |= {"/usr/share/nodeos/" + os.path.basename(f) for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()}

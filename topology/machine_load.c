@@ -8,7 +8,7 @@
 #include "topology/machine_impl.h"
 #include "topology/machine_synthetic.h"
 #include "topology/machine_xml.h"
-#include "topology/textfile.h"
+#include "base/textfile.h"
 #include "topology/trial.h"
 
 enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/idset.h"
+#include "base/idset.h"
 
 #define LEVELS_MAX 12
 /* hwloc compares each object with those beside it and above it: 4096 take it 10 seconds */

@@ -2,7 +2,7 @@
 #ifndef NODEOS_TOPOLOGY_MACHINE_SYNTHETIC_H
 #define NODEOS_TOPOLOGY_MACHINE_SYNTHETIC_H
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /*
  * Is DESCRIPTION ("package:2 core:4 pu:2"; hwloc(7), "Synthetic topologies") one that hwloc may be

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "topology/idset.h"
+#include "base/idset.h"
 #include "topology/xml.h"
 
 #define GROUP_LIKE \

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /*
  * Check the XML of a machine, LEN bytes of TEXT, and write it anew for hwloc: *OUT is malloc'ed and

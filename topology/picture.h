@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "topology/errbuf.h"
-#include "topology/idset.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
 
 struct machine; /* topology/machine.h */
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "topology/errbuf.h"
-#include "topology/idset.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
 
 /*
  * The planner: (machine, free set, asks) -> which CPUs and memory nodes each

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "topology/errbuf.h"
-#include "topology/idset.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
 
 /*
  * Which rank of one step sits on which CPUs of its container. Needs libc only:

@@ -2,8 +2,8 @@
 #ifndef NODEOS_TOPOLOGY_RANKMAP_RENEW_H
 #define NODEOS_TOPOLOGY_RANKMAP_RENEW_H
 
-#include "topology/errbuf.h"
-#include "topology/idset.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
 
 /* The container of ranks that run gets other CPUs: which of them each rank gets. Needs libc only. */
 struct rankmap_renew {

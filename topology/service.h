@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "topology/errbuf.h"
-#include "topology/idset.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
 
 /*
  * The ServiceOS: cores and memory nodes that a node keeps for its system (the

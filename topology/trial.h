@@ -2,7 +2,7 @@
 #ifndef NODEOS_TOPOLOGY_TRIAL_H
 #define NODEOS_TOPOLOGY_TRIAL_H
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /*
  * Do TRY(ARG) in a process of its own, which may crash, fail an assertion, use more than SECONDS

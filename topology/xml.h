@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /*
  * A pull reader for the XML that hwloc writes, in one pass, with fixed bounds, for text that is not

@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "container/test/fixture.h"
-#include "container/workqueue.h"
-#include "topology/test/tap.h"
+#include "base/test/fixture.h"
+#include "host/workqueue.h"
+#include "base/test/tap.h"
 
 /*
  * Plain files stand for the kernel's: which directories get which exclusive CPUs, and when, is what

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "container/app_exec.h"
+#include "manifest/app_exec.h"
 #include "container/ledger.h"
-#include "container/plan_input.h"
-#include "container/secret.h"
+#include "container/planner_input.h"
+#include "tools/secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <fcntl.h>
 
-#include "container/test/fixture.h"
-#include "topology/test/tap.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
 
 static int root;
 static char state[128];

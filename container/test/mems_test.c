@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "container/test/fixture.h"
-#include "topology/test/tap.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
 
 #define MIB (UINT64_C(1) << 20)
 

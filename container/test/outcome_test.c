@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include "container/json_out.h"
-#include "container/report_path.h"
-#include "container/step.h"
-#include "container/test/fixture.h"
-#include "topology/test/tap.h"
+#include "base/json_out.h"
+#include "launch/report_path.h"
+#include "launch/step.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
 
 static struct conf conf;
 

@@ -99,11 +99,11 @@ def test_values(d):
     same(offered(["nodeosctl", "report", ""], d), [], "report has no operand")
     same(set(offered(["nodeosctl", "support-bundle", "--output="], d)), everything, "support-bundle --output=: files")
     same(offered(["nodeosctl", "nothing", "-"], d), ["-h", "--help"], "an unknown command")
-    policy = re.search(r"\btable\[.*?\n\};|names?\[.*?\};", open(os.path.join(SOURCE, "container/policy.c")).read(), re.S).group(0)
+    policy = re.search(r"\btable\[.*?\n\};|names?\[.*?\};", open(os.path.join(SOURCE, "host/policy.c")).read(), re.S).group(0)
     names = set(re.findall(r'"([a-z]+)"', policy)) - {"unset", "user", "topo"}
     for words in (["nodeosctl", "run", "--sched="], ["nodeosctl", "run", "-s", ""], ["srun", "--nodeos-sched="]):
         got = offered(words, d)
-        same({p.partition(":")[0] for p in got}, names, f"{' '.join(words)}: the policies of container/policy.c")
+        same({p.partition(":")[0] for p in got}, names, f"{' '.join(words)}: the policies of host/policy.c")
         for p in got:
             r = subprocess.run([TOOL, "run", f"--sched={p}", "--", "true"], capture_output=True, text=True, timeout=60)
             ok(r.returncode != 2, f"{p} is one that nodeosctl knows", r.stderr)

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "contrib/iotools/random.h"
+#include "dimmap/load/random.h"
 #include "dimmap/policy/oracle_test.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static const uint32_t sizes[] = { 1, 2, 3, 7, 64, 1000 };
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "contrib/iotools/random.h"
+#include "dimmap/load/random.h"
 
 static int no_memory(struct errbuf *err)
 {

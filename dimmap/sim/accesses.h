@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "topology/errbuf.h"
+#include "base/errbuf.h"
 
 /*
  * What programs did with pages of files, in its order. Pages have numbers, in the order in which they are first touched, so that
@@ -47,7 +47,7 @@ static inline bool access_write(const struct accesses *a, size_t i)
 int accesses_file(struct accesses *a, uint64_t pages, struct errbuf *err);
 int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *err);
 
-/* All of a page trace (contrib/iotools/trace.h), as another file. */
+/* All of a page trace (dimmap/load/trace.h), as another file. */
 int accesses_read(struct accesses *a, const char *path, struct errbuf *err);
 int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf *err);
 

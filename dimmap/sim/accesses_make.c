@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "contrib/iotools/random.h"
-#include "contrib/iotools/scatter.h"
-#include "contrib/iotools/value.h"
-#include "contrib/iotools/zipf.h"
+#include "dimmap/load/random.h"
+#include "dimmap/load/scatter.h"
+#include "dimmap/load/value.h"
+#include "dimmap/load/zipf.h"
 
 int pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "contrib/iotools/trace.h"
+#include "dimmap/load/trace.h"
 #include "dimmap/sim/accesses.h"
 
 #define RECORDS 4096

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "contrib/iotools/random.h"
-#include "contrib/iotools/trace.h"
-#include "topology/test/tap.h"
+#include "dimmap/load/random.h"
+#include "dimmap/load/trace.h"
+#include "base/test/tap.h"
 
 static char path[256];
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/iotools/trace.h"
+#include "dimmap/load/trace.h"
 #include "dimmap/sim/bounds.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "container/words.h"
-#include "contrib/iotools/value.h"
+#include "base/words.h"
+#include "dimmap/load/value.h"
 
 const char options_usage[] =
 	"Usage: nodeos-dimsim [OPTION]... TRACE...\n"

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "contrib/iotools/json_real.h"
+#include "dimmap/load/json_real.h"
 
 double results_ratio(const struct results *r, unsigned line, unsigned size)
 {

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "contrib/iotools/random.h"
+#include "dimmap/load/random.h"
 #include "dimmap/policy/oracle_test.h"
 #include "dimmap/sim/bounds.h"
 #include "dimmap/sim/options.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static const uint32_t sizes[] = { 1, 2, 3, 7, 64, 1000 };
 

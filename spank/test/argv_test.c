@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "spank/argv.h"
 
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static struct argv_view view(const char *line)
 {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static void put(const char *name, const char *text, mode_t mode)
 {

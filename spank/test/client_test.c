@@ -15,7 +15,7 @@
 #include "spank/checked.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #define OPTIONS_MAX 20
 

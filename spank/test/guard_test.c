@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 /*
  * What bash prints when it runs COMMAND, with JOB as its job (NULL: none); *CODE as wait(2) has

@@ -9,7 +9,7 @@
 
 #include <slurm/slurm_version.h>
 
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 /*
  * What kill_step() looks up in the program, as it is slurmstepd's, and calls; Slurm's header, which

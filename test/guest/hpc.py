@@ -83,7 +83,7 @@ def group_sixteen():
 
 
 def group_chrt():
-    """util-linux's chrt with contrib/tools' patch, and what stays to be said without the right."""
+    """util-linux's chrt with contrib/patches' patch, and what stays to be said without the right."""
     for placement in (0, 1, 2):
         r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
         same([(t.policy, t.priority) for t in threads(r)], [(HPC, placement)], f"chrt --hpc {placement}")

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "topology/machine.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static void is_list(const struct idset *got, const char *want, const char *what)
 {

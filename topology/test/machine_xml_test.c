@@ -3,7 +3,7 @@
  * ones are written as are taken. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "topology/machine.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -5,7 +5,7 @@
 #include <hwloc.h>
 
 #include "topology/machine.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static hwloc_topology_t read_back(const char *xml)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "topology/machine.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 /* The table says what matters in a case; all else is zero. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "topology/machine.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #define MOST 5
 #define WHY_LINES 12

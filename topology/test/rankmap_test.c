@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Expected maps are written by hand from the rules in topology/rankmap.h. */
 #include "topology/rankmap.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #define MOST 48
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "topology/machine.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 static struct idset set_of(const char *list)
 {

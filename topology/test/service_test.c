@@ -5,7 +5,7 @@
 #include "topology/machine.h"
 #include "topology/machine_impl.h"
 #include "topology/service.h"
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
 #define APART "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)" /* core c: threads c, c + 4 */

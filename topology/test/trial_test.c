@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #ifdef __SANITIZE_ADDRESS__
 static const bool limited = false;

@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include "topology/xml.h"
 
-#include "topology/test/tap.h"
+#include "base/test/tap.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/errbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int errprintf(struct errbuf *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		va_end(ap);
+	}
+	return -1;
+}
+
+int errappend(struct errbuf *err, const char *fmt, ...)
+{
+	size_t used = err ? strlen(err->text) : 0;
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->text + used, sizeof(err->text) - used, fmt, ap);
+		va_end(ap);
+	}
+	return -1;
+}
+
+int errwrap(struct errbuf *err, const char *fmt, ...)
+{
+	struct errbuf old;
+	size_t used;
+	va_list ap;
+
+	if (!err)
+		return -1;
+	old = *err;
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	used = strlen(err->text);
+	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s",
+		 (int)(sizeof(err->text) - 1 - used), old.text);
+	return -1;
+}

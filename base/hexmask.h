@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_HEXMASK_H
+#define NODEOS_CONTAINER_HEXMASK_H
+
+#include "base/idset.h"
+
+/*
+ * The kernel's other form of a CPU mask, "ff,00000001": hexadecimal words of 32
+ * bits, the highest first (lib/bitmap.c; some files know this form only).
+ */
+#define HEXMASK_MAX (IDSET_MAX / 32 * 9 + 1)
+
+/* *S is untouched on failure. A trailing newline is allowed. */
+int hexmask_parse(struct idset *s, const char *text, struct errbuf *err);
+
+void hexmask_format(const struct idset *s, char buf[HEXMASK_MAX]);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/idset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void idset_zero(struct idset *s)
+{
+	memset(s, 0, sizeof(*s));
+}
+
+void idset_add(struct idset *s, unsigned id)
+{
+	if (id < IDSET_MAX)
+		s->word[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+void idset_del(struct idset *s, unsigned id)
+{
+	if (id < IDSET_MAX)
+		s->word[id / 64] &= ~(UINT64_C(1) << (id % 64));
+}
+
+bool idset_has(const struct idset *s, unsigned id)
+{
+	return id < IDSET_MAX && (s->word[id / 64] >> (id % 64) & 1);
+}
+
+bool idset_empty(const struct idset *s)
+{
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		if (s->word[i])
+			return false;
+	return true;
+}
+
+bool idset_equal(const struct idset *a, const struct idset *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+bool idset_intersects(const struct idset *a, const struct idset *b)
+{
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		if (a->word[i] & b->word[i])
+			return true;
+	return false;
+}
+
+bool idset_subset(const struct idset *small, const struct idset *large)
+{
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		if (small->word[i] & ~large->word[i])
+			return false;
+	return true;
+}
+
+unsigned idset_count(const struct idset *s)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		n += (unsigned)__builtin_popcountll(s->word[i]);
+	return n;
+}
+
+void idset_or(struct idset *dst, const struct idset *src)
+{
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		dst->word[i] |= src->word[i];
+}
+
+void idset_and(struct idset *dst, const struct idset *src)
+{
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		dst->word[i] &= src->word[i];
+}
+
+void idset_andnot(struct idset *dst, const struct idset *src)
+{
+	for (size_t i = 0; i < IDSET_WORDS; i++)
+		dst->word[i] &= ~src->word[i];
+}
+
+int idset_next(const struct idset *s, int after)
+{
+	for (unsigned id = (unsigned)(after + 1); id < IDSET_MAX; id++) {
+		uint64_t rest = s->word[id / 64] >> (id % 64);
+
+		if (rest)
+			return (int)id + __builtin_ctzll(rest);
+		id |= 63;
+	}
+	return -1;
+}
+
+/* One decimal id at *P; advances *P. Returns -1 without a digit or beyond the limit. */
+static long parse_id(const char **p)
+{
+	long id = 0;
+
+	if (**p < '0' || **p > '9')
+		return -1;
+	for (; **p >= '0' && **p <= '9'; (*p)++) {
+		id = id * 10 + (**p - '0');
+		if (id >= IDSET_MAX)
+			return -1;
+	}
+	return id;
+}
+
+/* It may be anybody's, and the message goes to terminals and logs. */
+static int refuse(const char *list, struct errbuf *err)
+{
+	char shown[65];
+
+	snprintf(shown, sizeof(shown), "%s", list);
+	for (char *c = shown; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return errprintf(err, "\"%s\" is not a list of ids: expected for example \"0-3,8\" with ids below %d", shown, IDSET_MAX);
+}
+
+int idset_parse(struct idset *s, const char *list, struct errbuf *err)
+{
+	struct idset out;
+	const char *p = list;
+
+	idset_zero(&out);
+	while (*p && *p != '\n') {
+		long first, last;
+
+		first = last = parse_id(&p);
+		if (first >= 0 && *p == '-') {
+			p++;
+			last = parse_id(&p);
+		}
+		if (first < 0 || last < first)
+			goto bad;
+		for (long id = first; id <= last; id++)
+			idset_add(&out, (unsigned)id);
+		if (*p == ',' && p[1] >= '0' && p[1] <= '9')
+			p++;
+		else if (*p && *p != '\n')
+			goto bad;
+	}
+	if (*p == '\n' && p[1])
+		goto bad;
+	*s = out;
+	return 0;
+bad:
+	return refuse(list, err);
+}
+
+int idset_format(const struct idset *s, char *buf, size_t size)
+{
+	size_t used = 0;
+	int first = idset_next(s, -1);
+
+	if (size)
+		buf[0] = '\0';
+	while (first >= 0) {
+		int last = first;
+		int n;
+
+		while (last + 1 < IDSET_MAX && idset_has(s, (unsigned)last + 1))
+			last++;
+		n = first == last ? snprintf(buf + used, size - used, "%s%d", used ? "," : "", first) :
+				    snprintf(buf + used, size - used, "%s%d-%d", used ? "," : "", first, last);
+		if (n < 0 || (size_t)n >= size - used) {
+			if (size)
+				buf[0] = '\0';
+			return -1;
+		}
+		used += (size_t)n;
+		first = idset_next(s, last);
+	}
+	return size ? (int)used : -1;
+}
+
+const char *idset_brief(char buf[128], const struct idset *s)
+{
+	if (idset_format(s, buf, 128) < 0)
+		strcpy(buf, "...");
+	return buf;
+}

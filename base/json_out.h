@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_JSON_OUT_H
+#define NODEOS_CONTAINER_JSON_OUT_H
+
+#include <stdio.h>
+
+#include "base/idset.h"
+
+/*
+ * A JSON writer for reports. By hand, because the plugin writes reports too and
+ * may need libc only. It puts commas and indentation; the caller nests.
+ */
+struct json_out {
+	FILE *f;
+	unsigned depth;
+	int first; /* nothing yet in the current object or array */
+};
+
+/* KEY NULL: an element of an array, or the document itself. */
+void jout_open(struct json_out *j, const char *key, char bracket); /* '{' or '[' */
+void jout_close(struct json_out *j, char bracket); /* '}' or ']' */
+void jout_string(struct json_out *j, const char *key, const char *value); /* NULL: null */
+void jout_number(struct json_out *j, const char *key, unsigned long long value);
+void jout_bool(struct json_out *j, const char *key, int value);
+void jout_set(struct json_out *j, const char *key, const struct idset *set); /* "0-3,8" */
+/* An array of the lines of TEXT. */
+void jout_lines(struct json_out *j, const char *key, const char *text);
+/* Members made by another json_out at the same depth, with their own commas. */
+void jout_raw_members(struct json_out *j, const char *text);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TEST_FIXTURE_H
+#define NODEOS_TEST_FIXTURE_H
+
+/* Small things that several tests need: a scratch directory, sets from text. */
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/idset.h"
+
+__attribute__((unused)) static struct idset set_of(const char *list)
+{
+	struct idset s;
+
+	if (idset_parse(&s, list, NULL) < 0)
+		abort();
+	return s;
+}
+
+__attribute__((unused)) static const char *list_of(const struct idset *s)
+{
+	static char text[4][1024];
+	static int next;
+
+	next = (next + 1) % 4;
+	idset_format(s, text[next], sizeof(text[next]));
+	return text[next];
+}
+
+static char scratch[64] = "/tmp/nodeos-test.XXXXXX";
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static void scratch_remove(void)
+{
+	nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+__attribute__((unused)) static const char *scratch_make(void)
+{
+	if (!mkdtemp(scratch))
+		abort();
+	atexit(scratch_remove);
+	return scratch;
+}
+
+/* Make every directory of PATH below the scratch directory. */
+__attribute__((unused)) static void scratch_dir(const char *path)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s/%s", scratch, path);
+	for (char *p = full + sizeof("/tmp"); *p; p++)
+		if (*p == '/') {
+			*p = '\0';
+			mkdir(full, 0700);
+			*p = '/';
+		}
+	mkdir(full, 0700);
+}
+
+__attribute__((unused)) static void scratch_file(const char *path, const char *text)
+{
+	char full[512];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s/%s", scratch, path);
+	f = fopen(full, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		abort();
+}
+
+#endif

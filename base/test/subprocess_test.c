@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/subprocess.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+static unsigned timeout = 20; /* a busy machine is slow */
+
+static int run(const char *const *argv, const char *input, uid_t uid, char **out, struct errbuf *err)
+{
+	struct helper_run h = {
+		.argv = argv, .input = input, .uid = uid, .gid = uid, .extra_fd = -1, .timeout = timeout,
+		.output_max = 100000,
+	};
+
+	*out = NULL;
+	return helper_run(&h, out, err);
+}
+
+/* A process of the helper's user that traces it and never waits for it. */
+static pid_t tracer(const char *comm)
+{
+	pid_t pid = fork();
+	char path[64], name[64];
+	FILE *f;
+
+	if (pid != 0)
+		return pid;
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+		_exit(1);
+	for (;;)
+		for (pid_t other = getppid() + 1; other < getppid() + 2000; other++) {
+			snprintf(path, sizeof(path), "/proc/%d/comm", other);
+			f = fopen(path, "r");
+			if (!f)
+				continue;
+			if (fgets(name, sizeof(name), f) && strcmp(name, comm) == 0 && ptrace(PTRACE_SEIZE, other, NULL, NULL) == 0)
+				_exit((int)sleep(60));
+			fclose(f);
+		}
+}
+
+static unsigned times_heard;
+
+static void hear(const char *text, size_t len, void *arg)
+{
+	times_heard += len > 0 && strncmp(text, "one", len < 3 ? len : 3) == 0 && arg == &times_heard;
+}
+
+static void partial(void)
+{
+	static const char *const slow[] = { "/bin/sh", "-c", "echo one; exec sleep 30", NULL };
+	struct helper_run h = { .argv = slow, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 2, .output_max = 1000, .keep_partial = true, .heard = hear, .arg = &times_heard };
+	struct errbuf err = { "" };
+	char *out = NULL;
+
+	is_int(helper_run(&h, &out, &err), -1, "one whose time is over: %s", err.text);
+	is(out, "one\n", "what it has said is kept where that is asked for");
+	ok(times_heard == 1, "and was heard at once");
+	free(out);
+}
+
+static void held(void)
+{
+	static const char *const sleeper[] = { "/bin/sleep", "31", NULL };
+	struct errbuf err = { "" };
+	time_t start = time(NULL);
+	pid_t pid = tracer("sleep\n");
+	char *out;
+
+	timeout = 1;
+	is_int(run(sleeper, NULL, 65534, &out, &err), -1, "one that a debugger holds: %s", err.text);
+	ok(time(NULL) - start < 30, "nobody waits for it");
+	timeout = 20;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	static const char *const cat[] = { "/bin/cat", NULL };
+	static const char *const no[] = { "/nonexistent/program", NULL };
+	static const char *const sleeper[] = { "/bin/sleep", "30", NULL };
+	static const char *const loud[] = { "/bin/cat", "/dev/zero", NULL };
+	static const char *const false_[] = { "/bin/false", NULL };
+	static const char *const id[] = { "/usr/bin/id", "-u", NULL };
+	static const char *const groups[] = { "/usr/bin/id", "-G", NULL };
+	static const char *const env[] = { "/usr/bin/env", NULL };
+	static const char *const oom[] = { "/bin/cat", "/proc/self/oom_score_adj", NULL };
+	static const char *const fds[] = { "/bin/ls", "/proc/self/fd", NULL };
+	static const char *const crasher[] = { "/bin/sh", "-c", "echo half; kill -SEGV $$", NULL };
+	static const char *const closer[] = { "/bin/sh", "-c", "exec >&-; exec sleep 30", NULL };
+	struct errbuf err = { "" };
+	time_t start = time(NULL);
+	char big[60000], *out;
+	int fd;
+
+	is_int(run(cat, "hello\n", (uid_t)-1, &out, &err), 0, "input reaches it");
+	is(out, "hello\n", "output comes back");
+	free(out);
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	is_int(run(cat, big, (uid_t)-1, &out, &err), 0, "more than a pipe holds");
+	ok(out && strcmp(out, big) == 0, "comes back whole");
+	free(out);
+	is_int(run(false_, NULL, (uid_t)-1, &out, &err), 1, "its exit status");
+	free(out);
+	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "a program that is not there");
+	ok(strstr(err.text, "not installed") != NULL, "is named: %s", err.text);
+	ok(run(crasher, NULL, (uid_t)-1, &out, &err) == -1 && !out, "what crashes has no answer");
+	is(err.text, "/bin/sh: died of signal 11", "the program and the signal are named");
+	timeout = 1;
+	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1, "one that does not answer");
+	timeout = 20;
+	ok(strstr(err.text, "within 1 s") != NULL, "is killed: %s", err.text);
+	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1, "one that speaks without end");
+	ok(strstr(err.text, "longer than") != NULL, "is killed: %s", err.text);
+	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1, "one that closes its output and stays is killed");
+	ok(time(NULL) - start < 60, "nothing waited for it");
+	if (geteuid() != 0) {
+		ok(1, "# SKIP not root: rights cannot be dropped");
+		partial();
+		return tap_done();
+	}
+	is_int(run(id, NULL, 65534, &out, &err), 0, "as another user");
+	is(out, "65534\n", "really");
+	free(out);
+	is_int(run(groups, NULL, 65534, &out, &err), 0, "its groups");
+	is(out, "65534\n", "none of root's");
+	free(out);
+	setenv("LD_PRELOAD", "", 1);
+	is_int(run(env, NULL, 65534, &out, &err), 0, "its environment");
+	is(out, "LC_ALL=C\n", "is empty");
+	free(out);
+	fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	if (fd < 0 || write(fd, "-500", 4) != 4)
+		diag("cannot lower our own OOM score");
+	close(fd);
+	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC: must not reach it */
+	is_int(run(fds, NULL, 65534, &out, &err), 0, "its files");
+	is(out, "0\n1\n2\n3\n", "are its own (3: ls reading the directory)");
+	free(out);
+	held();
+	is_int(run(oom, NULL, 65534, &out, &err), 0, "its OOM score");
+	is(out, "0\n", "is an ordinary one");
+	free(out);
+	fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	if (fd < 0 || write(fd, "300", 3) != 3)
+		diag("cannot raise our own OOM score");
+	close(fd);
+	is_int(run(oom, NULL, 65534, &out, &err), 0, "where the admin has made it higher");
+	is(out, "300\n", "is what it was");
+	free(out);
+	return tap_done();
+}

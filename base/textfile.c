@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/textfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIFO_WAIT_MS 10000
+
+int textfile_close(FILE *f, struct stat *emptied)
+{
+	int bad = fflush(f) != 0 || ferror(f) ? (errno ? errno : EIO) : 0;
+	/* what is told only at the close is told of a file that can still be emptied */
+	int kept = fcntl(fileno(f), F_DUPFD_CLOEXEC, 3);
+
+	if (fclose(f) != 0 && !bad)
+		bad = errno;
+	emptied->st_mode = 0;
+	if (bad && (kept < 0 || fstat(kept, emptied) < 0 || !S_ISREG(emptied->st_mode) || ftruncate(kept, 0) < 0))
+		emptied->st_mode = 0;
+	if (kept >= 0)
+		close(kept);
+	errno = bad;
+	return bad ? -1 : 0;
+}
+
+static int to_stdout(const char *text, size_t len, struct errbuf *err)
+{
+	if (fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0)
+		return 0;
+	errprintf(err, "standard output: %s", strerror(errno));
+	/* it has been told */
+	clearerr(stdout);
+	return -1;
+}
+
+int textfile_write(const char *path, const char *text, size_t len, struct errbuf *err)
+{
+	struct stat mine, there;
+	FILE *f;
+
+	if (strcmp(path, "-") == 0)
+		return to_stdout(text, len, err);
+	f = fopen(path, "we");
+	if (!f)
+		return errprintf(err, "%s: %s", path, strerror(errno));
+	fwrite(text, 1, len, f);
+	if (textfile_close(f, &mine) == 0)
+		return 0;
+	errprintf(err, "%s: %s", path, strerror(errno));
+	/* a link to it stays */
+	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino)
+		unlink(path);
+	return -1;
+}
+
+/* Is the opened file one to read? *WAIT_MS is how long each read may wait, -1: without a limit. */
+static int check_kind(int *wait_ms, int fd, const char *path, size_t max, struct errbuf *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return errprintf(err, "%.200s: cannot stat: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return errprintf(err, "%.200s: is %s (allowed: a file or a pipe)", path,
+				 S_ISDIR(st.st_mode) ? "a directory" : "a device or a socket");
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
+		return errprintf(err, "%.200s: %lld bytes (allowed: %zu)", path,
+				 (long long)st.st_size, max);
+	*wait_ms = S_ISFIFO(st.st_mode) ? FIFO_WAIT_MS : -1;
+	return 0;
+}
+
+/*
+ * As read(2). A pipe without a writer yet reads as empty, so wait for the first byte or the
+ * hang-up; and a writer may stop and never close it.
+ */
+static ssize_t read_some(int fd, char *buf, size_t size, int wait_ms)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	do {
+		if (wait_ms >= 0 && poll(&wait, 1, wait_ms) == 0) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		n = read(fd, buf, size);
+	} while (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_ms >= 0)));
+	return n;
+}
+
+static int cannot_read(const char *path, size_t used, struct errbuf *err)
+{
+	if (errno == ETIMEDOUT)
+		return errprintf(err,
+				 "%.200s: nothing%s was written to this pipe within %d seconds%s",
+				 path, used ? " more" : "", FIFO_WAIT_MS / 1000,
+				 used ? ", and it was not closed" : "");
+	return errprintf(err, "%.200s: cannot read: %s", path, strerror(errno));
+}
+
+/* In pieces that double: most files are far below MAX. */
+static int read_all(char **text, size_t *len, int fd, int wait_ms, const char *path, size_t max,
+		    struct errbuf *err)
+{
+	size_t used = 0, room = 1u << 16;
+	char *buf = malloc(room), *more;
+
+	while (buf && used <= max) {
+		ssize_t n = read_some(fd, buf + used, room - used - 1, wait_ms);
+
+		if (n < 0) {
+			cannot_read(path, used, err);
+			free(buf);
+			return -1;
+		}
+		if (n == 0)
+			break;
+		used += (size_t)n;
+		if (used < room - 1)
+			continue;
+		more = realloc(buf, room * 2);
+		if (!more)
+			free(buf);
+		buf = more;
+		room *= 2;
+	}
+	if (!buf)
+		return errprintf(err, "%.200s: %s", path, strerror(ENOMEM));
+	if (used > max) {
+		free(buf);
+		return errprintf(err, "%.200s: more than %zu bytes", path, max);
+	}
+	buf[used] = '\0';
+	more = realloc(buf, used + 1);
+	*text = more ? more : buf;
+	*len = used;
+	return 0;
+}
+
+int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err)
+{
+	int fd, rc, wait_ms;
+
+	/* Anything that can be read, also a terminal, and for as long as it takes. */
+	if (strcmp(path, "-") == 0)
+		return read_all(text, len, STDIN_FILENO, -1, "standard input", max, err);
+	/* Not blocking: opening a named pipe would wait for a writer without end. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));
+	rc = check_kind(&wait_ms, fd, path, max, err);
+	if (rc == 0)
+		rc = read_all(text, len, fd, wait_ms, path, max, err);
+	close(fd);
+	return rc;
+}

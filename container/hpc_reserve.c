@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/hpc_reserve.h"
+
+#include <stdlib.h>
+
+#include "container/outcome.h"
+
+static bool is_hpc(const struct request_container *ask, const struct conf *conf, bool this_kernel)
+{
+	struct sched_given got;
+
+	outcome_sched(&got, ask, conf, this_kernel);
+	return got.policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
+}
+
+/* Has the system little or nothing of the CPUs of such a container? */
+static bool takes_cpus(const struct request_container *ask, const struct conf *conf)
+{
+	struct sched_given got;
+
+	outcome_sched(&got, ask, conf, true);
+	return is_hpc(ask, conf, true) || policy_is_realtime(got.policy) || ask->partition != PARTITION_MEMBER;
+}
+
+bool hpc_room_matters(const struct request *r, const struct conf *conf)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (takes_cpus(&r->container[i], conf))
+			return true;
+	return false;
+}
+
+bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p, const struct conf *conf)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < r->n && i < p->n; i++)
+		if (!p->container[i].deleted && takes_cpus(&r->container[i], conf)) {
+			idset_andnot(outside, r->container[i].partition != PARTITION_MEMBER ? &p->container[i].reserved : &p->container[i].cpus);
+			any = any || is_hpc(&r->container[i], conf, true);
+		}
+	return any;
+}
+
+struct live {
+	struct idset *outside;
+	bool any;
+	uint64_t my_step;
+	const struct conf *conf;
+	struct request *request; /* room for one */
+};
+
+static void take_text(struct live *k, const char *text, const struct node_plan *p)
+{
+	struct errbuf ignored;
+	struct idset all;
+
+	if (!text || !p)
+		return;
+	if (request_parse(k->request, text, &ignored) == 0) {
+		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
+		return;
+	}
+	/* of another version, which may know policies that this one does not */
+	idset_zero(&all);
+	node_plan_reserved(p, &all);
+	idset_andnot(k->outside, &all);
+	k->any = true;
+}
+
+static int take_job(const struct ledger_job *job, void *arg)
+{
+	struct live *k = arg;
+
+	take_text(k, job->request, job->plan);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode != k->my_step)
+			take_text(k, job->step[i].request, job->step[i].plan);
+	return 0;
+}
+
+int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err)
+{
+	struct live k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
+	struct errbuf bad = { "" };
+	int rc;
+
+	if (!k.request)
+		return errprintf(err, "out of memory");
+	rc = ledger_each(l, take_job, &k, NULL, &bad, err);
+	free(k.request);
+	/* of a job that has ended no entry is left: this one may have ranks on any CPU */
+	if (rc == 0 && *bad.text)
+		rc = errprintf(err, "%s: which CPUs have policy \"hpc\" or real time is unknown until that job has ended", bad.text);
+	return rc < 0 ? -1 : k.any;
+}
+
+bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p, const struct conf *conf)
+{
+	struct sched_given got;
+	bool any = false;
+
+	for (unsigned i = 0; i < r->n && i < p->n; i++) {
+		outcome_sched(&got, &r->container[i], conf, true);
+		if (policy_is_realtime(got.policy)) {
+			idset_andnot(left, &p->container[i].reserved);
+			any = true;
+		}
+	}
+	return any;
+}
+
+int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step, const struct conf *conf, struct errbuf *err)
+{
+	struct request *r = malloc(sizeof(*r));
+	struct errbuf ignored;
+
+	if (!r)
+		return errprintf(err, "out of memory");
+	if (job->plan && job->request && request_parse(r, job->request, &ignored) == 0)
+		realtime_take(left, r, job->plan, conf);
+	for (unsigned k = 0; k < job->n_steps; k++)
+		if (job->step[k].plan && job->step[k].request && job->step[k].inode != my_step && request_parse(r, job->step[k].request, &ignored) == 0)
+			realtime_take(left, r, job->step[k].plan, conf);
+	free(r);
+	return 0;
+}
+
+bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r, const struct conf *conf,
+		  bool this_kernel)
+{
+	int first = idset_next(outside, -1);
+
+	for (unsigned i = 0; i < r->n; i++)
+		if (!is_hpc(&r->container[i], conf, this_kernel))
+			return false;
+	if (first < 0 || !idset_subset(outside, offer))
+		return false;
+	idset_del(offer, (unsigned)first);
+	return true;
+}

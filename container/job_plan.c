@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/job_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct node_plan *node_plan_new(void)
+{
+	return calloc(1, sizeof(struct node_plan));
+}
+
+void node_plan_free(struct node_plan *p)
+{
+	if (!p)
+		return;
+	free(p->core);
+	free(p->container);
+	free(p);
+}
+
+int node_plan_add_core(struct node_plan *p, const struct idset *cpus)
+{
+	struct idset *core = reallocarray(p->core, p->n_cores + 1u, sizeof(*core));
+
+	if (!core)
+		return -1;
+	p->core = core;
+	p->core[p->n_cores++] = *cpus;
+	return 0;
+}
+
+struct placed *node_plan_add(struct node_plan *p, const char *name)
+{
+	struct placed *c = reallocarray(p->container, p->n + 1u, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	p->container = c;
+	c = &p->container[p->n++];
+	memset(c, 0, sizeof(*c));
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	return c;
+}
+
+const struct placed *node_plan_find(const struct node_plan *p, const char *name)
+{
+	for (unsigned i = 0; p && i < p->n; i++)
+		if (strcmp(p->container[i].name, name) == 0)
+			return &p->container[i];
+	return NULL;
+}
+
+void node_plan_reserved(const struct node_plan *p, struct idset *out)
+{
+	for (unsigned i = 0; p && i < p->n; i++)
+		idset_or(out, &p->container[i].reserved);
+}
+
+void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out)
+{
+	for (unsigned i = 0; p && i < p->n; i++)
+		if (!confined || p->container[i].confined)
+			idset_or(out, &p->container[i].mems);
+}
+
+static void print_set(FILE *f, const char *word, const struct idset *s)
+{
+	char *list = malloc(IDSET_LIST_MAX);
+
+	/* without memory the line stays incomplete and the reader refuses it */
+	if (list && idset_format(s, list, IDSET_LIST_MAX) > 0)
+		fprintf(f, "%s%s", word, list);
+	free(list);
+}
+
+void node_plan_print(FILE *f, const struct node_plan *p)
+{
+	fputs("nodeos-plan 1\n", f);
+	for (unsigned i = 0; i < p->n_cores; i++) {
+		print_set(f, "core ", &p->core[i]);
+		putc('\n', f);
+	}
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct placed *c = &p->container[i];
+		char kinds[MEMORY_KINDS_TEXT_MAX];
+
+		if (c->deleted) {
+			fprintf(f, "deleted %s\n", c->name);
+			continue;
+		}
+		fprintf(f, "container %s", c->name);
+		print_set(f, " cpus ", &c->cpus);
+		print_set(f, " reserved ", &c->reserved);
+		print_set(f, " mems ", &c->mems);
+		fprintf(f, " asked %u confined %d shared %d", c->asked, c->confined, c->shared);
+		if (c->kinds)
+			fprintf(f, " kinds %s", memory_kinds_format(kinds, c->kinds));
+		putc('\n', f);
+		for (const char *w = c->why; *w;) {
+			size_t len = strcspn(w, "\n");
+
+			fprintf(f, "why %.*s\n", (int)len, w);
+			w += len + (w[len] == '\n');
+		}
+	}
+	fputs("end\n", f);
+}
+
+/* The next line of *TEXT without its newline, copied to BUF; -1 at the end or when too long. */
+static int next_line(const char **text, char *buf, size_t size)
+{
+	size_t len = strcspn(*text, "\n");
+
+	if ((*text)[len] != '\n' || len >= size)
+		return -1;
+	memcpy(buf, *text, len);
+	buf[len] = '\0';
+	*text += len + 1;
+	return 0;
+}
+
+static struct placed *parse_name(struct node_plan *p, const char *word, struct errbuf *err)
+{
+	struct placed *c = NULL;
+
+	if (!word || request_check_name(word, err) < 0 || p->n >= REQUEST_CONTAINERS_MAX || node_plan_find(p, word))
+		errprintf(err, "bad container line");
+	else if (!(c = node_plan_add(p, word)))
+		errprintf(err, "out of memory");
+	return c;
+}
+
+static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
+{
+	static const char *const key[] = { "cpus", "reserved", "mems", "asked", "confined", "shared" };
+	char *save = NULL;
+	char *word = strtok_r(line, " ", &save);
+	struct placed *c = parse_name(p, word, err);
+
+	if (!c)
+		return -1;
+	for (size_t k = 0; k < sizeof(key) / sizeof(key[0]); k++) {
+		struct idset *set[] = { &c->cpus, &c->reserved, &c->mems };
+		unsigned long number;
+		char *end;
+
+		word = strtok_r(NULL, " ", &save);
+		if (!word || strcmp(word, key[k]) != 0 || !(word = strtok_r(NULL, " ", &save)))
+			return errprintf(err, "container %s: no \"%s\"", c->name, key[k]);
+		if (k < 3) {
+			if (idset_parse(set[k], word, err) < 0)
+				return -1;
+			continue;
+		}
+		number = strtoul(word, &end, 10);
+		if (*word < '0' || *word > '9' || *end || number > (k == 3 ? REQUEST_CPUS_MAX : 1))
+			return errprintf(err, "container %s: bad \"%s\"", c->name, key[k]);
+		if (k == 3)
+			c->asked = (unsigned)number;
+		else if (k == 4)
+			c->confined = number;
+		else
+			c->shared = number;
+	}
+	/* a ledger of an earlier version has none */
+	word = strtok_r(NULL, " ", &save);
+	if (word && strcmp(word, "kinds") == 0) {
+		word = strtok_r(NULL, " ", &save);
+		if (!word || memory_kinds_parse(&c->kinds, word) < 0)
+			return errprintf(err, "container %s: bad \"kinds\"", c->name);
+		word = strtok_r(NULL, " ", &save);
+	}
+	if (word)
+		return errprintf(err, "container %s: text behind the line", c->name);
+	return 0;
+}
+
+/* Keep what a person may read: printable ASCII, as much as fits. */
+void node_plan_add_why(struct placed *c, const char *line)
+{
+	size_t used = strlen(c->why);
+
+	if (used + 2 >= sizeof(c->why))
+		return;
+	if (used)
+		c->why[used++] = '\n';
+	for (; *line && used + 1 < sizeof(c->why); line++)
+		c->why[used++] = *line >= ' ' && *line <= '~' ? *line : '?';
+	c->why[used] = '\0';
+}
+
+static int parse_lines(struct node_plan *p, const char **text, char *line, size_t size,
+		       struct errbuf *err)
+{
+	for (;;) {
+		struct idset core;
+
+		if (next_line(text, line, size) < 0)
+			return errprintf(err, "plan text ends before its \"end\" line");
+		if (strcmp(line, "end") == 0)
+			return 0;
+		if (strncmp(line, "why ", 4) == 0 && p->n) {
+			node_plan_add_why(&p->container[p->n - 1], line + 4);
+		} else if (strncmp(line, "container ", 10) == 0) {
+			if (parse_container(p, line + 10, err) < 0)
+				return -1;
+		} else if (strncmp(line, "deleted ", 8) == 0) {
+			struct placed *c = parse_name(p, line + 8, err);
+
+			if (!c)
+				return -1;
+			c->deleted = true;
+		} else if (strncmp(line, "core ", 5) == 0 && !p->n && p->n_cores < IDSET_MAX) {
+			if (idset_parse(&core, line + 5, err) < 0)
+				return -1;
+			if (node_plan_add_core(p, &core) < 0)
+				return errprintf(err, "out of memory");
+		} else {
+			return errprintf(err, "unexpected line \"%.60s\"", line);
+		}
+	}
+}
+
+int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *err)
+{
+	size_t size = 4 * IDSET_LIST_MAX;
+	char *line = malloc(size);
+	struct node_plan *p = node_plan_new();
+	const char *at = *text;
+	int rc = -1;
+
+	if (!line || !p) {
+		errprintf(err, "out of memory");
+	} else if (next_line(&at, line, size) < 0) {
+		errprintf(err, "no plan");
+	} else if (strncmp(line, "error ", 6) == 0) {
+		for (char *c = line; *c; c++)
+			if (*c < ' ' || *c > '~')
+				*c = '?';
+		errprintf(err, "%.400s", line + 6);
+	} else if (strcmp(line, "nodeos-plan 1") != 0) {
+		errprintf(err, "not a plan: \"%.40s\"", line);
+	} else {
+		rc = parse_lines(p, &at, line, size, err);
+	}
+	free(line);
+	if (rc < 0) {
+		node_plan_free(p);
+		return -1;
+	}
+	*text = at;
+	*out = p;
+	return 0;
+}
+
+int node_plan_check(const struct node_plan *p, const struct request *r, const struct idset *cpus,
+		    const struct idset *mems, struct errbuf *err)
+{
+	struct idset seen;
+
+	if (p->n != r->n)
+		return errprintf(err, "the plan has %u containers, the request %u", p->n, r->n);
+	idset_zero(&seen);
+	for (unsigned i = 0; i < p->n_cores; i++) {
+		if (idset_empty(&p->core[i]) || idset_intersects(&seen, &p->core[i]))
+			return errprintf(err, "the plan's cores overlap");
+		idset_or(&seen, &p->core[i]);
+	}
+	if (!idset_subset(cpus, &seen))
+		return errprintf(err, "the plan's cores do not hold every CPU of the job");
+	idset_zero(&seen);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct placed *c = &p->container[i];
+
+		if (strcmp(c->name, r->container[i].name) != 0 || c->asked != r->container[i].cpus)
+			return errprintf(err, "container %s of the plan is not the request's %s", c->name,
+					 r->container[i].name);
+		if (idset_empty(&c->cpus) || idset_count(&c->cpus) < c->asked)
+			return errprintf(err, "container %s: %u CPUs planned, %u asked", c->name,
+					 idset_count(&c->cpus), c->asked);
+		if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, cpus))
+			return errprintf(err, "container %s: CPUs outside the job's", c->name);
+		if (idset_intersects(&seen, &c->reserved))
+			return errprintf(err, "container %s: CPUs of another container", c->name);
+		if (idset_empty(&c->mems) || !idset_subset(&c->mems, mems))
+			return errprintf(err, "container %s: memory nodes outside the job's", c->name);
+		if (r->container[i].mems_kind == MEMS_COUNT && idset_count(&c->mems) != r->container[i].mems)
+			return errprintf(err, "container %s: %u memory nodes planned, %llu asked", c->name,
+					 idset_count(&c->mems), (unsigned long long)r->container[i].mems);
+		idset_or(&seen, &c->reserved);
+	}
+	return 0;
+}

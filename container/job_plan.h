@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_NODE_PLAN_H
+#define NODEOS_CONTAINER_NODE_PLAN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "manifest/request.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
+#include "topology/memory_kind.h"
+
+/*
+ * A plan as it crosses from the unprivileged helper to the root side, and as
+ * the ledger keeps it: text, because both ends must be able to refuse it.
+ *
+ *   nodeos-plan 1
+ *   core 0,16                  every core of the job here, in logical order
+ *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0 kinds dram
+ *   why sim asks 8 threads     lines that explain the container above
+ *   deleted vda                its user has given all that it had back (in the ledger only)
+ *   end
+ *
+ * or "error TEXT" when there is no plan.
+ */
+#define NODE_PLAN_TEXT_MAX (256u << 10)
+#define NODE_PLAN_WHY_MAX 4096
+
+struct placed {
+	char name[REQUEST_NAME_MAX];
+	struct idset cpus; /* what ranks may run on */
+	struct idset reserved; /* cpus and their idle siblings: nobody else's */
+	struct idset mems;
+	unsigned kinds; /* of memory (MEMORY_KIND_BIT) that the mems are of; 0: not known */
+	unsigned asked; /* hardware threads asked; 0: the rest */
+	bool confined; /* mems were chosen: memory is bound to them */
+	bool shared; /* some of the mems serve another container, too */
+	bool deleted; /* all sets are empty */
+	char why[NODE_PLAN_WHY_MAX];
+};
+
+struct node_plan {
+	unsigned n_cores;
+	struct idset *core;
+	unsigned n;
+	struct placed *container;
+};
+
+/* New empty plan / free (NULL is fine). */
+struct node_plan *node_plan_new(void);
+void node_plan_free(struct node_plan *p);
+
+/* Append; return -1 when out of memory. */
+int node_plan_add_core(struct node_plan *p, const struct idset *cpus);
+struct placed *node_plan_add(struct node_plan *p, const char *name);
+
+/* Add a line to the explanation of C; what does not fit is left out. */
+void node_plan_add_why(struct placed *c, const char *line);
+
+const struct placed *node_plan_find(const struct node_plan *p, const char *name);
+
+/* Union of all containers' reserved CPUs, added to OUT. */
+void node_plan_reserved(const struct node_plan *p, struct idset *out);
+
+/* Add to OUT the memory nodes of P's containers, or (CONFINED) only of those that are kept to theirs; P may be NULL. */
+void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out);
+
+void node_plan_print(FILE *f, const struct node_plan *p);
+
+/*
+ * Parse the text at *TEXT up to its "end" line and move *TEXT behind it. An
+ * "error" line gives -1 with that text. Bounded, trusts nothing.
+ */
+int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *err);
+
+/*
+ * What root believes of a helper's plan is what it has checked itself: the
+ * containers of R in R's order, as large as asked, disjoint, inside CPUS and MEMS.
+ */
+int node_plan_check(const struct node_plan *p, const struct request *r, const struct idset *cpus,
+		    const struct idset *mems, struct errbuf *err);
+
+#endif

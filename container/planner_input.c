@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/planner_input.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETS 4
+#define HAS 3
+
+static const char *const set_key[SETS] = { "cores", "cpus", "mems", "taken" };
+static const char *const has_key[HAS] = { "has_cpus", "has_reserved", "has_mems" };
+
+static const char *const default_word[] = {
+	[MEMS_ALL] = "all",
+	[MEMS_LOCAL] = "local",
+	[MEMS_ORDINARY] = "ordinary",
+};
+
+static void print_set(FILE *f, const char *key, const struct idset *set)
+{
+	char list[IDSET_LIST_MAX];
+
+	idset_format(set, list, sizeof(list));
+	fprintf(f, "%s %s\n", key, list);
+}
+
+char *plan_input_format(const struct plan_input *in)
+{
+	const struct idset *set[SETS] = { &in->cores, &in->cpus, &in->mems, &in->mems_taken };
+	const struct idset *has[HAS] = { &in->has_cpus, &in->has_reserved, &in->has_mems };
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	for (int i = 0; i < SETS; i++)
+		print_set(f, set_key[i], set[i]);
+	fprintf(f, "default_mems %s\n", default_word[in->default_mems]);
+	for (int i = 0; in->resize && i < HAS; i++)
+		print_set(f, has_key[i], has[i]);
+	if (in->resize)
+		fprintf(f, "has_confined %d\n", in->has_confined);
+	fprintf(f, "request %s\n", in->request);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* The value of the line at *TEXT, which begins with KEY; *TEXT is moved behind it. NULL: it is another. */
+static char *take(char **text, const char *key)
+{
+	size_t len = strlen(key);
+	char *value = *text + len + 1, *end = strchr(*text, '\n');
+
+	if (!end || strncmp(*text, key, len) != 0 || (*text)[len] != ' ')
+		return NULL;
+	*end = '\0';
+	*text = end + 1;
+	return value;
+}
+
+static int take_set(struct idset *out, char **text, const char *key, struct errbuf *err)
+{
+	char *value = take(text, key);
+
+	if (!value)
+		return errprintf(err, "planner input: no \"%s\" line", key);
+	return idset_parse(out, value, err) < 0 ? errwrap(err, "planner input: %s", key) : 0;
+}
+
+int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
+{
+	struct idset *set[SETS] = { &out->cores, &out->cpus, &out->mems, &out->mems_taken };
+	struct idset *has[HAS] = { &out->has_cpus, &out->has_reserved, &out->has_mems };
+	char *value;
+
+	memset(out, 0, sizeof(*out));
+	for (int i = 0; i < SETS; i++)
+		if (take_set(set[i], &text, set_key[i], err) < 0)
+			return -1;
+	value = take(&text, "default_mems");
+	if (!value)
+		return errprintf(err, "planner input: no \"default_mems\" line");
+	out->default_mems = strcmp(value, "local") == 0 ? MEMS_LOCAL :
+			    strcmp(value, "ordinary") == 0 ? MEMS_ORDINARY : MEMS_ALL;
+	out->resize = strncmp(text, "has_", 4) == 0;
+	for (int i = 0; out->resize && i < HAS; i++)
+		if (take_set(has[i], &text, has_key[i], err) < 0)
+			return -1;
+	if (out->resize) {
+		value = take(&text, "has_confined");
+		if (!value)
+			return errprintf(err, "planner input: no \"has_confined\" line");
+		out->has_confined = strcmp(value, "1") == 0;
+	}
+	out->request = take(&text, "request");
+	return out->request ? 0 : errprintf(err, "planner input: no \"request\" line");
+}

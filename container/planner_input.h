@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_PLAN_INPUT_H
+#define NODEOS_CONTAINER_PLAN_INPUT_H
+
+#include "base/idset.h"
+#include "topology/plan.h"
+
+/*
+ * What the root side asks the planning helper, as text on its standard input:
+ * one "key value" line each, in this order: cores, cpus, mems, taken,
+ * default_mems, request; and before that, for a container that is to be resized (topology/resize.h), what it has: has_cpus,
+ * has_reserved, has_mems, has_confined. The request is then of this one container: what it is to have, cpus=0 and no mems
+ * being as it is; cpus and mems are what it may have, its own included.
+ */
+struct plan_input {
+	struct idset cores; /* list every core of these CPUs in the answer */
+	struct idset cpus; /* may be given away */
+	struct idset mems;
+	struct idset mems_taken;
+	enum mems_default default_mems;
+	const char *request; /* canonical request text */
+	bool resize;
+	struct idset has_cpus, has_reserved, has_mems;
+	bool has_confined;
+};
+
+/* malloc'ed text; NULL when out of memory. */
+char *plan_input_format(const struct plan_input *in);
+
+/* Parse; OUT->request points into TEXT, which is cut up. */
+int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err);
+
+#endif

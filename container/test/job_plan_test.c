@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/job_plan.h"
+
+#include <stdlib.h>
+
+#include "container/planner_input.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+#define GOOD                                                                                        \
+	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                                     \
+	"container sim cpus 0-1,4-5 reserved 0-1,4-5 mems 0 asked 4 confined 1 shared 0 " \
+	"kinds dram,hbm\nwhy a\nwhy b\n"                                                             \
+	"container vda cpus 2 reserved 2,6 mems 0-1 asked 1 confined 0 shared 1\nend\n"
+
+#define KINDS \
+	"nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 kinds"
+
+static struct request two(void)
+{
+	struct request r;
+	struct errbuf err = { "" };
+
+	if (request_parse(&r, "nodeos 1;c=sim cpus=4 mems=1;c=vda cpus=1 smt=1;", &err) < 0)
+		printf("Bail out! %s\n", err.text);
+	return r;
+}
+
+static void round_trip(void)
+{
+	struct node_plan *p;
+	struct errbuf err;
+	const char *at = GOOD "rest";
+	char *text;
+	size_t size;
+	FILE *f;
+
+	is_int(node_plan_parse(&p, &at, &err), 0, "a good plan");
+	is(at, "rest", "stops behind its end line");
+	is_int(p->n_cores, 4, "cores");
+	is_int(p->n, 2, "containers");
+	is(list_of(&p->container[1].reserved), "2,6", "reserved");
+	is(p->container[0].why, "a\nb", "why");
+	ok(p->container[0].kinds == (MEMORY_KIND_BIT(MEMORY_DRAM) | MEMORY_KIND_BIT(MEMORY_HBM)),
+	   "kinds of memory");
+	is_int(p->container[1].kinds, 0, "which a ledger of an earlier version does not have");
+	f = open_memstream(&text, &size);
+	node_plan_print(f, p);
+	fclose(f);
+	is(text, GOOD, "prints as it was");
+	free(text);
+	node_plan_free(p);
+}
+
+/* What a user has given back has its line, and nothing else. */
+static void deleted(void)
+{
+	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 mems 0 asked 1 confined 1 shared 0\ndeleted vda\nend\n";
+	struct idset held, mems;
+	struct node_plan *p;
+	struct errbuf err;
+	const char *at = text;
+	char *again;
+	size_t size;
+	FILE *f;
+
+	is_int(node_plan_parse(&p, &at, &err), 0, "a plan with a deleted container");
+	ok(p->n == 2 && !p->container[0].deleted && p->container[1].deleted, "the second one");
+	ok(node_plan_find(p, "vda") == &p->container[1], "it is still known");
+	idset_zero(&held);
+	idset_zero(&mems);
+	node_plan_reserved(p, &held);
+	node_plan_mems(p, false, &mems);
+	is(list_of(&held), "0,4", "it holds no CPU");
+	is(list_of(&mems), "0", "nor memory");
+	f = open_memstream(&again, &size);
+	node_plan_print(f, p);
+	fclose(f);
+	is(again, text, "prints as it was");
+	free(again);
+	node_plan_free(p);
+}
+
+static void refused(void)
+{
+	static const struct {
+		const char *text, *what;
+	} bad[] = {
+		{ "nodeos-plan 1\ndeleted vda 0-3\nend\n", "a deleted container with text behind its name" },
+		{ "nodeos-plan 1\ndeleted vda\ndeleted vda\nend\n", "deleted twice" },
+		{ "", "nothing" },
+		{ "nodeos-plan 2\nend\n", "another version" },
+		{ "nodeos-plan 1\n", "no end" },
+		{ "nodeos-plan 1\ncore 0-\nend\n", "a bad set" },
+		{ "nodeos-plan 1\nwhy early\nend\n", "why before a container" },
+		{ "nodeos-plan 1\ncontainer A cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0\nend\n", "a bad name" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 mems 0 asked 1 confined 0 shared 0\nend\n", "a missing field" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked x confined 0 shared 0\nend\n", "no number" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 2 shared 0\nend\n", "no flag" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 x\nend\n", "more behind" },
+		{ KINDS "\nend\n", "no kind" },
+		{ KINDS " dram,ram\nend\n", "an unknown kind" },
+		{ KINDS " dram,\nend\n", "an empty kind" },
+		{ KINDS " dram x\nend\n", "more behind kinds" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0\n"
+		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n", "a name twice" },
+	};
+	struct node_plan *p;
+	struct errbuf err;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *at = bad[i].text;
+
+		is_int(node_plan_parse(&p, &at, &err), -1, "refused: %s", bad[i].what);
+	}
+	const char *at = "error needs 9 cores\n";
+	is_int(node_plan_parse(&p, &at, &err), -1, "the helper's own error");
+	is(err.text, "needs 9 cores", "comes through");
+}
+
+/* Change one thing of a good plan; the check must see it. */
+static void lies(void)
+{
+	static const struct {
+		const char *cpus, *reserved, *mems;
+		int container;
+		const char *what;
+	} lie[] = {
+		{ "0-1,4-5", "0-1,4-5", "0", 0, NULL }, /* the truth */
+		{ "0-1,4", "0-1,4", "0", 0, "fewer CPUs than asked" },
+		{ "0-1,4-5,8", "0-1,4-5,8", "0", 0, "CPUs outside the job" },
+		{ "0-1,4-5", "0-1,4", "0", 0, "CPUs that are not reserved" },
+		{ "1-2,4-5", "1-2,4-5", "0", 0, "a CPU of the other container" },
+		{ "0-1,4-5", "0-1,4-5,6", "0", 0, "an idle sibling of the other" },
+		{ "0-1,4-5", "0-1,4-5", "0-1", 0, "more memory nodes than asked" },
+		{ "0-1,4-5", "0-1,4-5", "3", 0, "a memory node outside the job" },
+		{ "2", "2,6", "", 1, "no memory node" },
+		{ "", "2,6", "0", 1, "no CPU" },
+	};
+	struct idset cpus = set_of("0-7"), mems = set_of("0-1");
+	struct request r = two();
+	struct errbuf err;
+
+	for (size_t i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
+		const char *at = GOOD;
+		struct node_plan *p;
+		struct placed *c;
+
+		if (node_plan_parse(&p, &at, &err) < 0)
+			abort();
+		c = &p->container[lie[i].container];
+		c->cpus = set_of(lie[i].cpus);
+		c->reserved = set_of(lie[i].reserved);
+		c->mems = set_of(lie[i].mems);
+		is_int(node_plan_check(p, &r, &cpus, &mems, &err), lie[i].what ? -1 : 0, "%s%s",
+		       lie[i].what ? "refused: " : "a true plan", lie[i].what ? lie[i].what : "");
+		node_plan_free(p);
+	}
+}
+
+static void input(void)
+{
+	struct plan_input in = {
+		.cores = set_of("0-7"), .cpus = set_of("1-7"), .mems = set_of("0-1"),
+		.default_mems = MEMS_LOCAL, .request = "nodeos 1;c=a cpus=2;",
+	};
+	struct plan_input got;
+	struct errbuf err;
+	char *text = plan_input_format(&in);
+	char cut[] = "cores 0-7\ncpus 0\n";
+
+	idset_zero(&in.mems_taken);
+	is_int(plan_input_parse(&got, text, &err), 0, "planner input");
+	ok(idset_equal(&got.cpus, &in.cpus) && idset_empty(&got.mems_taken), "sets as given");
+	is_int(got.default_mems, MEMS_LOCAL, "default_mems as given");
+	is(got.request, in.request, "request as given");
+	is_int(plan_input_parse(&got, cut, &err), -1, "cut input is refused");
+	free(text);
+	for (int k = MEMS_ALL; k <= MEMS_ORDINARY; k++) {
+		in.default_mems = (enum mems_default)k;
+		text = plan_input_format(&in);
+		is_int(plan_input_parse(&got, text, &err), 0, "default_mems number %d", k);
+		is_int(got.default_mems, k, "is read as it was written");
+		free(text);
+	}
+}
+
+int main(void)
+{
+	round_trip();
+	deleted();
+	refused();
+	lies();
+	input();
+	return tap_done();
+}

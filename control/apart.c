@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+
+_Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not at all");
+
+#define OUT_FD 3
+#define KEEP_FD 4
+
+/* A lock is held by whoever has its file open: the process may outlive its caller. */
+static int keep_files(const struct apart *a, int out)
+{
+	int high = fcntl(out, F_DUPFD_CLOEXEC, 10), kept = a->keep_fd < 0 ? -1 : fcntl(a->keep_fd, F_DUPFD_CLOEXEC, 10);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (high < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(high, OUT_FD) < 0)
+		return -1;
+	if (a->keep_fd >= 0 && (kept < 0 || dup2(kept, KEEP_FD) < 0))
+		return -1;
+	return (int)syscall(SYS_close_range, a->keep_fd >= 0 ? KEEP_FD + 1U : OUT_FD + 1U, ~0U, 0);
+}
+
+static int go_to(const char *cgroup)
+{
+	char path[PATH_MAX];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	fd = openat(KEEP_FD, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	rc = fd >= 0 && write(fd, "0", 1) == 1 ? 0 : -1;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* A change of uid makes the process undumpable, so its new user cannot trace it. */
+static int become(uid_t uid, gid_t gid)
+{
+	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
+			       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ?
+		       -1 :
+		       0;
+}
+
+static _Noreturn void process(const struct apart *a, int out)
+{
+	char result[APART_RESULT_MAX] = { 0 };
+
+	if (keep_files(a, out) < 0 || (a->cgroup && go_to(a->cgroup) < 0) || (a->as_user && become(a->uid, a->gid) < 0))
+		_exit(1);
+	a->work(a->arg, result);
+	_exit(write(OUT_FD, result, a->size) == (ssize_t)a->size ? 0 : 1);
+}
+
+/* The result of SIZE bytes, or fewer: what was read before END. */
+static ssize_t hear(int in, void *result, size_t size, long end)
+{
+	struct pollfd p = { .fd = in, .events = POLLIN };
+	long left;
+	int rc;
+
+	do {
+		left = end - monotonic_ms();
+		rc = poll(&p, 1, left > 0 ? (int)left : 0);
+	} while (rc < 0 && errno == EINTR);
+	return rc == 0 ? -1 : read(in, result, size);
+}
+
+enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 1000000 };
+	long end = monotonic_ms() + 1000L * a->seconds;
+	char got[APART_RESULT_MAX];
+	int ends[2];
+	ssize_t n;
+	pid_t pid;
+
+	if (a->size > sizeof(got) || pipe2(ends, O_CLOEXEC) < 0) {
+		errprintf(err, "pipe: %s", strerror(errno));
+		return APART_FAILED;
+	}
+	pid = fork();
+	if (pid == 0)
+		process(a, ends[1]);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		errprintf(err, "fork: %s", strerror(errno));
+		return APART_FAILED;
+	}
+	n = hear(ends[0], got, a->size, end);
+	close(ends[0]);
+	/*
+	 * Its user may stop it even after its result is here, so it is killed, and waited for until END: one that the
+	 * kernel keeps is init's when the caller has ended.
+	 */
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
+		nanosleep(&pause, NULL);
+	if (n < 0) {
+		errprintf(err, "no end within %u s", a->seconds);
+		return APART_LATE;
+	}
+	if (n != (ssize_t)a->size) {
+		errprintf(err, "its process could not begin, or has died");
+		return APART_FAILED;
+	}
+	memcpy(result, got, a->size);
+	return APART_DONE;
+}

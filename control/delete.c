@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/delete.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/buffer.h"
+#include "base/monotonic.h"
+#include "control/resize_ranks.h"
+#include "control/resize_report.h"
+#include "control/resize_view.h"
+#include "launch/step.h"
+
+#define KILLED " (its ranks were killed, and it stays: delete it again)"
+#define KILL_MS 15000 /* that killed ranks have to end */
+
+/* A deletion; how far it has come. */
+struct deletion {
+	bool killed; /* its ranks, as it was asked */
+	bool done; /* the ledger says that it is gone */
+};
+
+/* How many of its ranks have a process; the first of their steps is named. */
+static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[16])
+{
+	char path[RANK_PATH_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		rank_path(path, g->moved[i].step, g->moved[i].rank);
+		if (!cgroup_is_empty(cgroup_fd, path) && n++ == 0)
+			step_id_format(g->moved[i].step->step_id, step);
+	}
+	return n;
+}
+
+/* All that is in their cgroups, which forks cannot escape. */
+static void kill_all(const struct rank_group *g, int cgroup_fd)
+{
+	char path[RANK_PATH_MAX];
+	struct errbuf ignored;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		rank_path(path, g->moved[i].step, g->moved[i].rank);
+		cgroup_write(cgroup_fd, path, "cgroup.kill", "1", &ignored);
+	}
+}
+
+/* It goes with the step that has brought it; where several have one of this name, which step is meant is not known. */
+static int say_own(const struct resize_view *v, struct errbuf *err)
+{
+	char steps[OWNED_STEPS_MAX], step[16];
+
+	if (owned_list_steps(steps, v->o.job, v->o.container->name) > 1)
+		return errprintf(err, "container %s is of a step alone, and goes with it: scancel the step that is meant (%s)", v->o.container->name, steps);
+	step_id_format(v->o.own->step_id, step);
+	return errprintf(err, "container %s is of step %s alone, and goes with it: scancel %u.%s ends both", v->o.container->name, step, v->o.job->job_id, step);
+}
+
+/* Nothing is in it. 1: not yet. */
+static int empty(const struct resize_view *v, struct deletion *d, bool late, struct errbuf *err)
+{
+	const char *name = v->o.container->name;
+	struct rank_group in = { .n = 0 };
+	char step[16];
+	unsigned live;
+	int rc = 0;
+
+	if (v->o.own)
+		return say_own(v, err);
+	if (rank_group_collect(&in, v->o.job, NULL, name, err) < 0)
+		return -1;
+	live = count_live(&in, v->s.cgroup_fd, step);
+	if (live && !v->ask->kill) {
+		rc = errprintf(err, "container %s has %u rank%s here, of step %s: end what runs in it first (scancel %u.%s), or say --kill", name, live, live == 1 ? "" : "s", step,
+			       v->o.job->job_id, step);
+	} else if (live && late) {
+		rc = errprintf(err, "%u killed rank%s of container %s, of step %s, did not end in %d seconds (waiting for a device?): it stays", live, live == 1 ? "" : "s", name,
+			       step, KILL_MS / 1000);
+	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
+		/* as it is: nobody dies for what could not be written down then */
+		rc = -1;
+	} else if (live) {
+		kill_all(&in, v->s.cgroup_fd);
+		d->killed = true;
+		rc = 1;
+	}
+	rank_group_free(&in);
+	return rc;
+}
+
+/* Leaves the ledger open on a container with nothing in it. */
+static int open_empty(struct resize_view *v, struct deletion *d, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 100000000 };
+	long start = monotonic_ms();
+	int rc;
+
+	for (;;) {
+		if (resize_view_open(v, err) < 0)
+			return d->killed ? errappend(err, KILLED) : -1;
+		rc = empty(v, d, monotonic_ms() - start > KILL_MS, err);
+		if (rc == 0)
+			return 0;
+		resize_view_close(v);
+		if (rc < 0)
+			return -1;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct errbuf *err)
+{
+	static const struct mapped nothing;
+	static const struct idset none;
+	struct placed *entry = v->o.container;
+	const struct placed before = *entry;
+	struct placed after = { .deleted = true };
+	struct rank_group gone = { .n = 0 }, rest = { .n = 0 };
+	struct resize_told t = { .job_id = v->o.job->job_id, .before = &before, .after = &after, .mems_gone = &none, .had = &nothing, .left = &nothing };
+	int rc;
+
+	strcpy(after.name, before.name);
+	resize_view_left(&rest.before, v);
+	*entry = after;
+	resize_view_left(&rest.after, v);
+	if (rank_group_collect(&rest, v->o.job, NULL, LEDGER_REST, err) < 0 || rank_group_renew(&rest, v->o.plan, err) < 0 ||
+	    ledger_write(v->lock, v->o.job, err) < 0) {
+		rank_group_free(&rest);
+		if (d->killed)
+			errappend(err, KILLED);
+		return -1;
+	}
+	d->done = true;
+	/* it is nobody's from here on; who gets it late has lost nothing */
+	rc = rank_group_bind(&rest, v->s.cgroup_fd, err);
+	if (rc < 0) {
+		errwrap(err, "container %s is deleted, but ranks in no container have not got its CPUs", before.name);
+	} else if (ledger_write(v->lock, v->o.job, err) < 0) {
+		errwrap(err, "container %s is deleted and ranks in no container have its CPUs, but that could not be written down", before.name);
+		rc = -1;
+	}
+	if (rc == 0)
+		rc = resize_told_ranks(&t, &gone, &rest, err);
+	if (rc == 0)
+		resize_tell(out, &t, v->ask->json);
+	resize_told_free(&t);
+	rank_group_free(&rest);
+	return rc;
+}
+
+int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup, struct errbuf *err)
+{
+	struct resize_view *v = calloc(1, sizeof(*v));
+	struct deletion d = { .killed = false };
+	struct conf conf;
+	int lock, rc = -1;
+
+	if (!v)
+		return errprintf(err, "out of memory");
+	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
+	v->s.cgroup_fd = -1;
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ? -1 : resize_lock(v, &conf, err);
+	if (lock >= 0 && open_empty(v, &d, err) == 0) {
+		uint64_t inode = v->o.inode;
+		unsigned index = v->index;
+
+		rc = take_off(out, v, &d, err);
+		resize_view_close(v);
+		/* its device may take long, and others wait for the ledger; of one that stays nothing is taken */
+		if (d.done)
+			buffer_release_one(conf.state_dir, inode, index);
+	}
+	if (lock >= 0)
+		resize_unlock(lock, &conf);
+	free(v);
+	return rc;
+}

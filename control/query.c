@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/query.h"
+
+#include <stdbool.h>
+
+#include "control/changes.h"
+#include "report/node_state.h"
+#include "base/proc.h"
+
+/* The rank of S whose directory PATH is in, or NULL. */
+static const struct ledger_rank *rank_at(const struct ledger_step *s, const char *path)
+{
+	const char *rest = cgroup_below(path, s->cgroup);
+
+	rest = rest ? cgroup_below(rest, "user") : NULL;
+	for (unsigned i = 0; rest && i < s->n_placed; i++)
+		if (cgroup_below(rest, s->placed[i].task))
+			return &s->placed[i];
+	return NULL;
+}
+
+static void print_set(FILE *out, const char *word, const struct idset *s)
+{
+	char list[IDSET_LIST_MAX];
+
+	idset_format(s, list, sizeof(list));
+	fprintf(out, "%s %s\n", word, list);
+}
+
+static int tell(FILE *out, const struct node_state *s, const char *path, struct errbuf *err)
+{
+	for (unsigned i = 0; i < s->n_jobs; i++)
+		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
+			const struct ledger_step *step = &s->job[i]->step[k];
+			const struct ledger_rank *rank = rank_at(step, path);
+			const struct placed *c = rank ? node_plan_find(step->plan ? step->plan : s->job[i]->plan, rank->place) : NULL;
+
+			if (!c)
+				continue;
+			fprintf(out, "job %u\ncontainer %s\n", s->job[i]->job_id, c->name);
+			print_set(out, "cpus", &c->cpus);
+			print_set(out, "mems", &c->mems);
+			print_set(out, "rank_cpus", &rank->cpus);
+			return 0;
+		}
+	return errprintf(err, "this process is in no container");
+}
+
+int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX];
+	struct node_state s;
+	struct conf conf;
+	int rc;
+
+	if (process_cgroup_of(path, sizeof(path), peer) < 0)
+		return errprintf(err, "the process that asks is not to be seen in /proc (another pid namespace?)");
+	/* who is told today wants to hear of changes, for which there is a file then */
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 || changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 || node_state_load(&s, err) < 0)
+		return -1;
+	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, 0);
+	rc = tell(out, &s, path, err);
+	node_state_free(&s);
+	return rc;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/resize.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "container/fence.h"
+#include "container/hpc_reserve.h"
+#include "container/mems.h"
+#include "container/outcome.h"
+#include "control/resize_mems.h"
+#include "control/resize_plan.h"
+#include "control/resize_ranks.h"
+#include "control/resize_report.h"
+#include "topology/resize.h"
+
+#define TRIES 3 /* to move pages that somebody holds for a moment */
+#define ROUNDS 8 /* of moving pages, while ranks start in the container */
+
+/* ------------------------------------------------------------------ may it be? */
+
+/* A CPU of the node stays outside of SCHED_HPC, and one of the job outside of real time, with the container as NEXT. */
+static int check_room(const struct resize_view *v, const struct placed *next, struct errbuf *err)
+{
+	const struct request_container *ask = &v->request.container[v->index];
+	struct request one = { .n = 1, .container = { *ask } };
+	struct node_plan plan = { .n = 1, .container = (struct placed *)next };
+	struct idset outside = v->s.node_cpus, left = v->job_cpus;
+	struct sched_given got;
+	int any;
+
+	if (idset_subset(&next->reserved, &v->o.container->reserved))
+		return 0;
+	any = hpc_take_live(&outside, v->lock, 0, &v->s.conf, err);
+	if (any < 0)
+		return -1;
+	if ((hpc_take(&outside, &one, &plan, &v->s.conf) || any) && idset_empty(&outside))
+		return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions: leave one out for the system");
+	outcome_sched(&got, ask, &v->s.conf, true);
+	idset_andnot(&left, &next->reserved);
+	/* what this container has now is in what it is to have */
+	if (policy_is_realtime(got.policy) && realtime_take_job(&left, v->o.job, 0, &v->s.conf, err) < 0)
+		return -1;
+	if (policy_is_realtime(got.policy) && idset_empty(&left))
+		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
+	if (got.policy == POLICY_HPC && fence_check_jobs(v->s.cgroup_fd, v->o.job->cgroup, &next->cpus, err) < 0)
+		return errwrap(err, "container %s: policy \"hpc\"", next->name);
+	return 0;
+}
+
+static int check_site(const struct conf *conf, struct errbuf *err)
+{
+	return conf->resize_mems ? 0 :
+				   errprintf(err, "the memory nodes of live containers cannot be changed at this site (resize_mems in %s): change only CPUs, or ask for other memory nodes in the next job's manifest",
+					     NODEOS_CONF_PATH);
+}
+
+static int check_mems(const struct resize_view *v, const struct placed *next, struct errbuf *err)
+{
+	struct idset gone = v->o.container->mems, all = next->mems;
+
+	if (!idset_equal(&gone, &next->mems) && check_site(&v->s.conf, err) < 0)
+		return -1;
+	idset_andnot(&gone, &next->mems);
+	if (!idset_empty(&gone) && v->request.container[v->index].dimmap.size)
+		return errprintf(err, "container %s has its buffer (dimmap) on its memory nodes, which stay as long as it", next->name);
+	if (!v->s.blocks.on || !v->s.conf.blocks_by_memory || idset_subset(&next->mems, &v->o.container->mems))
+		return 0;
+	for (unsigned i = 0; i < v->o.job->n_steps; i++)
+		node_plan_mems(v->o.job->step[i].plan, true, &all);
+	node_plan_mems(v->o.job->plan, true, &all);
+	return mems_check_memory(&v->s.blocks, &all, mems_of_job(v->s.cgroup_fd, v->o.job->cgroup), NODEOS_CONF_PATH, err);
+}
+
+/* ---------------------------------------------------------------------- doing it */
+
+/* The container's entry as NEXT says; where HAS is given, with what it had, too. */
+static void write_entry(struct placed *c, const struct placed *next, const struct placed *has_cpus, const struct placed *has_mems)
+{
+	c->cpus = next->cpus;
+	c->reserved = next->reserved;
+	c->mems = next->mems;
+	if (has_cpus) {
+		idset_or(&c->cpus, &has_cpus->cpus);
+		idset_or(&c->reserved, &has_cpus->reserved);
+	}
+	c->kinds = next->kinds;
+	if (has_mems) {
+		idset_or(&c->mems, &has_mems->mems);
+		c->kinds |= has_mems->kinds;
+	}
+	c->confined = next->confined;
+	c->shared = next->shared;
+	c->asked = next->asked ? next->asked : c->asked;
+}
+
+/* Of many times only the last one is told. */
+static void explain(struct placed *c, const char *why)
+{
+	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why : strstr(c->why, "\n" RESIZED), line[256];
+
+	if (last)
+		*last = '\0';
+	for (; *why; why += strcspn(why, "\n"), why += *why == '\n') {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(why, "\n"), why);
+		node_plan_add_why(c, line);
+	}
+}
+
+struct change {
+	struct placed before, next;
+	struct idset mems_gone;
+	struct rank_group in, rest; /* the container's ranks, and those in what is left */
+	struct mapped had, left; /* on mems_gone, before and after the move */
+	bool widened; /* its ranks have, or may have, the memory nodes to come */
+	struct {
+		uint64_t step; /* inode */
+		char task[LEDGER_TASK_MAX];
+	} *looked_at; /* ranks whose pages were moved with the ledger closed */
+	unsigned n_looked_at;
+};
+
+static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	rank_group_free(&c->in);
+	rank_group_free(&c->rest);
+	return rank_group_collect(&c->in, v->o.job, v->o.own, c->next.name, err) < 0 ? -1 : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
+}
+
+/* Put the ranks of G, which are bound or not, back to where they were. */
+static void bind_back(struct rank_group *g, int cgroup_fd)
+{
+	struct idset before = g->before;
+	struct errbuf ignored;
+
+	g->before = g->after;
+	g->after = before;
+	for (unsigned i = 0; i < g->n; i++) {
+		struct idset now = g->moved[i].now;
+
+		g->moved[i].now = g->moved[i].next;
+		g->moved[i].next = now;
+	}
+	rank_group_bind(g, cgroup_fd, &ignored);
+}
+
+/* Who gives CPUs up goes first. */
+static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	bool shrinks = idset_subset(&c->next.reserved, &c->before.reserved);
+	struct rank_group *first = shrinks ? &c->in : &c->rest, *second = shrinks ? &c->rest : &c->in;
+
+	if (rank_group_bind(first, v->s.cgroup_fd, err) < 0)
+		return -1;
+	if (rank_group_bind(second, v->s.cgroup_fd, err) == 0)
+		return 0;
+	bind_back(first, v->s.cgroup_fd);
+	return -1;
+}
+
+/* The ranks' CPUs; the ledger says that the container has the memory nodes of before and those to come. */
+static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct placed *entry = v->o.container;
+	struct errbuf ignored;
+
+	resize_view_left(&c->rest.before, v);
+	write_entry(entry, &c->next, NULL, NULL);
+	resize_view_left(&c->rest.after, v);
+	c->in.before = c->before.cpus;
+	c->in.after = c->next.cpus;
+	if (rank_group_renew(&c->in, v->o.plan, err) < 0)
+		return errwrap(err, "container %s", c->next.name);
+	if (rank_group_renew(&c->rest, v->o.plan, err) < 0)
+		return errwrap(err, "what the containers leave");
+	/* from here on nobody else gets what it had or has */
+	write_entry(entry, &c->next, &c->before, &c->before);
+	if (ledger_write(v->lock, v->o.job, err) < 0)
+		return -1;
+	if (bind_all(c, v, err) < 0)
+		goto undo;
+	write_entry(entry, &c->next, NULL, &c->before);
+	explain(entry, c->next.why);
+	if (ledger_write(v->lock, v->o.job, err) == 0)
+		return 0;
+	/* there was room for the first, and is none for this: what is written there is more than it has, never less */
+	bind_back(&c->in, v->s.cgroup_fd);
+	bind_back(&c->rest, v->s.cgroup_fd);
+undo:
+	*entry = c->before;
+	ledger_write(v->lock, v->o.job, &ignored);
+	return -1;
+}
+
+/* Until nothing of G is on the nodes that are left, or it is seen that it stays; what is left is added to LEFT. */
+static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v, struct mapped *left, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 100000000 };
+	struct mapped now = { .anonymous = 0 };
+	int rc = rank_group_mapped(&now, g, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
+
+	for (int i = 0; i < TRIES && rc == 0 && (now.anonymous || now.files); i++) {
+		nanosleep(&pause, NULL);
+		rc = rank_group_migrate(g, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems, err);
+		if (rc == 0)
+			rc = rank_group_mapped(&now, g, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
+	}
+	left->anonymous += now.anonymous;
+	left->files = now.files > left->files ? now.files : left->files;
+	return rc;
+}
+
+/* Which ranks C->in has, as it outlives the view. */
+static int remember(struct change *c, struct errbuf *err)
+{
+	free(c->looked_at);
+	c->n_looked_at = 0;
+	c->looked_at = calloc(c->in.n + 1u, sizeof(*c->looked_at));
+	if (!c->looked_at)
+		return errprintf(err, "out of memory");
+	for (unsigned i = 0; i < c->in.n; i++) {
+		c->looked_at[i].step = c->in.moved[i].step->inode;
+		strcpy(c->looked_at[i].task, c->in.moved[i].rank->task);
+	}
+	c->n_looked_at = c->in.n;
+	return 0;
+}
+
+/* Those ranks of C->in that have come since. */
+static int collect_new(struct rank_group *g, const struct change *c, struct errbuf *err)
+{
+	g->moved = calloc(c->in.n + 1u, sizeof(*g->moved));
+	if (!g->moved)
+		return errprintf(err, "out of memory");
+	for (unsigned i = 0; i < c->in.n; i++) {
+		const struct rank_moved *m = &c->in.moved[i];
+		unsigned k = 0;
+
+		while (k < c->n_looked_at && (c->looked_at[k].step != m->step->inode || strcmp(c->looked_at[k].task, m->rank->task) != 0))
+			k++;
+		if (k == c->n_looked_at)
+			g->moved[g->n++] = *m;
+	}
+	return 0;
+}
+
+/* All of its ranks have what they had before and what they were to get; so the ledger has it, too. */
+static void stay(const struct change *c, const struct resize_view *v)
+{
+	struct idset both = c->next.mems;
+	struct errbuf ignored;
+
+	idset_or(&both, &c->mems_gone);
+	if (rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, &ignored) == 0)
+		rank_group_confine(&c->in, &v->s.blocks, &both, NULL, &ignored);
+}
+
+/*
+ * Of those ranks of C->in that have come since the last time, with the ledger closed: it takes as long as copying does,
+ * and as long as their user likes, who would keep the node's other jobs from being launched. No other container is
+ * given what the ledger says that this one has.
+ */
+static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct rank_group new_ones = { .n = 0 };
+	struct mapped had = { .anonymous = 0 };
+	struct idset both = c->next.mems;
+	int rc;
+
+	ledger_close(v->lock);
+	v->lock = NULL;
+	if (collect_new(&new_ones, c, err) < 0)
+		return -1;
+	idset_or(&both, &c->before.mems);
+	rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
+	if (rc == 0 && !idset_empty(&c->mems_gone))
+		rc = rank_group_mapped(&had, &new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
+	if (rc == 0) {
+		c->widened = true;
+		rc = rank_group_confine(&c->in, &v->s.blocks, &both, NULL, err);
+	}
+	if (rc == 0 && !idset_empty(&c->mems_gone)) {
+		c->had.anonymous += had.anonymous;
+		c->had.files = had.files > c->had.files ? had.files : c->had.files;
+		rc = rank_group_migrate(&new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems, err);
+	}
+	if (rc == 0)
+		rc = remember(c, err);
+	/* the kernel gets what is still there off; all of them have these nodes again when one cannot leave some */
+	if (rc == 0 && !idset_empty(&c->mems_gone)) {
+		rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
+		if (rc == 0)
+			rc = rank_group_confine(&c->in, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
+		if (rc == 0)
+			rc = move_off(c, &new_ones, v, &c->left, err);
+		if (rc < 0)
+			stay(c, v);
+	}
+	rank_group_free(&new_ones);
+	return rc;
+}
+
+/* The ledger is open anew. Ranks that have started meanwhile have what the others had: 1, where there are any. */
+static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct rank_group new_ones = { .n = 0 };
+	int rc = collect(c, v, err) < 0 || collect_new(&new_ones, c, err) < 0 ? -1 : new_ones.n > 0;
+
+	rank_group_free(&new_ones);
+	return rc;
+}
+
+/* With the ledger open, and all of the container's ranks off what they leave, if they could. */
+static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct placed *entry = v->o.container;
+	int rc;
+
+	/* a block is handed over without memory of its old container, or not at all */
+	if (v->s.blocks.on && c->left.anonymous) {
+		char a[128];
+
+		rc = errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
+			       (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
+	} else {
+		write_entry(entry, &c->next, NULL, NULL);
+		rc = ledger_write(v->lock, v->o.job, err);
+	}
+	/* what is written there goes on to hold */
+	if (rc < 0) {
+		ledger_close(v->lock);
+		v->lock = NULL;
+		stay(c, v);
+	}
+	return rc;
+}
+
+/* No rank has a memory node that is to come: the ledger does not go on to say so. */
+static void give_back(const struct change *c, struct resize_view *v)
+{
+	struct errbuf ignored;
+	struct placed *entry;
+
+	if (resize_view_open(v, &ignored) < 0)
+		return;
+	entry = v->o.container;
+	entry->mems = c->before.mems;
+	entry->confined = c->before.confined;
+	entry->shared = c->before.shared;
+	entry->kinds = c->before.kinds;
+	entry->asked = c->before.asked;
+	memcpy(entry->why, c->before.why, sizeof(entry->why));
+	ledger_write(v->lock, v->o.job, &ignored);
+}
+
+/* The memory nodes of a container whose CPUs are as they are to be. */
+static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	int more = 1;
+
+	for (int i = 0; i < ROUNDS && more == 1; i++) {
+		more = move_pages(c, v, err);
+		rank_group_free(&c->in);
+		rank_group_free(&c->rest);
+		node_state_free(&v->s);
+		if (more == 0)
+			more = resize_view_open(v, err) < 0 ? -1 : any_new(c, v, err);
+	}
+	if (more < 0 && !c->widened)
+		give_back(c, v);
+	if (more < 0)
+		return -1;
+	if (more == 0)
+		return leave_mems(c, v, err);
+	ledger_close(v->lock);
+	v->lock = NULL;
+	stay(c, v);
+	return errprintf(err, "ranks kept being started in container %s: it keeps memory nodes that they have begun to use; try again", c->next.name);
+}
+
+/*
+ * Its memory could not be changed, so its CPUs are not to be, either: they go back, unless somebody was given them while the ledger was closed.
+ * The memory nodes stay those that it has now.
+ */
+static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
+{
+	struct change back = { .next = c->before };
+	struct errbuf why = { "" };
+	struct idset held;
+
+	if (idset_equal(&c->next.cpus, &c->before.cpus) && idset_equal(&c->next.reserved, &c->before.reserved))
+		return;
+	if (!v->lock) {
+		node_state_free(&v->s);
+		if (resize_view_open(v, &why) < 0)
+			goto stays;
+	}
+	resize_view_held(&held, v);
+	if (idset_intersects(&held, &c->before.reserved)) {
+		errprintf(&why, "other containers have what it had");
+		goto stays;
+	}
+	back.before = *v->o.container;
+	back.next.mems = back.before.mems;
+	if (collect(&back, v, &why) == 0 && change_cpus(&back, v, &why) == 0) {
+		memcpy(v->o.container->why, c->before.why, sizeof(c->before.why));
+		v->o.container->asked = c->before.asked;
+		ledger_write(v->lock, v->o.job, &why);
+		why.text[0] = '\0';
+	}
+	rank_group_free(&back.in);
+	rank_group_free(&back.rest);
+stays:
+	if (*why.text)
+		errappend(err, " (its CPUs are changed already, so ask for --mems alone: %.200s)", why.text);
+}
+
+static int change(FILE *out, struct resize_view *v, const struct node_plan *made, struct errbuf *err)
+{
+	struct change c = { .before = *v->o.container, .next = made->container[0] };
+	struct resize_told t = { .job_id = v->o.job->job_id, .before = &c.before, .after = &c.next, .mems_gone = &c.mems_gone, .had = &c.had, .left = &c.left };
+	int rc;
+
+	if (idset_equal(&c.next.mems, &c.before.mems))
+		c.next.shared = c.before.shared;
+	else if (c.before.confined)
+		c.next.shared |= c.before.shared;
+	c.mems_gone = c.before.mems;
+	idset_andnot(&c.mems_gone, &c.next.mems);
+	if (check_room(v, &c.next, err) < 0 || check_mems(v, &c.next, err) < 0 || collect(&c, v, err) < 0)
+		return -1;
+	rc = change_cpus(&c, v, err);
+	if (rc == 0)
+		rc = resize_told_ranks(&t, &c.in, &c.rest, err);
+	if (rc == 0 && !idset_equal(&c.next.mems, &c.before.mems)) {
+		rc = change_mems(&c, v, err);
+		if (rc < 0)
+			take_cpus_back(&c, v, err);
+	}
+	if (rc == 0)
+		resize_tell(out, &t, v->ask->json);
+	resize_told_free(&t);
+	free(c.looked_at);
+	rank_group_free(&c.in);
+	rank_group_free(&c.rest);
+	return rc;
+}
+
+int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup, const char *helper_path, struct errbuf *err)
+{
+	struct resize_view *v = calloc(1, sizeof(*v));
+	struct node_plan *made = NULL;
+	struct conf conf;
+	int lock, rc = -1;
+
+	if (!v)
+		return errprintf(err, "out of memory");
+	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
+	v->s.cgroup_fd = -1;
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 || (a->mems.given && check_site(&conf, err) < 0) ? -1 : resize_lock(v, &conf, err);
+	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
+		rc = change(out, v, made, err);
+		resize_view_close(v);
+	}
+	node_plan_free(made);
+	if (lock >= 0)
+		resize_unlock(lock, &conf);
+	free(v);
+	return rc;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/resize_plan.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/subprocess.h"
+#include "container/mems.h"
+#include "container/planner_input.h"
+
+#define ROUNDS 32 /* of planning: one is lost when the job's containers have changed meanwhile */
+
+/* What the helper is told. */
+struct input {
+	struct plan_input in;
+	char text[1024]; /* of the request, which IN points to */
+};
+
+static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, const char *what, const char *name, struct errbuf *err)
+{
+	if (a->sign < 0 && a->n >= now)
+		return errprintf(err, "container %s has %u %s: %llu fewer would leave none", name, now, what, (unsigned long long)a->n);
+	*out = a->sign < 0 ? now - (unsigned)a->n : a->sign > 0 ? now + (unsigned)a->n : (unsigned)a->n;
+	return 0;
+}
+
+/* The request of this container alone, as it is to be. */
+static int write_request(struct input *i, const struct resize_view *v, struct errbuf *err)
+{
+	const struct placed *c = v->o.container;
+	const struct ask *a = v->ask;
+	struct request r = { .n = 1 };
+	unsigned n = 0;
+
+	snprintf(r.container[0].name, sizeof(r.container[0].name), "%s", c->name);
+	r.container[0].smt = v->request.container[v->index].smt;
+	if (a->cpus.given && count_of(&r.container[0].cpus, &a->cpus, idset_count(&c->cpus), "threads", c->name, err) < 0)
+		return -1;
+	if (a->mems.given && a->mems.bytes) {
+		r.container[0].mems_kind = MEMS_SIZE;
+		r.container[0].mems = a->mems.n;
+	} else if (a->mems.given) {
+		if (count_of(&n, &a->mems, idset_count(&c->mems), "memory nodes", c->name, err) < 0)
+			return -1;
+		r.container[0].mems_kind = MEMS_COUNT;
+		r.container[0].mems = n;
+	}
+	if (request_format(&r, i->text, sizeof(i->text), err) < 0)
+		return -1;
+	i->in.request = i->text;
+	return 0;
+}
+
+static void offer_cpus(struct plan_input *in, const struct resize_view *v)
+{
+	struct idset held;
+
+	in->cores = v->job_cpus;
+	in->cpus = v->whole;
+	idset_andnot(&in->cpus, &v->s.service.cpus);
+	resize_view_held(&held, v);
+	idset_andnot(&in->cpus, &held);
+}
+
+static int offer_mems(struct plan_input *in, const struct resize_view *v, struct errbuf *err)
+{
+	const struct ledger_job *job = v->o.job;
+	const struct blocks *b = &v->s.blocks;
+	struct idset others, clean;
+	struct mems_held held;
+	struct errbuf bad = { "" };
+
+	in->mems = v->job_mems;
+	in->default_mems = MEMS_ALL;
+	idset_zero(&in->mems_taken);
+	if (!v->ask->mems.given)
+		return 0;
+	/* those blocks that were free at its launch, and are whoever's they became since */
+	if (b->on && !v->o.container->confined)
+		return errprintf(err, "container %s has no memory nodes of its own (it asked for none): its ranks use what containers leave of the job's", v->o.container->name);
+	if (mems_look(&held, v->lock, b, job->inode, v->o.own ? v->o.own->inode : 0, &bad, err) < 0)
+		return -1;
+	/* of this job's other containers, of this plan or of steps */
+	others = held.siblings;
+	for (unsigned i = 0; i < v->o.plan->n; i++)
+		if (&v->o.plan->container[i] != v->o.container && v->o.plan->container[i].confined)
+			idset_or(&others, &v->o.plan->container[i].mems);
+	if (v->s.service.own_mems)
+		idset_andnot(&in->mems, &v->s.service.mems);
+	if (b->on) {
+		idset_and(&in->mems, &b->nodes);
+		idset_andnot(&in->mems, &held.containers);
+		idset_andnot(&in->mems, &held.shares);
+		idset_andnot(&in->mems, &job->share);
+		idset_andnot(&in->mems, &others);
+		blocks_clean(b, "", &in->mems, &clean);
+		in->mems = clean;
+	}
+	in->mems_taken = held.containers;
+	idset_or(&in->mems_taken, &others);
+	idset_and(&in->mems_taken, &in->mems);
+	if (v->o.container->confined)
+		idset_andnot(&in->mems_taken, &v->o.container->mems);
+	idset_or(&in->mems, &v->o.container->mems);
+	return 0;
+}
+
+static int fill(struct input *i, const struct resize_view *v, struct errbuf *err)
+{
+	memset(i, 0, sizeof(*i));
+	i->in.resize = true;
+	i->in.has_cpus = v->o.container->cpus;
+	i->in.has_reserved = v->o.container->reserved;
+	i->in.has_mems = v->o.container->mems;
+	i->in.has_confined = v->o.container->confined;
+	offer_cpus(&i->in, v);
+	return offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
+}
+
+/* Was a plan that was made of A made of what there is in B? */
+static bool same_input(const struct plan_input *a, const struct plan_input *b)
+{
+	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) && idset_equal(&a->mems, &b->mems) &&
+	       idset_equal(&a->mems_taken, &b->mems_taken) && idset_equal(&a->has_cpus, &b->has_cpus) &&
+	       idset_equal(&a->has_reserved, &b->has_reserved) && idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
+}
+
+/* What node_plan_check() cannot know: memory that was not asked to change stays, and what was, is bound. */
+static int check_kept(const struct node_plan *p, const struct plan_input *in, const struct request *r, struct errbuf *err)
+{
+	const struct placed *c = &p->container[0];
+
+	if (r->container[0].mems_kind != MEMS_UNSET && !c->confined && !idset_equal(&c->mems, &in->has_mems))
+		return errprintf(err, "container %s: memory nodes that are not its own", c->name);
+	if (r->container[0].mems_kind == MEMS_UNSET && (!idset_equal(&c->mems, &in->has_mems) || c->confined != in->has_confined))
+		return errprintf(err, "container %s: other memory nodes, which nobody has asked for", c->name);
+	return 0;
+}
+
+/* With the rights of the job's user, and the ledger closed: who could stop it keeps nobody waiting. */
+static int run_helper(struct node_plan **out, const struct conf *conf, const struct plan_input *in, const char *helper_path, uid_t uid, struct errbuf *err)
+{
+	const char *argv[] = { helper_path, NULL };
+	struct passwd *pw = getpwuid(uid);
+	struct helper_run h = {
+		.argv = argv,
+		.uid = uid,
+		.gid = pw ? pw->pw_gid : 65534,
+		.timeout = conf->helper_timeout,
+		.output_max = NODE_PLAN_TEXT_MAX,
+	};
+	char path[sizeof(conf->state_dir) + 16];
+	char *text = NULL, *input = plan_input_format(in);
+	struct request r;
+	const char *at;
+	int rc = -1;
+
+	snprintf(path, sizeof(path), "%s/machine.xml", conf->state_dir);
+	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	h.input = input;
+	if (!input) {
+		errprintf(err, "out of memory");
+	} else if (helper_run(&h, &text, err) >= 0) {
+		at = text;
+		rc = node_plan_parse(out, &at, err);
+	}
+	if (rc == 0 && (request_parse(&r, in->request, err) < 0 || node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 || check_kept(*out, in, &r, err) < 0)) {
+		errwrap(err, "the planner's answer is refused");
+		node_plan_free(*out);
+		*out = NULL;
+		rc = -1;
+	}
+	if (h.extra_fd >= 0)
+		close(h.extra_fd);
+	free(text);
+	free(input);
+	return rc;
+}
+
+int resize_plan(struct node_plan **out, struct resize_view *v, const char *helper_path, struct errbuf *err)
+{
+	struct input *of = calloc(2, sizeof(*of));
+	uid_t uid;
+
+	*out = NULL;
+	for (int i = 0; of && i < ROUNDS; i++) {
+		struct input *now = &of[i % 2], *last = &of[!(i % 2)];
+
+		if (resize_view_open(v, err) < 0)
+			break;
+		if (fill(now, v, err) < 0) {
+			resize_view_close(v);
+			break;
+		}
+		if (*out && same_input(&last->in, &now->in)) {
+			free(of);
+			return 0;
+		}
+		node_plan_free(*out);
+		*out = NULL;
+		uid = v->o.job->uid;
+		resize_view_close(v);
+		if (run_helper(out, &v->s.conf, &now->in, helper_path, uid, err) < 0)
+			break;
+		errprintf(err, "other steps of the job kept changing its containers: try again");
+	}
+	if (!of)
+		errprintf(err, "out of memory");
+	free(of);
+	node_plan_free(*out);
+	*out = NULL;
+	return -1;
+}

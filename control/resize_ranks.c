@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/resize_ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/affinity.h"
+#include "base/monotonic.h"
+#include "launch/step.h"
+#include "topology/rankmap_renew.h"
+
+#define PASSES 20 /* over a rank's threads, until none is new */
+#define BIND_MS 3000 /* for all of a group: nobody else's job starts meanwhile, and how many there are is its user's choice */
+
+void rank_path(char *buf, const struct ledger_step *step, const struct ledger_rank *rank)
+{
+	snprintf(buf, RANK_PATH_MAX, "%s/user/%s", step->cgroup, rank->task);
+}
+
+int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own, const char *place, struct errbuf *err)
+{
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		struct ledger_step *s = &job->step[i];
+
+		if (own ? s != own : s->plan != NULL)
+			continue;
+		for (unsigned k = 0; k < s->n_placed; k++) {
+			struct rank_moved *more = strcmp(s->placed[k].place, place) == 0 ? reallocarray(g->moved, g->n + 1u, sizeof(*more)) : NULL;
+
+			if (strcmp(s->placed[k].place, place) != 0)
+				continue;
+			if (!more) {
+				rank_group_free(g);
+				return errprintf(err, "out of memory");
+			}
+			g->moved = more;
+			g->moved[g->n++] = (struct rank_moved){ .step = s, .rank = &s->placed[k], .now = s->placed[k].cpus, .next = s->placed[k].cpus };
+		}
+	}
+	return 0;
+}
+
+void rank_group_free(struct rank_group *g)
+{
+	free(g->moved);
+	g->moved = NULL;
+	g->n = 0;
+}
+
+int rank_group_renew(struct rank_group *g, const struct node_plan *plan, struct errbuf *err)
+{
+	struct idset *now = calloc(g->n + 1u, sizeof(*now)), *next = calloc(g->n + 1u, sizeof(*next));
+	struct rankmap_renew in = { .n_ranks = g->n, .now = now, .before = &g->before, .after = &g->after, .n_cores = plan->n_cores, .core = plan->core };
+	int rc = now && next ? 0 : errprintf(err, "out of memory");
+
+	for (unsigned i = 0; rc == 0 && i < g->n; i++)
+		now[i] = g->moved[i].now;
+	if (rc == 0 && g->n)
+		rc = rankmap_renew(&in, next, err);
+	for (unsigned i = 0; rc == 0 && i < g->n; i++)
+		g->moved[i].next = next[i];
+	free(now);
+	free(next);
+	return rc;
+}
+
+/* One pass over the threads of a rank. */
+struct pass {
+	const struct idset *now, *next;
+	unsigned threads, changed;
+	long end; /* of what there is time for */
+	struct errbuf err; /* of one that is there and could not be bound */
+	bool bad;
+};
+
+static void bind_thread(pid_t tid, void *arg)
+{
+	struct pass *p = arg;
+	struct idset mask, want;
+	struct errbuf err;
+
+	if (monotonic_ms() > p->end)
+		return;
+	/* who has ended meanwhile needs nothing */
+	if (affinity_get(tid, &mask, &err) < 0)
+		return;
+	p->threads++;
+	want = rankmap_renew_thread(&mask, p->now, p->next);
+	if (idset_equal(&mask, &want))
+		return;
+	p->changed++;
+	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
+		return;
+	p->err = err;
+	p->bad = true;
+}
+
+/* A thread that starts meanwhile has its parent's mask: until a pass finds nothing to do. */
+static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, const struct idset *now, const struct idset *next, long end, struct errbuf *err)
+{
+	for (int i = 0; i < PASSES && monotonic_ms() <= end; i++) {
+		struct pass p = { .now = now, .next = next, .end = end };
+
+		if (cgroup_each_thread(cgroup_fd, path, bind_thread, &p, err) < 0)
+			return -1;
+		*threads = p.threads;
+		if (p.bad)
+			return errprintf(err, "%s", p.err.text);
+		if (!p.changed)
+			return 0;
+	}
+	/* the cgroup holds whoever is left; another resize, or he himself, binds him */
+	return 0;
+}
+
+static int widen(int cgroup_fd, const char *path, const struct idset *more, struct errbuf *err)
+{
+	struct idset has;
+
+	if (cgroup_read_set(cgroup_fd, path, "cpuset.cpus", &has, err) < 0)
+		return -1;
+	/* no CPUs of its own: those of the directory above */
+	if (idset_empty(&has) || idset_subset(more, &has))
+		return 0;
+	idset_or(&has, more);
+	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
+}
+
+static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end, struct errbuf *err)
+{
+	char step[16], path[RANK_PATH_MAX], user[CGROUP_PATH_MAX + 8];
+	struct idset both = g->before;
+
+	idset_or(&both, &g->after);
+	snprintf(user, sizeof(user), "%s/user", m->step->cgroup);
+	rank_path(path, m->step, m->rank);
+	if (widen(cgroup_fd, user, &both, err) < 0 || cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
+	    bind_threads(&m->threads, cgroup_fd, path, &m->now, &m->next, end, err) < 0 ||
+	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
+		/* a rank that has ended took its directory along */
+		if (cgroup_inode(cgroup_fd, path) == 0) {
+			m->threads = 0;
+			return 0;
+		}
+		step_id_format(m->step->step_id, step);
+		return errwrap(err, "step %s, %s", step, m->rank->task);
+	}
+	return 0;
+}
+
+/* What a step's ranks divide, as other steps' rank maps see it. */
+static void note(const struct rank_group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		g->moved[i].rank->cpus = g->moved[i].next;
+	for (unsigned i = 0; i < g->n; i++) {
+		struct ledger_step *s = g->moved[i].step;
+
+		if (idset_empty(&s->cpus))
+			continue;
+		idset_zero(&s->cpus);
+		for (unsigned k = 0; k < s->n_placed; k++)
+			idset_or(&s->cpus, &s->placed[k].cpus);
+	}
+}
+
+int rank_group_bind(struct rank_group *g, int cgroup_fd, struct errbuf *err)
+{
+	struct rank_group back = { .before = g->after, .after = g->before };
+	struct errbuf ignored;
+	long end = monotonic_ms() + BIND_MS;
+	unsigned done = 0;
+	int rc = 0;
+
+	while (done < g->n && (rc = bind_rank(g, &g->moved[done], cgroup_fd, end, err)) == 0)
+		done++;
+	if (rc == 0) {
+		note(g);
+		return 0;
+	}
+	end = monotonic_ms() + BIND_MS;
+	for (unsigned i = 0; i <= done && i < g->n; i++) {
+		struct rank_moved m = g->moved[i];
+
+		m.now = g->moved[i].next;
+		m.next = g->moved[i].now;
+		bind_rank(&back, &m, cgroup_fd, end, &ignored);
+	}
+	return -1;
+}

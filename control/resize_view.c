@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/resize_view.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/changes.h"
+#include "base/monotonic.h"
+#include "control/lock.h"
+#include "control/resize_ranks.h"
+#include "launch/step.h"
+
+#define PATIENCE_MS 20000 /* until it is one's turn */
+
+void resize_view_close(struct resize_view *v)
+{
+	ledger_close(v->lock);
+	v->lock = NULL;
+	node_state_free(&v->s);
+}
+
+#define LOOKED_AT 8 /* processes of a rank: one that has not begun is alone, but for sessions that have joined it */
+
+struct beginning {
+	unsigned seen;
+	bool any;
+};
+
+static void look_at_process(pid_t pid, void *arg)
+{
+	struct beginning *b = arg;
+	char name[40], exe[PATH_MAX];
+	const char *base;
+	ssize_t n;
+
+	if (b->any || b->seen++ >= LOOKED_AT)
+		return;
+	snprintf(name, sizeof(name), "/proc/%ld/exe", (long)pid);
+	n = readlink(name, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	base = strrchr(exe, '/');
+	/* while it is replaced by another version " (deleted)" is behind it */
+	b->any = base && strncmp(base, "/slurmstepd", strlen("/slurmstepd")) == 0;
+}
+
+/*
+ * Has a rank of S been placed, but not begun? Until it is its program it is a copy of slurmstepd, which binds it as it was
+ * planned, and takes what it has then for a failure if that is not what was planned.
+ */
+static bool begins(const struct ledger_step *s, int cgroup_fd)
+{
+	char path[RANK_PATH_MAX];
+	struct beginning b = { .any = false };
+	struct errbuf ended;
+
+	for (unsigned i = 0; i < s->n_placed && !b.any; i++) {
+		rank_path(path, s, &s->placed[i]);
+		b.seen = 0;
+		cgroup_each_pid(cgroup_fd, path, look_at_process, &b, &ended);
+	}
+	return b.any;
+}
+
+/* 1: a step is being launched, whose ranks are not placed yet, or have not begun. */
+static int check_steps(const struct resize_view *v, struct errbuf *err)
+{
+	char step[16];
+
+	for (unsigned i = 0; i < v->o.job->n_steps; i++) {
+		const struct ledger_step *s = &v->o.job->step[i];
+
+		step_id_format(s->step_id, step);
+		if (s->launching || begins(s, v->s.cgroup_fd))
+			return errprintf(err, "step %s of the job is being launched here: try again", step), 1;
+		if (s->partition != PARTITION_MEMBER && (v->o.own ? s == v->o.own : ledger_step_in(s, v->o.container->name)))
+			return errprintf(err, "container %s is a partition (%s) of step %s: it can be changed when that step has ended", v->o.container->name,
+					 partition_name(s->partition), step);
+	}
+	return 0;
+}
+
+/* 1: a step is being launched. */
+static int look(struct resize_view *v, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX];
+	int rc = -1, at;
+
+	if (node_state_lock(&v->s, &v->lock, err) < 0)
+		return -1;
+	node_state_keep(&v->s, v->uid == 0 ? (uid_t)-1 : v->uid, v->ask->job);
+	if ((v->inode ? owned_find_again(&v->o, &v->s, v->ask->container, v->inode, err) : owned_find(&v->o, &v->s, v->ask, v->cgroup, err)) < 0)
+		goto out;
+	v->inode = v->o.inode;
+	at = request_parse(&v->request, v->o.request, err) < 0 ? -1 : request_find(&v->request, v->ask->container);
+	if (at < 0 || v->request.n != v->o.plan->n) {
+		errprintf(err, "the ledger's request of this container is of another version of NodeOS");
+		goto out;
+	}
+	v->index = (unsigned)at;
+	snprintf(path, sizeof(path), "%s", v->o.own ? v->o.own->cgroup : v->o.job->cgroup);
+	if (cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.cpus", &v->job_cpus, err) < 0 ||
+	    cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
+	    cgroup_read_set(v->s.cgroup_fd, path, "cpuset.cpus", &v->whole, err) < 0)
+		goto out;
+	/* a step that has all of the job's */
+	if (idset_empty(&v->whole))
+		v->whole = v->job_cpus;
+	rc = check_steps(v, err);
+out:
+	if (rc != 0)
+		resize_view_close(v);
+	return rc;
+}
+
+int resize_view_open(struct resize_view *v, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 50000000 };
+	long start = monotonic_ms();
+	int rc;
+
+	while ((rc = look(v, err)) == 1 && monotonic_ms() - start < 10000)
+		nanosleep(&pause, NULL);
+	return rc == 0 ? 0 : -1;
+}
+
+void resize_view_left(struct idset *out, const struct resize_view *v)
+{
+	const struct ledger_job *job = v->o.job;
+	struct idset held, fences;
+
+	idset_zero(&held);
+	idset_zero(&fences);
+	node_plan_reserved(v->o.plan, &held);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].partition != PARTITION_MEMBER)
+			idset_or(&fences, &job->step[i].fence);
+	*out = v->whole;
+	idset_andnot(out, &held);
+	if (idset_empty(out))
+		*out = v->whole;
+	if (!idset_subset(out, &v->s.service.cpus))
+		idset_andnot(out, &v->s.service.cpus);
+	idset_andnot(out, &fences);
+	if (idset_empty(out)) {
+		*out = v->job_cpus;
+		idset_andnot(out, &fences);
+	}
+}
+
+void resize_view_held(struct idset *out, const struct resize_view *v)
+{
+	idset_zero(out);
+	node_plan_reserved(v->o.job->plan, out);
+	for (unsigned i = 0; i < v->o.job->n_steps; i++)
+		node_plan_reserved(v->o.job->step[i].plan, out);
+	idset_andnot(out, &v->o.container->reserved);
+}
+
+int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err)
+{
+	int fd;
+
+	if (access(conf->state_dir, F_OK) < 0)
+		return errprintf(err, "no container was ever made on this node since its boot");
+	/* root's turn is that of whose container it is */
+	if (v->uid == 0) {
+		if (resize_view_open(v, err) < 0)
+			return -1;
+		v->uid = v->o.job->uid;
+		resize_view_close(v);
+	}
+	fd = private_lock(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
+	if (fd < 0 && errno == EAGAIN)
+		errprintf(err, "another container of the same user is being changed on this node for %d seconds: try again", PATIENCE_MS / 1000);
+	return fd;
+}
+
+void resize_unlock(int lock, const struct conf *conf)
+{
+	struct errbuf why;
+
+	close(lock);
+	/* what cannot be told is for the journal: it is done */
+	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
+		fprintf(stderr, "nodeosd: %s\n", why.text);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "control/changes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/monotonic.h"
+#include "control/lock.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+static char path[100], state[100];
+
+static const char *content(void)
+{
+	static char text[32];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? "none" : text;
+}
+
+static void counted(void)
+{
+	struct errbuf err = { "" };
+	struct stat st;
+
+	is_int(changes_note(path, state, false, &err), 0, "where no container was ever made: %s", err.text);
+	is(content(), "none", "there is nothing to watch");
+	ok(mkdir(state, 0700) == 0 && changes_note(path, state, false, &err) == 0, "made where it is missing: %s", err.text);
+	is(content(), "0\n", "with nothing counted");
+	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644, "everybody reads it");
+	ok(changes_note(path, state, true, &err) == 0 && changes_note(path, state, true, &err) == 0 && changes_note(path, state, false, &err) == 0, "two changes: %s", err.text);
+	is(content(), "2\n", "are counted");
+	for (int i = 0; i < 8; i++)
+		changes_note(path, state, true, &err);
+	is(content(), "10\n", "and ten");
+}
+
+/* Whoever reads it can lock it, in both ways there are. */
+static void locked(void)
+{
+	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	struct errbuf err = { "" };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	ok(fd >= 0 && flock(fd, LOCK_EX) == 0 && fcntl(fd, F_OFD_SETLK, &all) == 0, "a reader locks it");
+	alarm(20);
+	is_int(changes_note(path, state, true, &err), 0, "and keeps nobody waiting: %s", err.text);
+	alarm(0);
+	is(content(), "11\n", "it is counted");
+	close(fd);
+}
+
+static void turns(void)
+{
+	struct errbuf err = { "" };
+	int alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err), bob = private_lock(state, PRIVATE_LOCK_USER(1001), 0, &err);
+	long start = monotonic_ms();
+
+	ok(alice >= 0 && bob >= 0, "users take turns for themselves: %s", err.text);
+	ok(private_lock(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN, "a second one of the same user waits");
+	ok(monotonic_ms() - start >= 100, "for the time that was said");
+	close(alice);
+	alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err);
+	ok(alice >= 0, "and comes when the first is done: %s", err.text);
+	close(alice);
+	close(bob);
+	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES, "no user is the changes");
+	chmod(state, 0755);
+	ok(private_lock(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 && strstr(err.text, "must belong to"), "not in a directory of others: %s", err.text);
+	chmod(state, 0700);
+}
+
+int main(void)
+{
+	const char *dir = scratch_make();
+
+	snprintf(path, sizeof(path), "%s/changes", dir);
+	snprintf(state, sizeof(state), "%s/state", dir);
+	counted();
+	locked();
+	turns();
+	return tap_done();
+}

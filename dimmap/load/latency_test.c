@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dimmap/load/latency.h"
+
+#include <inttypes.h>
+
+#include "dimmap/load/random.h"
+#include "base/test/tap.h"
+
+static void exact(void)
+{
+	static struct latency l;
+
+	is_int((long long)latency_percentile(&l, 0.5), 0, "of none");
+	for (uint64_t ns = 1; ns <= 50; ns++)
+		latency_note(&l, ns);
+	is_int((long long)latency_percentile(&l, 0.5), 25, "small times are exact: the 25th of 1 to 50");
+	is_int((long long)latency_percentile(&l, 0.99), 50, "the 50th, as 49.5 is more than 49");
+	is_int((long long)latency_percentile(&l, 0.98), 49, "the 49th");
+	is_int((long long)latency_percentile(&l, 1), 50, "the last");
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Times of all magnitudes, against the sorted list. */
+static void against_sorting(void)
+{
+	enum { N = 100001 };
+	static const double shares[] = { 0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 0.99999 };
+	uint64_t *all = malloc(N * sizeof(*all));
+	static struct latency a, b;
+	struct random r;
+	unsigned bad = 0;
+
+	random_start(&r, 1, 0);
+	for (unsigned i = 0; i < N; i++) {
+		all[i] = random_next(&r) >> (24 + random_below(&r, 40));
+		latency_note(i % 2 ? &a : &b, all[i]);
+	}
+	qsort(all, N, sizeof(*all), compare);
+	latency_add(&a, &b);
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		/* rounded up, and counted from 1 */
+		double place = shares[i] * N;
+		uint64_t want = all[(size_t)place + ((double)(size_t)place < place) - 1], got = latency_percentile(&a, shares[i]);
+
+		if (got < want || (double)got > (double)want * (1 + 1.0 / 64)) {
+			diag("share %g: got %" PRIu64 ", sorted %" PRIu64, shares[i], got, want);
+			bad++;
+		}
+	}
+	is_int(bad, 0, "percentiles of two histograms together are those of the sorted times, or up to 1/64 more");
+	is_int((long long)a.max, (long long)all[N - 1], "the longest is exact");
+	is_int((long long)a.n, N, "none is lost");
+	free(all);
+}
+
+static void very_long(void)
+{
+	static struct latency l;
+
+	latency_note(&l, UINT64_MAX);
+	latency_note(&l, UINT64_C(1) << 41);
+	ok(latency_percentile(&l, 0.5) == UINT64_MAX && l.max == UINT64_MAX, "hours are in the last bucket, whose end is the longest");
+}
+
+int main(void)
+{
+	exact();
+	against_sorting();
+	very_long();
+	return tap_done();
+}

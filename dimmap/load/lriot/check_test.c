@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What --verify stands on: stamps, the epochs of blocks, and what is said of a wrong word. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "dimmap/load/lriot/epochs.h"
+#include "dimmap/load/lriot/errors.h"
+#include "dimmap/load/lriot/findings.h"
+#include "dimmap/load/lriot/pattern.h"
+#include "dimmap/load/lriot/stamp.h"
+
+#include "base/test/tap.h"
+
+static void stamps(void)
+{
+	uint64_t words[512];
+	uint32_t epoch;
+	unsigned writer, taken = 0;
+	struct finding f;
+
+	ok(stamp_read(4096, stamp_make(4096, 12, 345), &epoch, &writer) && epoch == 12 && writer == 345, "a stamp is read again");
+	ok(stamp_read(8, stamp_make(8, UINT32_MAX, 65535), &epoch, &writer) && epoch == UINT32_MAX && writer == 65535, "the largest, too");
+	for (uint64_t page = 0; page < 10000; page++)
+		taken += stamp_read(page * 4096, stamp_make(page * 4096 + 4096, 1, 0), &epoch, &writer);
+	ok(taken < 3, "that of another place is none: but one in 65536, here %u of 10000", taken);
+	ok(!stamp_read(0, 0, &epoch, &writer), "nor is a hole");
+	stamp_fill(words, 8192, sizeof(words), 5, 1);
+	ok(!stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && !stamps_wrong(words, 8192, sizeof(words), 4, 6, &f), "a page of one epoch");
+	ok(stamps_wrong(words, 8192, sizeof(words), 6, 6, &f) && f.offset == 8192, "is wrong when a later one was expected");
+	ok(stamps_wrong(words, 8192, sizeof(words), 3, 4, &f), "or an earlier one");
+	words[511] = stamp_make(8192 + 511 * 8, 4, 1);
+	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && f.offset == 8192 + 511 * 8 && f.low == 5, "its last word of an earlier one is found");
+	words[511] = words[0];
+	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f), "so is one in the wrong place");
+	ok(!stamps_wrong(words, 8192, 511 * 8, 5, 5, &f), "but not behind the end");
+}
+
+static void epochs(void)
+{
+	struct epochs e;
+
+	epochs_make(&e, 3, NULL);
+	is_int(epochs_low(&e, 1), 0, "a block is of epoch 0");
+	is_int(epochs_high(&e, 1), 0, "and nothing else");
+	is_int(epochs_begin(&e, 1), 1, "the first write of it is of epoch 1");
+	is_int(epochs_low(&e, 1), 0, "while it goes on one may find 0");
+	is_int(epochs_high(&e, 1), 1, "or 1");
+	epochs_end(&e, 1, true);
+	is_int(epochs_low(&e, 1), 1, "then 1");
+	is_int(epochs_high(&e, 1), 1, "only");
+	epochs_begin(&e, 1);
+	epochs_end(&e, 1, false);
+	is_int(epochs_low(&e, 1), 1, "after one that failed 1");
+	is_int(epochs_high(&e, 1), 2, "or 2");
+	is_int(epochs_begin(&e, 1), 2, "the next one is of epoch 2 again");
+	epochs_end(&e, 1, true);
+	is_int(epochs_low(&e, 1), 2, "and when it is done");
+	is_int(epochs_high(&e, 1), 2, "there is no doubt any more");
+	is_int(epochs_high(&e, 0) + epochs_high(&e, 2), 0, "other blocks are as they were");
+	epochs_set(&e, 2, EPOCH_MAX - 1);
+	is_int(epochs_begin(&e, 2), EPOCH_MAX, "the last epoch there is");
+	epochs_drop(&e);
+}
+
+#define WRITES 20000
+
+static struct epochs shared;
+static _Atomic int inside;
+static _Atomic unsigned together;
+
+static void *write_often(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < WRITES; i++) {
+		epochs_begin(&shared, 0);
+		if (atomic_fetch_add(&inside, 1) != 0)
+			atomic_fetch_add(&together, 1);
+		if (i % 16 == 0)
+			sched_yield(); /* to somebody who wants the block, too */
+		atomic_fetch_sub(&inside, 1);
+		epochs_end(&shared, 0, true);
+	}
+	return NULL;
+}
+
+static void writers(void)
+{
+	pthread_t id[4];
+
+	epochs_make(&shared, 1, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		pthread_create(&id[i], NULL, write_often, NULL);
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(id[i], NULL);
+	is_int(together, 0, "who writes a block has it for himself");
+	is_int(epochs_low(&shared, 0), 4 * WRITES, "each write has an epoch");
+	epochs_drop(&shared);
+}
+
+static void words_of_findings(void)
+{
+	struct finding f = { 69632, stamp_make(69632, 2, 7), 3, 3 };
+	static struct findings all;
+	char text[FINDING_TEXT], want[FINDING_TEXT];
+
+	snprintf(want, sizeof(want), "page 17, byte 69632: expected epoch 3, found epoch 2 by thread 7 (0x%016" PRIx64 ")", f.word);
+	is(finding_text(text, &f), want, "a lost write");
+	f = (struct finding){ 69640, 0, 3, 4 };
+	is(finding_text(text, &f), "page 17, byte 69640: expected epoch 3 to 4, found no stamp of this place (0x0000000000000000)", "a hole");
+	for (uint64_t i = 0; i < 40; i++) {
+		f.offset = i;
+		findings_add(&all, &f);
+	}
+	is_int((long long)all.n, 40, "all are counted");
+	is_int((long long)all.first[FINDINGS_KEPT - 1].offset, FINDINGS_KEPT - 1, "the first ones are kept");
+}
+
+/* Visits of N accesses by each of THREADS, from each thread's start on. */
+static bool all_once(const char *text, uint64_t blocks, unsigned threads)
+{
+	unsigned *seen = calloc(blocks, sizeof(*seen)), bad = 0;
+	struct pattern p;
+	struct walk w;
+	struct random r;
+
+	pattern_parse(&p, text, NULL);
+	for (unsigned t = 0; t < threads; t++) {
+		walk_start(&w, &p, blocks, 1, t, threads);
+		random_start(&r, 1, t);
+		for (uint64_t i = 0; i < blocks; i++)
+			seen[walk_next(&w, &r)]++;
+	}
+	for (uint64_t b = 0; b < blocks; b++)
+		bad += seen[b] != threads;
+	free(seen);
+	return !bad;
+}
+
+static void patterns(void)
+{
+	static const char *const bad[] = { "", "random", "zipf", "zipf:", "zipf:0", "zipf:11", "zipf:1x", "stride", "stride:0", "stride:-1", "seq:1", "uniform:2" };
+	static const uint64_t strided[] = { 0, 3, 6, 9, 1, 4, 7, 2, 5, 8, 0, 3 };
+	struct pattern p, before;
+	struct random r = { { 0 } };
+	struct errbuf err;
+	struct walk w;
+	unsigned same = 0;
+
+	pattern_parse(&p, "stride:3", NULL);
+	walk_start(&w, &p, 10, 1, 0, 1);
+	for (unsigned i = 0; i < 12; i++)
+		same += walk_next(&w, &r) == strided[i];
+	is_int(same, 12, "stride:3 of ten blocks");
+	pattern_parse(&p, "seq", NULL);
+	walk_start(&w, &p, 10, 1, 1, 4);
+	is_int((long long)walk_next(&w, &r), 2, "seq: the second of four threads begins at a quarter");
+	is_int((long long)walk_next(&w, &r), 3, "and goes on");
+	walk_start(&w, &p, UINT64_C(1) << 50, 1, 255, 256);
+	is_int((long long)walk_next(&w, &r), 255 * (1LL << 42), "in a large file, too");
+	ok(all_once("seq", 10, 4) && all_once("stride:3", 10, 4) && all_once("stride:4", 12, 3) && all_once("stride:1000", 1000, 7) &&
+		   all_once("stride:7", 1000, 1),
+	   "a round visits each block once, from wherever it starts");
+	before = p;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(pattern_parse(&p, bad[i], &err) < 0 && strstr(err.text, "expected uniform, zipf:A") && p.kind == before.kind, "no pattern: \"%s\"", bad[i]);
+}
+
+static void kinds(void)
+{
+	static struct errors e;
+
+	errors_add(&e, 0);
+	ok(errors_all(&e) == 0, "no error");
+	errors_add(&e, -1);
+	errors_add(&e, 5);
+	errors_add(&e, 5);
+	errors_add(&e, 28);
+	errors_add(&e, 116);
+	ok(e.n[ERROR_SIGBUS] == 1 && e.n[ERROR_EIO] == 2 && e.n[ERROR_ENOSPC] == 1 && e.n[ERROR_OTHER] == 1 && e.other == 116 && errors_all(&e) == 5,
+	   "errors by kind");
+}
+
+int main(void)
+{
+	stamps();
+	epochs();
+	writers();
+	words_of_findings();
+	patterns();
+	kinds();
+	return tap_done();
+}

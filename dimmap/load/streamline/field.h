@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_STREAMLINE_FIELD_H
+#define NODEOS_STREAMLINE_FIELD_H
+
+#include <stdint.h>
+
+#include "dimmap/load/mapped.h"
+#include "dimmap/load/trace.h"
+#include "dimmap/load/streamline/flow.h"
+#include "base/errbuf.h"
+
+/*
+ * A file with a flow's velocity at N^3 points of a grid, of which point i of a direction lies at 2 pi i / N. In the byte order of
+ * the machine:
+ *
+ *	offset  bytes
+ *	0       8      "NODEOSVF"
+ *	8       4      version: 1
+ *	12      4      N
+ *	16      4      points of a brick in each direction, or 0: row-major
+ *	20      4      0
+ *	24      24     A, B, C of the flow (double)
+ *	4096    12     u, v, w (float) of the first point, and so on
+ *
+ * x runs fastest, z slowest: over the grid, or over the points of a brick, and over the bricks of the grid.
+ */
+#define FIELD_MAGIC "NODEOSVF"
+#define FIELD_VERSION 1u
+#define FIELD_START 4096u
+#define FIELD_POINT 12u /* bytes */
+#define FIELD_N_MIN 4u
+#define FIELD_N_MAX 16384u
+
+struct shape {
+	uint32_t n, brick; /* brick 0: row-major; else it divides n */
+	struct flow flow;
+};
+
+/* Write a new file, or over what a block device holds. */
+int field_generate(const char *path, const struct shape *s, struct errbuf *err);
+uint64_t field_bytes(const struct shape *s); /* of the file */
+
+/* One that is mapped. */
+struct field {
+	struct shape shape;
+	struct mapped file;
+	uint64_t *part[3]; /* what each coordinate adds to the place of a point */
+	double per_unit; /* points, along an axis */
+};
+
+int field_open(struct field *f, const char *path, bool random, struct errbuf *err);
+void field_close(struct field *f);
+
+/* The velocity between the points, by trilinear interpolation, for rk4_step(); the pages that this takes go to TRACE, if there is one. */
+struct probe {
+	const struct field *field;
+	struct trace *trace;
+	unsigned thread;
+};
+velocity probe_velocity;
+
+/* Nowhere is the interpolated velocity further from the flow's: dx^2 / 8 times the second derivative, and what float cuts off. */
+double field_epsilon(const struct shape *s);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dimmap/load/streamline/field.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "dimmap/load/random.h"
+#include "dimmap/load/streamline/lines.h"
+#include "base/test/tap.h"
+
+static char path[256];
+static const struct flow usual = { 1.7320508075688772, 1.4142135623730951, 1 };
+
+/* The formula, once more. */
+static void formula(const struct flow *f, const double p[3], double v[3])
+{
+	v[0] = f->a * sin(p[2]) + f->c * cos(p[1]);
+	v[1] = f->b * sin(p[0]) + f->a * cos(p[2]);
+	v[2] = f->c * sin(p[1]) + f->b * cos(p[0]);
+}
+
+static double apart(const double a[3], const double b[3])
+{
+	return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
+}
+
+static void a_flow(void)
+{
+	static const double origin[3] = { 0, 0, 0 }, quarter[3] = { M_PI / 2, M_PI / 2, M_PI / 2 };
+	static const struct flow f = { 3, 5, 7 };
+	double v[3], w[3], most = 0, steepest = 0;
+	struct random r;
+
+	flow_velocity(&f, origin, v);
+	ok(apart(v, (double[]){ 7, 3, 5 }) < 1e-12, "at the origin the cosines are left: C, A, B");
+	flow_velocity(&f, quarter, v);
+	ok(apart(v, (double[]){ 3, 5, 7 }) < 1e-12, "a quarter of a period on the sines: A, B, C");
+	random_start(&r, 1, 0);
+	for (unsigned i = 0; i < 100000; i++) {
+		double p[3], q[3];
+
+		for (unsigned k = 0; k < 3; k++) {
+			p[k] = 7 * random_unit(random_next(&r));
+			q[k] = p[k] + 0.2 * random_unit(random_next(&r)) - 0.1;
+		}
+		flow_velocity(&f, p, v);
+		flow_velocity(&f, q, w);
+		most = fmax(most, apart(v, origin));
+		steepest = fmax(steepest, apart(v, w) / apart(p, q));
+	}
+	ok(most <= flow_speed_max(&f) && most > 0.6 * flow_speed_max(&f), "no speed is above the largest: %.3f of %.3f", most, flow_speed_max(&f));
+	ok(steepest <= flow_lipschitz(&f) && steepest > 0.6 * flow_lipschitz(&f), "nor is it steeper anywhere: %.3f of %.3f", steepest, flow_lipschitz(&f));
+}
+
+/* A circle, of which the end is known. */
+static void turning(const void *of, const double p[3], double v[3])
+{
+	(void)of;
+	v[0] = -p[1];
+	v[1] = p[0];
+	v[2] = 1;
+}
+
+static double error_of_circle(unsigned steps)
+{
+	double p[3] = { 1, 0, 0 }, end[3] = { cos(1), sin(1), 1 };
+
+	for (unsigned i = 0; i < steps; i++)
+		rk4_step(turning, NULL, p, 1.0 / steps);
+	return apart(p, end);
+}
+
+static void steps(void)
+{
+	double ratio = error_of_circle(10) / error_of_circle(20);
+
+	ok(error_of_circle(10) < 1e-6, "ten steps along a circle: off by %.2g", error_of_circle(10));
+	ok(ratio > 14 && ratio < 18, "with half the step a sixteenth of it is left: order 4 (%.2f)", ratio);
+}
+
+static struct field made(uint32_t n, uint32_t brick, struct flow flow)
+{
+	struct shape s = { n, brick, flow };
+	struct errbuf err;
+	struct field f;
+
+	if (field_generate(path, &s, &err) < 0 || field_open(&f, path, false, &err) < 0)
+		bail("%s", err.text);
+	return f;
+}
+
+/* The interpolated velocity at many places, and how far it is from the formula at most; VALUES gets 3 numbers of each. */
+static double furthest(const struct field *f, unsigned places, double *values)
+{
+	struct probe probe = { .field = f };
+	double most = 0;
+	struct random r;
+
+	random_start(&r, 3, 0);
+	for (unsigned i = 0; i < places; i++) {
+		double p[3], v[3], w[3];
+
+		for (unsigned k = 0; k < 3; k++)
+			p[k] = 40 * random_unit(random_next(&r)) - 20; /* some periods */
+		probe_velocity(&probe, p, v);
+		formula(&f->shape.flow, p, w);
+		most = fmax(most, apart(v, w));
+		if (values)
+			memcpy(values + 3 * i, v, sizeof(v));
+	}
+	return most;
+}
+
+static void points(uint32_t brick)
+{
+	struct field f = made(12, brick, usual);
+	struct probe probe = { .field = &f };
+	double most = 0;
+
+	for (int z = -12; z < 24; z++)
+		for (int y = 0; y < 12; y++)
+			for (int x = 0; x < 12; x++) {
+				/* exactly at a point: it alone counts, but for the rounding of its place */
+				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12, 2 * M_PI * z / 12 }, v[3], w[3];
+
+				probe_velocity(&probe, p, v);
+				formula(&usual, p, w);
+				most = fmax(most, apart(v, w));
+			}
+	ok(most < 3e-7, "layout %u: the points of the grid are the flow's, to a float's precision: %.2g", brick, most);
+	field_close(&f);
+}
+
+static void between(void)
+{
+	enum { PLACES = 20000 };
+	static const uint32_t layout[] = { 0, 2, 8, 16, 48 };
+	double *values[5], coarse, fine;
+	struct field f;
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < 5; i++) {
+		values[i] = malloc(3 * PLACES * sizeof(double));
+		f = made(48, layout[i], usual);
+		coarse = furthest(&f, PLACES, values[i]);
+		same += memcmp(values[0], values[i], 3 * PLACES * sizeof(double)) == 0;
+		if (i == 0)
+			ok(coarse <= field_epsilon(&f.shape) && coarse > 0.4 * field_epsilon(&f.shape), "between points: off by %.3g, theory allows %.3g",
+			   coarse, field_epsilon(&f.shape));
+		field_close(&f);
+	}
+	is_int(same, 5, "to the bit the same in five layouts");
+	for (unsigned i = 0; i < 5; i++)
+		free(values[i]);
+	f = made(96, 0, usual);
+	fine = furthest(&f, PLACES, NULL);
+	field_close(&f);
+	ok(coarse / fine > 3.7 && coarse / fine < 4.3, "half as far between points, a quarter of the error: %.2f", coarse / fine);
+}
+
+/* Where its first bytes are is said in field.h. */
+static void layouts(void)
+{
+	struct field f = made(8, 4, (struct flow){ 0, 1, 0 }); /* v = sin x, w = cos x: a point tells its x */
+	const char *data = (const char *)f.file.data + FIELD_START;
+	float point[3];
+	unsigned bad = 0;
+
+	for (unsigned i = 0; i < 8 * 8 * 8; i++) {
+		/* i = 64 brick + place in it, x lowest in both */
+		unsigned x = i / 64 % 2 * 4 + i % 4;
+
+		memcpy(point, data + 12 * i, sizeof(point));
+		bad += fabs((double)point[1] - sin(2 * M_PI * x / 8)) > 1e-6 || fabs((double)point[2] - cos(2 * M_PI * x / 8)) > 1e-6;
+	}
+	is_int(bad, 0, "bricks: x runs fastest in a brick, and over the bricks");
+	field_close(&f);
+	f = made(8, 4, (struct flow){ 1, 0, 0 }); /* u = sin z, v = cos z */
+	data = (const char *)f.file.data + FIELD_START;
+	for (unsigned i = bad = 0; i < 8 * 8 * 8; i++) {
+		unsigned z = i / 256 * 4 + i % 64 / 16;
+
+		memcpy(point, data + 12 * i, sizeof(point));
+		bad += fabs((double)point[0] - sin(2 * M_PI * z / 8)) > 1e-6 || fabs((double)point[1] - cos(2 * M_PI * z / 8)) > 1e-6;
+	}
+	is_int(bad, 0, "z slowest");
+	field_close(&f);
+}
+
+static void lines(void)
+{
+	struct lines l = { .seeds = 40, .seed = 1, .steps = 200, .threads = 1, .h = 0.01 };
+	struct lines_result one, other;
+	struct lines_check check;
+	struct field f = made(32, 0, usual);
+	double p[3], q[3];
+
+	l.field = &f;
+	lines_trace(&l, &one, NULL);
+	l.threads = 7;
+	lines_trace(&l, &other, NULL);
+	ok(one.checksum == other.checksum, "as many threads as there are make no difference");
+	l.seed = 2;
+	lines_trace(&l, &other, NULL);
+	ok(one.checksum != other.checksum, "other seeds do");
+	lines_begin(&l, 0, p);
+	lines_begin(&l, 1, q);
+	ok(apart(p, q) > 0.01 && p[0] >= 0 && p[0] < 2 * M_PI && q[2] >= 0 && q[2] < 2 * M_PI, "lines begin in the cube");
+	is_int(lines_check(&l, &check, NULL), 0, "the check");
+	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound && check.bound <= M_PI / 32 + 2e-9,
+	   "passes: %.3g after %llu steps, %.3g allowed", check.furthest, (unsigned long long)check.steps, check.bound);
+	field_close(&f);
+	/* the file says that it is another flow: as if all of it were damaged */
+	f = made(32, 0, usual);
+	f.shape.flow.b += 0.2;
+	lines_check(&l, &check, NULL);
+	ok(check.furthest > check.bound, "and fails where the field is not the flow's: %.3g, %.3g allowed", check.furthest, check.bound);
+	field_close(&f);
+	f = made(32, 0, (struct flow){ 0, 0, 0 });
+	is_int(lines_check(&l, &check, NULL), 0, "where nothing moves");
+	ok(check.furthest == 0, "nothing is off");
+	field_close(&f);
+}
+
+int main(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, sizeof(path), "%.200s/field_test.XXXXXX", tmp ? tmp : "/tmp");
+	fd = mkstemp(path);
+	if (fd < 0)
+		bail("%s cannot be made", path);
+	close(fd);
+	a_flow();
+	steps();
+	points(0);
+	points(3);
+	between();
+	layouts();
+	lines();
+	unlink(path);
+	return tap_done();
+}

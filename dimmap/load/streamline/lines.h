@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_STREAMLINE_LINES_H
+#define NODEOS_STREAMLINE_LINES_H
+
+#include "dimmap/load/team.h"
+#include "dimmap/load/streamline/field.h"
+
+/* What is to be traced. */
+struct lines {
+	const struct field *field;
+	uint64_t seeds, seed; /* how many, and where random numbers start */
+	uint64_t steps;
+	double h; /* of time, for a step */
+	unsigned threads;
+	bool pin;
+	struct trace *trace; /* or NULL */
+};
+
+struct lines_result {
+	uint64_t checksum; /* of all end points: the same for each layout and number of threads */
+	double seconds;
+	struct counts counts;
+};
+
+struct lines_check {
+	uint64_t steps; /* that were compared: as many as keep BOUND within half a cell, but at least one */
+	double furthest, bound; /* of end points, in the field and in the flow; and what theory allows */
+};
+
+/* Where streamline I begins, in the cube from 0 to 2 pi. */
+void lines_begin(const struct lines *l, uint64_t i, double p[3]);
+
+int lines_trace(const struct lines *l, struct lines_result *out, struct errbuf *err);
+int lines_check(const struct lines *l, struct lines_check *out, struct errbuf *err);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_IOTOOLS_ZIPF_H
+#define NODEOS_IOTOOLS_ZIPF_H
+
+#include <stdint.h>
+
+#include "dimmap/load/random.h"
+
+/*
+ * Ranks 1 to N by Zipf's law: rank k with a probability in proportion to k^-A. By rejection-inversion (Hoermann and Derflinger:
+ * Rejection-inversion to generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): no table, and a draw
+ * takes the same time for each N.
+ */
+struct zipf {
+	double a, n;
+	double low, high; /* of the integral of x^-A that is drawn from */
+	double sure; /* a rank that is at most this much above its x is taken without a look at the integral */
+};
+
+#define ZIPF_A_MIN 0.01
+#define ZIPF_A_MAX 10
+
+void zipf_start(struct zipf *z, double a, uint64_t n);
+uint64_t zipf_next(const struct zipf *z, struct random *r);
+
+#endif

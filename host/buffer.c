@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/buffer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/buffer_mount.h"
+#include "host/buffer_source.h"
+#include "host/cgroup.h"
+#include "base/fileio.h"
+#include "base/monotonic.h"
+
+#define OWNER "owner" /* "INODE CGROUP\n" and whose and of what it is, beside the mount point */
+#define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
+#define POINT "m"
+#define MODE 0711 /* of directories on the way to a buffer, whatever umask the job has */
+#define MAKE_TIMEOUT 120000 /* milliseconds that another step of the job may take to make it */
+#define FREE_TIMEOUT 300000 /* that other buffers may take to go, one of which may have the device; srun waits 600 seconds for a step to start */
+#define SETTLE_TIMEOUT 3000 /* that the device may be in use when none of them changes any more */
+#define LOCK_TIMEOUT 1000 /* that who looks whether a buffer is to go may take */
+#define GOING_MAX 64
+
+static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
+{
+	snprintf(buf, BUFFER_PATH_MAX, "%s-dimmap", state_dir);
+}
+
+static bool is_loaded(void)
+{
+	FILE *f = fopen("/proc/filesystems", "re");
+	char line[64];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strcmp(line, "nodev\tdimmapfs\n") == 0;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Among the modules of this kernel: whoever mounts first has it loaded. */
+static bool is_installed(void)
+{
+	struct utsname u;
+	char path[sizeof(u.release) + 64], *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *f;
+
+	uname(&u);
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", u.release);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &size, f) > 0) {
+		line[strcspn(line, ":")] = '\0';
+		found = strstr(line, "/dimmapfs.ko") != NULL;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+bool buffer_supported(void)
+{
+	return is_loaded() || is_installed();
+}
+
+void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index)
+{
+	snprintf(buf, BUFFER_PATH_MAX, "%s-dimmap/%" PRIu64 ".%u/" POINT, state_dir, inode, index);
+}
+
+/*
+ * The directory of all buffers, which users pass through on the way to theirs. It has to be root's: what stands in it
+ * decides what is unmounted and removed.
+ */
+static int open_base(const char *state_dir, bool make, struct errbuf *err)
+{
+	char path[BUFFER_PATH_MAX];
+	struct stat st;
+	int fd;
+
+	base_path(path, state_dir);
+	if (make && mkdir(path, MODE) < 0 && errno != EEXIST)
+		return errprintf(err, "%s: cannot be made: %s", path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errprintf(err, "%s: %s", path, strerror(errno));
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	    (!make || (st.st_mode & 07777) == MODE || fchmod(fd, MODE) == 0))
+		return fd;
+	close(fd);
+	return errprintf(err, "%s: it is not root's alone to write to", path);
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec step = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&step, NULL);
+}
+
+static int lock_within(int fd, long ms)
+{
+	long end = monotonic_ms() + ms;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || monotonic_ms() >= end)
+			return -1;
+		pause_ms(20);
+	}
+	return 0;
+}
+
+/* The buffer's own directory, made and locked; it may go while we wait for the lock. */
+static int open_locked(int base, const char *name, struct errbuf *err)
+{
+	long end = monotonic_ms() + MAKE_TIMEOUT;
+	struct stat st;
+	int fd;
+
+	do {
+		if (mkdirat(base, name, MODE) < 0 && errno != EEXIST)
+			return errprintf(err, "buffer %s: %s", name, strerror(errno));
+		fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0)
+			return errprintf(err, "buffer %s: %s", name, strerror(errno));
+		if (lock_within(fd, end - monotonic_ms()) < 0) {
+			errprintf(err, "buffer %s: another step does not come to an end of making it", name);
+			close(fd);
+			return -1;
+		}
+		if (fstat(fd, &st) == 0 && st.st_nlink > 0 && fchmod(fd, MODE) == 0)
+			return fd;
+		close(fd);
+	} while (monotonic_ms() < end);
+	return errprintf(err, "buffer %s: it goes as often as it is made", name);
+}
+
+static bool is_buffer(int fd)
+{
+	struct statfs st;
+
+	return fstatfs(fd, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
+}
+
+bool buffer_is_at(const char *path)
+{
+	struct statfs st;
+
+	return statfs(path, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
+}
+
+/*
+ * Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor of it. It is shut down first:
+ * what is not mounted any more nobody finds who comes after us when we are killed here.
+ */
+static void unmount_in(int dir)
+{
+	char path[64];
+	int point;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/" POINT, dir);
+	do {
+		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (point >= 0 && is_buffer(point))
+			buffer_shut_down(point);
+		if (point >= 0)
+			close(point);
+	} while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0);
+	/* with the mount point go mounts on it in other namespaces */
+	unlinkat(dir, POINT, AT_REMOVEDIR);
+}
+
+/* Unmount what is in DIR, which is NAME in BASE, and remove it; with its lock. Only what a copy of slurmstepd may call. */
+static void remove_in(int base, int dir, const char *name)
+{
+	unmount_in(dir);
+	unlinkat(dir, OWNER, 0);
+	unlinkat(base, name, AT_REMOVEDIR);
+}
+
+/* Is another buffer being made or taken down? */
+static bool others_change(int base, const char *name)
+{
+	DIR *list = fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	bool found = false;
+
+	for (struct dirent *e; list && !found && (e = readdir(list)) != NULL;) {
+		int fd = e->d_name[0] == '.' || strcmp(e->d_name, name) == 0 ? -1 : openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		found = flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+		close(fd);
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
+/* srun returns before slurmstepd takes down what its step had: who comes next may find the device in use for a while. */
+static int mount_when_free(int base, const char *name, const struct buffer *b, int source, struct errbuf *err)
+{
+	long now = monotonic_ms(), end = now + FREE_TIMEOUT, changed = now;
+	char why[sizeof(err->text)];
+	bool busy;
+	int mount;
+
+	while ((mount = buffer_mount(b, source, &busy, err)) < 0 && busy && now < end && now < changed + SETTLE_TIMEOUT) {
+		pause_ms(300);
+		now = monotonic_ms();
+		if (others_change(base, name))
+			changed = now;
+	}
+	if (mount < 0 && busy) {
+		snprintf(why, sizeof(why), "%s", err->text);
+		errprintf(err, "%s (another job's buffer? nodeosctl report; sites share devices out by GRES or licences)", why);
+	}
+	return mount;
+}
+
+static int make_in(int base, int dir, const char *name, const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+{
+	char owner[OWNER_MAX], old[OWNER_MAX];
+	struct errbuf ignored;
+	int point, source, mount = -1, rc = -1;
+
+	snprintf(owner, sizeof(owner), "%" PRIu64 " %s\nuid %u gid %u size %" PRIu64 " policy %u fill %u %s %s\n", b->inode, b->cgroup, (unsigned)b->uid,
+		 (unsigned)b->gid, b->ask->size, (unsigned)b->ask->policy, (unsigned)b->ask->fill, b->ask->read_only ? "ro" : "rw", b->ask->source);
+	if (mkdirat(dir, POINT, 0700) < 0 && errno != EEXIST)
+		return errprintf(err, "mount point: %s", strerror(errno));
+	point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (point < 0)
+		return errprintf(err, "mount point: %s", strerror(errno));
+	/* it is mounted when all of it is there */
+	if (is_buffer(point)) {
+		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 && strcmp(old, owner) == 0) {
+			close(point);
+			return 0;
+		}
+		close(point);
+		unmount_in(dir);
+		if (mkdirat(dir, POINT, 0700) < 0)
+			return errprintf(err, "mount point: what was there before does not go: %s", strerror(errno));
+		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (point < 0)
+			return errprintf(err, "mount point: %s", strerror(errno));
+	}
+	if (file_replace(dir, OWNER, owner, 0600, err) < 0) {
+		close(point);
+		return -1;
+	}
+	source = buffer_source_open(b, conf, conf_path, err);
+	if (source >= 0)
+		mount = mount_when_free(base, name, b, source, err);
+	if (mount >= 0) {
+		rc = buffer_attach(mount, point, err);
+		close(mount);
+	}
+	if (source >= 0)
+		close(source);
+	close(point);
+	return rc;
+}
+
+int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+{
+	char name[48];
+	int base = open_base(conf->state_dir, true, err);
+	int dir, rc;
+
+	if (base < 0)
+		return -1;
+	snprintf(name, sizeof(name), "%" PRIu64 ".%u", b->inode, b->index);
+	dir = open_locked(base, name, err);
+	rc = dir < 0 ? -1 : make_in(base, dir, name, b, conf, conf_path, err);
+	if (dir >= 0 && rc < 0)
+		remove_in(base, dir, name);
+	if (dir >= 0)
+		close(dir);
+	close(base);
+	return rc;
+}
+
+/* Nobody waits for it to close what its caller has open: the ends of ranks' pipes, and what slurmd reads an epilog's words from. */
+static void keep_only(int *base, int *dir)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	/* above the numbers that they are copied to; the lock is that of the open file, whatever its number */
+	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
+	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(*base, 3) < 0 || dup2(*dir, 4) < 0 || syscall(SYS_close_range, 5U, ~0U, 0) < 0)
+		_exit(1); /* it stays until somebody else sweeps */
+	*base = 3;
+	*dir = 4;
+}
+
+/*
+ * In a process of its own, as it takes as long as the device does, and several devices take their time together. It may be
+ * a copy of the multi-threaded slurmstepd. OUT: nobody waits for it, so it leaves the caller's cgroup for the root's, FD,
+ * and init ends it; -1: the caller waits.
+ */
+static pid_t remove_apart(int base, int dir, const char *name, int out)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		sigset_t none;
+		int procs;
+
+		for (int sig = 1; sig < NSIG; sig++)
+			signal(sig, SIG_DFL);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		setsid();
+		if (out >= 0) {
+			if (fork() != 0)
+				_exit(0);
+			procs = openat(out, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+			if (procs < 0 || write(procs, "0", 1) != 1)
+				_exit(1);
+			keep_only(&base, &dir);
+		}
+		remove_in(base, dir, name);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Which buffers are to go: those of the directory with inode ONLY; 0: those whose directory below CGROUP_FD has died. */
+struct choice {
+	uint64_t only;
+	bool one; /* of these the one with INDEX alone */
+	unsigned index;
+	int cgroup_fd;
+};
+
+static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
+{
+	char text[OWNER_MAX];
+	struct errbuf ignored;
+	char *cgroup;
+
+	/* who made it was killed before he had said whose it is; of what cannot be read nothing is known */
+	if (faccessat(dir, OWNER, F_OK, 0) < 0)
+		return errno == ENOENT;
+	if (file_read(dir, OWNER, text, sizeof(text), &ignored) < 0)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	cgroup = strchr(text, ' ');
+	return !cgroup || cgroup_is_gone(cgroup_fd, cgroup + 1, inode) || cgroup_is_empty(cgroup_fd, cgroup + 1);
+}
+
+/* Take down the chosen ones; those that are just being made, or go already, are not looked at. */
+static void take_down(const char *state_dir, const struct choice *c)
+{
+	struct errbuf ignored;
+	int base = open_base(state_dir, false, &ignored);
+	DIR *list = base < 0 ? NULL : fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	pid_t going[GOING_MAX];
+	unsigned n_going = 0;
+
+	for (struct dirent *e; list && (e = readdir(list)) != NULL && n_going < GOING_MAX;) {
+		uint64_t inode;
+		unsigned index;
+		int dir, n = -1;
+
+		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 || e->d_name[n] || (c->only && inode != c->only) || (c->one && index != c->index))
+			continue;
+		dir = openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (dir < 0)
+			continue;
+		/* a sweep may be looking at it */
+		if (lock_within(dir, c->only ? LOCK_TIMEOUT : 0) == 0 && (c->only || is_orphan(dir, inode, c->cgroup_fd))) {
+			going[n_going] = remove_apart(base, dir, e->d_name, c->only ? -1 : c->cgroup_fd);
+			if (going[n_going] > 0)
+				n_going++;
+			else if (c->only)
+				remove_in(base, dir, e->d_name);
+		}
+		/* the lock is the other process's, too, and goes with it */
+		close(dir);
+	}
+	while (n_going > 0)
+		if (waitpid(going[n_going - 1], NULL, 0) >= 0 || errno != EINTR)
+			n_going--;
+	if (list)
+		closedir(list);
+	if (base >= 0)
+		close(base);
+}
+
+void buffer_release(const char *state_dir, uint64_t inode)
+{
+	struct choice c = { .only = inode, .cgroup_fd = -1 };
+
+	if (inode)
+		take_down(state_dir, &c);
+}
+
+void buffer_release_one(const char *state_dir, uint64_t inode, unsigned index)
+{
+	struct choice c = { .only = inode, .one = true, .index = index, .cgroup_fd = -1 };
+
+	if (inode)
+		take_down(state_dir, &c);
+}
+
+void buffer_sweep(const char *state_dir, int cgroup_fd)
+{
+	struct choice c = { .cgroup_fd = cgroup_fd };
+
+	take_down(state_dir, &c);
+}
+
+int buffer_stats(const char *path, char *text, size_t size)
+{
+	struct errbuf ignored;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int rc = -1;
+
+	if (fd < 0)
+		return -1;
+	if (is_buffer(fd))
+		rc = file_read(fd, ".stats", text, size, &ignored);
+	close(fd);
+	return rc < 0 ? -1 : 0;
+}
+
+bool buffer_stat(const char *text, const char *name, uint64_t *value)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (strncmp(line, name, len) == 0 && line[len] == ' ')
+			return sscanf(line + len, "%" SCNu64, value) == 1;
+	return false;
+}

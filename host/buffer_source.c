@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/buffer_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOT_HIS (-1) /* beside errors of open(2) */
+#define GROUPS_MAX 65536 /* as the kernel's NGROUPS_MAX */
+
+static int open_flags(const struct request_dimmap *ask)
+{
+	/* not waiting: a named pipe may stand there */
+	return (ask->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+}
+
+static int open_device(const struct request_dimmap *ask, struct errbuf *err)
+{
+	int fd = open(ask->source, open_flags(ask));
+	struct stat st;
+
+	if (fd < 0)
+		return errprintf(err, "%s: %s", ask->source, strerror(errno));
+	if (fstat(fd, &st) == 0 && S_ISBLK(st.st_mode))
+		return fd;
+	close(fd);
+	return errprintf(err, "%s: is no block device", ask->source);
+}
+
+/* The user's groups by the node's user database, malloc'ed; without a name there the one of the job alone. */
+static gid_t *groups_here(uid_t uid, gid_t gid, int *n)
+{
+	char text[4096];
+	struct passwd pw, *found = NULL;
+	gid_t *list = NULL, *more;
+
+	*n = 1;
+	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) != 0)
+		found = NULL;
+	for (int room = 64; room <= GROUPS_MAX; room *= 4) {
+		more = realloc(list, (size_t)room * sizeof(*list));
+		if (!more)
+			break;
+		list = more;
+		list[0] = gid;
+		*n = 1;
+		if (!found)
+			break;
+		*n = room;
+		if (getgrouplist(pw.pw_name, gid, list, n) >= 0)
+			break;
+		*n = 1;
+	}
+	return list;
+}
+
+/* Those that Slurm told: nodes need not know users. */
+static gid_t *groups_of(const struct buffer *b, int *n)
+{
+	gid_t *list;
+
+	if (b->n_groups <= 0)
+		return groups_here(b->uid, b->gid, n);
+	list = malloc((size_t)b->n_groups * sizeof(*list));
+	if (list)
+		memcpy(list, b->group, (size_t)b->n_groups * sizeof(*list));
+	*n = b->n_groups;
+	return list;
+}
+
+/* What a child sends: a descriptor, or the error that kept it from one. */
+static void send_result(int to, int fd, int error)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec data = { &error, sizeof(error) };
+	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1 };
+
+	memset(&control, 0, sizeof(control));
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof(control.buf);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	sendmsg(to, &msg, MSG_NOSIGNAL);
+}
+
+static int receive_result(int from, int *error)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec data = { error, sizeof(*error) };
+	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof(control.buf) };
+	struct cmsghdr *c;
+	int fd = -1;
+
+	*error = ECHILD;
+	if (recvmsg(from, &msg, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*error)) {
+		*error = ECHILD;
+		return -1;
+	}
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+/*
+ * Between fork and its end, in what may be a copy of the multi-threaded slurmstepd: async-signal-safe calls only,
+ * and raw system calls where glibc's wrappers would look for threads. Having changed its user it can be killed, but not
+ * traced by him.
+ */
+static void child(const struct buffer *b, const gid_t *group, int n, int to)
+{
+	const struct request_dimmap *ask = b->ask;
+	sigset_t none;
+	struct stat st;
+	int fd;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* none of slurmstepd's files, nor its immunity from the OOM killer */
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "0", 1) != 1)
+		_exit(1);
+	if (syscall(SYS_close_range, 0U, (unsigned)to - 1, 0) < 0 || syscall(SYS_close_range, (unsigned)to + 1, ~0U, 0) < 0 || chdir("/") < 0)
+		_exit(1);
+	if (geteuid() != b->uid &&
+	    (syscall(SYS_setgroups, n, group) < 0 || syscall(SYS_setresgid, b->gid, b->gid, b->gid) < 0 ||
+	     syscall(SYS_setresuid, b->uid, b->uid, b->uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)) {
+		send_result(to, -1, errno);
+		_exit(1);
+	}
+	fd = open(ask->source, open_flags(ask));
+	if (fd < 0)
+		send_result(to, -1, errno);
+	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		send_result(to, -1, ENOTSUP);
+	else if (ask->read_only && st.st_uid != b->uid && syscall(SYS_faccessat2, fd, "", W_OK, AT_EMPTY_PATH) < 0)
+		send_result(to, -1, NOT_HIS);
+	else
+		send_result(to, fd, 0);
+	_exit(0);
+}
+
+/* It ends at once, or its user holds it, or the filesystem does: then it is left to init. */
+static void reap(pid_t pid)
+{
+	const struct timespec step = { 0, 2000000 };
+
+	kill(pid, SIGKILL);
+	for (int i = 0; i < 500 && waitpid(pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&step, NULL);
+}
+
+static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
+{
+	const struct request_dimmap *ask = b->ask;
+	struct pollfd p = { .events = POLLIN };
+	int pair[2], n, error = ETIMEDOUT, fd = -1;
+	gid_t *group;
+	pid_t pid;
+
+	/* names there lead to files of whoever opens them */
+	if (strncmp(ask->source, "/proc/", 6) == 0)
+		return errprintf(err, "%s: files below /proc cannot be", ask->source);
+	group = groups_of(b, &n);
+	if (!group || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(group);
+		return errprintf(err, "%s: %s", ask->source, strerror(errno));
+	}
+	pid = fork();
+	if (pid == 0)
+		child(b, group, n, pair[1]);
+	close(pair[1]);
+	free(group);
+	if (pid < 0) {
+		error = errno;
+	} else {
+		p.fd = pair[0];
+		if (poll(&p, 1, (int)seconds * 1000) > 0)
+			fd = receive_result(pair[0], &error);
+		reap(pid);
+	}
+	close(pair[0]);
+	if (fd < 0 && error == ENOTSUP)
+		return errprintf(err, "%s: is no regular file", ask->source);
+	if (fd < 0 && error == NOT_HIS)
+		return errprintf(err, "%s: uid %u neither owns it nor may write to it: while a buffer is of it nobody else could", ask->source, (unsigned)b->uid);
+	if (fd < 0 && error == ETIMEDOUT)
+		return errprintf(err, "%s: it was not opened within %u s (helper_timeout)", ask->source, seconds);
+	if (fd < 0)
+		return errprintf(err, "%s: cannot be opened for %s by its user (uid %u): %s", ask->source,
+				 ask->read_only ? "reading" : "reading and writing", (unsigned)b->uid, strerror(error));
+	return fd;
+}
+
+int buffer_source_open(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+{
+	const struct request_dimmap *ask = b->ask;
+
+	if (conf_check_source(conf, ask->source, conf_path, err) < 0)
+		return -1;
+	if (conf_allows_device(conf, ask->source))
+		return open_device(ask, err);
+	return open_as(b, conf->helper_timeout, err);
+}

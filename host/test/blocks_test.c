@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's files, in a directory of ours: two physical nodes of 4 CPUs, the first in two blocks
+ * (2, 3), node 1 whole, node 4 poor, node 5 useless, node 6 without CPUs.
+ */
+#include "host/blocks.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+#define NODE "sys/devices/system/node"
+#define PAGE UINT64_C(4096)
+#define HUGE ((3 * UINT64_C(2048) + 4096) << 10) /* of node 2, in two sizes */
+
+static void put(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(const char *text, const char *fmt, ...)
+{
+	char path[512], full[1024], dir[512];
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	snprintf(dir, sizeof(dir), "%s", path);
+	*strrchr(dir, '/') = '\0';
+	scratch_dir(dir);
+	snprintf(full, sizeof(full), "%s/%s", scratch, path);
+	f = fopen(full, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		abort();
+}
+
+/* A zone as /proc/zoneinfo shows it, per-CPU lists included, whose "high:" is no watermark. */
+static void zone(char *text, size_t size, unsigned node, const char *name, unsigned high, unsigned present, unsigned managed)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, size - used,
+		 "Node %u, zone %8s\n  pages free     %u\n        boost    0\n        min      1\n        low      2\n        high     %u\n        promo    9\n"
+		 "        spanned  %u\n        present  %u\n        managed  %u\n  pagesets\n    cpu: 0\n              count:    1\n              high:     777\n",
+		 node, name, managed, high, present, present, managed);
+}
+
+static void make_machine(void)
+{
+	static const struct {
+		unsigned node, home;
+		const char *cpus;
+	} nodes[] = { { 0, 0, "0-3" }, { 1, 1, "4-7" }, { 2, 0, "" }, { 3, 0, "" },
+		      { 4, 0, "" },    { 5, 0, "" },	{ 6, 6, "" } };
+	char text[8192] = "", number[16];
+
+	put("1\n", "sys/kernel/mm/fgmn/enabled");
+	put("0-6\n", NODE "/has_memory");
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+		snprintf(number, sizeof(number), "%u\n", nodes[i].home);
+		put(number, NODE "/node%u/physical_node", nodes[i].node);
+		snprintf(number, sizeof(number), "%s\n", nodes[i].cpus);
+		put(number, NODE "/node%u/cpulist", nodes[i].node);
+	}
+	zone(text, sizeof(text), 0, "DMA", 10, 4000, 3900);
+	zone(text, sizeof(text), 0, "DMA32", 100, 50000, 48000);
+	zone(text, sizeof(text), 0, "Movable", 0, 0, 0);
+	zone(text, sizeof(text), 1, "Normal", 100, 50000, 49000);
+	zone(text, sizeof(text), 2, "Normal", 50, 32768, 32200);
+	zone(text, sizeof(text), 3, "Normal", 50, 32768, 32100);
+	zone(text, sizeof(text), 4, "Normal", 50, 32768, 20000);
+	zone(text, sizeof(text), 5, "Normal", 50, 32768, 10000);
+	zone(text, sizeof(text), 6, "Normal", 50, 50000, 49000);
+	put(text, "proc/zoneinfo");
+	put("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
+	    "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 SUnreclaim:         100 kB\nNode 2 Shmem:         40 kB\nNode 2 HugePages_Total:     3\n",
+	    NODE "/node2/meminfo");
+	put("3\n", NODE "/node2/hugepages/hugepages-2048kB/nr_hugepages");
+	put("1\n", NODE "/node2/hugepages/hugepages-4096kB/nr_hugepages");
+}
+
+static int load(struct blocks *b, struct errbuf *err)
+{
+	char state[128];
+
+	snprintf(state, sizeof(state), "%s/state", scratch);
+	return blocks_load(b, state, scratch, err);
+}
+
+static void looks_right(const struct blocks *b, const char *how)
+{
+	struct idset two = set_of("2"), both = set_of("2,3");
+
+	ok(b->on && b->n == 7, "%s: seven memory nodes, divided", how);
+	is(list_of(&b->special), "6", "%s: one that no CPU is near", how);
+	is(list_of(&b->homes), "0", "%s: one home of a divided node", how);
+	is(list_of(&b->nodes), "1-4", "%s: what containers may have, without what is mostly taken", how);
+	is(list_of(&b->poor), "4", "%s: of which one has less than nine tenths", how);
+	is(list_of(&b->taken), "5", "%s: and one that the kernel had first", how);
+	ok(blocks_usable(b, &two) == (32200 - 50) * PAGE - HUGE, "%s: usable: managed less high and huge pages", how);
+	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE, "%s: two together", how);
+	ok(blocks_usable_now(b, scratch, &two) == (32200 - 50) * PAGE - HUGE - ((16 + 4 + 100 + 40) << 10),
+	   "%s: less what the kernel and files in memory hold there", how);
+}
+
+static void near_by(const struct blocks *b)
+{
+	struct idset out, cpus = set_of("2"), far = set_of("5-6");
+
+	blocks_near(b, scratch, &b->nodes, &cpus, &out);
+	is(list_of(&out), "2-4", "near CPU 2: the blocks of node 0");
+	blocks_near(b, scratch, &b->nodes, &far, &out);
+	is(list_of(&out), "1", "near CPUs 5 and 6: the whole node");
+}
+
+static void damaged(const char *text, const char *why)
+{
+	struct errbuf err = { "" };
+	struct blocks b;
+
+	put(text, "state/" BLOCKS_FILE);
+	ok(load(&b, &err) == 0 && strstr(err.text, why), "instead of a damaged file the kernel is asked: %s", err.text);
+	looks_right(&b, "read again");
+	blocks_free(&b);
+}
+
+int main(void)
+{
+	struct errbuf err = { "" };
+	struct blocks b;
+	int dir;
+
+	scratch_make();
+	scratch_dir("state");
+	ok(load(&b, &err) == 0 && !b.on && b.n == 0 && idset_empty(&b.nodes), "a kernel without fgmn= has none");
+	make_machine();
+	ok(blocks_are_on(scratch), "the kernel says that it has");
+	ok(load(&b, &err) == 0, "without a file it is read %s", err.text);
+	looks_right(&b, "read");
+	near_by(&b);
+	{
+		char state[128];
+
+		snprintf(state, sizeof(state), "%s/state", scratch);
+		dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	ok(dir >= 0 && blocks_save(dir, &b, &err) == 0, "kept %s", err.text);
+	close(dir);
+	blocks_free(&b);
+	put("", "proc/zoneinfo");
+	ok(load(&b, &err) == 0, "and loaded %s", err.text);
+	looks_right(&b, "loaded");
+	blocks_free(&b);
+	make_machine();
+	damaged("", "not of this version");
+	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\n", "cut");
+	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\nnode 2 home 0 usable 1 present 1\nend\n", "bad line");
+	damaged("nodeos-blocks 1\nnode 99999 home 0 usable 1 present 1\nend\n", "bad line");
+	damaged("nodeos-blocks 1\nnode 2 home\n", "bad line");
+	put("0\n", "sys/kernel/mm/fgmn/enabled");
+	ok(load(&b, &err) == 0 && !b.on, "a damaged file of another boot means nothing to a kernel without blocks");
+	put("1\n", "sys/kernel/mm/fgmn/enabled");
+	put("0-x\n", NODE "/has_memory");
+	ok(blocks_read(&b, scratch, &err) < 0 && strstr(err.text, "has_memory"), "what the kernel never says is refused: %s", err.text);
+	return tap_done();
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/buffer.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "host/buffer_source.h"
+#include "host/cgroup.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+#define NOBODY 65534
+
+static const gid_t *groups;
+static int n_groups;
+static struct conf conf = { .helper_timeout = 10, .dimmap_files = true };
+
+/* What buffer_source_open says of NAME in the scratch directory for user UID: its first byte, or the reason without the path. */
+static const char *source(const char *name, uid_t uid, bool read_only)
+{
+	static struct errbuf err;
+	static char got[2];
+	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .read_only = read_only };
+	struct buffer b = { .ask = &ask, .uid = uid, .gid = uid, .group = groups, .n_groups = n_groups };
+	int fd;
+
+	snprintf(ask.source, sizeof(ask.source), "%s%s%s", *name == '/' ? "" : scratch, *name == '/' ? "" : "/", name);
+	fd = buffer_source_open(&b, &conf, "f", &err);
+	if (fd < 0)
+		return strstr(err.text, name) ? strstr(err.text, name) + strlen(name) + 2 : err.text;
+	is_int(fcntl(fd, F_GETFL) & O_ACCMODE, read_only ? O_RDONLY : O_RDWR, "%s: opened for what was asked", name);
+	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "%s: closed by exec", name);
+	got[0] = '?';
+	if (read(fd, got, 1) != 1)
+		got[0] = '!';
+	close(fd);
+	return got;
+}
+
+static void put(const char *name, mode_t mode, uid_t uid, gid_t gid)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || write(fd, "x", 1) != 1 || fchown(fd, uid, gid) < 0 || fchmod(fd, mode) < 0)
+		abort();
+	close(fd);
+}
+
+static void sources(void)
+{
+	static const char denied[] = "cannot be opened for reading and writing by its user (uid 65534): Permission denied";
+	static const char not_his[] = "uid 65534 neither owns it nor may write to it: while a buffer is of it nobody else could";
+	static const gid_t told[] = { NOBODY, NOBODY + 2 };
+	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
+	struct buffer b = { .ask = &ask, .uid = NOBODY, .gid = NOBODY };
+	struct errbuf err;
+	char path[512];
+
+	if (geteuid() != 0) {
+		puts("ok 1 - # SKIP needs root");
+		tap_count++;
+		return;
+	}
+	chmod(scratch, 0755);
+	put("own", 0600, NOBODY, NOBODY);
+	put("root", 0600, 0, 0);
+	put("readable", 0644, 0, 0);
+	put("own-ro", 0400, NOBODY, NOBODY);
+	put("everybody's", 0666, 0, 0);
+	put("other-group", 0660, 0, NOBODY + 2);
+	put("group", 0660, 0, NOBODY);
+	put("root-group", 0660, NOBODY + 1, 0);
+	snprintf(path, sizeof(path), "%s/fifo", scratch);
+	if (mkfifo(path, 0666) < 0 || chmod(path, 0666) < 0)
+		abort();
+	is(source("own", NOBODY, false), "x", "a file of the user");
+	is(source("group", NOBODY, false), "x", "of his group");
+	is(source("root", NOBODY, false), denied, "not root's");
+	is(source("root-group", NOBODY, false), denied, "nor that of a group of root's");
+	is(source("readable", NOBODY, false), denied, "nor one that he can read, for writing");
+	is(source("readable", NOBODY, true), not_his, "and not for reading, as root could not write to it meanwhile");
+	is(source("own-ro", NOBODY, true), "x", "but one of his own");
+	is(source("everybody's", NOBODY, true), "x", "or one that he can write to");
+	is(source("other-group", NOBODY, false), denied, "that of another group");
+	groups = told;
+	n_groups = 2;
+	is(source("other-group", NOBODY, false), "x", "which Slurm says he is in");
+	n_groups = 0;
+	is(source("/proc/self/exe", NOBODY, true), "files below /proc cannot be", "what leads to our own files");
+	is(source("fifo", NOBODY, false), "is no regular file", "a named pipe, without waiting");
+	is(source("none", NOBODY, true), "cannot be opened for reading by its user (uid 65534): No such file or directory", "nothing");
+	scratch_dir("dir");
+	snprintf(path, sizeof(path), "%s/dir", scratch);
+	chmod(path, 0755);
+	is(source("dir", NOBODY, true), "is no regular file", "a directory");
+	is_int((int)geteuid(), 0, "we are who we were");
+	strcpy(conf.dimmap_devices, "/dev/null");
+	is_int(buffer_source_open(&b, &conf, "f", &err), -1, "a device that is no block device");
+	is(err.text, "/dev/null: is no block device", "and the reason");
+}
+
+/* A sweep does not wait for what it takes down. */
+static int gone(const char *path)
+{
+	const struct timespec step = { 0, 10000000 };
+
+	for (int i = 0; i < 1000 && access(path, F_OK) == 0; i++)
+		nanosleep(&step, NULL);
+	return access(path, F_OK);
+}
+
+/* Entry NAME of a buffer, which says that it is of CGROUP. */
+static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index)
+{
+	FILE *f;
+
+	snprintf(path, 300, "run-dimmap/%llu.%u/m", (unsigned long long)inode, index);
+	scratch_dir(path);
+	snprintf(path, 300, "%s/run-dimmap/%llu.%u/owner", scratch, (unsigned long long)inode, index);
+	f = fopen(path, "w");
+	fprintf(f, "%llu %s\nuid 1 gid 1\n", (unsigned long long)inode, cgroup);
+	fclose(f);
+	*strrchr(path, '/') = '\0';
+}
+
+/* Directories of buffers, without mounts: what is swept away and what stays. */
+static void sweep(void)
+{
+	char state[128], path[BUFFER_PATH_MAX], name[320], empty[300], odd[300];
+	struct errbuf err;
+	uint64_t inode, value = 0;
+	int cgroup;
+
+	scratch_dir("cgroup/job");
+	snprintf(state, sizeof(state), "%s/run", scratch);
+	snprintf(name, sizeof(name), "%s/cgroup", scratch);
+	cgroup = cgroup_open_root(name, &err);
+	inode = cgroup_inode(cgroup, "job");
+	ok(inode > 0, "there is a job");
+	buffer_sweep(state, cgroup);
+	buffer_path(path, state, inode, 3);
+	snprintf(name, sizeof(name), "%s/run-dimmap/%llu.3/m", scratch, (unsigned long long)inode);
+	is(path, name, "path");
+
+	/* where the process that takes down goes; another job without any process */
+	put("cgroup/cgroup.procs", 0600, getuid(), getgid());
+	scratch_dir("cgroup/ended");
+	put("cgroup/ended/cgroup.events", 0600, getuid(), getgid());
+	snprintf(name, sizeof(name), "%s/cgroup/ended/cgroup.events", scratch);
+	{
+		FILE *f = fopen(name, "w");
+
+		fputs("populated 0\nfrozen 0\n", f);
+		fclose(f);
+	}
+	entry(name, "job", inode, 3);
+	entry(empty, "ended", cgroup_inode(cgroup, "ended"), 0);
+	/* of which nothing can be read */
+	entry(odd, "job", 54321, 0);
+	snprintf(name, sizeof(name), "%s/owner", odd);
+	unlink(name);
+	snprintf(name, sizeof(name), "run-dimmap/54321.0/owner/x");
+	scratch_dir(name);
+	scratch_dir("run-dimmap/12345.0/m");
+	scratch_dir("run-dimmap/other");
+	snprintf(name, sizeof(name), "%s/run-dimmap", scratch);
+	chmod(name, 0711);
+	buffer_sweep(state, cgroup);
+	snprintf(name, sizeof(name), "%s/run-dimmap/12345.0", scratch);
+	is_int(gone(name), -1, "that of none goes");
+	is_int(gone(empty), -1, "that of a job without a process goes");
+	is_int(access(path, F_OK), 0, "that of a live job stays");
+	is_int(access(odd, F_OK), 0, "one of which nothing can be read stays");
+	snprintf(name, sizeof(name), "%s/run-dimmap/other", scratch);
+	is_int(access(name, F_OK), 0, "what is no buffer stays");
+	ok(!buffer_is_at(path), "a directory is no buffer");
+	is_int(buffer_stats(path, name, sizeof(name)), -1, "and tells nothing");
+	buffer_release(state, inode + 1);
+	is_int(access(path, F_OK), 0, "another's end leaves it");
+	snprintf(name, sizeof(name), "%s/run-dimmap", scratch);
+	chmod(name, 0777);
+	buffer_release(state, inode);
+	is_int(access(path, F_OK), 0, "nothing is done in a directory that others can write to");
+	chmod(name, 0711);
+	buffer_release(state, inode);
+	is_int(access(path, F_OK), -1, "with its job it goes");
+
+	if (geteuid() == 0) {
+		struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
+		struct buffer b = { .ask = &ask, .cgroup = "job", .inode = inode };
+		struct stat st;
+		mode_t old = umask(0777);
+
+		snprintf(conf.state_dir, sizeof(conf.state_dir), "%s/other", scratch);
+		is_int(buffer_make(&b, &conf, "f", &err), -1, "no buffer of what is no block device");
+		umask(old);
+		snprintf(name, sizeof(name), "%s/other-dimmap", scratch);
+		is_int(stat(name, &st) == 0 ? (long)(st.st_mode & 07777) : -1, 0711, "users can pass, whatever umask the job had");
+	}
+	ok(buffer_stat("pages 12\nmajor 34\n", "major", &value) && value == 34, "a number by its name");
+	ok(!buffer_stat("pages 12\nmajor 34\n", "maj", &value) && !buffer_stat("", "major", &value), "by its whole name");
+}
+
+int main(void)
+{
+	scratch_make();
+	sources();
+	sweep();
+	return tap_done();
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/cgroup.h"
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+#define JOB "system.slice/n0_slurmstepd.scope/job_7"
+
+static int root;
+
+static int place(struct cgroup_place *p, const char *line, struct errbuf *err)
+{
+	char proc[128];
+
+	scratch_dir("proc/42");
+	scratch_file("proc/42/cgroup", line);
+	snprintf(proc, sizeof(proc), "%s/proc", scratch);
+	return cgroup_find_place(p, root, proc, 42, err);
+}
+
+static void note(const char *path, pid_t pid, void *arg)
+{
+	char *text = arg;
+	size_t len = strlen(text);
+
+	snprintf(text + len, 256 - len, "%s %d;", strrchr(path, '/') + 1, (int)pid);
+}
+
+/* Every process whose memory nodes change with those of "user". */
+static void below(void)
+{
+	static const char user[] = JOB "/step_9/user";
+	static const char *const process[][2] = {
+		{ "cgroup.procs", "" }, { "task_0/cgroup.procs", "11\n12\n" },
+		{ "task_special/cgroup.procs", "13\n" }, { "task_0/own/inner/cgroup.procs", "14\n" },
+	};
+	char path[256], text[256] = "";
+	struct errbuf err;
+
+	scratch_dir("cg/" JOB "/step_9/user/task_0/own/inner");
+	scratch_dir("cg/" JOB "/step_9/user/task_special");
+	for (size_t i = 0; i < sizeof(process) / sizeof(process[0]); i++) {
+		snprintf(path, sizeof(path), "cg/%s/%s", user, process[i][0]);
+		scratch_file(path, process[i][1]);
+	}
+	is_int(cgroup_each_pid_below(root, user, note, text, &err), 0, "all processes below a cgroup");
+	ok(strstr(text, "task_0 11;task_0 12;"), "those of a rank: %s", text);
+	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"), "and all others");
+	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"), "once each");
+	text[0] = '\0';
+	is_int(cgroup_each_pid_below(root, JOB "/step_10", note, text, &err), 0, "one that has ended");
+	is(text, "", "has none");
+}
+
+static void places(void)
+{
+	struct cgroup_place p;
+	struct errbuf err;
+
+	scratch_dir("cg/" JOB "/step_0/user/task_3");
+	scratch_dir("cg/" JOB "/step_0/slurm");
+	is_int(place(&p, "0::/" JOB "/step_0/user/task_3\n", &err), 0, "a rank's place");
+	is(p.job, JOB, "its job");
+	is(p.step, JOB "/step_0", "its step");
+	is(p.user, JOB "/step_0/user", "the level of Slurm's limits");
+	is(p.task, JOB "/step_0/user/task_3", "its task");
+	ok(p.job_inode && p.step_inode && p.job_inode != p.step_inode, "inodes");
+	is_int(place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0, "slurmstepd's place");
+	is(p.task, "", "which is no task");
+	is_int(place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0, "behind v1 lines");
+	is_int(place(&p, "4:memory:/x\n", &err), -1, "no v2 line");
+	ok(strstr(err.text, "cgroup/v2") != NULL, "says what is needed: %s", err.text);
+	is_int(place(&p, "0::/user.slice/session-1.scope\n", &err), -1, "outside Slurm's tree");
+	ok(strstr(err.text, "task/cgroup") != NULL, "says what is needed: %s", err.text);
+	is_int(place(&p, "0::/a/../step_0/user/task_3\n", &err), -1, "a path with ..");
+	is_int(place(&p, "0::/" JOB "/step_9/user/task_0\n", &err), -1, "a step that is gone");
+}
+
+static void sets(void)
+{
+	struct idset s, want = set_of("0-3,8");
+	struct errbuf err;
+	char text[64];
+
+	scratch_dir("cg/a");
+	scratch_file("cg/a/cpuset.cpus", "");
+	scratch_file("cg/a/cgroup.procs", "1\n22\n");
+	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &want, &err), 0, "write a set");
+	is_int(cgroup_read_set(root, "a", "cpuset.cpus", &s, &err), 0, "read it");
+	is(list_of(&s), "0-3,8", "the same");
+	is_int(cgroup_read(root, "a", "cpuset.cpus", text, sizeof(text), &err), 0, "as text");
+	is(text, "0-3,8", "without a newline");
+	is_int(cgroup_read(root, "a", "cpuset.cpus", text, 4, &err), -1, "too long for the buffer: refused");
+	idset_zero(&s);
+	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &s, &err), -1, "an empty set is refused");
+	is_int(cgroup_write_set(root, "a", "missing", &want, &err), -1, "a file that is not there");
+	ok(strstr(err.text, "a/missing") != NULL, "names it: %s", err.text);
+	is_int(cgroup_read_set(root, "b", "cpuset.cpus", &s, &err), -1, "a directory that is not there");
+	is_int((long long)cgroup_inode(root, "b"), 0, "has no inode");
+}
+
+/* Several slurmds on one host have a scope each. */
+static void nodes(void)
+{
+	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"), "a job of the node's own slurmd");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n2"), "one of another slurmd on the host");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n"), "whose node's name begins alike");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "rack-n1"), "or ends alike");
+	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"), "a scope that names no node is that of the host's only slurmd");
+	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"), "in any slice, whatever the job's directory is called");
+	ok(cgroup_is_of_node("job_7", "n1"), "a path without any scope");
+}
+
+int main(void)
+{
+	struct errbuf err;
+	char path[128];
+
+	scratch_make();
+	scratch_dir("cg");
+	snprintf(path, sizeof(path), "%s/cg", scratch);
+	root = cgroup_open_root(path, &err);
+	ok(root >= 0, "open a test's root");
+	places();
+	below();
+	sets();
+	nodes();
+	close(root);
+	return tap_done();
+}

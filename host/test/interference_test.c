@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's files, in a directory of ours: 8 CPUs, nohz_full on 4-7. */
+#include "host/interference.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "report/node_container.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+#define KTHREAD 0x00200000u
+#define PINNED 0x04000000u
+
+static void put(const char *dir, const char *file, const char *text)
+{
+	char path[300];
+
+	scratch_dir(dir);
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	scratch_file(path, text);
+}
+
+static void irq(unsigned number, const char *handler, const char *effective, const char *asked)
+{
+	char dir[128], sub[256];
+
+	snprintf(dir, sizeof(dir), "proc/irq/%u", number);
+	if (effective)
+		put(dir, "effective_affinity_list", effective);
+	put(dir, "smp_affinity_list", asked);
+	if (!handler)
+		return;
+	snprintf(sub, sizeof(sub), "%s/%s", dir, handler);
+	scratch_dir(sub);
+}
+
+/* fs/proc/array.c: the name in brackets, then the state, six numbers, the flags, twelve numbers and the start. */
+static void thread(unsigned pid, const char *comm, unsigned flags, const char *cpus)
+{
+	char dir[64], text[512];
+
+	snprintf(dir, sizeof(dir), "proc/%u", pid);
+	snprintf(text, sizeof(text), "%u (%s) S 2 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n", pid, comm, flags);
+	put(dir, "stat", text);
+	if (!cpus)
+		return;
+	snprintf(text, sizeof(text), "Name:\t%s\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1\nMems_allowed_list:\t0\n", comm, cpus);
+	put(dir, "status", text);
+}
+
+static void make_node(void)
+{
+	char path[32];
+
+	put("proc/irq", "default_smp_affinity", "ff\n");
+	irq(9, "acpi", "0\n", "0-7\n");
+	irq(24, "nvme0q1", "2\n", "2-3\n");
+	irq(25, "virtio0-input.0", "5\n", "0-7\n");
+	irq(26, NULL, "2\n", "0-7\n"); /* nobody listens */
+	irq(27, "old", NULL, "2-5\n"); /* a kernel without effective affinities */
+	irq(28, "eth0-rx", "3\n", "0-7\n");
+	scratch_dir("proc/irq/28/eth0-tx");
+	irq(29, "late", "\n", "3\n"); /* not started yet: what it is asked to be */
+	irq(30, "\033[2Jx", "2\n", "2\n");
+	irq(31, "broken", "what is this\n", "7,x\n");
+	scratch_dir("proc/irq/32"); /* gone, its directory not yet */
+	scratch_dir("proc/irq/33/effective_affinity_list");
+	for (unsigned cpu = 0; cpu < 8; cpu++) {
+		char name[32];
+
+		snprintf(path, sizeof(path), "%u\n", cpu);
+		snprintf(name, sizeof(name), "ksoftirqd/%u", cpu);
+		thread(100 + cpu, name, KTHREAD | PINNED, path);
+		snprintf(name, sizeof(name), "kworker/%u:0H-kblockd", cpu);
+		thread(200 + cpu, name, KTHREAD | PINNED, path);
+	}
+	thread(300, "kworker/u16:1", KTHREAD | PINNED, "0-7\n"); /* runs anywhere */
+	thread(301, "rcu_preempt", KTHREAD, "2\n"); /* can be moved */
+	thread(302, "irq/24-nvme", KTHREAD | PINNED, "2\n");
+	thread(303, "ksoftirqd/2", PINNED, "2\n"); /* a program of this name */
+	thread(304, "a) S 2 (b", KTHREAD | PINNED, "3\n");
+	thread(305, "gone", KTHREAD | PINNED, NULL);
+	thread(306, "odd", KTHREAD | PINNED, "2-\n");
+	put("proc/307", "stat", "307 (cut");
+	put("proc/308", "stat", "");
+	put("proc", "309", "no directory\n");
+	put("sys/devices/system/cpu", "nohz_full", "4-7\n");
+	put("sys/devices/system/node/node3", "meminfo", "Node 3 MemTotal:        2048 kB\nNode 3 MemFree:          512 kB\nNode 3 MemUsed:         1536 kB\n");
+	put("sys/devices/system/node/node4", "meminfo", "Node 4 MemTotal:        many kB\n");
+}
+
+static char *told(const struct noise_on *on)
+{
+	static char text[4096];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < on->n_irqs; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%d %s %s;", on->irq[i].irq, on->irq[i].name, list_of(&on->irq[i].cpus));
+	for (unsigned i = 0; i < on->n_threads; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%ux%s %s;", on->thread[i].count, on->thread[i].name, list_of(&on->thread[i].cpus));
+	return text;
+}
+
+static void many(void)
+{
+	static struct noise_source source[100];
+	struct noise n = { .n = 100, .source = source };
+	static struct noise_on on;
+	struct idset cpus = set_of("1");
+
+	for (unsigned i = 0; i < 100; i++) {
+		source[i].irq = i < 50 ? (int)i : -1;
+		snprintf(source[i].name, sizeof(source[i].name), "n%u", i);
+		source[i].cpus = cpus;
+	}
+	noise_on(&on, &n, &cpus);
+	ok(on.irqs == 50 && on.threads == 50 && on.n_irqs == NOISE_NAMES && on.n_threads == NOISE_NAMES, "more than are named are counted");
+	is(on.irq[NOISE_NAMES - 1].name, "n31", "and the first are named");
+}
+
+int main(void)
+{
+	static struct noise_on on;
+	struct errbuf err = { "" };
+	struct noise n;
+	struct idset cpus;
+	uint64_t total = 0, used = 0;
+	int root;
+
+	scratch_make();
+	root = open(scratch, O_PATH | O_DIRECTORY);
+	is_int(noise_read(&n, root, &err), 0, "a tree without anything %s", err.text);
+	ok(!n.irqs_known && !n.threads_known && !n.n, "is not one without noise");
+	noise_free(&n);
+	make_node();
+	is_int(noise_read(&n, root, &err), 0, "a node %s", err.text);
+	ok(n.irqs_known && n.threads_known, "is known");
+	cpus = set_of("2-3");
+	noise_on(&on, &n, &cpus);
+	is(told(&on), "24 nvme0q1 2;27 old 2-3;28 eth0-rx,eth0-tx 3;29 late 3;30 ?[2Jx 2;2xksoftirqd 2-3;2xkworker 2-3;1xirq/24-nvme 2;1xa) S 2 (b 3;",
+	   "what is on CPUs 2 and 3");
+	ok(on.irqs == 5 && on.threads == 6, "and how many");
+	is(list_of(&on.tick), "2-3", "with the tick");
+	cpus = set_of("3-5");
+	noise_on(&on, &n, &cpus);
+	is(told(&on), "25 virtio0-input.0 5;27 old 3-5;28 eth0-rx,eth0-tx 3;29 late 3;3xksoftirqd 3-5;3xkworker 3-5;1xa) S 2 (b 3;", "on 3 to 5");
+	is(list_of(&on.tick), "3", "of which nohz_full= has two");
+	cpus = set_of("0-7");
+	noise_on(&on, &n, &cpus);
+	ok(on.irqs == 7 && on.threads == 19, "who has all has what runs anywhere, too: %u IRQs, %u threads", on.irqs, on.threads);
+	idset_zero(&cpus);
+	noise_on(&on, &n, &cpus);
+	ok(!on.irqs && !on.threads, "who has nothing is not disturbed");
+	noise_free(&n);
+	put("sys/devices/system/cpu", "nohz_full", "  (null)\n");
+	is_int(noise_read(&n, root, &err), 0, "without nohz_full=");
+	cpus = set_of("4");
+	noise_on(&on, &n, &cpus);
+	is(list_of(&on.tick), "4", "there is the tick");
+	noise_free(&n);
+	many();
+	ok(node_memory(root, 3, &total, &used) == 0 && total == 2048 << 10 && used == 1536 << 10, "memory of a node");
+	is_int(node_memory(root, 4, &total, &used), -1, "that tells nonsense");
+	is_int(node_memory(root, 5, &total, &used), -1, "that is not there");
+	close(root);
+	return tap_done();
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "container/fence.h"
+#include "launch/step_impl.h"
+
+/* What both ends of a launch need: the ledger open, and the job's entry. */
+struct launch {
+	struct conf conf;
+	struct cgroup_place place;
+	int root_fd;
+	struct ledger *l;
+	struct ledger_job *job;
+};
+
+static void launch_close(struct launch *a)
+{
+	ledger_job_free(a->job);
+	ledger_close(a->l);
+	if (a->root_fd >= 0)
+		close(a->root_fd);
+}
+
+static int launch_open(struct launch *a, const char *conf_path, struct errbuf *err)
+{
+	memset(a, 0, sizeof(*a));
+	a->root_fd = -1;
+	if (conf_load(&a->conf, conf_path, 0, err) < 0)
+		return -1;
+	a->root_fd = cgroup_open_root(NULL, err);
+	if (a->root_fd < 0 || cgroup_find_place(&a->place, a->root_fd, "/proc", getpid(), err) < 0)
+		return -1;
+	if (ledger_open(&a->l, a->conf.state_dir, a->root_fd, a->conf.helper_timeout, err) < 0)
+		return -1;
+	return ledger_read(a->l, a->place.job_inode, &a->job, err);
+}
+
+static int begin(struct launch *a, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err)
+{
+	struct ledger_step *mine;
+
+	if (!conf_allows_fences(&a->conf) && (!a->job || !fence_wanted(a->job)))
+		return 0;
+	if (!a->job)
+		a->job = ledger_job_new(&a->place, job_id, uid);
+	mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
+	if (!mine && a->job)
+		mine = ledger_job_add_step(a->job);
+	if (!mine)
+		return errprintf(err, "out of memory");
+	mine->inode = a->place.step_inode;
+	mine->step_id = step_id;
+	mine->launching = true;
+	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
+	/* until it is known where its ranks are: with nobody who divides anything */
+	snprintf(mine->places, sizeof(mine->places), "%s", CHOICE_NONE);
+	if (ledger_write(a->l, a->job, err) < 0)
+		return -1;
+	fence_lower(a->root_fd, a->job, err);
+	return 1;
+}
+
+int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err)
+{
+	struct launch a;
+	int rc = launch_open(&a, conf_path, err);
+
+	if (rc == 0)
+		rc = begin(&a, job_id, uid, step_id, err);
+	launch_close(&a);
+	return rc;
+}
+
+/* 2: another step is launching, and this one has a partition to come. */
+static int end(struct launch *a, struct errbuf *err)
+{
+	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
+	uint64_t inode = a->place.step_inode;
+	bool fenced = mine && mine->partition != PARTITION_MEMBER;
+	int rc = 0;
+
+	if (!mine)
+		return 0;
+	if (mine->launching) {
+		mine->launching = false;
+		if (!mine->ranks)
+			ledger_job_del_step(a->job, inode);
+		if (!ledger_job_is_empty(a->job))
+			rc = ledger_write(a->l, a->job, err);
+		else
+			rc = ledger_remove(a->l, a->job->inode, err);
+	}
+	if (rc == 0)
+		rc = fence_raise(a->l, a->root_fd, a->job, inode, err);
+	return rc == 1 ? (fenced ? 2 : 0) : rc;
+}
+
+int step_launch_end(const char *conf_path, struct errbuf *err)
+{
+	const struct timespec pause = { 0, 50000000 };
+	unsigned failures = 0;
+	struct launch a;
+	int rc;
+
+	for (unsigned i = 0;; i++) {
+		rc = launch_open(&a, conf_path, err);
+		if (rc == 0)
+			rc = end(&a, err);
+		launch_close(&a);
+		if (rc == 0)
+			return 0;
+		/* the job's other partitions wait for this: a lock that others hold for long is no reason to give up */
+		if (rc < 0 && ++failures == 3)
+			return -1;
+		if (rc == 2 && i >= a.conf.helper_timeout * 20)
+			return errprintf(err, "another step of the job is still being launched: the partition comes after it"), 1;
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_REPORT_PATH_H
+#define NODEOS_CONTAINER_REPORT_PATH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errbuf.h"
+
+/*
+ * --nodeos-report=PATTERN: %j job id, %s step ("batch", "0"), %N node, %% a
+ * percent sign. %N and %s are demanded, or nodes and steps would overwrite each other.
+ */
+int report_path_check(const char *pattern, struct errbuf *err);
+int report_path(char *out, size_t size, const char *pattern, uint32_t job_id, uint32_t step_id,
+		const char *node, struct errbuf *err);
+
+#endif

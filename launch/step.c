@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "launch/step.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host/affinity.h"
+#include "host/buffer.h"
+#include "host/cgroup.h"
+#include "container/fence.h"
+#include "base/fileio.h"
+#include "container/hpc_reserve.h"
+#include "container/ledger.h"
+#include "container/mems.h"
+#include "base/hostname.h"
+#include "launch/step_impl.h"
+#include "topology/rankmap.h"
+
+void step_id_format(uint32_t step_id, char buf[16])
+{
+	if (step_id == STEP_ID_BATCH)
+		strcpy(buf, "batch");
+	else if (step_id == STEP_ID_EXTERN)
+		strcpy(buf, "extern");
+	else if (step_id == STEP_ID_INTERACTIVE)
+		strcpy(buf, "interactive");
+	else
+		snprintf(buf, 16, "%u", step_id);
+}
+
+const char *step_part_word(const struct step_part *p)
+{
+	if (p->kind == STEP_NONE)
+		return CHOICE_NONE;
+	return *p->container ? p->container : LEDGER_REST;
+}
+
+static const char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
+{
+	struct step *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return errprintf(err, "out of memory");
+	if (in->n_ranks == 0 || in->n_ranks > STEP_RANKS_MAX) {
+		free(s);
+		return errprintf(err, "%u ranks on this node, at most %d can be placed", in->n_ranks,
+				 STEP_RANKS_MAX);
+	}
+	s->shared_size = sizeof(*s->shared) + in->n_ranks * sizeof(s->shared->rank[0]);
+	s->shared = mmap(NULL, s->shared_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->shared == MAP_FAILED) {
+		free(s);
+		return errprintf(err, "out of memory");
+	}
+	s->in = *in;
+	s->in.job_request = copy(in->job_request);
+	s->in.step_request = copy(in->step_request);
+	s->in.container = copy(in->container);
+	s->in.report = copy(in->report);
+	s->in.conf_path = copy(in->conf_path);
+	s->in.script = copy(in->script);
+	s->in.helper_path = copy(in->helper_path);
+	s->in.script_path = copy(in->script_path);
+	for (unsigned i = 0; i < in->n_ranks; i++)
+		s->shared->rank[i].global_rank = in->global_rank[i];
+	s->in.global_rank = NULL; /* the caller's */
+	s->cgroup_fd = -1;
+	node_name(s->node);
+	*out = s;
+	return 0;
+}
+
+void step_fail(struct step *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	/* ranks may fail together: one writes the text, and it counts when it is whole */
+	if (atomic_exchange(&s->shared->failing, 1))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
+	va_end(ap);
+	/* it goes to slurmd's log, too, and may quote a user's text: no lines of one's own there */
+	for (char *c = s->shared->error; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	atomic_store(&s->shared->failed, 1);
+}
+
+/* ------------------------------------------------------------------ root side */
+
+bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p)
+{
+	return !s->shared->own_container && !other->plan && ledger_step_in(other, step_part_word(p));
+}
+
+/* CPUs that live sibling steps in the same place have divided among their ranks. */
+static void add_busy(const struct ledger_job *job, const struct step *s, const struct step_part *p,
+		     struct idset *busy)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode != s->step_inode && step_is_in(s, &job->step[i], p))
+			idset_or(busy, &job->step[i].cpus);
+}
+
+/* Does another live step have ranks on the CPUs that this part's ranks got? Then nothing keeps them apart. */
+static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
+			 const struct idset *chosen)
+{
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *other = &job->step[i];
+
+		/* one that is launching will keep off our CPUs, if it can */
+		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE || other->launching ||
+		    !step_is_in(s, other, p))
+			continue;
+		/* one that divides nothing has all of the container */
+		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
+			p->shares_ranks = true;
+			p->shares_with = other->step_id;
+			return;
+		}
+	}
+}
+
+/*
+ * -c in a container of the job plan: how many CPUs a rank has when it has fewer. A launcher is one rank, and
+ * a step container is as small as its own options say.
+ */
+static void note_fewer(const struct step *s, unsigned part)
+{
+	struct step_part *p = &s->shared->part[part];
+
+	if (s->shared->own_container || p->n_ranks < 2)
+		return;
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		if (s->shared->rank[i].part == part && idset_count(&s->shared->rank[i].chosen) < s->in.cpus_per_task)
+			p->fewer_cpus = idset_count(&s->shared->rank[i].chosen);
+}
+
+/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for good; without one, told too. */
+static void note_turns(struct step *s, unsigned part)
+{
+	struct step_part *p = &s->shared->part[part];
+
+	if (p->policy != POLICY_HPC || (p->quantum_named && p->quantum))
+		return;
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		const struct step_rank *r = &s->shared->rank[i];
+		unsigned within = 0;
+
+		for (unsigned k = 0; k < s->in.n_ranks; k++)
+			within += s->shared->rank[k].part == part && idset_subset(&s->shared->rank[k].chosen, &r->chosen);
+		if (r->part == part && within > idset_count(&r->chosen))
+			p->takes_turns = true;
+	}
+}
+
+static int make_map(struct step *s, const struct step_part *p, const struct idset *container,
+		    struct idset *bound, struct idset *out, struct errbuf *err)
+{
+	struct rankmap_in in = {
+		.n_ranks = p->n_ranks,
+		.bound = bound,
+		.cpus_per_task = s->in.cpus_per_task,
+		.sized = p->sized,
+		.overcommit = s->in.overcommit,
+		.by_thread = s->in.by_thread,
+		.unbound = s->in.unbound,
+		.threads_per_core = s->in.threads_per_core,
+		.step_cpus = &s->step_cpus,
+		.n_cores = s->n_cores,
+		.core = s->core,
+		.container = container,
+	};
+
+	if (rankmap_make(&in, out, err) == 0)
+		return 0;
+	if (s->kept_one && p->policy == POLICY_HPC)
+		errappend(err, HPC_KEPT_ONE);
+	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave", p->container);
+}
+
+/* Divide one part among its ranks; adds to TAKEN what they hold of it. */
+static int map_part(struct step *s, unsigned part, const struct ledger_job *job, struct idset *bound,
+		    struct idset *map, struct idset *taken, struct errbuf *err)
+{
+	struct step_part *p = &s->shared->part[part];
+	struct idset avail = p->cpus;
+	struct idset busy, chosen;
+	struct errbuf ignored;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		if (s->shared->rank[i].part == part)
+			bound[n++] = s->shared->rank[i].bound;
+	idset_zero(&busy);
+	add_busy(job, s, p, &busy);
+	idset_andnot(&avail, &busy);
+	if ((idset_empty(&avail) || make_map(s, p, &avail, bound, map, &ignored) < 0) &&
+	    make_map(s, p, &p->cpus, bound, map, err) < 0)
+		return -1;
+	n = 0;
+	idset_zero(&chosen);
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		if (s->shared->rank[i].part != part)
+			continue;
+		s->shared->rank[i].chosen = map[n];
+		idset_or(&chosen, &map[n++]);
+	}
+	note_sharing(job, s, p, &chosen);
+	note_fewer(s, part);
+	note_turns(s, part);
+	/* a lone process that has the whole container divides nothing, if this is all that its step is */
+	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
+		idset_or(taken, &chosen);
+	return 0;
+}
+
+/* So that a container that gets other CPUs later can take its ranks along. */
+static int note_ranks(const struct step *s, struct ledger_step *mine, struct errbuf *err)
+{
+	mine->n_placed = 0;
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		const struct step_rank *r = &s->shared->rank[i];
+		const struct step_part *p = &s->shared->part[r->part];
+		struct ledger_rank *to = p->kind == STEP_NONE ? NULL : ledger_step_add_rank(mine);
+
+		if (!to && p->kind != STEP_NONE)
+			return errprintf(err, "out of memory");
+		if (!to)
+			continue;
+		snprintf(to->task, sizeof(to->task), "%s", r->task);
+		snprintf(to->place, sizeof(to->place), "%s", step_part_word(p));
+		to->cpus = r->chosen;
+	}
+	return 0;
+}
+
+/*
+ * All masks are known: divide the container, if possible on cores that no other
+ * step in it is bound to, and write down which ones we took.
+ */
+static int map_ranks(struct step *s, struct errbuf *err)
+{
+	struct idset *bound = calloc(s->in.n_ranks, sizeof(*bound));
+	struct idset *map = calloc(s->in.n_ranks, sizeof(*map));
+	struct ledger_job *job = NULL;
+	struct ledger_step *mine;
+	struct ledger *l = NULL;
+	int rc = -1;
+
+	if (!bound || !map) {
+		errprintf(err, "out of memory");
+		goto out;
+	}
+	if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0 ||
+	    ledger_read(l, s->job_inode, &job, err) < 0)
+		goto out;
+	mine = job ? ledger_job_step(job, s->step_inode) : NULL;
+	if (!mine) {
+		errprintf(err, "this step's ledger entry is gone");
+		goto out;
+	}
+	if (!s->in.launching)
+		mine->launching = false;
+	idset_zero(&mine->cpus);
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		if (s->shared->part[i].kind != STEP_NONE &&
+		    map_part(s, i, job, bound, map, &mine->cpus, err) < 0)
+			goto out;
+	rc = note_ranks(s, mine, err) < 0 ? -1 : ledger_write(l, job, err);
+out:
+	ledger_job_free(job);
+	ledger_close(l);
+	free(bound);
+	free(map);
+	return rc;
+}
+
+/* Cgroup first, affinity after it (writing the cpuset re-masks the task), policy last. */
+static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
+{
+	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
+	struct cgroup_place place;
+
+	if (affinity_get(pid, &s->shared->rank[rank].bound, err) < 0 ||
+	    cgroup_find_place(&place, s->cgroup_fd, "/proc", pid, err) < 0)
+		return -1;
+	if (place.step_inode != s->step_inode || !*place.task)
+		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank, place.task);
+	/*
+	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs, and there is no
+	 * --cpu-bind for one rank. A step that is all outside of containers is left as Slurm has it.
+	 */
+	if (s->blocks.on && s->shared->n_parts > 1 &&
+	    mems_confine(&s->blocks, s->cgroup_fd, place.task, &p->mems, p->own_blocks, err) < 0)
+		return -1;
+	snprintf(s->shared->rank[rank].task, sizeof(s->shared->rank[rank].task), "%.23s", strrchr(place.task, '/') + 1);
+	if (p->kind == STEP_NONE)
+		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
+	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
+		return -1;
+	if (p->bind_mems && cgroup_write_mems(s->cgroup_fd, place.task, &p->mems, err) < 0)
+		return -1;
+	if (affinity_set(pid, &p->cpus, err) < 0)
+		return -1;
+	if (p->policy != POLICY_UNSET && policy_apply(pid, p->policy, p->priority, p->quantum, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* Every rank is bound: let the partition be, if this step is one, and those of its siblings again. */
+static int end_launch(struct step *s, struct errbuf *err)
+{
+	struct step_part *p = &s->shared->part[0];
+	struct errbuf why = { "" }, more = { "" };
+	int rc = 0;
+
+	if (!s->in.launching && p->partition == PARTITION_MEMBER)
+		return 0;
+	if (p->partition != PARTITION_MEMBER)
+		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->fence, &why);
+	if (rc == 0)
+		rc = step_launch_end(s->in.conf_path, &why);
+	else
+		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
+	s->in.launching = false;
+	if (rc == 0 || p->partition == PARTITION_MEMBER) {
+		s->warning = *why.text ? why : more;
+		return 0;
+	}
+	if (rc < 0 && s->conf.strict)
+		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)", p->container, why.text,
+				 s->in.conf_path);
+	snprintf(p->unfenced, sizeof(p->unfenced), "%.199s", why.text);
+	return 0;
+}
+
+static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
+{
+	if (!s->prepared && step_prepare(s, rank, pid, err) < 0)
+		return -1;
+	s->prepared = true;
+	atomic_store(&s->shared->prepared, 1);
+	if (place_rank(s, rank, pid, err) < 0)
+		return -1;
+	if (rank + 1 < s->in.n_ranks)
+		return 0;
+	if (s->shared->n_parts == 1 && s->shared->part[0].kind == STEP_NONE)
+		return end_launch(s, err);
+	if (map_ranks(s, err) < 0)
+		return -1;
+	/* before the ranks go on: task/affinity reads a rank's CPUs for --mem-bind=local */
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		if (s->shared->part[s->shared->rank[i].part].kind != STEP_NONE &&
+		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
+			return -1;
+	return end_launch(s, err);
+}
+
+static const char *once(struct errbuf *text)
+{
+	static struct errbuf copy;
+
+	copy = *text;
+	text->text[0] = '\0';
+	return copy.text;
+}
+
+const char *step_warning(struct step *s)
+{
+	return once(&s->warning);
+}
+
+const char *step_note(struct step *s)
+{
+	return once(&s->note);
+}
+
+bool step_ends_others(const struct step *s, unsigned nodes)
+{
+	return atomic_load(&s->shared->failed) && (nodes > 1 || atomic_load(&s->shared->passed));
+}
+
+void step_place(struct step *s, unsigned rank, pid_t pid)
+{
+	struct errbuf err = { "" };
+
+	if (rank >= s->in.n_ranks || atomic_load(&s->shared->failed))
+		return;
+	s->shared->rank[rank].pid = pid;
+	/*
+	 * Opened anew by every hook: with SlurmdParameters=contain_spank each runs in a
+	 * process that shares slurmstepd's memory, but not its table of open files.
+	 */
+	s->cgroup_fd = cgroup_open_root(NULL, &err);
+	if (s->cgroup_fd < 0 || place(s, rank, pid, &err) < 0)
+		step_fail(s, "%s", err.text);
+	if (s->cgroup_fd >= 0)
+		close(s->cgroup_fd);
+	s->cgroup_fd = -1;
+}
+
+void step_end(struct step *s)
+{
+	struct ledger_job *job = NULL;
+	struct ledger *l = NULL;
+	struct errbuf err;
+	int fd;
+
+	if (!s->step_inode)
+		return; /* it never came to the ledger */
+	fd = cgroup_open_root(NULL, &err);
+	/* where this fails, the next one who opens the ledger sweeps */
+	if (fd < 0 || ledger_open(&l, s->conf.state_dir, fd, s->conf.helper_timeout, &err) < 0)
+		goto out;
+	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
+		struct ledger_step *mine = ledger_job_step(job, s->step_inode);
+		bool launching = mine && mine->launching;
+		struct idset gone;
+
+		idset_zero(&gone);
+		if (mine)
+			fence_drop(fd, mine, &gone);
+		ledger_job_del_step(job, s->step_inode);
+		/* what its ranks have is its until it ends: who came by ssh is there, too */
+		if (!ledger_job_is_empty(job))
+			ledger_write(l, job, &err);
+		else
+			ledger_remove(l, s->job_inode, &err);
+		if (!idset_empty(&gone))
+			fence_refresh_job(fd, job);
+		fence_refresh_above(l, fd, job->cgroup, &gone);
+		/* also if it should have failed for a moment when it was due */
+		if (launching || fence_wanted(job))
+			fence_raise(l, fd, job, 0, &err);
+	}
+	ledger_job_free(job);
+	ledger_close(l);
+out:
+	if (fd >= 0)
+		close(fd);
+	/* a step container's; nobody waits for the ledger while they are written */
+	buffer_release(s->conf.state_dir, s->step_inode);
+}
+
+bool step_job_is_planned(const char *conf_path, bool *fences)
+{
+	struct cgroup_place place;
+	char path[sizeof(((struct conf *)0)->state_dir) + 64];
+	char head[CGROUP_PATH_MAX + 256]; /* the entry's first lines: what it is, job, cgroup, request */
+	struct errbuf ignored;
+	const char *request, *first_step;
+	struct conf conf;
+	int fd, len = -1;
+
+	*fences = false;
+	if (conf_load(&conf, conf_path, 0, &ignored) < 0)
+		return false;
+	*fences = conf_allows_fences(&conf);
+	if (access(conf.state_dir, F_OK) < 0)
+		return false;
+	fd = cgroup_open_root(NULL, &ignored);
+	if (fd >= 0 && cgroup_find_place(&place, fd, "/proc", getpid(), &ignored) == 0) {
+		ledger_entry_path(path, sizeof(path), conf.state_dir, place.job_inode);
+		/* replaced whole by rename(2), so it needs no lock for a look */
+		len = file_read_head(path, head, sizeof(head) - 1);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (len <= 0)
+		return false;
+	head[len] = '\0';
+	request = strstr(head, "\nrequest ");
+	first_step = strstr(head, "\nstep ");
+	return request && (!first_step || request < first_step);
+}
+
+struct job_end {
+	struct ledger *l;
+	uint32_t job_id;
+	const char *node; /* NULL: not told */
+	int root_fd;
+	struct idset fences;
+	char cgroup[CGROUP_PATH_MAX];
+	uint64_t inode;
+};
+
+static int end_one(const struct ledger_job *job, void *arg)
+{
+	struct job_end *e = arg;
+	struct ledger_job none = *job;
+	struct errbuf err;
+
+	if (job->job_id != e->job_id || (e->node && !cgroup_is_of_node(job->cgroup, e->node)))
+		return 0;
+	for (unsigned i = 0; i < job->n_steps; i++)
+		fence_drop(e->root_fd, &job->step[i], &e->fences);
+	none.n_steps = 0;
+	if (fence_wanted(job))
+		fence_refresh_job(e->root_fd, &none);
+	strcpy(e->cgroup, job->cgroup);
+	e->inode = job->inode;
+	return ledger_remove(e->l, job->inode, &err);
+}
+
+void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
+{
+	struct job_end e = { .job_id = job_id, .node = getenv("SLURMD_NODENAME") };
+	struct errbuf bad;
+	struct conf conf;
+	int fd;
+
+	if (conf_load(&conf, conf_path, 0, err) < 0 || access(conf.state_dir, F_OK) < 0)
+		return;
+	fd = cgroup_open_root(NULL, err);
+	if (fd < 0)
+		return;
+	e.root_fd = fd;
+	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
+		ledger_each(e.l, end_one, &e, NULL, &bad, err);
+	if (e.l)
+		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
+	ledger_close(e.l);
+	if (e.inode)
+		buffer_release(conf.state_dir, e.inode);
+	/* those of steps that were killed with their slurmstepd */
+	buffer_sweep(conf.state_dir, fd);
+	close(fd);
+}

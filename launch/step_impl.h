@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_STEP_SHARED_H
+#define NODEOS_CONTAINER_STEP_SHARED_H
+
+#include <stdatomic.h>
+
+#include "host/blocks.h"
+#include "host/buffer.h"
+#include "host/cgroup.h"
+#include "manifest/choice.h"
+#include "host/conf.h"
+#include "container/ledger.h"
+#include "base/hostname.h"
+#include "container/outcome.h"
+#include "manifest/request.h"
+#include "serviceos/state.h"
+#include "launch/step.h"
+#include "base/idset.h"
+
+/*
+ * Inside of struct step, for the files step*.c only. "shared" is a MAP_SHARED mapping
+ * made before the fork: the ranks read there what the root side decided after it.
+ */
+#define STEP_PLAN_JSON_MAX (512u << 10)
+
+struct step_rank {
+	pid_t pid;
+	unsigned global_rank;
+	unsigned part; /* index of its part */
+	char task[LEDGER_TASK_MAX]; /* its directory's name */
+	struct idset bound; /* as Slurm bound it */
+	struct idset chosen; /* as the rank map says */
+	/* what the kernel showed in the rank, just before exec */
+	struct idset kernel_cpus;
+	struct idset kernel_mems;
+	struct idset kernel_membind; /* nodes of its memory policy */
+	int kernel_policy;
+	int kernel_priority;
+	unsigned kernel_quantum;
+	int kernel_mempolicy;
+	bool entered;
+};
+
+enum step_kind {
+	STEP_NAMED, /* in a container of the plan */
+	STEP_REST, /* named none of several: what they leave */
+	STEP_NONE, /* asked to be outside of all */
+};
+
+/* Ranks of a step that go to one place. Most steps have one part. */
+struct step_part {
+	enum step_kind kind;
+	bool shares_all; /* STEP_REST with nothing left: the whole job set */
+	bool shares_ranks; /* another step's ranks sit on these CPUs, too */
+	uint32_t shares_with; /* that step */
+	unsigned fewer_cpus; /* than -c asked for each rank; 0: no */
+	enum partition partition; /* that its step is to be */
+	struct idset fence; /* its CPUs, with idle threads */
+	char unfenced[200]; /* why the container is no partition for this step; "": it is, or need not be */
+	enum outcome outcome; /* the worst of the container's isolators */
+	char why[200]; /* its reason; "": as asked */
+	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
+	struct idset cpus;
+	struct idset mems;
+	bool bind_mems;
+	bool own_blocks; /* mems are its container's alone: its memory is bounded by what they hold */
+	bool sized; /* the request says how many CPUs */
+	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
+	unsigned priority;
+	unsigned quantum; /* milliseconds, of POLICY_HPC */
+	bool quantum_named; /* by the request */
+	bool takes_turns; /* POLICY_HPC with more ranks than CPUs, and no quantum that the request names */
+	unsigned n_ranks; /* of it on this node */
+	char buffer[BUFFER_PATH_MAX]; /* where its container's is mounted; "": it has none */
+};
+
+/* every container, what they leave, and none */
+#define STEP_PARTS_MAX (REQUEST_CONTAINERS_MAX + 2)
+
+struct step_shared {
+	atomic_int failing; /* somebody writes the error text */
+	atomic_int failed; /* it is written */
+	atomic_int told; /* somebody prints the message */
+	atomic_int prepared; /* step_prepare is through */
+	atomic_uint entered; /* ranks that came through step_enter, failed ones too */
+	atomic_uint passed; /* those of them that went on to exec */
+	char error[sizeof(((struct errbuf *)0)->text)];
+
+	bool own_container; /* made for this step alone */
+	struct buffer_maker maker; /* of the buffers */
+	/* not in the ranks' environment yet, and their sruns need it; "": it is, or there is none */
+	char script_request[REQUEST_TEXT_MAX];
+	unsigned n_parts;
+	struct step_part part[STEP_PARTS_MAX];
+	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "serviceos", "free" of the report */
+
+	struct step_rank rank[]; /* input.n_ranks */
+};
+
+struct step {
+	struct step_input in;
+	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
+	char node[NODE_NAME_MAX];
+	bool prepared;
+	bool kept_one; /* for the system, of the CPUs that containers with SCHED_HPC might have had */
+	bool from_ledger; /* the request: the step came without the environment of its job */
+	struct errbuf warning, note;
+	struct step_shared *shared;
+	size_t shared_size;
+
+	/* root side, kept from the first step_place to step_end */
+	struct conf conf;
+	struct service_set service; /* the node's ServiceOS; empty sets: none */
+	struct blocks blocks; /* of a kernel that has divided its memory nodes */
+	int cgroup_fd; /* within one step_place only */
+	char user[CGROUP_PATH_MAX]; /* the step's directory "user" */
+	uint64_t job_inode;
+	uint64_t step_inode;
+	struct idset step_cpus; /* the step's CPUs as Slurm gave them */
+	struct idset *core;
+	unsigned n_cores;
+};
+
+/* The word for a part in the ledger and in reports: its container, "none", or "-" for the rest. */
+const char *step_part_word(const struct step_part *p);
+
+/* Is OTHER, a step of the same job, in the same container as P of S? Step containers are nobody else's, whatever their names. */
+bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
+
+/* step_prepare.c: plan (or find the plan), choose the container, widen the step. */
+int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);
+
+/* step_report.c: write the report of this step with the caller's (the user's) rights. */
+int step_report(const struct step *s, struct errbuf *err);
+
+#endif

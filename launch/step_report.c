@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/affinity.h"
+#include "container/container_json.h"
+#include "launch/report_path.h"
+#include "launch/step_impl.h"
+#include "base/textfile.h"
+
+static void put_rank(struct json_out *j, const struct step_rank *r, const struct step_part *p)
+{
+	jout_open(j, NULL, '{');
+	jout_number(j, "rank", r->global_rank);
+	jout_number(j, "pid", (unsigned)r->pid);
+	jout_string(j, "container", *p->container ? p->container : NULL);
+	jout_set(j, "slurm_cpus", &r->bound);
+	jout_set(j, "cpus", &r->chosen);
+	if (r->entered) {
+		jout_open(j, "kernel", '{');
+		jout_set(j, "cpus", &r->kernel_cpus);
+		jout_set(j, "mems", &r->kernel_mems);
+		jout_string(j, "policy", policy_by_number(r->kernel_policy));
+		jout_number(j, "priority", (unsigned)r->kernel_priority);
+		report_hpc(j, r->kernel_policy == NODEOS_SCHED_HPC ? POLICY_HPC : POLICY_OTHER, (unsigned)r->kernel_priority,
+			   r->kernel_quantum);
+		jout_string(j, "mempolicy", membind_name(r->kernel_mempolicy));
+		jout_set(j, "mempolicy_nodes", &r->kernel_membind);
+		jout_close(j, '}');
+	}
+	jout_close(j, '}');
+}
+
+/* Is it other than asked for a reason that its container's isolators do not tell? */
+static bool differs(const struct step_part *p)
+{
+	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns || *p->unfenced;
+}
+
+/* As outcomes go from good to bad. */
+static enum outcome part_outcome(const struct step_part *p)
+{
+	return differs(p) && p->outcome < OUTCOME_MODIFIED ? OUTCOME_MODIFIED : p->outcome;
+}
+
+/* What became of the ranks of one part, and why if that was not asked for. */
+static const char *part_word(const struct step_part *p)
+{
+	if (p->kind == STEP_NONE)
+		return "unconstrained";
+	if (p->shares_all || (differs(p) && p->outcome < OUTCOME_MODIFIED))
+		return outcome_name(OUTCOME_MODIFIED);
+	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
+}
+
+static const char *part_reason(const struct step *s, const struct step_part *p, char *buf, size_t size)
+{
+	if (p->shares_all)
+		return "the containers hold every CPU of the job: this step, which names none, runs on all of them";
+	if (*p->unfenced)
+		return p->unfenced;
+	if (!p->shares_ranks && p->fewer_cpus)
+		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
+			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
+	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns && p->outcome <= OUTCOME_MODIFIED) {
+		snprintf(buf, size, "%u ranks with policy \"hpc\" have fewer CPUs%s%s: ", p->n_ranks,
+			 *p->container ? " in container " : "", p->container);
+		if (p->quantum)
+			snprintf(buf + strlen(buf), size - strlen(buf), "they take turns of %u ms (the quantum)", p->quantum);
+		else
+			snprintf(buf + strlen(buf), size - strlen(buf), "with quantum:0 each waits until another blocks or yields");
+		if (*p->why)
+			snprintf(buf + strlen(buf), size - strlen(buf), "; %s", p->why);
+		return buf;
+	}
+	if (!p->shares_ranks)
+		return p->fewer_cpus ? buf : *p->why ? p->why : NULL;
+	snprintf(buf, size, "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
+		 p->shares_with, *p->container ? " of container " : "", p->container);
+	return buf;
+}
+
+/* Of a step in several places: the first that is not as asked. */
+static const struct step_part *worst_part(const struct step_shared *sh)
+{
+	const struct step_part *worst = &sh->part[0];
+
+	for (unsigned i = 1; i < sh->n_parts; i++)
+		if (part_outcome(&sh->part[i]) > part_outcome(worst))
+			worst = &sh->part[i];
+	return worst;
+}
+
+static void put_step(FILE *f, const struct step *s)
+{
+	const struct step_shared *sh = s->shared;
+	struct json_out j = { .f = f };
+	const struct step_part *worst = worst_part(sh);
+	bool failed = atomic_load(&sh->failed);
+	const char *container = sh->n_parts == 1 && *worst->container ? worst->container : NULL;
+	char reason[256];
+	char id[16];
+
+	step_id_format(s->in.step_id, id);
+	jout_open(&j, NULL, '{');
+	jout_number(&j, "schema", REPORT_SCHEMA);
+	jout_string(&j, "kind", "step");
+	jout_string(&j, "node", s->node);
+	jout_number(&j, "job", s->in.job_id);
+	jout_string(&j, "step", id);
+	jout_number(&j, "uid", s->in.uid);
+	jout_string(&j, "outcome", failed ? "failed" : part_word(worst));
+	jout_string(&j, "error", failed ? sh->error : NULL);
+	jout_string(&j, "reason", failed ? NULL : part_reason(s, worst, reason, sizeof(reason)));
+	jout_string(&j, "container", container);
+	jout_open(&j, "ranks", '[');
+	for (unsigned i = 0; i < s->in.n_ranks; i++)
+		put_rank(&j, &sh->rank[i], &sh->part[sh->rank[i].part]);
+	jout_close(&j, ']');
+	jout_raw_members(&j, sh->plan_json);
+	jout_close(&j, '}');
+}
+
+int step_report(const struct step *s, struct errbuf *err)
+{
+	char path[4096];
+	struct stat emptied;
+	int fd;
+	FILE *f;
+
+	if (report_path(path, sizeof(path), s->in.report, s->in.job_id, s->in.step_id, s->node, err) < 0)
+		return -1;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f) {
+		errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	put_step(f, s);
+	if (textfile_close(f, &emptied) == 0)
+		return 0;
+	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+	/* half a report is none: whoever reads it later would be told of broken JSON */
+	if (emptied.st_mode)
+		errappend(err, " (left empty)");
+	return -1;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_JSON_DOC_H
+#define NODEOS_CONTAINER_JSON_DOC_H
+
+#include <stddef.h>
+
+#include "manifest/json_scan.h"
+#include "base/errbuf.h"
+
+/*
+ * A JSON text with its values (json-c's) and their positions (json_pos.h), and
+ * the one way to fail about it: "NAME:LINE:COLUMN: PATH: reason".
+ */
+struct json_doc {
+	const char *name; /* borrowed, as is the text */
+	const char *text;
+	size_t len;
+	struct json_tree tree;
+	struct json_object *root;
+	struct json_object **value; /* of tree.node[i], borrowed from root; NULL for null */
+	struct errbuf *err;
+};
+
+/*
+ * Parse TEXT; messages of this and of all other functions here go to ERR and
+ * call the text NAME. Free with json_doc_free; a failed parse needs no free.
+ */
+int json_doc_parse(struct json_doc *doc, const char *name, const char *text, size_t len,
+		   struct errbuf *err);
+/* The same of a text that may have more values than a manifest. */
+int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len, unsigned max_values, struct errbuf *err);
+void json_doc_free(struct json_doc *doc);
+
+const struct json_node *json_doc_root(const struct json_doc *doc);
+const struct json_node *json_doc_first(const struct json_doc *doc, const struct json_node *node);
+const struct json_node *json_doc_next(const struct json_doc *doc, const struct json_node *node);
+
+/* The member KEY of OBJECT; NULL when it is missing or null. */
+const struct json_node *json_doc_member(const struct json_doc *doc, const struct json_node *object,
+					const char *key);
+
+/* The text of a string node. */
+const char *json_doc_string(const struct json_doc *doc, const struct json_node *node);
+
+/*
+ * The text of a string ("48") or the spelling of a number (48) in BUF of SIZE
+ * bytes, cut when it does not fit; the one reader of values that manifests
+ * write in either way.
+ */
+const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
+			    size_t size);
+
+/* Line of a node's value, for "the first is at line N". */
+unsigned json_doc_line(const struct json_doc *doc, const struct json_node *node);
+
+/* Fail about NODE's value, or about its key; -1. */
+int json_doc_fail(const struct json_doc *doc, const struct json_node *node, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, const char *fmt,
+		      ...) __attribute__((format(printf, 3, 4)));
+
+#endif

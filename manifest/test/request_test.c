@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "manifest/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/test/tap.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static char text[REQUEST_TEXT_MAX + 64];
+
+static void names(void)
+{
+	static const char *const good[] = {
+		"sim", "a", "0", "vda-2", "example.com/app", "a.b-c_d~e/f", "123", "none2", "a1b2",
+		"123456789012345678901234567890123456789012345678901234567890123",
+	};
+	static const char *const bad[] = {
+		"", "none", "Sim", "SIM", "-a", "a-", ".a", "a.", "a..b", "a/-b", "a--b", "_", "/", "~x", "a b", "a;b",
+		"a=b", "a,b", "\xc3\xa9t\xc3\xa9", "a\n", "../x", "a/../b", "a:b",
+		"1234567890123456789012345678901234567890123456789012345678901234",
+	};
+	struct errbuf err;
+
+	for (size_t i = 0; i < COUNT(good); i++)
+		is_int(request_check_name(good[i], &err), 0, "good name \"%s\"", good[i]);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		err.text[0] = '\0';
+		ok(request_check_name(bad[i], &err) == -1 && err.text[0] && !strchr(err.text, '\n'),
+		   "bad name %zu: %s", i, err.text);
+	}
+}
+
+/* Each text is canonical: it parses, and the result has this text. */
+static void round_trips(void)
+{
+	static const char *const good[] = {
+		"nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b ignored=power,monitoring;",
+		"nodeos 1;c=a;",
+		"nodeos 1;c=a cpus=1048576 smt=64 mems=4096 policy=rr prio=99;",
+		"nodeos 1;c=a mems=1152921504606846976b;",
+		"nodeos 1;c=a mems=1b policy=fifo;",
+		"nodeos 1;c=a policy=fifo prio=2;",
+		"nodeos 1;c=a policy=hpc prio=2;",
+		"nodeos 1;c=a;c=b cpus=1;",
+		"nodeos 1;c=a cpus=2 policy=fifo prio=2 partition=isolated ignored=power;",
+		"nodeos 1;c=a partition=root;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/dev/nvme0n1;",
+		"nodeos 1;c=a partition=root dimmap=8796093022208 dimmap_source=/a dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
+		"nodeos 1;c=a dimmap=4194304 dimmap_source=/s/.x/..y/a=b,c'd dimmap_fill=4096;",
+		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
+	};
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct request r;
+		struct errbuf err = { "" };
+		int length;
+
+		is_int(request_parse(&r, good[i], &err), 0, "parse %zu %s", i, err.text);
+		length = request_format(&r, text, sizeof(text), &err);
+		is_int(length, (long long)strlen(good[i]), "length %zu", i);
+		is(text, good[i], "format %zu", i);
+	}
+}
+
+static void fields(void)
+{
+	struct request r;
+	struct errbuf err;
+
+	request_parse(&r, "nodeos 1;c=sim cpus=44 mems=3 policy=hpc prio=1;c=vda smt=1 mems=8192b ignored=power;",
+		      &err);
+	is_int(r.n, 2, "two containers");
+	is_int(request_find(&r, "vda"), 1, "found by name");
+	is_int(request_find(&r, "vd"), -1, "not by a part of it");
+	is(r.container[0].name, "sim", "name");
+	is_int(r.container[0].cpus, 44, "cpus");
+	is_int(r.container[0].smt, 0, "smt: all");
+	is_int(r.container[0].mems_kind, MEMS_COUNT, "mems: a count");
+	is_int((long long)r.container[0].mems, 3, "mems");
+	is_int(r.container[0].policy, POLICY_HPC, "policy");
+	is_int(r.container[0].priority, 1, "priority");
+	is_int(r.container[1].cpus, 0, "cpus: what is left");
+	is_int(r.container[1].smt, 1, "smt");
+	is_int(r.container[1].mems_kind, MEMS_SIZE, "mems: a size");
+	is_int((long long)r.container[1].mems, 8192, "bytes");
+	is_int(r.container[1].policy, POLICY_UNSET, "policy: none");
+	is_int(r.container[1].ignored, 1 << request_ignored_index("power"), "ignored");
+}
+
+static void refused(void)
+{
+	static const char *const bad[] = {
+		"", "nodeos", "nodeos 1", "nodeos 1;", "nodeos 2;c=a;", "nodeos 01;c=a;", "Nodeos 1;c=a;", " nodeos 1;c=a;",
+		"nodeos 1;c=a", "nodeos 1;c=a ;", "nodeos 1; c=a;", "nodeos 1;c=a;;", "nodeos 1;;c=a;", "nodeos 1;c=;",
+		"nodeos 1;cpus=4;", "nodeos 1;cpus=4 c=a;", "nodeos 1;c=a c=b;", "nodeos 1;c=a c=a;", "nodeos 1;c=a;c=a;",
+		"nodeos 1;c=a\n;", "nodeos 1;c=a;\n", "nodeos 1;c=a\tcpus=1;", "nodeos 1;c=\xc3\xa9;", "nodeos 1;c=none;",
+		"nodeos 1;c=a  cpus=4;", "nodeos 1;c=a cpus=;", "nodeos 1;c=a cpus;", "nodeos 1;c=a cpus=0;",
+		"nodeos 1;c=a cpus=04;", "nodeos 1;c=a cpus=-4;", "nodeos 1;c=a cpus=+4;", "nodeos 1;c=a cpus=4.0;",
+		"nodeos 1;c=a cpus=1048577;", "nodeos 1;c=a cpus=4294967297;", "nodeos 1;c=a cpus=99999999999999999999999;",
+		"nodeos 1;c=a cpus=0x4;", "nodeos 1;c=a cpus=4 cpus=4;", "nodeos 1;c=a CPUS=4;", "nodeos 1;c=a cpu=4;",
+		"nodeos 1;c=a quantum=5;", "nodeos 1;c=a policy=fifo quantum=5;", "nodeos 1;c=a policy=hpc quantum=10001;",
+		"nodeos 1;c=a policy=hpc quantum=;", "nodeos 1;c=a policy=hpc quantum=05;", "nodeos 1;c=a policy=hpc quantum=-1;",
+		"nodeos 1;c=a policy=hpc quantum=5 prio=1;", "nodeos 1;c=a policy=hpc quantum=5 quantum=5;",
+		"nodeos 1;c=a policy=other quantum=0;",
+		"nodeos 1;c=a partition=member;", "nodeos 1;c=a partition=;", "nodeos 1;c=a partition=isolate;",
+		"nodeos 1;c=a partition=isolatedisolatedisolated;", "nodeos 1;c=a partition=root prio=1;",
+		"nodeos 1;c=a smt=1 cpus=4;", "nodeos 1;c=a smt=0;", "nodeos 1;c=a smt=65;", "nodeos 1;c=a mems=0;",
+		"nodeos 1;c=a mems=0b;", "nodeos 1;c=a mems=4097;", "nodeos 1;c=a mems=1152921504606846977b;",
+		"nodeos 1;c=a mems=18446744073709551617b;", "nodeos 1;c=a mems=1G;", "nodeos 1;c=a mems=1bb;",
+		"nodeos 1;c=a mems=b;", "nodeos 1;c=a policy=;", "nodeos 1;c=a policy=SCHED_HPC;",
+		"nodeos 1;c=a policy=unset;", "nodeos 1;c=a policy=deadline;", "nodeos 1;c=a policy=otherotherotherother;",
+		"nodeos 1;c=a prio=1;", "nodeos 1;c=a policy=other prio=1;", "nodeos 1;c=a policy=hpc prio=3;",
+		"nodeos 1;c=a policy=hpc prio=0;", "nodeos 1;c=a policy=fifo prio=100;", "nodeos 1;c=a policy=fifo prio=1;",
+		"nodeos 1;c=a policy=fifo prio=0;", "nodeos 1;c=a prio=1 policy=hpc;", "nodeos 1;c=a ignored=;",
+		"nodeos 1;c=a ignored=monitoring,power;", "nodeos 1;c=a ignored=power,power;", "nodeos 1;c=a ignored=power,;",
+		"nodeos 1;c=a ignored=,power;", "nodeos 1;c=a ignored=container;", "nodeos 1;c=a ignored=argo/power;",
+		"nodeos 1;c=a ignored=pow;", "nodeos 1;c=a;c=b;", "nodeos 1;c=a =;", "nodeos 1;c=a =4;",
+		"nodeos 1;c=1234567890123456789012345678901234567890123456789012345678901234;",
+		"nodeos 1;c=a cpus=1 dimmap=1048576 dimmap_source=/a;c=b cpus=1 dimmap=2097152 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1048575 dimmap_source=/a;", "nodeos 1;c=a dimmap=1048576;", "nodeos 1;c=a dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=0 dimmap_source=/a;", "nodeos 1;c=a dimmap=1M dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1152921504606846977 dimmap_source=/a;", "nodeos 1;c=a dimmap=01048576 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=a;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/;", "nodeos 1;c=a dimmap=1048576 dimmap_source=//a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/../b;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/./a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a b;", "nodeos 1;c=a dimmap_source=/a dimmap=1048576;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=lru;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4095;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=12288;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4194304;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=0;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_access=rw;", "nodeos 1;c=a dimmap_access=ro;", "nodeos 1;c=a dimmap_fill=4096;",
+	};
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct request r, before;
+		struct errbuf err = { "" };
+
+		memset(&before, 0x5a, sizeof(before));
+		memcpy(&r, &before, sizeof(r));
+		ok(request_parse(&r, bad[i], &err) == -1 && memcmp(&r, &before, sizeof(r)) == 0 && err.text[0] &&
+			   !strchr(err.text, '\n'),
+		   "refused %zu: %s", i, err.text);
+	}
+}
+
+static void limits(void)
+{
+	struct request r;
+	struct errbuf err = { "" };
+	char *p;
+
+	/* The largest valid request fits, and is read back. */
+	memset(&r, 0, sizeof(r));
+	r.n = REQUEST_CONTAINERS_MAX;
+	for (unsigned i = 0; i < r.n; i++) {
+		struct request_container *c = &r.container[i];
+
+		memset(c->name, 'x', sizeof(c->name) - 1);
+		c->name[0] = (char)('0' + i / 10);
+		c->name[1] = (char)('0' + i % 10);
+		c->cpus = REQUEST_CPUS_MAX;
+		c->smt = REQUEST_SMT_MAX;
+		c->mems_kind = MEMS_SIZE;
+		c->mems = REQUEST_BYTES_MAX;
+		c->policy = i % 2 ? POLICY_FIFO : POLICY_HPC;
+		c->priority = i % 2 ? 99 : 2;
+		c->quantum_named = i % 2 == 0;
+		c->quantum = i % 2 ? 0 : HPC_QUANTUM_MAX;
+		c->partition = PARTITION_ISOLATED;
+		c->dimmap = (struct request_dimmap){ .size = REQUEST_DIMMAP_MAX, .policy = 4, .fill = REQUEST_FILL_MAX, .read_only = true };
+		memset(c->dimmap.source, '/', 1);
+		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
+		/* each another, as it must be */
+		c->dimmap.source[1] = c->name[0];
+		c->dimmap.source[2] = c->name[1];
+		for (unsigned k = 0; request_ignored_name[k]; k++)
+			c->ignored |= UINT32_C(1) << k;
+	}
+	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0, "the largest request fits: %s", err.text);
+	is_int(request_parse(&r, text, &err), 0, "and parses: %s", err.text);
+	is_int(r.n, REQUEST_CONTAINERS_MAX, "all containers");
+	is_int((long long)strlen(r.container[63].dimmap.source), REQUEST_SOURCE_MAX - 1, "with the longest source");
+	r.container[63].dimmap.source[REQUEST_SOURCE_MAX - 1] = 'y';
+	is_int(request_check(&r, &err), -1, "a source without its NUL");
+
+	/* One container more does not. */
+	strcpy(text, "nodeos 1;");
+	for (unsigned i = 0; i <= REQUEST_CONTAINERS_MAX; i++)
+		sprintf(text + strlen(text), "c=x%u cpus=1;", i);
+	is_int(request_parse(&r, text, &err), -1, "65 containers");
+	is(err.text, "request: too many containers (allowed: 64)", "and the reason");
+	r.n = REQUEST_CONTAINERS_MAX + 1;
+	is_int(request_check(&r, &err), -1, "65 in the structure");
+	r.n = 0;
+	is_int(request_check(&r, &err), -1, "none");
+
+	/* A text without an end, and one too long. */
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	is_int(request_parse(&r, text, &err), -1, "a text of 64 KiB");
+	p = malloc(REQUEST_TEXT_MAX);
+	memset(p, ';', REQUEST_TEXT_MAX);
+	is_int(request_parse(&r, p, &err), -1, "the limit ends the search for a NUL");
+	free(p);
+}
+
+static void format_fails(void)
+{
+	struct request r;
+	struct errbuf err;
+	static const char want[] = "nodeos 1;c=a cpus=4;";
+
+	memset(&r, 0, sizeof(r));
+	r.n = 1;
+	strcpy(r.container[0].name, "a");
+	r.container[0].cpus = 4;
+	for (size_t size = 0; size < sizeof(want); size++) {
+		memset(text, '#', sizeof(text));
+		ok(request_format(&r, text, size, &err) == -1 && text[size] == '#' && (!size || !text[0]),
+		   "no room in %zu bytes", size);
+	}
+	is_int(request_format(&r, text, sizeof(want), &err), sizeof(want) - 1, "the exact size is enough");
+	is(text, want, "text");
+	r.container[0].policy = POLICY_FIFO;
+	r.container[0].priority = 1;
+	request_format(&r, text, sizeof(text), &err);
+	is(text, "nodeos 1;c=a cpus=4 policy=fifo;", "fifo 1 is fifo 0");
+	r.container[0].policy = POLICY_COUNT;
+	is_int(request_check(&r, &err), -1, "an unknown policy");
+	r.container[0].policy = POLICY_UNSET;
+	r.container[0].priority = 0;
+	r.container[0].ignored = UINT32_C(1) << 31;
+	is_int(request_check(&r, &err), -1, "an unknown bit");
+	r.container[0].ignored = 0;
+	r.container[0].mems = 3;
+	is_int(request_check(&r, &err), -1, "mems without a kind");
+	r.container[0].mems_kind = (enum mems_kind)7;
+	is_int(request_check(&r, &err), -1, "mems of an unknown kind");
+	memset(r.container[0].name, 'a', sizeof(r.container[0].name));
+	is_int(request_check(&r, &err), -1, "a name without its NUL");
+}
+
+static void mems(void)
+{
+	static const struct {
+		const char *text;
+		int kind; /* MEMS_UNSET: refused */
+		unsigned long long value;
+	} table[] = {
+		{ "1", MEMS_COUNT, 1 },
+		{ "4096", MEMS_COUNT, 4096 },
+		{ "64k", MEMS_SIZE, 65536 },
+		{ "64K", MEMS_SIZE, 65536 },
+		{ "16G", MEMS_SIZE, 17179869184 },
+		{ "16Gi", MEMS_SIZE, 17179869184 },
+		{ "512MiB", MEMS_SIZE, 536870912 },
+		{ "2t", MEMS_SIZE, 2199023255552 },
+		{ "1E", MEMS_SIZE, 1152921504606846976 },
+		{ "1024P", MEMS_SIZE, 1152921504606846976 },
+		{ "17179869184b", MEMS_SIZE, 17179869184 },
+		{ "8192B", MEMS_SIZE, 8192 },
+		{ "", MEMS_UNSET, 0 },
+		{ "0", MEMS_UNSET, 0 },
+		{ "0G", MEMS_UNSET, 0 },
+		{ "4097", MEMS_UNSET, 0 },
+		{ "01", MEMS_UNSET, 0 },
+		{ "01G", MEMS_UNSET, 0 },
+		{ "-1", MEMS_UNSET, 0 },
+		{ "+1", MEMS_UNSET, 0 },
+		{ " 1", MEMS_UNSET, 0 },
+		{ "1 ", MEMS_UNSET, 0 },
+		{ "1 G", MEMS_UNSET, 0 },
+		{ "1.5G", MEMS_UNSET, 0 },
+		{ "16GB", MEMS_UNSET, 0 }, /* 10^9 or 2^30? */
+		{ "16Gib", MEMS_UNSET, 0 },
+		{ "16GiBx", MEMS_UNSET, 0 },
+		{ "G", MEMS_UNSET, 0 },
+		{ "2E", MEMS_UNSET, 0 },
+		{ "1025P", MEMS_UNSET, 0 },
+		{ "18446744073709551616", MEMS_UNSET, 0 },
+		{ "18446744073709551617b", MEMS_UNSET, 0 },
+		{ "99999999999999999999999999999999999999999999999999999999999999999999999999G", MEMS_UNSET, 0 },
+		{ "0x10", MEMS_UNSET, 0 },
+		{ "1e3", MEMS_UNSET, 0 },
+		{ "all", MEMS_UNSET, 0 },
+	};
+
+	for (size_t i = 0; i < COUNT(table); i++) {
+		enum mems_kind kind = MEMS_UNSET;
+		uint64_t value = 0;
+		struct errbuf err = { "" };
+		int result = request_parse_mems(table[i].text, &kind, &value, &err);
+
+		ok((int)kind == table[i].kind && value == table[i].value &&
+			   result == (table[i].kind == MEMS_UNSET ? -1 : 0),
+		   "mems \"%s\" %s", table[i].text, err.text);
+	}
+}
+
+/* What --nodeos-sched takes; the canonical text of the container that it makes. */
+static void sched(void)
+{
+	static const struct {
+		const char *text;
+		const char *want; /* NULL: refused */
+	} table[] = {
+		{ "other", " policy=other" },
+		{ "idle", " policy=idle" },
+		{ "fifo", " policy=fifo" },
+		{ "fifo:1", " policy=fifo" },
+		{ "fifo:10", " policy=fifo prio=10" },
+		{ "rr:99", " policy=rr prio=99" },
+		{ "SCHED_RR:99", " policy=rr prio=99" },
+		{ "hpc", " policy=hpc prio=2" },
+		{ "SCHED_HPC", " policy=hpc prio=2" },
+		{ "hpc:user", " policy=hpc" },
+		{ "hpc:rr", " policy=hpc prio=1" },
+		{ "hpc:topo", " policy=hpc prio=2" },
+		{ "hpc:0", " policy=hpc" },
+		{ "hpc:1", " policy=hpc prio=1" },
+		{ "hpc,quantum:20", " policy=hpc prio=2 quantum=20" },
+		{ "hpc,quantum:0", " policy=hpc prio=2 quantum=0" },
+		{ "hpc:user,quantum:10000", " policy=hpc quantum=10000" },
+		{ "", NULL },
+		{ "hpc:", NULL },
+		{ "hpc:3", NULL },
+		{ "hpc:top", NULL },
+		{ "hpc:topology", NULL },
+		{ "hpc:abcdefghijklmnopqrstuvwxyz", NULL },
+		{ "hpc:rr:topo", NULL },
+		{ "hpc,", NULL },
+		{ "hpc,quantum", NULL },
+		{ "hpc,quantum:", NULL },
+		{ "hpc,quantum:10001", NULL },
+		{ "hpc,quantum:1s", NULL },
+		{ "hpc,quantum:1,quantum:1", NULL },
+		{ "hpc,rr", NULL },
+		{ "hpc:topo quantum:1", NULL },
+		{ "quantum:10", NULL },
+		{ "HPC", NULL },
+		{ "fifo:user", NULL },
+		{ "fifo:100", NULL },
+		{ "fifo:-1", NULL },
+		{ "fifo:1x", NULL },
+		{ "fifo,quantum:10", NULL },
+		{ "other:1", NULL },
+		{ "unset", NULL },
+		{ "deadline", NULL },
+		{ "otherotherotherotherotherotherotherother", NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct request r = { .n = 1, .container = { { .name = "a" } } };
+		struct errbuf err = { "" };
+		char want[128] = "";
+
+		if (request_parse_sched(&r.container[0], table[i].text, &err) == 0)
+			request_format(&r, text, sizeof(text), &err);
+		else
+			strcpy(text, r.container[0].policy == POLICY_UNSET && *err.text ? "" : "changed, or no reason");
+		if (table[i].want)
+			sprintf(want, "nodeos 1;c=a%s;", table[i].want);
+		is(text, want, "sched \"%s\" %s", table[i].text, err.text);
+	}
+}
+
+int main(void)
+{
+	sched();
+	names();
+	round_trips();
+	fields();
+	refused();
+	limits();
+	format_fails();
+	mems();
+	return tap_done();
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_MERGED_H
+#define NODEOS_CONTAINER_MERGED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "manifest/request.h"
+#include "base/errbuf.h"
+#include "base/idset.h"
+
+/*
+ * Reports of several nodes together, as JSON documents that report, show, or a launch (--nodeos-report) has written. Whoever
+ * hands them in may have written anything: a text is refused where it is not as doc/nodeos-report.schema.json says, and what
+ * comes out of here is printable.
+ */
+#define MERGED_TEXT_MAX (64u << 20) /* bytes of one document */
+#define MERGED_VALUES_MAX (1u << 21) /* and values in it */
+#define MERGED_NAME_MAX 256
+#define MERGED_NODES_MAX 65536
+#define MERGED_CONTAINERS_MAX 4096 /* of a node: as many as there can be CPUs */
+
+struct merged_container {
+	char name[REQUEST_NAME_MAX];
+	uint32_t job;
+	char user[64]; /* "alice", "uid 1000" */
+	char asked[160]; /* "cpus=12 mems=3" */
+	struct idset cpus, reserved, mems;
+	bool confined;
+	char policy[24];
+	char outcome[16]; /* the worst of its isolators */
+	long processes, irqs, threads; /* -1: the report does not tell */
+	struct idset irq_cpus; /* where interrupts arrive, as far as they are named */
+	uint64_t used, total; /* bytes on its memory nodes; 0 and 0: not told */
+};
+
+struct merged_part {
+	unsigned package;
+	struct idset mems;
+	unsigned n_cores;
+	struct idset *core;
+};
+
+struct merged_node {
+	char name[MERGED_NAME_MAX];
+	struct idset service_cpus, service_mems; /* mems: its own only */
+	unsigned n_containers;
+	struct merged_container *container;
+	unsigned n_parts; /* 0: the reports do not tell how the node is made */
+	struct merged_part *part;
+};
+
+struct json_object;
+
+struct merged {
+	unsigned n_nodes;
+	struct merged_node *node; /* merged_done sorts them by name */
+	unsigned n_missing;
+	struct merged_missing {
+		char node[MERGED_NAME_MAX];
+		char reason[256];
+	} *missing; /* nodes without a report */
+	unsigned n_differences;
+	char **difference; /* a line each */
+	struct json_object *reports; /* the documents, as they were */
+};
+
+/* Begin with nothing: memset. Add TEXT, a document that messages call NAME: of kind "node", "step" or "nodes". */
+int merged_add(struct merged *m, const char *name, const char *text, size_t len, struct errbuf *err);
+int merged_add_file(struct merged *m, const char *path, struct errbuf *err); /* "-": standard input */
+int merged_add_missing(struct merged *m, const char *node, const char *reason);
+
+/* All are there: sort, and find what is not the same on all nodes. */
+int merged_done(struct merged *m, struct errbuf *err);
+
+void merged_free(struct merged *m);
+
+/* The containers that M has, in order; one of a name is the same on each node. *OUT is to be freed. */
+struct merged_key {
+	uint32_t job;
+	char name[REQUEST_NAME_MAX];
+	unsigned turn; /* 0; of step containers with one name on a node the second, third... */
+};
+
+int merged_keys(const struct merged *m, struct merged_key **out, unsigned *n);
+const struct merged_container *merged_find(const struct merged_node *node, const struct merged_key *key);
+
+#endif

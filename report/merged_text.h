@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_MERGED_SHOW_H
+#define NODEOS_CONTAINER_MERGED_SHOW_H
+
+#include <stdio.h>
+
+#include "report/merged.h"
+
+/* After merged_done: a line for each node and container, then what differs and who has not answered. */
+void merged_text(FILE *f, const struct merged *m);
+
+/* The same as JSON of kind "nodes", with the reports themselves. -1: out of memory. */
+int merged_json(FILE *f, const struct merged *m);
+
+/* A picture, SVG: a panel for each node, one legend. -1: out of memory. */
+int merged_svg(FILE *f, struct merged *m, const char *title);
+
+#endif

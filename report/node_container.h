@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_NODE_CONTAINER_H
+#define NODEOS_CONTAINER_NODE_CONTAINER_H
+
+#include <stdio.h>
+
+#include "base/json_out.h"
+#include "report/node_state.h"
+#include "host/interference.h"
+
+/* A container of a node as the kernel shows it now: its processes, the memory on its nodes, and what else runs on its CPUs. */
+struct node_container {
+	const struct node_state *s;
+	const struct noise *noise; /* NULL: could not be read */
+	const struct ledger_job *job;
+	uint64_t inode; /* of the directory that its plan lives as long as: the job's, or a step's */
+	const struct placed *got;
+};
+
+/* The members "effective", "memory" and "noise". */
+void node_container_json(struct json_out *j, const struct node_container *c);
+
+/* The same, a line each. */
+void node_container_text(FILE *f, const struct node_container *c);
+
+/* MemTotal of memory node NODE and what of it is not free, in bytes; -1: the kernel does not tell. ROOT as noise_read's. */
+int node_memory(int root, unsigned node, uint64_t *total, uint64_t *used);
+
+#endif

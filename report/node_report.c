@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/node_report.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/buffer.h"
+#include "manifest/choice.h"
+#include "container/mems.h"
+#include "report/node_container.h"
+#include "host/interference.h"
+#include "container/outcome.h"
+#include "container/container_json.h"
+#include "launch/step.h"
+
+const char *node_report_user(uid_t uid)
+{
+	struct passwd *pw = getpwuid(uid);
+
+	return pw ? pw->pw_name : "?";
+}
+
+static const char *list_of(const struct idset *s)
+{
+	static char text[IDSET_LIST_MAX];
+
+	idset_format(s, text, sizeof(text));
+	return *text ? text : "-";
+}
+
+void node_report_each_plan(const struct ledger_job *job, void (*fn)(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg), void *arg)
+{
+	if (job->plan)
+		fn(job->plan, job->request, job->inode, arg);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].plan)
+			fn(job->step[i].plan, job->step[i].request, job->step[i].inode, arg);
+}
+
+/* Where the ranks of a step are: containers, "none", LEDGER_REST. */
+static void each_place(const struct ledger_step *step, void (*fn)(const char *place, void *arg), void *arg)
+{
+	char place[REQUEST_NAME_MAX];
+
+	for (const char *at = step->places; *at; at += *at == ',') {
+		size_t len = strcspn(at, ",");
+
+		snprintf(place, sizeof(place), "%.*s", (int)len, at);
+		fn(place, arg);
+		at += len;
+	}
+}
+
+/* The one container that all of the step's ranks are in, or NULL. */
+static const char *single_container(const struct ledger_step *step)
+{
+	return strchr(step->places, ',') || strcmp(step->places, LEDGER_REST) == 0 ? NULL : step->places;
+}
+
+/* ----------------------------------------------------------------------- JSON */
+
+static void put_place(const char *place, void *arg)
+{
+	jout_string(arg, NULL, strcmp(place, LEDGER_REST) == 0 ? "rest" : place);
+}
+
+static void put_task(const char *task, const struct process_state *p, unsigned n, void *arg)
+{
+	struct json_out *j = arg;
+
+	jout_open(j, NULL, '{');
+	jout_string(j, "task", task);
+	jout_open(j, "processes", '[');
+	for (unsigned i = 0; i < n; i++) {
+		jout_open(j, NULL, '{');
+		jout_number(j, "pid", (unsigned)p[i].pid);
+		jout_set(j, "cpus", &p[i].cpus);
+		jout_set(j, "mems", &p[i].mems);
+		jout_string(j, "policy", policy_by_number(p[i].policy));
+		jout_number(j, "priority", (unsigned)p[i].priority);
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+	jout_close(j, '}');
+}
+
+struct job_view {
+	struct json_out *j; /* JSON goes here, */
+	FILE *f; /* or text here */
+	const struct node_state *s;
+	const struct noise *noise;
+	const struct ledger_job *job;
+	bool alone;
+	struct idset *held;
+	enum guarantee guarantee;
+};
+
+static void put_now(struct json_out *j, const struct placed *got, void *arg)
+{
+	(void)got;
+	node_container_json(j, arg);
+}
+
+static void put_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+{
+	static struct request r;
+	struct job_view *v = arg;
+	struct errbuf ignored;
+
+	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
+		return;
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->container[i].deleted)
+			continue;
+		char path[BUFFER_PATH_MAX];
+		struct node_container now = { v->s, v->noise, v->job, inode, &p->container[i] };
+		struct report_container c = {
+			.ask = &r.container[i],
+			.got = &p->container[i],
+			.conf = &v->s->conf,
+			.alone = v->alone,
+			.policy_known = true,
+			.guarantee = v->guarantee,
+			.usable = blocks_usable(&v->s->blocks, &p->container[i].mems),
+			.more = put_now,
+			.arg = &now,
+		};
+
+		buffer_path(path, v->s->conf.state_dir, inode, i);
+		if (r.container[i].dimmap.size)
+			c.buffer = path;
+		report_container(v->j, &c);
+	}
+	node_plan_reserved(p, v->held);
+}
+
+static void put_deleted(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+{
+	(void)request_text;
+	(void)inode;
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->container[i].deleted)
+			jout_string(arg, NULL, p->container[i].name);
+}
+
+/* NOISE and HELD may be NULL. */
+static struct job_view view_of(struct json_out *j, FILE *f, const struct node_state *s, const struct noise *noise, const struct ledger_job *job,
+			       struct idset *held)
+{
+	return (struct job_view){ j, f, s, noise, job, node_state_alone(s, job), held,
+				  mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
+}
+
+/* NULL: there is nobody to be disturbed, or it could not be read. */
+static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
+{
+	struct errbuf ignored;
+	int root, rc;
+
+	memset(noise, 0, sizeof(*noise));
+	if (!s->n_jobs)
+		return NULL;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return NULL;
+	rc = noise_read(noise, root, &ignored);
+	close(root);
+	return rc < 0 ? NULL : noise;
+}
+
+static void put_job(struct json_out *j, const struct node_state *s, const struct noise *noise, const struct ledger_job *job,
+		    struct idset *held)
+{
+	struct job_view v = view_of(j, NULL, s, noise, job, held);
+	struct errbuf ignored;
+	char id[16];
+
+	jout_open(j, NULL, '{');
+	jout_number(j, "job", job->job_id);
+	jout_number(j, "uid", job->uid);
+	jout_string(j, "user", node_report_user(job->uid));
+	jout_string(j, "request", job->request);
+	if (!idset_empty(&job->share))
+		jout_set(j, "share_mems", &job->share);
+	jout_open(j, "containers", '[');
+	node_report_each_plan(job, put_plan, &v);
+	jout_close(j, ']');
+	jout_open(j, "deleted", '[');
+	node_report_each_plan(job, put_deleted, j);
+	jout_close(j, ']');
+	jout_open(j, "steps", '[');
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *step = &job->step[i];
+
+		step_id_format(step->step_id, id);
+		jout_open(j, NULL, '{');
+		jout_string(j, "step", id);
+		jout_string(j, "container", single_container(step));
+		jout_open(j, "places", '[');
+		each_place(step, put_place, j);
+		jout_close(j, ']');
+		jout_number(j, "ranks", step->ranks);
+		jout_open(j, "tasks", '[');
+		node_state_each_task(s, step, put_task, j, &ignored);
+		jout_close(j, ']');
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+	jout_close(j, '}');
+}
+
+/* Where its cores and memory nodes are. */
+static void put_machine(struct json_out *j, const struct machine *m)
+{
+	struct machine_part *part = NULL;
+	struct plan_core *core;
+	struct errbuf ignored;
+	unsigned n = 0, n_cores;
+
+	if (!m || machine_parts(m, &part, &n, &ignored) < 0)
+		return;
+	jout_open(j, "machine", '[');
+	for (unsigned i = 0; i < n; i++) {
+		jout_open(j, NULL, '{');
+		jout_number(j, "package", part[i].package);
+		jout_set(j, "mems", &part[i].mems);
+		jout_open(j, "cores", '[');
+		if (machine_cores(m, &part[i].cpus, &core, &n_cores, &ignored) == 0) {
+			for (unsigned c = 0; c < n_cores; c++)
+				jout_set(j, NULL, &core[c].cpus);
+			free(core);
+		}
+		jout_close(j, ']');
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+	free(part);
+}
+
+void node_report_json(FILE *f, const struct node_state *s, const char *node, const struct machine *m)
+{
+	struct json_out j = { .f = f };
+	struct idset left = s->node_cpus;
+	struct noise space;
+	const struct noise *noise = look_at_noise(&space, s);
+	struct idset held;
+
+	idset_zero(&held);
+	jout_open(&j, NULL, '{');
+	jout_number(&j, "schema", REPORT_SCHEMA);
+	jout_string(&j, "kind", "node");
+	jout_string(&j, "node", node);
+	jout_open(&j, "jobs", '[');
+	for (unsigned i = 0; i < s->n_jobs; i++)
+		put_job(&j, s, noise, s->job[i], &held);
+	jout_close(&j, ']');
+	noise_free(&space);
+	report_serviceos(&j, &s->service);
+	put_machine(&j, m);
+	if (s->blocks.on) {
+		jout_open(&j, "blocks", '{');
+		jout_set(&j, "mems", &s->blocks.nodes);
+		jout_number(&j, "usable_bytes", blocks_usable(&s->blocks, &s->blocks.nodes));
+		jout_set(&j, "homes", &s->blocks.homes);
+		jout_set(&j, "less_than_nine_tenths_usable", &s->blocks.poor);
+		jout_set(&j, "less_than_half_usable", &s->blocks.taken);
+		jout_set(&j, "special", &s->blocks.special);
+		jout_close(&j, '}');
+	}
+	idset_andnot(&left, &held);
+	idset_andnot(&left, &s->service.cpus);
+	if (!s->own) {
+		jout_open(&j, "free", '{');
+		jout_set(&j, "cpus", &left);
+		jout_close(&j, '}');
+	}
+	jout_string(&j, "problem", *s->bad.text ? s->bad.text : NULL);
+	jout_close(&j, '}');
+}
+
+/* ----------------------------------------------------------------------- text */
+
+static void print_buffer(FILE *f, const struct request_dimmap *ask, const char *path)
+{
+	uint64_t major = 0, minor = 0, dirty = 0, lost = 0;
+	char text[8192];
+
+	if (buffer_stats(path, text, sizeof(text)) < 0) {
+		fprintf(f, "    buffer of %s: not to be seen here (not made yet, or it could not be, or it is in the job's own mount namespace)\n", ask->source);
+		return;
+	}
+	buffer_stat(text, "major", &major);
+	buffer_stat(text, "minor", &minor);
+	buffer_stat(text, "dirty", &dirty);
+	buffer_stat(text, "lost", &lost);
+	fprintf(f, "    buffer of %s: %llu MiB at %s, pages read by faults %llu, found %llu, dirty %llu, lost %llu\n", ask->source,
+	       (unsigned long long)(ask->size >> 20), path, (unsigned long long)major, (unsigned long long)minor,
+	       (unsigned long long)dirty, (unsigned long long)lost);
+}
+
+static void print_policy(FILE *f, const struct request_container *ask, const struct conf *conf)
+{
+	struct sched_given sched;
+
+	outcome_sched(&sched, ask, conf, true);
+	fprintf(f, " policy %s", policy_name(sched.policy));
+	if (sched.policy == POLICY_HPC)
+		fprintf(f, " (placement %s, quantum %u ms)", hpc_placement_name(sched.priority), sched.quantum);
+	else if (sched.priority)
+		fprintf(f, " (priority %u)", sched.priority);
+}
+
+/* What the request says of its I-th container; canonical: "nodeos 1;c=sim cpus=12 mems=3;". */
+static void print_asked(FILE *f, const char *request_text, unsigned i)
+{
+	const char *at = strchr(request_text, ';');
+
+	while (at && i--)
+		at = strchr(at + 1, ';');
+	at = at ? at + 1 + strcspn(at + 1, " ;") : "";
+	at += *at == ' ';
+	fprintf(f, "    asked: %.*s\n", (int)strcspn(at, ";"), at);
+}
+
+static void print_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+{
+	static struct request r;
+	const struct job_view *v = arg;
+	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee };
+	struct errbuf ignored;
+
+	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
+		return;
+	fprintf(v->f, "  asked: %s\n", request_text);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct placed *c = &p->container[i];
+		struct node_container now = { v->s, v->noise, v->job, inode, c };
+		char path[BUFFER_PATH_MAX];
+		struct isolator_outcome o[OUTCOMES_MAX];
+		unsigned n;
+
+		if (c->deleted) {
+			fprintf(v->f, "  container %s: deleted\n", c->name);
+			continue;
+		}
+		node.usable = blocks_usable(&v->s->blocks, &c->mems);
+		n = outcomes_of(o, &r.container[i], c, &v->s->conf, &node);
+		fprintf(v->f, "  container %s: cpus %s", c->name, list_of(&c->cpus));
+		if (!idset_equal(&c->cpus, &c->reserved))
+			fprintf(v->f, " (reserved %s)", list_of(&c->reserved));
+		fprintf(v->f, " mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		if (c->confined && v->s->blocks.on)
+			fprintf(v->f, " (%llu MiB usable)", (unsigned long long)(blocks_usable(&v->s->blocks, &c->mems) >> 20));
+		print_policy(v->f, &r.container[i], &v->s->conf);
+		if (r.container[i].partition != PARTITION_MEMBER)
+			fprintf(v->f, ", with a step of srun in it %s", partition_name(r.container[i].partition));
+		putc('\n', v->f);
+		print_asked(v->f, request_text, i);
+		for (const char *w = c->why; *w;) {
+			size_t len = strcspn(w, "\n");
+
+			fprintf(v->f, "    why: %.*s\n", (int)len, w);
+			w += len + (w[len] == '\n');
+		}
+		for (unsigned k = 0; k < n; k++)
+			fprintf(v->f, "    %s: %s%s%s\n", o[k].isolator, outcome_name(o[k].outcome),
+			       *o[k].reason ? ": " : "", o[k].reason);
+		buffer_path(path, v->s->conf.state_dir, inode, i);
+		if (r.container[i].dimmap.size)
+			print_buffer(v->f, &r.container[i].dimmap, path);
+		node_container_text(v->f, &now);
+	}
+}
+
+static void print_task(const char *task, const struct process_state *p, unsigned n, void *arg)
+{
+	FILE *f = arg;
+
+	for (unsigned i = 0; i < n; i++) {
+		fprintf(f, "    rank %s pid %ld: kernel shows cpus %s", task, (long)p[i].pid,
+		       list_of(&p[i].cpus));
+		fprintf(f, " mems %s policy %s\n", list_of(&p[i].mems), policy_by_number(p[i].policy));
+	}
+}
+
+static void print_place(const char *place, void *arg)
+{
+	FILE *f = arg;
+
+	if (strcmp(place, LEDGER_REST) == 0)
+		fprintf(f, " what the containers leave");
+	else if (strcmp(place, CHOICE_NONE) == 0)
+		fprintf(f, " in no container");
+	else
+		fprintf(f, " container %s", place);
+}
+
+void node_report_text(FILE *f, const struct node_state *s, const char *node)
+{
+	struct noise space;
+	const struct noise *noise = look_at_noise(&space, s);
+	struct errbuf ignored;
+	char id[16];
+
+	fprintf(f, "node %s: cpus %s, %u job%s%s with containers\n", node, list_of(&s->node_cpus), s->n_jobs, s->n_jobs == 1 ? "" : "s", s->own ? " of yours" : "");
+	if (!idset_empty(&s->service.cpus)) {
+		fprintf(f, "ServiceOS: cpus %s", list_of(&s->service.cpus));
+		fprintf(f, " mems %s%s\n", list_of(&s->service.mems), s->service.own_mems ? "" : " (shared)");
+	}
+	if (s->blocks.on) {
+		fprintf(f, "blocks of memory: %s (%llu MiB usable)", list_of(&s->blocks.nodes),
+		       (unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
+		fprintf(f, ", left of divided nodes: %s\n", list_of(&s->blocks.homes));
+		if (!idset_empty(&s->blocks.poor))
+			fprintf(f, "blocks with less than nine tenths usable: %s\n", list_of(&s->blocks.poor));
+		if (!idset_empty(&s->blocks.taken))
+			fprintf(f, "blocks with less than half usable, given to nobody: %s\n", list_of(&s->blocks.taken));
+		if (!idset_empty(&s->blocks.special))
+			fprintf(f, "special memory (no CPU is near), given to nobody unasked: %s\n",
+				list_of(&s->blocks.special));
+	}
+	for (unsigned i = 0; i < s->n_jobs; i++) {
+		const struct ledger_job *job = s->job[i];
+		struct job_view v = view_of(NULL, f, s, noise, job, NULL);
+
+		fprintf(f, "job %u of %s (uid %u)\n", job->job_id, node_report_user(job->uid), (unsigned)job->uid);
+		if (!idset_empty(&job->share))
+			fprintf(f, "  ranks in no container with memory nodes of its own: mems %s (%llu MiB usable)\n", list_of(&job->share),
+			       (unsigned long long)(blocks_usable(&s->blocks, &job->share) >> 20));
+		node_report_each_plan(job, print_plan, &v);
+		for (unsigned k = 0; k < job->n_steps; k++) {
+			step_id_format(job->step[k].step_id, id);
+			fprintf(f, "  step %s:", id);
+			each_place(&job->step[k], print_place, f);
+			putc('\n', f);
+			node_state_each_task(s, &job->step[k], print_task, f, &ignored);
+		}
+	}
+	noise_free(&space);
+	if (*s->bad.text)
+		fprintf(f, "problem: %s\n", s->bad.text);
+}
+

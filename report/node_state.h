@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_NODE_STATE_H
+#define NODEOS_CONTAINER_NODE_STATE_H
+
+#include <stdbool.h>
+
+#include "host/blocks.h"
+#include "host/conf.h"
+#include "container/ledger.h"
+#include "serviceos/state.h"
+
+/*
+ * This node as the ledger and the kernel show it, for report and list. Root only:
+ * the ledger is closed to everybody else.
+ */
+struct node_state {
+	struct conf conf;
+	int cgroup_fd;
+	struct idset node_cpus; /* that cgroups may use */
+	struct service_set service; /* empty sets: the node has no ServiceOS */
+	struct blocks blocks;
+	unsigned n_jobs;
+	struct ledger_job **job;
+	bool own; /* only one user's jobs are here, and what others have is not known */
+	struct errbuf bad; /* one unreadable ledger entry, "" when there is none */
+};
+
+int node_state_load(struct node_state *out, struct errbuf *err);
+
+/*
+ * The same, and nothing changes until ledger_close(*LOCK): launches wait. *LOCK is NULL when no container was ever made
+ * since boot.
+ */
+int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err);
+
+void node_state_free(struct node_state *s);
+
+/* Forget all jobs but those of UID ((uid_t)-1: anybody's) with the number JOB (0: any). */
+void node_state_keep(struct node_state *s, uid_t uid, unsigned long job);
+
+/* What the kernel shows of one process. */
+struct process_state {
+	pid_t pid;
+	struct idset cpus;
+	struct idset mems;
+	int policy;
+	int priority;
+};
+
+/* Call FN for each task directory of STEP with its live processes. */
+int node_state_each_task(const struct node_state *s, const struct ledger_step *step,
+			 void (*fn)(const char *task, const struct process_state *p, unsigned n,
+				    void *arg),
+			 void *arg, struct errbuf *err);
+
+/* Does the job hold every CPU of the node but the ServiceOS's? */
+bool node_state_alone(const struct node_state *s, const struct ledger_job *job);
+
+#endif

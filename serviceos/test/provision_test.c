@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * provision and unprovision on a tree of files that stands for /proc, /sys and
+ * /run: killed at every single change, run again, and put back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "host/affinity.h"
+#include "serviceos/provision.h"
+#include "serviceos/state.h"
+#include "serviceos/journal.h"
+#include "serviceos/units.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+static int root, state;
+static struct conf conf;
+static bool refuse;
+static int reloads;
+static pid_t kthread, daemon_pid;
+
+static void put(const char *path, const char *text, mode_t mode)
+{
+	char dir[512];
+	int fd;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	scratch_dir(dir);
+	fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fchmod(fd, mode) < 0)
+		bail("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static const char *get(const char *path)
+{
+	static char text[4][2048];
+	static int next;
+	int fd = openat(root, path, O_RDONLY);
+	ssize_t n;
+
+	next = (next + 1) % 4;
+	if (fd < 0)
+		return NULL;
+	n = read(fd, text[next], sizeof(text[0]) - 1);
+	close(fd);
+	text[next][n > 0 ? n : 0] = '\0';
+	text[next][strcspn(text[next], "\n")] = '\0';
+	return text[next];
+}
+
+/* What the kernel would show of our children. */
+static void put_one_status(pid_t pid, bool task)
+{
+	char path[64], text[256];
+	struct errbuf err;
+	struct idset cpus;
+
+	if (affinity_get(pid, &cpus, &err) < 0)
+		bail("%s", err.text);
+	snprintf(path, sizeof(path), task ? "proc/%d/task/%d/status" : "proc/%d/status", (int)pid, (int)pid);
+	snprintf(text, sizeof(text), "Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n", list_of(&cpus));
+	put(path, text, 0444);
+}
+
+static void put_status(void)
+{
+	put_one_status(kthread, false);
+	put_one_status(daemon_pid, false);
+	put_one_status(daemon_pid, true);
+}
+
+/* A child of ours that /proc of the tree calls a kernel thread; it may run on two CPUs when we may. */
+static void put_thread(void)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)kthread);
+	snprintf(text, sizeof(text), "%d (kswapd) 0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n", (int)kthread);
+	put(path, text, 0444);
+	/* pinned: PF_NO_SETAFFINITY */
+	put("proc/14/stat", "14 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
+	put("proc/14/status", "Name:\tmigration/1\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n", 0444);
+	/* a process of a job, and one of the system, which is a child of ours, too */
+	put("proc/900/stat", "900 (bash) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
+	put("proc/900/cgroup", "0::/system.slice/slurmstepd.scope/job_1\n", 0444);
+	snprintf(path, sizeof(path), "proc/%d", (int)daemon_pid);
+	scratch_dir(path);
+	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)daemon_pid);
+	put(path, "0::/system.slice/munge.service\n", 0444);
+	for (int task = 0; task < 2; task++) {
+		snprintf(path, sizeof(path), task ? "proc/%d/task/%d/stat" : "proc/%d/stat", (int)daemon_pid, (int)daemon_pid);
+		snprintf(text, sizeof(text), "%d (munged) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 78 0 0\n", (int)daemon_pid);
+		put(path, text, 0444);
+	}
+	put_status();
+}
+
+static void tree(void)
+{
+	put("proc/irq/default_smp_affinity", "ffff\n", 0644);
+	put("proc/irq/24/smp_affinity_list", "0-15\n", 0644);
+	scratch_dir("proc/irq/24/virtio0-config");
+	put("proc/irq/25/smp_affinity_list", "3\n", 0444); /* managed: not to be written */
+	put("proc/irq/26/smp_affinity_list", "0\n", 0644); /* fine as it is */
+	put("proc/sys/kernel/watchdog_cpumask", "0-15\n", 0644);
+	put("proc/sys/kernel/timer_migration", "0\n", 0644);
+	put("proc/sys/vm/stat_interval", "60\n", 0644); /* larger than needed */
+	put("sys/devices/virtual/workqueue/cpumask", "ffff\n", 0644);
+	put("sys/devices/virtual/workqueue/writeback/cpumask", "ffff\n", 0644);
+	put("sys/class/net/eth0/queues/rx-0/rps_cpus", "0000\n", 0644);
+	put("sys/class/net/eth0/queues/tx-0/rps_cpus", "ffff\n", 0644);
+	scratch_dir("run/systemd/system/scope.d");
+	put("run/systemd/system/scope.d/other.conf", "[Scope]\n", 0644);
+	scratch_dir("sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope");
+	put("sys/fs/cgroup/init.scope/cpuset.cpus", "\n", 0644);
+	put("sys/fs/cgroup/system.slice/cpuset.cpus", "\n", 0644);
+	put("sys/fs/cgroup/system.slice/munge.service/cpuset.cpus", "\n", 0644);
+	put("sys/fs/cgroup/system.slice/munge.service/cpuset.mems", "\n", 0644);
+	put("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems", "2-3\n", 0644);
+	put("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.mems", "\n", 0644);
+	put("sys/devices/system/cpu/possible", "0-15\n", 0444);
+	put("sys/devices/system/node/possible", "0-3\n", 0444);
+	put("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus", "\n", 0644);
+	put("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.cpus", "3\n", 0644);
+	put("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus", "\n", 0644);
+	put("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus", "2-3\n", 0644);
+	put_thread();
+}
+
+/* The whole tree as text: names, and what is in the files. */
+static char *image(void)
+{
+	char command[256], *text = NULL;
+	size_t size = 0, n;
+	FILE *f, *out = open_memstream(&text, &size);
+	char buf[4096];
+
+	snprintf(command, sizeof(command), "cd %s && find . -path ./run/nodeos -prune -o -print | sort | while read -r f; do echo \"$f\"; [ -d \"$f\" ] || echo \"$(head -n 1 \"$f\")\"; done", scratch);
+	f = popen(command, "r");
+	while (f && (n = fread(buf, 1, sizeof(buf), f)) > 0)
+		fwrite(buf, 1, n, out);
+	if (f)
+		pclose(f);
+	fclose(out);
+	return text;
+}
+
+static int keep(const struct provision *p, struct errbuf *err)
+{
+	if (refuse)
+		return errprintf(err, "a container is in the way");
+	return service_state_save(p->dir, &p->set, err);
+}
+
+static int reload(struct errbuf *err)
+{
+	(void)err;
+	reloads++;
+	return 0;
+}
+
+static const char munge_cpus[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.cpus";
+static bool populated; /* munge.service has processes: the kernel refuses it an empty cpuset */
+
+static void count(const struct service_item *it, const char *to, void *arg)
+{
+	(void)arg;
+	put_status();
+	if (populated && to && !*to && strcmp(it->name, munge_cpus) == 0)
+		put(munge_cpus, "0-15\n", 0644); /* what provision writes then */
+}
+
+static void ignore(const struct service_item *it, const char *why, void *arg)
+{
+	(void)it;
+	(void)why;
+	(void)arg;
+}
+
+static struct provision provision(bool dry)
+{
+	return (struct provision){
+		.root = root, .dir = state, .conf = &conf, .dry = dry, .reload = reload, .save = keep, .say = count, .cannot = ignore,
+		.set = { .cpus = set_of("0"), .mems = set_of("0-1"), .own_mems = true },
+	};
+}
+
+static int apply(bool dry, unsigned *changed)
+{
+	struct provision p = provision(dry);
+	struct errbuf err = { "" };
+	int rc = provision_apply(&p, &err);
+
+	if (rc < 0)
+		diag("%s", err.text);
+	if (changed)
+		*changed = p.changed;
+	return rc;
+}
+
+static int undo(unsigned *changed)
+{
+	struct provision p = provision(false);
+	struct errbuf err = { "" };
+	int rc = provision_undo(&p, &err);
+
+	if (rc < 0)
+		diag("%s", err.text);
+	if (changed)
+		*changed = p.changed;
+	return rc;
+}
+
+/*
+ * Is traced PID about to change something? A file of the kernel is not truncated: between its opening and what is
+ * written to it nothing lasts, though a plain file is empty then.
+ */
+static bool changes(pid_t pid, bool *opened)
+{
+	struct __ptrace_syscall_info info;
+	bool was_opened = *opened;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) < 0)
+		bail("PTRACE_GET_SYSCALL_INFO: %s", strerror(errno));
+	if (info.op != PTRACE_SYSCALL_INFO_ENTRY)
+		return false;
+	switch (info.entry.nr) {
+	case SYS_openat:
+		*opened = (info.entry.args[2] & (O_CREAT | O_TRUNC)) == O_TRUNC;
+		return info.entry.args[2] & (O_CREAT | O_TRUNC);
+	case SYS_write:
+		*opened = false;
+		return !was_opened;
+	case SYS_ftruncate:
+	case SYS_unlinkat:
+	case SYS_mkdirat:
+	case SYS_renameat:
+	case SYS_renameat2:
+	case SYS_sched_setaffinity:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Run WORK in a process that is killed before it changes something for the Nth time; true when it came to its end before. */
+static bool die_at(int n, int (*work)(void))
+{
+	bool opened = false;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+			bail("PTRACE_TRACEME: %s", strerror(errno));
+		raise(SIGSTOP);
+		_exit(work() < 0 ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	for (; WIFSTOPPED(status); waitpid(pid, &status, 0)) {
+		if (WSTOPSIG(status) != (SIGTRAP | 0x80) || !changes(pid, &opened) || n-- > 0)
+			ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
+		else
+			kill(pid, SIGKILL);
+	}
+	put_status();
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static int do_apply(void)
+{
+	return apply(false, NULL);
+}
+
+static int do_undo(void)
+{
+	return undo(NULL);
+}
+
+static void check_applied(const char *when)
+{
+	struct idset cpus;
+	struct errbuf err;
+
+	is(get("proc/irq/24/smp_affinity_list"), "0", "%s: an IRQ", when);
+	is(get("proc/irq/25/smp_affinity_list"), "3", "%s: a managed IRQ stays", when);
+	is(get("proc/irq/default_smp_affinity"), "1", "%s: IRQs to come", when);
+	is(get("sys/devices/virtual/workqueue/cpumask"), "1", "%s: workqueues", when);
+	is(get("sys/devices/virtual/workqueue/writeback/cpumask"), "1", "%s: writeback", when);
+	is(get("proc/sys/kernel/timer_migration"), "1", "%s: timers", when);
+	is(get("proc/sys/vm/stat_interval"), "60", "%s: a larger interval stays", when);
+	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000", "%s: what is off stays off", when);
+	is(get("sys/fs/cgroup/init.scope/cpuset.cpus"), "", "%s: init's cpuset, which nobody could undo", when);
+	is(get("sys/fs/cgroup/system.slice/cpuset.cpus"), "", "%s: system.slice is open", when);
+	is(get("sys/fs/cgroup/system.slice/munge.service/cpuset.mems"), "0-1", "%s: a service's memory", when);
+	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"), "0-1", "%s: one further down", when);
+	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus"), "", "%s: jobs", when);
+	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus"), "2-3", "%s: a job", when);
+	is(get("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus"), "", "%s: slurmd", when);
+	ok(get("run/systemd/system/service.d/" UNITS_DROPIN) && get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN),
+	   "%s: drop-ins", when);
+	ok(affinity_get(kthread, &cpus, &err) == 0 && idset_equal(&cpus, &(struct idset){ .word = { 1 } }), "%s: a kernel thread", when);
+	ok(affinity_get(daemon_pid, &cpus, &err) == 0 && idset_equal(&cpus, &(struct idset){ .word = { 1 } }), "%s: a daemon", when);
+}
+
+static void check_undone(const char *before, const char *when)
+{
+	struct idset cpus, mine;
+	struct errbuf err;
+	char *now = image();
+
+	is(now, before, "%s: all is as it was", when);
+	free(now);
+	affinity_get(kthread, &cpus, &err);
+	affinity_get(0, &mine, &err);
+	ok(idset_equal(&cpus, &mine), "%s: the thread, too", when);
+	affinity_get(daemon_pid, &cpus, &err);
+	ok(idset_equal(&cpus, &mine), "%s: the daemon, too", when);
+	ok(faccessat(state, UNDO_FILE_NAME, F_OK, 0) < 0 && faccessat(state, SERVICE_STATE_FILE, F_OK, 0) < 0,
+	   "%s: the journal and the state are gone", when);
+}
+
+static void once(const char *before)
+{
+	struct provision p = provision(false);
+	struct service_set set;
+	unsigned would, did, again;
+	struct errbuf err;
+	char *now;
+
+	is_int(undo(NULL), 1, "nothing is provisioned");
+	is_int(apply(true, &would), 0, "a dry run");
+	now = image();
+	is(now, before, "it changes nothing");
+	free(now);
+	is_int(apply(false, &did), 0, "provision");
+	ok(would == did && did > 10, "the dry run tells of every change: %u and %u", would, did);
+	p.dry = p.as_new = true;
+	is_int(provision_apply(&p, &err), 0, "and as if it had been put back");
+	is_int(p.changed, did, "it tells of every change");
+	check_applied("provisioned");
+	is_int(service_state_load(&set, conf.state_dir, &err), 1, "launches find the state");
+	is(list_of(&set.cpus), "0", "its CPUs");
+	is(list_of(&set.mems), "0-1", "its memory nodes");
+	is_int(reloads, 1, "systemd was told once");
+	is_int(apply(false, &again), 0, "again");
+	is_int(again, 0, "nothing was left to do");
+	is_int(reloads, 1, "and systemd not told again");
+	put("proc/irq/27/smp_affinity_list", "0\n", 0644); /* a new one, by the new default */
+	is_int(undo(NULL), 0, "unprovision");
+	is(get("proc/irq/27/smp_affinity_list"), "0-15", "what came since gets the old default");
+	put("proc/irq/27/smp_affinity_list", "0\n", 0644);
+}
+
+/* Where every CPU that is online is allowed, those to come are. */
+static void offline(const char *before)
+{
+	struct errbuf err = { "" };
+	struct idset mine;
+	char list[IDSET_LIST_MAX], name[64];
+	struct undo u;
+	unsigned n = 0;
+
+	affinity_get(0, &mine, &err);
+	idset_format(&mine, list, sizeof(list));
+	strcat(list, "\n");
+	put("sys/devices/system/cpu/online", list, 0444);
+	put("sys/devices/system/cpu/possible", "0-1023\n", 0444);
+	is_int(apply(false, NULL), 0, "provision with CPUs offline");
+	is_int(undo_open(&u, state, UNDO_READ, &err), 0, "its journal");
+	snprintf(name, sizeof(name), "%d 77", (int)kthread);
+	is(undo_find(&u, UNDO_THREAD, name)->text, "0-1023", "a thread that might run everywhere, will");
+	is(undo_find(&u, UNDO_THREAD, "14 5") ? "noted" : "not", "not", "one that is pinned is not noted");
+	undo_close(&u);
+	is_int(undo(&n), 0, "unprovision");
+	ok(n > 10 && n < 40, "each thing is put back once: %u", n);
+	put("sys/devices/system/cpu/possible", "0-15\n", 0444);
+	unlinkat(root, "sys/devices/system/cpu/online", 0);
+	check_undone(before, "all of them");
+}
+
+/* systemd, which has the drop-ins, gives a unit its CPUs. */
+static void apply_with_systemd(void)
+{
+	apply(false, NULL);
+	put(munge_cpus, "0\n", 0644);
+}
+
+/* What is put back is counted once, however often unprovision looks at it. */
+static void counted(const char *before)
+{
+	unsigned plain, full;
+
+	apply_with_systemd();
+	is_int(undo(&plain), 0, "unprovision");
+	apply_with_systemd();
+	populated = true;
+	is_int(undo(&full), 0, "unprovision where a cgroup cannot have its empty cpuset again");
+	populated = false;
+	is(get(munge_cpus), "0-15", "it has all CPUs");
+	is_int(full, plain, "and is counted once");
+	put(munge_cpus, "\n", 0644);
+	check_undone(before, "but for that");
+}
+
+static pid_t sleeper(void)
+{
+	pid_t pid = fork();
+
+	while (pid == 0)
+		pause();
+	return pid;
+}
+
+/* A thread that a daemon makes after provision, a child of ours again. */
+static void new_thread(const char *before)
+{
+	char path[64], text[128];
+	struct idset cpus, mine;
+	struct errbuf err;
+	pid_t thread;
+
+	is_int(apply(false, NULL), 0, "provision");
+	thread = sleeper();
+	affinity_get(0, &mine, &err);
+	idset_zero(&cpus);
+	idset_add(&cpus, 0);
+	affinity_set(thread, &cpus, &err);
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)thread); /* listed below its process only */
+	snprintf(text, sizeof(text), "%d (worker) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0\n", (int)thread);
+	put(path, text, 0444);
+	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", (int)daemon_pid, (int)thread);
+	put(path, text, 0444);
+	snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)daemon_pid, (int)thread);
+	put(path, "Name:\tx\nCpus_allowed_list:\t0\nMems_allowed_list:\t0\n", 0444);
+	is_int(undo(NULL), 0, "unprovision");
+	affinity_get(thread, &cpus, &err);
+	ok(idset_equal(&cpus, &mine), "it may run where its process might before");
+	kill(thread, SIGKILL);
+	unlinkat(root, path, 0);
+	strcpy(strrchr(path, '/'), "/stat");
+	unlinkat(root, path, 0);
+	*strrchr(path, '/') = '\0';
+	unlinkat(root, path, AT_REMOVEDIR);
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)thread);
+	unlinkat(root, path, 0);
+	*strrchr(path, '/') = '\0';
+	unlinkat(root, path, AT_REMOVEDIR);
+	check_undone(before, "with a new thread");
+}
+
+static void in_the_way(const char *before)
+{
+	struct provision p = provision(false);
+	struct errbuf err = { "" };
+
+	refuse = true;
+	is_int(provision_apply(&p, &err), -1, "a container is in the way");
+	is(err.text, "a container is in the way", "and said to be");
+	refuse = false;
+	check_undone(before, "refused");
+}
+
+static void remove_irq27(void)
+{
+	unlinkat(root, "proc/irq/27/smp_affinity_list", 0);
+	unlinkat(root, "proc/irq/27", AT_REMOVEDIR);
+}
+
+static void killed(const char *before)
+{
+	const char *word = getenv("NODEOS_TEST_EVERY"); /* each 7th, unless it says another number */
+	int every = word ? atoi(word) : 7, n;
+	char when[64];
+
+	for (n = 0; n < 1000 && !die_at(n, do_apply); n += every) {
+		snprintf(when, sizeof(when), "killed at change %d, and again", n);
+		ok(apply(false, NULL) == 0, "%s: done", when);
+		check_applied(when);
+		undo(NULL);
+		check_undone(before, when);
+		die_at(n, do_apply);
+		/* 1: nothing was changed yet */
+		ok(undo(NULL) >= 0, "killed at change %d, and undone", n);
+		check_undone(before, when);
+	}
+	ok(n > 50 && n < 1000, "killed until change %d", n);
+	undo(NULL);
+	apply(false, NULL);
+	for (n = 0; n < 1000 && !die_at(n, do_undo); n += every) {
+		snprintf(when, sizeof(when), "undo killed at change %d, and again", n);
+		ok(undo(NULL) >= 0, "%s: done", when);
+		check_undone(before, when);
+		apply(false, NULL);
+		die_at(n, do_undo);
+		ok(apply(false, NULL) == 0, "undo killed at change %d, and provisioned", n);
+		check_applied(when);
+		undo(NULL);
+		check_undone(before, when);
+		apply(false, NULL);
+	}
+	ok(n > 50 && n < 1000, "undo killed until change %d", n);
+	check_undone(before, "at last");
+}
+
+/* What nodeos.conf and accidents do between provision and unprovision. */
+static void meanwhile(const char *before)
+{
+	struct provision p = provision(false);
+	struct errbuf err = { "" };
+
+	is_int(apply(false, NULL), 0, "provision");
+	strcpy(conf.service_except, "munge.service");
+	is_int(undo(NULL), 0, "unprovision, with an exception that came after");
+	conf.service_except[0] = '\0';
+	check_undone(before, "its unit is freed as well");
+
+	put("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", "0\n", 0644);
+	is_int(apply(false, NULL), 0, "provision beside a scope of slurmstepd that is confined");
+	is(get("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus"), "0-15", "it is opened");
+	ok(get("run/systemd/system/other_slurmstepd.scope.d/" UNITS_DROPIN) != NULL, "and has its exception");
+	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", 0);
+	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope", AT_REMOVEDIR);
+
+	renameat(state, UNDO_FILE_NAME, state, "lost");
+	is_int(provision_apply(&p, &err), -1, "a lost journal: %s", err.text);
+	is_int(provision_undo(&p, &err), -1, "neither way: %s", err.text);
+	renameat(state, "lost", state, UNDO_FILE_NAME);
+	is_int(undo(NULL), 0, "found again");
+	check_undone(before, "and undone");
+}
+
+static void journal(void)
+{
+	struct errbuf err = { "" };
+	struct undo u;
+	int fd;
+
+	ok(undo_open(&u, state, UNDO_WRITE, &err) == 1, "no journal");
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 0, "an empty one is made");
+	ok(undo_note(&u, UNDO_MASK, "a", "0-3", &err) == 0 && undo_note(&u, UNDO_MASK, "a", "7", &err) == 0, "noted once");
+	ok(undo_note(&u, UNDO_MASK, "b\nc", "7", &err) == -1, "no line in a name");
+	undo_close(&u);
+	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_APPEND);
+	ok(write(fd, "m b\t0-", 6) == 6, "half a line, of a run that was killed");
+	close(fd);
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 1, "it is not there");
+	is(undo_find(&u, UNDO_MASK, "a")->text, "0-3", "the first text is kept");
+	ok(undo_note(&u, UNDO_MASK, "b", "0-15", &err) == 0, "and the next line is whole");
+	undo_close(&u);
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 2, "two lines");
+	ok(undo_remove(&u, &err) == 0, "forgotten");
+	undo_close(&u);
+	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_CREAT, 0600);
+	ok(write(fd, "what?\n", 6) == 6, "a journal that is none");
+	close(fd);
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == -1 && strstr(err.text, "what?"), "is refused: %s", err.text);
+	unlinkat(state, UNDO_FILE_NAME, 0);
+}
+
+static void exempt(void)
+{
+	struct conf c;
+
+	conf_defaults(&c);
+	strcpy(c.service_except, "lustre.service x.scope");
+	is(service_exempt("/system.slice/slurmstepd.scope/job_1", &c), "Slurm's", "a job");
+	is(service_exempt("/system.slice/n0_slurmstepd.scope/system", &c), "Slurm's", "of one slurmd of several");
+	is(service_exempt("/nodeos.slice/slurmstepd.scope", &c), "Slurm's", "in another slice");
+	is(service_exempt("/system.slice/lustre.service", &c), "serviceos_except", "one of the list");
+	is(service_exempt("/a.slice/a-b.slice/x.scope/y", &c), "serviceos_except", "another");
+	is(service_exempt("/user.slice/x.scope/y", &c), NULL, "one that a login may name");
+	is(service_exempt("/user.slice/user-1000.slice/user@1000.service/app.slice/slurmstepd.scope", &c), NULL, "a user's unit of that name");
+	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL, "a cgroup of a service, of that name");
+	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "slurmd");
+	is(service_exempt("/system.slice/munge.service", &c), NULL, "munge");
+	is(service_exempt("/user.slice/slurmstepd.scope.evil", &c), NULL, "a name that begins so");
+	is(service_exempt("/user.slice/user-1000.slice/my.lustre.service", &c), NULL, "a name that ends so");
+	is(service_exempt("/init.scope", &c), NULL, "init");
+}
+
+/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever it runs as. */
+static void put_user(const char *cgroup)
+{
+	char text[256];
+
+	put("proc/777/stat", "777 (sleep) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
+	put("proc/777/status", "Name:\tsleep\nUid:\t1000\t0\t0\t0\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n", 0444);
+	snprintf(text, sizeof(text), "0::%s\n", cgroup);
+	put("proc/777/cgroup", text, 0444);
+}
+
+static void remove_user(void)
+{
+	unlinkat(root, "proc/777/stat", 0);
+	unlinkat(root, "proc/777/status", 0);
+	unlinkat(root, "proc/777/cgroup", 0);
+	unlinkat(root, "proc/777", AT_REMOVEDIR);
+}
+
+static const char session[] = "/user.slice/user-1000.slice/session-1.scope";
+static const char munge_mems[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.mems";
+static const char munge_dropin[] = "run/systemd/system/munge.service.d/" UNITS_DROPIN;
+static const char service_dropin[] = "run/systemd/system/service.d/" UNITS_DROPIN;
+
+/* Does the drop-in of services say LINE? */
+static bool dropin_has(const char *line)
+{
+	char text[2048];
+	int fd = openat(root, service_dropin, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, line) != NULL;
+}
+
+/* Does a process with the line UIDS ("1 1 1 1") of its status keep memory nodes waiting? */
+static bool waits(const char *cgroup, const char *uids)
+{
+	struct provision p = provision(true);
+	struct errbuf err = { "" };
+	char text[128];
+
+	put_user(cgroup);
+	snprintf(text, sizeof(text), "Name:\tx\nUid:\t%s\n", uids);
+	put("proc/777/status", text, 0444);
+	if (provision_apply(&p, &err) < 0)
+		diag("%s", err.text);
+	remove_user();
+	return p.waiting;
+}
+
+/* Who may be a user, for whom memory nodes wait. */
+static void accounts(void)
+{
+	static const struct {
+		const char *defs, *uid;
+		bool waits;
+	} account[] = {
+		{ "", "999", false }, { "", "1000", true }, { "", "60000", true }, { "", "60001", true },
+		{ "", "61183", true }, { "", "61184", false }, { "", "64045", false },
+		{ "", "65519", false }, { "", "65520", true }, { "", "65533", true }, { "", "65534", false },
+		{ "", "65536", true }, { "", "1000000", true },
+		{ "UID_MIN 500\n", "500", true }, { "UID_MIN 500\n", "499", false },
+		{ "UID_MIN 500\nSYS_UID_MAX 999\n", "500", true },
+		{ "UID_MIN 1000\nSYS_UID_MAX 499\n", "500", true },
+		{ "UID_MIN 1000\nSYS_UID_MAX 499\n", "499", false },
+	};
+	char uids[64];
+
+	for (size_t i = 0; i < sizeof(account) / sizeof(account[0]); i++) {
+		const char *uid = account[i].uid;
+
+		put("etc/login.defs", account[i].defs, 0644);
+		snprintf(uids, sizeof(uids), "%s %s %s %s", uid, uid, uid, uid);
+		ok(waits(session, uids) == account[i].waits, "uid %s is %s", uid,
+		   account[i].waits ? "a user's" : "a system account's");
+	}
+	put("etc/login.defs", "", 0644);
+	ok(waits(session, "1000 65534 65534 65534"), "so is a user's program that runs as nobody");
+	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"), "SlurmUser has any uid");
+	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"), "in slurmdbd, too");
+	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"), "but no user's unit");
+}
+
+/* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may hold him stay. */
+static void logged_in(const char *before)
+{
+	struct provision p = provision(false);
+	struct errbuf err = { "" };
+	unsigned changed;
+	char *now;
+
+	put_user(session);
+	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
+	ok(p.waiting, "memory nodes wait");
+	ok(dropin_has("AllowedCPUs=0") && !dropin_has("AllowedMemoryNodes"), "units are told of CPUs only");
+	is(get(munge_mems), "0-1", "a service without a user's process has the memory nodes already");
+	is_int(apply(false, &changed), 0, "again");
+	is_int(changed, 0, "nothing is left that can be done");
+	remove_user();
+	p = provision(false);
+	is_int(provision_apply(&p, &err), 0, "he has logged out: provision");
+	ok(!p.waiting && dropin_has("AllowedMemoryNodes=0-1") && dropin_has("AllowedCPUs=0"), "units are told of both");
+
+	put_user("/system.slice/munge.service/session");
+	p = provision(false);
+	ok(provision_undo(&p, &err) < 0 && p.waiting && strstr(err.text, "users' processes keep their memory nodes"), "a user is there: not all is put back: %s",
+	   err.text);
+	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") && dropin_has("AllowedMemoryNodes=0-1"), "units keep the memory nodes and have all CPUs");
+	is(get(munge_mems), "0-1", "the service that holds his process keeps its memory nodes");
+	ok(get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN) != NULL, "Slurm's scope stays an exception, or jobs would have these nodes");
+	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"), "2-3", "one that does not has its own again");
+	remove_user();
+	is_int(undo(NULL), 0, "he has logged out: unprovision");
+	now = image();
+	is(now, before, "all is as it was");
+	free(now);
+
+	strcpy(conf.service_except, "munge.service");
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && get(munge_dropin), "an exception");
+	put_user("/system.slice/munge.service/session");
+	conf.service_except[0] = '\0';
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting && get(munge_dropin), "it stays while a user's process is in the unit");
+	remove_user();
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && !p.waiting && !get(munge_dropin), "and goes without him");
+	is_int(undo(NULL), 0, "unprovision");
+
+	put_user(session);
+	put("proc/777/status", "Name:\tsleep\nState:\tZ (zombie)\nUid:\t1000\t1000\t1000\t1000\n", 0444);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && !p.waiting, "a process that has ended keeps nothing waiting");
+	is_int(undo(NULL), 0, "unprovision");
+
+	/* his uid, 1000, is a system account's here */
+	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
+	put_user(session);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"), "UID_MIN of login.defs says who is a user");
+	is_int(undo(NULL), 0, "unprovision");
+	remove_user();
+	accounts();
+	unlinkat(root, "etc/login.defs", 0);
+	unlinkat(root, "etc", AT_REMOVEDIR);
+}
+
+int main(void)
+{
+	char *before;
+
+	scratch_make();
+	root = open(scratch, O_RDONLY | O_DIRECTORY);
+	conf_defaults(&conf);
+	snprintf(conf.state_dir, sizeof(conf.state_dir), "%s/run/nodeos", scratch);
+	scratch_dir("run/nodeos");
+	state = open(conf.state_dir, O_RDONLY | O_DIRECTORY);
+	kthread = sleeper();
+	daemon_pid = sleeper();
+	tree();
+	before = image();
+	journal();
+	exempt();
+	once(before);
+	remove_irq27();
+	check_undone(before, "unprovisioned");
+	in_the_way(before);
+	counted(before);
+	offline(before);
+	new_thread(before);
+	meanwhile(before);
+	logged_in(before);
+	killed(before);
+	free(before);
+	kill(kthread, SIGKILL);
+	kill(daemon_pid, SIGKILL);
+	return tap_done();
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_SERVICE_UNITS_H
+#define NODEOS_CONTAINER_SERVICE_UNITS_H
+
+#include "serviceos/item.h"
+
+/*
+ * How systemd keeps its units to the ServiceOS: a drop-in for every service,
+ * scope, socket, mount and swap (systemd.unit(5): TYPE.d), in /run, so that it
+ * ends with the boot. Slices stay open: up to Slurm 25.05 all jobs live in
+ * system.slice. A drop-in of the same name for one unit takes its place: so
+ * slurmstepd's scope, where jobs are, slurmd, which obeys slurm.conf, and
+ * serviceos_except stay outside.
+ *
+ * systemd gives it to what it starts from then on. What runs already gets CPU
+ * affinities: the cpuset of a cgroup with processes, once written, cannot be made
+ * empty again (ENOSPC), and unprovision must. PID 1 is one of these, whose
+ * children inherit: a service that stays outside is given its CPUs back.
+ */
+#define UNITS_DIR "run/systemd/system"
+#define UNITS_DROPIN "00-nodeos-serviceos.conf"
+
+/* Names of slurmstepd's scope on this node, which systemd's HOSTNAME may be part of. */
+#define UNITS_SCOPE "slurmstepd.scope"
+#define UNITS_TIMER "nodeos-provision.timer"
+/* Confines itself, as CpuSpecList and SlurmdOffSpec say, whenever it starts. */
+#define UNITS_SLURMD "slurmd.service"
+
+/* Fill kind, name, label and wanted of each drop-in. */
+int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg), void *arg);
+
+/* Fill kind, name and label of each unit's cpuset files. */
+int service_each_cgroup(const struct service_items *in, int (*fn)(struct service_item *it, void *arg), void *arg);
+
+/* May a process in cgroup PATH (as in /proc/PID/cgroup) run outside of the ServiceOS? Why, or NULL. */
+const char *service_exempt(const char *path, const struct conf *conf);
+
+/* Is UNIT active? And does systemd know one of that name (when it can be asked)? */
+bool service_unit_active(const char *unit);
+bool service_unit_known(const char *unit);
+
+/* Make the running systemd see what was written or removed, and irqbalance, where it runs. */
+int service_units_reload(struct errbuf *err);
+
+#endif

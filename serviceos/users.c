@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "serviceos/users.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/cgroup.h"
+#include "base/fileio.h"
+#include "base/proc.h"
+#include "serviceos/units.h"
+
+#define UID_MIN_DEFAULT 1000
+
+/* systemd's DynamicUser=, in which Debian's static accounts of packages are, too; nobody */
+#define UID_DYNAMIC_FIRST 61184
+#define UID_DYNAMIC_LAST 65519
+#define UID_NOBODY 65534
+
+/* Its daemons run with SlurmUser's rights, which no user has; its uid may be any. */
+static const char *const slurm_user_units[] = {
+	"/system.slice/slurmctld.service",
+	"/system.slice/slurmdbd.service",
+};
+
+/* The number behind WORD at the start of a line of TEXT; FALLBACK: there is none. */
+static unsigned long number_behind(const char *text, const char *word, unsigned long fallback)
+{
+	size_t len = strlen(word);
+	const char *line = text;
+
+	while (line) {
+		if (strncmp(line, word, len) == 0 && isspace((unsigned char)line[len]))
+			return strtoul(line + len, NULL, 10);
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	return fallback;
+}
+
+/*
+ * The first uid that may be a person's. An account below UID_MIN that is not below SYS_UID_MAX is
+ * nobody's by login.defs(5), so it may be a user's that a directory service knows.
+ */
+static unsigned long first_user(int root)
+{
+	static char text[64 << 10];
+	struct errbuf ignored;
+	unsigned long min, sys_max;
+
+	if (file_read(root, "etc/login.defs", text, sizeof(text), &ignored) < 0)
+		*text = '\0';
+	min = number_behind(text, "UID_MIN", UID_MIN_DEFAULT);
+	sys_max = number_behind(text, "SYS_UID_MAX", min ? min - 1 : 0);
+	return sys_max < min ? sys_max + 1 : min;
+}
+
+/* All others are system accounts; subordinate uids of namespaces are users', too. */
+static bool is_user(unsigned long first, unsigned long uid)
+{
+	return uid && uid >= first && uid != UID_NOBODY &&
+	       (uid < UID_DYNAMIC_FIRST || uid > UID_DYNAMIC_LAST);
+}
+
+/*
+ * A user's uid, from FIRST on, among the real, effective, saved and file system uid of a process: a
+ * set-user-ID program is its caller's. 0: there is none, or it has ended; ULONG_MAX: it cannot be
+ * read for another reason, and may be anybody's.
+ */
+static unsigned long user_of(int root, const char *pid, unsigned long first)
+{
+	static char text[64 << 10]; /* the masks of a large machine are long */
+	char path[64];
+	unsigned long uid[4] = { 0 };
+	struct errbuf ignored;
+	const char *line;
+
+	snprintf(path, sizeof(path), "proc/%.16s/status", pid);
+	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
+		return errno == ENOENT || errno == ESRCH ? 0 : ULONG_MAX;
+	/* one that has ended and is not waited for has no memory any more */
+	line = strstr(text, "\nState:\tZ") ? NULL : strstr(text, "\nUid:");
+	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
+		return 0;
+	for (unsigned i = 0; i < 4; i++)
+		if (is_user(first, uid[i]))
+			return uid[i];
+	return 0;
+}
+
+static bool is_slurm_users(const char *cgroup)
+{
+	for (size_t i = 0; i < sizeof(slurm_user_units) / sizeof(slurm_user_units[0]); i++)
+		if (cgroup_below(cgroup, slurm_user_units[i]))
+			return true;
+	return false;
+}
+
+bool service_user_in(const struct service_items *in, const char *path, char who[SERVICE_WHO_MAX])
+{
+	int fd = openat(in->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned long first = first_user(in->root), uid;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char cgroup[4096];
+	bool found = false;
+	struct dirent *e;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		snprintf(who, SERVICE_WHO_MAX, "/proc cannot be read: %s", strerror(errno));
+		return true;
+	}
+	while (!found && (e = readdir(dir)) != NULL) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		uid = user_of(in->root, e->d_name, first);
+		if (!uid)
+			continue;
+		if (process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0) {
+			if (!user_of(in->root, e->d_name, first))
+				continue; /* it has ended meanwhile */
+			snprintf(cgroup, sizeof(cgroup), "%s", path ? path : "/");
+		}
+		if (is_slurm_users(cgroup))
+			continue;
+		found = path ? cgroup_below(cgroup, path) != NULL : !service_exempt(cgroup, in->conf);
+		if (found)
+			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s", e->d_name, uid, cgroup);
+	}
+	closedir(dir);
+	return found;
+}

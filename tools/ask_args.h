@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_TOOL_ASK_H
+#define NODEOS_CONTAINER_TOOL_ASK_H
+
+#include "control/protocol.h"
+
+/* Values of the commands that ask nodeosd, COMMAND of them, into A. 0, or the exit status after a message. */
+int tool_ask_job(struct ask *a, const char *command, const char *text);
+int tool_ask_step(struct ask *a, const char *command, const char *text); /* "STEP" or "JOB.STEP" */
+int tool_ask_container(struct ask *a, const char *command, const char *name);
+
+#endif

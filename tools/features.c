@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <hwloc.h>
+#include <json-c/json.h>
+#include <numa.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "control/protocol.h"
+#include "host/blocks.h"
+#include "host/buffer.h"
+#include "tools/built_for.h"
+#include "host/cgroup.h"
+#include "host/conf.h"
+#include "base/fileio.h"
+#include "base/json_out.h"
+#include "host/policy.h"
+#include "container/container_json.h"
+#include "host/slurm_conf.h"
+#include "tools/tool.h"
+
+static const char usage_text[] =
+	"Usage: nodeosctl features [--json] [--site]\n"
+	"Show what this build and this kernel can do. With --site check that this node's kernel and\n"
+	"Slurm configuration fit NodeOS; what does not fit is named with its mend.\n"
+	"\n"
+	"  -j, --json  print JSON (schema 1)\n"
+	"  -s, --site  check the site, too\n"
+	"  -h, --help  print this\n"
+	"\n"
+	"Exit status: 0, or 3 when --site found something.\n";
+
+/* Lines of "what does not fit", and all facts, in the order found. */
+struct findings {
+	struct json_out *j; /* NULL: text */
+	unsigned n;
+	char text[32][640]; /* a whole errbuf, and what stands before it */
+};
+
+static void found(struct findings *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void found(struct findings *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (f->n == sizeof(f->text) / sizeof(f->text[0]))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(f->text[f->n++], sizeof(f->text[0]), fmt, ap);
+	va_end(ap);
+}
+
+static void fact(struct findings *f, const char *key, const char *value)
+{
+	if (f->j)
+		jout_string(f->j, key, value);
+	else
+		printf("%-20s %s\n", key, value);
+}
+
+/* The Slurm series that the installed plugin was built for: "24.11"; "" when there is none. */
+static void plugin_series(char *buf, size_t size)
+{
+	/* only read: a plugin that is linked with -z now loads into Slurm alone (spank/dispatch.c) */
+	int fd = open(NODEOS_PLUGIN_PATH, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *so = MAP_FAILED;
+
+	buf[0] = '\0';
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0)
+		so = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (so != MAP_FAILED) {
+		const char *end = (const char *)so + st.st_size;
+		const char *at = memmem(so, (size_t)st.st_size, NODEOS_BUILT_FOR, strlen(NODEOS_BUILT_FOR));
+		char number[16] = "";
+		unsigned version;
+
+		at = at ? at + strlen(NODEOS_BUILT_FOR) : end;
+		memcpy(number, at, (size_t)(end - at) < sizeof(number) - 1 ? (size_t)(end - at) : sizeof(number) - 1);
+		version = (unsigned)strtoul(number, NULL, 0);
+		if (version)
+			snprintf(buf, size, "%u.%02u", version >> 16, version >> 8 & 255);
+		munmap(so, (size_t)st.st_size);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What users of newer Slurms would expect here, by a look at what is installed. */
+static void slurm_lacks(const char *series, char *buf, size_t size)
+{
+	static const struct {
+		unsigned year, month; /* the first series that has it */
+		const char *name;
+	} since[] = {
+		{ 23, 2, "EnableControllers" },
+		{ 24, 11, "--external-launcher" },
+	};
+	unsigned year = 0, month = 0;
+	char pmix[sizeof(NODEOS_PLUGIN_PATH) + 16];
+
+	buf[0] = '\0';
+	if (sscanf(series, "%u.%u", &year, &month) != 2)
+		return;
+	for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++)
+		if (year < since[i].year || (year == since[i].year && month < since[i].month))
+			snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", since[i].name);
+	snprintf(pmix, sizeof(pmix), "%.*s/mpi_pmix.so", (int)(strrchr(NODEOS_PLUGIN_PATH, '/') - NODEOS_PLUGIN_PATH),
+		 NODEOS_PLUGIN_PATH);
+	if (access(pmix, F_OK) < 0)
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", "mpi/pmix");
+}
+
+/* What the kernel has made of its memory nodes, and how: needs no rights. */
+static void memory_blocks(char *buf, size_t size)
+{
+	char spec[4096], error[256];
+	struct blocks b = { .on = false };
+	struct errbuf ignored;
+
+	if (file_read_line("/sys/kernel/mm/fgmn/spec", spec, sizeof(spec)) < 0 ||
+	    file_read_line("/sys/kernel/mm/fgmn/error", error, sizeof(error)) < 0)
+		snprintf(buf, size, "none (this kernel has no fgmn=)");
+	else if (blocks_are_on("")) {
+		if (blocks_read(&b, "", &ignored) == 0)
+			snprintf(buf, size, "%u of %llu MiB usable, left of divided nodes: %u; ", idset_count(&b.nodes),
+				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20), idset_count(&b.homes));
+		snprintf(buf + strlen(buf), size - strlen(buf), "fgmn=%s%s%s", spec, *error ? ", not all as asked: " : "", error);
+		blocks_free(&b);
+	} else
+		snprintf(buf, size, "none%s%s%s%s", *spec ? ": fgmn=" : " (no fgmn= on the kernel's command line)", spec, *error ? ": " : "", error);
+}
+
+static void kernel_facts(struct findings *f)
+{
+	struct utsname u;
+	struct errbuf err;
+	char text[4608], series[16];
+	int fd;
+
+	fact(f, "version", VERSION);
+	fact(f, "slurm-headers", NODEOS_SLURM_SERIES);
+	plugin_series(series, sizeof(series));
+	fact(f, "plugin", *series ? NODEOS_PLUGIN_PATH : "not installed");
+	fact(f, "plugin-series", series);
+	slurm_lacks(series, text, sizeof(text));
+	fact(f, "slurm-lacks", text);
+	snprintf(text, sizeof(text), "%u.%u.%u", hwloc_get_api_version() >> 16,
+		 hwloc_get_api_version() >> 8 & 255, hwloc_get_api_version() & 255);
+	fact(f, "hwloc-api", text);
+	fact(f, "json-c", json_c_version());
+	uname(&u);
+	fact(f, "kernel", u.release);
+	snprintf(text, sizeof(text), "%d", numa_available() < 0 ? 1 : numa_num_configured_nodes());
+	fact(f, "memory-nodes", text);
+	memory_blocks(text, sizeof(text));
+	fact(f, "memory-blocks", text);
+	fd = cgroup_open_root(NULL, &err);
+	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
+		strcpy(text, "none");
+	fact(f, "cgroup-controllers", text);
+	fact(f, "partitions", fd >= 0 && faccessat(fd, "cpuset.cpus.isolated", F_OK, 0) == 0 ?
+				      "member,root,isolated" : "member");
+	if (fd >= 0)
+		close(fd);
+	text[0] = '\0';
+	for (unsigned p = POLICY_OTHER; p < POLICY_COUNT; p++)
+		if (policy_supported(p))
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
+				 policy_name(p));
+	fact(f, "policies", text);
+	fact(f, "dimmap", buffer_supported() ? "yes" : "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
+}
+
+static const struct wanted {
+	const char *key, *part, *mend;
+} wanted[] = {
+	{ "ProctrackType", "proctrack/cgroup", "ProctrackType=proctrack/cgroup in slurm.conf" },
+	{ "TaskPlugin", "task/affinity", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
+	{ "TaskPlugin", "task/cgroup", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
+	{ "PrologFlags", "Contain", "PrologFlags=Contain in slurm.conf (without it the job's cgroup goes between the steps of a salloc)" },
+	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
+};
+
+/* A step with a buffer that nothing limits is refused (check_buffers()). */
+static void check_limits(struct findings *f, const char *config)
+{
+	struct errbuf ignored = { "" };
+	struct conf conf;
+	char value[256];
+
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &ignored) < 0 || (!*conf.dimmap_devices && !conf.dimmap_files) || conf.dimmap_max)
+		return;
+	slurm_value(config, "ConstrainRAMSpace", value, sizeof(value));
+	if (strcasecmp(value, "yes") != 0)
+		found(f, "nothing limits the memory of buffers, so they are refused: set ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s", NODEOS_CONF_PATH);
+}
+
+static void check_slurm(struct findings *f, const char *config)
+{
+	char value[256], series[16];
+
+	check_limits(f, config);
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		slurm_value(config, wanted[i].key, value, sizeof(value));
+		if (!strcasestr(value, wanted[i].part))
+			found(f, "%s is \"%s\": set %s", wanted[i].key, value, wanted[i].mend);
+	}
+	slurm_value(config, "CgroupPlugin", value, sizeof(value));
+	if (*value && !strstr(value, "v2") && !strstr(value, "autodetect"))
+		found(f, "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf", value);
+	slurm_value(config, "SLURM_VERSION", value, sizeof(value));
+	fact(f, "slurm", value);
+	plugin_series(series, sizeof(series));
+	if (!*series)
+		found(f, "the plugin %s is missing, or is not of this version of NodeOS", NODEOS_PLUGIN_PATH);
+	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
+		found(f, "the plugin was built for Slurm %s, and this is Slurm %s: build it again with this series' headers",
+		      series, value);
+}
+
+/* Where jobs have to share CPUs, policy hpc is refused on those of another one (fence_check_jobs()). */
+static void check_sharing(struct findings *f)
+{
+	static const char start[] = "PartitionName=", forced[] = "OverSubscribe=FORCE";
+	struct errbuf ignored = { "" };
+	char *text = policy_supported(POLICY_HPC) ? slurm_show("partition", NULL, &ignored) : NULL;
+	char *next;
+
+	for (char *at = text ? strstr(text, start) : NULL; at; at = next) {
+		const char *how;
+
+		next = strstr(at + 1, start);
+		if (next)
+			next[-1] = '\0';
+		how = strstr(at, forced);
+		/* without a number it is 4 (slurm.conf(5)) */
+		if (how && (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
+			found(f, "partition %.*s has %.*s: jobs with policy hpc are refused on CPUs of other jobs; set OverSubscribe=NO, or FORCE:1",
+			      (int)strcspn(at + strlen(start), " \n"), at + strlen(start), (int)strcspn(how, " \n"), how);
+	}
+	free(text);
+}
+
+/* They run below slurmstepd as users, who can trace what they can read. */
+static void check_helpers(struct findings *f)
+{
+	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan", NODEOS_LIBEXECDIR "/nodeos-script" };
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(helper) / sizeof(helper[0]); i++)
+		if (stat(helper[i], &st) < 0)
+			found(f, "%s: %s: install it again", helper[i], strerror(errno));
+		else if (st.st_uid != 0 || (st.st_mode & 07777) != 0711)
+			found(f, "%s has owner %u and mode %04o, with which users may trace it: chown root, chmod 0711", helper[i],
+			      (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+}
+
+/* Users' nodeosctl needs it, containers do not: no finding. It is not asked itself, for each connection starts a nodeosd. */
+static bool nodeosd_listens(void)
+{
+	char line[512];
+	bool listens = false;
+	FILE *f = fopen("/proc/net/unix", "re");
+
+	if (!f)
+		return false;
+	while (!listens && fgets(line, sizeof(line), f)) /* the flag is __SO_ACCEPTCON; what it has accepted has the name, too */
+		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
+	fclose(f);
+	return listens;
+}
+
+static void check_site(struct findings *f)
+{
+	struct errbuf err = { "" };
+	char controllers[512];
+	struct conf conf;
+	char *config;
+	int fd = cgroup_open_root(NULL, &err);
+
+	if (fd < 0)
+		found(f, "%s", err.text);
+	else if (cgroup_read(fd, ".", "cgroup.controllers", controllers, sizeof(controllers), &err) < 0 ||
+		 !strstr(controllers, "cpuset"))
+		found(f, "the cgroup v2 root offers no cpuset controller (is cgroup v1 mounted beside it?): boot with systemd.unified_cgroup_hierarchy=1");
+	if (fd >= 0)
+		close(fd);
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
+		found(f, "%s", err.text);
+	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
+		found(f, "%s allows buffers of dimmapfs, which this kernel has not: install the module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and dimmap_files)",
+		      NODEOS_CONF_PATH);
+	check_helpers(f);
+	err.text[0] = '\0';
+	config = slurm_show("config", NULL, &err);
+	if (config)
+		check_slurm(f, config);
+	else
+		found(f, "%s", err.text);
+	free(config);
+	check_sharing(f);
+	fact(f, "nodeosd", nodeosd_listens() ? "listens" : "does not listen: systemctl enable --now nodeosd.socket");
+}
+
+int tool_features(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' }, { "site", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' }, { 0 },
+	};
+	struct json_out j = { .f = stdout };
+	static struct findings f;
+	int c, site = 0;
+
+	optind = 1;
+	while ((c = tool_getopt(argc, argv, "jsh", longs)) != -1) {
+		if (c == 'j') {
+			f.j = &j;
+		} else if (c == 's') {
+			site = 1;
+		} else {
+			return tool_help(c, usage_text);
+		}
+	}
+	if (optind != argc)
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
+	if (f.j) {
+		jout_open(&j, NULL, '{');
+		jout_number(&j, "schema", REPORT_SCHEMA);
+	}
+	kernel_facts(&f);
+	if (site)
+		check_site(&f);
+	if (f.j && site) {
+		jout_open(&j, "problems", '[');
+		for (unsigned i = 0; i < f.n; i++)
+			jout_string(&j, NULL, f.text[i]);
+		jout_close(&j, ']');
+	}
+	if (f.j)
+		jout_close(&j, '}');
+	for (unsigned i = 0; i < f.n; i++)
+		tool_error(0, "features: %s", f.text[i]);
+	if (site && !f.n && !f.j)
+		puts("site                 fits");
+	return f.n ? 3 : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/node_args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/tool.h"
+
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose,
+		      bool *parcel)
+{
+	int c;
+
+	optind = 1;
+	while ((c = tool_getopt(argc, argv, verbose ? "jvh" : "jh", longs)) != -1) {
+		char *end = NULL;
+
+		if (c == 'j') {
+			*json = true;
+		} else if (c == 'v' && verbose) {
+			*verbose = true;
+		} else if (c == 'P' && parcel) {
+			*parcel = true;
+		} else if (c == 'J' && job) {
+			*job = strtoul(optarg, &end, 10);
+			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
+				return tool_error(2, "%s: --job=%.40s: expected the number of a job", argv[0], optarg);
+		} else {
+			return tool_help(c, usage);
+		}
+	}
+	if (optind == argc)
+		return -1;
+	return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * nodeos-plan: the planner in a process of its own, run by slurmstepd's plugin with
+ * the job's user's rights, so that neither hwloc nor its input is trusted by root.
+ * Standard input: plan_input text. fd 3, if open: this machine's topology as XML.
+ * Standard output: a node plan, or "error TEXT".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "container/planner.h"
+
+/* Everything that can be read from FD, NUL-terminated; *LEN without the NUL. */
+static char *slurp(int fd, size_t max, size_t *len)
+{
+	size_t used = 0, room = 1u << 16;
+	char *buf = malloc(room);
+
+	while (buf) {
+		ssize_t n = read(fd, buf + used, room - used - 1);
+		char *more;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		if (n == 0) {
+			buf[used] = '\0';
+			*len = used;
+			return buf;
+		}
+		used += (size_t)n;
+		if (room - used > 1)
+			continue;
+		more = room < max ? realloc(buf, room * 2) : NULL;
+		if (!more)
+			break;
+		buf = more;
+		room *= 2;
+	}
+	free(buf);
+	return NULL;
+}
+
+static int load(struct machine **m, struct errbuf *err)
+{
+	struct stat st;
+	size_t len = 0;
+	char *xml;
+	int rc;
+
+	if (fstat(3, &st) < 0)
+		return machine_load_this(m, err);
+	xml = slurp(3, 64u << 20, &len);
+	if (!xml)
+		return errprintf(err, "this node's machine.xml cannot be read (run nodeosctl discover)");
+	rc = machine_load_xml_buffer(m, xml, len, err);
+	free(xml);
+	if (rc == 0)
+		machine_note_huge_pages(*m, "");
+	return rc < 0 ? errwrap(err, "this node's machine.xml is unusable (run nodeosctl discover)") : 0;
+}
+
+static int run(struct node_plan **plan, struct errbuf *err)
+{
+	static struct request request;
+	struct plan_input in;
+	struct machine *m = NULL;
+	size_t len;
+	char *text = slurp(0, 1u << 20, &len);
+	int rc;
+
+	if (!text)
+		return errprintf(err, "cannot read the planner's input");
+	rc = plan_input_parse(&in, text, err);
+	if (rc == 0)
+		rc = request_parse(&request, in.request, err);
+	if (rc == 0)
+		rc = load(&m, err);
+	/* CPUs or memory have come since machine.xml was made: look at the machine itself */
+	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) || !idset_subset(&in.mems, machine_mems(m)))) {
+		machine_free(m);
+		m = NULL;
+		rc = machine_load_this(&m, err);
+	}
+	if (rc == 0)
+		rc = in.resize ? planning_resize(plan, m, &request, &in, err) : planning_make(plan, m, &request, &in, err);
+	machine_free(m);
+	free(text);
+	return rc;
+}
+
+int main(void)
+{
+	struct node_plan *plan = NULL;
+	struct errbuf err = { "" };
+
+	/*
+	 * hwloc's plugins (libxml2, GPUs, X11) cost five times what planning does, at every
+	 * launch, and say nothing of cores and memory: the built-in parts read XML and Linux.
+	 */
+	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
+	if (run(&plan, &err) < 0) {
+		printf("error %s\n", err.text);
+		return 1;
+	}
+	node_plan_print(stdout, plan);
+	node_plan_free(plan);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
