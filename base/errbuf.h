@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_ERRBUF_H
-#define NODEOS_ERRBUF_H
+#ifndef NODEOS_BASE_ERRBUF_H
+#define NODEOS_BASE_ERRBUF_H
 
 /*
  * A caller-owned error text. Every function here that can fail takes one,

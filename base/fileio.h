@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_FILEIO_H
-#define NODEOS_CONTAINER_FILEIO_H
+#ifndef NODEOS_BASE_FILEIO_H
+#define NODEOS_BASE_FILEIO_H
 
 #include <stddef.h>
 
 #include "base/errbuf.h"
+
+#define DIR_PATH_MAX 128 /* bytes of a directory's name in our configuration, with the final NUL */
 
 /*
  * Read the whole of NAME below DIR_FD into BUF as a NUL-terminated text; returns

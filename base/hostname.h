@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_NODE_NAME_H
-#define NODEOS_CONTAINER_NODE_NAME_H
+#ifndef NODEOS_BASE_HOSTNAME_H
+#define NODEOS_BASE_HOSTNAME_H
 
 #define NODE_NAME_MAX 256
 

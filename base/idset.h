@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_IDSET_H
-#define NODEOS_IDSET_H
+#ifndef NODEOS_BASE_IDSET_H
+#define NODEOS_BASE_IDSET_H
 
 #include <stdbool.h>
 #include <stddef.h>

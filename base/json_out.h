@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_JSON_OUT_H
-#define NODEOS_CONTAINER_JSON_OUT_H
+#ifndef NODEOS_BASE_JSON_OUT_H
+#define NODEOS_BASE_JSON_OUT_H
 
 #include <stdio.h>
 

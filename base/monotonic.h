@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_MONOTONIC_H
-#define NODEOS_CONTAINER_MONOTONIC_H
+#ifndef NODEOS_BASE_MONOTONIC_H
+#define NODEOS_BASE_MONOTONIC_H
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PROGRAM_H
-#define NODEOS_CONTAINER_PROGRAM_H
+#ifndef NODEOS_BASE_PROGRAM_H
+#define NODEOS_BASE_PROGRAM_H
 
 #define PROGRAM_PATH_MAX 4096
 

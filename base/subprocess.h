@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_HELPER_RUN_H
-#define NODEOS_CONTAINER_HELPER_RUN_H
+#ifndef NODEOS_BASE_SUBPROCESS_H
+#define NODEOS_BASE_SUBPROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_TEXTFILE_H
-#define NODEOS_TOPOLOGY_TEXTFILE_H
+#ifndef NODEOS_BASE_TEXTFILE_H
+#define NODEOS_BASE_TEXTFILE_H
 
 #include <stddef.h>
 #include <stdio.h>

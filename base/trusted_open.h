@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_TRUSTED_OPEN_H
-#define NODEOS_CONTAINER_TRUSTED_OPEN_H
+#ifndef NODEOS_BASE_TRUSTED_OPEN_H
+#define NODEOS_BASE_TRUSTED_OPEN_H
 
 #include <sys/types.h>
 

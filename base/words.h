@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_WORDS_H
-#define NODEOS_CONTAINER_WORDS_H
+#ifndef NODEOS_BASE_WORDS_H
+#define NODEOS_BASE_WORDS_H
 
 #include <stddef.h>
 

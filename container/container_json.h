@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_REPORT_H
-#define NODEOS_CONTAINER_REPORT_H
+#ifndef NODEOS_CONTAINER_CONTAINER_JSON_H
+#define NODEOS_CONTAINER_CONTAINER_JSON_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_HPC_ROOM_H
-#define NODEOS_CONTAINER_HPC_ROOM_H
+#ifndef NODEOS_CONTAINER_HPC_RESERVE_H
+#define NODEOS_CONTAINER_HPC_RESERVE_H
 
 #include <stdbool.h>
 

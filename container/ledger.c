@@ -13,20 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "container/fence.h"
 #include "base/fileio.h"
-#include "launch/step.h"
+#include "container/ledger_impl.h"
+#include "container/step_id.h"
 
 #define ENTRY_PREFIX "job-"
-#define ENTRY_MAX (8u << 20)
-
-struct ledger {
-	char *dir; /* its name, for messages */
-	int dir_fd;
-	int lock_fd;
-	int cgroup_fd;
-	int policy; /* to go back to; -1: it was not changed */
-};
 
 /*
  * Who has the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or real-time ranks runs for a
@@ -320,8 +311,7 @@ static int take_share(char *line, struct ledger_job *job, struct errbuf *err)
 	return idset_parse(&job->share, line, err);
 }
 
-/* Up to the job's directory. */
-static int take_head(const char **text, struct ledger_job *job, struct errbuf *err)
+int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err)
 {
 	static const char header[] = "nodeos-ledger 1\n";
 	unsigned uid = 0;
@@ -350,7 +340,7 @@ static int parse_job(struct ledger_job **out, const char *text, struct errbuf *e
 		errprintf(err, "out of memory");
 		goto bad;
 	}
-	if (take_head(&text, job, err) < 0)
+	if (ledger_take_head(&text, job, err) < 0)
 		goto bad;
 	if (take_plan(&text, &job->request, &job->plan, err) < 0)
 		goto bad;
@@ -375,7 +365,7 @@ bad:
 
 /* --------------------------------------------------------------- the directory */
 
-static void entry_name(char *buf, size_t size, uint64_t inode)
+void ledger_entry_name(char *buf, size_t size, uint64_t inode)
 {
 	snprintf(buf, size, ENTRY_PREFIX "%" PRIu64, inode);
 }
@@ -385,14 +375,14 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
 }
 
-static int read_entry(struct ledger *l, const char *name, struct ledger_job **out, struct errbuf *err)
+int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out, struct errbuf *err)
 {
-	char *text = malloc(ENTRY_MAX);
+	char *text = malloc(LEDGER_ENTRY_MAX);
 	int rc;
 
 	if (!text)
 		return errprintf(err, "out of memory");
-	rc = file_read(l->dir_fd, name, text, ENTRY_MAX, err);
+	rc = file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, err);
 	if (rc >= 0 && parse_job(out, text, err) < 0)
 		rc = errwrap(err, "ledger entry %s", name);
 	free(text);
@@ -405,9 +395,9 @@ static void add_named(struct ledger *l, const char *name, struct idset *out)
 	static const char *const word[] = { " mems ", "\nshare " };
 	struct errbuf ignored;
 	struct idset nodes;
-	char *text = malloc(ENTRY_MAX);
+	char *text = malloc(LEDGER_ENTRY_MAX);
 
-	if (text && file_read(l->dir_fd, name, text, ENTRY_MAX, &ignored) >= 0)
+	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0)
 		for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
 			for (char *at = strstr(text, word[i]); at; at = strstr(at, word[i])) {
 				char list[IDSET_LIST_MAX];
@@ -422,8 +412,7 @@ static void add_named(struct ledger *l, const char *name, struct idset *out)
 	free(text);
 }
 
-/* Call FN for every entry name. */
-static int each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg), void *arg,
+int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg), void *arg,
 		     struct errbuf *err)
 {
 	int fd = openat(l->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -445,87 +434,6 @@ static int each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *
 	return n < 0 ? -1 : 0;
 }
 
-/* Partitions whose steps have died: above them the kernel still keeps their CPUs. */
-struct swept {
-	struct idset fences;
-	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
-};
-
-/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job. */
-static bool job_dead(struct ledger *l, const struct ledger_job *job)
-{
-	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
-}
-
-/* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no more? */
-static bool unread_is_dead(struct ledger *l, const char *name)
-{
-	struct ledger_job job = { .inode = 0 };
-	char *text = malloc(ENTRY_MAX), expect[64];
-	const char *at = text;
-	struct errbuf ignored;
-	bool is_dead = false;
-
-	if (text && file_read(l->dir_fd, name, text, ENTRY_MAX, &ignored) >= 0 && take_head(&at, &job, &ignored) == 0) {
-		entry_name(expect, sizeof(expect), job.inode);
-		is_dead = strcmp(expect, name) == 0 && job_dead(l, &job);
-	}
-	free(text);
-	return is_dead;
-}
-
-/* Take down the fences of JOB's steps that have died, or of ALL, and take these steps from it. */
-static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
-{
-	struct idset gone;
-
-	idset_zero(&gone);
-	for (unsigned i = job->n_steps; i-- > 0;)
-		if (all || cgroup_is_gone(l->cgroup_fd, job->step[i].cgroup, job->step[i].inode) ||
-		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
-			fence_drop(l->cgroup_fd, &job->step[i], &gone);
-			ledger_job_del_step(job, job->step[i].inode);
-		}
-	if (idset_empty(&gone))
-		return;
-	fence_refresh_job(l->cgroup_fd, job);
-	idset_or(&swept->fences, &gone);
-	strcpy(swept->cgroup, job->cgroup);
-}
-
-static void sweep_one(struct ledger *l, const char *name, void *arg)
-{
-	struct ledger_job *job = NULL;
-	struct swept *swept = arg;
-	struct errbuf ignored;
-	char expect[64];
-	unsigned before;
-
-	/*
-	 * An entry that cannot be read stays as long as its job: it is evidence, and it may
-	 * protect one that lives. It fails the steps of that job, and nobody else's.
-	 */
-	if (read_entry(l, name, &job, &ignored) < 0) {
-		if (unread_is_dead(l, name))
-			unlinkat(l->dir_fd, name, 0);
-		return;
-	}
-	entry_name(expect, sizeof(expect), job->inode);
-	if (strcmp(expect, name) == 0 && job_dead(l, job)) {
-		sweep_steps(l, job, true, swept);
-		unlinkat(l->dir_fd, name, 0);
-		ledger_job_free(job);
-		return;
-	}
-	before = job->n_steps;
-	sweep_steps(l, job, false, swept);
-	if (job->n_steps != before) {
-		ledger_write(l, job, &ignored);
-		fence_raise(l, l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
-	}
-	ledger_job_free(job);
-}
-
 static int lock(int fd, unsigned timeout, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 5000000 };
@@ -540,11 +448,9 @@ static int lock(int fd, unsigned timeout, struct errbuf *err)
 	return errprintf(err, "still locked by another process after %u s (see fuser)", timeout);
 }
 
-int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
-		struct errbuf *err)
+int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout, struct errbuf *err)
 {
 	struct ledger *l = calloc(1, sizeof(*l));
-	struct swept swept = { .cgroup = "" };
 
 	if (!l)
 		return errprintf(err, "out of memory");
@@ -561,12 +467,10 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		goto error;
 	}
 	hurry(l);
-	if (lock(l->lock_fd, timeout, err) < 0 || each_name(l, sweep_one, &swept, err) < 0) {
+	if (lock(l->lock_fd, timeout, err) < 0) {
 		errwrap(err, "%s", state_dir);
 		goto error;
 	}
-	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* whoever was to may have been killed */
 	*out = l;
 	return 0;
 error:
@@ -609,11 +513,11 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 {
 	char name[64];
 
-	entry_name(name, sizeof(name), inode);
+	ledger_entry_name(name, sizeof(name), inode);
 	*out = NULL;
 	if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return 0;
-	if (read_entry(l, name, out, err) < 0)
+	if (ledger_read_entry(l, name, out, err) < 0)
 		return -1;
 	if ((*out)->inode != inode) {
 		ledger_job_free(*out);
@@ -632,11 +536,11 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 
 	if (!text)
 		return errprintf(err, "out of memory");
-	if (strlen(text) >= ENTRY_MAX) {
+	if (strlen(text) >= LEDGER_ENTRY_MAX) {
 		free(text);
-		return errprintf(err, "the ledger entry of this job would be longer than %u bytes", ENTRY_MAX);
+		return errprintf(err, "the ledger entry of this job would be longer than %u bytes", LEDGER_ENTRY_MAX);
 	}
-	entry_name(name, sizeof(name), job->inode);
+	ledger_entry_name(name, sizeof(name), job->inode);
 	rc = file_replace(l->dir_fd, name, text, 0600, &why);
 	free(text);
 	return rc < 0 ? errprintf(err, "ledger: %s/%s", l->dir, why.text) : 0;
@@ -646,7 +550,7 @@ int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err)
 {
 	char name[64];
 
-	entry_name(name, sizeof(name), inode);
+	ledger_entry_name(name, sizeof(name), inode);
 	if (unlinkat(l->dir_fd, name, 0) < 0 && errno != ENOENT)
 		return errprintf(err, "ledger entry %s: %s", name, strerror(errno));
 	return 0;
@@ -666,7 +570,7 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 	struct ledger_job *job = NULL;
 	int rc;
 
-	if (read_entry(l, name, &job, e->bad) < 0) {
+	if (ledger_read_entry(l, name, &job, e->bad) < 0) {
 		if (e->unread)
 			add_named(l, name, e->unread);
 		return;
@@ -685,7 +589,7 @@ int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *
 {
 	struct each e = { fn, arg, unread, bad, 0 };
 
-	if (each_name(l, each_one, &e, err) < 0)
+	if (ledger_each_name(l, each_one, &e, err) < 0)
 		return -1;
 	return e.rc;
 }

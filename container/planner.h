@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PLANNING_H
-#define NODEOS_CONTAINER_PLANNING_H
+#ifndef NODEOS_CONTAINER_PLANNER_H
+#define NODEOS_CONTAINER_PLANNER_H
 
 #include "host/blocks.h"
 #include "container/job_plan.h"

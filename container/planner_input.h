@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PLAN_INPUT_H
-#define NODEOS_CONTAINER_PLAN_INPUT_H
+#ifndef NODEOS_CONTAINER_PLANNER_INPUT_H
+#define NODEOS_CONTAINER_PLANNER_INPUT_H
 
 #include "base/idset.h"
 #include "topology/plan.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_CHANGES_H
-#define NODEOS_CONTAINER_CHANGES_H
+#ifndef NODEOS_CONTROL_CHANGES_H
+#define NODEOS_CONTROL_CHANGES_H
 
 #include <stdbool.h>
 

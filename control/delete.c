@@ -10,7 +10,7 @@
 #include "control/resize_ranks.h"
 #include "control/resize_report.h"
 #include "control/resize_view.h"
-#include "launch/step.h"
+#include "container/step_id.h"
 
 #define KILLED " (its ranks were killed, and it stays: delete it again)"
 #define KILL_MS 15000 /* that killed ranks have to end */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_DELETE_H
-#define NODEOS_CONTAINER_DELETE_H
+#ifndef NODEOS_CONTROL_DELETE_H
+#define NODEOS_CONTROL_DELETE_H
 
 #include <stdio.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_LIBNODEOS_AT_H
-#define NODEOS_CONTAINER_LIBNODEOS_AT_H
+#ifndef NODEOS_CONTROL_LIBNODEOS_AT_H
+#define NODEOS_CONTROL_LIBNODEOS_AT_H
 
 #include "control/nodeos.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PRIVATE_LOCK_H
-#define NODEOS_CONTAINER_PRIVATE_LOCK_H
+#ifndef NODEOS_CONTROL_LOCK_H
+#define NODEOS_CONTROL_LOCK_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_OWNED_H
-#define NODEOS_CONTAINER_OWNED_H
+#ifndef NODEOS_CONTROL_OWNED_H
+#define NODEOS_CONTROL_OWNED_H
 
 #include "control/protocol.h"
 #include "report/node_state.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_ASK_H
-#define NODEOS_CONTAINER_ASK_H
+#ifndef NODEOS_CONTROL_PROTOCOL_H
+#define NODEOS_CONTROL_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stdint.h>

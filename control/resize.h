@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_RESIZE_H
-#define NODEOS_CONTAINER_RESIZE_H
+#ifndef NODEOS_CONTROL_RESIZE_H
+#define NODEOS_CONTROL_RESIZE_H
 
 #include <stdio.h>
 #include <sys/types.h>

@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "control/apart.h"
+#include "host/apart.h"
 #include "container/mems.h"
 #include "base/proc.h"
-#include "launch/step.h"
+#include "container/step_id.h"
 
 #define LOCK_SECONDS 20 /* until one process lets itself be locked */
 #define LOOK_SECONDS 60 /* to read what one process has mapped: 4 KiB pages of a terabyte */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_RESIZE_MEMS_H
-#define NODEOS_CONTAINER_RESIZE_MEMS_H
+#ifndef NODEOS_CONTROL_RESIZE_MEMS_H
+#define NODEOS_CONTROL_RESIZE_MEMS_H
 
 #include "host/blocks.h"
 #include "control/resize_ranks.h"
 
 /*
  * Memory of ranks that run (nodeos.conf: resize_mems). Everything here can wait for an address space that the ranks'
- * user controls, so it is done in processes of their own with a limit of time (control/apart.h), one address space
+ * user controls, so it is done in processes of their own with a limit of time (host/apart.h), one address space
  * after the other, and the caller holds no lock.
  */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_RESIZE_PLAN_H
-#define NODEOS_CONTAINER_RESIZE_PLAN_H
+#ifndef NODEOS_CONTROL_RESIZE_PLAN_H
+#define NODEOS_CONTROL_RESIZE_PLAN_H
 
 #include "control/resize_view.h"
 

@@ -7,7 +7,7 @@
 
 #include "host/affinity.h"
 #include "base/monotonic.h"
-#include "launch/step.h"
+#include "container/step_id.h"
 #include "topology/rankmap_renew.h"
 
 #define PASSES 20 /* over a rank's threads, until none is new */

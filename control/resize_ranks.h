@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_RESIZE_RANKS_H
-#define NODEOS_CONTAINER_RESIZE_RANKS_H
+#ifndef NODEOS_CONTROL_RESIZE_RANKS_H
+#define NODEOS_CONTROL_RESIZE_RANKS_H
 
 #include "container/ledger.h"
 

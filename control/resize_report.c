@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
-#include "launch/step.h"
+#include "container/step_id.h"
 
 struct told_rank {
 	char step[16], task[LEDGER_TASK_MAX];

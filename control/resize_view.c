@@ -13,7 +13,7 @@
 #include "base/monotonic.h"
 #include "control/lock.h"
 #include "control/resize_ranks.h"
-#include "launch/step.h"
+#include "container/step_id.h"
 
 #define PATIENCE_MS 20000 /* until it is one's turn */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_RESIZE_VIEW_H
-#define NODEOS_CONTAINER_RESIZE_VIEW_H
+#ifndef NODEOS_CONTROL_RESIZE_VIEW_H
+#define NODEOS_CONTROL_RESIZE_VIEW_H
 
 #include "control/protocol.h"
 #include "report/node_state.h"

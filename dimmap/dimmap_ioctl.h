@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /* What can be asked of the directory of a dimmapfs mount, with ioctl(). */
-#ifndef DIMMAP_IOCTL_H
-#define DIMMAP_IOCTL_H
+#ifndef NODEOS_DIMMAP_DIMMAP_IOCTL_H
+#define NODEOS_DIMMAP_DIMMAP_IOCTL_H
 
 #include <linux/ioctl.h>
 #include <linux/types.h>

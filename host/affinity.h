@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_AFFINITY_H
-#define NODEOS_CONTAINER_AFFINITY_H
+#ifndef NODEOS_HOST_AFFINITY_H
+#define NODEOS_HOST_AFFINITY_H
 
 #include <sys/types.h>
 

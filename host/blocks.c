@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/conf.h" /* CONF_DIR_MAX */
 #include "base/fileio.h"
 #include "topology/huge_pages.h"
 
@@ -245,7 +244,7 @@ static int parse(struct blocks *b, const char *text, struct errbuf *err)
 int blocks_load(struct blocks *out, const char *state_dir, const char *root, struct errbuf *err)
 {
 	struct blocks b = { .on = blocks_are_on(root) };
-	char path[CONF_DIR_MAX + sizeof(BLOCKS_FILE) + 1];
+	char path[DIR_PATH_MAX + sizeof(BLOCKS_FILE) + 1];
 	struct errbuf ignored;
 	char *text;
 	int rc;

@@ -160,13 +160,6 @@ static bool is_buffer(int fd)
 	return fstatfs(fd, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
 }
 
-bool buffer_is_at(const char *path)
-{
-	struct statfs st;
-
-	return statfs(path, &st) == 0 && (unsigned long)st.f_type == BUFFER_MAGIC;
-}
-
 /*
  * Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor of it. It is shut down first:
  * what is not mounted any more nobody finds who comes after us when we are killed here.

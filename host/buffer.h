@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_BUFFER_H
-#define NODEOS_CONTAINER_BUFFER_H
+#ifndef NODEOS_HOST_BUFFER_H
+#define NODEOS_HOST_BUFFER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,31 +8,7 @@
 #include <sys/types.h>
 
 #include "host/conf.h"
-#include "manifest/request.h"
-#include "base/errbuf.h"
-#include "base/idset.h"
-
-/*
- * A container's buffer of dimmapfs (../dimmap): a mount with the file "data", made before the first rank that is in
- * the container, and gone with its job (of a step container: its step). It is at STATE_DIR-dimmap/INODE.INDEX/m, where
- * INODE is that of the cgroup directory that it lives as long as, as in the ledger, and INDEX the container's in its
- * request. The kernel knows everything else of it.
- */
-#define BUFFER_PATH_MAX (CONF_DIR_MAX + 64)
-#define BUFFER_FILE "data"
-#define BUFFER_FEATURE "dimmap" /* of nodes that can have one, in slurm.conf */
-
-struct buffer {
-	const struct request_dimmap *ask;
-	unsigned index;
-	uint64_t inode; /* of the job's or step's directory */
-	const char *cgroup; /* this directory, below the cgroup mount */
-	uid_t uid;
-	gid_t gid;
-	const gid_t *group; /* supplementary ones of the job, N_GROUPS of them; 0: those that the node's user database has */
-	int n_groups;
-	const struct idset *mems; /* where its memory is */
-};
+#include "host/buffer_file.h"
 
 /* Has this node's kernel dimmapfs, loaded or built in? */
 bool buffer_supported(void); /* the module is loaded, or is when it is needed */
@@ -45,15 +21,6 @@ void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inod
  * something else, was left by who had the inode before, and goes first.
  */
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err);
-
-/* Is a buffer at PATH for this process? */
-bool buffer_is_at(const char *path);
-
-/* Who has made a buffer: a process whose mount namespace it is in, and this namespace's inode. */
-struct buffer_maker {
-	pid_t pid;
-	uint64_t ns;
-};
 
 void buffer_maker_is_me(struct buffer_maker *m);
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "dimmap/dimmap_ioctl.h"
+#include "host/buffer.h"
 
 /* What dimmapfs says of a mount that it refuses: lines "e MESSAGE", each read for itself. */
 static int explain(int fs, const char *what, struct errbuf *err)

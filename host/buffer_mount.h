@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_BUFFER_MOUNT_H
-#define NODEOS_CONTAINER_BUFFER_MOUNT_H
+#ifndef NODEOS_HOST_BUFFER_MOUNT_H
+#define NODEOS_HOST_BUFFER_MOUNT_H
 
-#include "host/buffer.h"
-
-#define BUFFER_MAGIC 0x64696d6d /* of statfs(2) */
+#include "host/buffer_file.h"
 
 /*
  * Make a mount of dimmapfs that is nowhere yet, with the open file SOURCE as its file. Returns its descriptor, or -1;

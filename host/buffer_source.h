@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_BUFFER_SOURCE_H
-#define NODEOS_CONTAINER_BUFFER_SOURCE_H
+#ifndef NODEOS_HOST_BUFFER_SOURCE_H
+#define NODEOS_HOST_BUFFER_SOURCE_H
 
 #include "host/buffer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_CGROUP_H
-#define NODEOS_CONTAINER_CGROUP_H
+#ifndef NODEOS_HOST_CGROUP_H
+#define NODEOS_HOST_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

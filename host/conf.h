@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_CONF_H
-#define NODEOS_CONTAINER_CONF_H
+#ifndef NODEOS_HOST_CONF_H
+#define NODEOS_HOST_CONF_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include "host/partition.h"
 #include "host/policy.h"
 #include "base/errbuf.h"
+#include "base/fileio.h"
 #include "topology/plan.h" /* enum mems_default */
 #include "topology/service.h"
 
@@ -22,7 +23,6 @@
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
-#define CONF_DIR_MAX 128 /* bytes of a directory's name with the final NUL */
 
 /* What steps without containers get of a node whose memory nodes the kernel has divided (fgmn=). */
 enum unmanaged_mems {
@@ -43,7 +43,7 @@ struct conf {
 	bool resize_mems; /* live containers may get other memory nodes: see cgroup_write_mems */
 	unsigned max_rt_priority;
 	unsigned helper_timeout; /* seconds */
-	char state_dir[CONF_DIR_MAX];
+	char state_dir[DIR_PATH_MAX];
 	unsigned max_containers; /* of one job on a node */
 	struct service_ask service;
 	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */

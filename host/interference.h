@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_NOISE_H
-#define NODEOS_CONTAINER_NOISE_H
+#ifndef NODEOS_HOST_INTERFERENCE_H
+#define NODEOS_HOST_INTERFERENCE_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PARTITION_H
-#define NODEOS_CONTAINER_PARTITION_H
+#ifndef NODEOS_HOST_PARTITION_H
+#define NODEOS_HOST_PARTITION_H
 
 #include <stddef.h>
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "manifest/partition_name.h"
 
 /*
  * The kernel's cpuset partitions (Documentation/admin-guide/cgroup-v2.rst, "cpuset.cpus.partition"):
@@ -13,15 +14,6 @@
  * a step are members, so only a remote partition can be made: every one of them lists the CPUs in
  * cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as in host/cgroup.h.
  */
-enum partition {
-	PARTITION_MEMBER,
-	PARTITION_ROOT,
-	PARTITION_ISOLATED,
-	PARTITION_COUNT,
-};
-
-const char *partition_name(enum partition p);
-int partition_by_name(const char *name); /* -1: no such word */
 
 /*
  * Make PATH, a cgroup with the CPUs it is to have in cpuset.cpus already, a partition of kind P with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_SLURM_NODE_H
-#define NODEOS_CONTAINER_SLURM_NODE_H
+#ifndef NODEOS_HOST_SLURM_CONF_H
+#define NODEOS_HOST_SLURM_CONF_H
 
 #include <stddef.h>
 

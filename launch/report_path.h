@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_REPORT_PATH_H
-#define NODEOS_CONTAINER_REPORT_PATH_H
+#ifndef NODEOS_LAUNCH_REPORT_PATH_H
+#define NODEOS_LAUNCH_REPORT_PATH_H
 
 #include <stddef.h>
 #include <stdint.h>

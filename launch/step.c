@@ -22,25 +22,6 @@
 #include "launch/step_impl.h"
 #include "topology/rankmap.h"
 
-void step_id_format(uint32_t step_id, char buf[16])
-{
-	if (step_id == STEP_ID_BATCH)
-		strcpy(buf, "batch");
-	else if (step_id == STEP_ID_EXTERN)
-		strcpy(buf, "extern");
-	else if (step_id == STEP_ID_INTERACTIVE)
-		strcpy(buf, "interactive");
-	else
-		snprintf(buf, 16, "%u", step_id);
-}
-
-const char *step_part_word(const struct step_part *p)
-{
-	if (p->kind == STEP_NONE)
-		return CHOICE_NONE;
-	return *p->container ? p->container : LEDGER_REST;
-}
-
 static const char *copy(const char *s)
 {
 	return s ? strdup(s) : NULL;
@@ -100,11 +81,6 @@ void step_fail(struct step *s, const char *fmt, ...)
 }
 
 /* ------------------------------------------------------------------ root side */
-
-bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p)
-{
-	return !s->shared->own_container && !other->plan && ledger_step_in(other, step_part_word(p));
-}
 
 /* CPUs that live sibling steps in the same place have divided among their ranks. */
 static void add_busy(const struct ledger_job *job, const struct step *s, const struct step_part *p,

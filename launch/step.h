@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_STEP_H
-#define NODEOS_CONTAINER_STEP_H
+#ifndef NODEOS_LAUNCH_STEP_H
+#define NODEOS_LAUNCH_STEP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/errbuf.h"
+#include "container/step_id.h"
 
 /*
  * One step on this node, from slurmstepd's and its ranks' side. The order of calls:
@@ -22,8 +23,6 @@
  * earlier place of a batch step would drain the node.
  */
 struct step;
-
-#define STEP_RANKS_MAX 4096 /* of one step on one node */
 
 /* Texts come from the job's environment and options: hostile until checked here. */
 struct step_input {
@@ -54,14 +53,6 @@ struct step_input {
 	const char *helper_path; /* the planning helper */
 	const char *script_path; /* nodeos-script, which reads SCRIPT */
 };
-
-/* slurm.h's special step ids, by the words Slurm prints */
-#define STEP_ID_BATCH 0xfffffffbu
-#define STEP_ID_EXTERN 0xfffffffcu
-#define STEP_ID_INTERACTIVE 0xfffffffau
-
-/* Write "batch", "extern", "interactive" or the number. */
-void step_id_format(uint32_t step_id, char buf[16]);
 
 /* Copies what IN points to, but for groups. */
 int step_new(struct step **out, const struct step_input *in, struct errbuf *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_STEP_SHARED_H
-#define NODEOS_CONTAINER_STEP_SHARED_H
+#ifndef NODEOS_LAUNCH_STEP_IMPL_H
+#define NODEOS_LAUNCH_STEP_IMPL_H
 
 #include <stdatomic.h>
 

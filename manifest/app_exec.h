@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_APP_EXEC_H
-#define NODEOS_CONTAINER_APP_EXEC_H
+#ifndef NODEOS_MANIFEST_APP_EXEC_H
+#define NODEOS_MANIFEST_APP_EXEC_H
 
 #include <stdio.h>
 

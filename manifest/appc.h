@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_APPC_H
-#define NODEOS_CONTAINER_APPC_H
+#ifndef NODEOS_MANIFEST_APPC_H
+#define NODEOS_MANIFEST_APPC_H
 
 #include "manifest/json_doc.h"
 

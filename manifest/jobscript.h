@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_SCRIPT_H
-#define NODEOS_CONTAINER_SCRIPT_H
+#ifndef NODEOS_MANIFEST_JOBSCRIPT_H
+#define NODEOS_MANIFEST_JOBSCRIPT_H
 
 #include <stdbool.h>
 #include <stddef.h>

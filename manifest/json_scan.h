@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_JSON_POS_H
-#define NODEOS_CONTAINER_JSON_POS_H
+#ifndef NODEOS_MANIFEST_JSON_SCAN_H
+#define NODEOS_MANIFEST_JSON_SCAN_H
 
 #include <stddef.h>
 

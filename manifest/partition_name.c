@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
+#include "manifest/partition_name.h"
 
-#include "host/partition.h"
+#include <string.h>
 
 static const char *const names[PARTITION_COUNT] = {
 	[PARTITION_MEMBER] = "member",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_REQUEST_H
-#define NODEOS_CONTAINER_REQUEST_H
+#ifndef NODEOS_MANIFEST_REQUEST_H
+#define NODEOS_MANIFEST_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/partition.h"
-#include "host/policy.h"
+#include "manifest/partition_name.h"
+#include "manifest/policy_name.h"
 #include "base/errbuf.h"
 #include "topology/plan.h" /* enum mems_kind */
 

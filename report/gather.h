@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_GATHER_H
-#define NODEOS_CONTAINER_GATHER_H
+#ifndef NODEOS_REPORT_GATHER_H
+#define NODEOS_REPORT_GATHER_H
 
 #include "report/merged.h"
 

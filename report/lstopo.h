@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_DRAW_H
-#define NODEOS_CONTAINER_DRAW_H
+#ifndef NODEOS_REPORT_LSTOPO_H
+#define NODEOS_REPORT_LSTOPO_H
 
 #include "topology/machine.h"
 #include "topology/picture.h"

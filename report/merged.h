@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_MERGED_H
-#define NODEOS_CONTAINER_MERGED_H
+#ifndef NODEOS_REPORT_MERGED_H
+#define NODEOS_REPORT_MERGED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
+#include "host/meminfo.h"
 #include "host/policy.h"
 
 #define POLICIES 8
@@ -67,25 +68,6 @@ static void look(struct effective *e, const struct node_container *c)
 	}
 }
 
-int node_memory(int root, unsigned node, uint64_t *total, uint64_t *used)
-{
-	char path[64], text[8192];
-	struct errbuf ignored;
-	const char *all, *rest;
-	uint64_t unused;
-
-	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node);
-	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
-		return -1;
-	all = strstr(text, " MemTotal:");
-	rest = strstr(text, " MemFree:");
-	if (!all || !rest || sscanf(all, " MemTotal: %" SCNu64, total) != 1 || sscanf(rest, " MemFree: %" SCNu64, &unused) != 1)
-		return -1;
-	*used = *total > unused ? (*total - unused) << 10 : 0;
-	*total <<= 10;
-	return 0;
-}
-
 /* Call FN for each memory node of the container that the kernel tells of. */
 static void each_memory(const struct node_container *c, void (*fn)(unsigned node, uint64_t total, uint64_t used, void *arg), void *arg)
 {
@@ -93,7 +75,7 @@ static void each_memory(const struct node_container *c, void (*fn)(unsigned node
 	uint64_t total, used;
 
 	for (int node = idset_next(&c->got->mems, -1); root >= 0 && node >= 0; node = idset_next(&c->got->mems, node))
-		if (node_memory(root, (unsigned)node, &total, &used) == 0)
+		if (memory_node_use(root, (unsigned)node, &total, &used) == 0)
 			fn((unsigned)node, total, used, arg);
 	if (root >= 0)
 		close(root);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_NODE_CONTAINER_H
-#define NODEOS_CONTAINER_NODE_CONTAINER_H
+#ifndef NODEOS_REPORT_NODE_CONTAINER_H
+#define NODEOS_REPORT_NODE_CONTAINER_H
 
 #include <stdio.h>
 
@@ -22,8 +22,5 @@ void node_container_json(struct json_out *j, const struct node_container *c);
 
 /* The same, a line each. */
 void node_container_text(FILE *f, const struct node_container *c);
-
-/* MemTotal of memory node NODE and what of it is not free, in bytes; -1: the kernel does not tell. ROOT as noise_read's. */
-int node_memory(int root, unsigned node, uint64_t *total, uint64_t *used);
 
 #endif

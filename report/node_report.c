@@ -14,7 +14,7 @@
 #include "host/interference.h"
 #include "container/outcome.h"
 #include "container/container_json.h"
-#include "launch/step.h"
+#include "container/step_id.h"
 
 const char *node_report_user(uid_t uid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_NODE_REPORT_H
-#define NODEOS_CONTAINER_NODE_REPORT_H
+#ifndef NODEOS_REPORT_NODE_REPORT_H
+#define NODEOS_REPORT_NODE_REPORT_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_NODE_STATE_H
-#define NODEOS_CONTAINER_NODE_STATE_H
+#ifndef NODEOS_REPORT_NODE_STATE_H
+#define NODEOS_REPORT_NODE_STATE_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PARCEL_H
-#define NODEOS_CONTAINER_PARCEL_H
+#ifndef NODEOS_REPORT_PARCEL_H
+#define NODEOS_REPORT_PARCEL_H
 
 #include <stdio.h>
 

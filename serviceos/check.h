@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_SERVICE_CHECK_H
-#define NODEOS_CONTAINER_SERVICE_CHECK_H
+#ifndef NODEOS_SERVICEOS_CHECK_H
+#define NODEOS_SERVICEOS_CHECK_H
 
 #include "host/conf.h"
 

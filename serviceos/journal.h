@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_SERVICE_UNDO_H
-#define NODEOS_CONTAINER_SERVICE_UNDO_H
+#ifndef NODEOS_SERVICEOS_JOURNAL_H
+#define NODEOS_SERVICEOS_JOURNAL_H
 
 #include "base/errbuf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PROVISION_H
-#define NODEOS_CONTAINER_PROVISION_H
+#ifndef NODEOS_SERVICEOS_PROVISION_H
+#define NODEOS_SERVICEOS_PROVISION_H
 
 #include "serviceos/item.h"
 

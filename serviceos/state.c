@@ -28,7 +28,7 @@ static int read_set(struct idset *out, char *text, const char *key, struct errbu
 
 int service_state_load(struct service_set *out, const char *state_dir, struct errbuf *err)
 {
-	char path[CONF_DIR_MAX + sizeof(SERVICE_STATE_FILE) + 1], text[3 * IDSET_LIST_MAX];
+	char path[DIR_PATH_MAX + sizeof(SERVICE_STATE_FILE) + 1], text[3 * IDSET_LIST_MAX];
 	struct service_set s;
 	char *at;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_SERVICE_STATE_H
-#define NODEOS_CONTAINER_SERVICE_STATE_H
+#ifndef NODEOS_SERVICEOS_STATE_H
+#define NODEOS_SERVICEOS_STATE_H
 
 #include "topology/service.h"
 

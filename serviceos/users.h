@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_SERVICE_USERS_H
-#define NODEOS_CONTAINER_SERVICE_USERS_H
+#ifndef NODEOS_SERVICEOS_USERS_H
+#define NODEOS_SERVICEOS_USERS_H
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tools/built_for.h"
+#include "host/built_for.h"
 #include "spank/hint.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
@@ -25,7 +25,8 @@ int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
  */
 #define TEXT_OF(number) #number
 #define BUILT_FOR(number) NODEOS_BUILT_FOR TEXT_OF(number)
-static const char built_for[] __attribute__((used)) = BUILT_FOR(SLURM_VERSION_NUMBER);
+extern const char nodeos_built_for[]; /* nothing refers to it: the linker is told to keep it */
+const char nodeos_built_for[] = BUILT_FOR(SLURM_VERSION_NUMBER);
 
 int slurm_spank_init(spank_t sp, int ac, char *av[])
 {

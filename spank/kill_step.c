@@ -7,7 +7,7 @@
 
 #include <slurm/slurm.h>
 
-#include "control/apart.h"
+#include "host/apart.h"
 
 struct order {
 	uint32_t job_id, step_id;

@@ -6,8 +6,9 @@ import os
 import re
 import sys
 
+from rooms import INSTALLED
+
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-ROOMS = ("container", "spank", "topology")  # what is installed and may run as root
 RISKS = re.compile(
     r"\bcgroup_write(_set|_mems)? ?\(|\bservice_item_set ?\(|\"[^\"]*cgroup\.procs\", O_WRONLY|\"[^\"]*/cgroup\.procs\"|"
     r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
@@ -18,7 +19,7 @@ FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
 def places():
     """(file, function) of each match outside of comments; declarations and the functions' own first lines do not count."""
     found = {}
-    for room in ROOMS:
+    for room in INSTALLED:
         for name in sorted(os.listdir(os.path.join(TOP, room))):
             if not name.endswith(".c"):
                 continue

@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import sys
 
-from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, done, items, ok, page, read, same_set, section, skip
+from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, done, items, makefile, ok, page, read, same_set, section, skip
+from rooms import ALLOWED
 
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
 
@@ -77,7 +78,7 @@ def test_manifest():
 
 
 def tool_file(command):
-    return "container/tool_" + {"unprovision": "provision", "support-bundle": "bundle"}.get(command, command) + ".c"
+    return "tools/" + {"unprovision": "provision", "support-bundle": "support_bundle"}.get(command, command) + ".c"
 
 
 def tool_code(command):
@@ -129,10 +130,10 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in ("report", "step_report", "tool_list", "tool_plan", "node_report", "node_container", "merged_show", "tool_verify", "tool_features", "tool_provision", "cmdline"):
-        code = read(f"container/{file}.c")
+    for file in ("container/container_json", "launch/step_report", "tools/list", "tools/plan", "report/node_report", "report/node_container", "report/merged_text", "tools/verify", "tools/features", "tools/provision", "tools/kernel_cmdline"):
+        code = read(f"{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
-        if file == "report":
+        if file == "container/container_json":
             found |= {key for _, key in re.findall(r'\{ "(\w+)", "(\w+)" \}', re.search(r"wanted\[\] = \{(.*?)\};", code, re.S).group(1))}
         for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):
             found |= set(either)
@@ -231,7 +232,7 @@ def test_built_tool():
 
 # ----------------------------------------------------------------- references
 
-TOP = ("spank", "container", "topology", "kernel", "dimmap", "etc", "contrib", "doc", "test")
+TOP = tuple(ALLOWED)
 
 
 def references(text):
@@ -254,7 +255,7 @@ def test_references():
     for file in ["README", "NEWS"]:
         pages = set(re.findall(r"\b(nodeos[a-z.-]*)\((\d)\)", read(file)))
         ok(pages and all(f"{n}.{s}" in PAGES for n, s in pages), f"the manual pages that {file} names exist", sorted(pages))
-    ok(all(f"doc/{p}" in read("Makefile.am") for p in PAGES), "Makefile.am installs every manual page")
+    ok(all(f"doc/{p}" in makefile() for p in PAGES), "Makefile.am installs every manual page")
     same_set([os.path.basename(p) for p in glob.glob(os.path.join(SOURCE, "doc/*.[1-8]"))], PAGES, "these are all manual pages")
     for name in PAGES:
         found = re.findall(r"^\.Xr (nodeos\S*) (\d)", page(name), re.M)

@@ -97,6 +97,7 @@ class Block:
 def blocks(text):
     """Of the guide's TEXT, in order; Mistake when one has no marker, or a marker no block."""
     found, section, marker, body, lines = [], "", None, None, text.split("\n")
+    start = 0
     i = 0
     while i < len(lines):
         line, where = lines[i], i + 1

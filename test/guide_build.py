@@ -14,6 +14,7 @@ import tempfile
 
 from guide_blocks import COMMANDS, Shell, blocks, try_block
 from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, done, ok, read, skip
+from rooms import INSTALLED
 
 TOOL = os.path.join(BUILD, "nodeosctl")
 TEXT = read("doc/guide.md")
@@ -164,7 +165,7 @@ def test_options():
 
 def test_messages():
     """Messages that the text quotes are in the sources or in a manual page."""
-    sources = "".join(read(os.path.relpath(f, SOURCE)) for d in ("container", "spank", "topology") for f in glob.glob(os.path.join(SOURCE, d, "*.[ch]")))
+    sources = "".join(read(os.path.relpath(f, SOURCE)) for d in INSTALLED for f in glob.glob(os.path.join(SOURCE, d, "*.[ch]")))
     sources = re.sub(r'"\s*\n?\s*"', "", sources).replace('\\"', '"') + read("etc/examples/phases.c")
     sources += "".join(read(f"doc/{p}") for p in PAGES)
     quoted = re.findall(r"^(?:- |\| |When it goes wrong: )?`([^`]+)`[^`\n]*(?::| \|)", PROSE, re.M)

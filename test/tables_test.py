@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 
-from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, c_unescape, done, items, ok, page, read, same_set, section, skip
+from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, c_unescape, done, items, makefile, ok, page, read, same_set, section, skip
+from rooms import INSTALLED
 
 # Programs with a page each: where their options are, and how they are run from a build tree.
 PROGRAMS = {
@@ -87,7 +88,7 @@ def test_programs():
         else:
             skip(f"{name} --help", "it is not built")
     same_set([p[:-2] for p in PAGES if p.endswith(".1") and p != "nodeosctl.1"], PROGRAMS, "these are all programs with a page")
-    built = re.findall(r"^bin_PROGRAMS \+?= (.*)$", read("Makefile.am"), re.M) + [os.path.basename(w) for w in re.search(r"^dist_bin_SCRIPTS = (.*)$", read("Makefile.am"), re.M).group(1).split()]
+    built = re.findall(r"^bin_PROGRAMS \+= (.*)$", makefile(), re.M) + [os.path.basename(w) for w in re.findall(r"^dist_bin_SCRIPTS \+= (.*)$", makefile(), re.M)]
     same_set(" ".join(built).split(), list(PROGRAMS) + ["nodeosctl"], "and these are all programs that are installed for users")
 
 
@@ -212,11 +213,11 @@ def test_words():
     """Words that values may be: policies, partitions, policies of buffers."""
     manifest, conf = page("nodeos-manifest.5"), page("nodeos.conf.5")
     scheduler, buffer = manifest[manifest.index(".It Cm scheduler"):], manifest[manifest.index(".It Cm dimmap"):]
-    policies = re.findall(r'\[POLICY_\w+\] = \{ "([a-z]+)"', read("host/policy.c"))
-    same_set(cm_words(cut(scheduler, r"\.It Cm policy", "also as")), policies, "nodeos-manifest(5) has the policies of host/policy.c")
+    policies = re.findall(r'\[POLICY_\w+\] = \{ "([a-z]+)"', read("manifest/policy_name.c"))
+    same_set(cm_words(cut(scheduler, r"\.It Cm policy", "also as")), policies, "nodeos-manifest(5) has the policies of manifest/policy_name.c")
     same_set(cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")), policies, "so has nodeos.conf(5)")
     same_set(cm_words(cut(conf, r"\.It Ic hpc_fallback", "of the latter"))[1:], set(policies) - {"hpc"}, "and those that stand for hpc")
-    places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("host/policy.c"))
+    places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("manifest/policy_name.c"))
     same_set(cm_words(cut(scheduler, r"\.It Cm priority", "without it"))[1:], places, "nodeos-manifest(5) has the placements of hpc")
     partitions = re.findall(r'\[PARTITION_\w+\] = "([a-z]+)"', read("manifest/partition_name.c"))
     same_set(cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")), partitions, "and the partitions of manifest/partition_name.c")
@@ -250,7 +251,7 @@ def test_defaults():
 
 def test_variables():
     """Variables with our names, and those of others that a program reads for itself."""
-    code = content(sources("spank/*.[ch]", "container/*.[ch]", "topology/*.[ch]")) + read("spank/nodeos-mpirun")
+    code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
     # spank_job_control_setenv() and the pages say SPANK_NODEOS_REQUEST, or have one word for several
     ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code))
@@ -259,7 +260,7 @@ def test_variables():
         told |= {w for line in items(page(name)) if line.startswith("Ev ") for w in re.split(r" , ", line[3:]) if w.startswith(("NODEOS_", "SLURM_SPANK_NODEOS_"))}
     same_set(told, ours, "nodeos(7) and nodeos-spank(8) have every variable of NodeOS in the sources")
     read_by = {
-        "nodeosctl.1": (sources("container/tool*.c", "container/bundle*.c", "base/hostname.c", "base/program.c"), r'getenv\("(\w+)"\)'),
+        "nodeosctl.1": (sources("tools/*.c", "base/hostname.c", "base/program.c"), r'getenv\("(\w+)"\)'),
         "nodeos-noise.1": (sources("tools/noise/noise.c"), r'getenv\("(\w+)"\)'),
         "nodeos-sched-count.1": ([os.path.join(SOURCE, "tools/noise/nodeos-sched-count")], r'os\.environ\.get\("(\w+)"'),
         "nodeos-mpirun.1": ([os.path.join(SOURCE, "spank/nodeos-mpirun")], r'^\t"?([A-Z_]+)=(?!\$)'),
@@ -276,13 +277,13 @@ def test_variables():
 
 def test_files():
     """FILES of the pages are files that the build installs or the programs make, and what is installed is in a page."""
-    make = read("Makefile.am")
+    make = makefile()
     known = {"/etc/nodeos/nodeos.conf", "/etc/slurm/plugstack.conf.d/nodeos.conf", "/run/systemd/system", "data", ".stats", "/sys/fs/dimmapfs/"}
     ok('confdir = $(sysconfdir)/nodeos' in make and "examplesdir = $(docdir)/examples" in make and "etc/plugstack.conf.d/nodeos.conf" in make,
        "Makefile.am has the directories that the pages name")
     known |= {re.search(r'#define ASK_SOCKET "(.*)"', read("control/protocol.h")).group(1), re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1)}
     known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("control/changes.h")).group(1))
-    known |= {f"/usr/libexec/nodeos/{p}" for p in re.search(r"^pkglibexec_PROGRAMS = (.*)$", make, re.M).group(1).split()}
+    known |= {f"/usr/libexec/nodeos/{p}" for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M) for p in line.split()}
     known |= {"/usr/share/bash-completion/completions/" + os.path.basename(f) for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()}
     known |= {"/usr/share/nodeos/" + os.path.basename(f) for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()}
     known |= {"/etc/bash_completion.d/" + os.path.basename(f) for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()}
@@ -293,8 +294,9 @@ def test_files():
         told = {line.split()[1] for line in items(section(page(name), "FILES")) if line.startswith("Pa ")}
         ok(told <= known, f"{name}: its FILES exist", sorted(told - known))
     everything = "\n".join(page(p) for p in PAGES).replace("\\-", "-")
-    installed = set(re.search(r"^pkglibexec_PROGRAMS = (.*)$", make, re.M).group(1).split())
-    installed |= {os.path.basename(w) for w in re.search(r"^systemdsystemunit_DATA = ((?:.*\\\n)*.*)$", make, re.M).group(1).split() if w != "\\"}
+    installed = {p for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M) for p in line.split()}
+    units = [w for line in re.findall(r"^systemd(?:_made|systemunit_DATA) = (.*)$", make, re.M) for w in line.split()]
+    installed |= {os.path.basename(w) for w in units if not w.startswith("$")}
     missing = [f for f in sorted(installed) if f.replace("@.service", "") not in everything]
     ok(len(installed) > 6 and not missing, "every helper and unit that is installed is in a page", missing)
     units = set(re.findall(r"\b(nodeos[a-z-]*@?\.(?:service|timer|socket))", everything))
@@ -306,7 +308,7 @@ def test_files():
 
 def formats():
     """Every string of the sources, adjacent literals together; of the script, what it says."""
-    code = re.sub(r"/\*.*?\*/", "", content(sources("spank/*.c", "container/*.c", "topology/*.c", "dimmap/policy/*.c")), flags=re.S)
+    code = re.sub(r"/\*.*?\*/", "", content(sources(*(f"{room}/*.c" for room in INSTALLED), "dimmap/policy/*.c")), flags=re.S)
     for group in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"[\s]*(?:PRI\w+\s*)?)+', code):
         yield c_unescape("".join(c_strings(group)))
     for text in re.findall(r'\b(?:die|say) "([^"]*)', read("spank/nodeos-plugstack.in")):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_TOOL_ASK_H
-#define NODEOS_CONTAINER_TOOL_ASK_H
+#ifndef NODEOS_TOOLS_ASK_ARGS_H
+#define NODEOS_TOOLS_ASK_ARGS_H
 
 #include "control/protocol.h"
 

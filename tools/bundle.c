@@ -18,7 +18,7 @@
 #include "base/subprocess.h"
 #include "base/monotonic.h"
 #include "base/program.h"
-#include "tools/secret.h"
+#include "base/secret.h"
 
 #define MANIFEST "MANIFEST"
 #define PACK_TIMEOUT 120 /* seconds */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_BUNDLE_H
-#define NODEOS_CONTAINER_BUNDLE_H
+#ifndef NODEOS_TOOLS_BUNDLE_H
+#define NODEOS_TOOLS_BUNDLE_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_TOOL_CHECK_H
-#define NODEOS_CONTAINER_TOOL_CHECK_H
+#ifndef NODEOS_TOOLS_CHECK_H
+#define NODEOS_TOOLS_CHECK_H
 
 /*
  * nodeosctl check: validate manifests without a node. ARGV[0] is the command's

@@ -23,7 +23,7 @@ static const char usage_text[] =
 
 static int write_state(const struct machine *m, const struct blocks *b, struct errbuf *err)
 {
-	char path[CONF_DIR_MAX + 32], tmp[CONF_DIR_MAX + 32];
+	char path[DIR_PATH_MAX + 32], tmp[DIR_PATH_MAX + 32];
 	struct machine *again = NULL;
 	struct conf conf;
 	int dir, rc = 0;

@@ -17,7 +17,7 @@
 #include "control/protocol.h"
 #include "host/blocks.h"
 #include "host/buffer.h"
-#include "tools/built_for.h"
+#include "host/built_for.h"
 #include "host/cgroup.h"
 #include "host/conf.h"
 #include "base/fileio.h"

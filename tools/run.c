@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/policy.h"
 #include "manifest/request.h"
 #include "tools/tool.h"
 

@@ -12,7 +12,7 @@
 #include "host/conf.h"
 #include "base/fileio.h"
 #include "base/program.h"
-#include "tools/secret.h"
+#include "base/secret.h"
 #include "tools/tool.h"
 
 static const char usage_text[] =

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "base/idset.h"
-#include "topology/xml.h"
+#include "base/xml.h"
 
 #define GROUP_LIKE \
 	HWLOC_OBJ_GROUP /* Cache, Tile, Module, System: names of other releases, nothing depends \

@@ -8,11 +8,6 @@
 
 #include "topology/plan_impl.h"
 
-unsigned plan_width(const struct plan_ask *ask, unsigned threads)
-{
-	return ask->smt && ask->smt < threads ? ask->smt : threads;
-}
-
 static int check_subset(const struct idset *part, const struct idset *all, const char *what,
 			struct errbuf *err)
 {

@@ -10,23 +10,6 @@ struct local_memory {
 	int64_t *domain, *core;
 };
 
-bool plan_node_is_local(const struct memnode *n, const bool *core)
-{
-	for (unsigned c = n->first_core; c < n->end_core; c++)
-		if (core[c])
-			return true;
-	return false;
-}
-
-int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask)
-{
-	const uint64_t most = (uint64_t)INT64_MAX / IDSET_MAX;
-
-	if (ask->mems_kind != MEMS_SIZE)
-		return 1;
-	return (int64_t)(n->usable < most ? n->usable : most);
-}
-
 static bool node_is_free(const struct planner *p, const struct memnode *n)
 {
 	return idset_has(&p->ordinary, n->os) && !idset_has(&p->mems_used, n->os);

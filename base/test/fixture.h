@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TEST_FIXTURE_H
-#define NODEOS_TEST_FIXTURE_H
+#ifndef NODEOS_BASE_TEST_FIXTURE_H
+#define NODEOS_BASE_TEST_FIXTURE_H
 
 /* Small things that several tests need: a scratch directory, sets from text. */
 #include <ftw.h>

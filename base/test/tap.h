@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TAP_H
-#define NODEOS_TAP_H
+#ifndef NODEOS_BASE_TEST_TAP_H
+#define NODEOS_BASE_TEST_TAP_H
 
 /*
  * Test results in the Test Anything Protocol. Every check prints one line, is

@@ -5,7 +5,7 @@ import shutil
 
 INPUTS = ["bench/evaluation/guest.py", "bench/block.h", "bench/mark.c", "bench/plugin.sh", "test/guest/run", "test/guest/packages"]
 # what is installed in the guest
-PROJECT = ["spank/*.c", "container/*.c", "topology/*.c", "etc/nodeos.conf", "kernel/patches/*/series"]
+PROJECT = ["spank/*.c", "base/*.c", "topology/*.c", "manifest/*.c", "host/*.c", "container/*.c", "launch/*.c", "etc/nodeos.conf", "kernel/patches/*/series"]
 
 
 def build(context, plugin):

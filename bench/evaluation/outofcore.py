@@ -11,7 +11,7 @@ import plot
 TITLE = "Figure 7: a simulation beside an out-of-core tracer"
 MINUTES = {"quick": 12, "full": 35}
 INPUTS = ["bench/evaluation/outofcore.py", "bench/evaluation/benchmarks.py", "bench/streamline", "bench/streamline-guest", "dimmap/load/streamline/*.c",
-          "dimmap/module/*.c", "dimmap/policy/*.c", "container/buffer*.c", "kernel/patches/*/series"]
+          "dimmap/module/*.c", "dimmap/policy/*.c", "host/buffer*.c", "kernel/patches/*/series"]
 ARMS = {"mmap": "mmap", "mmap, MADV_RANDOM": "mmap, MADV_RANDOM", "dimmap": "buffer, page by page", "dimmap, fill 64K": "buffer, fill 64K"}
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

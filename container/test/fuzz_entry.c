@@ -15,7 +15,7 @@
 #include "manifest/app_exec.h"
 #include "container/ledger.h"
 #include "container/planner_input.h"
-#include "tools/secret.h"
+#include "base/secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -99,7 +99,7 @@ def test_values(d):
     same(offered(["nodeosctl", "report", ""], d), [], "report has no operand")
     same(set(offered(["nodeosctl", "support-bundle", "--output="], d)), everything, "support-bundle --output=: files")
     same(offered(["nodeosctl", "nothing", "-"], d), ["-h", "--help"], "an unknown command")
-    policy = re.search(r"\btable\[.*?\n\};|names?\[.*?\};", open(os.path.join(SOURCE, "host/policy.c")).read(), re.S).group(0)
+    policy = re.search(r"\btable\[.*?\n\};|names?\[.*?\};", open(os.path.join(SOURCE, "manifest/policy_name.c")).read(), re.S).group(0)
     names = set(re.findall(r'"([a-z]+)"', policy)) - {"unset", "user", "topo"}
     for words in (["nodeosctl", "run", "--sched="], ["nodeosctl", "run", "-s", ""], ["srun", "--nodeos-sched="]):
         got = offered(words, d)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DIMMAP_ORACLE_TEST_H
-#define DIMMAP_ORACLE_TEST_H
+#ifndef NODEOS_DIMMAP_POLICY_ORACLE_TEST_H
+#define NODEOS_DIMMAP_POLICY_ORACLE_TEST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  * A page is on one queue: FREE, FIRST or SECOND (what they mean is the policy's), VICTIM; or on
  * none while the caller does something with it (AWAY).
  */
-#ifndef DIMMAP_POLICY_H
-#define DIMMAP_POLICY_H
+#ifndef NODEOS_DIMMAP_POLICY_POLICY_H
+#define NODEOS_DIMMAP_POLICY_POLICY_H
 
 #ifdef __KERNEL__
 #include <linux/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_DIMSIM_ACCESSES_H
-#define NODEOS_DIMSIM_ACCESSES_H
+#ifndef NODEOS_DIMMAP_SIM_ACCESSES_H
+#define NODEOS_DIMMAP_SIM_ACCESSES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_DIMSIM_BOUNDS_H
-#define NODEOS_DIMSIM_BOUNDS_H
+#ifndef NODEOS_DIMMAP_SIM_BOUNDS_H
+#define NODEOS_DIMMAP_SIM_BOUNDS_H
 
 #include "dimmap/sim/accesses.h"
 #include "dimmap/sim/buffer.h"

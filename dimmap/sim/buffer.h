@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_DIMSIM_BUFFER_H
-#define NODEOS_DIMSIM_BUFFER_H
+#ifndef NODEOS_DIMMAP_SIM_BUFFER_H
+#define NODEOS_DIMMAP_SIM_BUFFER_H
 
 #include <stdbool.h>
 #include <stdint.h>

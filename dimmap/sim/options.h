@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_DIMSIM_OPTIONS_H
-#define NODEOS_DIMSIM_OPTIONS_H
+#ifndef NODEOS_DIMMAP_SIM_OPTIONS_H
+#define NODEOS_DIMMAP_SIM_OPTIONS_H
 
 #include "dimmap/sim/accesses.h"
 #include "dimmap/sim/results.h"

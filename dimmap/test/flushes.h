@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How often CPUs have asked others to flush their TLBs, by the kernel's tracepoint tlb:tlb_flush. */
-#ifndef DIMMAP_FLUSHES_H
-#define DIMMAP_FLUSHES_H
+#ifndef NODEOS_DIMMAP_TEST_FLUSHES_H
+#define NODEOS_DIMMAP_TEST_FLUSHES_H
 
 #include <fcntl.h>
 #include <linux/perf_event.h>

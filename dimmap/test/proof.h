@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Between proof.c, a module, and rogue.c, a program. */
-#ifndef DIMMAP_PROOF_H
-#define DIMMAP_PROOF_H
+#ifndef NODEOS_DIMMAP_TEST_PROOF_H
+#define NODEOS_DIMMAP_TEST_PROOF_H
 
 #include <linux/ioctl.h>
 

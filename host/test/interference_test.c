@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "report/node_container.h"
+#include "host/meminfo.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
@@ -161,9 +161,9 @@ int main(void)
 	is(list_of(&on.tick), "4", "there is the tick");
 	noise_free(&n);
 	many();
-	ok(node_memory(root, 3, &total, &used) == 0 && total == 2048 << 10 && used == 1536 << 10, "memory of a node");
-	is_int(node_memory(root, 4, &total, &used), -1, "that tells nonsense");
-	is_int(node_memory(root, 5, &total, &used), -1, "that is not there");
+	ok(memory_node_use(root, 3, &total, &used) == 0 && total == 2048 << 10 && used == 1536 << 10, "memory of a node");
+	is_int(memory_node_use(root, 4, &total, &used), -1, "that tells nonsense");
+	is_int(memory_node_use(root, 5, &total, &used), -1, "that is not there");
 	close(root);
 	return tap_done();
 }

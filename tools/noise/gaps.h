@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_NOISE_GAPS_H
-#define NODEOS_NOISE_GAPS_H
+#ifndef NODEOS_TOOLS_NOISE_GAPS_H
+#define NODEOS_TOOLS_NOISE_GAPS_H
 
 #include <stddef.h>
 #include <stdint.h>

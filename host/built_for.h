@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_BUILT_FOR_H
-#define NODEOS_BUILT_FOR_H
+#ifndef NODEOS_HOST_BUILT_FOR_H
+#define NODEOS_HOST_BUILT_FOR_H
 
 /*
  * The plugin has this text, with the SLURM_VERSION_NUMBER of its headers in C's notation behind it: SPANK itself wants that of the

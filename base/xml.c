@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "topology/xml.h"
+#include "base/xml.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_APART_H
-#define NODEOS_CONTAINER_APART_H
+#ifndef NODEOS_HOST_APART_H
+#define NODEOS_HOST_APART_H
 
 #include <stdbool.h>
 #include <stddef.h>

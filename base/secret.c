@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/secret.h"
+#include "base/secret.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_XML_H
-#define NODEOS_TOPOLOGY_XML_H
+#ifndef NODEOS_BASE_XML_H
+#define NODEOS_BASE_XML_H
 
 #include <stdbool.h>
 #include <stddef.h>

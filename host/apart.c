@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "control/apart.h"
+#include "host/apart.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 
-#include "control/apart.h"
+#include "host/apart.h"
 #include "base/monotonic.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"

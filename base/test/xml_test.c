@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _POSIX_C_SOURCE 200809L /* strdup */
-#include "topology/xml.h"
+#include "base/xml.h"
 
 #include "base/test/tap.h"
 

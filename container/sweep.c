@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What ended jobs and steps have left in the ledger is removed whenever it is opened. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+#include "container/fence.h"
+#include "container/ledger_impl.h"
+
+/* Partitions whose steps have died: above them the kernel still keeps their CPUs. */
+struct swept {
+	struct idset fences;
+	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
+};
+
+/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job. */
+static bool job_dead(struct ledger *l, const struct ledger_job *job)
+{
+	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
+}
+
+/* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no more? */
+static bool unread_is_dead(struct ledger *l, const char *name)
+{
+	struct ledger_job job = { .inode = 0 };
+	char *text = malloc(LEDGER_ENTRY_MAX), expect[64];
+	const char *at = text;
+	struct errbuf ignored;
+	bool is_dead = false;
+
+	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0 && ledger_take_head(&at, &job, &ignored) == 0) {
+		ledger_entry_name(expect, sizeof(expect), job.inode);
+		is_dead = strcmp(expect, name) == 0 && job_dead(l, &job);
+	}
+	free(text);
+	return is_dead;
+}
+
+/* Take down the fences of JOB's steps that have died, or of ALL, and take these steps from it. */
+static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
+{
+	struct idset gone;
+
+	idset_zero(&gone);
+	for (unsigned i = job->n_steps; i-- > 0;)
+		if (all || cgroup_is_gone(l->cgroup_fd, job->step[i].cgroup, job->step[i].inode) ||
+		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
+			fence_drop(l->cgroup_fd, &job->step[i], &gone);
+			ledger_job_del_step(job, job->step[i].inode);
+		}
+	if (idset_empty(&gone))
+		return;
+	fence_refresh_job(l->cgroup_fd, job);
+	idset_or(&swept->fences, &gone);
+	strcpy(swept->cgroup, job->cgroup);
+}
+
+static void sweep_one(struct ledger *l, const char *name, void *arg)
+{
+	struct ledger_job *job = NULL;
+	struct swept *swept = arg;
+	struct errbuf ignored;
+	char expect[64];
+	unsigned before;
+
+	/*
+	 * An entry that cannot be read stays as long as its job: it is evidence, and it may
+	 * protect one that lives. It fails the steps of that job, and nobody else's.
+	 */
+	if (ledger_read_entry(l, name, &job, &ignored) < 0) {
+		if (unread_is_dead(l, name))
+			unlinkat(l->dir_fd, name, 0);
+		return;
+	}
+	ledger_entry_name(expect, sizeof(expect), job->inode);
+	if (strcmp(expect, name) == 0 && job_dead(l, job)) {
+		sweep_steps(l, job, true, swept);
+		unlinkat(l->dir_fd, name, 0);
+		ledger_job_free(job);
+		return;
+	}
+	before = job->n_steps;
+	sweep_steps(l, job, false, swept);
+	if (job->n_steps != before) {
+		ledger_write(l, job, &ignored);
+		fence_raise(l, l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
+	}
+	ledger_job_free(job);
+}
+
+int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout, struct errbuf *err)
+{
+	struct swept swept = { .cgroup = "" };
+	struct ledger *l;
+
+	if (ledger_lock(&l, state_dir, cgroup_fd, timeout, err) < 0)
+		return -1;
+	if (ledger_each_name(l, sweep_one, &swept, err) < 0) {
+		errwrap(err, "%s", state_dir);
+		ledger_close(l);
+		return -1;
+	}
+	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
+	fence_give_back(l); /* whoever was to may have been killed */
+	*out = l;
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_MANIFEST_PARTITION_NAME_H
+#define NODEOS_MANIFEST_PARTITION_NAME_H
+
+/* What the directory of a container may be in the kernel (host/partition.h), by the words of manifests and of cgroupfs. */
+enum partition {
+	PARTITION_MEMBER,
+	PARTITION_ROOT,
+	PARTITION_ISOLATED,
+	PARTITION_COUNT,
+};
+
+const char *partition_name(enum partition p);
+int partition_by_name(const char *name); /* -1: no such word */
+
+#endif
