@@ -22,19 +22,6 @@ struct dimmap_chunks {
 	} chunk[250];
 };
 
-u64 dimmap_key(const struct dimmap_file *file, pgoff_t index)
-{
-	return (u64)file->id << 48 | index;
-}
-
-/* Pages of a window are in the same pool. */
-struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key)
-{
-	u64 window = (key & ~0ull << 48) | dimmap_index(key) / DIMMAP_WINDOW;
-
-	return &buffer->pool[(dimmap_hash(window) >> 32) * buffer->pools >> 32];
-}
-
 /**
  * dimmap_sum - a statistic of all pools
  * @buffer: whose

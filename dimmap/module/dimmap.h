@@ -221,55 +221,61 @@ struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct
 void dimmap_buffer_put(struct dimmap_buffer *buffer);
 void dimmap_buffer_give_back(struct dimmap_buffer *buffer);
 void dimmap_end_put(struct dimmap_end *end);
-struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key);
-u64 dimmap_key(const struct dimmap_file *file, pgoff_t index);
 u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat);
+
+/* ref.c */
+u64 dimmap_key(const struct dimmap_file *file, pgoff_t index);
+struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key);
+void dimmap_file_unbound(struct dimmap_file *file);
+void dimmap_file_put(struct dimmap_file *file);
+void dimmap_file_put_many(struct dimmap_file *file, u32 n);
+
+/* frame.c */
+void dimmap_drop(struct dimmap_file *file);
+void dimmap_give_up(struct dimmap_file *file);
+void dimmap_leave(struct dimmap_file *file);
+int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
+	__releases(&pool->lock);
+void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x);
+void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x);
+void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+			struct dimmap_pick *pick, struct dimmap_page *page, u32 n);
+bool dimmap_page_busy(void *pool, u32 x);
 
 /* page.c */
 int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 		    struct dimmap_use *use);
 void dimmap_page_put(struct dimmap_use *use);
 bool dimmap_page_near(struct dimmap_file *file, pgoff_t index, struct dimmap_use *use);
-void dimmap_read_done(struct dimmap_lock_pool *pool, u64 key, u32 n, bool good);
 u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how, pgoff_t *first);
-void dimmap_drop(struct dimmap_file *file);
-void dimmap_give_up(struct dimmap_file *file);
-void dimmap_leave(struct dimmap_file *file);
-int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
-	__releases(&pool->lock);
 
 /* evict.c */
 int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file);
-void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
-			struct dimmap_pick *pick, struct dimmap_page *page, u32 n);
-bool dimmap_page_busy(void *pool, u32 x);
 
 /* write.c */
 int dimmap_writer_start(struct dimmap_buffer *buffer);
 void dimmap_writer_stop(struct dimmap_buffer *buffer);
-void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x);
-void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x);
 int dimmap_throttle(struct dimmap_file *file);
 void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 			struct dimmap_pick *pick, u32 n);
-void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
-		       int error);
 int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long patience);
 
 /* io.c */
 unsigned int dimmap_io_front(void);
-void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n);
-void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n);
+/* N pages of FILE in POOL, from KEY on, are through with the device; ERROR is 0 or negative. */
+typedef void dimmap_io_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
+			    int error);
+void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
+		    dimmap_io_done *done);
+void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
+		     dimmap_io_done *done);
 int dimmap_io_flush(struct dimmap_file *file, unsigned long patience);
 
 /* file.c */
 struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *backing,
 				     bool read_only, char *why, size_t size);
 void dimmap_file_leave(struct dimmap_file *file);
-void dimmap_file_put(struct dimmap_file *file);
-void dimmap_file_put_many(struct dimmap_file *file, u32 n);
 void dimmap_file_shut(struct dimmap_file *file);
-void dimmap_file_unbound(struct dimmap_file *file);
 
 /* fault.c, rw.c */
 int dimmap_mmap(struct file *file, struct vm_area_struct *vma);

@@ -4,65 +4,6 @@
 #include <linux/sched/signal.h>
 
 #include "dimmap.h"
-#include "trace.h"
-
-/**
- * dimmap_unmap_pages - takes pages away from programs
- * @buffer: it is
- * @pool: they are in
- * @pick: they are
- * @page: room for as many
- * @n: of them, which nobody may map meanwhile
- *
- * Nobody writes to them by a mapping when it returns.
- */
-void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
-			struct dimmap_pick *pick, struct dimmap_page *page, u32 n)
-{
-	struct dimmap_unmapped count = {};
-	unsigned long flags;
-	u32 first, i, k, id;
-
-	/* file by file, from the lowest number to the highest */
-	for (id = 0, first = 0; first < n; id++) {
-		struct dimmap_file *file;
-		struct inode *inode;
-		u32 next = U32_MAX;
-
-		for (i = 0; i < n; i++)
-			if (pick[i].key >> 48 >= id)
-				next = min_t(u32, next, pick[i].key >> 48);
-		id = next;
-		file = dimmap_file_of_key(buffer, (u64)id << 48);
-		for (i = 0, k = 0; i < n; i++)
-			if (pick[i].key >> 48 == id)
-				page[k++] = (struct dimmap_page){
-					dimmap_index(pick[i].key),
-					page_to_pfn(pool->frame[pick[i].x].page)
-				};
-		first += k;
-		/* without one, nobody has it mapped (dimmap_leave()) */
-		inode = READ_ONCE(file->inode);
-		if (inode)
-			dimmap_unmap(inode->i_mapping, page, k, buffer->opt.tlb, &count);
-	}
-	trace_dimmapfs_unmap(buffer, n, count.ptes, count.flushes);
-	spin_lock_irqsave(&pool->lock, flags);
-	pool->stat[DIMMAP_BATCHES] += n > 0;
-	pool->stat[DIMMAP_UNMAPPED] += n;
-	pool->stat[DIMMAP_PTES] += count.ptes;
-	pool->stat[DIMMAP_FLUSHES] += count.flushes;
-	spin_unlock_irqrestore(&pool->lock, flags);
-}
-
-/* Whether somebody has to do with a page, so that it cannot be unmapped or go. */
-bool dimmap_page_busy(void *arg, u32 x)
-{
-	struct dimmap_lock_pool *pool = arg;
-	const struct dimmap_frame *frame = &pool->frame[x];
-
-	return frame->users || frame->state != DIMMAP_IDLE || frame->is_writing;
-}
 
 /* Lets victims go that have been there the longest; tells those that have to be written first. */
 static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)

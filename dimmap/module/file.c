@@ -241,16 +241,6 @@ static void dimmap_file_unbind(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/**
- * dimmap_file_unbound - one less who needs the device of a file
- * @file: gives it back, in a while, with the last; any context
- */
-void dimmap_file_unbound(struct dimmap_file *file)
-{
-	if (refcount_dec_and_test(&file->bound))
-		queue_work(dimmap_wq, &file->unbind_work);
-}
-
 /* What is shut does not need its device any more, though somebody may have it open. */
 static void dimmap_release(struct dimmap_file *file)
 {
@@ -274,22 +264,6 @@ static void dimmap_file_free(struct work_struct *work)
 	mutex_unlock(&buffer->files_lock);
 	kfree(file);
 	dimmap_buffer_put(buffer);
-}
-
-/**
- * dimmap_file_put_many - so many users less
- * @file: goes, in a while, with the last; any context
- * @n: of them
- */
-void dimmap_file_put_many(struct dimmap_file *file, u32 n)
-{
-	if (refcount_sub_and_test(n, &file->users))
-		queue_work(dimmap_wq, &file->free_work);
-}
-
-void dimmap_file_put(struct dimmap_file *file)
-{
-	dimmap_file_put_many(file, 1);
 }
 
 static void dimmap_file_sync(struct work_struct *work)

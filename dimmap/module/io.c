@@ -15,6 +15,7 @@ struct dimmap_io {
 	struct dimmap_lock_pool *pool;
 	u64 key;
 	u32 n;
+	dimmap_io_done *done;
 	struct work_struct work;
 	struct bio bio;		/* the last, with its pages behind it */
 };
@@ -44,17 +45,8 @@ static struct page *dimmap_page_at(struct dimmap_lock_pool *pool, u64 key)
 	return page;
 }
 
-static void dimmap_read_end(const struct dimmap_io *io, bool good)
-{
-	/* the pages were put there one by one */
-	if (good)
-		dimmap_zero_tail(io->file, dimmap_index(io->key + io->n - 1),
-				 io->bio.bi_io_vec[io->n - 1].bv_page);
-	dimmap_read_done(io->pool, io->key, io->n, good);
-}
-
 static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
-		      u32 left, blk_opf_t op, bool worker);
+		      u32 left, blk_opf_t op, dimmap_io_done *done, bool worker);
 
 /*
  * The device had no room for a request of somebody who must not wait for it: this worker may. Or it
@@ -74,7 +66,7 @@ static void dimmap_io_again(struct work_struct *work)
 	kthread_associate_blkcg(bio_blkcg_css(&io->bio));
 	for (i = 0; i < io->n; i += each)
 		dimmap_io(file, io->pool, dimmap_index(io->key) + i, each,
-			  io->bio.bi_opf, true);
+			  io->bio.bi_opf, io->done, true);
 	kthread_associate_blkcg(NULL);
 	bio_put(&io->bio);
 	dimmap_file_unbound(file);
@@ -96,24 +88,24 @@ static void dimmap_io_end(struct bio *bio)
 {
 	struct dimmap_io *io = container_of(bio, struct dimmap_io, bio);
 	struct dimmap_file *file = io->file;
-	u32 n = 1;
+	bool write = op_is_write(bio_op(bio));
+	u32 n = io->n;
 
 	if (dimmap_is_for_again(io)) {
 		INIT_WORK(&io->work, dimmap_io_again);
 		queue_work(dimmap_io_wq, &io->work);
 		return;
 	}
-	trace_dimmapfs_io(file, dimmap_index(io->key), io->n, op_is_write(bio_op(bio)),
+	trace_dimmapfs_io(file, dimmap_index(io->key), n, write,
 			  blk_status_to_errno(bio->bi_status));
-	if (op_is_write(bio_op(bio))) {
-		n = io->n;
-		dimmap_write_done(file, io->pool, io->key, n, blk_status_to_errno(bio->bi_status));
-	} else {
-		dimmap_read_end(io, !bio->bi_status);
-	}
+	/* the pages were put there one by one */
+	if (!write && !bio->bi_status)
+		dimmap_zero_tail(file, dimmap_index(io->key + n - 1),
+				 bio->bi_io_vec[n - 1].bv_page);
+	io->done(file, io->pool, io->key, n, blk_status_to_errno(bio->bi_status));
 	bio_put(bio);
 	dimmap_file_unbound(file);
-	dimmap_file_put_many(file, n);
+	dimmap_file_put_many(file, write ? n : 1);
 }
 
 /* The sector of a page, and how many follow on the device, N at most. */
@@ -147,18 +139,15 @@ static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 
 /* What cannot be asked of a device that is not ours any more. */
 static void dimmap_io_refuse(struct dimmap_file *file, struct dimmap_lock_pool *pool,
-			     pgoff_t index, u32 n, blk_opf_t op)
+			     pgoff_t index, u32 n, blk_opf_t op, dimmap_io_done *done)
 {
-	if (op_is_write(op)) {
-		dimmap_write_done(file, pool, dimmap_key(file, index), n, -EIO);
+	done(file, pool, dimmap_key(file, index), n, -EIO);
+	if (op_is_write(op))
 		dimmap_file_put_many(file, n);
-	} else {
-		dimmap_read_done(pool, dimmap_key(file, index), n, false);
-	}
 }
 
 static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
-		      u32 left, blk_opf_t op, bool worker)
+		      u32 left, blk_opf_t op, dimmap_io_done *done, bool worker)
 {
 	while (left) {
 		u32 n = min_t(u32, left, BIO_MAX_VECS), i;
@@ -168,7 +157,7 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 
 		/* it was shut, and its device given back, since somebody has asked for this */
 		if (!refcount_inc_not_zero(&file->bound)) {
-			dimmap_io_refuse(file, pool, index, left, op);
+			dimmap_io_refuse(file, pool, index, left, op, done);
 			return;
 		}
 		sector = dimmap_sector(file, index, &n);
@@ -190,6 +179,7 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		io->pool = pool;
 		io->key = dimmap_key(file, index);
 		io->n = n;
+		io->done = done;
 		if (!op_is_write(op))
 			refcount_inc(&file->users);
 		for (i = 0; i < n; i++) {
@@ -206,28 +196,32 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 }
 
 /**
- * dimmap_io_read - asks the device for pages; dimmap_read_done() is told
+ * dimmap_io_read - asks the device for pages
  * @file: of which
  * @pool: they are in, READING
  * @first: of them
  * @n: of them, that follow each other
+ * @done: is called with those that have come, maybe several times
  */
-void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
+void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
+		    dimmap_io_done *done)
 {
-	dimmap_io(file, pool, first, n, REQ_OP_READ, false);
+	dimmap_io(file, pool, first, n, REQ_OP_READ, done, false);
 }
 
 /**
- * dimmap_io_write - sends pages to the device; dimmap_write_done() is told
+ * dimmap_io_write - sends pages to the device
  * @file: of which
  * @pool: they are in, is_writing and unmapped; each has a user of the file
  * @first: of them
  * @n: of them, that follow each other
+ * @done: is called with those that are there, maybe several times
  */
-void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n)
+void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
+		     dimmap_io_done *done)
 {
 	/* not held back as write-back of the page cache is: who makes room for others is in here */
-	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, false);
+	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, done, false);
 }
 
 /* A flush of the device's cache, which may outlive who asked for it. */

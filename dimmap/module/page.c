@@ -9,27 +9,6 @@
 #include "dimmap.h"
 #include "trace.h"
 
-/**
- * dimmap_wait - until something in a pool may have changed, a second at most
- * @pool: its lock is held, and released
- * @head: the pool's queue for what is waited for
- * @flags: of the lock
- *
- * Return: 0, or -EINTR when the task is to die.
- */
-int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
-	__releases(&pool->lock)
-{
-	DEFINE_WAIT(wait);
-
-	prepare_to_wait(head, &wait, TASK_KILLABLE);
-	spin_unlock_irqrestore(&pool->lock, flags);
-	if (!fatal_signal_pending(current))
-		schedule_timeout(HZ);
-	finish_wait(head, &wait);
-	return fatal_signal_pending(current) ? -EINTR : 0;
-}
-
 /*
  * A page is free, maybe after making room, for which the lock is released and taken again. Returns
  * 0 when it was held all the time, 1 when not, or an error.
@@ -104,13 +83,40 @@ u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how,
 	return min_t(pgoff_t, n, pages - *first);
 }
 
+/* Pages of FILE have come from the device, or not; in any context. */
+static void dimmap_read_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key,
+			     u32 n, int error)
+{
+	unsigned long flags;
+	u32 i, x;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	pool->stat[error ? DIMMAP_READ_ERRORS : DIMMAP_READ] += error ? 1 : n;
+	for (i = 0; i < n; i++) {
+		struct dimmap_frame *frame;
+
+		x = dimmap_pool_find(&pool->pool, key + i);
+		frame = &pool->frame[x];
+		frame->state = DIMMAP_IDLE;
+		frame->failed = error && frame->users;
+		if (frame->reader)
+			complete(frame->reader);
+		if (error && !frame->users)
+			dimmap_pool_free(&pool->pool, x);
+	}
+	dimmap_wake(&pool->wait);
+	if (error)
+		dimmap_wake(&pool->room);
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
 static void dimmap_read_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			       pgoff_t first, u32 n, unsigned long *mine)
 {
 	unsigned int start, end;
 
 	for_each_set_bitrange(start, end, mine, n)
-		dimmap_io_read(file, pool, first + start, end - start);
+		dimmap_io_read(file, pool, first + start, end - start, dimmap_read_done);
 	bitmap_zero(mine, n);
 }
 
@@ -368,130 +374,3 @@ void dimmap_page_put(struct dimmap_use *use)
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/**
- * dimmap_read_done - pages have come from the device, or not
- * @pool: they are in
- * @key: of the first
- * @n: of them
- * @good: or not; in any context
- */
-void dimmap_read_done(struct dimmap_lock_pool *pool, u64 key, u32 n, bool good)
-{
-	unsigned long flags;
-	u32 i, x;
-
-	spin_lock_irqsave(&pool->lock, flags);
-	pool->stat[good ? DIMMAP_READ : DIMMAP_READ_ERRORS] += good ? n : 1;
-	for (i = 0; i < n; i++) {
-		struct dimmap_frame *frame;
-
-		x = dimmap_pool_find(&pool->pool, key + i);
-		frame = &pool->frame[x];
-		frame->state = DIMMAP_IDLE;
-		frame->failed = !good && frame->users;
-		if (frame->reader)
-			complete(frame->reader);
-		if (!good && !frame->users)
-			dimmap_pool_free(&pool->pool, x);
-	}
-	dimmap_wake(&pool->wait);
-	if (!good)
-		dimmap_wake(&pool->room);
-	spin_unlock_irqrestore(&pool->lock, flags);
-}
-
-/* For each page of a file in each pool, with its lock: TOLD says whether to wait and ask again. */
-static void dimmap_each(struct dimmap_file *file,
-			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool,
-				     u32 x))
-{
-	struct dimmap_buffer *buffer = file->buffer;
-	unsigned long flags;
-	u32 i, x;
-
-	for (i = 0; i < buffer->pools; i++) {
-		struct dimmap_lock_pool *pool = &buffer->pool[i];
-
-		spin_lock_irqsave(&pool->lock, flags);
-		for (x = 0; x < pool->pool.pages; x++) {
-			const struct dimmap_entry *e = &pool->pool.entry[x];
-			bool again = e->queue != DIMMAP_FREE && e->key >> 48 == file->id &&
-				     told(file, pool, x);
-
-			if (again || x % 256 == 255) {
-				spin_unlock_irqrestore(&pool->lock, flags);
-				if (again)
-					schedule_timeout_uninterruptible(1);
-				cond_resched();
-				spin_lock_irqsave(&pool->lock, flags);
-				x -= again;
-			}
-		}
-		spin_unlock_irqrestore(&pool->lock, flags);
-	}
-}
-
-static bool dimmap_drop_one(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x)
-{
-	struct dimmap_frame *frame = &pool->frame[x];
-
-	if (frame->users || frame->state != DIMMAP_IDLE || frame->is_writing ||
-	    pool->pool.entry[x].queue == DIMMAP_AWAY)
-		return true;
-	if (frame->is_dirty) {
-		dimmap_clean(file->buffer, pool, x);
-		pool->stat[DIMMAP_LOST]++;
-	}
-	dimmap_pool_free(&pool->pool, x);
-	dimmap_wake(&pool->room);
-	return false;
-}
-
-/**
- * dimmap_drop - a file's pages go; what is dirty is lost
- * @file: shut; nobody has it mapped, and nothing of it is at the device
- */
-void dimmap_drop(struct dimmap_file *file)
-{
-	dimmap_each(file, dimmap_drop_one);
-}
-
-static bool dimmap_give_up_one(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x)
-{
-	struct dimmap_frame *frame = &pool->frame[x];
-
-	if (frame->is_dirty) {
-		dimmap_clean(file->buffer, pool, x);
-		pool->stat[DIMMAP_LOST]++;
-	}
-	if (frame->reader)
-		complete(frame->reader);
-	dimmap_wake(&pool->wait);
-	return false;
-}
-
-/**
- * dimmap_give_up - what waits for a file that is shut goes on; what is dirty is lost
- * @file: shut
- */
-void dimmap_give_up(struct dimmap_file *file)
-{
-	dimmap_each(file, dimmap_give_up_one);
-}
-
-static bool dimmap_leave_one(struct dimmap_file *file, struct dimmap_lock_pool *pool, u32 x)
-{
-	const struct dimmap_frame *frame = &pool->frame[x];
-
-	return frame->state == DIMMAP_UNMAPPING ||
-	       (pool->pool.entry[x].queue == DIMMAP_AWAY && !frame->going);
-}
-
-/**
- * dimmap_leave - waits until nobody looks for mappings of a file
- * @file: its inode is not told any more
- */
-void dimmap_leave(struct dimmap_file *file)
-{
-	dimmap_each(file, dimmap_leave_one);
-}

@@ -22,42 +22,6 @@ static u32 dimmap_percent(const struct dimmap_buffer *buffer, u32 percent)
 }
 
 /**
- * dimmap_dirty - a page is about to be changed
- * @buffer: it is
- * @pool: the page is in; its lock is held
- * @x: the page, which is not being written
- */
-void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
-{
-	struct dimmap_frame *frame = &pool->frame[x];
-
-	if (frame->is_dirty)
-		return;
-	frame->is_dirty = true;
-	frame->since = atomic64_inc_return(&buffer->clock);
-	list_add_tail(&frame->dirty, &pool->dirty);
-	pool->dirty_count++;
-	atomic_inc(&buffer->dirty);
-}
-
-/**
- * dimmap_clean - a page is not dirty any more: it is about to be written, or given up
- * @buffer: it is
- * @pool: the page is in; its lock is held
- * @x: the page
- */
-void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
-{
-	struct dimmap_frame *frame = &pool->frame[x];
-
-	frame->is_dirty = false;
-	frame->since = atomic64_inc_return(&buffer->clock);
-	list_del_init(&frame->dirty);
-	pool->dirty_count--;
-	atomic_dec(&buffer->dirty);
-}
-
-/**
  * dimmap_throttle - who wants to write waits while too much is dirty
  * @file: to be written to
  *
@@ -92,40 +56,9 @@ static int dimmap_by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/**
- * dimmap_write_pages - sends pages to the device, in the order of their files
- * @buffer: it is
- * @pool: they are in
- * @pick: they are; sorted by key then
- * @n: of them, that have is_writing, and are unmapped
- */
-void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
-			struct dimmap_pick *pick, u32 n)
-{
-	struct blk_plug plug;
-	u32 i, k;
-
-	sort(pick, n, sizeof(*pick), dimmap_by_key, NULL);
-	blk_start_plug(&plug);
-	for (i = 0; i < n; i += k) {
-		for (k = 1; i + k < n && pick[i + k].key == pick[i].key + k; k++)
-			;
-		dimmap_io_write(dimmap_file_of_key(buffer, pick[i].key), pool,
-				dimmap_index(pick[i].key), k);
-	}
-	blk_finish_plug(&plug);
-}
-
-/**
- * dimmap_write_done - pages are on the device, or not
- * @file: they are of
- * @pool: they are in
- * @key: of the first
- * @n: of them
- * @error: or 0; in any context
- */
-void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
-		       int error)
+/* Pages of FILE are on the device, or not; in any context. */
+static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key,
+			      u32 n, int error)
 {
 	struct dimmap_buffer *buffer = file->buffer;
 	unsigned long flags;
@@ -168,6 +101,30 @@ void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (wq_has_sleeper(&buffer->dirty_wait))
 		wake_up_all(&buffer->dirty_wait);
+}
+
+/**
+ * dimmap_write_pages - sends pages to the device, in the order of their files
+ * @buffer: it is
+ * @pool: they are in
+ * @pick: they are; sorted by key then
+ * @n: of them, that have is_writing, and are unmapped
+ */
+void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
+			struct dimmap_pick *pick, u32 n)
+{
+	struct blk_plug plug;
+	u32 i, k;
+
+	sort(pick, n, sizeof(*pick), dimmap_by_key, NULL);
+	blk_start_plug(&plug);
+	for (i = 0; i < n; i += k) {
+		for (k = 1; i + k < n && pick[i + k].key == pick[i].key + k; k++)
+			;
+		dimmap_io_write(dimmap_file_of_key(buffer, pick[i].key), pool,
+				dimmap_index(pick[i].key), k, dimmap_write_done);
+	}
+	blk_finish_plug(&plug);
 }
 
 /* What to write: pages of FILE, or of all, from FIRST to LAST, that were dirty before MARK. */
