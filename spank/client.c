@@ -15,8 +15,8 @@
 #include "manifest/choice.h"
 #include "host/conf.h"
 #include "base/fileio.h"
-#include "container/outcome.h"
 #include "launch/report_path.h"
+#include "launch/submit.h"
 #include "manifest/request.h"
 #include "spank/argv.h"
 #include "spank/checked.h"
@@ -246,64 +246,18 @@ int client_init(spank_t sp, int is_srun)
 
 static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 {
-	struct request_container *c = &r->container[0];
-	const char *cpus = value_of(OPT_CPUS);
-	const char *mems = value_of(OPT_MEMS);
-	const char *sched = value_of(OPT_SCHED);
+	const struct submit_wish wish = {
+		.cpus = value_of(OPT_CPUS),
+		.mems = value_of(OPT_MEMS),
+		.sched = value_of(OPT_SCHED),
+	};
 
-	memset(r, 0, sizeof(*r));
-	r->n = 1;
-	strcpy(c->name, is_srun ? "step" : "job");
-	if (cpus) {
-		char *end;
-		unsigned long n = strtoul(cpus, &end, 10);
-
-		if (*cpus < '1' || *cpus > '9' || *end || n > REQUEST_CPUS_MAX)
-			return errprintf(err, "--nodeos-cpus=%.60s: expected a number of hardware threads from 1 to %d",
-					 cpus, REQUEST_CPUS_MAX);
-		c->cpus = (unsigned)n;
-	}
-	if (mems && request_parse_mems(mems, &c->mems_kind, &c->mems, err) < 0)
-		return errwrap(err, "--nodeos-mems");
-	if (sched && request_parse_sched(c, sched, err) < 0)
-		return errwrap(err, "--nodeos-sched");
-	return request_check(r, err);
+	return submit_request(r, is_srun ? "step" : "job", &wish, err);
 }
 
-static int check_site(const struct request *r, struct errbuf *err)
-{
-	struct conf conf;
-
-	if (conf_load(&conf, plugstack_conf(), 0, err) < 0)
-		return -1;
-	if (r->n > conf.max_containers)
-		return errprintf(err, "%u containers, at most %u are allowed at this site (max_containers in %s)",
-				 r->n, conf.max_containers, plugstack_conf());
-	for (unsigned i = 0; i < r->n; i++)
-		if (outcome_check_policy(&r->container[i], &conf, plugstack_conf(), err) < 0)
-			return -1;
-	return 0;
-}
-
-/*
- * --nodeos-container against R, NULL: no request is known here; ranks are not known yet. A job
- * that runs already may have containers that only its nodes know of, and these judge the name.
- */
 static int check_container(const struct request *r, bool is_srun, bool new_job, struct errbuf *err)
 {
-	static struct choice choice;
-	const char *text = value_of(OPT_CONTAINER);
-
-	if (!text || (!r && strcmp(text, CHOICE_NONE) == 0))
-		return 0;
-	if (choice_parse(&choice, text, err) < 0)
-		return errwrap(err, "--nodeos-container");
-	if (choice.by_rank && !is_srun)
-		return errprintf(err, "--nodeos-container=%.64s: ranks are a step's: say this to srun", text);
-	if (!r && new_job)
-		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
-				 text);
-	return r ? choice_check_names(&choice, r, err) : 0;
+	return submit_check_container(r, value_of(OPT_CONTAINER), is_srun, new_job, err);
 }
 
 /* An option whose value is the one that sbatch or salloc left means "the job's request". */
@@ -347,7 +301,7 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
 	else
 		rc = checked_manifest(&r, NULL, value_of(OPT_MANIFEST), err);
-	if (rc < 0 || check_site(&r, err) < 0 || check_container(&r, is_srun, false, err) < 0 ||
+	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 || check_container(&r, is_srun, false, err) < 0 ||
 	    request_format(&r, text, sizeof(text), err) < 0)
 		return -1;
 	if (is_srun)
@@ -405,26 +359,16 @@ static int check_planned(const char *job_request, struct errbuf *err)
 	return check_container(&r, true, false, err);
 }
 
-/*
- * Slurm asks once for every component of a heterogeneous job, and keeps one value of an option
- * for all of them: different ones would silently become the last.
- */
 static int same_for_all_components(struct errbuf *err)
 {
-	static char *first[OPT_COUNT];
-	static bool again;
+	static struct submit_component first;
+	const char *value[OPT_COUNT], *name[OPT_COUNT];
 
 	for (int id = 0; id < OPT_COUNT; id++) {
-		const char *value = option_value((enum option_id)id);
-
-		if (!again && value)
-			first[id] = strdup(value);
-		else if (again && (value || first[id]) && (!value || !first[id] || strcmp(value, first[id]) != 0))
-			return errprintf(err, "--%s differs between the components of this heterogeneous job: one NodeOS request serves them all",
-					 option_name((enum option_id)id));
+		value[id] = option_value((enum option_id)id);
+		name[id] = option_name((enum option_id)id);
 	}
-	again = true;
-	return 0;
+	return submit_same_options(&first, value, name, OPT_COUNT, err);
 }
 
 static int check_script(struct errbuf *err)

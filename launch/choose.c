@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which container, and which CPUs and memory nodes, each part of a step has. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "container/fence.h"
+#include "container/hpc_reserve.h"
+#include "container/ledger.h"
+#include "container/outcome.h"
+#include "container/mems.h"
+#include "launch/prepare_impl.h"
+
+/* The CPUs that Slurm gave to whose containers are to be planned. */
+const struct idset *prepare_given(const struct step *s, const struct node_view *v)
+{
+	return v->of_step ? &s->step_cpus : &v->job_cpus;
+}
+
+static int fill_named(struct step_part *p, const struct step *s, const struct node_view *v,
+		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
+{
+	const struct request_container *ask = &v->request->container[c - plan->container];
+	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee, .usable = blocks_usable(&s->blocks, &c->mems) };
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct sched_given got;
+	unsigned n;
+
+	p->kind = STEP_NAMED;
+	snprintf(p->container, sizeof(p->container), "%s", c->name);
+	p->cpus = c->cpus;
+	p->mems = c->mems;
+	p->bind_mems = c->confined || s->service.own_mems; /* what the system has for itself is nobody else's */
+	p->sized = ask->cpus > 0;
+	n = outcomes_of(o, ask, c, &s->conf, &node);
+	for (unsigned i = 0; i < n; i++)
+		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome) {
+			p->outcome = o[i].outcome;
+			snprintf(p->why, sizeof(p->why), "%s", o[i].reason);
+		}
+	p->partition = ask->partition;
+	p->fence = c->reserved;
+	outcome_sched(&got, ask, &s->conf, true);
+	p->policy = got.policy;
+	p->priority = got.priority;
+	p->quantum = got.quantum;
+	p->quantum_named = ask->quantum_named;
+	if (!policy_supported(p->policy)) {
+		if (s->conf.strict)
+			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class: ask for a node that has it (--constraint=" HPC_FEATURE ", where the site lists that feature), or for \"other\" (outcome: failed; strict=yes in %s)",
+					 c->name, policy_name(p->policy), s->in.conf_path);
+		p->policy = POLICY_UNSET;
+	}
+	return 0;
+}
+
+static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
+		      const struct node_plan *plan, const struct ledger_job *job)
+{
+	/* a step that brought its own containers is left with what it has, not with the job's */
+	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
+	struct idset left = v->rest_mems;
+	struct idset held;
+
+	p->kind = STEP_REST;
+	idset_zero(&held);
+	node_plan_reserved(plan, &held);
+	p->cpus = *whole;
+	idset_andnot(&p->cpus, &held);
+	if (idset_empty(&p->cpus)) {
+		p->cpus = *whole;
+		p->shares_all = true;
+	}
+	if (!idset_subset(&p->cpus, &s->service.cpus))
+		idset_andnot(&p->cpus, &s->service.cpus);
+	/* a partition keeps everybody out; there is a core of the job outside of all */
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
+			idset_andnot(&p->cpus, &job->step[i].fence);
+	if (idset_empty(&p->cpus)) {
+		p->cpus = v->job_cpus;
+		for (unsigned i = 0; i < job->n_steps; i++)
+			if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
+				idset_andnot(&p->cpus, &job->step[i].fence);
+	}
+	idset_zero(&held);
+	node_plan_mems(plan, true, &held);
+	if (s->service.own_mems)
+		idset_or(&held, &s->service.mems);
+	idset_andnot(&left, &held);
+	if (idset_empty(&left) && s->service.own_mems) {
+		left = v->rest_mems; /* the containers have all others */
+		idset_andnot(&left, &s->service.mems);
+	}
+	if (!idset_empty(&held) && !idset_empty(&left)) {
+		p->bind_mems = true;
+		p->mems = left;
+	}
+}
+
+/* --nodeos-container=NAME in a job without containers, whose steps may have some of their own. */
+static int no_container(const struct ledger_job *job, const char *name, struct errbuf *err)
+{
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].plan && node_plan_find(job->step[i].plan, name))
+			return errprintf(err,
+					 "--nodeos-container=%.64s: it is step %u's own container, made by the options of its srun: no other step can join it; sbatch and salloc make containers for all steps",
+					 name, job->step[i].step_id);
+	return errprintf(err, "--nodeos-container=%.64s: this job has no containers on this node",
+			 name);
+}
+
+/*
+ * A step that came without its job's environment and names no container; the text names those
+ * there are.
+ */
+static void note_rest(struct step *s, const struct node_plan *plan)
+{
+	errprintf(&s->note,
+		  "this step was started without the environment of its job and names no container: it runs on what they leave; --nodeos-container=NAME joins one:");
+	for (unsigned i = 0; i < plan->n; i++)
+		if (!plan->container[i].deleted)
+			errappend(&s->note, " %.64s", plan->container[i].name);
+}
+
+/* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
+static int fill_part(struct step_part *p, struct step *s, const struct node_view *v,
+		     const struct node_plan *plan, const struct ledger_job *job, const char *name, struct errbuf *err)
+{
+	const struct placed *c;
+
+	memset(p, 0, sizeof(*p));
+	p->cpus = v->job_cpus;
+	p->mems = v->job_mems;
+	p->kind = STEP_NONE;
+	if ((name && strcmp(name, CHOICE_NONE) == 0) || (!plan && !name))
+		return 0;
+	if (!plan)
+		return no_container(job, name, err);
+	c = name ? node_plan_find(plan, name) :
+	    plan->n == 1 && !plan->container[0].deleted && !s->from_ledger ? &plan->container[0] :
+									      NULL;
+	if (c && c->deleted)
+		return errprintf(err, "container %s of this job was deleted on this node (nodeosctl delete)", name);
+	if (c)
+		return fill_named(p, s, v, plan, c, err);
+	if (name)
+		return request_no_such(v->request, name, err);
+	fill_rest(p, s, v, plan, job);
+	if (s->from_ledger)
+		note_rest(s, plan);
+	return 0;
+}
+
+/* Index of the part with P's place, P added when there is none. */
+static unsigned add_part(struct step_shared *sh, const struct step_part *p)
+{
+	unsigned i = 0;
+
+	while (i < sh->n_parts && strcmp(step_part_word(&sh->part[i]), step_part_word(p)) != 0)
+		i++;
+	if (i == sh->n_parts)
+		sh->part[sh->n_parts++] = *p; /* at most one per container, and two */
+	return i;
+}
+
+/* On a node with blocks: ranks without memory nodes of their own get the job's share. */
+void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan, struct ledger_job *job)
+{
+	for (unsigned i = 0; i < s->shared->n_parts; i++) {
+		struct step_part *p = &s->shared->part[i];
+
+		p->own_blocks = p->kind == STEP_NAMED && node_plan_find(plan, p->container)->confined;
+		if (p->own_blocks)
+			continue;
+		if (idset_empty(&job->share))
+			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus, &v->job_mems, &s->service);
+		p->mems = idset_empty(&job->share) ? s->blocks.homes : job->share;
+		p->bind_mems = p->kind != STEP_NONE;
+	}
+}
+
+/* Every rank's place. Of the ranks that nobody names, all go to the same. */
+int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan, const struct ledger_job *job,
+		  struct errbuf *err)
+{
+	struct step_shared *sh = s->shared;
+	const char *name, *last = NULL;
+	struct step_part part;
+
+	sh->own_container = v->of_step;
+	sh->n_parts = 0;
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		name = s->choice ? choice_of(s->choice, sh->rank[i].global_rank) : NULL;
+		if (i == 0 || name != last) {
+			if (fill_part(&part, s, v, plan, job, name, err) < 0)
+				return -1;
+			sh->rank[i].part = add_part(sh, &part);
+		} else {
+			sh->rank[i].part = sh->rank[i - 1].part;
+		}
+		last = name;
+		sh->part[sh->rank[i].part].n_ranks++;
+	}
+	return 0;
+}
+
+/* One partition a step, one step a partition, and a core of the job outside of all. */
+static int check_fence(struct step *s, const struct node_view *v, struct step_part *p, const struct ledger_job *job,
+		       struct errbuf *err)
+{
+	const char *kind = p->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
+	struct idset left = v->job_cpus;
+
+	if (s->in.step_id >= STEP_ID_INTERACTIVE) {
+		p->partition = PARTITION_MEMBER;
+		snprintf(p->unfenced, sizeof(p->unfenced),
+			 "only a step of srun makes its container %s partition: this process gives way to it", kind);
+		return 0;
+	}
+	if (s->shared->n_parts > 1)
+		return errprintf(err, "container %s is to be %s partition: it needs a step of its own", p->container, kind);
+	idset_andnot(&left, &p->fence);
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *other = &job->step[i];
+
+		if (other->inode == s->step_inode)
+			continue;
+		if (other->step_id < STEP_ID_INTERACTIVE && step_is_in(s, other, p))
+			return errprintf(err, "container %s is %s partition, and step %u is in it: one step at a time",
+					 p->container, kind, other->step_id);
+		if (other->partition != PARTITION_MEMBER)
+			idset_andnot(&left, &other->fence);
+	}
+	if (idset_empty(&left))
+		return errprintf(err, "container %s: %s partition would take the job's last core on this node: leave one core out of all partitions",
+				 p->container, kind);
+	if (fence_check_alone(s->cgroup_fd, v->place.job, &p->fence, err) < 0)
+		return errwrap(err, "container %s: %s partition", p->container, kind);
+	return 0;
+}
+
+/* Of what SCHED_HPC leaves another job can have nothing but the guard's share. */
+static int check_hpc_alone(const struct step *s, const struct node_view *v, const struct step_part *p, struct errbuf *err)
+{
+	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC || fence_check_jobs(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
+		return 0;
+	return errwrap(err, "container %s: policy \"hpc\"", p->container);
+}
+
+int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job, struct errbuf *err)
+{
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		if (check_hpc_alone(s, v, &s->shared->part[i], err) < 0 ||
+		    (s->shared->part[i].partition != PARTITION_MEMBER && check_fence(s, v, &s->shared->part[i], job, err) < 0))
+			return -1;
+	return 0;
+}
+
+int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
+		      struct errbuf *err)
+{
+	/* without a plan nothing is mapped; the job's CPUs stand for one core */
+	s->n_cores = plan ? plan->n_cores : 1;
+	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
+	if (!s->core)
+		return errprintf(err, "out of memory");
+	if (plan)
+		memcpy(s->core, plan->core, s->n_cores * sizeof(*s->core));
+	else
+		s->core[0] = v->job_cpus;
+	return 0;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Planning: the ledger is open while the plan is settled, and closed while the planner works. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/cgroup.h"
+#include "container/fence.h"
+#include "base/subprocess.h"
+#include "container/hpc_reserve.h"
+#include "container/ledger.h"
+#include "container/outcome.h"
+#include "container/planner_input.h"
+#include "container/container_json.h"
+#include "container/mems.h"
+#include "launch/prepare_impl.h"
+
+#define ROUNDS_MAX 32 /* of planning */
+
+/* Memory nodes that containers to be planned may have, and which of them others have already. */
+static void offer_mems(struct plan_input *in, const struct step *s, const struct node_view *v)
+{
+	in->mems = v->job_mems;
+	in->default_mems = s->conf.default_mems;
+	if (s->service.own_mems) {
+		idset_andnot(&in->mems, &s->service.mems);
+		/* fill_named binds every container, also to special memory if that is what it has */
+		if (in->default_mems == MEMS_ALL)
+			in->default_mems = MEMS_ORDINARY;
+	}
+	if (s->blocks.on) {
+		/* a block is one job's, and clean when it gets it */
+		idset_and(&in->mems, &s->blocks.nodes);
+		idset_andnot(&in->mems, &v->held.containers);
+		idset_andnot(&in->mems, &v->held.shares);
+		idset_andnot(&in->mems, &v->dirty);
+		in->default_mems = MEMS_ALL; /* who asks for none gets the job's share, not all that is near */
+	}
+	in->mems_taken = v->held.containers;
+	idset_or(&in->mems_taken, &v->held.siblings);
+	idset_and(&in->mems_taken, &in->mems);
+}
+
+/* A step container may take what Slurm gave the step and no other live one in the job holds. */
+static void free_for(const struct node_view *v, const struct step *s, const struct ledger_job *job,
+		     struct idset *out)
+{
+	struct idset held;
+
+	*out = *prepare_given(s, v);
+	idset_andnot(out, &s->service.cpus); /* Slurm may not know of it (nodeosctl verify tells) */
+	if (!v->of_step || !job)
+		return;
+	idset_zero(&held);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		node_plan_reserved(job->step[i].plan, &held);
+	idset_andnot(out, &held);
+}
+
+static int run_helper(struct node_plan **out, struct step *s, const struct node_view *v,
+		      const struct plan_input *in, struct errbuf *err)
+{
+	const char *argv[] = { s->in.helper_path, NULL };
+	struct helper_run h = {
+		.argv = argv,
+		.uid = s->in.uid,
+		.gid = s->in.gid,
+		.timeout = s->conf.helper_timeout,
+		.output_max = NODE_PLAN_TEXT_MAX, /* so that a few steps' plans fit in a ledger entry */
+	};
+	char path[sizeof(s->conf.state_dir) + 16];
+	char *text = NULL;
+	char *input = plan_input_format(in);
+	const char *at;
+	int rc = -1;
+
+	/* hwloc's discovery, kept since boot; without it the helper looks for itself */
+	snprintf(path, sizeof(path), "%s/machine.xml", s->conf.state_dir);
+	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	h.input = input;
+	if (!input) {
+		errprintf(err, "out of memory");
+	} else if (helper_run(&h, &text, err) >= 0) {
+		at = text;
+		rc = node_plan_parse(out, &at, err);
+	}
+	if (rc == 0 && node_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0) {
+		errwrap(err, "the planner's answer is refused");
+		node_plan_free(*out);
+		*out = NULL;
+		rc = -1;
+	}
+	if (h.extra_fd >= 0)
+		close(h.extra_fd);
+	free(text);
+	free(input);
+	return rc;
+}
+
+/*
+ * One core of the job stays without real-time ranks, those of its other live steps included:
+ * the shell, slurmstepd and kthreads live there.
+ */
+static int check_realtime(const struct step *s, const struct node_view *v, const struct node_plan *p,
+			  const struct ledger_job *job, struct errbuf *err)
+{
+	struct idset left = v->job_cpus;
+
+	if (!realtime_take(&left, v->request, p, &s->conf))
+		return 0;
+	if (realtime_take_job(&left, job, s->step_inode, &s->conf, err) < 0)
+		return -1;
+	if (!idset_empty(&left))
+		return 0;
+	errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
+	if (s->conf.hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC))
+		errappend(err, " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such class: hpc_fallback in %s)",
+			  policy_name(s->conf.hpc_fallback), s->in.conf_path);
+	return -1;
+}
+
+/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers included. */
+static int check_hpc(const struct step *s, const struct node_view *v, const struct node_plan *made, struct errbuf *err)
+{
+	struct idset left = v->outside;
+	bool any = hpc_take(&left, v->request, made, &s->conf) || v->any_hpc;
+
+	if (!any || !idset_empty(&left))
+		return 0;
+	return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions%s: leave one out for the system",
+			 v->any_hpc ? ", those of other jobs and steps included" : "");
+}
+
+static const char no_request[] =
+	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables were removed), and no step of the job has made its containers on this node: start steps inside the job, or use --nodeos=off";
+
+/*
+ * Check that the ledger knows the same request as the environment. Gives the plan
+ * when there is one already, NULL when it has to be made.
+ */
+static int known_plan(const struct node_view *v, const struct step *s, const struct ledger_job *job,
+		      const struct node_plan **plan, struct errbuf *err)
+{
+	*plan = NULL;
+	if (!job || !job->plan) {
+		if (!v->request && s->in.request_expected)
+			return errprintf(err, "%s", no_request);
+		return 0;
+	}
+	if (job->uid != s->in.uid)
+		return errprintf(err, "the containers of this job belong to uid %u", (unsigned)job->uid);
+	if (!s->in.job_request && s->in.step_request)
+		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
+	if (!s->in.job_request)
+		return errprintf(
+			err,
+			"the job's containers came while this step was launched without its environment: try again");
+	if (strcmp(s->in.job_request, job->request) != 0)
+		return errprintf(err, "the request in this step's environment is not the one that this job's containers were made of");
+	*plan = job->plan;
+	return 0;
+}
+
+/* Put this step, and a new plan with it, into the ledger. The plan's owner becomes the entry. */
+static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
+			const struct node_view *v, struct node_plan *made, struct errbuf *err)
+{
+	struct ledger_step *mine = ledger_job_step(job, s->step_inode);
+
+	if (!mine)
+		mine = ledger_job_add_step(job);
+	if (!mine) {
+		node_plan_free(made);
+		return errprintf(err, "out of memory");
+	}
+	mine->inode = s->step_inode;
+	mine->step_id = s->in.step_id;
+	mine->ranks = s->in.n_ranks;
+	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
+	mine->partition = s->shared->part[0].partition; /* it has one part, or none of them is a partition */
+	mine->fence = s->shared->part[0].fence;
+	/* until its ranks have their CPUs; one that is in nothing gets none */
+	mine->launching = s->in.launching || s->shared->n_parts > 1 || s->shared->part[0].kind != STEP_NONE;
+	mine->places[0] = '\0';
+	for (unsigned i = 0; i < s->shared->n_parts; i++)
+		ledger_step_add(mine, step_part_word(&s->shared->part[i]));
+	if (made && v->of_step) {
+		mine->plan = made;
+		mine->request = strdup(v->request_text);
+	} else if (made) {
+		job->plan = made;
+		job->request = strdup(v->request_text);
+	}
+	if (made && !(v->of_step ? mine->request : job->request))
+		return errprintf(err, "out of memory");
+	return ledger_write(l, job, err);
+}
+
+/*
+ * srun returns before slurmstepd comes to our exit hook: take down the partitions of steps whose ranks have all ended, or
+ * the next srun of a job script would find them in its way.
+ */
+static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job, struct errbuf *err)
+{
+	char path[CGROUP_PATH_MAX + 8];
+	struct idset gone;
+
+	idset_zero(&gone);
+	for (unsigned i = job->n_steps; i-- > 0;) {
+		const struct ledger_step *other = &job->step[i];
+
+		snprintf(path, sizeof(path), "%s/user", other->cgroup);
+		if (other->inode == s->step_inode || other->launching || other->partition == PARTITION_MEMBER ||
+		    !cgroup_is_empty(s->cgroup_fd, path))
+			continue;
+		fence_drop(s->cgroup_fd, other, &gone);
+		ledger_job_del_step(job, other->inode);
+	}
+	if (idset_empty(&gone))
+		return 0;
+	fence_refresh_job(s->cgroup_fd, job);
+	if (ledger_write(l, job, err) < 0)
+		return -1;
+	fence_refresh_above(l, s->cgroup_fd, job->cgroup, &gone);
+	return 0;
+}
+
+static uint64_t usable(const struct idset *mems, void *arg)
+{
+	const struct step *s = arg;
+
+	return blocks_usable(&s->blocks, mems);
+}
+
+static void write_plan(struct step *s, const struct node_view *v, const struct node_plan *plan)
+{
+	struct report_node node = {
+		.conf = &s->conf,
+		.alone = v->alone,
+		.guarantee = v->guarantee,
+		.job_cpus = &v->job_cpus,
+		.service = &s->service,
+		.usable = usable,
+		.arg = s,
+	};
+
+	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text, plan, &node);
+}
+
+/* Blocks that are free but not empty: where the job itself has memory, that is its own. */
+static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
+{
+	struct idset free = s->blocks.nodes, clean;
+
+	idset_andnot(&free, &v->held.containers);
+	idset_andnot(&free, &v->held.shares);
+	idset_andnot(&free, &v->held.siblings);
+	if (job)
+		idset_andnot(&free, &job->share);
+	blocks_clean(&s->blocks, "", &free, &clean);
+	idset_andnot(&free, &clean);
+	v->dirty = free;
+}
+
+static int check_memory(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+{
+	struct idset mems = v->held.siblings;
+
+	node_plan_mems(plan, true, &mems);
+	return mems_check_memory(&s->blocks, &mems, s->in.job_memory, s->in.conf_path, err);
+}
+
+/* Who asked for a size has that much of blocks: the planner may have known no better than what they are in all. */
+static int check_sizes(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+{
+	for (unsigned i = 0; i < plan->n && i < v->request->n; i++) {
+		const struct request_container *ask = &v->request->container[i];
+		uint64_t have = blocks_usable(&s->blocks, &plan->container[i].mems);
+		char a[128];
+
+		if (ask->mems_kind == MEMS_SIZE && have < ask->mems)
+			return errprintf(err, "container %s: blocks %s have %llu MiB that programs can use, fewer than asked", ask->name,
+					 idset_brief(a, &plan->container[i].mems), (unsigned long long)(have >> 20));
+	}
+	return 0;
+}
+
+/*
+ * Is PLAN, made of IN while the ledger was closed, still possible? Other jobs plan at the same time, and a block is one
+ * job's.
+ */
+static bool still_good(const struct node_plan *plan, const struct plan_input *in, const struct step *s,
+		       const struct node_view *v, const struct idset *now_free)
+{
+	struct plan_input now;
+	struct idset mems;
+
+	if (!plan || !idset_equal(now_free, &in->cpus))
+		return false;
+	if (!s->blocks.on)
+		return true;
+	offer_mems(&now, s, v);
+	idset_zero(&mems);
+	node_plan_mems(plan, true, &mems);
+	return idset_subset(&mems, &now.mems);
+}
+
+/*
+ * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
+ * (the helper runs unlocked: its user could stop it, and everybody would wait).
+ */
+static int settle(struct ledger *l, struct step *s, struct node_view *v, struct node_plan **made,
+		  struct plan_input *in, struct errbuf *err)
+{
+	const struct node_plan *plan = NULL;
+	struct ledger_job *job = NULL;
+	struct idset now_free;
+	struct errbuf bad = { "" };
+	int rc = -1;
+
+	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0 ||
+	    ((s->blocks.on || (!plan && v->request)) &&
+	     mems_look(&v->held, l, &s->blocks, s->job_inode, s->step_inode, &bad, err) < 0))
+		goto out;
+	if (s->blocks.on && !plan)
+		find_dirty(s, v, job);
+	if (!plan && v->request) {
+		free_for(v, s, job, &now_free);
+		v->outside = v->node_cpus;
+		/* reads every entry of the ledger */
+		if (hpc_room_matters(v->request, &s->conf)) {
+			int any = hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err);
+
+			if (any < 0)
+				goto out;
+			v->any_hpc = any;
+		}
+		s->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
+		if (!still_good(*made, in, s, v, &now_free)) {
+			in->cpus = now_free;
+			offer_mems(in, s, v);
+			in->cores = v->job_cpus;
+			in->request = v->request_text;
+			rc = 0;
+			goto out;
+		}
+		if (s->blocks.on && ((s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0) || check_sizes(s, v, *made, err) < 0))
+			goto out;
+		if (check_hpc(s, v, *made, err) < 0)
+			goto out;
+		if (s->kept_one)
+			for (unsigned i = 0; i < (*made)->n; i++)
+				node_plan_add_why(&(*made)->container[i], "one CPU of the node stays outside of policy \"hpc\"");
+		plan = *made;
+	}
+	if (!job)
+		job = ledger_job_new(&v->place, s->in.job_id, s->in.uid);
+	if (!job) {
+		errprintf(err, "out of memory");
+		goto out;
+	}
+	if (reap_ended(l, s, job, err) < 0 || prepare_choose(s, v, plan, job, err) < 0)
+		goto out;
+	if (s->blocks.on) {
+		prepare_share_mems(s, v, plan, job);
+		mems_shrink_share(job, &s->blocks, &v->held, plan, s->in.job_memory);
+	}
+	if ((plan && check_realtime(s, v, plan, job, err) < 0) || prepare_check_fences(s, v, job, err) < 0 ||
+	    prepare_keep_cores(s, v, plan, err) < 0)
+		goto out;
+	write_plan(s, v, plan);
+	rc = enter_ledger(l, job, s, v, plan == *made ? *made : NULL, err);
+	if (plan == *made)
+		*made = NULL;
+	rc = rc < 0 ? -1 : 1;
+out:
+	ledger_job_free(job);
+	return rc;
+}
+
+/* The ledger is open: nodeosctl provision changes the ServiceOS under its lock, and only where no container is. */
+static int look_at_service(struct node_view *v, struct step *s, struct errbuf *err)
+{
+	struct idset node_cpus;
+
+	if (service_state_load(&s->service, s->conf.state_dir, err) < 0 || cgroup_node_cpus(&node_cpus, err) < 0)
+		return -1;
+	v->node_cpus = node_cpus;
+	idset_andnot(&node_cpus, &s->service.cpus);
+	v->alone = idset_subset(&node_cpus, &v->job_cpus);
+	return 0;
+}
+
+int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
+{
+	struct node_plan *made = NULL;
+	struct plan_input in = { .resize = false };
+	struct ledger *l;
+	int rc = 0;
+
+	/* a round is lost only to another step of this very job, or, with blocks, to another job */
+	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
+		if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0)
+			return -1;
+		rc = look_at_service(v, s, err) < 0 ? -1 : settle(l, s, v, &made, &in, err);
+		ledger_close(l);
+		if (rc == 0) {
+			node_plan_free(made);
+			made = NULL;
+			if (idset_empty(&in.cpus))
+				rc = prepare_say_none_free(s, v, err);
+			else if (s->blocks.on && idset_empty(&in.mems))
+				rc = prepare_say_no_block_free(s, v, err);
+			else if (run_helper(&made, s, v, &in, err) < 0)
+				rc = prepare_say_what_there_is(s, v, &in, err);
+		}
+	}
+	node_plan_free(made);
+	if (rc == 0)
+		return errprintf(err, "other steps kept taking what was planned for this one: try again");
+	return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What can be said of a request before there is a job: by sbatch, salloc and srun, with the user's rights. */
+#include "launch/submit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "container/outcome.h"
+#include "host/conf.h"
+#include "manifest/choice.h"
+
+int submit_request(struct request *r, const char *name, const struct submit_wish *wish, struct errbuf *err)
+{
+	struct request_container *c = &r->container[0];
+
+	memset(r, 0, sizeof(*r));
+	r->n = 1;
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	if (wish->cpus) {
+		char *end;
+		unsigned long n = strtoul(wish->cpus, &end, 10);
+
+		if (*wish->cpus < '1' || *wish->cpus > '9' || *end || n > REQUEST_CPUS_MAX)
+			return errprintf(err, "--nodeos-cpus=%.60s: expected a number of hardware threads from 1 to %d",
+					 wish->cpus, REQUEST_CPUS_MAX);
+		c->cpus = (unsigned)n;
+	}
+	if (wish->mems && request_parse_mems(wish->mems, &c->mems_kind, &c->mems, err) < 0)
+		return errwrap(err, "--nodeos-mems");
+	if (wish->sched && request_parse_sched(c, wish->sched, err) < 0)
+		return errwrap(err, "--nodeos-sched");
+	return request_check(r, err);
+}
+
+int submit_check_site(const struct request *r, const char *conf_path, struct errbuf *err)
+{
+	struct conf conf;
+
+	if (conf_load(&conf, conf_path, 0, err) < 0)
+		return -1;
+	if (r->n > conf.max_containers)
+		return errprintf(err, "%u containers, at most %u are allowed at this site (max_containers in %s)",
+				 r->n, conf.max_containers, conf_path);
+	for (unsigned i = 0; i < r->n; i++)
+		if (outcome_check_policy(&r->container[i], &conf, conf_path, err) < 0)
+			return -1;
+	return 0;
+}
+
+int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job, struct errbuf *err)
+{
+	static struct choice choice;
+
+	if (!text || (!r && strcmp(text, CHOICE_NONE) == 0))
+		return 0;
+	if (choice_parse(&choice, text, err) < 0)
+		return errwrap(err, "--nodeos-container");
+	if (choice.by_rank && !is_srun)
+		return errprintf(err, "--nodeos-container=%.64s: ranks are a step's: say this to srun", text);
+	if (!r && new_job)
+		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
+				 text);
+	return r ? choice_check_names(&choice, r, err) : 0;
+}
+
+int submit_same_options(struct submit_component *c, const char *const value[], const char *const name[], unsigned n,
+			struct errbuf *err)
+{
+	for (unsigned i = 0; i < n && i < SUBMIT_OPTIONS_MAX; i++) {
+		const char *first = c->first[i];
+
+		if (!c->seen && value[i])
+			c->first[i] = strdup(value[i]);
+		else if (c->seen && (value[i] || first) && (!value[i] || !first || strcmp(value[i], first) != 0))
+			return errprintf(err, "--%s differs between the components of this heterogeneous job: one NodeOS request serves them all",
+					 name[i]);
+	}
+	c->seen = true;
+	return 0;
+}
