@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /* What the plugins here share: blocks of translated code, markers (mark.c, guest.h) and repeated string instructions. */
-#ifndef BENCH_BLOCK_H
-#define BENCH_BLOCK_H
+#ifndef NODEOS_BENCH_BLOCK_H
+#define NODEOS_BENCH_BLOCK_H
 
 #include <qemu-plugin.h>
 

@@ -4,7 +4,6 @@
 
 usage: dimmap-table.py NAME...    of NAME.marks (insn-count.c) and NAME.log (outofcore.c)
        dimmap-table.py --throughput NAME...    of NAME.log alone"""
-import re
 import sys
 
 BEST = ("default", "random", "mglru", "mglru-random", "free-default", "free-random")

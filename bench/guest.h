@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the programs of bench/fgmn share; each is one file, linked with nothing. */
-#ifndef BENCH_GUEST_H
-#define BENCH_GUEST_H
+#ifndef NODEOS_BENCH_GUEST_H
+#define NODEOS_BENCH_GUEST_H
 
 #include <errno.h>
 #include <fcntl.h>

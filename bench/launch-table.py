@@ -204,7 +204,7 @@ def role(procs, pid, line, steps):
 def analyse(path):
     lines, procs = read_trace(path)
     steps = set()
-    for pid, p in procs.items():
+    for p in procs.values():
         for line, name, _ in p.execs:
             if name == "true" and p.parent is not None:
                 steps.add(program_of(procs, p.parent, line)[1])

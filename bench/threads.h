@@ -3,8 +3,8 @@
  * How often the threads of a program that knows nothing of us were moved and switched, from the kernel's events: for
  * ranks.c. One line for each thread, as cg.c says it of itself.
  */
-#ifndef BENCH_THREADS_H
-#define BENCH_THREADS_H
+#ifndef NODEOS_BENCH_THREADS_H
+#define NODEOS_BENCH_THREADS_H
 
 #include <stdlib.h>
 #include <sys/mount.h>

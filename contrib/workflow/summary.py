@@ -4,7 +4,6 @@
 from the reports' kernel side, lscpu and GROMACS's own output. Exit 1 when one of them is false."""
 import glob
 import json
-import os
 import sys
 
 out, steps = sys.argv[1], int(sys.argv[2])
@@ -52,7 +51,7 @@ def passes(rank):
 
 
 def main():
-    nodes, placements = {}, []
+    nodes = {}
     for name in sorted(glob.glob(f"{out}/reports/*.json")):
         report = json.load(open(name))
         node = nodes.setdefault(report["node"], {"containers": {}})

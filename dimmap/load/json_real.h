@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_IOTOOLS_JSON_REAL_H
-#define NODEOS_IOTOOLS_JSON_REAL_H
+#ifndef NODEOS_DIMMAP_LOAD_JSON_REAL_H
+#define NODEOS_DIMMAP_LOAD_JSON_REAL_H
 
 #include <math.h>
 

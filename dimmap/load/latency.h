@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_IOTOOLS_LATENCY_H
-#define NODEOS_IOTOOLS_LATENCY_H
+#ifndef NODEOS_DIMMAP_LOAD_LATENCY_H
+#define NODEOS_DIMMAP_LOAD_LATENCY_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_IOTOOLS_TEAM_H
-#define NODEOS_IOTOOLS_TEAM_H
+#ifndef NODEOS_DIMMAP_LOAD_TEAM_H
+#define NODEOS_DIMMAP_LOAD_TEAM_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_IOTOOLS_ZIPF_H
-#define NODEOS_IOTOOLS_ZIPF_H
+#ifndef NODEOS_DIMMAP_LOAD_ZIPF_H
+#define NODEOS_DIMMAP_LOAD_ZIPF_H
 
 #include <stdint.h>
 

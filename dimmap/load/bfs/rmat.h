@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_BFS_RMAT_H
-#define NODEOS_BFS_RMAT_H
+#ifndef NODEOS_DIMMAP_LOAD_BFS_RMAT_H
+#define NODEOS_DIMMAP_LOAD_BFS_RMAT_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LRIOT_BACKEND_H
-#define NODEOS_LRIOT_BACKEND_H
+#ifndef NODEOS_DIMMAP_LOAD_LRIOT_BACKEND_H
+#define NODEOS_DIMMAP_LOAD_LRIOT_BACKEND_H
 
 #include <stdbool.h>
 #include <stddef.h>

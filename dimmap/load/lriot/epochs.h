@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LRIOT_EPOCHS_H
-#define NODEOS_LRIOT_EPOCHS_H
+#ifndef NODEOS_DIMMAP_LOAD_LRIOT_EPOCHS_H
+#define NODEOS_DIMMAP_LOAD_LRIOT_EPOCHS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -37,7 +37,7 @@ struct crew {
 	struct trace *trace;
 	struct worker *worker; /* of each thread, and one for forked children */
 	char *buffers;
-	struct work_done *childs; /* which nobody adds up */
+	struct work_done *children; /* which nobody adds up */
 };
 
 static void work(void *arg, unsigned thread)
@@ -55,9 +55,9 @@ static int crew_make(struct crew *c, struct epochs *epochs, struct errbuf *err)
 
 	each = (each + 4095) / 4096 * 4096;
 	c->worker = calloc(threads + 1, sizeof(c->worker[0]));
-	c->childs = calloc(1, sizeof(*c->childs));
+	c->children = calloc(1, sizeof(*c->children));
 	c->buffers = aligned_alloc(4096, each * (threads + 1));
-	if (!c->worker || !c->childs || !c->buffers)
+	if (!c->worker || !c->children || !c->buffers)
 		return errprintf(err, "out of memory for %u threads", threads);
 	memset(c->buffers, 0, each * (threads + 1));
 	if (target_open(&c->target, o->backend, o->file, o->size, options_writes(o) || o->protect, err) < 0)
@@ -72,7 +72,7 @@ static int crew_make(struct crew *c, struct epochs *epochs, struct errbuf *err)
 		c->worker[i] = (struct worker){
 			.o = o, .target = &c->target, .epochs = epochs, .found = &c->shared->found, .errors = &c->shared->errors, .trace = c->trace,
 			.buffer = (uint64_t *)(void *)(c->buffers + each * i), .thread = i, .number = c->number * threads + i,
-			.done = i < threads ? &c->shared->done[c->number * threads + i] : c->childs,
+			.done = i < threads ? &c->shared->done[c->number * threads + i] : c->children,
 		};
 	return 0;
 }

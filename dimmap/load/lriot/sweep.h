@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LRIOT_SWEEP_H
-#define NODEOS_LRIOT_SWEEP_H
+#ifndef NODEOS_DIMMAP_LOAD_LRIOT_SWEEP_H
+#define NODEOS_DIMMAP_LOAD_LRIOT_SWEEP_H
 
 #include "dimmap/load/lriot/epochs.h"
 #include "dimmap/load/lriot/errors.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LRIOT_WORKER_H
-#define NODEOS_LRIOT_WORKER_H
+#ifndef NODEOS_DIMMAP_LOAD_LRIOT_WORKER_H
+#define NODEOS_DIMMAP_LOAD_LRIOT_WORKER_H
 
 #include "dimmap/load/latency.h"
 #include "dimmap/load/trace.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_STREAMLINE_FIELD_H
-#define NODEOS_STREAMLINE_FIELD_H
+#ifndef NODEOS_DIMMAP_LOAD_STREAMLINE_FIELD_H
+#define NODEOS_DIMMAP_LOAD_STREAMLINE_FIELD_H
 
 #include <stdint.h>
 

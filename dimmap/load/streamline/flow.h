@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_STREAMLINE_FLOW_H
-#define NODEOS_STREAMLINE_FLOW_H
+#ifndef NODEOS_DIMMAP_LOAD_STREAMLINE_FLOW_H
+#define NODEOS_DIMMAP_LOAD_STREAMLINE_FLOW_H
 
 /*
  * The flow of Arnold, Beltrami and Childress, of period 2 pi in each direction:

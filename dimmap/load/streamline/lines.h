@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_STREAMLINE_LINES_H
-#define NODEOS_STREAMLINE_LINES_H
+#ifndef NODEOS_DIMMAP_LOAD_STREAMLINE_LINES_H
+#define NODEOS_DIMMAP_LOAD_STREAMLINE_LINES_H
 
 #include "dimmap/load/team.h"
 #include "dimmap/load/streamline/field.h"

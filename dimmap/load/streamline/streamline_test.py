@@ -25,7 +25,7 @@ def files(work):
 
 def equal_everywhere(found):
     results = set()
-    for layout, f in found.items():
+    for f in found.values():
         for more in ([], ["--threads=3"], ["--madvise=random", "--pin=cores", "--threads=2"]):
             r = streamline("trace", "--seeds=50", "--steps=200", "--json", *more, f)
             got = json.loads(r.stdout)
