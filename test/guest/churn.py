@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: deep limit=9000 1000
+# rooms: launch container
 """Steps of every launch path started, cancelled and killed at random, first with the plugin line removed, then with
 it, both from one seed: what stays behind must be the same. churn.py [STEPS [SEED]]. STEPS counts what a launch starts
 when nothing stops it: a job script is a step, and so is each srun in it."""

@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# boot: put=dimmapfs nvme=256M append="brd.rd_size=262144 brd.rd_nr=2"
+# run: ci limit=900 job refused
+# run: deep limit=3600
+# run: deep kernel=stock limit=1800 without
+# rooms: dimmap host
 """Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map a file or a device through it, and
 it is gone when the job is. What is expected is what /proc/mounts, stat, the module's counters and the device itself tell.
 

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: ci limit=900 kills
+# run: deep limit=3600
+# run: deep qemu="-action reboot=reset" limit=1200 reset
+# run: deep kernel=debian limit=3600
+# rooms: spank launch container
 """What can go wrong on a node, for every launcher: the ranks do not run, the message reaches the user, the step ends
 on all nodes, no node drains, nobody else notices. failures.py GROUP...: those groups only."""
 import os
@@ -197,7 +202,7 @@ def group_reset():
 def group_kills():
     """A step that dies anyhow takes nothing with it."""
     rng = random.Random(3)
-    for i, what in enumerate(["stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"]):
+    for what in ("stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"):
         node = rng.choice(["n0", "n1"])
         if what == "oom":
             r = run("srun -N1 -n1 -c2 --mem=64 --nodeos-cpus=2 python3 -c 'x = bytearray(900 << 20)'")

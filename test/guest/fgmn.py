@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# two sockets with a hole below 4 GiB; deep: the paper's layout in small, 48 memory nodes
+# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
+# run: ci limit=900 containers
+# run: deep limit=7200 append=fgmn=all:23x128M --runs=20
+# rooms: host topology container kernel
 """Containers on blocks: one node whose memory nodes the kernel has divided (fgmn=) into homes and blocks. What is expected
 comes from the kernel's own files (zoneinfo, meminfo, numa_maps, memory.events), read here, and from numactl and hwloc.
 

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# boot: plugin=no put=debs,dimmapfs,doc/guide.md,test/guide_blocks.py
+# run: deep limit=3600
+# rooms: contrib tools
 """Every command of doc/guide.md, in its order, by whom and where the guide says: from packages, in nodes that have never seen NodeOS,
 to their removal. What it prints is compared with what the guide says and shows. ./guide.md is the guide, debs/1 and debs/2 are the
 packages of two versions, dimmapfs.ko the module.

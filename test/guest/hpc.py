@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# boot: put=chrt
+# run: ci limit=900 words sixteen turns outside
+# run: deep limit=3600
+# run: deep kernel=stock limit=1800 without
+# rooms: host launch kernel
 """SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and of their threads, the CPU that
 stays outside, ranks more than CPUs, busy neighbours, scancel. What is expected is what sched_getscheduler, getcpu and rusage
 tell in the ranks (programs/whereami.c, programs/spin.c), and lscpu.

@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# dpkg puts the plugin there
+# boot: plugin=no put=debs
+# run: deep limit=5400
+# rooms: contrib
 """The Debian packages in a cluster that has never seen NodeOS: installing changes nothing that runs, an upgrade leaves live
 jobs and steps that start meanwhile alone, and after removing no line of Slurm's files asks for a plugin that is gone. What is
 expected is what dpkg, systemctl, Slurm and /proc tell. Runs in nodes without the plugin, with debs/1/*.deb and debs/2/*.deb.

@@ -1,5 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: ci limit=900 one examples
+# run: deep limit=5400
+# run: deep slurm=22.05 limit=5400
+# run: deep slurm=newest limit=5400
+# run: deep kernel=debian limit=5400
+# rooms: spank launch manifest
 """Every way to launch, with the placement of every rank compared with what the kernel shows.
 Leaves /shared/out/launch-paths.SERIES.json (path -> verdict), of which doc/launch-paths.md is made."""
 import contextlib

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: deep limit=3600
+# run: deep limit=5400 options
+# run: deep slurm=22.05 limit=5400 options
+# run: deep slurm=newest limit=5400 options
+# rooms: spank launch
 """No harm: command lines without any NodeOS option give the same with the plugin's line and without it: masks, memory
 policy, cgroup files, limits, environment, output, exit code. What differs between two runs of stock Slurm is
 found by doing them, and only that is left out of the comparison. noharm.py [PATTERN]: those lines only.
@@ -49,11 +54,11 @@ LINES = [
     "BATCH -w n0 --wrap 'P'", "BATCH -w n0 -n4 steps.sh a 'b c'", "BATCH -N2 --exclusive two.sh", "BATCH -w n0 --export=NONE --wrap 'P'",
     "BATCH -w n0 --array=0-1 --wrap 'P'", "BATCH -w n0 -c2 --wrap 'srun P'", "BATCH -w n0 --wrap 'exit 5'",
     "BATCH -w n0 -n1 : -w n1 -n1 het.sh", "BATCH -w n0 --mem=200 --wrap 'P'",
-    f"salloc -w n0 -n2 srun P", f"salloc -w n0 -n2 bash -c 'P; exit 3'",
+    "salloc -w n0 -n2 srun P", "salloc -w n0 -n2 bash -c 'P; exit 3'",
     "J=$(salloc -w n0 -n2 --no-shell 2>&1 | sed -n 's/.*Granted job allocation //p'); srun --jobid=$J P; scancel $J",
     "BATCH -w n0 -n4 --wrap 'mpirun P'", "BATCH -N2 --ntasks-per-node=2 --wrap 'mpirun P'", "BATCH -w n0 -n4 --wrap 'srun --mpi=pmix P'",
     f"{S} -n2 --gres=tile:1 P", f"{S} -n4 --exclusive --gres=tile:2 P",
-    f"BATCH -w n0 -n2 --gres=tile:2 --wrap 'srun --exact -n1 --gres=tile:1 P & srun --exact -n1 --gres=tile:1 P & wait'",
+    "BATCH -w n0 -n2 --gres=tile:2 --wrap 'srun --exact -n1 --gres=tile:1 P & srun --exact -n1 --gres=tile:1 P & wait'",
 ]
 SCRIPTS = {
     "prolog.sh": "#!/bin/sh\necho export FROM_PROLOG=1\necho print hello from the prolog\n",

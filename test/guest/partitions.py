@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: ci limit=600 made left
+# run: deep limit=3600
+# rooms: container host launch control
 """Containers that are cpuset partitions: what the kernel shows, siblings of every kind beside them, what is refused,
 and that nothing is left behind. partitions.py GROUP...: those groups only."""
 import json

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: ci limit=900 words exits
+# run: deep limit=3600
+# run: deep slurm=22.05 limit=3600
+# run: deep slurm=newest limit=3600
+# rooms: spank launch
 """Plain Slurm beside containers: command lines that are no business of NodeOS, steps from outside of a job, exit codes,
 names of nodes. plain.py GROUP...: those groups only."""
 import os

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: ci limit=900 cpus api
+# run: deep limit=14400 --times 500
+# run: deep kernel=debian limit=7200
+# rooms: control topology container
 """Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
 test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 import argparse
@@ -335,7 +339,7 @@ def group_slurmd(machine, times=6):
     job = Job()
     rng = random.Random(13)
     refused = []
-    for i in range(times):
+    for _ in range(times):
         size = rng.choice((4, 6, 8, 10))
         r = run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size} --mems={rng.choice((1, 2, 3))} & resize=$!;"
                 f"sleep {rng.random():.3f}; pkill -9 -x slurmd; wait $resize; code=$?; systemctl start slurmd; exit $code", user="root")

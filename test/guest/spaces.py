@@ -1,4 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# blocks of memory, where the kernel makes them, as launches are to leave sessions beside them alone
+# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
+# run: ci limit=900 --times 2 exec launch
+# run: deep limit=3600
+# run: deep kernel=debian limit=3600
+# rooms: control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other user's job and no
 process of the host, whatever he asks of root. Run by test/guest/run as root on n0; spaces.py [--times N] [GROUP...]"""
 import argparse
@@ -250,7 +256,7 @@ def group_provision():
         others.look()
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(r.code == 0 and "users' processes" not in r.text, "without him provision does it all", r.text)
-    same(open(f"/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(), "0", "a service has the memory node of the system")
+    same(open("/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(), "0", "a service has the memory node of the system")
     with Hold(scope=True) as h:
         where = open(f"/proc/{h.p.pid}/cgroup").read()
         inside = open(f"/sys/fs/cgroup{where.split('::')[1].strip()}/cpuset.cpus.effective").read().strip()

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: deep limit=3600
+# rooms: spank
 """NodeOS beside the rest of Slurm: the subjects of Slurm's own tests of affinity, distribution and SPANK without the
 plugin's line and with it; a second SPANK plugin; private /tmp; jobs that come through slurmrestd.
 Run by test/guest/run as root on n0; stack.py GROUP... runs those groups only."""

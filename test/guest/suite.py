@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: ci limit=1200 plain step batch inherit parts policy
+# run: deep limit=2400
+# rooms: spank launch container host topology manifest report tools
 """The tests inside the virtual cluster: every placement is compared, rank by rank, with what
 the kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs those groups only."""
 import json
@@ -240,7 +243,9 @@ srun -n1 --nodeos-cpus=2 true > second 2>&1
 echo $? >> second
 """)
     r = sbatch(f"-N1 -w n0 --exclusive --nodeos-manifest=f.json -o {HOME}/inherit.out {script}", cwd=f"{HOME}/a")
-    get = lambda n: ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
+    def get(n):
+        return ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
+
     text = r.text + open(f"{HOME}/inherit.out").read()
     check_ranks(get("edited"), want, "the file edited", machine)
     check_ranks(get("deleted"), want, "the file deleted, in another directory", machine)
@@ -323,7 +328,7 @@ env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bar
     ok("is not the one that this job" in forged and "code 0" not in forged, "request exchanged in the environment", forged)
     ok(bare.count("nodeos: note:") == 1 and "code 0" in bare, "whole environment removed: on what the container leaves", bare)
     all_idle("nodes are idle")
-    script = write("big.sh", f"#!/bin/bash\n#SBATCH --nodeos-cpus=64\necho alive\n")
+    script = write("big.sh", "#!/bin/bash\n#SBATCH --nodeos-cpus=64\necho alive\n")
     r = run(f"sbatch --wait -N2 -o big.out {script}")
     text = open(f"{HOME}/big.out").read()
     ok(r.code != 0 and "largest request that fits" in text and "alive" not in text, "sbatch --wait of an impossible plan", r.text + text)

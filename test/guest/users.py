@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: deep limit=7200
+# run: deep kernel=debian limit=7200
+# rooms: control container
 """What one user can do to the others of a node, and to root's helpers, by what NodeOS offers to users; and what accidents leave
 behind. Run by test/guest/run as root on n0; users.py [GROUP...]"""
 import argparse

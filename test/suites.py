@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run suites of test/guest in the virtual cluster. Each suite says in its first lines what it needs:
+
+  # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, qemu, kernel, slurm, plugin=no, and put=NAME
+  # run: ci KEY=VALUE... GROUP...    what test/run has of it (limit in seconds; no group: all); a key of boot counts here, too
+  # run: deep KEY=VALUE... GROUP...  what test/run --deep has of it; several lines are several runs
+  # rooms: ROOM...               whose changes test/run --changed runs it for
+
+Runs of ci with the same machine share one boot."""
+import argparse
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
+GUEST = f"{TOP}/test/guest"
+# every suite has these beside it
+SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob")] + [f"{TOP}/etc/examples"]
+BOOT = ("nodes", "numa", "memory", "nvme", "append", "qemu", "kernel", "slurm", "plugin", "put")
+MACHINE = {"nodes": "2", "slurm": "24.11"}
+
+
+class Run:
+    """One run of a suite: its name, groups, limit, machine, when it is run, and for which rooms."""
+
+    def __init__(self, suite, when, words, machine, rooms):
+        self.suite, self.when, self.rooms = suite, when, rooms
+        self.machine, self.limit, self.groups = dict(machine), 1800, []
+        for word in words:
+            key, equals, value = word.partition("=")
+            if equals and key == "limit":
+                self.limit = int(value)
+            elif equals and key in BOOT:
+                self.machine[key] = value
+            else:
+                self.groups.append(word)
+
+    def name(self):
+        """For logs and messages: launch, launch-22.05, launch-debian."""
+        parts = [self.suite]
+        if self.machine["slurm"] != MACHINE["slurm"]:
+            parts.append(self.machine["slurm"])
+        if self.machine.get("kernel"):
+            parts.append(self.machine["kernel"])
+        return "-".join(parts)
+
+
+def runs():
+    """All runs that the suites name, in the order of their names."""
+    out = []
+    for path in sorted(glob.glob(f"{GUEST}/*.py")):
+        suite = os.path.basename(path)[:-3]
+        with open(path, encoding="utf-8") as f:
+            head = [line.rstrip("\n") for _, line in zip(range(40), f)]
+        machine, rooms, found = dict(MACHINE), [], []
+        for line in head:
+            m = re.match(r"# (boot|run|rooms): (.*)", line)
+            if not m:
+                continue
+            words = shlex.split(m[2])
+            if m[1] == "boot":
+                machine.update(w.split("=", 1) for w in words)
+            elif m[1] == "rooms":
+                rooms = words
+            else:
+                found.append(words)
+        out += [Run(suite, words[0], words[1:], machine, rooms) for words in found]
+    return out
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
+
+
+def made(name, machine):
+    """What is built for a suite alone (put=NAME): options of test/guest/run."""
+    def keep(path, to):
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copy(path, to)
+        return ["--put", to]
+
+    if name == "chrt":  # util-linux's, with the patch in contrib/patches
+        return keep(output(f"{GUEST}/chrt"), f"{BUILD}/tools/chrt")
+    if name == "dimmapfs":
+        return keep(output(f"{TOP}/dimmap/build"), f"{BUILD}/dimmap/dimmapfs.ko")
+    if name == "debs":
+        debs = output(f"{GUEST}/debs", "--slurm", machine["slurm"])
+        shutil.rmtree(f"{BUILD}/debs", ignore_errors=True)
+        shutil.copytree(debs, f"{BUILD}/debs", symlinks=True)
+        return ["--put", f"{BUILD}/debs"]
+    return ["--put", f"{TOP}/{name}"]
+
+
+def options(machine):
+    """Of test/guest/run, for a machine."""
+    out = []
+    for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm"):
+        if machine.get(key):
+            out += [f"--{key}", machine[key]]
+    for key in ("append", "qemu"):
+        if machine.get(key):
+            out += [f"--{key}", machine[key]]
+    if machine.get("plugin") == "no":
+        out.append("--no-plugin")
+    for name in machine.get("put", "").split(","):
+        if name:
+            out += made(name, machine)
+    return out
+
+
+def together(a, b):
+    """One machine that is good for both, or None: more devices, kernel arguments and files harm nobody."""
+    if any(a.get(key) != b.get(key) for key in ("nodes", "numa", "memory", "qemu", "kernel", "slurm", "plugin")):
+        return None
+    if any("fgmn=" in m.get("append", "") for m in (a, b)) and a.get("append") != b.get("append"):
+        return None
+    out = {**a, **b}
+    for key, between in (("append", " "), ("put", ",")):
+        out[key] = between.join(dict.fromkeys(m[key] for m in (a, b) if m.get(key)))
+    return out
+
+
+def boots(chosen, share):
+    """Runs by the machine they share, with its needs: [(machine, [run...])...]. Those that kill come last."""
+    out = []
+    for run in sorted(chosen, key=lambda r: r.suite == "failures") if share else chosen:
+        for group in out:
+            both = together(group[0], run.machine) if share else None
+            if both:
+                group[0] = both
+                group[1].append(run)
+                break
+        else:
+            out.append([run.machine, [run]])
+    return out
+
+
+def say(text):
+    print(f"# {time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+def script(group):
+    """What n0 runs: the suites one after the other, each with its limit; the worst exit code is the command's."""
+    lines = ["worst=0"]
+    for run in group:
+        command = " ".join(map(shlex.quote, ["timeout", str(run.limit), "python3", f"{run.suite}.py", *run.groups]))
+        lines.append(f"echo '# suite {run.suite}'; {command}; code=$?; echo \"# suite {run.suite} ended with $code\"; [ $code -eq 0 ] || worst=$code")
+    return "\n".join([*lines, "exit $worst"])
+
+
+class Tally:
+    """Counts a suite's TAP lines as they come."""
+
+    def __init__(self):
+        self.start, self.passed, self.failed, self.skipped, self.ended = time.time(), 0, 0, 0, None
+
+    def see(self, line):
+        if re.match(r"ok .*# skip", line, re.IGNORECASE):
+            self.skipped += 1
+        elif line.startswith("ok "):
+            self.passed += 1
+        elif line.startswith("not ok "):
+            self.failed += 1
+
+    def text(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped, {time.time() - self.start:.0f} s"
+
+
+def boot(machine, group):
+    """Boot one cluster and run the suites of GROUP there; True when all passed. What they print goes to stdout as it comes."""
+    names = " ".join(run.name() for run in group)
+    say(f"booting for {names}")
+    shutil.rmtree(f"{BUILD}/out", ignore_errors=True)
+    os.makedirs(f"{BUILD}/logs", exist_ok=True)
+    try:
+        extra = options(machine)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"not ok - {names}: what it needs could not be built: {e}", flush=True)
+        return False
+    puts = [word for path in [f"{GUEST}/{r.suite}.py" for r in group] + SHARED for word in ("--put", path)]
+    more = ["--qemu", os.environ["QEMU"]] if os.environ.get("QEMU") else []
+    command = [f"{GUEST}/run", "--timeout", str(sum(r.limit for r in group) + 300), *extra, *more, *puts, "--share", f"{BUILD}/out", "--", "bash", "-c", script(group)]
+    good, current, tally = True, None, Tally()
+    with open(f"{BUILD}/logs/guest-{group[0].name()}.tap", "w", encoding="utf-8") as log:
+        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        try:
+            for line in p.stdout:
+                log.write(line)
+                log.flush()
+                if m := re.match(r"# suite (\w+)( ended with (\d+))?$", line):
+                    if m[2]:
+                        if m[3] != "0" and not tally.failed:
+                            print(f"not ok - suite {m[1]} ended with {m[3]}{' (its limit)' if m[3] == '124' else ''}", flush=True)
+                        good = good and m[3] == "0" and tally.passed > 0
+                        say(f"suite {m[1]}: {tally.text()}")
+                        current = None
+                    else:
+                        current, tally = m[1], Tally()
+                    continue
+                tally.see(line)
+                sys.stdout.write(line)
+                sys.stdout.flush()
+        except BaseException:
+            p.terminate()
+            p.wait()
+            raise
+        code = p.wait()
+    if code and (good or current):
+        print(f"not ok - {names}: test/guest/run ended with {code}{f' while {current} ran' if current else ''}", flush=True)
+    return good and code == 0
+
+
+def changed_rooms(base):
+    """Top directories of what differs from the commit BASE, committed or not."""
+    names = subprocess.run(["git", "-C", TOP, "diff", "--name-only", base], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {name.split("/")[0] for name in names.splitlines() if "/" in name}, set(names.split())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print what would be run, and boot nothing")
+    parser.add_argument("--changed", metavar="COMMIT", help="only suites of rooms with changes since COMMIT")
+    parser.add_argument("--kernel", help="another kernel than the suite's (debian, stock, nodeos-debug)")
+    parser.add_argument("--slurm", help="another series of Slurm")
+    parser.add_argument("--limit", type=int, help="seconds")
+    parser.add_argument("what", metavar="ci|deep|SUITE", help="all of test/run, all of test/run --deep, or one suite")
+    parser.add_argument("groups", metavar="GROUP", nargs=argparse.REMAINDER, help="groups of the suite; none: all")
+    a = parser.parse_args()
+    known = runs()
+    if a.what in ("ci", "deep"):
+        chosen = [r for r in known if r.when == a.what]
+    else:
+        chosen = [r for r in known if r.suite == a.what][:1]
+        if not chosen:
+            parser.error(f"there is no suite {a.what}; there are {', '.join(sorted({r.suite for r in known}))}")
+        chosen[0].groups, chosen[0].limit = a.groups, a.limit or 7200
+    if a.changed:
+        rooms, files = changed_rooms(a.changed)
+        chosen = [r for r in chosen if rooms & set(r.rooms) or f"test/guest/{r.suite}.py" in files]
+    for r in chosen:
+        if a.kernel:
+            r.machine["kernel"] = a.kernel
+        if a.slurm:
+            r.machine["slurm"] = a.slurm
+    good = True
+    for machine, group in boots(chosen, share=a.what == "ci"):
+        if a.list:
+            print(" | ".join(f"{r.name()} {' '.join(r.groups)}".rstrip() for r in group))
+        else:
+            good = boot(machine, group) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
