@@ -50,7 +50,8 @@ int dir_open_private(const char *path, struct errbuf *err)
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		errprintf(err, "%s: %s", path, strerror(errno));
 	} else if (st.st_uid != geteuid() || (st.st_mode & 077)) {
-		errprintf(err, "%s: must belong to uid %u with mode 0700", path, (unsigned)geteuid());
+		errprintf(err, "%s: must belong to uid %u with mode 0700", path,
+			  (unsigned)geteuid());
 	} else {
 		return fd;
 	}

@@ -6,7 +6,8 @@
 
 #include "base/errbuf.h"
 
-#define DIR_PATH_MAX 128 /* bytes of a directory's name in our configuration, with the final NUL */
+/* bytes of a directory's name in our configuration, with the final NUL */
+#define DIR_PATH_MAX 128
 
 /*
  * Read the whole of NAME below DIR_FD into BUF as a NUL-terminated text; returns
@@ -30,8 +31,8 @@ int file_replace(int dir_fd, const char *name, const char *text, unsigned mode, 
 int write_all(int fd, const void *data, size_t len);
 
 /*
- * The first SIZE bytes at most of the regular file PATH, of which nobody knows what it is: no pipe or
- * device is opened. Returns how many, or -1.
+ * The first SIZE bytes at most of the regular file PATH, of which nobody knows what it is: no pipe
+ * or device is opened. Returns how many, or -1.
  */
 int file_read_head(const char *path, char *buf, size_t size);
 

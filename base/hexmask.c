@@ -24,7 +24,8 @@ int hexmask_parse(struct idset *s, const char *text, struct errbuf *err)
 		if (word == end || end - word > 8)
 			goto bad;
 		for (const char *c = word; c < end; c++) {
-			const char *digits = "0123456789abcdef", *at = strchr(digits, *c | ('A' <= *c && *c <= 'F' ? 32 : 0));
+			const char *digits = "0123456789abcdef",
+				   *at = strchr(digits, *c | ('A' <= *c && *c <= 'F' ? 32 : 0));
 
 			if (!at)
 				goto bad;
@@ -44,7 +45,8 @@ int hexmask_parse(struct idset *s, const char *text, struct errbuf *err)
 	*s = out;
 	return 0;
 bad:
-	return errprintf(err, "\"%.64s\" is not a CPU mask: expected for example \"ff,00000001\"", text);
+	return errprintf(err, "\"%.64s\" is not a CPU mask: expected for example \"ff,00000001\"",
+			 text);
 }
 
 /* The 32 bits of word W of the kernel's form, of which ours has two in one. */
@@ -62,5 +64,6 @@ void hexmask_format(const struct idset *s, char buf[HEXMASK_MAX])
 		word--;
 	used = (size_t)snprintf(buf, HEXMASK_MAX, "%lx", word_of(s, word - 1));
 	while (--word > 0)
-		used += (size_t)snprintf(buf + used, HEXMASK_MAX - used, ",%08lx", word_of(s, word - 1));
+		used += (size_t)snprintf(buf + used, HEXMASK_MAX - used, ",%08lx",
+					 word_of(s, word - 1));
 }

@@ -118,7 +118,10 @@ static int refuse(const char *list, struct errbuf *err)
 	for (char *c = shown; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	return errprintf(err, "\"%s\" is not a list of ids: expected for example \"0-3,8\" with ids below %d", shown, IDSET_MAX);
+	return errprintf(
+		err,
+		"\"%s\" is not a list of ids: expected for example \"0-3,8\" with ids below %d",
+		shown, IDSET_MAX);
 }
 
 int idset_parse(struct idset *s, const char *list, struct errbuf *err)
@@ -165,8 +168,10 @@ int idset_format(const struct idset *s, char *buf, size_t size)
 
 		while (last + 1 < IDSET_MAX && idset_has(s, (unsigned)last + 1))
 			last++;
-		n = first == last ? snprintf(buf + used, size - used, "%s%d", used ? "," : "", first) :
-				    snprintf(buf + used, size - used, "%s%d-%d", used ? "," : "", first, last);
+		n = first == last
+			    ? snprintf(buf + used, size - used, "%s%d", used ? "," : "", first)
+			    : snprintf(buf + used, size - used, "%s%d-%d", used ? "," : "", first,
+				       last);
 		if (n < 0 || (size_t)n >= size - used) {
 			if (size)
 				buf[0] = '\0';

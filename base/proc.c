@@ -28,7 +28,10 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
 	if (!open || !close || close < open ||
-	    sscanf(close + 1, " %c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &flags, &out->start) != 3)
+	    sscanf(close + 1,
+		   " %c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &state, &flags, &out->start) != 3)
 		return -1;
 	out->pid = (int)strtol(text, NULL, 10);
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);

@@ -13,10 +13,12 @@ struct process_stat {
 	bool kernel; /* a kernel thread */
 	bool zombie; /* it has ended */
 	bool pinned; /* whose affinity the kernel lets nobody change */
-	unsigned long long start; /* in clock ticks since boot: with the pid it names the process for ever */
+	/* in clock ticks since boot: with the pid it names the process for ever */
+	unsigned long long start;
 };
 
-/* NAME: "123" or "123/task/456"; ROOT is the fd of "/" or of a test's tree. -1 when there is none. */
+/* NAME: "123" or "123/task/456"; ROOT is the fd of "/" or of a test's tree. -1 when there is none.
+ */
 int process_stat_read(struct process_stat *out, int root, const char *name);
 
 /* Its cgroup (v2) as "/a/b"; -1 when there is none. */

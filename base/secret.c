@@ -28,7 +28,8 @@ static bool is_secret(const char *name, size_t len)
 	return false;
 }
 
-/* Where the value behind the name that ends at S begins; NULL: there is none before END. OPTION: it may be the next word, as in "--password x". */
+/* Where the value behind the name that ends at S begins; NULL: there is none before END. OPTION: it
+ * may be the next word, as in "--password x". */
 static const char *value_behind(const char *s, const char *end, bool option)
 {
 	const char *after = s;
@@ -65,7 +66,9 @@ static const char *secret_in(const char *line, const char *end)
 			s++;
 			continue;
 		}
-		value = is_secret(name, (size_t)(s - name)) ? value_behind(s, end, name[0] == '-' && name[1] == '-') : NULL;
+		value = is_secret(name, (size_t)(s - name))
+				? value_behind(s, end, name[0] == '-' && name[1] == '-')
+				: NULL;
 		if (value && value < end)
 			return value;
 	}
@@ -79,7 +82,8 @@ static void put_addresses(FILE *f, const char *line, const char *end)
 		const char *mark = memmem(line, (size_t)(end - line), "://", 3);
 		const char *start = mark ? mark + 3 : end, *at = NULL;
 
-		for (const char *s = start; s < end && !isspace((unsigned char)*s) && *s != '/' && *s != '"'; s++)
+		for (const char *s = start;
+		     s < end && !isspace((unsigned char)*s) && *s != '/' && *s != '"'; s++)
 			if (*s == '@')
 				at = s;
 		fwrite(line, 1, (size_t)(start - line), f);
@@ -100,7 +104,8 @@ char *secret_mask(const char *text)
 		return NULL;
 	while (*text) {
 		const char *end = strchrnul(text, '\n');
-		const char *last = end; /* behind what is no blank or line end of another system */
+		/* behind what is no blank or line end of another system */
+		const char *last = end;
 		const char *value = secret ? text : secret_in(text, end);
 
 		while (last > text && (last[-1] == '\r' || last[-1] == ' ' || last[-1] == '\t'))

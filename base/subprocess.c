@@ -19,14 +19,17 @@
 #include "base/monotonic.h"
 
 /*
- * slurmstepd's from the OOM killer, which is below 0. What the admin has set above is not lowered: that is nobody's
- * right but CAP_SYS_RESOURCE's. Async-signal-safe.
+ * slurmstepd's from the OOM killer, which is below 0. What the admin has set above is not lowered:
+ * that is nobody's right but CAP_SYS_RESOURCE's. Async-signal-safe.
  */
 static int give_up_immunity(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	char sign = '\0';
-	int rc = fd >= 0 && pread(fd, &sign, 1, 0) == 1 && (sign != '-' || pwrite(fd, "0", 1, 0) == 1) ? 0 : -1;
+	int rc = fd >= 0 && pread(fd, &sign, 1, 0) == 1 &&
+				 (sign != '-' || pwrite(fd, "0", 1, 0) == 1)
+			 ? 0
+			 : -1;
 
 	if (fd >= 0)
 		close(fd);
@@ -62,7 +65,8 @@ static void child(const struct helper_run *h, int in, int out, int said)
 		_exit(127);
 	if (h->join_stderr && dup2(out, 2) < 0)
 		_exit(127);
-	/* who has a terminal of root's, be it as /dev/tty, can type into it (TIOCSTI) and read what is typed */
+	/* who has a terminal of root's, be it as /dev/tty, can type into it (TIOCSTI) and read what
+	 * is typed */
 	if (h->apart && (setsid() < 0 || dup2(said, 2) < 0))
 		_exit(127);
 	for (int fd = 3; h->apart && fd < 1024; fd++)
@@ -77,8 +81,8 @@ static void child(const struct helper_run *h, int in, int out, int said)
 	if (extra >= 0 ? dup2(extra, 3) < 0 : false)
 		_exit(127);
 	/*
-	 * A user's own command keeps its files (a manifest may be /dev/fd/63). One that drops root's
-	 * rights keeps none of slurmstepd's, nor its immunity from the OOM killer.
+	 * A user's own command keeps its files (a manifest may be /dev/fd/63). One that drops
+	 * root's rights keeps none of slurmstepd's, nor its immunity from the OOM killer.
 	 */
 	if (h->uid != (uid_t)-1) {
 		if (give_up_immunity() < 0 ||
@@ -91,7 +95,8 @@ static void child(const struct helper_run *h, int in, int out, int said)
 		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 			_exit(126);
 #ifndef NODEOS_SANITIZERS /* at its end, LeakSanitizer looks from a process of its own */
-		/* it is in slurmstepd's own cgroup: its user, should he get hold of it, makes no other process there */
+		/* it is in slurmstepd's own cgroup: its user, should he get hold of it, makes no
+		 * other process there */
 		if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
 			_exit(126);
 #endif
@@ -115,7 +120,8 @@ static ssize_t pass_on(int said)
 }
 
 /* Feed the input and drain the output until both ends are closed. */
-static int talk(const struct helper_run *h, int in, int out, int said, char **text, struct errbuf *err)
+static int talk(const struct helper_run *h, int in, int out, int said, char **text,
+		struct errbuf *err)
 {
 	long end = monotonic_ms() + (long)h->timeout * 1000;
 	size_t left = h->input ? strlen(h->input) : 0;
@@ -126,7 +132,9 @@ static int talk(const struct helper_run *h, int in, int out, int said, char **te
 	if (!buf)
 		return errprintf(err, "out of memory");
 	for (;;) {
-		struct pollfd p[3] = { { out, POLLIN, 0 }, { left ? in : -1, POLLOUT, 0 }, { said, POLLIN, 0 } };
+		struct pollfd p[3] = { { out, POLLIN, 0 },
+				       { left ? in : -1, POLLOUT, 0 },
+				       { said, POLLIN, 0 } };
 		long wait = end - monotonic_ms();
 		ssize_t n;
 
@@ -168,7 +176,8 @@ static int talk(const struct helper_run *h, int in, int out, int said, char **te
 			if (h->heard)
 				h->heard(buf, used, h->arg);
 		} else if (n == 0) {
-			/* who has taken it over may have closed the one, and speak on the other as fast as this reads */
+			/* who has taken it over may have closed the one, and speak on the other as
+			 * fast as this reads */
 			while (said >= 0 && monotonic_ms() < end && pass_on(said) > 0)
 				;
 			if (in >= 0)
@@ -203,8 +212,8 @@ static pid_t wait_for(pid_t pid, int *status)
 }
 
 /*
- * It has closed its output or was killed: it ends at once, unless its owner holds it. Then it is killed. One that a
- * debugger holds even so (0) is left to init: nobody may make slurmstepd wait.
+ * It has closed its output or was killed: it ends at once, unless its owner holds it. Then it is
+ * killed. One that a debugger holds even so (0) is left to init: nobody may make slurmstepd wait.
  */
 static pid_t reap(pid_t pid, int *status)
 {

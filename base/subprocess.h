@@ -17,11 +17,16 @@ struct helper_run {
 	int extra_fd; /* becomes its fd 3; -1: none */
 	bool keep_stderr; /* let it speak to the caller's standard error */
 	bool join_stderr; /* collect its standard error with its output */
-	bool apart; /* it becomes another user's: no terminal, and its standard error is passed on, control characters as '?' */
+	/* it becomes another user's: no terminal, and its standard error is passed on, control
+	 * characters as '?' */
+	bool apart;
 	unsigned timeout; /* seconds */
 	size_t output_max; /* bytes */
-	bool keep_partial; /* killed as its time was over, or as it spoke too much: *OUT has what it has said, and is to be freed */
-	void (*heard)(const char *text, size_t len, void *arg); /* NULL, or called with all that it has said, whenever it has said more */
+	/* killed as its time was over, or as it spoke too much: *OUT has what it has said, and is
+	 * to be freed */
+	bool keep_partial;
+	/* NULL, or called with all that it has said, whenever it has said more */
+	void (*heard)(const char *text, size_t len, void *arg);
 	void *arg;
 };
 

@@ -20,7 +20,8 @@ int textfile_close(FILE *f, struct stat *emptied)
 	if (fclose(f) != 0 && !bad)
 		bad = errno;
 	emptied->st_mode = 0;
-	if (bad && (kept < 0 || fstat(kept, emptied) < 0 || !S_ISREG(emptied->st_mode) || ftruncate(kept, 0) < 0))
+	if (bad && (kept < 0 || fstat(kept, emptied) < 0 || !S_ISREG(emptied->st_mode) ||
+		    ftruncate(kept, 0) < 0))
 		emptied->st_mode = 0;
 	if (kept >= 0)
 		close(kept);
@@ -53,7 +54,8 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 		return 0;
 	errprintf(err, "%s: %s", path, strerror(errno));
 	/* a link to it stays */
-	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev && there.st_ino == mine.st_ino)
+	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev &&
+	    there.st_ino == mine.st_ino)
 		unlink(path);
 	return -1;
 }

@@ -28,7 +28,8 @@ const char *word_near(const char *word, const char *const *names);
 /* Write NAMES as "a, b, c" to BUF, cut with "..." when it does not fit. Returns BUF. */
 const char *word_list(char *buf, size_t size, const char *const *names);
 
-/* A whole number from MIN to MAX in decimal digits, without sign, blanks and leading zeros; else -1. */
+/* A whole number from MIN to MAX in decimal digits, without sign, blanks and leading zeros; else
+ * -1. */
 int word_count(const char *text, unsigned min, unsigned max, unsigned *out);
 
 #endif

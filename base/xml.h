@@ -20,7 +20,7 @@
 enum xml_event {
 	XML_BAD, /* not well-formed: the error says what and in which line */
 	XML_START,
-	XML_END,  /* also after the XML_START of <name/> */
+	XML_END, /* also after the XML_START of <name/> */
 	XML_DONE, /* the root element has ended */
 };
 
@@ -29,8 +29,9 @@ struct xml_attr {
 };
 
 struct xml {
-	unsigned line;	  /* of the markup that the last event comes from */
-	unsigned depth;	  /* elements that are open: an element that starts or ends is counted */
+	unsigned line; /* of the markup that the last event comes from */
+	/* elements that are open: an element that starts or ends is counted */
+	unsigned depth;
 	const char *name; /* of the element that starts or ends */
 	unsigned n_attrs; /* at XML_START */
 	struct xml_attr attr[XML_ATTRS_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* What the plugins here share: blocks of translated code, markers (mark.c, guest.h) and repeated string instructions. */
+/* What the plugins here share: blocks of translated code, markers (mark.c, guest.h) and repeated
+ * string instructions. */
 #ifndef NODEOS_BENCH_BLOCK_H
 #define NODEOS_BENCH_BLOCK_H
 
@@ -56,16 +57,19 @@ static int is_rep_string(const uint8_t *code, size_t len)
 			rep = 1;
 		else if (b != 0x66 && b != 0x67 && (b & 0xf0) != 0x40)
 			return rep && i + 1 == len &&
-			       ((b >= 0x6c && b <= 0x6f) || (b >= 0xa4 && b <= 0xa7) || (b >= 0xaa && b <= 0xaf));
+			       ((b >= 0x6c && b <= 0x6f) || (b >= 0xa4 && b <= 0xa7) ||
+				(b >= 0xaa && b <= 0xaf));
 	}
 	return 0;
 }
 
-/* What TB is; MARKER runs, with the marker's number as its argument, whenever a program executes one of TB's markers. */
+/* What TB is; MARKER runs, with the marker's number as its argument, whenever a program executes
+ * one of TB's markers. */
 static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	struct block *b = calloc(1, sizeof(*b)); /* QEMU does not tell when it drops a block */
+	/* QEMU does not tell when it drops a block */
+	struct block *b = calloc(1, sizeof(*b));
 	uint8_t code[16];
 
 	if (!b)
@@ -79,7 +83,8 @@ static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_
 		int mark = b->kernel ? -1 : marker_id(code, len);
 
 		if (mark >= 0)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)mark);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker, QEMU_PLUGIN_CB_NO_REGS,
+							       (void *)(uintptr_t)mark);
 		if (i + 1 == n && is_rep_string(code, len)) {
 			b->rep = qemu_plugin_insn_vaddr(insn);
 			b->is_rep = n == 1;
@@ -93,12 +98,14 @@ static qemu_plugin_vcpu_udata_cb_t on_block, on_marker;
 static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	(void)id;
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, block_of(tb, on_marker));
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
+					     block_of(tb, on_marker));
 }
 
-/* BLOCK runs, with its struct block, whenever a block is executed, and MARKER as above. Returns how many CPUs there are; -1: too many. */
-static int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info, qemu_plugin_vcpu_udata_cb_t block,
-			qemu_plugin_vcpu_udata_cb_t marker)
+/* BLOCK runs, with its struct block, whenever a block is executed, and MARKER as above. Returns how
+ * many CPUs there are; -1: too many. */
+static int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info,
+			qemu_plugin_vcpu_udata_cb_t block, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	if (info->system.smp_vcpus > CPUS_MAX)
 		return -1;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five points, ROWS x COLUMNS each) by
- * conjugate gradients, in the memory of descriptor 3, which ranks.c made. They spin where they wait for each other, as
- * MPI and OpenMP do. First they only wait for each other for WARM seconds: what was on their CPUs has gone elsewhere then, as
- * it had to. The iterations lie between markers 1 and 2, of rank 0. Each rank says
+ * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five
+ *points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which ranks.c
+ *made. They spin where they wait for each other, as MPI and OpenMP do. First they only wait for
+ *each other for WARM seconds: what was on their CPUs has gone elsewhere then, as it had to. The
+ *iterations lie between markers 1 and 2, of rank 0. Each rank says
  *
  *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
- * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order of ranks: the same residual, to the bit, wherever they run.
+ * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order of
+ *ranks: the same residual, to the bit, wherever they run.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -89,7 +91,8 @@ static double dot(const double *a, const double *b)
 	return sum_of_all(sum);
 }
 
-/* q = A p on this rank's rows; P begins at its first row, and the rows around it are its neighbours' */
+/* q = A p on this rank's rows; P begins at its first row, and the rows around it are its
+ * neighbours' */
 static void multiply(double *q, const double *p)
 {
 	for (long i = 0; i < rows; i++)
@@ -137,7 +140,8 @@ int main(int argc, char **argv)
 	n = rows * columns;
 	if (!ranks || ranks > RANKS_MAX || rank >= ranks || n <= 0)
 		return 2;
-	shared = mmap(NULL, sizeof(*shared) + sizeof(double) * (size_t)n * ranks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, 3, 0);
+	shared = mmap(NULL, sizeof(*shared) + sizeof(double) * (size_t)n * ranks,
+		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, 3, 0);
 	memory = calloc((size_t)n * 3, sizeof(*memory));
 	if (shared == MAP_FAILED || !memory)
 		die("memory");
@@ -176,8 +180,10 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		MARK(2);
 	getrusage(RUSAGE_SELF, &after);
-	printf("rank %u cpu %d %d moves %ld involuntary %ld voluntary %ld seconds %.3f residual %a\n", rank, first, sched_getcpu(), moves() - moved,
-	       after.ru_nivcsw - before.ru_nivcsw, after.ru_nvcsw - before.ru_nvcsw, now() - start, rr);
+	printf("rank %u cpu %d %d moves %ld involuntary %ld voluntary %ld seconds %.3f residual "
+	       "%a\n",
+	       rank, first, sched_getcpu(), moves() - moved, after.ru_nivcsw - before.ru_nivcsw,
+	       after.ru_nvcsw - before.ru_nvcsw, now() - start, rr);
 	fflush(stdout);
 	return 0;
 }

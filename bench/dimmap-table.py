@@ -4,6 +4,7 @@
 
 usage: dimmap-table.py NAME...    of NAME.marks (insn-count.c) and NAME.log (outofcore.c)
        dimmap-table.py --throughput NAME...    of NAME.log alone"""
+
 import sys
 
 BEST = ("default", "random", "mglru", "mglru-random", "free-default", "free-random")
@@ -23,7 +24,10 @@ class Scene:
             sys.exit(f"dimmap-table: markers {a[0]} and {b[0]} where 1 and 2 should be")
         self.reads = count["accesses"] if arm == "direct" else count["major"]
         self.each = (int(b[3]) - int(a[3])) / max(self.reads, 1)
-        self.interrupts, self.pages = count["interrupts"] / max(self.reads, 1), count["pages"] / max(self.reads, 1)
+        self.interrupts, self.pages = (
+            count["interrupts"] / max(self.reads, 1),
+            count["pages"] / max(self.reads, 1),
+        )
 
 
 def read(name):
@@ -61,15 +65,28 @@ def throughput(names):
                     lost.append(words[1])
                     continue
                 count = dict(zip(words[2::2], map(int, words[3::2])))
-                rate[int(times), int(writes), arm, int(threads)] = count["accesses"] / count["nanoseconds"] * 1e6
+                rate[int(times), int(writes), arm, int(threads)] = (
+                    count["accesses"] / count["nanoseconds"] * 1e6
+                )
     threads = sorted({key[3] for key in rate})
-    print("| file, of the buffer | writes | thousand accesses a second, with threads: | " + " | ".join(map(str, threads)) + " |")
+    print(
+        "| file, of the buffer | writes | thousand accesses a second, with threads: | "
+        + " | ".join(map(str, threads))
+        + " |"
+    )
     print("|" + "---|" * (3 + len(threads)))
     for times, writes in dict.fromkeys(key[:2] for key in rate):
-        best = {n: max((rate.get((times, writes, arm, n), 0) for arm in BEST)) for n in threads}
+        best = {n: max(rate.get((times, writes, arm, n), 0) for arm in BEST) for n in threads}
         for arm in dict.fromkeys(key[2] for key in rate if key[:2] == (times, writes)):
             cells = [(rate.get((times, writes, arm, n)), best[n]) for n in threads]
-            print(f"| {times} | {writes} % | {arm} | " + " | ".join("" if r is None else f"{r:.1f} ({r / b:.2f})" if b else f"{r:.1f}" for r, b in cells) + " |")
+            print(
+                f"| {times} | {writes} % | {arm} | "
+                + " | ".join(
+                    "" if r is None else f"{r:.1f} ({r / b:.2f})" if b else f"{r:.1f}"
+                    for r, b in cells
+                )
+                + " |"
+            )
     print("\nIn brackets: of the best mmap's.")
     if lost:
         print("Killed, as the cgroup's memory did not suffice: " + ", ".join(lost) + ".")
@@ -81,20 +98,35 @@ def main():
         return
     scenes = [s for name in sys.argv[1:] for s in read(name)]
     direct = {s.threads: s.each for s in scenes if s.arm == "direct"}
-    print("| threads | writes | | kernel instructions per fault that reads | of the best mmap | without the device's | of the best mmap's "
-          "| interrupts per fault | pages read per fault |")
+    print(
+        "| threads | writes | | kernel instructions per fault that reads | of the best mmap |"
+        " without the device's | of the best mmap's | interrupts per fault | pages read per fault |"
+    )
     print("|" + "---|" * 9)
-    for threads, writes in dict.fromkeys((s.threads, s.writes) for s in scenes if s.arm != "direct"):
-        rows = [s for s in scenes if (s.threads, s.writes) == (threads, writes) and s.arm != "direct"]
+    for threads, writes in dict.fromkeys(
+        (s.threads, s.writes) for s in scenes if s.arm != "direct"
+    ):
+        rows = [
+            s for s in scenes if (s.threads, s.writes) == (threads, writes) and s.arm != "direct"
+        ]
         best = min(s.each for s in rows if s.arm in BEST)
         device = direct[threads]
         for s in sorted(rows, key=lambda s: s.each):
-            print(f"| {threads} | {writes} % | {s.arm} | {s.each:,.0f} | {s.each / best:.2f} | {s.each - device:,.0f} | {(s.each - device) / (best - device):.2f} "
-                  f"| {s.interrupts:.3f} | {s.pages:.2f} |")
+            print(
+                f"| {threads} | {writes} % | {s.arm} | {s.each:,.0f} | {s.each / best:.2f} |"
+                f" {s.each - device:,.0f} | {(s.each - device) / (best - device):.2f} |"
+                f" {s.interrupts:.3f} | {s.pages:.2f} |"
+            )
     print()
     if killed:
         print("Killed, as the cgroup's memory did not suffice: " + "; ".join(killed) + ".")
-    print("O_DIRECT reads of a page, with their system call: " + ", ".join(f"{each:,.0f} with {threads} thread{'s' * (threads > 1)}" for threads, each in direct.items()))
+    print(
+        "O_DIRECT reads of a page, with their system call: "
+        + ", ".join(
+            f"{each:,.0f} with {threads} thread{'s' * (threads > 1)}"
+            for threads, each in direct.items()
+        )
+    )
 
 
 main()

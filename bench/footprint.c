@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * footprint GROUPS: what the kernel keeps for itself soon after the boot, and what GROUPS cgroups with the memory
- * controller add; run by kernel/test/init.c, which has mounted /proc and cgroup2 on /cg. Lines "footprint NAME NUMBER",
- * KiB unless the name says otherwise.
+ * footprint GROUPS: what the kernel keeps for itself soon after the boot, and what GROUPS cgroups
+ * with the memory controller add; run by kernel/test/init.c, which has mounted /proc and cgroup2 on
+ * /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -66,7 +66,8 @@ static int threads(const char *name)
 
 int main(int argc, char **argv)
 {
-	static const char *const field[] = { "MemTotal", "MemFree", "MemAvailable", "Slab", "Percpu", "PageTables", "KernelStack" };
+	static const char *const field[] = { "MemTotal", "MemFree",    "MemAvailable", "Slab",
+					     "Percpu",	 "PageTables", "KernelStack" };
 	int groups = argc > 1 ? atoi(argv[1]) : 50;
 	long slab, percpu, free;
 	char path[64];

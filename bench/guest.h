@@ -13,7 +13,8 @@
 #define MIB (1UL << 20)
 
 /* A no-op that the plugin knows: see mark.c. */
-#define MARK(id) __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
+#define MARK(id) \
+	__asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
 
 static inline void die(const char *what)
 {
@@ -34,7 +35,8 @@ static inline void put(const char *path, const char *text)
 /* SIZE bytes at a multiple of 2 MiB */
 static inline char *map(size_t size, int advice)
 {
-	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	if (p == MAP_FAILED)
 		die("mmap");

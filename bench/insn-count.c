@@ -79,12 +79,14 @@ static void marker_runs(unsigned cpu, void *arg)
 		       (unsigned long long)kernel, (unsigned long long)repeated);
 	for (int i = 0; i < n_cpus; i++)
 		used += sprintf(text + used, " %llu",
-				(unsigned long long)(get(&counter[i].insns[0]) + get(&counter[i].insns[1])));
+				(unsigned long long)(get(&counter[i].insns[0]) +
+						     get(&counter[i].insns[1])));
 	fprintf(out, "%s\n", text); /* one call: stdio's lock keeps lines whole */
 	fflush(out);
 }
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
+					   char **argv)
 {
 	for (int i = 0; i < argc; i++) {
 		if (strncmp(argv[i], "out=", 4) == 0 && !out)
@@ -93,7 +95,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 			fprintf(stderr, "insn-count: unknown argument \"%s\"\n", argv[i]);
 	}
 	if (!out || !info->system_emulation) {
-		fprintf(stderr, "insn-count: needs out=FILE, writable, and a whole machine to emulate\n");
+		fprintf(stderr,
+			"insn-count: needs out=FILE, writable, and a whole machine to emulate\n");
 		return -1;
 	}
 	n_cpus = watch_blocks(id, info, block_runs, marker_runs);

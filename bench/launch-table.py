@@ -5,6 +5,7 @@
 usage: launch-table.py counts MARKS        MARKS: lines of insn-count.c
        launch-table.py traces DIRECTORY    of strace's files slurmd.KIND.N and srun.KIND.N
 """
+
 import os
 import re
 import statistics
@@ -12,8 +13,12 @@ import sys
 
 PLAIN, CONTAINED, STOCK = "plain", "container", "stock"
 KINDS = {20: PLAIN, 30: CONTAINED, 40: STOCK, 50: "plain step", 60: "container step"}
-HELPER = {70: "`true`, for comparison", 80: "helper, no input: loaded and ended", 90: "helper, with its input",
-          100: "helper, with its input, HWLOC_PLUGINS_PATH=/var/empty"}
+HELPER = {
+    70: "`true`, for comparison",
+    80: "helper, no input: loaded and ended",
+    90: "helper, with its input",
+    100: "helper, with its input, HWLOC_PLUGINS_PATH=/var/empty",
+}
 
 
 def number(x):
@@ -41,6 +46,7 @@ def table(head, rows):
 
 # ------------------------------------------------------------------ instructions
 
+
 class Mark:
     def __init__(self, line):
         self.id, ns, self.user, self.kernel, self.rep = (int(x) for x in line.split()[:5])
@@ -62,7 +68,10 @@ def read_marks(path):
 def idle_rate(runs):
     """Instructions per second of an idle guest: user, kernel."""
     seconds = sum(s.seconds - b.seconds for b, _, s in runs)
-    return (sum(s.user - b.user for b, _, s in runs) / seconds, sum(s.kernel - b.kernel for b, _, s in runs) / seconds)
+    return (
+        sum(s.user - b.user for b, _, s in runs) / seconds,
+        sum(s.kernel - b.kernel for b, _, s in runs) / seconds,
+    )
 
 
 class Launch:
@@ -92,25 +101,69 @@ def counts(path):
     marks = read_marks(path)
     rate = idle_rate(marks[10])
     runs = {KINDS[i]: [Launch(m, rate) for m in marks[i] if m[2]] for i in KINDS if i in marks}
-    print(f"Idle guest: {rate[0] / 1e6:.2f} user and {rate[1] / 1e6:.2f} kernel M instructions per second"
-          f" ({len(marks[10])} samples), taken off below.\n")
+    print(
+        f"Idle guest: {rate[0] / 1e6:.2f} user and {rate[1] / 1e6:.2f} kernel M instructions per"
+        f" second ({len(marks[10])} samples), taken off below.\n"
+    )
     if runs:
-        table(["launch", "runs", "user M", "of it after srun", "kernel M", "both M", "both M, idle not taken off",
-               "srun's wall s"],
-              [[kind, str(len(r)), spread([x.user for x in r], 1e6), spread([x.after for x in r], 1e6),
-                spread([x.kernel for x in r], 1e6), spread([x.total for x in r], 1e6), spread([x.raw for x in r], 1e6),
-                spread([x.wall for x in r])]
-               for kind, r in runs.items()])
-    rows = [compare(f"{b} against {a}", runs, a, b)
-            for a, b in ((PLAIN, CONTAINED), (STOCK, PLAIN), (STOCK, CONTAINED), ("plain step", "container step"))
-            if a in runs and b in runs]
+        table(
+            [
+                "launch",
+                "runs",
+                "user M",
+                "of it after srun",
+                "kernel M",
+                "both M",
+                "both M, idle not taken off",
+                "srun's wall s",
+            ],
+            [
+                [
+                    kind,
+                    str(len(r)),
+                    spread([x.user for x in r], 1e6),
+                    spread([x.after for x in r], 1e6),
+                    spread([x.kernel for x in r], 1e6),
+                    spread([x.total for x in r], 1e6),
+                    spread([x.raw for x in r], 1e6),
+                    spread([x.wall for x in r]),
+                ]
+                for kind, r in runs.items()
+            ],
+        )
+    rows = [
+        compare(f"{b} against {a}", runs, a, b)
+        for a, b in (
+            (PLAIN, CONTAINED),
+            (STOCK, PLAIN),
+            (STOCK, CONTAINED),
+            ("plain step", "container step"),
+        )
+        if a in runs and b in runs
+    ]
     if rows:
-        table(["pair by pair", "user M more", "kernel M more", "both M more", "ratio, both", "ratio, wall"], rows)
+        table(
+            [
+                "pair by pair",
+                "user M more",
+                "kernel M more",
+                "both M more",
+                "ratio, both",
+                "ratio, wall",
+            ],
+            rows,
+        )
     rows = []
     for i, name in HELPER.items():
         if i in marks:
-            rows.append([name, str(len(marks[i])), spread([e.user - b.user for b, e, _ in marks[i]], 1e6),
-                         spread([e.kernel - b.kernel for b, e, _ in marks[i]], 1e6)])
+            rows.append(
+                [
+                    name,
+                    str(len(marks[i])),
+                    spread([e.user - b.user for b, e, _ in marks[i]], 1e6),
+                    spread([e.kernel - b.kernel for b, e, _ in marks[i]], 1e6),
+                ]
+            )
     if rows:
         table(["by hand", "runs", "user M", "kernel M, whole guest"], rows)
 
@@ -154,7 +207,13 @@ def read_trace(path):
             if call == "execve" and value == 0:
                 name = PATH.match(whole)
                 # the call itself still belongs to what was there before
-                p.execs.append((len(lines), os.path.basename(name[1]) if name else "?", name[2] if name else ""))
+                p.execs.append(
+                    (
+                        len(lines),
+                        os.path.basename(name[1]) if name else "?",
+                        name[2] if name else "",
+                    )
+                )
     return lines, procs
 
 
@@ -218,8 +277,12 @@ def analyse(path):
     return out, calls
 
 
-STEP_PARTS = ("slurmstepd of the step", "slurmstepd's forks, until their exec of `true`",
-              "fork for the helper, until its exec", "helper nodeos-plan")
+STEP_PARTS = (
+    "slurmstepd of the step",
+    "slurmstepd's forks, until their exec of `true`",
+    "fork for the helper, until its exec",
+    "helper nodeos-plan",
+)
 STEP = "together: slurmstepd of the step, its forks, the helper"
 ALL = "together: everything above"
 
@@ -253,17 +316,40 @@ def traces(directory):
     for (kind, _), both in sorted(sums.items()):
         for who, n in both.items():
             found.setdefault(who, {}).setdefault(kind, []).append(n)
-    order = sorted(found, key=lambda w: (w in (STEP, ALL), w != "srun", not w.startswith("slurmstepd"),
-                                         "helper" not in w, w))
-    table(["system calls of", "stock", "plain", "container"],
-          [[who, *(spread(found[who][k]) if k in found[who] else "none" for k in kinds)] for who in order])
+    order = sorted(
+        found,
+        key=lambda w: (
+            w in (STEP, ALL),
+            w != "srun",
+            not w.startswith("slurmstepd"),
+            "helper" not in w,
+            w,
+        ),
+    )
+    table(
+        ["system calls of", "stock", "plain", "container"],
+        [
+            [who, *(spread(found[who][k]) if k in found[who] else "none" for k in kinds)]
+            for who in order
+        ],
+    )
     for base, other in (("plain", "contained"), ("stock", "plain")):
         if base not in calls or other not in calls:
             continue
-        for who in ("srun", "slurmstepd of the step", "slurmstepd of the extern step",
-                    "slurmstepd's forks, until their exec of `true`"):
-            a, b = (median_calls(calls[k]["srun" if who == "srun" else "slurmd"], who) for k in (base, other))
-            more = sorted(((b.get(n, 0) - a.get(n, 0), n) for n in set(a) | set(b)), key=lambda x: (-abs(x[0]), x[1]))
+        for who in (
+            "srun",
+            "slurmstepd of the step",
+            "slurmstepd of the extern step",
+            "slurmstepd's forks, until their exec of `true`",
+        ):
+            a, b = (
+                median_calls(calls[k]["srun" if who == "srun" else "slurmd"], who)
+                for k in (base, other)
+            )
+            more = sorted(
+                ((b.get(n, 0) - a.get(n, 0), n) for n in set(a) | set(b)),
+                key=lambda x: (-abs(x[0]), x[1]),
+            )
             text = ", ".join(f"{n} {d:+g}" for d, n in more[:14] if d)
             print(f"{who}, {other} against {base}, medians: {text or 'the same'}\n")
 

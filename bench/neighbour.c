@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, between markers that insn-count.c
- * counts on CPU 1; first alone, then beside a cgroup with the memory nodes HOG, on CPU 2, that is killed for want of
- * memory again and again. Run by kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
+ * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, between markers
+ *that insn-count.c counts on CPU 1; first alone, then beside a cgroup with the memory nodes HOG, on
+ *CPU 2, that is killed for want of memory again and again. Run by kernel/test/init.c, which has
+ *mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
  *
  *	limit	memory.max is a little less than the nodes can hold: what NodeOS does
  *	nodes	no memory.max: the nodes themselves run out
@@ -11,7 +12,8 @@
  * A round faults 1024 pages of 4 KiB in and computes on them. Lines:
  *
  *	neighbour ARM ROUNDS kills N
- *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that is not as before the arm
+ *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that is not as before
+ *the arm
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -47,8 +49,10 @@ static void on_cpu(int n)
 
 /* ------------------------------------------------------------------ the worker's counters */
 
-/* Those of "NAME NUMBER" lines that begin like one of the words of BEGIN; each number of a "total=NUMBER" line. */
-static unsigned read_file(struct counter *c, unsigned n, const char *path, const char *const *begin, const char *suffix)
+/* Those of "NAME NUMBER" lines that begin like one of the words of BEGIN; each number of a
+ * "total=NUMBER" line. */
+static unsigned read_file(struct counter *c, unsigned n, const char *path, const char *const *begin,
+			  const char *suffix)
 {
 	char line[256], name[40];
 	FILE *f = fopen(path, "r");
@@ -142,7 +146,8 @@ static pid_t start_hog(void)
 	}
 }
 
-/* Let the worker do its rounds; with a hog beside it, which is started again when it has been killed. -> its deaths */
+/* Let the worker do its rounds; with a hog beside it, which is started again when it has been
+ * killed. -> its deaths */
 static unsigned arm(int go, int done, int with_hog)
 {
 	unsigned kills = 0;
@@ -187,7 +192,8 @@ static void measure(const char *name, unsigned rounds, int go, int done, int wit
 	printf("neighbour %s %u kills %u\n", name, rounds, kills);
 	for (unsigned i = 0; i < n; i++)
 		if (before[i].value != after[i].value)
-			printf("neighbour %s moved %s %lld %lld\n", name, before[i].name, before[i].value, after[i].value);
+			printf("neighbour %s moved %s %lld %lld\n", name, before[i].name,
+			       before[i].value, after[i].value);
 	fflush(stdout);
 }
 

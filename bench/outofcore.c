@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * outofcore SCENE...: page faults of a mapping that is larger than the memory for it, between markers that insn-count.c
- * counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
+ * outofcore SCENE...: page faults of a mapping that is larger than the memory for it, between
+ *markers that insn-count.c counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A scene is
+ *ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
  *
- *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default, random, mglru, mglru-random: mmap of
- *		the device in a cgroup of that memory, without and with MADV_RANDOM, without and with the multi-generational LRU;
- *		free-default, free-random: the same with all of the machine's memory, which is then what bounds it; direct: no mapping, but
- *		reads and writes of a page by O_DIRECT; umap: LLNL's UMap, where it is linked with it, reading by O_DIRECT, with a filler
- *		for each two threads
- *	THREADS	one a CPU from 0 on
- *	FAULTS	that are asked for: as many random accesses, of all threads together, after the memory has been filled twice
- *	WRITES	of 100 accesses
- *	BUFFER	MiB; 0 with free: what is available
+ *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
+ *random, mglru, mglru-random: mmap of the device in a cgroup of that memory, without and with
+ *MADV_RANDOM, without and with the multi-generational LRU; free-default, free-random: the same with
+ *all of the machine's memory, which is then what bounds it; direct: no mapping, but reads and
+ *writes of a page by O_DIRECT; umap: LLNL's UMap, where it is linked with it, reading by O_DIRECT,
+ *with a filler for each two threads THREADS	one a CPU from 0 on
+ *	FAULTS	that are asked for: as many random accesses, of all threads together, after the
+ *memory has been filled twice WRITES	of 100 accesses BUFFER	MiB; 0 with free: what is available
  *	FILE	times BUFFER
  *	DEVICE	without /dev/
  *
@@ -20,8 +20,8 @@
  *
  *	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
  *
- * between its markers: major and minor faults as the kernel counts them for the process, interrupts of CPUs to
- * flush their TLBs, pages read from the device.
+ * between its markers: major and minor faults as the kernel counts them for the process, interrupts
+ *of CPUs to flush their TLBs, pages read from the device.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -55,7 +55,8 @@ struct worker {
 };
 
 /* of UMap's umap.h */
-extern void *umap(void *addr, size_t length, int prot, int flags, int fd, off_t offset) __attribute__((weak));
+extern void *umap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+	__attribute__((weak));
 extern int uunmap(void *addr, size_t length) __attribute__((weak));
 
 static struct scene scene;
@@ -80,7 +81,8 @@ static void touch(struct worker *w, unsigned long accesses)
 		if (direct >= 0) {
 			off_t at = (off_t)((r >> 8) % (scene.file / PAGE) * PAGE);
 
-			if ((r % 100 < scene.writes ? pwrite(direct, w->page, PAGE, at) : pread(direct, w->page, PAGE, at)) != PAGE)
+			if ((r % 100 < scene.writes ? pwrite(direct, w->page, PAGE, at)
+						    : pread(direct, w->page, PAGE, at)) != PAGE)
 				die("O_DIRECT");
 			continue;
 		}
@@ -191,12 +193,14 @@ static void map_dimmap(void)
 			*policy++ = '\0';
 	}
 	snprintf(device, sizeof(device), "/dev/%s", scene.device);
-	snprintf(options, sizeof(options), "size=%lu,batch=%s,policy=%s,src=%s", scene.buffer, batch ? batch : "64", policy ? policy : "s3fifo", device);
+	snprintf(options, sizeof(options), "size=%lu,batch=%s,policy=%s,src=%s", scene.buffer,
+		 batch ? batch : "64", policy ? policy : "s3fifo", device);
 	mkdir("/mnt", 0755);
 	if (mount("none", "/mnt", "dimmapfs", 0, options) < 0)
 		die("mount");
 	fd = open("/mnt/data", O_RDWR);
-	mapped = fd < 0 ? MAP_FAILED : mmap(NULL, scene.file, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	mapped = fd < 0 ? MAP_FAILED
+			: mmap(NULL, scene.file, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED)
 		die("/mnt/data");
 	close(fd);
@@ -209,7 +213,8 @@ static void map_device(void)
 
 	snprintf(device, sizeof(device), "/dev/%s", scene.device);
 	fd = open(device, O_RDWR);
-	mapped = fd < 0 ? MAP_FAILED : mmap(NULL, scene.file, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	mapped = fd < 0 ? MAP_FAILED
+			: mmap(NULL, scene.file, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED)
 		die(device);
 	close(fd);
@@ -266,7 +271,8 @@ static void run(const char *name)
 
 	put("/proc/sys/vm/drop_caches", "3");
 	if (access("/sys/kernel/mm/lru_gen/enabled", F_OK) == 0)
-		put("/sys/kernel/mm/lru_gen/enabled", strncmp(scene.arm, "mglru", 5) == 0 ? "y" : "n");
+		put("/sys/kernel/mm/lru_gen/enabled",
+		    strncmp(scene.arm, "mglru", 5) == 0 ? "y" : "n");
 	else if (strncmp(scene.arm, "mglru", 5) == 0)
 		die("this kernel has no CONFIG_LRU_GEN");
 	if (!ours && strncmp(scene.arm, "free", 4) != 0 && strcmp(scene.arm, "umap") != 0)
@@ -296,10 +302,13 @@ static void run(const char *name)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	getrusage(RUSAGE_SELF, &after);
 	file = number_in("/cg/outofcore/memory.stat", "\nfile ");
-	printf("outofcore %s accesses %lu major %ld minor %ld interrupts %llu pages %llu nanoseconds %lld file %llu\n", name,
-	       (unsigned long)scene.faults / scene.threads * scene.threads, after.ru_majflt - before.ru_majflt, after.ru_minflt - before.ru_minflt,
+	printf("outofcore %s accesses %lu major %ld minor %ld interrupts %llu pages %llu "
+	       "nanoseconds %lld file %llu\n",
+	       name, (unsigned long)scene.faults / scene.threads * scene.threads,
+	       after.ru_majflt - before.ru_majflt, after.ru_minflt - before.ru_minflt,
 	       (unsigned long long)(interrupts("TLB:") - tlb),
-	       (unsigned long long)(sectors_read() - sectors) / 8, (long long)(end.tv_sec - start.tv_sec) * 1000000000 + end.tv_nsec - start.tv_nsec,
+	       (unsigned long long)(sectors_read() - sectors) / 8,
+	       (long long)(end.tv_sec - start.tv_sec) * 1000000000 + end.tv_nsec - start.tv_nsec,
 	       (unsigned long long)file);
 	fflush(stdout);
 	for (unsigned i = 0; i < scene.threads; i++)
@@ -325,18 +334,22 @@ int main(int argc, char **argv)
 		int status = 1;
 		pid_t pid;
 
-		if (sscanf(argv[i], "%31[^/]/%u/%u/%u/%lu/%lu/%31s", scene.arm, &scene.threads, &scene.faults, &scene.writes, &scene.buffer,
-			   &scene.file, scene.device) != 7 || !scene.threads || scene.threads > THREADS_MAX)
+		if (sscanf(argv[i], "%31[^/]/%u/%u/%u/%lu/%lu/%31s", scene.arm, &scene.threads,
+			   &scene.faults, &scene.writes, &scene.buffer, &scene.file,
+			   scene.device) != 7 ||
+		    !scene.threads || scene.threads > THREADS_MAX)
 			die(argv[i]);
 		scene.buffer *= MIB;
 		if (!scene.buffer)
-			scene.buffer = number_in("/proc/meminfo", "MemAvailable: ") * 1024 / PAGE * PAGE;
+			scene.buffer =
+				number_in("/proc/meminfo", "MemAvailable: ") * 1024 / PAGE * PAGE;
 		scene.file *= scene.buffer;
 		fflush(stdout);
 		pid = fork();
 		if (pid == 0)
 			run(argv[i]);
-		if (pid < 0 || waitpid(pid, &status, 0) != pid || (status && !WIFSIGNALED(status))) {
+		if (pid < 0 || waitpid(pid, &status, 0) != pid ||
+		    (status && !WIFSIGNALED(status))) {
 			printf("outofcore %s: status %d\n", argv[i], status);
 			return 1;
 		}

@@ -67,7 +67,9 @@ static void bench(const char *name, unsigned runs)
 	for (unsigned r = 0; r < runs; r++) {
 		struct plan_opts opts = { .cpus = *machine_cpus(m), .mems = *machine_mems(m) };
 		struct plan_ask ask[] = {
-			{ .name = "sim", .cpus = total / 2 - 6, .mems_kind = MEMS_COUNT,
+			{ .name = "sim",
+			  .cpus = total / 2 - 6,
+			  .mems_kind = MEMS_COUNT,
 			  .mems = idset_count(&opts.mems) > 1 ? 2 : 1 },
 			{ .name = "vda", .cpus = total / 4 + 1 },
 			{ .name = "viz", .cpus = total / 64, .smt = 1 },

@@ -3,6 +3,7 @@
 """The table of bench/policies, in Markdown.
 
 usage: policies-table.py DIR    of results of nodeos-dimsim, NAME, SEED.json"""
+
 import glob
 import json
 import os
@@ -33,11 +34,27 @@ def main():
         best = max(row[p] for p in OWN)
         for p in means:
             means[p].append(row[p])
-        print(f"| {key[0]} | {share[key]} | " + " | ".join(f"**{row[p]:.1f}**" if p in OWN and row[p] > best - 0.05 else f"{row[p]:.1f}" for p in row) + " |")
+        print(
+            f"| {key[0]} | {share[key]} | "
+            + " | ".join(
+                f"**{row[p]:.1f}**" if p in OWN and row[p] > best - 0.05 else f"{row[p]:.1f}"
+                for p in row
+            )
+            + " |"
+        )
     print("| mean | | " + " | ".join(f"{statistics.mean(means[p]):.2f}" for p in means) + " |")
     # how much more than the optimum has to be read
-    extra = {p: statistics.geometric_mean([(100 - a) / (100 - b) for a, b in zip(means[p], means["opt"])]) for p in means}
-    print("| misses, of the optimum's (geometric mean) | | " + " | ".join(f"{extra[p]:.2f}" for p in means) + " |")
+    extra = {
+        p: statistics.geometric_mean(
+            [(100 - a) / (100 - b) for a, b in zip(means[p], means["opt"])]
+        )
+        for p in means
+    }
+    print(
+        "| misses, of the optimum's (geometric mean) | | "
+        + " | ".join(f"{extra[p]:.2f}" for p in means)
+        + " |"
+    )
 
 
 main()

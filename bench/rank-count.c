@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * A QEMU plugin that counts, on the CPUs where the ranks of a program are, the instructions that are not theirs. Between
- * marker 1 and marker 2 (mark.c, guest.h) an instruction is
+ * A QEMU plugin that counts, on the CPUs where the ranks of a program are, the instructions that
+ *are not theirs. Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
  *
- *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only one there
- *	kernel	in the kernel, system calls of the ranks included
- *	other	in user space elsewhere
+ *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
+ *one there kernel	in the kernel, system calls of the ranks included other	in user space
+ *elsewhere
  *
- * and the latter two count on a CPU that has a rank: one of the ranks=N CPUs that executed their own instructions last.
- * A rank that moves thus takes its CPU with it, and where it waits for a CPU that another program has, it is that one's
- * instructions that count. Marker 2 appends a line to out=FILE:
+ * and the latter two count on a CPU that has a rank: one of the ranks=N CPUs that executed their
+ *own instructions last. A rank that moves thus takes its CPU with it, and where it waits for a CPU
+ *that another program has, it is that one's instructions that count. Marker 2 appends a line to
+ *out=FILE:
  *
  *	OWN KERNEL OTHER ALL
  *
- * ALL are those of all CPUs. A repeated string instruction counts once. For one thread of QEMU only (-icount).
+ * ALL are those of all CPUs. A repeated string instruction counts once. For one thread of QEMU only
+ *(-icount).
  */
 #include <stdio.h>
 
@@ -71,13 +73,15 @@ static void marker_runs(unsigned cpu, void *arg)
 		counting = 1;
 	} else if (counting) {
 		counting = 0;
-		fprintf(out, "%llu %llu %llu %llu\n", (unsigned long long)sum.own, (unsigned long long)sum.kernel,
-			(unsigned long long)sum.other, (unsigned long long)sum.all);
+		fprintf(out, "%llu %llu %llu %llu\n", (unsigned long long)sum.own,
+			(unsigned long long)sum.kernel, (unsigned long long)sum.other,
+			(unsigned long long)sum.all);
 		fflush(out);
 	}
 }
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
+					   char **argv)
 {
 	unsigned long long first, last;
 
@@ -90,7 +94,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 			fprintf(stderr, "rank-count: unknown argument \"%s\"\n", argv[i]);
 	}
 	if (!out || !own_last || !n_ranks || !info->system_emulation) {
-		fprintf(stderr, "rank-count: needs out=FILE, own=FIRST-LAST, ranks=N and a whole machine to emulate\n");
+		fprintf(stderr, "rank-count: needs out=FILE, own=FIRST-LAST, ranks=N and a whole "
+				"machine to emulate\n");
 		return -1;
 	}
 	n_cpus = watch_blocks(id, info, block_runs, marker_runs);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at once, again and again: for each
- * seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with "+" between them; in another order for each seed).
- * CPU 0 is left out, RANKS must be less than the CPUs. With "threads:N" for RANKS it is PROGRAM ARM N ARG..., once, which has N
- * threads, and binds them itself where the arm wants it; they are watched from here (threads.h), and the whole program is between
- * the markers. It must leave what it has calculated in RESULT, a word. Arms:
+ * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at once,
+ *again and again: for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with
+ *"+" between them; in another order for each seed). CPU 0 is left out, RANKS must be less than the
+ *CPUs. With "threads:N" for RANKS it is PROGRAM ARM N ARG..., once, which has N threads, and binds
+ *them itself where the arm wants it; they are watched from here (threads.h), and the whole program
+ *is between the markers. It must leave what it has calculated in RESULT, a word. Arms:
  *
  *	cfs	the default class, on any of the CPUs
  *	pinned	the default class, a CPU for each
@@ -13,8 +14,9 @@
  *	user	SCHED_HPC, placement by the user: a CPU for each
  *	rr, topo	SCHED_HPC, placed by the kernel
  *
- * Loads: idle, or busy: programs of the default class that may run on all CPUs and sleep and compute by turns, as long as the seed
- * says: the same in all arms. Run by kernel/test/init.c or image-init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
+ * Loads: idle, or busy: programs of the default class that may run on all CPUs and sleep and
+ *compute by turns, as long as the seed says: the same in all arms. Run by kernel/test/init.c or
+ *image-init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -73,7 +75,9 @@ struct attr {
 
 static void set_policy(int policy, int priority)
 {
-	struct attr a = { .size = sizeof(a), .policy = (uint32_t)policy, .priority = (uint32_t)priority };
+	struct attr a = { .size = sizeof(a),
+			  .policy = (uint32_t)policy,
+			  .priority = (uint32_t)priority };
 
 	if (policy == POLICY_HPC)
 		a.runtime = QUANTUM;
@@ -90,7 +94,8 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 	return *state % below;
 }
 
-/* Sleeps for up to 20 ms, computes for up to 2 million rounds: a daemon, a cron job, a user's shell. */
+/* Sleeps for up to 20 ms, computes for up to 2 million rounds: a daemon, a cron job, a user's
+ * shell. */
 static void disturb(uint64_t seed)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
@@ -224,7 +229,8 @@ int main(int argc, char **argv)
 	loads = split(argv[3], load, 8);
 	arms = split(argv[4], arm, 16);
 	program = argv + 5;
-	if (n_ranks < 1 || n_ranks > RANKS_MAX || n_ranks >= sysconf(_SC_NPROCESSORS_ONLN) || n_threads >= sysconf(_SC_NPROCESSORS_ONLN))
+	if (n_ranks < 1 || n_ranks > RANKS_MAX || n_ranks >= sysconf(_SC_NPROCESSORS_ONLN) ||
+	    n_threads >= sysconf(_SC_NPROCESSORS_ONLN))
 		return 2;
 	on_cpus(0, 0);
 	for (int seed = first; seed <= last; seed++)

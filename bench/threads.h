@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often the threads of a program that knows nothing of us were moved and switched, from the kernel's events: for
- * ranks.c. One line for each thread, as cg.c says it of itself.
+ * How often the threads of a program that knows nothing of us were moved and switched, from the
+ * kernel's events: for ranks.c. One line for each thread, as cg.c says it of itself.
  */
 #ifndef NODEOS_BENCH_THREADS_H
 #define NODEOS_BENCH_THREADS_H
@@ -54,7 +54,8 @@ static struct thread *thread_of(struct thread *all, int *n, int pid, int cpu)
 	return &all[(*n)++];
 }
 
-/* One of the kernel's lines: "gmx-70 [003] d..2. 1.5: sched_switch: prev_comm=gmx prev_pid=70 prev_prio=120 prev_state=R+ ==> ..." */
+/* One of the kernel's lines: "gmx-70 [003] d..2. 1.5: sched_switch: prev_comm=gmx prev_pid=70
+ * prev_prio=120 prev_state=R+ ==> ..." */
 static void count_event(const char *line, struct thread *all, int *n)
 {
 	const char *at = strchr(line, '['), *event;
@@ -72,7 +73,8 @@ static void count_event(const char *line, struct thread *all, int *n)
 		else
 			t->voluntary++;
 		t->last = cpu;
-	} else if ((event = strstr(line, " sched_migrate_task: ")) && (at = strstr(event, " pid="))) {
+	} else if ((event = strstr(line, " sched_migrate_task: ")) &&
+		   (at = strstr(event, " pid="))) {
 		if (sscanf(at, " pid=%d prio=%*d orig_cpu=%d dest_cpu=%d", &pid, &from, &to) != 3)
 			die(line);
 		thread_of(all, n, pid, to)->moves += from != to;
@@ -93,15 +95,18 @@ static void tell_threads(const char *result)
 	if (!f)
 		die("trace");
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "# entries-in-buffer/entries-written: %ld/%ld", &kept, &written) == 2 && kept != written)
+		if (sscanf(line, "# entries-in-buffer/entries-written: %ld/%ld", &kept, &written) ==
+			    2 &&
+		    kept != written)
 			die("the trace is too long for its buffer");
 		if (line[0] != '#')
 			count_event(line, all, &n);
 	}
 	fclose(f);
 	for (int i = 0; i < n; i++)
-		printf("rank %d cpu %d %d moves %ld involuntary %ld voluntary %ld residual %s\n", i, all[i].first, all[i].last, all[i].moves,
-		       all[i].involuntary, all[i].voluntary, result);
+		printf("rank %d cpu %d %d moves %ld involuntary %ld voluntary %ld residual %s\n", i,
+		       all[i].first, all[i].last, all[i].moves, all[i].involuntary,
+		       all[i].voluntary, result);
 }
 
 #endif

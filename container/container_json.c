@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/buffer.h"
 #include "container/outcome.h"
+#include "host/buffer.h"
 
 void report_hpc(struct json_out *j, enum sched_policy policy, unsigned priority, unsigned quantum)
 {
@@ -51,7 +51,10 @@ static void put_asked(struct json_out *j, const struct request_container *ask)
 static void put_isolators(struct json_out *j, const struct report_container *c)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct outcome_node node = { .alone = c->alone, .policy_known = c->policy_known, .guarantee = c->guarantee, .usable = c->usable };
+	struct outcome_node node = { .alone = c->alone,
+				     .policy_known = c->policy_known,
+				     .guarantee = c->guarantee,
+				     .usable = c->usable };
 	unsigned n = outcomes_of(o, c->ask, c->got, c->conf, &node);
 
 	jout_open(j, "isolators", '[');
@@ -71,9 +74,17 @@ static void put_buffer(struct json_out *j, const char *path, const struct idset 
 	static const struct {
 		const char *name, *key;
 	} wanted[] = {
-		{ "pages", "pages" }, { "major", "faults" }, { "minor", "hits" }, { "recovered", "recovered" },
-		{ "pages_read", "pages_read" }, { "pages_written", "pages_written" }, { "evicted", "pages_evicted" },
-		{ "dirty", "pages_dirty" }, { "lost", "pages_lost" }, { "read_errors", "read_errors" }, { "write_errors", "write_errors" },
+		{ "pages", "pages" },
+		{ "major", "faults" },
+		{ "minor", "hits" },
+		{ "recovered", "recovered" },
+		{ "pages_read", "pages_read" },
+		{ "pages_written", "pages_written" },
+		{ "evicted", "pages_evicted" },
+		{ "dirty", "pages_dirty" },
+		{ "lost", "pages_lost" },
+		{ "read_errors", "read_errors" },
+		{ "write_errors", "write_errors" },
 	};
 	char text[8192];
 	uint64_t value;
@@ -115,7 +126,9 @@ void report_container(struct json_out *j, const struct report_container *c)
 	/* what containers of one job share is the job's, and neither of theirs */
 	if (c->got->confined && c->guarantee != GUARANTEE_UNKNOWN)
 		jout_string(j, "mems_guarantee",
-			    guarantee_name(c->got->shared && c->guarantee == GUARANTEE_PHYSICAL ? GUARANTEE_ADVISORY : c->guarantee));
+			    guarantee_name(c->got->shared && c->guarantee == GUARANTEE_PHYSICAL
+						   ? GUARANTEE_ADVISORY
+						   : c->guarantee));
 	if (c->got->confined && c->usable)
 		jout_number(j, "mems_usable_bytes", c->usable);
 	jout_string(j, "policy", policy_name(sched.policy));

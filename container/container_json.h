@@ -4,14 +4,15 @@
 
 #include <stdbool.h>
 
-#include "host/conf.h"
 #include "base/json_out.h"
 #include "container/job_plan.h"
 #include "container/outcome.h"
+#include "host/conf.h"
 #include "manifest/request.h"
 #include "topology/service.h"
 
-/* The parts of a report that dry run, launch and nodeosctl report share. doc/nodeos-report.schema.json describes all of them. */
+/* The parts of a report that dry run, launch and nodeosctl report share.
+ * doc/nodeos-report.schema.json describes all of them. */
 #define REPORT_SCHEMA 1
 
 /*
@@ -27,7 +28,8 @@ struct report_container {
 	bool policy_known; /* this kernel's policies count (not a dry run) */
 	enum guarantee guarantee;
 	uint64_t usable; /* bytes of its memory nodes that programs can use; 0: not known */
-	const char *buffer; /* where its buffer of dimmapfs would be; NULL: it has none, or none is to be looked at */
+	/* where its buffer of dimmapfs would be; NULL: it has none, or none is to be looked at */
+	const char *buffer;
 	void (*more)(struct json_out *j, const struct placed *got, void *arg);
 	void *arg;
 };
@@ -41,7 +43,8 @@ struct report_node {
 	enum guarantee guarantee;
 	const struct idset *job_cpus;
 	const struct service_set *service;
-	uint64_t (*usable)(const struct idset *mems, void *arg); /* as report_container's; NULL: not known */
+	/* as report_container's; NULL: not known */
+	uint64_t (*usable)(const struct idset *mems, void *arg);
 	void *arg;
 };
 

@@ -43,14 +43,17 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err)
 	return rc;
 }
 
-static int raise_one(struct ledger *l, int root_fd, const char *path, const struct ledger_step *s, struct errbuf *err)
+static int raise_one(struct ledger *l, int root_fd, const char *path, const struct ledger_step *s,
+		     struct errbuf *err)
 {
-	if (s->partition == PARTITION_ISOLATED && workqueue_leave(ledger_dir(l), &s->fence, err) < 0)
+	if (s->partition == PARTITION_ISOLATED &&
+	    workqueue_leave(ledger_dir(l), &s->fence, err) < 0)
 		return -1;
 	return partition_make(root_fd, path, s->partition, &s->fence, err);
 }
 
-int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine, struct errbuf *err)
+int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine,
+		struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	struct errbuf why;
@@ -117,7 +120,8 @@ static int add_below(const struct ledger_job *job, void *arg)
 
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].partition != PARTITION_MEMBER &&
-		    strncmp(job->step[i].cgroup, b->dir, len) == 0 && job->step[i].cgroup[len] == '/')
+		    strncmp(job->step[i].cgroup, b->dir, len) == 0 &&
+		    job->step[i].cgroup[len] == '/')
 			idset_or(&b->cpus, &job->step[i].fence);
 	return 0;
 }
@@ -142,7 +146,8 @@ void fence_give_back(struct ledger *l)
 		workqueue_return(ledger_dir(l), &isolated);
 }
 
-void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup, const struct idset *gone)
+void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
+			 const struct idset *gone)
 {
 	char dir[CGROUP_PATH_MAX];
 	struct errbuf bad, ignored;
@@ -185,10 +190,12 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
 
 /*
- * What is in the way of a partition of CPUS in PATH, a directory beside our job's, with some of them: a job, or
- * what one has left. Of the latter the kernel wants one CPU outside of all partitions (cpuset's validate_change()).
+ * What is in the way of a partition of CPUS in PATH, a directory beside our job's, with some of
+ * them: a job, or what one has left. Of the latter the kernel wants one CPU outside of all
+ * partitions (cpuset's validate_change()).
  */
-static enum beside look_beside(int root_fd, const char *path, const struct idset *has, const struct idset *cpus)
+static enum beside look_beside(int root_fd, const char *path, const struct idset *has,
+			       const struct idset *cpus)
 {
 	bool empty = cgroup_is_empty(root_fd, path);
 	struct idset others = *has;
@@ -202,7 +209,8 @@ static enum beside look_beside(int root_fd, const char *path, const struct idset
 }
 
 /* The worst of them; PATH gets its name. */
-static enum beside look_around(int root_fd, const char *cgroup, const struct idset *cpus, char path[CGROUP_PATH_MAX + 300])
+static enum beside look_around(int root_fd, const char *cgroup, const struct idset *cpus,
+			       char path[CGROUP_PATH_MAX + 300])
 {
 	const char *name = strrchr(cgroup, '/');
 	enum beside worst = BESIDE_NOTHING, now;
@@ -219,9 +227,11 @@ static enum beside look_around(int root_fd, const char *cgroup, const struct ids
 	n = names_in(root_fd, other, &e);
 	for (int i = 0; i < n; i++) {
 		/* "job_12", or "s…" from Slurm 26.05 on; what is no job's has no cpuset.cpus */
-		snprintf(other, sizeof(other), "%.*s/%s", (int)(name - cgroup), cgroup, e[i]->d_name);
+		snprintf(other, sizeof(other), "%.*s/%s", (int)(name - cgroup), cgroup,
+			 e[i]->d_name);
 		if (*e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
-		    cgroup_read_set(root_fd, other, "cpuset.cpus", &has, &ignored) == 0 && idset_intersects(&has, cpus)) {
+		    cgroup_read_set(root_fd, other, "cpuset.cpus", &has, &ignored) == 0 &&
+		    idset_intersects(&has, cpus)) {
 			now = look_beside(root_fd, other, &has, cpus);
 			if (now > worst)
 				strcpy(path, other);
@@ -235,7 +245,9 @@ static enum beside look_around(int root_fd, const char *cgroup, const struct ids
 
 static int say_job(const char *path, struct errbuf *err)
 {
-	return errprintf(err, "another job on this node (%.100s) has some of its CPUs (OverSubscribe, gang scheduling or suspension)",
+	return errprintf(err,
+			 "another job on this node (%.100s) has some of its CPUs (OverSubscribe, "
+			 "gang scheduling or suspension)",
 			 strrchr(path, '/') + 1);
 }
 
@@ -247,7 +259,9 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 	case BESIDE_JOB:
 		return say_job(path, err);
 	case BESIDE_LEFT:
-		return errprintf(err, "the directory %.500s, which an ended job has left behind, has no other CPUs: an administrator may remove it",
+		return errprintf(err,
+				 "the directory %.500s, which an ended job has left behind, has no "
+				 "other CPUs: an administrator may remove it",
 				 path);
 	default:
 		return 0;
@@ -261,7 +275,8 @@ int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, 
 	return look_around(root_fd, cgroup, cpus, path) == BESIDE_JOB ? say_job(path, err) : 0;
 }
 
-void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus, unsigned milliseconds)
+void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
+		      unsigned milliseconds)
 {
 	const struct timespec pause = { 0, 50000000 };
 	char path[CGROUP_PATH_MAX + 300];
@@ -272,7 +287,8 @@ void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		long passed = monotonic_ms() - start;
 
 		/* what nobody is in goes at once, or never */
-		if (found == BESIDE_NOTHING || passed >= milliseconds || (found == BESIDE_LEFT && passed >= 500))
+		if (found == BESIDE_NOTHING || passed >= milliseconds ||
+		    (found == BESIDE_LEFT && passed >= 500))
 			return;
 		nanosleep(&pause, NULL);
 	}

@@ -19,7 +19,8 @@ static bool takes_cpus(const struct request_container *ask, const struct conf *c
 	struct sched_given got;
 
 	outcome_sched(&got, ask, conf, true);
-	return is_hpc(ask, conf, true) || policy_is_realtime(got.policy) || ask->partition != PARTITION_MEMBER;
+	return is_hpc(ask, conf, true) || policy_is_realtime(got.policy) ||
+	       ask->partition != PARTITION_MEMBER;
 }
 
 bool hpc_room_matters(const struct request *r, const struct conf *conf)
@@ -30,13 +31,16 @@ bool hpc_room_matters(const struct request *r, const struct conf *conf)
 	return false;
 }
 
-bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p, const struct conf *conf)
+bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p,
+	      const struct conf *conf)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < r->n && i < p->n; i++)
 		if (!p->container[i].deleted && takes_cpus(&r->container[i], conf)) {
-			idset_andnot(outside, r->container[i].partition != PARTITION_MEMBER ? &p->container[i].reserved : &p->container[i].cpus);
+			idset_andnot(outside, r->container[i].partition != PARTITION_MEMBER
+						      ? &p->container[i].reserved
+						      : &p->container[i].cpus);
 			any = any || is_hpc(&r->container[i], conf, true);
 		}
 	return any;
@@ -79,7 +83,8 @@ static int take_job(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, const struct conf *conf, struct errbuf *err)
+int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
+		  const struct conf *conf, struct errbuf *err)
 {
 	struct live k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
 	struct errbuf bad = { "" };
@@ -91,11 +96,15 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step, con
 	free(k.request);
 	/* of a job that has ended no entry is left: this one may have ranks on any CPU */
 	if (rc == 0 && *bad.text)
-		rc = errprintf(err, "%s: which CPUs have policy \"hpc\" or real time is unknown until that job has ended", bad.text);
+		rc = errprintf(err,
+			       "%s: which CPUs have policy \"hpc\" or real time is unknown until "
+			       "that job has ended",
+			       bad.text);
 	return rc < 0 ? -1 : k.any;
 }
 
-bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p, const struct conf *conf)
+bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p,
+		   const struct conf *conf)
 {
 	struct sched_given got;
 	bool any = false;
@@ -110,7 +119,8 @@ bool realtime_take(struct idset *left, const struct request *r, const struct nod
 	return any;
 }
 
-int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step, const struct conf *conf, struct errbuf *err)
+int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step,
+		      const struct conf *conf, struct errbuf *err)
 {
 	struct request *r = malloc(sizeof(*r));
 	struct errbuf ignored;
@@ -120,14 +130,15 @@ int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t
 	if (job->plan && job->request && request_parse(r, job->request, &ignored) == 0)
 		realtime_take(left, r, job->plan, conf);
 	for (unsigned k = 0; k < job->n_steps; k++)
-		if (job->step[k].plan && job->step[k].request && job->step[k].inode != my_step && request_parse(r, job->step[k].request, &ignored) == 0)
+		if (job->step[k].plan && job->step[k].request && job->step[k].inode != my_step &&
+		    request_parse(r, job->step[k].request, &ignored) == 0)
 			realtime_take(left, r, job->step[k].plan, conf);
 	free(r);
 	return 0;
 }
 
-bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r, const struct conf *conf,
-		  bool this_kernel)
+bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r,
+		  const struct conf *conf, bool this_kernel)
 {
 	int first = idset_next(outside, -1);
 

@@ -123,7 +123,8 @@ static struct placed *parse_name(struct node_plan *p, const char *word, struct e
 {
 	struct placed *c = NULL;
 
-	if (!word || request_check_name(word, err) < 0 || p->n >= REQUEST_CONTAINERS_MAX || node_plan_find(p, word))
+	if (!word || request_check_name(word, err) < 0 || p->n >= REQUEST_CONTAINERS_MAX ||
+	    node_plan_find(p, word))
 		errprintf(err, "bad container line");
 	else if (!(c = node_plan_add(p, word)))
 		errprintf(err, "out of memory");
@@ -132,7 +133,9 @@ static struct placed *parse_name(struct node_plan *p, const char *word, struct e
 
 static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
 {
-	static const char *const key[] = { "cpus", "reserved", "mems", "asked", "confined", "shared" };
+	static const char *const key[] = {
+		"cpus", "reserved", "mems", "asked", "confined", "shared"
+	};
 	char *save = NULL;
 	char *word = strtok_r(line, " ", &save);
 	struct placed *c = parse_name(p, word, err);
@@ -273,8 +276,8 @@ int node_plan_check(const struct node_plan *p, const struct request *r, const st
 		const struct placed *c = &p->container[i];
 
 		if (strcmp(c->name, r->container[i].name) != 0 || c->asked != r->container[i].cpus)
-			return errprintf(err, "container %s of the plan is not the request's %s", c->name,
-					 r->container[i].name);
+			return errprintf(err, "container %s of the plan is not the request's %s",
+					 c->name, r->container[i].name);
 		if (idset_empty(&c->cpus) || idset_count(&c->cpus) < c->asked)
 			return errprintf(err, "container %s: %u CPUs planned, %u asked", c->name,
 					 idset_count(&c->cpus), c->asked);
@@ -283,10 +286,13 @@ int node_plan_check(const struct node_plan *p, const struct request *r, const st
 		if (idset_intersects(&seen, &c->reserved))
 			return errprintf(err, "container %s: CPUs of another container", c->name);
 		if (idset_empty(&c->mems) || !idset_subset(&c->mems, mems))
-			return errprintf(err, "container %s: memory nodes outside the job's", c->name);
-		if (r->container[i].mems_kind == MEMS_COUNT && idset_count(&c->mems) != r->container[i].mems)
-			return errprintf(err, "container %s: %u memory nodes planned, %llu asked", c->name,
-					 idset_count(&c->mems), (unsigned long long)r->container[i].mems);
+			return errprintf(err, "container %s: memory nodes outside the job's",
+					 c->name);
+		if (r->container[i].mems_kind == MEMS_COUNT &&
+		    idset_count(&c->mems) != r->container[i].mems)
+			return errprintf(err, "container %s: %u memory nodes planned, %llu asked",
+					 c->name, idset_count(&c->mems),
+					 (unsigned long long)r->container[i].mems);
 		idset_or(&seen, &c->reserved);
 	}
 	return 0;

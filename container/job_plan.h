@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "manifest/request.h"
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "manifest/request.h"
 #include "topology/memory_kind.h"
 
 /*
@@ -62,7 +62,8 @@ const struct placed *node_plan_find(const struct node_plan *p, const char *name)
 /* Union of all containers' reserved CPUs, added to OUT. */
 void node_plan_reserved(const struct node_plan *p, struct idset *out);
 
-/* Add to OUT the memory nodes of P's containers, or (CONFINED) only of those that are kept to theirs; P may be NULL. */
+/* Add to OUT the memory nodes of P's containers, or (CONFINED) only of those that are kept to
+ * theirs; P may be NULL. */
 void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out);
 
 void node_plan_print(FILE *f, const struct node_plan *p);

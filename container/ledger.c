@@ -20,8 +20,9 @@
 #define ENTRY_PREFIX "job-"
 
 /*
- * Who has the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or real-time ranks runs for a
- * twentieth of the time there, and other jobs' launches wait for it. Without the right it goes on as it is.
+ * Who has the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or
+ * real-time ranks runs for a twentieth of the time there, and other jobs' launches wait for it.
+ * Without the right it goes on as it is.
  */
 static void hurry(struct ledger *l)
 {
@@ -145,21 +146,23 @@ static char *format_job(const struct ledger_job *job)
 
 	if (!f)
 		return NULL;
-	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n", job->job_id,
-		(unsigned)job->uid, job->inode, job->cgroup);
+	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n",
+		job->job_id, (unsigned)job->uid, job->inode, job->cgroup);
 	print_plan(f, job->request, job->plan);
 	if (idset_format(&job->share, list, sizeof(list)) > 0)
 		fprintf(f, "share %s bytes %" PRIu64 "\n", list, job->share_bytes);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *s = &job->step[i];
 
-		fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n", s->step_id,
-			s->inode, s->ranks, *s->places ? s->places : LEDGER_REST, s->cgroup);
+		fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n",
+			s->step_id, s->inode, s->ranks, *s->places ? s->places : LEDGER_REST,
+			s->cgroup);
 		if (idset_format(&s->cpus, list, sizeof(list)) > 0)
 			fprintf(f, "cpus %s\n", list);
 		if (s->launching)
 			fputs("launching\n", f);
-		if (s->partition != PARTITION_MEMBER && idset_format(&s->fence, list, sizeof(list)) > 0)
+		if (s->partition != PARTITION_MEMBER &&
+		    idset_format(&s->fence, list, sizeof(list)) > 0)
 			fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
 		print_ranks(f, s);
 		print_plan(f, s->request, s->plan);
@@ -243,7 +246,8 @@ static int take_fence(const char **text, struct ledger_step *s, struct errbuf *e
 }
 
 #define LEDGER_RANK_WIDTHS "%23s %63s"
-_Static_assert(LEDGER_TASK_MAX == 24 && REQUEST_NAME_MAX == 64, "LEDGER_RANK_WIDTHS is the room for both less one");
+_Static_assert(LEDGER_TASK_MAX == 24 && REQUEST_NAME_MAX == 64,
+	       "LEDGER_RANK_WIDTHS is the room for both less one");
 
 static int take_ranks(const char **text, struct ledger_step *s, struct errbuf *err)
 {
@@ -258,7 +262,8 @@ static int take_ranks(const char **text, struct ledger_step *s, struct errbuf *e
 		if (r)
 			sscanf(line, LEDGER_RANK_WIDTHS " %n", r->task, r->place, &n);
 		/* the name of a directory that root will write into */
-		if (n < 0 || strncmp(r->task, "task_", 5) != 0 || strchr(r->task, '/') || idset_parse(&r->cpus, line + n, err) < 0)
+		if (n < 0 || strncmp(r->task, "task_", 5) != 0 || strchr(r->task, '/') ||
+		    idset_parse(&r->cpus, line + n, err) < 0)
 			rc = errprintf(err, "bad rank line of step %" PRIu32, s->step_id);
 		free(line);
 	}
@@ -275,8 +280,10 @@ static int take_step(const char **text, struct ledger_job *job, struct errbuf *e
 	int n = -1;
 
 	if (s && line)
-		sscanf(line, "%" SCNu32 " inode %" SCNu64 " ranks %u container %" LEDGER_PLACES_WIDTH "s%n", &s->step_id, &s->inode,
-		       &s->ranks, s->places, &n);
+		sscanf(line,
+		       "%" SCNu32 " inode %" SCNu64 " ranks %u container %" LEDGER_PLACES_WIDTH
+		       "s%n",
+		       &s->step_id, &s->inode, &s->ranks, s->places, &n);
 	if (n < 0 || line[n]) {
 		free(line);
 		return errprintf(err, "bad step line");
@@ -323,12 +330,15 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 	*text += strlen(header);
 	line = take_line(text, "job ");
 	if (line)
-		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid, &job->inode, &n);
+		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid,
+		       &job->inode, &n);
 	if (n >= 0 && line[n])
 		n = -1;
 	free(line);
 	job->uid = uid;
-	return n < 0 || take_cgroup(text, job->cgroup) < 0 ? errprintf(err, "bad job or cgroup line") : 0;
+	return n < 0 || take_cgroup(text, job->cgroup) < 0
+		       ? errprintf(err, "bad job or cgroup line")
+		       : 0;
 }
 
 static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
@@ -375,7 +385,8 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
 }
 
-int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out, struct errbuf *err)
+int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out,
+		      struct errbuf *err)
 {
 	char *text = malloc(LEDGER_ENTRY_MAX);
 	int rc;
@@ -389,7 +400,8 @@ int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **ou
 	return rc < 0 ? -1 : 0;
 }
 
-/* " mems 4-5" of plans, if they are confined to them, and the share: lists that are cut count as far as they go. */
+/* " mems 4-5" of plans, if they are confined to them, and the share: lists that are cut count as
+ * far as they go. */
 static void add_named(struct ledger *l, const char *name, struct idset *out)
 {
 	static const char *const word[] = { " mems ", "\nshare " };
@@ -404,7 +416,8 @@ static void add_named(struct ledger *l, const char *name, struct idset *out)
 				unsigned confined = 1;
 
 				at += strlen(word[i]);
-				snprintf(list, sizeof(list), "%.*s", (int)strspn(at, "0123456789,-"), at);
+				snprintf(list, sizeof(list), "%.*s",
+					 (int)strspn(at, "0123456789,-"), at);
 				sscanf(at + strlen(list), " asked %*u confined %u", &confined);
 				if (confined && idset_parse(&nodes, list, &ignored) == 0)
 					idset_or(out, &nodes);
@@ -412,8 +425,8 @@ static void add_named(struct ledger *l, const char *name, struct idset *out)
 	free(text);
 }
 
-int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg), void *arg,
-		     struct errbuf *err)
+int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg),
+		     void *arg, struct errbuf *err)
 {
 	int fd = openat(l->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **e = NULL;
@@ -448,7 +461,8 @@ static int lock(int fd, unsigned timeout, struct errbuf *err)
 	return errprintf(err, "still locked by another process after %u s (see fuser)", timeout);
 }
 
-int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout, struct errbuf *err)
+int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
+		struct errbuf *err)
 {
 	struct ledger *l = calloc(1, sizeof(*l));
 
@@ -498,7 +512,10 @@ bool ledger_job_is_empty(const struct ledger_job *job)
 
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err)
 {
-	struct ledger l = { .dir_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .lock_fd = -1, .cgroup_fd = -1 };
+	struct ledger l = { .dir_fd = open(state_dir,
+					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+			    .lock_fd = -1,
+			    .cgroup_fd = -1 };
 	int rc;
 
 	*out = NULL;
@@ -538,7 +555,8 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 		return errprintf(err, "out of memory");
 	if (strlen(text) >= LEDGER_ENTRY_MAX) {
 		free(text);
-		return errprintf(err, "the ledger entry of this job would be longer than %u bytes", LEDGER_ENTRY_MAX);
+		return errprintf(err, "the ledger entry of this job would be longer than %u bytes",
+				 LEDGER_ENTRY_MAX);
 	}
 	ledger_entry_name(name, sizeof(name), job->inode);
 	rc = file_replace(l->dir_fd, name, text, 0600, &why);

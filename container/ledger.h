@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "host/cgroup.h"
 #include "container/job_plan.h"
+#include "host/cgroup.h"
 #include "host/partition.h"
 
 /*
@@ -22,7 +22,8 @@
 
 #define LEDGER_TASK_MAX 24
 
-/* A rank as it was placed: what it was bound to is not what the kernel shows once its threads bind themselves. */
+/* A rank as it was placed: what it was bound to is not what the kernel shows once its threads bind
+ * themselves. */
 struct ledger_rank {
 	char task[LEDGER_TASK_MAX]; /* its directory below the step's "user", "task_0" */
 	char place[REQUEST_NAME_MAX]; /* as in ledger_step.places; never "none" */
@@ -34,11 +35,16 @@ struct ledger_step {
 	uint32_t step_id;
 	unsigned ranks; /* on this node */
 	char cgroup[CGROUP_PATH_MAX];
-	char places[LEDGER_PLACES_MAX]; /* where its ranks are, "sim,vda": containers, "none", LEDGER_REST */
+	/* where its ranks are, "sim,vda": containers, "none", LEDGER_REST */
+	char places[LEDGER_PLACES_MAX];
 	struct idset cpus; /* that its ranks are bound to, when they divide the container */
 	unsigned n_placed;
-	struct ledger_rank *placed; /* its ranks that are in a container, or in what these leave; of a step that launches, none yet */
-	bool launching; /* its ranks are on their way: they have no CPUs of their own yet, or Slurm may be binding them */
+	/* its ranks that are in a container, or in what these leave; of a step that launches, none
+	 * yet */
+	struct ledger_rank *placed;
+	/* its ranks are on their way: they have no CPUs of their own yet, or Slurm may be binding
+	 * them */
+	bool launching;
 	enum partition partition; /* of its directory "user", see container/fence.h */
 	struct idset fence; /* the CPUs of this partition */
 	char *request; /* of a step container; NULL: the job's */
@@ -52,8 +58,11 @@ struct ledger_job {
 	char cgroup[CGROUP_PATH_MAX];
 	char *request; /* the job plan's; NULL: no job plan */
 	struct node_plan *plan;
-	struct idset share; /* memory nodes of its ranks that are in no container with its own; empty: not chosen, or all */
-	uint64_t share_bytes; /* of them that the job's memory needs; other jobs' ranks of this kind may have the rest */
+	/* memory nodes of its ranks that are in no container with its own; empty: not chosen, or
+	 * all */
+	struct idset share;
+	/* of them that the job's memory needs; other jobs' ranks of this kind may have the rest */
+	uint64_t share_bytes;
 	unsigned n_steps;
 	struct ledger_step *step;
 };
@@ -75,8 +84,8 @@ int ledger_dir(const struct ledger *l);
 bool ledger_job_is_empty(const struct ledger_job *job);
 
 /*
- * The entry of that job without the lock, as it was a moment ago: *OUT NULL when there is none. For what does not change
- * while the job lives.
+ * The entry of that job without the lock, as it was a moment ago: *OUT NULL when there is none. For
+ * what does not change while the job lives.
  */
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
@@ -86,9 +95,9 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);
 
 /*
- * Call FN for every readable entry; what is wrong with an unreadable one goes to BAD, and the memory nodes that it names,
- * which are somebody's all the same, are added to UNREAD unless that is NULL. FN
- * returns -1 (failed), 0, or 1: it took over what JOB holds (not *JOB itself).
+ * Call FN for every readable entry; what is wrong with an unreadable one goes to BAD, and the
+ * memory nodes that it names, which are somebody's all the same, are added to UNREAD unless that is
+ * NULL. FN returns -1 (failed), 0, or 1: it took over what JOB holds (not *JOB itself).
  */
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		struct idset *unread, struct errbuf *bad, struct errbuf *err);

@@ -17,19 +17,21 @@ struct ledger {
 };
 
 /* ledger_open() without its sweep. */
-int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout, struct errbuf *err);
+int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
+		struct errbuf *err);
 
 /* Write the name of the entry of the job with this inode into BUF. */
 void ledger_entry_name(char *buf, size_t size, uint64_t inode);
 
 /* Read entry NAME into *OUT (ledger_job_free). */
-int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out, struct errbuf *err);
+int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out,
+		      struct errbuf *err);
 
 /* Parse an entry's first lines, as far as the job's cgroup; *TEXT moves on behind them. */
 int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err);
 
 /* Call FN for the name of every entry; FN may remove or replace it. */
-int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg), void *arg,
-		     struct errbuf *err);
+int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg),
+		     void *arg, struct errbuf *err);
 
 #endif

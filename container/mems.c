@@ -27,18 +27,21 @@ static uint64_t usable_of(const struct blocks *b, unsigned node)
 }
 
 /*
- * Where a job's bytes are, nobody knows: the kernel fills one node after the other, and a program may choose. So as much in
- * each node as fits, and, for when there is not enough of all, as much in each as that is of all.
+ * Where a job's bytes are, nobody knows: the kernel fills one node after the other, and a program
+ * may choose. So as much in each node as fits, and, for when there is not enough of all, as much in
+ * each as that is of all.
  */
 static void add_load(struct look *k, const struct ledger_job *job)
 {
 	uint64_t all = blocks_usable(k->blocks, &job->share);
 
-	for (int node = idset_next(&job->share, -1); node >= 0 && all; node = idset_next(&job->share, node)) {
+	for (int node = idset_next(&job->share, -1); node >= 0 && all;
+	     node = idset_next(&job->share, node)) {
 		uint64_t usable = usable_of(k->blocks, (unsigned)node);
 
 		k->held->most[node] += job->share_bytes < usable ? job->share_bytes : usable;
-		k->held->even[node] += (uint64_t)((double)job->share_bytes * (double)usable / (double)all);
+		k->held->even[node] +=
+			(uint64_t)((double)job->share_bytes * (double)usable / (double)all);
 	}
 }
 
@@ -54,12 +57,13 @@ static int look_at(const struct ledger_job *job, void *arg)
 	}
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != k->my_step)
-			node_plan_mems(job->step[i].plan, true, mine ? &k->held->siblings : &k->held->containers);
+			node_plan_mems(job->step[i].plan, true,
+				       mine ? &k->held->siblings : &k->held->containers);
 	return 0;
 }
 
-int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job, uint64_t my_step,
-	      struct errbuf *bad, struct errbuf *err)
+int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job,
+	      uint64_t my_step, struct errbuf *bad, struct errbuf *err)
 {
 	struct look k = { .blocks = b, .my_job = my_job, .my_step = my_step };
 
@@ -85,7 +89,8 @@ static uint64_t left_of(const struct share *s, unsigned node)
 	return usable > load ? usable - load : 0;
 }
 
-/* One of NODES that has room for all that is still wanted, and the least beyond it; -1: none has. */
+/* One of NODES that has room for all that is still wanted, and the least beyond it; -1: none has.
+ */
 static int best_fit(const struct share *s, const struct idset *nodes)
 {
 	uint64_t need = s->want > s->have ? s->want - s->have : 0, least = UINT64_MAX;
@@ -125,7 +130,8 @@ static void add_node(struct share *s, int node)
 /* One after the other until there is enough, or none is left. */
 static void take(struct share *s, const struct idset *nodes)
 {
-	for (int node = idset_next(nodes, -1); node >= 0 && s->have < s->want; node = idset_next(nodes, node))
+	for (int node = idset_next(nodes, -1); node >= 0 && s->have < s->want;
+	     node = idset_next(nodes, node))
 		add_node(s, node);
 }
 
@@ -146,8 +152,8 @@ static void take_free(struct share *s, struct idset free, const struct idset *jo
 }
 
 /* Slurm's --mem, or, where Slurm does not deal in memory, by the job's part of the CPUs. */
-static uint64_t memory_of_job(const struct blocks *b, uint64_t job_memory, const struct idset *job_cpus,
-			      const struct service_set *service)
+static uint64_t memory_of_job(const struct blocks *b, uint64_t job_memory,
+			      const struct idset *job_cpus, const struct service_set *service)
 {
 	uint64_t all = blocks_usable(b, &b->nodes);
 	struct idset node_cpus;
@@ -158,7 +164,9 @@ static uint64_t memory_of_job(const struct blocks *b, uint64_t job_memory, const
 	if (cgroup_node_cpus(&node_cpus, &ignored) < 0 || idset_empty(&node_cpus))
 		return all;
 	idset_andnot(&node_cpus, &service->cpus);
-	return idset_subset(&node_cpus, job_cpus) ? all : all / idset_count(&node_cpus) * idset_count(job_cpus);
+	return idset_subset(&node_cpus, job_cpus)
+		       ? all
+		       : all / idset_count(&node_cpus) * idset_count(job_cpus);
 }
 
 /* Whoever has blocks for all of it has its other ranks there, too. */
@@ -169,8 +177,8 @@ static uint64_t wanted(const struct blocks *b, const struct idset *own, uint64_t
 	return memory > own_bytes ? memory - own_bytes : idset_empty(own);
 }
 
-void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
-		       uint64_t job_memory)
+void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
+		       const struct node_plan *plan, uint64_t job_memory)
 {
 	struct idset own = held->siblings;
 	uint64_t want;
@@ -181,8 +189,9 @@ void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const str
 		job->share_bytes = want;
 }
 
-void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held, const struct node_plan *plan,
-		uint64_t job_memory, const struct idset *job_cpus, const struct idset *job_mems, const struct service_set *service)
+void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
+		const struct node_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
+		const struct idset *job_mems, const struct service_set *service)
 {
 	struct share s = { .b = b, .load = held->most, .out = &job->share };
 	struct idset free = b->nodes, used, own = held->siblings;
@@ -262,7 +271,8 @@ static int lower_limit(int cgroup_fd, const char *path, uint64_t limit, struct e
 	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
 }
 
-int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, bool bound, struct errbuf *err)
+int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes,
+		 bool bound, struct errbuf *err)
 {
 	uint64_t limit;
 	char a[128];
@@ -271,11 +281,13 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 		return -1;
 	limit = limit_of(b, nodes, bound);
 	if (bound && !limit)
-		return errprintf(err, "memory nodes %s hold nothing now that programs could use", idset_brief(a, nodes));
+		return errprintf(err, "memory nodes %s hold nothing now that programs could use",
+				 idset_brief(a, nodes));
 	return lower_limit(cgroup_fd, path, limit, err);
 }
 
-int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes, struct errbuf *err)
+int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path,
+		     const struct idset *nodes, struct errbuf *err)
 {
 	uint64_t limit = limit_of(b, nodes, true), now;
 	char text[32];
@@ -286,22 +298,28 @@ int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path, co
 	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
 }
 
-int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory, const char *conf_path, struct errbuf *err)
+int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory,
+		      const char *conf_path, struct errbuf *err)
 {
 	uint64_t have = blocks_usable(b, mems), need;
 	char a[128];
 
 	if (!job_memory)
 		return 0;
-	/* rounded up to a whole block, of which half at least is the job's: one block for next to nothing is one for everybody */
+	/* rounded up to a whole block, of which half at least is the job's: one block for next to
+	 * nothing is one for everybody */
 	need = have - blocks_largest(b, mems) + 1;
 	if (need < have / 2)
 		need = have / 2;
 	if (job_memory >= need)
 		return 0;
-	return errprintf(err, "blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for --mem=%lluM or more, or for fewer memory nodes (blocks_by_memory in %s)",
-			 idset_brief(a, mems), (unsigned long long)(have >> 20), (unsigned long long)(job_memory >> 20),
-			 (unsigned long long)((need + (UINT64_C(1) << 20) - 1) >> 20), conf_path);
+	return errprintf(
+		err,
+		"blocks %s hold %llu MiB, and Slurm has given this job %llu MiB here: ask for "
+		"--mem=%lluM or more, or for fewer memory nodes (blocks_by_memory in %s)",
+		idset_brief(a, mems), (unsigned long long)(have >> 20),
+		(unsigned long long)(job_memory >> 20),
+		(unsigned long long)((need + (UINT64_C(1) << 20) - 1) >> 20), conf_path);
 }
 
 uint64_t mems_of_job(int cgroup_fd, const char *job)
@@ -311,11 +329,13 @@ uint64_t mems_of_job(int cgroup_fd, const char *job)
 	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? limit : 0;
 }
 
-enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd, const char *job)
+enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd,
+			      const char *job)
 {
 	uint64_t limit;
 
 	if (b->on && conf->unmanaged_mems != UNMANAGED_ALL)
 		return GUARANTEE_PHYSICAL;
-	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? GUARANTEE_AMOUNT : GUARANTEE_ADVISORY;
+	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? GUARANTEE_AMOUNT
+									      : GUARANTEE_ADVISORY;
 }

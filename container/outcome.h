@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "host/conf.h"
 #include "container/job_plan.h"
+#include "host/conf.h"
 #include "manifest/request.h"
 
 /*
@@ -34,21 +34,24 @@ struct sched_given {
 	enum sched_policy policy;
 	unsigned priority;
 	unsigned quantum; /* milliseconds, with hpc only */
-	bool fallback; /* hpc was asked for, this kernel has none, and the site has said what to take instead */
+	/* hpc was asked for, this kernel has none, and the site has said what to take instead */
+	bool fallback;
 };
 
 /*
  * What container ASK gets: its own or the site's default. THIS_KERNEL: is it for the kernel
  * that runs here, whose policies are known?
  */
-void outcome_sched(struct sched_given *out, const struct request_container *ask, const struct conf *conf,
-		   bool this_kernel);
+void outcome_sched(struct sched_given *out, const struct request_container *ask,
+		   const struct conf *conf, bool this_kernel);
 
 /* What a container with memory nodes of its own can rely on. */
 enum guarantee {
 	GUARANTEE_UNKNOWN, /* a dry run for a machine that tells nothing of it */
-	GUARANTEE_ADVISORY, /* place only: nothing keeps others from filling these nodes, or it from asking for more */
-	GUARANTEE_AMOUNT, /* the memory controller bounds each job, nobody keeps them off the same nodes */
+	/* place only: nothing keeps others from filling these nodes, or it from asking for more */
+	GUARANTEE_ADVISORY,
+	/* the memory controller bounds each job, nobody keeps them off the same nodes */
+	GUARANTEE_AMOUNT,
 	GUARANTEE_PHYSICAL, /* blocks that the kernel's fgmn= has made, and nobody else's */
 };
 
@@ -59,8 +62,10 @@ const char *guarantee_name(enum guarantee g);
 struct outcome_node {
 	bool alone; /* the job holds every CPU of this node */
 	enum guarantee guarantee;
-	uint64_t usable; /* bytes that the container's memory nodes have for programs; 0: not known */
-	bool policy_known; /* policy_supported() may be asked of this kernel (false: dry run) */
+	/* bytes that the container's memory nodes have for programs; 0: not known */
+	uint64_t usable;
+	/* policy_supported() may be asked of this kernel (false: dry run) */
+	bool policy_known;
 };
 
 /* Fill OUT[OUTCOMES_MAX]; returns how many. */

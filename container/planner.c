@@ -85,7 +85,8 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 	}
 	if (!np) {
 		errprintf(err, "out of memory");
-	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_make(&p, m, &opts, ask, r->n, err) == 0) {
+	} else if (add_cores(np, m, &in->cores, err) == 0 &&
+		   plan_make(&p, m, &opts, ask, r->n, err) == 0) {
 		rc = add_containers(np, m, r, p);
 		mark_shared(np);
 		if (rc < 0)
@@ -99,7 +100,8 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 	return rc;
 }
 
-int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r, const struct plan_input *in, struct errbuf *err)
+int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r,
+		    const struct plan_input *in, struct errbuf *err)
 {
 	const struct request_container *c = &r->container[0];
 	struct resize_ask ask = {

@@ -2,9 +2,9 @@
 #ifndef NODEOS_CONTAINER_PLANNER_H
 #define NODEOS_CONTAINER_PLANNER_H
 
-#include "host/blocks.h"
 #include "container/job_plan.h"
 #include "container/planner_input.h"
+#include "host/blocks.h"
 #include "manifest/request.h"
 #include "topology/machine.h"
 
@@ -17,13 +17,16 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 		  const struct plan_input *in, struct errbuf *err);
 
 /*
- * The same for one container that is to be resized: IN->resize, and R of it alone. OUT->container[0].why tells what changes.
+ * The same for one container that is to be resized: IN->resize, and R of it alone.
+ * OUT->container[0].why tells what changes.
  */
-int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r, const struct plan_input *in, struct errbuf *err);
+int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r,
+		    const struct plan_input *in, struct errbuf *err);
 
 /*
- * M is this machine: note how much of its memory nodes can be used, where the kernel has divided them. Only root may
- * read that; for others, and on other kernels, nothing happens. KEEP, unless NULL, is what was read, to be freed.
+ * M is this machine: note how much of its memory nodes can be used, where the kernel has divided
+ * them. Only root may read that; for others, and on other kernels, nothing happens. KEEP, unless
+ * NULL, is what was read, to be freed.
  */
 int planning_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
 

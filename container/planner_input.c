@@ -50,7 +50,8 @@ char *plan_input_format(const struct plan_input *in)
 	return text;
 }
 
-/* The value of the line at *TEXT, which begins with KEY; *TEXT is moved behind it. NULL: it is another. */
+/* The value of the line at *TEXT, which begins with KEY; *TEXT is moved behind it. NULL: it is
+ * another. */
 static char *take(char **text, const char *key)
 {
 	size_t len = strlen(key);
@@ -85,8 +86,9 @@ int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 	value = take(&text, "default_mems");
 	if (!value)
 		return errprintf(err, "planner input: no \"default_mems\" line");
-	out->default_mems = strcmp(value, "local") == 0 ? MEMS_LOCAL :
-			    strcmp(value, "ordinary") == 0 ? MEMS_ORDINARY : MEMS_ALL;
+	out->default_mems = strcmp(value, "local") == 0	     ? MEMS_LOCAL
+			    : strcmp(value, "ordinary") == 0 ? MEMS_ORDINARY
+							     : MEMS_ALL;
 	out->resize = strncmp(text, "has_", 4) == 0;
 	for (int i = 0; out->resize && i < HAS; i++)
 		if (take_set(has[i], &text, has_key[i], err) < 0)

@@ -8,9 +8,10 @@
 /*
  * What the root side asks the planning helper, as text on its standard input:
  * one "key value" line each, in this order: cores, cpus, mems, taken,
- * default_mems, request; and before that, for a container that is to be resized (topology/resize.h), what it has: has_cpus,
- * has_reserved, has_mems, has_confined. The request is then of this one container: what it is to have, cpus=0 and no mems
- * being as it is; cpus and mems are what it may have, its own included.
+ * default_mems, request; and before that, for a container that is to be resized
+ * (topology/resize.h), what it has: has_cpus, has_reserved, has_mems, has_confined. The request is
+ * then of this one container: what it is to have, cpus=0 and no mems being as it is; cpus and mems
+ * are what it may have, its own included.
  */
 struct plan_input {
 	struct idset cores; /* list every core of these CPUs in the answer */

@@ -14,13 +14,16 @@ struct swept {
 	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
 };
 
-/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job. */
+/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job.
+ */
 static bool job_dead(struct ledger *l, const struct ledger_job *job)
 {
-	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) || cgroup_is_empty(l->cgroup_fd, job->cgroup);
+	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) ||
+	       cgroup_is_empty(l->cgroup_fd, job->cgroup);
 }
 
-/* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no more? */
+/* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no
+ * more? */
 static bool unread_is_dead(struct ledger *l, const char *name)
 {
 	struct ledger_job job = { .inode = 0 };
@@ -29,7 +32,8 @@ static bool unread_is_dead(struct ledger *l, const char *name)
 	struct errbuf ignored;
 	bool is_dead = false;
 
-	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0 && ledger_take_head(&at, &job, &ignored) == 0) {
+	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0 &&
+	    ledger_take_head(&at, &job, &ignored) == 0) {
 		ledger_entry_name(expect, sizeof(expect), job.inode);
 		is_dead = strcmp(expect, name) == 0 && job_dead(l, &job);
 	}
@@ -84,12 +88,14 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	sweep_steps(l, job, false, swept);
 	if (job->n_steps != before) {
 		ledger_write(l, job, &ignored);
-		fence_raise(l, l->cgroup_fd, job, 0, &ignored); /* it may have died while launching */
+		/* it may have died while launching */
+		fence_raise(l, l->cgroup_fd, job, 0, &ignored);
 	}
 	ledger_job_free(job);
 }
 
-int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout, struct errbuf *err)
+int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
+		struct errbuf *err)
 {
 	struct swept swept = { .cgroup = "" };
 	struct ledger *l;

@@ -47,7 +47,9 @@ int changes_note(const char *path, const char *state_dir, bool more, struct errb
 	struct stat st;
 	int lock, rc;
 
-	if (!more && ((lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (st.st_mode & 0444) == 0444) || access(state_dir, F_OK) < 0))
+	if (!more && ((lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+		       (st.st_mode & 0444) == 0444) ||
+		      access(state_dir, F_OK) < 0))
 		return 0;
 	lock = private_lock(state_dir, PRIVATE_LOCK_CHANGES, PATIENCE_MS, err);
 	if (lock < 0)

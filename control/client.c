@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The side of who asks nodeosd. It is in libnodeos, too: so in programs that have signals of their own, a profiler's timer say, and
- * do not expect to die of SIGPIPE.
+ * The side of who asks nodeosd. It is in libnodeos, too: so in programs that have signals of their
+ * own, a profiler's timer say, and do not expect to die of SIGPIPE.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,14 +13,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/protocol.h"
 #include "base/monotonic.h"
+#include "control/protocol.h"
 
 #define SECONDS 30 /* without a word from nodeosd */
-#define SECONDS_TO_CHANGE 3600 /* it copies what is in memory, or writes what is in a buffer */
-#define SECONDS_TURNED_AWAY 60 /* as the ranks of a large node may be, which ask all at once */
+/* it copies what is in memory, or writes what is in a buffer */
+#define SECONDS_TO_CHANGE 3600
+/* as the ranks of a large node may be, which ask all at once */
+#define SECONDS_TURNED_AWAY 60
 
-/* Turned away: systemd closes connections above MaxConnections= of nodeosd.socket unread, and the request can be made again. */
+/* Turned away: systemd closes connections above MaxConnections= of nodeosd.socket unread, and the
+ * request can be made again. */
 #define AGAIN 1
 
 static int connect_to(const char *path, long seconds, struct errbuf *err)
@@ -42,7 +45,11 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 
 		close(fd);
 		if (why == ENOENT || why == ECONNREFUSED)
-			return errprintf(err, "nodeosd does not listen on this node (%s): is it one of your job's? There the admin can start it: systemctl enable --now nodeosd.socket", path);
+			return errprintf(err,
+					 "nodeosd does not listen on this node (%s): is it one of "
+					 "your job's? There the admin can start it: systemctl "
+					 "enable --now nodeosd.socket",
+					 path);
 		return errprintf(err, "%s: %s", path, strerror(why));
 	}
 	return fd;
@@ -104,20 +111,23 @@ static int take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
 	if (n < 0 && !used && errno == ECONNRESET)
 		return AGAIN;
 	if (!used)
-		return errprintf(err, "nodeosd has not answered%s%s", n < 0 ? ": " : "", n < 0 ? why_not() : "");
+		return errprintf(err, "nodeosd has not answered%s%s", n < 0 ? ": " : "",
+				 n < 0 ? why_not() : "");
 	if (end)
 		*end = '\0';
 	if (strncmp(piece, "error ", 6) == 0)
 		return errprintf(err, "%s", piece + 6);
 	if (!end || strcmp(piece, "ok") != 0)
-		return errprintf(err, "nodeosd has answered what this version does not know: %.60s", piece);
+		return errprintf(err, "nodeosd has answered what this version does not know: %.60s",
+				 piece);
 	fwrite(end + 1, 1, used - (size_t)(end + 1 - piece), out);
 	while ((n = hear(fd, seconds, piece, sizeof(piece))) > 0)
 		fwrite(piece, 1, (size_t)n, out);
 	return n < 0 ? errprintf(err, "nodeosd's answer ends before its end: %s", why_not()) : 0;
 }
 
-static int ask_once(const char *line, const char *socket_path, long seconds, FILE *out, struct errbuf *err)
+static int ask_once(const char *line, const char *socket_path, long seconds, FILE *out,
+		    struct errbuf *err)
 {
 	int fd = connect_to(socket_path, seconds, err), rc;
 
@@ -135,7 +145,9 @@ static int ask_once(const char *line, const char *socket_path, long seconds, FIL
 
 int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct errbuf *err)
 {
-	long seconds = a->operation == ASK_RESIZE || a->operation == ASK_DELETE ? SECONDS_TO_CHANGE : SECONDS, start = monotonic_ms(), pause_ms = 5;
+	long seconds = a->operation == ASK_RESIZE || a->operation == ASK_DELETE ? SECONDS_TO_CHANGE
+										: SECONDS,
+	     start = monotonic_ms(), pause_ms = 5;
 	unsigned seed = (unsigned)getpid() ^ (unsigned)start;
 	char line[ASK_LINE_MAX];
 	int rc;
@@ -147,7 +159,10 @@ int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct err
 		struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
 
 		if (monotonic_ms() - start > SECONDS_TURNED_AWAY * 1000)
-			return errprintf(err, "nodeosd has too much to do: it has turned this request away for %d seconds (MaxConnections= of nodeosd.socket)", SECONDS_TURNED_AWAY);
+			return errprintf(err,
+					 "nodeosd has too much to do: it has turned this request "
+					 "away for %d seconds (MaxConnections= of nodeosd.socket)",
+					 SECONDS_TURNED_AWAY);
 		nanosleep(&pause, NULL);
 		pause_ms = pause_ms < 400 ? pause_ms * 2 : pause_ms;
 	}

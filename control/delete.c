@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "host/buffer.h"
 #include "base/monotonic.h"
+#include "container/step_id.h"
 #include "control/resize_ranks.h"
 #include "control/resize_report.h"
 #include "control/resize_view.h"
-#include "container/step_id.h"
+#include "host/buffer.h"
 
 #define KILLED " (its ranks were killed, and it stays: delete it again)"
 #define KILL_MS 15000 /* that killed ranks have to end */
@@ -47,15 +47,21 @@ static void kill_all(const struct rank_group *g, int cgroup_fd)
 	}
 }
 
-/* It goes with the step that has brought it; where several have one of this name, which step is meant is not known. */
+/* It goes with the step that has brought it; where several have one of this name, which step is
+ * meant is not known. */
 static int say_own(const struct resize_view *v, struct errbuf *err)
 {
 	char steps[OWNED_STEPS_MAX], step[16];
 
 	if (owned_list_steps(steps, v->o.job, v->o.container->name) > 1)
-		return errprintf(err, "container %s is of a step alone, and goes with it: scancel the step that is meant (%s)", v->o.container->name, steps);
+		return errprintf(err,
+				 "container %s is of a step alone, and goes with it: scancel the "
+				 "step that is meant (%s)",
+				 v->o.container->name, steps);
 	step_id_format(v->o.own->step_id, step);
-	return errprintf(err, "container %s is of step %s alone, and goes with it: scancel %u.%s ends both", v->o.container->name, step, v->o.job->job_id, step);
+	return errprintf(
+		err, "container %s is of step %s alone, and goes with it: scancel %u.%s ends both",
+		v->o.container->name, step, v->o.job->job_id, step);
 }
 
 /* Nothing is in it. 1: not yet. */
@@ -73,11 +79,15 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 		return -1;
 	live = count_live(&in, v->s.cgroup_fd, step);
 	if (live && !v->ask->kill) {
-		rc = errprintf(err, "container %s has %u rank%s here, of step %s: end what runs in it first (scancel %u.%s), or say --kill", name, live, live == 1 ? "" : "s", step,
-			       v->o.job->job_id, step);
+		rc = errprintf(err,
+			       "container %s has %u rank%s here, of step %s: end what runs in it "
+			       "first (scancel %u.%s), or say --kill",
+			       name, live, live == 1 ? "" : "s", step, v->o.job->job_id, step);
 	} else if (live && late) {
-		rc = errprintf(err, "%u killed rank%s of container %s, of step %s, did not end in %d seconds (waiting for a device?): it stays", live, live == 1 ? "" : "s", name,
-			       step, KILL_MS / 1000);
+		rc = errprintf(err,
+			       "%u killed rank%s of container %s, of step %s, did not end in %d "
+			       "seconds (waiting for a device?): it stays",
+			       live, live == 1 ? "" : "s", name, step, KILL_MS / 1000);
 	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
 		/* as it is: nobody dies for what could not be written down then */
 		rc = -1;
@@ -118,14 +128,20 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	const struct placed before = *entry;
 	struct placed after = { .deleted = true };
 	struct rank_group gone = { .n = 0 }, rest = { .n = 0 };
-	struct resize_told t = { .job_id = v->o.job->job_id, .before = &before, .after = &after, .mems_gone = &none, .had = &nothing, .left = &nothing };
+	struct resize_told t = { .job_id = v->o.job->job_id,
+				 .before = &before,
+				 .after = &after,
+				 .mems_gone = &none,
+				 .had = &nothing,
+				 .left = &nothing };
 	int rc;
 
 	strcpy(after.name, before.name);
 	resize_view_left(&rest.before, v);
 	*entry = after;
 	resize_view_left(&rest.after, v);
-	if (rank_group_collect(&rest, v->o.job, NULL, LEDGER_REST, err) < 0 || rank_group_renew(&rest, v->o.plan, err) < 0 ||
+	if (rank_group_collect(&rest, v->o.job, NULL, LEDGER_REST, err) < 0 ||
+	    rank_group_renew(&rest, v->o.plan, err) < 0 ||
 	    ledger_write(v->lock, v->o.job, err) < 0) {
 		rank_group_free(&rest);
 		if (d->killed)
@@ -136,9 +152,14 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	/* it is nobody's from here on; who gets it late has lost nothing */
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, err);
 	if (rc < 0) {
-		errwrap(err, "container %s is deleted, but ranks in no container have not got its CPUs", before.name);
+		errwrap(err,
+			"container %s is deleted, but ranks in no container have not got its CPUs",
+			before.name);
 	} else if (ledger_write(v->lock, v->o.job, err) < 0) {
-		errwrap(err, "container %s is deleted and ranks in no container have its CPUs, but that could not be written down", before.name);
+		errwrap(err,
+			"container %s is deleted and ranks in no container have its CPUs, but that "
+			"could not be written down",
+			before.name);
 		rc = -1;
 	}
 	if (rc == 0)
@@ -150,7 +171,8 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	return rc;
 }
 
-int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup, struct errbuf *err)
+int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup,
+		     struct errbuf *err)
 {
 	struct resize_view *v = calloc(1, sizeof(*v));
 	struct deletion d = { .killed = false };
@@ -168,7 +190,8 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 
 		rc = take_off(out, v, &d, err);
 		resize_view_close(v);
-		/* its device may take long, and others wait for the ledger; of one that stays nothing is taken */
+		/* its device may take long, and others wait for the ledger; of one that stays
+		 * nothing is taken */
 		if (d.done)
 			buffer_release_one(conf.state_dir, inode, index);
 	}

@@ -7,9 +7,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "host/affinity.h"
-#include "control/protocol.h"
 #include "control/changes.h"
+#include "control/protocol.h"
+#include "host/affinity.h"
 
 /* What there is of the container, as nodeosd has told it. */
 struct have {
@@ -34,7 +34,9 @@ static int take_line(struct have *h, const char *word, const char *value, struct
 		const char *word;
 		struct idset *set;
 		char *list;
-	} list[] = { { "cpus", &h->cpus, h->cpulist }, { "rank_cpus", &h->rank_cpus, h->rank_cpulist }, { "mems", &h->mems, h->memlist } };
+	} list[] = { { "cpus", &h->cpus, h->cpulist },
+		     { "rank_cpus", &h->rank_cpus, h->rank_cpulist },
+		     { "mems", &h->mems, h->memlist } };
 
 	if (strcmp(word, "container") == 0)
 		snprintf(h->container, sizeof(h->container), "%s", value);
@@ -43,7 +45,10 @@ static int take_line(struct have *h, const char *word, const char *value, struct
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (strcmp(word, list[i].word) == 0) {
 			if (idset_parse(list[i].set, value, err) < 0)
-				return errwrap(err, "nodeosd has answered what this version does not know: %s", word);
+				return errwrap(
+					err,
+					"nodeosd has answered what this version does not know: %s",
+					word);
 			idset_format(list[i].set, list[i].list, IDSET_LIST_MAX);
 		}
 	return 0;
@@ -64,7 +69,9 @@ static int take_answer(struct have *h, char *answer, struct errbuf *err)
 			return -1;
 	}
 	if (!*h->container || idset_empty(&h->cpus))
-		return errprintf(err, "nodeosd has not said which container this is: is it of another version?");
+		return errprintf(
+			err,
+			"nodeosd has not said which container this is: is it of another version?");
 	return 0;
 }
 
@@ -187,8 +194,10 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 	n->err.text[0] = '\0';
 	if (!*n->have.container)
 		return errprintf(&n->err, "this process is in no container");
-	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) || (mems && ask_parse_mems(&a.mems, mems) < 0))
-		return errprintf(&n->err, "how large? expected a number from 1 on, +N or -N, and of memory nodes also a size as 16G");
+	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) ||
+	    (mems && ask_parse_mems(&a.mems, mems) < 0))
+		return errprintf(&n->err, "how large? expected a number from 1 on, +N or -N, and "
+					  "of memory nodes also a size as 16G");
 	if (!a.cpus.given && !a.mems.given)
 		return 0;
 	memcpy(a.container, n->have.container, sizeof(a.container));
@@ -212,7 +221,8 @@ int nodeos_fd(nodeos_t *n)
 		n->fd = -1;
 		return -1;
 	}
-	/* nobody has watched until now: who waits for it looks once, as a watch that ends is something to read (inotify(7), IN_IGNORED) */
+	/* nobody has watched until now: who waits for it looks once, as a watch that ends is
+	 * something to read (inotify(7), IN_IGNORED) */
 	n->behind = true;
 	inotify_rm_watch(n->fd, inotify_add_watch(n->fd, "/", IN_DELETE_SELF));
 	return n->fd;
@@ -231,7 +241,8 @@ int nodeos_changed(nodeos_t *n)
 		return 0;
 	if (nodeos_refresh(n) < 0)
 		return -1;
-	return !idset_equal(&cpus, &n->have.cpus) || !idset_equal(&rank_cpus, &n->have.rank_cpus) || !idset_equal(&mems, &n->have.mems);
+	return !idset_equal(&cpus, &n->have.cpus) || !idset_equal(&rank_cpus, &n->have.rank_cpus) ||
+	       !idset_equal(&mems, &n->have.mems);
 }
 
 int nodeos_bind_memory(nodeos_t *n)

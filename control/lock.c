@@ -15,7 +15,9 @@
 int private_lock(const char *state_dir, uint64_t what, long ms, struct errbuf *err)
 {
 	/* one byte of it, which need not be there; of this descriptor, not of the process */
-	struct flock byte = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)what, .l_len = 1 };
+	struct flock byte = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)what, .l_len = 1
+	};
 	const struct timespec pause = { 0, 20000000 };
 	long start = monotonic_ms();
 	int dir = dir_open_private(state_dir, err), fd;
@@ -29,7 +31,8 @@ int private_lock(const char *state_dir, uint64_t what, long ms, struct errbuf *e
 	while (fcntl(fd, F_OFD_SETLK, &byte) < 0) {
 		int why = errno;
 
-		if ((why != EAGAIN && why != EACCES && why != EINTR) || monotonic_ms() - start > ms) {
+		if ((why != EAGAIN && why != EACCES && why != EINTR) ||
+		    monotonic_ms() - start > ms) {
 			close(fd);
 			errprintf(err, "%s/" FILE_NAME ": %s", state_dir, strerror(why));
 			errno = why == EACCES ? EAGAIN : why;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosd: does for users what only root can, one request per process, which systemd starts for a connection with the socket as
- * standard input. It believes nobody: who asks is told by the kernel, the request is a line that ask.c parses, and
- * what is done for a user concerns that user's jobs.
+ * nodeosd: does for users what only root can, one request per process, which systemd starts for a
+ * connection with the socket as standard input. It believes nobody: who asks is told by the kernel,
+ * the request is a line that ask.c parses, and what is done for a user concerns that user's jobs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,26 +16,27 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "control/protocol.h"
-#include "control/delete.h"
 #include "base/fileio.h"
 #include "base/hostname.h"
-#include "report/node_report.h"
-#include "control/owned.h"
 #include "base/proc.h"
+#include "config.h"
+#include "control/delete.h"
+#include "control/owned.h"
+#include "control/protocol.h"
 #include "control/query.h"
 #include "control/resize.h"
+#include "report/node_report.h"
 
-#define SECONDS 10 /* that the other side may take for a line, and to take each piece of an answer */
+/* that the other side may take for a line, and to take each piece of an answer */
+#define SECONDS 10
 
-static const char usage_text[] =
-	"Usage: nodeosd\n"
-	"Answers one request of NodeOS (nodeosctl show, resize, delete, exec; nodeos(3)) on the socket that is its standard input;\n"
-	"nodeosd.socket of systemd starts it. See nodeosctl(1).\n"
-	"\n"
-	"  -h, --help     print this\n"
-	"  -V, --version  print the version\n";
+static const char usage_text[] = "Usage: nodeosd\n"
+				 "Answers one request of NodeOS (nodeosctl show, resize, delete, "
+				 "exec; nodeos(3)) on the socket that is its standard input;\n"
+				 "nodeosd.socket of systemd starts it. See nodeosctl(1).\n"
+				 "\n"
+				 "  -h, --help     print this\n"
+				 "  -V, --version  print the version\n";
 
 /* One line within the time, however it comes in pieces. */
 static int read_line(char line[ASK_LINE_MAX], struct errbuf *err)
@@ -48,7 +49,8 @@ static int read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return errprintf(err, "request: %s", n == 0 ? "it ends before its line does" : strerror(errno));
+			return errprintf(err, "request: %s",
+					 n == 0 ? "it ends before its line does" : strerror(errno));
 		len += (size_t)n;
 		line[len] = '\0';
 		if (memchr(line, '\n', len))
@@ -75,7 +77,10 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
 	if (a->job && !s.n_jobs) {
 		node_state_free(&s);
-		return errprintf(err, uid == 0 ? "job %u has no containers on this node" : "you have no job %u with containers on this node", a->job);
+		return errprintf(err,
+				 uid == 0 ? "job %u has no containers on this node"
+					  : "you have no job %u with containers on this node",
+				 a->job);
 	}
 	/* of whose job that may be the ledger does not tell */
 	if (uid != 0)
@@ -92,7 +97,8 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	return 0;
 }
 
-/* Where srun starts a command beside the ranks of a container: processes are Slurm's to make, never moved. */
+/* Where srun starts a command beside the ranks of a container: processes are Slurm's to make, never
+ * moved. */
 static int find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup, struct errbuf *err)
 {
 	char node[NODE_NAME_MAX];
@@ -105,7 +111,10 @@ static int find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup, str
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
 	rc = owned_find(&found, &s, a, cgroup, err);
 	if (rc == 0 && found.own)
-		rc = errprintf(err, "container %s was made by the options of step %u.%u, and Slurm starts nothing beside the ranks of that step: describe it in the job's manifest (sbatch --nodeos-manifest) to join it",
+		rc = errprintf(err,
+			       "container %s was made by the options of step %u.%u, and Slurm "
+			       "starts nothing beside the ranks of that step: describe it in the "
+			       "job's manifest (sbatch --nodeos-manifest) to join it",
 			       a->container, found.job->job_id, found.own->step_id);
 	if (rc == 0) {
 		node_name_of(node, found.job->cgroup);
@@ -123,7 +132,8 @@ static int answer(FILE *f, struct errbuf *err)
 	struct ask a;
 
 	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
-		return errprintf(err, "standard input is no socket with a user at its other end: nodeosd.socket of systemd starts nodeosd");
+		return errprintf(err, "standard input is no socket with a user at its other end: "
+				      "nodeosd.socket of systemd starts nodeosd");
 	if (read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
 		return -1;
 	if (process_cgroup_of(cgroup, sizeof(cgroup), peer.pid) < 0)
@@ -136,7 +146,8 @@ static int answer(FILE *f, struct errbuf *err)
 	case ASK_RESIZE:
 		/* what is begun is not left half done; moving pages takes long */
 		alarm(0);
-		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan", err);
+		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan",
+					err);
 	case ASK_DELETE:
 		/* killed ranks, and a buffer's device, take their time */
 		alarm(0);
@@ -157,9 +168,11 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc > 1) {
-		bool version = strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0, help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+		bool version = strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0,
+		     help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
 
-		fputs(version ? "nodeosd " VERSION "\n" : usage_text, version || help ? stdout : stderr);
+		fputs(version ? "nodeosd " VERSION "\n" : usage_text,
+		      version || help ? stdout : stderr);
 		return version || help ? 0 : 2;
 	}
 	umask(077);

@@ -5,13 +5,20 @@
 
 #include "host/cgroup.h"
 
-static void look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own, const char *name)
+static void look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own,
+		    const char *name)
 {
 	struct node_plan *plan = own ? own->plan : job->plan;
 
 	for (unsigned i = 0; plan && i < plan->n; i++)
 		if (strcmp(plan->container[i].name, name) == 0)
-			*f = (struct owned){ job, own, plan, &plan->container[i], own ? own->request : job->request, own ? own->inode : job->inode, own };
+			*f = (struct owned){ job,
+					     own,
+					     plan,
+					     &plan->container[i],
+					     own ? own->request : job->request,
+					     own ? own->inode : job->inode,
+					     own };
 }
 
 /* Of the job plan. */
@@ -24,7 +31,8 @@ static void look_in_plan(struct owned *f, struct ledger_job *job, const char *na
 }
 
 /* Where the ranks of that step are. */
-static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_step *step, const char *name)
+static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_step *step,
+			 const char *name)
 {
 	if (step->plan) {
 		look_at(f, job, step, name);
@@ -34,7 +42,8 @@ static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_
 	}
 }
 
-/* Of one job: of the step that was asked for, or the last step's own, or else that of the job plan. */
+/* Of one job: of the step that was asked for, or the last step's own, or else that of the job plan.
+ */
 static void look_in_job(struct owned *f, struct ledger_job *job, const struct ask *a)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
@@ -47,7 +56,8 @@ static void look_in_job(struct owned *f, struct ledger_job *job, const struct as
 }
 
 /* Of the step that CGROUP is in. */
-static bool look_in_own(struct owned *out, const struct node_state *s, const char *name, const char *cgroup)
+static bool look_in_own(struct owned *out, const struct node_state *s, const char *name,
+			const char *cgroup)
 {
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
@@ -82,10 +92,12 @@ static void list_steps(struct steps *out, struct ledger_job *job, const char *na
 		size_t len = strlen(out->text);
 
 		look_in_step(&f, job, &job->step[i], name);
-		if (!f.container || f.container->deleted || job->step[i].step_id > ASK_STEP_MAX || out->n++ > LISTED)
+		if (!f.container || f.container->deleted || job->step[i].step_id > ASK_STEP_MAX ||
+		    out->n++ > LISTED)
 			continue;
 		if (out->n <= LISTED)
-			snprintf(out->text + len, sizeof(out->text) - len, "%s%u.%u", len ? ", " : "", job->job_id, job->step[i].step_id);
+			snprintf(out->text + len, sizeof(out->text) - len, "%s%u.%u",
+				 len ? ", " : "", job->job_id, job->step[i].step_id);
 		else
 			snprintf(out->text + len, sizeof(out->text) - len, ", ...");
 	}
@@ -100,7 +112,8 @@ unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, co
 	return steps.n;
 }
 
-/* Who asks is in none of several steps that have brought one: which of them came last is nothing that he can know. */
+/* Who asks is in none of several steps that have brought one: which of them came last is nothing
+ * that he can know. */
 static int check_one(const struct owned *f, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
@@ -111,7 +124,10 @@ static int check_one(const struct owned *f, const struct ask *a, struct errbuf *
 	list_steps(&steps, f->job, a->container);
 	if (steps.n < 2)
 		return 0;
-	return errprintf(err, "several steps have a container %s of their own here (%s): say which one (--step=JOB.STEP)", a->container, steps.text);
+	return errprintf(err,
+			 "several steps have a container %s of their own here (%s): say which one "
+			 "(--step=JOB.STEP)",
+			 a->container, steps.text);
 }
 
 static int none(const struct node_state *s, const struct ask *a, struct errbuf *err)
@@ -121,12 +137,21 @@ static int none(const struct node_state *s, const struct ask *a, struct errbuf *
 	for (unsigned i = 0; a->step_given && i < s->n_jobs; i++)
 		list_steps(&steps, s->job[i], a->container);
 	if (steps.n)
-		return errprintf(err, "step %u is in no container %s on this node (these steps are in one: %s)", a->step, a->container, steps.text);
-	return errprintf(err, a->step_given ? "no step of yours is in a container %s on this node (nodeosctl show lists them)" :
-					      "you have no container %s on this node (nodeosctl show lists yours)", a->container);
+		return errprintf(
+			err,
+			"step %u is in no container %s on this node (these steps are in one: %s)",
+			a->step, a->container, steps.text);
+	return errprintf(
+		err,
+		a->step_given
+			? "no step of yours is in a container %s on this node (nodeosctl show "
+			  "lists them)"
+			: "you have no container %s on this node (nodeosctl show lists yours)",
+		a->container);
 }
 
-int owned_find(struct owned *out, const struct node_state *s, const struct ask *a, const char *cgroup, struct errbuf *err)
+int owned_find(struct owned *out, const struct node_state *s, const struct ask *a,
+	       const char *cgroup, struct errbuf *err)
 {
 	const struct ledger_job *deleted = NULL;
 	const char *name = a->container;
@@ -143,7 +168,10 @@ int owned_find(struct owned *out, const struct node_state *s, const struct ask *
 			continue;
 		}
 		if (f.container && out->container)
-			return errprintf(err, "jobs %u and %u both have a container %s here: say which one (--job)", out->job->job_id, f.job->job_id, name);
+			return errprintf(err,
+					 "jobs %u and %u both have a container %s here: say which "
+					 "one (--job)",
+					 out->job->job_id, f.job->job_id, name);
 		if (f.container)
 			*out = f;
 	}
@@ -152,7 +180,8 @@ int owned_find(struct owned *out, const struct node_state *s, const struct ask *
 	return out->container ? check_one(out, a, err) : none(s, a, err);
 }
 
-int owned_find_again(struct owned *out, const struct node_state *s, const char *name, uint64_t inode, struct errbuf *err)
+int owned_find_again(struct owned *out, const struct node_state *s, const char *name,
+		     uint64_t inode, struct errbuf *err)
 {
 	memset(out, 0, sizeof(*out));
 	for (unsigned i = 0; i < s->n_jobs && !out->container; i++) {
@@ -164,6 +193,7 @@ int owned_find_again(struct owned *out, const struct node_state *s, const char *
 			look_in_plan(out, s->job[i], name);
 	}
 	if (!out->container)
-		return errprintf(err, "container %s has ended meanwhile, with its step or job", name);
+		return errprintf(err, "container %s has ended meanwhile, with its step or job",
+				 name);
 	return out->container->deleted ? was_deleted(name, out->job, err) : 0;
 }

@@ -10,7 +10,11 @@
 
 #define START "nodeos 1 "
 
-static const char *const operation_name[] = { [ASK_SHOW] = "show", [ASK_QUERY] = "query", [ASK_RESIZE] = "resize", [ASK_DELETE] = "delete", [ASK_FIND] = "find" };
+static const char *const operation_name[] = { [ASK_SHOW] = "show",
+					      [ASK_QUERY] = "query",
+					      [ASK_RESIZE] = "resize",
+					      [ASK_DELETE] = "delete",
+					      [ASK_FIND] = "find" };
 
 #define OPERATIONS (sizeof(operation_name) / sizeof(operation_name[0]))
 
@@ -42,7 +46,9 @@ int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes)
 		a.bytes = true;
 		end++;
 	}
-	if (*end || a.n > (a.bytes ? REQUEST_BYTES_MAX : bytes ? REQUEST_MEMS_MAX : REQUEST_CPUS_MAX))
+	if (*end || a.n > (a.bytes ? REQUEST_BYTES_MAX
+			   : bytes ? REQUEST_MEMS_MAX
+				   : REQUEST_CPUS_MAX))
 		return -1;
 	*out = a;
 	return 0;
@@ -56,7 +62,8 @@ int ask_parse_mems(struct ask_amount *out, const char *text)
 	if (!strchr(text, 'b') && ask_parse_amount(out, text, true) == 0)
 		return 0;
 	/* a size has a unit: a number alone is too many nodes */
-	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] || request_parse_bytes(text, &size) < 0)
+	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] ||
+	    request_parse_bytes(text, &size) < 0)
 		return -1;
 	snprintf(bytes, sizeof(bytes), "%" PRIu64 "b", size);
 	return ask_parse_amount(out, bytes, true);
@@ -67,9 +74,11 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 	char quoted[WORD_QUOTE_MAX];
 	struct errbuf ignored;
 
-	if (strncmp(word, "job=", 4) == 0 && !out->job && ask_parse_number(&out->job, word + 4, 1, UINT32_MAX) == 0)
+	if (strncmp(word, "job=", 4) == 0 && !out->job &&
+	    ask_parse_number(&out->job, word + 4, 1, UINT32_MAX) == 0)
 		return 0;
-	if (strncmp(word, "step=", 5) == 0 && !out->step_given && ask_parse_number(&out->step, word + 5, 0, ASK_STEP_MAX) == 0) {
+	if (strncmp(word, "step=", 5) == 0 && !out->step_given &&
+	    ask_parse_number(&out->step, word + 5, 0, ASK_STEP_MAX) == 0) {
 		out->step_given = true;
 		return 0;
 	}
@@ -81,15 +90,21 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 		out->kill = true;
 		return 0;
 	}
-	if (strncmp(word, "container=", 10) == 0 && !*out->container && strlen(word + 10) < REQUEST_NAME_MAX && request_check_name(word + 10, &ignored) == 0) {
+	if (strncmp(word, "container=", 10) == 0 && !*out->container &&
+	    strlen(word + 10) < REQUEST_NAME_MAX && request_check_name(word + 10, &ignored) == 0) {
 		strcpy(out->container, word + 10);
 		return 0;
 	}
-	if (strncmp(word, "cpus=", 5) == 0 && !out->cpus.given && ask_parse_amount(&out->cpus, word + 5, false) == 0)
+	if (strncmp(word, "cpus=", 5) == 0 && !out->cpus.given &&
+	    ask_parse_amount(&out->cpus, word + 5, false) == 0)
 		return 0;
-	if (strncmp(word, "mems=", 5) == 0 && !out->mems.given && ask_parse_amount(&out->mems, word + 5, true) == 0)
+	if (strncmp(word, "mems=", 5) == 0 && !out->mems.given &&
+	    ask_parse_amount(&out->mems, word + 5, true) == 0)
 		return 0;
-	return errprintf(err, "request: %s is not expected (allowed, once each: job=NUMBER, step=NUMBER, json, kill, container=NAME, cpus=[+-]N, mems=[+-]N|BYTESb)", word_quote(quoted, word, strlen(word)));
+	return errprintf(err,
+			 "request: %s is not expected (allowed, once each: job=NUMBER, "
+			 "step=NUMBER, json, kill, container=NAME, cpus=[+-]N, mems=[+-]N|BYTESb)",
+			 word_quote(quoted, word, strlen(word)));
 }
 
 /* What goes with what. */
@@ -98,15 +113,20 @@ static int check(const struct ask *a, struct errbuf *err)
 	bool amount = a->cpus.given || a->mems.given;
 
 	if ((a->operation == ASK_SHOW || a->operation == ASK_QUERY) != !*a->container)
-		return errprintf(err, "request: find, resize and delete have a container, and show and query have none");
-	if ((a->json && (a->operation == ASK_FIND || a->operation == ASK_QUERY)) || (a->job && a->operation == ASK_QUERY))
-		return errprintf(err, "request: find and query do not answer in JSON, and query has no job");
+		return errprintf(err, "request: find, resize and delete have a container, and show "
+				      "and query have none");
+	if ((a->json && (a->operation == ASK_FIND || a->operation == ASK_QUERY)) ||
+	    (a->job && a->operation == ASK_QUERY))
+		return errprintf(
+			err, "request: find and query do not answer in JSON, and query has no job");
 	if ((a->operation == ASK_RESIZE) != amount)
-		return errprintf(err, "request: resize, and nothing else, says how many cpus or mems");
+		return errprintf(err,
+				 "request: resize, and nothing else, says how many cpus or mems");
 	if (a->kill && a->operation != ASK_DELETE)
 		return errprintf(err, "request: delete, and nothing else, says kill");
 	if (a->step_given && a->operation != ASK_RESIZE && a->operation != ASK_FIND)
-		return errprintf(err, "request: find and resize, and nothing else, say of which step");
+		return errprintf(err,
+				 "request: find and resize, and nothing else, say of which step");
 	return 0;
 }
 
@@ -123,13 +143,19 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 		if (line[i] < ' ' || line[i] > '~')
 			return errprintf(err, "request: byte %zu is no printable ASCII", i + 1);
 	if (strncmp(line, START, strlen(START)) != 0)
-		return errprintf(err, "request: it starts with %s, expected \"" START "\": made by another version of NodeOS?", word_quote(quoted, line, len));
+		return errprintf(err,
+				 "request: it starts with %s, expected \"" START
+				 "\": made by another version of NodeOS?",
+				 word_quote(quoted, line, len));
 	strcpy(copy, line + strlen(START));
 	word = strtok_r(copy, " ", &save);
 	for (i = 0; i < OPERATIONS && word && strcmp(word, operation_name[i]) != 0; i++)
 		;
 	if (!word || i == OPERATIONS)
-		return errprintf(err, "request: %s is no operation (allowed: show, query, resize, delete, find): is nodeosd of an older version?", word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
+		return errprintf(err,
+				 "request: %s is no operation (allowed: show, query, resize, "
+				 "delete, find): is nodeosd of an older version?",
+				 word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
 	out->operation = (enum ask_operation)i;
 	while ((word = strtok_r(NULL, " ", &save)))
 		if (take_word(out, word, err) < 0) {
@@ -150,7 +176,8 @@ static const char *sign_of(const struct ask_amount *a)
 
 void ask_format(const struct ask *a, char *buf)
 {
-	char job[24] = "", step[24] = "", container[REQUEST_NAME_MAX + 16] = "", cpus[40] = "", mems[40] = "";
+	char job[24] = "", step[24] = "", container[REQUEST_NAME_MAX + 16] = "", cpus[40] = "",
+	     mems[40] = "";
 
 	if (a->job)
 		snprintf(job, sizeof(job), " job=%" PRIu32, a->job);
@@ -161,6 +188,8 @@ void ask_format(const struct ask *a, char *buf)
 	if (a->cpus.given)
 		snprintf(cpus, sizeof(cpus), " cpus=%s%" PRIu64, sign_of(&a->cpus), a->cpus.n);
 	if (a->mems.given)
-		snprintf(mems, sizeof(mems), " mems=%s%" PRIu64 "%s", sign_of(&a->mems), a->mems.n, a->mems.bytes ? "b" : "");
-	snprintf(buf, ASK_LINE_MAX, START "%s%s%s%s%s%s%s%s\n", operation_name[a->operation], job, step, container, cpus, mems, a->kill ? " kill" : "", a->json ? " json" : "");
+		snprintf(mems, sizeof(mems), " mems=%s%" PRIu64 "%s", sign_of(&a->mems), a->mems.n,
+			 a->mems.bytes ? "b" : "");
+	snprintf(buf, ASK_LINE_MAX, START "%s%s%s%s%s%s%s%s\n", operation_name[a->operation], job,
+		 step, container, cpus, mems, a->kill ? " kill" : "", a->json ? " json" : "");
 }

@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
+#include "base/proc.h"
 #include "control/changes.h"
 #include "report/node_state.h"
-#include "base/proc.h"
 
 /* The rank of S whose directory PATH is in, or NULL. */
 static const struct ledger_rank *rank_at(const struct ledger_step *s, const char *path)
@@ -33,7 +33,10 @@ static int tell(FILE *out, const struct node_state *s, const char *path, struct 
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
 			const struct ledger_step *step = &s->job[i]->step[k];
 			const struct ledger_rank *rank = rank_at(step, path);
-			const struct placed *c = rank ? node_plan_find(step->plan ? step->plan : s->job[i]->plan, rank->place) : NULL;
+			const struct placed *c =
+				rank ? node_plan_find(step->plan ? step->plan : s->job[i]->plan,
+						      rank->place)
+				     : NULL;
 
 			if (!c)
 				continue;
@@ -54,9 +57,12 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 	int rc;
 
 	if (process_cgroup_of(path, sizeof(path), peer) < 0)
-		return errprintf(err, "the process that asks is not to be seen in /proc (another pid namespace?)");
+		return errprintf(err, "the process that asks is not to be seen in /proc (another "
+				      "pid namespace?)");
 	/* who is told today wants to hear of changes, for which there is a file then */
-	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 || changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 || node_state_load(&s, err) < 0)
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
+	    changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 ||
+	    node_state_load(&s, err) < 0)
 		return -1;
 	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, 0);
 	rc = tell(out, &s, path, err);

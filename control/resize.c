@@ -21,7 +21,8 @@
 
 /* ------------------------------------------------------------------ may it be? */
 
-/* A CPU of the node stays outside of SCHED_HPC, and one of the job outside of real time, with the container as NEXT. */
+/* A CPU of the node stays outside of SCHED_HPC, and one of the job outside of real time, with the
+ * container as NEXT. */
 static int check_room(const struct resize_view *v, const struct placed *next, struct errbuf *err)
 {
 	const struct request_container *ask = &v->request.container[v->index];
@@ -37,24 +38,33 @@ static int check_room(const struct resize_view *v, const struct placed *next, st
 	if (any < 0)
 		return -1;
 	if ((hpc_take(&outside, &one, &plan, &v->s.conf) || any) && idset_empty(&outside))
-		return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions: leave one out for the system");
+		return errprintf(err,
+				 "no CPU of this node would be left outside of policy \"hpc\", "
+				 "real time and partitions: leave one out for the system");
 	outcome_sched(&got, ask, &v->s.conf, true);
 	idset_andnot(&left, &next->reserved);
 	/* what this container has now is in what it is to have */
-	if (policy_is_realtime(got.policy) && realtime_take_job(&left, v->o.job, 0, &v->s.conf, err) < 0)
+	if (policy_is_realtime(got.policy) &&
+	    realtime_take_job(&left, v->o.job, 0, &v->s.conf, err) < 0)
 		return -1;
 	if (policy_is_realtime(got.policy) && idset_empty(&left))
-		return errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
-	if (got.policy == POLICY_HPC && fence_check_jobs(v->s.cgroup_fd, v->o.job->cgroup, &next->cpus, err) < 0)
+		return errprintf(err, "real-time containers would take every core of the job on "
+				      "this node: leave one core out of them");
+	if (got.policy == POLICY_HPC &&
+	    fence_check_jobs(v->s.cgroup_fd, v->o.job->cgroup, &next->cpus, err) < 0)
 		return errwrap(err, "container %s: policy \"hpc\"", next->name);
 	return 0;
 }
 
 static int check_site(const struct conf *conf, struct errbuf *err)
 {
-	return conf->resize_mems ? 0 :
-				   errprintf(err, "the memory nodes of live containers cannot be changed at this site (resize_mems in %s): change only CPUs, or ask for other memory nodes in the next job's manifest",
-					     NODEOS_CONF_PATH);
+	return conf->resize_mems
+		       ? 0
+		       : errprintf(err,
+				   "the memory nodes of live containers cannot be changed at this "
+				   "site (resize_mems in %s): change only CPUs, or ask for other "
+				   "memory nodes in the next job's manifest",
+				   NODEOS_CONF_PATH);
 }
 
 static int check_mems(const struct resize_view *v, const struct placed *next, struct errbuf *err)
@@ -65,19 +75,25 @@ static int check_mems(const struct resize_view *v, const struct placed *next, st
 		return -1;
 	idset_andnot(&gone, &next->mems);
 	if (!idset_empty(&gone) && v->request.container[v->index].dimmap.size)
-		return errprintf(err, "container %s has its buffer (dimmap) on its memory nodes, which stay as long as it", next->name);
-	if (!v->s.blocks.on || !v->s.conf.blocks_by_memory || idset_subset(&next->mems, &v->o.container->mems))
+		return errprintf(err,
+				 "container %s has its buffer (dimmap) on its memory nodes, which "
+				 "stay as long as it",
+				 next->name);
+	if (!v->s.blocks.on || !v->s.conf.blocks_by_memory ||
+	    idset_subset(&next->mems, &v->o.container->mems))
 		return 0;
 	for (unsigned i = 0; i < v->o.job->n_steps; i++)
 		node_plan_mems(v->o.job->step[i].plan, true, &all);
 	node_plan_mems(v->o.job->plan, true, &all);
-	return mems_check_memory(&v->s.blocks, &all, mems_of_job(v->s.cgroup_fd, v->o.job->cgroup), NODEOS_CONF_PATH, err);
+	return mems_check_memory(&v->s.blocks, &all, mems_of_job(v->s.cgroup_fd, v->o.job->cgroup),
+				 NODEOS_CONF_PATH, err);
 }
 
 /* ---------------------------------------------------------------------- doing it */
 
 /* The container's entry as NEXT says; where HAS is given, with what it had, too. */
-static void write_entry(struct placed *c, const struct placed *next, const struct placed *has_cpus, const struct placed *has_mems)
+static void write_entry(struct placed *c, const struct placed *next, const struct placed *has_cpus,
+			const struct placed *has_mems)
 {
 	c->cpus = next->cpus;
 	c->reserved = next->reserved;
@@ -99,7 +115,9 @@ static void write_entry(struct placed *c, const struct placed *next, const struc
 /* Of many times only the last one is told. */
 static void explain(struct placed *c, const char *why)
 {
-	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why : strstr(c->why, "\n" RESIZED), line[256];
+	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why
+								    : strstr(c->why, "\n" RESIZED),
+	     line[256];
 
 	if (last)
 		*last = '\0';
@@ -118,7 +136,7 @@ struct change {
 	struct {
 		uint64_t step; /* inode */
 		char task[LEDGER_TASK_MAX];
-	} *looked_at; /* ranks whose pages were moved with the ledger closed */
+	} * looked_at; /* ranks whose pages were moved with the ledger closed */
 	unsigned n_looked_at;
 };
 
@@ -126,7 +144,9 @@ static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	rank_group_free(&c->in);
 	rank_group_free(&c->rest);
-	return rank_group_collect(&c->in, v->o.job, v->o.own, c->next.name, err) < 0 ? -1 : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
+	return rank_group_collect(&c->in, v->o.job, v->o.own, c->next.name, err) < 0
+		       ? -1
+		       : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
 }
 
 /* Put the ranks of G, which are bound or not, back to where they were. */
@@ -150,7 +170,8 @@ static void bind_back(struct rank_group *g, int cgroup_fd)
 static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	bool shrinks = idset_subset(&c->next.reserved, &c->before.reserved);
-	struct rank_group *first = shrinks ? &c->in : &c->rest, *second = shrinks ? &c->rest : &c->in;
+	struct rank_group *first = shrinks ? &c->in : &c->rest,
+			  *second = shrinks ? &c->rest : &c->in;
 
 	if (rank_group_bind(first, v->s.cgroup_fd, err) < 0)
 		return -1;
@@ -160,7 +181,8 @@ static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
 	return -1;
 }
 
-/* The ranks' CPUs; the ledger says that the container has the memory nodes of before and those to come. */
+/* The ranks' CPUs; the ledger says that the container has the memory nodes of before and those to
+ * come. */
 static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct placed *entry = v->o.container;
@@ -185,7 +207,8 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	explain(entry, c->next.why);
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
-	/* there was room for the first, and is none for this: what is written there is more than it has, never less */
+	/* there was room for the first, and is none for this: what is written there is more than it
+	 * has, never less */
 	bind_back(&c->in, v->s.cgroup_fd);
 	bind_back(&c->rest, v->s.cgroup_fd);
 undo:
@@ -194,8 +217,10 @@ undo:
 	return -1;
 }
 
-/* Until nothing of G is on the nodes that are left, or it is seen that it stays; what is left is added to LEFT. */
-static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v, struct mapped *left, struct errbuf *err)
+/* Until nothing of G is on the nodes that are left, or it is seen that it stays; what is left is
+ * added to LEFT. */
+static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v,
+		    struct mapped *left, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 100000000 };
 	struct mapped now = { .anonymous = 0 };
@@ -203,7 +228,8 @@ static int move_off(struct change *c, const struct rank_group *g, const struct r
 
 	for (int i = 0; i < TRIES && rc == 0 && (now.anonymous || now.files); i++) {
 		nanosleep(&pause, NULL);
-		rc = rank_group_migrate(g, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems, err);
+		rc = rank_group_migrate(g, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems,
+					err);
 		if (rc == 0)
 			rc = rank_group_mapped(&now, g, v->s.cgroup_fd, v->uid, &c->mems_gone, err);
 	}
@@ -238,7 +264,8 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 		const struct rank_moved *m = &c->in.moved[i];
 		unsigned k = 0;
 
-		while (k < c->n_looked_at && (c->looked_at[k].step != m->step->inode || strcmp(c->looked_at[k].task, m->rank->task) != 0))
+		while (k < c->n_looked_at && (c->looked_at[k].step != m->step->inode ||
+					      strcmp(c->looked_at[k].task, m->rank->task) != 0))
 			k++;
 		if (k == c->n_looked_at)
 			g->moved[g->n++] = *m;
@@ -246,7 +273,8 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* All of its ranks have what they had before and what they were to get; so the ledger has it, too. */
+/* All of its ranks have what they had before and what they were to get; so the ledger has it, too.
+ */
 static void stay(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
@@ -258,9 +286,9 @@ static void stay(const struct change *c, const struct resize_view *v)
 }
 
 /*
- * Of those ranks of C->in that have come since the last time, with the ledger closed: it takes as long as copying does,
- * and as long as their user likes, who would keep the node's other jobs from being launched. No other container is
- * given what the ledger says that this one has.
+ * Of those ranks of C->in that have come since the last time, with the ledger closed: it takes as
+ * long as copying does, and as long as their user likes, who would keep the node's other jobs from
+ * being launched. No other container is given what the ledger says that this one has.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -284,15 +312,18 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		c->had.anonymous += had.anonymous;
 		c->had.files = had.files > c->had.files ? had.files : c->had.files;
-		rc = rank_group_migrate(&new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone, &c->next.mems, err);
+		rc = rank_group_migrate(&new_ones, v->s.cgroup_fd, v->uid, &c->mems_gone,
+					&c->next.mems, err);
 	}
 	if (rc == 0)
 		rc = remember(c, err);
-	/* the kernel gets what is still there off; all of them have these nodes again when one cannot leave some */
+	/* the kernel gets what is still there off; all of them have these nodes again when one
+	 * cannot leave some */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
 		if (rc == 0)
-			rc = rank_group_confine(&c->in, &v->s.blocks, &c->next.mems, &c->mems_gone, err);
+			rc = rank_group_confine(&c->in, &v->s.blocks, &c->next.mems, &c->mems_gone,
+						err);
 		if (rc == 0)
 			rc = move_off(c, &new_ones, v, &c->left, err);
 		if (rc < 0)
@@ -302,7 +333,8 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
-/* The ledger is open anew. Ranks that have started meanwhile have what the others had: 1, where there are any. */
+/* The ledger is open anew. Ranks that have started meanwhile have what the others had: 1, where
+ * there are any. */
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct rank_group new_ones = { .n = 0 };
@@ -322,8 +354,11 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
-		rc = errprintf(err, "%llu KiB of container %s cannot be moved off memory nodes %s (pinned, or no room in the others): it keeps them",
-			       (unsigned long long)(c->left.anonymous >> 10), c->next.name, idset_brief(a, &c->mems_gone));
+		rc = errprintf(err,
+			       "%llu KiB of container %s cannot be moved off memory nodes %s "
+			       "(pinned, or no room in the others): it keeps them",
+			       (unsigned long long)(c->left.anonymous >> 10), c->next.name,
+			       idset_brief(a, &c->mems_gone));
 	} else {
 		write_entry(entry, &c->next, NULL, NULL);
 		rc = ledger_write(v->lock, v->o.job, err);
@@ -377,12 +412,15 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 	ledger_close(v->lock);
 	v->lock = NULL;
 	stay(c, v);
-	return errprintf(err, "ranks kept being started in container %s: it keeps memory nodes that they have begun to use; try again", c->next.name);
+	return errprintf(err,
+			 "ranks kept being started in container %s: it keeps memory nodes that "
+			 "they have begun to use; try again",
+			 c->next.name);
 }
 
 /*
- * Its memory could not be changed, so its CPUs are not to be, either: they go back, unless somebody was given them while the ledger was closed.
- * The memory nodes stay those that it has now.
+ * Its memory could not be changed, so its CPUs are not to be, either: they go back, unless somebody
+ * was given them while the ledger was closed. The memory nodes stay those that it has now.
  */
 static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -390,7 +428,8 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 	struct errbuf why = { "" };
 	struct idset held;
 
-	if (idset_equal(&c->next.cpus, &c->before.cpus) && idset_equal(&c->next.reserved, &c->before.reserved))
+	if (idset_equal(&c->next.cpus, &c->before.cpus) &&
+	    idset_equal(&c->next.reserved, &c->before.reserved))
 		return;
 	if (!v->lock) {
 		node_state_free(&v->s);
@@ -414,13 +453,20 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 	rank_group_free(&back.rest);
 stays:
 	if (*why.text)
-		errappend(err, " (its CPUs are changed already, so ask for --mems alone: %.200s)", why.text);
+		errappend(err, " (its CPUs are changed already, so ask for --mems alone: %.200s)",
+			  why.text);
 }
 
-static int change(FILE *out, struct resize_view *v, const struct node_plan *made, struct errbuf *err)
+static int change(FILE *out, struct resize_view *v, const struct node_plan *made,
+		  struct errbuf *err)
 {
 	struct change c = { .before = *v->o.container, .next = made->container[0] };
-	struct resize_told t = { .job_id = v->o.job->job_id, .before = &c.before, .after = &c.next, .mems_gone = &c.mems_gone, .had = &c.had, .left = &c.left };
+	struct resize_told t = { .job_id = v->o.job->job_id,
+				 .before = &c.before,
+				 .after = &c.next,
+				 .mems_gone = &c.mems_gone,
+				 .had = &c.had,
+				 .left = &c.left };
 	int rc;
 
 	if (idset_equal(&c.next.mems, &c.before.mems))
@@ -429,7 +475,8 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 		c.next.shared |= c.before.shared;
 	c.mems_gone = c.before.mems;
 	idset_andnot(&c.mems_gone, &c.next.mems);
-	if (check_room(v, &c.next, err) < 0 || check_mems(v, &c.next, err) < 0 || collect(&c, v, err) < 0)
+	if (check_room(v, &c.next, err) < 0 || check_mems(v, &c.next, err) < 0 ||
+	    collect(&c, v, err) < 0)
 		return -1;
 	rc = change_cpus(&c, v, err);
 	if (rc == 0)
@@ -448,7 +495,8 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 	return rc;
 }
 
-int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup, const char *helper_path, struct errbuf *err)
+int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup,
+		     const char *helper_path, struct errbuf *err)
 {
 	struct resize_view *v = calloc(1, sizeof(*v));
 	struct node_plan *made = NULL;
@@ -459,7 +507,10 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		return errprintf(err, "out of memory");
 	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
-	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 || (a->mems.given && check_site(&conf, err) < 0) ? -1 : resize_lock(v, &conf, err);
+	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
+			       (a->mems.given && check_site(&conf, err) < 0)
+		       ? -1
+		       : resize_lock(v, &conf, err);
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
 		rc = change(out, v, made, err);
 		resize_view_close(v);

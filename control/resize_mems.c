@@ -11,15 +11,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "host/apart.h"
-#include "container/mems.h"
 #include "base/proc.h"
+#include "container/mems.h"
 #include "container/step_id.h"
+#include "host/apart.h"
 
 #define LOCK_SECONDS 20 /* until one process lets itself be locked */
 #define LOOK_SECONDS 60 /* to read what one process has mapped: 4 KiB pages of a terabyte */
 #define MOVE_SECONDS 900 /* to copy what it has */
-#define CONFINE_SECONDS 300 /* to change a cgroup: the kernel copies what is still elsewhere */
+/* to change a cgroup: the kernel copies what is still elsewhere */
+#define CONFINE_SECONDS 300
 
 /* What a process with the user's rights is to do with one process, and what came of it. */
 struct job {
@@ -78,14 +79,15 @@ static void migrate(void *arg, void *result)
 	struct found *o = result;
 
 	/* one bit more than there is, as all of its family take it */
-	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) < 0)
+	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) <
+	    0)
 		o->error = errno;
 }
 
 /*
- * Does the process let its address space be locked for writing, as the change of a cpuset does? What only reads does not
- * show it. Of what can be asked of another process with its user's rights this has the least effect: the peak of its
- * resident memory is counted anew.
+ * Does the process let its address space be locked for writing, as the change of a cpuset does?
+ * What only reads does not show it. Of what can be asked of another process with its user's rights
+ * this has the least effect: the peak of its resident memory is counted anew.
  */
 static void lock_and_unlock(void *arg, void *result)
 {
@@ -126,8 +128,14 @@ static bool is_there(const struct walk *w, pid_t pid)
 static void visit(pid_t pid, void *arg)
 {
 	struct walk *w = arg;
-	struct apart a = { .work = w->work, .arg = &w->job, .size = sizeof(struct found), .seconds = w->seconds, .keep_fd = w->cgroup_fd,
-			   .cgroup = w->path, .as_user = true, .uid = w->uid };
+	struct apart a = { .work = w->work,
+			   .arg = &w->job,
+			   .size = sizeof(struct found),
+			   .seconds = w->seconds,
+			   .keep_fd = w->cgroup_fd,
+			   .cgroup = w->path,
+			   .as_user = true,
+			   .uid = w->uid };
 	struct found o = { .error = 0 };
 	struct errbuf why = { "" };
 	char name[32];
@@ -139,7 +147,8 @@ static void visit(pid_t pid, void *arg)
 		return;
 	w->job.pid = pid;
 	a.gid = st.st_gid;
-	/* root's: the kernel lets its user not look at it (a set-user-ID program, or by its own wish) */
+	/* root's: the kernel lets its user not look at it (a set-user-ID program, or by its own
+	 * wish) */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)
 		o.error = EPERM;
@@ -151,10 +160,15 @@ static void visit(pid_t pid, void *arg)
 	if ((end == APART_DONE && !o.error) || !is_there(w, pid))
 		return;
 	if (end == APART_LATE)
-		w->rc = errprintf(w->err, "process %ld does not let its memory be looked at or moved (%s): does it wait for a file server?", (long)pid, why.text);
+		w->rc = errprintf(w->err,
+				  "process %ld does not let its memory be looked at or moved (%s): "
+				  "does it wait for a file server?",
+				  (long)pid, why.text);
 	else
-		w->rc = errprintf(w->err, "process %ld: its memory cannot be looked at or moved with its user's rights: %s", (long)pid,
-				  end == APART_DONE ? strerror(o.error) : why.text);
+		w->rc = errprintf(w->err,
+				  "process %ld: its memory cannot be looked at or moved with its "
+				  "user's rights: %s",
+				  (long)pid, end == APART_DONE ? strerror(o.error) : why.text);
 }
 
 static int each_process(struct walk *w, const struct rank_group *g)
@@ -171,25 +185,40 @@ static int each_process(struct walk *w, const struct rank_group *g)
 	return w->rc;
 }
 
-int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup_fd, uid_t uid, const struct idset *nodes, struct errbuf *err)
+int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup_fd, uid_t uid,
+		      const struct idset *nodes, struct errbuf *err)
 {
-	struct walk w = { .work = look_at, .job = { .nodes = nodes }, .seconds = LOOK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .out = out, .err = err };
+	struct walk w = { .work = look_at,
+			  .job = { .nodes = nodes },
+			  .seconds = LOOK_SECONDS,
+			  .uid = uid,
+			  .cgroup_fd = cgroup_fd,
+			  .out = out,
+			  .err = err };
 
 	memset(out, 0, sizeof(*out));
 	return each_process(&w, g);
 }
 
-int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid, const struct idset *from, const struct idset *to, struct errbuf *err)
+int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
+		       const struct idset *from, const struct idset *to, struct errbuf *err)
 {
-	struct walk w = { .work = migrate, .job = { .nodes = from, .to = to }, .seconds = MOVE_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err };
+	struct walk w = { .work = migrate,
+			  .job = { .nodes = from, .to = to },
+			  .seconds = MOVE_SECONDS,
+			  .uid = uid,
+			  .cgroup_fd = cgroup_fd,
+			  .err = err };
 
 	return each_process(&w, g);
 }
 
 /* ------------------------------------------------------------------- cgroups */
 
-/* What is above the ranks' directories, where it is kept to nodes at all: as much as each of them has, no less before no more. */
-static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later, struct errbuf *err)
+/* What is above the ranks' directories, where it is kept to nodes at all: as much as each of them
+ * has, no less before no more. */
+static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
+			const struct idset *nodes, const struct idset *later, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8], rank[RANK_PATH_MAX];
 	struct idset has, left;
@@ -218,7 +247,8 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 	return own && b->on ? mems_bound_again(b, cgroup_fd, path, &left, err) : 0;
 }
 
-static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct blocks *b, const struct idset *nodes, struct errbuf *err)
+static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
+			const struct idset *nodes, struct errbuf *err)
 {
 	char path[RANK_PATH_MAX], step[16];
 	struct errbuf why;
@@ -258,9 +288,11 @@ static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, in
 
 int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err)
 {
-	struct walk w = {
-		.work = lock_and_unlock, .seconds = LOCK_SECONDS, .uid = uid, .cgroup_fd = cgroup_fd, .err = err
-	};
+	struct walk w = { .work = lock_and_unlock,
+			  .seconds = LOCK_SECONDS,
+			  .uid = uid,
+			  .cgroup_fd = cgroup_fd,
+			  .err = err };
 	char path[RANK_PATH_MAX], before[RANK_PATH_MAX] = "";
 
 	for (unsigned i = 0; i < g->n && w.rc == 0; i++) {
@@ -274,12 +306,13 @@ int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, st
 	return w.rc;
 }
 
-static int confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b, const struct idset *nodes, const struct idset *later,
-		   struct errbuf *err)
+static int confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b,
+		   const struct idset *nodes, const struct idset *later, struct errbuf *err)
 {
 	/* a directory has no more than the one above it */
 	for (unsigned i = 0; i < g->n; i++)
-		if ((!later && confine_user(&g->moved[i], cgroup_fd, b, nodes, NULL, err) < 0) || confine_rank(&g->moved[i], cgroup_fd, b, nodes, err) < 0)
+		if ((!later && confine_user(&g->moved[i], cgroup_fd, b, nodes, NULL, err) < 0) ||
+		    confine_rank(&g->moved[i], cgroup_fd, b, nodes, err) < 0)
 			return -1;
 	for (unsigned i = 0; later && i < g->n; i++)
 		if (confine_user(&g->moved[i], cgroup_fd, b, nodes, later, err) < 0)
@@ -298,7 +331,8 @@ struct confined {
 	struct errbuf err;
 };
 
-/* The files that this process keeps have other numbers than its parent's: of the cgroup's root it opens one more. */
+/* The files that this process keeps have other numbers than its parent's: of the cgroup's root it
+ * opens one more. */
 static void confine_apart(void *arg, void *result)
 {
 	const struct confinement *c = arg;
@@ -310,11 +344,15 @@ static void confine_apart(void *arg, void *result)
 
 _Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "a message fits");
 
-int rank_group_confine(const struct rank_group *g, const struct blocks *b, const struct idset *nodes,
-		       const struct idset *later, struct errbuf *err)
+int rank_group_confine(const struct rank_group *g, const struct blocks *b,
+		       const struct idset *nodes, const struct idset *later, struct errbuf *err)
 {
 	struct confinement c = { .g = g, .b = b, .nodes = nodes, .later = later };
-	struct apart a = { .work = confine_apart, .arg = &c, .size = sizeof(struct confined), .seconds = CONFINE_SECONDS, .keep_fd = -1 };
+	struct apart a = { .work = confine_apart,
+			   .arg = &c,
+			   .size = sizeof(struct confined),
+			   .seconds = CONFINE_SECONDS,
+			   .keep_fd = -1 };
 	struct confined o = { .rc = 0 };
 	struct errbuf why;
 
@@ -322,7 +360,10 @@ int rank_group_confine(const struct rank_group *g, const struct blocks *b, const
 	case APART_DONE:
 		return o.rc < 0 ? errprintf(err, "%s", o.err.text) : 0;
 	case APART_LATE:
-		return errprintf(err, "the kernel does not finish a change of memory nodes (%s): a process of these ranks waits, for a file server perhaps, and this host can start no process until it ends: kill it",
+		return errprintf(err,
+				 "the kernel does not finish a change of memory nodes (%s): a "
+				 "process of these ranks waits, for a file server perhaps, and "
+				 "this host can start no process until it ends: kill it",
 				 why.text);
 	default:
 		return errprintf(err, "memory nodes: %s", why.text);

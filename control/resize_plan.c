@@ -11,7 +11,8 @@
 #include "container/mems.h"
 #include "container/planner_input.h"
 
-#define ROUNDS 32 /* of planning: one is lost when the job's containers have changed meanwhile */
+/* of planning: one is lost when the job's containers have changed meanwhile */
+#define ROUNDS 32
 
 /* What the helper is told. */
 struct input {
@@ -19,11 +20,15 @@ struct input {
 	char text[1024]; /* of the request, which IN points to */
 };
 
-static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, const char *what, const char *name, struct errbuf *err)
+static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, const char *what,
+		    const char *name, struct errbuf *err)
 {
 	if (a->sign < 0 && a->n >= now)
-		return errprintf(err, "container %s has %u %s: %llu fewer would leave none", name, now, what, (unsigned long long)a->n);
-	*out = a->sign < 0 ? now - (unsigned)a->n : a->sign > 0 ? now + (unsigned)a->n : (unsigned)a->n;
+		return errprintf(err, "container %s has %u %s: %llu fewer would leave none", name,
+				 now, what, (unsigned long long)a->n);
+	*out = a->sign < 0   ? now - (unsigned)a->n
+	       : a->sign > 0 ? now + (unsigned)a->n
+			     : (unsigned)a->n;
 	return 0;
 }
 
@@ -37,7 +42,8 @@ static int write_request(struct input *i, const struct resize_view *v, struct er
 
 	snprintf(r.container[0].name, sizeof(r.container[0].name), "%s", c->name);
 	r.container[0].smt = v->request.container[v->index].smt;
-	if (a->cpus.given && count_of(&r.container[0].cpus, &a->cpus, idset_count(&c->cpus), "threads", c->name, err) < 0)
+	if (a->cpus.given && count_of(&r.container[0].cpus, &a->cpus, idset_count(&c->cpus),
+				      "threads", c->name, err) < 0)
 		return -1;
 	if (a->mems.given && a->mems.bytes) {
 		r.container[0].mems_kind = MEMS_SIZE;
@@ -80,7 +86,10 @@ static int offer_mems(struct plan_input *in, const struct resize_view *v, struct
 		return 0;
 	/* those blocks that were free at its launch, and are whoever's they became since */
 	if (b->on && !v->o.container->confined)
-		return errprintf(err, "container %s has no memory nodes of its own (it asked for none): its ranks use what containers leave of the job's", v->o.container->name);
+		return errprintf(err,
+				 "container %s has no memory nodes of its own (it asked for none): "
+				 "its ranks use what containers leave of the job's",
+				 v->o.container->name);
 	if (mems_look(&held, v->lock, b, job->inode, v->o.own ? v->o.own->inode : 0, &bad, err) < 0)
 		return -1;
 	/* of this job's other containers, of this plan or of steps */
@@ -123,25 +132,35 @@ static int fill(struct input *i, const struct resize_view *v, struct errbuf *err
 /* Was a plan that was made of A made of what there is in B? */
 static bool same_input(const struct plan_input *a, const struct plan_input *b)
 {
-	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) && idset_equal(&a->mems, &b->mems) &&
-	       idset_equal(&a->mems_taken, &b->mems_taken) && idset_equal(&a->has_cpus, &b->has_cpus) &&
-	       idset_equal(&a->has_reserved, &b->has_reserved) && idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
+	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) &&
+	       idset_equal(&a->mems, &b->mems) && idset_equal(&a->mems_taken, &b->mems_taken) &&
+	       idset_equal(&a->has_cpus, &b->has_cpus) &&
+	       idset_equal(&a->has_reserved, &b->has_reserved) &&
+	       idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
 }
 
-/* What node_plan_check() cannot know: memory that was not asked to change stays, and what was, is bound. */
-static int check_kept(const struct node_plan *p, const struct plan_input *in, const struct request *r, struct errbuf *err)
+/* What node_plan_check() cannot know: memory that was not asked to change stays, and what was, is
+ * bound. */
+static int check_kept(const struct node_plan *p, const struct plan_input *in,
+		      const struct request *r, struct errbuf *err)
 {
 	const struct placed *c = &p->container[0];
 
-	if (r->container[0].mems_kind != MEMS_UNSET && !c->confined && !idset_equal(&c->mems, &in->has_mems))
+	if (r->container[0].mems_kind != MEMS_UNSET && !c->confined &&
+	    !idset_equal(&c->mems, &in->has_mems))
 		return errprintf(err, "container %s: memory nodes that are not its own", c->name);
-	if (r->container[0].mems_kind == MEMS_UNSET && (!idset_equal(&c->mems, &in->has_mems) || c->confined != in->has_confined))
-		return errprintf(err, "container %s: other memory nodes, which nobody has asked for", c->name);
+	if (r->container[0].mems_kind == MEMS_UNSET &&
+	    (!idset_equal(&c->mems, &in->has_mems) || c->confined != in->has_confined))
+		return errprintf(err,
+				 "container %s: other memory nodes, which nobody has asked for",
+				 c->name);
 	return 0;
 }
 
-/* With the rights of the job's user, and the ledger closed: who could stop it keeps nobody waiting. */
-static int run_helper(struct node_plan **out, const struct conf *conf, const struct plan_input *in, const char *helper_path, uid_t uid, struct errbuf *err)
+/* With the rights of the job's user, and the ledger closed: who could stop it keeps nobody waiting.
+ */
+static int run_helper(struct node_plan **out, const struct conf *conf, const struct plan_input *in,
+		      const char *helper_path, uid_t uid, struct errbuf *err)
 {
 	const char *argv[] = { helper_path, NULL };
 	struct passwd *pw = getpwuid(uid);
@@ -167,7 +186,9 @@ static int run_helper(struct node_plan **out, const struct conf *conf, const str
 		at = text;
 		rc = node_plan_parse(out, &at, err);
 	}
-	if (rc == 0 && (request_parse(&r, in->request, err) < 0 || node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 || check_kept(*out, in, &r, err) < 0)) {
+	if (rc == 0 && (request_parse(&r, in->request, err) < 0 ||
+			node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 ||
+			check_kept(*out, in, &r, err) < 0)) {
 		errwrap(err, "the planner's answer is refused");
 		node_plan_free(*out);
 		*out = NULL;
@@ -180,7 +201,8 @@ static int run_helper(struct node_plan **out, const struct conf *conf, const str
 	return rc;
 }
 
-int resize_plan(struct node_plan **out, struct resize_view *v, const char *helper_path, struct errbuf *err)
+int resize_plan(struct node_plan **out, struct resize_view *v, const char *helper_path,
+		struct errbuf *err)
 {
 	struct input *of = calloc(2, sizeof(*of));
 	uid_t uid;

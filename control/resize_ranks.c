@@ -5,20 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/affinity.h"
 #include "base/monotonic.h"
 #include "container/step_id.h"
+#include "host/affinity.h"
 #include "topology/rankmap_renew.h"
 
 #define PASSES 20 /* over a rank's threads, until none is new */
-#define BIND_MS 3000 /* for all of a group: nobody else's job starts meanwhile, and how many there are is its user's choice */
+/* for all of a group: nobody else's job starts meanwhile, and how many there are is its user's
+ * choice */
+#define BIND_MS 3000
 
 void rank_path(char *buf, const struct ledger_step *step, const struct ledger_rank *rank)
 {
 	snprintf(buf, RANK_PATH_MAX, "%s/user/%s", step->cgroup, rank->task);
 }
 
-int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own, const char *place, struct errbuf *err)
+int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own,
+		       const char *place, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		struct ledger_step *s = &job->step[i];
@@ -26,7 +29,10 @@ int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struc
 		if (own ? s != own : s->plan != NULL)
 			continue;
 		for (unsigned k = 0; k < s->n_placed; k++) {
-			struct rank_moved *more = strcmp(s->placed[k].place, place) == 0 ? reallocarray(g->moved, g->n + 1u, sizeof(*more)) : NULL;
+			struct rank_moved *more =
+				strcmp(s->placed[k].place, place) == 0
+					? reallocarray(g->moved, g->n + 1u, sizeof(*more))
+					: NULL;
 
 			if (strcmp(s->placed[k].place, place) != 0)
 				continue;
@@ -35,7 +41,10 @@ int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struc
 				return errprintf(err, "out of memory");
 			}
 			g->moved = more;
-			g->moved[g->n++] = (struct rank_moved){ .step = s, .rank = &s->placed[k], .now = s->placed[k].cpus, .next = s->placed[k].cpus };
+			g->moved[g->n++] = (struct rank_moved){ .step = s,
+								.rank = &s->placed[k],
+								.now = s->placed[k].cpus,
+								.next = s->placed[k].cpus };
 		}
 	}
 	return 0;
@@ -50,8 +59,14 @@ void rank_group_free(struct rank_group *g)
 
 int rank_group_renew(struct rank_group *g, const struct node_plan *plan, struct errbuf *err)
 {
-	struct idset *now = calloc(g->n + 1u, sizeof(*now)), *next = calloc(g->n + 1u, sizeof(*next));
-	struct rankmap_renew in = { .n_ranks = g->n, .now = now, .before = &g->before, .after = &g->after, .n_cores = plan->n_cores, .core = plan->core };
+	struct idset *now = calloc(g->n + 1u, sizeof(*now)),
+		     *next = calloc(g->n + 1u, sizeof(*next));
+	struct rankmap_renew in = { .n_ranks = g->n,
+				    .now = now,
+				    .before = &g->before,
+				    .after = &g->after,
+				    .n_cores = plan->n_cores,
+				    .core = plan->core };
 	int rc = now && next ? 0 : errprintf(err, "out of memory");
 
 	for (unsigned i = 0; rc == 0 && i < g->n; i++)
@@ -97,7 +112,8 @@ static void bind_thread(pid_t tid, void *arg)
 }
 
 /* A thread that starts meanwhile has its parent's mask: until a pass finds nothing to do. */
-static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, const struct idset *now, const struct idset *next, long end, struct errbuf *err)
+static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, const struct idset *now,
+			const struct idset *next, long end, struct errbuf *err)
 {
 	for (int i = 0; i < PASSES && monotonic_ms() <= end; i++) {
 		struct pass p = { .now = now, .next = next, .end = end };
@@ -127,7 +143,8 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
 }
 
-static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end, struct errbuf *err)
+static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end,
+		     struct errbuf *err)
 {
 	char step[16], path[RANK_PATH_MAX], user[CGROUP_PATH_MAX + 8];
 	struct idset both = g->before;
@@ -135,7 +152,8 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	idset_or(&both, &g->after);
 	snprintf(user, sizeof(user), "%s/user", m->step->cgroup);
 	rank_path(path, m->step, m->rank);
-	if (widen(cgroup_fd, user, &both, err) < 0 || cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
+	if (widen(cgroup_fd, user, &both, err) < 0 ||
+	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
 	    bind_threads(&m->threads, cgroup_fd, path, &m->now, &m->next, end, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
 		/* a rank that has ended took its directory along */

@@ -27,16 +27,20 @@ static int add(struct resize_told *t, const struct rank_group *g, bool rest)
 			return -1;
 		t->rank = r;
 		r = &t->rank[t->n++];
-		*r = (struct told_rank){ .rest = rest, .before = m->now, .after = m->next, .threads = m->threads };
+		*r = (struct told_rank){
+			.rest = rest, .before = m->now, .after = m->next, .threads = m->threads
+		};
 		step_id_format(m->step->step_id, r->step);
 		snprintf(r->task, sizeof(r->task), "%s", m->rank->task);
 	}
 	return 0;
 }
 
-int resize_told_ranks(struct resize_told *t, const struct rank_group *in, const struct rank_group *rest, struct errbuf *err)
+int resize_told_ranks(struct resize_told *t, const struct rank_group *in,
+		      const struct rank_group *rest, struct errbuf *err)
 {
-	return add(t, in, false) < 0 || add(t, rest, true) < 0 ? errprintf(err, "out of memory") : 0;
+	return add(t, in, false) < 0 || add(t, rest, true) < 0 ? errprintf(err, "out of memory")
+							       : 0;
 }
 
 void resize_told_free(struct resize_told *t)
@@ -53,7 +57,8 @@ static const char *list(char buf[IDSET_LIST_MAX], const struct idset *s)
 }
 
 /* "0-3 -> 0-7", or only "0-3" */
-static void print_change(FILE *out, const char *word, const struct idset *before, const struct idset *after)
+static void print_change(FILE *out, const char *word, const struct idset *before,
+			 const struct idset *after)
 {
 	char a[IDSET_LIST_MAX], b[IDSET_LIST_MAX];
 
@@ -68,7 +73,8 @@ static uint64_t moved(const struct resize_told *t)
 	return t->had->anonymous > t->left->anonymous ? t->had->anonymous - t->left->anonymous : 0;
 }
 
-/* Memory of programs that run goes on coming from where their policy says: the kernel lets nobody else change that. */
+/* Memory of programs that run goes on coming from where their policy says: the kernel lets nobody
+ * else change that. */
 static bool keeps_policy(const struct resize_told *t)
 {
 	return t->before->confined && !idset_subset(&t->after->mems, &t->before->mems);
@@ -95,18 +101,27 @@ static void tell_text(FILE *out, const struct resize_told *t)
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct told_rank *r = &t->rank[i];
 
-		fprintf(out, "  step %s, rank %s%s: ", r->step, r->task + strlen("task_"), r->rest ? " (in no container)" : "");
+		fprintf(out, "  step %s, rank %s%s: ", r->step, r->task + strlen("task_"),
+			r->rest ? " (in no container)" : "");
 		print_change(out, "cpus", &r->before, &r->after);
 		fprintf(out, ", %u thread%s\n", r->threads, r->threads == 1 ? "" : "s");
 	}
 	if (!idset_empty(t->mems_gone))
-		fprintf(out, "  memory: %llu KiB moved off memory nodes %s, %llu KiB and %llu KiB of files stay\n", (unsigned long long)(moved(t) >> 10), list(a, t->mems_gone),
-			(unsigned long long)(t->left->anonymous >> 10), (unsigned long long)(t->left->files >> 10));
+		fprintf(out,
+			"  memory: %llu KiB moved off memory nodes %s, %llu KiB and %llu KiB of "
+			"files stay\n",
+			(unsigned long long)(moved(t) >> 10), list(a, t->mems_gone),
+			(unsigned long long)(t->left->anonymous >> 10),
+			(unsigned long long)(t->left->files >> 10));
 	if (keeps_policy(t))
-		fprintf(out, "  memory: programs that run take theirs from %s until they bind themselves anew\n", list(a, &t->before->mems));
+		fprintf(out,
+			"  memory: programs that run take theirs from %s until they bind "
+			"themselves anew\n",
+			list(a, &t->before->mems));
 }
 
-static void tell_change(struct json_out *j, const char *key, const struct idset *before, const struct idset *after)
+static void tell_change(struct json_out *j, const char *key, const struct idset *before,
+			const struct idset *after)
 {
 	jout_open(j, key, '{');
 	jout_set(j, "before", before);

@@ -18,7 +18,8 @@ struct resize_told {
 };
 
 /* Note the ranks of both groups (which may be freed then) in T. */
-int resize_told_ranks(struct resize_told *t, const struct rank_group *in, const struct rank_group *rest, struct errbuf *err);
+int resize_told_ranks(struct resize_told *t, const struct rank_group *in,
+		      const struct rank_group *rest, struct errbuf *err);
 void resize_told_free(struct resize_told *t);
 
 /* As text, or as JSON; nodeosctl(1) has the form. */

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/changes.h"
 #include "base/monotonic.h"
+#include "container/step_id.h"
+#include "control/changes.h"
 #include "control/lock.h"
 #include "control/resize_ranks.h"
-#include "container/step_id.h"
 
 #define PATIENCE_MS 20000 /* until it is one's turn */
 
@@ -24,7 +24,8 @@ void resize_view_close(struct resize_view *v)
 	node_state_free(&v->s);
 }
 
-#define LOOKED_AT 8 /* processes of a rank: one that has not begun is alone, but for sessions that have joined it */
+/* processes of a rank: one that has not begun is alone, but for sessions that have joined it */
+#define LOOKED_AT 8
 
 struct beginning {
 	unsigned seen;
@@ -49,8 +50,9 @@ static void look_at_process(pid_t pid, void *arg)
 }
 
 /*
- * Has a rank of S been placed, but not begun? Until it is its program it is a copy of slurmstepd, which binds it as it was
- * planned, and takes what it has then for a failure if that is not what was planned.
+ * Has a rank of S been placed, but not begun? Until it is its program it is a copy of slurmstepd,
+ * which binds it as it was planned, and takes what it has then for a failure if that is not what
+ * was planned.
  */
 static bool begins(const struct ledger_step *s, int cgroup_fd)
 {
@@ -76,10 +78,16 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 
 		step_id_format(s->step_id, step);
 		if (s->launching || begins(s, v->s.cgroup_fd))
-			return errprintf(err, "step %s of the job is being launched here: try again", step), 1;
-		if (s->partition != PARTITION_MEMBER && (v->o.own ? s == v->o.own : ledger_step_in(s, v->o.container->name)))
-			return errprintf(err, "container %s is a partition (%s) of step %s: it can be changed when that step has ended", v->o.container->name,
-					 partition_name(s->partition), step);
+			return errprintf(err,
+					 "step %s of the job is being launched here: try again",
+					 step),
+			       1;
+		if (s->partition != PARTITION_MEMBER &&
+		    (v->o.own ? s == v->o.own : ledger_step_in(s, v->o.container->name)))
+			return errprintf(err,
+					 "container %s is a partition (%s) of step %s: it can be "
+					 "changed when that step has ended",
+					 v->o.container->name, partition_name(s->partition), step);
 	}
 	return 0;
 }
@@ -93,18 +101,24 @@ static int look(struct resize_view *v, struct errbuf *err)
 	if (node_state_lock(&v->s, &v->lock, err) < 0)
 		return -1;
 	node_state_keep(&v->s, v->uid == 0 ? (uid_t)-1 : v->uid, v->ask->job);
-	if ((v->inode ? owned_find_again(&v->o, &v->s, v->ask->container, v->inode, err) : owned_find(&v->o, &v->s, v->ask, v->cgroup, err)) < 0)
+	if ((v->inode ? owned_find_again(&v->o, &v->s, v->ask->container, v->inode, err)
+		      : owned_find(&v->o, &v->s, v->ask, v->cgroup, err)) < 0)
 		goto out;
 	v->inode = v->o.inode;
-	at = request_parse(&v->request, v->o.request, err) < 0 ? -1 : request_find(&v->request, v->ask->container);
+	at = request_parse(&v->request, v->o.request, err) < 0
+		     ? -1
+		     : request_find(&v->request, v->ask->container);
 	if (at < 0 || v->request.n != v->o.plan->n) {
-		errprintf(err, "the ledger's request of this container is of another version of NodeOS");
+		errprintf(err,
+			  "the ledger's request of this container is of another version of NodeOS");
 		goto out;
 	}
 	v->index = (unsigned)at;
 	snprintf(path, sizeof(path), "%s", v->o.own ? v->o.own->cgroup : v->o.job->cgroup);
-	if (cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.cpus", &v->job_cpus, err) < 0 ||
-	    cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.mems.effective", &v->job_mems, err) < 0 ||
+	if (cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.cpus", &v->job_cpus, err) <
+		    0 ||
+	    cgroup_read_set(v->s.cgroup_fd, v->o.job->cgroup, "cpuset.mems.effective", &v->job_mems,
+			    err) < 0 ||
 	    cgroup_read_set(v->s.cgroup_fd, path, "cpuset.cpus", &v->whole, err) < 0)
 		goto out;
 	/* a step that has all of the job's */
@@ -176,7 +190,10 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 	}
 	fd = private_lock(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
 	if (fd < 0 && errno == EAGAIN)
-		errprintf(err, "another container of the same user is being changed on this node for %d seconds: try again", PATIENCE_MS / 1000);
+		errprintf(err,
+			  "another container of the same user is being changed on this node for %d "
+			  "seconds: try again",
+			  PATIENCE_MS / 1000);
 	return fd;
 }
 

@@ -12,9 +12,9 @@
 /* Adds a file. Who may open the source for writing may write to it here; needs CAP_SYS_ADMIN. */
 struct dimmap_bind {
 	char name[DIMMAP_NAME_MAX + 1];
-	__s32 fd;		/* a block device, or a file of ext4 or XFS */
+	__s32 fd; /* a block device, or a file of ext4 or XFS */
 	__u32 flags;
-	char why[DIMMAP_WHY_MAX];	/* comes back: what is wrong, when it fails; or "" */
+	char why[DIMMAP_WHY_MAX]; /* comes back: what is wrong, when it fails; or "" */
 };
 
 #define DIMMAP_BIND_READ_ONLY 1

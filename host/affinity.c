@@ -23,7 +23,8 @@ int affinity_get(pid_t pid, struct idset *out, struct errbuf *err)
 {
 	idset_zero(out);
 	if (syscall(SYS_sched_getaffinity, pid, sizeof(out->word), out->word) < 0)
-		return errprintf(err, "sched_getaffinity of process %ld: %s", (long)pid, strerror(errno));
+		return errprintf(err, "sched_getaffinity of process %ld: %s", (long)pid,
+				 strerror(errno));
 	return 0;
 }
 
@@ -50,15 +51,18 @@ int membind_set(const struct idset *nodes, struct errbuf *err)
 int membind_get(int *mode, struct idset *nodes, struct errbuf *err)
 {
 	idset_zero(nodes);
-	if (syscall(SYS_get_mempolicy, mode, nodes->word, (unsigned long)IDSET_MAX + 1, NULL, 0UL) == 0)
+	if (syscall(SYS_get_mempolicy, mode, nodes->word, (unsigned long)IDSET_MAX + 1, NULL,
+		    0UL) == 0)
 		return 0;
 	return errprintf(err, "get_mempolicy: %s", strerror(errno));
 }
 
 const char *membind_name(int mode)
 {
-	static const char *const name[] = { "default", "preferred",	 "bind",
-					    "interleave", "local", "preferred-many", "weighted-interleave" };
+	static const char *const name[] = {
+		"default",	  "preferred",		"bind", "interleave", "local",
+		"preferred-many", "weighted-interleave"
+	};
 
 	return mode >= 0 && (size_t)mode < sizeof(name) / sizeof(name[0]) ? name[mode] : "?";
 }
@@ -81,9 +85,11 @@ static int status_line(const char *text, const char *key, struct idset *out, str
 	return idset_parse(out, list, err);
 }
 
-int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err)
+int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems,
+		   struct errbuf *err)
 {
-	const size_t size = 1 << 20; /* a process may have 65,536 groups, and the list comes before what we read */
+	/* a process may have 65,536 groups, and the list comes before what we read */
+	const size_t size = 1 << 20;
 	char *text = malloc(size);
 	char path[64];
 	int rc = -1;
@@ -93,9 +99,9 @@ int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *
 	snprintf(path, sizeof(path), "%sproc/%s/status", root == AT_FDCWD ? "/" : "", pid);
 	if (file_read(root, path, text, size, err) >= 0)
 		rc = status_line(text, "\nCpus_allowed_list:", cpus, err) < 0 ||
-				     status_line(text, "\nMems_allowed_list:", mems, err) < 0 ?
-			     -1 :
-			     0;
+				     status_line(text, "\nMems_allowed_list:", mems, err) < 0
+			     ? -1
+			     : 0;
 	free(text);
 	return rc;
 }

@@ -23,6 +23,7 @@ const char *membind_name(int mode);
 /* Cpus_allowed_list and Mems_allowed_list of /proc/PID/status. */
 int status_sets(const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err);
 /* ... of PID below ROOT, the fd of "/" or of a test's tree */
-int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err);
+int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems,
+		   struct errbuf *err);
 
 #endif

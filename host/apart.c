@@ -25,10 +25,12 @@ _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not a
 /* A lock is held by whoever has its file open: the process may outlive its caller. */
 static int keep_files(const struct apart *a, int out)
 {
-	int high = fcntl(out, F_DUPFD_CLOEXEC, 10), kept = a->keep_fd < 0 ? -1 : fcntl(a->keep_fd, F_DUPFD_CLOEXEC, 10);
+	int high = fcntl(out, F_DUPFD_CLOEXEC, 10),
+	    kept = a->keep_fd < 0 ? -1 : fcntl(a->keep_fd, F_DUPFD_CLOEXEC, 10);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (high < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(high, OUT_FD) < 0)
+	if (high < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+	    dup2(high, OUT_FD) < 0)
 		return -1;
 	if (a->keep_fd >= 0 && (kept < 0 || dup2(kept, KEEP_FD) < 0))
 		return -1;
@@ -51,17 +53,19 @@ static int go_to(const char *cgroup)
 /* A change of uid makes the process undumpable, so its new user cannot trace it. */
 static int become(uid_t uid, gid_t gid)
 {
-	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
-			       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ?
-		       -1 :
-		       0;
+	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+			       setresuid(uid, uid, uid) < 0 ||
+			       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+		       ? -1
+		       : 0;
 }
 
 static _Noreturn void process(const struct apart *a, int out)
 {
 	char result[APART_RESULT_MAX] = { 0 };
 
-	if (keep_files(a, out) < 0 || (a->cgroup && go_to(a->cgroup) < 0) || (a->as_user && become(a->uid, a->gid) < 0))
+	if (keep_files(a, out) < 0 || (a->cgroup && go_to(a->cgroup) < 0) ||
+	    (a->as_user && become(a->uid, a->gid) < 0))
 		_exit(1);
 	a->work(a->arg, result);
 	_exit(write(OUT_FD, result, a->size) == (ssize_t)a->size ? 0 : 1);
@@ -106,8 +110,8 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 	n = hear(ends[0], got, a->size, end);
 	close(ends[0]);
 	/*
-	 * Its user may stop it even after its result is here, so it is killed, and waited for until END: one that the
-	 * kernel keeps is init's when the caller has ended.
+	 * Its user may stop it even after its result is here, so it is killed, and waited for until
+	 * END: one that the kernel keeps is init's when the caller has ended.
 	 */
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)

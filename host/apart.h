@@ -9,19 +9,21 @@
 #include "base/errbuf.h"
 
 /*
- * Work that can wait for a user's address space for ever, or for slurmctld, in a process of its own:
- * the caller waits for a bounded time, holds no lock meanwhile, and goes on without the process if
- * need be. The process is a fork without exec: of a caller with several threads, WORK may wait for a
- * lock that another of them held, until its time is over. It shares no open file with the caller but
- * KEEP_FD.
+ * Work that can wait for a user's address space for ever, or for slurmctld, in a process of its
+ * own: the caller waits for a bounded time, holds no lock meanwhile, and goes on without the
+ * process if need be. The process is a fork without exec: of a caller with several threads, WORK
+ * may wait for a lock that another of them held, until its time is over. It shares no open file
+ * with the caller but KEEP_FD.
  */
 struct apart {
-	void (*work)(void *arg, void *result); /* in the process; what it leaves in RESULT, zeroed before, is the caller's */
+	/* in the process; what it leaves in RESULT, zeroed before, is the caller's */
+	void (*work)(void *arg, void *result);
 	void *arg;
 	size_t size; /* of the result in bytes, at most APART_RESULT_MAX */
 	unsigned seconds; /* to wait */
 	int keep_fd; /* open in the process, too; -1: none */
-	const char *cgroup; /* below KEEP_FD, where the process goes first; NULL: it stays in the caller's */
+	/* below KEEP_FD, where the process goes first; NULL: it stays in the caller's */
+	const char *cgroup;
 	bool as_user; /* with the rights of UID and GID alone, and no other groups */
 	uid_t uid;
 	gid_t gid;
@@ -31,7 +33,8 @@ struct apart {
 
 enum apart_end {
 	APART_DONE, /* RESULT is filled in */
-	APART_LATE, /* still at work after SECONDS: killed, and it ends when the kernel lets it */
+	/* still at work after SECONDS: killed, and it ends when the kernel lets it */
+	APART_LATE,
 	APART_FAILED, /* it could not be started, or has died */
 };
 

@@ -40,7 +40,8 @@ bool blocks_are_on(const char *root)
 {
 	char text[8];
 
-	return first_line(text, sizeof(text), root, "/sys/kernel/mm/fgmn/enabled") == 0 && strcmp(text, "1") == 0;
+	return first_line(text, sizeof(text), root, "/sys/kernel/mm/fgmn/enabled") == 0 &&
+	       strcmp(text, "1") == 0;
 }
 
 static struct block *find(const struct blocks *b, unsigned node)
@@ -83,7 +84,8 @@ static void sort_out(struct blocks *b)
 	}
 }
 
-/* Memory that no CPU is near (an expander's, a GPU's), in blocks or whole, is not given to containers. */
+/* Memory that no CPU is near (an expander's, a GPU's), in blocks or whole, is not given to
+ * containers. */
 static void leave_special(struct blocks *b, const char *root)
 {
 	char text[4096];
@@ -100,7 +102,8 @@ static void leave_special(struct blocks *b, const char *root)
 	}
 }
 
-/* "Node 4, zone   Normal" and, indented below it, "high 123", "present 456" and "managed 789", in pages. */
+/* "Node 4, zone   Normal" and, indented below it, "high 123", "present 456" and "managed 789", in
+ * pages. */
 static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -140,7 +143,8 @@ static uint64_t sum_of_node(const char *root, unsigned node, const char *const *
 	snprintf(path, sizeof(path), "%s" NODE_DIR "/node%u/meminfo", root, node);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
-		for (unsigned i = 0; field[i] && sscanf(line, "Node %*u %63s %" SCNu64, name, &number) == 2; i++)
+		for (unsigned i = 0;
+		     field[i] && sscanf(line, "Node %*u %63s %" SCNu64, name, &number) == 2; i++)
 			if (strcmp(name, field[i]) == 0)
 				sum += number;
 	if (f)
@@ -172,7 +176,10 @@ static int read_nodes(struct blocks *b, const char *root, struct errbuf *err)
 		if (line_of_node(text, sizeof(text), root, one.node, "physical_node") == 0)
 			one.home = (unsigned)strtoul(text, NULL, 10);
 		if (one.home >= IDSET_MAX || add(b, &one) < 0)
-			return errprintf(err, "%s" NODE_DIR "/node%d/physical_node: \"%.20s\" is no memory node", root, node, text);
+			return errprintf(err,
+					 "%s" NODE_DIR
+					 "/node%d/physical_node: \"%.20s\" is no memory node",
+					 root, node, text);
 	}
 	return 0;
 }
@@ -209,8 +216,9 @@ int blocks_save(int dir, const struct blocks *b, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	fputs(HEAD, f);
 	for (unsigned i = 0; i < b->n; i++)
-		fprintf(f, "node %u home %u usable %" PRIu64 " present %" PRIu64 "\n", b->block[i].node, b->block[i].home,
-			b->block[i].usable, b->block[i].present);
+		fprintf(f, "node %u home %u usable %" PRIu64 " present %" PRIu64 "\n",
+			b->block[i].node, b->block[i].home, b->block[i].usable,
+			b->block[i].present);
 	fputs("end\n", f);
 	if (fclose(f) != 0) {
 		free(text);
@@ -231,9 +239,10 @@ static int parse(struct blocks *b, const char *text, struct errbuf *err)
 		struct block one;
 
 		n = -1;
-		sscanf(text, "node %u home %u usable %" SCNu64 " present %" SCNu64 "\n%n", &one.node, &one.home, &one.usable,
-		       &one.present, &n);
-		if (n < 0 || one.node >= IDSET_MAX || one.home >= IDSET_MAX || one.usable > one.present || find(b, one.node))
+		sscanf(text, "node %u home %u usable %" SCNu64 " present %" SCNu64 "\n%n",
+		       &one.node, &one.home, &one.usable, &one.present, &n);
+		if (n < 0 || one.node >= IDSET_MAX || one.home >= IDSET_MAX ||
+		    one.usable > one.present || find(b, one.node))
 			return errprintf(err, "bad line \"%.60s\"", text);
 		if (add(b, &one) < 0)
 			return errprintf(err, "out of memory");
@@ -280,10 +289,12 @@ uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes)
 	return sum;
 }
 
-/* "Node 4 KernelStack:      16 kB": what the kernel holds for good, and files in memory, which outlive those who made them. */
+/* "Node 4 KernelStack:      16 kB": what the kernel holds for good, and files in memory, which
+ * outlive those who made them. */
 static uint64_t held_by_kernel(const char *root, unsigned node)
 {
-	static const char *const field[] = { "SUnreclaim:", "KernelStack:", "PageTables:", "SecPageTables:", "Shmem:", NULL };
+	static const char *const field[] = { "SUnreclaim:",    "KernelStack:", "PageTables:",
+					     "SecPageTables:", "Shmem:",       NULL };
 
 	return sum_of_node(root, node, field) << 10;
 }
@@ -316,7 +327,8 @@ uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struc
 	return sum;
 }
 
-void blocks_near(const struct blocks *b, const char *root, const struct idset *nodes, const struct idset *cpus, struct idset *out)
+void blocks_near(const struct blocks *b, const char *root, const struct idset *nodes,
+		 const struct idset *cpus, struct idset *out)
 {
 	char text[4096];
 	struct idset of_home;
@@ -347,15 +359,18 @@ void blocks_gone(const struct blocks *b, const char *root, struct idset *nodes)
 			idset_del(nodes, b->block[i].node);
 }
 
-void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes, struct idset *out)
+void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes,
+		  struct idset *out)
 {
-	static const char *const field[] = { "MemFree:", "Active(file):", "Inactive(file):", "SReclaimable:", NULL };
+	static const char *const field[] = { "MemFree:", "Active(file):", "Inactive(file):",
+					     "SReclaimable:", NULL };
 
 	idset_zero(out);
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct block *one = &b->block[i];
 
-		if (idset_has(nodes, one->node) && sum_of_node(root, one->node, field) << 10 >= one->usable / 10 * 9)
+		if (idset_has(nodes, one->node) &&
+		    sum_of_node(root, one->node, field) << 10 >= one->usable / 10 * 9)
 			idset_add(out, one->node);
 	}
 }

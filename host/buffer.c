@@ -12,25 +12,30 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
+#include "base/monotonic.h"
 #include "host/buffer_mount.h"
 #include "host/buffer_source.h"
 #include "host/cgroup.h"
-#include "base/fileio.h"
-#include "base/monotonic.h"
 
-#define OWNER "owner" /* "INODE CGROUP\n" and whose and of what it is, beside the mount point */
+/* "INODE CGROUP\n" and whose and of what it is, beside the mount point */
+#define OWNER "owner"
 #define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
 #define MODE 0711 /* of directories on the way to a buffer, whatever umask the job has */
-#define MAKE_TIMEOUT 120000 /* milliseconds that another step of the job may take to make it */
-#define FREE_TIMEOUT 300000 /* that other buffers may take to go, one of which may have the device; srun waits 600 seconds for a step to start */
-#define SETTLE_TIMEOUT 3000 /* that the device may be in use when none of them changes any more */
+/* milliseconds that another step of the job may take to make it */
+#define MAKE_TIMEOUT 120000
+/* that other buffers may take to go, one of which may have the device; srun waits 600 seconds for a
+ * step to start */
+#define FREE_TIMEOUT 300000
+/* that the device may be in use when none of them changes any more */
+#define SETTLE_TIMEOUT 3000
 #define LOCK_TIMEOUT 1000 /* that who looks whether a buffer is to go may take */
 #define GOING_MAX 64
 
@@ -85,8 +90,8 @@ void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inod
 }
 
 /*
- * The directory of all buffers, which users pass through on the way to theirs. It has to be root's: what stands in it
- * decides what is unmounted and removed.
+ * The directory of all buffers, which users pass through on the way to theirs. It has to be root's:
+ * what stands in it decides what is unmounted and removed.
  */
 static int open_base(const char *state_dir, bool make, struct errbuf *err)
 {
@@ -142,7 +147,9 @@ static int open_locked(int base, const char *name, struct errbuf *err)
 		if (fd < 0)
 			return errprintf(err, "buffer %s: %s", name, strerror(errno));
 		if (lock_within(fd, end - monotonic_ms()) < 0) {
-			errprintf(err, "buffer %s: another step does not come to an end of making it", name);
+			errprintf(err,
+				  "buffer %s: another step does not come to an end of making it",
+				  name);
 			close(fd);
 			return -1;
 		}
@@ -161,8 +168,9 @@ static bool is_buffer(int fd)
 }
 
 /*
- * Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor of it. It is shut down first:
- * what is not mounted any more nobody finds who comes after us when we are killed here.
+ * Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor
+ * of it. It is shut down first: what is not mounted any more nobody finds who comes after us when
+ * we are killed here.
  */
 static void unmount_in(int dir)
 {
@@ -181,7 +189,8 @@ static void unmount_in(int dir)
 	unlinkat(dir, POINT, AT_REMOVEDIR);
 }
 
-/* Unmount what is in DIR, which is NAME in BASE, and remove it; with its lock. Only what a copy of slurmstepd may call. */
+/* Unmount what is in DIR, which is NAME in BASE, and remove it; with its lock. Only what a copy of
+ * slurmstepd may call. */
 static void remove_in(int base, int dir, const char *name)
 {
 	unmount_in(dir);
@@ -196,7 +205,10 @@ static bool others_change(int base, const char *name)
 	bool found = false;
 
 	for (struct dirent *e; list && !found && (e = readdir(list)) != NULL;) {
-		int fd = e->d_name[0] == '.' || strcmp(e->d_name, name) == 0 ? -1 : openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int fd = e->d_name[0] == '.' || strcmp(e->d_name, name) == 0
+				 ? -1
+				 : openat(base, e->d_name,
+					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (fd < 0)
 			continue;
@@ -208,15 +220,18 @@ static bool others_change(int base, const char *name)
 	return found;
 }
 
-/* srun returns before slurmstepd takes down what its step had: who comes next may find the device in use for a while. */
-static int mount_when_free(int base, const char *name, const struct buffer *b, int source, struct errbuf *err)
+/* srun returns before slurmstepd takes down what its step had: who comes next may find the device
+ * in use for a while. */
+static int mount_when_free(int base, const char *name, const struct buffer *b, int source,
+			   struct errbuf *err)
 {
 	long now = monotonic_ms(), end = now + FREE_TIMEOUT, changed = now;
 	char why[sizeof(err->text)];
 	bool busy;
 	int mount;
 
-	while ((mount = buffer_mount(b, source, &busy, err)) < 0 && busy && now < end && now < changed + SETTLE_TIMEOUT) {
+	while ((mount = buffer_mount(b, source, &busy, err)) < 0 && busy && now < end &&
+	       now < changed + SETTLE_TIMEOUT) {
 		pause_ms(300);
 		now = monotonic_ms();
 		if (others_change(base, name))
@@ -224,19 +239,26 @@ static int mount_when_free(int base, const char *name, const struct buffer *b, i
 	}
 	if (mount < 0 && busy) {
 		snprintf(why, sizeof(why), "%s", err->text);
-		errprintf(err, "%s (another job's buffer? nodeosctl report; sites share devices out by GRES or licences)", why);
+		errprintf(err,
+			  "%s (another job's buffer? nodeosctl report; sites share devices out by "
+			  "GRES or licences)",
+			  why);
 	}
 	return mount;
 }
 
-static int make_in(int base, int dir, const char *name, const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+static int make_in(int base, int dir, const char *name, const struct buffer *b,
+		   const struct conf *conf, const char *conf_path, struct errbuf *err)
 {
 	char owner[OWNER_MAX], old[OWNER_MAX];
 	struct errbuf ignored;
 	int point, source, mount = -1, rc = -1;
 
-	snprintf(owner, sizeof(owner), "%" PRIu64 " %s\nuid %u gid %u size %" PRIu64 " policy %u fill %u %s %s\n", b->inode, b->cgroup, (unsigned)b->uid,
-		 (unsigned)b->gid, b->ask->size, (unsigned)b->ask->policy, (unsigned)b->ask->fill, b->ask->read_only ? "ro" : "rw", b->ask->source);
+	snprintf(owner, sizeof(owner),
+		 "%" PRIu64 " %s\nuid %u gid %u size %" PRIu64 " policy %u fill %u %s %s\n",
+		 b->inode, b->cgroup, (unsigned)b->uid, (unsigned)b->gid, b->ask->size,
+		 (unsigned)b->ask->policy, (unsigned)b->ask->fill, b->ask->read_only ? "ro" : "rw",
+		 b->ask->source);
 	if (mkdirat(dir, POINT, 0700) < 0 && errno != EEXIST)
 		return errprintf(err, "mount point: %s", strerror(errno));
 	point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -244,14 +266,16 @@ static int make_in(int base, int dir, const char *name, const struct buffer *b, 
 		return errprintf(err, "mount point: %s", strerror(errno));
 	/* it is mounted when all of it is there */
 	if (is_buffer(point)) {
-		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 && strcmp(old, owner) == 0) {
+		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 &&
+		    strcmp(old, owner) == 0) {
 			close(point);
 			return 0;
 		}
 		close(point);
 		unmount_in(dir);
 		if (mkdirat(dir, POINT, 0700) < 0)
-			return errprintf(err, "mount point: what was there before does not go: %s", strerror(errno));
+			return errprintf(err, "mount point: what was there before does not go: %s",
+					 strerror(errno));
 		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (point < 0)
 			return errprintf(err, "mount point: %s", strerror(errno));
@@ -273,7 +297,8 @@ static int make_in(int base, int dir, const char *name, const struct buffer *b, 
 	return rc;
 }
 
-int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path,
+		struct errbuf *err)
 {
 	char name[48];
 	int base = open_base(conf->state_dir, true, err);
@@ -292,24 +317,27 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 	return rc;
 }
 
-/* Nobody waits for it to close what its caller has open: the ends of ranks' pipes, and what slurmd reads an epilog's words from. */
+/* Nobody waits for it to close what its caller has open: the ends of ranks' pipes, and what slurmd
+ * reads an epilog's words from. */
 static void keep_only(int *base, int *dir)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	/* above the numbers that they are copied to; the lock is that of the open file, whatever its number */
+	/* above the numbers that they are copied to; the lock is that of the open file, whatever
+	 * its number */
 	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
 	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
-	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || dup2(*base, 3) < 0 || dup2(*dir, 4) < 0 || syscall(SYS_close_range, 5U, ~0U, 0) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+	    dup2(*base, 3) < 0 || dup2(*dir, 4) < 0 || syscall(SYS_close_range, 5U, ~0U, 0) < 0)
 		_exit(1); /* it stays until somebody else sweeps */
 	*base = 3;
 	*dir = 4;
 }
 
 /*
- * In a process of its own, as it takes as long as the device does, and several devices take their time together. It may be
- * a copy of the multi-threaded slurmstepd. OUT: nobody waits for it, so it leaves the caller's cgroup for the root's, FD,
- * and init ends it; -1: the caller waits.
+ * In a process of its own, as it takes as long as the device does, and several devices take their
+ * time together. It may be a copy of the multi-threaded slurmstepd. OUT: nobody waits for it, so it
+ * leaves the caller's cgroup for the root's, FD, and init ends it; -1: the caller waits.
  */
 static pid_t remove_apart(int base, int dir, const char *name, int out)
 {
@@ -338,7 +366,8 @@ static pid_t remove_apart(int base, int dir, const char *name, int out)
 	return pid;
 }
 
-/* Which buffers are to go: those of the directory with inode ONLY; 0: those whose directory below CGROUP_FD has died. */
+/* Which buffers are to go: those of the directory with inode ONLY; 0: those whose directory below
+ * CGROUP_FD has died. */
 struct choice {
 	uint64_t only;
 	bool one; /* of these the one with INDEX alone */
@@ -352,14 +381,16 @@ static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
 	struct errbuf ignored;
 	char *cgroup;
 
-	/* who made it was killed before he had said whose it is; of what cannot be read nothing is known */
+	/* who made it was killed before he had said whose it is; of what cannot be read nothing is
+	 * known */
 	if (faccessat(dir, OWNER, F_OK, 0) < 0)
 		return errno == ENOENT;
 	if (file_read(dir, OWNER, text, sizeof(text), &ignored) < 0)
 		return false;
 	text[strcspn(text, "\n")] = '\0';
 	cgroup = strchr(text, ' ');
-	return !cgroup || cgroup_is_gone(cgroup_fd, cgroup + 1, inode) || cgroup_is_empty(cgroup_fd, cgroup + 1);
+	return !cgroup || cgroup_is_gone(cgroup_fd, cgroup + 1, inode) ||
+	       cgroup_is_empty(cgroup_fd, cgroup + 1);
 }
 
 /* Take down the chosen ones; those that are just being made, or go already, are not looked at. */
@@ -367,7 +398,8 @@ static void take_down(const char *state_dir, const struct choice *c)
 {
 	struct errbuf ignored;
 	int base = open_base(state_dir, false, &ignored);
-	DIR *list = base < 0 ? NULL : fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	DIR *list = base < 0 ? NULL
+			     : fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	pid_t going[GOING_MAX];
 	unsigned n_going = 0;
 
@@ -376,14 +408,17 @@ static void take_down(const char *state_dir, const struct choice *c)
 		unsigned index;
 		int dir, n = -1;
 
-		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 || e->d_name[n] || (c->only && inode != c->only) || (c->one && index != c->index))
+		if (sscanf(e->d_name, "%" SCNu64 ".%u%n", &inode, &index, &n) != 2 || n < 0 ||
+		    e->d_name[n] || (c->only && inode != c->only) || (c->one && index != c->index))
 			continue;
 		dir = openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0)
 			continue;
 		/* a sweep may be looking at it */
-		if (lock_within(dir, c->only ? LOCK_TIMEOUT : 0) == 0 && (c->only || is_orphan(dir, inode, c->cgroup_fd))) {
-			going[n_going] = remove_apart(base, dir, e->d_name, c->only ? -1 : c->cgroup_fd);
+		if (lock_within(dir, c->only ? LOCK_TIMEOUT : 0) == 0 &&
+		    (c->only || is_orphan(dir, inode, c->cgroup_fd))) {
+			going[n_going] =
+				remove_apart(base, dir, e->d_name, c->only ? -1 : c->cgroup_fd);
 			if (going[n_going] > 0)
 				n_going++;
 			else if (c->only)
@@ -442,7 +477,8 @@ bool buffer_stat(const char *text, const char *name, uint64_t *value)
 {
 	size_t len = strlen(name);
 
-	for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+	for (const char *line = text; line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
 		if (strncmp(line, name, len) == 0 && line[len] == ' ')
 			return sscanf(line + len, "%" SCNu64, value) == 1;
 	return false;

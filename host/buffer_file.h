@@ -14,10 +14,11 @@
 #define BUFFER_MAGIC 0x64696d6d /* of statfs(2) */
 
 /*
- * A container's buffer of dimmapfs (../dimmap): a mount with the file "data", made before the first rank that is in
- * the container, and gone with its job (of a step container: its step). It is at STATE_DIR-dimmap/INODE.INDEX/m, where
- * INODE is that of the cgroup directory that it lives as long as, as in the ledger, and INDEX the container's in its
- * request. The kernel knows everything else of it.
+ * A container's buffer of dimmapfs (../dimmap): a mount with the file "data", made before the first
+ * rank that is in the container, and gone with its job (of a step container: its step). It is at
+ * STATE_DIR-dimmap/INODE.INDEX/m, where INODE is that of the cgroup directory that it lives as long
+ * as, as in the ledger, and INDEX the container's in its request. The kernel knows everything else
+ * of it.
  */
 #define BUFFER_PATH_MAX (DIR_PATH_MAX + 64)
 #define BUFFER_FILE "data"
@@ -30,7 +31,9 @@ struct buffer {
 	const char *cgroup; /* this directory, below the cgroup mount */
 	uid_t uid;
 	gid_t gid;
-	const gid_t *group; /* supplementary ones of the job, N_GROUPS of them; 0: those that the node's user database has */
+	/* supplementary ones of the job, N_GROUPS of them; 0: those that the node's user database
+	 * has */
+	const gid_t *group;
 	int n_groups;
 	const struct idset *mems; /* where its memory is */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The system calls of mounting: glibc has had them since 2.36, the oldest systems that are supported have not. */
+/* The system calls of mounting: glibc has had them since 2.36, the oldest systems that are
+ * supported have not. */
 #include "host/buffer_mount.h"
 
 #include <errno.h>
@@ -32,14 +33,17 @@ static int explain(int fs, const char *what, struct errbuf *err)
 	while ((n = read(fs, text, sizeof(text) - 1)) > 2) {
 		text[n] = '\0';
 		text[strcspn(text, "\n")] = '\0';
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? "; " : "", text + 2);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", *all ? "; " : "",
+			 text + 2);
 	}
 	return errprintf(err, "%s: %s", what, *all ? all : strerror(error));
 }
 
 static int set(int fs, const char *key, const char *value, struct errbuf *err)
 {
-	return syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, key, value, 0) < 0 ? explain(fs, key, err) : 0;
+	return syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, key, value, 0) < 0
+		       ? explain(fs, key, err)
+		       : 0;
 }
 
 static int set_number(int fs, const char *key, uint64_t value, struct errbuf *err)
@@ -60,7 +64,8 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 	    set_number(fs, "uid", b->uid, err) < 0 || set_number(fs, "gid", b->gid, err) < 0 ||
 	    set(fs, "mode", "700", err) < 0)
 		return -1;
-	if (b->ask->policy && set(fs, "policy", request_dimmap_policies[b->ask->policy - 1], err) < 0)
+	if (b->ask->policy &&
+	    set(fs, "policy", request_dimmap_policies[b->ask->policy - 1], err) < 0)
 		return -1;
 	if (b->ask->fill && set_number(fs, "fill", b->ask->fill, err) < 0)
 		return -1;
@@ -70,9 +75,12 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 	return 0;
 }
 
-static int bind_source(int mount, const struct buffer *b, int source, bool *busy, struct errbuf *err)
+static int bind_source(int mount, const struct buffer *b, int source, bool *busy,
+		       struct errbuf *err)
 {
-	struct dimmap_bind bind = { .name = BUFFER_FILE, .fd = source, .flags = b->ask->read_only ? DIMMAP_BIND_READ_ONLY : 0 };
+	struct dimmap_bind bind = { .name = BUFFER_FILE,
+				    .fd = source,
+				    .flags = b->ask->read_only ? DIMMAP_BIND_READ_ONLY : 0 };
 	int dir = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc;
 
@@ -103,11 +111,15 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 
 	*busy = false;
 	if (fs < 0 && errno == ENODEV)
-		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has it (--constraint=" BUFFER_FEATURE ", where the site lists that feature), or tell the admin, who finds in nodeos-spank(8) how to install it");
+		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has "
+				      "it (--constraint=" BUFFER_FEATURE
+				      ", where the site lists that feature), or tell the admin, "
+				      "who finds in nodeos-spank(8) how to install it");
 	if (fs < 0)
 		return errprintf(err, "dimmapfs: %s", strerror(errno));
 	if (configure(fs, b, err) == 0) {
-		mount = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+		mount = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
+				     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 		if (mount < 0)
 			explain(fs, "cannot be mounted", err);
 	}
@@ -121,7 +133,8 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 
 int buffer_attach(int mount, int point, struct errbuf *err)
 {
-	if (syscall(SYS_move_mount, mount, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (syscall(SYS_move_mount, mount, "", point, "",
+		    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return errprintf(err, "cannot be mounted: %s", strerror(errno));
 	return 0;
 }
@@ -141,7 +154,8 @@ static int make_path(const char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -1 : 0;
 }
 
-/* In a child of its own: from the namespace of MAKER, where the mount is, to that of its parent. Returns 0 or an error. */
+/* In a child of its own: from the namespace of MAKER, where the mount is, to that of its parent.
+ * Returns 0 or an error. */
 static int carry(const char *path, int maker, int here)
 {
 	struct statfs st;
@@ -156,7 +170,9 @@ static int carry(const char *path, int maker, int here)
 		return ENOENT;
 	if (setns(here, CLONE_NEWNS) < 0)
 		return errno;
-	return syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? errno : 0;
+	return syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0
+		       ? errno
+		       : 0;
 }
 
 static uint64_t inode_of(int fd)
@@ -212,7 +228,11 @@ static int show(const char *path, const struct buffer_maker *maker, struct errbu
 		close(there);
 	if (here >= 0)
 		close(here);
-	return why ? errprintf(err, "the buffer is at %s in the node's mount namespace, and cannot be shown in the job's: %s", path, why) : 0;
+	return why ? errprintf(err,
+			       "the buffer is at %s in the node's mount namespace, and cannot be "
+			       "shown in the job's: %s",
+			       path, why)
+		   : 0;
 }
 
 int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
@@ -225,7 +245,8 @@ int buffer_show(const char *path, const struct buffer_maker *maker, struct errbu
 	if (buffer_is_at(path))
 		return 0;
 	mask = umask(022);
-	rc = make_path(path) < 0 ? errprintf(err, "%s: cannot be made: %s", path, strerror(errno)) : 0;
+	rc = make_path(path) < 0 ? errprintf(err, "%s: cannot be made: %s", path, strerror(errno))
+				 : 0;
 	umask(mask);
 	if (rc < 0)
 		return -1;

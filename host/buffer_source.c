@@ -39,7 +39,8 @@ static int open_device(const struct request_dimmap *ask, struct errbuf *err)
 	return errprintf(err, "%s: is no block device", ask->source);
 }
 
-/* The user's groups by the node's user database, malloc'ed; without a name there the one of the job alone. */
+/* The user's groups by the node's user database, malloc'ed; without a name there the one of the job
+ * alone. */
 static gid_t *groups_here(uid_t uid, gid_t gid, int *n)
 {
 	char text[4096];
@@ -112,7 +113,10 @@ static int receive_result(int from, int *error)
 		char buf[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec data = { error, sizeof(*error) };
-	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof(control.buf) };
+	struct msghdr msg = { .msg_iov = &data,
+			      .msg_iovlen = 1,
+			      .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
 	struct cmsghdr *c;
 	int fd = -1;
 
@@ -122,15 +126,16 @@ static int receive_result(int from, int *error)
 		return -1;
 	}
 	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
 }
 
 /*
- * Between fork and its end, in what may be a copy of the multi-threaded slurmstepd: async-signal-safe calls only,
- * and raw system calls where glibc's wrappers would look for threads. Having changed its user it can be killed, but not
- * traced by him.
+ * Between fork and its end, in what may be a copy of the multi-threaded slurmstepd:
+ * async-signal-safe calls only, and raw system calls where glibc's wrappers would look for threads.
+ * Having changed its user it can be killed, but not traced by him.
  */
 static void child(const struct buffer *b, const gid_t *group, int n, int to)
 {
@@ -147,11 +152,13 @@ static void child(const struct buffer *b, const gid_t *group, int n, int to)
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "0", 1) != 1)
 		_exit(1);
-	if (syscall(SYS_close_range, 0U, (unsigned)to - 1, 0) < 0 || syscall(SYS_close_range, (unsigned)to + 1, ~0U, 0) < 0 || chdir("/") < 0)
+	if (syscall(SYS_close_range, 0U, (unsigned)to - 1, 0) < 0 ||
+	    syscall(SYS_close_range, (unsigned)to + 1, ~0U, 0) < 0 || chdir("/") < 0)
 		_exit(1);
-	if (geteuid() != b->uid &&
-	    (syscall(SYS_setgroups, n, group) < 0 || syscall(SYS_setresgid, b->gid, b->gid, b->gid) < 0 ||
-	     syscall(SYS_setresuid, b->uid, b->uid, b->uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)) {
+	if (geteuid() != b->uid && (syscall(SYS_setgroups, n, group) < 0 ||
+				    syscall(SYS_setresgid, b->gid, b->gid, b->gid) < 0 ||
+				    syscall(SYS_setresuid, b->uid, b->uid, b->uid) < 0 ||
+				    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)) {
 		send_result(to, -1, errno);
 		_exit(1);
 	}
@@ -160,7 +167,8 @@ static void child(const struct buffer *b, const gid_t *group, int n, int to)
 		send_result(to, -1, errno);
 	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		send_result(to, -1, ENOTSUP);
-	else if (ask->read_only && st.st_uid != b->uid && syscall(SYS_faccessat2, fd, "", W_OK, AT_EMPTY_PATH) < 0)
+	else if (ask->read_only && st.st_uid != b->uid &&
+		 syscall(SYS_faccessat2, fd, "", W_OK, AT_EMPTY_PATH) < 0)
 		send_result(to, -1, NOT_HIS);
 	else
 		send_result(to, fd, 0);
@@ -210,16 +218,22 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	if (fd < 0 && error == ENOTSUP)
 		return errprintf(err, "%s: is no regular file", ask->source);
 	if (fd < 0 && error == NOT_HIS)
-		return errprintf(err, "%s: uid %u neither owns it nor may write to it: while a buffer is of it nobody else could", ask->source, (unsigned)b->uid);
+		return errprintf(err,
+				 "%s: uid %u neither owns it nor may write to it: while a buffer "
+				 "is of it nobody else could",
+				 ask->source, (unsigned)b->uid);
 	if (fd < 0 && error == ETIMEDOUT)
-		return errprintf(err, "%s: it was not opened within %u s (helper_timeout)", ask->source, seconds);
+		return errprintf(err, "%s: it was not opened within %u s (helper_timeout)",
+				 ask->source, seconds);
 	if (fd < 0)
-		return errprintf(err, "%s: cannot be opened for %s by its user (uid %u): %s", ask->source,
-				 ask->read_only ? "reading" : "reading and writing", (unsigned)b->uid, strerror(error));
+		return errprintf(err, "%s: cannot be opened for %s by its user (uid %u): %s",
+				 ask->source, ask->read_only ? "reading" : "reading and writing",
+				 (unsigned)b->uid, strerror(error));
 	return fd;
 }
 
-int buffer_source_open(const struct buffer *b, const struct conf *conf, const char *conf_path, struct errbuf *err)
+int buffer_source_open(const struct buffer *b, const struct conf *conf, const char *conf_path,
+		       struct errbuf *err)
 {
 	const struct request_dimmap *ask = b->ask;
 

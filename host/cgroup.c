@@ -35,7 +35,8 @@ static int find_mount(char *out, size_t size, struct errbuf *err)
 	}
 	fclose(f);
 	if (!found)
-		return errprintf(err, "no cgroup v2 file system is mounted: NodeOS needs Slurm's cgroup/v2 plugin");
+		return errprintf(err, "no cgroup v2 file system is mounted: NodeOS needs Slurm's "
+				      "cgroup/v2 plugin");
 	return 0;
 }
 
@@ -79,7 +80,8 @@ static int read_own_path(char *out, size_t size, const char *proc, pid_t pid, st
 		return -1;
 	line = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	if (!line)
-		return errprintf(err, "%s: no cgroup v2 line: NodeOS needs Slurm's cgroup/v2 plugin", file);
+		return errprintf(
+			err, "%s: no cgroup v2 line: NodeOS needs Slurm's cgroup/v2 plugin", file);
 	line = strchr(line, '/') + 1;
 	len = strcspn(line, "\n");
 	if (len >= size || !len || strstr(line, "/../") || strncmp(line, "../", 3) == 0)
@@ -164,8 +166,10 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 	*out = p;
 	return 0;
 shape:
-	return errprintf(err, "process %ld is in cgroup \"%.200s\", not in JOB/STEP/user/TASK: "
-			 "NodeOS needs proctrack/cgroup and task/cgroup", (long)pid, p.task);
+	return errprintf(err,
+			 "process %ld is in cgroup \"%.200s\", not in JOB/STEP/user/TASK: "
+			 "NodeOS needs proctrack/cgroup and task/cgroup",
+			 (long)pid, p.task);
 }
 
 static int open_dir(int root_fd, const char *path, struct errbuf *err)
@@ -221,7 +225,8 @@ static int read_list(struct idset *out, const char *path, struct errbuf *err)
 {
 	char list[4096];
 
-	if (file_read(AT_FDCWD, path, list, sizeof(list), err) < 0 || idset_parse(out, list, err) < 0)
+	if (file_read(AT_FDCWD, path, list, sizeof(list), err) < 0 ||
+	    idset_parse(out, list, err) < 0)
 		return errwrap(err, "%s", path);
 	return 0;
 }
@@ -236,7 +241,8 @@ int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err)
 	return read_list(out, "/sys/devices/system/node/has_cpu", err);
 }
 
-int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err)
+int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
+		 struct errbuf *err)
 {
 	/* a write(2) of no bytes would be a no-op for the kernel */
 	const char *bytes = *text ? text : "\n";
@@ -254,7 +260,8 @@ int cgroup_write(int root_fd, const char *path, const char *file, const char *te
 	if (write(fd, bytes, len) == (ssize_t)len)
 		rc = 0;
 	else
-		errprintf(err, "cgroup %s/%s: cannot set \"%.100s\": %s", path, file, text, strerror(errno));
+		errprintf(err, "cgroup %s/%s: cannot set \"%.100s\": %s", path, file, text,
+			  strerror(errno));
 	close(fd);
 	return rc;
 }
@@ -283,7 +290,8 @@ int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, s
 	return cgroup_write_set(root_fd, path, "cpuset.mems", mems, err);
 }
 
-static int each_in(int root_fd, const char *path, const char *file, void (*fn)(pid_t pid, void *arg), void *arg, struct errbuf *err)
+static int each_in(int root_fd, const char *path, const char *file,
+		   void (*fn)(pid_t pid, void *arg), void *arg, struct errbuf *err)
 {
 	int dir = open_dir(root_fd, path, err);
 	char line[32];
@@ -306,12 +314,14 @@ static int each_in(int root_fd, const char *path, const char *file, void (*fn)(p
 	return 0;
 }
 
-int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg, struct errbuf *err)
+int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *arg), void *arg,
+		    struct errbuf *err)
 {
 	return each_in(root_fd, path, "cgroup.procs", fn, arg, err);
 }
 
-int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg, struct errbuf *err)
+int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg,
+		       struct errbuf *err)
 {
 	return each_in(root_fd, path, "cgroup.threads", fn, arg, err);
 }
@@ -324,7 +334,8 @@ struct below {
 	void *arg;
 };
 
-#define DEPTH_MAX 32 /* of cgroups below the first: root's, or of what root has made for a user */
+/* of cgroups below the first: root's, or of what root has made for a user */
+#define DEPTH_MAX 32
 
 static void tell_path(pid_t pid, void *arg)
 {

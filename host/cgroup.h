@@ -38,7 +38,8 @@ int cgroup_open_root(const char *root, struct errbuf *err);
 int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
 		      struct errbuf *err);
 
-/* Is PATH the directory DIR, or below it? What of PATH is behind it, "" for DIR itself; NULL: no. */
+/* Is PATH the directory DIR, or below it? What of PATH is behind it, "" for DIR itself; NULL: no.
+ */
 const char *cgroup_below(const char *path, const char *dir);
 
 /*
@@ -67,19 +68,21 @@ int cgroup_read_set(int root_fd, const char *path, const char *file, struct idse
 		    struct errbuf *err);
 /* The node's CPUs: the root's cpuset.cpus.effective lacks those of live partitions. */
 int cgroup_node_cpus(struct idset *out, struct errbuf *err);
-/* The memory nodes that have CPUs of their own: no GPU's, expander's or flat high-bandwidth memory is among them. */
+/* The memory nodes that have CPUs of their own: no GPU's, expander's or flat high-bandwidth memory
+ * is among them. */
 int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err);
 
 /* Write TEXT, and nothing but a line's end for "", in one write(2). */
-int cgroup_write(int root_fd, const char *path, const char *file, const char *text, struct errbuf *err);
+int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
+		 struct errbuf *err);
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
 		     struct errbuf *err);
 
 /*
- * Give PATH the memory nodes MEMS (cpuset.mems). The kernel takes the mmap_lock of every process in PATH
- * and below, with its cpuset lock held, and a user can keep a mmap_lock for ever (a page fault in a file
- * of his own FUSE server): then nothing forks on this host any more. So PATH holds no process whose
- * address space a user controls: doc/HACKING.md lists each caller with the reason.
+ * Give PATH the memory nodes MEMS (cpuset.mems). The kernel takes the mmap_lock of every process in
+ * PATH and below, with its cpuset lock held, and a user can keep a mmap_lock for ever (a page fault
+ * in a file of his own FUSE server): then nothing forks on this host any more. So PATH holds no
+ * process whose address space a user controls: doc/HACKING.md lists each caller with the reason.
  */
 int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, struct errbuf *err);
 
@@ -96,6 +99,7 @@ int cgroup_each_pid_below(int root_fd, const char *path,
 			  struct errbuf *err);
 
 /* The same for every thread of PATH alone, cgroup.threads. */
-int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg, struct errbuf *err);
+int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg,
+		       struct errbuf *err);
 
 #endif

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "manifest/request.h"
 #include "base/trusted_open.h"
 #include "base/words.h"
+#include "manifest/request.h"
 
 #define KEYS_MAX 24 /* of the table, with its end */
 #define VALUE_MAX 256
@@ -33,7 +33,8 @@ bool conf_allows_partition(const struct conf *c, enum partition p)
 
 bool conf_allows_fences(const struct conf *c)
 {
-	return conf_allows_partition(c, PARTITION_ROOT) || conf_allows_partition(c, PARTITION_ISOLATED);
+	return conf_allows_partition(c, PARTITION_ROOT) ||
+	       conf_allows_partition(c, PARTITION_ISOLATED);
 }
 
 bool conf_allows_device(const struct conf *c, const char *source)
@@ -52,7 +53,8 @@ bool conf_allows_device(const struct conf *c, const char *source)
 	return false;
 }
 
-int conf_check_source(const struct conf *c, const char *source, const char *conf_path, struct errbuf *err)
+int conf_check_source(const struct conf *c, const char *source, const char *conf_path,
+		      struct errbuf *err)
 {
 	char quoted[WORD_QUOTE_MAX];
 	bool device = strncmp(source, "/dev/", 5) == 0;
@@ -61,10 +63,13 @@ int conf_check_source(const struct conf *c, const char *source, const char *conf
 		return 0;
 	word_quote(quoted, source, strlen(source));
 	if (device && *c->dimmap_devices)
-		return errprintf(err, "source %s: buffers cannot be of that device at this site (allowed: %s; dimmap_devices in %s)", quoted,
-				 c->dimmap_devices, conf_path);
-	return errprintf(err, "source %s: buffers cannot be of %s at this site (%s in %s)", quoted, device ? "devices" : "files",
-			 device ? "dimmap_devices" : "dimmap_files", conf_path);
+		return errprintf(err,
+				 "source %s: buffers cannot be of that device at this site "
+				 "(allowed: %s; dimmap_devices in %s)",
+				 quoted, c->dimmap_devices, conf_path);
+	return errprintf(err, "source %s: buffers cannot be of %s at this site (%s in %s)", quoted,
+			 device ? "devices" : "files", device ? "dimmap_devices" : "dimmap_files",
+			 conf_path);
 }
 
 void conf_defaults(struct conf *c)
@@ -238,7 +243,9 @@ static void print_default_mems(FILE *f, const struct conf *c)
 	fputs(mems_words[c->default_mems], f);
 }
 
-static const char *const unmanaged_words[] = { [UNMANAGED_FREE_BLOCKS] = "free-blocks", [UNMANAGED_ALL] = "all", NULL };
+static const char *const unmanaged_words[] = {
+	[UNMANAGED_FREE_BLOCKS] = "free-blocks", [UNMANAGED_ALL] = "all", NULL
+};
 
 static int parse_unmanaged_mems(struct conf *c, const char *value)
 {
@@ -324,7 +331,8 @@ static void print_max_containers(FILE *f, const struct conf *c)
 }
 
 const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list of CPUs as 0,32";
-const char conf_service_mems_allowed[] = "all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1";
+const char conf_service_mems_allowed[] =
+	"all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1";
 
 /* "2/node": cores of the node, of a socket */
 static int parse_counted(struct service_ask *out, const char *value)
@@ -337,7 +345,8 @@ static int parse_counted(struct service_ask *out, const char *value)
 		return -1;
 	memcpy(count, value, (size_t)(slash - value));
 	count[slash - value] = '\0';
-	if (word_count(count, 1, IDSET_MAX, &n) < 0 || (strcmp(slash, "/node") != 0 && strcmp(slash, "/socket") != 0))
+	if (word_count(count, 1, IDSET_MAX, &n) < 0 ||
+	    (strcmp(slash, "/node") != 0 && strcmp(slash, "/socket") != 0))
 		return -1;
 	out->kind = strcmp(slash, "/node") == 0 ? SERVICE_PER_NODE : SERVICE_PER_SOCKET;
 	out->cores = n;
@@ -396,7 +405,8 @@ static void print_serviceos(FILE *f, const struct conf *c)
 	else if (c->service.kind == SERVICE_CPUS)
 		print_set(f, &c->service.cpus);
 	else
-		fprintf(f, "%u/%s", c->service.cores, c->service.kind == SERVICE_PER_NODE ? "node" : "socket");
+		fprintf(f, "%u/%s", c->service.cores,
+			c->service.kind == SERVICE_PER_NODE ? "node" : "socket");
 }
 
 static void print_serviceos_mems(FILE *f, const struct conf *c)
@@ -414,16 +424,18 @@ static bool is_unit_name(const char *word, size_t len)
 {
 	static const char *const type[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
 
-	/* a template has no processes ("a@.service"); below user.slice nobody is excepted, and logins choose these names */
-	if (len == 0 || word[0] == '.' || word[0] == '@' || memmem(word, len, "@.", 2) || strncmp(word, "user@", 5) == 0 ||
-	    strncmp(word, "session-", 8) == 0)
+	/* a template has no processes ("a@.service"); below user.slice nobody is excepted, and
+	 * logins choose these names */
+	if (len == 0 || word[0] == '.' || word[0] == '@' || memmem(word, len, "@.", 2) ||
+	    strncmp(word, "user@", 5) == 0 || strncmp(word, "session-", 8) == 0)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if (!(word[i] >= 'a' && word[i] <= 'z') && !(word[i] >= 'A' && word[i] <= 'Z') &&
 		    !(word[i] >= '0' && word[i] <= '9') && !strchr(":-_.\\@", word[i]))
 			return false;
 	for (size_t i = 0; i < sizeof(type) / sizeof(type[0]); i++)
-		if (len > strlen(type[i]) && memcmp(word + len - strlen(type[i]), type[i], strlen(type[i])) == 0)
+		if (len > strlen(type[i]) &&
+		    memcmp(word + len - strlen(type[i]), type[i], strlen(type[i])) == 0)
 			return true;
 	return false;
 }
@@ -457,8 +469,8 @@ static void print_serviceos_except(FILE *f, const struct conf *c)
 }
 
 /*
- * "/dev/nvme1n1p1, /dev/disk/by-id/nvme-*": in directories below /dev where only root puts names. A directory that is a
- * pattern might be one of those where everybody does.
+ * "/dev/nvme1n1p1, /dev/disk/by-id/nvme-*": in directories below /dev where only root puts names. A
+ * directory that is a pattern might be one of those where everybody does.
  */
 static int parse_dimmap_devices(struct conf *c, const char *value)
 {
@@ -478,8 +490,9 @@ static int parse_dimmap_devices(struct conf *c, const char *value)
 		/* an open bracket matches itself only */
 		if (strchr(word, '[') && !strchr(strchr(word, '[') + 1, ']'))
 			return -1;
-		if (strncmp(word, "/dev/", 5) != 0 || !request_is_source(word) || strncmp(word, "/dev/shm/", 9) == 0 ||
-		    strncmp(word, "/dev/mqueue/", 12) == 0 || strcspn(word, "*?[") < (size_t)(strrchr(word, '/') - word))
+		if (strncmp(word, "/dev/", 5) != 0 || !request_is_source(word) ||
+		    strncmp(word, "/dev/shm/", 9) == 0 || strncmp(word, "/dev/mqueue/", 12) == 0 ||
+		    strcspn(word, "*?[") < (size_t)(strrchr(word, '/') - word))
 			return -1;
 		if (used)
 			c->dimmap_devices[used++] = ' ';
@@ -511,7 +524,11 @@ static int parse_dimmap_max(struct conf *c, const char *value)
 	c->dimmap_max = 0;
 	if (strcmp(value, "none") == 0)
 		return 0;
-	return request_parse_bytes(value, &c->dimmap_max) < 0 || c->dimmap_max < REQUEST_DIMMAP_MIN || c->dimmap_max > REQUEST_DIMMAP_MAX ? -1 : 0;
+	return request_parse_bytes(value, &c->dimmap_max) < 0 ||
+			       c->dimmap_max < REQUEST_DIMMAP_MIN ||
+			       c->dimmap_max > REQUEST_DIMMAP_MAX
+		       ? -1
+		       : 0;
 }
 
 static void print_dimmap_max(FILE *f, const struct conf *c)
@@ -542,26 +559,34 @@ const struct conf_key conf_keys[] = {
 				 "the policy of a container that asks for none",
 				 parse_default_policy, print_default_policy },
 	{ "hpc_fallback", "none, other, batch, idle, fifo, rr",
-	  "what containers with policy hpc get where the kernel has no SCHED_HPC; of fifo and rr the lowest priority",
+	  "what containers with policy hpc get where the kernel has no SCHED_HPC; of fifo and rr "
+	  "the lowest priority",
 	  parse_hpc_fallback, print_hpc_fallback },
 	{ "max_rt_priority", "1 to 99", "highest priority of fifo and rr", parse_max_rt_priority,
 	  print_max_rt_priority },
 	{ "allow_partitions", "a list of member, root, isolated, with member",
-	  "cpuset partitions that containers may be; not with OverSubscribe, gang scheduling or suspension",
+	  "cpuset partitions that containers may be; not with OverSubscribe, gang scheduling or "
+	  "suspension",
 	  parse_allow_partitions, print_allow_partitions },
 	{ "default_mems", "all, local",
 	  "memory nodes of a container that asks for none: all, or those local to its cores",
 	  parse_default_mems, print_default_mems },
 	{ "unmanaged_mems", "free-blocks, all",
-	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)", parse_unmanaged_mems, print_unmanaged_mems },
-	{ "blocks_by_memory", "yes, no", "do containers get blocks of memory (fgmn=) only as far as their job has as much memory of Slurm?",
+	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)",
+	  parse_unmanaged_mems, print_unmanaged_mems },
+	{ "blocks_by_memory", "yes, no",
+	  "do containers get blocks of memory (fgmn=) only as far as their job has as much memory "
+	  "of Slurm?",
 	  parse_blocks_by_memory, print_blocks_by_memory },
-	{ "resize_mems", "no, yes", "may users change the memory nodes of live containers? A user with a file server of his own can then hang the host",
+	{ "resize_mems", "no, yes",
+	  "may users change the memory nodes of live containers? A user with a file server of his "
+	  "own can then hang the host",
 	  parse_resize_mems, print_resize_mems },
 	{ "strict", "yes, no", "does an isolator that cannot be enforced on a node fail the step?",
 	  parse_strict, print_strict },
 	{ "kill_on_bad_exit", "yes, no",
-	  "does a rank's exit code other than 0 end the other ranks of a step in containers, as srun -K does?",
+	  "does a rank's exit code other than 0 end the other ranks of a step in containers, as "
+	  "srun -K does?",
 	  parse_kill_on_bad_exit, print_kill_on_bad_exit },
 	{ "max_containers", "1 to 64", "containers of one job on a node", parse_max_containers,
 	  print_max_containers },
@@ -569,19 +594,29 @@ const struct conf_key conf_keys[] = {
 	  parse_helper_timeout, print_helper_timeout },
 	{ "state_dir", "an absolute path without blanks, \".\" and \"..\", up to 127 bytes",
 	  "directory of the ledger; it must not outlive a boot", parse_state_dir, print_state_dir },
-	{ "serviceos", conf_service_allowed, "cores that the node keeps for its system; put to work by nodeosctl provision",
+	{ "serviceos", conf_service_allowed,
+	  "cores that the node keeps for its system; put to work by nodeosctl provision",
 	  parse_serviceos, print_serviceos },
 	{ "serviceos_mems", conf_service_mems_allowed,
-	  "memory nodes of the system: all, shared with containers, or nodes that no container gets",
+	  "memory nodes of the system: all, shared with containers, or nodes that no container "
+	  "gets",
 	  parse_serviceos_mems, print_serviceos_mems },
 	{ "serviceos_except", "none, or a list of units with their type, as lustre.service",
-	  "units that may run everywhere; slurmd and its jobs always may", parse_serviceos_except, print_serviceos_except },
-	{ "dimmap_devices", "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind the last /",
-	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write them", parse_dimmap_devices,
-	  print_dimmap_devices },
-	{ "dimmap_files", "yes, no", "may buffers of dimmapfs be of files that their user can open?", parse_dimmap_files, print_dimmap_files },
-	{ "dimmap_max", "none, or a size from 1M to 8T as 16G", "the largest buffer of dimmapfs; its job's memory is a limit, too, with ConstrainRAMSpace", parse_dimmap_max,
-	  print_dimmap_max },
+	  "units that may run everywhere; slurmd and its jobs always may", parse_serviceos_except,
+	  print_serviceos_except },
+	{ "dimmap_devices",
+	  "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind "
+	  "the last /",
+	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write "
+	  "them",
+	  parse_dimmap_devices, print_dimmap_devices },
+	{ "dimmap_files", "yes, no",
+	  "may buffers of dimmapfs be of files that their user can open?", parse_dimmap_files,
+	  print_dimmap_files },
+	{ "dimmap_max", "none, or a size from 1M to 8T as 16G",
+	  "the largest buffer of dimmapfs; its job's memory is a limit, too, with "
+	  "ConstrainRAMSpace",
+	  parse_dimmap_max, print_dimmap_max },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 _Static_assert(sizeof(conf_keys) / sizeof(conf_keys[0]) <= KEYS_MAX,

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "host/partition.h"
-#include "host/policy.h"
 #include "base/errbuf.h"
 #include "base/fileio.h"
+#include "host/partition.h"
+#include "host/policy.h"
 #include "topology/plan.h" /* enum mems_default */
 #include "topology/service.h"
 
@@ -36,11 +36,13 @@ struct conf {
 	bool strict; /* an isolator that cannot be enforced fails the step */
 	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
-	enum sched_policy hpc_fallback; /* where the kernel has no SCHED_HPC; POLICY_UNSET: there is none */
+	/* where the kernel has no SCHED_HPC; POLICY_UNSET: there is none */
+	enum sched_policy hpc_fallback;
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
 	bool blocks_by_memory; /* blocks of containers need as much of Slurm's memory */
-	bool resize_mems; /* live containers may get other memory nodes: see cgroup_write_mems */
+	/* live containers may get other memory nodes: see cgroup_write_mems */
+	bool resize_mems;
 	unsigned max_rt_priority;
 	unsigned helper_timeout; /* seconds */
 	char state_dir[DIR_PATH_MAX];
@@ -64,7 +66,8 @@ extern const struct conf_key conf_keys[]; /* up to one without a name */
 
 void conf_defaults(struct conf *c);
 
-/* The value of serviceos and of serviceos_mems, for options that stand for them; -1: not allowed. */
+/* The value of serviceos and of serviceos_mems, for options that stand for them; -1: not allowed.
+ */
 int conf_parse_service(struct service_ask *out, const char *value);
 int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
@@ -76,9 +79,11 @@ bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
 
-/* May buffers of dimmapfs be of this block device? Of SOURCE at all: -1 with the reason when not. */
+/* May buffers of dimmapfs be of this block device? Of SOURCE at all: -1 with the reason when not.
+ */
 bool conf_allows_device(const struct conf *c, const char *source);
-int conf_check_source(const struct conf *c, const char *source, const char *conf_path, struct errbuf *err);
+int conf_check_source(const struct conf *c, const char *source, const char *conf_path,
+		      struct errbuf *err);
 
 /*
  * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason

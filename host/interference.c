@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/affinity.h"
 #include "base/fileio.h"
 #include "base/proc.h"
+#include "host/affinity.h"
 
 static int numbered(const struct dirent *e)
 {
@@ -24,7 +24,8 @@ static int directory(const struct dirent *e)
 }
 
 /* Entries of PATH below ROOT in the order of their numbers; -1: it cannot be read. */
-static int entries(struct dirent ***e, int root, const char *path, int (*filter)(const struct dirent *e))
+static int entries(struct dirent ***e, int root, const char *path,
+		   int (*filter)(const struct dirent *e))
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
 
@@ -58,7 +59,8 @@ static int add(struct noise *n, const struct noise_source *one)
 	return 0;
 }
 
-/* "ahci", "eth0-rx,eth0-tx": its handlers have a directory each; false: none listens, and none comes. */
+/* "ahci", "eth0-rx,eth0-tx": its handlers have a directory each; false: none listens, and none
+ * comes. */
 static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 {
 	struct dirent **e;
@@ -67,7 +69,8 @@ static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 
 	name[0] = '\0';
 	for (int i = 0; i < n && used < NOISE_NAME_MAX; i++)
-		used += (size_t)snprintf(name + used, NOISE_NAME_MAX - used, "%s%s", i ? "," : "", e[i]->d_name);
+		used += (size_t)snprintf(name + used, NOISE_NAME_MAX - used, "%s%s", i ? "," : "",
+					 e[i]->d_name);
 	free_entries(e, n);
 	/* drivers name them, after what is plugged in */
 	for (char *c = name; *c; c++)
@@ -86,7 +89,8 @@ static int add_irq(struct noise *n, int root, const char *number)
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "proc/irq/%.200s/%s", number, files[i]);
 		/* before an interrupt is started its effective list is empty */
-		if (file_read(root, path, text, sizeof(text), &ignored) < 0 || idset_parse(&one.cpus, text, &ignored) < 0 || idset_empty(&one.cpus))
+		if (file_read(root, path, text, sizeof(text), &ignored) < 0 ||
+		    idset_parse(&one.cpus, text, &ignored) < 0 || idset_empty(&one.cpus))
 			continue;
 		snprintf(path, sizeof(path), "proc/irq/%.200s", number);
 		return name_irq(one.name, root, path) ? add(n, &one) : 0;
@@ -94,7 +98,8 @@ static int add_irq(struct noise *n, int root, const char *number)
 	return 0;
 }
 
-/* "kworker/3:1H" and "migration/3" are a kworker and a migration thread; of "irq/24-ahci" all is the name. */
+/* "kworker/3:1H" and "migration/3" are a kworker and a migration thread; of "irq/24-ahci" all is
+ * the name. */
 static void name_thread(char name[NOISE_NAME_MAX], const char *comm)
 {
 	size_t len = strncmp(comm, "irq/", 4) == 0 ? strlen(comm) : strcspn(comm, "/");
@@ -109,13 +114,15 @@ static int add_thread(struct noise *n, int root, const char *pid)
 	struct errbuf ignored;
 	struct idset mems;
 
-	if (process_stat_read(&p, root, pid) < 0 || !p.kernel || !p.pinned || p.zombie || status_sets_at(root, pid, &one.cpus, &mems, &ignored) < 0)
+	if (process_stat_read(&p, root, pid) < 0 || !p.kernel || !p.pinned || p.zombie ||
+	    status_sets_at(root, pid, &one.cpus, &mems, &ignored) < 0)
 		return 0;
 	name_thread(one.name, p.comm);
 	return add(n, &one);
 }
 
-static int each(struct noise *n, int root, const char *path, bool *known, int (*fn)(struct noise *n, int root, const char *name))
+static int each(struct noise *n, int root, const char *path, bool *known,
+		int (*fn)(struct noise *n, int root, const char *name))
 {
 	struct dirent **e;
 	int count = entries(&e, root, path, numbered), rc = 0;
@@ -136,7 +143,8 @@ int noise_read(struct noise *out, int root, struct errbuf *err)
 	/* "(null)" where the kernel was not told */
 	if (file_read(root, "sys/devices/system/cpu/nohz_full", text, sizeof(text), &ignored) >= 0)
 		idset_parse(&out->no_tick, text + strspn(text, " "), &ignored);
-	if (each(out, root, "proc/irq", &out->irqs_known, add_irq) == 0 && each(out, root, "proc", &out->threads_known, add_thread) == 0)
+	if (each(out, root, "proc/irq", &out->irqs_known, add_irq) == 0 &&
+	    each(out, root, "proc", &out->threads_known, add_thread) == 0)
 		return 0;
 	noise_free(out);
 	return errprintf(err, "out of memory");
@@ -181,7 +189,8 @@ void noise_on(struct noise_on *out, const struct noise *n, const struct idset *c
 	for (unsigned i = 0; i < n->n; i++) {
 		const struct noise_source *s = &n->source[i];
 
-		if (s->irq < 0 ? idset_empty(&s->cpus) || !idset_subset(&s->cpus, cpus) : !idset_intersects(&s->cpus, cpus))
+		if (s->irq < 0 ? idset_empty(&s->cpus) || !idset_subset(&s->cpus, cpus)
+			       : !idset_intersects(&s->cpus, cpus))
 			continue;
 		if (s->irq < 0)
 			count_thread(out, s);

@@ -8,15 +8,17 @@
 #include "base/idset.h"
 
 /*
- * What the kernel still does on CPUs beside the ranks that are there: interrupts that it delivers to them
- * (/proc/irq/N/effective_affinity_list), its threads that are bound to them and that nobody can move
- * (PF_NO_SETAFFINITY), and its tick where nohz_full= has not taken it away.
+ * What the kernel still does on CPUs beside the ranks that are there: interrupts that it delivers
+ * to them
+ * (/proc/irq/N/effective_affinity_list), its threads that are bound to them and that nobody can
+ * move (PF_NO_SETAFFINITY), and its tick where nohz_full= has not taken it away.
  */
 #define NOISE_NAME_MAX 64
 
 struct noise_source {
 	int irq; /* its number; -1: a kernel thread */
-	char name[NOISE_NAME_MAX]; /* of the IRQ's handlers, "ahci"; of the thread without its CPU, "ksoftirqd" */
+	/* of the IRQ's handlers, "ahci"; of the thread without its CPU, "ksoftirqd" */
+	char name[NOISE_NAME_MAX];
 	struct idset cpus;
 };
 
@@ -27,7 +29,8 @@ struct noise {
 	struct idset no_tick; /* CPUs of nohz_full= */
 };
 
-/* Look at the whole node. ROOT is the fd of "/", or of a test's tree. What ends while it is read is left out. */
+/* Look at the whole node. ROOT is the fd of "/", or of a test's tree. What ends while it is read is
+ * left out. */
 int noise_read(struct noise *out, int root, struct errbuf *err);
 void noise_free(struct noise *n);
 
@@ -48,7 +51,8 @@ struct noise_on {
 	struct idset tick;
 };
 
-/* A thread that may also run elsewhere is not bound to CPUS; an IRQ that may come there counts. Names are N's. */
+/* A thread that may also run elsewhere is not bound to CPUS; an IRQ that may come there counts.
+ * Names are N's. */
 void noise_on(struct noise_on *out, const struct noise *n, const struct idset *cpus);
 
 #endif

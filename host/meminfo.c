@@ -20,7 +20,8 @@ int memory_node_use(int root, unsigned node, uint64_t *total, uint64_t *used)
 		return -1;
 	all = strstr(text, " MemTotal:");
 	rest = strstr(text, " MemFree:");
-	if (!all || !rest || sscanf(all, " MemTotal: %" SCNu64, total) != 1 || sscanf(rest, " MemFree: %" SCNu64, &unused) != 1)
+	if (!all || !rest || sscanf(all, " MemTotal: %" SCNu64, total) != 1 ||
+	    sscanf(rest, " MemFree: %" SCNu64, &unused) != 1)
 		return -1;
 	*used = *total > unused ? (*total - unused) << 10 : 0;
 	*total <<= 10;

@@ -30,7 +30,8 @@ int partition_switch(int root_fd, const char *path, enum partition p, struct err
 	return errprintf(err, "the kernel makes it \"%s\"", state);
 }
 
-int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err)
+int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus,
+			    struct errbuf *err)
 {
 	struct idset now;
 
@@ -45,7 +46,8 @@ int partition_set_exclusive(int root_fd, const char *path, const struct idset *c
 	return cgroup_write_set(root_fd, path, EXCLUSIVE, cpus, err);
 }
 
-int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err)
+int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus,
+			       struct errbuf *err)
 {
 	struct idset left;
 
@@ -58,7 +60,8 @@ int partition_shrink_exclusive(int root_fd, const char *path, const struct idset
 }
 
 /* Add CPUS to what the directory PATH may hand down. */
-static int grow_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err)
+static int grow_exclusive(int root_fd, const char *path, const struct idset *cpus,
+			  struct errbuf *err)
 {
 	struct idset both;
 
@@ -68,7 +71,8 @@ static int grow_exclusive(int root_fd, const char *path, const struct idset *cpu
 	return partition_set_exclusive(root_fd, path, &both, err);
 }
 
-int partition_make(int root_fd, const char *path, enum partition p, const struct idset *cpus, struct errbuf *err)
+int partition_make(int root_fd, const char *path, enum partition p, const struct idset *cpus,
+		   struct errbuf *err)
 {
 	char above[CGROUP_PATH_MAX];
 
@@ -77,7 +81,8 @@ int partition_make(int root_fd, const char *path, enum partition p, const struct
 		if (grow_exclusive(root_fd, above, cpus, err) < 0)
 			goto failed;
 	}
-	if (partition_set_exclusive(root_fd, path, cpus, err) == 0 && partition_switch(root_fd, path, p, err) == 0)
+	if (partition_set_exclusive(root_fd, path, cpus, err) == 0 &&
+	    partition_switch(root_fd, path, p, err) == 0)
 		return 0;
 failed:
 	return errwrap(err, "partition %s", partition_name(p));

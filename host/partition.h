@@ -9,28 +9,33 @@
 #include "manifest/partition_name.h"
 
 /*
- * The kernel's cpuset partitions (Documentation/admin-guide/cgroup-v2.rst, "cpuset.cpus.partition"):
- * "root" gives CPUs a scheduling domain of their own, "isolated" none at all. Slurm's directories above
- * a step are members, so only a remote partition can be made: every one of them lists the CPUs in
- * cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as in host/cgroup.h.
+ * The kernel's cpuset partitions (Documentation/admin-guide/cgroup-v2.rst,
+ * "cpuset.cpus.partition"): "root" gives CPUs a scheduling domain of their own, "isolated" none at
+ * all. Slurm's directories above a step are members, so only a remote partition can be made: every
+ * one of them lists the CPUs in cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as in
+ * host/cgroup.h.
  */
 
 /*
- * Make PATH, a cgroup with the CPUs it is to have in cpuset.cpus already, a partition of kind P with
- * exactly CPUS, and read back whether it is one. On failure PATH is a member again.
+ * Make PATH, a cgroup with the CPUs it is to have in cpuset.cpus already, a partition of kind P
+ * with exactly CPUS, and read back whether it is one. On failure PATH is a member again.
  */
-int partition_make(int root_fd, const char *path, enum partition p, const struct idset *cpus, struct errbuf *err);
+int partition_make(int root_fd, const char *path, enum partition p, const struct idset *cpus,
+		   struct errbuf *err);
 
-/* Make PATH, whose exclusive CPUs are as partition_make left them, a partition of kind P, or a member. */
+/* Make PATH, whose exclusive CPUs are as partition_make left them, a partition of kind P, or a
+ * member. */
 int partition_switch(int root_fd, const char *path, enum partition p, struct errbuf *err);
 
 /* What the kernel says of PATH: "member", "isolated", "isolated invalid (REASON)". */
 int partition_state(int root_fd, const char *path, char *buf, size_t size, struct errbuf *err);
 
 /* Let cpuset.cpus.exclusive of directory PATH be CPUS; one that is gone needs nothing. */
-int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err);
+int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus,
+			    struct errbuf *err);
 
 /* Take CPUS from it. */
-int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus, struct errbuf *err);
+int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus,
+			       struct errbuf *err);
 
 #endif

@@ -10,7 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* struct sched_attr of Linux 4.x (sched_setattr(2)); C libraries and kernel headers disagree who defines that name. */
+/* struct sched_attr of Linux 4.x (sched_setattr(2)); C libraries and kernel headers disagree who
+ * defines that name. */
 struct attributes {
 	uint32_t size;
 	uint32_t policy;
@@ -38,20 +39,18 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 	const char *word = policy_appc_name(p);
 
 	if (!policy_supported(p))
-		return errprintf(
-			err, "%s is not in this kernel%s", word,
-			p == POLICY_HPC ?
-				": boot a kernel with the NodeOS patches and CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"" :
-				"");
+		return errprintf(err, "%s is not in this kernel%s", word,
+				 p == POLICY_HPC ? ": boot a kernel with the NodeOS patches and "
+						   "CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\""
+						 : "");
 	switch (error) {
 	case EPERM:
-		return errprintf(
-			err, "%s priority %u for process %d: %s: needs CAP_SYS_NICE%s", word,
-			priority, (int)pid, strerror(error),
-			policy_is_realtime(p) ?
-				" or a RLIMIT_RTPRIO of that priority, and real-time run time in its cgroup" :
-			p == POLICY_HPC ? " or a RLIMIT_RTPRIO above 0" :
-					  "");
+		return errprintf(err, "%s priority %u for process %d: %s: needs CAP_SYS_NICE%s",
+				 word, priority, (int)pid, strerror(error),
+				 policy_is_realtime(p) ? " or a RLIMIT_RTPRIO of that priority, "
+							 "and real-time run time in its cgroup"
+				 : p == POLICY_HPC     ? " or a RLIMIT_RTPRIO above 0"
+						       : "");
 	case ESRCH:
 		return errprintf(err, "%s for process %d: the process has ended", word, (int)pid);
 	default:
@@ -60,7 +59,8 @@ static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error
 	}
 }
 
-int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum, struct errbuf *err)
+int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum,
+		 struct errbuf *err)
 {
 	struct attributes a = { .size = sizeof(a) };
 	unsigned min, max;
@@ -75,9 +75,10 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 		return errprintf(err, "priority %u is not one of policy \"%s\" (allowed: %u to %u)",
 				 priority, policy_name(p), min, max);
 	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
-		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)", quantum, policy_name(p),
-				 HPC_QUANTUM_MAX);
-	/* it sets nice, too: that of before, which sched_getattr() tells of fair processes only; one that has ended is told of below */
+		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)",
+				 quantum, policy_name(p), HPC_QUANTUM_MAX);
+	/* it sets nice, too: that of before, which sched_getattr() tells of fair processes only;
+	 * one that has ended is told of below */
 	errno = 0;
 	was = getpriority(PRIO_PROCESS, (id_t)pid);
 	if (errno == 0)

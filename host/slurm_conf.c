@@ -5,16 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/subprocess.h"
 #include "base/hostname.h"
 #include "base/program.h"
+#include "base/subprocess.h"
 
-/* What the program ARGV[0], whose path is found, prints; NULL: it has failed, and ERR has a text if there is more to say. */
+/* What the program ARGV[0], whose path is found, prints; NULL: it has failed, and ERR has a text if
+ * there is more to say. */
 static char *ask(const char **argv, struct errbuf *err)
 {
 	char program[PROGRAM_PATH_MAX];
 	struct helper_run h = {
-		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 16 << 20,
+		.argv = argv,
+		.uid = (uid_t)-1,
+		.extra_fd = -1,
+		.timeout = 30,
+		.output_max = 16 << 20,
 	};
 	const char *name = argv[0];
 	char *text = NULL;
@@ -41,7 +46,9 @@ char *slurm_show(const char *what, const char *name, struct errbuf *err)
 
 char *slurm_job_records(const char *job, struct errbuf *err)
 {
-	const char *argv[] = { "squeue", "--noheader", "--states=all", "--jobs", job, "--format=%A|%i|%T|%U|%G|%N", NULL };
+	const char *argv[] = { "squeue", "--noheader", "--states=all",
+			       "--jobs", job,	       "--format=%A|%i|%T|%U|%G|%N",
+			       NULL };
 	char *text = ask(argv, err);
 
 	if (!text && !*err->text)

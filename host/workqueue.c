@@ -30,7 +30,10 @@ static int read_mask(struct idset *out, int dir, const char *path, struct errbuf
 {
 	char text[HEXMASK_MAX + 2];
 
-	return file_read(dir, path, text, sizeof(text), err) < 0 || hexmask_parse(out, text, err) < 0 ? -1 : 0;
+	return file_read(dir, path, text, sizeof(text), err) < 0 ||
+			       hexmask_parse(out, text, err) < 0
+		       ? -1
+		       : 0;
 }
 
 static int write_mask(const struct idset *cpus, struct errbuf *err)
@@ -77,7 +80,8 @@ int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err)
 	idset_andnot(&left, cpus);
 	take_isolated(&left);
 	if (idset_empty(&left))
-		return errprintf(err, "an isolated partition would leave the kernel's workqueues no CPU");
+		return errprintf(
+			err, "an isolated partition would leave the kernel's workqueues no CPU");
 	if (!workqueue_pending(dir)) {
 		hexmask_format(&now, text);
 		if (file_replace(dir, WORKQUEUE_FILE, text, 0600, err) < 0)

@@ -8,13 +8,15 @@
 #include "base/idset.h"
 
 /*
- * Isolated partitions and the kernel's unbound workqueues. From Linux 6.7 on the kernel takes the CPUs of an isolated
- * partition from these while it holds cpuset_mutex, and may make worker threads for that: kthreadd then forks, which
- * waits for cgroup_threadgroup_rwsem, which a process that moves to another cgroup holds while it waits for
- * cpuset_mutex (seen on 6.12.117: nothing on the node forks or ends again). It does nothing of the kind when the
- * workqueues' own mask has none of these CPUs: so they are taken out of it before, and put back after.
+ * Isolated partitions and the kernel's unbound workqueues. From Linux 6.7 on the kernel takes the
+ * CPUs of an isolated partition from these while it holds cpuset_mutex, and may make worker threads
+ * for that: kthreadd then forks, which waits for cgroup_threadgroup_rwsem, which a process that
+ * moves to another cgroup holds while it waits for cpuset_mutex (seen on 6.12.117: nothing on the
+ * node forks or ends again). It does nothing of the kind when the workqueues' own mask has none of
+ * these CPUs: so they are taken out of it before, and put back after.
  *
- * DIR is the ledger's directory, open and locked; the mask that was there before is kept in it ("workqueues").
+ * DIR is the ledger's directory, open and locked; the mask that was there before is kept in it
+ * ("workqueues").
  */
 #define WORKQUEUE_FILE "workqueues"
 

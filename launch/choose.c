@@ -7,8 +7,8 @@
 #include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/ledger.h"
-#include "container/outcome.h"
 #include "container/mems.h"
+#include "container/outcome.h"
 #include "launch/prepare_impl.h"
 
 /* The CPUs that Slurm gave to whose containers are to be planned. */
@@ -21,7 +21,10 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
 {
 	const struct request_container *ask = &v->request->container[c - plan->container];
-	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee, .usable = blocks_usable(&s->blocks, &c->mems) };
+	struct outcome_node node = { .alone = v->alone,
+				     .policy_known = true,
+				     .guarantee = v->guarantee,
+				     .usable = blocks_usable(&s->blocks, &c->mems) };
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct sched_given got;
 	unsigned n;
@@ -30,7 +33,8 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	snprintf(p->container, sizeof(p->container), "%s", c->name);
 	p->cpus = c->cpus;
 	p->mems = c->mems;
-	p->bind_mems = c->confined || s->service.own_mems; /* what the system has for itself is nobody else's */
+	/* what the system has for itself is nobody else's */
+	p->bind_mems = c->confined || s->service.own_mems;
 	p->sized = ask->cpus > 0;
 	n = outcomes_of(o, ask, c, &s->conf, &node);
 	for (unsigned i = 0; i < n; i++)
@@ -47,8 +51,13 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 	p->quantum_named = ask->quantum_named;
 	if (!policy_supported(p->policy)) {
 		if (s->conf.strict)
-			return errprintf(err, "container %s: policy \"%s\": this kernel has no such scheduling class: ask for a node that has it (--constraint=" HPC_FEATURE ", where the site lists that feature), or for \"other\" (outcome: failed; strict=yes in %s)",
-					 c->name, policy_name(p->policy), s->in.conf_path);
+			return errprintf(
+				err,
+				"container %s: policy \"%s\": this kernel has no such scheduling "
+				"class: ask for a node that has it (--constraint=" HPC_FEATURE
+				", where the site lists that feature), or for \"other\" (outcome: "
+				"failed; strict=yes in %s)",
+				c->name, policy_name(p->policy), s->in.conf_path);
 		p->policy = POLICY_UNSET;
 	}
 	return 0;
@@ -75,12 +84,14 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_andnot(&p->cpus, &s->service.cpus);
 	/* a partition keeps everybody out; there is a core of the job outside of all */
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
+		if (job->step[i].inode != s->step_inode &&
+		    job->step[i].partition != PARTITION_MEMBER)
 			idset_andnot(&p->cpus, &job->step[i].fence);
 	if (idset_empty(&p->cpus)) {
 		p->cpus = v->job_cpus;
 		for (unsigned i = 0; i < job->n_steps; i++)
-			if (job->step[i].inode != s->step_inode && job->step[i].partition != PARTITION_MEMBER)
+			if (job->step[i].inode != s->step_inode &&
+			    job->step[i].partition != PARTITION_MEMBER)
 				idset_andnot(&p->cpus, &job->step[i].fence);
 	}
 	idset_zero(&held);
@@ -104,7 +115,9 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].plan && node_plan_find(job->step[i].plan, name))
 			return errprintf(err,
-					 "--nodeos-container=%.64s: it is step %u's own container, made by the options of its srun: no other step can join it; sbatch and salloc make containers for all steps",
+					 "--nodeos-container=%.64s: it is step %u's own container, "
+					 "made by the options of its srun: no other step can join "
+					 "it; sbatch and salloc make containers for all steps",
 					 name, job->step[i].step_id);
 	return errprintf(err, "--nodeos-container=%.64s: this job has no containers on this node",
 			 name);
@@ -117,7 +130,8 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 static void note_rest(struct step *s, const struct node_plan *plan)
 {
 	errprintf(&s->note,
-		  "this step was started without the environment of its job and names no container: it runs on what they leave; --nodeos-container=NAME joins one:");
+		  "this step was started without the environment of its job and names no "
+		  "container: it runs on what they leave; --nodeos-container=NAME joins one:");
 	for (unsigned i = 0; i < plan->n; i++)
 		if (!plan->container[i].deleted)
 			errappend(&s->note, " %.64s", plan->container[i].name);
@@ -125,7 +139,8 @@ static void note_rest(struct step *s, const struct node_plan *plan)
 
 /* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
 static int fill_part(struct step_part *p, struct step *s, const struct node_view *v,
-		     const struct node_plan *plan, const struct ledger_job *job, const char *name, struct errbuf *err)
+		     const struct node_plan *plan, const struct ledger_job *job, const char *name,
+		     struct errbuf *err)
 {
 	const struct placed *c;
 
@@ -137,11 +152,13 @@ static int fill_part(struct step_part *p, struct step *s, const struct node_view
 		return 0;
 	if (!plan)
 		return no_container(job, name, err);
-	c = name ? node_plan_find(plan, name) :
-	    plan->n == 1 && !plan->container[0].deleted && !s->from_ledger ? &plan->container[0] :
-									      NULL;
+	c = name ? node_plan_find(plan, name)
+	    : plan->n == 1 && !plan->container[0].deleted && !s->from_ledger ? &plan->container[0]
+									     : NULL;
 	if (c && c->deleted)
-		return errprintf(err, "container %s of this job was deleted on this node (nodeosctl delete)", name);
+		return errprintf(
+			err, "container %s of this job was deleted on this node (nodeosctl delete)",
+			name);
 	if (c)
 		return fill_named(p, s, v, plan, c, err);
 	if (name)
@@ -165,24 +182,27 @@ static unsigned add_part(struct step_shared *sh, const struct step_part *p)
 }
 
 /* On a node with blocks: ranks without memory nodes of their own get the job's share. */
-void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan, struct ledger_job *job)
+void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan,
+			struct ledger_job *job)
 {
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
 		struct step_part *p = &s->shared->part[i];
 
-		p->own_blocks = p->kind == STEP_NAMED && node_plan_find(plan, p->container)->confined;
+		p->own_blocks = p->kind == STEP_NAMED &&
+				node_plan_find(plan, p->container)->confined;
 		if (p->own_blocks)
 			continue;
 		if (idset_empty(&job->share))
-			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus, &v->job_mems, &s->service);
+			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus,
+				   &v->job_mems, &s->service);
 		p->mems = idset_empty(&job->share) ? s->blocks.homes : job->share;
 		p->bind_mems = p->kind != STEP_NONE;
 	}
 }
 
 /* Every rank's place. Of the ranks that nobody names, all go to the same. */
-int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan, const struct ledger_job *job,
-		  struct errbuf *err)
+int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
+		   const struct ledger_job *job, struct errbuf *err)
 {
 	struct step_shared *sh = s->shared;
 	const char *name, *last = NULL;
@@ -206,8 +226,8 @@ int prepare_choose(struct step *s, const struct node_view *v, const struct node_
 }
 
 /* One partition a step, one step a partition, and a core of the job outside of all. */
-static int check_fence(struct step *s, const struct node_view *v, struct step_part *p, const struct ledger_job *job,
-		       struct errbuf *err)
+static int check_fence(struct step *s, const struct node_view *v, struct step_part *p,
+		       const struct ledger_job *job, struct errbuf *err)
 {
 	const char *kind = p->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
 	struct idset left = v->job_cpus;
@@ -215,11 +235,15 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 	if (s->in.step_id >= STEP_ID_INTERACTIVE) {
 		p->partition = PARTITION_MEMBER;
 		snprintf(p->unfenced, sizeof(p->unfenced),
-			 "only a step of srun makes its container %s partition: this process gives way to it", kind);
+			 "only a step of srun makes its container %s partition: this process gives "
+			 "way to it",
+			 kind);
 		return 0;
 	}
 	if (s->shared->n_parts > 1)
-		return errprintf(err, "container %s is to be %s partition: it needs a step of its own", p->container, kind);
+		return errprintf(err,
+				 "container %s is to be %s partition: it needs a step of its own",
+				 p->container, kind);
 	idset_andnot(&left, &p->fence);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *other = &job->step[i];
@@ -227,13 +251,17 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 		if (other->inode == s->step_inode)
 			continue;
 		if (other->step_id < STEP_ID_INTERACTIVE && step_is_in(s, other, p))
-			return errprintf(err, "container %s is %s partition, and step %u is in it: one step at a time",
+			return errprintf(err,
+					 "container %s is %s partition, and step %u is in it: one "
+					 "step at a time",
 					 p->container, kind, other->step_id);
 		if (other->partition != PARTITION_MEMBER)
 			idset_andnot(&left, &other->fence);
 	}
 	if (idset_empty(&left))
-		return errprintf(err, "container %s: %s partition would take the job's last core on this node: leave one core out of all partitions",
+		return errprintf(err,
+				 "container %s: %s partition would take the job's last core on "
+				 "this node: leave one core out of all partitions",
 				 p->container, kind);
 	if (fence_check_alone(s->cgroup_fd, v->place.job, &p->fence, err) < 0)
 		return errwrap(err, "container %s: %s partition", p->container, kind);
@@ -241,24 +269,28 @@ static int check_fence(struct step *s, const struct node_view *v, struct step_pa
 }
 
 /* Of what SCHED_HPC leaves another job can have nothing but the guard's share. */
-static int check_hpc_alone(const struct step *s, const struct node_view *v, const struct step_part *p, struct errbuf *err)
+static int check_hpc_alone(const struct step *s, const struct node_view *v,
+			   const struct step_part *p, struct errbuf *err)
 {
-	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC || fence_check_jobs(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
+	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC ||
+	    fence_check_jobs(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
 		return 0;
 	return errwrap(err, "container %s: policy \"hpc\"", p->container);
 }
 
-int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job, struct errbuf *err)
+int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job,
+			 struct errbuf *err)
 {
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
 		if (check_hpc_alone(s, v, &s->shared->part[i], err) < 0 ||
-		    (s->shared->part[i].partition != PARTITION_MEMBER && check_fence(s, v, &s->shared->part[i], job, err) < 0))
+		    (s->shared->part[i].partition != PARTITION_MEMBER &&
+		     check_fence(s, v, &s->shared->part[i], job, err) < 0))
 			return -1;
 	return 0;
 }
 
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
-		      struct errbuf *err)
+		       struct errbuf *err)
 {
 	/* without a plan nothing is mapped; the job's CPUs stand for one core */
 	s->n_cores = plan ? plan->n_cores : 1;

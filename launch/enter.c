@@ -13,7 +13,8 @@
 
 /* What we put into a rank's environment, and what must not reach its children from outside. */
 static const char *const own_variable[] = {
-	"NODEOS_CONTAINER", "NODEOS_CPUS", "NODEOS_MEMS", "NODEOS_POLICY", "NODEOS_DIMMAP", "AC_APP_NAME",
+	"NODEOS_CONTAINER", "NODEOS_CPUS",   "NODEOS_MEMS",
+	"NODEOS_POLICY",    "NODEOS_DIMMAP", "AC_APP_NAME",
 };
 
 /*
@@ -21,16 +22,20 @@ static const char *const own_variable[] = {
  * the container's CPUs, and kill it.
  */
 static const char *const slurm_variable[] = {
-	"SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_CPU_BIND_TYPE", "SLURM_CPU_BIND_VERBOSE",
+	"SLURM_CPU_BIND",
+	"SLURM_CPU_BIND_LIST",
+	"SLURM_CPU_BIND_TYPE",
+	"SLURM_CPU_BIND_VERBOSE",
 };
 
 /*
- * Slurm means to take the options of this srun out of the rank's environment and misses every second
- * (spank_clear_remote_options_env goes on behind the one that it has just removed): a nested srun would have them, too.
+ * Slurm means to take the options of this srun out of the rank's environment and misses every
+ * second (spank_clear_remote_options_env goes on behind the one that it has just removed): a nested
+ * srun would have them, too.
  */
 static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
-	"_SLURM_SPANK_OPTION_nodeos_nodeos_sched", "_SLURM_SPANK_OPTION_nodeos_nodeos_cpus",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_sched",    "_SLURM_SPANK_OPTION_nodeos_nodeos_cpus",
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_mems",
 };
 
@@ -53,7 +58,8 @@ void step_clean_env(const struct step_env *env)
 	char list[128];
 
 	snprintf(list, sizeof(list), "%s", set ? set : "");
-	for (char *save = NULL, *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save))
+	for (char *save = NULL, *name = strtok_r(list, ",", &save); name;
+	     name = strtok_r(NULL, ",", &save))
 		if (strcmp(name, "SLURM_OVERLAP") == 0 || strcmp(name, "SLURM_KILL_BAD_EXIT") == 0)
 			env->unset(env->arg, name);
 	env->unset(env->arg, SET_VARIABLE);
@@ -81,7 +87,8 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
-	/* a nested srun goes where its rank is; an own container of the step is no longer there for it */
+	/* a nested srun goes where its rank is; an own container of the step is no longer there for
+	 * it */
 	if (p->kind == STEP_REST || s->shared->own_container)
 		env->unset(env->arg, CONTAINER_OPTION_VARIABLE);
 	else if (s->in.container)
@@ -124,8 +131,9 @@ static int check_mem_bind(const struct step_part *p, const struct step_env *env,
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
 	if (idset_format(&p->mems, mems, sizeof(mems)) < 0)
 		strcpy(mems, "...");
-	return errprintf(err, "--mem-bind=%s names memory nodes outside of %s%s (which has %s)", kind,
-			 *p->container ? "container " : "what the containers leave", p->container, mems);
+	return errprintf(err, "--mem-bind=%s names memory nodes outside of %s%s (which has %s)",
+			 kind, *p->container ? "container " : "what the containers leave",
+			 p->container, mems);
 }
 
 static int bind_memory(const struct step_part *p, const struct step_env *env, struct errbuf *err)
@@ -161,25 +169,31 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 		return 0;
 	/* what all containers share, a partition that has come since may have made smaller */
 	if (!idset_equal(&r->kernel_cpus, &r->chosen) && !p->shares_all)
-		return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->global_rank);
+		return errprintf(err, "rank %u: the kernel gave other CPUs than planned",
+				 r->global_rank);
 	if (p->bind_mems && !idset_equal(&r->kernel_mems, &p->mems))
 		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
 				 r->global_rank);
 	now = policy_by_number(r->kernel_policy);
 	/* "other" is what a container has that asks for nothing, and others may give it another */
-	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && p->policy != POLICY_OTHER && strcmp(now, policy_name(p->policy)) != 0)
-		return errprintf(err, "rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)", r->global_rank, now,
-				 policy_name(p->policy));
+	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && p->policy != POLICY_OTHER &&
+	    strcmp(now, policy_name(p->policy)) != 0)
+		return errprintf(
+			err,
+			"rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)",
+			r->global_rank, now, policy_name(p->policy));
 	return 0;
 }
 
-static int enter(struct step *s, struct step_rank *r, const struct step_env *env, struct errbuf *err)
+static int enter(struct step *s, struct step_rank *r, const struct step_env *env,
+		 struct errbuf *err)
 {
 	const struct step_part *p = &s->shared->part[r->part];
 
 	if (p->kind != STEP_NONE) {
 		/* another plugin's task_init may have changed it since the root side set it */
-		if ((affinity_set(0, &r->chosen, err) < 0 && !p->shares_all) || bind_memory(p, env, err) < 0)
+		if ((affinity_set(0, &r->chosen, err) < 0 && !p->shares_all) ||
+		    bind_memory(p, env, err) < 0)
 			return -1;
 	}
 	if (look_at_self(p, r, err) < 0)
@@ -200,10 +214,12 @@ void step_show_buffer(struct step *s, unsigned rank)
 	/* what the manifest in a job script says is not known yet, nor what the ledger has */
 	if (!s->in.script && (request ? !strstr(request, asks) : !s->in.planned))
 		return;
-	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) && getppid() == parent)
+	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) &&
+	       getppid() == parent)
 		nanosleep(&step, NULL);
 	p = &s->shared->part[s->shared->rank[rank].part];
-	if (!atomic_load(&s->shared->failed) && *p->buffer && buffer_show(p->buffer, &s->shared->maker, &err) < 0)
+	if (!atomic_load(&s->shared->failed) && *p->buffer &&
+	    buffer_show(p->buffer, &s->shared->maker, &err) < 0)
 		step_fail(s, "container %s: dimmap: %s", p->container, err.text);
 }
 

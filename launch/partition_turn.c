@@ -63,7 +63,8 @@ static int begin(struct launch *a, uint32_t job_id, uid_t uid, uint32_t step_id,
 	return 1;
 }
 
-int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err)
+int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id,
+		      struct errbuf *err)
 {
 	struct launch a;
 	int rc = launch_open(&a, conf_path, err);
@@ -112,11 +113,14 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 		launch_close(&a);
 		if (rc == 0)
 			return 0;
-		/* the job's other partitions wait for this: a lock that others hold for long is no reason to give up */
+		/* the job's other partitions wait for this: a lock that others hold for long is no
+		 * reason to give up */
 		if (rc < 0 && ++failures == 3)
 			return -1;
 		if (rc == 2 && i >= a.conf.helper_timeout * 20)
-			return errprintf(err, "another step of the job is still being launched: the partition comes after it"), 1;
+			return errprintf(err, "another step of the job is still being launched: "
+					      "the partition comes after it"),
+			       1;
 		nanosleep(&pause, NULL);
 	}
 }

@@ -3,18 +3,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/cgroup.h"
-#include "host/conf.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "serviceos/state.h"
+#include "host/cgroup.h"
+#include "host/conf.h"
 #include "launch/step.h"
+#include "serviceos/state.h"
 
 bool step_keeps_memory(const char *conf_path, struct errbuf *err)
 {
 	struct conf conf;
 
-	return blocks_are_on("") && conf_load(&conf, conf_path, 0, err) == 0 && conf.unmanaged_mems != UNMANAGED_ALL;
+	return blocks_are_on("") && conf_load(&conf, conf_path, 0, err) == 0 &&
+	       conf.unmanaged_mems != UNMANAGED_ALL;
 }
 
 struct plain {
@@ -40,7 +41,8 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 
 	if (ledger_peek(p->conf.state_dir, p->place.job_inode, &job, err) < 0)
 		return -1;
-	if (job && !idset_empty(&job->share) && cgroup_read_set(p->cgroup_fd, p->place.job, "cpuset.mems.effective", &mems, err) == 0 &&
+	if (job && !idset_empty(&job->share) &&
+	    cgroup_read_set(p->cgroup_fd, p->place.job, "cpuset.mems.effective", &mems, err) == 0 &&
 	    idset_subset(&job->share, &mems)) {
 		*out = job->share;
 		ledger_job_free(job);
@@ -56,12 +58,14 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	    ledger_open(&l, p->conf.state_dir, p->cgroup_fd, p->conf.helper_timeout, err) == 0 &&
 	    service_state_load(&p->service, p->conf.state_dir, err) >= 0 &&
 	    ledger_read(l, p->place.job_inode, &job, err) == 0 &&
-	    mems_look(held, l, &p->blocks, p->place.job_inode, p->place.step_inode, &bad, err) == 0) {
+	    mems_look(held, l, &p->blocks, p->place.job_inode, p->place.step_inode, &bad, err) ==
+		    0) {
 		if (!job)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
 		/* a block may have been taken offline since */
 		if (job && (idset_empty(&job->share) || !idset_subset(&job->share, &mems)))
-			mems_share(job, &p->blocks, held, job->plan, p->job_memory, &cpus, &mems, &p->service);
+			mems_share(job, &p->blocks, held, job->plan, p->job_memory, &cpus, &mems,
+				   &p->service);
 		/* what cannot be written down holds for this step all the same */
 		if (job && !idset_empty(&job->share))
 			*out = job->share;
@@ -80,7 +84,8 @@ static int keep(struct plain *p, struct errbuf *err)
 	struct errbuf more;
 	int rc;
 
-	/* who cannot tell which blocks are nobody's keeps the step to homes: it runs, and takes nobody's */
+	/* who cannot tell which blocks are nobody's keeps the step to homes: it runs, and takes
+	 * nobody's */
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
 	if (mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
@@ -89,9 +94,9 @@ static int keep(struct plain *p, struct errbuf *err)
 }
 
 /*
- * Slurm writes the cpuset of "user" after this, so the step's own directory is confined. The job's plan is not known
- * yet, and later writes are out of the question (cgroup_write_mems): homes, which are no container's, until the job
- * ends.
+ * Slurm writes the cpuset of "user" after this, so the step's own directory is confined. The job's
+ * plan is not known yet, and later writes are out of the question (cgroup_write_mems): homes, which
+ * are no container's, until the job ends.
  */
 static int keep_extern(struct plain *p, struct errbuf *err)
 {
@@ -103,7 +108,8 @@ static int keep_extern(struct plain *p, struct errbuf *err)
 	return mems_confine(&p->blocks, p->cgroup_fd, p->place.step, &p->blocks.homes, false, err);
 }
 
-static int with_place(const char *conf_path, struct plain *p, int (*fn)(struct plain *p, struct errbuf *err), struct errbuf *err)
+static int with_place(const char *conf_path, struct plain *p,
+		      int (*fn)(struct plain *p, struct errbuf *err), struct errbuf *err)
 {
 	int rc = -1;
 
@@ -111,14 +117,18 @@ static int with_place(const char *conf_path, struct plain *p, int (*fn)(struct p
 	if (p->cgroup_fd < 0)
 		return -1;
 	/* slurmstepd itself stands beside its ranks */
-	if (conf_load(&p->conf, conf_path, 0, err) == 0 && blocks_load(&p->blocks, p->conf.state_dir, "", err) == 0 && p->blocks.on)
-		rc = cgroup_find_place(&p->place, p->cgroup_fd, "/proc", getpid(), err) < 0 ? -1 : fn(p, err);
+	if (conf_load(&p->conf, conf_path, 0, err) == 0 &&
+	    blocks_load(&p->blocks, p->conf.state_dir, "", err) == 0 && p->blocks.on)
+		rc = cgroup_find_place(&p->place, p->cgroup_fd, "/proc", getpid(), err) < 0
+			     ? -1
+			     : fn(p, err);
 	blocks_free(&p->blocks);
 	close(p->cgroup_fd);
 	return rc;
 }
 
-int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory, struct errbuf *err)
+int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory,
+		     struct errbuf *err)
 {
 	struct plain p = { .job_id = job_id, .uid = uid, .job_memory = job_memory };
 

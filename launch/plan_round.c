@@ -6,15 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/cgroup.h"
-#include "container/fence.h"
 #include "base/subprocess.h"
+#include "container/container_json.h"
+#include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/ledger.h"
+#include "container/mems.h"
 #include "container/outcome.h"
 #include "container/planner_input.h"
-#include "container/container_json.h"
-#include "container/mems.h"
+#include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 
 #define ROUNDS_MAX 32 /* of planning */
@@ -26,7 +26,8 @@ static void offer_mems(struct plan_input *in, const struct step *s, const struct
 	in->default_mems = s->conf.default_mems;
 	if (s->service.own_mems) {
 		idset_andnot(&in->mems, &s->service.mems);
-		/* fill_named binds every container, also to special memory if that is what it has */
+		/* fill_named binds every container, also to special memory if that is what it has
+		 */
 		if (in->default_mems == MEMS_ALL)
 			in->default_mems = MEMS_ORDINARY;
 	}
@@ -36,7 +37,8 @@ static void offer_mems(struct plan_input *in, const struct step *s, const struct
 		idset_andnot(&in->mems, &v->held.containers);
 		idset_andnot(&in->mems, &v->held.shares);
 		idset_andnot(&in->mems, &v->dirty);
-		in->default_mems = MEMS_ALL; /* who asks for none gets the job's share, not all that is near */
+		/* who asks for none gets the job's share, not all that is near */
+		in->default_mems = MEMS_ALL;
 	}
 	in->mems_taken = v->held.containers;
 	idset_or(&in->mems_taken, &v->held.siblings);
@@ -50,7 +52,8 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 	struct idset held;
 
 	*out = *prepare_given(s, v);
-	idset_andnot(out, &s->service.cpus); /* Slurm may not know of it (nodeosctl verify tells) */
+	/* Slurm may not know of it (nodeosctl verify tells) */
+	idset_andnot(out, &s->service.cpus);
 	if (!v->of_step || !job)
 		return;
 	idset_zero(&held);
@@ -68,7 +71,8 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 		.uid = s->in.uid,
 		.gid = s->in.gid,
 		.timeout = s->conf.helper_timeout,
-		.output_max = NODE_PLAN_TEXT_MAX, /* so that a few steps' plans fit in a ledger entry */
+		/* so that a few steps' plans fit in a ledger entry */
+		.output_max = NODE_PLAN_TEXT_MAX,
 	};
 	char path[sizeof(s->conf.state_dir) + 16];
 	char *text = NULL;
@@ -103,8 +107,9 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
  * One core of the job stays without real-time ranks, those of its other live steps included:
  * the shell, slurmstepd and kthreads live there.
  */
-static int check_realtime(const struct step *s, const struct node_view *v, const struct node_plan *p,
-			  const struct ledger_job *job, struct errbuf *err)
+static int check_realtime(const struct step *s, const struct node_view *v,
+			  const struct node_plan *p, const struct ledger_job *job,
+			  struct errbuf *err)
 {
 	struct idset left = v->job_cpus;
 
@@ -114,27 +119,36 @@ static int check_realtime(const struct step *s, const struct node_view *v, const
 		return -1;
 	if (!idset_empty(&left))
 		return 0;
-	errprintf(err, "real-time containers would take every core of the job on this node: leave one core out of them");
+	errprintf(err, "real-time containers would take every core of the job on this node: leave "
+		       "one core out of them");
 	if (s->conf.hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC))
-		errappend(err, " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such class: hpc_fallback in %s)",
+		errappend(err,
+			  " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such "
+			  "class: hpc_fallback in %s)",
 			  policy_name(s->conf.hpc_fallback), s->in.conf_path);
 	return -1;
 }
 
-/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers included. */
-static int check_hpc(const struct step *s, const struct node_view *v, const struct node_plan *made, struct errbuf *err)
+/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers
+ * included. */
+static int check_hpc(const struct step *s, const struct node_view *v, const struct node_plan *made,
+		     struct errbuf *err)
 {
 	struct idset left = v->outside;
 	bool any = hpc_take(&left, v->request, made, &s->conf) || v->any_hpc;
 
 	if (!any || !idset_empty(&left))
 		return 0;
-	return errprintf(err, "no CPU of this node would be left outside of policy \"hpc\", real time and partitions%s: leave one out for the system",
+	return errprintf(err,
+			 "no CPU of this node would be left outside of policy \"hpc\", real time "
+			 "and partitions%s: leave one out for the system",
 			 v->any_hpc ? ", those of other jobs and steps included" : "");
 }
 
 static const char no_request[] =
-	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables were removed), and no step of the job has made its containers on this node: start steps inside the job, or use --nodeos=off";
+	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables "
+	"were removed), and no step of the job has made its containers on this node: start steps "
+	"inside the job, or use --nodeos=off";
 
 /*
  * Check that the ledger knows the same request as the environment. Gives the plan
@@ -150,15 +164,17 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 		return 0;
 	}
 	if (job->uid != s->in.uid)
-		return errprintf(err, "the containers of this job belong to uid %u", (unsigned)job->uid);
+		return errprintf(err, "the containers of this job belong to uid %u",
+				 (unsigned)job->uid);
 	if (!s->in.job_request && s->in.step_request)
-		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
+		return errprintf(err, "this job has its containers from sbatch or salloc: a step "
+				      "cannot bring a second manifest");
 	if (!s->in.job_request)
-		return errprintf(
-			err,
-			"the job's containers came while this step was launched without its environment: try again");
+		return errprintf(err, "the job's containers came while this step was launched "
+				      "without its environment: try again");
 	if (strcmp(s->in.job_request, job->request) != 0)
-		return errprintf(err, "the request in this step's environment is not the one that this job's containers were made of");
+		return errprintf(err, "the request in this step's environment is not the one that "
+				      "this job's containers were made of");
 	*plan = job->plan;
 	return 0;
 }
@@ -179,10 +195,12 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
-	mine->partition = s->shared->part[0].partition; /* it has one part, or none of them is a partition */
+	/* it has one part, or none of them is a partition */
+	mine->partition = s->shared->part[0].partition;
 	mine->fence = s->shared->part[0].fence;
 	/* until its ranks have their CPUs; one that is in nothing gets none */
-	mine->launching = s->in.launching || s->shared->n_parts > 1 || s->shared->part[0].kind != STEP_NONE;
+	mine->launching = s->in.launching || s->shared->n_parts > 1 ||
+			  s->shared->part[0].kind != STEP_NONE;
 	mine->places[0] = '\0';
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
 		ledger_step_add(mine, step_part_word(&s->shared->part[i]));
@@ -199,10 +217,11 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 }
 
 /*
- * srun returns before slurmstepd comes to our exit hook: take down the partitions of steps whose ranks have all ended, or
- * the next srun of a job script would find them in its way.
+ * srun returns before slurmstepd comes to our exit hook: take down the partitions of steps whose
+ * ranks have all ended, or the next srun of a job script would find them in its way.
  */
-static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job, struct errbuf *err)
+static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job,
+		      struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	struct idset gone;
@@ -212,8 +231,8 @@ static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job 
 		const struct ledger_step *other = &job->step[i];
 
 		snprintf(path, sizeof(path), "%s/user", other->cgroup);
-		if (other->inode == s->step_inode || other->launching || other->partition == PARTITION_MEMBER ||
-		    !cgroup_is_empty(s->cgroup_fd, path))
+		if (other->inode == s->step_inode || other->launching ||
+		    other->partition == PARTITION_MEMBER || !cgroup_is_empty(s->cgroup_fd, path))
 			continue;
 		fence_drop(s->cgroup_fd, other, &gone);
 		ledger_job_del_step(job, other->inode);
@@ -246,7 +265,8 @@ static void write_plan(struct step *s, const struct node_view *v, const struct n
 		.arg = s,
 	};
 
-	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request, v->request_text, plan, &node);
+	report_plan_text(s->shared->plan_json, sizeof(s->shared->plan_json), v->request,
+			 v->request_text, plan, &node);
 }
 
 /* Blocks that are free but not empty: where the job itself has memory, that is its own. */
@@ -264,7 +284,8 @@ static void find_dirty(const struct step *s, struct node_view *v, const struct l
 	v->dirty = free;
 }
 
-static int check_memory(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+static int check_memory(const struct step *s, const struct node_view *v,
+			const struct node_plan *plan, struct errbuf *err)
 {
 	struct idset mems = v->held.siblings;
 
@@ -272,8 +293,10 @@ static int check_memory(const struct step *s, const struct node_view *v, const s
 	return mems_check_memory(&s->blocks, &mems, s->in.job_memory, s->in.conf_path, err);
 }
 
-/* Who asked for a size has that much of blocks: the planner may have known no better than what they are in all. */
-static int check_sizes(const struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err)
+/* Who asked for a size has that much of blocks: the planner may have known no better than what they
+ * are in all. */
+static int check_sizes(const struct step *s, const struct node_view *v,
+		       const struct node_plan *plan, struct errbuf *err)
 {
 	for (unsigned i = 0; i < plan->n && i < v->request->n; i++) {
 		const struct request_container *ask = &v->request->container[i];
@@ -281,18 +304,22 @@ static int check_sizes(const struct step *s, const struct node_view *v, const st
 		char a[128];
 
 		if (ask->mems_kind == MEMS_SIZE && have < ask->mems)
-			return errprintf(err, "container %s: blocks %s have %llu MiB that programs can use, fewer than asked", ask->name,
-					 idset_brief(a, &plan->container[i].mems), (unsigned long long)(have >> 20));
+			return errprintf(err,
+					 "container %s: blocks %s have %llu MiB that programs can "
+					 "use, fewer than asked",
+					 ask->name, idset_brief(a, &plan->container[i].mems),
+					 (unsigned long long)(have >> 20));
 	}
 	return 0;
 }
 
 /*
- * Is PLAN, made of IN while the ledger was closed, still possible? Other jobs plan at the same time, and a block is one
- * job's.
+ * Is PLAN, made of IN while the ledger was closed, still possible? Other jobs plan at the same
+ * time, and a block is one job's.
  */
-static bool still_good(const struct node_plan *plan, const struct plan_input *in, const struct step *s,
-		       const struct node_view *v, const struct idset *now_free)
+static bool still_good(const struct node_plan *plan, const struct plan_input *in,
+		       const struct step *s, const struct node_view *v,
+		       const struct idset *now_free)
 {
 	struct plan_input now;
 	struct idset mems;
@@ -346,13 +373,17 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			rc = 0;
 			goto out;
 		}
-		if (s->blocks.on && ((s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0) || check_sizes(s, v, *made, err) < 0))
+		if (s->blocks.on &&
+		    ((s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0) ||
+		     check_sizes(s, v, *made, err) < 0))
 			goto out;
 		if (check_hpc(s, v, *made, err) < 0)
 			goto out;
 		if (s->kept_one)
 			for (unsigned i = 0; i < (*made)->n; i++)
-				node_plan_add_why(&(*made)->container[i], "one CPU of the node stays outside of policy \"hpc\"");
+				node_plan_add_why(
+					&(*made)->container[i],
+					"one CPU of the node stays outside of policy \"hpc\"");
 		plan = *made;
 	}
 	if (!job)
@@ -367,8 +398,8 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 		prepare_share_mems(s, v, plan, job);
 		mems_shrink_share(job, &s->blocks, &v->held, plan, s->in.job_memory);
 	}
-	if ((plan && check_realtime(s, v, plan, job, err) < 0) || prepare_check_fences(s, v, job, err) < 0 ||
-	    prepare_keep_cores(s, v, plan, err) < 0)
+	if ((plan && check_realtime(s, v, plan, job, err) < 0) ||
+	    prepare_check_fences(s, v, job, err) < 0 || prepare_keep_cores(s, v, plan, err) < 0)
 		goto out;
 	write_plan(s, v, plan);
 	rc = enter_ledger(l, job, s, v, plan == *made ? *made : NULL, err);
@@ -380,12 +411,14 @@ out:
 	return rc;
 }
 
-/* The ledger is open: nodeosctl provision changes the ServiceOS under its lock, and only where no container is. */
+/* The ledger is open: nodeosctl provision changes the ServiceOS under its lock, and only where no
+ * container is. */
 static int look_at_service(struct node_view *v, struct step *s, struct errbuf *err)
 {
 	struct idset node_cpus;
 
-	if (service_state_load(&s->service, s->conf.state_dir, err) < 0 || cgroup_node_cpus(&node_cpus, err) < 0)
+	if (service_state_load(&s->service, s->conf.state_dir, err) < 0 ||
+	    cgroup_node_cpus(&node_cpus, err) < 0)
 		return -1;
 	v->node_cpus = node_cpus;
 	idset_andnot(&node_cpus, &s->service.cpus);
@@ -402,7 +435,8 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 
 	/* a round is lost only to another step of this very job, or, with blocks, to another job */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
-		if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) < 0)
+		if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) <
+		    0)
 			return -1;
 		rc = look_at_service(v, s, err) < 0 ? -1 : settle(l, s, v, &made, &in, err);
 		ledger_close(l);
@@ -419,6 +453,7 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 	}
 	node_plan_free(made);
 	if (rc == 0)
-		return errprintf(err, "other steps kept taking what was planned for this one: try again");
+		return errprintf(
+			err, "other steps kept taking what was planned for this one: try again");
 	return rc < 0 ? -1 : 0;
 }

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/buffer.h"
-#include "host/cgroup.h"
-#include "container/fence.h"
 #include "base/subprocess.h"
+#include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/ledger.h"
-#include "container/outcome.h"
 #include "container/mems.h"
+#include "container/outcome.h"
+#include "host/buffer.h"
+#include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 
 #define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
@@ -27,14 +27,16 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 	if (cgroup_find_place(&v->place, s->cgroup_fd, "/proc", pid, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.cpus", &v->job_cpus, err) < 0 ||
 	    cgroup_read_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &s->step_cpus, err) < 0 ||
-	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems, err) < 0)
+	    cgroup_read_set(s->cgroup_fd, v->place.job, "cpuset.mems.effective", &v->job_mems,
+			    err) < 0)
 		return -1;
 	v->rest_mems = v->job_mems;
 	/* a kernel without NUMA has no such list, and one node */
 	if (cgroup_mems_with_cpus(&with_cpus, &ignored) == 0)
 		idset_and(&v->rest_mems, &with_cpus);
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
-		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs ConstrainCores=yes in cgroup.conf");
+		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs "
+				      "ConstrainCores=yes in cgroup.conf");
 	snprintf(s->user, sizeof(s->user), "%s", v->place.user);
 	s->job_inode = v->place.job_inode;
 	s->step_inode = v->place.step_inode;
@@ -42,8 +44,9 @@ static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *e
 }
 
 /*
- * The highest N of the "task_N" in a step's directory. Slurm 22.05 makes a rank's directory twice, by its number in the whole
- * step (jobacct_gather) and by that on the node (task/cgroup), and leaves it in the latter.
+ * The highest N of the "task_N" in a step's directory. Slurm 22.05 makes a rank's directory twice,
+ * by its number in the whole step (jobacct_gather) and by that on the node (task/cgroup), and
+ * leaves it in the latter.
  */
 static unsigned long highest_task(int root_fd, const char *user)
 {
@@ -54,7 +57,8 @@ static unsigned long highest_task(int root_fd, const char *user)
 	if (!dir && fd >= 0)
 		close(fd);
 	for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
-		unsigned long n = strncmp(e->d_name, "task_", 5) == 0 ? strtoul(e->d_name + 5, NULL, 10) : 0;
+		unsigned long n =
+			strncmp(e->d_name, "task_", 5) == 0 ? strtoul(e->d_name + 5, NULL, 10) : 0;
 
 		if (n > highest && n < NO_RANK)
 			highest = n;
@@ -65,8 +69,8 @@ static unsigned long highest_task(int root_fd, const char *user)
 }
 
 /*
- * Ranks as their SLURM_PROCID tells them: in a heterogeneous step Slurm numbers each component from 0 for us,
- * but not in the name of a rank's directory. RANK is the first that was forked.
+ * Ranks as their SLURM_PROCID tells them: in a heterogeneous step Slurm numbers each component from
+ * 0 for us, but not in the name of a rank's directory. RANK is the first that was forked.
  */
 static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
 {
@@ -88,15 +92,17 @@ static int check_contain(const struct node_view *v, const struct step *s, struct
 	snprintf(path, sizeof(path), "%s/step_extern", v->place.job);
 	if (!s->in.job_request || cgroup_inode(s->cgroup_fd, path))
 		return 0;
-	return errprintf(err, "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
+	return errprintf(err,
+			 "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
 }
 
 /* Every rule of the site that the request alone can break. */
 static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
 {
 	if (r->n > s->conf.max_containers)
-		return errprintf(err, "%u containers, at most %u are allowed here (max_containers in %s)",
-				 r->n, s->conf.max_containers, s->in.conf_path);
+		return errprintf(
+			err, "%u containers, at most %u are allowed here (max_containers in %s)",
+			r->n, s->conf.max_containers, s->in.conf_path);
 	for (unsigned i = 0; i < r->n; i++)
 		if (outcome_check_policy(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
 			return -1;
@@ -120,7 +126,8 @@ static int read_choice(struct step *s, struct errbuf *err)
 /* The manifest in the job script: its user's process reads it, and this one believes none of it. */
 static int read_script(struct step *s, struct errbuf *err)
 {
-	const char *argv[] = { s->in.script_path, "--request", "--name=job script", "--", s->in.script, NULL };
+	const char *argv[] = { s->in.script_path, "--request", "--name=job script", "--",
+			       s->in.script,	  NULL };
 	struct helper_run h = {
 		.argv = argv,
 		.uid = s->in.uid,
@@ -140,7 +147,8 @@ static int read_script(struct step *s, struct errbuf *err)
 		return -1;
 	text[strcspn(text, "\n")] = '\0';
 	if (status != 0) {
-		errprintf(err, "%s", *text ? text : "the #NODEOS lines of the job script cannot be read");
+		errprintf(err, "%s",
+			  *text ? text : "the #NODEOS lines of the job script cannot be read");
 		free(text);
 		return -1;
 	}
@@ -179,7 +187,8 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 	if (!s->in.job_request && s->in.planned && read_ledger(s, err) < 0)
 		return -1;
 	if (s->in.job_request && s->in.step_request)
-		return errprintf(err, "this job has its containers from sbatch or salloc: a step cannot bring a second manifest");
+		return errprintf(err, "this job has its containers from sbatch or salloc: a step "
+				      "cannot bring a second manifest");
 	v->request_text = s->in.job_request ? s->in.job_request : s->in.step_request;
 	v->of_step = !s->in.job_request;
 	if (!v->request_text)
@@ -223,7 +232,8 @@ static int confine_memory(struct step *s, const struct node_view *v, struct errb
 	return mems_confine(&s->blocks, s->cgroup_fd, v->place.user, &all, own, err);
 }
 
-/* Buffers are the job's memory, as Slurm counts it; with less they could never be had, whoever else is on the node. */
+/* Buffers are the job's memory, as Slurm counts it; with less they could never be had, whoever else
+ * is on the node. */
 static int check_buffers(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	uint64_t all = 0;
@@ -234,17 +244,24 @@ static int check_buffers(const struct step *s, const struct node_view *v, struct
 	if (!all)
 		return 0;
 	if (s->in.job_memory && all >= s->in.job_memory)
-		return errprintf(err, "buffers (dimmap) of %llu MiB do not fit in the job's memory here, %llu MiB: ask for more (--mem), or for smaller ones",
-				 (unsigned long long)(all >> 20), (unsigned long long)(s->in.job_memory >> 20));
+		return errprintf(err,
+				 "buffers (dimmap) of %llu MiB do not fit in the job's memory "
+				 "here, %llu MiB: ask for more (--mem), or for smaller ones",
+				 (unsigned long long)(all >> 20),
+				 (unsigned long long)(s->in.job_memory >> 20));
 	if (!s->conf.dimmap_max && v->guarantee == GUARANTEE_ADVISORY)
-		return errprintf(err, "buffers (dimmap) have no limit here: neither Slurm bounds the memory of jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: tell the admin",
-				 s->in.conf_path);
+		return errprintf(
+			err,
+			"buffers (dimmap) have no limit here: neither Slurm bounds the memory of "
+			"jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: tell the admin",
+			s->in.conf_path);
 	return 0;
 }
 
 /*
- * srun returns before slurmstepd comes to our exit hook: take down what step containers of this job, whose ranks have all
- * ended, still have, or the next srun of a job script would find its device in use.
+ * srun returns before slurmstepd comes to our exit hook: take down what step containers of this
+ * job, whose ranks have all ended, still have, or the next srun of a job script would find its
+ * device in use.
  */
 static void release_ended(const struct step *s)
 {
@@ -258,14 +275,15 @@ static void release_ended(const struct step *s)
 		const struct ledger_step *other = &job->step[i];
 
 		snprintf(path, sizeof(path), "%s/user", other->cgroup);
-		if (other->inode != s->step_inode && !other->launching && other->request && strstr(other->request, " dimmap=") &&
-		    cgroup_is_empty(s->cgroup_fd, path))
+		if (other->inode != s->step_inode && !other->launching && other->request &&
+		    strstr(other->request, " dimmap=") && cgroup_is_empty(s->cgroup_fd, path))
 			buffer_release(s->conf.state_dir, other->inode);
 	}
 	ledger_job_free(job);
 }
 
-/* The buffers of those containers that ranks of this step are in. They live as long as their container: in the job plan, the job. */
+/* The buffers of those containers that ranks of this step are in. They live as long as their
+ * container: in the job plan, the job. */
 static int make_buffers(struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	bool swept = false;
@@ -307,8 +325,10 @@ static void wait_for_last_job(const struct step *s, const struct node_view *v)
 
 	for (unsigned i = 0; v->request && i < v->request->n; i++) {
 		outcome_sched(&got, &v->request->container[i], &s->conf, true);
-		if ((of_srun && v->request->container[i].partition != PARTITION_MEMBER) || got.policy == POLICY_HPC) {
-			fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus, 1000 * s->conf.helper_timeout);
+		if ((of_srun && v->request->container[i].partition != PARTITION_MEMBER) ||
+		    got.policy == POLICY_HPC) {
+			fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
+					 1000 * s->conf.helper_timeout);
 			return;
 		}
 	}
@@ -319,16 +339,19 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	struct node_view v = { .request = NULL };
 	int rc = -1;
 
-	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0 || blocks_load(&s->blocks, s->conf.state_dir, "", err) < 0)
+	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0 ||
+	    blocks_load(&s->blocks, s->conf.state_dir, "", err) < 0)
 		return -1;
 	if (look(&v, s, pid, err) == 0)
 		number_ranks(&v, s, rank);
 	else
 		return -1;
 	v.guarantee = mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, v.place.job);
-	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 && check_contain(&v, s, err) == 0 && check_buffers(s, &v, err) == 0) {
+	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
+	    check_contain(&v, s, err) == 0 && check_buffers(s, &v, err) == 0) {
 		wait_for_last_job(s, &v);
-		if (prepare_plan_and_choose(s, &v, err) == 0 && widen(s, &v, err) == 0 && confine_memory(s, &v, err) == 0)
+		if (prepare_plan_and_choose(s, &v, err) == 0 && widen(s, &v, err) == 0 &&
+		    confine_memory(s, &v, err) == 0)
 			rc = make_buffers(s, &v, err);
 	}
 	free(v.request);

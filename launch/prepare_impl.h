@@ -14,10 +14,13 @@ struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
-	struct idset rest_mems; /* of these, what ranks in no container may be bound to: none that is special */
+	/* of these, what ranks in no container may be bound to: none that is special */
+	struct idset rest_mems;
 	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
-	struct idset outside; /* what live containers leave to the system (hpc_room.h); known when the request takes some */
+	/* what live containers leave to the system (hpc_room.h); known when the request takes some
+	 */
+	struct idset outside;
 	bool any_hpc; /* among these */
 	struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
@@ -37,21 +40,26 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 const struct idset *prepare_given(const struct step *s, const struct node_view *v);
 
 /* On a node with blocks: ranks without memory nodes of their own get the job's share. */
-void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan, struct ledger_job *job);
+void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan,
+			struct ledger_job *job);
 
 /* Every rank's place. Of the ranks that nobody names, all go to the same. */
-int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan, const struct ledger_job *job, struct errbuf *err);
+int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
+		   const struct ledger_job *job, struct errbuf *err);
 
-int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job, struct errbuf *err);
+int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job,
+			 struct errbuf *err);
 
-int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan, struct errbuf *err);
+int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
+		       struct errbuf *err);
 
 /* refuse.c */
 
 int prepare_say_no_block_free(const struct step *s, const struct node_view *v, struct errbuf *err);
 
 /* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
-int prepare_say_what_there_is(const struct step *s, const struct node_view *v, const struct plan_input *in, struct errbuf *err);
+int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
+			      const struct plan_input *in, struct errbuf *err);
 
 /* No CPU at all is left to plan with. */
 int prepare_say_none_free(const struct step *s, const struct node_view *v, struct errbuf *err);

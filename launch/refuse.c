@@ -14,7 +14,9 @@ static bool wrongly_given(const struct step *s, const struct node_view *v, struc
 	return !idset_empty(out);
 }
 
-#define TELL_ADMIN "of these the ServiceOS has CPUs %s, which Slurm does not know: tell the admin (nodeosctl verify)"
+#define TELL_ADMIN                                                                       \
+	"of these the ServiceOS has CPUs %s, which Slurm does not know: tell the admin " \
+	"(nodeosctl verify)"
 
 static int say_which_blocks(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
@@ -24,11 +26,17 @@ static int say_which_blocks(const struct step *s, const struct node_view *v, str
 	idset_or(&held, &v->held.shares);
 	idset_and(&held, &s->blocks.nodes);
 	if (!idset_empty(&v->dirty))
-		errappend(err, " (blocks %s are not empty though nobody has them: files in /dev/shm?)", idset_brief(a, &v->dirty));
+		errappend(err,
+			  " (blocks %s are not empty though nobody has them: files in /dev/shm?)",
+			  idset_brief(a, &v->dirty));
 	if (idset_empty(&held))
-		return errappend(err, " (this node has blocks %s, %llu MiB of which programs can use)", idset_brief(a, &s->blocks.nodes),
-				 (unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
-	return errappend(err, " (blocks %s belong to other jobs: with --gres=fgmn:N, where the site offers it, a job waits for N of them)",
+		return errappend(
+			err, " (this node has blocks %s, %llu MiB of which programs can use)",
+			idset_brief(a, &s->blocks.nodes),
+			(unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
+	return errappend(err,
+			 " (blocks %s belong to other jobs: with --gres=fgmn:N, where the site "
+			 "offers it, a job waits for N of them)",
 			 idset_brief(a, &held));
 }
 
@@ -39,32 +47,41 @@ int prepare_say_no_block_free(const struct step *s, const struct node_view *v, s
 }
 
 /* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
-int prepare_say_what_there_is(const struct step *s, const struct node_view *v, const struct plan_input *in, struct errbuf *err)
+int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
+			      const struct plan_input *in, struct errbuf *err)
 {
 	bool of_cpus = strstr(err->text, " thread") != NULL;
 	struct idset wrong;
 	char a[128], b[128];
 
-	/* its own refusal names the container; anything else is no matter of CPUs or memory nodes */
+	/* its own refusal names the container; anything else is no matter of CPUs or memory nodes
+	 */
 	if (strncmp(err->text, "container ", 10) != 0)
 		return -1;
 	if (!of_cpus && s->blocks.on)
 		return say_which_blocks(s, v, err);
 	if (!of_cpus)
-		return s->service.own_mems ? errappend(err, " (memory nodes %s are kept for the ServiceOS)", idset_brief(a, &s->service.mems)) : -1;
+		return s->service.own_mems
+			       ? errappend(err, " (memory nodes %s are kept for the ServiceOS)",
+					   idset_brief(a, &s->service.mems))
+			       : -1;
 	if (wrongly_given(s, v, &wrong))
-		return errappend(err, " (%s has CPUs %s; " TELL_ADMIN ")", v->of_step ? "this step" : "this job",
+		return errappend(err, " (%s has CPUs %s; " TELL_ADMIN ")",
+				 v->of_step ? "this step" : "this job",
 				 idset_brief(a, prepare_given(s, v)), idset_brief(b, &wrong));
 	if (v->alone && !idset_empty(&s->service.cpus))
-		errappend(err, " (%u threads of this node, CPUs %s, are kept for the ServiceOS)", idset_count(&s->service.cpus),
-			  idset_brief(a, &s->service.cpus));
+		errappend(err, " (%u threads of this node, CPUs %s, are kept for the ServiceOS)",
+			  idset_count(&s->service.cpus), idset_brief(a, &s->service.cpus));
 	if (s->kept_one)
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
-	return errappend(err, !v->of_step && v->alone			       ? " (this job has CPUs %s, all that jobs can have here)" :
-			      !v->of_step				       ? " (this job has CPUs %s here; --exclusive or -c gives it more)" :
-			      v->alone && idset_equal(&in->cpus, &v->job_cpus) ? " (this step has CPUs %s, all that jobs can have here)" :
-										 " (this step has CPUs %s free; srun -c gives it more)",
-			 idset_brief(a, &in->cpus));
+	return errappend(
+		err,
+		!v->of_step && v->alone ? " (this job has CPUs %s, all that jobs can have here)"
+		: !v->of_step ? " (this job has CPUs %s here; --exclusive or -c gives it more)"
+		: v->alone && idset_equal(&in->cpus, &v->job_cpus)
+			? " (this step has CPUs %s, all that jobs can have here)"
+			: " (this step has CPUs %s free; srun -c gives it more)",
+		idset_brief(a, &in->cpus));
 }
 
 /* No CPU at all is left to plan with. */
@@ -74,9 +91,12 @@ int prepare_say_none_free(const struct step *s, const struct node_view *v, struc
 	char a[128], b[128];
 
 	if (wrongly_given(s, v, &wrong))
-		return errprintf(err, "no CPU is free: %s has CPUs %s; " TELL_ADMIN, v->of_step ? "this step" : "this job",
+		return errprintf(err, "no CPU is free: %s has CPUs %s; " TELL_ADMIN,
+				 v->of_step ? "this step" : "this job",
 				 idset_brief(a, prepare_given(s, v)), idset_brief(b, &wrong));
 	if (s->kept_one)
-		return errprintf(err, "no CPU is free: the last one outside of policy \"hpc\" stays for the system");
-	return errprintf(err, "no CPU of this step is free: other step containers of the job hold them all");
+		return errprintf(err, "no CPU is free: the last one outside of policy \"hpc\" "
+				      "stays for the system");
+	return errprintf(
+		err, "no CPU of this step is free: other step containers of the job hold them all");
 }

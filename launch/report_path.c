@@ -12,17 +12,23 @@ int report_path_check(const char *pattern, struct errbuf *err)
 
 	for (const char *p = pattern; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 127)
-			return errprintf(err, "--nodeos-report: byte %d is a control character", (int)(p - pattern) + 1);
+			return errprintf(err, "--nodeos-report: byte %d is a control character",
+					 (int)(p - pattern) + 1);
 	for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
 		if (!p[1] || !strchr("jsN%", p[1]))
-			return errprintf(err, "--nodeos-report=%.200s: \"%%%c\" is not known (allowed: %%j job, %%s step, %%N node, %%%%)",
+			return errprintf(err,
+					 "--nodeos-report=%.200s: \"%%%c\" is not known (allowed: "
+					 "%%j job, %%s step, %%N node, %%%%)",
 					 pattern, p[1] ? p[1] : ' ');
 		node |= p[1] == 'N';
 		step |= p[1] == 's';
 	}
 	if (!node || !step)
-		return errprintf(err, "--nodeos-report=%.200s: needs %%N (node) and %%s (step), or reports would overwrite each other: for example report.%%j.%%s.%%N.json",
-				 pattern);
+		return errprintf(
+			err,
+			"--nodeos-report=%.200s: needs %%N (node) and %%s (step), or reports would "
+			"overwrite each other: for example report.%%j.%%s.%%N.json",
+			pattern);
 	return 0;
 }
 

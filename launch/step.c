@@ -10,15 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/affinity.h"
-#include "host/buffer.h"
-#include "host/cgroup.h"
-#include "container/fence.h"
 #include "base/fileio.h"
+#include "base/hostname.h"
+#include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "base/hostname.h"
+#include "host/affinity.h"
+#include "host/buffer.h"
+#include "host/cgroup.h"
 #include "launch/step_impl.h"
 #include "topology/rankmap.h"
 
@@ -35,8 +35,8 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	if (in->n_ranks == 0 || in->n_ranks > STEP_RANKS_MAX) {
 		free(s);
-		return errprintf(err, "%u ranks on this node, at most %d can be placed", in->n_ranks,
-				 STEP_RANKS_MAX);
+		return errprintf(err, "%u ranks on this node, at most %d can be placed",
+				 in->n_ranks, STEP_RANKS_MAX);
 	}
 	s->shared_size = sizeof(*s->shared) + in->n_ranks * sizeof(s->shared->rank[0]);
 	s->shared = mmap(NULL, s->shared_size, PROT_READ | PROT_WRITE,
@@ -91,7 +91,8 @@ static void add_busy(const struct ledger_job *job, const struct step *s, const s
 			idset_or(busy, &job->step[i].cpus);
 }
 
-/* Does another live step have ranks on the CPUs that this part's ranks got? Then nothing keeps them apart. */
+/* Does another live step have ranks on the CPUs that this part's ranks got? Then nothing keeps them
+ * apart. */
 static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
 			 const struct idset *chosen)
 {
@@ -99,8 +100,8 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 		const struct ledger_step *other = &job->step[i];
 
 		/* one that is launching will keep off our CPUs, if it can */
-		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE || other->launching ||
-		    !step_is_in(s, other, p))
+		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
+		    other->launching || !step_is_in(s, other, p))
 			continue;
 		/* one that divides nothing has all of the container */
 		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
@@ -112,8 +113,8 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 }
 
 /*
- * -c in a container of the job plan: how many CPUs a rank has when it has fewer. A launcher is one rank, and
- * a step container is as small as its own options say.
+ * -c in a container of the job plan: how many CPUs a rank has when it has fewer. A launcher is one
+ * rank, and a step container is as small as its own options say.
  */
 static void note_fewer(const struct step *s, unsigned part)
 {
@@ -122,11 +123,13 @@ static void note_fewer(const struct step *s, unsigned part)
 	if (s->shared->own_container || p->n_ranks < 2)
 		return;
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
-		if (s->shared->rank[i].part == part && idset_count(&s->shared->rank[i].chosen) < s->in.cpus_per_task)
+		if (s->shared->rank[i].part == part &&
+		    idset_count(&s->shared->rank[i].chosen) < s->in.cpus_per_task)
 			p->fewer_cpus = idset_count(&s->shared->rank[i].chosen);
 }
 
-/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for good; without one, told too. */
+/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for
+ * good; without one, told too. */
 static void note_turns(struct step *s, unsigned part)
 {
 	struct step_part *p = &s->shared->part[part];
@@ -138,7 +141,8 @@ static void note_turns(struct step *s, unsigned part)
 		unsigned within = 0;
 
 		for (unsigned k = 0; k < s->in.n_ranks; k++)
-			within += s->shared->rank[k].part == part && idset_subset(&s->shared->rank[k].chosen, &r->chosen);
+			within += s->shared->rank[k].part == part &&
+				  idset_subset(&s->shared->rank[k].chosen, &r->chosen);
 		if (r->part == part && within > idset_count(&r->chosen))
 			p->takes_turns = true;
 	}
@@ -166,12 +170,13 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		return 0;
 	if (s->kept_one && p->policy == POLICY_HPC)
 		errappend(err, HPC_KEPT_ONE);
-	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave", p->container);
+	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave",
+		       p->container);
 }
 
 /* Divide one part among its ranks; adds to TAKEN what they hold of it. */
-static int map_part(struct step *s, unsigned part, const struct ledger_job *job, struct idset *bound,
-		    struct idset *map, struct idset *taken, struct errbuf *err)
+static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
+		    struct idset *bound, struct idset *map, struct idset *taken, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[part];
 	struct idset avail = p->cpus;
@@ -199,7 +204,8 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	note_sharing(job, s, p, &chosen);
 	note_fewer(s, part);
 	note_turns(s, part);
-	/* a lone process that has the whole container divides nothing, if this is all that its step is */
+	/* a lone process that has the whole container divides nothing, if this is all that its step
+	 * is */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
 		idset_or(taken, &chosen);
 	return 0;
@@ -276,15 +282,19 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	    cgroup_find_place(&place, s->cgroup_fd, "/proc", pid, err) < 0)
 		return -1;
 	if (place.step_inode != s->step_inode || !*place.task)
-		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank, place.task);
+		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank,
+				 place.task);
 	/*
-	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs, and there is no
-	 * --cpu-bind for one rank. A step that is all outside of containers is left as Slurm has it.
+	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs,
+	 * and there is no
+	 * --cpu-bind for one rank. A step that is all outside of containers is left as Slurm has
+	 * it.
 	 */
 	if (s->blocks.on && s->shared->n_parts > 1 &&
 	    mems_confine(&s->blocks, s->cgroup_fd, place.task, &p->mems, p->own_blocks, err) < 0)
 		return -1;
-	snprintf(s->shared->rank[rank].task, sizeof(s->shared->rank[rank].task), "%.23s", strrchr(place.task, '/') + 1);
+	snprintf(s->shared->rank[rank].task, sizeof(s->shared->rank[rank].task), "%.23s",
+		 strrchr(place.task, '/') + 1);
 	if (p->kind == STEP_NONE)
 		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
 	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
@@ -293,12 +303,14 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 		return -1;
 	if (affinity_set(pid, &p->cpus, err) < 0)
 		return -1;
-	if (p->policy != POLICY_UNSET && policy_apply(pid, p->policy, p->priority, p->quantum, err) < 0)
+	if (p->policy != POLICY_UNSET &&
+	    policy_apply(pid, p->policy, p->priority, p->quantum, err) < 0)
 		return -1;
 	return 0;
 }
 
-/* Every rank is bound: let the partition be, if this step is one, and those of its siblings again. */
+/* Every rank is bound: let the partition be, if this step is one, and those of its siblings again.
+ */
 static int end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
@@ -319,8 +331,8 @@ static int end_launch(struct step *s, struct errbuf *err)
 		return 0;
 	}
 	if (rc < 0 && s->conf.strict)
-		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)", p->container, why.text,
-				 s->in.conf_path);
+		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)",
+				 p->container, why.text, s->in.conf_path);
 	snprintf(p->unfenced, sizeof(p->unfenced), "%.199s", why.text);
 	return 0;
 }
@@ -437,7 +449,8 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 {
 	struct cgroup_place place;
 	char path[sizeof(((struct conf *)0)->state_dir) + 64];
-	char head[CGROUP_PATH_MAX + 256]; /* the entry's first lines: what it is, job, cgroup, request */
+	/* the entry's first lines: what it is, job, cgroup, request */
+	char head[CGROUP_PATH_MAX + 256];
 	struct errbuf ignored;
 	const char *request, *first_step;
 	struct conf conf;

@@ -30,7 +30,8 @@ struct step_input {
 	uint32_t step_id;
 	uid_t uid;
 	gid_t gid;
-	const gid_t *group; /* supplementary ones, n_groups of them, which live as long as the step; 0: not told */
+	/* supplementary ones, n_groups of them, which live as long as the step; 0: not told */
+	const gid_t *group;
 	int n_groups;
 	unsigned n_ranks; /* on this node */
 	unsigned total_ranks; /* of the whole step; 0: not known */
@@ -48,7 +49,8 @@ struct step_input {
 	const char *step_request; /* a step container's; NULL: none */
 	const char *container; /* --nodeos-container; NULL: not given */
 	const char *report; /* --nodeos-report; NULL: not given */
-	const char *script; /* the job script, whose #NODEOS lines are the job's manifest; NULL: no such lines */
+	/* the job script, whose #NODEOS lines are the job's manifest; NULL: no such lines */
+	const char *script;
 	const char *conf_path;
 	const char *helper_path; /* the planning helper */
 	const char *script_path; /* nodeos-script, which reads SCRIPT */
@@ -64,16 +66,17 @@ void step_fail(struct step *s, const char *fmt, ...) __attribute__((format(print
 void step_place(struct step *s, unsigned rank, pid_t pid);
 
 /*
- * In the rank, still as root, in the mount namespace that it will run in: let its container's buffer be there.
- * Slurm lets ranks come here while slurmstepd is still in step_place of the first; where there may be a buffer they wait
- * for that. Failures are remembered.
+ * In the rank, still as root, in the mount namespace that it will run in: let its container's
+ * buffer be there. Slurm lets ranks come here while slurmstepd is still in step_place of the first;
+ * where there may be a buffer they wait for that. Failures are remembered.
  */
 void step_show_buffer(struct step *s, unsigned rank);
 
 /* What a rank needs from its launcher to change the environment it will exec with. */
 struct step_env {
 	void *arg;
-	const char *(*get)(void *arg, const char *name); /* NULL: not set; valid until the next get */
+	/* NULL: not set; valid until the next get */
+	const char *(*get)(void *arg, const char *name);
 	void (*set)(void *arg, const char *name, const char *value);
 	void (*unset)(void *arg, const char *name);
 };
@@ -93,35 +96,39 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 bool step_job_is_planned(const char *conf_path, bool *fences);
 
 /*
- * Has every step of this node its memory nodes from us, those without containers, too? So on a kernel that has
- * divided them, unless the site says otherwise. A faulty configuration is a "no" and a text in ERR.
+ * Has every step of this node its memory nodes from us, those without containers, too? So on a
+ * kernel that has divided them, unless the site says otherwise. A faulty configuration is a "no"
+ * and a text in ERR.
  */
 bool step_keeps_memory(const char *conf_path, struct errbuf *err);
 
 /*
- * As root in slurmstepd, once, when the first rank of a step without containers is forked: keep the whole step's memory
- * off the containers'. A failure is for the node's log, never for the step.
+ * As root in slurmstepd, once, when the first rank of a step without containers is forked: keep the
+ * whole step's memory off the containers'. A failure is for the node's log, never for the step.
  */
-int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory, struct errbuf *err);
+int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory,
+		     struct errbuf *err);
 
 /*
- * The same for sessions by ssh (pam_slurm_adopt), which the extern step of a job holds: they have the memory of homes. As
- * root in that step's slurmstepd, before a session can be adopted; a session that is there already is left alone, which
- * is a failure. Failures are for the node's log.
+ * The same for sessions by ssh (pam_slurm_adopt), which the extern step of a job holds: they have
+ * the memory of homes. As root in that step's slurmstepd, before a session can be adopted; a
+ * session that is there already is left alone, which is a failure. Failures are for the node's log.
  */
 int step_keep_extern(const char *conf_path, struct errbuf *err);
 
 /*
- * As root in slurmstepd, before Slurm binds ranks: a step is being launched here, in a job that has partitions or could
- * come to have them. Returns 1 when step_launch_end has to follow (step_place does that of the last rank),
- * then also with an ERR that is worth a line in the log; 0 when there is nothing to do; -1 with the reason.
+ * As root in slurmstepd, before Slurm binds ranks: a step is being launched here, in a job that has
+ * partitions or could come to have them. Returns 1 when step_launch_end has to follow (step_place
+ * does that of the last rank), then also with an ERR that is worth a line in the log; 0 when there
+ * is nothing to do; -1 with the reason.
  */
-int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err);
+int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id,
+		      struct errbuf *err);
 
 /*
- * All ranks are bound: make the job's partitions, when its other steps are through with their launch, too. Returns 0,
- * with 0, a text in ERR is for the log;
- * or 1 when this step's own has to wait for them longer than helper_timeout, or -1 when it cannot be.
+ * All ranks are bound: make the job's partitions, when its other steps are through with their
+ * launch, too. Returns 0, with 0, a text in ERR is for the log; or 1 when this step's own has to
+ * wait for them longer than helper_timeout, or -1 when it cannot be.
  */
 int step_launch_end(const char *conf_path, struct errbuf *err);
 

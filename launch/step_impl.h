@@ -4,18 +4,18 @@
 
 #include <stdatomic.h>
 
+#include "base/hostname.h"
+#include "base/idset.h"
+#include "container/ledger.h"
+#include "container/outcome.h"
 #include "host/blocks.h"
 #include "host/buffer.h"
 #include "host/cgroup.h"
-#include "manifest/choice.h"
 #include "host/conf.h"
-#include "container/ledger.h"
-#include "base/hostname.h"
-#include "container/outcome.h"
+#include "launch/step.h"
+#include "manifest/choice.h"
 #include "manifest/request.h"
 #include "serviceos/state.h"
-#include "launch/step.h"
-#include "base/idset.h"
 
 /*
  * Inside of struct step, for the files step*.c only. "shared" is a MAP_SHARED mapping
@@ -56,20 +56,23 @@ struct step_part {
 	unsigned fewer_cpus; /* than -c asked for each rank; 0: no */
 	enum partition partition; /* that its step is to be */
 	struct idset fence; /* its CPUs, with idle threads */
-	char unfenced[200]; /* why the container is no partition for this step; "": it is, or need not be */
+	/* why the container is no partition for this step; "": it is, or need not be */
+	char unfenced[200];
 	enum outcome outcome; /* the worst of the container's isolators */
 	char why[200]; /* its reason; "": as asked */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct idset cpus;
 	struct idset mems;
 	bool bind_mems;
-	bool own_blocks; /* mems are its container's alone: its memory is bounded by what they hold */
+	/* mems are its container's alone: its memory is bounded by what they hold */
+	bool own_blocks;
 	bool sized; /* the request says how many CPUs */
 	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* by the request */
-	bool takes_turns; /* POLICY_HPC with more ranks than CPUs, and no quantum that the request names */
+	/* POLICY_HPC with more ranks than CPUs, and no quantum that the request names */
+	bool takes_turns;
 	unsigned n_ranks; /* of it on this node */
 	char buffer[BUFFER_PATH_MAX]; /* where its container's is mounted; "": it has none */
 };
@@ -88,11 +91,13 @@ struct step_shared {
 
 	bool own_container; /* made for this step alone */
 	struct buffer_maker maker; /* of the buffers */
-	/* not in the ranks' environment yet, and their sruns need it; "": it is, or there is none */
+	/* not in the ranks' environment yet, and their sruns need it; "": it is, or there is none
+	 */
 	char script_request[REQUEST_TEXT_MAX];
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
-	char plan_json[STEP_PLAN_JSON_MAX]; /* members "request", "containers", "serviceos", "free" of the report */
+	/* members "request", "containers", "serviceos", "free" of the report */
+	char plan_json[STEP_PLAN_JSON_MAX];
 
 	struct step_rank rank[]; /* input.n_ranks */
 };
@@ -102,7 +107,8 @@ struct step {
 	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
 	char node[NODE_NAME_MAX];
 	bool prepared;
-	bool kept_one; /* for the system, of the CPUs that containers with SCHED_HPC might have had */
+	/* for the system, of the CPUs that containers with SCHED_HPC might have had */
+	bool kept_one;
 	bool from_ledger; /* the request: the step came without the environment of its job */
 	struct errbuf warning, note;
 	struct step_shared *shared;
@@ -124,7 +130,8 @@ struct step {
 /* The word for a part in the ledger and in reports: its container, "none", or "-" for the rest. */
 const char *step_part_word(const struct step_part *p);
 
-/* Is OTHER, a step of the same job, in the same container as P of S? Step containers are nobody else's, whatever their names. */
+/* Is OTHER, a step of the same job, in the same container as P of S? Step containers are nobody
+ * else's, whatever their names. */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
 /* step_prepare.c: plan (or find the plan), choose the container, widen the step. */

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/affinity.h"
+#include "base/textfile.h"
 #include "container/container_json.h"
+#include "host/affinity.h"
 #include "launch/report_path.h"
 #include "launch/step_impl.h"
-#include "base/textfile.h"
 
 static void put_rank(struct json_out *j, const struct step_rank *r, const struct step_part *p)
 {
@@ -26,8 +26,8 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 		jout_set(j, "mems", &r->kernel_mems);
 		jout_string(j, "policy", policy_by_number(r->kernel_policy));
 		jout_number(j, "priority", (unsigned)r->kernel_priority);
-		report_hpc(j, r->kernel_policy == NODEOS_SCHED_HPC ? POLICY_HPC : POLICY_OTHER, (unsigned)r->kernel_priority,
-			   r->kernel_quantum);
+		report_hpc(j, r->kernel_policy == NODEOS_SCHED_HPC ? POLICY_HPC : POLICY_OTHER,
+			   (unsigned)r->kernel_priority, r->kernel_quantum);
 		jout_string(j, "mempolicy", membind_name(r->kernel_mempolicy));
 		jout_set(j, "mempolicy_nodes", &r->kernel_membind);
 		jout_close(j, '}');
@@ -57,29 +57,37 @@ static const char *part_word(const struct step_part *p)
 	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
 }
 
-static const char *part_reason(const struct step *s, const struct step_part *p, char *buf, size_t size)
+static const char *part_reason(const struct step *s, const struct step_part *p, char *buf,
+			       size_t size)
 {
 	if (p->shares_all)
-		return "the containers hold every CPU of the job: this step, which names none, runs on all of them";
+		return "the containers hold every CPU of the job: this step, which names none, "
+		       "runs on all of them";
 	if (*p->unfenced)
 		return p->unfenced;
 	if (!p->shares_ranks && p->fewer_cpus)
-		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs", s->in.cpus_per_task,
-			 *p->container ? " in container " : "", p->container, p->fewer_cpus);
-	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns && p->outcome <= OUTCOME_MODIFIED) {
-		snprintf(buf, size, "%u ranks with policy \"hpc\" have fewer CPUs%s%s: ", p->n_ranks,
+		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs",
+			 s->in.cpus_per_task, *p->container ? " in container " : "", p->container,
+			 p->fewer_cpus);
+	if (!p->shares_ranks && !p->fewer_cpus && p->takes_turns &&
+	    p->outcome <= OUTCOME_MODIFIED) {
+		snprintf(buf, size,
+			 "%u ranks with policy \"hpc\" have fewer CPUs%s%s: ", p->n_ranks,
 			 *p->container ? " in container " : "", p->container);
 		if (p->quantum)
-			snprintf(buf + strlen(buf), size - strlen(buf), "they take turns of %u ms (the quantum)", p->quantum);
+			snprintf(buf + strlen(buf), size - strlen(buf),
+				 "they take turns of %u ms (the quantum)", p->quantum);
 		else
-			snprintf(buf + strlen(buf), size - strlen(buf), "with quantum:0 each waits until another blocks or yields");
+			snprintf(buf + strlen(buf), size - strlen(buf),
+				 "with quantum:0 each waits until another blocks or yields");
 		if (*p->why)
 			snprintf(buf + strlen(buf), size - strlen(buf), "; %s", p->why);
 		return buf;
 	}
 	if (!p->shares_ranks)
 		return p->fewer_cpus ? buf : *p->why ? p->why : NULL;
-	snprintf(buf, size, "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
+	snprintf(buf, size,
+		 "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
 		 p->shares_with, *p->container ? " of container " : "", p->container);
 	return buf;
 }
@@ -132,7 +140,8 @@ int step_report(const struct step *s, struct errbuf *err)
 	int fd;
 	FILE *f;
 
-	if (report_path(path, sizeof(path), s->in.report, s->in.job_id, s->in.step_id, s->node, err) < 0)
+	if (report_path(path, sizeof(path), s->in.report, s->in.job_id, s->in.step_id, s->node,
+			err) < 0)
 		return -1;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
 	f = fd < 0 ? NULL : fdopen(fd, "w");

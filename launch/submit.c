@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What can be said of a request before there is a job: by sbatch, salloc and srun, with the user's rights. */
+/* What can be said of a request before there is a job: by sbatch, salloc and srun, with the user's
+ * rights. */
 #include "launch/submit.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include "host/conf.h"
 #include "manifest/choice.h"
 
-int submit_request(struct request *r, const char *name, const struct submit_wish *wish, struct errbuf *err)
+int submit_request(struct request *r, const char *name, const struct submit_wish *wish,
+		   struct errbuf *err)
 {
 	struct request_container *c = &r->container[0];
 
@@ -22,7 +24,9 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 		unsigned long n = strtoul(wish->cpus, &end, 10);
 
 		if (*wish->cpus < '1' || *wish->cpus > '9' || *end || n > REQUEST_CPUS_MAX)
-			return errprintf(err, "--nodeos-cpus=%.60s: expected a number of hardware threads from 1 to %d",
+			return errprintf(err,
+					 "--nodeos-cpus=%.60s: expected a number of hardware "
+					 "threads from 1 to %d",
 					 wish->cpus, REQUEST_CPUS_MAX);
 		c->cpus = (unsigned)n;
 	}
@@ -40,15 +44,18 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 	if (conf_load(&conf, conf_path, 0, err) < 0)
 		return -1;
 	if (r->n > conf.max_containers)
-		return errprintf(err, "%u containers, at most %u are allowed at this site (max_containers in %s)",
-				 r->n, conf.max_containers, conf_path);
+		return errprintf(
+			err,
+			"%u containers, at most %u are allowed at this site (max_containers in %s)",
+			r->n, conf.max_containers, conf_path);
 	for (unsigned i = 0; i < r->n; i++)
 		if (outcome_check_policy(&r->container[i], &conf, conf_path, err) < 0)
 			return -1;
 	return 0;
 }
 
-int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job, struct errbuf *err)
+int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job,
+			   struct errbuf *err)
 {
 	static struct choice choice;
 
@@ -57,23 +64,30 @@ int submit_check_container(const struct request *r, const char *text, bool is_sr
 	if (choice_parse(&choice, text, err) < 0)
 		return errwrap(err, "--nodeos-container");
 	if (choice.by_rank && !is_srun)
-		return errprintf(err, "--nodeos-container=%.64s: ranks are a step's: say this to srun", text);
+		return errprintf(err,
+				 "--nodeos-container=%.64s: ranks are a step's: say this to srun",
+				 text);
 	if (!r && new_job)
-		return errprintf(err, "--nodeos-container=%.64s: this job has no containers; describe them with --nodeos-manifest",
+		return errprintf(err,
+				 "--nodeos-container=%.64s: this job has no containers; describe "
+				 "them with --nodeos-manifest",
 				 text);
 	return r ? choice_check_names(&choice, r, err) : 0;
 }
 
-int submit_same_options(struct submit_component *c, const char *const value[], const char *const name[], unsigned n,
-			struct errbuf *err)
+int submit_same_options(struct submit_component *c, const char *const value[],
+			const char *const name[], unsigned n, struct errbuf *err)
 {
 	for (unsigned i = 0; i < n && i < SUBMIT_OPTIONS_MAX; i++) {
 		const char *first = c->first[i];
 
 		if (!c->seen && value[i])
 			c->first[i] = strdup(value[i]);
-		else if (c->seen && (value[i] || first) && (!value[i] || !first || strcmp(value[i], first) != 0))
-			return errprintf(err, "--%s differs between the components of this heterogeneous job: one NodeOS request serves them all",
+		else if (c->seen && (value[i] || first) &&
+			 (!value[i] || !first || strcmp(value[i], first) != 0))
+			return errprintf(err,
+					 "--%s differs between the components of this "
+					 "heterogeneous job: one NodeOS request serves them all",
 					 name[i]);
 	}
 	c->seen = true;

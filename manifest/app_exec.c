@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+,:@";
+static const char plain[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+,:@";
 static const char digits[] = "0123456789ABCDEF";
 
 static void put_text(FILE *f, const char *s)
@@ -68,7 +69,8 @@ int app_exec_parse(struct app_exec *out, const char *text, struct errbuf *err)
 
 	memset(out, 0, sizeof(*out));
 	if (strlen(text) >= APP_EXEC_MAX)
-		return errprintf(err, "the command of the manifest has more than %d bytes", APP_EXEC_MAX - 1);
+		return errprintf(err, "the command of the manifest has more than %d bytes",
+				 APP_EXEC_MAX - 1);
 	for (const char *c = text; *c; c++)
 		words += *c == ' ';
 	out->text = strdup(text);

@@ -9,7 +9,8 @@
 /*
  * What a manifest's app runs (app.exec, app.environment, app.workingDirectory), as it travels from
  * srun to a rank: words separated by one blank, each a letter and '=' and a text with
- * %XX for everything but plain characters: "x=./app x=-v e=A=1 d=/data". Read in the rank, as the user.
+ * %XX for everything but plain characters: "x=./app x=-v e=A=1 d=/data". Read in the rank, as the
+ * user.
  */
 #define APP_EXEC_MAX 65536 /* bytes with the final NUL */
 

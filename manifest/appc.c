@@ -14,7 +14,8 @@ struct type {
 	enum json_kind kind;
 	bool any; /* of any kind */
 	const struct field *fields; /* an object's, up to one without a name */
-	const struct type *item; /* an array's items, or the members of an object used as a map */
+	/* an array's items, or the members of an object used as a map */
+	const struct type *item;
 	const char *unique; /* the member in which an array's items must differ */
 	bool (*valid)(const char *text); /* of a string */
 	const char *allowed; /* what "valid" demands, or a number's range */

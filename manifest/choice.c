@@ -43,7 +43,8 @@ static bool overlaps(const struct choice *c, uint32_t first, uint32_t last)
 }
 
 /* "0-20" or "7", LEN bytes at TEXT, for NAME */
-static int add_range(struct choice *c, const char *name, const char *text, size_t len, struct errbuf *err)
+static int add_range(struct choice *c, const char *name, const char *text, size_t len,
+		     struct errbuf *err)
 {
 	char quoted[WORD_QUOTE_MAX];
 	const char *at = text;
@@ -60,7 +61,8 @@ static int add_range(struct choice *c, const char *name, const char *text, size_
 	if (at != text + len || last < first)
 		goto bad;
 	if (overlaps(c, first, last))
-		return errprintf(err, "%s: a rank of it has its container already", word_quote(quoted, text, len));
+		return errprintf(err, "%s: a rank of it has its container already",
+				 word_quote(quoted, text, len));
 	if (c->n == CHOICE_RANGES_MAX)
 		return errprintf(err, "more than %d ranges of ranks", CHOICE_RANGES_MAX);
 	strcpy(c->range[c->n].name, name);
@@ -69,8 +71,8 @@ static int add_range(struct choice *c, const char *name, const char *text, size_
 	c->n++;
 	return 0;
 bad:
-	return errprintf(err, "%s: expected ranks as in 0-20 or 7, none above %u", word_quote(quoted, text, len),
-			 RANK_MAX);
+	return errprintf(err, "%s: expected ranks as in 0-20 or 7, none above %u",
+			 word_quote(quoted, text, len), RANK_MAX);
 }
 
 int choice_parse(struct choice *out, const char *text, struct errbuf *err)
@@ -116,7 +118,8 @@ const char *choice_of(const struct choice *c, uint32_t rank)
 int choice_check_names(const struct choice *c, const struct request *r, struct errbuf *err)
 {
 	for (unsigned i = 0; i < c->n; i++)
-		if (strcmp(c->range[i].name, CHOICE_NONE) != 0 && request_find(r, c->range[i].name) < 0)
+		if (strcmp(c->range[i].name, CHOICE_NONE) != 0 &&
+		    request_find(r, c->range[i].name) < 0)
 			return request_no_such(r, c->range[i].name, err);
 	return 0;
 }
@@ -125,7 +128,8 @@ int choice_check_ranks(const struct choice *c, uint32_t n_ranks, struct errbuf *
 {
 	for (unsigned i = 0; c->by_rank && i < c->n; i++)
 		if (c->range[i].last >= n_ranks)
-			return errprintf(err, "%s:%u: there is no such rank, this step has ranks 0-%u",
+			return errprintf(err,
+					 "%s:%u: there is no such rank, this step has ranks 0-%u",
 					 c->range[i].name, c->range[i].last, n_ranks - 1);
 	return 0;
 }

@@ -162,12 +162,14 @@ static int build(struct json_doc *doc)
 	return 0;
 }
 
-int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len, struct errbuf *err)
+int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len,
+		   struct errbuf *err)
 {
 	return json_doc_parse_values(out, name, text, len, JSON_POS_VALUES, err);
 }
 
-int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len, unsigned max_values, struct errbuf *err)
+int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len,
+			  unsigned max_values, struct errbuf *err)
 {
 	struct errbuf reason = { "" };
 	struct json_doc doc = { .name = name, .text = text, .len = len, .err = &reason };

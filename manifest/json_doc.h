@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "manifest/json_scan.h"
 #include "base/errbuf.h"
+#include "manifest/json_scan.h"
 
 /*
  * A JSON text with its values (json-c's) and their positions (json_pos.h), and
@@ -28,7 +28,8 @@ struct json_doc {
 int json_doc_parse(struct json_doc *doc, const char *name, const char *text, size_t len,
 		   struct errbuf *err);
 /* The same of a text that may have more values than a manifest. */
-int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len, unsigned max_values, struct errbuf *err);
+int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len,
+			  unsigned max_values, struct errbuf *err);
 void json_doc_free(struct json_doc *doc);
 
 const struct json_node *json_doc_root(const struct json_doc *doc);

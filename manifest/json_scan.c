@@ -192,9 +192,9 @@ static int scan_escape(struct scan *s, char *out, size_t *used)
 		return scan_unicode(s, out, used);
 	which = c ? strchr(from, c) : NULL;
 	if (!which)
-		return FAULT(
-			s, s->pos,
-			"bad escape in a string (allowed: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX)");
+		return FAULT(s, s->pos,
+			     "bad escape in a string (allowed: \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
+			     "\\uXXXX)");
 	if (out)
 		out[*used] = to[which - from];
 	++*used;
@@ -528,7 +528,8 @@ static int scan_text(struct scan *s)
 	return s->pos == s->len ? 0 : unexpected(s, "nothing after the end of the value");
 }
 
-int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values, size_t *at, struct errbuf *err)
+int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,
+		  size_t *at, struct errbuf *err)
 {
 	struct scan s = { .text = text, .len = len, .max_values = max_values, .err = err };
 

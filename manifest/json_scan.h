@@ -49,7 +49,8 @@ struct json_tree {
  * on failure ERR holds the reason (no position in it) and *AT the offset of the
  * first fault in the text.
  */
-int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values, size_t *at, struct errbuf *err);
+int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,
+		  size_t *at, struct errbuf *err);
 void json_pos_free(struct json_tree *tree);
 
 /* The member KEY of object OBJECT, or NULL. */

@@ -5,16 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "manifest/app_exec.h"
 #include "manifest/appc.h"
-#include "manifest/json_doc.h"
 #include "manifest/jobscript.h"
-#include "base/words.h"
+#include "manifest/json_doc.h"
 
 struct loader {
 	struct json_doc doc;
 	struct request request;
-	const struct json_node *rest; /* the container isolator that takes what is left, or NULL */
+	/* the container isolator that takes what is left, or NULL */
+	const struct json_node *rest;
 	FILE *apps; /* what the apps run; NULL: nobody asks */
 	bool pod;
 };
@@ -77,14 +78,16 @@ static int load_mems(struct loader *l, const struct json_node *value, struct req
 	return 0;
 }
 
-static int load_partition(struct loader *l, const struct json_node *value, struct request_container *c)
+static int load_partition(struct loader *l, const struct json_node *value,
+			  struct request_container *c)
 {
 	char quoted[WORD_QUOTE_MAX];
 	const char *name;
 	int p;
 
 	if (value->kind != JSON_STRING)
-		return json_doc_fail(&l->doc, value, "expected a string, got %s", json_kind_name(value->kind));
+		return json_doc_fail(&l->doc, value, "expected a string, got %s",
+				     json_kind_name(value->kind));
 	name = json_doc_string(&l->doc, value);
 	p = partition_by_name(name);
 	if (p < 0)
@@ -130,7 +133,11 @@ static int load_priority(struct loader *l, const struct json_node *value,
 		int placement = hpc_placement_by_name(text);
 
 		c->priority = (unsigned)placement;
-		return placement >= 0 ? 0 : json_doc_fail(&l->doc, value, "%s (allowed: a placement, user, rr or topo, or its number, 0 to %u)", quoted, max);
+		return placement >= 0 ? 0
+				      : json_doc_fail(&l->doc, value,
+						      "%s (allowed: a placement, user, rr or topo, "
+						      "or its number, 0 to %u)",
+						      quoted, max);
 	}
 	if (max == 0)
 		return json_doc_fail(&l->doc, value,
@@ -141,7 +148,8 @@ static int load_priority(struct loader *l, const struct json_node *value,
 			     quoted, policy_name(c->policy), max, min ? "; 0 means 1" : "");
 }
 
-static int load_quantum(struct loader *l, const struct json_node *value, struct request_container *c)
+static int load_quantum(struct loader *l, const struct json_node *value,
+			struct request_container *c)
 {
 	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
 
@@ -151,22 +159,21 @@ static int load_quantum(struct loader *l, const struct json_node *value, struct 
 		return -1;
 	word_quote(quoted, text, strlen(text));
 	if (c->policy != POLICY_HPC)
-		return json_doc_fail(&l->doc, value, "%s: policy \"%s\" has no quantum (\"SCHED_HPC\" has)", quoted,
+		return json_doc_fail(&l->doc, value,
+				     "%s: policy \"%s\" has no quantum (\"SCHED_HPC\" has)", quoted,
 				     policy_name(c->policy));
 	c->quantum_named = true;
 	if (word_count(text, 0, HPC_QUANTUM_MAX, &c->quantum) == 0)
 		return 0;
-	return json_doc_fail(&l->doc, value, "%s (allowed: a whole number of milliseconds from 0, never, to %d)", quoted,
-			     HPC_QUANTUM_MAX);
+	return json_doc_fail(&l->doc, value,
+			     "%s (allowed: a whole number of milliseconds from 0, never, to %d)",
+			     quoted, HPC_QUANTUM_MAX);
 }
 
 /* The members of the isolators' values in the order of loading: a priority needs its policy. */
 static const struct member container_members[] = {
-	{ "cpus", load_cpus },
-	{ "mems", load_mems },
-	{ "smt", load_smt },
-	{ "partition", load_partition },
-	{ NULL, NULL },
+	{ "cpus", load_cpus },		 { "mems", load_mems }, { "smt", load_smt },
+	{ "partition", load_partition }, { NULL, NULL },
 };
 
 static const struct member scheduler_members[] = {
@@ -192,7 +199,9 @@ static int unknown_member(struct loader *l, const struct json_node *node,
 	const char *near;
 
 	if (members == container_members && strcmp(node->key, "dimmap") == 0)
-		return json_doc_fail_key(&l->doc, node, "\"dimmap\" is an isolator of its own, beside \"container\"");
+		return json_doc_fail_key(
+			&l->doc, node,
+			"\"dimmap\" is an isolator of its own, beside \"container\"");
 	for (unsigned i = 0; i < MEMBERS_MAX - 1 && members[i].name; i++)
 		names[i] = members[i].name;
 	word_quote(quoted, node->key, strlen(node->key));
@@ -263,10 +272,13 @@ static int load_size(struct loader *l, const struct json_node *value, struct req
 
 	if (scalar(l, value, text, sizeof(text)) < 0)
 		return -1;
-	if (request_parse_bytes(text, &c->dimmap.size) == 0 && c->dimmap.size >= REQUEST_DIMMAP_MIN && c->dimmap.size <= REQUEST_DIMMAP_MAX)
+	if (request_parse_bytes(text, &c->dimmap.size) == 0 &&
+	    c->dimmap.size >= REQUEST_DIMMAP_MIN && c->dimmap.size <= REQUEST_DIMMAP_MAX)
 		return 0;
-	return json_doc_fail(&l->doc, value, "%s is no size of a buffer (allowed: 1M to 8T, for example 512M, 16G, 16GiB)",
-			     word_quote(quoted, text, strlen(text)));
+	return json_doc_fail(
+		&l->doc, value,
+		"%s is no size of a buffer (allowed: 1M to 8T, for example 512M, 16G, 16GiB)",
+		word_quote(quoted, text, strlen(text)));
 }
 
 static int load_source(struct loader *l, const struct json_node *value, struct request_container *c)
@@ -275,10 +287,13 @@ static int load_source(struct loader *l, const struct json_node *value, struct r
 	const char *source;
 
 	if (value->kind != JSON_STRING)
-		return json_doc_fail(&l->doc, value, "expected a string, got %s", json_kind_name(value->kind));
+		return json_doc_fail(&l->doc, value, "expected a string, got %s",
+				     json_kind_name(value->kind));
 	source = json_doc_string(&l->doc, value);
 	if (!request_is_source(source))
-		return json_doc_fail(&l->doc, value, "%s (allowed: the path of a block device or a file on the node, " REQUEST_SOURCE_ALLOWED ")",
+		return json_doc_fail(&l->doc, value,
+				     "%s (allowed: the path of a block device or a file on the "
+				     "node, " REQUEST_SOURCE_ALLOWED ")",
 				     word_quote(quoted, source, strlen(source)));
 	strcpy(c->dimmap.source, source);
 	return 0;
@@ -291,15 +306,19 @@ static int load_word(struct loader *l, const struct json_node *value, const char
 	const char *word;
 
 	if (value->kind != JSON_STRING)
-		return json_doc_fail(&l->doc, value, "expected a string, got %s", json_kind_name(value->kind));
+		return json_doc_fail(&l->doc, value, "expected a string, got %s",
+				     json_kind_name(value->kind));
 	word = json_doc_string(&l->doc, value);
 	for (int i = 0; words[i]; i++)
 		if (strcmp(word, words[i]) == 0)
 			return i;
-	return json_doc_fail(&l->doc, value, "%s (allowed: %s)", word_quote(quoted, word, strlen(word)), word_list(list, sizeof(list), words));
+	return json_doc_fail(&l->doc, value, "%s (allowed: %s)",
+			     word_quote(quoted, word, strlen(word)),
+			     word_list(list, sizeof(list), words));
 }
 
-static int load_dimmap_policy(struct loader *l, const struct json_node *value, struct request_container *c)
+static int load_dimmap_policy(struct loader *l, const struct json_node *value,
+			      struct request_container *c)
 {
 	int i = load_word(l, value, request_dimmap_policies);
 
@@ -315,7 +334,8 @@ static int load_fill(struct loader *l, const struct json_node *value, struct req
 	if (scalar(l, value, text, sizeof(text)) < 0)
 		return -1;
 	if (request_parse_bytes(text, &fill) < 0 || !request_is_fill(fill))
-		return json_doc_fail(&l->doc, value, "%s (allowed: a power of two from 4K to 2M)", word_quote(quoted, text, strlen(text)));
+		return json_doc_fail(&l->doc, value, "%s (allowed: a power of two from 4K to 2M)",
+				     word_quote(quoted, text, strlen(text)));
 	c->dimmap.fill = (unsigned)fill;
 	return 0;
 }
@@ -330,8 +350,8 @@ static int load_access(struct loader *l, const struct json_node *value, struct r
 }
 
 static const struct member dimmap_members[] = {
-	{ "size", load_size }, { "source", load_source }, { "policy", load_dimmap_policy }, { "fill", load_fill }, { "access", load_access },
-	{ NULL, NULL },
+	{ "size", load_size }, { "source", load_source }, { "policy", load_dimmap_policy },
+	{ "fill", load_fill }, { "access", load_access }, { NULL, NULL },
 };
 
 static int load_dimmap(struct loader *l, const struct json_node *value, struct request_container *c)
@@ -339,13 +359,17 @@ static int load_dimmap(struct loader *l, const struct json_node *value, struct r
 	if (load_members(l, value, dimmap_members, c) < 0)
 		return -1;
 	if (!c->dimmap.size)
-		return json_doc_fail(&l->doc, value, "\"size\" is missing: of the buffer, for example \"16G\"");
+		return json_doc_fail(&l->doc, value,
+				     "\"size\" is missing: of the buffer, for example \"16G\"");
 	if (!*c->dimmap.source)
-		return json_doc_fail(&l->doc, value, "\"source\" is missing: the path of a block device or a file on the node");
+		return json_doc_fail(
+			&l->doc, value,
+			"\"source\" is missing: the path of a block device or a file on the node");
 	return 0;
 }
 
-/* The isolators that do something here; "load" NULL: it was another's name, and load_isolator says so. */
+/* The isolators that do something here; "load" NULL: it was another's name, and load_isolator says
+ * so. */
 static const struct member isolators[] = {
 	{ "container", load_container },
 	{ "scheduler", load_scheduler },
@@ -382,7 +406,8 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 	return json_doc_fail(
 		&l->doc, node,
 		"no isolator is named %s%s%s%s (allowed: container, scheduler, dimmap; "
-		"perfwrapper, power, powerpolicy, hwbind, monitoring, image and AppC's own load and are ignored)",
+		"perfwrapper, power, powerpolicy, hwbind, monitoring, image and AppC's own load "
+		"and are ignored)",
 		word_quote(quoted, name, strlen(name)), near ? ", did you mean \"" : "",
 		near ? near : "", near ? "\"?" : "");
 }
@@ -398,10 +423,10 @@ static int check_once(struct loader *l, const struct json_node *array,
 		const char *first = isolator_name(l, other);
 
 		if (strcmp(bare_name(first), bare_name(name)) == 0)
-			return json_doc_fail(
-				&l->doc, json_doc_member(&l->doc, isolator, "name"),
-				"isolator \"%s\" is here a second time: the first, \"%s\", is at line %u",
-				name, first, json_doc_line(&l->doc, other));
+			return json_doc_fail(&l->doc, json_doc_member(&l->doc, isolator, "name"),
+					     "isolator \"%s\" is here a second time: the first, "
+					     "\"%s\", is at line %u",
+					     name, first, json_doc_line(&l->doc, other));
 	}
 	return 0;
 }
@@ -427,8 +452,10 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	if (!known->name)
 		return unknown_isolator(l, node, name);
 	if (strcmp(bare, "partition") == 0)
-		return json_doc_fail(&l->doc, node, "isolator \"%s\": write it as \"partition\" in the value of \"container\"",
-				     name);
+		return json_doc_fail(
+			&l->doc, node,
+			"isolator \"%s\": write it as \"partition\" in the value of \"container\"",
+			name);
 	if (!c)
 		return json_doc_fail(&l->doc, node,
 				     "isolator \"%s\" of a pod: it belongs to apps[].app.isolators",
@@ -454,10 +481,13 @@ static void put_words(struct loader *l, const struct json_node *app)
 
 	if (dir && *json_doc_string(&l->doc, dir))
 		app_exec_put(l->apps, APP_EXEC_DIR, NULL, json_doc_string(&l->doc, dir));
-	for (const struct json_node *i = env ? json_doc_first(&l->doc, env) : NULL; i; i = json_doc_next(&l->doc, i))
-		app_exec_put(l->apps, APP_EXEC_ENV, json_doc_string(&l->doc, json_doc_member(&l->doc, i, "name")),
+	for (const struct json_node *i = env ? json_doc_first(&l->doc, env) : NULL; i;
+	     i = json_doc_next(&l->doc, i))
+		app_exec_put(l->apps, APP_EXEC_ENV,
+			     json_doc_string(&l->doc, json_doc_member(&l->doc, i, "name")),
 			     json_doc_string(&l->doc, json_doc_member(&l->doc, i, "value")));
-	for (const struct json_node *i = json_doc_first(&l->doc, exec); i; i = json_doc_next(&l->doc, i))
+	for (const struct json_node *i = json_doc_first(&l->doc, exec); i;
+	     i = json_doc_next(&l->doc, i))
 		app_exec_put(l->apps, APP_EXEC_WORD, NULL, json_doc_string(&l->doc, i));
 }
 
@@ -540,7 +570,8 @@ static int load(struct loader *l)
 	return 0;
 }
 
-static int parse_and_load(struct loader *l, const char *name, const char *text, size_t len, struct errbuf *err)
+static int parse_and_load(struct loader *l, const char *name, const char *text, size_t len,
+			  struct errbuf *err)
 {
 	int result;
 
@@ -552,7 +583,8 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 }
 
 /* A script's manifest is the script with everything else blanked out: positions stay. */
-static int load_script(struct loader *l, const char *name, const char *text, size_t len, struct errbuf *err)
+static int load_script(struct loader *l, const char *name, const char *text, size_t len,
+		       struct errbuf *err)
 {
 	char *copy = malloc(len + 1);
 	int result;
@@ -564,7 +596,9 @@ static int load_script(struct loader *l, const char *name, const char *text, siz
 	if (script_extract(copy, len) == 0) {
 		unsigned stray = script_stray(text, len);
 
-		result = errprintf(err, "%.200s:%u:1: a script without " SCRIPT_MARK " lines before its first command",
+		result = errprintf(err,
+				   "%.200s:%u:1: a script without " SCRIPT_MARK
+				   " lines before its first command",
 				   name, stray ? stray : 1);
 	} else {
 		result = parse_and_load(l, name, copy, len, err);
@@ -588,7 +622,8 @@ int manifest_load(struct request *out, struct manifest_info *info, const char *n
 		if (!l.apps)
 			return errprintf(err, "%.200s: out of memory", name_for_messages);
 	}
-	result = (script_is(text, len) ? load_script : parse_and_load)(&l, name_for_messages, text, len, err);
+	result = (script_is(text, len) ? load_script : parse_and_load)(&l, name_for_messages, text,
+								       len, err);
 	if (l.apps)
 		fclose(l.apps);
 	if (result < 0) {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "manifest/request.h"
 #include "base/errbuf.h"
+#include "manifest/request.h"
 
 /*
  * AppC manifests in the NodeOS profile (doc/nodeos-manifest.5) -> the request.
@@ -16,7 +16,8 @@
 
 struct manifest_info {
 	bool pod; /* PodManifest, not ImageManifest */
-	char *apps; /* malloc'ed: what each app that has an app.exec runs, a line "NAME WORDS" (app_exec.h) */
+	/* malloc'ed: what each app that has an app.exec runs, a line "NAME WORDS" (app_exec.h) */
+	char *apps;
 };
 
 /*
@@ -27,8 +28,8 @@ struct manifest_info {
 int manifest_read_file(char **text, size_t *len, const char *path, struct errbuf *err);
 
 /*
- * Turn a manifest's text, or the #NODEOS lines of a job script, into the request; INFO may be NULL. On failure *OUT is
- * untouched and ERR has the first mistake of the text, one line:
+ * Turn a manifest's text, or the #NODEOS lines of a job script, into the request; INFO may be NULL.
+ * On failure *OUT is untouched and ERR has the first mistake of the text, one line:
  * "NAME:LINE:COLUMN: PATH.TO.VALUE: what is wrong (allowed: ...)".
  * A request made here passes request_check and is not bound to any node.
  */

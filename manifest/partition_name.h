@@ -2,7 +2,8 @@
 #ifndef NODEOS_MANIFEST_PARTITION_NAME_H
 #define NODEOS_MANIFEST_PARTITION_NAME_H
 
-/* What the directory of a container may be in the kernel (host/partition.h), by the words of manifests and of cgroupfs. */
+/* What the directory of a container may be in the kernel (host/partition.h), by the words of
+ * manifests and of cgroupfs. */
 enum partition {
 	PARTITION_MEMBER,
 	PARTITION_ROOT,

@@ -18,7 +18,8 @@ enum sched_policy {
 /* The number of SCHED_HPC in our kernel series (doc: kernel/patches). */
 #define NODEOS_SCHED_HPC 48
 
-/* Where tasks of SCHED_HPC start: what its priority means (Documentation/scheduler/sched-hpc.rst of the series). */
+/* Where tasks of SCHED_HPC start: what its priority means (Documentation/scheduler/sched-hpc.rst of
+ * the series). */
 enum hpc_placement {
 	HPC_USER, /* where their parent is, until they go elsewhere themselves */
 	HPC_RR, /* on the least committed CPU, by number */
@@ -26,9 +27,11 @@ enum hpc_placement {
 	HPC_PLACEMENTS,
 };
 
-/* Milliseconds that a task of SCHED_HPC may run while others of the class wait for its CPU; 0: as long as it likes. */
+/* Milliseconds that a task of SCHED_HPC may run while others of the class wait for its CPU; 0: as
+ * long as it likes. */
 #define HPC_QUANTUM_MAX 10000
-#define HPC_QUANTUM_DEFAULT 10 /* who has more threads than CPUs, all of which wait for each other, must not wait forever */
+/* who has more threads than CPUs, all of which wait for each other, must not wait forever */
+#define HPC_QUANTUM_DEFAULT 10
 
 /* "hpc" or AppC's "SCHED_HPC" (any of the table) -> policy; POLICY_UNSET when unknown. */
 enum sched_policy policy_by_name(const char *name);
@@ -38,7 +41,8 @@ const char *policy_by_number(int kernel_policy); /* name for a kernel number, "?
 const char *policy_names(void); /* "other, batch, idle, fifo, rr, hpc" for messages */
 int policy_is_realtime(enum sched_policy p); /* fifo, rr */
 
-/* Allowed priority range of P: hpc 0..2, fifo and rr 1..99 (0 = 1, as AppC manifests say "0"), else 0. */
+/* Allowed priority range of P: hpc 0..2, fifo and rr 1..99 (0 = 1, as AppC manifests say "0"), else
+ * 0. */
 void policy_priority_range(enum sched_policy p, unsigned *min, unsigned *max);
 
 /* "user", "rr", "topo" -> enum hpc_placement, -1 when unknown; and back. */

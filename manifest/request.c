@@ -69,23 +69,21 @@ int request_check_name(const char *name, struct errbuf *err)
 	size_t len = strnlen(name, REQUEST_NAME_MAX);
 
 	if (len == 0)
-		return errprintf(
-			err,
-			"a container's name is empty (allowed: a-z 0-9, and one of - . _ ~ / between them)");
+		return errprintf(err, "a container's name is empty (allowed: a-z 0-9, and one of - "
+				      ". _ ~ / between them)");
 	if (len == REQUEST_NAME_MAX)
 		return errprintf(err, "container name %s is too long (allowed: %d bytes)",
 				 word_quote(quoted, name, len), REQUEST_NAME_MAX - 1);
 	for (size_t i = 0; i < len; i++)
 		if (!is_name_char(name[i]) && (!is_separator(name[i]) || i == 0 ||
 					       !is_name_char(name[i - 1]) || i + 1 == len))
-			return errprintf(
-				err,
-				"%s is not a container's name (allowed: a-z 0-9, and one of - . _ ~ / between them)",
-				word_quote(quoted, name, len));
+			return errprintf(err,
+					 "%s is not a container's name (allowed: a-z 0-9, and one "
+					 "of - . _ ~ / between them)",
+					 word_quote(quoted, name, len));
 	if (strcmp(name, "none") == 0)
-		return errprintf(
-			err,
-			"no container can be named \"none\": it is the word for \"in no container\"");
+		return errprintf(err, "no container can be named \"none\": it is the word for \"in "
+				      "no container\"");
 	return 0;
 }
 
@@ -127,14 +125,18 @@ static int check_policy(const struct request_container *c, struct errbuf *err)
 		return errprintf(err, "prio=%u with policy %s (allowed: 0)", c->priority,
 				 policy_name(c->policy));
 	if (c->priority > max && c->policy == POLICY_HPC)
-		return errprintf(err, "placement %u with policy hpc (allowed: user, rr, topo, or 0 to %u)", c->priority, max);
+		return errprintf(
+			err, "placement %u with policy hpc (allowed: user, rr, topo, or 0 to %u)",
+			c->priority, max);
 	if (c->priority > max)
 		return errprintf(err, "prio=%u with policy %s (allowed: 0 to %u)", c->priority,
 				 policy_name(c->policy), max);
 	if (c->quantum_named && c->policy != POLICY_HPC)
-		return errprintf(err, "quantum with policy %s (allowed with hpc)", policy_name(c->policy));
+		return errprintf(err, "quantum with policy %s (allowed with hpc)",
+				 policy_name(c->policy));
 	if (c->quantum > (c->quantum_named ? HPC_QUANTUM_MAX : 0))
-		return errprintf(err, "quantum=%u (allowed: 0 to %d milliseconds)", c->quantum, HPC_QUANTUM_MAX);
+		return errprintf(err, "quantum=%u (allowed: 0 to %d milliseconds)", c->quantum,
+				 HPC_QUANTUM_MAX);
 	return 0;
 }
 
@@ -148,7 +150,9 @@ static int check_container(const struct request_container *c, struct errbuf *err
 		return errprintf(err, "unknown partition");
 	if (c->ignored >> IGNORED_COUNT)
 		return errprintf(err, "unknown bits in ignored");
-	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0 ? -1 : check_policy(c, err);
+	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0
+		       ? -1
+		       : check_policy(c, err);
 }
 
 int request_check(const struct request *r, struct errbuf *err)
@@ -168,16 +172,19 @@ int request_check(const struct request *r, struct errbuf *err)
 		if (check_container(c, err) < 0)
 			return errwrap(err, "container %s", c->name);
 		for (unsigned k = 0; c->dimmap.size && k < i; k++)
-			if (r->container[k].dimmap.size && strcmp(r->container[k].dimmap.source, c->dimmap.source) == 0)
-				return errprintf(err, "containers %s and %s: both have a buffer (dimmap) of %s: only one can", r->container[k].name, c->name,
-						 c->dimmap.source);
+			if (r->container[k].dimmap.size &&
+			    strcmp(r->container[k].dimmap.source, c->dimmap.source) == 0)
+				return errprintf(err,
+						 "containers %s and %s: both have a buffer "
+						 "(dimmap) of %s: only one can",
+						 r->container[k].name, c->name, c->dimmap.source);
 		if (c->cpus)
 			continue;
 		if (rest)
-			return errprintf(
-				err,
-				"containers %s and %s both ask for all CPUs that are left (allowed: one)",
-				rest, c->name);
+			return errprintf(err,
+					 "containers %s and %s both ask for all CPUs that are left "
+					 "(allowed: one)",
+					 rest, c->name);
 		rest = c->name;
 	}
 	return 0;
@@ -390,7 +397,9 @@ static int field_partition(struct request_container *c, const char *value, const
 
 static int field_dimmap(struct request_container *c, const char *value, const char *end)
 {
-	return parse_number(&value, end, REQUEST_BYTES_MAX, &c->dimmap.size) < 0 || value != end ? -1 : 0;
+	return parse_number(&value, end, REQUEST_BYTES_MAX, &c->dimmap.size) < 0 || value != end
+		       ? -1
+		       : 0;
 }
 
 static int field_source(struct request_container *c, const char *value, const char *end)
@@ -476,9 +485,11 @@ static int parse_field(struct request_container *c, const char *field, const cha
 			return errprintf(err, "bad value in %s", word_quote(quoted, field, len));
 		return 0;
 	}
-	return errprintf(
-		err, "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, dimmap_fill=, dimmap_access=, ignored=)",
-		word_quote(quoted, field, len));
+	return errprintf(err,
+			 "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, "
+			 "quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
+			 "dimmap_fill=, dimmap_access=, ignored=)",
+			 word_quote(quoted, field, len));
 }
 
 /* One record, RECORD .. END with its ';'. */
@@ -573,7 +584,8 @@ int request_parse_bytes(const char *text, uint64_t *bytes)
 	const char *unit = text;
 	int shift;
 
-	if (parse_number(&unit, text + strnlen(text, REQUEST_NAME_MAX), REQUEST_BYTES_MAX, bytes) < 0)
+	if (parse_number(&unit, text + strnlen(text, REQUEST_NAME_MAX), REQUEST_BYTES_MAX, bytes) <
+	    0)
 		return -1;
 	shift = size_shift(unit);
 	if (shift < 0 || *bytes > REQUEST_BYTES_MAX >> shift)
@@ -609,10 +621,10 @@ int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, 
 	*value = c.mems;
 	return 0;
 bad:
-	return errprintf(
-		err,
-		"%s is neither a number of memory nodes nor a size (allowed: 1 to %d, or for example 512M, 16G, 16GiB)",
-		quoted, REQUEST_MEMS_MAX);
+	return errprintf(err,
+			 "%s is neither a number of memory nodes nor a size (allowed: 1 to %d, or "
+			 "for example 512M, 16G, 16GiB)",
+			 quoted, REQUEST_MEMS_MAX);
 }
 
 unsigned request_default_priority(enum sched_policy policy)
@@ -674,8 +686,12 @@ int request_parse_sched(struct request_container *c, const char *text, struct er
 	*c = got;
 	return 0;
 bad:
-	return errprintf(err, "%s: expected POLICY, POLICY:PRIORITY or hpc[:user|rr|topo][,quantum:MS], with POLICY one of %s, PRIORITY 0 to 99 (0 to 2 with hpc) and MS 0 to %d milliseconds",
-			 word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)), policy_names(), HPC_QUANTUM_MAX);
+	return errprintf(
+		err,
+		"%s: expected POLICY, POLICY:PRIORITY or hpc[:user|rr|topo][,quantum:MS], with "
+		"POLICY one of %s, PRIORITY 0 to 99 (0 to 2 with hpc) and MS 0 to %d milliseconds",
+		word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)), policy_names(),
+		HPC_QUANTUM_MAX);
 }
 
 int request_no_such(const struct request *r, const char *name, struct errbuf *err)
@@ -684,6 +700,7 @@ int request_no_such(const struct request *r, const char *name, struct errbuf *er
 
 	for (unsigned i = 0; i < r->n && strlen(names) + REQUEST_NAME_MAX + 3 < sizeof(names); i++)
 		sprintf(names + strlen(names), "%s, ", r->container[i].name);
-	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone%s)", name, names,
+	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone%s)",
+			 name, names,
 			 strchr(name, ',') ? "; several in one step: NAME:RANKS,NAME:RANKS" : "");
 }

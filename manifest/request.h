@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/errbuf.h"
 #include "manifest/partition_name.h"
 #include "manifest/policy_name.h"
-#include "base/errbuf.h"
 #include "topology/plan.h" /* enum mems_kind */
 
 /*
@@ -19,20 +19,23 @@
  * Canonical text, one line of printable ASCII so that it survives environment
  * dumps; records end with ';', fields are separated by one blank:
  *
- *   nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b ignored=power,monitoring;
+ *   nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b
+ * ignored=power,monitoring;
  *
  * Fields in this order, each left out when it has its default: cpus (0: all
  * that is left), smt (0: all threads), mems (N, or Nb for bytes), policy
  * (none: nodeos.conf's default), prio (0, and for fifo and rr also 1: there
- * they are the same), quantum (milliseconds, with hpc only; none: the node decides), partition (member), dimmap (bytes of a
- * buffer; none: no buffer) and with it dimmap_source, and dimmap_policy and dimmap_fill (none: as dimmapfs has it),
- * dimmap_access (rw), ignored (the isolators of request_ignored_name that the manifest named, in table order). A text that is not canonical is refused, so
- * equal requests are equal texts.
+ * they are the same), quantum (milliseconds, with hpc only; none: the node decides), partition
+ * (member), dimmap (bytes of a buffer; none: no buffer) and with it dimmap_source, and
+ * dimmap_policy and dimmap_fill (none: as dimmapfs has it), dimmap_access (rw), ignored (the
+ * isolators of request_ignored_name that the manifest named, in table order). A text that is not
+ * canonical is refused, so equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64
 #define REQUEST_NAME_MAX 64 /* bytes with the final NUL */
-#define REQUEST_CPUS_MAX 1048576 /* a count; a node never has more, and sums cannot overflow */
+/* a count; a node never has more, and sums cannot overflow */
+#define REQUEST_CPUS_MAX 1048576
 #define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
 #define REQUEST_MEMS_MAX 4096 /* memory nodes */
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
@@ -106,12 +109,13 @@ int request_format(const struct request *r, char *buf, size_t size, struct errbu
 int request_parse(struct request *r, const char *text, struct errbuf *err);
 
 /*
- * What --nodeos-sched takes -> policy, priority and quantum of C: "other", "fifo:10", "hpc", "hpc:rr",
- * "hpc:topo,quantum:20", "hpc,quantum:0".
+ * What --nodeos-sched takes -> policy, priority and quantum of C: "other", "fifo:10", "hpc",
+ * "hpc:rr", "hpc:topo,quantum:20", "hpc,quantum:0".
  */
 int request_parse_sched(struct request_container *c, const char *text, struct errbuf *err);
 
-/* The priority of a container that names POLICY alone: topology-aware placement with hpc, else 0. */
+/* The priority of a container that names POLICY alone: topology-aware placement with hpc, else 0.
+ */
 unsigned request_default_priority(enum sched_policy policy);
 
 /* The quantum of C in milliseconds where it gets POLICY; 0: none, or another policy than hpc. */
@@ -121,7 +125,8 @@ unsigned request_quantum(const struct request_container *c, enum sched_policy po
 unsigned request_dimmap_policy(const char *name);
 
 /* Could SOURCE name what a buffer is of? FILL be what is read at once? */
-#define REQUEST_SOURCE_ALLOWED "an absolute path of up to 255 bytes without blanks, \";\", \".\" and \"..\""
+#define REQUEST_SOURCE_ALLOWED \
+	"an absolute path of up to 255 bytes without blanks, \";\", \".\" and \"..\""
 bool request_is_source(const char *source);
 bool request_is_fill(uint64_t fill);
 

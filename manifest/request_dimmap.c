@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "manifest/request.h"
 #include "base/words.h"
+#include "manifest/request.h"
 
 /* Append only: nodes may run an older release. */
 const char *const request_dimmap_policies[] = { "fifo", "dimmap", "sieve", "s3fifo", NULL };
@@ -27,7 +27,8 @@ bool request_is_source(const char *source)
 	for (const char *part = source; *part;) {
 		size_t n = strcspn(++part, "/");
 
-		if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+		if (n == 0 || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
 			return false;
 		for (size_t i = 0; i < n; i++)
 			if (part[i] <= ' ' || part[i] > '~' || part[i] == ';')
@@ -47,16 +48,21 @@ int request_check_dimmap(const struct request_dimmap *d, struct errbuf *err)
 	char quoted[WORD_QUOTE_MAX];
 
 	if (!d->size)
-		return *d->source || d->policy || d->fill || d->read_only ? errprintf(err, "a buffer (dimmap) without a size") : 0;
+		return *d->source || d->policy || d->fill || d->read_only
+			       ? errprintf(err, "a buffer (dimmap) without a size")
+			       : 0;
 	if (d->size < REQUEST_DIMMAP_MIN || d->size > REQUEST_DIMMAP_MAX)
-		return errprintf(err, "dimmap=%" PRIu64 " (allowed: %" PRIu64 " to %" PRIu64 " bytes)", d->size, REQUEST_DIMMAP_MIN,
-				 REQUEST_DIMMAP_MAX);
+		return errprintf(err,
+				 "dimmap=%" PRIu64 " (allowed: %" PRIu64 " to %" PRIu64 " bytes)",
+				 d->size, REQUEST_DIMMAP_MIN, REQUEST_DIMMAP_MAX);
 	if (!request_is_source(d->source))
 		return errprintf(err, "dimmap_source=%s (allowed: " REQUEST_SOURCE_ALLOWED ")",
-				 word_quote(quoted, d->source, strnlen(d->source, sizeof(d->source))));
+				 word_quote(quoted, d->source,
+					    strnlen(d->source, sizeof(d->source))));
 	if (d->policy > POLICIES)
 		return errprintf(err, "unknown policy of a buffer (dimmap)");
 	if (d->fill && !request_is_fill(d->fill))
-		return errprintf(err, "dimmap_fill=%u (allowed: a power of two from %u to %u)", d->fill, REQUEST_FILL_MIN, REQUEST_FILL_MAX);
+		return errprintf(err, "dimmap_fill=%u (allowed: a power of two from %u to %u)",
+				 d->fill, REQUEST_FILL_MIN, REQUEST_FILL_MAX);
 	return 0;
 }

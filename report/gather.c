@@ -8,19 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/subprocess.h"
-#include "report/parcel.h"
 #include "base/program.h"
+#include "base/subprocess.h"
 #include "host/slurm_conf.h"
+#include "report/parcel.h"
 
 #define SECONDS 180 /* until a node has not answered */
 #define PARCELS_MAX (512u << 20)
 
 /* ------------------------------------------------------------- which jobs, and where */
 
-/* A record of Slurm's, as far as srun has to know: a job, a task of an array, or a component of a heterogeneous job. */
+/* A record of Slurm's, as far as srun has to know: a job, a task of an array, or a component of a
+ * heterogeneous job. */
 struct record {
-	uint32_t id, leader; /* its own number, and that of the first component or of the array */
+	/* its own number, and that of the first component or of the array */
+	uint32_t id, leader;
 	long part; /* of several: the component, or the task; -1: neither */
 	bool component;
 	char state[32], uid[24], gid[24];
@@ -44,7 +46,8 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")] && strlen(text) <= 10;
 }
 
-/* "7|7|RUNNING|1000|1000|n[0-2]", "8|7+1|...", "9|7_2|...", "7|7_[3-5]|PENDING|..."; cuts LINE up. false: it is no such line. */
+/* "7|7|RUNNING|1000|1000|n[0-2]", "8|7+1|...", "9|7_2|...", "7|7_[3-5]|PENDING|..."; cuts LINE up.
+ * false: it is no such line. */
 static bool read_record(struct record *out, char *line)
 {
 	char *field[6] = { line }, *end;
@@ -57,7 +60,10 @@ static bool read_record(struct record *out, char *line)
 	}
 	if (!is_number(field[0]) || !is_number(field[3]) || !is_number(field[4]))
 		return false;
-	*out = (struct record){ .id = (uint32_t)strtoul(field[0], NULL, 10), .leader = (uint32_t)strtoul(field[1], &end, 10), .part = -1, .nodes = field[5] };
+	*out = (struct record){ .id = (uint32_t)strtoul(field[0], NULL, 10),
+				.leader = (uint32_t)strtoul(field[1], &end, 10),
+				.part = -1,
+				.nodes = field[5] };
 	out->component = *end == '+';
 	if ((*end == '+' || *end == '_') && is_number(end + 1))
 		out->part = strtol(end + 1, NULL, 10);
@@ -79,7 +85,8 @@ static bool is_meant(const struct record *r, const struct gather_job *j)
 }
 
 /* Keep those records that are meant and run. */
-static int choose(struct records *all, const struct gather_job *j, const char *name, struct errbuf *err)
+static int choose(struct records *all, const struct gather_job *j, const char *name,
+		  struct errbuf *err)
 {
 	char state[32] = "not known", tasks[128] = "";
 	unsigned n = 0;
@@ -96,12 +103,19 @@ static int choose(struct records *all, const struct gather_job *j, const char *n
 	}
 	all->n = n;
 	if (n == 0)
-		return errprintf(err, "job %s is %s: only a running job's nodes can be asked (--merge takes reports that were kept, as by --nodeos-report)", name, state);
+		return errprintf(err,
+				 "job %s is %s: only a running job's nodes can be asked (--merge "
+				 "takes reports that were kept, as by --nodeos-report)",
+				 name, state);
 	if (n == 1 || all->r[0].component)
 		return 0;
 	for (unsigned i = 0; i < n && strlen(tasks) < sizeof(tasks) - 16; i++)
-		snprintf(tasks + strlen(tasks), sizeof(tasks) - strlen(tasks), " %ld", all->r[i].part);
-	return errprintf(err, "job %s is an array of which %u tasks run: name one, as --job=%s_%ld (running:%s%s)", name, n, name, all->r[0].part, tasks,
+		snprintf(tasks + strlen(tasks), sizeof(tasks) - strlen(tasks), " %ld",
+			 all->r[i].part);
+	return errprintf(err,
+			 "job %s is an array of which %u tasks run: name one, as --job=%s_%ld "
+			 "(running:%s%s)",
+			 name, n, name, all->r[0].part, tasks,
 			 strlen(tasks) >= sizeof(tasks) - 16 ? "..." : "");
 }
 
@@ -115,7 +129,8 @@ static int look_up(struct records *out, const struct gather_job *j, struct errbu
 	if (!out->text)
 		return errwrap(err, "job %s", name);
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(out->text, "\n"), out->text);
-	for (char *line = strtok_r(out->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(out->text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
 		struct record *more = reallocarray(out->r, out->n + 1u, sizeof(*more));
 
 		if (!more)
@@ -124,7 +139,9 @@ static int look_up(struct records *out, const struct gather_job *j, struct errbu
 		out->n += read_record(&more[out->n], line);
 	}
 	if (!out->n && *first)
-		return errprintf(err, "job %s: squeue has answered what this version does not know: %s", name, first);
+		return errprintf(err,
+				 "job %s: squeue has answered what this version does not know: %s",
+				 name, first);
 	return choose(out, j, name, err);
 }
 
@@ -138,19 +155,23 @@ static bool begins_with_any(const char *text, const char *const *word)
 }
 
 /*
- * srun and squeue read what they are told in variables, too: of the step or job that we are in, or by habit. Slurm's configuration stays. To OTHERS
- * goes nothing else of ours: whoever srun runs as reads its environment, and that of its tasks.
+ * srun and squeue read what they are told in variables, too: of the step or job that we are in, or
+ * by habit. Slurm's configuration stays. To OTHERS goes nothing else of ours: whoever srun runs as
+ * reads its environment, and that of its tasks.
  */
 static void forget(bool others)
 {
 	static const char *const slurm[] = { "SLURM_", "SLURMD_", "SRUN_", "SQUEUE_", NULL };
-	static const char *const kept[] = { "SLURM_CONF=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_CLUSTER_NAME=", NULL };
-	static const char *const told[] = { "PATH=", "SLURM_CONF=", "LANG=", "LC_", "TZ=", "LD_LIBRARY_PATH=", NULL };
+	static const char *const kept[] = { "SLURM_CONF=", "SLURM_JWT=", "SLURM_CLUSTERS=",
+					    "SLURM_CLUSTER_NAME=", NULL };
+	static const char *const told[] = { "PATH=", "SLURM_CONF=",	 "LANG=", "LC_",
+					    "TZ=",   "LD_LIBRARY_PATH=", NULL };
 
 	char **to = environ;
 
 	for (char **e = environ; *e; e++)
-		if (others ? begins_with_any(*e, told) : begins_with_any(*e, kept) || !begins_with_any(*e, slurm))
+		if (others ? begins_with_any(*e, told)
+			   : begins_with_any(*e, kept) || !begins_with_any(*e, slurm))
 			*to++ = *e;
 	*to = NULL;
 }
@@ -168,11 +189,13 @@ static void heard(const char *text, size_t len, void *arg)
 	if (!n)
 		return;
 	p->seen += n;
-	fprintf(stderr, "\rnodeosctl: %u of %u nodes have answered%s", p->seen, p->all, p->seen < p->all ? "" : "\n");
+	fprintf(stderr, "\rnodeosctl: %u of %u nodes have answered%s", p->seen, p->all,
+		p->seen < p->all ? "" : "\n");
 }
 
 /* Add what has come of each of NODES, a name a line. */
-static int unpack(struct merged *out, const char *nodes, const struct parcels *parcels, const char *reason, struct errbuf *err)
+static int unpack(struct merged *out, const char *nodes, const struct parcels *parcels,
+		  const char *reason, struct errbuf *err)
 {
 	char node[MERGED_NAME_MAX];
 	struct errbuf why;
@@ -211,7 +234,8 @@ static unsigned count_lines(const char *text)
 /* What srun, or setpriv before it, is to do: words of ARGV that are made here are in BUF. */
 struct call {
 	const char *argv[32];
-	char srun[PROGRAM_PATH_MAX], setpriv[PROGRAM_PATH_MAX], uid[40], gid[40], jobid[32], group[40], nodes[32], tasks[32], job[32];
+	char srun[PROGRAM_PATH_MAX], setpriv[PROGRAM_PATH_MAX], uid[40], gid[40], jobid[32],
+		group[40], nodes[32], tasks[32], job[32];
 };
 
 static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
@@ -244,11 +268,14 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 	c->argv[n++] = "--ntasks-per-node=1";
 	c->argv[n++] = "--cpus-per-task=1";
 	c->argv[n++] = "--overlap";
-	c->argv[n++] = "--nodeos=off"; /* this step knows nothing of the request that the job has, and belongs into none of its containers */
+	/* this step knows nothing of the request that the job has, and belongs into none of its
+	 * containers */
+	c->argv[n++] = "--nodeos=off";
 	c->argv[n++] = "--mpi=none";
 	c->argv[n++] = "--input=none";
 	c->argv[n++] = "--chdir=/";
-	c->argv[n++] = "--kill-on-bad-exit=0"; /* a node without nodeosd does not silence the others */
+	/* a node without nodeosd does not silence the others */
+	c->argv[n++] = "--kill-on-bad-exit=0";
 	c->argv[n++] = NODEOS_BINDIR "/nodeosctl";
 	c->argv[n++] = "show";
 	c->argv[n++] = "--parcel";
@@ -256,7 +283,8 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 	c->argv[n] = NULL;
 }
 
-static int ask_record(struct merged *out, const struct record *r, const char *srun, struct errbuf *err)
+static int ask_record(struct merged *out, const struct record *r, const char *srun,
+		      struct errbuf *err)
 {
 	char *nodes = slurm_show("hostnames", r->nodes, err), *text = NULL;
 	struct progress progress = { .all = nodes ? count_lines(nodes) : 0 };
@@ -274,13 +302,25 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 	others = c.argv[0] == c.setpriv;
 	if (others)
 		forget(true);
-	rc = helper_run(&(struct helper_run){ .argv = c.argv, .uid = (uid_t)-1, .extra_fd = -1, .keep_stderr = !others, .apart = others, .timeout = SECONDS, .output_max = PARCELS_MAX,
-					      .keep_partial = true, .heard = isatty(STDERR_FILENO) ? heard : NULL, .arg = &progress },
+	rc = helper_run(&(struct helper_run){ .argv = c.argv,
+					      .uid = (uid_t)-1,
+					      .extra_fd = -1,
+					      .keep_stderr = !others,
+					      .apart = others,
+					      .timeout = SECONDS,
+					      .output_max = PARCELS_MAX,
+					      .keep_partial = true,
+					      .heard = isatty(STDERR_FILENO) ? heard : NULL,
+					      .arg = &progress },
 			&text, &why);
 	if (progress.seen && progress.seen < progress.all)
 		putc('\n', stderr);
-	reason = rc < 0 ? why.text : rc > 0 ? "no answer: srun, or nodeosctl show there, has failed" : "no answer";
-	rc = parcels_index(&parcels, text ? text : "") < 0 ? errprintf(err, "out of memory") : unpack(out, nodes, &parcels, reason, err);
+	reason = rc < 0	  ? why.text
+		 : rc > 0 ? "no answer: srun, or nodeosctl show there, has failed"
+			  : "no answer";
+	rc = parcels_index(&parcels, text ? text : "") < 0
+		     ? errprintf(err, "out of memory")
+		     : unpack(out, nodes, &parcels, reason, err);
 	parcels_free(&parcels);
 	free(text);
 	free(nodes);

@@ -11,9 +11,10 @@ struct gather_job {
 };
 
 /*
- * Ask every node of the running job J what "nodeosctl show" tells there, by one srun beside the job's steps, of a heterogeneous job one
- * for each component, with the rights of the job's user, whom it lets have nothing of root's environment and terminal, and add it to OUT.
- * Nodes that do not answer are OUT's missing ones. -1: nobody was asked.
+ * Ask every node of the running job J what "nodeosctl show" tells there, by one srun beside the
+ * job's steps, of a heterogeneous job one for each component, with the rights of the job's user,
+ * whom it lets have nothing of root's environment and terminal, and add it to OUT. Nodes that do
+ * not answer are OUT's missing ones. -1: nobody was asked.
  */
 int gather_job(struct merged *out, const struct gather_job *j, struct errbuf *err);
 

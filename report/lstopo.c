@@ -14,7 +14,8 @@
 
 static const char *find_lstopo(void)
 {
-	static const char *const where[] = { "/usr/bin/lstopo-no-graphics", "/usr/local/bin/lstopo-no-graphics" };
+	static const char *const where[] = { "/usr/bin/lstopo-no-graphics",
+					     "/usr/local/bin/lstopo-no-graphics" };
 
 	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
 		if (access(where[i], X_OK) == 0)
@@ -31,16 +32,35 @@ static void mend_view(char *svg)
 		memcpy(px, "  ", 2);
 }
 
-int draw_svg(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, const char *path, struct errbuf *err)
+int draw_svg(const struct machine *m, const char *title, const struct picture_part *part,
+	     unsigned n, const char *path, struct errbuf *err)
 {
-	const char *argv[] = { find_lstopo(), "--if", "xml", "-i", "-", "--of", "svg", "-p", "--disallowed", "--no-legend", "--no-useless-caches",
-			       "--no-factorize", "-", NULL };
+	const char *argv[] = { find_lstopo(),
+			       "--if",
+			       "xml",
+			       "-i",
+			       "-",
+			       "--of",
+			       "svg",
+			       "-p",
+			       "--disallowed",
+			       "--no-legend",
+			       "--no-useless-caches",
+			       "--no-factorize",
+			       "-",
+			       NULL };
 	char *xml, *svg = NULL;
-	struct helper_run h = { .argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .timeout = SECONDS, .output_max = PICTURE_MAX };
+	struct helper_run h = { .argv = argv,
+				.uid = (uid_t)-1,
+				.extra_fd = -1,
+				.timeout = SECONDS,
+				.output_max = PICTURE_MAX };
 	int rc;
 
 	if (!argv[0])
-		return errprintf(err, "pictures are drawn by lstopo-no-graphics, which is not in /usr/bin or /usr/local/bin: install hwloc's programs (Debian: hwloc-nox)");
+		return errprintf(
+			err, "pictures are drawn by lstopo-no-graphics, which is not in /usr/bin "
+			     "or /usr/local/bin: install hwloc's programs (Debian: hwloc-nox)");
 	if (picture_xml(m, title, part, n, &xml, err) < 0)
 		return -1;
 	h.input = xml;
@@ -64,8 +84,15 @@ void draw_label(struct picture_part *part, const char *what, const char *more)
 
 	idset_brief(cpus, &part->cpus);
 	idset_brief(mems, &part->mems);
-	snprintf(part->label, sizeof(part->label), "%.128s:%s%s%s%s%s%.64s", what, !*cpus ? "" : idset_count(&part->cpus) == 1 ? " CPU " : " CPUs ", cpus,
-		 *cpus && *mems ? "," : "", !*mems ? "" : idset_count(&part->mems) == 1 ? " memory node " : " memory nodes ", mems, more);
+	snprintf(part->label, sizeof(part->label), "%.128s:%s%s%s%s%s%.64s", what,
+		 !*cpus				 ? ""
+		 : idset_count(&part->cpus) == 1 ? " CPU "
+						 : " CPUs ",
+		 cpus, *cpus && *mems ? "," : "",
+		 !*mems				 ? ""
+		 : idset_count(&part->mems) == 1 ? " memory node "
+						 : " memory nodes ",
+		 mems, more);
 	if (idset_empty(&part->cpus) && idset_empty(&part->mems))
 		snprintf(part->label, sizeof(part->label), "%.128s: nothing%.64s", what, more);
 }

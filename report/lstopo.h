@@ -6,9 +6,11 @@
 #include "topology/picture.h"
 
 /* Write M with N parts as a picture to PATH ("-": standard output), as SVG, by hwloc's lstopo. */
-int draw_svg(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, const char *path, struct errbuf *err);
+int draw_svg(const struct machine *m, const char *title, const struct picture_part *part,
+	     unsigned n, const char *path, struct errbuf *err);
 
-/* Label a part that has its sets "WHAT: CPUs LIST, memory nodes LISTMORE"; what is too long is cut. */
+/* Label a part that has its sets "WHAT: CPUs LIST, memory nodes LISTMORE"; what is too long is cut.
+ */
 void draw_label(struct picture_part *part, const char *what, const char *more);
 
 #endif

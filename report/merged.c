@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "manifest/json_doc.h"
 #include "container/container_json.h"
+#include "manifest/json_doc.h"
 
 /* ----------------------------------------------------------- one member each, or why not */
 
-/* Member KEY of O, of KIND: *OUT. It may be missing or null where OPTIONAL, and *OUT is NULL then. */
-static int member(const struct json_doc *d, const struct json_node *o, const char *key, enum json_kind kind, bool optional, const struct json_node **out)
+/* Member KEY of O, of KIND: *OUT. It may be missing or null where OPTIONAL, and *OUT is NULL then.
+ */
+static int member(const struct json_doc *d, const struct json_node *o, const char *key,
+		  enum json_kind kind, bool optional, const struct json_node **out)
 {
 	*out = NULL;
 	if (o->kind != JSON_OBJECT)
@@ -25,12 +27,14 @@ static int member(const struct json_doc *d, const struct json_node *o, const cha
 		return optional ? 0 : json_doc_fail(d, o, "\"%s\" is missing", key);
 	if ((*out)->kind == kind)
 		return 0;
-	json_doc_fail(d, *out, "expected %s, found %s", json_kind_name(kind), json_kind_name((*out)->kind));
+	json_doc_fail(d, *out, "expected %s, found %s", json_kind_name(kind),
+		      json_kind_name((*out)->kind));
 	*out = NULL;
 	return -1;
 }
 
-static int get_set(const struct json_doc *d, const struct json_node *o, const char *key, bool optional, struct idset *set)
+static int get_set(const struct json_doc *d, const struct json_node *o, const char *key,
+		   bool optional, struct idset *set)
 {
 	const struct json_node *v;
 	struct errbuf why;
@@ -38,10 +42,13 @@ static int get_set(const struct json_doc *d, const struct json_node *o, const ch
 	idset_zero(set);
 	if (member(d, o, key, JSON_STRING, optional, &v) < 0)
 		return -1;
-	return v && idset_parse(set, json_doc_string(d, v), &why) < 0 ? json_doc_fail(d, v, "%s", why.text) : 0;
+	return v && idset_parse(set, json_doc_string(d, v), &why) < 0
+		       ? json_doc_fail(d, v, "%s", why.text)
+		       : 0;
 }
 
-static int get_number(const struct json_doc *d, const struct json_node *o, const char *key, bool optional, uint64_t max, uint64_t *number)
+static int get_number(const struct json_doc *d, const struct json_node *o, const char *key,
+		      bool optional, uint64_t max, uint64_t *number)
 {
 	const struct json_node *v;
 	char text[32], *end;
@@ -53,7 +60,9 @@ static int get_number(const struct json_doc *d, const struct json_node *o, const
 	json_doc_scalar(d, v, text, sizeof(text));
 	errno = 0;
 	*number = strtoull(text, &end, 10);
-	return *text < '0' || *text > '9' || *end || errno || *number > max ? json_doc_fail(d, v, "expected a whole number up to %" PRIu64, max) : 0;
+	return *text < '0' || *text > '9' || *end || errno || *number > max
+		       ? json_doc_fail(d, v, "expected a whole number up to %" PRIu64, max)
+		       : 0;
 }
 
 /* As many bytes as fit, printable. */
@@ -65,7 +74,8 @@ static void copy_text(char *buf, size_t size, const char *text)
 			*buf = '?';
 }
 
-static int get_text(const struct json_doc *d, const struct json_node *o, const char *key, bool optional, char *buf, size_t size)
+static int get_text(const struct json_doc *d, const struct json_node *o, const char *key,
+		    bool optional, char *buf, size_t size)
 {
 	const struct json_node *v;
 
@@ -74,18 +84,21 @@ static int get_text(const struct json_doc *d, const struct json_node *o, const c
 		return -1;
 	if (v)
 		copy_text(buf, size, json_doc_string(d, v));
-	return v && !*buf && !optional ? json_doc_fail(d, v, "expected a text that is not empty") : 0;
+	return v && !*buf && !optional ? json_doc_fail(d, v, "expected a text that is not empty")
+				       : 0;
 }
 
 /* FN for each item of the array KEY. */
 static int each(const struct json_doc *d, const struct json_node *o, const char *key, bool optional,
-		int (*fn)(const struct json_doc *d, const struct json_node *item, void *arg), void *arg)
+		int (*fn)(const struct json_doc *d, const struct json_node *item, void *arg),
+		void *arg)
 {
 	const struct json_node *array;
 
 	if (member(d, o, key, JSON_ARRAY, optional, &array) < 0)
 		return -1;
-	for (const struct json_node *i = array ? json_doc_first(d, array) : NULL; i; i = json_doc_next(d, i))
+	for (const struct json_node *i = array ? json_doc_first(d, array) : NULL; i;
+	     i = json_doc_next(d, i))
 		if (fn(d, i, arg) < 0)
 			return -1;
 	return 0;
@@ -93,7 +106,8 @@ static int each(const struct json_doc *d, const struct json_node *o, const char 
 
 /* ------------------------------------------------------------------------- a container */
 
-static void add_word(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void add_word(char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static void add_word(char *buf, size_t size, const char *fmt, ...)
 {
@@ -111,7 +125,8 @@ static void add_bytes(char *buf, size_t size, const char *what, uint64_t bytes)
 {
 	bool gib = bytes >> 30 && !(bytes & ((UINT64_C(1) << 30) - 1));
 
-	add_word(buf, size, "%s=%" PRIu64 "%s", what, gib ? bytes >> 30 : bytes >> 20, gib ? "G" : "M");
+	add_word(buf, size, "%s=%" PRIu64 "%s", what, gib ? bytes >> 30 : bytes >> 20,
+		 gib ? "G" : "M");
 }
 
 /* As in the request's text: "cpus=12 mems=3 policy=hpc". */
@@ -125,10 +140,14 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 	if (member(d, o, "asked", JSON_OBJECT, false, &asked) < 0)
 		return -1;
 	v = json_doc_member(d, asked, "cpus");
-	if ((v && v->kind != JSON_STRING && get_number(d, asked, "cpus", true, IDSET_MAX * 1024, &cpus) < 0) ||
-	    get_number(d, asked, "smt", true, IDSET_MAX, &smt) < 0 || get_number(d, asked, "mems", true, IDSET_MAX, &mems) < 0 ||
-	    get_number(d, asked, "mems_bytes", true, UINT64_MAX, &bytes) < 0 || get_text(d, asked, "policy", true, policy, sizeof(policy)) < 0 ||
-	    member(d, asked, "dimmap", JSON_OBJECT, true, &dimmap) < 0 || (dimmap && get_number(d, dimmap, "size_bytes", false, UINT64_MAX, &buffer) < 0))
+	if ((v && v->kind != JSON_STRING &&
+	     get_number(d, asked, "cpus", true, IDSET_MAX * 1024, &cpus) < 0) ||
+	    get_number(d, asked, "smt", true, IDSET_MAX, &smt) < 0 ||
+	    get_number(d, asked, "mems", true, IDSET_MAX, &mems) < 0 ||
+	    get_number(d, asked, "mems_bytes", true, UINT64_MAX, &bytes) < 0 ||
+	    get_text(d, asked, "policy", true, policy, sizeof(policy)) < 0 ||
+	    member(d, asked, "dimmap", JSON_OBJECT, true, &dimmap) < 0 ||
+	    (dimmap && get_number(d, dimmap, "size_bytes", false, UINT64_MAX, &buffer) < 0))
 		return -1;
 	if (cpus)
 		add_word(buf, size, "cpus=%" PRIu64, cpus);
@@ -161,7 +180,8 @@ static int add_outcome(const struct json_doc *d, const struct json_node *item, v
 	while (one < 4 && strcmp(text, outcomes[one]) != 0)
 		one++;
 	if (one == 4)
-		return json_doc_fail(d, json_doc_member(d, item, "outcome"), "expected enforced, modified, ignored or failed");
+		return json_doc_fail(d, json_doc_member(d, item, "outcome"),
+				     "expected enforced, modified, ignored or failed");
 	while (now < 4 && strcmp(c->outcome, outcomes[now]) != 0)
 		now++;
 	if (now == 4 || one > now)
@@ -174,7 +194,8 @@ static int add_memory(const struct json_doc *d, const struct json_node *item, vo
 	struct merged_container *c = arg;
 	uint64_t total = 0, used = 0;
 
-	if (get_number(d, item, "total_bytes", false, UINT64_MAX >> 16, &total) < 0 || get_number(d, item, "used_bytes", false, UINT64_MAX >> 16, &used) < 0)
+	if (get_number(d, item, "total_bytes", false, UINT64_MAX >> 16, &total) < 0 ||
+	    get_number(d, item, "used_bytes", false, UINT64_MAX >> 16, &used) < 0)
 		return -1;
 	c->total += total;
 	c->used += used;
@@ -198,12 +219,14 @@ static int get_now(const struct json_doc *d, const struct json_node *o, struct m
 	uint64_t processes = UINT64_MAX, irqs = UINT64_MAX, threads = UINT64_MAX;
 
 	c->processes = c->irqs = c->threads = -1;
-	if (member(d, o, "effective", JSON_OBJECT, true, &effective) < 0 || member(d, o, "noise", JSON_OBJECT, true, &noise) < 0 ||
+	if (member(d, o, "effective", JSON_OBJECT, true, &effective) < 0 ||
+	    member(d, o, "noise", JSON_OBJECT, true, &noise) < 0 ||
 	    each(d, o, "memory", true, add_memory, c) < 0)
 		return -1;
 	if (effective && get_number(d, effective, "processes", false, INT32_MAX, &processes) < 0)
 		return -1;
-	if (noise && (get_number(d, noise, "irqs", true, INT32_MAX, &irqs) < 0 || get_number(d, noise, "threads", true, INT32_MAX, &threads) < 0 ||
+	if (noise && (get_number(d, noise, "irqs", true, INT32_MAX, &irqs) < 0 ||
+		      get_number(d, noise, "threads", true, INT32_MAX, &threads) < 0 ||
 		      each(d, noise, "irq_names", true, add_irq, c) < 0))
 		return -1;
 	if (processes != UINT64_MAX)
@@ -215,13 +238,18 @@ static int get_now(const struct json_doc *d, const struct json_node *o, struct m
 	return 0;
 }
 
-static int get_container(const struct json_doc *d, const struct json_node *o, struct merged_container *c)
+static int get_container(const struct json_doc *d, const struct json_node *o,
+			 struct merged_container *c)
 {
 	const struct json_node *confined;
 
-	if (get_text(d, o, "name", false, c->name, sizeof(c->name)) < 0 || get_asked(d, o, c->asked, sizeof(c->asked)) < 0 ||
-	    get_set(d, o, "cpus", false, &c->cpus) < 0 || get_set(d, o, "reserved", false, &c->reserved) < 0 || get_set(d, o, "mems", false, &c->mems) < 0 ||
-	    member(d, o, "mems_confined", JSON_BOOL, false, &confined) < 0 || get_text(d, o, "policy", false, c->policy, sizeof(c->policy)) < 0 ||
+	if (get_text(d, o, "name", false, c->name, sizeof(c->name)) < 0 ||
+	    get_asked(d, o, c->asked, sizeof(c->asked)) < 0 ||
+	    get_set(d, o, "cpus", false, &c->cpus) < 0 ||
+	    get_set(d, o, "reserved", false, &c->reserved) < 0 ||
+	    get_set(d, o, "mems", false, &c->mems) < 0 ||
+	    member(d, o, "mems_confined", JSON_BOOL, false, &confined) < 0 ||
+	    get_text(d, o, "policy", false, c->policy, sizeof(c->policy)) < 0 ||
 	    each(d, o, "isolators", false, add_outcome, c) < 0 || get_now(d, o, c) < 0)
 		return -1;
 	c->confined = d->text[confined->at] == 't';
@@ -246,7 +274,8 @@ static struct merged_node *node_named(struct merged *m, const char *name)
 	for (unsigned i = 0; i < m->n_nodes; i++)
 		if (strcmp(m->node[i].name, name) == 0)
 			return &m->node[i];
-	more = m->n_nodes < MERGED_NODES_MAX ? reallocarray(m->node, m->n_nodes + 1u, sizeof(*more)) : NULL;
+	more = m->n_nodes < MERGED_NODES_MAX ? reallocarray(m->node, m->n_nodes + 1u, sizeof(*more))
+					     : NULL;
 	if (!more)
 		return NULL;
 	m->node = more;
@@ -256,7 +285,8 @@ static struct merged_node *node_named(struct merged *m, const char *name)
 }
 
 /* How many ranks of a step's report are in container NAME. */
-static int count_ranks(const struct json_doc *d, const struct json_node *ranks, const char *name, long *count)
+static int count_ranks(const struct json_doc *d, const struct json_node *ranks, const char *name,
+		       long *count)
 {
 	char where[REQUEST_NAME_MAX];
 
@@ -276,11 +306,14 @@ static int add_container(const struct json_doc *d, const struct json_node *item,
 	struct merged_container c = { .job = t->job }, *more;
 
 	snprintf(c.user, sizeof(c.user), "%s", t->user);
-	if (get_container(d, item, &c) < 0 || (t->ranks && count_ranks(d, t->ranks, c.name, &c.processes) < 0))
+	if (get_container(d, item, &c) < 0 ||
+	    (t->ranks && count_ranks(d, t->ranks, c.name, &c.processes) < 0))
 		return -1;
 	for (unsigned i = 0; i < t->node->n_containers; i++) {
 		more = &t->node->container[i];
-		if (more->job != c.job || strcmp(more->name, c.name) != 0 || !idset_equal(&more->cpus, &c.cpus) || !idset_equal(&more->reserved, &c.reserved) ||
+		if (more->job != c.job || strcmp(more->name, c.name) != 0 ||
+		    !idset_equal(&more->cpus, &c.cpus) ||
+		    !idset_equal(&more->reserved, &c.reserved) ||
 		    !idset_equal(&more->mems, &c.mems))
 			continue;
 		if (c.processes > more->processes || c.irqs > more->irqs)
@@ -288,7 +321,8 @@ static int add_container(const struct json_doc *d, const struct json_node *item,
 		return 0;
 	}
 	if (t->node->n_containers == MERGED_CONTAINERS_MAX)
-		return json_doc_fail(d, item, "more than %d containers of one node", MERGED_CONTAINERS_MAX);
+		return json_doc_fail(d, item, "more than %d containers of one node",
+				     MERGED_CONTAINERS_MAX);
 	more = reallocarray(t->node->container, t->node->n_containers + 1u, sizeof(*more));
 	if (!more)
 		return errprintf(d->err, "out of memory");
@@ -301,7 +335,8 @@ static int get_job(const struct json_doc *d, const struct json_node *o, struct t
 {
 	uint64_t job = 0, uid = 0;
 
-	if (get_number(d, o, "job", false, UINT32_MAX, &job) < 0 || get_number(d, o, "uid", false, UINT32_MAX, &uid) < 0 ||
+	if (get_number(d, o, "job", false, UINT32_MAX, &job) < 0 ||
+	    get_number(d, o, "uid", false, UINT32_MAX, &uid) < 0 ||
 	    get_text(d, o, "user", true, t->user, sizeof(t->user)) < 0)
 		return -1;
 	t->job = (uint32_t)job;
@@ -324,18 +359,26 @@ static int add_core(const struct json_doc *d, const struct json_node *item, void
 	struct errbuf why;
 
 	if (item->kind != JSON_STRING)
-		return json_doc_fail(d, item, "expected a string, found %s", json_kind_name(item->kind));
-	more = part->n_cores < IDSET_MAX ? reallocarray(part->core, part->n_cores + 1u, sizeof(*more)) : NULL;
+		return json_doc_fail(d, item, "expected a string, found %s",
+				     json_kind_name(item->kind));
+	more = part->n_cores < IDSET_MAX
+		       ? reallocarray(part->core, part->n_cores + 1u, sizeof(*more))
+		       : NULL;
 	if (!more)
 		return json_doc_fail(d, item, "more than %d cores, or no memory", IDSET_MAX);
 	part->core = more;
-	return idset_parse(&more[part->n_cores], json_doc_string(d, item), &why) < 0 ? json_doc_fail(d, item, "%s", why.text) : (int)(part->n_cores++, 0);
+	return idset_parse(&more[part->n_cores], json_doc_string(d, item), &why) < 0
+		       ? json_doc_fail(d, item, "%s", why.text)
+		       : (int)(part->n_cores++, 0);
 }
 
 static int add_part(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct taking *t = arg;
-	struct merged_part *more = t->made.n_parts < IDSET_MAX ? reallocarray(t->made.part, t->made.n_parts + 1u, sizeof(*more)) : NULL;
+	struct merged_part *more =
+		t->made.n_parts < IDSET_MAX
+			? reallocarray(t->made.part, t->made.n_parts + 1u, sizeof(*more))
+			: NULL;
 	uint64_t package = 0;
 
 	if (!more)
@@ -343,13 +386,15 @@ static int add_part(const struct json_doc *d, const struct json_node *item, void
 	t->made.part = more;
 	more += t->made.n_parts++;
 	memset(more, 0, sizeof(*more));
-	if (get_number(d, item, "package", false, IDSET_MAX, &package) < 0 || get_set(d, item, "mems", false, &more->mems) < 0)
+	if (get_number(d, item, "package", false, IDSET_MAX, &package) < 0 ||
+	    get_set(d, item, "mems", false, &more->mems) < 0)
 		return -1;
 	more->package = (unsigned)package;
 	return each(d, item, "cores", false, add_core, more);
 }
 
-static int get_service(const struct json_doc *d, const struct json_node *o, struct merged_node *node)
+static int get_service(const struct json_doc *d, const struct json_node *o,
+		       struct merged_node *node)
 {
 	const struct json_node *service, *own;
 	struct idset cpus, mems;
@@ -358,7 +403,9 @@ static int get_service(const struct json_doc *d, const struct json_node *o, stru
 		return -1;
 	if (!service)
 		return 0;
-	if (get_set(d, service, "cpus", false, &cpus) < 0 || get_set(d, service, "mems", false, &mems) < 0 || member(d, service, "own_mems", JSON_BOOL, false, &own) < 0)
+	if (get_set(d, service, "cpus", false, &cpus) < 0 ||
+	    get_set(d, service, "mems", false, &mems) < 0 ||
+	    member(d, service, "own_mems", JSON_BOOL, false, &own) < 0)
 		return -1;
 	node->service_cpus = cpus;
 	if (d->text[own->at] == 't')
@@ -373,7 +420,8 @@ static void free_parts(struct merged_node *node)
 	free(node->part);
 }
 
-static int take_report(struct merged *m, const struct json_doc *d, const struct json_node *o, bool step)
+static int take_report(struct merged *m, const struct json_doc *d, const struct json_node *o,
+		       bool step)
 {
 	struct taking t = { .m = m };
 	char name[MERGED_NAME_MAX];
@@ -395,14 +443,17 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 	}
 	if (rc < 0)
 		return -1;
-	if (step && (get_job(d, o, &t) < 0 || member(d, o, "ranks", JSON_ARRAY, false, &t.ranks) < 0))
+	if (step &&
+	    (get_job(d, o, &t) < 0 || member(d, o, "ranks", JSON_ARRAY, false, &t.ranks) < 0))
 		return -1;
 	/* a step that failed before there was a plan has no containers */
-	if (step ? each(d, o, "containers", true, add_container, &t) < 0 : each(d, o, "jobs", false, add_job, &t) < 0)
+	if (step ? each(d, o, "containers", true, add_container, &t) < 0
+		 : each(d, o, "jobs", false, add_job, &t) < 0)
 		return -1;
 	if (!m->reports)
 		m->reports = json_object_new_array();
-	if (!m->reports || json_object_array_add(m->reports, json_object_get(d->value[o - d->tree.node])) < 0)
+	if (!m->reports ||
+	    json_object_array_add(m->reports, json_object_get(d->value[o - d->tree.node])) < 0)
 		return errprintf(d->err, "out of memory");
 	return 0;
 }
@@ -413,7 +464,8 @@ static int take_missing(const struct json_doc *d, const struct json_node *item, 
 {
 	char node[MERGED_NAME_MAX], reason[256];
 
-	if (get_text(d, item, "node", false, node, sizeof(node)) < 0 || get_text(d, item, "reason", false, reason, sizeof(reason)) < 0)
+	if (get_text(d, item, "node", false, node, sizeof(node)) < 0 ||
+	    get_text(d, item, "reason", false, reason, sizeof(reason)) < 0)
 		return -1;
 	return merged_add_missing(arg, node, reason) < 0 ? errprintf(d->err, "out of memory") : 0;
 }
@@ -427,15 +479,21 @@ static int take(const struct json_doc *d, const struct json_node *o, void *arg)
 	if (get_number(d, o, "schema", false, UINT32_MAX, &schema) < 0)
 		return -1;
 	if (schema != REPORT_SCHEMA)
-		return json_doc_fail(d, json_doc_member(d, o, "schema"), "%" PRIu64 ": this nodeosctl knows schema %d", schema, REPORT_SCHEMA);
+		return json_doc_fail(d, json_doc_member(d, o, "schema"),
+				     "%" PRIu64 ": this nodeosctl knows schema %d", schema,
+				     REPORT_SCHEMA);
 	if (get_text(d, o, "kind", false, kind, sizeof(kind)) < 0)
 		return -1;
 	if (strcmp(kind, "node") == 0 || strcmp(kind, "step") == 0)
 		return take_report(m, d, o, *kind == 's');
 	if (strcmp(kind, "nodes") != 0 || o != json_doc_root(d))
-		return json_doc_fail(d, json_doc_member(d, o, "kind"), "\"%s\" is not of a node (allowed: node, as report and show print, step, as --nodeos-report leaves%s)", kind,
-				     o == json_doc_root(d) ? ", nodes" : "");
-	return each(d, o, "nodes", false, take, m) < 0 ? -1 : each(d, o, "missing", true, take_missing, m);
+		return json_doc_fail(d, json_doc_member(d, o, "kind"),
+				     "\"%s\" is not of a node (allowed: node, as report and show "
+				     "print, step, as --nodeos-report leaves%s)",
+				     kind, o == json_doc_root(d) ? ", nodes" : "");
+	return each(d, o, "nodes", false, take, m) < 0
+		       ? -1
+		       : each(d, o, "missing", true, take_missing, m);
 }
 
 int merged_add(struct merged *m, const char *name, const char *text, size_t len, struct errbuf *err)
@@ -468,10 +526,12 @@ int merged_add_file(struct merged *m, const char *path, struct errbuf *err)
 	if (!f)
 		return errprintf(err, "%.200s: %s", name, strerror(errno));
 	do {
-		char *more = room >= MERGED_TEXT_MAX ? NULL : realloc(text, (room ? room * 2 : 65536) + 1);
+		char *more = room >= MERGED_TEXT_MAX ? NULL
+						     : realloc(text, (room ? room * 2 : 65536) + 1);
 
 		if (!more) {
-			rc = errprintf(err, "%.200s: more than %u bytes, or no memory", name, MERGED_TEXT_MAX);
+			rc = errprintf(err, "%.200s: more than %u bytes, or no memory", name,
+				       MERGED_TEXT_MAX);
 			break;
 		}
 		text = more;

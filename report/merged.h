@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "manifest/request.h"
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "manifest/request.h"
 
 /*
- * Reports of several nodes together, as JSON documents that report, show, or a launch (--nodeos-report) has written. Whoever
- * hands them in may have written anything: a text is refused where it is not as doc/nodeos-report.schema.json says, and what
- * comes out of here is printable.
+ * Reports of several nodes together, as JSON documents that report, show, or a launch
+ * (--nodeos-report) has written. Whoever hands them in may have written anything: a text is refused
+ * where it is not as doc/nodeos-report.schema.json says, and what comes out of here is printable.
  */
 #define MERGED_TEXT_MAX (64u << 20) /* bytes of one document */
 #define MERGED_VALUES_MAX (1u << 21) /* and values in it */
@@ -59,15 +59,18 @@ struct merged {
 	struct merged_missing {
 		char node[MERGED_NAME_MAX];
 		char reason[256];
-	} *missing; /* nodes without a report */
+	} * missing; /* nodes without a report */
 	unsigned n_differences;
 	char **difference; /* a line each */
 	struct json_object *reports; /* the documents, as they were */
 };
 
-/* Begin with nothing: memset. Add TEXT, a document that messages call NAME: of kind "node", "step" or "nodes". */
-int merged_add(struct merged *m, const char *name, const char *text, size_t len, struct errbuf *err);
-int merged_add_file(struct merged *m, const char *path, struct errbuf *err); /* "-": standard input */
+/* Begin with nothing: memset. Add TEXT, a document that messages call NAME: of kind "node", "step"
+ * or "nodes". */
+int merged_add(struct merged *m, const char *name, const char *text, size_t len,
+	       struct errbuf *err);
+int merged_add_file(struct merged *m, const char *path, struct errbuf *err); /* "-": standard input
+									      */
 int merged_add_missing(struct merged *m, const char *node, const char *reason);
 
 /* All are there: sort, and find what is not the same on all nodes. */
@@ -75,14 +78,17 @@ int merged_done(struct merged *m, struct errbuf *err);
 
 void merged_free(struct merged *m);
 
-/* The containers that M has, in order; one of a name is the same on each node. *OUT is to be freed. */
+/* The containers that M has, in order; one of a name is the same on each node. *OUT is to be freed.
+ */
 struct merged_key {
 	uint32_t job;
 	char name[REQUEST_NAME_MAX];
-	unsigned turn; /* 0; of step containers with one name on a node the second, third... */
+	/* 0; of step containers with one name on a node the second, third... */
+	unsigned turn;
 };
 
 int merged_keys(const struct merged *m, struct merged_key **out, unsigned *n);
-const struct merged_container *merged_find(const struct merged_node *node, const struct merged_key *key);
+const struct merged_container *merged_find(const struct merged_node *node,
+					   const struct merged_key *key);
 
 #endif

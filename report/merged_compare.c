@@ -12,12 +12,14 @@
 
 static int by_name(const void *a, const void *b)
 {
-	return strverscmp(((const struct merged_node *)a)->name, ((const struct merged_node *)b)->name);
+	return strverscmp(((const struct merged_node *)a)->name,
+			  ((const struct merged_node *)b)->name);
 }
 
 static int reports_by_node(const void *a, const void *b)
 {
-	struct json_object *x = json_object_object_get(*(struct json_object *const *)a, "node"), *y = json_object_object_get(*(struct json_object *const *)b, "node");
+	struct json_object *x = json_object_object_get(*(struct json_object *const *)a, "node"),
+			   *y = json_object_object_get(*(struct json_object *const *)b, "node");
 
 	return strverscmp(json_object_get_string(x), json_object_get_string(y));
 }
@@ -37,7 +39,8 @@ static unsigned turn_of(const struct merged_node *node, unsigned i)
 	unsigned turn = 0;
 
 	for (unsigned k = 0; k < i; k++)
-		turn += node->container[k].job == node->container[i].job && strcmp(node->container[k].name, node->container[i].name) == 0;
+		turn += node->container[k].job == node->container[i].job &&
+			strcmp(node->container[k].name, node->container[i].name) == 0;
 	return turn;
 }
 
@@ -49,15 +52,19 @@ int merged_keys(const struct merged *m, struct merged_key **out, unsigned *n)
 	*n = 0;
 	for (unsigned i = 0; i < m->n_nodes; i++)
 		for (unsigned k = 0; k < m->node[i].n_containers; k++) {
-			struct merged_key *more = all < room ? key : reallocarray(key, room = 2 * room + 64, sizeof(*more));
+			struct merged_key *more =
+				all < room ? key
+					   : reallocarray(key, room = 2 * room + 64, sizeof(*more));
 
 			if (!more) {
 				free(key);
 				return -1;
 			}
 			key = more;
-			key[all] = (struct merged_key){ .job = m->node[i].container[k].job, .turn = turn_of(&m->node[i], k) };
-			snprintf(key[all].name, sizeof(key->name), "%s", m->node[i].container[k].name);
+			key[all] = (struct merged_key){ .job = m->node[i].container[k].job,
+							.turn = turn_of(&m->node[i], k) };
+			snprintf(key[all].name, sizeof(key->name), "%s",
+				 m->node[i].container[k].name);
 			all++;
 		}
 	if (all)
@@ -70,12 +77,14 @@ int merged_keys(const struct merged *m, struct merged_key **out, unsigned *n)
 	return 0;
 }
 
-const struct merged_container *merged_find(const struct merged_node *node, const struct merged_key *key)
+const struct merged_container *merged_find(const struct merged_node *node,
+					   const struct merged_key *key)
 {
 	unsigned turn = 0;
 
 	for (unsigned i = 0; i < node->n_containers; i++)
-		if (node->container[i].job == key->job && strcmp(node->container[i].name, key->name) == 0 && turn++ == key->turn)
+		if (node->container[i].job == key->job &&
+		    strcmp(node->container[i].name, key->name) == 0 && turn++ == key->turn)
 			return &node->container[i];
 	return NULL;
 }
@@ -110,7 +119,11 @@ static void say_outcome(const struct merged_container *c, char *buf, size_t size
 static const struct {
 	const char *what;
 	void (*say)(const struct merged_container *c, char *buf, size_t size);
-} compared[] = { { "asked", say_asked }, { "cpus", say_cpus }, { "mems", say_mems }, { "policy", say_policy }, { "outcome", say_outcome } };
+} compared[] = { { "asked", say_asked },
+		 { "cpus", say_cpus },
+		 { "mems", say_mems },
+		 { "policy", say_policy },
+		 { "outcome", say_outcome } };
 
 static void name_container(FILE *f, const struct merged_key *key)
 {
@@ -142,7 +155,8 @@ static void add_node(struct value *v, const char *node)
 
 static int add_line(struct merged *m, char *line)
 {
-	char **more = line ? reallocarray(m->difference, m->n_differences + 1u, sizeof(*more)) : NULL;
+	char **more = line ? reallocarray(m->difference, m->n_differences + 1u, sizeof(*more))
+			   : NULL;
 
 	if (!more) {
 		free(line);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picture of many nodes: hwloc's lstopo draws one machine, and of these reports no hwloc topology is at hand. Packages are
- * frames; in them, memory nodes are bars above the cores that are near them; a core's threads are the cells of its square.
+ * A picture of many nodes: hwloc's lstopo draws one machine, and of these reports no hwloc topology
+ * is at hand. Packages are frames; in them, memory nodes are bars above the cores that are near
+ * them; a core's threads are the cells of its square.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,10 +14,20 @@
 
 /* Sizes in pixels of 96 an inch; lines of text are 12 or so high. */
 enum {
-	MARGIN = 28, GAP = 22, PAD = 14, /* round everything, between panels, inside of a frame */
-	CORE = 36, CORE_GAP = 5, PART_GAP = 12, /* a core's square */
-	BAR = 22, BAR_GAP = 4, BAR_MIN = 44, /* a memory node */
-	NODE_HEAD = 62, PACKAGE_HEAD = 20, LEGEND_LINE = 24, TITLE = 58,
+	/* round everything, between panels, inside of a frame */
+	MARGIN = 28,
+	GAP = 22,
+	PAD = 14,
+	CORE = 36,
+	CORE_GAP = 5,
+	PART_GAP = 12, /* a core's square */
+	BAR = 22,
+	BAR_GAP = 4,
+	BAR_MIN = 44, /* a memory node */
+	NODE_HEAD = 62,
+	PACKAGE_HEAD = 20,
+	LEGEND_LINE = 24,
+	TITLE = 58,
 };
 
 struct owner {
@@ -59,7 +70,8 @@ static const struct merged_container *container_at(const struct merged_node *nod
 	return NULL;
 }
 
-static unsigned owner_of(const struct sheet *s, const struct merged_node *node, const struct merged_container *c)
+static unsigned owner_of(const struct sheet *s, const struct merged_node *node,
+			 const struct merged_container *c)
 {
 	for (unsigned i = 0; i < s->n_owners; i++)
 		if (merged_find(node, &s->owner[i].key) == c)
@@ -67,7 +79,8 @@ static unsigned owner_of(const struct sheet *s, const struct merged_node *node, 
 	return 0;
 }
 
-static const char *colour_of_cpu(const struct sheet *s, const struct merged_node *node, unsigned cpu)
+static const char *colour_of_cpu(const struct sheet *s, const struct merged_node *node,
+				 unsigned cpu)
 {
 	const struct merged_container *c = container_at(node, cpu);
 
@@ -76,7 +89,8 @@ static const char *colour_of_cpu(const struct sheet *s, const struct merged_node
 	return idset_has(&node->service_cpus, cpu) ? "#c3c9d1" : "#ffffff";
 }
 
-static const char *colour_of_mem(const struct sheet *s, const struct merged_node *node, unsigned mem)
+static const char *colour_of_mem(const struct sheet *s, const struct merged_node *node,
+				 unsigned mem)
 {
 	const char *found = idset_has(&node->service_mems, mem) ? "#c3c9d1" : NULL;
 
@@ -92,7 +106,8 @@ static const char *colour_of_mem(const struct sheet *s, const struct merged_node
 
 /* ---------------------------------------------------------------------------- geometry */
 
-/* A part of a node as it is drawn; a node whose reports do not tell how it is made has one, of the CPUs that somebody has. */
+/* A part of a node as it is drawn; a node whose reports do not tell how it is made has one, of the
+ * CPUs that somebody has. */
 struct box {
 	unsigned columns, rows, bars_a_row, bar_rows;
 	double width, height;
@@ -139,31 +154,40 @@ static void size_of(const struct merged_node *node, double *width, double *heigh
 
 /* ----------------------------------------------------------------------------- drawing */
 
-static void draw_cpu(struct sheet *s, const struct merged_node *node, unsigned cpu, double x, double y, double w)
+static void draw_cpu(struct sheet *s, const struct merged_node *node, unsigned cpu, double x,
+		     double y, double w)
 {
 	const struct merged_container *c = container_at(node, cpu);
 	bool idle = c && !idset_has(&c->cpus, cpu), irq = c && idset_has(&c->irq_cpus, cpu);
 	char text[16];
 
-	fprintf(s->f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"%s/>\n", x, y, w, CORE, colour_of_cpu(s, node, cpu), idle ? " opacity=\"0.4\"" : "");
+	fprintf(s->f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"%s/>\n",
+		x, y, w, CORE, colour_of_cpu(s, node, cpu), idle ? " opacity=\"0.4\"" : "");
 	snprintf(text, sizeof(text), "%u", cpu);
-	text_at(s, x + w / 2, y + CORE / 2.0 + 4, w < 7 * (double)strlen(text) ? "cpu small" : "cpu", text);
+	text_at(s, x + w / 2, y + CORE / 2.0 + 4,
+		w < 7 * (double)strlen(text) ? "cpu small" : "cpu", text);
 	if (irq)
-		fprintf(s->f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" class=\"irq\"/>\n", x + w - 5, y + 6);
+		fprintf(s->f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" class=\"irq\"/>\n",
+			x + w - 5, y + 6);
 	s->has_irqs |= irq;
 	s->has_idle |= idle;
 }
 
-static void draw_core(struct sheet *s, const struct merged_node *node, const struct idset *core, double x, double y)
+static void draw_core(struct sheet *s, const struct merged_node *node, const struct idset *core,
+		      double x, double y)
 {
 	unsigned n = idset_count(core), k = 0;
 
 	for (int cpu = idset_next(core, -1); cpu >= 0; cpu = idset_next(core, cpu))
 		draw_cpu(s, node, (unsigned)cpu, x + CORE * (double)k++ / n, y, (double)CORE / n);
-	fprintf(s->f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"3\" class=\"core\"/>\n", x, y, CORE, CORE);
+	fprintf(s->f,
+		"<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"3\" "
+		"class=\"core\"/>\n",
+		x, y, CORE, CORE);
 }
 
-static void draw_part(struct sheet *s, const struct merged_node *node, const struct merged_part *p, double x, double y)
+static void draw_part(struct sheet *s, const struct merged_node *node, const struct merged_part *p,
+		      double x, double y)
 {
 	struct box b = box_of(p);
 	double bar = (b.width + BAR_GAP) / b.bars_a_row - BAR_GAP;
@@ -171,17 +195,22 @@ static void draw_part(struct sheet *s, const struct merged_node *node, const str
 	char text[32];
 
 	for (int mem = idset_next(&p->mems, -1); mem >= 0; mem = idset_next(&p->mems, mem), k++) {
-		double bx = x + (k % b.bars_a_row) * (bar + BAR_GAP), by = y + k / b.bars_a_row * (double)(BAR + BAR_GAP);
+		double bx = x + (k % b.bars_a_row) * (bar + BAR_GAP),
+		       by = y + k / b.bars_a_row * (double)(BAR + BAR_GAP);
 		const char *colour = colour_of_mem(s, node, (unsigned)mem);
 
 		s->has_shared |= strcmp(colour, PICTURE_SHARED) == 0;
-		fprintf(s->f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"4\" fill=\"%s\" class=\"mem\"/>\n", bx, by, bar, BAR, colour);
+		fprintf(s->f,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"4\" "
+			"fill=\"%s\" class=\"mem\"/>\n",
+			bx, by, bar, BAR, colour);
 		snprintf(text, sizeof(text), bar < 76 ? "mem %d" : "memory %d", mem);
 		text_at(s, bx + bar / 2, by + BAR / 2.0 + 4, "cpu", text);
 	}
 	y += b.bar_rows * (BAR + BAR_GAP) + BAR_GAP;
 	for (unsigned i = 0; i < p->n_cores; i++)
-		draw_core(s, node, &p->core[i], x + (i % b.columns) * (double)(CORE + CORE_GAP), y + i / b.columns * (double)(CORE + CORE_GAP));
+		draw_core(s, node, &p->core[i], x + (i % b.columns) * (double)(CORE + CORE_GAP),
+			  y + i / b.columns * (double)(CORE + CORE_GAP));
 }
 
 /* "14 of 16 CPUs in containers"; "52 IRQs and 97 kernel threads on these" */
@@ -209,17 +238,22 @@ static void say_node(char *buf, char *noise, size_t size, const struct merged_no
 	if (irqs >= 0)
 		snprintf(noise, size, "%ld IRQ%s", irqs, irqs == 1 ? "" : "s");
 	if (threads >= 0)
-		snprintf(noise + strlen(noise), size - strlen(noise), "%s%ld kernel thread%s", *noise ? " and " : "", threads, threads == 1 ? "" : "s");
+		snprintf(noise + strlen(noise), size - strlen(noise), "%s%ld kernel thread%s",
+			 *noise ? " and " : "", threads, threads == 1 ? "" : "s");
 	if (*noise)
 		snprintf(noise + strlen(noise), size - strlen(noise), " on these");
 }
 
-static void draw_node(struct sheet *s, const struct merged_node *node, double x, double y, double width, double height)
+static void draw_node(struct sheet *s, const struct merged_node *node, double x, double y,
+		      double width, double height)
 {
 	double frame = height - NODE_HEAD - PAD, px = x + PAD;
 	char text[160], noise[160];
 
-	fprintf(s->f, "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" class=\"node\"/>\n", x, y, width, height);
+	fprintf(s->f,
+		"<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" "
+		"class=\"node\"/>\n",
+		x, y, width, height);
 	text_at(s, x + PAD, y + 24, "name", node->name);
 	say_node(text, noise, sizeof(text), node);
 	text_at(s, x + PAD, y + 41, "note", text);
@@ -231,7 +265,10 @@ static void draw_node(struct sheet *s, const struct merged_node *node, double x,
 
 		while (end < node->n_parts && node->part[end].package == node->part[i].package)
 			w += box_of(&node->part[end++]).width + PART_GAP;
-		fprintf(s->f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" class=\"package\"/>\n", px, y, w, frame);
+		fprintf(s->f,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" "
+			"class=\"package\"/>\n",
+			px, y, w, frame);
 		snprintf(text, sizeof(text), "package %u", node->part[i].package);
 		text_at(s, px + PAD, y + 17, "note", text);
 		for (double at = px + PAD; i < end; i++) {
@@ -245,7 +282,10 @@ static void draw_node(struct sheet *s, const struct merged_node *node, double x,
 
 static void draw_entry(const struct sheet *s, double y, const char *colour, const char *text)
 {
-	fprintf(s->f, "<rect x=\"%d\" y=\"%.1f\" width=\"26\" height=\"15\" rx=\"3\" fill=\"%s\" class=\"core\" stroke-width=\"1\"/>\n", MARGIN, y - 12, colour);
+	fprintf(s->f,
+		"<rect x=\"%d\" y=\"%.1f\" width=\"26\" height=\"15\" rx=\"3\" fill=\"%s\" "
+		"class=\"core\" stroke-width=\"1\"/>\n",
+		MARGIN, y - 12, colour);
 	text_at(s, MARGIN + 36, y, "entry", text);
 }
 
@@ -260,7 +300,8 @@ static void say_owner(char *buf, size_t size, const struct sheet *s, const struc
 		nodes += c != NULL;
 		first = first ? first : c;
 	}
-	snprintf(buf, size, "%s of job %" PRIu32 " (%s): %s, policy %s, on %u node%s", key->name, key->job, first ? first->user : "?", first ? first->asked : "?",
+	snprintf(buf, size, "%s of job %" PRIu32 " (%s): %s, policy %s, on %u node%s", key->name,
+		 key->job, first ? first->user : "?", first ? first->asked : "?",
 		 first ? first->policy : "?", nodes, nodes == 1 ? "" : "s");
 }
 
@@ -290,7 +331,8 @@ static double draw_legend(struct sheet *s, double y)
 		y += LEGEND_LINE;
 	}
 	if (s->has_irqs) {
-		fprintf(s->f, "<circle cx=\"%d\" cy=\"%.1f\" r=\"3.6\" class=\"irq\"/>\n", MARGIN + 13, y - 5);
+		fprintf(s->f, "<circle cx=\"%d\" cy=\"%.1f\" r=\"3.6\" class=\"irq\"/>\n",
+			MARGIN + 13, y - 5);
 		text_at(s, MARGIN + 36, y, "entry", "interrupts arrive at this CPU of a container");
 		y += LEGEND_LINE;
 	}
@@ -299,7 +341,8 @@ static double draw_legend(struct sheet *s, double y)
 		text_at(s, MARGIN, y, "entry warn", text);
 	}
 	for (unsigned i = 0; i < s->m->n_missing && i < 12; i++, y += LEGEND_LINE) {
-		snprintf(text, sizeof(text), "missing: %.200s: %.200s", s->m->missing[i].node, s->m->missing[i].reason);
+		snprintf(text, sizeof(text), "missing: %.200s: %.200s", s->m->missing[i].node,
+			 s->m->missing[i].reason);
 		text_at(s, MARGIN, y, "entry warn", text);
 	}
 	return y;
@@ -307,9 +350,13 @@ static double draw_legend(struct sheet *s, double y)
 
 static const char style[] =
 	"<style>text{font-family:'DejaVu Sans','Helvetica Neue',Arial,sans-serif;fill:#1f2937}"
-	".title{font-size:24px;font-weight:bold}.name{font-size:17px;font-weight:bold}.note{font-size:11.5px;fill:#6b7280}.entry{font-size:13.5px}.warn{fill:#b42318}"
-	".cpu{font-size:10.5px;text-anchor:middle}.small{font-size:8px}.node{fill:#ffffff;stroke:#cbd2dc;stroke-width:1.2}.package{fill:#f3f4f6;stroke:#dfe3e9}"
-	".core{fill-opacity:1;stroke:#6b7280;stroke-width:0.9}rect.core:not([fill]){fill:none}.mem{stroke:#6b7280;stroke-width:0.9}.irq{fill:#d92d20;stroke:#ffffff;stroke-width:0.6}</style>\n";
+	".title{font-size:24px;font-weight:bold}.name{font-size:17px;font-weight:bold}.note{font-"
+	"size:11.5px;fill:#6b7280}.entry{font-size:13.5px}.warn{fill:#b42318}"
+	".cpu{font-size:10.5px;text-anchor:middle}.small{font-size:8px}.node{fill:#ffffff;stroke:#"
+	"cbd2dc;stroke-width:1.2}.package{fill:#f3f4f6;stroke:#dfe3e9}"
+	".core{fill-opacity:1;stroke:#6b7280;stroke-width:0.9}rect.core:not([fill]){fill:none}.mem{"
+	"stroke:#6b7280;stroke-width:0.9}.irq{fill:#d92d20;stroke:#ffffff;stroke-width:0.6}</"
+	"style>\n";
 
 static int draw_sheet(struct sheet *s, const char *title)
 {
@@ -325,7 +372,10 @@ static int draw_sheet(struct sheet *s, const char *title)
 		height = fmax(height, h);
 	}
 	/* about as wide as high, by a screen's measure */
-	columns = s->m->n_nodes ? (unsigned)ceil(sqrt(s->m->n_nodes * (height + GAP) * 1.4 / (width + GAP))) : 1;
+	columns =
+		s->m->n_nodes
+			? (unsigned)ceil(sqrt(s->m->n_nodes * (height + GAP) * 1.4 / (width + GAP)))
+			: 1;
 	if (columns > s->m->n_nodes)
 		columns = s->m->n_nodes ? s->m->n_nodes : 1;
 	w = 2 * MARGIN + columns * (width + GAP) - GAP;
@@ -337,18 +387,25 @@ static int draw_sheet(struct sheet *s, const char *title)
 		return -1;
 	text_at(s, MARGIN, 38, "title", title);
 	for (unsigned i = 0; i < s->m->n_nodes; i++)
-		draw_node(s, &s->m->node[i], MARGIN + i % columns * (width + GAP), TITLE + i / columns * (height + GAP), width, height);
+		draw_node(s, &s->m->node[i], MARGIN + i % columns * (width + GAP),
+			  TITLE + i / columns * (height + GAP), width, height);
 	h = draw_legend(s, y + MARGIN / 2.0) + MARGIN / 2.0;
 	if (fclose(s->f) != 0)
 		return -1;
-	fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n", w, h, w, h);
+	fprintf(f,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+		"xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 "
+		"%.0f %.0f\">\n",
+		w, h, w, h);
 	fputs(style, f);
-	fprintf(f, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#fbfcfe\"/>\n%s</svg>\n", w, h, body);
+	fprintf(f, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#fbfcfe\"/>\n%s</svg>\n", w, h,
+		body);
 	free(body);
 	return 0;
 }
 
-/* A node that is drawn with a part of each CPU that somebody has, where its reports do not tell how it is made. */
+/* A node that is drawn with a part of each CPU that somebody has, where its reports do not tell how
+ * it is made. */
 static int add_flat_part(struct merged_node *node)
 {
 	struct idset cpus = node->service_cpus;

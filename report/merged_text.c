@@ -10,7 +10,9 @@
 
 #define COLUMNS 11
 
-static const char *const head[COLUMNS] = { "NODE", "JOB", "CONTAINER", "ASKED", "CPUS", "MEMS", "POLICY", "OUTCOME", "PROCESSES", "IRQS/KTHREADS", "MEMORY" };
+static const char *const head[COLUMNS] = { "NODE",	"JOB",		 "CONTAINER", "ASKED",
+					   "CPUS",	"MEMS",		 "POLICY",    "OUTCOME",
+					   "PROCESSES", "IRQS/KTHREADS", "MEMORY" };
 
 static char *list_of(const struct idset *s)
 {
@@ -34,7 +36,8 @@ static char *memory_of(const struct merged_container *c)
 	char text[64] = "-";
 
 	if (c->total)
-		snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " MiB", c->used >> 20, c->total >> 20);
+		snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " MiB", c->used >> 20,
+			 c->total >> 20);
 	return strdup(text);
 }
 
@@ -45,11 +48,13 @@ static char *noise_of(const struct merged_container *c)
 	if (c->irqs >= 0 || c->threads >= 0)
 		snprintf(text, sizeof(text), c->irqs >= 0 ? "%ld/" : "-/", c->irqs);
 	if (c->irqs >= 0 || c->threads >= 0)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), c->threads >= 0 ? "%ld" : "-", c->threads);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 c->threads >= 0 ? "%ld" : "-", c->threads);
 	return strdup(text);
 }
 
-static void fill(char *cell[COLUMNS], const struct merged_node *node, const struct merged_container *c)
+static void fill(char *cell[COLUMNS], const struct merged_node *node,
+		 const struct merged_container *c)
 {
 	cell[0] = strdup(node->name);
 	cell[1] = number(c->job);
@@ -78,7 +83,8 @@ static void walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
 				const char *text = cell[c] ? cell[c] : "?";
 
 				if (f)
-					fprintf(f, "%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, text, c + 1 < COLUMNS ? "  " : "\n");
+					fprintf(f, "%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0,
+						text, c + 1 < COLUMNS ? "  " : "\n");
 				else if (strlen(text) > width[c])
 					width[c] = strlen(text);
 				free(cell[c]);
@@ -95,7 +101,8 @@ void merged_text(FILE *f, const struct merged *m)
 		width[c] = strlen(head[c]);
 	walk(NULL, m, width);
 	for (unsigned c = 0; c < COLUMNS; c++)
-		fprintf(f, "%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, head[c], c + 1 < COLUMNS ? "  " : "\n");
+		fprintf(f, "%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, head[c],
+			c + 1 < COLUMNS ? "  " : "\n");
 	walk(f, m, width);
 	for (unsigned i = 0; i < m->n_differences; i++)
 		fprintf(f, "differs: %s\n", m->difference[i]);
@@ -105,7 +112,8 @@ void merged_text(FILE *f, const struct merged *m)
 		fprintf(f, "missing: %s: %s\n", m->missing[i].node, m->missing[i].reason);
 }
 
-/* What others have written goes to a terminal: json-c escapes the control characters below blank, not those of 0x7f to 0x9f. */
+/* What others have written goes to a terminal: json-c escapes the control characters below blank,
+ * not those of 0x7f to 0x9f. */
 static void put_json(FILE *f, const char *text)
 {
 	for (; *text; text++) {
@@ -125,7 +133,8 @@ static void put_json(FILE *f, const char *text)
 
 int merged_json(FILE *f, const struct merged *m)
 {
-	struct json_object *all = json_object_new_object(), *differences = json_object_new_array(), *missing = json_object_new_array();
+	struct json_object *all = json_object_new_object(), *differences = json_object_new_array(),
+			   *missing = json_object_new_array();
 	int rc = 0;
 
 	for (unsigned i = 0; i < m->n_differences; i++)
@@ -133,17 +142,22 @@ int merged_json(FILE *f, const struct merged *m)
 	for (unsigned i = 0; i < m->n_missing; i++) {
 		struct json_object *one = json_object_new_object();
 
-		rc |= json_object_object_add(one, "node", json_object_new_string(m->missing[i].node));
-		rc |= json_object_object_add(one, "reason", json_object_new_string(m->missing[i].reason));
+		rc |= json_object_object_add(one, "node",
+					     json_object_new_string(m->missing[i].node));
+		rc |= json_object_object_add(one, "reason",
+					     json_object_new_string(m->missing[i].reason));
 		rc |= json_object_array_add(missing, one);
 	}
 	rc |= json_object_object_add(all, "schema", json_object_new_int(REPORT_SCHEMA));
 	rc |= json_object_object_add(all, "kind", json_object_new_string("nodes"));
-	rc |= json_object_object_add(all, "nodes", m->reports ? json_object_get(m->reports) : json_object_new_array());
+	rc |= json_object_object_add(
+		all, "nodes", m->reports ? json_object_get(m->reports) : json_object_new_array());
 	rc |= json_object_object_add(all, "missing", missing);
 	rc |= json_object_object_add(all, "differences", differences);
 	if (rc == 0)
-		put_json(f, json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+		put_json(f, json_object_to_json_string_ext(
+				    all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+						 JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(all);
 	return rc ? -1 : 0;
 }

@@ -6,7 +6,8 @@
 
 #include "report/merged.h"
 
-/* After merged_done: a line for each node and container, then what differs and who has not answered. */
+/* After merged_done: a line for each node and container, then what differs and who has not
+ * answered. */
 void merged_text(FILE *f, const struct merged *m);
 
 /* The same as JSON of kind "nodes", with the reports themselves. -1: out of memory. */

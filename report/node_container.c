@@ -62,19 +62,24 @@ static void look(struct effective *e, const struct node_container *c)
 	e->container = c->got->name;
 	for (unsigned i = 0; i < c->job->n_steps; i++) {
 		e->step = &c->job->step[i];
-		/* a step container has the ranks of its step alone, whatever others of the name there are */
-		if ((c->inode == c->job->inode ? !e->step->plan : e->step->inode == c->inode) && ledger_step_in(e->step, e->container))
+		/* a step container has the ranks of its step alone, whatever others of the name
+		 * there are */
+		if ((c->inode == c->job->inode ? !e->step->plan : e->step->inode == c->inode) &&
+		    ledger_step_in(e->step, e->container))
 			node_state_each_task(c->s, e->step, add_task, e, &ignored);
 	}
 }
 
 /* Call FN for each memory node of the container that the kernel tells of. */
-static void each_memory(const struct node_container *c, void (*fn)(unsigned node, uint64_t total, uint64_t used, void *arg), void *arg)
+static void each_memory(const struct node_container *c,
+			void (*fn)(unsigned node, uint64_t total, uint64_t used, void *arg),
+			void *arg)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	uint64_t total, used;
 
-	for (int node = idset_next(&c->got->mems, -1); root >= 0 && node >= 0; node = idset_next(&c->got->mems, node))
+	for (int node = idset_next(&c->got->mems, -1); root >= 0 && node >= 0;
+	     node = idset_next(&c->got->mems, node))
 		if (memory_node_use(root, (unsigned)node, &total, &used) == 0)
 			fn((unsigned)node, total, used, arg);
 	if (root >= 0)
@@ -164,14 +169,16 @@ static void print_memory(unsigned node, uint64_t total, uint64_t used, void *arg
 {
 	FILE *f = arg;
 
-	fprintf(f, "    memory node %u: %" PRIu64 " of %" PRIu64 " MiB in use\n", node, used >> 20, total >> 20);
+	fprintf(f, "    memory node %u: %" PRIu64 " of %" PRIu64 " MiB in use\n", node, used >> 20,
+		total >> 20);
 }
 
 static void print_irqs(FILE *f, const struct noise_on *on)
 {
 	fprintf(f, "%u IRQ%s", on->irqs, on->irqs == 1 ? "" : "s");
 	for (unsigned i = 0; i < on->n_irqs && i < IRQS_IN_TEXT; i++)
-		fprintf(f, "%s%d %s on %s", i ? ", " : " (", on->irq[i].irq, on->irq[i].name, list_of(&on->irq[i].cpus));
+		fprintf(f, "%s%d %s on %s", i ? ", " : " (", on->irq[i].irq, on->irq[i].name,
+			list_of(&on->irq[i].cpus));
 	if (on->irqs > IRQS_IN_TEXT)
 		fprintf(f, ", and %u more", on->irqs - IRQS_IN_TEXT);
 	fputs(on->irqs ? ")" : "", f);
@@ -179,7 +186,8 @@ static void print_irqs(FILE *f, const struct noise_on *on)
 
 static void print_threads(FILE *f, const struct noise_on *on)
 {
-	fprintf(f, "%u kernel thread%s that cannot be moved", on->threads, on->threads == 1 ? "" : "s");
+	fprintf(f, "%u kernel thread%s that cannot be moved", on->threads,
+		on->threads == 1 ? "" : "s");
 	for (unsigned i = 0; i < on->n_threads; i++)
 		fprintf(f, "%s%u %s", i ? ", " : " (", on->thread[i].count, on->thread[i].name);
 	fputs(on->n_threads ? ")" : "", f);

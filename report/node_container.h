@@ -5,15 +5,17 @@
 #include <stdio.h>
 
 #include "base/json_out.h"
-#include "report/node_state.h"
 #include "host/interference.h"
+#include "report/node_state.h"
 
-/* A container of a node as the kernel shows it now: its processes, the memory on its nodes, and what else runs on its CPUs. */
+/* A container of a node as the kernel shows it now: its processes, the memory on its nodes, and
+ * what else runs on its CPUs. */
 struct node_container {
 	const struct node_state *s;
 	const struct noise *noise; /* NULL: could not be read */
 	const struct ledger_job *job;
-	uint64_t inode; /* of the directory that its plan lives as long as: the job's, or a step's */
+	/* of the directory that its plan lives as long as: the job's, or a step's */
+	uint64_t inode;
 	const struct placed *got;
 };
 

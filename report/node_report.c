@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/buffer.h"
-#include "manifest/choice.h"
-#include "container/mems.h"
-#include "report/node_container.h"
-#include "host/interference.h"
-#include "container/outcome.h"
 #include "container/container_json.h"
+#include "container/mems.h"
+#include "container/outcome.h"
 #include "container/step_id.h"
+#include "host/buffer.h"
+#include "host/interference.h"
+#include "manifest/choice.h"
+#include "report/node_container.h"
 
 const char *node_report_user(uid_t uid)
 {
@@ -31,7 +31,10 @@ static const char *list_of(const struct idset *s)
 	return *text ? text : "-";
 }
 
-void node_report_each_plan(const struct ledger_job *job, void (*fn)(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg), void *arg)
+void node_report_each_plan(const struct ledger_job *job,
+			   void (*fn)(const struct node_plan *p, const char *request_text,
+				      uint64_t inode, void *arg),
+			   void *arg)
 {
 	if (job->plan)
 		fn(job->plan, job->request, job->inode, arg);
@@ -41,7 +44,8 @@ void node_report_each_plan(const struct ledger_job *job, void (*fn)(const struct
 }
 
 /* Where the ranks of a step are: containers, "none", LEDGER_REST. */
-static void each_place(const struct ledger_step *step, void (*fn)(const char *place, void *arg), void *arg)
+static void each_place(const struct ledger_step *step, void (*fn)(const char *place, void *arg),
+		       void *arg)
 {
 	char place[REQUEST_NAME_MAX];
 
@@ -57,7 +61,8 @@ static void each_place(const struct ledger_step *step, void (*fn)(const char *pl
 /* The one container that all of the step's ranks are in, or NULL. */
 static const char *single_container(const struct ledger_step *step)
 {
-	return strchr(step->places, ',') || strcmp(step->places, LEDGER_REST) == 0 ? NULL : step->places;
+	return strchr(step->places, ',') || strcmp(step->places, LEDGER_REST) == 0 ? NULL
+										   : step->places;
 }
 
 /* ----------------------------------------------------------------------- JSON */
@@ -137,7 +142,8 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 	node_plan_reserved(p, v->held);
 }
 
-static void put_deleted(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+static void put_deleted(const struct node_plan *p, const char *request_text, uint64_t inode,
+			void *arg)
 {
 	(void)request_text;
 	(void)inode;
@@ -147,11 +153,16 @@ static void put_deleted(const struct node_plan *p, const char *request_text, uin
 }
 
 /* NOISE and HELD may be NULL. */
-static struct job_view view_of(struct json_out *j, FILE *f, const struct node_state *s, const struct noise *noise, const struct ledger_job *job,
+static struct job_view view_of(struct json_out *j, FILE *f, const struct node_state *s,
+			       const struct noise *noise, const struct ledger_job *job,
 			       struct idset *held)
 {
-	return (struct job_view){ j, f, s, noise, job, node_state_alone(s, job), held,
-				  mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup) };
+	return (struct job_view){
+		j,    f,
+		s,    noise,
+		job,  node_state_alone(s, job),
+		held, mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, job->cgroup)
+	};
 }
 
 /* NULL: there is nobody to be disturbed, or it could not be read. */
@@ -171,8 +182,8 @@ static const struct noise *look_at_noise(struct noise *noise, const struct node_
 	return rc < 0 ? NULL : noise;
 }
 
-static void put_job(struct json_out *j, const struct node_state *s, const struct noise *noise, const struct ledger_job *job,
-		    struct idset *held)
+static void put_job(struct json_out *j, const struct node_state *s, const struct noise *noise,
+		    const struct ledger_job *job, struct idset *held)
 {
 	struct job_view v = view_of(j, NULL, s, noise, job, held);
 	struct errbuf ignored;
@@ -240,7 +251,8 @@ static void put_machine(struct json_out *j, const struct machine *m)
 	free(part);
 }
 
-void node_report_json(FILE *f, const struct node_state *s, const char *node, const struct machine *m)
+void node_report_json(FILE *f, const struct node_state *s, const char *node,
+		      const struct machine *m)
 {
 	struct json_out j = { .f = f };
 	struct idset left = s->node_cpus;
@@ -289,16 +301,21 @@ static void print_buffer(FILE *f, const struct request_dimmap *ask, const char *
 	char text[8192];
 
 	if (buffer_stats(path, text, sizeof(text)) < 0) {
-		fprintf(f, "    buffer of %s: not to be seen here (not made yet, or it could not be, or it is in the job's own mount namespace)\n", ask->source);
+		fprintf(f,
+			"    buffer of %s: not to be seen here (not made yet, or it could not be, "
+			"or it is in the job's own mount namespace)\n",
+			ask->source);
 		return;
 	}
 	buffer_stat(text, "major", &major);
 	buffer_stat(text, "minor", &minor);
 	buffer_stat(text, "dirty", &dirty);
 	buffer_stat(text, "lost", &lost);
-	fprintf(f, "    buffer of %s: %llu MiB at %s, pages read by faults %llu, found %llu, dirty %llu, lost %llu\n", ask->source,
-	       (unsigned long long)(ask->size >> 20), path, (unsigned long long)major, (unsigned long long)minor,
-	       (unsigned long long)dirty, (unsigned long long)lost);
+	fprintf(f,
+		"    buffer of %s: %llu MiB at %s, pages read by faults %llu, found %llu, dirty "
+		"%llu, lost %llu\n",
+		ask->source, (unsigned long long)(ask->size >> 20), path, (unsigned long long)major,
+		(unsigned long long)minor, (unsigned long long)dirty, (unsigned long long)lost);
 }
 
 static void print_policy(FILE *f, const struct request_container *ask, const struct conf *conf)
@@ -308,7 +325,8 @@ static void print_policy(FILE *f, const struct request_container *ask, const str
 	outcome_sched(&sched, ask, conf, true);
 	fprintf(f, " policy %s", policy_name(sched.policy));
 	if (sched.policy == POLICY_HPC)
-		fprintf(f, " (placement %s, quantum %u ms)", hpc_placement_name(sched.priority), sched.quantum);
+		fprintf(f, " (placement %s, quantum %u ms)", hpc_placement_name(sched.priority),
+			sched.quantum);
 	else if (sched.priority)
 		fprintf(f, " (priority %u)", sched.priority);
 }
@@ -325,11 +343,14 @@ static void print_asked(FILE *f, const char *request_text, unsigned i)
 	fprintf(f, "    asked: %.*s\n", (int)strcspn(at, ";"), at);
 }
 
-static void print_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+static void print_plan(const struct node_plan *p, const char *request_text, uint64_t inode,
+		       void *arg)
 {
 	static struct request r;
 	const struct job_view *v = arg;
-	struct outcome_node node = { .alone = v->alone, .policy_known = true, .guarantee = v->guarantee };
+	struct outcome_node node = { .alone = v->alone,
+				     .policy_known = true,
+				     .guarantee = v->guarantee };
 	struct errbuf ignored;
 
 	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
@@ -351,12 +372,15 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		fprintf(v->f, "  container %s: cpus %s", c->name, list_of(&c->cpus));
 		if (!idset_equal(&c->cpus, &c->reserved))
 			fprintf(v->f, " (reserved %s)", list_of(&c->reserved));
-		fprintf(v->f, " mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
+		fprintf(v->f, " mems %s%s", list_of(&c->mems),
+			c->confined ? "" : " (not confined)");
 		if (c->confined && v->s->blocks.on)
-			fprintf(v->f, " (%llu MiB usable)", (unsigned long long)(blocks_usable(&v->s->blocks, &c->mems) >> 20));
+			fprintf(v->f, " (%llu MiB usable)",
+				(unsigned long long)(blocks_usable(&v->s->blocks, &c->mems) >> 20));
 		print_policy(v->f, &r.container[i], &v->s->conf);
 		if (r.container[i].partition != PARTITION_MEMBER)
-			fprintf(v->f, ", with a step of srun in it %s", partition_name(r.container[i].partition));
+			fprintf(v->f, ", with a step of srun in it %s",
+				partition_name(r.container[i].partition));
 		putc('\n', v->f);
 		print_asked(v->f, request_text, i);
 		for (const char *w = c->why; *w;) {
@@ -367,7 +391,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		}
 		for (unsigned k = 0; k < n; k++)
 			fprintf(v->f, "    %s: %s%s%s\n", o[k].isolator, outcome_name(o[k].outcome),
-			       *o[k].reason ? ": " : "", o[k].reason);
+				*o[k].reason ? ": " : "", o[k].reason);
 		buffer_path(path, v->s->conf.state_dir, inode, i);
 		if (r.container[i].dimmap.size)
 			print_buffer(v->f, &r.container[i].dimmap, path);
@@ -381,8 +405,9 @@ static void print_task(const char *task, const struct process_state *p, unsigned
 
 	for (unsigned i = 0; i < n; i++) {
 		fprintf(f, "    rank %s pid %ld: kernel shows cpus %s", task, (long)p[i].pid,
-		       list_of(&p[i].cpus));
-		fprintf(f, " mems %s policy %s\n", list_of(&p[i].mems), policy_by_number(p[i].policy));
+			list_of(&p[i].cpus));
+		fprintf(f, " mems %s policy %s\n", list_of(&p[i].mems),
+			policy_by_number(p[i].policy));
 	}
 }
 
@@ -405,19 +430,23 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 	struct errbuf ignored;
 	char id[16];
 
-	fprintf(f, "node %s: cpus %s, %u job%s%s with containers\n", node, list_of(&s->node_cpus), s->n_jobs, s->n_jobs == 1 ? "" : "s", s->own ? " of yours" : "");
+	fprintf(f, "node %s: cpus %s, %u job%s%s with containers\n", node, list_of(&s->node_cpus),
+		s->n_jobs, s->n_jobs == 1 ? "" : "s", s->own ? " of yours" : "");
 	if (!idset_empty(&s->service.cpus)) {
 		fprintf(f, "ServiceOS: cpus %s", list_of(&s->service.cpus));
-		fprintf(f, " mems %s%s\n", list_of(&s->service.mems), s->service.own_mems ? "" : " (shared)");
+		fprintf(f, " mems %s%s\n", list_of(&s->service.mems),
+			s->service.own_mems ? "" : " (shared)");
 	}
 	if (s->blocks.on) {
 		fprintf(f, "blocks of memory: %s (%llu MiB usable)", list_of(&s->blocks.nodes),
-		       (unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
+			(unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
 		fprintf(f, ", left of divided nodes: %s\n", list_of(&s->blocks.homes));
 		if (!idset_empty(&s->blocks.poor))
-			fprintf(f, "blocks with less than nine tenths usable: %s\n", list_of(&s->blocks.poor));
+			fprintf(f, "blocks with less than nine tenths usable: %s\n",
+				list_of(&s->blocks.poor));
 		if (!idset_empty(&s->blocks.taken))
-			fprintf(f, "blocks with less than half usable, given to nobody: %s\n", list_of(&s->blocks.taken));
+			fprintf(f, "blocks with less than half usable, given to nobody: %s\n",
+				list_of(&s->blocks.taken));
 		if (!idset_empty(&s->blocks.special))
 			fprintf(f, "special memory (no CPU is near), given to nobody unasked: %s\n",
 				list_of(&s->blocks.special));
@@ -426,10 +455,14 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 		const struct ledger_job *job = s->job[i];
 		struct job_view v = view_of(NULL, f, s, noise, job, NULL);
 
-		fprintf(f, "job %u of %s (uid %u)\n", job->job_id, node_report_user(job->uid), (unsigned)job->uid);
+		fprintf(f, "job %u of %s (uid %u)\n", job->job_id, node_report_user(job->uid),
+			(unsigned)job->uid);
 		if (!idset_empty(&job->share))
-			fprintf(f, "  ranks in no container with memory nodes of its own: mems %s (%llu MiB usable)\n", list_of(&job->share),
-			       (unsigned long long)(blocks_usable(&s->blocks, &job->share) >> 20));
+			fprintf(f,
+				"  ranks in no container with memory nodes of its own: mems %s "
+				"(%llu MiB usable)\n",
+				list_of(&job->share),
+				(unsigned long long)(blocks_usable(&s->blocks, &job->share) >> 20));
 		node_report_each_plan(job, print_plan, &v);
 		for (unsigned k = 0; k < job->n_steps; k++) {
 			step_id_format(job->step[k].step_id, id);
@@ -443,4 +476,3 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 	if (*s->bad.text)
 		fprintf(f, "problem: %s\n", s->bad.text);
 }
-

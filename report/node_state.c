@@ -35,7 +35,8 @@ int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf 
 	memset(out, 0, sizeof(*out));
 	out->cgroup_fd = -1;
 	if (geteuid() != 0)
-		return errprintf(err, "only root may read the ledger of this node (your own containers: nodeosctl show)");
+		return errprintf(err, "only root may read the ledger of this node (your own "
+				      "containers: nodeosctl show)");
 	if (conf_load(&out->conf, NODEOS_CONF_PATH, 0, err) < 0)
 		return -1;
 	service_state_load(&out->service, out->conf.state_dir, &out->bad);
@@ -45,14 +46,16 @@ int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf 
 	if (out->cgroup_fd < 0)
 		goto error;
 	/* the file is there when there is the controller */
-	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) < 0 ||
+	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) <
+		    0 ||
 	    cgroup_node_cpus(&out->node_cpus, err) < 0) {
 		errwrap(err, "no containers can be here (nodeosctl features --site tells why)");
 		goto error;
 	}
 	if (access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT)
 		return 0; /* no container was ever made since boot */
-	if (ledger_open(&l, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) < 0 ||
+	if (ledger_open(&l, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) <
+		    0 ||
 	    ledger_each(l, keep_job, out, NULL, &out->bad, err) < 0)
 		goto error;
 	*lock = l;
@@ -90,7 +93,8 @@ void node_state_keep(struct node_state *s, uid_t uid, unsigned long job)
 {
 	s->own = uid != (uid_t)-1;
 	for (unsigned i = 0; i < s->n_jobs;) {
-		if ((uid == (uid_t)-1 || s->job[i]->uid == uid) && (!job || s->job[i]->job_id == job)) {
+		if ((uid == (uid_t)-1 || s->job[i]->uid == uid) &&
+		    (!job || s->job[i]->job_id == job)) {
 			i++;
 			continue;
 		}
@@ -157,7 +161,8 @@ int node_state_each_task(const struct node_state *s, const struct ledger_step *s
 
 		if (strncmp(e[i]->d_name, "task_", 5) == 0) {
 			snprintf(path, sizeof(path), "%s/user/%s", step->cgroup, e[i]->d_name);
-			if (cgroup_each_pid(s->cgroup_fd, path, add_process, &g, &ignored) == 0 && g.n)
+			if (cgroup_each_pid(s->cgroup_fd, path, add_process, &g, &ignored) == 0 &&
+			    g.n)
 				fn(e[i]->d_name + 5, g.p, g.n, arg);
 		}
 		free(g.p);

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
+#include "container/ledger.h"
 #include "host/blocks.h"
 #include "host/conf.h"
-#include "container/ledger.h"
 #include "serviceos/state.h"
 
 /*
@@ -28,8 +28,8 @@ struct node_state {
 int node_state_load(struct node_state *out, struct errbuf *err);
 
 /*
- * The same, and nothing changes until ledger_close(*LOCK): launches wait. *LOCK is NULL when no container was ever made
- * since boot.
+ * The same, and nothing changes until ledger_close(*LOCK): launches wait. *LOCK is NULL when no
+ * container was ever made since boot.
  */
 int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err);
 

@@ -40,7 +40,11 @@ static bool read_line(struct parcel_line *out, const char *at, size_t n)
 
 	if (!n || (*at != '+' && *at != '=') || !blank)
 		return false;
-	*out = (struct parcel_line){ .node = at + 1, .piece = blank + 1, .node_len = (size_t)(blank - at) - 1, .len = n - (size_t)(blank + 1 - at), .last = *at == '=' };
+	*out = (struct parcel_line){ .node = at + 1,
+				     .piece = blank + 1,
+				     .node_len = (size_t)(blank - at) - 1,
+				     .len = n - (size_t)(blank + 1 - at),
+				     .last = *at == '=' };
 	return true;
 }
 
@@ -68,7 +72,8 @@ int parcels_index(struct parcels *out, const char *text)
 	/* what is behind the last newline was broken off: srun was killed */
 	for (const char *stop; (stop = strchr(text, '\n')) != NULL; text = stop + 1) {
 		if (out->n == room) {
-			struct parcel_line *more = reallocarray(out->line, room ? room * 2 : 1024, sizeof(*more));
+			struct parcel_line *more =
+				reallocarray(out->line, room ? room * 2 : 1024, sizeof(*more));
 
 			if (!more) {
 				parcels_free(out);

@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 /*
- * A text from each of many nodes through one srun, which mixes what they print, though never within a short line: each line
- * has its node's name and a piece, and the last one tells how long the text was.
+ * A text from each of many nodes through one srun, which mixes what they print, though never within
+ * a short line: each line has its node's name and a piece, and the last one tells how long the text
+ * was.
  *
  *   +n0 {"schema": 1,"kind": "node",
  *   +n0 "node": "n0"}
@@ -14,7 +15,8 @@
  */
 void parcel_write(FILE *f, const char *node, const char *text);
 
-/* The lines of many parcels by their nodes: a large job has millions of them, and each is looked at once. */
+/* The lines of many parcels by their nodes: a large job has millions of them, and each is looked at
+ * once. */
 struct parcels {
 	size_t n;
 	struct parcel_line *line;
@@ -27,7 +29,8 @@ void parcels_free(struct parcels *p);
 /* The text of NODE, malloc'ed; NULL: it is not there, or not to its end. */
 char *parcel_read(const struct parcels *p, const char *node);
 
-/* How many have ended in TEXT, of LEN bytes by now, since it was asked for last: *AT, 0 at first, is how far it was looked at. */
+/* How many have ended in TEXT, of LEN bytes by now, since it was asked for last: *AT, 0 at first,
+ * is how far it was looked at. */
 unsigned parcel_count(const char *text, size_t len, size_t *at);
 
 #endif

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/affinity.h"
 #include "base/proc.h"
+#include "host/affinity.h"
+#include "host/slurm_conf.h"
 #include "serviceos/item.h"
 #include "serviceos/journal.h"
 #include "serviceos/units.h"
-#include "host/slurm_conf.h"
 #include "topology/machine.h"
 
 struct checking {
@@ -31,7 +31,8 @@ struct checking {
 	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* of the ServiceOS */
 };
 
-static void found(struct checking *c, enum service_verdict verdict, const char *what, const char *expected, const char *is, const char *why)
+static void found(struct checking *c, enum service_verdict verdict, const char *what,
+		  const char *expected, const char *is, const char *why)
 {
 	struct service_finding f = { verdict, what, expected, is, why };
 
@@ -44,7 +45,8 @@ static int check_item(const struct service_item *it, void *arg)
 {
 	struct checking *c = arg;
 	const struct undo_line *fixed = undo_find(&c->undo, UNDO_FIXED, it->name);
-	char what[sizeof(it->label) + sizeof(it->name) + 8], wanted[IDSET_LIST_MAX], is[IDSET_LIST_MAX];
+	char what[sizeof(it->label) + sizeof(it->name) + 8], wanted[IDSET_LIST_MAX],
+		is[IDSET_LIST_MAX];
 
 	if (it->kind == ITEM_THREAD && it->process)
 		return 0; /* check_processes looks at these, and at their memory */
@@ -54,7 +56,8 @@ static int check_item(const struct service_item *it, void *arg)
 	}
 	if (it->kind == ITEM_DROPIN) {
 		snprintf(what, sizeof(what), "/%s (%s)", it->name, it->label);
-		found(c, SERVICE_DRIFT, what, "as provision writes it", it->there ? "another text" : "missing", provision_it);
+		found(c, SERVICE_DRIFT, what, "as provision writes it",
+		      it->there ? "another text" : "missing", provision_it);
 		return 0;
 	}
 	if (it->kind == ITEM_THREAD)
@@ -62,11 +65,12 @@ static int check_item(const struct service_item *it, void *arg)
 	else
 		snprintf(what, sizeof(what), "%s", it->label);
 	if (it->fixed || (fixed && *fixed->text))
-		found(c, SERVICE_FIXED, what, service_item_shown(it, it->wanted, wanted), service_item_shown(it, it->found, is),
+		found(c, SERVICE_FIXED, what, service_item_shown(it, it->wanted, wanted),
+		      service_item_shown(it, it->found, is),
 		      it->fixed ? service_item_fixed(it) : fixed->text);
 	else
-		found(c, SERVICE_DRIFT, what, service_item_shown(it, it->wanted, wanted), service_item_shown(it, it->found, is),
-		      provision_it);
+		found(c, SERVICE_DRIFT, what, service_item_shown(it, it->wanted, wanted),
+		      service_item_shown(it, it->found, is), provision_it);
 	return 0;
 }
 
@@ -101,7 +105,8 @@ static void unreadable(struct checking *c, int pid)
 	found(c, SERVICE_DRIFT, what, c->cpus, "not to be read in /proc", NULL);
 }
 
-static void judge(struct checking *c, const struct process_stat *p, const char *cgroup, const struct reach *r)
+static void judge(struct checking *c, const struct process_stat *p, const char *cgroup,
+		  const struct reach *r)
 {
 	char what[512], list[IDSET_LIST_MAX], thread[64];
 	const struct undo_line *tried;
@@ -118,10 +123,12 @@ static void judge(struct checking *c, const struct process_stat *p, const char *
 		return;
 	}
 	snprintf(thread, sizeof(thread), "%d %llu", p->pid, p->start);
-	snprintf(what, sizeof(what), "process %d (%s) in %.300s: %s", p->pid, p->comm, cgroup, cpus_ok ? "memory nodes" : "CPUs");
+	snprintf(what, sizeof(what), "process %d (%s) in %.300s: %s", p->pid, p->comm, cgroup,
+		 cpus_ok ? "memory nodes" : "CPUs");
 	idset_format(cpus_ok ? &r->mems : &r->cpus, list, sizeof(list));
 	tried = undo_find(&c->undo, UNDO_FIXED, thread);
-	found(c, SERVICE_DRIFT, what, cpus_ok ? c->mems : c->cpus, list, tried && *tried->text ? tried->text : provision_it);
+	found(c, SERVICE_DRIFT, what, cpus_ok ? c->mems : c->cpus, list,
+	      tried && *tried->text ? tried->text : provision_it);
 }
 
 /* Threads share their process's cgroup unless somebody threaded it; each has its own affinity. */
@@ -187,7 +194,8 @@ static void check_slurm(struct checking *c)
 	}
 	idset_format(&want, wanted, sizeof(wanted));
 	idset_format(&is, list, sizeof(list));
-	found(c, SERVICE_DRIFT, what, wanted, *list ? list : "none", "slurm.conf, see nodeosctl provision --cmdline and nodeos-spank(8)");
+	found(c, SERVICE_DRIFT, what, wanted, *list ? list : "none",
+	      "slurm.conf, see nodeosctl provision --cmdline and nodeos-spank(8)");
 }
 
 /* Is the node provisioned as nodeos.conf says? */
@@ -203,12 +211,15 @@ static void check_conf(struct checking *c)
 		idset_andnot(&want.cpus, machine_cpus(c->m));
 		idset_format(&want.cpus, list, sizeof(list));
 		snprintf(wanted, sizeof(wanted), "CPUs %s of the ServiceOS", list);
-		found(c, SERVICE_DRIFT, wanted, "online", "offline", "bring them online, or nodeosctl unprovision");
+		found(c, SERVICE_DRIFT, wanted, "online", "offline",
+		      "bring them online, or nodeosctl unprovision");
 		return;
 	}
 	if (!c->m || service_choose(&want, c->m, &c->conf->service, &err) < 0) {
-		snprintf(wanted, sizeof(wanted), NODEOS_CONF_PATH ": %.200s", c->m ? err.text : c->no_machine);
-		found(c, SERVICE_DRIFT, wanted, "a ServiceOS that fits this machine", "another", "correct the file, then nodeosctl provision");
+		snprintf(wanted, sizeof(wanted), NODEOS_CONF_PATH ": %.200s",
+			 c->m ? err.text : c->no_machine);
+		found(c, SERVICE_DRIFT, wanted, "a ServiceOS that fits this machine", "another",
+		      "correct the file, then nodeosctl provision");
 		return;
 	}
 	if (service_same(&want, c->set)) {
@@ -220,10 +231,13 @@ static void check_conf(struct checking *c)
 	snprintf(is, sizeof(is), "%s%s", *c->cpus ? "cpus " : "not provisioned", c->cpus);
 	if (want.own_mems || c->set->own_mems) {
 		idset_format(&want.mems, list, sizeof(list));
-		snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), " mems %s%s", want.own_mems ? "" : "shared ", list);
-		snprintf(is + strlen(is), sizeof(is) - strlen(is), " mems %s%s", c->set->own_mems ? "" : "shared ", c->mems);
+		snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), " mems %s%s",
+			 want.own_mems ? "" : "shared ", list);
+		snprintf(is + strlen(is), sizeof(is) - strlen(is), " mems %s%s",
+			 c->set->own_mems ? "" : "shared ", c->mems);
 	}
-	found(c, SERVICE_DRIFT, what, wanted, is, idset_empty(&want.cpus) ? "nodeosctl unprovision" : provision_it);
+	found(c, SERVICE_DRIFT, what, wanted, is,
+	      idset_empty(&want.cpus) ? "nodeosctl unprovision" : provision_it);
 }
 
 static int check_node(struct checking *c, struct errbuf *err)
@@ -255,7 +269,8 @@ static int check_node(struct checking *c, struct errbuf *err)
 }
 
 int service_check(const struct service_set *set, const struct conf *conf,
-		  void (*fn)(const struct service_finding *f, void *arg), void *arg, struct errbuf *err)
+		  void (*fn)(const struct service_finding *f, void *arg), void *arg,
+		  struct errbuf *err)
 {
 	struct checking *c = calloc(1, sizeof(*c));
 	struct errbuf no_machine = { "" };

@@ -12,11 +12,13 @@ enum service_verdict { SERVICE_KEPT, SERVICE_DRIFT, SERVICE_FIXED, SERVICE_UNKNO
 
 struct service_finding {
 	enum service_verdict verdict;
-	const char *what, *expected, *found, *why; /* why: of FIXED and UNKNOWN; of DRIFT what mends it */
+	/* why: of FIXED and UNKNOWN; of DRIFT what mends it */
+	const char *what, *expected, *found, *why;
 };
 
 /* The number of items that are as they should be is told in one finding, "KEPT". */
 int service_check(const struct service_set *set, const struct conf *conf,
-		  void (*fn)(const struct service_finding *f, void *arg), void *arg, struct errbuf *err);
+		  void (*fn)(const struct service_finding *f, void *arg), void *arg,
+		  struct errbuf *err);
 
 #endif

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/affinity.h"
 #include "base/fileio.h"
 #include "base/hexmask.h"
 #include "base/proc.h"
+#include "host/affinity.h"
 #include "serviceos/units.h"
 
 struct each {
@@ -29,7 +29,9 @@ void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX])
 	bool mems = strcmp(strrchr(name, '/'), "/cpuset.mems") == 0;
 	struct errbuf ignored;
 
-	if (file_read(root, mems ? "sys/devices/system/node/possible" : "sys/devices/system/cpu/possible", wanted, ITEM_TEXT_MAX, &ignored) < 0)
+	if (file_read(root,
+		      mems ? "sys/devices/system/node/possible" : "sys/devices/system/cpu/possible",
+		      wanted, ITEM_TEXT_MAX, &ignored) < 0)
 		strcpy(wanted, "0");
 	wanted[strcspn(wanted, "\n")] = '\0';
 }
@@ -46,7 +48,8 @@ static bool judge(struct each *e, unsigned least)
 	switch (it->kind) {
 	case ITEM_NUMBER:
 		snprintf(it->wanted, sizeof(it->wanted), "%u", least);
-		it->ok = isdigit((unsigned char)it->found[0]) && strtoul(it->found, NULL, 10) >= least;
+		it->ok = isdigit((unsigned char)it->found[0]) &&
+			 strtoul(it->found, NULL, 10) >= least;
 		return true;
 	case ITEM_MASK:
 		hexmask_format(cpus, it->wanted);
@@ -64,7 +67,9 @@ static bool judge(struct each *e, unsigned least)
 	}
 	it->ok = idset_subset(&now, cpus);
 	if (it->open) {
-		it->ok = idset_empty(&now) || !it->ok || (it->kind == ITEM_CPUSET && cpus == &e->in->set->mems && !e->in->set->own_mems);
+		it->ok = idset_empty(&now) || !it->ok ||
+			 (it->kind == ITEM_CPUSET && cpus == &e->in->set->mems &&
+			  !e->in->set->own_mems);
 		service_all(e->in->root, it->name, it->wanted);
 		return true;
 	}
@@ -74,7 +79,8 @@ static bool judge(struct each *e, unsigned least)
 }
 
 /* A file of the kernel that this one may lack. */
-static int give_file(struct each *e, enum item_kind kind, const char *path, unsigned least, const char *label)
+static int give_file(struct each *e, enum item_kind kind, const char *path, unsigned least,
+		     const char *label)
 {
 	struct errbuf ignored;
 	struct stat st;
@@ -86,13 +92,15 @@ static int give_file(struct each *e, enum item_kind kind, const char *path, unsi
 	snprintf(e->it.name, sizeof(e->it.name), "%s", path);
 	snprintf(e->it.label, sizeof(e->it.label), "%s", label);
 	/* an IRQ or a device may go at any time */
-	if (file_read(e->in->root, path, e->it.found, sizeof(e->it.found), &ignored) < 0 || !judge(e, least))
+	if (file_read(e->in->root, path, e->it.found, sizeof(e->it.found), &ignored) < 0 ||
+	    !judge(e, least))
 		return 0;
 	return e->fn(&e->it, e->arg);
 }
 
 /* Call GIVE for each entry of the directory PATH, in the order of numbers. */
-static int each_entry(struct each *e, const char *path, int (*give)(struct each *e, const char *name))
+static int each_entry(struct each *e, const char *path,
+		      int (*give)(struct each *e, const char *name))
 {
 	struct dirent **entry = NULL;
 	int n = scandirat(e->in->root, path, &entry, NULL, versionsort), rc = 0;
@@ -125,7 +133,8 @@ static int give_irq(struct each *e, const char *name)
 	/* its handlers are directories */
 	for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
 		if (d->d_type == DT_DIR && d->d_name[0] != '.') {
-			snprintf(label + strlen(label), sizeof(label) - strlen(label), " (%.60s)", d->d_name);
+			snprintf(label + strlen(label), sizeof(label) - strlen(label), " (%.60s)",
+				 d->d_name);
 			break;
 		}
 	if (dir)
@@ -182,7 +191,8 @@ static int give_files(struct each *e)
 		{ ITEM_MASK, "proc/irq/default_smp_affinity", "IRQs to come", 0 },
 		{ ITEM_MASK, "sys/devices/virtual/workqueue/cpumask", "unbound workqueues", 0 },
 		{ ITEM_LIST, "proc/sys/kernel/watchdog_cpumask", "lockup detectors", 0 },
-		/* timers of idle CPUs go to busy ones; counters of memory are folded seldom (tuned's values) */
+		/* timers of idle CPUs go to busy ones; counters of memory are folded seldom
+		   (tuned's values) */
 		{ ITEM_NUMBER, "proc/sys/kernel/timer_migration", "timers", 1 },
 		{ ITEM_NUMBER, "proc/sys/vm/stat_interval", "memory statistics", 10 },
 	};
@@ -206,7 +216,8 @@ static int give_thread(struct each *e, const char *name, int process)
 	struct idset cpus, mems;
 	struct errbuf ignored;
 
-	if (process_stat_read(&p, e->in->root, name) < 0 || status_sets_at(e->in->root, name, &cpus, &mems, &ignored) < 0)
+	if (process_stat_read(&p, e->in->root, name) < 0 ||
+	    status_sets_at(e->in->root, name, &cpus, &mems, &ignored) < 0)
 		return 0;
 	e->it.kind = ITEM_THREAD;
 	e->it.pid = p.pid;
@@ -234,7 +245,8 @@ static int give_process(struct each *e, const char *name)
 		return 0;
 	if (p.kernel)
 		return give_thread(e, name, 0);
-	if (process_cgroup(cgroup, sizeof(cgroup), e->in->root, name) < 0 || service_exempt(cgroup, e->in->conf))
+	if (process_cgroup(cgroup, sizeof(cgroup), e->in->root, name) < 0 ||
+	    service_exempt(cgroup, e->in->conf))
 		return 0;
 	snprintf(path, sizeof(path), "proc/%.16s/task", name);
 	n = scandirat(e->in->root, path, &entry, NULL, versionsort);
@@ -279,7 +291,8 @@ static int give_cgroup(struct service_item *it, void *arg)
 	return rc;
 }
 
-int service_each_item(const struct service_items *in, int (*fn)(const struct service_item *it, void *arg), void *arg,
+int service_each_item(const struct service_items *in,
+		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err)
 {
 	struct each *e = calloc(1, sizeof(*e));
@@ -301,7 +314,8 @@ int service_each_item(const struct service_items *in, int (*fn)(const struct ser
 	return rc;
 }
 
-const char *service_item_shown(const struct service_item *it, const char *text, char buf[IDSET_LIST_MAX])
+const char *service_item_shown(const struct service_item *it, const char *text,
+			       char buf[IDSET_LIST_MAX])
 {
 	struct errbuf ignored;
 	struct idset cpus;
@@ -314,10 +328,13 @@ const char *service_item_shown(const struct service_item *it, const char *text, 
 const char *service_item_fixed(const struct service_item *it)
 {
 	if (it->kind != ITEM_THREAD)
-		return "the kernel lets nobody write it"; /* a managed interrupt, one without a driver */
+		/* a managed interrupt, one without a driver */
+		return "the kernel lets nobody write it";
 	if (strncmp(it->label, "kthread kworker/u", 17) == 0)
 		return "it follows the workqueues";
-	return strncmp(it->label, "kthread kworker/R", 17) == 0 ? "it works only when memory runs out" : "it belongs to that CPU";
+	return strncmp(it->label, "kthread kworker/R", 17) == 0
+		       ? "it works only when memory runs out"
+		       : "it belongs to that CPU";
 }
 
 static int set_thread(int root, const struct service_item *it, const char *text, struct errbuf *err)

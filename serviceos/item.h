@@ -16,7 +16,9 @@
  */
 enum item_kind {
 	ITEM_DROPIN, /* a file that we make: systemd's drop-ins, irqbalance's environment */
-	ITEM_CPUSET, /* the cpuset of a unit's cgroup: a list, "" being everything. That of CPUs is systemd's: always ok */
+	/* the cpuset of a unit's cgroup: a list, "" being everything. That of CPUs is systemd's:
+	   always ok */
+	ITEM_CPUSET,
 	ITEM_MASK, /* a kernel file that holds a CPU mask (hexadecimal) */
 	ITEM_LIST, /* ... a list of CPUs */
 	ITEM_NUMBER, /* ... a number that should be at least so large */
@@ -28,11 +30,13 @@ enum item_kind {
 
 struct service_item {
 	enum item_kind kind;
-	char name[ITEM_NAME_MAX]; /* the path below ROOT, without a first '/'; of a thread "PID START" */
+	/* the path below ROOT, without a first '/'; of a thread "PID START" */
+	char name[ITEM_NAME_MAX];
 	char label[128]; /* for people */
 	char found[ITEM_TEXT_MAX], wanted[ITEM_TEXT_MAX]; /* without the final newline */
 	bool there; /* a drop-in that exists */
-	bool open; /* a cpuset that must hold more than the ServiceOS: that of slurmstepd's scope */
+	/* a cpuset that must hold more than the ServiceOS: that of slurmstepd's scope */
+	bool open;
 	bool ok; /* found will do */
 	bool fixed; /* the kernel says that nobody can change it */
 	int pid, process; /* of a thread; the process it belongs to, 0: the kernel */
@@ -45,14 +49,16 @@ struct service_items {
 };
 
 /* Call FN with each, until it returns non-zero, which is returned. */
-int service_each_item(const struct service_items *in, int (*fn)(const struct service_item *it, void *arg), void *arg,
+int service_each_item(const struct service_items *in,
+		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err);
 
 /* Everything that the cpuset file NAME (cpus or mems) may ever hold: what an empty one means. */
 void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX]);
 
 /* TEXT, as the kernel has it in IT, for people: CPUs are a list. */
-const char *service_item_shown(const struct service_item *it, const char *text, char buf[IDSET_LIST_MAX]);
+const char *service_item_shown(const struct service_item *it, const char *text,
+			       char buf[IDSET_LIST_MAX]);
 
 /* Why an item is fixed, for people. */
 const char *service_item_fixed(const struct service_item *it);

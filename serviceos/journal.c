@@ -19,7 +19,8 @@ static int compare(const void *a, const void *b)
 	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int keep(struct undo *u, enum undo_kind kind, const char *name, const char *text, struct errbuf *err)
+static int keep(struct undo *u, enum undo_kind kind, const char *name, const char *text,
+		struct errbuf *err)
 {
 	struct undo_line **more = reallocarray(u->line, u->n + 1u, sizeof(*more));
 	struct undo_line *line = malloc(sizeof(*line)), **at;
@@ -48,7 +49,11 @@ static int parse(struct undo *u, char *text, struct errbuf *err)
 
 		*end = '\0';
 		if (!strchr("mtfdxc", line[0]) || line[1] != ' ' || !tab)
-			return errprintf(err, UNDO_FILE_NAME ": \"%.100s\" is no line of it: move the file away, or boot; what was before provision is not known then", line);
+			return errprintf(err,
+					 UNDO_FILE_NAME
+					 ": \"%.100s\" is no line of it: move the file away, or "
+					 "boot; what was before provision is not known then",
+					 line);
 		*tab = '\0';
 		if (keep(u, (enum undo_kind)line[0], line + 2, tab + 1, err) < 0)
 			return -1;
@@ -91,7 +96,8 @@ int undo_open(struct undo *u, int dir, enum undo_mode mode, struct errbuf *err)
 
 	memset(u, 0, sizeof(*u));
 	u->dir = dir;
-	u->fd = openat(dir, UNDO_FILE_NAME, flags | O_NOFOLLOW | O_CLOEXEC | (mode == UNDO_MAKE ? O_CREAT : 0), 0600);
+	u->fd = openat(dir, UNDO_FILE_NAME,
+		       flags | O_NOFOLLOW | O_CLOEXEC | (mode == UNDO_MAKE ? O_CREAT : 0), 0600);
 	if (u->fd < 0 && errno == ENOENT && mode != UNDO_MAKE)
 		return 1;
 	if (u->fd < 0)
@@ -107,7 +113,8 @@ void undo_close(struct undo *u)
 {
 	for (unsigned i = 0; i < u->n; i++) {
 		if (u->line[i]->name)
-			tdelete(u->line[i], &u->tree, compare); /* one of two with the same name is enough */
+			/* one of two with the same name is enough */
+			tdelete(u->line[i], &u->tree, compare);
 	}
 	for (unsigned i = 0; i < u->n; i++) {
 		free(u->line[i]->name);
@@ -130,7 +137,8 @@ const struct undo_line *undo_find(const struct undo *u, enum undo_kind kind, con
 	return at ? *at : NULL;
 }
 
-int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text, struct errbuf *err)
+int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text,
+	      struct errbuf *err)
 {
 	char *line = NULL;
 	struct stat st;

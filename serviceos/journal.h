@@ -16,8 +16,10 @@ enum undo_kind {
 	UNDO_THREAD = 't', /* name: "PID START" of a kthread; text: its CPUs */
 	UNDO_FILE = 'f', /* name: the path of a file that we made */
 	UNDO_DIR = 'd', /* name: the path of a directory that we made */
-	UNDO_FIXED = 'x', /* name: what the kernel would not change; text: why, "" when it did later */
-	UNDO_COMPLETE = 'c', /* all that was there is noted, and changes begin: what is met and not noted is new */
+	/* name: what the kernel would not change; text: why, "" when it did later */
+	UNDO_FIXED = 'x',
+	/* all that was there is noted, and changes begin: what is met and not noted is new */
+	UNDO_COMPLETE = 'c',
 };
 
 struct undo_line {
@@ -48,8 +50,10 @@ void undo_close(struct undo *u);
 /* The noted line, or NULL. */
 const struct undo_line *undo_find(const struct undo *u, enum undo_kind kind, const char *name);
 
-/* Note it, unless it is; of UNDO_FIXED the last text counts. Nothing may be changed before this has returned 0. */
-int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text, struct errbuf *err);
+/* Note it, unless it is; of UNDO_FIXED the last text counts. Nothing may be changed before this has
+ * returned 0. */
+int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text,
+	      struct errbuf *err);
 
 /* All is put back: forget the journal. */
 int undo_remove(struct undo *u, struct errbuf *err);

@@ -12,8 +12,8 @@
 #include "base/fileio.h"
 #include "base/hexmask.h"
 #include "base/proc.h"
-#include "serviceos/state.h"
 #include "serviceos/journal.h"
+#include "serviceos/state.h"
 #include "serviceos/units.h"
 #include "serviceos/users.h"
 
@@ -23,7 +23,8 @@
 #define ROUNDS 10
 
 /* sched_setaffinity of a process whose cgroup has none of these CPUs (systemctl set-property) */
-static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): take that away, or name the unit in serviceos_except";
+static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): take that "
+			   "away, or name the unit in serviceos_except";
 
 struct run {
 	struct provision *p;
@@ -31,7 +32,8 @@ struct run {
 	bool again; /* not the first round: what cannot be changed is told there */
 	struct undo undo;
 	struct errbuf *err;
-	char old_threads[ITEM_TEXT_MAX], old_irqs[ITEM_TEXT_MAX]; /* what new ones had got; "" */
+	/* what new ones had got; "" */
+	char old_threads[ITEM_TEXT_MAX], old_irqs[ITEM_TEXT_MAX];
 	struct idset online;
 	char possible[ITEM_TEXT_MAX]; /* the CPUs; "": neither is known */
 };
@@ -51,7 +53,8 @@ static struct run *run_new(struct provision *p, const struct service_items *in, 
 	r->p = p;
 	r->in = in;
 	r->err = err;
-	if (file_read(p->root, "sys/devices/system/cpu/online", online, sizeof(online), &ignored) >= 0 &&
+	if (file_read(p->root, "sys/devices/system/cpu/online", online, sizeof(online), &ignored) >=
+		    0 &&
 	    idset_parse(&r->online, online, &ignored) == 0)
 		service_all(p->root, "/cpuset.cpus", r->possible);
 	return r;
@@ -151,8 +154,8 @@ static bool same_memory_lines(const char *a, const char *b)
 }
 
 /*
- * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH of the cgroup, "" for
- * all; NULL: a drop-in, which systemd applies to every unit but exceptions.
+ * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH
+ * of the cgroup, "" for all; NULL: a drop-in, which systemd applies to every unit but exceptions.
  */
 static bool waits_for_users(struct run *r, const struct service_item *it, const char *path)
 {
@@ -160,7 +163,8 @@ static bool waits_for_users(struct run *r, const struct service_item *it, const 
 
 	if (!service_user_in(r->in, path, who))
 		return false;
-	snprintf(why, sizeof(why), "memory nodes at the next boot, or when users have logged out (%s)", who);
+	snprintf(why, sizeof(why),
+		 "memory nodes at the next boot, or when users have logged out (%s)", who);
 	r->p->waiting = true;
 	if (!r->again)
 		r->p->cannot(it, why, r->p->arg);
@@ -195,22 +199,23 @@ static bool is_exception(const struct service_item *it)
 }
 
 /*
- * Does making or removing the exception IT have to wait? While the types' drop-ins have memory lines,
- * it changes the memory nodes of the unit, which may hold anybody's processes: Slurm's scope holds
- * the jobs'.
+ * Does making or removing the exception IT have to wait? While the types' drop-ins have memory
+ * lines, it changes the memory nodes of the unit, which may hold anybody's processes: Slurm's scope
+ * holds the jobs'.
  */
 static bool exception_waits(struct run *r, const struct service_item *it)
 {
 	char text[ITEM_TEXT_MAX];
 	struct errbuf ignored;
 
-	if (!is_exception(it) ||
-	    file_read(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, text, sizeof(text), &ignored) < 0)
+	if (!is_exception(it) || file_read(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, text,
+					   sizeof(text), &ignored) < 0)
 		return false;
 	return !same_memory_lines(text, "") && waits_for_users(r, it, "");
 }
 
-/* The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as found when they wait. */
+/* The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as
+ * found when they wait. */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
 	*text = '\0';
@@ -236,7 +241,10 @@ static int write_dropin(struct run *r, const struct service_item *it, const char
 	    (!it->there && undo_note(&r->undo, UNDO_FILE, it->name, "", r->err) < 0))
 		return -1;
 	if (it->there && !undo_find(&r->undo, UNDO_FILE, it->name))
-		return errprintf(r->err, "/%s is there and was not made by nodeosctl provision: remove it first", it->name);
+		return errprintf(
+			r->err,
+			"/%s is there and was not made by nodeosctl provision: remove it first",
+			it->name);
 	dir = open_dir_of(r, it->name, &name);
 	if (dir < 0)
 		return fail(r, it->name);
@@ -252,15 +260,16 @@ static enum undo_kind kind_of(const struct service_item *it)
 }
 
 /*
- * What puts IT back. A thread that may run on every CPU that is online has no wish of its own: it may run on those to
- * come, too (in a cpuset the kernel shows none that is offline).
+ * What puts IT back. A thread that may run on every CPU that is online has no wish of its own: it
+ * may run on those to come, too (in a cpuset the kernel shows none that is offline).
  */
 static const char *before(const struct run *r, const struct service_item *it)
 {
 	struct errbuf ignored;
 	struct idset cpus;
 
-	if (it->kind == ITEM_THREAD && *r->possible && idset_parse(&cpus, it->found, &ignored) == 0 && idset_subset(&r->online, &cpus))
+	if (it->kind == ITEM_THREAD && *r->possible &&
+	    idset_parse(&cpus, it->found, &ignored) == 0 && idset_subset(&r->online, &cpus))
 		return r->possible;
 	return it->found;
 }
@@ -270,9 +279,14 @@ static int set_item(struct run *r, const struct service_item *it)
 	if (!it->open && undo_note(&r->undo, kind_of(it), it->name, before(r, it), r->err) < 0)
 		return -1;
 	if (service_item_set(r->p->root, it, it->wanted, r->err) == 0)
-		return undo_find(&r->undo, UNDO_FIXED, it->name) ? undo_note(&r->undo, UNDO_FIXED, it->name, "", r->err) : 0;
+		return undo_find(&r->undo, UNDO_FIXED, it->name)
+			       ? undo_note(&r->undo, UNDO_FIXED, it->name, "", r->err)
+			       : 0;
 	/* whatever ails one of them, the others have their turn */
-	return undo_note(&r->undo, UNDO_FIXED, it->name, it->process && errno == EINVAL ? held : strerror(errno), r->err) < 0 ? -1 : 1;
+	return undo_note(&r->undo, UNDO_FIXED, it->name,
+			 it->process && errno == EINVAL ? held : strerror(errno), r->err) < 0
+		       ? -1
+		       : 1;
 }
 
 static void tell_fixed(struct run *r, const struct service_item *it, const char *why)
@@ -288,7 +302,8 @@ static void tell_fixed(struct run *r, const struct service_item *it, const char 
 /* By the provision before, so that it will be put back and changed again. */
 static bool was_changed(const struct run *r, const struct service_item *it)
 {
-	const struct undo_line *l = undo_find(&r->undo, it->kind == ITEM_DROPIN ? UNDO_FILE : kind_of(it), it->name);
+	const struct undo_line *l =
+		undo_find(&r->undo, it->kind == ITEM_DROPIN ? UNDO_FILE : kind_of(it), it->name);
 
 	return l && (it->kind == ITEM_DROPIN || strcmp(l->text, before(r, it)) != 0);
 }
@@ -333,17 +348,25 @@ static int note_item(const struct service_item *it, void *arg)
 {
 	struct run *r = arg;
 
-	return it->fixed || it->open || it->kind == ITEM_DROPIN ? 0 : undo_note(&r->undo, kind_of(it), it->name, before(r, it), r->err);
+	return it->fixed || it->open || it->kind == ITEM_DROPIN
+		       ? 0
+		       : undo_note(&r->undo, kind_of(it), it->name, before(r, it), r->err);
 }
 
 /*
- * Note everything before anything is changed: else what has our value by chance could not be told from what came
- * later and has it by our defaults.
+ * Note everything before anything is changed: else what has our value by chance could not be told
+ * from what came later and has it by our defaults.
  */
 static int note_all(struct run *r, const struct service_items *in)
 {
-	if (faccessat(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return errprintf(r->err, "/" UNITS_DIR "/service.d/" UNITS_DROPIN " is there, and no journal of before in %s: set state_dir as it was when the node was provisioned; if the journal is lost, boot the node", r->p->conf->state_dir);
+	if (faccessat(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, F_OK,
+		      AT_SYMLINK_NOFOLLOW) == 0)
+		return errprintf(
+			r->err,
+			"/" UNITS_DIR "/service.d/" UNITS_DROPIN
+			" is there, and no journal of before in %s: set state_dir as it was when "
+			"the node was provisioned; if the journal is lost, boot the node",
+			r->p->conf->state_dir);
 	if (service_each_item(in, note_item, r, r->err) != 0)
 		return -1;
 	return undo_note(&r->undo, UNDO_COMPLETE, "", "", r->err);
@@ -403,8 +426,10 @@ static int take_away(struct run *r, const struct undo_line *l)
 	return set_pending(r) < 0 ? -1 : remove_file(r, l->name);
 }
 
-/* FN for every item, until a round changes nothing: a thread may be made by one that is not yet in its place. */
-static int each_round(struct run *r, const struct service_items *in, int (*fn)(const struct service_item *it, void *arg))
+/* FN for every item, until a round changes nothing: a thread may be made by one that is not yet in
+ * its place. */
+static int each_round(struct run *r, const struct service_items *in,
+		      int (*fn)(const struct service_item *it, void *arg))
 {
 	struct provision *p = r->p;
 
@@ -474,7 +499,8 @@ int provision_apply(struct provision *p, struct errbuf *err)
 	if (rc == 0 && !p->dry) {
 		rc = p->save(p, err);
 		if (rc < 0 && fresh)
-			undo_remove(&r->undo, &ignored); /* nothing was changed: what was before is noted when something is */
+			/* nothing was changed: what was before is noted when something is */
+			undo_remove(&r->undo, &ignored);
 	}
 	if (rc == 0)
 		rc = remove_stale(r, &in);
@@ -502,14 +528,15 @@ static int remove_files(struct run *r)
 		const struct undo_line *l = r->undo.line[i];
 
 		/* somebody else's file keeps a directory of ours */
-		if (l->kind == UNDO_DIR && unlinkat(r->p->root, l->name, AT_REMOVEDIR) < 0 && errno != ENOENT && errno != ENOTEMPTY &&
-		    errno != EEXIST)
+		if (l->kind == UNDO_DIR && unlinkat(r->p->root, l->name, AT_REMOVEDIR) < 0 &&
+		    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
 			return fail(r, l->name);
 	}
 	return tell_systemd(r);
 }
 
-/* A cgroup with processes in it cannot be given an empty cpuset again: it gets all there may be, which means the same. */
+/* A cgroup with processes in it cannot be given an empty cpuset again: it gets all there may be,
+ * which means the same. */
 static int set_all(struct run *r, const struct service_item *it)
 {
 	char all[ITEM_TEXT_MAX];
@@ -554,7 +581,8 @@ static int restore(struct run *r, const struct service_item *it, const char *tex
 	return 0;
 }
 
-/* A new thread has the affinity of the one that made it: what its process had before, if it is older than provision. */
+/* A new thread has the affinity of the one that made it: what its process had before, if it is
+ * older than provision. */
 static const char *old_affinity(const struct run *r, int process)
 {
 	struct process_stat p;
@@ -571,7 +599,8 @@ static const char *old_affinity(const struct run *r, int process)
 	return *r->old_threads ? r->old_threads : NULL;
 }
 
-/* What came after provision was put in the ServiceOS by its defaults: it gets what those were before. */
+/* What came after provision was put in the ServiceOS by its defaults: it gets what those were
+ * before. */
 static const char *old_default(const struct run *r, const struct service_item *it)
 {
 	if (strcmp(it->found, it->wanted) != 0)
@@ -579,8 +608,11 @@ static const char *old_default(const struct run *r, const struct service_item *i
 	if (it->kind == ITEM_CPUSET)
 		return "";
 	if (it->kind == ITEM_THREAD)
-		return it->process ? old_affinity(r, it->process) : NULL; /* the kernel starts its own everywhere */
-	return it->kind == ITEM_LIST && strncmp(it->name, "proc/irq/", 9) == 0 && *r->old_irqs ? r->old_irqs : NULL;
+		/* the kernel starts its own everywhere */
+		return it->process ? old_affinity(r, it->process) : NULL;
+	return it->kind == ITEM_LIST && strncmp(it->name, "proc/irq/", 9) == 0 && *r->old_irqs
+		       ? r->old_irqs
+		       : NULL;
 }
 
 static int undo_item(const struct service_item *it, void *arg)
@@ -596,7 +628,8 @@ static int undo_item(const struct service_item *it, void *arg)
 
 static void find_old_defaults(struct run *r)
 {
-	const struct undo_line *irqs = undo_find(&r->undo, UNDO_MASK, "proc/irq/default_smp_affinity");
+	const struct undo_line *irqs =
+		undo_find(&r->undo, UNDO_MASK, "proc/irq/default_smp_affinity");
 	struct errbuf ignored;
 	struct idset set;
 
@@ -623,8 +656,9 @@ static int undo_all(struct run *r)
 
 	find_old_defaults(r);
 	/*
-	 * Without its drop-ins systemd may switch the cpuset controller off above live units. That moves their processes,
-	 * and where it changed their CPUs the kernel would wait for each one's address space (doc/HACKING.md).
+	 * Without its drop-ins systemd may switch the cpuset controller off above live units. That
+	 * moves their processes, and where it changed their CPUs the kernel would wait for each
+	 * one's address space (doc/HACKING.md).
 	 */
 	r->again = true; /* the rounds tell what stays */
 	if (!p->dry && service_each_item(r->in, undo_cpus, r, r->err) != 0)
@@ -635,9 +669,14 @@ static int undo_all(struct run *r)
 	if (p->dry)
 		return 0;
 	if (p->waiting)
-		return errprintf(r->err, "users' processes keep their memory nodes (--verbose shows them): run it again when the users have logged out, or boot");
+		return errprintf(r->err,
+				 "users' processes keep their memory nodes (--verbose shows them): "
+				 "run it again when the users have logged out, or boot");
 	if (p->fixed)
-		return errprintf(r->err, "%u thing%s could not be put back (--verbose shows them): run it again", p->fixed, p->fixed == 1 ? "" : "s");
+		return errprintf(
+			r->err,
+			"%u thing%s could not be put back (--verbose shows them): run it again",
+			p->fixed, p->fixed == 1 ? "" : "s");
 	if (!p->keep_state && unlinkat(p->dir, SERVICE_STATE_FILE, 0) < 0 && errno != ENOENT)
 		return errprintf(r->err, SERVICE_STATE_FILE ": %s", strerror(errno));
 	return undo_remove(&r->undo, r->err);
@@ -658,8 +697,14 @@ int provision_undo(struct provision *p, struct errbuf *err)
 	lost = rc == 1 || (rc == 0 && !undo_find(&r->undo, UNDO_COMPLETE, ""));
 	if (rc == 0 && !lost)
 		rc = undo_all(r);
-	else if (lost && faccessat(p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		rc = errprintf(err, "/" UNITS_DIR "/service.d/" UNITS_DROPIN " is there, and no journal of before in %s: set state_dir as it was when the node was provisioned; if the journal is lost, boot the node", p->conf->state_dir);
+	else if (lost && faccessat(p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, F_OK,
+				   AT_SYMLINK_NOFOLLOW) == 0)
+		rc = errprintf(
+			err,
+			"/" UNITS_DIR "/service.d/" UNITS_DROPIN
+			" is there, and no journal of before in %s: set state_dir as it was when "
+			"the node was provisioned; if the journal is lost, boot the node",
+			p->conf->state_dir);
 	else if (rc == 0)
 		rc = undo_remove(&r->undo, err) < 0 ? -1 : 1; /* nothing was changed yet */
 	undo_close(&r->undo);

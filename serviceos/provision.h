@@ -14,11 +14,13 @@ struct provision {
 	const struct conf *conf;
 	struct service_set set; /* of provision_apply */
 	bool dry; /* say it, do not do it */
-	bool as_new; /* of a dry provision_apply: as if what the journal has were put back first */
+	/* of a dry provision_apply: as if what the journal has were put back first */
+	bool as_new;
 	bool keep_state; /* of provision_undo: launches go on leaving these CPUs out */
 	/* what systemd has to be told; replaced in tests */
 	int (*reload)(struct errbuf *err);
-	/* keep the set where launches find it (service_state_save), unless containers are in its way */
+	/* keep the set where launches find it (service_state_save), unless containers are in its
+	 * way */
 	int (*save)(const struct provision *p, struct errbuf *err);
 	/* called for each change made (or to be made): from found to TO; TO NULL: removed */
 	void (*say)(const struct service_item *it, const char *to, void *arg);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/conf.h"
 #include "base/fileio.h"
+#include "host/conf.h"
 
 #define HEAD "nodeos-serviceos 1\n"
 
@@ -40,8 +40,12 @@ int service_state_load(struct service_set *out, const char *state_dir, struct er
 	if (file_read(AT_FDCWD, path, text, sizeof(text), err) < 0)
 		return -1;
 	if (strncmp(text, HEAD, strlen(HEAD)) != 0)
-		return errprintf(err, "%s is of another version of NodeOS: remove it and run nodeosctl provision", path);
-	if (read_set(&s.cpus, text, "\ncpus ", err) < 0 || read_set(&s.mems, text, "\nmems ", err) < 0)
+		return errprintf(
+			err,
+			"%s is of another version of NodeOS: remove it and run nodeosctl provision",
+			path);
+	if (read_set(&s.cpus, text, "\ncpus ", err) < 0 ||
+	    read_set(&s.mems, text, "\nmems ", err) < 0)
 		return errwrap(err, "%s (remove it and run nodeosctl provision)", path);
 	at = strstr(text, "\nexcept ");
 	if (at)
@@ -57,6 +61,7 @@ int service_state_save(int dir, const struct service_set *s, struct errbuf *err)
 
 	idset_format(&s->cpus, cpus, sizeof(cpus));
 	idset_format(&s->mems, mems, sizeof(mems));
-	snprintf(text, sizeof(text), HEAD "cpus %s\nmems %s\nmems_are %s\nexcept %s\n", cpus, mems, s->own_mems ? "own" : "shared", s->except);
+	snprintf(text, sizeof(text), HEAD "cpus %s\nmems %s\nmems_are %s\nexcept %s\n", cpus, mems,
+		 s->own_mems ? "own" : "shared", s->except);
 	return file_replace(dir, SERVICE_STATE_FILE, text, 0600, err);
 }

@@ -18,7 +18,8 @@
 static const struct {
 	const char *type, *section;
 } types[] = {
-	{ "service", "Service" }, { "scope", "Scope" }, { "socket", "Socket" }, { "mount", "Mount" }, { "swap", "Swap" },
+	{ "service", "Service" }, { "scope", "Scope" }, { "socket", "Socket" },
+	{ "mount", "Mount" },	  { "swap", "Swap" },
 };
 #define UNIT_TYPES (sizeof(types) / sizeof(types[0]))
 
@@ -45,14 +46,18 @@ static int give_type(struct each *e, size_t type)
 	idset_format(&e->in->set->cpus, cpus, sizeof(cpus));
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%s.d/" UNITS_DROPIN, types[type].type);
 	/* the empty assignment: what a unit's own file says is not added to it */
-	used = (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[%s]\nAllowedCPUs=\nAllowedCPUs=%s", types[type].section, cpus);
+	used = (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
+				HEAD "[%s]\nAllowedCPUs=\nAllowedCPUs=%s", types[type].section,
+				cpus);
 	/* a unit's own affinity or policy would lie outside of it, and the unit not start */
 	if (strcmp(types[type].type, "scope") != 0)
-		used += (size_t)snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used, "\nCPUAffinity=%s",
-					 e->in->set->own_mems ? "\nNUMAPolicy=default\nNUMAMask=" : "");
+		used += (size_t)snprintf(
+			e->it.wanted + used, sizeof(e->it.wanted) - used, "\nCPUAffinity=%s",
+			e->in->set->own_mems ? "\nNUMAPolicy=default\nNUMAMask=" : "");
 	if (e->in->set->own_mems) {
 		idset_format(&e->in->set->mems, mems, sizeof(mems));
-		snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used, "\nAllowedMemoryNodes=\nAllowedMemoryNodes=%s", mems);
+		snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used,
+			 "\nAllowedMemoryNodes=\nAllowedMemoryNodes=%s", mems);
 	}
 	snprintf(label, sizeof(label), "every systemd %s", types[type].type);
 	return give(e, label);
@@ -71,16 +76,19 @@ static int give_exempt(struct each *e, const char *unit, size_t len)
 	const char *section = NULL;
 	char label[128];
 
-	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%.*s.d/" UNITS_DROPIN, (int)len, unit) >= sizeof(e->it.name))
+	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%.*s.d/" UNITS_DROPIN,
+			     (int)len, unit) >= sizeof(e->it.name))
 		return 0;
 	/* what PID 1 starts inherits its affinity; processes of a scope come from elsewhere */
 	for (size_t i = 0; i < UNIT_TYPES; i++)
 		if (ends_with_type(unit, len, types[i].type) && strcmp(types[i].type, "scope") != 0)
 			section = types[i].section;
 	if (section && *e->possible)
-		snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[%s]\nCPUAffinity=%s", section, e->possible);
+		snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[%s]\nCPUAffinity=%s", section,
+			 e->possible);
 	else
-		snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "# %.*s may run everywhere.", (int)len, unit);
+		snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "# %.*s may run everywhere.",
+			 (int)len, unit);
 	snprintf(label, sizeof(label), "all CPUs for %.*s", (int)len < 100 ? (int)len : 100, unit);
 	return give(e, label);
 }
@@ -89,7 +97,8 @@ static bool is_scope(const char *unit, size_t len)
 {
 	size_t n = strlen(UNITS_SCOPE);
 
-	return len >= n && memcmp(unit + len - n, UNITS_SCOPE, n) == 0 && (len == n || unit[len - n - 1] == '_');
+	return len >= n && memcmp(unit + len - n, UNITS_SCOPE, n) == 0 &&
+	       (len == n || unit[len - n - 1] == '_');
 }
 
 /* Slurmstepd's scopes that are there, whatever slurmd calls its node, below PATH, a slice. */
@@ -103,11 +112,13 @@ static int give_live_scopes(struct each *e, const char *path, const char *known,
 		const char *name = entry[i]->d_name;
 		size_t len = strlen(name);
 
-		if (rc == 0 && is_scope(name, len) && strcmp(name, known) != 0 && strcmp(name, UNITS_SCOPE) != 0)
+		if (rc == 0 && is_scope(name, len) && strcmp(name, known) != 0 &&
+		    strcmp(name, UNITS_SCOPE) != 0)
 			rc = give_exempt(e, name, len);
-		else if (rc == 0 && depth < 8 && ends_with_type(name, len, "slice") && strcmp(name, "user.slice") != 0 &&
-			 strcmp(name, "machine.slice") != 0 &&
-			 (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below))
+		else if (rc == 0 && depth < 8 && ends_with_type(name, len, "slice") &&
+			 strcmp(name, "user.slice") != 0 && strcmp(name, "machine.slice") != 0 &&
+			 (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) <
+				 sizeof(below))
 			rc = give_live_scopes(e, below, known, depth + 1);
 		free(entry[i]);
 	}
@@ -115,13 +126,15 @@ static int give_live_scopes(struct each *e, const char *path, const char *known,
 	return rc;
 }
 
-/* slurmd built for several on a host (as Debian's is) names the scope after its node, mostly the host. */
+/* slurmd built for several on a host (as Debian's is) names the scope after its node, mostly the
+ * host. */
 static int give_scopes(struct each *e)
 {
 	char host[256] = "", unit[300];
 
 	/* systemd writes PID 1's own cpuset at once, and could not undo it */
-	if (give_exempt(e, "init.scope", strlen("init.scope")) != 0 || give_exempt(e, UNITS_SLURMD, strlen(UNITS_SLURMD)) != 0 ||
+	if (give_exempt(e, "init.scope", strlen("init.scope")) != 0 ||
+	    give_exempt(e, UNITS_SLURMD, strlen(UNITS_SLURMD)) != 0 ||
 	    give_exempt(e, UNITS_SCOPE, strlen(UNITS_SCOPE)) != 0)
 		return -1;
 	gethostname(host, sizeof(host) - 1);
@@ -137,8 +150,10 @@ static int give_irqbalance(struct each *e)
 	struct idset banned;
 	char list[IDSET_LIST_MAX];
 
-	snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/irqbalance.service.d/nodeos-serviceos.conf");
-	snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[Service]\nEnvironmentFile=-%s/irqbalance.env", e->in->conf->state_dir);
+	snprintf(e->it.name, sizeof(e->it.name),
+		 UNITS_DIR "/irqbalance.service.d/nodeos-serviceos.conf");
+	snprintf(e->it.wanted, sizeof(e->it.wanted),
+		 HEAD "[Service]\nEnvironmentFile=-%s/irqbalance.env", e->in->conf->state_dir);
 	if (give(e, "irqbalance") != 0)
 		return -1;
 	/* CPUs to come are banned as well */
@@ -150,14 +165,16 @@ static int give_irqbalance(struct each *e)
 	return give(e, "irqbalance");
 }
 
-int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg), void *arg)
+int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg),
+		      void *arg)
 {
 	static struct each e;
 	struct errbuf ignored;
 	const char *unit = in->conf->service_except;
 
 	e = (struct each){ .in = in, .fn = fn, .arg = arg };
-	if (file_read(in->root, "sys/devices/system/cpu/possible", e.possible, sizeof(e.possible), &ignored) > 0)
+	if (file_read(in->root, "sys/devices/system/cpu/possible", e.possible, sizeof(e.possible),
+		      &ignored) > 0)
 		e.possible[strcspn(e.possible, "\n")] = '\0';
 	/* who stays outside comes first: a reload in between confines no job */
 	if (give_scopes(&e) != 0)
@@ -186,7 +203,8 @@ static size_t unit_of(const char *path, const char **unit)
 
 		if (len > 6 && memcmp(part + len - 6, ".slice", 6) == 0) {
 			/* who may start a login or a machine may choose its name */
-			if ((len == 10 && memcmp(part, "user.slice", 10) == 0) || (len == 13 && memcmp(part, "machine.slice", 13) == 0))
+			if ((len == 10 && memcmp(part, "user.slice", 10) == 0) ||
+			    (len == 13 && memcmp(part, "machine.slice", 13) == 0))
 				return 0;
 			continue;
 		}
@@ -203,7 +221,8 @@ const char *service_exempt(const char *path, const struct conf *conf)
 
 	if (len == 0)
 		return NULL;
-	if (is_scope(unit, len) || (len == strlen(UNITS_SLURMD) && memcmp(unit, UNITS_SLURMD, len) == 0))
+	if (is_scope(unit, len) ||
+	    (len == strlen(UNITS_SLURMD) && memcmp(unit, UNITS_SLURMD, len) == 0))
 		return "Slurm's";
 	for (const char *word = conf->service_except; *word;) {
 		size_t n = strcspn(word, " ");
@@ -225,10 +244,12 @@ static bool is_unit(const char *name)
 	return false;
 }
 
-static int give_cpuset(struct each *e, const char *path, const char *unit, const char *file, const char *what)
+static int give_cpuset(struct each *e, const char *path, const char *unit, const char *file,
+		       const char *what)
 {
 	e->it.kind = ITEM_CPUSET;
-	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), "%s/%s", path, file) >= sizeof(e->it.name))
+	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), "%s/%s", path, file) >=
+	    sizeof(e->it.name))
 		return 0;
 	snprintf(e->it.label, sizeof(e->it.label), "%s of %.80s", what, unit);
 	return e->fn(&e->it, e->arg);
@@ -244,16 +265,21 @@ static int walk(struct each *e, const char *path, unsigned depth)
 	for (int i = 0; i < n; i++) {
 		const char *name = entry[i]->d_name;
 
-		if (rc == 0 && is_scope(name, strlen(name)) && strcmp(path, CGROUPS "/user.slice") != 0 && strcmp(path, CGROUPS "/machine.slice") != 0 &&
+		if (rc == 0 && is_scope(name, strlen(name)) &&
+		    strcmp(path, CGROUPS "/user.slice") != 0 &&
+		    strcmp(path, CGROUPS "/machine.slice") != 0 &&
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below)) {
-			/* made before it was known by this name: jobs must not be kept to the ServiceOS */
+			/* made before it was known by this name: jobs must not be kept to the
+			 * ServiceOS */
 			e->it.open = true;
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
 			if (rc == 0)
 				rc = give_cpuset(e, below, name, "cpuset.mems", "memory nodes");
 			e->it.open = false;
-		} else if (rc != 0 || (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) >= sizeof(below) ||
-		    service_exempt(below + strlen(CGROUPS), e->in->conf)) {
+		} else if (rc != 0 ||
+			   (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) >=
+				   sizeof(below) ||
+			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
 			; /* not ours, or too deep to be a unit */
 		} else if (is_unit(name)) {
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
@@ -268,7 +294,8 @@ static int walk(struct each *e, const char *path, unsigned depth)
 	return rc;
 }
 
-int service_each_cgroup(const struct service_items *in, int (*fn)(struct service_item *it, void *arg), void *arg)
+int service_each_cgroup(const struct service_items *in,
+			int (*fn)(struct service_item *it, void *arg), void *arg)
 {
 	static struct each e;
 
@@ -281,7 +308,12 @@ int service_each_cgroup(const struct service_items *in, int (*fn)(struct service
 static int run_systemctl(const char *const *argv, char **text, struct errbuf *err)
 {
 	struct helper_run h = {
-		.argv = argv, .uid = (uid_t)-1, .extra_fd = -1, .join_stderr = true, .timeout = 120, .output_max = 1 << 16,
+		.argv = argv,
+		.uid = (uid_t)-1,
+		.extra_fd = -1,
+		.join_stderr = true,
+		.timeout = 120,
+		.output_max = 1 << 16,
 	};
 
 	return helper_run(&h, text, err);
@@ -294,7 +326,8 @@ static int systemctl(const char *verb, const char *unit, struct errbuf *err)
 	int status = run_systemctl(argv, &text, err);
 
 	if (status > 0)
-		errprintf(err, "systemctl %s%s%s failed: %.300s", verb, unit ? " " : "", unit ? unit : "", text);
+		errprintf(err, "systemctl %s%s%s failed: %.300s", verb, unit ? " " : "",
+			  unit ? unit : "", text);
 	free(text);
 	return status == 0 ? 0 : -1;
 }
@@ -311,7 +344,8 @@ bool service_unit_known(const char *unit)
 	const char *argv[] = { "/usr/bin/systemctl", "show", "--property=LoadState", unit, NULL };
 	struct errbuf ignored;
 	char *text = NULL;
-	bool known = run_systemctl(argv, &text, &ignored) != 0 || !text || !strstr(text, "LoadState=not-found");
+	bool known = run_systemctl(argv, &text, &ignored) != 0 || !text ||
+		     !strstr(text, "LoadState=not-found");
 
 	free(text);
 	return known;

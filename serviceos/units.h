@@ -27,12 +27,15 @@
 #define UNITS_SLURMD "slurmd.service"
 
 /* Fill kind, name, label and wanted of each drop-in. */
-int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg), void *arg);
+int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg),
+		      void *arg);
 
 /* Fill kind, name and label of each unit's cpuset files. */
-int service_each_cgroup(const struct service_items *in, int (*fn)(struct service_item *it, void *arg), void *arg);
+int service_each_cgroup(const struct service_items *in,
+			int (*fn)(struct service_item *it, void *arg), void *arg);
 
-/* May a process in cgroup PATH (as in /proc/PID/cgroup) run outside of the ServiceOS? Why, or NULL. */
+/* May a process in cgroup PATH (as in /proc/PID/cgroup) run outside of the ServiceOS? Why, or NULL.
+ */
 const char *service_exempt(const char *path, const struct conf *conf);
 
 /* Is UNIT active? And does systemd know one of that name (when it can be asked)? */

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/cgroup.h"
 #include "base/fileio.h"
 #include "base/proc.h"
+#include "host/cgroup.h"
 #include "serviceos/units.h"
 
 #define UID_MIN_DEFAULT 1000
@@ -130,9 +130,11 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 		}
 		if (is_slurm_users(cgroup))
 			continue;
-		found = path ? cgroup_below(cgroup, path) != NULL : !service_exempt(cgroup, in->conf);
+		found = path ? cgroup_below(cgroup, path) != NULL
+			     : !service_exempt(cgroup, in->conf);
 		if (found)
-			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s", e->d_name, uid, cgroup);
+			snprintf(who, SERVICE_WHO_MAX, "process %.16s of uid %lu in %.200s",
+				 e->d_name, uid, cgroup);
 	}
 	closedir(dir);
 	return found;

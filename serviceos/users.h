@@ -10,8 +10,8 @@
 
 /*
  * Is a process of a user in the cgroup PATH ("/a/b") or below; PATH NULL: in any cgroup that
- * belongs to the ServiceOS? The memory nodes of such a process are not changed, as its user could keep the
- * kernel waiting (cgroup_write_mems). Its description goes to WHO.
+ * belongs to the ServiceOS? The memory nodes of such a process are not changed, as its user could
+ * keep the kernel waiting (cgroup_write_mems). Its description goes to WHO.
  *
  * No users are root and the system's accounts, up to SYS_UID_MAX of login.defs(5), from 61184 to
  * 65519 (DynamicUser= of systemd) and nobody (65534), and whoever slurmctld and slurmdbd run as. A

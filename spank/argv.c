@@ -75,8 +75,7 @@ static void note_job(struct argv_view *out, const char *word, const char *next)
 static void note_option(struct argv_view *out, const char *before, const char *word,
 			const char *next)
 {
-	out->names_container =
-		out->names_container || is_option(word, "--nodeos-container", 11);
+	out->names_container = out->names_container || is_option(word, "--nodeos-container", 11);
 	out->names_report = out->names_report || is_option(word, "--nodeos-report", 10);
 	note_request(out, word);
 	out->shapes_step = out->shapes_step || shapes_step(word);
@@ -104,8 +103,8 @@ void argv_view_make(struct argv_view *out, const char *text, int len)
 			behind = false;
 			continue;
 		}
-		behind = behind || (!may_want_value(before) &&
-				    (word[0] != '-' || strcmp(word, "--") == 0));
+		behind = behind ||
+			 (!may_want_value(before) && (word[0] != '-' || strcmp(word, "--") == 0));
 		if (!behind)
 			note_option(out, before, word, next < text + len ? next : "");
 	}

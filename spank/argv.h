@@ -21,7 +21,8 @@ struct argv_view {
 	bool async; /* --async of Slurm 26.05 and newer */
 	bool names_job; /* --jobid */
 	unsigned long job; /* its value; 0: none, or not a plain number */
-	bool json; /* a word that ends in ".json": there may be a manifest in the program's place */
+	/* a word that ends in ".json": there may be a manifest in the program's place */
+	bool json;
 };
 
 /* TEXT: LEN bytes, words ended by NUL, as in /proc/self/cmdline. */

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "manifest/app_exec.h"
 #include "base/fileio.h"
 #include "base/subprocess.h"
+#include "manifest/app_exec.h"
 #include "manifest/jobscript.h"
 #include "spank/nodeos.h"
 
@@ -60,7 +60,8 @@ static const char *find_app(const char *apps, const char *name, size_t *len)
 	size_t n = strlen(name);
 
 	for (const char *line = apps; *line; line += strcspn(line, "\n"), line += *line == '\n')
-		if (strncmp(line, "app ", 4) == 0 && strncmp(line + 4, name, n) == 0 && line[4 + n] == ' ') {
+		if (strncmp(line, "app ", 4) == 0 && strncmp(line + 4, name, n) == 0 &&
+		    line[4 + n] == ' ') {
 			*len = strcspn(line + 5 + n, "\n");
 			return line + 5 + n;
 		}
@@ -76,16 +77,22 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 	int rc;
 
 	if (!name && r->n > 1)
-		return errprintf(err, "%.200s: %u containers: say with --nodeos-container whose command is to run",
+		return errprintf(err,
+				 "%.200s: %u containers: say with --nodeos-container whose command "
+				 "is to run",
 				 file, r->n);
 	if (!name)
 		name = r->container[0].name;
 	words = find_app(apps, name, &len);
 	if (!words)
-		return errprintf(err, "%.200s: app \"%.64s\" has no app.exec to run: add one, or use --nodeos-manifest and name a program",
+		return errprintf(err,
+				 "%.200s: app \"%.64s\" has no app.exec to run: add one, or use "
+				 "--nodeos-manifest and name a program",
 				 file, name);
 	if (len >= APP_EXEC_MAX)
-		return errprintf(err, "%.200s: app \"%.64s\": its command and environment are longer than %d bytes",
+		return errprintf(err,
+				 "%.200s: app \"%.64s\": its command and environment are longer "
+				 "than %d bytes",
 				 file, name, APP_EXEC_MAX - 1);
 	text = strndup(words, len);
 	rc = text ? setenv(ENV_EXEC, text, 1) : -1;
@@ -172,7 +179,8 @@ int checked_script(struct errbuf *warning, struct errbuf *err)
 	stray = script_stray(text, (size_t)len);
 	if (stray)
 		errprintf(warning,
-			  "%.200s:%u: not read as a manifest: #NODEOS lines stand before the first command, and begin with #NODEOS",
+			  "%.200s:%u: not read as a manifest: #NODEOS lines stand before the first "
+			  "command, and begin with #NODEOS",
 			  script, stray);
 	if (script_count(text, (size_t)len) == 0)
 		return 0;

@@ -11,7 +11,8 @@
  * sbatch and srun need no JSON library; what is wrong goes to standard error from there.
  */
 
-/* The request of the manifest FILE; APPS, when not NULL: malloc'ed, what nodeosctl check --launch says. */
+/* The request of the manifest FILE; APPS, when not NULL: malloc'ed, what nodeosctl check --launch
+ * says. */
 int checked_manifest(struct request *r, char **apps, const char *file, struct errbuf *err);
 
 /*

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "manifest/choice.h"
-#include "host/conf.h"
 #include "base/fileio.h"
+#include "host/conf.h"
 #include "launch/report_path.h"
 #include "launch/submit.h"
+#include "manifest/choice.h"
 #include "manifest/request.h"
 #include "spank/argv.h"
 #include "spank/checked.h"
@@ -62,8 +62,10 @@ static void note_set(const char *name)
 static bool shaped_by_env(void)
 {
 	static const char *const name[] = {
-		"SLURM_OVERLAP", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_STEP_GRES", "SLURM_GPUS",
-		"SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_NTASKS_PER_GPU",
+		"SLURM_OVERLAP",	"SLURM_EXACT",		 "SLURM_EXCLUSIVE",
+		"SLURM_GRES",		"SLURM_STEP_GRES",	 "SLURM_GPUS",
+		"SLURM_GPUS_PER_NODE",	"SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK",
+		"SLURM_NTASKS_PER_GPU",
 	};
 	const char *tres = getenv("SLURM_TRES_PER_TASK");
 
@@ -109,14 +111,22 @@ static void set_srun_defaults(void)
 static bool stands_here(enum option_id id)
 {
 	switch (id) {
-	case OPT_NODEOS: return argv_words.off;
-	case OPT_MANIFEST: return argv_words.manifest;
-	case OPT_CONTAINER: return argv_words.names_container;
-	case OPT_SCHED: return argv_words.sched;
-	case OPT_CPUS: return argv_words.cpus;
-	case OPT_MEMS: return argv_words.mems;
-	case OPT_REPORT: return argv_words.names_report;
-	default: return false;
+	case OPT_NODEOS:
+		return argv_words.off;
+	case OPT_MANIFEST:
+		return argv_words.manifest;
+	case OPT_CONTAINER:
+		return argv_words.names_container;
+	case OPT_SCHED:
+		return argv_words.sched;
+	case OPT_CPUS:
+		return argv_words.cpus;
+	case OPT_MEMS:
+		return argv_words.mems;
+	case OPT_REPORT:
+		return argv_words.names_report;
+	default:
+		return false;
 	}
 }
 
@@ -288,7 +298,9 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 	int rc;
 
 	if (program && own_request_option())
-		rc = errprintf(err, "--%s: the containers are those of %.200s, which takes the program's place: give one or the other",
+		rc = errprintf(err,
+			       "--%s: the containers are those of %.200s, which takes the "
+			       "program's place: give one or the other",
 			       own_request_option(), program);
 	else if (program) {
 		r = program_request;
@@ -296,12 +308,15 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 	} else if (!value_of(OPT_MANIFEST))
 		rc = from_options(&r, is_srun, err);
 	else if (strcmp(value_of(OPT_MANIFEST), "-") == 0)
-		rc = errprintf(err, "--nodeos-manifest=-: standard input is the job's; give a file");
+		rc = errprintf(err,
+			       "--nodeos-manifest=-: standard input is the job's; give a file");
 	else if (value_of(OPT_SCHED) || value_of(OPT_CPUS) || value_of(OPT_MEMS))
-		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and --nodeos-mems would: give one or the other");
+		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and "
+				    "--nodeos-mems would: give one or the other");
 	else
 		rc = checked_manifest(&r, NULL, value_of(OPT_MANIFEST), err);
-	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 || check_container(&r, is_srun, false, err) < 0 ||
+	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 ||
+	    check_container(&r, is_srun, false, err) < 0 ||
 	    request_format(&r, text, sizeof(text), err) < 0)
 		return -1;
 	if (is_srun)
@@ -322,13 +337,15 @@ static int take_program(struct errbuf *err)
 	int rc;
 
 	if (name && (strchr(name, ':') || strcmp(name, CHOICE_NONE) == 0))
-		return errprintf(err, "--nodeos-container=%.64s: %.200s in the program's place runs the command of one container: name one",
+		return errprintf(err,
+				 "--nodeos-container=%.64s: %.200s in the program's place runs the "
+				 "command of one container: name one",
 				 name, program);
 	if (checked_manifest(&program_request, &apps, program, err) < 0)
 		return -1;
-	rc = name && request_find(&program_request, name) < 0 ?
-		     request_no_such(&program_request, name, err) :
-		     checked_set_exec(&program_request, apps, program, name, err);
+	rc = name && request_find(&program_request, name) < 0
+		     ? request_no_such(&program_request, name, err)
+		     : checked_set_exec(&program_request, apps, program, name, err);
 	free(apps);
 	return rc;
 }
@@ -342,7 +359,9 @@ static int check_program_planned(const char *job_request, struct errbuf *err)
 		return -1;
 	if (strcmp(text, job_request) == 0)
 		return 0;
-	return errprintf(err, "%.200s: this job has its containers from sbatch or salloc, and they are not those of this manifest",
+	return errprintf(err,
+			 "%.200s: this job has its containers from sbatch or salloc, and they are "
+			 "not those of this manifest",
 			 program);
 }
 
@@ -352,7 +371,9 @@ static int check_planned(const char *job_request, struct errbuf *err)
 	static struct request r;
 
 	if (own_request_option())
-		return errprintf(err, "--%s: this job has its containers from sbatch or salloc already; name one of them with --nodeos-container, or use --nodeos=off",
+		return errprintf(err,
+				 "--%s: this job has its containers from sbatch or salloc already; "
+				 "name one of them with --nodeos-container, or use --nodeos=off",
 				 own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
 		return 0; /* forged or of another version: the nodes judge, and say so */
@@ -398,14 +419,16 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
-	/* with --jobid it may be another job than the one round this srun: client_user_init knows */
+	/* with --jobid it may be another job than the one round this srun: client_user_init knows
+	 */
 	if (job_request && argv_words.names_job && !argv_words.async)
 		return 0;
 	if (job_request && !foreign && (knows_job || !argv_words.names_job))
 		return check_planned(job_request, err);
 	if (own_request_option())
 		return ship(sp, is_srun, err);
-	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 && check_script(err) < 0)
+	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 &&
+	    check_script(err) < 0)
 		return -1;
 	if (options_make_request())
 		return 0;
@@ -456,8 +479,8 @@ static int check_ranks(spank_t sp, struct errbuf *err)
 	const char *text = value_of(OPT_CONTAINER);
 	uint32_t total = 0;
 
-	if (!text || getenv("SLURM_HET_SIZE") || spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &total) != ESPANK_SUCCESS ||
-	    !total)
+	if (!text || getenv("SLURM_HET_SIZE") ||
+	    spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &total) != ESPANK_SUCCESS || !total)
 		return 0;
 	if (choice_parse(&choice, text, err) < 0 || choice_check_ranks(&choice, total, err) < 0)
 		return errwrap(err, "--nodeos-container");

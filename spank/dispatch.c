@@ -20,8 +20,9 @@ int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
 #endif
 
 /*
- * For nodeosctl features, which reads it in the file: dlopen() elsewhere than in Slurm fails where the plugin is linked with -z now, as
- * distributions' hardened builds are, for lack of Slurm's functions.
+ * For nodeosctl features, which reads it in the file: dlopen() elsewhere than in Slurm fails where
+ * the plugin is linked with -z now, as distributions' hardened builds are, for lack of Slurm's
+ * functions.
  */
 #define TEXT_OF(number) #number
 #define BUILT_FOR(number) NODEOS_BUILT_FOR TEXT_OF(number)

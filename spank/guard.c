@@ -17,7 +17,9 @@
  */
 #define ENV_AROUND "SLURM_SPANK_NODEOS_AROUND"
 
-#define REASON "this node has no NodeOS plugin (or an older one), and this job asks for compute containers: nothing is run"
+#define REASON                                                                             \
+	"this node has no NodeOS plugin (or an older one), and this job asks for compute " \
+	"containers: nothing is run"
 #define NOWHERE "/nonexistent/nodeos: " REASON
 #define PROLOG NODEOS_LIBEXECDIR "/nodeos-task-prolog"
 
@@ -25,9 +27,9 @@
  * Stands before the user's own BASH_ENV, which bash goes on to read where this expands to
  * nothing: in any bash but that of the submitted job's script.
  */
-static const char bash_env[] =
-	"${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV_AROUND "\" ] || { "
-	"echo \"nodeos: error: ${SLURMD_NODENAME:-$(hostname)}: " REASON "\" >&2; kill -KILL $$; })}";
+static const char bash_env[] = "${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV_AROUND "\" ] || { "
+			       "echo \"nodeos: error: ${SLURMD_NODENAME:-$(hostname)}: " REASON
+			       "\" >&2; kill -KILL $$; })}";
 
 /* What each guarded variable is called while its own value is kept aside. */
 static const struct {
@@ -133,7 +135,8 @@ void guard_disarm_client(void)
 }
 
 /* NAME gets back what SAVED has, when it still holds POISON. */
-static void give_back(const struct step_env *env, const char *name, const char *saved, const char *poison)
+static void give_back(const struct step_env *env, const char *name, const char *saved,
+		      const char *poison)
 {
 	const char *now = env->get(env->arg, name);
 	const char *old;
@@ -170,13 +173,15 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	const char *prolog;
 
 	if (!version) {
-		/* srun --async with an option that needs nothing of this node: prepared, and never armed */
+		/* srun --async with an option that needs nothing of this node: prepared, and never
+		 * armed */
 		give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 		return 0;
 	}
 	if (strcmp(version, GUARD_VERSION) != 0)
 		return errprintf(err,
-				 "this job was started by another version of the NodeOS plugin than this node has (guard %lu, here %s): upgrade the older one",
+				 "this job was started by another version of the NodeOS plugin "
+				 "than this node has (guard %lu, here %s): upgrade the older one",
 				 strtoul(version, NULL, 10), GUARD_VERSION);
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		give_back(env, step_guard[i].name, step_guard[i].saved, step_guard[i].poison);

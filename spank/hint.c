@@ -21,14 +21,16 @@ struct kind {
 
 static void add(struct kind *kind, unsigned *n, const node_info_t *node)
 {
-	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit, 1 };
+	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit,
+			  1 };
 
 	/* the second: slurmctld has not been restarted since the list went */
-	if ((!node->core_spec_cnt && !(node->cpu_spec_list && *node->cpu_spec_list)) || k.cpus_left >= k.cpus)
+	if ((!node->core_spec_cnt && !(node->cpu_spec_list && *node->cpu_spec_list)) ||
+	    k.cpus_left >= k.cpus)
 		return;
 	for (unsigned i = 0; i < *n; i++)
-		if (kind[i].cpus == k.cpus && kind[i].cpus_left == k.cpus_left && kind[i].memory == k.memory &&
-		    kind[i].memory_kept == k.memory_kept) {
+		if (kind[i].cpus == k.cpus && kind[i].cpus_left == k.cpus_left &&
+		    kind[i].memory == k.memory && kind[i].memory_kept == k.memory_kept) {
 			kind[i].nodes++;
 			return;
 		}
@@ -40,8 +42,11 @@ static void say(const struct kind *k)
 {
 	bool memory = k->memory_kept && k->memory_kept < k->memory;
 
-	fprintf(stderr, "nodeos: hint: %u node%s of %u threads keep%s %u for the system (ServiceOS): the largest request there is %u threads",
-		k->nodes, k->nodes == 1 ? "" : "s", k->cpus, k->nodes == 1 ? "s" : "", k->cpus - k->cpus_left, k->cpus_left);
+	fprintf(stderr,
+		"nodeos: hint: %u node%s of %u threads keep%s %u for the system (ServiceOS): the "
+		"largest request there is %u threads",
+		k->nodes, k->nodes == 1 ? "" : "s", k->cpus, k->nodes == 1 ? "s" : "",
+		k->cpus - k->cpus_left, k->cpus_left);
 	if (memory)
 		fprintf(stderr, " and %llu of %llu MB", k->memory - k->memory_kept, k->memory);
 	fputs(" a node (other limits may be the reason)\n", stderr);

@@ -48,16 +48,24 @@ int kill_step(uint32_t job_id, uint32_t step_id)
 {
 	struct order order = { job_id, step_id };
 	struct apart a = {
-		.work = ask_apart, .arg = &order, .size = sizeof(int), .keep_fd = -1,
+		.work = ask_apart,
+		.arg = &order,
+		.size = sizeof(int),
+		.keep_fd = -1,
 		.seconds = KILL_STEP_SECONDS,
 	};
 	struct errbuf ignored;
 	int error = 0;
 
 	switch (apart_run(&a, &error, &ignored)) {
-	case APART_DONE: break;
-	case APART_LATE: error = ETIMEDOUT; break;
-	default: error = ECHILD; break;
+	case APART_DONE:
+		break;
+	case APART_LATE:
+		error = ETIMEDOUT;
+		break;
+	default:
+		error = ECHILD;
+		break;
 	}
 	errno = error;
 	return error ? -1 : 0;

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-#define KILL_STEP_SECONDS 30 /* that slurmctld may take: three times the usual MessageTimeout */
+/* that slurmctld may take: three times the usual MessageTimeout */
+#define KILL_STEP_SECONDS 30
 
 /*
  * Ask slurmctld to kill a step on all its nodes. As root in slurmstepd, whose Slurm functions it

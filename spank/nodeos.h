@@ -17,7 +17,8 @@
 #define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
 /* whose request and options srun has inherited: "JOB[,container][,report][,off]" */
 #define ENV_ORIGIN "SLURM_SPANK_NODEOS_JOB"
-#define ENV_EXEC "SLURM_SPANK_NODEOS_EXEC" /* srun MANIFEST.json: what its ranks run (app_exec.h) */
+/* srun MANIFEST.json: what its ranks run (app_exec.h) */
+#define ENV_EXEC "SLURM_SPANK_NODEOS_EXEC"
 #define ENV_SET "SLURM_SPANK_NODEOS_SET" /* Slurm variables that the client set */
 
 /*

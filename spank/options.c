@@ -13,24 +13,29 @@ static int take(int id, const char *value, int remote);
 
 static struct spank_option table[OPT_COUNT + 1] = {
 	[OPT_NODEOS] = { "nodeos", "off|help",
-			 "[nodeos] off: as if NodeOS were not installed; help: list these options", 1,
-			 OPT_NODEOS, take },
+			 "[nodeos] off: as if NodeOS were not installed; help: list these options",
+			 1, OPT_NODEOS, take },
 	[OPT_MANIFEST] = { "nodeos-manifest", "FILE",
 			   "[nodeos] make the containers of this AppC manifest on every node", 1,
 			   OPT_MANIFEST, take },
 	[OPT_CONTAINER] = { "nodeos-container", "NAME|NAME:RANKS,...",
-			    "[nodeos] run in container NAME (none: in no one), or these ranks of the step", 1,
-			    OPT_CONTAINER, take },
+			    "[nodeos] run in container NAME (none: in no one), or these ranks of "
+			    "the step",
+			    1, OPT_CONTAINER, take },
 	[OPT_SCHED] = { "nodeos-sched", "POLICY",
-			"[nodeos] policy: other, batch, idle, fifo[:PRIO], rr[:PRIO], hpc[:user|rr|topo][,quantum:MS]", 1, OPT_SCHED,
-			take },
+			"[nodeos] policy: other, batch, idle, fifo[:PRIO], rr[:PRIO], "
+			"hpc[:user|rr|topo][,quantum:MS]",
+			1, OPT_SCHED, take },
 	[OPT_CPUS] = { "nodeos-cpus", "N",
-		       "[nodeos] one container of N hardware threads (whole cores)", 1, OPT_CPUS, take },
+		       "[nodeos] one container of N hardware threads (whole cores)", 1, OPT_CPUS,
+		       take },
 	[OPT_MEMS] = { "nodeos-mems", "N|SIZE",
-		       "[nodeos] with N memory nodes, or as many as hold SIZE (16G)", 1, OPT_MEMS, take },
+		       "[nodeos] with N memory nodes, or as many as hold SIZE (16G)", 1, OPT_MEMS,
+		       take },
 	[OPT_REPORT] = { "nodeos-report", "PATTERN",
-			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N node)", 1,
-			 OPT_REPORT, take },
+			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
+			 "node)",
+			 1, OPT_REPORT, take },
 	SPANK_OPTIONS_TABLE_END,
 };
 

@@ -12,8 +12,10 @@ void plugstack_parse(int ac, char *av[])
 		if (strncmp(av[i], "conf=/", 6) == 0)
 			conf_path = av[i] + 5; /* Slurm keeps av for the plugin's life */
 		else
-			errprintf(&problem, "plugstack.conf: unknown argument \"%.100s\" (allowed: conf=/PATH)",
-				  av[i]);
+			errprintf(
+				&problem,
+				"plugstack.conf: unknown argument \"%.100s\" (allowed: conf=/PATH)",
+				av[i]);
 	}
 }
 

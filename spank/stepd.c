@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "manifest/app_exec.h"
 #include "base/fileio.h"
-#include "manifest/jobscript.h"
 #include "launch/step.h"
+#include "manifest/app_exec.h"
+#include "manifest/jobscript.h"
 #include "spank/guard.h"
 #include "spank/kill_step.h"
 #include "spank/nodeos.h"
@@ -33,13 +33,16 @@ int stepd_init(spank_t sp)
 	/* as root: the ledger is closed to the user that user_init runs as */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
-	/* now or never: once a session is in it, its user decides how long the kernel waits for a change */
-	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS && step_id == STEP_ID_EXTERN) {
+	/* now or never: once a session is in it, its user decides how long the kernel waits for a
+	 * change */
+	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
+	    step_id == STEP_ID_EXTERN) {
 		keeps_memory = false;
 		step_keep_extern(plugstack_conf(), &err);
 	}
 	if (*err.text)
-		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
+		slurm_info("nodeos: the memory of this step is not kept off the containers': %s",
+			   err.text);
 	return options_register(sp);
 }
 
@@ -63,8 +66,8 @@ static void env_unset(void *arg, const char *name)
 }
 
 /*
- * Before any other plugin starts a script of the user's, which the guard would stop. A failure is told by
- * the ranks: here it would drain the node.
+ * Before any other plugin starts a script of the user's, which the guard would stop. A failure is
+ * told by the ranks: here it would drain the node.
  */
 int stepd_post_opt(spank_t sp)
 {
@@ -76,8 +79,9 @@ int stepd_post_opt(spank_t sp)
 	guard_lift(&env, &guard_problem);
 	/* partitions of the job's other steps would make Slurm fail to bind this one's ranks */
 	if ((job_is_planned || site_has_fences) &&
-	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS && step_id != STEP_ID_EXTERN &&
-	    spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS && spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS) {
+	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
+	    step_id != STEP_ID_EXTERN && spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
+	    spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS) {
 		launching = step_launch_begin(plugstack_conf(), job_id, uid, step_id, &err) > 0;
 		if (*err.text)
 			slurm_error("nodeos: %s", err.text);
@@ -149,14 +153,18 @@ static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 		errprintf(err, "out of memory");
 	for (uint32_t i = 0; rank && i < n; i++)
 		if (spank_get_item(sp, S_JOB_LOCAL_TO_GLOBAL_ID, i, &rank[i]) != ESPANK_SUCCESS) {
-			errprintf(err, "Slurm does not tell which rank of the step is number %u on this node", i);
+			errprintf(err,
+				  "Slurm does not tell which rank of the step is number %u on this "
+				  "node",
+				  i);
 			free(rank);
 			return NULL;
 		}
 	return rank;
 }
 
-/* The job script of a batch step, if it has #NODEOS lines: read with the user's rights. NULL: none. */
+/* The job script of a batch step, if it has #NODEOS lines: read with the user's rights. NULL: none.
+ */
 static const char *marked_script(spank_t sp)
 {
 	static char text[256 << 10]; /* the lines come before the first command */
@@ -165,7 +173,8 @@ static const char *marked_script(spank_t sp)
 	int argc = 0;
 	int len;
 
-	if (spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS || step_id != STEP_ID_BATCH ||
+	if (spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
+	    step_id != STEP_ID_BATCH ||
 	    spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1)
 		return NULL;
 	len = file_read_head(argv[0], text, sizeof(text));
@@ -218,7 +227,8 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) == ESPANK_SUCCESS)
 		in->job_memory = memory_mb << 20;
 	/* slurmstepd's own list */
-	if (spank_get_item(sp, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n_groups) == ESPANK_SUCCESS && groups && n_groups > 0) {
+	if (spank_get_item(sp, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n_groups) == ESPANK_SUCCESS &&
+	    groups && n_groups > 0) {
 		in->group = groups;
 		in->n_groups = n_groups;
 	}
@@ -257,8 +267,8 @@ int stepd_user_init(spank_t sp)
 	step_request = get_env(sp, ENV_STEP_REQUEST);
 	if (!job_request)
 		in.script = marked_script(sp);
-	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container && !in.report &&
-	    !job_is_planned)
+	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container &&
+	    !in.report && !job_is_planned)
 		return 0;
 	in.job_request = job_request;
 	in.step_request = step_request;
@@ -281,8 +291,8 @@ int stepd_user_init(spank_t sp)
 }
 
 /*
- * A step that asked for nothing, when its first rank is there: on a node with blocks its memory is kept off the
- * containers'. What fails here is the admin's to know, and the step goes on.
+ * A step that asked for nothing, when its first rank is there: on a node with blocks its memory is
+ * kept off the containers'. What fails here is the admin's to know, and the step goes on.
  */
 static void keep_memory(spank_t sp)
 {
@@ -292,12 +302,14 @@ static void keep_memory(spank_t sp)
 	uid_t uid = 0;
 
 	keeps_memory = false; /* once */
-	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS || spank_get_item(sp, S_JOB_UID, &uid) != ESPANK_SUCCESS)
+	if (spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS ||
+	    spank_get_item(sp, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return;
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) != ESPANK_SUCCESS)
 		memory_mb = 0;
 	if (step_keep_memory(plugstack_conf(), job_id, uid, memory_mb << 20, &err) < 0)
-		slurm_info("nodeos: the memory of this step is not kept off the containers': %s", err.text);
+		slurm_info("nodeos: the memory of this step is not kept off the containers': %s",
+			   err.text);
 }
 
 /* What the user should know, once for the step: its first node tells. */
@@ -323,7 +335,8 @@ int stepd_task_post_fork(spank_t sp)
 	if (!step) {
 		/* the last one is bound */
 		if (launching && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS &&
-		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS && rank + 1 == (int)n)
+		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS &&
+		    rank + 1 == (int)n)
 			end_launch();
 		return 0;
 	}
@@ -427,10 +440,13 @@ int stepd_task_exit(spank_t sp)
 	if (kill_step(job_id, step_id) == 0)
 		return 0;
 	if (errno == ETIMEDOUT)
-		slurm_error("nodeos: step %u.%u has failed here and was not killed on its other nodes: slurmctld has not answered within %u s; its ranks there go on until they end, or scancel %u.%u is run",
+		slurm_error("nodeos: step %u.%u has failed here and was not killed on its other "
+			    "nodes: slurmctld has not answered within %u s; its ranks there go on "
+			    "until they end, or scancel %u.%u is run",
 			    job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
 	else
-		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be killed: %m",
+		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be "
+			    "killed: %m",
 			    job_id, step_id);
 	return 0;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every place in the sources that changes a cgroup, or may wait for a process's address space, is in doc/HACKING.md's table
 with the reason why it is safe; and every row of the table has its place."""
+
 import os
 import re
 import sys
@@ -10,9 +11,12 @@ from rooms import INSTALLED
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 RISKS = re.compile(
-    r"\bcgroup_write(_set|_mems)? ?\(|\bservice_item_set ?\(|\"[^\"]*cgroup\.procs\", O_WRONLY|\"[^\"]*/cgroup\.procs\"|"
-    r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
-    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze")
+    r"\bcgroup_write(_set|_mems)? ?\(|\bservice_item_set ?\(|\"[^\"]*cgroup\.procs\","
+    r" O_WRONLY|\"[^\"]*/cgroup\.procs\"|"
+    r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace"
+    r" ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
+    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze"
+)
 FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
 
 
@@ -52,9 +56,15 @@ def main():
         count += 1
         why = ""
         if place not in table:
-            why = f"{place[0]}:{found[place]}: {place[1]}() changes a cgroup or may wait for an address space: add a row to doc/HACKING.md"
+            why = (
+                f"{place[0]}:{found[place]}: {place[1]}() changes a cgroup or may wait for an"
+                " address space: add a row to doc/HACKING.md"
+            )
         elif place not in found:
-            why = f"doc/HACKING.md: {place[0]}: {place[1]}() does nothing of the kind any more: remove its row"
+            why = (
+                f"doc/HACKING.md: {place[0]}: {place[1]}() does nothing of the kind any more:"
+                " remove its row"
+            )
         elif not table[place]:
             why = f"doc/HACKING.md: {place[0]}: {place[1]}(): the row gives no reason"
         failed += bool(why)

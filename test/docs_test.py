@@ -3,6 +3,7 @@
 """What the manual pages and README say, against the tables in the C sources and the built tool.
 TAP. NODEOS_SOURCE: the source tree (default: this one); NODEOS_BUILD: a build tree, whose
 nodeosctl is run when it is there."""
+
 import glob
 import json
 import os
@@ -11,7 +12,22 @@ import shutil
 import subprocess
 import sys
 
-from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, done, items, makefile, ok, page, read, same_set, section, skip
+from manpages import (
+    BUILD,
+    PAGES,
+    SOURCE,
+    c_array,
+    c_strings,
+    done,
+    items,
+    makefile,
+    ok,
+    page,
+    read,
+    same_set,
+    section,
+    skip,
+)
 from rooms import ALLOWED
 
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
@@ -20,20 +36,32 @@ TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
 
 
 def test_options():
-    table = dict(re.findall(r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"', read("spank/options.c")))
+    table = dict(
+        re.findall(r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"', read("spank/options.c"))
+    )
     documented = {}
     for line in items(section(page("nodeos-spank.8"), "OPTIONS")):
         found = re.match(r"Fl -(nodeos[a-z-]*) Ns = Ns (.*)", line)
-        ok(found, f"nodeos-spank(8): \".It {line}\" is an option with a value")
+        ok(found, f'nodeos-spank(8): ".It {line}" is an option with a value')
         if found:
             documented[found.group(1)] = found.group(2)
     same_set(documented, table, "nodeos-spank(8) has the options of spank/options.c")
     for name, values in table.items():
         words = re.findall(r"\w+", documented.get(name, ""))
-        ok(all(v in words for v in re.findall(r"\w+", values)), f"--{name}: the values {values}", documented.get(name))
+        ok(
+            all(v in words for v in re.findall(r"\w+", values)),
+            f"--{name}: the values {values}",
+            documented.get(name),
+        )
     for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
-        used = set(re.findall(r"--(nodeos[a-z-]*)", read(file).replace("\\-", "-").replace("Fl -", "--")))
-        ok(used <= set(table), f"{file} names no option that there is not", sorted(used - set(table)))
+        used = set(
+            re.findall(r"--(nodeos[a-z-]*)", read(file).replace("\\-", "-").replace("Fl -", "--"))
+        )
+        ok(
+            used <= set(table),
+            f"{file} names no option that there is not",
+            sorted(used - set(table)),
+        )
 
 
 def test_environment():
@@ -42,7 +70,9 @@ def test_environment():
     source = read("launch/enter.c")
     expected = set(c_strings(c_array("launch/enter.c", "own_variable")))
     expected |= set(c_strings(c_array("launch/enter.c", "slurm_variable")))
-    expected |= set(re.findall(r'(?:set_default\(env|set_list\(env|env->set\(env->arg), "(\w+)"', source))
+    expected |= set(
+        re.findall(r'(?:set_default\(env|set_list\(env|env->set\(env->arg), "(\w+)"', source)
+    )
     expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
     same_set(documented, expected, "nodeos(7) has the variables that ranks get and lose")
     travelling = re.findall(r'#define ENV_\w+ "(\w+)"', read("spank/nodeos.h"))
@@ -53,17 +83,31 @@ def test_environment():
 def test_hooks():
     code = read("spank/dispatch.c")
     listed = " ".join(items(section(page("nodeos-spank.8"), "HOOKS")))
-    same_set(re.findall(r"slurm_spank_\w+", listed), re.findall(r"^int (slurm_spank_\w+)\(", code, re.M),
-             "nodeos-spank(8) has the hooks of spank/dispatch.c")
-    ok("conf=" in section(page("nodeos-spank.8"), "SYNOPSIS") and '"conf=/"' in read("spank/plugstack.c"),
-       "nodeos-spank(8) has the plugin's argument")
+    same_set(
+        re.findall(r"slurm_spank_\w+", listed),
+        re.findall(r"^int (slurm_spank_\w+)\(", code, re.M),
+        "nodeos-spank(8) has the hooks of spank/dispatch.c",
+    )
+    ok(
+        "conf=" in section(page("nodeos-spank.8"), "SYNOPSIS")
+        and '"conf=/"' in read("spank/plugstack.c"),
+        "nodeos-spank(8) has the plugin's argument",
+    )
 
 
 def test_conf():
     keys = re.findall(r'\{\s*"([a-z_]+)",', c_array("host/conf.c", "conf_keys"))
     text = page("nodeos.conf.5")
-    same_set(re.findall(r"^\.It Ic (\w+)$", text, re.M), keys, "nodeos.conf(5) has the keys of host/conf.c")
-    same_set(re.findall(r"^#?([a-z_]+) = ", read("etc/nodeos.conf"), re.M), keys, "etc/nodeos.conf has them, too")
+    same_set(
+        re.findall(r"^\.It Ic (\w+)$", text, re.M),
+        keys,
+        "nodeos.conf(5) has the keys of host/conf.c",
+    )
+    same_set(
+        re.findall(r"^#?([a-z_]+) = ", read("etc/nodeos.conf"), re.M),
+        keys,
+        "etc/nodeos.conf has them, too",
+    )
     every = set(keys)
     for name in PAGES:
         used = set(re.findall(r"^\.Ic (\w+)", page(name), re.M))
@@ -78,14 +122,26 @@ def test_manifest():
 
 
 def tool_file(command):
-    return "tools/" + {"unprovision": "provision", "support-bundle": "support_bundle"}.get(command, command) + ".c"
+    return (
+        "tools/"
+        + {"unprovision": "provision", "support-bundle": "support_bundle"}.get(command, command)
+        + ".c"
+    )
 
 
 def tool_code(command):
     """unprovision stands beside provision, and has the options of few[]."""
     code = read(tool_file(command))
     found = re.search(r"(.*)(\n\tstatic const struct option few\[\].*)", code, re.S)
-    return code if not found else found.group(2) if command == "unprovision" else found.group(1) + found.group(2)[found.group(2).index("};"):]
+    return (
+        code
+        if not found
+        else (
+            found.group(2)
+            if command == "unprovision"
+            else found.group(1) + found.group(2)[found.group(2).index("};") :]
+        )
+    )
 
 
 def tool_options(command):
@@ -93,7 +149,9 @@ def tool_options(command):
     code = tool_code(command)
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
     loop = read("tools/node_args.c") if "tool_node_options(" in code else code
-    shorts = re.search(r'getopt\w*\(argc, argv, (?:(?:all|verbose) \? )?"([^"]*)"(?: : "([^"]*)")?', loop)
+    shorts = re.search(
+        r'getopt\w*\(argc, argv, (?:(?:all|verbose) \? )?"([^"]*)"(?: : "([^"]*)")?', loop
+    )
     letters = shorts.group(2 if command == "unprovision" else 1).replace(":", "") if shorts else ""
     return {name: letter if letter in letters else "" for name, letter in longs}
 
@@ -105,10 +163,21 @@ def commands():
 def test_tool():
     text = page("nodeosctl.1")
     listing = section(text, "COMMANDS")
-    same_set(re.findall(r"^\.Ss ([\w-]+)$", listing, re.M), commands(), "nodeosctl(1) has the commands of tools/nodeosctl.c")
-    same_set(re.findall(r"^\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M), commands(), "so has its synopsis")
+    same_set(
+        re.findall(r"^\.Ss ([\w-]+)$", listing, re.M),
+        commands(),
+        "nodeosctl(1) has the commands of tools/nodeosctl.c",
+    )
+    same_set(
+        re.findall(r"^\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M),
+        commands(),
+        "so has its synopsis",
+    )
     general = section(text, "DESCRIPTION")
-    ok(all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")), "nodeosctl(1): --help and --version")
+    ok(
+        all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")),
+        "nodeosctl(1): --help and --version",
+    )
     for command in commands():
         documented = {}
         for line in items(section(listing, command, ".Ss")):
@@ -117,12 +186,25 @@ def test_tool():
                 documented[found.group(2)] = found.group(1) or ""
         expected = tool_options(command)
         ok(expected.pop("help", None) == "h", f"{command} takes --help and -h")
-        same_set([f"{n} {s}" for n, s in documented.items()] or ["none"], [f"{n} {s}" for n, s in expected.items()] or ["none"],
-                 f"nodeosctl(1) has the options of {command}")
+        same_set(
+            [f"{n} {s}" for n, s in documented.items()] or ["none"],
+            [f"{n} {s}" for n, s in expected.items()] or ["none"],
+            f"nodeosctl(1) has the options of {command}",
+        )
         source = read(tool_file(command))
-        usage = "".join(c_strings(re.search(rf"static const char (?:usage\w*|{command}_usage)\[\] =(.*?);\n", source, re.S).group(1)))
+        usage = "".join(
+            c_strings(
+                re.search(
+                    rf"static const char (?:usage\w*|{command}_usage)\[\] =(.*?);\n", source, re.S
+                ).group(1)
+            )
+        )
         used = set(re.findall(r"--([a-z-]+)", usage)) - {"help"}
-        ok(used <= set(documented), f"the usage text of {command} has no other options", sorted(used - set(documented)))
+        ok(
+            used <= set(documented),
+            f"the usage text of {command} has no other options",
+            sorted(used - set(documented)),
+        )
 
 
 # ---------------------------------------------------------------------- JSON
@@ -130,16 +212,36 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in ("container/container_json", "launch/step_report", "tools/list", "tools/plan", "report/node_report", "report/node_container", "report/merged_text", "tools/verify", "tools/features", "tools/provision", "tools/kernel_cmdline"):
+    for file in (
+        "container/container_json",
+        "launch/step_report",
+        "tools/list",
+        "tools/plan",
+        "report/node_report",
+        "report/node_container",
+        "report/merged_text",
+        "tools/verify",
+        "tools/features",
+        "tools/provision",
+        "tools/kernel_cmdline",
+    ):
         code = read(f"{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
         if file == "container/container_json":
-            found |= {key for _, key in re.findall(r'\{ "(\w+)", "(\w+)" \}', re.search(r"wanted\[\] = \{(.*?)\};", code, re.S).group(1))}
+            found |= {
+                key
+                for _, key in re.findall(
+                    r'\{ "(\w+)", "(\w+)" \}',
+                    re.search(r"wanted\[\] = \{(.*?)\};", code, re.S).group(1),
+                )
+            }
         for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):
             found |= set(either)
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
-    for call in re.findall(r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
-                           read("tools/check.c") + read("report/merged_text.c")):
+    for call in re.findall(
+        r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
+        read("tools/check.c") + read("report/merged_text.c"),
+    ):
         found |= set(c_strings("".join(call)))
     return found
 
@@ -158,7 +260,11 @@ def schema_members(schema):
         return set().union(*map(schema_members, schema)) if schema else set()
     if not isinstance(schema, dict):
         return set()
-    own = set(schema["properties"]) if schema.get("type") == "object" and "properties" in schema else set()
+    own = (
+        set(schema["properties"])
+        if schema.get("type") == "object" and "properties" in schema
+        else set()
+    )
     return own.union(*map(schema_members, schema.values()))
 
 
@@ -171,16 +277,31 @@ def members_of(value):
 
 
 def test_json():
-    same_set(documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document")
-    same_set(sorted(schema_members(json.loads(read("doc/nodeos-report.schema.json"))) - documented_members()) or ["none"], ["none"],
-             "it has the members of doc/nodeos-report.schema.json")
+    same_set(
+        documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document"
+    )
+    same_set(
+        sorted(
+            schema_members(json.loads(read("doc/nodeos-report.schema.json"))) - documented_members()
+        )
+        or ["none"],
+        ["none"],
+        "it has the members of doc/nodeos-report.schema.json",
+    )
     step = read("launch/step_report.c")
     kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
-    ok(kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds), "nodeosctl(1) has the outcomes of a step", kinds)
-    found = re.search(r'name\[\] = \{(.*?)\};', read("container/outcome.c"))
+    ok(
+        kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds),
+        "nodeosctl(1) has the outcomes of a step",
+        kinds,
+    )
+    found = re.search(r"name\[\] = \{(.*?)\};", read("container/outcome.c"))
     words = c_strings(found.group(1)) if found else []
-    same_set(re.findall(r"^\.It Ql (\w+)$", section(page("nodeos.7"), "OUTCOMES"), re.M), words,
-             "nodeos(7) has the outcomes of container/outcome.c")
+    same_set(
+        re.findall(r"^\.It Ql (\w+)$", section(page("nodeos.7"), "OUTCOMES"), re.M),
+        words,
+        "nodeos(7) has the outcomes of container/outcome.c",
+    )
 
 
 # ---------------------------------------------------------------- the built tool
@@ -196,38 +317,102 @@ def test_built_tool():
         return
     examples = os.path.join(SOURCE, "etc/examples")
     r = run(["--help"])
-    same_set(re.findall(r"^  ([\w-]+)", r.stdout, re.M), commands(), "nodeosctl --help lists the commands")
+    same_set(
+        re.findall(r"^  ([\w-]+)", r.stdout, re.M),
+        commands(),
+        "nodeosctl --help lists the commands",
+    )
     for command in commands():
         r = run([command, "--help"])
-        ok(r.returncode == 0 and f"nodeosctl {command}" in r.stdout, f"nodeosctl {command} --help", r.stdout, r.stderr)
-    for words, says in ((["chek"], 'unknown command "chek", did you mean "check"? (see nodeosctl --help)'),
-                        (["--json"], 'unknown option "--json": a command comes first (see nodeosctl --help)'),
-                        (["delete"], "delete: which CONTAINER? (see nodeosctl delete --help)"),
-                        (["exec", "sim"], "exec: no COMMAND to run (see nodeosctl exec --help)"),
-                        (["resize", "--cpus=2", "--step=-1", "sim"], "resize: --step=-1: expected the number of a step of srun, from 0 on, or JOB.STEP"),
-                        (["resize", "--step=7.", "sim"], "resize: --step=7.: expected the number of a step of srun, from 0 on, or JOB.STEP"),
-                        (["exec", "--step=.0", "sim", "true"], "exec: --step=.0: expected the number of a step of srun, from 0 on, or JOB.STEP"),
-                        (["exec", "--step=0.0", "sim", "true"], "exec: --step=0.0: expected the number of a step of srun, from 0 on, or JOB.STEP"),
-                        (["exec", "--job=7", "--step=8.0", "sim", "true"], "exec: --job and --step name two jobs, 7 and 8: expected one"),
-                        (["resize", "--step=8.0", "--job=7", "sim"], "resize: --job and --step name two jobs, 8 and 7: expected one"),
-                        (["list", "x"], 'list: unexpected argument "x" (see nodeosctl list --help)'),
-                        (["verify", "--al"], "verify: unrecognized option '--al'\nnodeosctl: see nodeosctl verify --help")):
+        ok(
+            r.returncode == 0 and f"nodeosctl {command}" in r.stdout,
+            f"nodeosctl {command} --help",
+            r.stdout,
+            r.stderr,
+        )
+    for words, says in (
+        (["chek"], 'unknown command "chek", did you mean "check"? (see nodeosctl --help)'),
+        (["--json"], 'unknown option "--json": a command comes first (see nodeosctl --help)'),
+        (["delete"], "delete: which CONTAINER? (see nodeosctl delete --help)"),
+        (["exec", "sim"], "exec: no COMMAND to run (see nodeosctl exec --help)"),
+        (
+            ["resize", "--cpus=2", "--step=-1", "sim"],
+            "resize: --step=-1: expected the number of a step of srun, from 0 on, or JOB.STEP",
+        ),
+        (
+            ["resize", "--step=7.", "sim"],
+            "resize: --step=7.: expected the number of a step of srun, from 0 on, or JOB.STEP",
+        ),
+        (
+            ["exec", "--step=.0", "sim", "true"],
+            "exec: --step=.0: expected the number of a step of srun, from 0 on, or JOB.STEP",
+        ),
+        (
+            ["exec", "--step=0.0", "sim", "true"],
+            "exec: --step=0.0: expected the number of a step of srun, from 0 on, or JOB.STEP",
+        ),
+        (
+            ["exec", "--job=7", "--step=8.0", "sim", "true"],
+            "exec: --job and --step name two jobs, 7 and 8: expected one",
+        ),
+        (
+            ["resize", "--step=8.0", "--job=7", "sim"],
+            "resize: --job and --step name two jobs, 8 and 7: expected one",
+        ),
+        (["list", "x"], 'list: unexpected argument "x" (see nodeosctl list --help)'),
+        (
+            ["verify", "--al"],
+            "verify: unrecognized option '--al'\nnodeosctl: see nodeosctl verify --help",
+        ),
+    ):
         r = run(words)
-        ok((r.returncode, r.stdout, r.stderr) == (2, "", f"nodeosctl: {says}\n"), f"nodeosctl {' '.join(words)}: a line, not the whole usage", r.stderr)
+        ok(
+            (r.returncode, r.stdout, r.stderr) == (2, "", f"nodeosctl: {says}\n"),
+            f"nodeosctl {' '.join(words)}: a line, not the whole usage",
+            r.stderr,
+        )
     known = documented_members()
-    for words in (["plan", "--json", "-t", "numa:4 core:2 pu:2", "-n", "1", "coupled.json"], ["plan", "-j", "-t", "core:8 pu:2", "rest.json"],
-                  ["check", "--json", "argo.json", "rest.json", "figure3.json", "nothing.json"], ["features", "--json"]):
+    for words in (
+        ["plan", "--json", "-t", "numa:4 core:2 pu:2", "-n", "1", "coupled.json"],
+        ["plan", "-j", "-t", "core:8 pu:2", "rest.json"],
+        ["check", "--json", "argo.json", "rest.json", "figure3.json", "nothing.json"],
+        ["features", "--json"],
+    ):
         r = run(words, cwd=examples)
         got = members_of(json.loads(r.stdout or "{}"))
-        ok(got and got <= known, f"nodeosctl {' '.join(words)}: every member is documented", sorted(got - known), r.stderr)
+        ok(
+            got and got <= known,
+            f"nodeosctl {' '.join(words)}: every member is documented",
+            sorted(got - known),
+            r.stderr,
+        )
     for block in re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", page("nodeosctl.1"), re.M | re.S):
-        for command, wanted in re.findall(r"^\$ nodeosctl ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, re.M):
-            r = subprocess.run(f"'{TOOL}' {command}", shell=True, cwd=examples, capture_output=True, text=True, timeout=120)
-            ok(r.stdout == wanted, f"the example \"nodeosctl {command}\" is what it prints", *r.stdout.splitlines(), r.stderr)
+        for command, wanted in re.findall(
+            r"^\$ nodeosctl ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, re.M
+        ):
+            r = subprocess.run(
+                f"'{TOOL}' {command}",
+                shell=True,
+                cwd=examples,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            ok(
+                r.stdout == wanted,
+                f'the example "nodeosctl {command}" is what it prints',
+                *r.stdout.splitlines(),
+                r.stderr,
+            )
     shown = re.search(r"^    (\{ \"acKind\".*?)\n\n", read("README"), re.M | re.S)
     r = run(["check", "--request", "-"], input=shown.group(1) if shown else "")
     want = run(["check", "--request", os.path.join(examples, "coupled.json")])
-    ok(r.returncode == 0 and r.stdout == want.stdout, "README's manifest is etc/examples/coupled.json", r.stdout, r.stderr)
+    ok(
+        r.returncode == 0 and r.stdout == want.stdout,
+        "README's manifest is etc/examples/coupled.json",
+        r.stdout,
+        r.stderr,
+    )
 
 
 # ----------------------------------------------------------------- references
@@ -254,12 +439,24 @@ def test_references():
     ok(len(named) > 10 and not missing, "the files that README names exist", missing)
     for file in ["README", "NEWS"]:
         pages = set(re.findall(r"\b(nodeos[a-z.-]*)\((\d)\)", read(file)))
-        ok(pages and all(f"{n}.{s}" in PAGES for n, s in pages), f"the manual pages that {file} names exist", sorted(pages))
+        ok(
+            pages and all(f"{n}.{s}" in PAGES for n, s in pages),
+            f"the manual pages that {file} names exist",
+            sorted(pages),
+        )
     ok(all(f"doc/{p}" in makefile() for p in PAGES), "Makefile.am installs every manual page")
-    same_set([os.path.basename(p) for p in glob.glob(os.path.join(SOURCE, "doc/*.[1-8]"))], PAGES, "these are all manual pages")
+    same_set(
+        [os.path.basename(p) for p in glob.glob(os.path.join(SOURCE, "doc/*.[1-8]"))],
+        PAGES,
+        "these are all manual pages",
+    )
     for name in PAGES:
         found = re.findall(r"^\.Xr (nodeos\S*) (\d)", page(name), re.M)
-        ok(all(f"{n}.{s}" in PAGES and f"{n}.{s}" != name for n, s in found), f"{name} refers to pages that exist", found)
+        ok(
+            all(f"{n}.{s}" in PAGES and f"{n}.{s}" != name for n, s in found),
+            f"{name} refers to pages that exist",
+            found,
+        )
 
 
 def test_lint():
@@ -267,10 +464,25 @@ def test_lint():
         skip("mandoc has nothing to say", "mandoc is not installed")
         return
     for name in PAGES:
-        r = subprocess.run(["mandoc", "-Tlint", "-W", "warning", os.path.join(SOURCE, "doc", name)], capture_output=True, text=True)
+        r = subprocess.run(
+            ["mandoc", "-Tlint", "-W", "warning", os.path.join(SOURCE, "doc", name)],
+            capture_output=True,
+            text=True,
+        )
         ok(r.returncode == 0 and not r.stdout, f"mandoc -Tlint {name}", *r.stdout.splitlines())
 
 
-for test in (test_lint, test_options, test_environment, test_hooks, test_conf, test_manifest, test_tool, test_json, test_built_tool, test_references):
+for test in (
+    test_lint,
+    test_options,
+    test_environment,
+    test_hooks,
+    test_conf,
+    test_manifest,
+    test_tool,
+    test_json,
+    test_built_tool,
+    test_references,
+):
     test()
 sys.exit(done())

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """nodeosctl exec on a host without nodeosd: the srun that it runs, and what it says. TAP."""
+
 import os
 import subprocess
 import sys
@@ -11,28 +12,49 @@ from manpages import BUILD, done, ok, skip
 TOOL = os.path.join(BUILD, "nodeosctl")
 
 # What a job's own shell may have, and the srun of one task beside its ranks must not.
-SIZES = ("SLURM_EXCLUSIVE", "SLURM_EXACT", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
-         "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST",
-         "SLURM_GPUS", "SLURM_TRES_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_CPU_BIND",
-         "SLURM_HOSTFILE")
+SIZES = (
+    "SLURM_EXCLUSIVE",
+    "SLURM_EXACT",
+    "SLURM_CPUS_PER_TASK",
+    "SRUN_CPUS_PER_TASK",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_NODELIST",
+    "SLURM_GPUS",
+    "SLURM_TRES_PER_TASK",
+    "SLURM_DISTRIBUTION",
+    "SLURM_CPU_BIND",
+    "SLURM_HOSTFILE",
+)
 
 
 def tool(folder, *words):
-    env = {**os.environ, **{name: "1" for name in SIZES}, "SLURM_LABELIO": "1",
-           "PATH": f"{folder}:{os.environ['PATH']}"}
-    return subprocess.run([TOOL, "exec", *words], env=env, capture_output=True, text=True, timeout=60)
+    env = {
+        **os.environ,
+        **{name: "1" for name in SIZES},
+        "SLURM_LABELIO": "1",
+        "PATH": f"{folder}:{os.environ['PATH']}",
+    }
+    return subprocess.run(
+        [TOOL, "exec", *words], env=env, capture_output=True, text=True, timeout=60
+    )
 
 
 def with_srun(folder):
     srun = os.path.join(folder, "srun")
     with open(srun, "w") as f:
-        f.write("#!/bin/sh\necho \"$@\"\nenv\n")
+        f.write('#!/bin/sh\necho "$@"\nenv\n')
     os.chmod(srun, 0o755)
     r = tool(folder, "--job=7", "sim", "--", "gdb", "a b")
     line, _, env = r.stdout.partition("\n")
     names = {x.split("=")[0] for x in env.splitlines()}
-    ok(line == "--jobid=7 --overlap --nodes=1 --ntasks=1 --nodeos-container=sim --mpi=none -- gdb a b",
-       "the srun of a login node", r)
+    ok(
+        line
+        == "--jobid=7 --overlap --nodes=1 --ntasks=1 --nodeos-container=sim --mpi=none -- gdb a b",
+        "the srun of a login node",
+        r,
+    )
     for name in SIZES:
         ok(name not in names, f"its environment has no {name}")
     ok("SLURM_LABELIO" in names, "but what srun is to do otherwise")
@@ -40,12 +62,18 @@ def with_srun(folder):
 
 def without_a_job(folder):
     r = tool(folder, "sim", "true")
-    ok(r.returncode == 1 and "--job=ID" in r.stderr and "squeue" in r.stderr,
-       "without nodeosd the job is to be named", r)
+    ok(
+        r.returncode == 1 and "--job=ID" in r.stderr and "squeue" in r.stderr,
+        "without nodeosd the job is to be named",
+        r,
+    )
     for words in (("--step=3",), ("--step=7.3",), ("--job=7", "--step=3")):
         r = tool(folder, *words, "sim", "true")
-        ok(r.returncode == 1 and "step" in r.stderr and "nodeosd on its node" in r.stderr,
-           f"{' '.join(words)} needs nodeosd", r)
+        ok(
+            r.returncode == 1 and "step" in r.stderr and "nodeosd on its node" in r.stderr,
+            f"{' '.join(words)} needs nodeosd",
+            r,
+        )
 
 
 def main():

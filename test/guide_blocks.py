@@ -15,6 +15,7 @@ Each fenced block has a comment right before it that says what it is:
 
 WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine. "on n1" or "on both": of the nodes; n0 without.
 Variables and the directory stay from block to block of one WHO on one node."""
+
 import os
 import re
 import shlex
@@ -53,11 +54,18 @@ class Block:
         found = re.fullmatch(r"(\w+)(?: on (n0|n1|both))?|(file|lines of) (\S+)", who)
         if found and found[3]:
             self.kind, self.name = found[3].split()[0], found[4]
-        elif found and found[1] in COMMANDS + ("tree", "output") and (not found[2] or found[1] in ("user", "root")):
+        elif (
+            found
+            and found[1] in COMMANDS + ("tree", "output")
+            and (not found[2] or found[1] in ("user", "root"))
+        ):
             self.kind = found[1]
             self.nodes = ["n0", "n1"] if found[2] == "both" else [found[2] or "n0"]
         else:
-            self.refuse(f'"{who}" (user, root, anywhere, tree, output, file NAME, lines of PATH, skip: REASON)')
+            self.refuse(
+                f'"{who}" (user, root, anywhere, tree, output, file NAME, lines of PATH, skip:'
+                " REASON)"
+            )
         for word in words:
             if word == "retry":
                 self.retry = True
@@ -120,7 +128,7 @@ def blocks(text):
                 if i == len(lines) or lines[i].startswith("```"):
                     raise Mistake(f"line {where}: a marker without its end")
                 marker += "\n" + lines[i]
-            marker = marker[len("<!-- test: "):-len("-->")]
+            marker = marker[len("<!-- test: ") : -len("-->")]
         elif re.match(r" {4}|\t", line):
             raise Mistake(f"line {where}: an indented block: it would need a fence and a marker")
         elif line.startswith("#"):
@@ -144,22 +152,34 @@ class Shell:
         self.process = None
 
     def start(self):
-        self.process = subprocess.Popen(self.argv, env=self.env, cwd=self.cwd, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, start_new_session=True)
+        self.process = subprocess.Popen(
+            self.argv,
+            env=self.env,
+            cwd=self.cwd,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.process.stdin.write(f"cd {shlex.quote(self.cwd)}\n")
 
     def run(self, text, timeout):
         """TEXT's exit status and what it printed; 124 when it took longer than TIMEOUT seconds."""
         if self.process is None or self.process.poll() is not None:
             self.start()
-        block, out, code = (os.path.join(self.scratch, f"{id(self)}.{what}") for what in ("block", "out", "code"))
+        block, out, code = (
+            os.path.join(self.scratch, f"{id(self)}.{what}") for what in ("block", "out", "code")
+        )
         for old in (out, code):
             if os.path.exists(old):
                 os.unlink(old)
         with open(block, "w", encoding="utf-8") as f:
             f.write(text)
         os.chmod(block, 0o644)
-        self.process.stdin.write(f". {block} </dev/null >{out} 2>&1; echo $? >{code}.new; mv {code}.new {code}\n")
+        self.process.stdin.write(
+            f". {block} </dev/null >{out} 2>&1; echo $? >{code}.new; mv {code}.new {code}\n"
+        )
         self.process.stdin.flush()
         end = time.time() + timeout
         while not os.path.exists(code) and self.process.poll() is None and time.time() < end:

@@ -3,6 +3,7 @@
 """doc/guide.md without a cluster: each block has its marker; what needs no Slurm is run with the built nodeosctl; manifests and scripts
 are good; commands of the source tree, options, keys, manual pages, links and files that the guide names exist. TAP.
 guest/guide.py runs the rest."""
+
 import glob
 import os
 import re
@@ -32,10 +33,23 @@ def run(argv, **kw):
 def commands():
     """Of all blocks of commands: block and words of each simple command, as far as a shell's words can be told without a shell."""
     for block in BLOCKS:
-        if block.kind not in COMMANDS + ("tree", "skip", "file") or block.kind == "file" and not block.text.startswith("#!"):
+        if (
+            block.kind not in COMMANDS + ("tree", "skip", "file")
+            or block.kind == "file"
+            and not block.text.startswith("#!")
+        ):
             continue
-        for line in re.sub(r"<<(\w+)\n.*?^\1$", "", block.text.replace("\\\n", " "), flags=re.M | re.S).splitlines():
-            for part in re.split(r"\s(?:&&|\|\||[|;&])(?:\s|$)", line.removeprefix("#SBATCH").join(["sbatch ", ""]) if line.startswith("#SBATCH") else line):
+        for line in re.sub(
+            r"<<(\w+)\n.*?^\1$", "", block.text.replace("\\\n", " "), flags=re.M | re.S
+        ).splitlines():
+            for part in re.split(
+                r"\s(?:&&|\|\||[|;&])(?:\s|$)",
+                (
+                    line.removeprefix("#SBATCH").join(["sbatch ", ""])
+                    if line.startswith("#SBATCH")
+                    else line
+                ),
+            ):
                 try:
                     words = shlex.split(part, comments=True)
                 except ValueError:
@@ -46,10 +60,15 @@ def commands():
 
 
 def test_kinds():
-    kinds = {k: sum(b.kind == k for b in BLOCKS) for k in COMMANDS + ("tree", "file", "output", "skip")}
+    kinds = {
+        k: sum(b.kind == k for b in BLOCKS) for k in COMMANDS + ("tree", "file", "output", "skip")
+    }
     ok(min(kinds.values()) > 0, "the guide has blocks of all kinds", kinds)
     run_ones = [b for b in BLOCKS if b.kind in COMMANDS]
-    ok(sum(bool(b.expect) for b in run_ones) > len(run_ones) / 2, "more than half of the commands say what is expected")
+    ok(
+        sum(bool(b.expect) for b in run_ones) > len(run_ones) / 2,
+        "more than half of the commands say what is expected",
+    )
     for b in BLOCKS:
         if b.kind == "skip":
             print(f"# not run, line {b.line}: {b.reason}")
@@ -70,22 +89,52 @@ def test_files(directory):
             r = run(["bash", "-n", path])
             ok(r.returncode == 0, f"{b.name} is a shell's", r.stderr)
         elif b.name.endswith(".c"):
-            r = run(["cc", "-fsyntax-only", "-x", "c", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fopenmp", "-I", directory, "-"],
-                    input=b.text.replace("#include <mpi.h>", "int MPI_Init(int *, char ***), MPI_Comm_rank(int, int *), MPI_Finalize(void);\n#define MPI_COMM_WORLD 0"))
+            r = run(
+                [
+                    "cc",
+                    "-fsyntax-only",
+                    "-x",
+                    "c",
+                    "-Wall",
+                    "-Wextra",
+                    "-Wno-unused-parameter",
+                    "-fopenmp",
+                    "-I",
+                    directory,
+                    "-",
+                ],
+                input=b.text.replace(
+                    "#include <mpi.h>",
+                    "int MPI_Init(int *, char ***), MPI_Comm_rank(int, int *),"
+                    " MPI_Finalize(void);\n#define MPI_COMM_WORLD 0",
+                ),
+            )
             ok(r.returncode == 0 and not r.stderr, f"{b.name} is C", r.stderr)
     want = run([TOOL, "check", "--request", os.path.join(SOURCE, "etc/examples/coupled.json")])
     got = run([TOOL, "check", "--request", os.path.join(directory, "coupled.json")])
-    ok(got.stdout and got.stdout == want.stdout, "coupled.json is that of the examples", got.stdout, want.stdout)
+    ok(
+        got.stdout and got.stdout == want.stdout,
+        "coupled.json is that of the examples",
+        got.stdout,
+        want.stdout,
+    )
     parts = re.findall(r"`(\{ \"name\": .*?\} \})`", PROSE)
     ok(parts, "isolators are shown in the text")
     for part in parts:
-        m = '{"acKind": "ImageManifest", "acVersion": "0.8.11", "name": "x", "app": {"isolators": [{"name": "container", "value": {}}, %s]}}' % part
+        m = (
+            '{"acKind": "ImageManifest", "acVersion": "0.8.11", "name": "x", "app": {"isolators":'
+            ' [{"name": "container", "value": {}}, %s]}}' % part
+        )
         r = run([TOOL, "check", "-"], input=m)
         ok(r.returncode == 0, f"{part} is one", r.stderr)
 
 
 def test_anywhere(directory):
-    env = {"PATH": f"{BUILD}:/usr/bin:/bin", "HOME": directory, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
+    env = {
+        "PATH": f"{BUILD}:/usr/bin:/bin",
+        "HOME": directory,
+        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""),
+    }
     shell = Shell(["bash"], env, directory, directory)
     printed = ""
     before = None
@@ -97,7 +146,11 @@ def test_anywhere(directory):
             wrong, printed = try_block(b, shell, 60)
             ok(not wrong, b.title, *wrong, *printed.splitlines())
         elif b.kind == "output" and before and before.kind == "anywhere":
-            ok(re.search(b.pattern(), printed, re.M), f"line {b.line} is what was printed", *printed.splitlines())
+            ok(
+                re.search(b.pattern(), printed, re.M),
+                f"line {b.line} is what was printed",
+                *printed.splitlines(),
+            )
         before = b
     shell.end()
 
@@ -115,7 +168,10 @@ def test_tree():
         seen += 1
         program, rest = words[0], words[1:]
         if program in MAKERS:
-            ok(all(w in MAKERS[program] or w == "-i" for w in rest), f"line {block.line}: {' '.join(words)}")
+            ok(
+                all(w in MAKERS[program] or w == "-i" for w in rest),
+                f"line {block.line}: {' '.join(words)}",
+            )
             continue
         path = os.path.join(SOURCE, program)
         if program == "./configure":
@@ -127,11 +183,29 @@ def test_tree():
         ok(not unknown, f"line {block.line}: {' '.join(words)}: its options", unknown)
     ok(seen > 5, "commands of the source tree were found")
     made = set(re.findall(r"^Package: (\S+)$", read("contrib/packaging/debian/control"), re.M))
-    named = set(re.findall(r"/(?:packages/)?((?:slurm-|lib)?nodeos[a-z0-9-]*|dimmap-dkms)_\*\.deb|apt-get (?:remove|install) -y ([^/.\n]*)$", TEXT, re.M))
-    names = {w for pair in named for part in pair for w in part.split()} - {"dkms", "linux-headers-amd64"}
-    ok(len(names) > 3 and names <= made, "the packages that it names are made", sorted(names - made))
+    named = set(
+        re.findall(
+            r"/(?:packages/)?((?:slurm-|lib)?nodeos[a-z0-9-]*|dimmap-dkms)_\*\.deb|apt-get"
+            r" (?:remove|install) -y ([^/.\n]*)$",
+            TEXT,
+            re.M,
+        )
+    )
+    names = {w for pair in named for part in pair for w in part.split()} - {
+        "dkms",
+        "linux-headers-amd64",
+    }
+    ok(
+        len(names) > 3 and names <= made,
+        "the packages that it names are made",
+        sorted(names - made),
+    )
     listed = re.search(r"leaves (`[^.]*) in `/shared/packages`", TEXT)
-    ok(listed and set(re.findall(r"`([^`]+)`", listed[1])) == made, "it tells all that are made", sorted(made))
+    ok(
+        listed and set(re.findall(r"`([^`]+)`", listed[1])) == made,
+        "it tells all that are made",
+        sorted(made),
+    )
 
 
 def test_options():
@@ -144,57 +218,134 @@ def test_options():
         for i, word in enumerate(words):
             if word != "nodeosctl" or i + 1 == len(words):
                 continue
-            command, rest = words[i + 1], words[i + 2:]
+            command, rest = words[i + 1], words[i + 2 :]
             if command not in helps:
                 helps[command] = run([TOOL, command, "--help"])
             r = helps[command]
             ok(r.returncode == 0, f"line {block.line}: nodeosctl {command}", r.stderr)
-            unknown = [o for o in options_in([w.rstrip(",") for w in rest] if command != "exec" else []) if not re.search(rf"{o}\b", r.stdout)]
+            unknown = [
+                o
+                for o in options_in([w.rstrip(",") for w in rest] if command != "exec" else [])
+                if not re.search(rf"{o}\b", r.stdout)
+            ]
             short = [w for w in rest if re.fullmatch(r"-[a-z]", w)] if command != "exec" else []
             ok(not unknown, f"line {block.line}: its options", unknown)
-            ok(all(re.search(rf"(?<!\S)[\[]?{s}\b", r.stdout) for s in short), f"line {block.line}: its short options", short)
+            ok(
+                all(re.search(rf"(?<!\S)[\[]?{s}\b", r.stdout) for s in short),
+                f"line {block.line}: its short options",
+                short,
+            )
             seen += 1
     ok(seen > 10 and len(helps) > 8, "commands of nodeosctl were found", seen, sorted(helps))
     keys = set(re.findall(r'\{\s*"([a-z_]+)",', c_array("host/conf.c", "conf_keys")))
-    used = set(re.findall(r"(?:^|[`'/^])([a-z_]+) = ", TEXT, re.M)) | set(re.findall(r"`([a-z]+_[a-z_]+)`", PROSE))
-    ok(len(used) > 4 and used <= keys, "the keys of nodeos.conf that it names exist", sorted(used - keys))
-    units = {os.path.basename(f).removesuffix(".in") for f in glob.glob(os.path.join(SOURCE, "etc/systemd/*"))}
+    used = set(re.findall(r"(?:^|[`'/^])([a-z_]+) = ", TEXT, re.M)) | set(
+        re.findall(r"`([a-z]+_[a-z_]+)`", PROSE)
+    )
+    ok(
+        len(used) > 4 and used <= keys,
+        "the keys of nodeos.conf that it names exist",
+        sorted(used - keys),
+    )
+    units = {
+        os.path.basename(f).removesuffix(".in")
+        for f in glob.glob(os.path.join(SOURCE, "etc/systemd/*"))
+    }
     named = set(re.findall(r"\bnodeos[a-z-]*\.(?:service|socket|timer)", TEXT))
     ok(named and named <= units, "the units, too", sorted(named - units))
 
 
 def test_messages():
     """Messages that the text quotes are in the sources or in a manual page."""
-    sources = "".join(read(os.path.relpath(f, SOURCE)) for d in INSTALLED for f in glob.glob(os.path.join(SOURCE, d, "*.[ch]")))
-    sources = re.sub(r'"\s*\n?\s*"', "", sources).replace('\\"', '"') + read("etc/examples/phases.c")
+    sources = "".join(
+        read(os.path.relpath(f, SOURCE))
+        for d in INSTALLED
+        for f in glob.glob(os.path.join(SOURCE, d, "*.[ch]"))
+    )
+    sources = re.sub(r'"\s*\n?\s*"', "", sources).replace('\\"', '"') + read(
+        "etc/examples/phases.c"
+    )
     sources += "".join(read(f"doc/{p}") for p in PAGES)
     quoted = re.findall(r"^(?:- |\| |When it goes wrong: )?`([^`]+)`[^`\n]*(?::| \|)", PROSE, re.M)
-    messages = [q for q in quoted if " " in q and not q.startswith(("sbatch:", "srun ", "nodeos: error", "not enough", "--", "{"))]
+    messages = [
+        q
+        for q in quoted
+        if " " in q
+        and not q.startswith(("sbatch:", "srun ", "nodeos: error", "not enough", "--", "{"))
+    ]
     ok(len(messages) > 6, "messages were found", messages)
     for message in messages:
         # numbers and names are the sources' conversions
-        parts = [p for p in re.split(r"\.\.\.|\d+(?:\.\d+)*|\"[^\"]*\"", message) if len(p.strip()) > 5]
-        missing = [p for p in parts if not re.search(re.escape(p.strip()).replace(r"\ ", r"(?: |%s |%u )"), sources)]
+        parts = [
+            p for p in re.split(r"\.\.\.|\d+(?:\.\d+)*|\"[^\"]*\"", message) if len(p.strip()) > 5
+        ]
+        missing = [
+            p
+            for p in parts
+            if not re.search(re.escape(p.strip()).replace(r"\ ", r"(?: |%s |%u )"), sources)
+        ]
         ok(parts and not missing, f"message: {message}", missing)
 
 
 def test_references():
     pages = set(re.findall(r"\b((?:nodeos|dimmapfs)[a-z.-]*)\((\d)\)", TEXT))
-    ok(len(pages) > 6 and all(f"{n}.{s}" in PAGES for n, s in pages), "the manual pages that it names exist", sorted(pages))
-    for title, name in re.findall(r"([A-Z]{4,}(?: OF MEMORY)?|Upgrading) in `(nodeos[a-z-]*\(\d\))`", PROSE):
+    ok(
+        len(pages) > 6 and all(f"{n}.{s}" in PAGES for n, s in pages),
+        "the manual pages that it names exist",
+        sorted(pages),
+    )
+    for title, name in re.findall(
+        r"([A-Z]{4,}(?: OF MEMORY)?|Upgrading) in `(nodeos[a-z-]*\(\d\))`", PROSE
+    ):
         text = read("doc/" + name.replace("(", ".").rstrip(")"))
         ok(re.search(rf"^\.S[hs] \"?{title}\"?$", text, re.M), f"{name} has {title}")
-    heads = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", PROSE, re.M)}
+    heads = {
+        re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-")
+        for h in re.findall(r"^#+ (.*)$", PROSE, re.M)
+    }
     links = re.findall(r"\]\(([^)]+)\)", PROSE)
-    bad = [t for t in links if t.startswith("#") and t[1:] not in heads or not t.startswith("#") and not os.path.exists(os.path.join(SOURCE, "doc", t))]
+    bad = [
+        t
+        for t in links
+        if t.startswith("#")
+        and t[1:] not in heads
+        or not t.startswith("#")
+        and not os.path.exists(os.path.join(SOURCE, "doc", t))
+    ]
     ok(len(links) > 4 and not bad, "its links lead somewhere", bad, sorted(heads))
     files = re.findall(re.escape(EXAMPLES) + r"([\w.-]+)", TEXT)
-    ok(files and all(os.path.exists(os.path.join(SOURCE, "etc/examples", f)) for f in files), "the examples that it names exist", files)
-    shipped = c_strings('"' + '" "'.join(re.findall(r"usr/share/doc/nodeos-tools/examples/(\S+)", " ".join(read(os.path.relpath(f, SOURCE)) for f in glob.glob(
-        os.path.join(SOURCE, "contrib/packaging/debian/*.install"))))) + '"')
-    ok(all(any(re.fullmatch(s.replace(".", r"\.").replace("*", ".*"), f) for s in shipped) for f in files), "packages have them", files, shipped)
+    ok(
+        files and all(os.path.exists(os.path.join(SOURCE, "etc/examples", f)) for f in files),
+        "the examples that it names exist",
+        files,
+    )
+    shipped = c_strings(
+        '"'
+        + '" "'.join(
+            re.findall(
+                r"usr/share/doc/nodeos-tools/examples/(\S+)",
+                " ".join(
+                    read(os.path.relpath(f, SOURCE))
+                    for f in glob.glob(os.path.join(SOURCE, "contrib/packaging/debian/*.install"))
+                ),
+            )
+        )
+        + '"'
+    )
+    ok(
+        all(
+            any(re.fullmatch(s.replace(".", r"\.").replace("*", ".*"), f) for s in shipped)
+            for f in files
+        ),
+        "packages have them",
+        files,
+        shipped,
+    )
     paths = set(re.findall(r"`((?:kernel|contrib|etc|doc)/[\w./-]+)`", PROSE))
-    ok(paths and all(os.path.exists(os.path.join(SOURCE, p)) for p in paths), "the files of the tree that it names exist", sorted(paths))
+    ok(
+        paths and all(os.path.exists(os.path.join(SOURCE, p)) for p in paths),
+        "the files of the tree that it names exist",
+        sorted(paths),
+    )
 
 
 test_kinds()

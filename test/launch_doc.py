@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Write doc/launch-paths.md from what test/guest/launch.py left: launch_doc.py DIRECTORY FILE. Series that were
 not run now keep the cells of the file, which an earlier run has written."""
+
 import glob
 import json
 import re
@@ -19,13 +20,20 @@ def read_table(path):
     """{series: {launch path: verdict}} of an earlier table."""
     try:
         with open(path) as f:
-            rows = [re.split(r" *\| *", line.strip().strip("|").strip()) for line in f if line.startswith("|")]
+            rows = [
+                re.split(r" *\| *", line.strip().strip("|").strip())
+                for line in f
+                if line.startswith("|")
+            ]
     except OSError:
         return {}
     if len(rows) < 3:
         return {}
     series = [name.replace("Slurm ", "") for name in rows[0][1:]]
-    return {s: {row[0]: row[i + 1] for row in rows[2:] if row[i + 1] != "-"} for i, s in enumerate(series)}
+    return {
+        s: {row[0]: row[i + 1] for row in rows[2:] if row[i + 1] != "-"}
+        for i, s in enumerate(series)
+    }
 
 
 def main():
@@ -45,7 +53,9 @@ def main():
         for p in names:
             f.write(f"| {p} | " + " | ".join(table[s].get(p, "-") for s in series) + " |\n")
     failed = [f"{p} ({s})" for s in series for p in names if table[s].get(p) == "failed"]
-    print(f"{path}: {len(names)} paths, {len(series)} series, failed: {', '.join(failed) or 'none'}")
+    print(
+        f"{path}: {len(names)} paths, {len(series)} series, failed: {', '.join(failed) or 'none'}"
+    )
     sys.exit(1 if failed or not files else 0)
 
 

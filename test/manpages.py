@@ -1,18 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the tests of the manual pages share: TAP, mdoc's sections and items, tables in C."""
+
 import os
 import re
 
-SOURCE = os.path.abspath(os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+SOURCE = os.path.abspath(
+    os.environ.get("NODEOS_SOURCE")
+    or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+)
 BUILD = os.path.abspath(os.environ.get("NODEOS_BUILD") or SOURCE)
-PAGES = ("dimmapfs.5", "nodeosctl.1", "nodeos-bfs.1", "nodeos-dimsim.1", "nodeos-lriot.1", "nodeos-mpirun.1", "nodeos-noise.1", "nodeos-sched-count.1", "nodeos-streamline.1", "nodeos.conf.5", "nodeos-manifest.5", "nodeos.3", "nodeos.7", "nodeos-plugstack.8", "nodeos-spank.8")
+PAGES = (
+    "dimmapfs.5",
+    "nodeosctl.1",
+    "nodeos-bfs.1",
+    "nodeos-dimsim.1",
+    "nodeos-lriot.1",
+    "nodeos-mpirun.1",
+    "nodeos-noise.1",
+    "nodeos-sched-count.1",
+    "nodeos-streamline.1",
+    "nodeos.conf.5",
+    "nodeos-manifest.5",
+    "nodeos.3",
+    "nodeos.7",
+    "nodeos-plugstack.8",
+    "nodeos-spank.8",
+)
 
 number = failures = 0
 
 
 def makefile():
     """Makefile.am with the parts of all rooms, and their names in place of %D%."""
-    return read("Makefile.am") + "".join(read(f"{room}/Makefile-room.am").replace("%D%", room) for room in re.findall(r"^include (\w+)/", read("Makefile.am"), re.M))
+    return read("Makefile.am") + "".join(
+        read(f"{room}/Makefile-room.am").replace("%D%", room)
+        for room in re.findall(r"^include (\w+)/", read("Makefile.am"), re.M)
+    )
 
 
 def ok(good, what, *detail):
@@ -33,9 +56,13 @@ def skip(what, why):
 def same_set(documented, expected, what):
     """Both directions; an empty expectation means that the C source was not understood."""
     documented, expected = set(documented), set(expected)
-    ok(expected and documented == expected, what,
-       f"not documented: {sorted(expected - documented)}", f"documented, but not there: {sorted(documented - expected)}",
-       f"{len(expected)} found in the sources")
+    ok(
+        expected and documented == expected,
+        what,
+        f"not documented: {sorted(expected - documented)}",
+        f"documented, but not there: {sorted(documented - expected)}",
+        f"{len(expected)} found in the sources",
+    )
 
 
 def read(name):
@@ -44,18 +71,26 @@ def read(name):
 
 
 def page(name):
-    return "\n".join(line for line in read(f"doc/{name}").splitlines() if not line.startswith('.\\"'))
+    return "\n".join(
+        line for line in read(f"doc/{name}").splitlines() if not line.startswith('.\\"')
+    )
 
 
 def section(text, title, mark=".Sh"):
     """The lines below a heading, up to the next one of its rank."""
-    found = re.search(rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S)
+    found = re.search(
+        rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S
+    )
     return found.group(1) if found else ""
 
 
 def items(text):
     """The .It lines, mdoc's quoting taken off."""
-    return [line[4:].replace("\\-", "-").replace("\\&", "") for line in text.splitlines() if line.startswith(".It ")]
+    return [
+        line[4:].replace("\\-", "-").replace("\\&", "")
+        for line in text.splitlines()
+        if line.startswith(".It ")
+    ]
 
 
 def c_array(file, name):
@@ -69,7 +104,7 @@ def c_strings(text):
 
 
 def c_unescape(text):
-    return text.replace('\\n', "\n").replace('\\"', '"').replace("\\t", "\t").replace("\\\\", "\\")
+    return text.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t").replace("\\\\", "\\")
 
 
 def done():

@@ -9,6 +9,7 @@ machine (XML) of the arguments or of the folder NODEOS_TOPOLOGIES: no container 
 empty node unasked, whatever it asks for. Which nodes these are is read from the XML here, by rules of
 this file.
 """
+
 import glob
 import json
 import os
@@ -30,8 +31,14 @@ GIB = 1 << 30
 
 def manifest(*containers):
     """AppC: (name, cpus, mems), mems None: not asked."""
-    values = [(name, {"cpus": cpus, **({"mems": mems} if mems else {})}) for name, cpus, mems in containers]
-    apps = [{"name": name, "app": {"isolators": [{"name": "container", "value": v}]}} for name, v in values]
+    values = [
+        (name, {"cpus": cpus, **({"mems": mems} if mems else {})})
+        for name, cpus, mems in containers
+    ]
+    apps = [
+        {"name": name, "app": {"isolators": [{"name": "container", "value": v}]}}
+        for name, v in values
+    ]
     return json.dumps({"acKind": "PodManifest", "acVersion": "0.8.11", "apps": apps})
 
 
@@ -63,8 +70,10 @@ def nodes_of(p):
 
 
 def cores(numbers, siblings=0):
-    return [Obj("Core", [Obj("PU", os=c)] + ([Obj("PU", os=c + siblings)] if siblings else []))
-            for c in numbers]
+    return [
+        Obj("Core", [Obj("PU", os=c)] + ([Obj("PU", os=c + siblings)] if siblings else []))
+        for c in numbers
+    ]
 
 
 def aurora(path):
@@ -73,8 +82,11 @@ def aurora(path):
     for p in range(2):
         nodes = [Node(p, 512 * GIB, "DRAM"), Node(p + 2, 64 * GIB, "HBM")]
         packages.append(Obj("Package", cores(range(52 * p, 52 * p + 52), 104), nodes))
-    latency = {(a, b): 10 if a == b else 13 if a % 2 == b % 2 else 21 if b < 2 else 23
-               for a in range(4) for b in range(4)}
+    latency = {
+        (a, b): 10 if a == b else 13 if a % 2 == b % 2 else 21 if b < 2 else 23
+        for a in range(4)
+        for b in range(4)
+    }
     write_xml(path, Obj("Machine", packages), latency, [])
     return path
 
@@ -98,17 +110,31 @@ def test_gh200():
     xml = os.path.join(MACHINES, "gh200.xml")
     three = [(name, 4, 1) for name in ("sim", "vda", "io")]
     p = plan(xml, three)
-    same(nodes_of(p), ["0", "0", "0"], "GH200: three containers have the CPU's memory, and none else")
+    same(
+        nodes_of(p), ["0", "0", "0"], "GH200: three containers have the CPU's memory, and none else"
+    )
     later = [judged(c) for c in p["containers"][1:]]
     same([o for o, _ in later], ["modified"] * 2, "the second and the third are modified")
-    ok(all("shared" in r and "dram" in r for _, r in later), "shared is the reason, with the kind", later)
+    ok(
+        all("shared" in r and "dram" in r for _, r in later),
+        "shared is the reason, with the kind",
+        later,
+    )
     same([c["mems_kinds"] for c in p["containers"]], [["dram"]] * 3, "the kind stands in JSON")
-    same([(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
-         [("dram", "0", True), ("gpu", "1", False)], "and what the machine has, without empty nodes")
+    same(
+        [(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
+        [("dram", "0", True), ("gpu", "1", False)],
+        "and what the machine has, without empty nodes",
+    )
     text = tool("plan", "-t", xml, "-", text=manifest(*three)).stdout
     ok("node 0 (dram)" in text and "gpu 1" in text, "and in text", text)
-    refused(plan(xml, [("sim", 4, 2)]), "two nodes: refused, with what is special",
-            "1 may be given", "gpu 1", "mems=1")
+    refused(
+        plan(xml, [("sim", 4, 2)]),
+        "two nodes: refused, with what is special",
+        "1 may be given",
+        "gpu 1",
+        "mems=1",
+    )
     refused(plan(xml, [("sim", 4, "481GiB")]), "a size counts ordinary nodes only")
     same(nodes_of(plan(xml, [("sim", 4, "470GiB")])), ["0"], "which one of them holds")
     two = [("sim", 4, "100GiB"), ("vda", 4, "100GiB")]
@@ -121,39 +147,72 @@ def test_aurora():
     cpus = "1-51,53-103,105-155,157-207"
     p = plan(xml, [("sim", 180, 2), ("vda", 20, 1), ("io", 4, 1)], "-c", cpus)
     got = [ids(m) for m in nodes_of(p)] if isinstance(p, dict) else p
-    ok(got[0] == {0, 1} and all(len(m) == 1 and m < {0, 1} for m in got[1:]),
-       "flat HBM: DRAM for all three, the third shares", got)
+    ok(
+        got[0] == {0, 1} and all(len(m) == 1 and m < {0, 1} for m in got[1:]),
+        "flat HBM: DRAM for all three, the third shares",
+        got,
+    )
     same(judged(p["containers"][2])[0], "modified", "which is said")
     two = plan(xml, [("sim", 20, 1), ("vda", 20, 1)], "-c", cpus)
     same(sorted(nodes_of(two)), ["0", "1"], "two containers of a node: one DRAM each")
     refused(plan(xml, [("sim", 20, 3)]), "three nodes are refused")
-    same(nodes_of(plan(xml, [("sim", 20, "550GiB")])), ["0-1"], "550 GiB: two of DRAM, none with HBM")
+    same(
+        nodes_of(plan(xml, [("sim", 20, "550GiB")])), ["0-1"], "550 GiB: two of DRAM, none with HBM"
+    )
     withheld(["serviceos = 1/node"], xml, -(-1024 * 1024 // 20), "provision: 5 % of 1 TiB")
-    withheld(["serviceos = 1/node", "serviceos_mems = 0,2"], xml, 512 * 1024,
-             "provision: of the system's own nodes, those of DRAM")
+    withheld(
+        ["serviceos = 1/node", "serviceos_mems = 0,2"],
+        xml,
+        512 * 1024,
+        "provision: of the system's own nodes, those of DRAM",
+    )
 
 
 def test_service():
     """A ServiceOS that has memory to itself: all containers are bound to what it leaves."""
     xml = os.path.join(MACHINES, "gh200.xml")
     options = ["--serviceos=1/node", "--serviceos-mems=0"]
-    refused(plan(xml, [("sim", 4, None)], *options), "a ServiceOS that leaves a GPU's memory only",
-            "serviceos_mems", "only special memory (1)", "at least one of 0", '"all"')
+    refused(
+        plan(xml, [("sim", 4, None)], *options),
+        "a ServiceOS that leaves a GPU's memory only",
+        "serviceos_mems",
+        "only special memory (1)",
+        "at least one of 0",
+        '"all"',
+    )
     path = conf("serviceos = 1/node", "serviceos_mems = 0")
     r = tool("provision", "--cmdline", "--conf", path, "-t", xml)
-    ok(r.returncode == 1 and f"{path}: serviceos_mems" in r.stderr and "only special memory" in r.stderr,
-       "provision refuses it, too, with the file", r.stdout, r.stderr)
+    ok(
+        r.returncode == 1
+        and f"{path}: serviceos_mems" in r.stderr
+        and "only special memory" in r.stderr,
+        "provision refuses it, too, with the file",
+        r.stdout,
+        r.stderr,
+    )
     xml = os.path.join(scratch, "aurora.xml")
     for ask in (None, 1):
         p = plan(xml, [("sim", 4, ask)], *options)
-        same(ids(p["containers"][0]["mems"]) if isinstance(p, dict) else p, {1},
-             f"mems {ask}: the ordinary node that is left, and no HBM")
+        same(
+            ids(p["containers"][0]["mems"]) if isinstance(p, dict) else p,
+            {1},
+            f"mems {ask}: the ordinary node that is left, and no HBM",
+        )
     p = plan(xml, [("sim", 4, None)], "--serviceos=1/node")
     same(ids(p["containers"][0]["mems"]), {0, 1, 2, 3}, "a ServiceOS that shares: all nodes")
-    refused(plan(xml, [("sim", 4, 2)], *options), "two nodes are refused, with what the ServiceOS has",
-            "mems=1", "memory nodes 0 are kept for the ServiceOS")
+    refused(
+        plan(xml, [("sim", 4, 2)], *options),
+        "two nodes are refused, with what the ServiceOS has",
+        "mems=1",
+        "memory nodes 0 are kept for the ServiceOS",
+    )
     lacking = plan(xml, [("sim", 4, 2)], "-m", "1-3")
-    refused(lacking, "two nodes of one are refused, with the option that leaves it out", "mems=1", "--mems leaves out memory nodes 0")
+    refused(
+        lacking,
+        "two nodes of one are refused, with the option that leaves it out",
+        "mems=1",
+        "--mems leaves out memory nodes 0",
+    )
     ok("CPUs" not in lacking and "ServiceOS" not in lacking, "and nothing of CPUs", lacking)
     lacking = plan(xml, [("sim", 300, None)], "-c", "0-99")
     refused(lacking, "CPUs that an option leaves out", "--cpus leaves out CPUs 100-207")
@@ -166,8 +225,11 @@ def test_options():
     answer = plan("package:1 core:4 pu:1", [("sim", 1, None)], "--mems=")
     ok("ServiceOS" not in answer, "which is not the ServiceOS's doing", answer)
     xml = os.path.join(MACHINES, "memoryless-nps4.xml")
-    refused(plan(xml, [("sim", 12, 1)], "-m", "0-3"), "--mems with nodes that are there, without memory",
-            "this machine has memory in 1-2")
+    refused(
+        plan(xml, [("sim", 12, 1)], "-m", "0-3"),
+        "--mems with nodes that are there, without memory",
+        "this machine has memory in 1-2",
+    )
 
 
 def test_kinds():
@@ -176,26 +238,41 @@ def test_kinds():
     added = Node(1, 8 * GIB, "DRAM", infos={"DAXDevice": "dax0.0"})
     xml = one_package(os.path.join(scratch, "added.xml"), [Node(0, 8 * GIB, "DRAM"), added], near)
     p = plan(xml, [("sim", 2, 1)])
-    same([(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
-         [("dram", "0", True), ("dram", "1", False)], "DRAM that a driver added is not ordinary")
+    same(
+        [(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
+        [("dram", "0", True), ("dram", "1", False)],
+        "DRAM that a driver added is not ordinary",
+    )
     refused(plan(xml, [("sim", 2, 2)]), "nor given", "dram 1")
 
 
 def test_reasons():
     xml = os.path.join(MACHINES, "memoryless-nps4.xml")
     text = tool("plan", "-t", xml, "-", text=manifest(("sim", 12, 1))).stdout
-    ok("takes 1: more local memory free, then the lowest number" in text,
-       "of three localities, of which the first has no memory, the second: why", text)
+    ok(
+        "takes 1: more local memory free, then the lowest number" in text,
+        "of three localities, of which the first has no memory, the second: why",
+        text,
+    )
 
 
 def test_root():
     xml = os.path.join(MACHINES, "cxlroot.xml")
     p = plan(xml, [(name, 4, 1) for name in ("sim", "vda", "io")])
     got = nodes_of(p)
-    ok(got[:2] == ["0", "1"] and got[2] in ("0", "1"), "an expander at the machine: never given", got)
+    ok(
+        got[:2] == ["0", "1"] and got[2] in ("0", "1"),
+        "an expander at the machine: never given",
+        got,
+    )
     third = p["containers"][2]
     near = range(16) if got[2] == "0" else range(16, 32)
-    ok(ids(third["cpus"]) <= set(near), "the third shares DRAM that is local to it", third["cpus"], got)
+    ok(
+        ids(third["cpus"]) <= set(near),
+        "the third shares DRAM that is local to it",
+        third["cpus"],
+        got,
+    )
     same(judged(third)[0], "modified", "which is said")
 
 
@@ -220,31 +297,82 @@ def test_small():
         ("HBM alone is ordinary", [Node(0, 64 * GIB, "HBM")], None, {0}, "hbm"),
         ("two equal nodes (numa=fake=) are", [dram, Node(1, 8 * GIB)], equal, {0, 1}, "dram"),
         ("one farther than the CPUs' own is not", [dram, Node(1, 64 * GIB)], near, {0}, "dram"),
-        ("whatever hwloc calls it", [Node(0, 8 * GIB, "HBM"), Node(1, 64 * GIB, "DRAM")], near, {0}, "hbm"),
-        ("more than twice the bandwidth: HBM", [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=201)],
-         None, {0}, "dram"),
-        ("twice the bandwidth: not", [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=200)],
-         None, {0, 1}, "dram"),
-        ("a quarter of it: an expander", [Node(0, GIB, bandwidth=204), Node(1, GIB, bandwidth=51)],
-         None, {0}, "dram"),
+        (
+            "whatever hwloc calls it",
+            [Node(0, 8 * GIB, "HBM"), Node(1, 64 * GIB, "DRAM")],
+            near,
+            {0},
+            "hbm",
+        ),
+        (
+            "more than twice the bandwidth: HBM",
+            [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=201)],
+            None,
+            {0},
+            "dram",
+        ),
+        (
+            "twice the bandwidth: not",
+            [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=200)],
+            None,
+            {0, 1},
+            "dram",
+        ),
+        (
+            "a quarter of it: an expander",
+            [Node(0, GIB, bandwidth=204), Node(1, GIB, bandwidth=51)],
+            None,
+            {0},
+            "dram",
+        ),
         ("MCDRAM", [Node(0, 96 * GIB), Node(1, 16 * GIB, "MCDRAM")], None, {0}, "dram"),
-        ("persistent memory of a driver", [dram, Node(1, 512 * GIB, infos=nvm)], equal, {0}, "dram"),
-        ("HBM that a driver added, beside HBM", [Node(0, 8 * GIB, "HBM"), Node(1, GIB, "HBM", infos=spm)],
-         equal, {0}, "hbm"),
-        ("an expander's device", [dram, Node(1, GIB, infos={"CXLDevice": "0:35:0.0"})], equal, {0}, "dram"),
-        ("a block is what its home is", [Node(0, GIB, home=0), Node(1, GIB, home=0)], block, {1}, "dram"),
+        (
+            "persistent memory of a driver",
+            [dram, Node(1, 512 * GIB, infos=nvm)],
+            equal,
+            {0},
+            "dram",
+        ),
+        (
+            "HBM that a driver added, beside HBM",
+            [Node(0, 8 * GIB, "HBM"), Node(1, GIB, "HBM", infos=spm)],
+            equal,
+            {0},
+            "hbm",
+        ),
+        (
+            "an expander's device",
+            [dram, Node(1, GIB, infos={"CXLDevice": "0:35:0.0"})],
+            equal,
+            {0},
+            "dram",
+        ),
+        (
+            "a block is what its home is",
+            [Node(0, GIB, home=0), Node(1, GIB, home=0)],
+            block,
+            {1},
+            "dram",
+        ),
     ]
     for name, nodes, latency, want, kind in table:
         xml = one_package(os.path.join(scratch, "small.xml"), nodes, latency)
         p = plan(xml, [("sim", 2, len(want))])
-        got = p if isinstance(p, str) else [(ids(c["mems"]), c["mems_kinds"]) for c in p["containers"]]
+        got = (
+            p
+            if isinstance(p, str)
+            else [(ids(c["mems"]), c["mems_kinds"]) for c in p["containers"]]
+        )
         same(got, [(want, [kind])], name)
         refused(plan(xml, [("sim", 2, len(want) + 1)]), f"{name}: {len(want) + 1} are refused")
     gpu = Obj("Package", cores(range(4)), [Node(1, 96 * GIB, "GPUMemory")])
     uma = os.path.join(scratch, "uma.xml")
     write_xml(uma, Obj("Machine", [gpu, Obj("Package", cores(range(4, 8)))], [dram]), None, [])
-    same(nodes_of(plan(uma, [("sim", 2, 1), ("vda", 2, 1)])), ["0", "0"],
-         "memory at the machine is everybody's where only a GPU has its own")
+    same(
+        nodes_of(plan(uma, [("sim", 2, 1), ("vda", 2, 1)])),
+        ["0", "0"],
+        "memory at the machine is everybody's where only a GPU has its own",
+    )
     pages = [Node(0, 8 * GIB, huge=6 * GIB), Node(1, 8 * GIB, huge=1 * GIB)]
     huge = one_package(os.path.join(scratch, "huge.xml"), pages, equal)
     same(nodes_of(plan(huge, [("sim", 2, "9GiB")])), ["0-1"], "9 GiB are there beside huge pages")
@@ -269,14 +397,29 @@ def look(path):
     root = tree.parse(path).getroot().find("object")
     for n in root.iter("object"):
         if n.get("type") in ("NUMANode", "Node"):
-            found.append((int(n.get("os_index")), int(n.get("local_memory", 0)), n.get("subtype", ""),
-                          words(n.get("cpuset"))))
+            found.append(
+                (
+                    int(n.get("os_index")),
+                    int(n.get("local_memory", 0)),
+                    n.get("subtype", ""),
+                    words(n.get("cpuset")),
+                )
+            )
     whole = words(root.get("cpuset"))
     every = {os for os, _, _, _ in found}
-    empty = {os for os, size, _, _ in found if not size} if any(size for _, size, _, _ in found) else set()
-    special = {os for os, _, sub, _ in found
-               if sub in ("HBM", "MCDRAM", "GPUMemory", "NVM", "SPM") or sub.startswith("CXL")}
-    parts = [os for os, _, _, cpus in found if cpus != whole and any(cpus) and os not in special | empty]
+    empty = (
+        {os for os, size, _, _ in found if not size}
+        if any(size for _, size, _, _ in found)
+        else set()
+    )
+    special = {
+        os
+        for os, _, sub, _ in found
+        if sub in ("HBM", "MCDRAM", "GPUMemory", "NVM", "SPM") or sub.startswith("CXL")
+    }
+    parts = [
+        os for os, _, _, cpus in found if cpus != whole and any(cpus) and os not in special | empty
+    ]
     special |= {os for os, _, _, cpus in found if not any(cpus) or (cpus == whole and parts)}
     if not every - special - empty:
         special = set()  # the machine has nothing else
@@ -306,8 +449,11 @@ def invariant(path):
             plans += 1
             if not c["mems_confined"] or ids(c["mems"]) & never or not ids(c["mems"]) <= every:
                 wrong.append(f"{ask}: {c['name']} has {c['mems']}")
-    return ok(plans and not wrong, f"{name}: {plans} containers with ordinary memory only "
-              f"(never: {sorted(never) or 'none'})", *wrong[:5])
+    return ok(
+        plans and not wrong,
+        f"{name}: {plans} containers with ordinary memory only (never: {sorted(never) or 'none'})",
+        *wrong[:5],
+    )
 
 
 def recorded(arguments):

@@ -3,6 +3,7 @@
 """The lists of files of the Debian packages and of the RPMs, against what "make install" of the build
 tree puts into a directory: nothing is left out, named twice, or not there, and both have the same. TAP.
 NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+
 import fnmatch
 import glob
 import json
@@ -12,16 +13,39 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), ".."
+)
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 PACKAGING = os.path.join(SOURCE, "contrib/packaging")
 # as debian/rules and the spec configure it
-PLACES = {"prefix": "/usr", "exec_prefix": "/usr", "sysconfdir": "/etc", "libdir": "/usr/lib/any", "libexecdir": "/usr/libexec",
-          "slurmplugindir": "/usr/lib/any/slurm", "datarootdir": "/usr/share", "mandir": "/usr/share/man", "docdir": "/usr/share/doc/nodeos-tools",
-          "systemdsystemunitdir": "/usr/lib/systemd/system"}
-MACROS = {"_sysconfdir": "/etc", "_bindir": "/usr/bin", "_sbindir": "/usr/sbin", "_libexecdir": "/usr/libexec", "_mandir": "/usr/share/man",
-          "_docdir": "/usr/share/doc", "_datadir": "/usr/share", "_unitdir": "/usr/lib/systemd/system", "_tmpfilesdir": "/usr/lib/tmpfiles.d", "slurm_plugindir": "/usr/lib/any/slurm",
-          "_usrsrc": "/usr/src", "_libdir": "/usr/lib/any", "_includedir": "/usr/include"}
+PLACES = {
+    "prefix": "/usr",
+    "exec_prefix": "/usr",
+    "sysconfdir": "/etc",
+    "libdir": "/usr/lib/any",
+    "libexecdir": "/usr/libexec",
+    "slurmplugindir": "/usr/lib/any/slurm",
+    "datarootdir": "/usr/share",
+    "mandir": "/usr/share/man",
+    "docdir": "/usr/share/doc/nodeos-tools",
+    "systemdsystemunitdir": "/usr/lib/systemd/system",
+}
+MACROS = {
+    "_sysconfdir": "/etc",
+    "_bindir": "/usr/bin",
+    "_sbindir": "/usr/sbin",
+    "_libexecdir": "/usr/libexec",
+    "_mandir": "/usr/share/man",
+    "_docdir": "/usr/share/doc",
+    "_datadir": "/usr/share",
+    "_unitdir": "/usr/lib/systemd/system",
+    "_tmpfilesdir": "/usr/lib/tmpfiles.d",
+    "slurm_plugindir": "/usr/lib/any/slurm",
+    "_usrsrc": "/usr/src",
+    "_libdir": "/usr/lib/any",
+    "_includedir": "/usr/include",
+}
 
 number = failures = 0
 
@@ -43,11 +67,20 @@ def read(*name):
 def installed():
     with tempfile.TemporaryDirectory() as dest:
         env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
-        r = subprocess.run(["make", "-C", BUILD, "install", f"DESTDIR={dest}"] + [f"{k}={v}" for k, v in PLACES.items()],
-                           capture_output=True, text=True, env=env)
+        r = subprocess.run(
+            ["make", "-C", BUILD, "install", f"DESTDIR={dest}"]
+            + [f"{k}={v}" for k, v in PLACES.items()],
+            capture_output=True,
+            text=True,
+            env=env,
+        )
         ok(r.returncode == 0, "make install", *(r.stdout + r.stderr).splitlines()[-20:])
-        return {os.path.join(d, f)[len(dest):] for d, _, files in os.walk(dest) for f in files
-                if not os.path.join(d, f)[len(dest):].startswith("/usr/libexec/nodeos/test/")}
+        return {
+            os.path.join(d, f)[len(dest) :]
+            for d, _, files in os.walk(dest)
+            for f in files
+            if not os.path.join(d, f)[len(dest) :].startswith("/usr/libexec/nodeos/test/")
+        }
 
 
 def matches(path, pattern):
@@ -58,18 +91,26 @@ def matches(path, pattern):
 def debian():
     lists = {}
     for name in glob.glob(os.path.join(PACKAGING, "debian/*.install")):
-        lists[os.path.basename(name)[:-len(".install")]] = ["/" + line.split()[0] for line in read(name).splitlines()]
+        lists[os.path.basename(name)[: -len(".install")]] = [
+            "/" + line.split()[0] for line in read(name).splitlines()
+        ]
     return lists
 
 
 def rpm():
     lists = {}
     text = read(PACKAGING, "nodeos.spec.in")
-    for package, body in re.findall(r"^%files -n (\S+)\n(.*?)(?=^%files|^%changelog)", text, re.M | re.S):
+    for package, body in re.findall(
+        r"^%files -n (\S+)\n(.*?)(?=^%files|^%changelog)", text, re.M | re.S
+    ):
         lists[package] = []
         for line in body.splitlines():
             words = [w for w in line.split() if not w.startswith(("%doc", "%config", "%license"))]
-            path = re.sub(r"%\{(\w+)\}", lambda m: MACROS.get(m.group(1), m.group(0)), words[0]) if words else ""
+            path = (
+                re.sub(r"%\{(\w+)\}", lambda m: MACROS.get(m.group(1), m.group(0)), words[0])
+                if words
+                else ""
+            )
             # relative: of the source, not of make install; a module's source is no file of make install
             if path.startswith("/") and "%dir" not in words and "/usr/src/" not in path:
                 lists[package].append(path)
@@ -86,7 +127,11 @@ def covered(what, files, lists):
                 ok(False, f"{what}: {package} names what is there", pattern)
             for f in found:
                 owner.setdefault(f, set()).add(package)
-    ok(sorted(owner) == sorted(files), f"{what}: every file is in a package", *sorted(files - set(owner)))
+    ok(
+        sorted(owner) == sorted(files),
+        f"{what}: every file is in a package",
+        *sorted(files - set(owner)),
+    )
     twice = {f: p for f, p in owner.items() if len(p) > 1}
     ok(not twice, f"{what}: none is in two", twice)
     return {f: min(p) for f, p in owner.items()}
@@ -94,31 +139,63 @@ def covered(what, files, lists):
 
 def test_versions():
     version = re.search(r"AC_INIT\(\[nodeos\], \[([^\]]*)\]", read(SOURCE, "configure.ac")).group(1)
-    ok(f"nodeos ({version}-1)" in read(PACKAGING, "debian/changelog").splitlines()[0], "debian/changelog has configure.ac's version")
+    ok(
+        f"nodeos ({version}-1)" in read(PACKAGING, "debian/changelog").splitlines()[0],
+        "debian/changelog has configure.ac's version",
+    )
     ok(f'PACKAGE_VERSION="{version}"' in read(SOURCE, "dimmap/dkms.conf"), "dkms.conf, too")
 
 
 def test_module():
     """The sources that the module is built of are among those of dimmap-dkms: what Kbuild and the sources name."""
-    have = {os.path.basename(f) for f in glob.glob(os.path.join(SOURCE, "dimmap/module/*"))} | {"dimmap_ioctl.h"}
+    have = {os.path.basename(f) for f in glob.glob(os.path.join(SOURCE, "dimmap/module/*"))} | {
+        "dimmap_ioctl.h"
+    }
     for text in (read(PACKAGING, "debian/rules"), read(PACKAGING, "nodeos.spec.in")):
         have_here = have | set(re.findall(r"dimmap/policy/(\S+)", text))
         named = set()
         for f in glob.glob(os.path.join(SOURCE, "dimmap/module/*")):
             named |= {os.path.basename(n) for n in re.findall(r'#include "([^"]*)"', read(f))}
-        named |= {n + ".c" for n in re.findall(r"\b([a-z]+)\.o\b", read(SOURCE, "dimmap/module/Kbuild"))} - {"dimmapfs.c"}
-        ok(named and named <= have_here, "dimmap-dkms has what the module is built of", sorted(named - have_here))
+        named |= {
+            n + ".c" for n in re.findall(r"\b([a-z]+)\.o\b", read(SOURCE, "dimmap/module/Kbuild"))
+        } - {"dimmapfs.c"}
+        ok(
+            named and named <= have_here,
+            "dimmap-dkms has what the module is built of",
+            sorted(named - have_here),
+        )
 
 
 files = installed()
-ok("/usr/lib/any/slurm/nodeos.so" in files and "/usr/bin/nodeosctl" in files, "make install has put the plugin and nodeosctl there", sorted(files))
+ok(
+    "/usr/lib/any/slurm/nodeos.so" in files and "/usr/bin/nodeosctl" in files,
+    "make install has put the plugin and nodeosctl there",
+    sorted(files),
+)
 with open(os.path.join(BUILD, ".libs/nodeos.so"), "rb") as f:
     told = re.findall(rb"nodeos\.so was built for Slurm (0x[0-9a-f]+)\0", f.read())
-headers = json.loads(subprocess.run([os.path.join(BUILD, "nodeosctl"), "features", "--json"], capture_output=True, text=True).stdout)["slurm-headers"]
-ok([f"{int(n, 16) >> 16}.{int(n, 16) >> 8 & 255:02}" for n in told] == [headers], "the plugin tells nodeosctl features what it was built for", told, headers)
+headers = json.loads(
+    subprocess.run(
+        [os.path.join(BUILD, "nodeosctl"), "features", "--json"], capture_output=True, text=True
+    ).stdout
+)["slurm-headers"]
+ok(
+    [f"{int(n, 16) >> 16}.{int(n, 16) >> 8 & 255:02}" for n in told] == [headers],
+    "the plugin tells nodeosctl features what it was built for",
+    told,
+    headers,
+)
 by_deb = covered("deb", files, debian())
 by_rpm = {f: re.sub("-devel$", "-dev", p) for f, p in covered("rpm", files, rpm()).items()}
-ok(by_deb == by_rpm, "both have the same files in the same packages", *[f"{f}: {by_deb.get(f)}, {by_rpm.get(f)}" for f in sorted(files) if by_deb.get(f) != by_rpm.get(f)])
+ok(
+    by_deb == by_rpm,
+    "both have the same files in the same packages",
+    *[
+        f"{f}: {by_deb.get(f)}, {by_rpm.get(f)}"
+        for f in sorted(files)
+        if by_deb.get(f) != by_rpm.get(f)
+    ],
+)
 test_versions()
 test_module()
 print(f"1..{number}")

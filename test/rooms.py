@@ -3,18 +3,34 @@
 """The rooms of the source tree and which of them may include which: a table of allowed arrows, compared with the
 #include lines. Also refused: circles of source files, a room without a README, a flat room that has grown too large.
 Part of make check. rooms.py --table: numbers of files and lines of each room, as Markdown."""
+
 import os
 import re
 import subprocess
 import sys
 
-SOURCE = os.path.abspath(os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+SOURCE = os.path.abspath(
+    os.environ.get("NODEOS_SOURCE")
+    or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+)
 MAX_LINES = 6000  # of a room's sources without its tests; a larger one wants rooms of its own
 
 # What each room may include besides its own files, lowest first. Rooms that no line of code enters from another room
 # (kernel interfaces and files are what connects them) have no arrows.
 # Rooms that are installed and that root may run code of.
-INSTALLED = ["base", "topology", "manifest", "host", "serviceos", "container", "launch", "report", "control", "tools", "spank"]
+INSTALLED = [
+    "base",
+    "topology",
+    "manifest",
+    "host",
+    "serviceos",
+    "container",
+    "launch",
+    "report",
+    "control",
+    "tools",
+    "spank",
+]
 CORE = ["base", "topology", "manifest", "host"]
 ALLOWED = {
     "base": [],
@@ -30,7 +46,11 @@ ALLOWED = {
     "tools": CORE + ["serviceos", "container", "launch", "report", "control"],
     "bench": CORE + ["container"],
     "spank": CORE + ["serviceos", "container", "launch"],
-    "kernel": [], "etc": [], "contrib": [], "doc": [], "test": [],
+    "kernel": [],
+    "etc": [],
+    "contrib": [],
+    "doc": [],
+    "test": [],
 }
 # Arrows that are for some headers only: (from, to): headers.
 ONLY = {
@@ -48,14 +68,20 @@ def sources():
     for room in ALLOWED:
         for folder, folders, names in os.walk(os.path.join(SOURCE, room)):
             folders[:] = [f for f in folders if f not in ("patches", "corpus")]
-            listed += [os.path.relpath(os.path.join(folder, n), SOURCE) for n in names if n.endswith((".c", ".h"))]
+            listed += [
+                os.path.relpath(os.path.join(folder, n), SOURCE)
+                for n in names
+                if n.endswith((".c", ".h"))
+            ]
     known = set(listed)
     out = {}
     for path in listed:
         with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
             found = INCLUDE.findall(f.read())
         beside = os.path.dirname(path)
-        out[path] = sorted({p for i in found for p in (i, os.path.normpath(os.path.join(beside, i))) if p in known})
+        out[path] = sorted(
+            {p for i in found for p in (i, os.path.normpath(os.path.join(beside, i))) if p in known}
+        )
     return out
 
 
@@ -77,9 +103,15 @@ def wrong_arrows(includes):
             if there == here or there in ("base",) and here not in ("kernel",):
                 continue
             if there not in ALLOWED[here]:
-                wrong.append(f"{path} includes {to}: {here} may include {', '.join(ALLOWED[here]) or 'nothing'}")
+                wrong.append(
+                    f"{path} includes {to}: {here} may include"
+                    f" {', '.join(ALLOWED[here]) or 'nothing'}"
+                )
             elif (here, there) in ONLY and to not in ONLY[here, there] and not is_test(path):
-                wrong.append(f"{path} includes {to}: of {there}, {here} may include {', '.join(ONLY[here, there])} only")
+                wrong.append(
+                    f"{path} includes {to}: of {there}, {here} may include"
+                    f" {', '.join(ONLY[here, there])} only"
+                )
     return wrong
 
 
@@ -125,7 +157,11 @@ def objects():
                 where = os.path.relpath(folder, build).replace("/.libs", "")
                 # automake puts a target's name before that of the source
                 unit = f"{where}/{name[:-2].rsplit('-', 1)[-1]}"
-                if os.path.exists(os.path.join(SOURCE, unit + ".c")) and not is_test(unit + ".c") and room_of(unit) in ALLOWED:
+                if (
+                    os.path.exists(os.path.join(SOURCE, unit + ".c"))
+                    and not is_test(unit + ".c")
+                    and room_of(unit) in ALLOWED
+                ):
                     units[unit] = os.path.join(folder, name)
     return units
 
@@ -134,7 +170,9 @@ def calls(units):
     """Who uses whose functions and variables, by the symbols of the object files: {unit: units}."""
     defined, wanted = {}, {}
     for unit, path in units.items():
-        for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        for line in subprocess.run(
+            ["nm", path], capture_output=True, text=True, check=True
+        ).stdout.splitlines():
             kind, symbol = line.split()[-2:]
             if kind == "U":
                 wanted.setdefault(unit, set()).add(symbol)
@@ -154,16 +192,27 @@ def module_calls():
     for name in sorted(os.listdir(os.path.join(SOURCE, "dimmap/module"))):
         if name.endswith(".c") and not name.endswith(".mod.c"):
             with open(os.path.join(SOURCE, "dimmap/module", name), encoding="utf-8") as f:
-                text[f"dimmap/module/{name[:-2]}"] = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.DOTALL)
+                text[f"dimmap/module/{name[:-2]}"] = re.sub(
+                    r"/\*.*?\*/", "", f.read(), flags=re.DOTALL
+                )
     for unit, t in text.items():
-        for m in re.finditer(r"^(?!static)\w[\w\s*]*?\b(dimmap\w+)\([^;{]*\)\s*\{", t, re.MULTILINE):
+        for m in re.finditer(
+            r"^(?!static)\w[\w\s*]*?\b(dimmap\w+)\([^;{]*\)\s*\{", t, re.MULTILINE
+        ):
             owner[m[1]] = unit
-    return {unit: {owner[w] for w in set(re.findall(r"\bdimmap\w+", t)) if owner.get(w, unit) != unit} for unit, t in text.items()}
+    return {
+        unit: {owner[w] for w in set(re.findall(r"\bdimmap\w+", t)) if owner.get(w, unit) != unit}
+        for unit, t in text.items()
+    }
 
 
 def calls_against_the_table(graph):
-    return [f"{a} calls {b}" for a, to in sorted(graph.items()) for b in sorted(to)
-            if room_of(a) != room_of(b) and room_of(b) not in ALLOWED[room_of(a)]]
+    return [
+        f"{a} calls {b}"
+        for a, to in sorted(graph.items())
+        for b in sorted(to)
+        if room_of(a) != room_of(b) and room_of(b) not in ALLOWED[room_of(a)]
+    ]
 
 
 def lines(path):
@@ -189,7 +238,9 @@ def sizes(includes):
 def table(includes):
     print("| room | files | lines | may include |\n|---|---|---|---|")
     for room, (n, files) in sorted(sizes(includes).items(), key=lambda x: -x[1][0]):
-        print(f"| {room}/ | {files} | {n:,} | {', '.join(ALLOWED[room.split('/')[0]]) or 'nothing'} |")
+        print(
+            f"| {room}/ | {files} | {n:,} | {', '.join(ALLOWED[room.split('/')[0]]) or 'nothing'} |"
+        )
 
 
 def main():
@@ -202,18 +253,48 @@ def main():
     checks = [
         ("the table of allowed arrows has no circle", circles(rooms)),
         ("no file includes against the table", wrong_arrows(includes)),
-        ("object files were found", [] if len(graph) > 100 or not os.environ.get("NODEOS_BUILD") else [f"{len(graph)} of them"]),
+        (
+            "object files were found",
+            (
+                []
+                if len(graph) > 100 or not os.environ.get("NODEOS_BUILD")
+                else [f"{len(graph)} of them"]
+            ),
+        ),
         ("no source file calls a room against the table", calls_against_the_table(graph)),
-        ("source files do not call each other in a circle", [" <-> ".join(c) for c in circles(graph)]),
+        (
+            "source files do not call each other in a circle",
+            [" <-> ".join(c) for c in circles(graph)],
+        ),
         ("nor do those of the kernel module", [" <-> ".join(c) for c in circles(module_calls())]),
-        ("each room has a README", [r for r in ALLOWED if not os.path.exists(os.path.join(SOURCE, r, "README"))]),
-        (f"no room has more than {MAX_LINES} lines", [f"{r}: {n}" for r, (n, _) in sizes(includes).items() if n > MAX_LINES]),
+        (
+            "each room has a README",
+            [r for r in ALLOWED if not os.path.exists(os.path.join(SOURCE, r, "README"))],
+        ),
+        (
+            f"no room has more than {MAX_LINES} lines",
+            [f"{r}: {n}" for r, (n, _) in sizes(includes).items() if n > MAX_LINES],
+        ),
     ]
     # The check itself: it must see what it is there for.
     planted = dict(includes)
     planted["base/words.c"] = ["container/ledger.h"]
-    checks.append(("an include against the table would be found", [] if wrong_arrows(planted) != wrong_arrows(includes) else ["it was not"]))
-    checks.append(("a circle would be found", [] if circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]] else ["it was not"]))
+    checks.append(
+        (
+            "an include against the table would be found",
+            [] if wrong_arrows(planted) != wrong_arrows(includes) else ["it was not"],
+        )
+    )
+    checks.append(
+        (
+            "a circle would be found",
+            (
+                []
+                if circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]]
+                else ["it was not"]
+            ),
+        )
+    )
     failed = 0
     for number, (what, wrong) in enumerate(checks, 1):
         print(f"{'not ok' if wrong else 'ok'} {number} - {what}")

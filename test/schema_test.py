@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """doc/nodeos-report.schema.json against what the built programs print, both ways: it describes every member, and finds each
 that is missing, added, or of another type. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+
 import copy
 import json
 import os
@@ -14,22 +15,30 @@ sys.path.insert(0, os.path.join(SOURCE, "test/guest"))
 try:
     import schema
 except ImportError as e:
-    skip("documents as nodeos-report.schema.json describes them", f"{e} (Debian: python3-jsonschema)")
+    skip(
+        "documents as nodeos-report.schema.json describes them", f"{e} (Debian: python3-jsonschema)"
+    )
     sys.exit(done())
 
 CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
 # Members that a document may be without, by hand: all others have to be there.
 OPTIONAL = {
-    "asked": "smt mems mems_bytes policy priority quantum_ms dimmap", "asked/dimmap": "policy fill_bytes",
-    "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap noise", "noise": "irqs irq_names threads thread_names",
-    "jobs": "share_mems", "blocks": "special", "": "blocks free machine memory",
+    "asked": "smt mems mems_bytes policy priority quantum_ms dimmap",
+    "asked/dimmap": "policy fill_bytes",
+    "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap noise",
+    "noise": "irqs irq_names threads thread_names",
+    "jobs": "share_mems",
+    "blocks": "special",
+    "": "blocks free machine memory",
 }
 
 
 def output(*words):
     program = os.path.join(BUILD, words[0])
-    r = subprocess.run([program, *words[1:]], cwd=EXAMPLES, capture_output=True, text=True, timeout=120)
+    r = subprocess.run(
+        [program, *words[1:]], cwd=EXAMPLES, capture_output=True, text=True, timeout=120
+    )
     if r.returncode:
         print(f"# {' '.join(words)}: {r.stderr}")
     return json.loads(r.stdout) if r.returncode == 0 else {}
@@ -52,7 +61,11 @@ def kind_of(path):
 
 def may_lack(path, key):
     where = kind_of(path)
-    return any(key in words.split() for end, words in OPTIONAL.items() if where == end or (end and where.endswith("/" + end)))
+    return any(
+        key in words.split()
+        for end, words in OPTIONAL.items()
+        if where == end or (end and where.endswith("/" + end))
+    )
 
 
 def changed(document, path, change):
@@ -87,14 +100,26 @@ def mutate(name, document):
             tried = [("renamed", rename), ("of another type", retype)]
             if not may_lack(path, key):
                 tried.append(("missing", lambda y, k: y.pop(k)))
-            quiet += [f"{kind_of(path)}/{key} {what}" for what, change in tried if not CHECK.problems(changed(document, path, lambda y, c=change, k=key: c(y, k)))]
-    ok(len(seen) > 20 and not quiet, f"{name}: whatever is changed of {len(seen)} members is found", *quiet)
+            quiet += [
+                f"{kind_of(path)}/{key} {what}"
+                for what, change in tried
+                if not CHECK.problems(changed(document, path, lambda y, c=change, k=key: c(y, k)))
+            ]
+    ok(
+        len(seen) > 20 and not quiet,
+        f"{name}: whatever is changed of {len(seen)} members is found",
+        *quiet,
+    )
     return seen
 
 
 def members(x):
     if isinstance(x, dict):
-        own = set(x["properties"]) if isinstance(x.get("properties"), dict) and x.get("type") == "object" else set()
+        own = (
+            set(x["properties"])
+            if isinstance(x.get("properties"), dict) and x.get("type") == "object"
+            else set()
+        )
         return own.union(*map(members, x.values()))
     return set().union(*map(members, x)) if isinstance(x, list) else set()
 
@@ -106,7 +131,9 @@ def undescribed(x, where=""):
     if not isinstance(x, dict):
         return []
     out = []
-    for key, value in x.get("properties", {}).items() if isinstance(x.get("properties"), dict) else ():
+    for key, value in (
+        x.get("properties", {}).items() if isinstance(x.get("properties"), dict) else ()
+    ):
         if not {"description", "$ref", "const"} & set(value):
             out.append(f"{where}/{key}")
     for key, value in x.items():
@@ -118,11 +145,17 @@ def test_documents():
     machine = "package:2 numa:2(memory=4294967296) core:4 pu:2"
     documents = {
         "plan": output("nodeosctl", "plan", "--json", "-t", machine, "-n", "1", "coupled.json"),
-        "plan of hpc": output("nodeosctl", "plan", "--json", "-t", machine, "--serviceos=1/node", "coupled-hpc.json"),
-        "plan with a buffer": output("nodeosctl", "plan", "--json", "-t", machine, "outofcore.json"),
+        "plan of hpc": output(
+            "nodeosctl", "plan", "--json", "-t", machine, "--serviceos=1/node", "coupled-hpc.json"
+        ),
+        "plan with a buffer": output(
+            "nodeosctl", "plan", "--json", "-t", machine, "outofcore.json"
+        ),
         "plan of the rest": output("nodeosctl", "plan", "--json", "-t", machine, "rest.json"),
         "node": output("report/test/report_driver", "json", "n0", "coupled", "step"),
-        "node with blocks": output("report/test/report_driver", "json", "n0", "coupled", "step", "blocks"),
+        "node with blocks": output(
+            "report/test/report_driver", "json", "n0", "coupled", "step", "blocks"
+        ),
         "a user's node": output("report/test/report_driver", "json", "n0", "step", "own"),
         "node without jobs": output("report/test/report_driver", "json", "n0"),
     }
@@ -134,27 +167,75 @@ def test_documents():
             seen |= {key for _, key in mutate(name, document)} if "without" not in name else set()
     job = (documents["node"].get("jobs") or [{}])[0]
     sim, vda = job.get("containers") or [{}, {}]
-    ok([c.get("effective", {}).get("processes") for c in (sim, vda)] == [1, 1], "the rank of a step in two containers is in one of them", sim.get("effective"), vda.get("effective"))
-    ok(vda.get("noise", {}).get("tick", "").startswith("4"), "noise is that of all reserved CPUs", vda.get("noise"))
-    ok("free" not in documents["a user's node"] and "free" in documents["node"], "what is free is not told to users")
+    ok(
+        [c.get("effective", {}).get("processes") for c in (sim, vda)] == [1, 1],
+        "the rank of a step in two containers is in one of them",
+        sim.get("effective"),
+        vda.get("effective"),
+    )
+    ok(
+        vda.get("noise", {}).get("tick", "").startswith("4"),
+        "noise is that of all reserved CPUs",
+        vda.get("noise"),
+    )
+    ok(
+        "free" not in documents["a user's node"] and "free" in documents["node"],
+        "what is free is not told to users",
+    )
     # what needs a live buffer, a real launch, or another kind of document is looked at in the guest
-    live = members(CHECK.schema["$defs"]["buffer"]) | members(CHECK.schema["$defs"]["step_report"]) | members(CHECK.schema["$defs"]["list"]) | members(CHECK.schema["$defs"]["nodes"])
+    live = (
+        members(CHECK.schema["$defs"]["buffer"])
+        | members(CHECK.schema["$defs"]["step_report"])
+        | members(CHECK.schema["$defs"]["list"])
+        | members(CHECK.schema["$defs"]["nodes"])
+    )
     # a plain kernel shows no interrupts of these CPUs, or has them all elsewhere
     live |= {"irq", "irqs", "irq_names", "threads", "thread_names", "count"}
-    same_set(sorted(members(CHECK.schema) - live - seen) or ["none"], ["none"], "the documents have every member that the schema describes")
+    same_set(
+        sorted(members(CHECK.schema) - live - seen) or ["none"],
+        ["none"],
+        "the documents have every member that the schema describes",
+    )
 
 
 def test_schema():
     problems = undescribed(CHECK.schema["$defs"])
     ok(not problems, "every member is described", *problems)
-    for wrong in ({}, [], {"schema": 1}, {"schema": 2, "kind": "plan"}, {"schema": 1, "kind": "plans"}, {"schema": "1", "kind": "list", "containers": []}):
+    for wrong in (
+        {},
+        [],
+        {"schema": 1},
+        {"schema": 2, "kind": "plan"},
+        {"schema": 1, "kind": "plans"},
+        {"schema": "1", "kind": "list", "containers": []},
+    ):
         ok(CHECK.problems(wrong), f"{json.dumps(wrong)} is no document")
     for good in ("", "0", "0-3,8", "1,3,5-7"):
-        ok(not CHECK.problems({"schema": 1, "kind": "plan", "containers": [], "free": {"cpus": good, "mems": ""}, "serviceos": {"cpus": "", "mems": "", "own_mems": False}}),
-           f"\"{good}\" is a set")
+        ok(
+            not CHECK.problems(
+                {
+                    "schema": 1,
+                    "kind": "plan",
+                    "containers": [],
+                    "free": {"cpus": good, "mems": ""},
+                    "serviceos": {"cpus": "", "mems": "", "own_mems": False},
+                }
+            ),
+            f'"{good}" is a set',
+        )
     for bad in ("-", "3-", "0 1", "0,", "a"):
-        ok(CHECK.problems({"schema": 1, "kind": "plan", "containers": [], "free": {"cpus": bad, "mems": ""}, "serviceos": {"cpus": "", "mems": "", "own_mems": False}}),
-           f"\"{bad}\" is none")
+        ok(
+            CHECK.problems(
+                {
+                    "schema": 1,
+                    "kind": "plan",
+                    "containers": [],
+                    "free": {"cpus": bad, "mems": ""},
+                    "serviceos": {"cpus": "", "mems": "", "own_mems": False},
+                }
+            ),
+            f'"{bad}" is none',
+        )
 
 
 if not os.access(os.path.join(BUILD, "nodeosctl"), os.X_OK):

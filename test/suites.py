@@ -8,6 +8,7 @@
   # rooms: ROOM...               whose changes test/run --changed runs it for
 
 Runs of ci with the same machine share one boot."""
+
 import argparse
 import glob
 import os
@@ -22,7 +23,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
 GUEST = f"{TOP}/test/guest"
 # every suite has these beside it
-SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob")] + [f"{TOP}/etc/examples"]
+SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob")] + [
+    f"{TOP}/etc/examples"
+]
 BOOT = ("nodes", "numa", "memory", "nvme", "append", "qemu", "kernel", "slurm", "plugin", "put")
 MACHINE = {"nodes": "2", "slurm": "24.11"}
 
@@ -76,11 +79,14 @@ def runs():
 
 
 def output(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.splitlines()[-1]
 
 
 def made(name, machine):
     """What is built for a suite alone (put=NAME): options of test/guest/run."""
+
     def keep(path, to):
         os.makedirs(os.path.dirname(to), exist_ok=True)
         shutil.copy(path, to)
@@ -117,7 +123,10 @@ def options(machine):
 
 def together(a, b):
     """One machine that is good for both, or None: more devices, kernel arguments and files harm nobody."""
-    if any(a.get(key) != b.get(key) for key in ("nodes", "numa", "memory", "qemu", "kernel", "slurm", "plugin")):
+    if any(
+        a.get(key) != b.get(key)
+        for key in ("nodes", "numa", "memory", "qemu", "kernel", "slurm", "plugin")
+    ):
         return None
     if any("fgmn=" in m.get("append", "") for m in (a, b)) and a.get("append") != b.get("append"):
         return None
@@ -150,8 +159,13 @@ def script(group):
     """What n0 runs: the suites one after the other, each with its limit; the worst exit code is the command's."""
     lines = ["worst=0"]
     for run in group:
-        command = " ".join(map(shlex.quote, ["timeout", str(run.limit), "python3", f"{run.suite}.py", *run.groups]))
-        lines.append(f"echo '# suite {run.suite}'; {command}; code=$?; echo \"# suite {run.suite} ended with $code\"; [ $code -eq 0 ] || worst=$code")
+        command = " ".join(
+            map(shlex.quote, ["timeout", str(run.limit), "python3", f"{run.suite}.py", *run.groups])
+        )
+        lines.append(
+            f"echo '# suite {run.suite}'; {command}; code=$?; echo \"# suite {run.suite} ended with"
+            ' $code"; [ $code -eq 0 ] || worst=$code'
+        )
     return "\n".join([*lines, "exit $worst"])
 
 
@@ -170,7 +184,10 @@ class Tally:
             self.failed += 1
 
     def text(self):
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped, {time.time() - self.start:.0f} s"
+        return (
+            f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped,"
+            f" {time.time() - self.start:.0f} s"
+        )
 
 
 def boot(machine, group):
@@ -184,12 +201,31 @@ def boot(machine, group):
     except (OSError, subprocess.CalledProcessError) as e:
         print(f"not ok - {names}: what it needs could not be built: {e}", flush=True)
         return False
-    puts = [word for path in [f"{GUEST}/{r.suite}.py" for r in group] + SHARED for word in ("--put", path)]
+    puts = [
+        word
+        for path in [f"{GUEST}/{r.suite}.py" for r in group] + SHARED
+        for word in ("--put", path)
+    ]
     more = ["--qemu", os.environ["QEMU"]] if os.environ.get("QEMU") else []
-    command = [f"{GUEST}/run", "--timeout", str(sum(r.limit for r in group) + 300), *extra, *more, *puts, "--share", f"{BUILD}/out", "--", "bash", "-c", script(group)]
+    command = [
+        f"{GUEST}/run",
+        "--timeout",
+        str(sum(r.limit for r in group) + 300),
+        *extra,
+        *more,
+        *puts,
+        "--share",
+        f"{BUILD}/out",
+        "--",
+        "bash",
+        "-c",
+        script(group),
+    ]
     good, current, tally = True, None, Tally()
     with open(f"{BUILD}/logs/guest-{group[0].name()}.tap", "w", encoding="utf-8") as log:
-        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        p = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
         try:
             for line in p.stdout:
                 log.write(line)
@@ -197,7 +233,11 @@ def boot(machine, group):
                 if m := re.match(r"# suite (\w+)( ended with (\d+))?$", line):
                     if m[2]:
                         if m[3] != "0" and not tally.failed:
-                            print(f"not ok - suite {m[1]} ended with {m[3]}{' (its limit)' if m[3] == '124' else ''}", flush=True)
+                            print(
+                                f"not ok - suite {m[1]} ended with"
+                                f" {m[3]}{' (its limit)' if m[3] == '124' else ''}",
+                                flush=True,
+                            )
                         good = good and m[3] == "0" and tally.passed > 0
                         say(f"suite {m[1]}: {tally.text()}")
                         current = None
@@ -213,25 +253,48 @@ def boot(machine, group):
             raise
         code = p.wait()
     if code and (good or current):
-        print(f"not ok - {names}: test/guest/run ended with {code}{f' while {current} ran' if current else ''}", flush=True)
+        print(
+            f"not ok - {names}: test/guest/run ended with"
+            f" {code}{f' while {current} ran' if current else ''}",
+            flush=True,
+        )
     return good and code == 0
 
 
 def changed_rooms(base):
     """Top directories of what differs from the commit BASE, committed or not."""
-    names = subprocess.run(["git", "-C", TOP, "diff", "--name-only", base], check=True, stdout=subprocess.PIPE, text=True).stdout
+    names = subprocess.run(
+        ["git", "-C", TOP, "diff", "--name-only", base],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
     return {name.split("/")[0] for name in names.splitlines() if "/" in name}, set(names.split())
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true", help="print what would be run, and boot nothing")
-    parser.add_argument("--changed", metavar="COMMIT", help="only suites of rooms with changes since COMMIT")
-    parser.add_argument("--kernel", help="another kernel than the suite's (debian, stock, nodeos-debug)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print what would be run, and boot nothing"
+    )
+    parser.add_argument(
+        "--changed", metavar="COMMIT", help="only suites of rooms with changes since COMMIT"
+    )
+    parser.add_argument(
+        "--kernel", help="another kernel than the suite's (debian, stock, nodeos-debug)"
+    )
     parser.add_argument("--slurm", help="another series of Slurm")
     parser.add_argument("--limit", type=int, help="seconds")
-    parser.add_argument("what", metavar="ci|deep|SUITE", help="all of test/run, all of test/run --deep, or one suite")
-    parser.add_argument("groups", metavar="GROUP", nargs=argparse.REMAINDER, help="groups of the suite; none: all")
+    parser.add_argument(
+        "what",
+        metavar="ci|deep|SUITE",
+        help="all of test/run, all of test/run --deep, or one suite",
+    )
+    parser.add_argument(
+        "groups", metavar="GROUP", nargs=argparse.REMAINDER, help="groups of the suite; none: all"
+    )
     a = parser.parse_args()
     known = runs()
     if a.what in ("ci", "deep"):
@@ -239,7 +302,10 @@ def main():
     else:
         chosen = [r for r in known if r.suite == a.what][:1]
         if not chosen:
-            parser.error(f"there is no suite {a.what}; there are {', '.join(sorted({r.suite for r in known}))}")
+            parser.error(
+                f"there is no suite {a.what}; there are"
+                f" {', '.join(sorted({r.suite for r in known}))}"
+            )
         chosen[0].groups, chosen[0].limit = a.groups, a.limit or 7200
     if a.changed:
         rooms, files = changed_rooms(a.changed)

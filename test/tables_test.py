@@ -1,14 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The manual pages against the tables of options, isolators, keys, variables, files and messages in the sources and in what the
-built programs print, in both directions: nothing undocumented, nothing documented that does not exist. TAP; see docs_test.py for the rest."""
+built programs print, in both directions: nothing undocumented, nothing documented that does not exist. TAP; see docs_test.py for the rest.
+"""
+
 import glob
 import os
 import re
 import subprocess
 import sys
 
-from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, c_unescape, done, items, makefile, ok, page, read, same_set, section, skip
+from manpages import (
+    BUILD,
+    PAGES,
+    SOURCE,
+    c_array,
+    c_strings,
+    c_unescape,
+    done,
+    items,
+    makefile,
+    ok,
+    page,
+    read,
+    same_set,
+    section,
+    skip,
+)
 from rooms import INSTALLED
 
 # Programs with a page each: where their options are, and how they are run from a build tree.
@@ -18,7 +36,10 @@ PROGRAMS = {
     "nodeos-streamline": ("dimmap/load/streamline/streamline.c", [f"{BUILD}/nodeos-streamline"]),
     "nodeos-bfs": ("dimmap/load/bfs/bfs.c", [f"{BUILD}/nodeos-bfs"]),
     "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
-    "nodeos-sched-count": ("tools/noise/nodeos-sched-count", [sys.executable, f"{SOURCE}/tools/noise/nodeos-sched-count"]),
+    "nodeos-sched-count": (
+        "tools/noise/nodeos-sched-count",
+        [sys.executable, f"{SOURCE}/tools/noise/nodeos-sched-count"],
+    ),
     "nodeos-mpirun": ("spank/nodeos-mpirun", ["sh", f"{SOURCE}/spank/nodeos-mpirun"]),
 }
 TOOL = f"{BUILD}/nodeosctl"
@@ -31,7 +52,11 @@ def printed(argv):
 def sources(*patterns):
     """The C files, without tests."""
     found = [f for p in patterns for f in glob.glob(os.path.join(SOURCE, p), recursive=True)]
-    return [f for f in sorted(found) if "/test/" not in f and not f.endswith("_test.c") and "fuzz" not in f]
+    return [
+        f
+        for f in sorted(found)
+        if "/test/" not in f and not f.endswith("_test.c") and "fuzz" not in f
+    ]
 
 
 def content(files):
@@ -45,10 +70,19 @@ def table_options(file):
     """Options of a source as "-s --long=", = for a value, [=] for one that may be left out."""
     text = read(file)
     value = {"no": "", "required": "=", "optional": "[=]"}
-    found = {f"-{short} --{name}{value[kind]}" for name, kind, short in re.findall(r'\{\s*"([a-z-]+)",\s*(no|required|optional)_argument,\s*NULL,\s*\'(\w)\'', text)}
-    for short, name, rest in re.findall(r'add_argument\("-(\w)", "--([a-z-]+)"([^\n]*)', text):  # argparse
+    found = {
+        f"-{short} --{name}{value[kind]}"
+        for name, kind, short in re.findall(
+            r'\{\s*"([a-z-]+)",\s*(no|required|optional)_argument,\s*NULL,\s*\'(\w)\'', text
+        )
+    }
+    for short, name, rest in re.findall(
+        r'add_argument\("-(\w)", "--([a-z-]+)"([^\n]*)', text
+    ):  # argparse
         found.add(f"-{short} --{name}" + ("" if "store_true" in rest else "="))
-    found |= {f"-{short} --{name}" for short, name in re.findall(r"^-(\w) \| --([a-z-]+)\)", text, re.M)}  # a shell's case
+    found |= {
+        f"-{short} --{name}" for short, name in re.findall(r"^-(\w) \| --([a-z-]+)\)", text, re.M)
+    }  # a shell's case
     return found | ({"-h --help"} if "argparse" in text else set())
 
 
@@ -58,14 +92,25 @@ def page_options(text):
     for line in items(text):
         m = re.match(r"Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl -([a-z-]+)(?: Ns (Op )?=)?", line)
         if m:
-            found.add(f"-{m.group(1)} --{m.group(2)}" + ("" if "= Ns" not in line and " Op =" not in line else "[=]" if m.group(3) else "="))
+            found.add(
+                f"-{m.group(1)} --{m.group(2)}"
+                + (
+                    ""
+                    if "= Ns" not in line and " Op =" not in line
+                    else "[=]"
+                    if m.group(3)
+                    else "="
+                )
+            )
     return found
 
 
 def help_options(text):
     """The same of a usage text."""
     found = set()
-    for short, name, value in re.findall(r"^ +-(\w)(?: [A-Z]\S*)?, --([a-z-]+)(\[=|=| [A-Z])?", text, re.M):
+    for short, name, value in re.findall(
+        r"^ +-(\w)(?: [A-Z]\S*)?, --([a-z-]+)(\[=|=| [A-Z])?", text, re.M
+    ):
         found.add(f"-{short} --{name}" + {"": "", "[=": "[=]"}.get(value, "="))
     return found
 
@@ -74,11 +119,19 @@ def test_programs():
     for name, (file, argv) in PROGRAMS.items():
         text, table = page(f"{name}.1"), table_options(file)
         if name == "nodeos-mpirun":
-            same_set(re.findall(r"^\.Fl (\w) \| \\-([a-z]+)$", text, re.M), [("h", "help")], "nodeos-mpirun(1) has --help and -h")
+            same_set(
+                re.findall(r"^\.Fl (\w) \| \\-([a-z]+)$", text, re.M),
+                [("h", "help")],
+                "nodeos-mpirun(1) has --help and -h",
+            )
             same_set(table, ["-h --help"], "and it takes no others")
             ok("--help (-h)" in printed(argv), "nor does it print others", printed(argv))
             continue
-        same_set(page_options(text), table, f"{name}(1) has the options of {file}, with and without values")
+        same_set(
+            page_options(text),
+            table,
+            f"{name}(1) has the options of {file}, with and without values",
+        )
         flags = re.sub(r"\.Fl \\-\n|Fl \\-$", "", section(text, "SYNOPSIS"), flags=re.M)
         known = {option[1] for option in table}
         used = set("".join(re.findall(r"\bFl (\w+)", flags)))
@@ -87,9 +140,19 @@ def test_programs():
             same_set(help_options(printed(argv)), table, f"{name} --help has them, too")
         else:
             skip(f"{name} --help", "it is not built")
-    same_set([p[:-2] for p in PAGES if p.endswith(".1") and p != "nodeosctl.1"], PROGRAMS, "these are all programs with a page")
-    built = re.findall(r"^bin_PROGRAMS \+= (.*)$", makefile(), re.M) + [os.path.basename(w) for w in re.findall(r"^dist_bin_SCRIPTS \+= (.*)$", makefile(), re.M)]
-    same_set(" ".join(built).split(), list(PROGRAMS) + ["nodeosctl"], "and these are all programs that are installed for users")
+    same_set(
+        [p[:-2] for p in PAGES if p.endswith(".1") and p != "nodeosctl.1"],
+        PROGRAMS,
+        "these are all programs with a page",
+    )
+    built = re.findall(r"^bin_PROGRAMS \+= (.*)$", makefile(), re.M) + [
+        os.path.basename(w) for w in re.findall(r"^dist_bin_SCRIPTS \+= (.*)$", makefile(), re.M)
+    ]
+    same_set(
+        " ".join(built).split(),
+        list(PROGRAMS) + ["nodeosctl"],
+        "and these are all programs that are installed for users",
+    )
 
 
 def test_nodeosctl():
@@ -98,7 +161,9 @@ def test_nodeosctl():
         skip("what nodeosctl's commands print", "no nodeosctl in the build tree")
         return
     text = page("nodeosctl.1")
-    synopsis = re.findall(r"^\.Nm\n\.Cm ([\w-]+)\n(.*?)(?=^\.Nm$|\Z)", section(text, "SYNOPSIS"), re.M | re.S)
+    synopsis = re.findall(
+        r"^\.Nm\n\.Cm ([\w-]+)\n(.*?)(?=^\.Nm$|\Z)", section(text, "SYNOPSIS"), re.M | re.S
+    )
     for command in re.findall(r"^  ([\w-]+)", printed([TOOL]), re.M):
         documented, shorts = set(), {}
         for line in items(section(section(text, "COMMANDS"), command, ".Ss")):
@@ -107,17 +172,39 @@ def test_nodeosctl():
                 documented.add(f"--{m.group(2)}" + ("=" if m.group(3) else ""))
                 shorts[m.group(1)] = m.group(2)
         usage = printed([TOOL, command])
-        table = {f"--{name}" + ("=" if value else "") for name, value in re.findall(r"^ +(?:-\w, |    )?--([a-z-]+)(=)?", usage, re.M)} - {"--help"}
-        same_set(documented or {"none"}, table or {"none"}, f"nodeosctl(1) and nodeosctl {command} --help have the same options and values")
+        table = {
+            f"--{name}" + ("=" if value else "")
+            for name, value in re.findall(r"^ +(?:-\w, |    )?--([a-z-]+)(=)?", usage, re.M)
+        } - {"--help"}
+        same_set(
+            documented or {"none"},
+            table or {"none"},
+            f"nodeosctl(1) and nodeosctl {command} --help have the same options and values",
+        )
         flags = " ".join(part for name, part in synopsis if name == command)
-        used = set(re.findall(r"Fl (?:[^\n]*\| )?\\-([a-z][a-z-]+)", flags.replace("Fl \\-json | \\-request", "Fl \\-json Fl \\-request")))
+        used = set(
+            re.findall(
+                r"Fl (?:[^\n]*\| )?\\-([a-z][a-z-]+)",
+                flags.replace("Fl \\-json | \\-request", "Fl \\-json Fl \\-request"),
+            )
+        )
         for group in re.findall(r"Fl (\w+)", flags):
             used |= {shorts.get(letter, f"-{letter}?") for letter in group}
         if command != "check":  # which has two that srun uses for itself
-            same_set(used or {"none"}, {o.strip("-=") if o != "none" else o for o in documented} or {"none"}, f"so has the synopsis of {command}")
+            same_set(
+                used or {"none"},
+                {o.strip("-=") if o != "none" else o for o in documented} or {"none"},
+                f"so has the synopsis of {command}",
+            )
     for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
         # as a command: in mdoc's quotes, in backquotes, or at the start of a line of an example
-        words = set(re.findall(r"(?:^\.Q[lq] |`|^ +(?:\./)?|[$#] )nodeosctl ([a-z-]+)", read(file).replace("\\-", "-"), re.M))
+        words = set(
+            re.findall(
+                r"(?:^\.Q[lq] |`|^ +(?:\./)?|[$#] )nodeosctl ([a-z-]+)",
+                read(file).replace("\\-", "-"),
+                re.M,
+            )
+        )
         unknown = words - {c for c, _ in synopsis}
         ok(not unknown, f"{file} names no command that there is not", sorted(unknown))
 
@@ -127,16 +214,28 @@ def test_daemon():
         skip("nodeosd --help", "it is not built")
         return
     usage = printed([f"{BUILD}/nodeosd"])
-    same_set(re.findall(r"^  (-\w, --[a-z]+)", usage, re.M), ["-h, --help", "-V, --version"], "nodeosd's options")
+    same_set(
+        re.findall(r"^  (-\w, --[a-z]+)", usage, re.M),
+        ["-h, --help", "-V, --version"],
+        "nodeosd's options",
+    )
     served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("control/protocol.c"))
     # what libnodeos alone asks, no command does
     ok("ASK_QUERY" in read("control/libnodeos.c"), "query is for libnodeos")
     served.remove("query")
     # srun does the rest of it
     served[served.index("find")] = "exec"
-    same_set(re.findall(r"nodeosctl ([a-z, ]+)[);]", usage)[0].split(", "), served, "nodeosd --help names the commands that it serves")
+    same_set(
+        re.findall(r"nodeosctl ([a-z, ]+)[);]", usage)[0].split(", "),
+        served,
+        "nodeosd --help names the commands that it serves",
+    )
     listing = section(page("nodeosctl.1"), "COMMANDS")
-    asks = [c for c in re.findall(r"^\.Ss ([\w-]+)$", listing, re.M) if re.search(r"^\.Nm nodeosd", section(listing, c, ".Ss"), re.M)]
+    asks = [
+        c
+        for c in re.findall(r"^\.Ss ([\w-]+)$", listing, re.M)
+        if re.search(r"^\.Nm nodeosd", section(listing, c, ".Ss"), re.M)
+    ]
     same_set(asks, served, "nodeosctl(1) says of these that they ask nodeosd")
 
 
@@ -148,12 +247,18 @@ def test_library():
     declared = set(re.findall(r"\b(nodeos_\w+)\(", read("control/nodeos.h")))
     named = re.findall(r"^\t\t(\w+);", read("control/libnodeos.map"), re.M)
     same_set(set(named), declared, "libnodeos: the map and the header have the same functions")
-    same_set(set(re.findall(r"^\.Fn (nodeos_\w+) ", section(page("nodeos.3"), "SYNOPSIS"), re.M)), declared, "libnodeos: and nodeos(3)")
+    same_set(
+        set(re.findall(r"^\.Fn (nodeos_\w+) ", section(page("nodeos.3"), "SYNOPSIS"), re.M)),
+        declared,
+        "libnodeos: and nodeos(3)",
+    )
     built = glob.glob(f"{BUILD}/.libs/libnodeos.so.?")
     if not built:
         skip("the built libnodeos has them, with their versions", "it is not built")
         return
-    out = subprocess.run(["nm", "-D", "--defined-only", built[0]], capture_output=True, text=True, timeout=60).stdout
+    out = subprocess.run(
+        ["nm", "-D", "--defined-only", built[0]], capture_output=True, text=True, timeout=60
+    ).stdout
     has = {m[0]: m[1] for m in re.findall(r" T (\w+)(@@NODEOS_[\d.]+)?$", out, re.M)}
     same_set(set(has), declared, "libnodeos: the built one exports these and no others")
     ok(all(has.values()), "libnodeos: each with a version", *(n for n, v in has.items() if not v))
@@ -185,17 +290,39 @@ def test_isolators():
         elif depth == 2:
             inner.setdefault(at, []).extend(members(line))
     documented += re.findall(r"^\.Cm ((?:resource|os)/[\w/-]+)", text, re.M)
-    same_set(documented, known + ignored, "nodeos-manifest(5) has the isolators of manifest/manifest.c and request.c")
-    for name, array in (("container", "container_members"), ("scheduler", "scheduler_members"), ("dimmap", "dimmap_members")):
+    same_set(
+        documented,
+        known + ignored,
+        "nodeos-manifest(5) has the isolators of manifest/manifest.c and request.c",
+    )
+    for name, array in (
+        ("container", "container_members"),
+        ("scheduler", "scheduler_members"),
+        ("dimmap", "dimmap_members"),
+    ):
         table = re.findall(r'\{ "([a-z]+)", load_\w+ \}', c_array("manifest/manifest.c", array))
         same_set(inner.get(name, []), table, f"of {name} the members")
-    for title, array in (("Fields of an ImageManifest", "image_manifest_fields"), ("Fields of a PodManifest", "pod_manifest_fields")):
+    for title, array in (
+        ("Fields of an ImageManifest", "image_manifest_fields"),
+        ("Fields of a PodManifest", "pod_manifest_fields"),
+    ):
         table = re.findall(r'\{ "(\w+)", &', c_array("manifest/appc.c", array))
         part = section(page("nodeos-manifest.5"), title, ".Ss")
-        same_set([m for _, line in tree(part) for m in members(line)], table, f"{title}: those of manifest/appc.c")
+        same_set(
+            [m for _, line in tree(part) for m in members(line)],
+            table,
+            f"{title}: those of manifest/appc.c",
+        )
     text = page("nodeos-manifest.5")
-    for start, array, what in ((r"\.It Cm app", "app_fields", "of an app"), (r"\.It Cm apps", "pod_app_fields", "of a pod's app")):
-        same_set(re.findall(r"^\.Cm (\w+)", cut(text, start, r"^\.It "), re.M), re.findall(r'\{ "(\w+)", &', c_array("manifest/appc.c", array)), f"the fields {what}")
+    for start, array, what in (
+        (r"\.It Cm app", "app_fields", "of an app"),
+        (r"\.It Cm apps", "pod_app_fields", "of a pod's app"),
+    ):
+        same_set(
+            re.findall(r"^\.Cm (\w+)", cut(text, start, r"^\.It "), re.M),
+            re.findall(r'\{ "(\w+)", &', c_array("manifest/appc.c", array)),
+            f"the fields {what}",
+        )
 
 
 def cut(text, start, end):
@@ -212,19 +339,50 @@ def cm_words(text):
 def test_words():
     """Words that values may be: policies, partitions, policies of buffers."""
     manifest, conf = page("nodeos-manifest.5"), page("nodeos.conf.5")
-    scheduler, buffer = manifest[manifest.index(".It Cm scheduler"):], manifest[manifest.index(".It Cm dimmap"):]
+    scheduler, buffer = (
+        manifest[manifest.index(".It Cm scheduler") :],
+        manifest[manifest.index(".It Cm dimmap") :],
+    )
     policies = re.findall(r'\[POLICY_\w+\] = \{ "([a-z]+)"', read("manifest/policy_name.c"))
-    same_set(cm_words(cut(scheduler, r"\.It Cm policy", "also as")), policies, "nodeos-manifest(5) has the policies of manifest/policy_name.c")
-    same_set(cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")), policies, "so has nodeos.conf(5)")
-    same_set(cm_words(cut(conf, r"\.It Ic hpc_fallback", "of the latter"))[1:], set(policies) - {"hpc"}, "and those that stand for hpc")
+    same_set(
+        cm_words(cut(scheduler, r"\.It Cm policy", "also as")),
+        policies,
+        "nodeos-manifest(5) has the policies of manifest/policy_name.c",
+    )
+    same_set(
+        cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")), policies, "so has nodeos.conf(5)"
+    )
+    same_set(
+        cm_words(cut(conf, r"\.It Ic hpc_fallback", "of the latter"))[1:],
+        set(policies) - {"hpc"},
+        "and those that stand for hpc",
+    )
     places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("manifest/policy_name.c"))
-    same_set(cm_words(cut(scheduler, r"\.It Cm priority", "without it"))[1:], places, "nodeos-manifest(5) has the placements of hpc")
+    same_set(
+        cm_words(cut(scheduler, r"\.It Cm priority", "without it"))[1:],
+        places,
+        "nodeos-manifest(5) has the placements of hpc",
+    )
     partitions = re.findall(r'\[PARTITION_\w+\] = "([a-z]+)"', read("manifest/partition_name.c"))
-    same_set(cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")), partitions, "and the partitions of manifest/partition_name.c")
-    same_set(cm_words(cut(conf, r"\.It Ic allow_partitions", "with\n")), partitions, "so has nodeos.conf(5)")
+    same_set(
+        cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")),
+        partitions,
+        "and the partitions of manifest/partition_name.c",
+    )
+    same_set(
+        cm_words(cut(conf, r"\.It Ic allow_partitions", "with\n")),
+        partitions,
+        "so has nodeos.conf(5)",
+    )
     kept = re.findall(r'^\t\.name = "([a-z0-9]+)"', read("dimmap/policy/policies.c"), re.M)
-    same_set(cm_words(cut(buffer, r"\.It Cm policy", r"^\.It")), kept, "nodeos-manifest(5) has the policies of dimmap/policy/policies.c")
-    same_set(cm_words(cut(page("dimmapfs.5"), r"\.It Cm policy", ";\n")), kept, "so has dimmapfs(5)")
+    same_set(
+        cm_words(cut(buffer, r"\.It Cm policy", r"^\.It")),
+        kept,
+        "nodeos-manifest(5) has the policies of dimmap/policy/policies.c",
+    )
+    same_set(
+        cm_words(cut(page("dimmapfs.5"), r"\.It Cm policy", ";\n")), kept, "so has dimmapfs(5)"
+    )
 
 
 def test_dimmapfs():
@@ -232,10 +390,22 @@ def test_dimmapfs():
     found = [w for _, line in tree(section(page("dimmapfs.5"), "OPTIONS")) for w in members(line)]
     same_set(found, table, "dimmapfs(5) has the mount options of dimmap/module/fs.c")
     stats = c_strings(content(sources("dimmap/module/*.c", "dimmap/module/*.h")))
-    named = re.findall(r"^\.Cm (\w+)$", re.search(r"^\.It Pa \.stats\n(.*?)^\.It", page("dimmapfs.5"), re.M | re.S).group(1), re.M)
-    ok(named and set(named) <= set(stats), "its counters are those of the module", sorted(set(named) - set(stats)))
+    named = re.findall(
+        r"^\.Cm (\w+)$",
+        re.search(r"^\.It Pa \.stats\n(.*?)^\.It", page("dimmapfs.5"), re.M | re.S).group(1),
+        re.M,
+    )
+    ok(
+        named and set(named) <= set(stats),
+        "its counters are those of the module",
+        sorted(set(named) - set(stats)),
+    )
     calls = re.findall(r"#define (DIMMAP_IOC_\w+)\s+_IO", read("dimmap/dimmap_ioctl.h"))
-    same_set(re.findall(r"Dv (DIMMAP_IOC_\w+)", page("dimmapfs.5")), calls, "and the calls those of dimmap/dimmap_ioctl.h")
+    same_set(
+        re.findall(r"Dv (DIMMAP_IOC_\w+)", page("dimmapfs.5")),
+        calls,
+        "and the calls those of dimmap/dimmap_ioctl.h",
+    )
 
 
 # ------------------------------------------------- nodeos.conf, variables, files
@@ -244,9 +414,20 @@ def test_dimmapfs():
 def test_defaults():
     shipped = dict(re.findall(r"^#?([a-z_]+) = (.*)$", read("etc/nodeos.conf"), re.M))
     for key, default in shipped.items():
-        found = re.search(rf"^\.It Ic {key}\n(.*?)(?=^\.It Ic |\Z)", page("nodeos.conf.5"), re.M | re.S)
-        told = re.findall(r"^Default:\n\.(?:Cm|Ql|Pa) (.*?)(?: \.)?$|^Default: (\S+?)[.,](?: .*)?$", found.group(1) if found else "", re.M)
-        ok([(a or b) for a, b in told] == [default], f"nodeos.conf(5): the default of {key} is that of etc/nodeos.conf", told, default)
+        found = re.search(
+            rf"^\.It Ic {key}\n(.*?)(?=^\.It Ic |\Z)", page("nodeos.conf.5"), re.M | re.S
+        )
+        told = re.findall(
+            r"^Default:\n\.(?:Cm|Ql|Pa) (.*?)(?: \.)?$|^Default: (\S+?)[.,](?: .*)?$",
+            found.group(1) if found else "",
+            re.M,
+        )
+        ok(
+            [(a or b) for a, b in told] == [default],
+            f"nodeos.conf(5): the default of {key} is that of etc/nodeos.conf",
+            told,
+            default,
+        )
 
 
 def test_variables():
@@ -254,22 +435,46 @@ def test_variables():
     code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
     # spank_job_control_setenv() and the pages say SPANK_NODEOS_REQUEST, or have one word for several
-    ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code))
+    ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(
+        re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code)
+    )
     told = set()
     for name in ("nodeos.7", "nodeos-spank.8"):
-        told |= {w for line in items(page(name)) if line.startswith("Ev ") for w in re.split(r" , ", line[3:]) if w.startswith(("NODEOS_", "SLURM_SPANK_NODEOS_"))}
-    same_set(told, ours, "nodeos(7) and nodeos-spank(8) have every variable of NodeOS in the sources")
+        told |= {
+            w
+            for line in items(page(name))
+            if line.startswith("Ev ")
+            for w in re.split(r" , ", line[3:])
+            if w.startswith(("NODEOS_", "SLURM_SPANK_NODEOS_"))
+        }
+    same_set(
+        told, ours, "nodeos(7) and nodeos-spank(8) have every variable of NodeOS in the sources"
+    )
     read_by = {
-        "nodeosctl.1": (sources("tools/*.c", "base/hostname.c", "base/program.c"), r'getenv\("(\w+)"\)'),
+        "nodeosctl.1": (
+            sources("tools/*.c", "base/hostname.c", "base/program.c"),
+            r'getenv\("(\w+)"\)',
+        ),
         "nodeos-noise.1": (sources("tools/noise/noise.c"), r'getenv\("(\w+)"\)'),
-        "nodeos-sched-count.1": ([os.path.join(SOURCE, "tools/noise/nodeos-sched-count")], r'os\.environ\.get\("(\w+)"'),
-        "nodeos-mpirun.1": ([os.path.join(SOURCE, "spank/nodeos-mpirun")], r'^\t"?([A-Z_]+)=(?!\$)'),
+        "nodeos-sched-count.1": (
+            [os.path.join(SOURCE, "tools/noise/nodeos-sched-count")],
+            r'os\.environ\.get\("(\w+)"',
+        ),
+        "nodeos-mpirun.1": (
+            [os.path.join(SOURCE, "spank/nodeos-mpirun")],
+            r'^\t"?([A-Z_]+)=(?!\$)',
+        ),
     }
     for name, (files, pattern) in read_by.items():
         text = section(page(name), "ENVIRONMENT")
         found = set(re.findall(r"^\.(?:It )?Ev ([A-Z_]+)", text, re.M))
         if name == "nodeos-mpirun.1":
-            ok(found == set(re.findall(r"\b(SLURM_OVERLAP|SLURM_EXPORT_ENV)=(?:1|ALL)", content(files))), f"{name}: what it sets", sorted(found))
+            ok(
+                found
+                == set(re.findall(r"\b(SLURM_OVERLAP|SLURM_EXPORT_ENV)=(?:1|ALL)", content(files))),
+                f"{name}: what it sets",
+                sorted(found),
+            )
             continue
         expected = set(re.findall(pattern, content(files)))
         same_set(found - {"HWLOC_XMLFILE"}, expected, f"{name}: the variables that it reads")
@@ -278,29 +483,79 @@ def test_variables():
 def test_files():
     """FILES of the pages are files that the build installs or the programs make, and what is installed is in a page."""
     make = makefile()
-    known = {"/etc/nodeos/nodeos.conf", "/etc/slurm/plugstack.conf.d/nodeos.conf", "/run/systemd/system", "data", ".stats", "/sys/fs/dimmapfs/"}
-    ok('confdir = $(sysconfdir)/nodeos' in make and "examplesdir = $(docdir)/examples" in make and "etc/plugstack.conf.d/nodeos.conf" in make,
-       "Makefile.am has the directories that the pages name")
-    known |= {re.search(r'#define ASK_SOCKET "(.*)"', read("control/protocol.h")).group(1), re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1)}
+    known = {
+        "/etc/nodeos/nodeos.conf",
+        "/etc/slurm/plugstack.conf.d/nodeos.conf",
+        "/run/systemd/system",
+        "data",
+        ".stats",
+        "/sys/fs/dimmapfs/",
+    }
+    ok(
+        "confdir = $(sysconfdir)/nodeos" in make
+        and "examplesdir = $(docdir)/examples" in make
+        and "etc/plugstack.conf.d/nodeos.conf" in make,
+        "Makefile.am has the directories that the pages name",
+    )
+    known |= {
+        re.search(r'#define ASK_SOCKET "(.*)"', read("control/protocol.h")).group(1),
+        re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1),
+    }
     known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("control/changes.h")).group(1))
-    known |= {f"/usr/libexec/nodeos/{p}" for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M) for p in line.split()}
-    known |= {"/usr/share/bash-completion/completions/" + os.path.basename(f) for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()}
-    known |= {"/usr/share/nodeos/" + os.path.basename(f) for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()}
-    known |= {"/etc/bash_completion.d/" + os.path.basename(f) for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()}
+    known |= {
+        f"/usr/libexec/nodeos/{p}"
+        for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M)
+        for p in line.split()
+    }
+    known |= {
+        "/usr/share/bash-completion/completions/" + os.path.basename(f)
+        for f in re.search(r"^dist_bashcompletion_DATA = (.*)$", make, re.M).group(1).split()
+    }
+    known |= {
+        "/usr/share/nodeos/" + os.path.basename(f)
+        for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()
+    }
+    known |= {
+        "/etc/bash_completion.d/" + os.path.basename(f)
+        for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()
+    }
     # where the packages have them
     docdir = re.search(r"--docdir=(\S+)", read("contrib/packaging/debian/rules")).group(1)
-    known |= {docdir + "/examples"} | {f"{docdir}/{os.path.basename(f)}.gz" for f in read("contrib/packaging/debian/nodeos-tools.docs").split()}
+    known |= {docdir + "/examples"} | {
+        f"{docdir}/{os.path.basename(f)}.gz"
+        for f in read("contrib/packaging/debian/nodeos-tools.docs").split()
+    }
     for name in PAGES:
-        told = {line.split()[1] for line in items(section(page(name), "FILES")) if line.startswith("Pa ")}
+        told = {
+            line.split()[1]
+            for line in items(section(page(name), "FILES"))
+            if line.startswith("Pa ")
+        }
         ok(told <= known, f"{name}: its FILES exist", sorted(told - known))
     everything = "\n".join(page(p) for p in PAGES).replace("\\-", "-")
-    installed = {p for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M) for p in line.split()}
-    units = [w for line in re.findall(r"^systemd(?:_made|systemunit_DATA) = (.*)$", make, re.M) for w in line.split()]
+    installed = {
+        p
+        for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M)
+        for p in line.split()
+    }
+    units = [
+        w
+        for line in re.findall(r"^systemd(?:_made|systemunit_DATA) = (.*)$", make, re.M)
+        for w in line.split()
+    ]
     installed |= {os.path.basename(w) for w in units if not w.startswith("$")}
     missing = [f for f in sorted(installed) if f.replace("@.service", "") not in everything]
-    ok(len(installed) > 6 and not missing, "every helper and unit that is installed is in a page", missing)
+    ok(
+        len(installed) > 6 and not missing,
+        "every helper and unit that is installed is in a page",
+        missing,
+    )
     units = set(re.findall(r"\b(nodeos[a-z-]*@?\.(?:service|timer|socket))", everything))
-    ok(units <= installed | {"nodeosd@.service"}, "the pages name no unit that there is not", sorted(units - installed))
+    ok(
+        units <= installed | {"nodeosd@.service"},
+        "the pages name no unit that there is not",
+        sorted(units - installed),
+    )
 
 
 # ------------------------------------------------------------------ messages
@@ -308,7 +563,12 @@ def test_files():
 
 def formats():
     """Every string of the sources, adjacent literals together; of the script, what it says."""
-    code = re.sub(r"/\*.*?\*/", "", content(sources(*(f"{room}/*.c" for room in INSTALLED), "dimmap/policy/*.c")), flags=re.S)
+    code = re.sub(
+        r"/\*.*?\*/",
+        "",
+        content(sources(*(f"{room}/*.c" for room in INSTALLED), "dimmap/policy/*.c")),
+        flags=re.S,
+    )
     for group in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"[\s]*(?:PRI\w+\s*)?)+', code):
         yield c_unescape("".join(c_strings(group)))
     for text in re.findall(r'\b(?:die|say) "([^"]*)', read("spank/nodeos-plugstack.in")):
@@ -317,13 +577,22 @@ def formats():
 
 def pairs(text):
     """The words and each two in a row; what printf fills in is no word."""
-    words = re.findall(r"[A-Za-z]+", re.sub(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z]", " ", text.replace("%%", "")))
+    words = re.findall(
+        r"[A-Za-z]+",
+        re.sub(
+            r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z]", " ", text.replace("%%", "")
+        ),
+    )
     return words, list(zip(words, words[1:]))
 
 
 def test_messages():
     """Every message in DIAGNOSTICS is one that a program can print: most of its words stand in this order in a format of the sources."""
-    known = {t for text in list(formats()) + [os.strerror(e) for e in range(1, 134)] for t in pairs(text)[1]}
+    known = {
+        t
+        for text in list(formats()) + [os.strerror(e) for e in range(1, 134)]
+        for t in pairs(text)[1]
+    }
     for name in PAGES:
         for line in items(section(page(name), "DIAGNOSTICS")):
             text = line.strip()
@@ -331,13 +600,34 @@ def test_messages():
                 continue
             message = text[1:-1].replace('""', '"')
             # values in quotes, files, and the words that a table allows are in no format
-            fixed = re.sub(r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b', " ", message)
+            fixed = re.sub(
+                r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container'
+                r" \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b",
+                " ",
+                message,
+            )
             words, rows = pairs(fixed)
             found = {at + k for at, row in enumerate(rows) if row in known for k in range(2)}
-            ok(len(words) - len(found) <= max(2, 0.3 * len(words)), f"{name}: \"{message[:70]}\"",
-               "not in the sources: " + " ".join(w for at, w in enumerate(words) if at not in found))
+            ok(
+                len(words) - len(found) <= max(2, 0.3 * len(words)),
+                f'{name}: "{message[:70]}"',
+                "not in the sources: "
+                + " ".join(w for at, w in enumerate(words) if at not in found),
+            )
 
 
-for test in (test_programs, test_nodeosctl, test_daemon, test_library, test_isolators, test_words, test_dimmapfs, test_defaults, test_variables, test_files, test_messages):
+for test in (
+    test_programs,
+    test_nodeosctl,
+    test_daemon,
+    test_library,
+    test_isolators,
+    test_words,
+    test_dimmapfs,
+    test_defaults,
+    test_variables,
+    test_files,
+    test_messages,
+):
     test()
 sys.exit(done())

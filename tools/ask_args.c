@@ -11,7 +11,10 @@
 static int take_job(struct ask *a, const char *command, uint32_t job)
 {
 	if (a->step_given && a->job && a->job != job)
-		return tool_error(2, "%s: --job and --step name two jobs, %" PRIu32 " and %" PRIu32 ": expected one", command, a->job, job);
+		return tool_error(2,
+				  "%s: --job and --step name two jobs, %" PRIu32 " and %" PRIu32
+				  ": expected one",
+				  command, a->job, job);
 	a->job = job;
 	return 0;
 }
@@ -21,7 +24,8 @@ int tool_ask_job(struct ask *a, const char *command, const char *text)
 	uint32_t job;
 
 	if (ask_parse_number(&job, text, 1, UINT32_MAX) < 0)
-		return tool_error(2, "%s: --job=%.40s: expected the number of a job", command, text);
+		return tool_error(2, "%s: --job=%.40s: expected the number of a job", command,
+				  text);
 	return take_job(a, command, job);
 }
 
@@ -33,8 +37,12 @@ int tool_ask_step(struct ask *a, const char *command, const char *text)
 
 	if (dot)
 		snprintf(before, sizeof(before), "%.*s", (int)(dot - text), text);
-	if ((dot && ask_parse_number(&job, before, 1, UINT32_MAX) < 0) || ask_parse_number(&a->step, dot ? dot + 1 : text, 0, ASK_STEP_MAX) < 0)
-		return tool_error(2, "%s: --step=%.40s: expected the number of a step of srun, from 0 on, or JOB.STEP", command, text);
+	if ((dot && ask_parse_number(&job, before, 1, UINT32_MAX) < 0) ||
+	    ask_parse_number(&a->step, dot ? dot + 1 : text, 0, ASK_STEP_MAX) < 0)
+		return tool_error(2,
+				  "%s: --step=%.40s: expected the number of a step of srun, from 0 "
+				  "on, or JOB.STEP",
+				  command, text);
 	a->step_given = true;
 	return job ? take_job(a, command, job) : 0;
 }
@@ -44,7 +52,8 @@ int tool_ask_container(struct ask *a, const char *command, const char *name)
 	struct errbuf err = { "" };
 
 	if (strlen(name) >= sizeof(a->container) || request_check_name(name, &err) < 0)
-		return tool_error(2, "%s: %.100s: %s", command, name, *err.text ? err.text : "no container has so long a name");
+		return tool_error(2, "%s: %.100s: %s", command, name,
+				  *err.text ? err.text : "no container has so long a name");
 	strcpy(a->container, name);
 	return 0;
 }

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
-#include "base/subprocess.h"
 #include "base/monotonic.h"
 #include "base/program.h"
 #include "base/secret.h"
+#include "base/subprocess.h"
 
 #define MANIFEST "MANIFEST"
 #define PACK_TIMEOUT 120 /* seconds */
@@ -49,22 +49,27 @@ static int open_output(struct bundle *b, struct errbuf *err)
 
 	b->base = slash ? slash + 1 : b->output;
 	if (slash)
-		snprintf(parent, sizeof(parent), "%.*s", slash == b->output ? 1 : (int)(slash - b->output), b->output);
+		snprintf(parent, sizeof(parent), "%.*s",
+			 slash == b->output ? 1 : (int)(slash - b->output), b->output);
 	b->parent_fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (b->parent_fd < 0)
 		return errprintf(err, "%s: %s", parent, strerror(errno));
-	b->fd = openat(b->parent_fd, b->base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	b->fd = openat(b->parent_fd, b->base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
 	if (b->fd < 0)
-		return errprintf(err, "%s: %s%s", b->output, strerror(errno), errno == EEXIST ? ": name another one" : "");
+		return errprintf(err, "%s: %s%s", b->output, strerror(errno),
+				 errno == EEXIST ? ": name another one" : "");
 	/* gathering takes minutes: a disk that is full is told before it */
-	if (fchmod(b->fd, 0600) < 0 || write_all(b->fd, page, sizeof(page)) < 0 || ftruncate(b->fd, 0) < 0 || lseek(b->fd, 0, SEEK_SET) < 0)
+	if (fchmod(b->fd, 0600) < 0 || write_all(b->fd, page, sizeof(page)) < 0 ||
+	    ftruncate(b->fd, 0) < 0 || lseek(b->fd, 0, SEEK_SET) < 0)
 		return errprintf(err, "%s: %s", b->output, strerror(errno));
 	return 0;
 }
 
 static int make_dir(struct bundle *b, const char *tmp, struct errbuf *err)
 {
-	if (snprintf(b->top, sizeof(b->top), "%s/nodeos-bundle.XXXXXX", tmp) >= (int)sizeof(b->top) - BUNDLE_NAME_MAX) {
+	if (snprintf(b->top, sizeof(b->top), "%s/nodeos-bundle.XXXXXX", tmp) >=
+	    (int)sizeof(b->top) - BUNDLE_NAME_MAX) {
 		b->top[0] = '\0';
 		return errprintf(err, "%s: name too long", tmp);
 	}
@@ -72,7 +77,8 @@ static int make_dir(struct bundle *b, const char *tmp, struct errbuf *err)
 		b->top[0] = '\0';
 		return errprintf(err, "%s: %s", tmp, strerror(errno));
 	}
-	snprintf(b->dir, sizeof(b->dir), "%.*s/%s", PATH_MAX - BUNDLE_NAME_MAX - 2, b->top, b->name);
+	snprintf(b->dir, sizeof(b->dir), "%.*s/%s", PATH_MAX - BUNDLE_NAME_MAX - 2, b->top,
+		 b->name);
 	if (mkdir(b->dir, 0700) < 0)
 		return errprintf(err, "%s: %s", b->dir, strerror(errno));
 	b->held = open_memstream(&b->held_text, &b->held_size);
@@ -80,7 +86,8 @@ static int make_dir(struct bundle *b, const char *tmp, struct errbuf *err)
 	return b->held && b->missing ? 0 : errprintf(err, "out of memory");
 }
 
-int bundle_begin(struct bundle **out, const char *output, const char *tmp, const char *name, struct errbuf *err)
+int bundle_begin(struct bundle **out, const char *output, const char *tmp, const char *name,
+		 struct errbuf *err)
 {
 	struct bundle *b = calloc(1, sizeof(*b));
 
@@ -132,8 +139,9 @@ static int children(pid_t *pid, int max)
 }
 
 /*
- * What a program that was killed had started has become our child (bundle_begin), and is killed, too: it would go on to
- * write where nobody removes it any more, or while tar reads. One that waits for a device does not die: it is left.
+ * What a program that was killed had started has become our child (bundle_begin), and is killed,
+ * too: it would go on to write where nobody removes it any more, or while tar reads. One that waits
+ * for a device does not die: it is left.
  */
 static void end_orphans(void)
 {
@@ -172,7 +180,8 @@ void bundle_free(struct bundle *b)
 		nftw(b->top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	/* whoever else may write in that directory could have put another file there meanwhile */
 	if (b->fd >= 0 && !b->done && fstat(b->fd, &mine) == 0 &&
-	    fstatat(b->parent_fd, b->base, &there, AT_SYMLINK_NOFOLLOW) == 0 && mine.st_dev == there.st_dev && mine.st_ino == there.st_ino)
+	    fstatat(b->parent_fd, b->base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    mine.st_dev == there.st_dev && mine.st_ino == there.st_ino)
 		unlinkat(b->parent_fd, b->base, 0);
 	if (b->fd >= 0)
 		close(b->fd);
@@ -199,7 +208,12 @@ static int pack(struct bundle *b, struct errbuf *err)
 {
 	char tar[PROGRAM_PATH_MAX];
 	const char *argv[] = { tar, "-C", b->top, "-czf", "/dev/fd/3", b->name, NULL };
-	struct helper_run h = { .argv = argv, .uid = (uid_t)-1, .extra_fd = b->fd, .join_stderr = true, .timeout = PACK_TIMEOUT, .output_max = 1 << 20 };
+	struct helper_run h = { .argv = argv,
+				.uid = (uid_t)-1,
+				.extra_fd = b->fd,
+				.join_stderr = true,
+				.timeout = PACK_TIMEOUT,
+				.output_max = 1 << 20 };
 	char *said = NULL;
 	int status;
 
@@ -225,8 +239,8 @@ static int write_manifest(struct bundle *b, const char *about, struct errbuf *er
 
 	if (!f || fflush(b->held) != 0 || fflush(b->missing) != 0)
 		return errprintf(err, "out of memory");
-	fprintf(f, "%s\nHeld (file, bytes, from where):\n%s\nNot to be had (file, from where, why):\n%s", about, b->held_text,
-		b->n_missing ? b->missing_text : "nothing\n");
+	fprintf(f, "%s\nHeld (file, bytes, from where):\n%s\nNot to be had (file, from where, why):\n%s",
+		about, b->held_text, b->n_missing ? b->missing_text : "nothing\n");
 	if (ferror(f) | fclose(f)) {
 		free(text);
 		return errprintf(err, "out of memory");
@@ -244,7 +258,10 @@ int bundle_end(struct bundle *b, const char *about, struct bundle_sum *sum, stru
 		return -1;
 	if (fstat(b->fd, &st) < 0)
 		return errprintf(err, "%s: %s", b->output, strerror(errno));
-	*sum = (struct bundle_sum){ .held = b->n_held, .missing = b->n_missing, .missing_lines = b->missing_text, .bytes = st.st_size };
+	*sum = (struct bundle_sum){ .held = b->n_held,
+				    .missing = b->n_missing,
+				    .missing_lines = b->missing_text,
+				    .bytes = st.st_size };
 	b->done = true;
 	return 0;
 }
@@ -258,7 +275,8 @@ void bundle_scratch(const struct bundle *b, char path[PATH_MAX])
 
 void bundle_dir(const struct bundle *b, const char *dir, char path[PATH_MAX])
 {
-	if (snprintf(path, PATH_MAX, "%s/%s", b->dir, dir) >= PATH_MAX || (mkdir(path, 0700) < 0 && errno != EEXIST))
+	if (snprintf(path, PATH_MAX, "%s/%s", b->dir, dir) >= PATH_MAX ||
+	    (mkdir(path, 0700) < 0 && errno != EEXIST))
 		path[0] = '\0';
 }
 
@@ -271,7 +289,8 @@ static int open_new(struct bundle *b, const char *file, char path[PATH_MAX])
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	for (char *slash = strchr(path + strlen(b->dir) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(path + strlen(b->dir) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
 		int rc;
 
 		*slash = '\0';
@@ -283,7 +302,8 @@ static int open_new(struct bundle *b, const char *file, char path[PATH_MAX])
 	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-int bundle_text(struct bundle *b, const char *file, const char *what, const char *text, unsigned how, struct errbuf *err)
+int bundle_text(struct bundle *b, const char *file, const char *what, const char *text,
+		unsigned how, struct errbuf *err)
 {
 	char *masked = how & BUNDLE_MASK ? secret_mask(text) : NULL;
 	const char *put = masked ? masked : text;
@@ -307,10 +327,13 @@ int bundle_text(struct bundle *b, const char *file, const char *what, const char
 	return rc;
 }
 
-int bundle_missing(struct bundle *b, const char *file, const char *what, const char *why, struct errbuf *err)
+int bundle_missing(struct bundle *b, const char *file, const char *what, const char *why,
+		   struct errbuf *err)
 {
 	b->n_missing++;
-	return fprintf(b->missing, "%s  %s: %s\n", file, what, why) < 0 ? errprintf(err, "out of memory") : 0;
+	return fprintf(b->missing, "%s  %s: %s\n", file, what, why) < 0
+		       ? errprintf(err, "out of memory")
+		       : 0;
 }
 
 int bundle_made(struct bundle *b, const char *file, const char *what, struct errbuf *err)
@@ -318,7 +341,8 @@ int bundle_made(struct bundle *b, const char *file, const char *what, struct err
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (snprintf(path, sizeof(path), "%s/%s", b->dir, file) >= (int)sizeof(path) || lstat(path, &st) < 0)
+	if (snprintf(path, sizeof(path), "%s/%s", b->dir, file) >= (int)sizeof(path) ||
+	    lstat(path, &st) < 0)
 		return bundle_missing(b, file, what, "not made", err);
 	b->n_held++;
 	fprintf(b->held, "%s  %lld  %s\n", file, (long long)st.st_size, what);
@@ -352,7 +376,8 @@ static char *read_text(const char *path, bool tail, bool *cut)
 	if (text && fd >= 0 && fstat(fd, &st) == 0) {
 		if (!S_ISREG(st.st_mode))
 			errno = EINVAL;
-		else if (!tail || st.st_size <= (off_t)BUNDLE_FILE_MAX || lseek(fd, st.st_size - (off_t)BUNDLE_FILE_MAX, SEEK_SET) >= 0)
+		else if (!tail || st.st_size <= (off_t)BUNDLE_FILE_MAX ||
+			 lseek(fd, st.st_size - (off_t)BUNDLE_FILE_MAX, SEEK_SET) >= 0)
 			n = read_some(fd, text, BUNDLE_FILE_MAX);
 	}
 	if (fd >= 0)
@@ -372,7 +397,8 @@ static char *read_text(const char *path, bool tail, bool *cut)
 	return text;
 }
 
-int bundle_file(struct bundle *b, const char *file, const char *path, unsigned how, struct errbuf *err)
+int bundle_file(struct bundle *b, const char *file, const char *path, unsigned how,
+		struct errbuf *err)
 {
 	char what[PATH_MAX + 64];
 	bool cut = false;
@@ -381,8 +407,13 @@ int bundle_file(struct bundle *b, const char *file, const char *path, unsigned h
 
 	text = read_text(path, how & BUNDLE_TAIL, &cut);
 	if (!text)
-		return bundle_missing(b, file, path, errno == EINVAL ? "not a regular file" : strerror(errno), err);
-	snprintf(what, sizeof(what), "%s%s", path, !cut ? "" : how & BUNDLE_TAIL ? " (its end)" : " (its start)");
+		return bundle_missing(b, file, path,
+				      errno == EINVAL ? "not a regular file" : strerror(errno),
+				      err);
+	snprintf(what, sizeof(what), "%s%s", path,
+		 !cut		     ? ""
+		 : how & BUNDLE_TAIL ? " (its end)"
+				     : " (its start)");
 	rc = bundle_text(b, file, what, text, how, err);
 	free(text);
 	return rc;
@@ -397,14 +428,21 @@ static void put_words(char *buf, size_t size, const char *const *argv)
 	for (; *argv && used < size; argv++) {
 		const char *slash = used ? NULL : strrchr(*argv, '/');
 
-		used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "", slash ? slash + 1 : *argv);
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "",
+					 slash ? slash + 1 : *argv);
 	}
 }
 
-int bundle_program(struct bundle *b, const char *file, const char *const *argv, unsigned timeout, unsigned how, struct errbuf *err)
+int bundle_program(struct bundle *b, const char *file, const char *const *argv, unsigned timeout,
+		   unsigned how, struct errbuf *err)
 {
 	struct helper_run h = {
-		.uid = (uid_t)-1, .extra_fd = -1, .join_stderr = !(how & BUNDLE_STDOUT), .timeout = timeout, .output_max = BUNDLE_FILE_MAX, .keep_partial = true,
+		.uid = (uid_t)-1,
+		.extra_fd = -1,
+		.join_stderr = !(how & BUNDLE_STDOUT),
+		.timeout = timeout,
+		.output_max = BUNDLE_FILE_MAX,
+		.keep_partial = true,
 	};
 	const char *words[32];
 	char program[PROGRAM_PATH_MAX], what[512];

@@ -9,14 +9,16 @@
 #include "base/errbuf.h"
 
 /*
- * An archive (tar, gzip) of what tells of a node: files are gathered in a directory of their own, mode 0700, then packed.
- * What cannot be had is noted in the archive's file MANIFEST and stops nothing; -1 comes from the functions below only where
- * the archive could not be made, as on a full disk, and bundle_free() then leaves nothing behind.
+ * An archive (tar, gzip) of what tells of a node: files are gathered in a directory of their own,
+ * mode 0700, then packed. What cannot be had is noted in the archive's file MANIFEST and stops
+ * nothing; -1 comes from the functions below only where the archive could not be made, as on a full
+ * disk, and bundle_free() then leaves nothing behind.
  */
 struct bundle;
 
 #define BUNDLE_FILE_MAX (4u << 20) /* bytes of one file */
-#define BUNDLE_NAME_MAX 128 /* bytes of the name of the directory in the archive, with the final NUL */
+/* bytes of the name of the directory in the archive, with the final NUL */
+#define BUNDLE_NAME_MAX 128
 
 enum bundle_how {
 	BUNDLE_MASK = 1, /* secret_mask() */
@@ -25,30 +27,37 @@ enum bundle_how {
 };
 
 /*
- * Make the archive OUTPUT, empty, mode 0600, and a directory below TMP. OUTPUT must not be there, not even as a symbolic
- * link. NAME: of the directory that all files of the archive are in.
+ * Make the archive OUTPUT, empty, mode 0600, and a directory below TMP. OUTPUT must not be there,
+ * not even as a symbolic link. NAME: of the directory that all files of the archive are in.
  */
-int bundle_begin(struct bundle **out, const char *output, const char *tmp, const char *name, struct errbuf *err);
+int bundle_begin(struct bundle **out, const char *output, const char *tmp, const char *name,
+		 struct errbuf *err);
 
 /*
- * One more file. FILE: its name in the archive, with directories; WHAT: where it is from, for MANIFEST. A FILE that is
- * there already is left as it is.
+ * One more file. FILE: its name in the archive, with directories; WHAT: where it is from, for
+ * MANIFEST. A FILE that is there already is left as it is.
  */
-int bundle_text(struct bundle *b, const char *file, const char *what, const char *text, unsigned how, struct errbuf *err);
+int bundle_text(struct bundle *b, const char *file, const char *what, const char *text,
+		unsigned how, struct errbuf *err);
 
 /* Not to be had, for the reason WHY. */
-int bundle_missing(struct bundle *b, const char *file, const char *what, const char *why, struct errbuf *err);
+int bundle_missing(struct bundle *b, const char *file, const char *what, const char *why,
+		   struct errbuf *err);
 
 /* The regular file PATH, BUNDLE_FILE_MAX bytes of it at most; a NUL in it becomes '?'. */
-int bundle_file(struct bundle *b, const char *file, const char *path, unsigned how, struct errbuf *err);
+int bundle_file(struct bundle *b, const char *file, const char *path, unsigned how,
+		struct errbuf *err);
 
 /*
- * What a program prints. ARGV[0] is the name of one that program_find() looks for, or an absolute path. It runs with the caller's rights and
- * without a shell, for at most TIMEOUT seconds. What it prints is kept whatever its exit status, which MANIFEST tells.
+ * What a program prints. ARGV[0] is the name of one that program_find() looks for, or an absolute
+ * path. It runs with the caller's rights and without a shell, for at most TIMEOUT seconds. What it
+ * prints is kept whatever its exit status, which MANIFEST tells.
  */
-int bundle_program(struct bundle *b, const char *file, const char *const *argv, unsigned timeout, unsigned how, struct errbuf *err);
+int bundle_program(struct bundle *b, const char *file, const char *const *argv, unsigned timeout,
+		   unsigned how, struct errbuf *err);
 
-/* The directory DIR of the archive, made, for programs that write files; its path goes to PATH, "" when it cannot be made. */
+/* The directory DIR of the archive, made, for programs that write files; its path goes to PATH, ""
+ * when it cannot be made. */
 void bundle_dir(const struct bundle *b, const char *dir, char path[PATH_MAX]);
 
 /* A directory for what programs leave behind: not of the archive, and gone with bundle_free(). */

@@ -11,16 +11,18 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "host/buffer.h"
 #include "base/fileio.h"
+#include "base/program.h"
 #include "base/subprocess.h"
 #include "container/ledger.h"
-#include "base/program.h"
+#include "host/buffer.h"
 
 /* End the text of F and hold it. */
-static int hold(struct bundle *b, const char *file, const char *what, FILE *f, char **text, unsigned how, struct errbuf *err)
+static int hold(struct bundle *b, const char *file, const char *what, FILE *f, char **text,
+		unsigned how, struct errbuf *err)
 {
-	int rc = ferror(f) | fclose(f) ? errprintf(err, "out of memory") : bundle_text(b, file, what, *text, how, err);
+	int rc = ferror(f) | fclose(f) ? errprintf(err, "out of memory")
+				       : bundle_text(b, file, what, *text, how, err);
 
 	free(*text);
 	*text = NULL;
@@ -29,14 +31,17 @@ static int hold(struct bundle *b, const char *file, const char *what, FILE *f, c
 
 /* -------------------------------------------------------------------- ledger */
 
-/* Is this entry another job's than JOB? One that cannot be read may be anybody's. The cgroup of JOB's goes to CGROUP. */
+/* Is this entry another job's than JOB? One that cannot be read may be anybody's. The cgroup of
+ * JOB's goes to CGROUP. */
 static bool of_another_job(const char *state_dir, const char *name, unsigned long job, char *cgroup)
 {
 	struct ledger_job *entry = NULL;
 	struct errbuf ignored;
 	bool other = false;
 
-	if (ledger_peek(state_dir, strtoull(name + strlen("job-"), NULL, 10), &entry, &ignored) == 0 && entry) {
+	if (ledger_peek(state_dir, strtoull(name + strlen("job-"), NULL, 10), &entry, &ignored) ==
+		    0 &&
+	    entry) {
 		other = entry->job_id != job;
 		if (!other)
 			snprintf(cgroup, CGROUP_PATH_MAX, "%s", entry->cgroup);
@@ -45,7 +50,8 @@ static bool of_another_job(const char *state_dir, const char *name, unsigned lon
 	return other;
 }
 
-int bundle_ledger(struct bundle *b, const char *state_dir, unsigned long job, char cgroup[CGROUP_PATH_MAX], struct errbuf *err)
+int bundle_ledger(struct bundle *b, const char *state_dir, unsigned long job,
+		  char cgroup[CGROUP_PATH_MAX], struct errbuf *err)
 {
 	DIR *d = opendir(state_dir);
 	struct dirent *e;
@@ -59,10 +65,13 @@ int bundle_ledger(struct bundle *b, const char *state_dir, unsigned long job, ch
 
 		if (e->d_name[0] == '.' || strcmp(e->d_name, "lock") == 0)
 			continue;
-		if (job && strncmp(e->d_name, "job-", 4) == 0 && of_another_job(state_dir, e->d_name, job, cgroup))
+		if (job && strncmp(e->d_name, "job-", 4) == 0 &&
+		    of_another_job(state_dir, e->d_name, job, cgroup))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", state_dir, e->d_name);
-		snprintf(file, sizeof(file), strcmp(e->d_name, "machine.xml") == 0 ? "topology/%s" : "ledger/%s", e->d_name);
+		snprintf(file, sizeof(file),
+			 strcmp(e->d_name, "machine.xml") == 0 ? "topology/%s" : "ledger/%s",
+			 e->d_name);
 		rc = bundle_file(b, file, path, 0, err);
 	}
 	closedir(d);
@@ -72,10 +81,27 @@ int bundle_ledger(struct bundle *b, const char *state_dir, unsigned long job, ch
 /* ------------------------------------------------------------------- cgroups */
 
 static const char *const cgroup_file[] = {
-	"cgroup.controllers", "cgroup.subtree_control", "cgroup.type", "cgroup.events", "cpuset.cpus", "cpuset.cpus.effective",
-	"cpuset.cpus.exclusive", "cpuset.cpus.exclusive.effective", "cpuset.cpus.partition", "cpuset.cpus.isolated", "cpuset.mems",
-	"cpuset.mems.effective", "memory.current", "memory.peak", "memory.min", "memory.low", "memory.high", "memory.max",
-	"memory.swap.max", "memory.oom.group", "memory.events",
+	"cgroup.controllers",
+	"cgroup.subtree_control",
+	"cgroup.type",
+	"cgroup.events",
+	"cpuset.cpus",
+	"cpuset.cpus.effective",
+	"cpuset.cpus.exclusive",
+	"cpuset.cpus.exclusive.effective",
+	"cpuset.cpus.partition",
+	"cpuset.cpus.isolated",
+	"cpuset.mems",
+	"cpuset.mems.effective",
+	"memory.current",
+	"memory.peak",
+	"memory.min",
+	"memory.low",
+	"memory.high",
+	"memory.max",
+	"memory.swap.max",
+	"memory.oom.group",
+	"memory.events",
 };
 
 #define CGROUP_DEPTH_MAX 12
@@ -103,7 +129,8 @@ static void put_cgroup(FILE *f, int root, const char *path)
 	}
 }
 
-/* SHOWN: all of it and below; else the first two levels, and where the name has slurm. No more than fits into a file. */
+/* SHOWN: all of it and below; else the first two levels, and where the name has slurm. No more than
+ * fits into a file. */
 static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth)
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -121,9 +148,11 @@ static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth
 		char child[CGROUP_PATH_MAX];
 		bool inside = shown || strstr(e->d_name, "slurm");
 
-		if (e->d_name[0] == '.' || e->d_type != DT_DIR || depth + 1 > (inside ? CGROUP_DEPTH_MAX : 3))
+		if (e->d_name[0] == '.' || e->d_type != DT_DIR ||
+		    depth + 1 > (inside ? CGROUP_DEPTH_MAX : 3))
 			continue;
-		if (snprintf(child, sizeof(child), "%s%s%s", depth ? path : "", depth ? "/" : "", e->d_name) < (int)sizeof(child))
+		if (snprintf(child, sizeof(child), "%s%s%s", depth ? path : "", depth ? "/" : "",
+			     e->d_name) < (int)sizeof(child))
 			walk(f, root, child, inside, depth + 1);
 	}
 	closedir(d);
@@ -148,7 +177,11 @@ int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct 
 	walk(f, fd, *only ? only : ".", *only, *only ? 1 : 0);
 	close(fd);
 	cut = ftell(f) >= (long)BUNDLE_FILE_MAX;
-	return hold(b, "cgroups.txt", cut ? "the cgroup tree (its start)" : *only ? only : "the cgroup tree: its top, and Slurm's", f, &text, 0, err);
+	return hold(b, "cgroups.txt",
+		    cut	    ? "the cgroup tree (its start)"
+		    : *only ? only
+			    : "the cgroup tree: its top, and Slurm's",
+		    f, &text, 0, err);
 }
 
 /* ------------------------------------------------------------------- buffers */
@@ -162,7 +195,8 @@ int bundle_buffers(struct bundle *b, struct errbuf *err)
 	FILE *f;
 
 	if (!mounts)
-		return bundle_missing(b, "buffers.txt", "/proc/self/mountinfo", strerror(errno), err);
+		return bundle_missing(b, "buffers.txt", "/proc/self/mountinfo", strerror(errno),
+				      err);
 	f = open_memstream(&text, &size);
 	while (f && getline(&line, &room, mounts) > 0) {
 		char at[BUFFER_PATH_MAX], stats[8192];
@@ -170,7 +204,10 @@ int bundle_buffers(struct bundle *b, struct errbuf *err)
 		if (!strstr(line, " - dimmapfs ") || sscanf(line, "%*s %*s %*s %*s %191s", at) != 1)
 			continue;
 		n++;
-		fprintf(f, "== %s%s\n", line, buffer_stats(at, stats, sizeof(stats)) == 0 ? stats : "it does not tell its counters");
+		fprintf(f, "== %s%s\n", line,
+			buffer_stats(at, stats, sizeof(stats)) == 0
+				? stats
+				: "it does not tell its counters");
 	}
 	free(line);
 	fclose(mounts);
@@ -185,12 +222,38 @@ int bundle_buffers(struct bundle *b, struct errbuf *err)
 
 /* Options whose names begin so. */
 static const char *const option[] = {
-	"BLK_DEV_NVME", "CGROUP", "CMA", "CPUSETS", "CPU_ISOLATION", "DEBUG_VM", "DIMMAP", "HZ", "KASAN", "KCSAN", "LOCKDEP", "MEMCG",
-	"MEMORY_HOTPLUG", "MIGRATION", "MODULE_SIG", "MODVERSIONS", "NODES_SHIFT", "NO_HZ", "NUMA", "PREEMPT", "PROVE_LOCKING", "PSI",
-	"RCU_NOCB", "RT_GROUP_SCHED", "SCHED", "SMP", "TRANSPARENT_HUGEPAGE",
+	"BLK_DEV_NVME",
+	"CGROUP",
+	"CMA",
+	"CPUSETS",
+	"CPU_ISOLATION",
+	"DEBUG_VM",
+	"DIMMAP",
+	"HZ",
+	"KASAN",
+	"KCSAN",
+	"LOCKDEP",
+	"MEMCG",
+	"MEMORY_HOTPLUG",
+	"MIGRATION",
+	"MODULE_SIG",
+	"MODVERSIONS",
+	"NODES_SHIFT",
+	"NO_HZ",
+	"NUMA",
+	"PREEMPT",
+	"PROVE_LOCKING",
+	"PSI",
+	"RCU_NOCB",
+	"RT_GROUP_SCHED",
+	"SCHED",
+	"SMP",
+	"TRANSPARENT_HUGEPAGE",
 };
 
-static const char *const log_word[] = { "nodeos", "fgmn", "dimmap", "sched_hpc", "cpuset", "oom", "out of memory", "hung task", "blocked for more", "lockup", "rcu:" };
+static const char *const log_word[] = { "nodeos",	    "fgmn",   "dimmap",	       "sched_hpc",
+					"cpuset",	    "oom",    "out of memory", "hung task",
+					"blocked for more", "lockup", "rcu:" };
 
 static bool is_option(const char *line)
 {
@@ -211,7 +274,8 @@ static bool is_ours(const char *line)
 }
 
 /* Those lines of TEXT, which is cut up, that WANTED wants. */
-static int put_lines(struct bundle *b, const char *file, const char *what, char *text, bool (*wanted)(const char *line), struct errbuf *err)
+static int put_lines(struct bundle *b, const char *file, const char *what, char *text,
+		     bool (*wanted)(const char *line), struct errbuf *err)
 {
 	char *kept = NULL, *next;
 	size_t size;
@@ -230,11 +294,17 @@ static int put_lines(struct bundle *b, const char *file, const char *what, char 
 }
 
 /* Of what the first of these programs prints that there is. */
-static int put_printed(struct bundle *b, const char *file, const char *what, const char *const *argv, bool (*wanted)(const char *line), struct errbuf *err)
+static int put_printed(struct bundle *b, const char *file, const char *what,
+		       const char *const *argv, bool (*wanted)(const char *line),
+		       struct errbuf *err)
 {
 	char program[PROGRAM_PATH_MAX];
 	const char *words[8] = { program };
-	struct helper_run h = { .argv = words, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 30, .output_max = 32u << 20 };
+	struct helper_run h = { .argv = words,
+				.uid = (uid_t)-1,
+				.extra_fd = -1,
+				.timeout = 30,
+				.output_max = 32u << 20 };
 	struct errbuf why = { "" };
 	char *text = NULL;
 	int rc;
@@ -268,7 +338,9 @@ static int put_cmdline(struct bundle *b, struct errbuf *err)
 		putc(c == ' ' && !quoted ? '\n' : c, f);
 	}
 	fclose(in);
-	return f ? hold(b, "kernel/cmdline", "/proc/cmdline, a word a line", f, &text, BUNDLE_MASK, err) : errprintf(err, "out of memory");
+	return f ? hold(b, "kernel/cmdline", "/proc/cmdline, a word a line", f, &text, BUNDLE_MASK,
+			err)
+		 : errprintf(err, "out of memory");
 }
 
 int bundle_kernel(struct bundle *b, bool log, struct errbuf *err)
@@ -282,10 +354,13 @@ int bundle_kernel(struct bundle *b, bool log, struct errbuf *err)
 
 	uname(&u);
 	snprintf(path, sizeof(path), "/boot/config-%s", u.release);
-	if (put_cmdline(b, err) < 0 ||
-	    put_printed(b, "kernel/config", built_in ? unpack[2] : path, built_in ? unpack : print, is_option, err) < 0)
+	if (put_cmdline(b, err) < 0 || put_printed(b, "kernel/config", built_in ? unpack[2] : path,
+						   built_in ? unpack : print, is_option, err) < 0)
 		return -1;
-	return log ? put_printed(b, "kernel/log.txt", "dmesg, the lines on NodeOS, cpusets and memory", dmesg, is_ours, err) : 0;
+	return log ? put_printed(b, "kernel/log.txt",
+				 "dmesg, the lines on NodeOS, cpusets and memory", dmesg, is_ours,
+				 err)
+		   : 0;
 }
 
 int bundle_libraries(struct bundle *b, struct errbuf *err)
@@ -309,5 +384,7 @@ int bundle_libraries(struct bundle *b, struct errbuf *err)
 	}
 	free(line);
 	fclose(maps);
-	return f ? hold(b, "libraries.txt", "the libraries that nodeosctl runs with", f, &text, 0, err) : errprintf(err, "out of memory");
+	return f ? hold(b, "libraries.txt", "the libraries that nodeosctl runs with", f, &text, 0,
+			err)
+		 : errprintf(err, "out of memory");
 }

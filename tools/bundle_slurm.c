@@ -7,14 +7,15 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/bundle_node.h"
 #include "base/hostname.h"
 #include "host/slurm_conf.h"
+#include "tools/bundle_node.h"
 
 #define INCLUDE_DEPTH 4
 #define INCLUDE_FILES 64 /* of one pattern */
 
-/* The pattern behind "include" in LINE, relative ones below the directory of PATH; false: it is no such line. */
+/* The pattern behind "include" in LINE, relative ones below the directory of PATH; false: it is no
+ * such line. */
 static bool included(const char *line, const char *path, char pattern[PATH_MAX])
 {
 	const char *word = line + strspn(line, " \t"), *end;
@@ -27,7 +28,8 @@ static bool included(const char *line, const char *path, char pattern[PATH_MAX])
 	end = word + strcspn(word, " \t\r\"#");
 	if (*word != '/')
 		dir = (int)(strrchr(path, '/') + 1 - path);
-	return end > word && snprintf(pattern, PATH_MAX, "%.*s%.*s", dir, path, (int)(end - word), word) < PATH_MAX;
+	return end > word && snprintf(pattern, PATH_MAX, "%.*s%.*s", dir, path, (int)(end - word),
+				      word) < PATH_MAX;
 }
 
 static int each_include(struct bundle *b, const char *path, unsigned depth, struct errbuf *err)
@@ -72,7 +74,8 @@ static int beside(struct bundle *b, const char *slurm_conf, const char *name, st
 {
 	char path[PATH_MAX + 32];
 
-	snprintf(path, sizeof(path), "%.*s%s", (int)(strrchr(slurm_conf, '/') + 1 - slurm_conf), slurm_conf, name);
+	snprintf(path, sizeof(path), "%.*s%s", (int)(strrchr(slurm_conf, '/') + 1 - slurm_conf),
+		 slurm_conf, name);
 	return bundle_config_file(b, path, 0, err);
 }
 
@@ -85,12 +88,15 @@ static int put_log(struct bundle *b, const char *value, const char *host, struct
 	for (const char *c = value; *c && used + strlen(host) + 2 < sizeof(path); c++) {
 		bool node = *c == '%' && (c[1] == 'h' || c[1] == 'n');
 
-		used += (size_t)snprintf(path + used, sizeof(path) - used, "%.*s", node ? (int)strlen(host) : 1, node ? host : c);
+		used += (size_t)snprintf(path + used, sizeof(path) - used, "%.*s",
+					 node ? (int)strlen(host) : 1, node ? host : c);
 		c += node;
 	}
 	if (path[0] != '/' || !realpath(path, real))
-		return bundle_missing(b, "slurm/slurmd.log", path[0] == '/' ? path : "SlurmdLogFile",
-				      path[0] == '/' ? strerror(errno) : "not set: slurmd logs to the journal", err);
+		return bundle_missing(
+			b, "slurm/slurmd.log", path[0] == '/' ? path : "SlurmdLogFile",
+			path[0] == '/' ? strerror(errno) : "not set: slurmd logs to the journal",
+			err);
 	return bundle_file(b, "slurm/slurmd.log", real, BUNDLE_MASK | BUNDLE_TAIL, err);
 }
 
@@ -108,13 +114,17 @@ int bundle_slurm(struct bundle *b, struct errbuf *err)
 	slurm_value(config, "PlugStackConfig", plugstack, sizeof(plugstack));
 	slurm_value(config, "SlurmdLogFile", log, sizeof(log));
 	if (conf[0] != '/')
-		snprintf(conf, sizeof(conf), "%s", from_env && *from_env == '/' ? from_env : "/etc/slurm/slurm.conf");
-	rc = config ? bundle_text(b, "slurm/config.txt", "scontrol show config", config, BUNDLE_MASK, err) :
-		      bundle_missing(b, "slurm/config.txt", "scontrol show config", why.text, err);
+		snprintf(conf, sizeof(conf), "%s",
+			 from_env && *from_env == '/' ? from_env : "/etc/slurm/slurm.conf");
+	rc = config ? bundle_text(b, "slurm/config.txt", "scontrol show config", config,
+				  BUNDLE_MASK, err)
+		    : bundle_missing(b, "slurm/config.txt", "scontrol show config", why.text, err);
 	free(config);
-	if (rc < 0 || bundle_program(b, "slurm/node.txt", show_node, 30, BUNDLE_MASK, err) < 0 || bundle_config_file(b, conf, 0, err) < 0 ||
-	    beside(b, conf, "cgroup.conf", err) < 0 || beside(b, conf, "gres.conf", err) < 0)
+	if (rc < 0 || bundle_program(b, "slurm/node.txt", show_node, 30, BUNDLE_MASK, err) < 0 ||
+	    bundle_config_file(b, conf, 0, err) < 0 || beside(b, conf, "cgroup.conf", err) < 0 ||
+	    beside(b, conf, "gres.conf", err) < 0)
 		return -1;
-	rc = plugstack[0] == '/' ? bundle_config_file(b, plugstack, 0, err) : beside(b, conf, "plugstack.conf", err);
+	rc = plugstack[0] == '/' ? bundle_config_file(b, plugstack, 0, err)
+				 : beside(b, conf, "plugstack.conf", err);
 	return rc < 0 ? -1 : put_log(b, log, host, err);
 }

@@ -15,13 +15,15 @@
 static const char usage[] =
 	"Usage: nodeosctl check [--json | --request | --launch] [--name=NAME] MANIFEST...\n"
 	"\n"
-	"Validates AppC manifests (nodeos-manifest(5)), or the #NODEOS lines of job scripts; \"-\" is\n"
+	"Validates AppC manifests (nodeos-manifest(5)), or the #NODEOS lines of job scripts; \"-\" "
+	"is\n"
 	"standard input. Needs no node, no Slurm and no rights: what a node has or allows is\n"
 	"decided there.\n"
 	"\n"
 	"  --json      what became of each isolator, as JSON\n"
 	"  --request   only the request that would travel to the nodes, a line per manifest\n"
-	"  --launch    the request, then a line \"app NAME WORDS\" for each app that has a command\n"
+	"  --launch    the request, then a line \"app NAME WORDS\" for each app that has a "
+	"command\n"
 	"  --name=NAME what messages call the manifest, instead of its path\n"
 	"  -h, --help  this text\n"
 	"\n"
@@ -35,7 +37,9 @@ static const char *message_name;
 
 static int load(struct request *r, struct manifest_info *info, const char *path, struct errbuf *err)
 {
-	const char *name = message_name ? message_name : strcmp(path, "-") == 0 ? "standard input" : path;
+	const char *name = message_name		    ? message_name
+			   : strcmp(path, "-") == 0 ? "standard input"
+						    : path;
 	char *text;
 	size_t len;
 	int result;
@@ -142,7 +146,9 @@ static struct json_object *dimmap_json(const struct request_dimmap *d)
 	json_object_object_add(o, "size_bytes", json_object_new_int64((int64_t)d->size));
 	json_object_object_add(o, "source", json_object_new_string(d->source));
 	if (d->policy)
-		json_object_object_add(o, "policy", json_object_new_string(request_dimmap_policies[d->policy - 1]));
+		json_object_object_add(
+			o, "policy",
+			json_object_new_string(request_dimmap_policies[d->policy - 1]));
 	if (d->fill)
 		json_object_object_add(o, "fill_bytes", json_object_new_int64(d->fill));
 	json_object_object_add(o, "access", json_object_new_string(d->read_only ? "ro" : "rw"));
@@ -168,7 +174,8 @@ static struct json_object *container_json(const struct request_container *c)
 	if (c->quantum_named)
 		json_object_object_add(o, "quantum_ms", json_object_new_int64(c->quantum));
 	if (c->partition != PARTITION_MEMBER)
-		json_object_object_add(o, "partition", json_object_new_string(partition_name(c->partition)));
+		json_object_object_add(o, "partition",
+				       json_object_new_string(partition_name(c->partition)));
 	if (c->dimmap.size)
 		json_object_object_add(o, "dimmap", dimmap_json(&c->dimmap));
 	json_object_object_add(o, "isolators", isolators_json(c));
@@ -235,19 +242,18 @@ static void print_json(struct json_object *list)
 static int parse_options(int argc, char **argv, enum output *output)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "request", no_argument, NULL, 'r' },
-		{ "launch", no_argument, NULL, 'l' },
-		{ "name", required_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{ "json", no_argument, NULL, 'j' },   { "request", no_argument, NULL, 'r' },
+		{ "launch", no_argument, NULL, 'l' }, { "name", required_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },   { NULL, 0, NULL, 0 },
 	};
 	int option;
 
 	*output = OUTPUT_TEXT;
 	optind = 0; /* the program's own options have been read with getopt before */
 	while ((option = tool_getopt(argc, argv, "h", options)) != -1) {
-		enum output chosen = option == 'j' ? OUTPUT_JSON : option == 'l' ? OUTPUT_LAUNCH : OUTPUT_REQUEST;
+		enum output chosen = option == 'j'   ? OUTPUT_JSON
+				     : option == 'l' ? OUTPUT_LAUNCH
+						     : OUTPUT_REQUEST;
 
 		if (option == 'n') {
 			message_name = optarg;
@@ -256,7 +262,8 @@ static int parse_options(int argc, char **argv, enum output *output)
 		if (option == 'h' || option == '?')
 			return tool_help(option, usage);
 		if (*output != OUTPUT_TEXT && *output != chosen)
-			return tool_wrong(argv[0], "--json, --request and --launch: expected one of them");
+			return tool_wrong(argv[0],
+					  "--json, --request and --launch: expected one of them");
 		*output = chosen;
 	}
 	if (optind == argc)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
-#include "tools/tool.h"
 #include "tools/ask_args.h"
+#include "tools/tool.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl delete [--job=ID] [--kill] [--json] CONTAINER\n"
-	"Give back what a container of your own has on this node: its CPUs and memory nodes are its\n"
-	"job's again, for other containers (resize) and for ranks in none. Its buffer (dimmap) is taken\n"
+	"Give back what a container of your own has on this node: its CPUs and memory nodes are "
+	"its\n"
+	"job's again, for other containers (resize) and for ranks in none. Its buffer (dimmap) is "
+	"taken\n"
 	"down. The job's later steps cannot be in it on this node. nodeosd does it.\n"
 	"\n"
 	"      --kill     and end the ranks that are in it; without, they have to have ended\n"
@@ -15,12 +17,17 @@ static const char usage_text[] =
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: 0 done, 1 not possible (and the container is as before, but for what the message names), 2 when the call is wrong.\n";
+	"Exit status: 0 done, 1 not possible (and the container is as before, but for what the "
+	"message names), 2 when the call is wrong.\n";
 
 int tool_delete(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "kill", no_argument, NULL, 'k' }, { "job", required_argument, NULL, 'J' }, { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "kill", no_argument, NULL, 'k' },
+		{ "job", required_argument, NULL, 'J' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct ask a = { .operation = ASK_DELETE };
 	struct errbuf err = { "" };
@@ -45,9 +52,11 @@ int tool_delete(int argc, char **argv)
 	if (status)
 		return status;
 	if (optind + 1 != argc)
-		return tool_wrong(argv[0], optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
+		return tool_wrong(argv[0],
+				  optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
 	status = tool_ask_container(&a, argv[0], argv[optind]);
 	if (status)
 		return status;
-	return ask_node(&a, ASK_SOCKET, stdout, &err) < 0 ? tool_error(1, "delete: %s", err.text) : 0;
+	return ask_node(&a, ASK_SOCKET, stdout, &err) < 0 ? tool_error(1, "delete: %s", err.text)
+							  : 0;
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/blocks.h"
-#include "host/conf.h"
 #include "base/fileio.h"
 #include "container/planner.h"
+#include "host/blocks.h"
+#include "host/conf.h"
 #include "tools/tool.h"
 #include "topology/machine.h"
 
@@ -59,7 +59,9 @@ int tool_discover(int argc, char **argv)
 	const char *file = NULL;
 	int c, rc;
 	static const struct option longs[] = {
-		{ "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 
 	optind = 1;
@@ -73,7 +75,8 @@ int tool_discover(int argc, char **argv)
 	if (optind != argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	if (!file && geteuid() != 0)
-		return tool_error(1, "discover: only root keeps this node's topology; with --output=FILE.xml it goes to a file");
+		return tool_error(1, "discover: only root keeps this node's topology; with "
+				     "--output=FILE.xml it goes to a file");
 	rc = machine_load_whole(&m, &err); /* a service may be confined to the ServiceOS */
 	if (rc == 0)
 		rc = planning_note_usable(m, &b, &err);

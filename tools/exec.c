@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl exec: srun, with the job, the node and the container filled in. slurmstepd makes the process, so it is in
- * the job's cgroups and accounting, and is placed before it is the user's program: a process that runs already cannot
- * be moved safely (cgroup_write_mems in host/cgroup.h). Environment and limits are those of the caller's shell.
+ * nodeosctl exec: srun, with the job, the node and the container filled in. slurmstepd makes the
+ * process, so it is in the job's cgroups and accounting, and is placed before it is the user's
+ * program: a process that runs already cannot be moved safely (cgroup_write_mems in host/cgroup.h).
+ * Environment and limits are those of the caller's shell.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,22 +12,25 @@
 #include <unistd.h>
 
 #include "base/hostname.h"
-#include "tools/tool.h"
 #include "tools/ask_args.h"
+#include "tools/tool.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl exec [OPTION]... CONTAINER [--] COMMAND [ARGUMENT]...\n"
-	"Run COMMAND in a container of your own job, as a debugger or a monitor beside its ranks: srun\n"
+	"Run COMMAND in a container of your own job, as a debugger or a monitor beside its ranks: "
+	"srun\n"
 	"starts it as a step of one task, on this node where this is one of the job's.\n"
 	"\n"
-	"      --job=ID   the container of that job (where several have one of the name); on a host\n"
+	"      --job=ID   the container of that job (where several have one of the name); on a "
+	"host\n"
 	"                 without nodeosd, as a login node: on the job's first node\n"
 	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
 	"      --pty      COMMAND has a terminal of its own, for a shell or a debugger\n"
 	"  -n, --dry-run  print the srun command, and run nothing\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: srun's, which is COMMAND's; 127 when there is no srun, 1 when the container is not\n"
+	"Exit status: srun's, which is COMMAND's; 127 when there is no srun, 1 when the container "
+	"is not\n"
 	"found or cannot be joined, 2 when the call is wrong.\n";
 
 #define STATUS_NOT_FOUND 127 /* as of env(1) */
@@ -45,7 +49,8 @@ static const char *value_of(const char *answer, const char *word, char *buf, siz
 	*buf = '\0';
 	for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		if (strncmp(line, word, len) == 0 && line[len] == ' ')
-			snprintf(buf, size, "%.*s", (int)strcspn(line + len + 1, "\n"), line + len + 1);
+			snprintf(buf, size, "%.*s", (int)strcspn(line + len + 1, "\n"),
+				 line + len + 1);
 	return buf;
 }
 
@@ -53,9 +58,16 @@ static const char *value_of(const char *answer, const char *word, char *buf, siz
 static int without_nodeosd(const struct ask *a, struct errbuf *err)
 {
 	if (a->step_given)
-		return errprintf(err, "nodeosd does not listen on this host (" ASK_SOCKET "), and which container a step is in only nodeosd on its node knows: call this there, or name the job alone (--job=ID)");
+		return errprintf(err,
+				 "nodeosd does not listen on this host (" ASK_SOCKET
+				 "), and which container a step is in only nodeosd on its node "
+				 "knows: call this there, or name the job alone (--job=ID)");
 	if (!a->job)
-		return errprintf(err, "nodeosd does not listen on this host (" ASK_SOCKET "): say with --job=ID which job's container it is (squeue --me lists yours), or call this on one of the job's nodes; if this is one, the admin can start it: systemctl enable --now nodeosd.socket");
+		return errprintf(
+			err, "nodeosd does not listen on this host (" ASK_SOCKET
+			     "): say with --job=ID which job's container it is (squeue --me lists "
+			     "yours), or call this on one of the job's nodes; if this is one, the "
+			     "admin can start it: systemctl enable --now nodeosd.socket");
 	return 0;
 }
 
@@ -77,7 +89,8 @@ static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], str
 	rc = ask_node(a, ASK_SOCKET, f, err);
 	if (fclose(f) != 0)
 		rc = errprintf(err, "out of memory");
-	if (rc == 0 && (!*value_of(answer, "job", job, 24) || !*value_of(answer, "node", node, NODE_NAME_MAX)))
+	if (rc == 0 &&
+	    (!*value_of(answer, "job", job, 24) || !*value_of(answer, "node", node, NODE_NAME_MAX)))
 		rc = errprintf(err, "nodeosd names no job and node: is it of another version?");
 	free(answer);
 	return rc;
@@ -86,7 +99,8 @@ static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], str
 /* In words that a shell takes as they are. */
 static void print(char *const *argv)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%";
 
 	for (char *const *word = argv; *word; word++) {
 		if (**word && !(*word)[strspn(*word, plain)]) {
@@ -108,22 +122,45 @@ static void print(char *const *argv)
 static void clear_inputs(void)
 {
 	static const char *const name[] = {
-		"SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_CPU_BIND",
-		"SLURM_DISTRIBUTION", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_GPUS",
-		"SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK",
-		"SLURM_GPU_BIND", "SLURM_GRES", "SLURM_HINT", "SLURM_HOSTFILE",
-		"SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_MEM_BIND", "SLURM_MEM_PER_GPU",
-		"SLURM_NCORES_PER_SOCKET", "SLURM_NPROCS", "SLURM_NSOCKETS_PER_NODE",
-		"SLURM_NTASKS", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU",
-		"SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_TRES", "SLURM_SRUN_MULTI",
-		"SLURM_THREADS_PER_CORE", "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK",
+		"SLURM_CPUS_PER_GPU",
+		"SLURM_CPUS_PER_TASK",
+		"SRUN_CPUS_PER_TASK",
+		"SLURM_CPU_BIND",
+		"SLURM_DISTRIBUTION",
+		"SLURM_EXACT",
+		"SLURM_EXCLUSIVE",
+		"SLURM_GPUS",
+		"SLURM_GPUS_PER_NODE",
+		"SLURM_GPUS_PER_SOCKET",
+		"SLURM_GPUS_PER_TASK",
+		"SLURM_GPU_BIND",
+		"SLURM_GRES",
+		"SLURM_HINT",
+		"SLURM_HOSTFILE",
+		"SLURM_JOB_NODELIST",
+		"SLURM_JOB_NUM_NODES",
+		"SLURM_MEM_BIND",
+		"SLURM_MEM_PER_GPU",
+		"SLURM_NCORES_PER_SOCKET",
+		"SLURM_NPROCS",
+		"SLURM_NSOCKETS_PER_NODE",
+		"SLURM_NTASKS",
+		"SLURM_NTASKS_PER_CORE",
+		"SLURM_NTASKS_PER_GPU",
+		"SLURM_NTASKS_PER_NODE",
+		"SLURM_NTASKS_PER_TRES",
+		"SLURM_SRUN_MULTI",
+		"SLURM_THREADS_PER_CORE",
+		"SLURM_TRES_BIND",
+		"SLURM_TRES_PER_TASK",
 	};
 
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
 		unsetenv(name[i]);
 }
 
-static int run_srun(const struct options *o, const struct ask *a, const char *job, const char *node, char **command)
+static int run_srun(const struct options *o, const struct ask *a, const char *job, const char *node,
+		    char **command)
 {
 	char jobid[40], container[sizeof(a->container) + 24], nodelist[NODE_NAME_MAX + 16];
 	unsigned n = 0, words = 0;
@@ -159,14 +196,16 @@ static int run_srun(const struct options *o, const struct ask *a, const char *jo
 	clear_inputs();
 	execvp(argv[0], argv);
 	free(argv);
-	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : 1, "exec: srun: %s", strerror(errno));
+	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : 1, "exec: srun: %s",
+			  strerror(errno));
 }
 
 int tool_exec(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "job", required_argument, NULL, 'J' }, { "step", required_argument, NULL, 'S' }, { "pty", no_argument, NULL, 'p' },
-		{ "dry-run", no_argument, NULL, 'n' },	 { "help", no_argument, NULL, 'h' },	   { 0 },
+		{ "job", required_argument, NULL, 'J' }, { "step", required_argument, NULL, 'S' },
+		{ "pty", no_argument, NULL, 'p' },	 { "dry-run", no_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },	 { 0 },
 	};
 	struct ask a = { .operation = ASK_FIND };
 	struct options o = { .pty = false };
@@ -182,8 +221,12 @@ int tool_exec(int argc, char **argv)
 			if ((c == 'J' ? tool_ask_job : tool_ask_step)(&a, argv[0], optarg) != 0)
 				return 2;
 			break;
-		case 'p': o.pty = true; break;
-		case 'n': o.dry = true; break;
+		case 'p':
+			o.pty = true;
+			break;
+		case 'n':
+			o.dry = true;
+			break;
 		default:
 			return tool_help(c, usage_text);
 		}
@@ -192,7 +235,8 @@ int tool_exec(int argc, char **argv)
 	if (c < argc && strcmp(argv[c], "--") == 0)
 		c++;
 	if (c >= argc)
-		return tool_wrong(argv[0], optind == argc ? "no CONTAINER to run in" : "no COMMAND to run");
+		return tool_wrong(argv[0],
+				  optind == argc ? "no CONTAINER to run in" : "no COMMAND to run");
 	if (tool_ask_container(&a, argv[0], argv[optind]) != 0)
 		return 2;
 	if (find(&a, job, node, &err) < 0)

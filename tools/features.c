@@ -13,23 +13,24 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
+#include "base/json_out.h"
 #include "config.h"
+#include "container/container_json.h"
 #include "control/protocol.h"
 #include "host/blocks.h"
 #include "host/buffer.h"
 #include "host/built_for.h"
 #include "host/cgroup.h"
 #include "host/conf.h"
-#include "base/fileio.h"
-#include "base/json_out.h"
 #include "host/policy.h"
-#include "container/container_json.h"
 #include "host/slurm_conf.h"
 #include "tools/tool.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl features [--json] [--site]\n"
-	"Show what this build and this kernel can do. With --site check that this node's kernel and\n"
+	"Show what this build and this kernel can do. With --site check that this node's kernel "
+	"and\n"
 	"Slurm configuration fit NodeOS; what does not fit is named with its mend.\n"
 	"\n"
 	"  -j, --json  print JSON (schema 1)\n"
@@ -69,7 +70,8 @@ static void fact(struct findings *f, const char *key, const char *value)
 /* The Slurm series that the installed plugin was built for: "24.11"; "" when there is none. */
 static void plugin_series(char *buf, size_t size)
 {
-	/* only read: a plugin that is linked with -z now loads into Slurm alone (spank/dispatch.c) */
+	/* only read: a plugin that is linked with -z now loads into Slurm alone (spank/dispatch.c)
+	 */
 	int fd = open(NODEOS_PLUGIN_PATH, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	void *so = MAP_FAILED;
@@ -79,12 +81,15 @@ static void plugin_series(char *buf, size_t size)
 		so = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (so != MAP_FAILED) {
 		const char *end = (const char *)so + st.st_size;
-		const char *at = memmem(so, (size_t)st.st_size, NODEOS_BUILT_FOR, strlen(NODEOS_BUILT_FOR));
+		const char *at =
+			memmem(so, (size_t)st.st_size, NODEOS_BUILT_FOR, strlen(NODEOS_BUILT_FOR));
 		char number[16] = "";
 		unsigned version;
 
 		at = at ? at + strlen(NODEOS_BUILT_FOR) : end;
-		memcpy(number, at, (size_t)(end - at) < sizeof(number) - 1 ? (size_t)(end - at) : sizeof(number) - 1);
+		memcpy(number, at,
+		       (size_t)(end - at) < sizeof(number) - 1 ? (size_t)(end - at)
+							       : sizeof(number) - 1);
 		version = (unsigned)strtoul(number, NULL, 0);
 		if (version)
 			snprintf(buf, size, "%u.%02u", version >> 16, version >> 8 & 255);
@@ -112,11 +117,13 @@ static void slurm_lacks(const char *series, char *buf, size_t size)
 		return;
 	for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++)
 		if (year < since[i].year || (year == since[i].year && month < since[i].month))
-			snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", since[i].name);
-	snprintf(pmix, sizeof(pmix), "%.*s/mpi_pmix.so", (int)(strrchr(NODEOS_PLUGIN_PATH, '/') - NODEOS_PLUGIN_PATH),
-		 NODEOS_PLUGIN_PATH);
+			snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "",
+				 since[i].name);
+	snprintf(pmix, sizeof(pmix), "%.*s/mpi_pmix.so",
+		 (int)(strrchr(NODEOS_PLUGIN_PATH, '/') - NODEOS_PLUGIN_PATH), NODEOS_PLUGIN_PATH);
 	if (access(pmix, F_OK) < 0)
-		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "", "mpi/pmix");
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "",
+			 "mpi/pmix");
 }
 
 /* What the kernel has made of its memory nodes, and how: needs no rights. */
@@ -131,12 +138,17 @@ static void memory_blocks(char *buf, size_t size)
 		snprintf(buf, size, "none (this kernel has no fgmn=)");
 	else if (blocks_are_on("")) {
 		if (blocks_read(&b, "", &ignored) == 0)
-			snprintf(buf, size, "%u of %llu MiB usable, left of divided nodes: %u; ", idset_count(&b.nodes),
-				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20), idset_count(&b.homes));
-		snprintf(buf + strlen(buf), size - strlen(buf), "fgmn=%s%s%s", spec, *error ? ", not all as asked: " : "", error);
+			snprintf(buf, size, "%u of %llu MiB usable, left of divided nodes: %u; ",
+				 idset_count(&b.nodes),
+				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20),
+				 idset_count(&b.homes));
+		snprintf(buf + strlen(buf), size - strlen(buf), "fgmn=%s%s%s", spec,
+			 *error ? ", not all as asked: " : "", error);
 		blocks_free(&b);
 	} else
-		snprintf(buf, size, "none%s%s%s%s", *spec ? ": fgmn=" : " (no fgmn= on the kernel's command line)", spec, *error ? ": " : "", error);
+		snprintf(buf, size, "none%s%s%s%s",
+			 *spec ? ": fgmn=" : " (no fgmn= on the kernel's command line)", spec,
+			 *error ? ": " : "", error);
 }
 
 static void kernel_facts(struct findings *f)
@@ -167,17 +179,21 @@ static void kernel_facts(struct findings *f)
 	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
 		strcpy(text, "none");
 	fact(f, "cgroup-controllers", text);
-	fact(f, "partitions", fd >= 0 && faccessat(fd, "cpuset.cpus.isolated", F_OK, 0) == 0 ?
-				      "member,root,isolated" : "member");
+	fact(f, "partitions",
+	     fd >= 0 && faccessat(fd, "cpuset.cpus.isolated", F_OK, 0) == 0 ? "member,root,isolated"
+									    : "member");
 	if (fd >= 0)
 		close(fd);
 	text[0] = '\0';
 	for (unsigned p = POLICY_OTHER; p < POLICY_COUNT; p++)
 		if (policy_supported(p))
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
-				 policy_name(p));
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+				 *text ? "," : "", policy_name(p));
 	fact(f, "policies", text);
-	fact(f, "dimmap", buffer_supported() ? "yes" : "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
+	fact(f, "dimmap",
+	     buffer_supported()
+		     ? "yes"
+		     : "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
 }
 
 static const struct wanted {
@@ -186,7 +202,9 @@ static const struct wanted {
 	{ "ProctrackType", "proctrack/cgroup", "ProctrackType=proctrack/cgroup in slurm.conf" },
 	{ "TaskPlugin", "task/affinity", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
 	{ "TaskPlugin", "task/cgroup", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
-	{ "PrologFlags", "Contain", "PrologFlags=Contain in slurm.conf (without it the job's cgroup goes between the steps of a salloc)" },
+	{ "PrologFlags", "Contain",
+	  "PrologFlags=Contain in slurm.conf (without it the job's cgroup goes between the steps "
+	  "of a salloc)" },
 	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
 };
 
@@ -197,11 +215,15 @@ static void check_limits(struct findings *f, const char *config)
 	struct conf conf;
 	char value[256];
 
-	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &ignored) < 0 || (!*conf.dimmap_devices && !conf.dimmap_files) || conf.dimmap_max)
+	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &ignored) < 0 ||
+	    (!*conf.dimmap_devices && !conf.dimmap_files) || conf.dimmap_max)
 		return;
 	slurm_value(config, "ConstrainRAMSpace", value, sizeof(value));
 	if (strcasecmp(value, "yes") != 0)
-		found(f, "nothing limits the memory of buffers, so they are refused: set ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s", NODEOS_CONF_PATH);
+		found(f,
+		      "nothing limits the memory of buffers, so they are refused: set "
+		      "ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s",
+		      NODEOS_CONF_PATH);
 }
 
 static void check_slurm(struct findings *f, const char *config)
@@ -217,18 +239,23 @@ static void check_slurm(struct findings *f, const char *config)
 	}
 	slurm_value(config, "CgroupPlugin", value, sizeof(value));
 	if (*value && !strstr(value, "v2") && !strstr(value, "autodetect"))
-		found(f, "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf", value);
+		found(f, "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf",
+		      value);
 	slurm_value(config, "SLURM_VERSION", value, sizeof(value));
 	fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)
-		found(f, "the plugin %s is missing, or is not of this version of NodeOS", NODEOS_PLUGIN_PATH);
+		found(f, "the plugin %s is missing, or is not of this version of NodeOS",
+		      NODEOS_PLUGIN_PATH);
 	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
-		found(f, "the plugin was built for Slurm %s, and this is Slurm %s: build it again with this series' headers",
+		found(f,
+		      "the plugin was built for Slurm %s, and this is Slurm %s: build it again "
+		      "with this series' headers",
 		      series, value);
 }
 
-/* Where jobs have to share CPUs, policy hpc is refused on those of another one (fence_check_jobs()). */
+/* Where jobs have to share CPUs, policy hpc is refused on those of another one
+ * (fence_check_jobs()). */
 static void check_sharing(struct findings *f)
 {
 	static const char start[] = "PartitionName=", forced[] = "OverSubscribe=FORCE";
@@ -244,9 +271,13 @@ static void check_sharing(struct findings *f)
 			next[-1] = '\0';
 		how = strstr(at, forced);
 		/* without a number it is 4 (slurm.conf(5)) */
-		if (how && (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
-			found(f, "partition %.*s has %.*s: jobs with policy hpc are refused on CPUs of other jobs; set OverSubscribe=NO, or FORCE:1",
-			      (int)strcspn(at + strlen(start), " \n"), at + strlen(start), (int)strcspn(how, " \n"), how);
+		if (how &&
+		    (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
+			found(f,
+			      "partition %.*s has %.*s: jobs with policy hpc are refused on CPUs "
+			      "of other jobs; set OverSubscribe=NO, or FORCE:1",
+			      (int)strcspn(at + strlen(start), " \n"), at + strlen(start),
+			      (int)strcspn(how, " \n"), how);
 	}
 	free(text);
 }
@@ -254,18 +285,22 @@ static void check_sharing(struct findings *f)
 /* They run below slurmstepd as users, who can trace what they can read. */
 static void check_helpers(struct findings *f)
 {
-	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan", NODEOS_LIBEXECDIR "/nodeos-script" };
+	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan",
+					      NODEOS_LIBEXECDIR "/nodeos-script" };
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(helper) / sizeof(helper[0]); i++)
 		if (stat(helper[i], &st) < 0)
 			found(f, "%s: %s: install it again", helper[i], strerror(errno));
 		else if (st.st_uid != 0 || (st.st_mode & 07777) != 0711)
-			found(f, "%s has owner %u and mode %04o, with which users may trace it: chown root, chmod 0711", helper[i],
-			      (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+			found(f,
+			      "%s has owner %u and mode %04o, with which users may trace it: chown "
+			      "root, chmod 0711",
+			      helper[i], (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 }
 
-/* Users' nodeosctl needs it, containers do not: no finding. It is not asked itself, for each connection starts a nodeosd. */
+/* Users' nodeosctl needs it, containers do not: no finding. It is not asked itself, for each
+ * connection starts a nodeosd. */
 static bool nodeosd_listens(void)
 {
 	char line[512];
@@ -274,7 +309,8 @@ static bool nodeosd_listens(void)
 
 	if (!f)
 		return false;
-	while (!listens && fgets(line, sizeof(line), f)) /* the flag is __SO_ACCEPTCON; what it has accepted has the name, too */
+	while (!listens && fgets(line, sizeof(line), f)) /* the flag is __SO_ACCEPTCON; what it has
+							    accepted has the name, too */
 		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
 	fclose(f);
 	return listens;
@@ -290,15 +326,20 @@ static void check_site(struct findings *f)
 
 	if (fd < 0)
 		found(f, "%s", err.text);
-	else if (cgroup_read(fd, ".", "cgroup.controllers", controllers, sizeof(controllers), &err) < 0 ||
+	else if (cgroup_read(fd, ".", "cgroup.controllers", controllers, sizeof(controllers),
+			     &err) < 0 ||
 		 !strstr(controllers, "cpuset"))
-		found(f, "the cgroup v2 root offers no cpuset controller (is cgroup v1 mounted beside it?): boot with systemd.unified_cgroup_hierarchy=1");
+		found(f, "the cgroup v2 root offers no cpuset controller (is cgroup v1 mounted "
+			 "beside it?): boot with systemd.unified_cgroup_hierarchy=1");
 	if (fd >= 0)
 		close(fd);
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
 		found(f, "%s", err.text);
 	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
-		found(f, "%s allows buffers of dimmapfs, which this kernel has not: install the module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and dimmap_files)",
+		found(f,
+		      "%s allows buffers of dimmapfs, which this kernel has not: install the "
+		      "module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and "
+		      "dimmap_files)",
 		      NODEOS_CONF_PATH);
 	check_helpers(f);
 	err.text[0] = '\0';
@@ -309,14 +350,18 @@ static void check_site(struct findings *f)
 		found(f, "%s", err.text);
 	free(config);
 	check_sharing(f);
-	fact(f, "nodeosd", nodeosd_listens() ? "listens" : "does not listen: systemctl enable --now nodeosd.socket");
+	fact(f, "nodeosd",
+	     nodeosd_listens() ? "listens"
+			       : "does not listen: systemctl enable --now nodeosd.socket");
 }
 
 int tool_features(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' }, { "site", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' }, { 0 },
+		{ "json", no_argument, NULL, 'j' },
+		{ "site", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct json_out j = { .f = stdout };
 	static struct findings f;

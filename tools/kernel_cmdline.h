@@ -12,6 +12,7 @@
  * parameters, and lines of slurm.conf. HERE: M is this node, which has a name and
  * a kernel to ask.
  */
-int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json, struct errbuf *err);
+int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json,
+		  struct errbuf *err);
 
 #endif

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/json_out.h"
-#include "report/node_state.h"
 #include "container/container_json.h"
 #include "launch/step.h"
-#include "tools/tool.h"
+#include "report/node_state.h"
 #include "tools/node_args.h"
+#include "tools/tool.h"
 
 static const char usage_text[] = "Usage: nodeosctl list [--json]\n"
 				 "List the containers of this node, a line each. For root.\n"
@@ -28,7 +28,8 @@ static void put(struct json_out *j, const struct ledger_job *job, const struct l
 		step_id_format(step->step_id, id);
 	/* step containers are their steps' alone, whatever others of the name there are */
 	for (unsigned i = 0; i < job->n_steps; i++)
-		steps += (step ? step == &job->step[i] : !job->step[i].plan) && ledger_step_in(&job->step[i], c->name);
+		steps += (step ? step == &job->step[i] : !job->step[i].plan) &&
+			 ledger_step_in(&job->step[i], c->name);
 	if (j->f) {
 		jout_open(j, NULL, '{');
 		jout_number(j, "job", job->job_id);
@@ -43,14 +44,16 @@ static void put(struct json_out *j, const struct ledger_job *job, const struct l
 	}
 	idset_format(&c->cpus, cpus, sizeof(cpus));
 	idset_format(&c->mems, mems, sizeof(mems));
-	printf("%-8u %-12s %-8u %-16s %-5u %-8s %s\n", job->job_id, id, (unsigned)job->uid, c->name, steps,
-	       mems, cpus);
+	printf("%-8u %-12s %-8u %-16s %-5u %-8s %s\n", job->job_id, id, (unsigned)job->uid, c->name,
+	       steps, mems, cpus);
 }
 
 int tool_list(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct json_out j = { 0 };
 	struct errbuf err = { "" };
@@ -70,8 +73,8 @@ int tool_list(int argc, char **argv)
 		jout_string(&j, "kind", "list");
 		jout_open(&j, "containers", '[');
 	} else {
-		printf("%-8s %-12s %-8s %-16s %-5s %-8s %s\n", "JOB", "STEP", "UID", "CONTAINER", "STEPS",
-		       "MEMS", "CPUS");
+		printf("%-8s %-12s %-8s %-16s %-5s %-8s %s\n", "JOB", "STEP", "UID", "CONTAINER",
+		       "STEPS", "MEMS", "CPUS");
 	}
 	for (unsigned i = 0; i < s.n_jobs; i++) {
 		const struct ledger_job *job = s.job[i];

@@ -6,8 +6,8 @@
 
 #include "tools/tool.h"
 
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose,
-		      bool *parcel)
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage,
+		      bool *json, unsigned long *job, bool *verbose, bool *parcel)
 {
 	int c;
 
@@ -24,7 +24,9 @@ int tool_node_options(int argc, char **argv, const struct option *longs, const c
 		} else if (c == 'J' && job) {
 			*job = strtoul(optarg, &end, 10);
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
-				return tool_error(2, "%s: --job=%.40s: expected the number of a job", argv[0], optarg);
+				return tool_error(2,
+						  "%s: --job=%.40s: expected the number of a job",
+						  argv[0], optarg);
 		} else {
 			return tool_help(c, usage);
 		}

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 
 /*
- * Options of the commands that look at this node: --json, --help, and unless they are NULL --job=ID, --verbose and --parcel, as
- * LONGS says ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on, or the exit status.
+ * Options of the commands that look at this node: --json, --help, and unless they are NULL
+ * --job=ID, --verbose and --parcel, as LONGS says ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on,
+ * or the exit status.
  */
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage, bool *json, unsigned long *job, bool *verbose,
-		      bool *parcel);
+int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage,
+		      bool *json, unsigned long *job, bool *verbose, bool *parcel);
 
 #endif

@@ -45,5 +45,6 @@ int main(int argc, char **argv)
 		command[x.n_words + (unsigned)i - 1] = argv[i];
 	execvp(command[0], command);
 	code = errno == ENOENT ? 127 : 126;
-	return fail(code, command[0], errno == ENOENT ? "app.exec of the manifest: not found" : strerror(errno));
+	return fail(code, command[0],
+		    errno == ENOENT ? "app.exec of the manifest: not found" : strerror(errno));
 }

@@ -58,12 +58,14 @@ static int load(struct machine **m, struct errbuf *err)
 		return machine_load_this(m, err);
 	xml = slurp(3, 64u << 20, &len);
 	if (!xml)
-		return errprintf(err, "this node's machine.xml cannot be read (run nodeosctl discover)");
+		return errprintf(err,
+				 "this node's machine.xml cannot be read (run nodeosctl discover)");
 	rc = machine_load_xml_buffer(m, xml, len, err);
 	free(xml);
 	if (rc == 0)
 		machine_note_huge_pages(*m, "");
-	return rc < 0 ? errwrap(err, "this node's machine.xml is unusable (run nodeosctl discover)") : 0;
+	return rc < 0 ? errwrap(err, "this node's machine.xml is unusable (run nodeosctl discover)")
+		      : 0;
 }
 
 static int run(struct node_plan **plan, struct errbuf *err)
@@ -83,13 +85,15 @@ static int run(struct node_plan **plan, struct errbuf *err)
 	if (rc == 0)
 		rc = load(&m, err);
 	/* CPUs or memory have come since machine.xml was made: look at the machine itself */
-	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) || !idset_subset(&in.mems, machine_mems(m)))) {
+	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) ||
+			!idset_subset(&in.mems, machine_mems(m)))) {
 		machine_free(m);
 		m = NULL;
 		rc = machine_load_this(&m, err);
 	}
 	if (rc == 0)
-		rc = in.resize ? planning_resize(plan, m, &request, &in, err) : planning_make(plan, m, &request, &in, err);
+		rc = in.resize ? planning_resize(plan, m, &request, &in, err)
+			       : planning_make(plan, m, &request, &in, err);
 	machine_free(m);
 	free(text);
 	return rc;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "config.h"
 #include "tools/tool.h"
-#include "base/words.h"
 
 static const struct command {
 	const char *name;
@@ -14,19 +14,27 @@ static const struct command {
 } command[] = {
 	{ "check", tool_check, "validate manifests" },
 	{ "plan", tool_plan, "show which CPUs and memory nodes a manifest would get, and why" },
-	{ "report", tool_report, "show this node's containers: asked, chosen, what the kernel shows (root)" },
+	{ "report", tool_report,
+	  "show this node's containers: asked, chosen, what the kernel shows (root)" },
 	{ "show", tool_show, "show your own containers on this node (nodeosd)" },
-	{ "resize", tool_resize, "let a container of your own have more or fewer CPUs or memory nodes (nodeosd)" },
-	{ "delete", tool_delete, "give back what a container of your own has on this node (nodeosd)" },
+	{ "resize", tool_resize,
+	  "let a container of your own have more or fewer CPUs or memory nodes (nodeosd)" },
+	{ "delete", tool_delete,
+	  "give back what a container of your own has on this node (nodeosd)" },
 	{ "exec", tool_exec, "run a command in a container of your own (nodeosd)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
-	{ "verify", tool_verify, "compare what the kernel shows of this node's containers with what they should be (root)" },
-	{ "provision", tool_provision, "keep this node's system to its own cores and memory nodes (root)" },
+	{ "verify", tool_verify,
+	  "compare what the kernel shows of this node's containers with what they should be "
+	  "(root)" },
+	{ "provision", tool_provision,
+	  "keep this node's system to its own cores and memory nodes (root)" },
 	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
-	{ "support-bundle", tool_support_bundle, "gather in one archive what is needed to understand a problem on this node" },
-	{ "discover", tool_discover, "write this machine's topology for the launches to come (root, at boot)" },
+	{ "support-bundle", tool_support_bundle,
+	  "gather in one archive what is needed to understand a problem on this node" },
+	{ "discover", tool_discover,
+	  "write this machine's topology for the launches to come (root, at boot)" },
 };
 
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
@@ -37,7 +45,8 @@ static int usage(FILE *f)
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(f, "  %-14s %s\n", command[i].name, command[i].help);
 	fputs("\n(root): only root may; (nodeosd): for everybody, on a node of the job\n"
-	      "Slurm's options of NodeOS: srun --nodeos=help. Concepts: man nodeos\n", f);
+	      "Slurm's options of NodeOS: srun --nodeos=help. Concepts: man nodeos\n",
+	      f);
 	return f == stdout ? 0 : 2;
 }
 
@@ -50,17 +59,22 @@ static int unknown(const char *word)
 		names[i] = command[i].name;
 	word_quote(quoted, word, strlen(word));
 	if (*word == '-')
-		return tool_error(2, "unknown option %s: a command comes first (see nodeosctl --help)", quoted);
+		return tool_error(2,
+				  "unknown option %s: a command comes first (see nodeosctl --help)",
+				  quoted);
 	near = word_near(word, names);
-	return near ? tool_error(2, "unknown command %s, did you mean \"%s\"? (see nodeosctl --help)", quoted, near) :
-		      tool_error(2, "unknown command %s (see nodeosctl --help)", quoted);
+	return near ? tool_error(2,
+				 "unknown command %s, did you mean \"%s\"? (see nodeosctl --help)",
+				 quoted, near)
+		    : tool_error(2, "unknown command %s (see nodeosctl --help)", quoted);
 }
 
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return usage(stderr);
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0)
 		return usage(stdout);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		puts("nodeosctl " VERSION);
@@ -71,7 +85,8 @@ int main(int argc, char **argv)
 			int status = command[i].run(argc - 1, argv + 1);
 
 			if (fflush(stdout) != 0)
-				return tool_error(1, "cannot write standard output: %s", strerror(errno));
+				return tool_error(1, "cannot write standard output: %s",
+						  strerror(errno));
 			if (ferror(stdout))
 				return tool_error(1, "cannot write all of standard output");
 			return status;

@@ -5,27 +5,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/conf.h"
-#include "report/lstopo.h"
+#include "container/container_json.h"
 #include "container/hpc_reserve.h"
-#include "manifest/manifest.h"
 #include "container/outcome.h"
 #include "container/planner.h"
-#include "container/container_json.h"
+#include "host/conf.h"
+#include "manifest/manifest.h"
+#include "report/lstopo.h"
 #include "tools/tool.h"
 #include "topology/rankmap.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl plan [OPTION]... MANIFEST\n"
-	"Show which CPUs and memory nodes each container of MANIFEST (\"-\": standard input) would\n"
+	"Show which CPUs and memory nodes each container of MANIFEST (\"-\": standard input) "
+	"would\n"
 	"get, and why. Needs neither root nor Slurm.\n"
 	"\n"
-	"  -t, --topology=FILE.xml|SYNTHETIC  plan for that machine (default: this one); SYNTHETIC\n"
+	"  -t, --topology=FILE.xml|SYNTHETIC  plan for that machine (default: this one); "
+	"SYNTHETIC\n"
 	"                         as in hwloc(7): \"package:2 core:4 pu:2\"\n"
-	"  -c, --cpus=LIST        CPUs that may be given away (default: all allowed), as \"0-7,16\"; those of\n"
+	"  -c, --cpus=LIST        CPUs that may be given away (default: all allowed), as "
+	"\"0-7,16\"; those of\n"
 	"                         the ServiceOS are not, ever\n"
-	"  -m, --mems=LIST        memory nodes that may be given away (default: all), but the ServiceOS's own\n"
-	"      --serviceos=CORES  none, N/node, N/socket or a list of CPUs that the system keeps (default:\n"
+	"  -m, --mems=LIST        memory nodes that may be given away (default: all), but the "
+	"ServiceOS's own\n"
+	"      --serviceos=CORES  none, N/node, N/socket or a list of CPUs that the system keeps "
+	"(default:\n"
 	"                         serviceos in nodeos.conf)\n"
 	"      --serviceos-mems=LIST  all, homes, or memory nodes that the system keeps (default:\n"
 	"                         serviceos_mems)\n"
@@ -34,13 +39,15 @@ static const char usage_text[] =
 	"  -O, --overcommit       more ranks than cores is allowed\n"
 	"      --conf=FILE        use that nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
-	"      --svg=FILE         draw the machine with its containers (\"-\": to standard output) instead\n"
+	"      --svg=FILE         draw the machine with its containers (\"-\": to standard output) "
+	"instead\n"
 	"  -h, --help             print this\n"
 	"\n"
 	"Exit status: 0 planned, 1 no plan (one line says why), 2 wrong usage.\n";
 
 struct options {
-	const char *topology, *cpus, *mems, *serviceos, *serviceos_mems, *ntasks, *conf_path, *svg, *manifest;
+	const char *topology, *cpus, *mems, *serviceos, *serviceos_mems, *ntasks, *conf_path, *svg,
+		*manifest;
 	unsigned cpus_per_task;
 	bool json, overcommit;
 };
@@ -55,16 +62,20 @@ struct planned {
 	struct plan_input in;
 	struct node_plan *plan;
 	bool kept_one; /* one CPU of the node stays outside of policy hpc */
-	struct idset withheld; /* from containers, where the kernel has divided memory nodes (fgmn=) */
+	/* from containers, where the kernel has divided memory nodes (fgmn=) */
+	struct idset withheld;
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
 	struct idset *map[REQUEST_CONTAINERS_MAX];
 };
 
-/* A machine without blocks tells nothing of what holds, nor does one whose blocks are everybody's. */
+/* A machine without blocks tells nothing of what holds, nor does one whose blocks are everybody's.
+ */
 static enum guarantee guarantee_of(const struct planned *p)
 {
-	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL ? GUARANTEE_UNKNOWN : GUARANTEE_PHYSICAL;
+	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL
+		       ? GUARANTEE_UNKNOWN
+		       : GUARANTEE_PHYSICAL;
 }
 
 static int number(const char *text, unsigned max, unsigned *out)
@@ -101,12 +112,19 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 			*eq = '\0';
 		i = eq ? request_find(&p->request, word) : -1;
 		if (i < 0)
-			rc = eq ? errprintf(err, "--ntasks: \"%.64s\" is no container of the manifest (expected N or NAME=N,...)", word) :
-				  errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536 (expected N or NAME=N,...)", word);
+			rc = eq ? errprintf(err,
+					    "--ntasks: \"%.64s\" is no container of the manifest "
+					    "(expected N or NAME=N,...)",
+					    word)
+				: errprintf(err,
+					    "--ntasks: \"%.64s\" is no number of ranks up to 65536 "
+					    "(expected N or NAME=N,...)",
+					    word);
 		else if (p->ranks[i])
 			rc = errprintf(err, "--ntasks: container \"%.64s\" is there twice", word);
 		else if (number(eq + 1, 65536, &p->ranks[i]) < 0)
-			rc = errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536", eq + 1);
+			rc = errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536",
+				       eq + 1);
 	}
 	free(list);
 	return rc;
@@ -264,7 +282,8 @@ static void print_text(const struct planned *p)
 			printf(" (%llu MiB usable)", (unsigned long long)(p->usable[i] >> 20));
 		outcome_sched(&sched, &p->request.container[i], &p->conf, false);
 		if (sched.policy == POLICY_HPC)
-			printf(" policy hpc (placement %s, quantum %u ms)\n", hpc_placement_name(sched.priority), sched.quantum);
+			printf(" policy hpc (placement %s, quantum %u ms)\n",
+			       hpc_placement_name(sched.priority), sched.quantum);
 		else
 			printf(" policy %s\n", policy_name(sched.policy));
 		for (const char *w = c->why; *w;) {
@@ -283,7 +302,8 @@ static void print_text(const struct planned *p)
 	find_free(p, &cpus, &mems);
 	if (!idset_empty(&p->service.cpus)) {
 		printf("ServiceOS: cpus %s", list_of(&p->service.cpus));
-		printf(" mems %s%s\n", list_of(&p->service.mems), p->service.own_mems ? "" : " (shared)");
+		printf(" mems %s%s\n", list_of(&p->service.mems),
+		       p->service.own_mems ? "" : " (shared)");
 	}
 	printf("free: cpus %s", list_of(&cpus));
 	printf(" mems %s\n", list_of(&mems));
@@ -319,7 +339,8 @@ static int draw(const struct planned *p, struct errbuf *err)
 	part[n].kind = PICTURE_FREE;
 	find_free(p, &part[n].cpus, &part[n].mems);
 	draw_label(&part[n++], "free", "");
-	snprintf(title, sizeof(title), "plan of %s", strcmp(p->o->manifest, "-") == 0 ? "standard input" : p->o->manifest);
+	snprintf(title, sizeof(title), "plan of %s",
+		 strcmp(p->o->manifest, "-") == 0 ? "standard input" : p->o->manifest);
 	rc = draw_svg(p->machine, title, part, n, p->o->svg, err);
 	free(part);
 	return rc;
@@ -351,7 +372,9 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 	if (p->o->serviceos_mems)
 		conf_parse_service_mems(&ask, p->o->serviceos_mems);
 	if (ask.kind == SERVICE_NONE && p->o->serviceos_mems && ask.own_mems)
-		return errprintf(err, "--serviceos-mems=%.100s: without cores of its own (--serviceos) a ServiceOS has no memory nodes either",
+		return errprintf(err,
+				 "--serviceos-mems=%.100s: without cores of its own (--serviceos) "
+				 "a ServiceOS has no memory nodes either",
 				 p->o->serviceos_mems);
 	/* what a process may use of this node, as in a job, says nothing of what the node keeps */
 	if (!p->o->topology && machine_load_whole(&whole, err) < 0)
@@ -487,8 +510,9 @@ static int make(struct planned *p, struct errbuf *err)
 	    load_request(p, err) < 0 || parse_ntasks(p, err) < 0)
 		return -1;
 	/* root may sit in a session that is kept to the ServiceOS */
-	rc = p->o->topology ? machine_load_arg(&m, p->o->topology, err) :
-	     geteuid() == 0 ? machine_load_whole(&m, err) : machine_load_this(&m, err);
+	rc = p->o->topology   ? machine_load_arg(&m, p->o->topology, err)
+	     : geteuid() == 0 ? machine_load_whole(&m, err)
+			      : machine_load_this(&m, err);
 	if (rc < 0)
 		return -1;
 	if (look_at_blocks(p, m, err) < 0 || choose_service(p, m, err) < 0) {
@@ -497,9 +521,11 @@ static int make(struct planned *p, struct errbuf *err)
 	}
 	rc = offer(p, m, err);
 	p->in.cores = p->in.cpus;
-	p->kept_one = rc == 0 && hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
+	p->kept_one = rc == 0 &&
+		      hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
 	if (p->kept_one && idset_empty(&p->in.cpus))
-		rc = errprintf(err, "no CPU is left: one of the node stays outside of policy \"hpc\"");
+		rc = errprintf(err,
+			       "no CPU is left: one of the node stays outside of policy \"hpc\"");
 	p->in.default_mems = default_mems(p);
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
@@ -516,12 +542,18 @@ static int make(struct planned *p, struct errbuf *err)
 static int parse_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "topology", required_argument, NULL, 't' }, { "cpus", required_argument, NULL, 'c' },
-		{ "mems", required_argument, NULL, 'm' },     { "ntasks", required_argument, NULL, 'n' },
-		{ "cpus-per-task", required_argument, NULL, 'C' }, { "overcommit", no_argument, NULL, 'O' },
-		{ "serviceos", required_argument, NULL, 'S' }, { "serviceos-mems", required_argument, NULL, 'M' },
-		{ "conf", required_argument, NULL, 'F' },     { "json", no_argument, NULL, 'j' },
-		{ "svg", required_argument, NULL, 'V' },      { "help", no_argument, NULL, 'h' },
+		{ "topology", required_argument, NULL, 't' },
+		{ "cpus", required_argument, NULL, 'c' },
+		{ "mems", required_argument, NULL, 'm' },
+		{ "ntasks", required_argument, NULL, 'n' },
+		{ "cpus-per-task", required_argument, NULL, 'C' },
+		{ "overcommit", no_argument, NULL, 'O' },
+		{ "serviceos", required_argument, NULL, 'S' },
+		{ "serviceos-mems", required_argument, NULL, 'M' },
+		{ "conf", required_argument, NULL, 'F' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "svg", required_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct service_ask ask;
@@ -530,33 +562,58 @@ static int parse_options(struct options *o, int argc, char **argv)
 	optind = 1;
 	while ((c = tool_getopt(argc, argv, "t:c:m:n:Ojh", longs)) != -1) {
 		switch (c) {
-		case 't': o->topology = optarg; break;
-		case 'c': o->cpus = optarg; break;
-		case 'm': o->mems = optarg; break;
-		case 'S': o->serviceos = optarg; break;
-		case 'M': o->serviceos_mems = optarg; break;
-		case 'n': o->ntasks = optarg; break;
-		case 'O': o->overcommit = true; break;
-		case 'F': o->conf_path = optarg; break;
-		case 'j': o->json = true; break;
-		case 'V': o->svg = optarg; break;
+		case 't':
+			o->topology = optarg;
+			break;
+		case 'c':
+			o->cpus = optarg;
+			break;
+		case 'm':
+			o->mems = optarg;
+			break;
+		case 'S':
+			o->serviceos = optarg;
+			break;
+		case 'M':
+			o->serviceos_mems = optarg;
+			break;
+		case 'n':
+			o->ntasks = optarg;
+			break;
+		case 'O':
+			o->overcommit = true;
+			break;
+		case 'F':
+			o->conf_path = optarg;
+			break;
+		case 'j':
+			o->json = true;
+			break;
+		case 'V':
+			o->svg = optarg;
+			break;
 		case 'C':
 			if (number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
-				return tool_error(2, "plan: --cpus-per-task=%s: expected a number from 1 to 65535", optarg);
+				return tool_error(
+					2, "plan: --cpus-per-task=%s: expected a number from 1 to 65535",
+					optarg);
 			break;
 		default:
 			return tool_help(c, usage_text);
 		}
 	}
 	if (argc - optind != 1)
-		return tool_wrong(argv[0], optind == argc ? "which MANIFEST?" : "one MANIFEST at a time");
+		return tool_wrong(argv[0],
+				  optind == argc ? "which MANIFEST?" : "one MANIFEST at a time");
 	o->manifest = argv[optind];
 	if (o->svg && o->json)
 		return tool_error(2, "plan: --json and --svg: expected one of them");
 	if (o->serviceos && conf_parse_service(&ask, o->serviceos) < 0)
-		return tool_error(2, "%s: --serviceos=%.100s: expected %s", argv[0], o->serviceos, conf_service_allowed);
+		return tool_error(2, "%s: --serviceos=%.100s: expected %s", argv[0], o->serviceos,
+				  conf_service_allowed);
 	if (o->serviceos_mems && conf_parse_service_mems(&ask, o->serviceos_mems) < 0)
-		return tool_error(2, "%s: --serviceos-mems=%.100s: expected %s", argv[0], o->serviceos_mems, conf_service_mems_allowed);
+		return tool_error(2, "%s: --serviceos-mems=%.100s: expected %s", argv[0],
+				  o->serviceos_mems, conf_service_mems_allowed);
 	return -1;
 }
 

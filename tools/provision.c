@@ -8,29 +8,33 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "tools/kernel_cmdline.h"
-#include "host/conf.h"
 #include "base/fileio.h"
 #include "base/json_out.h"
-#include "report/node_state.h"
-#include "container/planner.h"
-#include "serviceos/provision.h"
 #include "container/container_json.h"
+#include "container/planner.h"
+#include "host/conf.h"
+#include "report/node_state.h"
+#include "serviceos/provision.h"
 #include "serviceos/state.h"
 #include "serviceos/units.h"
+#include "tools/kernel_cmdline.h"
 #include "tools/tool.h"
 #include "topology/machine.h"
 
 static const char provision_usage[] =
 	"Usage: nodeosctl provision [OPTION]...\n"
-	"Keep this node's system (daemons, logins, kernel threads, workqueues, interrupts) to the cores\n"
-	"and memory nodes that serviceos and serviceos_mems in nodeos.conf name. For root. Running it\n"
+	"Keep this node's system (daemons, logins, kernel threads, workqueues, interrupts) to the "
+	"cores\n"
+	"and memory nodes that serviceos and serviceos_mems in nodeos.conf name. For root. Running "
+	"it\n"
 	"again does what is left to do, and takes a changed nodeos.conf over.\n"
 	"\n"
 	"  -n, --dry-run          change nothing: show every change that would be made\n"
 	"  -v, --verbose          show every change, and what this kernel does not move\n"
-	"      --cmdline          print the kernel parameters and the lines of slurm.conf that go with it\n"
-	"  -t, --topology=FILE.xml|SYNTHETIC  with --cmdline: for that machine (default: this one)\n"
+	"      --cmdline          print the kernel parameters and the lines of slurm.conf that go "
+	"with it\n"
+	"  -t, --topology=FILE.xml|SYNTHETIC  with --cmdline: for that machine (default: this "
+	"one)\n"
 	"      --conf=FILE        with --cmdline and --dry-run: use that nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
 	"  -h, --help             print this\n"
@@ -68,17 +72,23 @@ static void say(const struct service_item *it, const char *to, void *arg)
 		jout_string(&o->j, "what", *it->label ? it->label : NULL);
 		snprintf(name, sizeof(name), "%s%s", it->kind == ITEM_THREAD ? "" : "/", it->name);
 		jout_string(&o->j, it->kind == ITEM_THREAD ? "thread" : "path", name);
-		jout_string(&o->j, "found", it->kind == ITEM_DROPIN && !it->there ? NULL : service_item_shown(it, it->found, found));
+		jout_string(&o->j, "found",
+			    it->kind == ITEM_DROPIN && !it->there
+				    ? NULL
+				    : service_item_shown(it, it->found, found));
 		jout_string(&o->j, "new", to ? service_item_shown(it, to, text) : NULL);
 		jout_close(&o->j, '}');
 		return;
 	}
-	if ((!o->dry && !o->verbose) || (it->kind == ITEM_THREAD && it->process && it->process != it->pid))
+	if ((!o->dry && !o->verbose) ||
+	    (it->kind == ITEM_THREAD && it->process && it->process != it->pid))
 		return; /* a process is told of once */
 	if (it->kind == ITEM_DROPIN)
-		printf("%s /%s%s%s%s\n", to ? "write" : "remove", it->name, *it->label ? " (" : "", it->label, *it->label ? ")" : "");
+		printf("%s /%s%s%s%s\n", to ? "write" : "remove", it->name, *it->label ? " (" : "",
+		       it->label, *it->label ? ")" : "");
 	else
-		printf("%s: %s -> %s\n", it->label, *it->found ? service_item_shown(it, it->found, found) : "-",
+		printf("%s: %s -> %s\n", it->label,
+		       *it->found ? service_item_shown(it, it->found, found) : "-",
 		       service_item_shown(it, to, text));
 }
 
@@ -89,8 +99,10 @@ static void cannot(const struct service_item *it, const char *why, void *arg)
 
 	if (!o->json && o->verbose && it->kind == ITEM_DROPIN)
 		printf("/%s: %s\n", it->name, why);
-	else if (!o->json && o->verbose && (it->kind != ITEM_THREAD || !it->process || it->process == it->pid))
-		printf("%s: stays on %s: %s\n", it->label, service_item_shown(it, it->found, found), why);
+	else if (!o->json && o->verbose &&
+		 (it->kind != ITEM_THREAD || !it->process || it->process == it->pid))
+		printf("%s: stays on %s: %s\n", it->label, service_item_shown(it, it->found, found),
+		       why);
 }
 
 static const char *list_of(const struct idset *s)
@@ -138,27 +150,35 @@ static void end(struct options *o, const struct provision *p, const char *done)
 		return;
 	}
 	printf("ServiceOS: cpus %s", list_of(&p->set.cpus));
-	printf(" mems %s%s: %s, %u change%s%s", list_of(&p->set.mems), p->set.own_mems ? "" : " (shared)", done, p->changed,
-	       p->changed == 1 ? "" : "s", o->dry ? " to make" : "");
+	printf(" mems %s%s: %s, %u change%s%s", list_of(&p->set.mems),
+	       p->set.own_mems ? "" : " (shared)", done, p->changed, p->changed == 1 ? "" : "s",
+	       o->dry ? " to make" : "");
 	if (o->put_back)
-		printf(", after %u put back of the ServiceOS that %s there", o->put_back, o->dry ? "is" : "was");
+		printf(", after %u put back of the ServiceOS that %s there", o->put_back,
+		       o->dry ? "is" : "was");
 	if (p->fixed)
-		printf(", %u thing%s that this kernel does not move (--verbose, nodeosctl verify)", p->fixed, p->fixed == 1 ? "" : "s");
+		printf(", %u thing%s that this kernel does not move (--verbose, nodeosctl verify)",
+		       p->fixed, p->fixed == 1 ? "" : "s");
 	putchar('\n');
 	fflush(stdout);
 	if (p->waiting)
-		fputs("nodeosctl: users' processes are there, whose memory nodes stay as they are until the next boot, or until it is run again without them (--verbose shows them)\n",
+		fputs("nodeosctl: users' processes are there, whose memory nodes stay as they are "
+		      "until the next boot, or until it is run again without them (--verbose shows "
+		      "them)\n",
 		      stderr);
 	if (p->held)
-		fprintf(stderr, "nodeosctl: %u process%s elsewhere, as the unit has CPUs of its own (--verbose, nodeosctl verify)\n", p->held,
-			p->held == 1 ? " stays" : "es stay");
+		fprintf(stderr,
+			"nodeosctl: %u process%s elsewhere, as the unit has CPUs of its own "
+			"(--verbose, nodeosctl verify)\n",
+			p->held, p->held == 1 ? " stays" : "es stay");
 }
 
 /*
- * CPUs that containers have cannot become the system's under them. And the workqueues' mask, which an isolated
- * partition has changed or relies on (host/workqueue.h), stays while there is one.
+ * CPUs that containers have cannot become the system's under them. And the workqueues' mask, which
+ * an isolated partition has changed or relies on (host/workqueue.h), stays while there is one.
  */
-static int none_in_the_way(const struct node_state *s, const struct service_set *set, struct errbuf *err)
+static int none_in_the_way(const struct node_state *s, const struct service_set *set,
+			   struct errbuf *err)
 {
 	struct idset held;
 	int rc = 0;
@@ -166,7 +186,10 @@ static int none_in_the_way(const struct node_state *s, const struct service_set 
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		for (unsigned k = 0; rc == 0 && k < s->job[i]->n_steps; k++)
 			if (s->job[i]->step[k].partition == PARTITION_ISOLATED)
-				rc = errprintf(err, "a container of job %u is an isolated partition: wait for its step, or drain the node", s->job[i]->job_id);
+				rc = errprintf(err,
+					       "a container of job %u is an isolated partition: "
+					       "wait for its step, or drain the node",
+					       s->job[i]->job_id);
 	for (unsigned i = 0; rc == 0 && i < s->n_jobs; i++) {
 		idset_zero(&held);
 		node_plan_reserved(s->job[i]->plan, &held);
@@ -174,7 +197,9 @@ static int none_in_the_way(const struct node_state *s, const struct service_set 
 			node_plan_reserved(s->job[i]->step[k].plan, &held);
 		idset_and(&held, &set->cpus);
 		if (!idset_empty(&held))
-			rc = errprintf(err, "CPUs %.200s belong to containers of job %u: drain the node first, or choose others",
+			rc = errprintf(err,
+				       "CPUs %.200s belong to containers of job %u: drain the node "
+				       "first, or choose others",
 				       list_of(&held), s->job[i]->job_id);
 		if (rc < 0 || !set->own_mems)
 			continue;
@@ -184,7 +209,9 @@ static int none_in_the_way(const struct node_state *s, const struct service_set 
 			node_plan_mems(s->job[i]->step[k].plan, false, &held);
 		idset_and(&held, &set->mems);
 		if (!idset_empty(&held))
-			rc = errprintf(err, "containers of job %u may have memory on nodes %.200s: drain the node first, or choose others",
+			rc = errprintf(err,
+				       "containers of job %u may have memory on nodes %.200s: "
+				       "drain the node first, or choose others",
 				       s->job[i]->job_id, list_of(&held));
 	}
 	return rc;
@@ -207,7 +234,8 @@ static bool same_service(const struct service_set *a, const struct service_set *
 	return service_same(a, b) && strcmp(a->except, b->except) == 0;
 }
 
-/* The ledger is kept locked, so that no container gets what the launch before it did not know to be taken. */
+/* The ledger is kept locked, so that no container gets what the launch before it did not know to be
+ * taken. */
 static int save(const struct provision *p, struct errbuf *err)
 {
 	struct service_set now;
@@ -235,20 +263,25 @@ static int open_state(const struct conf *conf, struct errbuf *err)
 
 	if (dir < 0)
 		return -1;
-	lock = openat(dir, "serviceos.lock", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until we end */
+	/* held until we end */
+	lock = openat(dir, "serviceos.lock", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	for (unsigned i = 0; lock >= 0 && i < 600 && flock(lock, LOCK_EX | LOCK_NB) < 0; i++) {
 		usleep(200000);
 		tries = i + 1;
 	}
 	if (lock < 0 || tries == 600) {
-		errprintf(err, "%s/serviceos.lock: %s", conf->state_dir, lock < 0 ? strerror(errno) : "another nodeosctl provision or unprovision does not end (see fuser)");
+		errprintf(err, "%s/serviceos.lock: %s", conf->state_dir,
+			  lock < 0 ? strerror(errno)
+				   : "another nodeosctl provision or unprovision does not end (see "
+				     "fuser)");
 		close(dir);
 		return -1;
 	}
 	return dir;
 }
 
-static int choose(struct service_set *set, const struct conf *conf, const struct options *o, struct machine **m, struct errbuf *err)
+static int choose(struct service_set *set, const struct conf *conf, const struct options *o,
+		  struct machine **m, struct errbuf *err)
 {
 	const char *path = o->conf_path ? o->conf_path : NODEOS_CONF_PATH;
 	struct service_set now;
@@ -268,9 +301,13 @@ static int choose(struct service_set *set, const struct conf *conf, const struct
 	if (conf->service.kind != SERVICE_NONE)
 		return 0;
 	if (!o->cmdline && service_state_load(&now, conf->state_dir, &ignored) == 1)
-		return errprintf(err, "serviceos is none in %s, and this node is provisioned (CPUs %.200s): nodeosctl unprovision undoes that",
+		return errprintf(err,
+				 "serviceos is none in %s, and this node is provisioned (CPUs "
+				 "%.200s): nodeosctl unprovision undoes that",
 				 path, list_of(&now.cpus));
-	return errprintf(err, "serviceos is none in %s: name the cores there, as \"serviceos = 1/node\"", path);
+	return errprintf(err,
+			 "serviceos is none in %s: name the cores there, as \"serviceos = 1/node\"",
+			 path);
 }
 
 static int begin_provision(struct provision *p, struct errbuf *err)
@@ -279,21 +316,25 @@ static int begin_provision(struct provision *p, struct errbuf *err)
 	if (p->root < 0)
 		return errprintf(err, "/: %s", strerror(errno));
 	if (faccessat(p->root, UNITS_DIR, F_OK, 0) < 0)
-		return errprintf(err, "/" UNITS_DIR ": %s: this system is not run by systemd", strerror(errno));
+		return errprintf(err, "/" UNITS_DIR ": %s: this system is not run by systemd",
+				 strerror(errno));
 	p->dir = open_state(p->conf, err);
 	return p->dir < 0 ? -1 : 0;
 }
 
 static int load_conf(struct conf *conf, const struct options *o, struct errbuf *err)
 {
-	return conf_load(conf, o->conf_path ? o->conf_path : NODEOS_CONF_PATH, o->conf_path ? geteuid() : 0, err);
+	return conf_load(conf, o->conf_path ? o->conf_path : NODEOS_CONF_PATH,
+			 o->conf_path ? geteuid() : 0, err);
 }
 
 /*
- * A changed nodeos.conf: put everything back first, or what came since would be remembered as having been in the old
- * ServiceOS always. One whose CPUs went offline is not moved behind the containers' backs.
+ * A changed nodeos.conf: put everything back first, or what came since would be remembered as
+ * having been in the old ServiceOS always. One whose CPUs went offline is not moved behind the
+ * containers' backs.
  */
-static int take_over(struct options *o, struct provision *p, const struct idset *online, struct errbuf *err)
+static int take_over(struct options *o, struct provision *p, const struct idset *online,
+		     struct errbuf *err)
 {
 	struct service_set now;
 	struct provision undo = *p;
@@ -305,7 +346,9 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	if (rc < 0 && p->dry)
 		return -1;
 	if (!idset_subset(&now.cpus, online))
-		return errprintf(err, "CPUs %.200s of the ServiceOS are offline: bring them online, or run nodeosctl unprovision",
+		return errprintf(err,
+				 "CPUs %.200s of the ServiceOS are offline: bring them online, or "
+				 "run nodeosctl unprovision",
 				 list_without(&now.cpus, online));
 	if (same_service(&now, &p->set))
 		return 0;
@@ -328,7 +371,10 @@ static void warn_unknown(const char *units)
 
 		snprintf(unit, sizeof(unit), "%.*s", (int)len, units);
 		if (!service_unit_known(unit))
-			fprintf(stderr, "nodeosctl: provision: serviceos_except: systemd knows no %s here\n", unit);
+			fprintf(stderr,
+				"nodeosctl: provision: serviceos_except: systemd knows no %s "
+				"here\n",
+				unit);
 		units += len;
 	}
 }
@@ -336,7 +382,13 @@ static void warn_unknown(const char *units)
 static int provision(struct options *o, struct errbuf *err)
 {
 	struct conf conf;
-	struct provision p = { .conf = &conf, .dry = o->dry, .reload = service_units_reload, .save = save, .say = say, .cannot = cannot, .arg = o };
+	struct provision p = { .conf = &conf,
+			       .dry = o->dry,
+			       .reload = service_units_reload,
+			       .save = save,
+			       .say = say,
+			       .cannot = cannot,
+			       .arg = o };
 	struct machine *m = NULL;
 	struct idset m_cpus;
 	int rc;
@@ -367,14 +419,21 @@ static int provision(struct options *o, struct errbuf *err)
 	if (p.changed)
 		warn_unknown(conf.service_except);
 	if (p.unsettled)
-		return errprintf(err, "something keeps starting threads elsewhere: run it again (nodeosctl verify shows them)");
+		return errprintf(err, "something keeps starting threads elsewhere: run it again "
+				      "(nodeosctl verify shows them)");
 	return 0;
 }
 
 static int unprovision(struct options *o, struct errbuf *err)
 {
 	struct conf conf;
-	struct provision p = { .conf = &conf, .dry = o->dry, .reload = service_units_reload, .save = save, .say = say, .cannot = cannot, .arg = o };
+	struct provision p = { .conf = &conf,
+			       .dry = o->dry,
+			       .reload = service_units_reload,
+			       .save = save,
+			       .say = say,
+			       .cannot = cannot,
+			       .arg = o };
 	struct service_set none;
 	int rc;
 
@@ -395,23 +454,33 @@ static int unprovision(struct options *o, struct errbuf *err)
 	else
 		end(o, &p, o->dry ? "dry run" : "put back");
 	if (!o->dry && service_unit_active(UNITS_TIMER))
-		fputs("nodeosctl: unprovision: " UNITS_TIMER " is active and will soon provision this node again: "
-		      "systemctl disable --now " UNITS_TIMER " nodeos-provision.service\n", stderr);
+		fputs("nodeosctl: unprovision: " UNITS_TIMER
+		      " is active and will soon provision this node again: "
+		      "systemctl disable --now " UNITS_TIMER " nodeos-provision.service\n",
+		      stderr);
 	return 0;
 }
 
-static int run(struct options *o, int argc, char **argv, int (*work)(struct options *o, struct errbuf *err))
+static int run(struct options *o, int argc, char **argv,
+	       int (*work)(struct options *o, struct errbuf *err))
 {
 	static const struct option longs[] = {
-		{ "dry-run", no_argument, NULL, 'n' }, { "verbose", no_argument, NULL, 'v' },
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
-		{ "cmdline", no_argument, NULL, 'C' }, { "topology", required_argument, NULL, 't' },
-		{ "conf", required_argument, NULL, 'F' }, { 0 },
+		{ "dry-run", no_argument, NULL, 'n' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "cmdline", no_argument, NULL, 'C' },
+		{ "topology", required_argument, NULL, 't' },
+		{ "conf", required_argument, NULL, 'F' },
+		{ 0 },
 	};
 	/* unprovision has the first four */
 	static const struct option few[] = {
-		{ "dry-run", no_argument, NULL, 'n' }, { "verbose", no_argument, NULL, 'v' },
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "dry-run", no_argument, NULL, 'n' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	bool all = o->usage == provision_usage;
 	struct errbuf err = { "" };
@@ -420,12 +489,24 @@ static int run(struct options *o, int argc, char **argv, int (*work)(struct opti
 	optind = 1;
 	while ((c = tool_getopt(argc, argv, all ? "nvjht:" : "nvjh", all ? longs : few)) != -1) {
 		switch (c) {
-		case 'n': o->dry = true; break;
-		case 'v': o->verbose = true; break;
-		case 'j': o->json = true; break;
-		case 'C': o->cmdline = true; break;
-		case 't': o->topology = optarg; break;
-		case 'F': o->conf_path = optarg; break;
+		case 'n':
+			o->dry = true;
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case 'j':
+			o->json = true;
+			break;
+		case 'C':
+			o->cmdline = true;
+			break;
+		case 't':
+			o->topology = optarg;
+			break;
+		case 'F':
+			o->conf_path = optarg;
+			break;
 		default:
 			return tool_help(c, o->usage);
 		}
@@ -434,7 +515,9 @@ static int run(struct options *o, int argc, char **argv, int (*work)(struct opti
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	/* verify, unprovision and launches know the installed file only */
 	if ((o->topology && !o->cmdline) || (o->conf_path && !o->cmdline && !o->dry))
-		return tool_error(2, "%s: --%s", argv[0], o->topology ? "topology goes with --cmdline" : "conf goes with --cmdline and --dry-run");
+		return tool_error(2, "%s: --%s", argv[0],
+				  o->topology ? "topology goes with --cmdline"
+					      : "conf goes with --cmdline and --dry-run");
 	if (work(o, &err) < 0)
 		return tool_error(1, "%s: %s", argv[0], err.text);
 	return 0;

@@ -3,24 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/lstopo.h"
-#include "report/gather.h"
-#include "report/merged_text.h"
 #include "base/hostname.h"
+#include "base/textfile.h"
+#include "report/gather.h"
+#include "report/lstopo.h"
+#include "report/merged_text.h"
 #include "report/node_report.h"
 #include "tools/tool.h"
-#include "base/textfile.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl report [--json|--svg=FILE] [--job=ID]\n"
 	"       nodeosctl report --all-nodes [--json|--svg=FILE] [--job=ID]\n"
 	"       nodeosctl report --merge [--json|--svg=FILE] FILE...\n"
-	"Show the containers of this node: what was asked, what was chosen and why, what became of\n"
-	"each isolator, and what the kernel shows of every rank now. For root; --all-nodes and --merge\n"
+	"Show the containers of this node: what was asked, what was chosen and why, what became "
+	"of\n"
+	"each isolator, and what the kernel shows of every rank now. For root; --all-nodes and "
+	"--merge\n"
 	"are for everybody, and also say what is not the same on all nodes.\n"
 	"\n"
 	"      --all-nodes  ask every node of a job of yours (default: the one that you are in)\n"
-	"      --merge      show reports that were kept as JSON: of nodes, or of steps (\"-\": standard input)\n"
+	"      --merge      show reports that were kept as JSON: of nodes, or of steps (\"-\": "
+	"standard input)\n"
 	"  -j, --json       print JSON (schema 1)\n"
 	"      --svg=FILE   draw instead (\"-\": to standard output)\n"
 	"      --job=ID     only that job; with --all-nodes also a task of an array, as 7_2\n"
@@ -53,7 +56,8 @@ static void add_part(struct drawing *d, struct picture_part part, const char *wh
 	d->n++;
 }
 
-static void draw_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+static void draw_plan(const struct node_plan *p, const char *request_text, uint64_t inode,
+		      void *arg)
 {
 	struct drawing *d = arg;
 
@@ -68,12 +72,14 @@ static void draw_plan(const struct node_plan *p, const char *request_text, uint6
 			continue;
 		if (c->confined)
 			part.mems = c->mems;
-		snprintf(what, sizeof(what), "%s of job %u (%s)", c->name, d->job->job_id, node_report_user(d->job->uid));
+		snprintf(what, sizeof(what), "%s of job %u (%s)", c->name, d->job->job_id,
+			 node_report_user(d->job->uid));
 		add_part(d, part, what);
 	}
 }
 
-static int draw_node(const struct node_state *s, const char *node, const char *path, struct errbuf *err)
+static int draw_node(const struct node_state *s, const char *node, const char *path,
+		     struct errbuf *err)
 {
 	struct drawing d = { .part = calloc(1, sizeof(*d.part)), .n = 1 };
 	struct picture_part service = { .kind = PICTURE_SERVICE, .cpus = s->service.cpus };
@@ -88,7 +94,9 @@ static int draw_node(const struct node_state *s, const char *node, const char *p
 	}
 	d.failed = !d.part;
 	if (!d.failed) {
-		*d.part = (struct picture_part){ .kind = PICTURE_FREE, .cpus = s->node_cpus, .mems = *machine_mems(m) };
+		*d.part = (struct picture_part){ .kind = PICTURE_FREE,
+						 .cpus = s->node_cpus,
+						 .mems = *machine_mems(m) };
 		idset_andnot(&d.part->mems, &s->blocks.homes);
 		idset_andnot(&d.part->mems, &s->blocks.taken);
 	}
@@ -104,7 +112,8 @@ static int draw_node(const struct node_state *s, const char *node, const char *p
 		rc = errprintf(err, "out of memory");
 	} else {
 		draw_label(&d.part[d.n - 1], "free", "");
-		snprintf(title, sizeof(title), "node %s: %u job%s with containers", node, s->n_jobs, s->n_jobs == 1 ? "" : "s");
+		snprintf(title, sizeof(title), "node %s: %u job%s with containers", node, s->n_jobs,
+			 s->n_jobs == 1 ? "" : "s");
 		rc = draw_svg(m, title, d.part, d.n, path, err);
 	}
 	machine_free(m);
@@ -137,7 +146,9 @@ static int report_node(const struct wanted *w)
 	}
 	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
 	if (w->svg) {
-		status = draw_node(&s, node, w->svg, &err) < 0 ? tool_error(1, "report: %s", err.text) : 0;
+		status = draw_node(&s, node, w->svg, &err) < 0
+				 ? tool_error(1, "report: %s", err.text)
+				 : 0;
 	} else if (w->json) {
 		machine_load_whole(&m, &err);
 		node_report_json(stdout, &s, node, m);
@@ -164,7 +175,8 @@ static int draw_merged(struct merged *m, const char *title, const char *path, st
 }
 
 /* Several nodes: exit with 1 when one is missing. */
-static int show_merged(struct merged *m, const char *title, const struct wanted *w, struct errbuf *err)
+static int show_merged(struct merged *m, const char *title, const struct wanted *w,
+		       struct errbuf *err)
 {
 	int rc = merged_done(m, err);
 
@@ -192,9 +204,13 @@ static int report_all(const struct wanted *w)
 	int status;
 
 	if (!job || job > UINT32_MAX)
-		return tool_error(2, "report: --all-nodes: of which job? Outside of a job, name it: --job=ID");
-	snprintf(title, sizeof(title), w->task < 0 ? "Containers of job %lu" : "Containers of job %lu_%ld", job, w->task);
-	status = gather_job(&m, &whose, &err) < 0 ? tool_error(1, "report: %s", err.text) : show_merged(&m, title, w, &err);
+		return tool_error(
+			2,
+			"report: --all-nodes: of which job? Outside of a job, name it: --job=ID");
+	snprintf(title, sizeof(title),
+		 w->task < 0 ? "Containers of job %lu" : "Containers of job %lu_%ld", job, w->task);
+	status = gather_job(&m, &whose, &err) < 0 ? tool_error(1, "report: %s", err.text)
+						  : show_merged(&m, title, w, &err);
 	merged_free(&m);
 	return status;
 }
@@ -217,9 +233,12 @@ static int report_merged(const struct wanted *w, int n, char **file)
 int tool_report(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
-		{ "svg", required_argument, NULL, 'V' }, { "all-nodes", no_argument, NULL, 'A' },
-		{ "merge", no_argument, NULL, 'M' }, { "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "job", required_argument, NULL, 'J' },
+		{ "svg", required_argument, NULL, 'V' },
+		{ "all-nodes", no_argument, NULL, 'A' },
+		{ "merge", no_argument, NULL, 'M' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct wanted w = { .task = -1 };
@@ -239,9 +258,16 @@ int tool_report(int argc, char **argv)
 			w.merge = true;
 		} else if (c == 'J') {
 			w.job = strtoul(optarg, &end, 10);
-			w.task = *end == '_' && end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, &end, 10) : -1;
-			if (*optarg < '0' || *optarg > '9' || w.job == 0 || w.job > UINT32_MAX || w.task > UINT32_MAX || *end)
-				return tool_error(2, "report: --job=%.40s: expected the number of a job, or with --all-nodes of a task of an array, as 7_2", optarg);
+			w.task = *end == '_' && end[1] >= '0' && end[1] <= '9'
+					 ? strtol(end + 1, &end, 10)
+					 : -1;
+			if (*optarg < '0' || *optarg > '9' || w.job == 0 || w.job > UINT32_MAX ||
+			    w.task > UINT32_MAX || *end)
+				return tool_error(
+					2,
+					"report: --job=%.40s: expected the number of a job, or "
+					"with --all-nodes of a task of an array, as 7_2",
+					optarg);
 		} else {
 			return tool_help(c, usage_text);
 		}
@@ -249,12 +275,18 @@ int tool_report(int argc, char **argv)
 	if (w.json && w.svg)
 		return tool_error(2, "report: --json and --svg: expected one of them");
 	if (w.task >= 0 && !w.all)
-		return tool_error(2, "report: --job=%lu_%ld: goes with --all-nodes; a node knows a task of an array by its own number, SLURM_JOB_ID in it", w.job, w.task);
+		return tool_error(2,
+				  "report: --job=%lu_%ld: goes with --all-nodes; a node knows a "
+				  "task of an array by its own number, SLURM_JOB_ID in it",
+				  w.job, w.task);
 	if (w.merge && (w.all || w.job))
-		return tool_error(2, "report: --merge and %s: expected one of them", w.all ? "--all-nodes" : "--job");
+		return tool_error(2, "report: --merge and %s: expected one of them",
+				  w.all ? "--all-nodes" : "--job");
 	if (w.merge && optind == argc)
 		return tool_error(2, "report: --merge: name the files that reports were kept in");
 	if (!w.merge && optind < argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
-	return w.merge ? report_merged(&w, argc - optind, argv + optind) : w.all ? report_all(&w) : report_node(&w);
+	return w.merge ? report_merged(&w, argc - optind, argv + optind)
+	       : w.all ? report_all(&w)
+		       : report_node(&w);
 }

@@ -1,47 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
-#include "tools/tool.h"
 #include "tools/ask_args.h"
+#include "tools/tool.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl resize [--job=ID] [--step=ID] [--cpus=[+-]N] [--mems=[+-]N|SIZE] [--json] CONTAINER\n"
-	"Let a container of your own have more or fewer of the job's CPUs and memory nodes on this node.\n"
-	"Its ranks are bound anew with all their threads; what is on memory nodes that it gives up is\n"
+	"Usage: nodeosctl resize [--job=ID] [--step=ID] [--cpus=[+-]N] [--mems=[+-]N|SIZE] "
+	"[--json] CONTAINER\n"
+	"Let a container of your own have more or fewer of the job's CPUs and memory nodes on this "
+	"node.\n"
+	"Its ranks are bound anew with all their threads; what is on memory nodes that it gives up "
+	"is\n"
 	"moved, and what cannot be is told. What it gives up its job's other containers may have.\n"
 	"nodeosd does it.\n"
 	"\n"
-	"      --cpus=N   hardware threads that ranks may run on, rounded up to whole cores; +N, -N: so\n"
+	"      --cpus=N   hardware threads that ranks may run on, rounded up to whole cores; +N, "
+	"-N: so\n"
 	"                 many more or fewer than now\n"
-	"      --mems=N   memory nodes, where the site allows it (resize_mems of nodeos.conf, off by\n"
+	"      --mems=N   memory nodes, where the site allows it (resize_mems of nodeos.conf, off "
+	"by\n"
 	"                 default); +N, -N: so many more or fewer; or what they hold, as 16G\n"
 	"      --job=ID   the container of that job (where several have one of the name)\n"
 	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: 0 done, 1 not possible (and all is as before, but for what the message names), 2 when the call is wrong.\n";
+	"Exit status: 0 done, 1 not possible (and all is as before, but for what the message "
+	"names), 2 when the call is wrong.\n";
 
 static int take_cpus(struct ask *a, const char *text)
 {
 	if (ask_parse_amount(&a->cpus, text, false) == 0)
 		return 0;
-	return tool_error(2, "resize: --cpus=%.40s: expected a number of hardware threads from 1 on, +N or -N", text);
+	return tool_error(
+		2,
+		"resize: --cpus=%.40s: expected a number of hardware threads from 1 on, +N or -N",
+		text);
 }
 
 static int take_mems(struct ask *a, const char *text)
 {
 	if (ask_parse_mems(&a->mems, text) == 0)
 		return 0;
-	return tool_error(2, "resize: --mems=%.40s: expected a number of memory nodes from 1 on, +N or -N, or a size as 16G", text);
+	return tool_error(2,
+			  "resize: --mems=%.40s: expected a number of memory nodes from 1 on, +N "
+			  "or -N, or a size as 16G",
+			  text);
 }
 
 int tool_resize(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "cpus", required_argument, NULL, 'c' }, { "mems", required_argument, NULL, 'm' }, { "job", required_argument, NULL, 'J' },
+		{ "cpus", required_argument, NULL, 'c' },
+		{ "mems", required_argument, NULL, 'm' },
+		{ "job", required_argument, NULL, 'J' },
 		{ "step", required_argument, NULL, 'S' },
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct ask a = { .operation = ASK_RESIZE };
 	struct errbuf err = { "" };
@@ -72,11 +88,13 @@ int tool_resize(int argc, char **argv)
 	if (status)
 		return status;
 	if (optind + 1 != argc)
-		return tool_wrong(argv[0], optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
+		return tool_wrong(argv[0],
+				  optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
 	if (!a.cpus.given && !a.mems.given)
 		return tool_error(2, "resize: how large? --cpus=N, --mems=N or both say so");
 	status = tool_ask_container(&a, argv[0], argv[optind]);
 	if (status)
 		return status;
-	return ask_node(&a, ASK_SOCKET, stdout, &err) < 0 ? tool_error(1, "resize: %s", err.text) : 0;
+	return ask_node(&a, ASK_SOCKET, stdout, &err) < 0 ? tool_error(1, "resize: %s", err.text)
+							  : 0;
 }

@@ -17,7 +17,8 @@ static const char usage_text[] =
 	"  -h, --help          print this\n"
 	"\n"
 	"fifo, rr and hpc need CAP_SYS_NICE or a limit on rtprio (ulimit -r).\n"
-	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when the policy is refused, 2 when the call is wrong.\n";
+	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when "
+	"the policy is refused, 2 when the call is wrong.\n";
 
 /* The numbers of env(1), nice(1) and chrt(1). */
 #define STATUS_NOT_FOUND 127
@@ -46,9 +47,11 @@ int tool_run(int argc, char **argv)
 		}
 	}
 	if (ask.policy == POLICY_UNSET || optind == argc)
-		return tool_wrong(argv[0], ask.policy == POLICY_UNSET ? "--sched is missing" : "no COMMAND to run");
+		return tool_wrong(argv[0], ask.policy == POLICY_UNSET ? "--sched is missing"
+								      : "no COMMAND to run");
 	if (policy_apply(0, ask.policy, ask.priority, request_quantum(&ask, ask.policy), &err) < 0)
 		return tool_error(1, "run: %s", err.text);
 	execvp(argv[optind], argv + optind);
-	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "run: %s: %s", argv[optind], strerror(errno));
+	return tool_error(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN, "run: %s: %s",
+			  argv[optind], strerror(errno));
 }

@@ -3,22 +3,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "control/protocol.h"
 #include "base/hostname.h"
+#include "control/protocol.h"
 #include "report/parcel.h"
-#include "tools/tool.h"
 #include "tools/node_args.h"
+#include "tools/tool.h"
 
-static const char usage_text[] =
-	"Usage: nodeosctl show [--json|--parcel] [--job=ID]\n"
-	"Show the containers of your own jobs on this node, as report does for root: what was asked,\n"
-	"what was chosen and why, what became of each isolator, and what the kernel shows of every\n"
-	"rank now. nodeosd answers it, on a node of the job.\n"
-	"\n"
-	"  -j, --json     print JSON (schema 1)\n"
-	"      --parcel   print it in short lines with the node's name, as report takes them of all nodes\n"
-	"      --job=ID   only that job\n"
-	"  -h, --help     print this\n";
+static const char usage_text[] = "Usage: nodeosctl show [--json|--parcel] [--job=ID]\n"
+				 "Show the containers of your own jobs on this node, as report "
+				 "does for root: what was asked,\n"
+				 "what was chosen and why, what became of each isolator, and what "
+				 "the kernel shows of every\n"
+				 "rank now. nodeosd answers it, on a node of the job.\n"
+				 "\n"
+				 "  -j, --json     print JSON (schema 1)\n"
+				 "      --parcel   print it in short lines with the node's name, "
+				 "as report takes them of all nodes\n"
+				 "      --job=ID   only that job\n"
+				 "  -h, --help     print this\n";
 
 static int show_parcel(struct ask *a)
 {
@@ -43,8 +45,11 @@ static int show_parcel(struct ask *a)
 int tool_show(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
-		{ "parcel", no_argument, NULL, 'P' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "json", no_argument, NULL, 'j' },
+		{ "job", required_argument, NULL, 'J' },
+		{ "parcel", no_argument, NULL, 'P' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct ask a = { .operation = ASK_SHOW };
 	struct errbuf err = { "" };

@@ -7,19 +7,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/bundle.h"
-#include "tools/bundle_node.h"
-#include "host/conf.h"
 #include "base/fileio.h"
 #include "base/program.h"
 #include "base/secret.h"
+#include "host/conf.h"
+#include "tools/bundle.h"
+#include "tools/bundle_node.h"
 #include "tools/tool.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl support-bundle [--output=FILE.tar.gz] [--job=ID]\n"
-	"Gather in one archive what is needed to understand a problem on this node: what report, list,\n"
-	"verify and features tell, the ledger, cgroups, topology, configuration and logs; of users that\n"
-	"are not root their own containers and what the node can do. Values of passwords, keys, secrets\n"
+	"Gather in one archive what is needed to understand a problem on this node: what report, "
+	"list,\n"
+	"verify and features tell, the ledger, cgroups, topology, configuration and logs; of users "
+	"that\n"
+	"are not root their own containers and what the node can do. Values of passwords, keys, "
+	"secrets\n"
 	"and tokens are masked. Nothing is sent anywhere: look through it first.\n"
 	"\n"
 	"  -o, --output=FILE  write this archive (default: nodeos-support-NODE-TIME.tar.gz here);\n"
@@ -29,10 +32,14 @@ static const char usage_text[] =
 
 static const char about_text[] =
 	"A support bundle of NodeOS for Slurm. Look through it before it is sent to anybody.\n"
-	"Behind names with pass, key, secret or token, and AuthAltParameters, there is " SECRET_MASK ".\n"
-	"In it are names of users, nodes, jobs, containers and files of buffers. Left out on purpose are\n"
-	"environments and command lines of jobs, job scripts, manifests and files of users. Logs are as\n"
-	"the daemons wrote them: with SlurmdDebug=debug2 and above they may tell of commands of jobs.\n";
+	"Behind names with pass, key, secret or token, and AuthAltParameters, there is " SECRET_MASK
+	".\n"
+	"In it are names of users, nodes, jobs, containers and files of buffers. Left out on "
+	"purpose are\n"
+	"environments and command lines of jobs, job scripts, manifests and files of users. Logs "
+	"are as\n"
+	"the daemons wrote them: with SlurmdDebug=debug2 and above they may tell of commands of "
+	"jobs.\n";
 
 /* Who it is gathered for. */
 enum who { ROOT = 1, USER = 2, BOTH = ROOT | USER };
@@ -56,10 +63,19 @@ static const struct print {
 	{ BOTH, "site.txt", false, 60, 0, { "", "features", "--site" } },
 	{ BOTH, "versions/slurm.txt", false, 30, 0, { "scontrol", "--version" } },
 	{ BOTH, "versions/hwloc.txt", false, 30, 0, { "hwloc-info", "--version" } },
-	{ ROOT, "logs/units.txt", false, 30, BUNDLE_MASK,
+	{ ROOT,
+	  "logs/units.txt",
+	  false,
+	  30,
+	  BUNDLE_MASK,
 	  { "systemctl", "--no-pager", "--all", "list-units", "nodeos*", "slurm*" } },
-	{ ROOT, "logs/journal.txt", false, 60, BUNDLE_MASK,
-	  { "journalctl", "--no-pager", "--quiet", "--since=-1h", "--lines=20000", "--output=short-iso", "--unit=slurmd*", "--unit=nodeos*" } },
+	{ ROOT,
+	  "logs/journal.txt",
+	  false,
+	  60,
+	  BUNDLE_MASK,
+	  { "journalctl", "--no-pager", "--quiet", "--since=-1h", "--lines=20000",
+	    "--output=short-iso", "--unit=slurmd*", "--unit=nodeos*" } },
 };
 
 static const struct copy {
@@ -105,8 +121,9 @@ static int put_print(struct gathering *g, const struct print *p, struct errbuf *
 }
 
 /*
- * hwloc's own archive of /proc and /sys files. It has the kernel's command line as it is: not where that has a secret. And not
- * what processors tell of themselves: for that it would run on each CPU, beside the ranks.
+ * hwloc's own archive of /proc and /sys files. It has the kernel's command line as it is: not where
+ * that has a secret. And not what processors tell of themselves: for that it would run on each CPU,
+ * beside the ranks.
  */
 static int put_hwloc(struct gathering *g, struct errbuf *err)
 {
@@ -123,7 +140,10 @@ static int put_hwloc(struct gathering *g, struct errbuf *err)
 	secret = !masked || strcmp(masked, line) != 0;
 	free(masked);
 	if (secret)
-		return bundle_missing(g->b, file, what, "left out: it would hold the kernel's command line, which has a secret", err);
+		return bundle_missing(
+			g->b, file, what,
+			"left out: it would hold the kernel's command line, which has a secret",
+			err);
 	/* where it leaves what it has when its time is over goes with the bundle's directory */
 	bundle_dir(g->b, "topology", dir);
 	bundle_scratch(g->b, path);
@@ -135,17 +155,21 @@ static int put_hwloc(struct gathering *g, struct errbuf *err)
 	strcat(path, ".xml");
 	if (rc == 0 && access(path, F_OK) == 0)
 		rc = bundle_made(g->b, "topology/hwloc.xml", what, err);
-	return rc < 0 || bundle_made(g->b, "topology/hwloc.output", what, err) < 0 ? -1 : bundle_made(g->b, file, what, err);
+	return rc < 0 || bundle_made(g->b, "topology/hwloc.output", what, err) < 0
+		       ? -1
+		       : bundle_made(g->b, file, what, err);
 }
 
-/* First what tells of the node as it is: list, report and verify sweep what ended jobs have left. */
+/* First what tells of the node as it is: list, report and verify sweep what ended jobs have left.
+ */
 static int gather_untouched(struct gathering *g, struct errbuf *err)
 {
 	char cgroup[CGROUP_PATH_MAX];
 
 	if (g->who != ROOT)
 		return 0;
-	if (bundle_ledger(g->b, g->conf.state_dir, g->job, cgroup, err) < 0 || bundle_cgroups(g->b, NULL, cgroup, err) < 0)
+	if (bundle_ledger(g->b, g->conf.state_dir, g->job, cgroup, err) < 0 ||
+	    bundle_cgroups(g->b, NULL, cgroup, err) < 0)
 		return -1;
 	return bundle_buffers(g->b, err);
 }
@@ -161,7 +185,8 @@ static int gather_prints(struct gathering *g, struct errbuf *err)
 static int gather_files(struct gathering *g, struct errbuf *err)
 {
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
-		if (copies[i].who & g->who && bundle_file(g->b, copies[i].file, copies[i].path, copies[i].how, err) < 0)
+		if (copies[i].who & g->who &&
+		    bundle_file(g->b, copies[i].file, copies[i].path, copies[i].how, err) < 0)
 			return -1;
 	return bundle_libraries(g->b, err);
 }
@@ -178,8 +203,9 @@ static int gather_slurm(struct gathering *g, struct errbuf *err)
 
 static int gather(struct gathering *g, struct errbuf *err)
 {
-	static int (*const step[])(struct gathering *g, struct errbuf *err) = {
-		gather_untouched, gather_prints, gather_files, gather_kernel, gather_slurm, put_hwloc,
+	static int (*const step[])(struct gathering * g, struct errbuf * err) = {
+		gather_untouched, gather_prints, gather_files,
+		gather_kernel,	  gather_slurm,	 put_hwloc,
 	};
 
 	for (size_t i = 0; i < sizeof(step) / sizeof(step[0]); i++) {
@@ -195,20 +221,26 @@ static void tell(const char *output, enum who who, const struct bundle_sum *sum)
 {
 	printf("%s: %lld bytes, %u files\n", output, sum->bytes, sum->held);
 	printf("It holds %s; MANIFEST in it lists all.\n",
-	       who == ROOT ? "what nodeosctl tells of this node, the ledger, cgroups, topology, kernel, Slurm's configuration and logs" :
-			     "your own containers, what this node can do, and versions (root gathers more)");
+	       who == ROOT ? "what nodeosctl tells of this node, the ledger, cgroups, topology, "
+			     "kernel, Slurm's configuration and logs"
+			   : "your own containers, what this node can do, and versions (root "
+			     "gathers more)");
 	if (sum->missing)
 		printf("Not to be had:\n%s", sum->missing_lines);
-	printf("Passwords, keys, secrets and tokens are masked; environments and commands of jobs are left out.\n"
-	       "Look through it before you send it: tar -xzf %s\n", output);
+	printf("Passwords, keys, secrets and tokens are masked; environments and commands of jobs "
+	       "are left out.\n"
+	       "Look through it before you send it: tar -xzf %s\n",
+	       output);
 }
 
 /* Own words of OPTION and ID; -1 to go on, or the exit status. */
 static int take_options(int argc, char **argv, const char **output, unsigned long *job)
 {
 	static const struct option longs[] = {
-		{ "output", required_argument, NULL, 'o' }, { "job", required_argument, NULL, 'J' },
-		{ "help", no_argument, NULL, 'h' }, { 0 },
+		{ "output", required_argument, NULL, 'o' },
+		{ "job", required_argument, NULL, 'J' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	char *end;
 	int c;
@@ -220,7 +252,10 @@ static int take_options(int argc, char **argv, const char **output, unsigned lon
 		} else if (c == 'J') {
 			*job = strtoul(optarg, &end, 10);
 			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
-				return tool_error(2, "support-bundle: --job=%.40s: expected the number of a job", optarg);
+				return tool_error(
+					2,
+					"support-bundle: --job=%.40s: expected the number of a job",
+					optarg);
 		} else {
 			return tool_help(c, usage_text);
 		}

@@ -28,13 +28,16 @@ int tool_verify(int argc, char **argv);
 /* "nodeosctl: MESSAGE" on standard error; returns STATUS. */
 int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard error, for a wrong call; returns 2. */
+/* "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard error, for a wrong call;
+ * returns 2. */
 int tool_wrong(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* getopt_long() for the command ARGV[0]: its messages name nodeosctl and the command, and say where the options are. */
+/* getopt_long() for the command ARGV[0]: its messages name nodeosctl and the command, and say where
+ * the options are. */
 int tool_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 
-/* What is left of an option C of tool_getopt(): 'h' prints USAGE and is 0; what getopt has complained about is 2. */
+/* What is left of an option C of tool_getopt(): 'h' prints USAGE and is 0; what getopt has
+ * complained about is 2. */
 int tool_help(int c, const char *usage);
 
 #endif

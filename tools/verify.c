@@ -4,21 +4,24 @@
 #include <string.h>
 #include <time.h>
 
-#include "manifest/choice.h"
 #include "base/json_out.h"
-#include "report/node_state.h"
-#include "host/partition.h"
 #include "container/container_json.h"
-#include "serviceos/check.h"
+#include "host/partition.h"
 #include "launch/step.h"
-#include "tools/tool.h"
+#include "manifest/choice.h"
+#include "report/node_state.h"
+#include "serviceos/check.h"
 #include "tools/node_args.h"
+#include "tools/tool.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl verify [OPTION]...\n"
-	"Compare what the kernel shows with what it should be: of this node's containers the CPUs and\n"
-	"memory nodes of every rank, and partitions; of its ServiceOS where every other process, thread\n"
-	"and interrupt may run, and what Slurm keeps from jobs; whether blocks of memory that nobody has\n"
+	"Compare what the kernel shows with what it should be: of this node's containers the CPUs "
+	"and\n"
+	"memory nodes of every rank, and partitions; of its ServiceOS where every other process, "
+	"thread\n"
+	"and interrupt may run, and what Slurm keeps from jobs; whether blocks of memory that "
+	"nobody has\n"
 	"are empty. For root.\n"
 	"\n"
 	"      --job=ID           the containers of that job only\n"
@@ -26,7 +29,8 @@ static const char usage_text[] =
 	"  -j, --json             print JSON (schema 1)\n"
 	"  -h, --help             print this\n"
 	"\n"
-	"Exit status: 0 nothing differs, 1 it could not be told (one line says why), 2 wrong usage, 3 something differs.\n";
+	"Exit status: 0 nothing differs, 1 it could not be told (one line says why), 2 wrong "
+	"usage, 3 something differs.\n";
 
 struct check {
 	struct json_out j; /* f NULL: text */
@@ -37,20 +41,22 @@ struct check {
 	bool quiet; /* only count */
 	unsigned count, wrong;
 	bool verbose;
-	unsigned n_fixed, n_unknown; /* what this kernel cannot move, and among them what could not be checked */
+	/* what this kernel cannot move, and among them what could not be checked */
+	unsigned n_fixed, n_unknown;
 	struct fixed {
 		char *what, *found, *why;
-	} *fixed;
+	} * fixed;
 	struct errbuf bad;
 };
 
-static void put_text(const struct check *c, const char *what, const char *want, const char *got, bool good)
+static void put_text(const struct check *c, const char *what, const char *want, const char *got,
+		     bool good)
 {
 	if (good)
 		printf("job %u step %s: %s: %s: ok\n", c->job->job_id, c->id, what, want);
 	else
-		printf("job %u step %s: %s: DIFFERS: should be %s, the kernel shows %s\n", c->job->job_id, c->id, what,
-		       want, got);
+		printf("job %u step %s: %s: DIFFERS: should be %s, the kernel shows %s\n",
+		       c->job->job_id, c->id, what, want, got);
 }
 
 static void put(struct check *c, const char *what, const char *want, const char *got, bool good)
@@ -73,7 +79,8 @@ static void put(struct check *c, const char *what, const char *want, const char 
 	jout_close(&c->j, '}');
 }
 
-static const struct placed *container_of(const struct ledger_job *job, const struct ledger_step *step, const char *name)
+static const struct placed *container_of(const struct ledger_job *job,
+					 const struct ledger_step *step, const char *name)
 {
 	const struct placed *c = step->plan ? node_plan_find(step->plan, name) : NULL;
 
@@ -85,7 +92,8 @@ struct where {
 	const struct placed *at;
 };
 
-static void check_set(struct check *c, const char *rank, const char *what, const struct idset *want, const struct idset *got)
+static void check_set(struct check *c, const char *rank, const char *what, const struct idset *want,
+		      const struct idset *got)
 {
 	char wanted[IDSET_LIST_MAX], shown[IDSET_LIST_MAX], line[160];
 	struct idset outside = *got;
@@ -133,7 +141,8 @@ static void check_partition(struct check *c)
 	snprintf(line, sizeof(line), "partition of CPUs %s%s", list,
 		 busy ? " (member while a step of the job is launched)" : "");
 	put(c, line, busy ? partition_name(PARTITION_MEMBER) : want, state,
-	    strcmp(state, want) == 0 || (busy && strcmp(state, partition_name(PARTITION_MEMBER)) == 0));
+	    strcmp(state, want) == 0 ||
+		    (busy && strcmp(state, partition_name(PARTITION_MEMBER)) == 0));
 }
 
 static void check_step(struct check *c)
@@ -144,7 +153,8 @@ static void check_step(struct check *c)
 	step_id_format(c->step->step_id, c->id);
 	if (c->step->partition != PARTITION_MEMBER)
 		check_partition(c);
-	/* ranks in several places are told apart by their report only; those of a step that is launching are on their way */
+	/* ranks in several places are told apart by their report only; those of a step that is
+	 * launching are on their way */
 	if (w.at && !c->step->launching && c->step->step_id < STEP_ID_INTERACTIVE)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
 }
@@ -167,7 +177,8 @@ static bool check_jobs(struct check *c, unsigned long only)
 	return any;
 }
 
-static void put_blocks(struct check *c, const char *what, const char *want, const struct idset *nodes, const char *got)
+static void put_blocks(struct check *c, const char *what, const char *want,
+		       const struct idset *nodes, const char *got)
 {
 	char a[128], line[200], shown[200];
 
@@ -208,7 +219,8 @@ static void check_blocks(struct check *c)
 	put_blocks(c, "of jobs", "there", &held, "offline");
 	blocks_clean(&c->s->blocks, "", &free, &clean);
 	idset_andnot(&free, &clean);
-	put_blocks(c, "that nobody has", "empty", &free, "with files in memory (/dev/shm?) or processes outside of jobs");
+	put_blocks(c, "that nobody has", "empty", &free,
+		   "with files in memory (/dev/shm?) or processes outside of jobs");
 }
 
 static char *copy(const char *text)
@@ -243,8 +255,8 @@ static void put_service(const struct service_finding *f, void *arg)
 	c->count++;
 	c->wrong++;
 	if (!c->j.f) {
-		printf("ServiceOS: %s: DIFFERS: should be %s, is %s%s%s%s\n", f->what, f->expected, f->found, f->why ? " (" : "",
-		       f->why ? f->why : "", f->why ? ")" : "");
+		printf("ServiceOS: %s: DIFFERS: should be %s, is %s%s%s%s\n", f->what, f->expected,
+		       f->found, f->why ? " (" : "", f->why ? f->why : "", f->why ? ")" : "");
 		return;
 	}
 	jout_open(&c->j, NULL, '{');
@@ -268,7 +280,8 @@ static void put_fixed(struct check *c)
 			jout_string(&c->j, "reason", f->why);
 			jout_close(&c->j, '}');
 		} else if (c->verbose || !f->found) {
-			printf("ServiceOS: %s: %s: %s\n", f->what, f->found ? f->found : "not checked", f->why);
+			printf("ServiceOS: %s: %s: %s\n", f->what,
+			       f->found ? f->found : "not checked", f->why);
 		}
 		free(f->what);
 		free(f->found);
@@ -313,7 +326,8 @@ static int verify(const struct node_state *s, unsigned long only, bool json, boo
 		if (c.n_unknown)
 			printf("; %u could not be checked", c.n_unknown);
 		if (c.n_fixed > c.n_unknown)
-			printf("; %u that this kernel cannot move%s", c.n_fixed - c.n_unknown, verbose ? "" : " (--verbose lists them)");
+			printf("; %u that this kernel cannot move%s", c.n_fixed - c.n_unknown,
+			       verbose ? "" : " (--verbose lists them)");
 		putchar('\n');
 		if (*bad)
 			printf("problem: %s\n", bad);
@@ -342,8 +356,11 @@ static int load_settled(struct node_state *s, unsigned long only, struct errbuf 
 int tool_verify(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' }, { "job", required_argument, NULL, 'J' },
-		{ "verbose", no_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' }, { 0 },
+		{ "json", no_argument, NULL, 'j' },
+		{ "job", required_argument, NULL, 'J' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	struct errbuf err = { "" };
 	unsigned long only = 0;

@@ -310,8 +310,8 @@ static struct table *table_of_range(const struct chooser *ch, const unsigned *bo
 	unsigned half = n / 2;
 
 	if (n == 1)
-		return inner[0] == NONE ? table_of_core(ch, border[0]) :
-					  table_of_domain(ch, inner[0], border[0], border[1]);
+		return inner[0] == NONE ? table_of_core(ch, border[0])
+					: table_of_domain(ch, inner[0], border[0], border[1]);
 	return merge(ch, table_of_range(ch, border, half, inner),
 		     table_of_range(ch, border + half, n - half, inner + half));
 }

@@ -18,7 +18,8 @@ struct fit_in {
 	const struct machine *m;
 	const struct fit_core *core;
 	unsigned n;
-	unsigned need; /* sum of widths to reach, >= 1; the caller made sure that there is enough */
+	/* sum of widths to reach, >= 1; the caller made sure that there is enough */
+	unsigned need;
 	bool thrift; /* waste nothing first, locality second */
 	unsigned kind; /* only cores of this CPU kind, or NONE */
 	/* Untaken memory (nodes or bytes) per domain and per core, to have much of; or NULL. */
@@ -35,7 +36,8 @@ struct fit_key {
 	int64_t place; /* half cores, packages, NUMA localities, L3 domains (15 bits each) */
 	int64_t memory; /* minus the untaken memory of the domains used */
 	int64_t waste; /* threads reserved, cores (20 bits each) */
-	int64_t fit; /* free cores of the packages, localities, L3 domains used (20 bits each) */
+	/* free cores of the packages, localities, L3 domains used (20 bits each) */
+	int64_t fit;
 	unsigned given; /* sum of widths; 0: no such set */
 	bool mixed; /* CPU kinds are mixed */
 };

@@ -162,7 +162,8 @@ static unsigned home_of(hwloc_obj_t obj)
 {
 	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_HOME);
 
-	return text && *text >= '0' && *text <= '9' ? (unsigned)strtoul(text, NULL, 10) : obj->os_index;
+	return text && *text >= '0' && *text <= '9' ? (unsigned)strtoul(text, NULL, 10)
+						    : obj->os_index;
 }
 
 /* Less huge pages, or as machine_note_usable noted it; an XML's writer may have noted too much. */
@@ -171,7 +172,8 @@ static uint64_t usable_of(hwloc_obj_t obj)
 	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE);
 	uint64_t all = obj->attr->numanode.local_memory, huge = machine_huge_bytes(obj);
 	uint64_t bytes = all > huge ? all - huge : 0;
-	unsigned long long usable = text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : bytes;
+	unsigned long long usable = text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10)
+									 : bytes;
 
 	return usable < bytes ? usable : bytes;
 }
@@ -351,7 +353,8 @@ int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes)
 	if (!obj || i == NONE)
 		return 0;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
-	if (!hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE) && hwloc_obj_add_info(obj, MACHINE_INFO_USABLE, text) < 0)
+	if (!hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE) &&
+	    hwloc_obj_add_info(obj, MACHINE_INFO_USABLE, text) < 0)
 		return -1;
 	m->node[i].usable = usable_of(obj);
 	return 0;

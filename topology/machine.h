@@ -33,8 +33,9 @@ void machine_free(struct machine *m);
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err);
 
 /*
- * Note in M, and so in its XML, that programs can use BYTES of memory node OS: the planner counts them where memory
- * is asked by size. Nodes that M does not have are ignored. 0, or -1 when out of memory.
+ * Note in M, and so in its XML, that programs can use BYTES of memory node OS: the planner counts
+ * them where memory is asked by size. Nodes that M does not have are ignored. 0, or -1 when out of
+ * memory.
  */
 int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
 
@@ -57,12 +58,13 @@ unsigned machine_kinds(const struct machine *m, const struct idset *mems);
 uint64_t machine_usable(const struct machine *m, const struct idset *mems);
 
 /*
- * What the kernel has left of the physical nodes that it has divided into blocks (fgmn=): the system's memory, which
- * no container is given. Empty on other machines.
+ * What the kernel has left of the physical nodes that it has divided into blocks (fgmn=): the
+ * system's memory, which no container is given. Empty on other machines.
  */
 void machine_homes(const struct machine *m, struct idset *out);
 
-/* The same and blocks of which less than half can be used: what no container is given on such a machine. */
+/* The same and blocks of which less than half can be used: what no container is given on such a
+ * machine. */
 void machine_withheld(const struct machine *m, struct idset *out);
 
 /* All CPUs and memory nodes that this machine allows (hwloc's allowed sets), but no empty nodes. */
@@ -84,6 +86,7 @@ struct machine_part {
 };
 
 /* The parts of M in logical order: *OUT is a malloc'ed array of *N entries. */
-int machine_parts(const struct machine *m, struct machine_part **out, unsigned *n, struct errbuf *err);
+int machine_parts(const struct machine *m, struct machine_part **out, unsigned *n,
+		  struct errbuf *err);
 
 #endif

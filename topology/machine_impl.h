@@ -14,8 +14,10 @@ enum level { LEVEL_PACKAGE, LEVEL_NUMA, LEVEL_L3, LEVELS };
 
 extern const char *const level_name[LEVELS]; /* "package", "NUMA locality", "L3" */
 
-#define MACHINE_INFO_HOME "NodeOSPhysicalNode" /* of a NUMANode: what the kernel's physical_node says */
-#define MACHINE_INFO_USABLE "NodeOSUsableBytes" /* and how much of it programs can use, see machine_note_usable */
+/* of a NUMANode: what the kernel's physical_node says */
+#define MACHINE_INFO_HOME "NodeOSPhysicalNode"
+/* and how much of it programs can use, see machine_note_usable */
+#define MACHINE_INFO_USABLE "NodeOSUsableBytes"
 
 #define NONE UINT_MAX /* no such index */
 
@@ -45,12 +47,14 @@ struct domain {
 /* A memory node, the array being in logical order. */
 struct memnode {
 	unsigned os;
-	unsigned home; /* os of the physical node: its own, but for a block of the kernel's fgmn= */
+	/* os of the physical node: its own, but for a block of the kernel's fgmn= */
+	unsigned home;
 	bool empty; /* 0 bytes, where the machine says how many at all: it counts nowhere */
 	bool added; /* by a driver (DAX): never ordinary beside nodes that are not */
 	enum memory_kind kind;
 	uint64_t bytes;
-	uint64_t usable; /* what sizes are measured by: bytes less huge pages, or what is noted */
+	/* what sizes are measured by: bytes less huge pages, or what is noted */
+	uint64_t usable;
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; NONE and NONE: local to nobody */
 	unsigned first_core, end_core; /* the same as cores; empty: nobody */
@@ -70,7 +74,8 @@ struct machine {
 	unsigned n_nodes;
 	struct memnode *node;
 	uint64_t *latency; /* [from * n_nodes + to]; NULL: the machine does not tell */
-	unsigned n_domains_of[LEVELS]; /* 0: the machine has none, the level decides nothing */
+	/* 0: the machine has none, the level decides nothing */
+	unsigned n_domains_of[LEVELS];
 	unsigned n_kinds; /* 0: all alike */
 };
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/textfile.h"
 #include "topology/machine_impl.h"
 #include "topology/machine_synthetic.h"
 #include "topology/machine_xml.h"
-#include "base/textfile.h"
 #include "topology/trial.h"
 
 enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
@@ -35,7 +35,9 @@ static unsigned long load_flags(enum source source)
 /* GPU components open displays and drivers: slow, and known to hang. */
 static void without_gpus(hwloc_topology_t topo)
 {
-	static const char *const unwanted[] = { "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero" };
+	static const char *const unwanted[] = {
+		"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"
+	};
 
 	for (size_t i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++)
 		hwloc_topology_set_components(topo, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
@@ -57,8 +59,8 @@ static int set_source(hwloc_topology_t topo, enum source source, const char *tex
 }
 
 /*
- * Which physical node each memory node belongs to, on a kernel that divides them (fgmn=). hwloc reads another system's
- * files below HWLOC_FSROOT, and so does this.
+ * Which physical node each memory node belongs to, on a kernel that divides them (fgmn=). hwloc
+ * reads another system's files below HWLOC_FSROOT, and so does this.
  */
 static void note_homes(hwloc_topology_t topo)
 {
@@ -68,7 +70,8 @@ static void note_homes(hwloc_topology_t topo)
 	FILE *f;
 
 	while ((obj = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_NUMANODE, obj))) {
-		snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/physical_node", root ? root : "", obj->os_index);
+		snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/physical_node",
+			 root ? root : "", obj->os_index);
 		f = fopen(path, "re");
 		if (!f)
 			continue;
@@ -123,8 +126,10 @@ static int load(struct machine **out, enum source source, const char *text, size
 		refused(err, what, source == FROM_THIS || source == FROM_WHOLE);
 		goto error;
 	}
-	if (source == FROM_WHOLE && hwloc_topology_allow(m->topo, NULL, NULL, HWLOC_ALLOW_FLAG_ALL) < 0) {
-		errprintf(err, "hwloc cannot look beyond this process's cgroup: %s", strerror(errno));
+	if (source == FROM_WHOLE &&
+	    hwloc_topology_allow(m->topo, NULL, NULL, HWLOC_ALLOW_FLAG_ALL) < 0) {
+		errprintf(err, "hwloc cannot look beyond this process's cgroup: %s",
+			  strerror(errno));
 		goto error;
 	}
 	if (source == FROM_THIS || source == FROM_WHOLE)
@@ -226,8 +231,8 @@ static void try_wanted(void *arg)
  */
 static int try_first(const struct wanted *w, struct errbuf *err)
 {
-	struct tried *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tried *t =
+		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int rc;
 
 	if (t == MAP_FAILED)

@@ -14,8 +14,8 @@ static const struct {
 	const char *subtype;
 	enum memory_kind kind;
 } known[] = {
-	{ "DRAM", MEMORY_DRAM },     { "HBM", MEMORY_HBM }, { "MCDRAM", MEMORY_HBM },
-	{ "GPUMemory", MEMORY_GPU }, { "NVM", MEMORY_NVM }, { "SPM", MEMORY_SPM },
+	{ "DRAM", MEMORY_DRAM },	 { "HBM", MEMORY_HBM }, { "MCDRAM", MEMORY_HBM },
+	{ "GPUMemory", MEMORY_GPU },	 { "NVM", MEMORY_NVM }, { "SPM", MEMORY_SPM },
 	{ "CXL-GPUMemory", MEMORY_GPU },
 };
 
@@ -48,7 +48,8 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 /* hwloc may guess a subtype of such a node by its bandwidth, which hides where it comes from. */
 static bool is_added(hwloc_obj_t obj)
 {
-	return hwloc_obj_get_info_by_name(obj, "DAXType") || hwloc_obj_get_info_by_name(obj, "DAXDevice");
+	return hwloc_obj_get_info_by_name(obj, "DAXType") ||
+	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
 /* Is OBJ or below it memory that CPUs may have as their own? SIZED: the machine tells sizes. */
@@ -239,7 +240,8 @@ int machine_index_memory(struct machine *m, struct errbuf *err)
 		if (!m->node[i].empty && (added || !m->node[i].added) && m->node[i].kind < ordinary)
 			ordinary = m->node[i].kind;
 	for (unsigned i = 0; i < m->n_nodes; i++)
-		if (!m->node[i].empty && (added || !m->node[i].added) && m->node[i].kind == ordinary)
+		if (!m->node[i].empty && (added || !m->node[i].added) &&
+		    m->node[i].kind == ordinary)
 			idset_add(&m->ordinary, m->node[i].os);
 	return 0;
 }

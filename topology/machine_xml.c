@@ -13,10 +13,10 @@
 #include "base/idset.h"
 #include "base/xml.h"
 
-#define GROUP_LIKE \
+#define GROUP_LIKE                                                                               \
 	HWLOC_OBJ_GROUP /* Cache, Tile, Module, System: names of other releases, nothing depends \
 			   on which */
-#define SHOWN 24	/* bytes of a value in a message */
+#define SHOWN 24 /* bytes of a value in a message */
 
 enum part {
 	SKIPPED,
@@ -40,8 +40,8 @@ struct level {
 	hwloc_obj_type_t type;
 	bool memory; /* hangs beside the CPUs: a NUMANode or memory cache of format 2 */
 	bool parent; /* an object inside has begun */
-	struct idset cpus, all,
-		covered; /* its cpuset; what objects in it may have; what those have */
+	struct idset cpus, all, covered; /* its cpuset; what objects in it may have; what those have
+					  */
 };
 
 struct matrix {
@@ -59,8 +59,8 @@ struct checker {
 	struct errbuf *err;
 	FILE *out;
 	unsigned major;
-	bool machine;		 /* its object has begun */
-	bool nodesets;		 /* which has a nodeset */
+	bool machine; /* its object has begun */
+	bool nodesets; /* which has a nodeset */
 	struct idset pus, nodes; /* seen so far */
 	struct matrix m;
 	struct level level[XML_DEPTH_MAX];
@@ -482,7 +482,7 @@ static int open_distances_v1(struct checker *c)
 		put_attr(c->out, names[i], text);
 	}
 	fputs(">\n", c->out);
-	c->m = (struct matrix) { .n = (unsigned)n };
+	c->m = (struct matrix){ .n = (unsigned)n };
 	level_at(c, 0)->part = DISTANCES_V1;
 	return 0;
 }
@@ -514,7 +514,7 @@ static void free_matrix(struct matrix *m)
 {
 	free(m->index);
 	free(m->value);
-	*m = (struct matrix) { .n = 0 };
+	*m = (struct matrix){ .n = 0 };
 }
 
 /* Others than those between memory nodes by their os_index decide nothing in a plan. */
@@ -536,7 +536,7 @@ static int open_distances(struct checker *c)
 	if (n > idset_count(&c->nodes))
 		return bad(c, "distances between %llu memory nodes: there are %u",
 			   (unsigned long long)n, idset_count(&c->nodes));
-	c->m = (struct matrix) { .name = xml_attr(&c->x, "name"), .n = (unsigned)n, .kind = kind };
+	c->m = (struct matrix){ .name = xml_attr(&c->x, "name"), .n = (unsigned)n, .kind = kind };
 	c->m.index = calloc(n, sizeof(*c->m.index));
 	c->m.value = calloc(n * n, sizeof(*c->m.value));
 	if (!c->m.index || !c->m.value)

@@ -6,8 +6,8 @@
 
 /*
  * What a memory node is made of. One kind of a machine is the ordinary one, which containers get;
- * the others are special and not given to containers. machine.h says which node is what, doc/planner.md
- * by which facts.
+ * the others are special and not given to containers. machine.h says which node is what,
+ * doc/planner.md by which facts.
  */
 enum memory_kind {
 	MEMORY_DRAM,

@@ -11,8 +11,10 @@ static unsigned package_of(const struct machine *m, unsigned core)
 	return domain == NONE ? 0 : m->domain[domain].number[LEVEL_PACKAGE];
 }
 
-/* The part that a memory node is drawn in: of its first core, or where the node is that it was carved from. */
-static struct machine_part *part_of(const struct machine *m, const unsigned *part_of_core, struct machine_part *part, const struct memnode *node)
+/* The part that a memory node is drawn in: of its first core, or where the node is that it was
+ * carved from. */
+static struct machine_part *part_of(const struct machine *m, const unsigned *part_of_core,
+				    struct machine_part *part, const struct memnode *node)
 {
 	for (unsigned i = 0; node->first_core == node->end_core && i < m->n_nodes; i++)
 		if (m->node[i].os == node->home && m->node[i].first_core < m->node[i].end_core)
@@ -20,7 +22,8 @@ static struct machine_part *part_of(const struct machine *m, const unsigned *par
 	return &part[node->first_core < node->end_core ? part_of_core[node->first_core] : 0];
 }
 
-int machine_parts(const struct machine *m, struct machine_part **out, unsigned *n, struct errbuf *err)
+int machine_parts(const struct machine *m, struct machine_part **out, unsigned *n,
+		  struct errbuf *err)
 {
 	struct machine_part *part = calloc(m->n_cores + 1u, sizeof(*part));
 	unsigned *of_core = calloc(m->n_cores + 1u, sizeof(*of_core));
@@ -34,7 +37,8 @@ int machine_parts(const struct machine *m, struct machine_part **out, unsigned *
 	for (unsigned c = 0; c < m->n_cores; c++) {
 		const struct core *core = &m->core[c];
 
-		if (c == 0 || package_of(m, c) != package_of(m, c - 1) || core->of[LEVEL_NUMA] != m->core[c - 1].of[LEVEL_NUMA])
+		if (c == 0 || package_of(m, c) != package_of(m, c - 1) ||
+		    core->of[LEVEL_NUMA] != m->core[c - 1].of[LEVEL_NUMA])
 			part[(*n)++].package = package_of(m, c);
 		of_core[c] = *n - 1;
 		for (unsigned p = core->first_pu; p < core->first_pu + core->n_pus; p++)

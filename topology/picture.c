@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The renderer is hwloc's lstopo: it takes the colours of boxes from what is noted with an object (lstopo(1), lstopoStyle). */
+/* The renderer is hwloc's lstopo: it takes the colours of boxes from what is noted with an object
+ * (lstopo(1), lstopoStyle). */
 #include "topology/picture.h"
 
 #include <errno.h>
@@ -10,16 +11,21 @@
 
 #include "topology/machine_impl.h"
 
-static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1", shared[] = PICTURE_SHARED;
+static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1",
+		  shared[] = PICTURE_SHARED;
 
 void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number)
 {
-	static const char *const first[] = { "#7db4ff", "#ffb55e", "#86d38a", "#f79ab8", "#c4a6f2", "#ffe16b", "#78d5d5", "#d8b48f", "#bddb5c", "#ff9f8c" };
+	static const char *const first[] = { "#7db4ff", "#ffb55e", "#86d38a", "#f79ab8", "#c4a6f2",
+					     "#ffe16b", "#78d5d5", "#d8b48f", "#bddb5c", "#ff9f8c" };
 	static const double shift[] = { 0, 8, 4 };
 	unsigned n_first = sizeof(first) / sizeof(first[0]), rgb[3];
 
 	if (kind != PICTURE_CONTAINER || number < n_first) {
-		snprintf(out, PICTURE_COLOUR_MAX, "%s", kind == PICTURE_SERVICE ? service : kind == PICTURE_FREE ? plain : first[number]);
+		snprintf(out, PICTURE_COLOUR_MAX, "%s",
+			 kind == PICTURE_SERVICE ? service
+			 : kind == PICTURE_FREE	 ? plain
+						 : first[number]);
 		return;
 	}
 	/* HSL with a hue of the golden angle, saturation 0.6, lightness 0.75 */
@@ -68,7 +74,8 @@ static const char *colour_of_core(const struct picture *p, hwloc_obj_t core)
 {
 	const char *all = NULL;
 
-	for (int os = hwloc_bitmap_first(core->cpuset); os >= 0; os = hwloc_bitmap_next(core->cpuset, os)) {
+	for (int os = hwloc_bitmap_first(core->cpuset); os >= 0;
+	     os = hwloc_bitmap_next(core->cpuset, os)) {
 		const char *one = colour_by(p, (unsigned)os, false);
 
 		if (!one || (all && strcmp(one, all) != 0))
@@ -83,17 +90,21 @@ static int paint_machine(struct picture *p)
 	hwloc_obj_t obj;
 	int rc = paint(hwloc_get_root_obj(p->topo), plain);
 
-	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PACKAGE, obj));)
+	for (obj = NULL;
+	     rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PACKAGE, obj));)
 		rc = paint(obj, frame);
-	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_CORE, obj));)
+	for (obj = NULL;
+	     rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_CORE, obj));)
 		rc = paint(obj, colour_of_core(p, obj));
 	/* what nobody may use, or nobody has named, is as lstopo draws it */
-	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PU, obj));) {
+	for (obj = NULL;
+	     rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PU, obj));) {
 		const char *colour = colour_by(p, obj->os_index, false);
 
 		rc = colour ? paint(obj, colour) : 0;
 	}
-	for (obj = NULL; rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_NUMANODE, obj));) {
+	for (obj = NULL;
+	     rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_NUMANODE, obj));) {
 		const char *colour = colour_by(p, obj->os_index, true);
 
 		p->sharing |= colour == shared;
@@ -104,7 +115,8 @@ static int paint_machine(struct picture *p)
 
 static int note(struct picture *p, const char *text, const char *colour)
 {
-	hwloc_obj_t box = hwloc_topology_insert_misc_object(p->topo, hwloc_get_root_obj(p->topo), text);
+	hwloc_obj_t box =
+		hwloc_topology_insert_misc_object(p->topo, hwloc_get_root_obj(p->topo), text);
 
 	return box ? paint(box, colour) : -1;
 }
@@ -129,9 +141,10 @@ static int copy(hwloc_topology_t *out, hwloc_topology_t topo)
 	if (hwloc_topology_export_xmlbuffer(topo, &xml, &len, 0) < 0)
 		return -1;
 	rc = hwloc_topology_init(out);
-	if (rc == 0 && (hwloc_topology_set_flags(*out, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
-			hwloc_topology_set_type_filter(*out, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
-			hwloc_topology_set_xmlbuffer(*out, xml, len) < 0 || hwloc_topology_load(*out) < 0)) {
+	if (rc == 0 &&
+	    (hwloc_topology_set_flags(*out, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+	     hwloc_topology_set_type_filter(*out, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
+	     hwloc_topology_set_xmlbuffer(*out, xml, len) < 0 || hwloc_topology_load(*out) < 0)) {
 		hwloc_topology_destroy(*out);
 		rc = -1;
 	}
@@ -151,7 +164,8 @@ static int make(struct picture *p, const char *title, char **xml)
 	return *xml ? 0 : -1;
 }
 
-int picture_xml(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, char **xml, struct errbuf *err)
+int picture_xml(const struct machine *m, const char *title, const struct picture_part *part,
+		unsigned n, char **xml, struct errbuf *err)
 {
 	struct picture p = { .part = part, .n = n, .colour = calloc(n + 1, PICTURE_COLOUR_MAX) };
 	unsigned containers = 0;
@@ -160,13 +174,15 @@ int picture_xml(const struct machine *m, const char *title, const struct picture
 	*xml = NULL;
 	errno = 0;
 	for (unsigned i = 0; p.colour && i < n; i++)
-		picture_colour(p.colour[i], part[i].kind, part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
+		picture_colour(p.colour[i], part[i].kind,
+			       part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
 	if (p.colour && copy(&p.topo, m->topo) == 0) {
 		rc = make(&p, title, xml);
 		hwloc_topology_destroy(p.topo);
 	}
 	if (rc < 0)
-		errprintf(err, "hwloc cannot describe the picture: %s", errno ? strerror(errno) : "no memory");
+		errprintf(err, "hwloc cannot describe the picture: %s",
+			  errno ? strerror(errno) : "no memory");
 	free(p.colour);
 	return rc;
 }

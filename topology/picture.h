@@ -16,16 +16,19 @@ struct picture_part {
 	enum picture_kind kind;
 	char label[512];
 	struct idset cpus;
-	struct idset mems; /* a memory node of several parts has a colour of its own, and so a line */
+	/* a memory node of several parts has a colour of its own, and so a line */
+	struct idset mems;
 };
 
 /*
- * M as XML of hwloc for lstopo, whose boxes have the colours of the N parts that their CPUs and memory nodes are of, with
- * TITLE and a legend beside it: *XML is a malloc'ed text.
+ * M as XML of hwloc for lstopo, whose boxes have the colours of the N parts that their CPUs and
+ * memory nodes are of, with TITLE and a legend beside it: *XML is a malloc'ed text.
  */
-int picture_xml(const struct machine *m, const char *title, const struct picture_part *part, unsigned n, char **xml, struct errbuf *err);
+int picture_xml(const struct machine *m, const char *title, const struct picture_part *part,
+		unsigned n, char **xml, struct errbuf *err);
 
-/* The colour of a part, "#rrggbb": light enough for black words. The first ten containers differ clearly, the next go round the circle. */
+/* The colour of a part, "#rrggbb": light enough for black words. The first ten containers differ
+ * clearly, the next go round the circle. */
 #define PICTURE_COLOUR_MAX 8
 #define PICTURE_SHARED "#efe3fb" /* of memory nodes of several */
 void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number);

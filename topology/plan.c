@@ -38,12 +38,15 @@ static int check(const struct planner *p, struct errbuf *err)
 		const struct plan_ask *ask = &p->ask[i];
 
 		if (ask->mems_kind != MEMS_UNSET && ask->mems == 0)
-			return errprintf(err, "container %.64s: needs at least one memory node, not mems=0",
-					 ask->name);
+			return errprintf(
+				err, "container %.64s: needs at least one memory node, not mems=0",
+				ask->name);
 		if (ask->cpus)
 			continue;
 		if (rest)
-			return errprintf(err, "containers %.64s and %.64s both ask for every core that is left: only one can",
+			return errprintf(err,
+					 "containers %.64s and %.64s both ask for every core that "
+					 "is left: only one can",
 					 rest->name, ask->name);
 		rest = ask;
 	}

@@ -32,7 +32,8 @@ enum mems_default {
 /* What one container asks. */
 struct plan_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
-	unsigned cpus; /* usable hardware threads; 0 = every core that is left after the others */
+	/* usable hardware threads; 0 = every core that is left after the others */
+	unsigned cpus;
 	unsigned smt; /* threads used per core; 0 = all of them */
 	enum mems_kind mems_kind;
 	uint64_t mems;
@@ -41,7 +42,8 @@ struct plan_ask {
 struct plan_opts {
 	struct idset cpus; /* CPUs that may be given away (ids as the kernel numbers them) */
 	struct idset mems; /* memory nodes that may be given away */
-	struct idset mems_taken; /* subset of mems that another job's containers use: last choice */
+	/* subset of mems that another job's containers use: last choice */
+	struct idset mems_taken;
 	enum mems_default default_mems;
 };
 
@@ -57,20 +59,26 @@ struct plan_core {
 
 struct plan_container {
 	struct idset cpus; /* usable hardware threads: what ranks may run on */
-	struct idset reserved; /* cpus and their idle siblings (smt < all): nobody else gets these */
+	/* cpus and their idle siblings (smt < all): nobody else gets these */
+	struct idset reserved;
 	struct idset mems;
 	unsigned cpus_asked; /* as asked; 0 stays 0 */
-	unsigned cpus_given; /* == count of cpus; differs from asked when rounded up to whole cores */
+	/* == count of cpus; differs from asked when rounded up to whole cores */
+	unsigned cpus_given;
 	bool mems_confined; /* mems is a proper choice (count, size or local), not "all" */
-	bool mems_shared; /* another container of this plan or mems_taken uses one of these nodes too (never when not confined) */
-	char *why; /* malloc'ed lines, '\n' between them: candidates, and the rule that decided */
+	/* another container of this plan or mems_taken uses one of these nodes too (never when not
+	 * confined) */
+	bool mems_shared;
+	/* malloc'ed lines, '\n' between them: candidates, and the rule that decided */
+	char *why;
 };
 
 struct plan {
 	unsigned n;
 	struct plan_container *container; /* n entries, in the order of the asks */
 	struct idset free_cpus; /* plan_opts.cpus minus every reserved */
-	struct idset free_mems; /* plan_opts.mems minus every confined container's mems and mems_taken */
+	/* plan_opts.mems minus every confined container's mems and mems_taken */
+	struct idset free_mems;
 };
 
 /*

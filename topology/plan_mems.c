@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One container's memory: ordinary nodes, local untaken ones first, then by distance, taken last. */
+/* One container's memory: ordinary nodes, local untaken ones first, then by distance, taken last.
+ */
 #include <stdlib.h>
 
 #include "topology/plan_impl.h"
@@ -109,11 +110,13 @@ static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t
 	char special[PLAN_SPECIAL_MAX];
 
 	if (n == 0)
-		errprintf(err, "container %.64s: no ordinary memory node may be given on this machine",
+		errprintf(err,
+			  "container %.64s: no ordinary memory node may be given on this machine",
 			  ask->name);
 	else if (ask->mems_kind == MEMS_COUNT)
 		errprintf(err,
-			  "container %.64s: needs %llu memory nodes, %u may be given on this machine; "
+			  "container %.64s: needs %llu memory nodes, %u may be given on this "
+			  "machine; "
 			  "the largest request that fits now is mems=%u",
 			  ask->name, (unsigned long long)ask->mems, n, n);
 	else

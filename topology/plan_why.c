@@ -53,7 +53,8 @@ static void explain_ask(FILE *f, const struct plan_ask *ask)
 	if (ask->smt)
 		fprintf(f, ", %u per core", ask->smt);
 	if (ask->mems_kind == MEMS_COUNT)
-		fprintf(f, ", %llu memory node%s", (unsigned long long)ask->mems, plural(ask->mems));
+		fprintf(f, ", %llu memory node%s", (unsigned long long)ask->mems,
+			plural(ask->mems));
 	if (ask->mems_kind == MEMS_SIZE) {
 		fprintf(f, ", ");
 		explain_bytes(f, ask->mems);
@@ -71,7 +72,8 @@ struct level_view {
 	unsigned used, chosen; /* how many domains the container uses; the last of them */
 	bool inside; /* it is one, and holds all of the container's cores */
 	unsigned free, fits; /* domains with free cores; of those, large enough alone */
-	unsigned rules; /* 1 << what CHOSEN is better by than another that fits; 0: no other does */
+	/* 1 << what CHOSEN is better by than another that fits; 0: no other does */
+	unsigned rules;
 };
 
 static unsigned free_threads(const struct fit_in *in, const struct domain *d)
@@ -176,7 +178,9 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 		if (!threads || listed++ >= LISTED)
 			continue;
 		fprintf(f, "%s %u (%u%s) %s", listed > 1 ? "," : "", dom->number[level], threads,
-			listed > 1 ? "" : threads > 1 ? " threads free" : " thread free",
+			listed > 1    ? ""
+			: threads > 1 ? " threads free"
+				      : " thread free",
 			fit->best[d].given ? "fits" : "too small");
 	}
 	if (v->free > LISTED)
@@ -235,10 +239,11 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 	fprintf(d->why, "; gets %u thread%s on %u of %u free cores", d->c.cpus_given,
 		plural(d->c.cpus_given), d->n_cores, in->n);
 	if (ask->cpus && d->c.cpus_given > ask->cpus)
-		fprintf(d->why, "\nrounded up to whole cores: %u threads for %u asked", d->c.cpus_given,
-			ask->cpus);
+		fprintf(d->why, "\nrounded up to whole cores: %u threads for %u asked",
+			d->c.cpus_given, ask->cpus);
 	if (reserved > d->c.cpus_given)
-		fprintf(d->why, "\n%u sibling thread%s reserved and idle", reserved - d->c.cpus_given,
+		fprintf(d->why, "\n%u sibling thread%s reserved and idle",
+			reserved - d->c.cpus_given,
 			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
 	/* the rest is all there is, and waste comes before half cores where it comes first */
 	if (half_taken)
@@ -247,7 +252,8 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 	else if (half)
 		fprintf(d->why, "\nhalf cores: leaves %u alone, whole cores suffice", half);
 	if (p->thrift)
-		fprintf(d->why, "\nwaste before locality: the other order left too few threads for a container");
+		fprintf(d->why, "\nwaste before locality: the other order left too few threads for "
+				"a container");
 	for (unsigned l = 0; fit && l < LEVELS; l++)
 		explain_level(d->why, p, d, in, fit, (enum level)l, &v);
 	if (fit && fit->key.mixed)
@@ -268,7 +274,8 @@ void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX])
 		idset_andnot(&nodes, &p->ordinary);
 		if (!idset_empty(&nodes) && used < PLAN_SPECIAL_MAX)
 			used += (size_t)snprintf(out + used, PLAN_SPECIAL_MAX - used, "%s%s %s",
-						 used ? ", " : "", memory_kind_name((enum memory_kind)k),
+						 used ? ", " : "",
+						 memory_kind_name((enum memory_kind)k),
 						 idset_brief(list, &nodes));
 	}
 }
@@ -289,9 +296,9 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 		snprintf(list, sizeof(list), "%d and %u more", idset_next(&d->c.mems, -1), n - 1);
 	memory_kinds_format(kinds, machine_kinds(p->m, &d->c.mems));
 	fprintf(d->why, "\nmemory: %snode%s %s (%s); %u local, %u remote",
-		ask->mems_kind != MEMS_UNSET ? "" :
-		local			     ? "not asked, local " :
-					       "not asked, no local one: ",
+		ask->mems_kind != MEMS_UNSET ? ""
+		: local			     ? "not asked, local "
+					     : "not asked, no local one: ",
 		plural(n), list, kinds, local, n - local);
 	if (reused)
 		fprintf(d->why, "; %u shared: no other %s%s node is left", reused,

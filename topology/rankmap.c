@@ -23,8 +23,10 @@ struct map {
 	unsigned n_cores; /* of the container */
 	unsigned threads; /* usable threads of its widest core */
 	unsigned n_step; /* cores that the step holds; 0: not known */
-	unsigned bound; /* cores of the widest mask, where wrapped masks are divided; 0: masks do not count */
-	uint16_t order[IDSET_MAX]; /* place of each rank among all, by the first core that Slurm gave it */
+	/* cores of the widest mask, where wrapped masks are divided; 0: masks do not count */
+	unsigned bound;
+	/* place of each rank among all, by the first core that Slurm gave it */
+	uint16_t order[IDSET_MAX];
 };
 
 /* The threads of the container's core C. */
@@ -34,7 +36,8 @@ static struct idset container_core(const struct map *m, unsigned c)
 	unsigned threads = 0;
 
 	idset_and(&s, m->in->container);
-	for (int id = idset_next(&s, -1); id >= 0 && m->in->threads_per_core; id = idset_next(&s, id))
+	for (int id = idset_next(&s, -1); id >= 0 && m->in->threads_per_core;
+	     id = idset_next(&s, id))
 		if (++threads > m->in->threads_per_core)
 			idset_del(&s, (unsigned)id);
 	return s;
@@ -71,7 +74,8 @@ static void list_step(struct map *m)
 	for (unsigned c = 0; c < in->n_cores; c++) {
 		uint16_t thread = 0;
 
-		for (int id = idset_next(&in->core[c], -1); id >= 0; id = idset_next(&in->core[c], id)) {
+		for (int id = idset_next(&in->core[c], -1); id >= 0;
+		     id = idset_next(&in->core[c], id)) {
 			if (!idset_has(&step, (unsigned)id))
 				continue;
 			m->step[id].core = n;
@@ -92,7 +96,8 @@ static uint16_t first_core(const struct map *m, const struct idset *bound)
 	return first;
 }
 
-/* -m cyclic and its like: where Slurm's cores cannot be followed, the order of the ranks on them can. */
+/* -m cyclic and its like: where Slurm's cores cannot be followed, the order of the ranks on them
+ * can. */
 static void order_by_core(struct map *m)
 {
 	uint16_t start[IDSET_MAX + 1] = { 0 };
@@ -121,10 +126,10 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 }
 
 /*
- * In order: runs of equally many cores, or one core each in turn where ranks are more. Masks that could not be followed
- * still say how many cores a rank has: -m block and -m cyclic give the same container's ranks equally many.
- * A lone rank gets as many cores as Slurm gave its step: a launcher daemon and a batch script
- * hold the whole job, "srun --exact -n1 -c2" one of several such steps.
+ * In order: runs of equally many cores, or one core each in turn where ranks are more. Masks that
+ * could not be followed still say how many cores a rank has: -m block and -m cyclic give the same
+ * container's ranks equally many. A lone rank gets as many cores as Slurm gave its step: a launcher
+ * daemon and a batch script hold the whole job, "srun --exact -n1 -c2" one of several such steps.
  */
 static void divide(const struct map *m, struct idset *out)
 {
@@ -201,7 +206,8 @@ static void add_thread(const struct idset *core, unsigned t, struct idset *out)
 	idset_add(out, (unsigned)id);
 }
 
-/* How many threads of each of the step's cores BOUND holds: siblings need not be neighbours by number. */
+/* How many threads of each of the step's cores BOUND holds: siblings need not be neighbours by
+ * number. */
 static void count_held(const struct map *m, const struct idset *bound, uint16_t held[IDSET_MAX])
 {
 	memset(held, 0, IDSET_MAX * sizeof(*held));
@@ -281,11 +287,14 @@ static int too_many(const struct map *m, struct errbuf *err)
 	char hint[48] = "";
 
 	if (in->sized)
-		return errprintf(err, "%u ranks on %u core%s: start fewer on each node, ask for a larger container (cpus), or use -O",
+		return errprintf(err,
+				 "%u ranks on %u core%s: start fewer on each node, ask for a "
+				 "larger container (cpus), or use -O",
 				 in->n_ranks, m->n_cores, s);
 	if (!in->by_thread && m->threads > 1)
 		snprintf(hint, sizeof(hint), " (srun -c %u gives every rank a core)", m->threads);
-	return errprintf(err, "%u ranks on %u core%s: ask for more cpus%s, or use -O", in->n_ranks, m->n_cores, s, hint);
+	return errprintf(err, "%u ranks on %u core%s: ask for more cpus%s, or use -O", in->n_ranks,
+			 m->n_cores, s, hint);
 }
 
 /* Has Slurm given every rank CPUs of the container already, and not all the same? */
@@ -310,8 +319,8 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 	if (in->n_ranks == 0)
 		return 0;
 	if (in->n_cores > IDSET_MAX || in->n_ranks > IDSET_MAX)
-		return errprintf(err, "%u cores and %u ranks: NodeOS handles %d", in->n_cores, in->n_ranks,
-				 IDSET_MAX);
+		return errprintf(err, "%u cores and %u ranks: NodeOS handles %d", in->n_cores,
+				 in->n_ranks, IDSET_MAX);
 	memset(&m, 0, sizeof(m));
 	m.in = in;
 	list_container(&m);
@@ -333,7 +342,8 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		m.n_step += idset_intersects(&in->core[c], in->step_cpus);
 	for (unsigned r = 0; r < in->n_ranks; r++)
 		m.order[r] = (uint16_t)r;
-	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores && !in->threads_per_core && keep(in, out))
+	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores &&
+	    !in->threads_per_core && keep(in, out))
 		return 0; /* one of several small steps, "--exact -n1 -c2" */
 	if (masks_say_nothing(in)) {
 		(in->by_thread ? divide_threads : divide)(&m, out);

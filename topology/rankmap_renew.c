@@ -25,13 +25,15 @@ static bool by_thread(const struct rankmap_renew *in)
 			struct idset s = in->core[c];
 
 			idset_and(&s, in->before);
-			if (!is_whole(in, r) && idset_intersects(&s, &in->now[r]) && !idset_subset(&s, &in->now[r]))
+			if (!is_whole(in, r) && idset_intersects(&s, &in->now[r]) &&
+			    !idset_subset(&s, &in->now[r]))
 				return true;
 		}
 	return false;
 }
 
-static int list_units(struct units *u, const struct rankmap_renew *in, const struct idset *cpus, bool threads)
+static int list_units(struct units *u, const struct rankmap_renew *in, const struct idset *cpus,
+		      bool threads)
 {
 	memset(u, 0, sizeof(*u));
 	u->cpus = calloc(idset_count(cpus) + 1u, sizeof(*u->cpus));
@@ -84,7 +86,8 @@ static unsigned nearest(const struct units *u, unsigned at)
 }
 
 /* RANK takes COUNT units: first those that it has. */
-static void keep(struct units *u, const struct rankmap_renew *in, unsigned rank, unsigned count, struct idset *out, unsigned *got)
+static void keep(struct units *u, const struct rankmap_renew *in, unsigned rank, unsigned count,
+		 struct idset *out, unsigned *got)
 {
 	*got = 0;
 	idset_zero(out);
@@ -96,7 +99,8 @@ static void keep(struct units *u, const struct rankmap_renew *in, unsigned rank,
 }
 
 /* Beside what it has kept, or else where it would be if all were dealt in order. */
-static void fill(struct units *u, unsigned count, unsigned got, unsigned expected, struct idset *out)
+static void fill(struct units *u, unsigned count, unsigned got, unsigned expected,
+		 struct idset *out)
 {
 	unsigned at = expected;
 
@@ -134,14 +138,16 @@ static struct division look(const struct rankmap_renew *in, const struct units *
 	return d;
 }
 
-static int divide(const struct rankmap_renew *in, const struct units *before, struct units *after, const char *unit, struct idset *out, struct errbuf *err)
+static int divide(const struct rankmap_renew *in, const struct units *before, struct units *after,
+		  const char *unit, struct idset *out, struct errbuf *err)
 {
 	struct division d = look(in, before);
 	bool even = d.all || d.had > after->n || d.shared;
 	unsigned *got, k = 0, next = 0;
 
 	if (d.n > after->n && !d.shared)
-		return errprintf(err, "%u ranks do not fit on %u %s%s", d.n, after->n, unit, after->n == 1 ? "" : "s");
+		return errprintf(err, "%u ranks do not fit on %u %s%s", d.n, after->n, unit,
+				 after->n == 1 ? "" : "s");
 	got = calloc(in->n_ranks + 1u, sizeof(*got));
 	if (!got)
 		return errprintf(err, "out of memory");
@@ -156,7 +162,8 @@ static int divide(const struct rankmap_renew *in, const struct units *before, st
 
 			if (is_whole(in, r))
 				continue;
-			count = even ? after->n / d.n + (k < after->n % d.n) : units_of(before, &in->now[r]);
+			count = even ? after->n / d.n + (k < after->n % d.n)
+				     : units_of(before, &in->now[r]);
 			if (pass == 0)
 				keep(after, in, r, count, &out[r], &got[r]);
 			else
@@ -191,7 +198,8 @@ int rankmap_renew(const struct rankmap_renew *in, struct idset *out, struct errb
 	return rc;
 }
 
-struct idset rankmap_renew_thread(const struct idset *mask, const struct idset *before, const struct idset *after)
+struct idset rankmap_renew_thread(const struct idset *mask, const struct idset *before,
+				  const struct idset *after)
 {
 	uint16_t to[IDSET_MAX];
 	struct idset out;

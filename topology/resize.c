@@ -8,7 +8,9 @@
 
 #include "topology/machine_impl.h"
 
-static const char *const near_name[] = { "an L3 domain of its cores", "a NUMA locality of its cores", "a package of its cores", "the rest of the machine" };
+static const char *const near_name[] = { "an L3 domain of its cores",
+					 "a NUMA locality of its cores", "a package of its cores",
+					 "the rest of the machine" };
 
 /* From the nearest: the order in which a container gets more. */
 static const int near_level[] = { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, -1 };
@@ -26,7 +28,8 @@ static struct idset core_cpus(const struct machine *m, unsigned c)
 }
 
 /* Those of FREE that lie in a domain of LEVEL (-1: the machine) with some of HELD. */
-static int nearby(struct idset *out, const struct machine *m, int level, const struct idset *held, const struct idset *free_cpus, struct errbuf *err)
+static int nearby(struct idset *out, const struct machine *m, int level, const struct idset *held,
+		  const struct idset *free_cpus, struct errbuf *err)
 {
 	bool *used = calloc(m->n_domains + 1u, sizeof(*used));
 	struct idset s;
@@ -65,11 +68,16 @@ static unsigned room(const struct machine *m, const struct idset *cpus, unsigned
 }
 
 /* The planner's choice of WANT threads among CPUS, with memory nodes as ASK says of MEMS. */
-static int choose(struct plan_container *out, const struct machine *m, const struct resize_ask *r, const struct idset *cpus, unsigned want,
-		  const struct idset *mems, enum mems_kind kind, uint64_t want_mems, struct errbuf *err)
+static int choose(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
+		  const struct idset *cpus, unsigned want, const struct idset *mems,
+		  enum mems_kind kind, uint64_t want_mems, struct errbuf *err)
 {
-	struct plan_ask ask = { .name = r->name, .cpus = want, .smt = r->smt, .mems_kind = kind, .mems = want_mems };
-	struct plan_opts opts = { .cpus = *cpus, .mems = *mems, .mems_taken = r->mems_taken, .default_mems = MEMS_ALL };
+	struct plan_ask ask = {
+		.name = r->name, .cpus = want, .smt = r->smt, .mems_kind = kind, .mems = want_mems
+	};
+	struct plan_opts opts = {
+		.cpus = *cpus, .mems = *mems, .mems_taken = r->mems_taken, .default_mems = MEMS_ALL
+	};
 	struct plan *p;
 
 	if (plan_make(&p, m, &opts, &ask, 1, err) < 0)
@@ -80,15 +88,20 @@ static int choose(struct plan_container *out, const struct machine *m, const str
 	return 0;
 }
 
-static int grow(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
+static int grow(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
+		FILE *why, struct errbuf *err)
 {
-	unsigned have = idset_count(&r->cpus), need = r->want_cpus - have, all = room(m, &r->free_cpus, r->smt);
+	unsigned have = idset_count(&r->cpus), need = r->want_cpus - have,
+		 all = room(m, &r->free_cpus, r->smt);
 	struct idset left = r->free_cpus, part;
 	struct plan_container more;
 	char list[128];
 
 	if (need > all)
-		return errprintf(err, "container %.64s has %u threads and can have %u at most here (%u asked)", r->name, have, have + all, r->want_cpus);
+		return errprintf(
+			err,
+			"container %.64s has %u threads and can have %u at most here (%u asked)",
+			r->name, have, have + all, r->want_cpus);
 	for (unsigned i = 0; need && i < NEAR_LEVELS; i++) {
 		unsigned there;
 
@@ -99,7 +112,8 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 		there = room(m, &part, r->smt);
 		if (!there)
 			continue;
-		if (choose(&more, m, r, &part, need < there ? need : there, machine_mems(m), MEMS_UNSET, 0, err) < 0)
+		if (choose(&more, m, r, &part, need < there ? need : there, machine_mems(m),
+			   MEMS_UNSET, 0, err) < 0)
 			return -1;
 		free(more.why);
 		fprintf(why, "adds CPUs %s of %s\n", idset_brief(list, &more.cpus), near_name[i]);
@@ -111,7 +125,8 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 	return 0;
 }
 
-static int shrink(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
+static int shrink(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
+		  FILE *why, struct errbuf *err)
 {
 	struct idset gone = r->cpus, own = r->mems;
 	struct plan_container less;
@@ -133,9 +148,11 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	return 0;
 }
 
-static int resize_mems(struct plan_container *out, const struct machine *m, const struct resize_ask *r, FILE *why, struct errbuf *err)
+static int resize_mems(struct plan_container *out, const struct machine *m,
+		       const struct resize_ask *r, FILE *why, struct errbuf *err)
 {
-	uint64_t have = r->mems_kind == MEMS_COUNT ? idset_count(&r->mems) : machine_usable(m, &r->mems);
+	uint64_t have = r->mems_kind == MEMS_COUNT ? idset_count(&r->mems)
+						   : machine_usable(m, &r->mems);
 	bool more = r->want_mems > have;
 	struct idset from = more ? r->free_mems : r->mems;
 	struct plan_container got;
@@ -147,13 +164,20 @@ static int resize_mems(struct plan_container *out, const struct machine *m, cons
 	if (more)
 		idset_and(&from, &m->ordinary);
 	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
-		return errprintf(err, "container %.64s has %u memory nodes and can have %u at most here (%llu asked)", r->name, (unsigned)have,
-				 (unsigned)have + idset_count(&from), (unsigned long long)r->want_mems);
+		return errprintf(err,
+				 "container %.64s has %u memory nodes and can have %u at most here "
+				 "(%llu asked)",
+				 r->name, (unsigned)have, (unsigned)have + idset_count(&from),
+				 (unsigned long long)r->want_mems);
 	if (more && r->mems_kind == MEMS_SIZE && r->want_mems - have > machine_usable(m, &from))
-		return errprintf(err, "container %.64s has memory nodes of %llu MiB and can have %llu MiB at most here (%llu MiB asked)", r->name,
-				 (unsigned long long)(have >> 20), (unsigned long long)((have + machine_usable(m, &from)) >> 20),
+		return errprintf(err,
+				 "container %.64s has memory nodes of %llu MiB and can have %llu "
+				 "MiB at most here (%llu MiB asked)",
+				 r->name, (unsigned long long)(have >> 20),
+				 (unsigned long long)((have + machine_usable(m, &from)) >> 20),
 				 (unsigned long long)(r->want_mems >> 20));
-	if (choose(&got, m, r, &out->reserved, idset_count(&out->cpus), &from, r->mems_kind, more ? r->want_mems - have : r->want_mems, err) < 0)
+	if (choose(&got, m, r, &out->reserved, idset_count(&out->cpus), &from, r->mems_kind,
+		   more ? r->want_mems - have : r->want_mems, err) < 0)
 		return -1;
 	free(got.why);
 	out->mems_confined = true;
@@ -172,7 +196,8 @@ static int resize_mems(struct plan_container *out, const struct machine *m, cons
 	return 0;
 }
 
-int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask, struct errbuf *err)
+int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask,
+		struct errbuf *err)
 {
 	unsigned have = idset_count(&ask->cpus), want = ask->want_cpus ? ask->want_cpus : have;
 	char *text = NULL;

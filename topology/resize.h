@@ -7,8 +7,8 @@
 struct machine; /* topology/machine.h */
 
 /*
- * A container that exists is to have more or less. What it keeps, its processes need not leave: one that grows keeps all
- * that it has, one that shrinks gets nothing new. Pure, as the planner.
+ * A container that exists is to have more or less. What it keeps, its processes need not leave: one
+ * that grows keeps all that it has, one that shrinks gets nothing new. Pure, as the planner.
  */
 struct resize_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
@@ -16,19 +16,24 @@ struct resize_ask {
 	bool mems_confined;
 	struct idset free_cpus; /* what it may have, too; disjoint from reserved */
 	struct idset free_mems;
-	struct idset mems_taken; /* of these, what another job's containers use: last choice */
-	unsigned want_cpus; /* usable hardware threads that it is to have, rounded up to whole cores; 0: as many as now */
+	/* of these, what another job's containers use: last choice */
+	struct idset mems_taken;
+	/* usable hardware threads that it is to have, rounded up to whole cores; 0: as many as now
+	 */
+	unsigned want_cpus;
 	unsigned smt; /* threads used per core; 0: all */
 	enum mems_kind mems_kind; /* MEMS_UNSET: the memory nodes that it has */
 	uint64_t want_mems; /* nodes, or bytes that they hold */
 };
 
 /*
- * What it is to have -> *OUT (free OUT->why). More CPUs come from the nearest domain that has any: the L3 domains, NUMA
- * localities and packages of its cores, then the rest of the machine, and within that as the planner would choose them. Of
- * its own the planner's choice for the new size stays. Fails with one line that says what it has and what it could have.
+ * What it is to have -> *OUT (free OUT->why). More CPUs come from the nearest domain that has any:
+ * the L3 domains, NUMA localities and packages of its cores, then the rest of the machine, and
+ * within that as the planner would choose them. Of its own the planner's choice for the new size
+ * stays. Fails with one line that says what it has and what it could have.
  */
 #define RESIZED "resized" /* how the explanation begins */
-int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask, struct errbuf *err);
+int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask,
+		struct errbuf *err);
 
 #endif

@@ -12,7 +12,8 @@ static void core_cpus(struct idset *out, const struct machine *m, const struct c
 		idset_add(out, m->pu[c->first_pu + i]);
 }
 
-static int take_counted(struct idset *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+static int take_counted(struct idset *out, const struct machine *m, const struct service_ask *ask,
+			struct errbuf *err)
 {
 	unsigned package = NONE, taken = 0, most = 0;
 	struct idset cpus;
@@ -38,13 +39,15 @@ static int take_counted(struct idset *out, const struct machine *m, const struct
 	return 0;
 }
 
-static int take_listed(struct idset *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+static int take_listed(struct idset *out, const struct machine *m, const struct service_ask *ask,
+		       struct errbuf *err)
 {
 	struct idset whole, cpus;
 	char a[128], b[128];
 
 	if (!idset_subset(&ask->cpus, &m->cpus))
-		return errprintf(err, "serviceos: CPUs %s: this machine has %s", idset_brief(a, &ask->cpus), idset_brief(b, &m->cpus));
+		return errprintf(err, "serviceos: CPUs %s: this machine has %s",
+				 idset_brief(a, &ask->cpus), idset_brief(b, &m->cpus));
 	idset_zero(&whole);
 	for (unsigned i = 0; i < m->n_cores; i++) {
 		core_cpus(&cpus, m, &m->core[i]);
@@ -52,7 +55,9 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 			idset_or(&whole, &cpus);
 	}
 	if (!idset_equal(&whole, &ask->cpus))
-		return errprintf(err, "serviceos: CPUs %s are not whole cores: with all threads of these cores it is %s (a number of cores: 1/node, 1/socket)",
+		return errprintf(err,
+				 "serviceos: CPUs %s are not whole cores: with all threads of "
+				 "these cores it is %s (a number of cores: 1/node, 1/socket)",
 				 idset_brief(a, &ask->cpus), idset_brief(b, &whole));
 	*out = whole;
 	return 0;
@@ -75,7 +80,8 @@ static int leave_ordinary(const struct machine *m, const struct idset *wanted, s
 			 idset_brief(a, wanted), idset_brief(b, &left), idset_brief(c, &ordinary));
 }
 
-static int take_mems(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+static int take_mems(struct service_set *out, const struct machine *m,
+		     const struct service_ask *ask, struct errbuf *err)
 {
 	struct idset wanted;
 	char a[128], b[128];
@@ -88,12 +94,16 @@ static int take_mems(struct service_set *out, const struct machine *m, const str
 	if (ask->homes)
 		machine_homes(m, &wanted);
 	if (ask->homes && idset_empty(&wanted))
-		return errprintf(err, "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= divides them)");
+		return errprintf(err, "serviceos_mems: homes: no memory node of this machine is "
+				      "divided (a kernel with fgmn= divides them)");
 	if (idset_empty(&wanted) || !idset_subset(&wanted, &m->mems))
-		return errprintf(err, "serviceos_mems: memory nodes %s: this machine has memory in %s",
+		return errprintf(err,
+				 "serviceos_mems: memory nodes %s: this machine has memory in %s",
 				 idset_brief(a, &wanted), idset_brief(b, &m->mems));
 	if (idset_equal(&wanted, &m->mems))
-		return errprintf(err, "serviceos_mems: memory nodes %s are all that this machine has: none would be left for containers (\"all\": shared with them)",
+		return errprintf(err,
+				 "serviceos_mems: memory nodes %s are all that this machine has: "
+				 "none would be left for containers (\"all\": shared with them)",
 				 idset_brief(a, &wanted));
 	if (leave_ordinary(m, &wanted, err) < 0)
 		return -1;
@@ -101,7 +111,8 @@ static int take_mems(struct service_set *out, const struct machine *m, const str
 	return 0;
 }
 
-int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err)
+int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
+		   struct errbuf *err)
 {
 	struct service_set s;
 	char a[128];
@@ -117,7 +128,10 @@ int service_choose(struct service_set *out, const struct machine *m, const struc
 	}
 	idset_and(&s.cpus, &m->cpus);
 	if (idset_equal(&s.cpus, &m->cpus))
-		return errprintf(err, "serviceos: CPUs %s are all that this machine has: none would be left for containers", idset_brief(a, &s.cpus));
+		return errprintf(err,
+				 "serviceos: CPUs %s are all that this machine has: none would be "
+				 "left for containers",
+				 idset_brief(a, &s.cpus));
 	if (take_mems(&s, m, ask, err) < 0)
 		return -1;
 done:
@@ -127,11 +141,12 @@ done:
 
 bool service_same(const struct service_set *a, const struct service_set *b)
 {
-	return idset_equal(&a->cpus, &b->cpus) && a->own_mems == b->own_mems && (!a->own_mems || idset_equal(&a->mems, &b->mems));
+	return idset_equal(&a->cpus, &b->cpus) && a->own_mems == b->own_mems &&
+	       (!a->own_mems || idset_equal(&a->mems, &b->mems));
 }
 
-int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus, unsigned cpus_of_node,
-		       struct errbuf *err)
+int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,
+		       unsigned cpus_of_node, struct errbuf *err)
 {
 	unsigned threads = 1;
 	struct idset core;
@@ -140,7 +155,9 @@ int service_slurm_cpus(struct idset *out, const struct machine *m, const struct 
 		if (m->core[i].n_complete > threads && (!cpus_of_node || cpus_of_node > m->n_cores))
 			threads = m->core[i].n_complete;
 	if ((uint64_t)m->n_cores * threads > IDSET_MAX)
-		return errprintf(err, "Slurm would number more CPUs than the %d ids that NodeOS handles", IDSET_MAX);
+		return errprintf(err,
+				 "Slurm would number more CPUs than the %d ids that NodeOS handles",
+				 IDSET_MAX);
 	idset_zero(out);
 	for (unsigned i = 0; i < m->n_cores; i++) {
 		core_cpus(&core, m, &m->core[i]);

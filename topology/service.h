@@ -28,7 +28,8 @@ struct service_ask {
 	unsigned cores; /* of PER_NODE and PER_SOCKET */
 	struct idset cpus; /* of CPUS */
 	bool own_mems; /* mems are the system's alone; else it shares all of them */
-	bool homes; /* and they are those that the kernel's fgmn= has left of physical nodes */
+	/* and they are those that the kernel's fgmn= has left of physical nodes */
+	bool homes;
 	struct idset mems; /* unless homes */
 };
 
@@ -46,18 +47,19 @@ struct service_set {
  * (Slurm withholds and containers take whole ones), or no core or no ordinary
  * memory node would be left.
  */
-int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask, struct errbuf *err);
+int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
+		   struct errbuf *err);
 
 /* Are these the same CPUs and memory nodes? */
 bool service_same(const struct service_set *a, const struct service_set *b);
 
 /*
- * Slurm's own ("abstract") numbers of the cores that hold CPUS, for CpuSpecList, in logical order: of threads, a core
- * having as many as the largest; or of cores where slurm.conf gives the node no more CPUs than it has cores
- * (CPUS_OF_NODE; 0: not known, threads).
+ * Slurm's own ("abstract") numbers of the cores that hold CPUS, for CpuSpecList, in logical order:
+ * of threads, a core having as many as the largest; or of cores where slurm.conf gives the node no
+ * more CPUs than it has cores (CPUS_OF_NODE; 0: not known, threads).
  */
-int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus, unsigned cpus_of_node,
-		       struct errbuf *err);
+int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,
+		       unsigned cpus_of_node, struct errbuf *err);
 
 /* Memory of the ordinary kind (machine_ordinary) on the nodes MEMS together, in bytes. */
 uint64_t service_bytes(const struct machine *m, const struct idset *mems);

@@ -18,7 +18,8 @@ int main(void)
 	errprintf(&full, "%s", x);
 	is_int((long long)strlen(full.text), sizeof(full.text) - 1, "a long text is cut");
 	errwrap(&full, "ab");
-	is_int((long long)strlen(full.text), sizeof(full.text) - 1, "wrapping a full buffer stays inside");
+	is_int((long long)strlen(full.text), sizeof(full.text) - 1,
+	       "wrapping a full buffer stays inside");
 	ok(strncmp(full.text, "ab: xxx", 7) == 0, "wrapping a full buffer keeps the start");
 	errprintf(&full, "old");
 	errwrap(&full, "%s", x);

@@ -16,7 +16,8 @@ static const struct {
 	{ "00000000,00000003", "0-1", "3" },
 };
 
-static const char *const bad[] = { "", "\n", ",1", "1,", "1,,1", "g", "123456789", "0x3", "1 2", "-1" };
+static const char *const bad[] = { "",	"\n",	     ",1",  "1,",  "1,,1",
+				   "g", "123456789", "0x3", "1 2", "-1" };
 
 int main(void)
 {
@@ -25,15 +26,18 @@ int main(void)
 	struct idset s;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		if (!ok(hexmask_parse(&s, good[i].text, &err) == 0, "\"%.40s\" is a mask", good[i].list))
+		if (!ok(hexmask_parse(&s, good[i].text, &err) == 0, "\"%.40s\" is a mask",
+			good[i].list))
 			continue;
 		is(list_of(&s), good[i].list, "mask of %s", good[i].list);
 		hexmask_format(&s, text);
-		is(text, good[i].again ? good[i].again : good[i].text, "and back: %s", good[i].list);
+		is(text, good[i].again ? good[i].again : good[i].text, "and back: %s",
+		   good[i].list);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		s = set_of("7");
-		ok(hexmask_parse(&s, bad[i], &err) == -1 && idset_has(&s, 7), "bad mask %zu is refused", i);
+		ok(hexmask_parse(&s, bad[i], &err) == -1 && idset_has(&s, 7),
+		   "bad mask %zu is refused", i);
 	}
 	memset(&s, 0xff, sizeof(s));
 	hexmask_format(&s, text);

@@ -26,8 +26,10 @@ static const char *name_of(const char *path)
 /* Of a host that is called n1. */
 static void scopes(void)
 {
-	is(name_of("/system.slice/rack1-n7_slurmstepd.scope/job_4/step_0"), "rack1-n7", "of its scope");
-	is(name_of("system.slice/n_7_slurmstepd.scope"), "n_7", "the scope alone, a name with \"_\"");
+	is(name_of("/system.slice/rack1-n7_slurmstepd.scope/job_4/step_0"), "rack1-n7",
+	   "of its scope");
+	is(name_of("system.slice/n_7_slurmstepd.scope"), "n_7",
+	   "the scope alone, a name with \"_\"");
 	is(name_of("/system.slice/slurmstepd.scope/job_4"), "n1", "a scope without a name");
 	is(name_of("/system.slice/_slurmstepd.scope/job_4"), "n1", "a name of no letters");
 	is(name_of("/user.slice/n7_slurmstepd.scope.d/job_4"), "n1", "no scope of slurmstepd's");
@@ -36,7 +38,9 @@ static void scopes(void)
 
 int main(void)
 {
-	static const char *const host[][2] = { { "n0.cluster.example", "n0" }, { "n0", "n0" }, { "", "?" } };
+	static const char *const host[][2] = { { "n0.cluster.example", "n0" },
+					       { "n0", "n0" },
+					       { "", "?" } };
 
 	setenv("SLURMD_NODENAME", "rack1-n0", 1);
 	is(name(), "rack1-n0", "below slurmd, as Slurm calls it, whatever the host's name");

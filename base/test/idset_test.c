@@ -24,14 +24,16 @@ static void lists(void)
 	static const struct {
 		const char *in, *out;
 	} good[] = {
-		{ "", "" }, { "\n", "" }, { "0", "0" }, { "0\n", "0" }, { "0-3,8", "0-3,8" },
-		{ "8,0-3", "0-3,8" }, { "1,2,3", "1-3" }, { "63,64", "63-64" }, { "5-5", "5" },
-		{ "0-1,1-2", "0-2" }, { "0,2,4", "0,2,4" }, { "4095", "4095" }, { "007", "7" },
-		{ "0-4095", "0-4095" }, { "62-65,127-128", "62-65,127-128" },
+		{ "", "" },	      { "\n", "" },	      { "0", "0" },
+		{ "0\n", "0" },	      { "0-3,8", "0-3,8" },   { "8,0-3", "0-3,8" },
+		{ "1,2,3", "1-3" },   { "63,64", "63-64" },   { "5-5", "5" },
+		{ "0-1,1-2", "0-2" }, { "0,2,4", "0,2,4" },   { "4095", "4095" },
+		{ "007", "7" },	      { "0-4095", "0-4095" }, { "62-65,127-128", "62-65,127-128" },
 	};
 	static const char *const bad[] = {
-		"a", "1-", "-1", "3-1", "1,", ",1", "1,,2", " 1", "1 ", "1 2", "0-3:2", "4096",
-		"1-4096", "99999999999999999999", "1\n2", "1\n\n", "0x1", "1.5", "1--2", "1-2-3", "+1",
+		"a",	"1-",	 "-1",	"3-1",	 "1,",	 ",1",	   "1,,2",
+		" 1",	"1 ",	 "1 2", "0-3:2", "4096", "1-4096", "99999999999999999999",
+		"1\n2", "1\n\n", "0x1", "1.5",	 "1--2", "1-2-3",  "+1",
 	};
 	struct errbuf err;
 
@@ -44,7 +46,8 @@ static void lists(void)
 		struct idset s = parsed("7");
 
 		err.text[0] = '\0';
-		ok(idset_parse(&s, bad[i], &err) == -1 && err.text[0], "bad list %zu is refused", i);
+		ok(idset_parse(&s, bad[i], &err) == -1 && err.text[0], "bad list %zu is refused",
+		   i);
 		is(text(&s), "7", "and the set is untouched");
 	}
 }
@@ -84,7 +87,8 @@ static void algebra(void)
 	ok(idset_equal(&a, &a) && !idset_equal(&a, &b), "equal");
 	ok(idset_empty(&none) && !idset_empty(&a), "empty");
 	ok(idset_has(&a, 4095) && !idset_has(&a, 4094) && !idset_has(&a, 4096) &&
-	   !idset_has(&a, ~0u), "has, beyond the end too");
+		   !idset_has(&a, ~0u),
+	   "has, beyond the end too");
 	idset_del(&a, 64);
 	idset_del(&a, 9999);
 	idset_add(&a, 4096);

@@ -13,10 +13,16 @@
 
 static unsigned timeout = 20; /* a busy machine is slow */
 
-static int run(const char *const *argv, const char *input, uid_t uid, char **out, struct errbuf *err)
+static int run(const char *const *argv, const char *input, uid_t uid, char **out,
+	       struct errbuf *err)
 {
 	struct helper_run h = {
-		.argv = argv, .input = input, .uid = uid, .gid = uid, .extra_fd = -1, .timeout = timeout,
+		.argv = argv,
+		.input = input,
+		.uid = uid,
+		.gid = uid,
+		.extra_fd = -1,
+		.timeout = timeout,
 		.output_max = 100000,
 	};
 
@@ -41,7 +47,8 @@ static pid_t tracer(const char *comm)
 			f = fopen(path, "r");
 			if (!f)
 				continue;
-			if (fgets(name, sizeof(name), f) && strcmp(name, comm) == 0 && ptrace(PTRACE_SEIZE, other, NULL, NULL) == 0)
+			if (fgets(name, sizeof(name), f) && strcmp(name, comm) == 0 &&
+			    ptrace(PTRACE_SEIZE, other, NULL, NULL) == 0)
 				_exit((int)sleep(60));
 			fclose(f);
 		}
@@ -51,13 +58,21 @@ static unsigned times_heard;
 
 static void hear(const char *text, size_t len, void *arg)
 {
-	times_heard += len > 0 && strncmp(text, "one", len < 3 ? len : 3) == 0 && arg == &times_heard;
+	times_heard += len > 0 && strncmp(text, "one", len < 3 ? len : 3) == 0 &&
+		       arg == &times_heard;
 }
 
 static void partial(void)
 {
 	static const char *const slow[] = { "/bin/sh", "-c", "echo one; exec sleep 30", NULL };
-	struct helper_run h = { .argv = slow, .uid = (uid_t)-1, .extra_fd = -1, .timeout = 2, .output_max = 1000, .keep_partial = true, .heard = hear, .arg = &times_heard };
+	struct helper_run h = { .argv = slow,
+				.uid = (uid_t)-1,
+				.extra_fd = -1,
+				.timeout = 2,
+				.output_max = 1000,
+				.keep_partial = true,
+				.heard = hear,
+				.arg = &times_heard };
 	struct errbuf err = { "" };
 	char *out = NULL;
 
@@ -76,7 +91,8 @@ static void held(void)
 	char *out;
 
 	timeout = 1;
-	is_int(run(sleeper, NULL, 65534, &out, &err), -1, "one that a debugger holds: %s", err.text);
+	is_int(run(sleeper, NULL, 65534, &out, &err), -1, "one that a debugger holds: %s",
+	       err.text);
 	ok(time(NULL) - start < 30, "nobody waits for it");
 	timeout = 20;
 	kill(pid, SIGKILL);
@@ -122,7 +138,8 @@ int main(void)
 	ok(strstr(err.text, "within 1 s") != NULL, "is killed: %s", err.text);
 	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1, "one that speaks without end");
 	ok(strstr(err.text, "longer than") != NULL, "is killed: %s", err.text);
-	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1, "one that closes its output and stays is killed");
+	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1,
+	       "one that closes its output and stays is killed");
 	ok(time(NULL) - start < 60, "nothing waited for it");
 	if (geteuid() != 0) {
 		ok(1, "# SKIP not root: rights cannot be dropped");

@@ -122,7 +122,9 @@ int main(void)
 	is_int(size_of("whole"), sizeof(text), "all of it");
 	is_int(textfile_write(at("whole"), text, 5, &err), 0, "and a shorter one over it");
 	is_int(size_of("whole"), 5, "of which nothing else is left");
-	ok(textfile_write(at("no/such"), text, 5, &err) < 0 && strstr(err.text, "no/such: No such file or directory"), "where there is no directory: %s", err.text);
+	ok(textfile_write(at("no/such"), text, 5, &err) < 0 &&
+		   strstr(err.text, "no/such: No such file or directory"),
+	   "where there is no directory: %s", err.text);
 	is_int(textfile_write("/dev/full", text, 5, &err), -1, "where there is never any room");
 	is(err.text, "/dev/full: No space left on device", "is told");
 	ok(access("/dev/full", F_OK) == 0, "a device is not removed");
@@ -140,11 +142,13 @@ int main(void)
 	make("linked");
 	if (symlink("linked", at("link")) < 0 || link(at("linked"), at("twin")) < 0)
 		bail("links");
-	is_int(textfile_write(at("link"), text, sizeof(text), &err), -1, "nor in one that a symbolic link leads to");
+	is_int(textfile_write(at("link"), text, sizeof(text), &err), -1,
+	       "nor in one that a symbolic link leads to");
 	told("link", &err);
 	ok(is_there("link"), "the link stays");
 	is_int(size_of("linked"), 0, "what it leads to is empty");
-	is_int(textfile_write(at("twin"), text, sizeof(text), &err), -1, "nor in one with two names");
+	is_int(textfile_write(at("twin"), text, sizeof(text), &err), -1,
+	       "nor in one with two names");
 	ok(!is_there("twin") && size_of("linked") == 0, "the other one has no half of it");
 	/* as in: --svg=/dev/stdout >FILE */
 	fd = open(at("opened"), O_RDWR | O_CREAT, 0600);
@@ -152,7 +156,8 @@ int main(void)
 	if (fd < 0 || symlink(text, at("stream")) < 0)
 		bail("stream");
 	memset(text, 'x', 64);
-	is_int(textfile_write(at("stream"), text, sizeof(text), &err), -1, "nor through a name of an open file");
+	is_int(textfile_write(at("stream"), text, sizeof(text), &err), -1,
+	       "nor through a name of an open file");
 	ok(is_there("stream") && size_of("opened") == 0, "which stays, and has no half of it");
 
 	fd = dup(1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * analysis FILE.trr DONE WORKERS PASSES: follows a trajectory that GROMACS writes, frame by frame as it grows, until the file DONE is
- * there and all frames are read: distances of all pairs of atoms, PASSES times, divided among WORKERS processes. Prints the
- * frames and a mean distance. Linked statically to an address of its own, so that QEMU can tell its instructions from others.
+ * analysis FILE.trr DONE WORKERS PASSES: follows a trajectory that GROMACS writes, frame by frame
+ * as it grows, until the file DONE is there and all frames are read: distances of all pairs of
+ * atoms, PASSES times, divided among WORKERS processes. Prints the frames and a mean distance.
+ * Linked statically to an address of its own, so that QEMU can tell its instructions from others.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -36,7 +37,8 @@ static float real(const unsigned char *at)
 	return f;
 }
 
-/* The frame at FROM of SIZE bytes: its atoms' places to X, how many to *ATOMS; returns its length, 0: not whole yet, -1: none. */
+/* The frame at FROM of SIZE bytes: its atoms' places to X, how many to *ATOMS; returns its length,
+ * 0: not whole yet, -1: none. */
 static long frame(const unsigned char *from, size_t size, float *x, unsigned *atoms)
 {
 	size_t head, sizes[10], length;
@@ -75,7 +77,8 @@ static double distances(const float *x, unsigned atoms, int part, int parts)
 
 	for (unsigned i = (unsigned)part; i < atoms; i += (unsigned)parts)
 		for (unsigned j = 0; j < i; j++) {
-			float a = x[3 * i] - x[3 * j], b = x[3 * i + 1] - x[3 * j + 1], c = x[3 * i + 2] - x[3 * j + 2];
+			float a = x[3 * i] - x[3 * j], b = x[3 * i + 1] - x[3 * j + 1],
+			      c = x[3 * i + 2] - x[3 * j + 2];
 
 			sum += sqrtf(a * a + b * b + c * c);
 		}
@@ -92,7 +95,8 @@ static int follow(const char *path, const char *done, int part, int parts, int p
 	double sum = 0;
 
 	while (x) {
-		int over = access(done, F_OK) == 0; /* before the look: nothing comes after it */
+		/* before the look: nothing comes after it */
+		int over = access(done, F_OK) == 0;
 		struct stat st;
 		FILE *f = fopen(path, "r");
 		long length = 0;

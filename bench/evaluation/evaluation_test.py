@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests of bench/evaluate: what it reads, mpibind's rules on machines small enough to do by hand, what is counted of placements, the
 comparison, the plots, the planner's part of the evaluation in short, and doc/evaluation.md. TAP."""
+
 import importlib.machinery
 import importlib.util
 import json
@@ -53,26 +54,60 @@ def program():
 
 
 def test_sets():
-    same(machine.cpuset("0x00000001,,0x8000000f"), {0, 1, 2, 3, 31, 64}, "hwloc's set of three words, one of them empty")
+    same(
+        machine.cpuset("0x00000001,,0x8000000f"),
+        {0, 1, 2, 3, 31, 64},
+        "hwloc's set of three words, one of them empty",
+    )
     same(machine.cpulist("0-3,8"), {0, 1, 2, 3, 8}, "a list of CPUs")
     same(mpibind.shares(7, 3), [3, 2, 2], "seven among three")
-    same(mpibind.proportional(5, [8, 8, 4]), [2, 2, 1], "five tasks by CPUs, the rests largest first")
+    same(
+        mpibind.proportional(5, [8, 8, 4]), [2, 2, 1], "five tasks by CPUs, the rests largest first"
+    )
     same(mpibind.dealt([2, 4, 6], 5), [[2], [2], [4], [4], [6]], "five hands for three")
 
 
 def test_machines(directory):
     m = machine.from_text("two", "package:2 numa:1 l3:2 core:2 pu:2", directory)
-    same((len(m.pus), len(m.cores), m.numa, len(m.caches)), (16, 8, [set(range(8)), set(range(8, 16))], 4), "two packages: CPUs, cores, localities, caches")
+    same(
+        (len(m.pus), len(m.cores), m.numa, len(m.caches)),
+        (16, 8, [set(range(8)), set(range(8, 16))], 4),
+        "two packages: CPUs, cores, localities, caches",
+    )
     same(mpibind.mapped(m, 1), [set(range(16))], "mpibind: one task has the machine")
-    same(mpibind.mapped(m, 4), [{0}, {4}, {8}, {12}], "mpibind: four tasks of a thread, a cache for each, a CPU of each")
-    same(mpibind.mapped(m, 8), [{0}, {2}, {4}, {6}, {8}, {10}, {12}, {14}], "mpibind: a core for each of eight")
-    same(mpibind.mapped(m, 2, 8), [set(range(8)), set(range(8, 16))], "mpibind: two tasks of eight threads have all threads of their cores")
+    same(
+        mpibind.mapped(m, 4),
+        [{0}, {4}, {8}, {12}],
+        "mpibind: four tasks of a thread, a cache for each, a CPU of each",
+    )
+    same(
+        mpibind.mapped(m, 8),
+        [{0}, {2}, {4}, {6}, {8}, {10}, {12}, {14}],
+        "mpibind: a core for each of eight",
+    )
+    same(
+        mpibind.mapped(m, 2, 8),
+        [set(range(8)), set(range(8, 16))],
+        "mpibind: two tasks of eight threads have all threads of their cores",
+    )
     apart = [[{0, 1}, {2, 3}, {4, 5}, {6, 7}], [{8, 9}]]
-    same({k: planner.measure(m, apart)[k] for k in planner.MEASURES}, {"cores": 0, "caches": 0, "numa": 0, "span": 0, "neighbours": 0}, "containers on packages of their own share nothing")
+    same(
+        {k: planner.measure(m, apart)[k] for k in planner.MEASURES},
+        {"cores": 0, "caches": 0, "numa": 0, "span": 0, "neighbours": 0},
+        "containers on packages of their own share nothing",
+    )
     mixed = [[{0, 1}, {8, 9}], [{1}, {10, 11}]]
-    same({k: planner.measure(m, mixed)[k] for k in planner.MEASURES}, {"cores": 1, "caches": 2, "numa": 2, "span": 2, "neighbours": 2}, "mixed ones: a core, two caches, two localities")
+    same(
+        {k: planner.measure(m, mixed)[k] for k in planner.MEASURES},
+        {"cores": 1, "caches": 2, "numa": 2, "span": 2, "neighbours": 2},
+        "mixed ones: a core, two caches, two localities",
+    )
     one = machine.from_text("nested", "[numa] package:2 l3:2 [numa] core:4 pu:2", directory)
-    same(len(mpibind.mapped(one, 16)) == 16 and len(set.union(*mpibind.mapped(one, 16))), 16, "mpibind: where memory nodes have CPUs in common, no two tasks have a core")
+    same(
+        len(mpibind.mapped(one, 16)) == 16 and len(set.union(*mpibind.mapped(one, 16))),
+        16,
+        "mpibind: where memory nodes have CPUs in common, no two tasks have a core",
+    )
 
 
 def test_planner(directory):
@@ -85,27 +120,78 @@ def test_planner(directory):
         for request, sizes in planner.requests(len(m.cores)).items():
             placed = planner.nodeos(TOOL, m, sizes, m.threads, directory)
             got = planner.measure(m, placed)
-            others = [planner.measure(m, planner.containers_of(sizes, maps)) for maps in (planner.distrib(m, sum(sizes)), mpibind.mapped(m, sum(sizes)))]
-            same((got["cores"], got["span"], [len(ranks) for ranks in placed]), (0, 0, list(sizes)), f"{name}, {request}: no core in two containers, no locality more than needed")
+            others = [
+                planner.measure(m, planner.containers_of(sizes, maps))
+                for maps in (planner.distrib(m, sum(sizes)), mpibind.mapped(m, sum(sizes)))
+            ]
+            same(
+                (got["cores"], got["span"], [len(ranks) for ranks in placed]),
+                (0, 0, list(sizes)),
+                f"{name}, {request}: no core in two containers, no locality more than needed",
+            )
             if sum(sizes) < len(m.cores):
                 continue  # the planner packs: what is left stays whole for who comes next, at the price of caches in common
-            same(all(got[k] <= other[k] for k in ("caches", "numa") for other in others), True, f"{name}, {request}: no more caches and localities in common than hwloc-distrib and mpibind")
+            same(
+                all(got[k] <= other[k] for k in ("caches", "numa") for other in others),
+                True,
+                f"{name}, {request}: no more caches and localities in common than hwloc-distrib and"
+                " mpibind",
+            )
 
 
 def test_compare(evaluate):
-    stated = [{"name": "a.x", "unit": "", "value": 10, "spread": 2}, {"name": "a.y", "unit": "", "value": 1, "spread": 0}, {"name": "a.z", "unit": "", "value": 1, "spread": 0},
-              {"name": "a.f", "unit": "", "value": 1, "spread": 0, "quick": False}]
-    verdicts = {name: verdict for name, verdict, _ in evaluate.compare(stated, {"a.x": 12, "a.y": 1.01, "a.f": 5, "a.n": 3}, True)}
-    same(verdicts, {"a.x": "within", "a.y": "OUTSIDE", "a.z": "not measured", "a.f": "not measured", "a.n": "new"}, "numbers within their spread, outside, missing, new")
+    stated = [
+        {"name": "a.x", "unit": "", "value": 10, "spread": 2},
+        {"name": "a.y", "unit": "", "value": 1, "spread": 0},
+        {"name": "a.z", "unit": "", "value": 1, "spread": 0},
+        {"name": "a.f", "unit": "", "value": 1, "spread": 0, "quick": False},
+    ]
+    verdicts = {
+        name: verdict
+        for name, verdict, _ in evaluate.compare(
+            stated, {"a.x": 12, "a.y": 1.01, "a.f": 5, "a.n": 3}, True
+        )
+    }
+    same(
+        verdicts,
+        {
+            "a.x": "within",
+            "a.y": "OUTSIDE",
+            "a.z": "not measured",
+            "a.f": "not measured",
+            "a.n": "new",
+        },
+        "numbers within their spread, outside, missing, new",
+    )
     page = "x\n<!-- evaluate a -->\nold\n<!-- end a -->\ny\n"
-    same(evaluate.filled(page, "a", "new \\1"), "x\n<!-- evaluate a -->\nnew \\1\n<!-- end a -->\ny\n", "a table takes the place of the old one")
+    same(
+        evaluate.filled(page, "a", "new \\1"),
+        "x\n<!-- evaluate a -->\nnew \\1\n<!-- end a -->\ny\n",
+        "a table takes the place of the old one",
+    )
 
 
 def test_record(directory):
     """What quick sizes have given is never what the page states."""
-    r = subprocess.run([sys.executable, os.path.join(TOP, "bench/evaluate"), "--quick", "--record", "--only=planner", f"--nodeosctl={TOOL}", f"--out={directory}/none"],
-                       capture_output=True, text=True, timeout=300)
-    same((r.returncode, "not with --quick" in r.stderr, os.path.exists(f"{directory}/none")), (2, True, False), "--record with --quick is refused, before anything is measured")
+    r = subprocess.run(
+        [
+            sys.executable,
+            os.path.join(TOP, "bench/evaluate"),
+            "--quick",
+            "--record",
+            "--only=planner",
+            f"--nodeosctl={TOOL}",
+            f"--out={directory}/none",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    same(
+        (r.returncode, "not with --quick" in r.stderr, os.path.exists(f"{directory}/none")),
+        (2, True, False),
+        "--record with --quick is refused, before anything is measured",
+    )
 
 
 def test_resumed(evaluate, directory):
@@ -134,8 +220,15 @@ def test_side_by_side(evaluate):
     """Those that need one processor each run together, as many as there are processors; the order stays."""
     one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
     modules = {"a": all_of_them, "b": one, "c": one, "d": one, "e": all_of_them}
-    same([evaluate.side_by_side(list("abcde"), modules, n) for n in (1, 2, 4)],
-         [[["a"], ["b"], ["c"], ["d"], ["e"]], [["a"], ["b", "c"], ["d"], ["e"]], [["a"], ["b", "c", "d"], ["e"]]], "experiments side by side, on 1, 2 and 4 processors")
+    same(
+        [evaluate.side_by_side(list("abcde"), modules, n) for n in (1, 2, 4)],
+        [
+            [["a"], ["b"], ["c"], ["d"], ["e"]],
+            [["a"], ["b", "c"], ["d"], ["e"]],
+            [["a"], ["b", "c", "d"], ["e"]],
+        ],
+        "experiments side by side, on 1, 2 and 4 processors",
+    )
     same(evaluate.side_by_side([], modules, 2), [], "none of none")
 
 
@@ -143,8 +236,15 @@ def trr(atoms):
     """A frame of a trajectory as GROMACS writes it: a header, a box, places."""
     name = b"GMX_trn_file"
     sizes = [0, 0, 36, 0, 0, 0, 0, 12 * len(atoms), 0, 0]
-    head = struct.pack(">iii", 1993, len(name) + 1, len(name)) + name + struct.pack(">13i", *sizes, len(atoms), 0, 0) + struct.pack(">2f", 0, 0)
-    return head + struct.pack(">9f", *[9] * 9) + b"".join(struct.pack(">3f", *atom) for atom in atoms)
+    head = (
+        struct.pack(">iii", 1993, len(name) + 1, len(name))
+        + name
+        + struct.pack(">13i", *sizes, len(atoms), 0, 0)
+        + struct.pack(">2f", 0, 0)
+    )
+    return (
+        head + struct.pack(">9f", *[9] * 9) + b"".join(struct.pack(">3f", *atom) for atom in atoms)
+    )
 
 
 def test_analysis(directory):
@@ -153,7 +253,10 @@ def test_analysis(directory):
     if not shutil.which("gcc"):
         skip("the analysis", "no gcc")
         return
-    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, f"{HERE}/analysis.c", "-lm"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, f"{HERE}/analysis.c", "-lm"],
+        check=True,
+    )
     frame = trr([(0, 0, 0), (3, 4, 0), (0, 0, 12)])
     with open(path, "wb") as f:
         f.write(frame + frame[:100])
@@ -162,18 +265,40 @@ def test_analysis(directory):
         f.write(frame[100:])
     with open(done, "w"):
         pass
-    same((child.communicate(timeout=30)[0], child.returncode), ("frames 2 atoms 3 sum 120\n", 0), "two frames, one of them in two pieces, each twice: distances of 30")
+    same(
+        (child.communicate(timeout=30)[0], child.returncode),
+        ("frames 2 atoms 3 sum 120\n", 0),
+        "two frames, one of them in two pieces, each twice: distances of 30",
+    )
     with open(path, "wb") as f:
         f.write(b"no trajectory at all")
-    same(subprocess.run([program, path, done, "1", "1"], timeout=30).returncode, 1, "what is no trajectory is none")
+    same(
+        subprocess.run([program, path, done, "1", "1"], timeout=30).returncode,
+        1,
+        "what is no trajectory is none",
+    )
 
 
 def test_launches():
     """Marks by hand: an idle machine with 10 user and 20 kernel instructions a second."""
-    lines = [{"arm": "idle", "nodes": 1, "code": 0, "begun": 0, "ended": 4, "helpers": 0}, {"arm": "plain", "nodes": 2, "code": 0, "begun": 5, "ended": 7, "helpers": 0}]
-    marks = [[10, 0, 1000, 2000], [11, 0, 1010, 2030], [12, 0, 1040, 2080], [10, 0, 2000, 3000], [11, 0, 2500, 3900], [12, 0, 2520, 4040]]
+    lines = [
+        {"arm": "idle", "nodes": 1, "code": 0, "begun": 0, "ended": 4, "helpers": 0},
+        {"arm": "plain", "nodes": 2, "code": 0, "begun": 5, "ended": 7, "helpers": 0},
+    ]
+    marks = [
+        [10, 0, 1000, 2000],
+        [11, 0, 1010, 2030],
+        [12, 0, 1040, 2080],
+        [10, 0, 2000, 3000],
+        [11, 0, 2500, 3900],
+        [12, 0, 2520, 4040],
+    ]
     got = launch.launches(lines, marks)[1]
-    same((got["user"], got["kernel"]), (500, 1000), "a launch, less what an idle machine executes in its time")
+    same(
+        (got["user"], got["kernel"]),
+        (500, 1000),
+        "a launch, less what an idle machine executes in its time",
+    )
     try:
         launch.launches(lines, marks[:5])
         same("no error", "an error", "a mark too few")
@@ -182,12 +307,22 @@ def test_launches():
 
 
 def test_coupled(directory):
-    runs = [{"arm": arm, "round": 0, "involuntary": 1, "migrations": 2, "result": ["x"]} for arm in coupled.ARMS]
-    for name, text in (("runs.json", json.dumps({"steps": 1, "runs": runs})), ("marks", "100 10 5 200\n" * 4)):
+    runs = [
+        {"arm": arm, "round": 0, "involuntary": 1, "migrations": 2, "result": ["x"]}
+        for arm in coupled.ARMS
+    ]
+    for name, text in (
+        ("runs.json", json.dumps({"steps": 1, "runs": runs})),
+        ("marks", "100 10 5 200\n" * 4),
+    ):
         with open(f"{directory}/{name}", "w") as f:
             f.write(text)
     raw = coupled.read(f"{directory}/runs.json", f"{directory}/marks")
-    same([(r["own"], r["kernel"], r["other"], r["all"]) for r in raw["runs"]], [(100, 10, 5, 200)] * 4, "each run has its line of marks")
+    same(
+        [(r["own"], r["kernel"], r["other"], r["all"]) for r in raw["runs"]],
+        [(100, 10, 5, 200)] * 4,
+        "each run has its line of marks",
+    )
     with open(f"{directory}/marks", "a") as f:
         f.write("1 1 1 1\n")
     try:
@@ -198,26 +333,66 @@ def test_coupled(directory):
 
 
 def test_benchmarks():
-    same([benchmarks.number(t) for t in ("1,018 (816 to 1,456)", "0", "**9,518** (9,269 to 10,406)", "0 (0 to 4.7)")],
-         [(1018, 816, 1456), (0, 0, 0), (9518, 9269, 10406), (0, 0, 4.7)], "numbers of doc/benchmarks.md with their ends")
+    same(
+        [
+            benchmarks.number(t)
+            for t in ("1,018 (816 to 1,456)", "0", "**9,518** (9,269 to 10,406)", "0 (0 to 4.7)")
+        ],
+        [(1018, 816, 1456), (0, 0, 0), (9518, 9269, 10406), (0, 0, 4.7)],
+        "numbers of doc/benchmarks.md with their ends",
+    )
     rows = benchmarks.table(TOP, "--seeds 1-30 --boots plain+nohz", "| busy node | foreign")
-    same([row[0] for row in rows], ["CFS", "CFS, pinned", "SCHED_FIFO, pinned", "SCHED_HPC user", "SCHED_HPC rr", "SCHED_HPC topo"], "the arms of its table")
+    same(
+        [row[0] for row in rows],
+        [
+            "CFS",
+            "CFS, pinned",
+            "SCHED_FIFO, pinned",
+            "SCHED_HPC user",
+            "SCHED_HPC rr",
+            "SCHED_HPC topo",
+        ],
+        "the arms of its table",
+    )
 
 
 def test_plots():
-    drawn = {"panels": plot.panels("T & t", "s", ["one", "two"], [("a measure with a long name", "unit", [plot.Value(3, 1, 9), None])], highlight=0),
-             "lines": plot.lines("T", "s", "x", "y", [("curve", {1: plot.Value(2, 1, 3), 64: plot.Value(30)})], [1, 64], logarithmic=True)}
+    drawn = {
+        "panels": plot.panels(
+            "T & t",
+            "s",
+            ["one", "two"],
+            [("a measure with a long name", "unit", [plot.Value(3, 1, 9), None])],
+            highlight=0,
+        ),
+        "lines": plot.lines(
+            "T",
+            "s",
+            "x",
+            "y",
+            [("curve", {1: plot.Value(2, 1, 3), 64: plot.Value(30)})],
+            [1, 64],
+            logarithmic=True,
+        ),
+    }
     for name, text in drawn.items():
         root = ElementTree.fromstring(text)
         width = float(root.get("width"))
         outside = []
         for t in root.iter("{http://www.w3.org/2000/svg}text"):
             long = plot.wide(t.text or "", float(t.get("font-size")))
-            left = float(t.get("x")) - {"start": 0, "middle": long / 2, "end": long}[t.get("text-anchor")]
+            left = (
+                float(t.get("x"))
+                - {"start": 0, "middle": long / 2, "end": long}[t.get("text-anchor")]
+            )
             if left < 0 or left + long > width:
                 outside.append(t.text)
         same(outside, [], f"{name}: well-formed, all text inside")
-    same([plot.short(n) for n in (0, 3, 12.34, 0.5, 1234, 23456, 3.2e6, 4e9)], ["0", "3", "12.3", "0.50", "1,234", "23.5k", "3.2M", "4G"], "numbers as pictures say them")
+    same(
+        [plot.short(n) for n in (0, 3, 12.34, 0.5, 1234, 23456, 3.2e6, 4e9)],
+        ["0", "3", "12.3", "0.50", "1,234", "23.5k", "3.2M", "4G"],
+        "numbers as pictures say them",
+    )
     same(plot.of([5, 1, 2, 9]), plot.Value(3.5, 1, 9), "a median with its ends")
 
 
@@ -226,17 +401,47 @@ def test_page(evaluate):
         page = f.read()
     with open(f"{HERE}/quantities.json", encoding="utf-8") as f:
         quantities = json.load(f)
-    blocks = {name: re.search(re.escape(evaluate.block(name)[0]) + "(.*?)" + re.escape(evaluate.block(name)[1]), page, re.S) for name in evaluate.EXPERIMENTS}
-    same([name for name, text in blocks.items() if not text or not text[1].strip()], [],
-         "doc/evaluation.md has the tables of all experiments")
-    same([p for p in re.findall(r"\]\((evaluation/[^)]+)\)", page) if not os.path.exists(f"{TOP}/doc/{p}")], [], "its pictures are there")
-    same([q["name"] for q in quantities if q["name"].partition(".")[0] not in evaluate.EXPERIMENTS or not {"unit", "value", "spread", "where"} <= set(q)], [],
-         "quantities.json: each has an experiment, unit, value, spread and where it is from")
+    blocks = {
+        name: re.search(
+            re.escape(evaluate.block(name)[0]) + "(.*?)" + re.escape(evaluate.block(name)[1]),
+            page,
+            re.S,
+        )
+        for name in evaluate.EXPERIMENTS
+    }
+    same(
+        [name for name, text in blocks.items() if not text or not text[1].strip()],
+        [],
+        "doc/evaluation.md has the tables of all experiments",
+    )
+    same(
+        [
+            p
+            for p in re.findall(r"\]\((evaluation/[^)]+)\)", page)
+            if not os.path.exists(f"{TOP}/doc/{p}")
+        ],
+        [],
+        "its pictures are there",
+    )
+    same(
+        [
+            q["name"]
+            for q in quantities
+            if q["name"].partition(".")[0] not in evaluate.EXPERIMENTS
+            or not {"unit", "value", "spread", "where"} <= set(q)
+        ],
+        [],
+        "quantities.json: each has an experiment, unit, value, spread and where it is from",
+    )
     same(len({q["name"] for q in quantities}), len(quantities), "none twice")
     value = {q["name"]: q["value"] for q in quantities}
     rows = re.findall(r"^\| \**NodeOS's planner\** \| (.*) \|$", page, re.M)
     for group, row in zip(("papers", "synthetic", "recorded"), rows):
-        same([int(c.replace(",", "")) for c in row.split(" | ")[:-1]], [value[f"planner.{group}.nodeos.{what}"] for what in planner.MEASURES], f"the table of the planner, {group}, says what quantities.json does")
+        same(
+            [int(c.replace(",", "")) for c in row.split(" | ")[:-1]],
+            [value[f"planner.{group}.nodeos.{what}"] for what in planner.MEASURES],
+            f"the table of the planner, {group}, says what quantities.json does",
+        )
 
 
 def main():
@@ -247,7 +452,10 @@ def main():
             test_machines(directory)
             test_planner(directory)
         else:
-            skip("machines and placements", "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)")
+            skip(
+                "machines and placements",
+                "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)",
+            )
         test_compare(evaluate)
         test_record(directory)
         test_side_by_side(evaluate)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A machine as hwloc's XML says, read without any code of the planner: what to judge placements by, and what mpibind's rules are
 applied to."""
+
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -10,7 +11,7 @@ MEMORY = ("NUMANode", "MemCache")
 
 
 def cpuset(text):
-    """ "0x00000001,0x0000000f" -> {0, 1, 2, 3, 32}: words of 32 bits, an empty one is 0 """
+    """ "0x00000001,0x0000000f" -> {0, 1, 2, 3, 32}: words of 32 bits, an empty one is 0"""
     found, words = set(), (text or "").split(",")
     for place, word in enumerate(reversed(words)):
         if word == "0xf...f":
@@ -21,7 +22,7 @@ def cpuset(text):
 
 
 def cpulist(text):
-    """ "0-3,8" -> {0, 1, 2, 3, 8} """
+    """ "0-3,8" -> {0, 1, 2, 3, 8}"""
     found = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
@@ -37,7 +38,11 @@ class Object:
         # a group of one depth and one of another are two levels
         self.level = (self.type, element.get("depth") if self.type == "Group" else None)
         self.depth = 0 if parent is None else parent.depth + 1
-        below = [Object(e, self) for e in element if e.tag == "object" and e.get("type") not in ("Bridge", "PCIDev", "OSDev", "Misc")]
+        below = [
+            Object(e, self)
+            for e in element
+            if e.tag == "object" and e.get("type") not in ("Bridge", "PCIDev", "OSDev", "Misc")
+        ]
         self.memory = [o for o in below if o.type in MEMORY]
         self.children = [o for o in below if o.type not in MEMORY]
 
@@ -56,25 +61,39 @@ class Object:
 
 class Machine:
     """name; xml, a path that hwloc's tools read; cores: sets of CPUs; numa: sets of CPUs, one for each locality that has memory; caches:
-    sets of CPUs of each outermost cache that several cores share (of the machine's packages where it has none)."""
+    sets of CPUs of each outermost cache that several cores share (of the machine's packages where it has none).
+    """
 
     def __init__(self, name, source, xml):
         self.name, self.xml = name, xml
-        subprocess.run(["lstopo-no-graphics", "-i", source, "--of", "xml", "-f", xml], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["lstopo-no-graphics", "-i", source, "--of", "xml", "-f", xml],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.root = Object(ElementTree.parse(xml).getroot().find("object"), None)
         every = list(self.root.walk())
         self.pus = {o.index for o in every if o.type == "PU"}
-        self.cores = [o.cpus for o in every if o.type == "Core"] or [o.cpus for o in every if o.type == "PU"]
+        self.cores = [o.cpus for o in every if o.type == "Core"] or [
+            o.cpus for o in every if o.type == "PU"
+        ]
         self.core_of = {cpu: n for n, core in enumerate(self.cores) for cpu in core}
         self.threads = max(len(core) for core in self.cores)
         # nodes, as mpibind goes through them: in hwloc's order, each with the object that has it
         self.nodes = [(node, o) for o in every for node in o.numa_nodes() if o.cpus]
         self.numa = [set(s) for s in dict.fromkeys(frozenset(o.cpus) for _, o in self.nodes)]
         # where a large memory has smaller ones everywhere inside, the smaller ones are the localities
-        self.numa = [s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s] or [set(self.pus)]
+        self.numa = [
+            s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s
+        ] or [set(self.pus)]
         self.caches = []
         for o in every:
-            if o.type in CACHES and not any(o.cpus <= c for c in self.caches) and len(self.cores_in(o.cpus)) > 1:
+            if (
+                o.type in CACHES
+                and not any(o.cpus <= c for c in self.caches)
+                and len(self.cores_in(o.cpus)) > 1
+            ):
                 self.caches.append(o.cpus)
         self.packages = [o.cpus for o in every if o.type == "Package"] or [self.pus]
         if not self.caches:

@@ -22,17 +22,19 @@ def dealt(elements, hands):
     if len(elements) >= hands:
         out, at = [], 0
         for n in shares(len(elements), hands):
-            out.append(elements[at:at + n])
+            out.append(elements[at : at + n])
             at += n
         return out
-    return [[element] for element, n in zip(elements, shares(hands, len(elements))) for _ in range(n)]
+    return [
+        [element] for element, n in zip(elements, shares(hands, len(elements))) for _ in range(n)
+    ]
 
 
 def proportional(tasks, weights):
     total = sum(weights)
     got = [tasks * w // total for w in weights]
     by_rest = sorted(range(len(weights)), key=lambda n: -(tasks * weights[n] % total))
-    for n in by_rest[:tasks - sum(got)]:
+    for n in by_rest[: tasks - sum(got)]:
         got[n] += 1
     return got
 
@@ -51,10 +53,17 @@ def inside(machine, place, tasks, threads):
     objects = within[depth]
     each = 1
     if depth == last:
-        each = next((n for n in range(1, machine.threads) if len(objects) * n >= workers), machine.threads)
+        each = next(
+            (n for n in range(1, machine.threads) if len(objects) * n >= workers), machine.threads
+        )
     used = [sorted(o.cpus)[:each] for o in objects]
     if len(used) < tasks:
-        return [set(cpus) for one, n in zip(used, shares(tasks, len(used))) if n for cpus in dealt(one, n)]
+        return [
+            set(cpus)
+            for one, n in zip(used, shares(tasks, len(used)))
+            if n
+            for cpus in dealt(one, n)
+        ]
     return [set().union(*hand) for hand in dealt(used, tasks)]
 
 

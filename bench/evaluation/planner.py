@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The planner beside hwloc-distrib and mpibind: what do containers share, and how do their ranks lie? Runs on any machine, no guest."""
+
 import glob
 import json
 import os
@@ -13,14 +14,24 @@ import plot
 
 TITLE = "The planner beside hwloc-distrib and mpibind"
 MINUTES = {"quick": 1, "full": 2}
-INPUTS = ["bench/evaluation/planner.py", "bench/evaluation/machine.py", "bench/evaluation/mpibind.py", "topology/*.c", "topology/*.h",
-          "topology/test/machines.txt", "tools/plan.c"]
+INPUTS = [
+    "bench/evaluation/planner.py",
+    "bench/evaluation/machine.py",
+    "bench/evaluation/mpibind.py",
+    "topology/*.c",
+    "topology/*.h",
+    "topology/test/machines.txt",
+    "tools/plan.c",
+]
 
 # The machines of the papers: GROMACS's, that of the scheduling class, DI-MMAP's; and a many-core node of today. The second thread of a core has
 # its number after all first ones, as Linux numbers them on such machines.
-PAPERS = {"2 x 12 cores, SMT (GROMACS)": "package:2 numa:1 l3:1 core:12 pu:2(indexes=core:package)",
-          "2 x 16 cores (HPC_SCHED)": "package:2 numa:2 l3:1 core:8 pu:1", "4 x 10 cores, SMT (DI-MMAP)": "package:4 numa:1 l3:1 core:10 pu:2(indexes=core:package)",
-          "2 x 64 cores, 8 NUMA": "package:2 numa:4 l3:2 core:8 pu:2(indexes=core:l3:numa:package)"}
+PAPERS = {
+    "2 x 12 cores, SMT (GROMACS)": "package:2 numa:1 l3:1 core:12 pu:2(indexes=core:package)",
+    "2 x 16 cores (HPC_SCHED)": "package:2 numa:2 l3:1 core:8 pu:1",
+    "4 x 10 cores, SMT (DI-MMAP)": "package:4 numa:1 l3:1 core:10 pu:2(indexes=core:package)",
+    "2 x 64 cores, 8 NUMA": "package:2 numa:4 l3:2 core:8 pu:2(indexes=core:l3:numa:package)",
+}
 METHODS = {
     "nodeos": "NodeOS's planner",
     "first": "first free ids, hwloc-distrib inside",
@@ -28,15 +39,26 @@ METHODS = {
     "mpibind": "mpibind of all ranks",
     "steps": "mpibind, step by step",
 }
-MEASURES = {"cores": "cores of two containers", "caches": "caches of two containers", "numa": "memory localities of two containers",
-            "span": "localities more than a container needs", "neighbours": "neighbouring ranks apart"}
+MEASURES = {
+    "cores": "cores of two containers",
+    "caches": "caches of two containers",
+    "numa": "memory localities of two containers",
+    "span": "localities more than a container needs",
+    "neighbours": "neighbouring ranks apart",
+}
 
 
 def requests(cores):
     """Containers' cores, as users would ask: name -> sizes."""
-    found = {"all but one, one": (cores - 1, 1), "seven eighths, an eighth": (cores - cores // 8, cores // 8), "two halves": (cores // 2, cores // 2),
-             "a half less one, a quarter and one": (cores // 2 - 1, cores // 4 + 1), "a quarter alone": (cores // 4,),
-             "half, quarter, one": (cores // 2, cores // 4, 1), "four eighths": (cores // 8,) * 4}
+    found = {
+        "all but one, one": (cores - 1, 1),
+        "seven eighths, an eighth": (cores - cores // 8, cores // 8),
+        "two halves": (cores // 2, cores // 2),
+        "a half less one, a quarter and one": (cores // 2 - 1, cores // 4 + 1),
+        "a quarter alone": (cores // 4,),
+        "half, quarter, one": (cores // 2, cores // 4, 1),
+        "four eighths": (cores // 8,) * 4,
+    }
     return {name: sizes for name, sizes in found.items() if min(sizes) > 0}
 
 
@@ -44,7 +66,7 @@ def containers_of(sizes, maps):
     """A container's ranks are those that come next."""
     out, at = [], 0
     for size in sizes:
-        out.append(maps[at:at + size])
+        out.append(maps[at : at + size])
         at += size
     return out
 
@@ -54,29 +76,52 @@ def distrib(m, n, within=None):
     command = ["hwloc-distrib", "-i", m.xml, "--taskset"]
     if within is not None:
         mask = sum(1 << cpu for cpu in within)
-        command += ["--restrict", ",".join(f"0x{mask >> 32 * n & 0xffffffff:08x}" for n in range(max(within) // 32, -1, -1))]
-    lines = subprocess.run(command + [str(n)], check=True, capture_output=True, text=True).stdout.split()
-    return [{bit for bit in range(int(line, 16).bit_length()) if int(line, 16) >> bit & 1} for line in lines]
+        command += [
+            "--restrict",
+            ",".join(
+                f"0x{mask >> 32 * n & 0xFFFFFFFF:08x}" for n in range(max(within) // 32, -1, -1)
+            ),
+        ]
+    lines = subprocess.run(
+        command + [str(n)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    return [
+        {bit for bit in range(int(line, 16).bit_length()) if int(line, 16) >> bit & 1}
+        for line in lines
+    ]
 
 
 def nodeos(tool, m, sizes, threads, directory):
     """The ranks' CPUs of each container, or None when the planner refuses."""
-    apps = [{"name": f"c{n}", "app": {"isolators": [{"name": "container", "value": {"cpus": size * threads}}]}} for n, size in enumerate(sizes)]
+    apps = [
+        {
+            "name": f"c{n}",
+            "app": {"isolators": [{"name": "container", "value": {"cpus": size * threads}}]},
+        }
+        for n, size in enumerate(sizes)
+    ]
     path = f"{directory}/manifest.json"
     with open(path, "w") as f:
         json.dump({"acKind": "PodManifest", "acVersion": "0.8.11", "apps": apps}, f)
     ranks = ",".join(f"c{n}={size}" for n, size in enumerate(sizes))
-    got = subprocess.run([tool, "plan", "--json", f"--topology={m.xml}", f"--ntasks={ranks}", path], capture_output=True, text=True)
+    got = subprocess.run(
+        [tool, "plan", "--json", f"--topology={m.xml}", f"--ntasks={ranks}", path],
+        capture_output=True,
+        text=True,
+    )
     if got.returncode:
         return None
-    return [[machine.cpulist(rank["cpus"]) for rank in c["ranks"]] for c in json.loads(got.stdout)["containers"]]
+    return [
+        [machine.cpulist(rank["cpus"]) for rank in c["ranks"]]
+        for c in json.loads(got.stdout)["containers"]
+    ]
 
 
 def first_free(m, sizes, threads):
     """What the public code of Argo does: ids in the order of their numbers, then hwloc-distrib among these."""
     free, out = sorted(m.pus), []
     for size in sizes:
-        mine, free = free[:size * threads], free[size * threads:]
+        mine, free = free[: size * threads], free[size * threads :]
         out.append(distrib(m, size, mine))
     return out
 
@@ -108,9 +153,14 @@ def measure(m, placed):
     near = m.cores_in(set().union(*m.numa))
     return {
         "cores": shared([set(core) for core in m.cores]),
-        "caches": shared(m.caches), "numa": shared(m.numa),
-        "span": sum(len(numa(cpus)) - least(sizes, len(own & near)) for cpus, own in zip(of, cores)),
-        "neighbours": sum(1 for ranks in placed for a, b in zip(ranks, ranks[1:]) if not numa(a) & numa(b)),
+        "caches": shared(m.caches),
+        "numa": shared(m.numa),
+        "span": sum(
+            len(numa(cpus)) - least(sizes, len(own & near)) for cpus, own in zip(of, cores)
+        ),
+        "neighbours": sum(
+            1 for ranks in placed for a, b in zip(ranks, ranks[1:]) if not numa(a) & numa(b)
+        ),
         "reach": len(numa(of[0])) / len(m.numa),
     }
 
@@ -120,11 +170,16 @@ def machines(top, directory):
     for name, text in PAPERS.items():
         yield "papers", machine.from_text(name, text, directory)
     with open(f"{top}/topology/test/machines.txt") as f:
-        for n, text in enumerate(line.strip() for line in f if line.strip() and not line.startswith("#")):
+        for n, text in enumerate(
+            line.strip() for line in f if line.strip() and not line.startswith("#")
+        ):
             yield "synthetic", machine.from_text(f"{n}: {text}", text, directory)
     folder = os.environ.get("NODEOS_TOPOLOGIES", f"{top}/../shared/topologies")
     for path in sorted(glob.glob(f"{folder}/*.xml")):
-        yield "recorded", machine.from_text(os.path.basename(path).removesuffix(".xml"), path, directory)
+        yield (
+            "recorded",
+            machine.from_text(os.path.basename(path).removesuffix(".xml"), path, directory),
+        )
 
 
 def run(context):
@@ -136,13 +191,26 @@ def run(context):
                 # cores of unlike size: as many threads as the machine's cores have in the mean, so that the request can be met
                 width = threads or max(1, len(m.pus) // len(m.cores))
                 total = sum(sizes)
-                placed = {"nodeos": nodeos(context.nodeosctl, m, sizes, width, directory), "first": first_free(m, sizes, width),
-                          "distrib": containers_of(sizes, distrib(m, total)), "mpibind": containers_of(sizes, mpibind.mapped(m, total)),
-                          "steps": [mpibind.mapped(m, size) for size in sizes]}
+                placed = {
+                    "nodeos": nodeos(context.nodeosctl, m, sizes, width, directory),
+                    "first": first_free(m, sizes, width),
+                    "distrib": containers_of(sizes, distrib(m, total)),
+                    "mpibind": containers_of(sizes, mpibind.mapped(m, total)),
+                    "steps": [mpibind.mapped(m, size) for size in sizes],
+                }
                 if placed["nodeos"] is None:
                     continue
                 for method, where in placed.items():
-                    rows.append({"group": group, "machine": m.name, "request": request, "sizes": sizes, "method": method, **measure(m, where)})
+                    rows.append(
+                        {
+                            "group": group,
+                            "machine": m.name,
+                            "request": request,
+                            "sizes": sizes,
+                            "method": method,
+                            **measure(m, where),
+                        }
+                    )
     return {"rows": rows}
 
 
@@ -160,14 +228,19 @@ def quantities(raw):
         for method in METHODS:
             for what in MEASURES:
                 found[f"planner.{group}.{method}.{what}"] = total(rows, method, what)
-            found[f"planner.{group}.{method}.reach"] = round(100 * statistics.mean(r["reach"] for r in rows if r["method"] == method), 1)
+            found[f"planner.{group}.{method}.reach"] = round(
+                100 * statistics.mean(r["reach"] for r in rows if r["method"] == method), 1
+            )
     return found
 
 
 def tables(raw):
     out = []
-    titles = {"papers": "Machines of the papers, and one of today", "synthetic": "The machines of the planner's tests",
-              "recorded": "Machines recorded by the hwloc project"}
+    titles = {
+        "papers": "Machines of the papers, and one of today",
+        "synthetic": "The machines of the planner's tests",
+        "recorded": "Machines recorded by the hwloc project",
+    }
     for group, title in titles.items():
         rows = [r for r in raw["rows"] if r["group"] == group]
         if not rows:
@@ -175,12 +248,28 @@ def tables(raw):
         names = dict.fromkeys(r["machine"] for r in rows)
         asked = sum(1 for r in rows if r["method"] == "nodeos")
         out.append(f"{title}: {len(names)} machines, {asked} requests\n")
-        out.append("| " + " | ".join(["placed by", *MEASURES.values(), "localities that the first container's ranks reach, % of all"]) + " |")
+        out.append(
+            "| "
+            + " | ".join(
+                [
+                    "placed by",
+                    *MEASURES.values(),
+                    "localities that the first container's ranks reach, % of all",
+                ]
+            )
+            + " |"
+        )
         out.append("|" + "---|" * (len(MEASURES) + 2))
         for method, name in METHODS.items():
             cells = [f"{total(rows, method, what):,}" for what in MEASURES]
             reach = 100 * statistics.mean(r["reach"] for r in rows if r["method"] == method)
-            out.append("| " + " | ".join([f"**{name}**" if method == "nodeos" else name, *cells, f"{reach:.0f}"]) + " |")
+            out.append(
+                "| "
+                + " | ".join(
+                    [f"**{name}**" if method == "nodeos" else name, *cells, f"{reach:.0f}"]
+                )
+                + " |"
+            )
         out.append("")
     return "\n".join(out)
 
@@ -188,9 +277,21 @@ def tables(raw):
 def plots(raw):
     rows = [r for r in raw["rows"] if r["group"] == "papers"]
     asked = sum(1 for r in rows if r["method"] == "nodeos")
-    panels = [(name, "", [plot.Value(total(rows, method, what)) for method in METHODS]) for what, name in
-              {"cores": "Cores of two containers", "caches": "Last caches of two", "numa": "Localities of two", "span": "Localities too many",
-               "neighbours": "Neighbour ranks apart"}.items()]
-    text = plot.panels("What containers get in each other's way", f"{asked} requests on four machines; fewer is better; zero is what containers are for",
-                       list(METHODS.values()), panels, highlight=0)
+    panels = [
+        (name, "", [plot.Value(total(rows, method, what)) for method in METHODS])
+        for what, name in {
+            "cores": "Cores of two containers",
+            "caches": "Last caches of two",
+            "numa": "Localities of two",
+            "span": "Localities too many",
+            "neighbours": "Neighbour ranks apart",
+        }.items()
+    ]
+    text = plot.panels(
+        "What containers get in each other's way",
+        f"{asked} requests on four machines; fewer is better; zero is what containers are for",
+        list(METHODS.values()),
+        panels,
+        highlight=0,
+    )
     return {"planner.svg": text}

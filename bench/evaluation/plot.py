@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Plots as SVG, drawn here: no library needed, and the same numbers give the same bytes. panels(): bars with their spread, a
 panel for each measure, a row for each arm. lines(): curves over a logarithmic axis."""
+
 import math
 from dataclasses import dataclass
 from html import escape
@@ -14,6 +15,7 @@ SERIES = ["#0b7285", "#e8890c", "#7048a8", "#8a97a3", "#c2255c"]
 @dataclass
 class Value:
     """What was measured: middle, and smallest and largest where it was measured several times. None: not measured."""
+
     middle: float
     low: float = None
     high: float = None
@@ -41,7 +43,10 @@ def short(number):
 
 def wide(text, size):
     """About so many pixels; DejaVu Sans is among the widest, so nothing runs into anything with another font."""
-    return sum(0.36 if c in " .,:;'|!ilIjtf()[]" else 0.95 if c in "mwMW%@" else 0.64 for c in text) * size
+    return (
+        sum(0.36 if c in " .,:;'|!ilIjtf()[]" else 0.95 if c in "mwMW%@" else 0.64 for c in text)
+        * size
+    )
 
 
 def wrapped(text, width, size):
@@ -62,17 +67,29 @@ class Canvas:
         self.text(24, 55, subtitle, 12, SOFT)
 
     def text(self, x, y, text, size, colour=INK, anchor="start", weight="normal"):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>')
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}"'
+            f' text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>'
+        )
 
     def line(self, x1, y1, x2, y2, colour=RULE, width=1.0, dash=""):
         dash = f' stroke-dasharray="{dash}"' if dash else ""
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"{dash}/>')
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"'
+            f' stroke-width="{width}"{dash}/>'
+        )
 
     def bar(self, x, y, width, height, colour):
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" rx="2" fill="{colour}"/>')
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}"'
+            f' rx="2" fill="{colour}"/>'
+        )
 
     def dot(self, x, y, radius, colour):
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" stroke="{PAPER}" stroke-width="1.5"/>')
+        self.parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" stroke="{PAPER}"'
+            ' stroke-width="1.5"/>'
+        )
 
     def shape(self, points, colour, opacity):
         text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -80,12 +97,26 @@ class Canvas:
 
     def path(self, points, colour, width=2.2):
         text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round" stroke-linecap="round"/>')
+        self.parts.append(
+            f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="{width}"'
+            ' stroke-linejoin="round" stroke-linecap="round"/>'
+        )
 
     def done(self):
-        head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}" '
-                f'font-family="{FONT}" role="img" aria-label="{escape(self.title, quote=True)}">')
-        return "\n".join([head, f'<rect width="{self.width}" height="{self.height}" fill="{PAPER}"/>', *self.parts, "</svg>", ""])
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}"'
+            f' viewBox="0 0 {self.width} {self.height}" font-family="{FONT}" role="img"'
+            f' aria-label="{escape(self.title, quote=True)}">'
+        )
+        return "\n".join(
+            [
+                head,
+                f'<rect width="{self.width}" height="{self.height}" fill="{PAPER}"/>',
+                *self.parts,
+                "</svg>",
+                "",
+            ]
+        )
 
 
 def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
@@ -125,7 +156,14 @@ def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
                 for at in (a, b):
                     c.line(at, y + 8, at, y + 16, INK, 1.2)
                 text_at = max(end, b)
-            c.text(text_at + 6, y + 16, short(v.middle), 11, INK if v.middle else SOFT, weight="bold" if n in marked else "normal")
+            c.text(
+                text_at + 6,
+                y + 16,
+                short(v.middle),
+                11,
+                INK if v.middle else SOFT,
+                weight="bold" if n in marked else "normal",
+            )
     if note:
         c.text(24, height - 16, note, 10.5, SOFT)
     return c.done()
@@ -144,7 +182,19 @@ def ticks(low, high):
     return found
 
 
-def lines(title, subtitle, x_name, y_name, series, x_values, logarithmic=False, note="", width=980, height=460, low=None):
+def lines(
+    title,
+    subtitle,
+    x_name,
+    y_name,
+    series,
+    x_values,
+    logarithmic=False,
+    note="",
+    width=980,
+    height=460,
+    low=None,
+):
     """SERIES: (name, {x: Value}); x on a scale of powers of two; y from LOW (0), or LOGARITHMIC. Curves are named at their ends."""
     c = Canvas(width, height, title, subtitle)
     right = width - 36 - max(wide(name, 12) for name, _ in series)
@@ -159,10 +209,11 @@ def lines(title, subtitle, x_name, y_name, series, x_values, logarithmic=False, 
 
     if logarithmic:
         first, last = math.floor(math.log10(smallest)), math.ceil(math.log10(largest))
-        marks = [10 ** n for n in range(first, last + 1)]
+        marks = [10**n for n in range(first, last + 1)]
 
         def y_of(y):
             return bottom - (bottom - top) * (math.log10(y) - first) / (last - first)
+
     else:
         marks = ticks(0 if low is None else low, largest * 1.04)
         begin, end = marks[0], max(largest * 1.04, marks[-1])
@@ -183,16 +234,30 @@ def lines(title, subtitle, x_name, y_name, series, x_values, logarithmic=False, 
         colour = SERIES[n % len(SERIES)]
         xs = sorted(points)
         if any(points[x].low is not None for x in xs):
-            upper = [(x_of(x), y_of(points[x].high if points[x].high is not None else points[x].middle)) for x in xs]
-            lower = [(x_of(x), y_of(points[x].low if points[x].low is not None else points[x].middle)) for x in xs]
+            upper = [
+                (x_of(x), y_of(points[x].high if points[x].high is not None else points[x].middle))
+                for x in xs
+            ]
+            lower = [
+                (x_of(x), y_of(points[x].low if points[x].low is not None else points[x].middle))
+                for x in xs
+            ]
             c.shape(upper + lower[::-1], colour, 0.13)
         c.path([(x_of(x), y_of(points[x].middle)) for x in xs], colour)
         for x in xs:
             c.dot(x_of(x), y_of(points[x].middle), 3.6, colour)
         if xs[-1] == x_values[-1]:
             ends.append([y_of(points[xs[-1]].middle), x_of(xs[-1]), name, colour])
-        else: # others go on to the right of where it ends
-            c.text(x_of(xs[-1]), min(y_of(p[xs[-1]].middle) for _, p in series if xs[-1] in p) - 12, name, 12, colour, "middle", weight="bold")
+        else:  # others go on to the right of where it ends
+            c.text(
+                x_of(xs[-1]),
+                min(y_of(p[xs[-1]].middle) for _, p in series if xs[-1] in p) - 12,
+                name,
+                12,
+                colour,
+                "middle",
+                weight="bold",
+            )
     # names at the ends of curves, none on another
     ends.sort()
     for a, b in zip(ends, ends[1:]):

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/test/fixture.h"
-#include "host/workqueue.h"
 #include "base/test/tap.h"
+#include "host/workqueue.h"
 
 /*
  * Plain files stand for the kernel's: which directories get which exclusive CPUs, and when, is what
@@ -41,8 +41,15 @@ static const char *got(const char *dir, const char *file)
 	return buf[next];
 }
 
-static const char *const dirs[] = { "cg", "cg/a", "cg/a/job_1", "cg/a/job_1/step_0", "cg/a/job_1/step_0/user",
-				    "cg/a/job_1/step_1", "cg/a/job_1/step_1/user", "cg/a/job_2", "cg/a/job_2/step_0",
+static const char *const dirs[] = { "cg",
+				    "cg/a",
+				    "cg/a/job_1",
+				    "cg/a/job_1/step_0",
+				    "cg/a/job_1/step_0/user",
+				    "cg/a/job_1/step_1",
+				    "cg/a/job_1/step_1/user",
+				    "cg/a/job_2",
+				    "cg/a/job_2/step_0",
 				    "cg/a/job_2/step_0/user" };
 
 /* The kernel replaces a file's text whole; here it is emptied before. */
@@ -54,7 +61,8 @@ static void fresh(void)
 	}
 }
 
-static struct ledger_step *add(struct ledger_job *job, const char *dir, enum partition p, const char *fence)
+static struct ledger_step *add(struct ledger_job *job, const char *dir, enum partition p,
+			       const char *fence)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
 
@@ -106,7 +114,8 @@ static struct ledger *open_ledger(void)
 
 static void workqueues(void)
 {
-	struct idset cpus = set_of("0-3"), more = set_of("8-9"), none = set_of(""), rest = set_of("4-15");
+	struct idset cpus = set_of("0-3"), more = set_of("8-9"), none = set_of(""),
+		     rest = set_of("4-15");
 	struct ledger *l = open_ledger();
 	int dir = ledger_dir(l);
 	struct errbuf err = { "" };
@@ -155,14 +164,16 @@ static void raise_and_lower(void)
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "", "no fence meanwhile");
 	job->step[1].launching = false;
 	put("cg/a", "cpuset.cpus.exclusive", "12");
-	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0, "nobody is launching (%s)", err.text);
+	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0, "nobody is launching (%s)",
+	       err.text);
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated", "the first fence");
 	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root", "the second fence");
 	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3", "its CPUs");
 	is(got("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3", "those of its step");
 	is(got("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9", "those of the job");
 	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12", "above it another's stay");
-	is(got("wq", "cpumask"), "fff0", "the isolated one's have left the workqueues, the other's not");
+	is(got("wq", "cpumask"), "fff0",
+	   "the isolated one's have left the workqueues, the other's not");
 	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
 	put("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
 	is_int(fence_lower(root, job, &err), 0, "lowered");
@@ -182,11 +193,16 @@ static void not_valid(void)
 	struct idset cpus = set_of("0-3");
 
 	fresh();
-	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
-	is_int(partition_make(root, "cg/a/job_1/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1, "not a valid partition");
-	ok(strstr(err.text, "partition isolated: the kernel makes it \"isolated invalid (Cpu list"), "its reason: %s", err.text);
-	ok(strncmp(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member", 6) == 0, "a member again");
-	is_int(partition_make(root, "cg/a/job_9/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1, "no such directory: %s", err.text);
+	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition",
+	    "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
+	is_int(partition_make(root, "cg/a/job_1/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1,
+	       "not a valid partition");
+	ok(strstr(err.text, "partition isolated: the kernel makes it \"isolated invalid (Cpu list"),
+	   "its reason: %s", err.text);
+	ok(strncmp(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member", 6) == 0,
+	   "a member again");
+	is_int(partition_make(root, "cg/a/job_9/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1,
+	       "no such directory: %s", err.text);
 }
 
 static void dropped(void)
@@ -221,22 +237,26 @@ static void dropped(void)
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9,15");
 	fence_refresh_job(root, one);
 	fence_refresh_above(l, root, one->cgroup, &gone);
-	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0, "the second job's are left, and what is none of ours");
+	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0,
+	   "the second job's are left, and what is none of ours");
 	ok(*got("cg/a/job_1", "cpuset.cpus.exclusive") != '0', "none in its job's directory");
 	is(got("wq", "cpumask"), "fcff", "its CPUs are the workqueues' again");
 
-	/* another job's entry that cannot be read is in nobody's way; CPUs that a live fence has now stay */
+	/* another job's entry that cannot be read is in nobody's way; CPUs that a live fence has
+	 * now stay */
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9");
 	put("state", "job-999", "nonsense\n");
 	idset_or(&gone, &two->step[0].fence);
 	fence_refresh_above(l, root, one->cgroup, &gone);
-	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0, "only the gone fence's are taken beside an unreadable entry");
+	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0,
+	   "only the gone fence's are taken beside an unreadable entry");
 
 	/* a directory of the same name, but of another step */
 	put("cg/a/job_2/step_0/user", "cpuset.cpus.partition", "isolated");
 	two->step[0].inode++;
 	fence_drop(root, &two->step[0], &gone);
-	is(got("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated", "another step's directory of the same name stays");
+	is(got("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated",
+	   "another step's directory of the same name stays");
 	ledger_close(l);
 	ledger_job_free(one);
 	ledger_job_free(two);
@@ -251,16 +271,20 @@ static void others(void)
 	fresh();
 	put("cg/a/job_1", "cpuset.cpus", "0-7");
 	put("cg/a/job_2", "cpuset.cpus", "8-15");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "the other job has other CPUs");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
+	       "the other job has other CPUs");
 	put("cg/a/job_2", "cpuset.cpus", "3-15");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "it has one of these: %s", err.text);
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "it has one of these: %s",
+	       err.text);
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
 	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), -1, "a job: %s", err.text);
 	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "none: a leftover that has other CPUs, too");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
+	       "none: a leftover that has other CPUs, too");
 	put("cg/a/job_2", "cpuset.cpus", "2-3");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "one that has no others is named: %s", err.text);
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "one that has no others is named: %s", err.text);
 	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), 0, "but is no job");
 	ok(strstr(err.text, "cg/a/job_2") != NULL, "so that it can be removed");
 	start = time(NULL);
@@ -270,14 +294,16 @@ static void others(void)
 
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 100);
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "one that stays is waited for in vain");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "one that stays is waited for in vain");
 	if (fork() == 0) {
 		usleep(300000);
 		put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
 		_exit(0);
 	}
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0, "one that is ending is waited for");
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
+	       "one that is ending is waited for");
 	wait(NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as what root reads of a node: a ledger entry, the planner's answer, its question; as a log or
- * a configuration whose secrets are to be masked, and as the command of a manifest. What parses is printed as what parses to the
- * same. Seeds: corpus/entry.
+ * libFuzzer target: any bytes as what root reads of a node: a ledger entry, the planner's answer,
+ * its question; as a log or a configuration whose secrets are to be masked, and as the command of a
+ * manifest. What parses is printed as what parses to the same. Seeds: corpus/entry.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "manifest/app_exec.h"
+#include "base/secret.h"
 #include "container/ledger.h"
 #include "container/planner_input.h"
-#include "base/secret.h"
+#include "manifest/app_exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "container/hpc_reserve.h"
 #include "base/test/tap.h"
+#include "container/hpc_reserve.h"
 
 static struct conf conf;
 
@@ -38,7 +38,8 @@ static const char *left(const char *offer, const char *outside, const char *requ
 	return list;
 }
 
-/* What hpc_take() leaves of 0-7 when each container of REQUEST has the first CPU of a core of two, from 0 on; with "!" where one has SCHED_HPC. */
+/* What hpc_take() leaves of 0-7 when each container of REQUEST has the first CPU of a core of two,
+ * from 0 on; with "!" where one has SCHED_HPC. */
 static const char *after(const char *request)
 {
 	static char list[256];
@@ -65,14 +66,17 @@ static const char *after(const char *request)
 	return list;
 }
 
-/* What the real-time containers of a job leave of 0-7: a step on 0-1 and one on 2-3 with plans of their own, and the job's on 4-5. */
+/* What the real-time containers of a job leave of 0-7: a step on 0-1 and one on 2-3 with plans of
+ * their own, and the job's on 4-5. */
 static const char *left_of_job(uint64_t my_step)
 {
 	static struct errbuf err;
-	static char list[256], fifo[] = "nodeos 1;c=a cpus=2 policy=fifo;", fair[] = "nodeos 1;c=a cpus=2;";
+	static char list[256], fifo[] = "nodeos 1;c=a cpus=2 policy=fifo;",
+			       fair[] = "nodeos 1;c=a cpus=2;";
 	static const char *const cpus[] = { "4-5", "0-1", "2-3" };
 	struct node_plan *p[3];
-	struct ledger_step step[2] = { { .inode = 1, .request = fifo }, { .inode = 2, .request = fifo } };
+	struct ledger_step step[2] = { { .inode = 1, .request = fifo },
+				       { .inode = 2, .request = fifo } };
 	struct ledger_job job = { .request = fifo, .step = step, .n_steps = 2 };
 	struct idset out = set_of("0-7");
 
@@ -96,18 +100,24 @@ static const char *left_of_job(uint64_t my_step)
 int main(void)
 {
 	conf_defaults(&conf);
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;"), "1-7", "the whole node: its first CPU stays outside");
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2 policy=hpc;"), "1-7", "of two such containers, too");
+	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;"), "1-7",
+	   "the whole node: its first CPU stays outside");
+	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2 policy=hpc;"), "1-7",
+	   "of two such containers, too");
 	is(left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7", "or of what others have left");
-	is(left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7", "not if there is another one outside");
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7", "not if a container has another policy");
+	is(left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7",
+	   "not if there is another one outside");
+	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7",
+	   "not if a container has another policy");
 	is(left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7", "not with other policies");
 	is(left("3", "3", "nodeos 1;c=a policy=hpc;"), "", "the last one is not given away");
 	is(left("3", "", "nodeos 1;c=a policy=hpc;"), "3", "none outside: nothing to keep");
-	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7", "fair containers take nothing");
+	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7",
+	   "fair containers take nothing");
 	is(after("nodeos 1;c=a policy=fifo;"), "1-7", "a real-time one its CPUs");
 	is(after("nodeos 1;c=a partition=root;"), "2-7", "a partition whole cores");
-	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"), "0-1,5-7", "each its own");
+	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"),
+	   "0-1,5-7", "each its own");
 	is(left_of_job(0), "6-7", "real time of a job: its plan's, and its steps'");
 	is(left_of_job(2), "2-3,6-7", "but for one step's");
 	is(left_of_job(9), "2-3,6-7", "and for what is fair");

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-#include "container/planner_input.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "container/planner_input.h"
 
-#define GOOD                                                                                        \
-	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                                     \
+#define GOOD                                                                              \
+	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                         \
 	"container sim cpus 0-1,4-5 reserved 0-1,4-5 mems 0 asked 4 confined 1 shared 0 " \
-	"kinds dram,hbm\nwhy a\nwhy b\n"                                                             \
+	"kinds dram,hbm\nwhy a\nwhy b\n"                                                  \
 	"container vda cpus 2 reserved 2,6 mems 0-1 asked 1 confined 0 shared 1\nend\n"
 
 #define KINDS \
@@ -55,7 +55,8 @@ static void round_trip(void)
 /* What a user has given back has its line, and nothing else. */
 static void deleted(void)
 {
-	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 mems 0 asked 1 confined 1 shared 0\ndeleted vda\nend\n";
+	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 "
+				   "mems 0 asked 1 confined 1 shared 0\ndeleted vda\nend\n";
 	struct idset held, mems;
 	struct node_plan *p;
 	struct errbuf err;
@@ -86,24 +87,36 @@ static void refused(void)
 	static const struct {
 		const char *text, *what;
 	} bad[] = {
-		{ "nodeos-plan 1\ndeleted vda 0-3\nend\n", "a deleted container with text behind its name" },
+		{ "nodeos-plan 1\ndeleted vda 0-3\nend\n",
+		  "a deleted container with text behind its name" },
 		{ "nodeos-plan 1\ndeleted vda\ndeleted vda\nend\n", "deleted twice" },
 		{ "", "nothing" },
 		{ "nodeos-plan 2\nend\n", "another version" },
 		{ "nodeos-plan 1\n", "no end" },
 		{ "nodeos-plan 1\ncore 0-\nend\n", "a bad set" },
 		{ "nodeos-plan 1\nwhy early\nend\n", "why before a container" },
-		{ "nodeos-plan 1\ncontainer A cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0\nend\n", "a bad name" },
-		{ "nodeos-plan 1\ncontainer a cpus 0 mems 0 asked 1 confined 0 shared 0\nend\n", "a missing field" },
-		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked x confined 0 shared 0\nend\n", "no number" },
-		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 2 shared 0\nend\n", "no flag" },
-		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 x\nend\n", "more behind" },
+		{ "nodeos-plan 1\ncontainer A cpus 0 reserved 0 mems 0 asked 1 confined 0 shared "
+		  "0\nend\n",
+		  "a bad name" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 mems 0 asked 1 confined 0 shared 0\nend\n",
+		  "a missing field" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked x confined 0 shared "
+		  "0\nend\n",
+		  "no number" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 2 shared "
+		  "0\nend\n",
+		  "no flag" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 "
+		  "x\nend\n",
+		  "more behind" },
 		{ KINDS "\nend\n", "no kind" },
 		{ KINDS " dram,ram\nend\n", "an unknown kind" },
 		{ KINDS " dram,\nend\n", "an empty kind" },
 		{ KINDS " dram x\nend\n", "more behind kinds" },
-		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0\n"
-		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n", "a name twice" },
+		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared "
+		  "0\n"
+		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n",
+		  "a name twice" },
 	};
 	struct node_plan *p;
 	struct errbuf err;
@@ -161,8 +174,11 @@ static void lies(void)
 static void input(void)
 {
 	struct plan_input in = {
-		.cores = set_of("0-7"), .cpus = set_of("1-7"), .mems = set_of("0-1"),
-		.default_mems = MEMS_LOCAL, .request = "nodeos 1;c=a cpus=2;",
+		.cores = set_of("0-7"),
+		.cpus = set_of("1-7"),
+		.mems = set_of("0-1"),
+		.default_mems = MEMS_LOCAL,
+		.request = "nodeos 1;c=a cpus=2;",
 	};
 	struct plan_input got;
 	struct errbuf err;

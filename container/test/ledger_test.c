@@ -2,6 +2,7 @@
 #include "container/ledger.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
-#include <fcntl.h>
 
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
@@ -81,7 +81,8 @@ static void who_has_it_hurries(void)
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
-	is_int(sched_getscheduler(0), SCHED_FIFO | SCHED_RESET_ON_FORK, "who has the lock has a real-time policy");
+	is_int(sched_getscheduler(0), SCHED_FIFO | SCHED_RESET_ON_FORK,
+	       "who has the lock has a real-time policy");
 	ledger_close(l);
 	is_int(sched_getscheduler(0), SCHED_OTHER, "and not afterwards");
 }
@@ -115,8 +116,10 @@ static void keep_and_sweep(void)
 	is_int(ledger_write(l, job, &err), 0, "write");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read (%s)", err.text);
 	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2, "job, uid, steps");
-	ok(got && got->step[0].n_placed == 2 && got->step[1].n_placed == 0 && strcmp(got->step[0].placed[1].task, "task_1") == 0 &&
-		   strcmp(got->step[0].placed[0].place, "sim") == 0 && strcmp(got->step[0].placed[1].place, LEDGER_REST) == 0 &&
+	ok(got && got->step[0].n_placed == 2 && got->step[1].n_placed == 0 &&
+		   strcmp(got->step[0].placed[1].task, "task_1") == 0 &&
+		   strcmp(got->step[0].placed[0].place, "sim") == 0 &&
+		   strcmp(got->step[0].placed[1].place, LEDGER_REST) == 0 &&
 		   idset_equal(&got->step[0].placed[1].cpus, &job->step[0].placed[1].cpus),
 	   "ranks: directory, place, CPUs");
 	is(got->request, job->request, "request");
@@ -125,7 +128,9 @@ static void keep_and_sweep(void)
 	ok(got->share_bytes == 1234567890123, "and how much of them");
 	is(list_of(&got->step[0].cpus), "0,4", "step's CPUs");
 	is(got->step[1].places, "sim", "step's container");
-	ok(got->step[0].partition == PARTITION_ISOLATED && got->step[1].partition == PARTITION_MEMBER, "partition");
+	ok(got->step[0].partition == PARTITION_ISOLATED &&
+		   got->step[1].partition == PARTITION_MEMBER,
+	   "partition");
 	is(list_of(&got->step[0].fence), "0-1", "its CPUs");
 	ok(!got->step[0].launching && got->step[1].launching, "who is launching");
 	ledger_job_free(got);
@@ -135,7 +140,8 @@ static void keep_and_sweep(void)
 	rmdir(path);
 	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, a step's directory gone");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read");
-	ok(got && got->n_steps == 1 && got->step[0].step_id == 0xfffffffbu, "that step is swept, the other not");
+	ok(got && got->n_steps == 1 && got->step[0].step_id == 0xfffffffbu,
+	   "that step is swept, the other not");
 	ledger_job_free(got);
 	ledger_close(l);
 
@@ -147,7 +153,8 @@ static void keep_and_sweep(void)
 	ledger_job_free(got);
 	ledger_close(l);
 	events(path, "populated 0\nfrozen 0\n");
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, its directory left by a killed slurmstepd");
+	is_int(ledger_open(&l, state, root, 1, &err), 0,
+	       "open again, its directory left by a killed slurmstepd");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read");
 	ok(got && got->n_steps == 0, "it is swept");
 	ledger_job_free(got);
@@ -157,7 +164,8 @@ static void keep_and_sweep(void)
 	nftw(path, remove_one, 8, FTW_DEPTH);
 	scratch_dir("cg/other"); /* takes the freed inode on some file systems */
 	scratch_dir("cg/job_1");
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "open, the job gone and its name used again");
+	is_int(ledger_open(&l, state, root, 1, &err), 0,
+	       "open, the job gone and its name used again");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read");
 	if (cgroup_inode(root, "job_1") != inode)
 		ok(!got, "the old job's entry is swept");
@@ -177,16 +185,22 @@ static int count(const struct ledger_job *job, void *arg)
 
 static void corrupt(void)
 {
-	static const char *const text[] = { "", "garbage\n", "nodeos-ledger 2\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup /abs\nend-of-entry\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep y\nend-of-entry\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container sim\ncgroup y\n"
-					    "partition member 0-3\nend-of-entry\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container sim\ncgroup y\n"
-					    "partition isolated\nend-of-entry\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4- bytes 1\nend-of-entry\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4-5\nend-of-entry\n",
-					    "nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n" };
+	static const char *const text[] = {
+		"",
+		"garbage\n",
+		"nodeos-ledger 2\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup /abs\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep y\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container "
+		"sim\ncgroup y\n"
+		"partition member 0-3\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nstep 1 inode 4 ranks 1 container "
+		"sim\ncgroup y\n"
+		"partition isolated\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4- bytes 1\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4-5\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n"
+	};
 	struct ledger_job *good = make_job("job_g", 9), *job = make_job("job_2", 2), *got;
 	struct errbuf err, bad = { "" };
 	struct ledger *l;
@@ -198,7 +212,8 @@ static void corrupt(void)
 	snprintf(name, sizeof(name), "state/job-%" PRIu64, job->inode);
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		scratch_file(name, text[i]);
-		is_int(ledger_read(l, job->inode, &got, &err), -1, "corrupt entry %zu: %s", i, err.text);
+		is_int(ledger_read(l, job->inode, &got, &err), -1, "corrupt entry %zu: %s", i,
+		       err.text);
 		ok(!got, "gives no job");
 	}
 	ledger_close(l);
@@ -243,7 +258,11 @@ static void unread(void)
 	step = &job->step[0];
 	step->request = strdup("nodeos 1;c=x cpus=2;");
 	step->plan = node_plan_new();
-	*node_plan_add(step->plan, "x") = (struct placed){ .name = "x", .cpus = set_of("0"), .reserved = set_of("0"), .mems = set_of("9"), .asked = 1 };
+	*node_plan_add(step->plan, "x") = (struct placed){ .name = "x",
+							   .cpus = set_of("0"),
+							   .reserved = set_of("0"),
+							   .mems = set_of("9"),
+							   .asked = 1 };
 	job->share = set_of("6,8");
 	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
 		abort();
@@ -347,10 +366,12 @@ static void full(void)
 		;
 	close(fd);
 	job->uid = 2000;
-	snprintf(want, sizeof(want), "ledger: %s/job-%" PRIu64 ": No space left on device", dir, job->inode);
+	snprintf(want, sizeof(want), "ledger: %s/job-%" PRIu64 ": No space left on device", dir,
+		 job->inode);
 	is_int(ledger_write(l, job, &err), -1, "which cannot be replaced when it is full");
 	is(err.text, want, "that is told");
-	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1, "it is as it was");
+	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1,
+	       "it is as it was");
 	ledger_job_free(again);
 	ledger_job_free(job);
 	ledger_close(l);
@@ -364,13 +385,15 @@ static void locking(void)
 
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
-	is_int(ledger_open(&second, state, root, 0, &err), -1, "a second opener waits, then gives up");
+	is_int(ledger_open(&second, state, root, 0, &err), -1,
+	       "a second opener waits, then gives up");
 	ok(strstr(err.text, "locked") != NULL, "and says so: %s", err.text);
 	ledger_close(l);
 	is_int(ledger_open(&l, state, root, 0, &err), 0, "free again");
 	ledger_close(l);
 	chmod(state, 0755);
-	is_int(ledger_open(&l, state, root, 0, &err), -1, "a directory that others can read is refused");
+	is_int(ledger_open(&l, state, root, 0, &err), -1,
+	       "a directory that others can read is refused");
 	chmod(state, 0700);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares of jobs without containers: five blocks of 100 MiB, 2 to 6, of home 0, none of them near the job's CPUs. */
+/* Shares of jobs without containers: five blocks of 100 MiB, 2 to 6, of home 0, none of them near
+ * the job's CPUs. */
 #include "container/mems.h"
 
 #include <stdlib.h>
@@ -10,7 +11,9 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static struct block block[6] = { { .node = 0, .home = 0, .usable = 500 * MIB, .present = 512 * MIB } };
+static struct block block[6] = {
+	{ .node = 0, .home = 0, .usable = 500 * MIB, .present = 512 * MIB }
+};
 static struct blocks blocks = { .on = true, .n = 6, .block = block };
 static struct mems_held held;
 static const struct service_set service; /* none */
@@ -22,7 +25,8 @@ static void others(const char *containers, const char *shares, unsigned mib_each
 		held.containers = set_of(containers);
 	if (*shares)
 		held.shares = set_of(shares);
-	for (int node = idset_next(&held.shares, -1); node >= 0; node = idset_next(&held.shares, node))
+	for (int node = idset_next(&held.shares, -1); node >= 0;
+	     node = idset_next(&held.shares, node))
 		held.most[node] = held.even[node] = mib_each * MIB;
 }
 
@@ -43,7 +47,8 @@ static void gets(unsigned mib, const char *plan_mems, const char *want, const ch
 		c->confined = true;
 		idset_or(&own, &c->mems);
 	}
-	needs = mib * MIB > blocks_usable(&blocks, &own) ? mib * MIB - blocks_usable(&blocks, &own) : 0;
+	needs = mib * MIB > blocks_usable(&blocks, &own) ? mib * MIB - blocks_usable(&blocks, &own)
+							 : 0;
 	mems_share(&job, &blocks, &held, plan, mib * MIB, &cpus, &mems, &service);
 	is(list_of(&job.share), want, "%s", what);
 	ok(job.share_bytes == needs, "%s: and as much as it needs is noted", what);
@@ -55,7 +60,9 @@ int main(void)
 	blocks.homes = set_of("0");
 	blocks.nodes = set_of("2-6");
 	for (unsigned i = 1; i < 6; i++)
-		block[i] = (struct block){ .node = i + 1, .home = 0, .usable = 100 * MIB, .present = 104 * MIB };
+		block[i] = (struct block){
+			.node = i + 1, .home = 0, .usable = 100 * MIB, .present = 104 * MIB
+		};
 	others("", "", 0);
 	gets(30, "", "2", "the first job, little: one block");
 	gets(250, "", "2-4", "a larger one: as many as hold it");

@@ -9,7 +9,8 @@
 
 static struct conf conf;
 
-static const struct isolator_outcome *find(const struct isolator_outcome *o, unsigned n, const char *name)
+static const struct isolator_outcome *find(const struct isolator_outcome *o, unsigned n,
+					   const char *name)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (strcmp(o[i].isolator, name) == 0)
@@ -33,42 +34,51 @@ static void outcomes(void)
 	got.mems = set_of("0");
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 	is_int(n, 3, "container, scheduler and one ignored");
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "3 threads rounded to 4: modified");
-	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL, "with both numbers");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "3 threads rounded to 4: modified");
+	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL,
+	   "with both numbers");
 	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "batch is enforced");
 	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED, "power is ignored");
 	got.asked = 2;
 	got.cpus = set_of("0-1");
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "2 instead of 3, resized: modified");
-	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized", "with the reason");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "2 instead of 3, resized: modified");
+	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized",
+	   "with the reason");
 	r.container[0].cpus = got.asked = 4;
 	got.cpus = set_of("0-3");
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "4 of 4, alone: enforced");
 	r.container[0].mems = 2;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-	is(find(o, n, "container")->reason, "mems: 1 given, as it has been resized", "1 memory node instead of 2");
+	is(find(o, n, "container")->reason, "mems: 1 given, as it has been resized",
+	   "1 memory node instead of 2");
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "is modified");
 	r.container[0].mems_kind = MEMS_SIZE;
 	r.container[0].mems = 64 << 20;
 	node.usable = 32 << 20;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-	is(find(o, n, "container")->reason, "mems: 32 MiB given, as it has been resized", "and 32 MiB instead of 64");
+	is(find(o, n, "container")->reason, "mems: 32 MiB given, as it has been resized",
+	   "and 32 MiB instead of 64");
 	node.usable = 96 << 20;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "whole blocks hold more than was asked: enforced");
+	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
+	       "whole blocks hold more than was asked: enforced");
 	node.usable = 0;
 	r.container[0].mems_kind = MEMS_COUNT;
 	r.container[0].mems = 1;
 	node.alone = false;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "memory nodes beside other jobs: modified");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "memory nodes beside other jobs: modified");
 	got.shared = true;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
 	is(find(o, n, "container")->reason,
-	   "mems: shared, another container uses some of these memory nodes (dram) too", "shared, with the kind");
+	   "mems: shared, another container uses some of these memory nodes (dram) too",
+	   "shared, with the kind");
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "is modified");
 	got.shared = false;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_HBM);
@@ -84,21 +94,27 @@ static void outcomes(void)
 	r.container[0].policy = POLICY_HPC;
 	if (!policy_supported(POLICY_HPC)) {
 		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED, "no such class in this kernel: failed");
+		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED,
+		       "no such class in this kernel: failed");
 	}
 	conf.hpc_fallback = POLICY_FIFO;
 	r.container[0].priority = HPC_TOPO;
 	outcome_sched(&sched, &r.container[0], &conf, true);
 	if (!policy_supported(POLICY_HPC)) {
-		is_int(sched.policy, POLICY_FIFO, "hpc_fallback, where the kernel has no such class");
+		is_int(sched.policy, POLICY_FIFO,
+		       "hpc_fallback, where the kernel has no such class");
 		is_int(sched.priority, 1, "with the lowest priority");
 		is_int(sched.quantum, 0, "and no quantum");
 		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-		is_int(find(o, n, "scheduler")->outcome, OUTCOME_MODIFIED, "which is told: modified");
-		is(find(o, n, "scheduler")->reason, "this kernel has no scheduling policy \"hpc\": \"fifo\" instead (hpc_fallback)", "and why");
+		is_int(find(o, n, "scheduler")->outcome, OUTCOME_MODIFIED,
+		       "which is told: modified");
+		is(find(o, n, "scheduler")->reason,
+		   "this kernel has no scheduling policy \"hpc\": \"fifo\" instead (hpc_fallback)",
+		   "and why");
 	}
 	outcome_sched(&sched, &r.container[0], &conf, false);
-	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO && sched.quantum == HPC_QUANTUM_DEFAULT && !sched.fallback,
+	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO &&
+		   sched.quantum == HPC_QUANTUM_DEFAULT && !sched.fallback,
 	   "another kernel: hpc, with turns for who has more threads than CPUs");
 	r.container[0].quantum_named = true;
 	outcome_sched(&sched, &r.container[0], &conf, false);
@@ -108,13 +124,15 @@ static void outcomes(void)
 	r.container[0].priority = 0;
 	conf.default_policy = POLICY_HPC;
 	outcome_sched(&sched, &r.container[0], &conf, false);
-	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO, "default_policy = hpc is topology-aware, too");
+	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO,
+	   "default_policy = hpc is topology-aware, too");
 	conf.default_policy = POLICY_OTHER;
 	conf.hpc_fallback = POLICY_UNSET;
 	r.container[0].policy = POLICY_HPC;
 	node.policy_known = false;
 	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
-	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "a dry run does not ask this kernel");
+	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
+	       "a dry run does not ask this kernel");
 }
 
 static void site_rules(void)
@@ -124,13 +142,16 @@ static void site_rules(void)
 
 	if (request_parse(&r, "nodeos 1;c=sim policy=fifo prio=60;", &err) < 0)
 		printf("Bail out! %s\n", err.text);
-	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1, "fifo is not allowed by default");
+	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1,
+	       "fifo is not allowed by default");
 	ok(strstr(err.text, "allowed: other, batch, idle") != NULL, "says what is: %s", err.text);
 	conf.allow_policies |= 1u << POLICY_FIFO;
-	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1, "allowed, but not priority 60");
+	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1,
+	       "allowed, but not priority 60");
 	ok(strstr(err.text, "50") != NULL, "says the limit: %s", err.text);
 	r.container[0].priority = 0;
-	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), 0, "priority 0 is the lowest, 1");
+	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), 0,
+	       "priority 0 is the lowest, 1");
 }
 
 static void json(void)
@@ -151,8 +172,9 @@ static void json(void)
 	jout_close(&j, '}');
 	fclose(j.f);
 	is(text,
-	       "{\n  \"a\": \"q\\\"\\\\\\u000a\",\n  \"b\": [],\n  \"c\": \"0-1\",\n  \"d\": [\n    \"x\",\n    \"y\"\n  ],\n  \"e\": null\n}\n",
-	       "JSON as a person would write it");
+	   "{\n  \"a\": \"q\\\"\\\\\\u000a\",\n  \"b\": [],\n  \"c\": \"0-1\",\n  \"d\": [\n    "
+	   "\"x\",\n    \"y\"\n  ],\n  \"e\": null\n}\n",
+	   "JSON as a person would write it");
 	free(text);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What bash offers, against what the programs print and the plugin's table: nothing missing, nothing else. TAP."""
+
 import os
 import pty
 import re
@@ -11,7 +12,10 @@ import sys
 import tempfile
 import time
 
-SOURCE = os.path.abspath(os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+SOURCE = os.path.abspath(
+    os.environ.get("NODEOS_SOURCE")
+    or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+)
 BUILD = os.path.abspath(os.environ.get("NODEOS_BUILD") or SOURCE)
 TOOL = os.path.join(BUILD, "nodeosctl")
 OURS = os.path.join(SOURCE, "contrib/completions/nodeosctl")
@@ -30,12 +34,24 @@ def ok(good, what, *detail):
 
 
 def same(got, want, what):
-    ok(sorted(got) == sorted(want), what, f"not offered: {sorted(set(want) - set(got))}", f"offered, but not there: {sorted(set(got) - set(want))}",
-       f"got: {sorted(got)}")
+    ok(
+        sorted(got) == sorted(want),
+        what,
+        f"not offered: {sorted(set(want) - set(got))}",
+        f"offered, but not there: {sorted(set(got) - set(want))}",
+        f"got: {sorted(got)}",
+    )
 
 
 def bash(script, cwd, env=None):
-    r = subprocess.run(["bash", "--norc", "-c", script], cwd=cwd, capture_output=True, text=True, timeout=60, env=dict(os.environ, **(env or {})))
+    r = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ, **(env or {})),
+    )
     if r.stderr:
         print(f"# bash: {r.stderr.strip()}")
     return r.stdout.splitlines()
@@ -50,35 +66,61 @@ def offered(words, cwd=".", before="", env=None, wordbreaks=True):
     split = []
     for w in words:
         name, sep, value = w.partition("=")
-        split += [name, "="] + ([value] if value else []) if sep and wordbreaks and w.startswith("--") else [w]
+        split += (
+            [name, "="] + ([value] if value else [])
+            if sep and wordbreaks and w.startswith("--")
+            else [w]
+        )
     file = OURS if words[0] == "nodeosctl" else SLURM
-    return bash(f"{before}\n. '{file}'\nCOMP_WORDS=({quoted(split)}); COMP_CWORD={len(split) - 1}; COMPREPLY=()\n"
-                f"_nodeos{'ctl' if file == OURS else '_slurm'} {quoted([words[0], split[-1], split[-2]])}\n"
-                "for w in \"${COMPREPLY[@]}\"; do printf '%s\\n' \"$w\"; done", cwd, env)
+    return bash(
+        f"{before}\n. '{file}'\nCOMP_WORDS=({quoted(split)}); COMP_CWORD={len(split) - 1};"
+        f" COMPREPLY=()\n_nodeos{'ctl' if file == OURS else '_slurm'}"
+        f' {quoted([words[0], split[-1], split[-2]])}\nfor w in "${{COMPREPLY[@]}}"; do printf'
+        " '%s\\n' \"$w\"; done",
+        cwd,
+        env,
+    )
 
 
 def helped(*words):
-    return subprocess.run([TOOL, *words, "--help"], capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(
+        [TOOL, *words, "--help"], capture_output=True, text=True, timeout=60
+    ).stdout
 
 
 def options_of(text):
     """Long options of a usage text, with = where they have a value, and short ones."""
-    longs = {name + ("=" if value else "") for name, value in re.findall(r"(--[a-z][a-z-]*)(=[A-Z\[])?", text)}
+    longs = {
+        name + ("=" if value else "")
+        for name, value in re.findall(r"(--[a-z][a-z-]*)(=[A-Z\[])?", text)
+    }
     longs -= {name[:-1] for name in longs if name.endswith("=")}
-    table = text[text.index("Usage" if "Usage" in text else "usage"):]
+    table = text[text.index("Usage" if "Usage" in text else "usage") :]
     return longs | set(re.findall(r"^ +(-\w),", table, re.M))
 
 
 def test_nodeosctl(commands, d):
-    same(offered(["nodeosctl", ""]), commands + ["--help", "--version", "-h", "-V"], "nodeosctl: the commands of nodeosctl --help")
+    same(
+        offered(["nodeosctl", ""]),
+        commands + ["--help", "--version", "-h", "-V"],
+        "nodeosctl: the commands of nodeosctl --help",
+    )
     same(offered(["nodeosctl", "p"]), ["plan", "provision"], "those with p")
     for command in commands:
         text = helped(command)
         want = options_of(text) | {"-h"}
         # what is there for other commands, as "features --site" in a sentence, is in no usage text
         ok(want > {"-h"}, f"{command} --help lists options", text)
-        same(offered(["nodeosctl", command, "-"]), want, f"nodeosctl {command}: the options of its --help")
-        same(offered(["nodeosctl", command, "--"]), {w for w in want if w.startswith("--")}, f"nodeosctl {command} --")
+        same(
+            offered(["nodeosctl", command, "-"]),
+            want,
+            f"nodeosctl {command}: the options of its --help",
+        )
+        same(
+            offered(["nodeosctl", command, "--"]),
+            {w for w in want if w.startswith("--")},
+            f"nodeosctl {command} --",
+        )
 
 
 def test_values(d):
@@ -87,25 +129,64 @@ def test_values(d):
     os.mkdir(os.path.join(d, "dir"))
     everything = ["a.json", "q r.json", "job.sh", "x.xml", "other", "dir", "bin"]
     for command in ("check", "plan"):
-        same(set(offered(["nodeosctl", command, ""], d)), ["a.json", "q r.json", "job.sh", "dir", "bin"], f"{command}: manifests, job scripts, directories")
-    same(offered(["nodeosctl", "check", "oth"], d), ["other"], "any other file where no manifest fits")
+        same(
+            set(offered(["nodeosctl", command, ""], d)),
+            ["a.json", "q r.json", "job.sh", "dir", "bin"],
+            f"{command}: manifests, job scripts, directories",
+        )
+    same(
+        offered(["nodeosctl", "check", "oth"], d),
+        ["other"],
+        "any other file where no manifest fits",
+    )
     same(set(offered(["nodeosctl", "plan", "-t", ""], d)), ["x.xml", "dir", "bin"], "plan -t: XML")
     same(set(offered(["nodeosctl", "plan", "--topology=x"], d)), ["x.xml"], "plan --topology=")
-    same(set(offered(["nodeosctl", "plan", "--topology=x"], d, wordbreaks=False)), ["--topology=x.xml"], "the same where words do not end at =")
-    same(set(offered(["nodeosctl", "plan", "--topology", "x"], d)), ["x.xml"], "the same as two words")
+    same(
+        set(offered(["nodeosctl", "plan", "--topology=x"], d, wordbreaks=False)),
+        ["--topology=x.xml"],
+        "the same where words do not end at =",
+    )
+    same(
+        set(offered(["nodeosctl", "plan", "--topology", "x"], d)),
+        ["x.xml"],
+        "the same as two words",
+    )
     same(set(offered(["nodeosctl", "plan", "--conf="], d)), everything, "plan --conf=: files")
     same(offered(["nodeosctl", "plan", "-c", ""], d), [], "plan -c: nothing")
-    same(set(offered(["nodeosctl", "plan", "-c", "0-3", "a"], d)), ["a.json"], "behind it a manifest")
+    same(
+        set(offered(["nodeosctl", "plan", "-c", "0-3", "a"], d)), ["a.json"], "behind it a manifest"
+    )
     same(offered(["nodeosctl", "report", ""], d), [], "report has no operand")
-    same(set(offered(["nodeosctl", "support-bundle", "--output="], d)), everything, "support-bundle --output=: files")
+    same(
+        set(offered(["nodeosctl", "support-bundle", "--output="], d)),
+        everything,
+        "support-bundle --output=: files",
+    )
     same(offered(["nodeosctl", "nothing", "-"], d), ["-h", "--help"], "an unknown command")
-    policy = re.search(r"\btable\[.*?\n\};|names?\[.*?\};", open(os.path.join(SOURCE, "manifest/policy_name.c")).read(), re.S).group(0)
+    policy = re.search(
+        r"\btable\[.*?\n\};|names?\[.*?\};",
+        open(os.path.join(SOURCE, "manifest/policy_name.c")).read(),
+        re.S,
+    ).group(0)
     names = set(re.findall(r'"([a-z]+)"', policy)) - {"unset", "user", "topo"}
-    for words in (["nodeosctl", "run", "--sched="], ["nodeosctl", "run", "-s", ""], ["srun", "--nodeos-sched="]):
+    for words in (
+        ["nodeosctl", "run", "--sched="],
+        ["nodeosctl", "run", "-s", ""],
+        ["srun", "--nodeos-sched="],
+    ):
         got = offered(words, d)
-        same({p.partition(":")[0] for p in got}, names, f"{' '.join(words)}: the policies of host/policy.c")
+        same(
+            {p.partition(":")[0] for p in got},
+            names,
+            f"{' '.join(words)}: the policies of host/policy.c",
+        )
         for p in got:
-            r = subprocess.run([TOOL, "run", f"--sched={p}", "--", "true"], capture_output=True, text=True, timeout=60)
+            r = subprocess.run(
+                [TOOL, "run", f"--sched={p}", "--", "true"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
             ok(r.returncode != 2, f"{p} is one that nodeosctl knows", r.stderr)
 
 
@@ -125,62 +206,175 @@ esac
 """)
     os.chmod(fake, 0o755)
     env = {"PATH": os.path.join(d, "bin") + ":" + os.environ["PATH"]}
-    same(offered(["nodeosctl", "report", "--job="], d, env=env), ["1234", "77"], "--job=: the jobs of list")
-    same(offered(["nodeosctl", "show", "--job="], d, env=dict(env, ALICE="1")), ["1234"], "a user's own")
+    same(
+        offered(["nodeosctl", "report", "--job="], d, env=env),
+        ["1234", "77"],
+        "--job=: the jobs of list",
+    )
+    same(
+        offered(["nodeosctl", "show", "--job="], d, env=dict(env, ALICE="1")),
+        ["1234"],
+        "a user's own",
+    )
     for command in ("resize", "exec"):
-        same(offered(["nodeosctl", command, "--step="], d, env=env), ["1234.0", "1234.11"], f"{command} --step=: the steps of srun that show tells")
-    same(offered(["nodeosctl", "exec", "--step=1234.1"], d, env=env, wordbreaks=False), ["--step=1234.11"], "where words do not end at =")
-    same(offered(["nodeosctl", "exec", "--step", "1234.0", "v"], d, env=env), ["vda"], "behind a step")
-    same(offered(["nodeosctl", "exec", ""], d, env=env), ["sim", "vda"], "exec: the containers of show")
+        same(
+            offered(["nodeosctl", command, "--step="], d, env=env),
+            ["1234.0", "1234.11"],
+            f"{command} --step=: the steps of srun that show tells",
+        )
+    same(
+        offered(["nodeosctl", "exec", "--step=1234.1"], d, env=env, wordbreaks=False),
+        ["--step=1234.11"],
+        "where words do not end at =",
+    )
+    same(
+        offered(["nodeosctl", "exec", "--step", "1234.0", "v"], d, env=env),
+        ["vda"],
+        "behind a step",
+    )
+    same(
+        offered(["nodeosctl", "exec", ""], d, env=env),
+        ["sim", "vda"],
+        "exec: the containers of show",
+    )
     same(offered(["nodeosctl", "exec", "--job=1234", "v"], d, env=env), ["vda"], "behind an option")
     same(offered(["nodeosctl", "exec", "--job", "1234", "v"], d, env=env), ["vda"], "of two words")
     ok("cat" in offered(["nodeosctl", "exec", "sim", "ca"], d, env=env), "exec CONTAINER: commands")
     ok("cat" in offered(["nodeosctl", "exec", "sim", "--", "ca"], d, env=env), "also behind --")
-    ok("cat" in offered(["nodeosctl", "run", "--sched=idle", "--", "ca"], d, env=env), "run: commands")
-    same(set(offered(["nodeosctl", "run", "-s", "idle", "cat", "a"], d, env=env)), ["a.json"], "and their files")
-    same(offered(["nodeosctl", "exec", "sim", "ls", "--js"], d, env=env), [], "their options are not ours")
+    ok(
+        "cat" in offered(["nodeosctl", "run", "--sched=idle", "--", "ca"], d, env=env),
+        "run: commands",
+    )
+    same(
+        set(offered(["nodeosctl", "run", "-s", "idle", "cat", "a"], d, env=env)),
+        ["a.json"],
+        "and their files",
+    )
+    same(
+        offered(["nodeosctl", "exec", "sim", "ls", "--js"], d, env=env),
+        [],
+        "their options are not ours",
+    )
     shutil.copy(os.path.join(SOURCE, "etc/examples/coupled.json"), os.path.join(d, "coupled.json"))
     for words in (["--nodeos-manifest=coupled.json"], ["--nodeos-manifest", "coupled.json"]):
-        same(offered(["srun", *words, "--nodeos-container="], d, env=env), ["none", "sim", "vda"], f"{' '.join(words)}: its containers")
-    same(offered(["srun", "--nodeos-container=s"], d, env=dict(env, SLURM_SPANK_NODEOS_REQUEST="nodeos 1;c=sim cpus=2;c=solve cpus=2;")), ["sim", "solve"],
-         "those of the job that the shell is in")
+        same(
+            offered(["srun", *words, "--nodeos-container="], d, env=env),
+            ["none", "sim", "vda"],
+            f"{' '.join(words)}: its containers",
+        )
+    same(
+        offered(
+            ["srun", "--nodeos-container=s"],
+            d,
+            env=dict(env, SLURM_SPANK_NODEOS_REQUEST="nodeos 1;c=sim cpus=2;c=solve cpus=2;"),
+        ),
+        ["sim", "solve"],
+        "those of the job that the shell is in",
+    )
     same(offered(["srun", "--nodeos-container="], d, env=env), ["none"], "where none are known")
 
 
 def test_slurm(d):
-    table = dict(re.findall(r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"', open(os.path.join(SOURCE, "spank/options.c"), encoding="utf-8").read()))
+    table = dict(
+        re.findall(
+            r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"',
+            open(os.path.join(SOURCE, "spank/options.c"), encoding="utf-8").read(),
+        )
+    )
     want = [f"--{name}=" for name in table]
     ok(len(want) > 3, "the table of spank/options.c is understood")
     for command in ("sbatch", "salloc", "srun"):
         same(offered([command, "--n"]), want, f"{command}: the options of spank/options.c")
     same(offered(["srun", "-"]), want, "from a dash on")
     same(offered(["srun", ""]), [], "not before")
-    same(offered(["/usr/bin/srun", "--nodeos-c"]), ["--nodeos-container=", "--nodeos-cpus="], "with a directory")
-    same(offered(["srun", "--nodeos="]), table["nodeos"].split("|"), "--nodeos=: the words of the table")
-    same(offered(["srun", "--nodeos=o"], wordbreaks=False), ["--nodeos=off"], "where words do not end at =")
+    same(
+        offered(["/usr/bin/srun", "--nodeos-c"]),
+        ["--nodeos-container=", "--nodeos-cpus="],
+        "with a directory",
+    )
+    same(
+        offered(["srun", "--nodeos="]),
+        table["nodeos"].split("|"),
+        "--nodeos=: the words of the table",
+    )
+    same(
+        offered(["srun", "--nodeos=o"], wordbreaks=False),
+        ["--nodeos=off"],
+        "where words do not end at =",
+    )
     same(set(offered(["srun", "--nodeos-manifest=x"], d)), ["x.xml"], "--nodeos-manifest=: files")
     same(offered(["srun", "--nodeos-cpus="], d), [], "--nodeos-cpus=: nothing")
     # Slurm's own completion, of which we know nothing but that it is a function
-    theirs = "_theirs () { COMPREPLY=($(compgen -W '--nodes --ntasks --nodeos-cpus=' -- \"$2\")); echo asked \"$@\" >&3; return ${THEIR_CODE:-0}; }; exec 3>asked\n"
+    theirs = (
+        "_theirs () { COMPREPLY=($(compgen -W '--nodes --ntasks --nodeos-cpus=' -- \"$2\")); echo"
+        ' asked "$@" >&3; return ${THEIR_CODE:-0}; }; exec 3>asked\n'
+    )
     registered = theirs + "complete -o nospace -F _theirs srun"
-    same(offered(["srun", "--no"], d, before=registered), want + ["--nodes"], "beside those of Slurm's own completion")
-    ok(open(os.path.join(d, "asked")).read() == "asked srun --no srun\n", "which is called as it was")
+    same(
+        offered(["srun", "--no"], d, before=registered),
+        want + ["--nodes"],
+        "beside those of Slurm's own completion",
+    )
+    ok(
+        open(os.path.join(d, "asked")).read() == "asked srun --no srun\n",
+        "which is called as it was",
+    )
     same(offered(["srun", "--nodes"], d, before=registered), ["--nodes"], "its own words only")
-    same(offered(["srun", "x"], d, before=registered), [], "no options of ours where none was begun")
+    same(
+        offered(["srun", "x"], d, before=registered), [], "no options of ours where none was begun"
+    )
     os.truncate(os.path.join(d, "asked"), 0)
-    same(set(offered(["srun", "--nodeos-report=x"], d, before=registered)), ["x.xml"], "the values of our options")
+    same(
+        set(offered(["srun", "--nodeos-report=x"], d, before=registered)),
+        ["x.xml"],
+        "the values of our options",
+    )
     ok(open(os.path.join(d, "asked")).read() == "", "are not its business")
-    same(bash(f"{registered}\n. {SLURM}\n. {SLURM}\ncomplete -p srun\nCOMP_WORDS=(srun --node); COMP_CWORD=1; THEIR_CODE=3 _nodeos_slurm srun --node srun; echo $?", d),
-         ["complete -o nospace -F _nodeos_slurm srun", "3"], "its options stay, and what it returns; read twice, too")
-    same(bash(f"complete -W 'a b' srun\n. {SLURM}\ncomplete -p srun", d), ["complete -W 'a b' srun"], "a completion that is no function is left as it is")
-    same(bash(f". {SLURM}\ncomplete -p srun", d), ["complete -o bashdefault -o default -F _nodeos_slurm srun"], "without one, files as ever")
+    same(
+        bash(
+            f"{registered}\n. {SLURM}\n. {SLURM}\ncomplete -p srun\nCOMP_WORDS=(srun --node);"
+            " COMP_CWORD=1; THEIR_CODE=3 _nodeos_slurm srun --node srun; echo $?",
+            d,
+        ),
+        ["complete -o nospace -F _nodeos_slurm srun", "3"],
+        "its options stay, and what it returns; read twice, too",
+    )
+    same(
+        bash(f"complete -W 'a b' srun\n. {SLURM}\ncomplete -p srun", d),
+        ["complete -W 'a b' srun"],
+        "a completion that is no function is left as it is",
+    )
+    same(
+        bash(f". {SLURM}\ncomplete -p srun", d),
+        ["complete -o bashdefault -o default -F _nodeos_slurm srun"],
+        "without one, files as ever",
+    )
     # bash-completion, old and new: a file for all three is loaded when one of them is first completed
-    for loader in ("__load_completion () { test $1 = srun", "_comp_load () { test \"$*\" = '-- srun'"):
-        lazy = theirs + loader + " && { echo loaded >>loads; complete -F _theirs srun; complete -F _theirs sbatch; }; }"
-        same(offered(["srun", "--nodeo"], d, before=lazy), want, f"{loader.split()[0]}: with Slurm's completion loaded")
-        same(bash(f"{lazy}\n. {SLURM}\nCOMP_WORDS=(srun --nodes); COMP_CWORD=1\n_nodeos_slurm srun --nodes srun; _nodeos_slurm srun --nodes srun\n"
-                  "echo ${COMPREPLY[@]}; complete -p srun sbatch; wc -l <loads", d),
-             ["--nodes", "complete -F _nodeos_slurm srun", "complete -F _nodeos_slurm sbatch", "2"], "once for each shell")
+    for loader in (
+        "__load_completion () { test $1 = srun",
+        "_comp_load () { test \"$*\" = '-- srun'",
+    ):
+        lazy = (
+            theirs
+            + loader
+            + " && { echo loaded >>loads; complete -F _theirs srun; complete -F _theirs sbatch;"
+            " }; }"
+        )
+        same(
+            offered(["srun", "--nodeo"], d, before=lazy),
+            want,
+            f"{loader.split()[0]}: with Slurm's completion loaded",
+        )
+        same(
+            bash(
+                f"{lazy}\n. {SLURM}\nCOMP_WORDS=(srun --nodes); COMP_CWORD=1\n_nodeos_slurm srun"
+                " --nodes srun; _nodeos_slurm srun --nodes srun\necho ${COMPREPLY[@]}; complete"
+                " -p srun sbatch; wc -l <loads",
+                d,
+            ),
+            ["--nodes", "complete -F _nodeos_slurm srun", "complete -F _nodeos_slurm sbatch", "2"],
+            "once for each shell",
+        )
         os.remove(os.path.join(d, "loads"))
 
 
@@ -189,7 +383,11 @@ def typed(file, keys, d):
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(d)
-        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], {"PATH": BUILD + ":" + os.environ["PATH"], "PS1": "", "TERM": "dumb", "HISTFILE": ""})
+        os.execvpe(
+            "bash",
+            ["bash", "--norc", "--noprofile", "-i"],
+            {"PATH": BUILD + ":" + os.environ["PATH"], "PS1": "", "TERM": "dumb", "HISTFILE": ""},
+        )
     os.write(fd, f"bind 'set bell-style none'; . '{file}'; echo ready$((40 + 2))\n".encode())
     text, end, sent = "", time.time() + 60, False
     while time.time() < end:
@@ -211,10 +409,26 @@ def typed(file, keys, d):
 
 def test_typed(d):
     """The same through readline, with a tab."""
-    same(typed(OURS, "nodeosctl supp\t--ou\tx.x\t", d), ["nodeosctl", "support-bundle", "--output=x.xml"], "nodeosctl supp<TAB>--ou<TAB>x.x<TAB>")
-    same(typed(OURS, "nodeosctl check q\t", d), ["nodeosctl", "check", "q r.json"], "a file with a blank")
-    same(typed(SLURM, "srun --nodeos-man\ta.j\t--nodeos-c\tp\t3", d), ["srun", "--nodeos-manifest=a.json", "--nodeos-cpus=3"], "srun --nodeos-man<TAB>a.j<TAB>")
-    same(typed(SLURM, "srun oth\t", d), ["srun", "other"], "files of a command without an own completion")
+    same(
+        typed(OURS, "nodeosctl supp\t--ou\tx.x\t", d),
+        ["nodeosctl", "support-bundle", "--output=x.xml"],
+        "nodeosctl supp<TAB>--ou<TAB>x.x<TAB>",
+    )
+    same(
+        typed(OURS, "nodeosctl check q\t", d),
+        ["nodeosctl", "check", "q r.json"],
+        "a file with a blank",
+    )
+    same(
+        typed(SLURM, "srun --nodeos-man\ta.j\t--nodeos-c\tp\t3", d),
+        ["srun", "--nodeos-manifest=a.json", "--nodeos-cpus=3"],
+        "srun --nodeos-man<TAB>a.j<TAB>",
+    )
+    same(
+        typed(SLURM, "srun oth\t", d),
+        ["srun", "other"],
+        "files of a command without an own completion",
+    )
 
 
 def main():

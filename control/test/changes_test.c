@@ -7,9 +7,9 @@
 #include <sys/file.h>
 
 #include "base/monotonic.h"
-#include "control/lock.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "control/lock.h"
 
 static char path[100], state[100];
 
@@ -30,12 +30,17 @@ static void counted(void)
 	struct errbuf err = { "" };
 	struct stat st;
 
-	is_int(changes_note(path, state, false, &err), 0, "where no container was ever made: %s", err.text);
+	is_int(changes_note(path, state, false, &err), 0, "where no container was ever made: %s",
+	       err.text);
 	is(content(), "none", "there is nothing to watch");
-	ok(mkdir(state, 0700) == 0 && changes_note(path, state, false, &err) == 0, "made where it is missing: %s", err.text);
+	ok(mkdir(state, 0700) == 0 && changes_note(path, state, false, &err) == 0,
+	   "made where it is missing: %s", err.text);
 	is(content(), "0\n", "with nothing counted");
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644, "everybody reads it");
-	ok(changes_note(path, state, true, &err) == 0 && changes_note(path, state, true, &err) == 0 && changes_note(path, state, false, &err) == 0, "two changes: %s", err.text);
+	ok(changes_note(path, state, true, &err) == 0 &&
+		   changes_note(path, state, true, &err) == 0 &&
+		   changes_note(path, state, false, &err) == 0,
+	   "two changes: %s", err.text);
 	is(content(), "2\n", "are counted");
 	for (int i = 0; i < 8; i++)
 		changes_note(path, state, true, &err);
@@ -49,7 +54,8 @@ static void locked(void)
 	struct errbuf err = { "" };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	ok(fd >= 0 && flock(fd, LOCK_EX) == 0 && fcntl(fd, F_OFD_SETLK, &all) == 0, "a reader locks it");
+	ok(fd >= 0 && flock(fd, LOCK_EX) == 0 && fcntl(fd, F_OFD_SETLK, &all) == 0,
+	   "a reader locks it");
 	alarm(20);
 	is_int(changes_note(path, state, true, &err), 0, "and keeps nobody waiting: %s", err.text);
 	alarm(0);
@@ -60,11 +66,13 @@ static void locked(void)
 static void turns(void)
 {
 	struct errbuf err = { "" };
-	int alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err), bob = private_lock(state, PRIVATE_LOCK_USER(1001), 0, &err);
+	int alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err),
+	    bob = private_lock(state, PRIVATE_LOCK_USER(1001), 0, &err);
 	long start = monotonic_ms();
 
 	ok(alice >= 0 && bob >= 0, "users take turns for themselves: %s", err.text);
-	ok(private_lock(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN, "a second one of the same user waits");
+	ok(private_lock(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN,
+	   "a second one of the same user waits");
 	ok(monotonic_ms() - start >= 100, "for the time that was said");
 	close(alice);
 	alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err);
@@ -73,7 +81,9 @@ static void turns(void)
 	close(bob);
 	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES, "no user is the changes");
 	chmod(state, 0755);
-	ok(private_lock(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 && strstr(err.text, "must belong to"), "not in a directory of others: %s", err.text);
+	ok(private_lock(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
+		   strstr(err.text, "must belong to"),
+	   "not in a directory of others: %s", err.text);
 	chmod(state, 0700);
 }
 

@@ -49,13 +49,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(request_format(&r, formatted, sizeof(formatted), &err) == (int)strlen(text));
 		check(strcmp(formatted, text) == 0);
 		check(request_parse(&again, formatted, &err) == 0);
-		check(again.n == r.n && memcmp(again.container, r.container, r.n * sizeof(r.container[0])) == 0);
+		check(again.n == r.n &&
+		      memcmp(again.container, r.container, r.n * sizeof(r.container[0])) == 0);
 	} else {
 		check(err.text[0] && !strchr(err.text, '\n'));
 	}
 	if (request_parse_mems(text, &kind, &value, &err) == 0)
-		check(value && (kind == MEMS_COUNT ? value <= REQUEST_MEMS_MAX :
-						     kind == MEMS_SIZE && value <= REQUEST_BYTES_MAX));
+		check(value &&
+		      (kind == MEMS_COUNT ? value <= REQUEST_MEMS_MAX
+					  : kind == MEMS_SIZE && value <= REQUEST_BYTES_MAX));
 	memset(&r, 0, sizeof(r));
 	r.n = 1;
 	strcpy(r.container[0].name, "a");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of libnodeos what a program is told of changes; nodeosd is a thread of ours, which answers as query.h and the guest have it. */
+/* Of libnodeos what a program is told of changes; nodeosd is a thread of ours, which answers as
+ * query.h and the guest have it. */
 #include "control/libnodeos_at.h"
 
 #include <fcntl.h>
@@ -29,7 +30,9 @@ static void *serve(void *arg)
 		pthread_mutex_lock(&lock);
 		asked++;
 		if (cpus)
-			snprintf(text, sizeof(text), "ok\njob 7\ncontainer sim\ncpus %s\nmems 0\nrank_cpus %s\n", cpus, cpus);
+			snprintf(text, sizeof(text),
+				 "ok\njob 7\ncontainer sim\ncpus %s\nmems 0\nrank_cpus %s\n", cpus,
+				 cpus);
 		else
 			snprintf(text, sizeof(text), "error out of order\n");
 		pthread_mutex_unlock(&lock);
@@ -86,7 +89,8 @@ int main(void)
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s/s", scratch);
 	snprintf(changes, sizeof(changes), "%s/changes", scratch);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 8) < 0 || pthread_create(&thread, NULL, serve, NULL) != 0)
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 8) < 0 ||
+	    pthread_create(&thread, NULL, serve, NULL) != 0)
 		bail("no socket");
 	n = nodeos_open_at(at.sun_path, changes);
 	ok(n && nodeos_cpus(n) == 4, "four CPUs: %s", nodeos_error(n));

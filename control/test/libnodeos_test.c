@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of libnodeos where no nodeosd answers: every call says so and none of them harms. The guest has the rest. */
+/* Of libnodeos where no nodeosd answers: every call says so and none of them harms. The guest has
+ * the rest. */
 #include "control/nodeos.h"
 
 #include <unistd.h>
@@ -18,7 +19,8 @@ int main(void)
 	if (!ok(n != NULL, "a handle in any case"))
 		return tap_done();
 	is_int((int)nodeos_cpus(n), 0, "no container");
-	ok(strncmp(nodeos_error(n), "nodeosd does not listen on this node", 36) == 0, "and why: %s", nodeos_error(n));
+	ok(strncmp(nodeos_error(n), "nodeosd does not listen on this node", 36) == 0, "and why: %s",
+	   nodeos_error(n));
 	is(nodeos_container(n), "", "no name");
 	is(nodeos_cpulist(n), "", "no CPUs");
 	is(nodeos_rank_cpulist(n), "", "nor of the rank");

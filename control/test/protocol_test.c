@@ -24,50 +24,88 @@ static void parse(void)
 		{ "nodeos 1 show job=4294967295 json", NULL, 4294967295u, true, NULL },
 		{ "nodeos 1 find container=sim", NULL, 0, false, "sim" },
 		{ "nodeos 1 find job=12 container=sim-2", NULL, 12, false, "sim-2" },
-		{ "nodeos 1 find", "request: find, resize and delete have a container", 0, false, NULL },
-		{ "nodeos 1 find container=", "request: \"container=\" is not expected", 0, false, NULL },
-		{ "nodeos 1 find container=../x", "request: \"container=../x\" is not expected", 0, false, NULL },
-		{ "nodeos 1 find container=Sim", "request: \"container=Sim\" is not expected", 0, false, NULL },
-		{ "nodeos 1 find container=a container=b", "request: \"container=b\"", 0, false, NULL },
-		{ "nodeos 1 find container=a json", "request: find and query do not answer in JSON", 0, false, NULL },
-		{ "nodeos 1 show container=a", "request: find, resize and delete have a container, and show and query have none", 0, false, NULL },
+		{ "nodeos 1 find", "request: find, resize and delete have a container", 0, false,
+		  NULL },
+		{ "nodeos 1 find container=", "request: \"container=\" is not expected", 0, false,
+		  NULL },
+		{ "nodeos 1 find container=../x", "request: \"container=../x\" is not expected", 0,
+		  false, NULL },
+		{ "nodeos 1 find container=Sim", "request: \"container=Sim\" is not expected", 0,
+		  false, NULL },
+		{ "nodeos 1 find container=a container=b", "request: \"container=b\"", 0, false,
+		  NULL },
+		{ "nodeos 1 find container=a json", "request: find and query do not answer in JSON",
+		  0, false, NULL },
+		{ "nodeos 1 show container=a",
+		  "request: find, resize and delete have a container, and show and query have none",
+		  0, false, NULL },
 		{ "nodeos 1 query json", "request: find and query do not answer", 0, false, NULL },
 		{ "nodeos 1 query job=1", "request: find and query do not answer", 0, false, NULL },
-		{ "nodeos 1 query container=sim", "request: find, resize and delete have a container", 0, false, NULL },
-		{ "nodeos 1 resize container=sim", "request: resize, and nothing else, says", 0, false, NULL },
-		{ "nodeos 1 find container=sim cpus=1", "request: resize, and nothing else, says", 0, false, NULL },
-		{ "nodeos 1 resize cpus=1", "request: find, resize and delete have a container", 0, false, NULL },
-		{ "nodeos 1 resize container=sim cpus=0", "request: \"cpus=0\" is not expected", 0, false, NULL },
+		{ "nodeos 1 query container=sim",
+		  "request: find, resize and delete have a container", 0, false, NULL },
+		{ "nodeos 1 resize container=sim", "request: resize, and nothing else, says", 0,
+		  false, NULL },
+		{ "nodeos 1 find container=sim cpus=1", "request: resize, and nothing else, says",
+		  0, false, NULL },
+		{ "nodeos 1 resize cpus=1", "request: find, resize and delete have a container", 0,
+		  false, NULL },
+		{ "nodeos 1 resize container=sim cpus=0", "request: \"cpus=0\" is not expected", 0,
+		  false, NULL },
 		{ "nodeos 1 resize container=sim cpus=+", "request: \"cpus=+\"", 0, false, NULL },
-		{ "nodeos 1 resize container=sim cpus=+-1", "request: \"cpus=+-1\"", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=+-1", "request: \"cpus=+-1\"", 0, false,
+		  NULL },
 		{ "nodeos 1 resize container=sim cpus=4b", "request: \"cpus=4b\"", 0, false, NULL },
-		{ "nodeos 1 resize container=sim cpus=1048577", "request: \"cpus=1048577\"", 0, false, NULL },
-		{ "nodeos 1 resize container=sim cpus=1 cpus=2", "request: \"cpus=2\"", 0, false, NULL },
-		{ "nodeos 1 resize container=sim mems=+4096b", "request: \"mems=+4096b\"", 0, false, NULL },
-		{ "nodeos 1 resize container=sim mems=4097", "request: \"mems=4097\"", 0, false, NULL },
-		{ "nodeos 1 resize container=sim mems=99999999999999999999b", "request: \"mems=99999999999999999999b\"", 0, false, NULL },
-		{ "nodeos 1 delete", "request: find, resize and delete have a container", 0, false, NULL },
-		{ "nodeos 1 delete container=sim cpus=1", "request: resize, and nothing else, says", 0, false, NULL },
+		{ "nodeos 1 resize container=sim cpus=1048577", "request: \"cpus=1048577\"", 0,
+		  false, NULL },
+		{ "nodeos 1 resize container=sim cpus=1 cpus=2", "request: \"cpus=2\"", 0, false,
+		  NULL },
+		{ "nodeos 1 resize container=sim mems=+4096b", "request: \"mems=+4096b\"", 0, false,
+		  NULL },
+		{ "nodeos 1 resize container=sim mems=4097", "request: \"mems=4097\"", 0, false,
+		  NULL },
+		{ "nodeos 1 resize container=sim mems=99999999999999999999b",
+		  "request: \"mems=99999999999999999999b\"", 0, false, NULL },
+		{ "nodeos 1 delete", "request: find, resize and delete have a container", 0, false,
+		  NULL },
+		{ "nodeos 1 delete container=sim cpus=1", "request: resize, and nothing else, says",
+		  0, false, NULL },
 		{ "nodeos 1 delete container=sim kill kill", "request: \"kill\"", 0, false, NULL },
-		{ "nodeos 1 find container=sim kill", "request: delete, and nothing else, says kill", 0, false, NULL },
-		{ "nodeos 1 show kill", "request: delete, and nothing else, says kill", 0, false, NULL },
-		{ "nodeos 1 find container=sim step=", "request: \"step=\" is not expected (allowed, once each: job=NUMBER, step=NUMBER, json,", 0, false, NULL },
+		{ "nodeos 1 find container=sim kill",
+		  "request: delete, and nothing else, says kill", 0, false, NULL },
+		{ "nodeos 1 show kill", "request: delete, and nothing else, says kill", 0, false,
+		  NULL },
+		{ "nodeos 1 find container=sim step=",
+		  "request: \"step=\" is not expected (allowed, once each: job=NUMBER, "
+		  "step=NUMBER, json,",
+		  0, false, NULL },
 		{ "nodeos 1 find container=sim step=00", "request: \"step=00\"", 0, false, NULL },
 		{ "nodeos 1 find container=sim step=01", "request: \"step=01\"", 0, false, NULL },
 		{ "nodeos 1 find container=sim step=+1", "request: \"step=+1\"", 0, false, NULL },
 		{ "nodeos 1 find container=sim step=1x", "request: \"step=1x\"", 0, false, NULL },
 		{ "nodeos 1 find container=sim step=7.1", "request: \"step=7.1\"", 0, false, NULL },
-		{ "nodeos 1 find container=sim step=4294967281", "request: \"step=4294967281\"", 0, false, NULL },
-		{ "nodeos 1 find container=sim step=4294967296", "request: \"step=4294967296\"", 0, false, NULL },
-		{ "nodeos 1 find container=sim step=18446744073709551616", "request: \"step=18446744073709551616\"", 0, false, NULL },
-		{ "nodeos 1 find container=sim step=0 step=0", "request: \"step=0\"", 0, false, NULL },
-		{ "nodeos 1 delete container=sim step=0", "request: find and resize, and nothing else, say of which step", 0, false, NULL },
-		{ "nodeos 1 show step=0", "request: find and resize, and nothing else, say of which step", 0, false, NULL },
-		{ "nodeos 1 query step=0", "request: find and resize, and nothing else, say of which step", 0, false, NULL },
+		{ "nodeos 1 find container=sim step=4294967281", "request: \"step=4294967281\"", 0,
+		  false, NULL },
+		{ "nodeos 1 find container=sim step=4294967296", "request: \"step=4294967296\"", 0,
+		  false, NULL },
+		{ "nodeos 1 find container=sim step=18446744073709551616",
+		  "request: \"step=18446744073709551616\"", 0, false, NULL },
+		{ "nodeos 1 find container=sim step=0 step=0", "request: \"step=0\"", 0, false,
+		  NULL },
+		{ "nodeos 1 delete container=sim step=0",
+		  "request: find and resize, and nothing else, say of which step", 0, false, NULL },
+		{ "nodeos 1 show step=0",
+		  "request: find and resize, and nothing else, say of which step", 0, false, NULL },
+		{ "nodeos 1 query step=0",
+		  "request: find and resize, and nothing else, say of which step", 0, false, NULL },
 		{ "", "request: it starts with \"\"", 0, false, NULL },
-		{ "nodeos 2 show", "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false, NULL },
+		{ "nodeos 2 show",
+		  "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false,
+		  NULL },
 		{ "nodeos 1 ", "request: \"\" is no operation", 0, false, NULL },
-		{ "nodeos 1 shower", "request: \"shower\" is no operation (allowed: show, query, resize, delete, find)", 0, false, NULL },
+		{ "nodeos 1 shower",
+		  "request: \"shower\" is no operation (allowed: show, query, resize, delete, "
+		  "find)",
+		  0, false, NULL },
 		{ "nodeos 1 show job=0", "request: \"job=0\" is not expected", 0, false, NULL },
 		{ "nodeos 1 show job=01", "request: \"job=01\"", 0, false, NULL },
 		{ "nodeos 1 show job=-1", "request: \"job=-1\"", 0, false, NULL },
@@ -77,7 +115,8 @@ static void parse(void)
 		{ "nodeos 1 show json json", "request: \"json\"", 0, false, NULL },
 		{ "nodeos 1 show uid=0", "request: \"uid=0\"", 0, false, NULL },
 		{ "nodeos 1 show\tjson", "request: byte 14 is no printable ASCII", 0, false, NULL },
-		{ "nodeos 1 show \xc3\xa4", "request: byte 15 is no printable ASCII", 0, false, NULL },
+		{ "nodeos 1 show \xc3\xa4", "request: byte 15 is no printable ASCII", 0, false,
+		  NULL },
 	};
 	char line[ASK_LINE_MAX], again[ASK_LINE_MAX];
 	struct errbuf err;
@@ -87,17 +126,22 @@ static void parse(void)
 		int rc = ask_parse(&a, t[i].line, &err);
 
 		if (t[i].error) {
-			ok(rc < 0 && strncmp(err.text, t[i].error, strlen(t[i].error)) == 0, "refused: %s: %s", t[i].line, rc < 0 ? err.text : "it is not");
+			ok(rc < 0 && strncmp(err.text, t[i].error, strlen(t[i].error)) == 0,
+			   "refused: %s: %s", t[i].line, rc < 0 ? err.text : "it is not");
 			continue;
 		}
-		ok(rc == 0 && a.operation == (t[i].container ? ASK_FIND : ASK_SHOW) && strcmp(a.container, t[i].container ? t[i].container : "") == 0 && a.job == t[i].job && a.json == t[i].json, "%s", t[i].line);
+		ok(rc == 0 && a.operation == (t[i].container ? ASK_FIND : ASK_SHOW) &&
+			   strcmp(a.container, t[i].container ? t[i].container : "") == 0 &&
+			   a.job == t[i].job && a.json == t[i].json,
+		   "%s", t[i].line);
 		ask_format(&a, line);
 		snprintf(again, sizeof(again), "%s\n", t[i].line);
 		is(line, again, "and back");
 	}
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
-	ok(ask_parse(&b, line, &err) < 0 && strstr(err.text, "longer than 510 bytes"), "a line without end");
+	ok(ask_parse(&b, line, &err) < 0 && strstr(err.text, "longer than 510 bytes"),
+	   "a line without end");
 }
 
 /* Memory nodes as users write them. */
@@ -109,17 +153,30 @@ static void mems(void)
 		uint64_t n; /* 0: refused */
 		bool bytes;
 	} t[] = {
-		{ "4", 0, 4, false }, { "+2", 1, 2, false }, { "-1", -1, 1, false }, { "4096", 0, 4096, false }, { "16G", 0, UINT64_C(16) << 30, true },
-		{ "512M", 0, UINT64_C(512) << 20, true }, { "0", 0, 0, false }, { "", 0, 0, false }, { "+", 0, 0, false }, { "4x", 0, 0, false },
-		{ "+16G", 0, 0, false }, { "-16G", 0, 0, false }, { "+4097", 0, 0, false }, { "4097", 0, 0, false },
+		{ "4", 0, 4, false },
+		{ "+2", 1, 2, false },
+		{ "-1", -1, 1, false },
+		{ "4096", 0, 4096, false },
+		{ "16G", 0, UINT64_C(16) << 30, true },
+		{ "512M", 0, UINT64_C(512) << 20, true },
+		{ "0", 0, 0, false },
+		{ "", 0, 0, false },
+		{ "+", 0, 0, false },
+		{ "4x", 0, 0, false },
+		{ "+16G", 0, 0, false },
+		{ "-16G", 0, 0, false },
+		{ "+4097", 0, 0, false },
+		{ "4097", 0, 0, false },
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct ask_amount a = { .given = false };
 		int rc = ask_parse_mems(&a, t[i].text);
 
-		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n && a.bytes == t[i].bytes : rc < 0, "memory nodes \"%s\"%s", t[i].text,
-		   t[i].n ? "" : ": refused");
+		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n &&
+				    a.bytes == t[i].bytes
+			  : rc < 0,
+		   "memory nodes \"%s\"%s", t[i].text, t[i].n ? "" : ": refused");
 	}
 }
 
@@ -133,7 +190,8 @@ static void back(void)
 		int64_t step; /* -1: none */
 	} t[] = {
 		{ "nodeos 1 query\n", ASK_QUERY, false, -1 },
-		{ "nodeos 1 resize job=3 container=sim cpus=-4 mems=17179869184b json\n", ASK_RESIZE, false, -1 },
+		{ "nodeos 1 resize job=3 container=sim cpus=-4 mems=17179869184b json\n",
+		  ASK_RESIZE, false, -1 },
 		{ "nodeos 1 resize job=3 step=0 container=sim cpus=-4\n", ASK_RESIZE, false, 0 },
 		{ "nodeos 1 find step=4294967280 container=step\n", ASK_FIND, false, 4294967280 },
 		{ "nodeos 1 delete container=sim\n", ASK_DELETE, false, -1 },
@@ -145,13 +203,17 @@ static void back(void)
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(t[i].line, "\n"), t[i].line);
-		ok(ask_parse(&a, line, &err) == 0 && a.operation == t[i].operation && a.kill == t[i].kill && (a.step_given ? (int64_t)a.step : -1) == t[i].step, "%s", line);
+		ok(ask_parse(&a, line, &err) == 0 && a.operation == t[i].operation &&
+			   a.kill == t[i].kill &&
+			   (a.step_given ? (int64_t)a.step : -1) == t[i].step,
+		   "%s", line);
 		ask_format(&a, again);
 		is(again, t[i].line, "and back");
 	}
 }
 
-/* The other side: says TEXT to whoever comes, and keeps what he has said; before that it turns some away, as systemd does. */
+/* The other side: says TEXT to whoever comes, and keeps what he has said; before that it turns some
+ * away, as systemd does. */
 struct other {
 	int fd;
 	const char *text;
@@ -187,10 +249,14 @@ static void *answer(void *arg)
 
 static char said[200];
 
-static int asked_slowly(const char *path, const char *text, unsigned turn_away, useconds_t slow, char *heard, struct errbuf *err)
+static int asked_slowly(const char *path, const char *text, unsigned turn_away, useconds_t slow,
+			char *heard, struct errbuf *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct other o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0), .text = text, .turn_away = turn_away, .slow = slow };
+	struct other o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0),
+			   .text = text,
+			   .turn_away = turn_away,
+			   .slow = slow };
 	struct ask a = { .operation = ASK_SHOW, .job = 7 };
 	pthread_t thread;
 	FILE *out;
@@ -199,7 +265,8 @@ static int asked_slowly(const char *path, const char *text, unsigned turn_away, 
 	memset(said, 0, sizeof(said));
 	unlink(path);
 	strcpy(at.sun_path, path);
-	if (bind(o.fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(o.fd, 1) < 0 || pthread_create(&thread, NULL, answer, &o) != 0)
+	if (bind(o.fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(o.fd, 1) < 0 ||
+	    pthread_create(&thread, NULL, answer, &o) != 0)
 		bail("no socket");
 	out = fmemopen(said, sizeof(said), "w");
 	rc = ask_node(&a, path, out, err);
@@ -220,7 +287,8 @@ static void tick(int sig)
 	(void)sig;
 }
 
-/* A program with a profiler's timer, whose calls are interrupted, on a node where others ask as well. */
+/* A program with a profiler's timer, whose calls are interrupted, on a node where others ask as
+ * well. */
 static void busy(void)
 {
 	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -229,13 +297,17 @@ static void busy(void)
 	struct errbuf err = { "" };
 
 	snprintf(path, sizeof(path), "%s/s", scratch);
-	is_int(asked_slowly(path, "ok\nhere\n", 8, 100000, heard, &err), 0, "turned away eight times: %s", err.text);
+	is_int(asked_slowly(path, "ok\nhere\n", 8, 100000, heard, &err), 0,
+	       "turned away eight times: %s", err.text);
 	is(said, "here\n", "it asks until it is answered");
 	is(heard, "nodeos 1 show job=7\n", "the same");
-	ok(asked_slowly(path, "", 0, 50000, heard, &err) < 0 && strstr(err.text, "has not answered"), "who was heard does not ask again");
+	ok(asked_slowly(path, "", 0, 50000, heard, &err) < 0 &&
+		   strstr(err.text, "has not answered"),
+	   "who was heard does not ask again");
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
-	is_int(asked_slowly(path, "ok\nhere\n", 0, 300000, heard, &err), 0, "interrupted all the time: %s", err.text);
+	is_int(asked_slowly(path, "ok\nhere\n", 0, 300000, heard, &err), 0,
+	       "interrupted all the time: %s", err.text);
 	is(said, "here\n", "it waits for the answer");
 	setitimer(ITIMER_REAL, &never, NULL);
 }
@@ -247,14 +319,18 @@ static void talk(void)
 	struct ask a = { .operation = ASK_SHOW };
 
 	snprintf(path, sizeof(path), "%s/s", scratch);
-	ok(ask_node(&a, path, stdout, &err) < 0 && strstr(err.text, "nodeosd does not listen on this node"), "nobody is there: %s", err.text);
+	ok(ask_node(&a, path, stdout, &err) < 0 &&
+		   strstr(err.text, "nodeosd does not listen on this node"),
+	   "nobody is there: %s", err.text);
 	is_int(asked(path, "ok\nwhat it says\nin lines\n", heard, &err), 0, "an answer");
 	is(said, "what it says\nin lines\n", "what comes after ok");
 	is(heard, "nodeos 1 show job=7\n", "to what was asked");
 	ok(asked(path, "error it is not yours\n", heard, &err) < 0, "an error");
 	is(err.text, "it is not yours", "in its words");
-	ok(asked(path, "", heard, &err) < 0 && strstr(err.text, "has not answered"), "no answer: %s", err.text);
-	ok(asked(path, "what\n", heard, &err) < 0 && strstr(err.text, "does not know: what"), "an answer of another version: %s", err.text);
+	ok(asked(path, "", heard, &err) < 0 && strstr(err.text, "has not answered"),
+	   "no answer: %s", err.text);
+	ok(asked(path, "what\n", heard, &err) < 0 && strstr(err.text, "does not know: what"),
+	   "an answer of another version: %s", err.text);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the tests of nodeos-lriot, nodeos-streamline and nodeos-bfs share: TAP, the programs, page traces, the page cache,
 and random numbers as dimmap/load/random.h describes them, written from that description."""
+
 import ctypes
 import mmap
 import os
@@ -10,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "../.."
+)
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 PAGE = 4096
 MASK = (1 << 64) - 1
@@ -51,13 +54,19 @@ class Program:
             sys.exit(0)
 
     def __call__(self, *args):
-        return subprocess.run([self.path, *map(str, args)], capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            [self.path, *map(str, args)], capture_output=True, text=True, timeout=300
+        )
 
     def refuses(self, args, words, code=2):
         """One line that has WORDS, and CODE."""
         r = self(*args)
-        ok(r.returncode == code and words in r.stderr.splitlines()[0] and r.stdout == "", f"{' '.join(map(str, args)) or 'nothing'}: {words}",
-           f"exit {r.returncode}", *r.stderr.splitlines())
+        ok(
+            r.returncode == code and words in r.stderr.splitlines()[0] and r.stdout == "",
+            f"{' '.join(map(str, args)) or 'nothing'}: {words}",
+            f"exit {r.returncode}",
+            *r.stderr.splitlines(),
+        )
 
     def documented(self, source, tables):
         """The tables of options in SOURCE, the usage text and the manual page have the same options."""
@@ -67,10 +76,18 @@ class Program:
             body = re.search(rf"struct option {table}\[\] = \{{(.*?)\n\}};", code, re.S).group(1)
             found |= set(re.findall(r"\{ \"([a-z-]+)\", \w+, NULL, '(\w)' \}", body))
         page = set(re.findall(r"^\.It Fl (\w) , Fl \\-([a-z-]+)", read(f"doc/{self.name}.1"), re.M))
-        same(sorted(page), sorted((short, name) for name, short in found), f"{self.name}(1) has its options")
+        same(
+            sorted(page),
+            sorted((short, name) for name, short in found),
+            f"{self.name}(1) has its options",
+        )
         usage = self("--help")
         same((usage.returncode, usage.stderr), (0, ""), "--help")
-        same(sorted(set(re.findall(r"^  -(\w), --([a-z-]+)", usage.stdout, re.M))), sorted((short, name) for name, short in found), "--help has its options")
+        same(
+            sorted(set(re.findall(r"^  -(\w), --([a-z-]+)", usage.stdout, re.M))),
+            sorted((short, name) for name, short in found),
+            "--help has its options",
+        )
 
 
 def read(name):
@@ -90,8 +107,15 @@ def read_trace(path):
     data = open(path, "rb").read()
     magic, version, page, pages, threads, merged = struct.unpack_from("<8sIIQII", data)
     records = struct.unpack(f"<{(len(data) - 32) // 8}Q", data[32:])
-    assert (magic, version, page, len(data) % 8) == (b"NODEOSPT", 1, PAGE, 0), (magic, version, page, len(data))
-    return {"pages": pages, "threads": threads, "merged": merged}, [(r & (1 << 40) - 1, r >> 40 & 0xffff, r >> 63) for r in records]
+    assert (magic, version, page, len(data) % 8) == (b"NODEOSPT", 1, PAGE, 0), (
+        magic,
+        version,
+        page,
+        len(data),
+    )
+    return {"pages": pages, "threads": threads, "merged": merged}, [
+        (r & (1 << 40) - 1, r >> 40 & 0xFFFF, r >> 63) for r in records
+    ]
 
 
 # ---------------------------------------------------------------- the page cache
@@ -103,7 +127,14 @@ def resident(path):
     pages = (size + PAGE - 1) // PAGE
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
     libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     with open(path, "rb") as f:
@@ -134,16 +165,21 @@ def touches(path, trace, run, what, more=()):
         there = resident(path) - set(more)
         if not there < pages - set(more):
             break  # else a busy machine may have needed the memory of one
-    ok(there == pages - set(more), what, f"{len(pages)} pages in the trace, {len(there)} in memory",
-       f"not in memory: {sorted(pages - there)[:10]}", f"not in the trace: {sorted(there - pages)[:10]}")
+    ok(
+        there == pages - set(more),
+        what,
+        f"{len(pages)} pages in the trace, {len(there)} in memory",
+        f"not in memory: {sorted(pages - there)[:10]}",
+        f"not in the trace: {sorted(there - pages)[:10]}",
+    )
 
 
 # ---------------------------------------------------------------- random numbers
 
 
 def mix(x):
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 & MASK
-    x = (x ^ x >> 27) * 0x94d049bb133111eb & MASK
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
     return x ^ x >> 31
 
 
@@ -154,7 +190,7 @@ class Split:
         self.state = state & MASK
 
     def next(self):
-        self.state = self.state + 0x9e3779b97f4a7c15 & MASK
+        self.state = self.state + 0x9E3779B97F4A7C15 & MASK
         return mix(self.state)
 
 

@@ -6,13 +6,15 @@
 
 #include "base/json_out.h"
 
-/* What json_out, made for reports of whole numbers, lacks: a member with DIGITS significant digits; null when it is no number. */
+/* What json_out, made for reports of whole numbers, lacks: a member with DIGITS significant digits;
+ * null when it is no number. */
 static inline void jout_real(struct json_out *j, const char *key, double value, int digits)
 {
 	char text[128];
 
 	if (isfinite(value))
-		snprintf(text, sizeof(text), "\n%*s\"%s\": %.*g", (int)(2 * j->depth), "", key, digits, value);
+		snprintf(text, sizeof(text), "\n%*s\"%s\": %.*g", (int)(2 * j->depth), "", key,
+			 digits, value);
 	else
 		snprintf(text, sizeof(text), "\n%*s\"%s\": null", (int)(2 * j->depth), "", key);
 	jout_raw_members(j, text);

@@ -9,7 +9,8 @@ static unsigned bucket_of(uint64_t ns)
 
 	if (ns < LATENCY_PER_OCTAVE)
 		return (unsigned)ns;
-	octave = 63 - (unsigned)__builtin_clzll(ns) - 6; /* how far to shift for a number from 64 to 127 */
+	/* how far to shift for a number from 64 to 127 */
+	octave = 63 - (unsigned)__builtin_clzll(ns) - 6;
 	bucket = octave * LATENCY_PER_OCTAVE + (unsigned)(ns >> octave);
 	return bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1;
 }

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-#include "dimmap/load/random.h"
 #include "base/test/tap.h"
+#include "dimmap/load/random.h"
 
 static void exact(void)
 {
@@ -13,7 +13,8 @@ static void exact(void)
 	is_int((long long)latency_percentile(&l, 0.5), 0, "of none");
 	for (uint64_t ns = 1; ns <= 50; ns++)
 		latency_note(&l, ns);
-	is_int((long long)latency_percentile(&l, 0.5), 25, "small times are exact: the 25th of 1 to 50");
+	is_int((long long)latency_percentile(&l, 0.5), 25,
+	       "small times are exact: the 25th of 1 to 50");
 	is_int((long long)latency_percentile(&l, 0.99), 50, "the 50th, as 49.5 is more than 49");
 	is_int((long long)latency_percentile(&l, 0.98), 49, "the 49th");
 	is_int((long long)latency_percentile(&l, 1), 50, "the last");
@@ -46,14 +47,17 @@ static void against_sorting(void)
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
 		/* rounded up, and counted from 1 */
 		double place = shares[i] * N;
-		uint64_t want = all[(size_t)place + ((double)(size_t)place < place) - 1], got = latency_percentile(&a, shares[i]);
+		uint64_t want = all[(size_t)place + ((double)(size_t)place < place) - 1],
+			 got = latency_percentile(&a, shares[i]);
 
 		if (got < want || (double)got > (double)want * (1 + 1.0 / 64)) {
 			diag("share %g: got %" PRIu64 ", sorted %" PRIu64, shares[i], got, want);
 			bad++;
 		}
 	}
-	is_int(bad, 0, "percentiles of two histograms together are those of the sorted times, or up to 1/64 more");
+	is_int(bad, 0,
+	       "percentiles of two histograms together are those of the sorted times, or up to "
+	       "1/64 more");
 	is_int((long long)a.max, (long long)all[N - 1], "the longest is exact");
 	is_int((long long)a.n, N, "none is lost");
 	free(all);
@@ -65,7 +69,8 @@ static void very_long(void)
 
 	latency_note(&l, UINT64_MAX);
 	latency_note(&l, UINT64_C(1) << 41);
-	ok(latency_percentile(&l, 0.5) == UINT64_MAX && l.max == UINT64_MAX, "hours are in the last bucket, whose end is the longest");
+	ok(latency_percentile(&l, 0.5) == UINT64_MAX && l.max == UINT64_MAX,
+	   "hours are in the last bucket, whose end is the longest");
 }
 
 int main(void)

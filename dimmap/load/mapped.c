@@ -50,12 +50,14 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 	int len;
 
 	(void)context;
-	if (!watched || at < (const char *)watched->data || at >= (const char *)watched->data + watched->size) {
+	if (!watched || at < (const char *)watched->data ||
+	    at >= (const char *)watched->data + watched->size) {
 		signal(sig, SIG_DFL);
 		return; /* comes again at once */
 	}
 	/* a fault of our own reads, not inside of printf: it may be used here */
-	len = snprintf(line, sizeof(line), "%.400s: byte %td could not be read (SIGBUS)\n", watched->path, at - (const char *)watched->data);
+	len = snprintf(line, sizeof(line), "%.400s: byte %td could not be read (SIGBUS)\n",
+		       watched->path, at - (const char *)watched->data);
 	if (write(STDERR_FILENO, line, (size_t)len) < 0)
 		_exit(2);
 	_exit(1);
@@ -72,15 +74,21 @@ int mapped_open(struct mapped *m, const char *path, uint64_t size, bool random, 
 		return errprintf(err, "%s: %s", path, strerror(errno));
 	all = file_size(fd);
 	if (all < 0) {
-		errprintf(err, "%s: %s", path, errno == EINVAL ? "neither a regular file nor a block device" : strerror(errno));
+		errprintf(err, "%s: %s", path,
+			  errno == EINVAL ? "neither a regular file nor a block device"
+					  : strerror(errno));
 	} else if (all == 0 || (uint64_t)all < size) {
-		errprintf(err, "%s: has %" PRId64 " bytes, %" PRIu64 " belong to it: cut, or not written to its end", path, all, size);
+		errprintf(err,
+			  "%s: has %" PRId64 " bytes, %" PRIu64
+			  " belong to it: cut, or not written to its end",
+			  path, all, size);
 	} else {
 		m->size = size ? size : (uint64_t)all;
 		m->path = path;
 		data = mmap(NULL, m->size, PROT_READ, MAP_SHARED, fd, 0);
 		if (data == MAP_FAILED) {
-			errprintf(err, "%s: mmap of %" PRIu64 " bytes: %s", path, m->size, strerror(errno));
+			errprintf(err, "%s: mmap of %" PRIu64 " bytes: %s", path, m->size,
+				  strerror(errno));
 		} else if (random && madvise(data, m->size, MADV_RANDOM) < 0) {
 			errprintf(err, "%s: madvise: %s", path, strerror(errno));
 			munmap(data, m->size);

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dimmap/load/team.h"
 #include "base/test/tap.h"
+#include "dimmap/load/team.h"
 
 static char path[256];
 static struct errbuf err;
@@ -19,18 +19,27 @@ static void opening(void)
 
 	if (truncate(path, 8192) < 0)
 		bail("%s cannot be made longer", path);
-	ok(mapped_open(&m, path, 0, true, &err) == 0 && m.size == 8192 && m.data[8191] == 0, "all of a file");
+	ok(mapped_open(&m, path, 0, true, &err) == 0 && m.size == 8192 && m.data[8191] == 0,
+	   "all of a file");
 	mapped_close(&m);
 	ok(mapped_open(&m, path, 4096, false, &err) == 0 && m.size == 4096, "its first part");
 	mapped_close(&m);
-	ok(mapped_open(&m, path, 8193, false, &err) < 0 && strstr(err.text, "has 8192 bytes, 8193 belong to it"), "no more than there is: %s", err.text);
-	ok(mapped_open(&m, "/", 0, false, &err) < 0 && strstr(err.text, "neither a regular file nor a block device"), "a directory: %s", err.text);
-	ok(mapped_open(&m, "/nonexistent/x", 0, false, &err) < 0 && strstr(err.text, "No such file"), "nothing: %s", err.text);
+	ok(mapped_open(&m, path, 8193, false, &err) < 0 &&
+		   strstr(err.text, "has 8192 bytes, 8193 belong to it"),
+	   "no more than there is: %s", err.text);
+	ok(mapped_open(&m, "/", 0, false, &err) < 0 &&
+		   strstr(err.text, "neither a regular file nor a block device"),
+	   "a directory: %s", err.text);
+	ok(mapped_open(&m, "/nonexistent/x", 0, false, &err) < 0 &&
+		   strstr(err.text, "No such file"),
+	   "nothing: %s", err.text);
 	is_int(file_head(path, head, sizeof(head), &err), 8, "its head");
-	ok(file_head("/", head, sizeof(head), &err) < 0 && strstr(err.text, "Is a directory"), "which a directory has not: %s", err.text);
+	ok(file_head("/", head, sizeof(head), &err) < 0 && strstr(err.text, "Is a directory"),
+	   "which a directory has not: %s", err.text);
 }
 
-/* What a child says on its standard error when a page goes away below it; its exit status to CODE. */
+/* What a child says on its standard error when a page goes away below it; its exit status to CODE.
+ */
 static const char *said(int *code)
 {
 	static char text[1024];
@@ -85,7 +94,8 @@ static void teams(void)
 	is_int(team_run(4, work, memory, true, &sum, &err), 0, "four threads");
 	is_int(worked, 15, "each works once");
 	/* fresh memory: a fault for each page, but where the kernel gives larger ones */
-	ok(sum.minflt >= 1 && sum.minflt <= 1000 && sum.majflt == 0, "their page faults are counted: %ld", sum.minflt);
+	ok(sum.minflt >= 1 && sum.minflt <= 1000 && sum.majflt == 0,
+	   "their page faults are counted: %ld", sum.minflt);
 	free(memory);
 }
 

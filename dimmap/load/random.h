@@ -5,14 +5,16 @@
 #include <stdint.h>
 
 /*
- * Random numbers that anyone can draw again: xoshiro256** (Blackman and Vigna: Scrambled linear pseudorandom number generators,
- * ACM TOMS 47, 2021), started from splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+ * Random numbers that anyone can draw again: xoshiro256** (Blackman and Vigna: Scrambled linear
+ * pseudorandom number generators, ACM TOMS 47, 2021), started from splitmix64 (Steele, Lea, Flood:
+ * Fast splittable pseudorandom number generators, OOPSLA 2014).
  */
 struct random {
 	uint64_t s[4];
 };
 
-/* The function that splitmix64 puts its counter through: each of 2^64 values becomes another one. */
+/* The function that splitmix64 puts its counter through: each of 2^64 values becomes another one.
+ */
 static inline uint64_t random_mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -27,8 +29,8 @@ static inline uint64_t random_split(uint64_t *seed)
 }
 
 /*
- * The generator of thread THREAD: four numbers of splitmix64 started at SEED + 2^32 THREAD. Its increment is odd, so what two
- * threads draw from splitmix64 lies 2^32 numbers or more apart.
+ * The generator of thread THREAD: four numbers of splitmix64 started at SEED + 2^32 THREAD. Its
+ * increment is odd, so what two threads draw from splitmix64 lies 2^32 numbers or more apart.
  */
 static inline void random_start(struct random *r, uint64_t seed, unsigned thread)
 {
@@ -50,7 +52,8 @@ static inline uint64_t random_next(struct random *r)
 	return out;
 }
 
-/* Below N, which is not 0, each as likely: as many high bits as N - 1 has, drawn until they are below N. */
+/* Below N, which is not 0, each as likely: as many high bits as N - 1 has, drawn until they are
+ * below N. */
 static inline uint64_t random_below(struct random *r, uint64_t n)
 {
 	unsigned shift = n > 1 ? (unsigned)__builtin_clzll(n - 1) : 63;

@@ -4,15 +4,22 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/test/tap.h"
 #include "dimmap/load/scatter.h"
 #include "dimmap/load/zipf.h"
-#include "base/test/tap.h"
 
 /* What is found in other programs' tests of these generators. */
 static void known_numbers(void)
 {
-	static const uint64_t split[] = { 6457827717110365317u, 3203168211198807973u, 9817491932198370423u, 4593380528125082431u, 16408922859458223821u };
-	static const uint64_t scrambled[] = { 11520, 0, 1509978240, 1215971899390074240u, 1216172134540287360u, 607988272756665600u };
+	static const uint64_t split[] = { 6457827717110365317u, 3203168211198807973u,
+					  9817491932198370423u, 4593380528125082431u,
+					  16408922859458223821u };
+	static const uint64_t scrambled[] = { 11520,
+					      0,
+					      1509978240,
+					      1215971899390074240u,
+					      1216172134540287360u,
+					      607988272756665600u };
 	struct random r = { { 1, 2, 3, 4 } };
 	uint64_t seed = 1234567;
 	unsigned good = 0;
@@ -26,10 +33,12 @@ static void known_numbers(void)
 }
 
 /*
- * Pearson's sum over cells, of which those that are expected to have fewer than 5 are one. Its mean is the number of cells less 1,
- * its variance twice that: BOUND is five standard deviations above the mean.
+ * Pearson's sum over cells, of which those that are expected to have fewer than 5 are one. Its mean
+ * is the number of cells less 1, its variance twice that: BOUND is five standard deviations above
+ * the mean.
  */
-static double chi_squared(const uint64_t *count, const double *share, unsigned cells, double draws, double *bound)
+static double chi_squared(const uint64_t *count, const double *share, unsigned cells, double draws,
+			  double *bound)
 {
 	double sum = 0, rest_found = 0, rest_wanted = 0, used = 0;
 
@@ -72,7 +81,8 @@ static void even(void)
 		for (unsigned i = 0; i < n; i++)
 			share[i] = 1.0 / n;
 		sum = chi_squared(count, share, n, DRAWS, &bound);
-		ok(count[n] == 0 && sum <= bound, "below %u: chi squared %.1f, at most %.1f", n, sum, bound);
+		ok(count[n] == 0 && sum <= bound, "below %u: chi squared %.1f, at most %.1f", n,
+		   sum, bound);
 		free(count);
 		free(share);
 	}
@@ -119,7 +129,8 @@ static double zipf_against(double a, double theory, unsigned n, double *bound)
 	sum = count[n] ? INFINITY : chi_squared(count, share, n, DRAWS, bound);
 	/* the first ranks have so much that the sum of all hides what is wrong with one */
 	for (unsigned i = 0; i < 10 && i < n; i++)
-		if (fabs((double)count[i] - DRAWS * share[i]) > 5 * sqrt(DRAWS * share[i] * (1 - share[i])) + 1e-6)
+		if (fabs((double)count[i] - DRAWS * share[i]) >
+		    5 * sqrt(DRAWS * share[i] * (1 - share[i])) + 1e-6)
 			sum = INFINITY;
 	free(count);
 	free(share);
@@ -162,10 +173,14 @@ static void zipf_large(void)
 	}
 	expected = DRAWS / all;
 	deviation = sqrt(expected * (1 - 1 / all));
-	ok(fabs(found_1 - expected) <= 5 * deviation, "zipf 1 of 2^40: rank 1 %u times, %.0f expected, within %.0f", found_1, expected, 5 * deviation);
+	ok(fabs(found_1 - expected) <= 5 * deviation,
+	   "zipf 1 of 2^40: rank 1 %u times, %.0f expected, within %.0f", found_1, expected,
+	   5 * deviation);
 	expected = DRAWS * first_100 / all;
 	deviation = sqrt(expected * (1 - first_100 / all));
-	ok(fabs(found_100 - expected) <= 5 * deviation, "the first 100 ranks %u times, %.0f expected, within %.0f", found_100, expected, 5 * deviation);
+	ok(fabs(found_100 - expected) <= 5 * deviation,
+	   "the first 100 ranks %u times, %.0f expected, within %.0f", found_100, expected,
+	   5 * deviation);
 	is_int(beyond, 0, "no rank that there is not");
 }
 
@@ -187,12 +202,15 @@ static void permutations(void)
 			moved += x != i;
 			other += x != scatter(&t, i);
 		}
-		ok(!bad && (n < 64 || (moved > n / 2 && other > n / 2)), "%u numbers are permuted: %u moved, %u elsewhere with another key", n, moved, other);
+		ok(!bad && (n < 64 || (moved > n / 2 && other > n / 2)),
+		   "%u numbers are permuted: %u moved, %u elsewhere with another key", n, moved,
+		   other);
 		free(seen);
 	}
 }
 
-/* The 64 hottest of 65536 blocks in 4096 groups of 16: evenly thrown, some 0.5 pairs would share one; 8 is far beyond chance. */
+/* The 64 hottest of 65536 blocks in 4096 groups of 16: evenly thrown, some 0.5 pairs would share
+ * one; 8 is far beyond chance. */
 static void hot_ones_apart(void)
 {
 	unsigned char seen[4096] = { 0 };

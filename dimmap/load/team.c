@@ -91,7 +91,8 @@ static int pin_to(pthread_t thread, unsigned turn)
 	return -1;
 }
 
-struct team *team_start(unsigned threads, team_work *work, void *arg, bool pin, unsigned first, struct errbuf *err)
+struct team *team_start(unsigned threads, team_work *work, void *arg, bool pin, unsigned first,
+			struct errbuf *err)
 {
 	struct team *t = calloc(1, sizeof(*t) + threads * sizeof(t->member[0]));
 	int error = 0;
@@ -111,7 +112,8 @@ struct team *team_start(unsigned threads, team_work *work, void *arg, bool pin, 
 		m->number = t->n;
 		error = pthread_create(&m->thread, NULL, live, m);
 		if (error) {
-			errprintf(err, "cannot start thread %u of %u: %s", t->n + 1, threads, strerror(error));
+			errprintf(err, "cannot start thread %u of %u: %s", t->n + 1, threads,
+				  strerror(error));
 			break;
 		}
 		t->n++;
@@ -145,7 +147,8 @@ void team_join(struct team *t, struct counts *sum)
 	free(t);
 }
 
-int team_run(unsigned threads, team_work *work, void *arg, bool pin, struct counts *sum, struct errbuf *err)
+int team_run(unsigned threads, team_work *work, void *arg, bool pin, struct counts *sum,
+	     struct errbuf *err)
 {
 	struct team *t = team_start(threads, work, arg, pin, 0, err);
 

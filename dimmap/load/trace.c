@@ -45,20 +45,25 @@ static int write_head(struct trace *t, uint64_t pages)
 		uint32_t version, page;
 		uint64_t pages;
 		uint32_t threads, merge;
-	} head = { .version = htole32(TRACE_VERSION), .page = htole32(TRACE_PAGE), .pages = htole64(pages),
-		   .threads = htole32(t->threads), .merge = htole32(t->merge) };
+	} head = { .version = htole32(TRACE_VERSION),
+		   .page = htole32(TRACE_PAGE),
+		   .pages = htole64(pages),
+		   .threads = htole32(t->threads),
+		   .merge = htole32(t->merge) };
 
 	_Static_assert(sizeof(head) == TRACE_HEAD, "the head of a trace has no holes");
 	memcpy(head.magic, TRACE_MAGIC, sizeof(head.magic));
 	return write_all(t->fd, &head, sizeof(head)) < 0 ? errno : 0;
 }
 
-struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, bool merge, struct errbuf *err)
+struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, bool merge,
+			   struct errbuf *err)
 {
 	struct trace *t;
 
 	if (pages > TRACE_PAGES_MAX || threads > TRACE_THREADS_MAX) {
-		errprintf(err, "%s: a trace is of %u threads and 2^40 pages at most", path, TRACE_THREADS_MAX);
+		errprintf(err, "%s: a trace is of %u threads and 2^40 pages at most", path,
+			  TRACE_THREADS_MAX);
 		return NULL;
 	}
 	t = calloc(1, sizeof(*t) + threads * sizeof(t->turn[0]));
@@ -88,7 +93,8 @@ void trace_touch(struct trace *t, unsigned thread, uint64_t offset, size_t len, 
 		if (t->merge && turn->last == page + 1)
 			continue;
 		turn->last = page + 1;
-		turn->record[turn->n++] = htole64(page | (uint64_t)thread << 40 | (uint64_t)write << 63);
+		turn->record[turn->n++] =
+			htole64(page | (uint64_t)thread << 40 | (uint64_t)write << 63);
 		if (turn->n == RECORDS)
 			write_turn(t, turn);
 	}

@@ -9,7 +9,8 @@
 #include "base/errbuf.h"
 
 /*
- * A page trace: which pages of a file were touched, in the order in which they were. All numbers are little-endian.
+ * A page trace: which pages of a file were touched, in the order in which they were. All numbers
+ *are little-endian.
  *
  *	offset  bytes
  *	0       8      "NODEOSPT"
@@ -17,11 +18,12 @@
  *	12      4      bytes of a page: 4096, whatever the machine's pages are
  *	16      8      pages of the file
  *	24      4      threads
- *	28      4      1: what touched the page that its thread had touched just before is left out; 0: nothing is
- *	32      8      a record, and so on to the end: the page in bits 0 to 39, the thread in bits 40 to 55, bit 63: a write
+ *	28      4      1: what touched the page that its thread had touched just before is left out;
+ *0: nothing is 32      8      a record, and so on to the end: the page in bits 0 to 39, the thread
+ *in bits 40 to 55, bit 63: a write
  *
- * Each thread's records are in their order. Those of several threads are in turns of up to 4096 of each: how they lay
- * between each other in time is not kept.
+ * Each thread's records are in their order. Those of several threads are in turns of up to 4096 of
+ *each: how they lay between each other in time is not kept.
  */
 #define TRACE_MAGIC "NODEOSPT"
 #define TRACE_VERSION 1u
@@ -32,10 +34,13 @@
 
 struct trace;
 
-/* A new file PATH, of a file of PAGES pages. NULL with ERR when it cannot be written. MERGE: leave out repeats, as above. */
-struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, bool merge, struct errbuf *err);
+/* A new file PATH, of a file of PAGES pages. NULL with ERR when it cannot be written. MERGE: leave
+ * out repeats, as above. */
+struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, bool merge,
+			   struct errbuf *err);
 
-/* Note, in this order, the pages of LEN bytes from OFFSET on; one THREAD may call it beside others. */
+/* Note, in this order, the pages of LEN bytes from OFFSET on; one THREAD may call it beside others.
+ */
 void trace_touch(struct trace *t, unsigned thread, uint64_t offset, size_t len, bool write);
 
 /* Write what is left, and free T, which may be NULL. -1 with ERR when not all could be written. */

@@ -40,11 +40,19 @@ static void format(void)
 		size_t len;
 		bool write;
 	} touch[] = {
-		{ 0, 0, 1, false }, { 1, 4095, 1, true }, { 1, 4095, 2, true }, { 0, 4096, 8192, false }, { 0, 12287, 1, false }, { 2, UINT64_C(1) << 51, 8, true },
+		{ 0, 0, 1, false },	  { 1, 4095, 1, true },	  { 1, 4095, 2, true },
+		{ 0, 4096, 8192, false }, { 0, 12287, 1, false }, { 2, UINT64_C(1) << 51, 8, true },
 	};
-	/* by hand: threads one after the other, as each had less than a turn; page, thread, write */
-	static const uint64_t all[][3] = { { 0, 0, 0 }, { 1, 0, 0 }, { 2, 0, 0 }, { 2, 0, 0 }, { 0, 1, 1 }, { 0, 1, 1 }, { 1, 1, 1 }, { UINT64_C(1) << 39, 2, 1 } };
-	static const uint64_t merged[][3] = { { 0, 0, 0 }, { 1, 0, 0 }, { 2, 0, 0 }, { 0, 1, 1 }, { 1, 1, 1 }, { UINT64_C(1) << 39, 2, 1 } };
+	/* by hand: threads one after the other, as each had less than a turn; page, thread, write
+	 */
+	static const uint64_t all[][3] = { { 0, 0, 0 }, { 1, 0, 0 },
+					   { 2, 0, 0 }, { 2, 0, 0 },
+					   { 0, 1, 1 }, { 0, 1, 1 },
+					   { 1, 1, 1 }, { UINT64_C(1) << 39, 2, 1 } };
+	static const uint64_t merged[][3] = {
+		{ 0, 0, 0 }, { 1, 0, 0 }, { 2, 0, 0 },
+		{ 0, 1, 1 }, { 1, 1, 1 }, { UINT64_C(1) << 39, 2, 1 }
+	};
 
 	for (unsigned merge = 0; merge < 2; merge++) {
 		struct trace *t = trace_create(path, 77, 3, merge, NULL);
@@ -54,15 +62,19 @@ static void format(void)
 		unsigned bad = 0;
 
 		for (size_t i = 0; i < sizeof(touch) / sizeof(touch[0]); i++)
-			trace_touch(t, touch[i].thread, touch[i].offset, touch[i].len, touch[i].write);
+			trace_touch(t, touch[i].thread, touch[i].offset, touch[i].len,
+				    touch[i].write);
 		is_int(trace_close(t, NULL), 0, "a trace");
 		data = slurp(&size);
-		is_int((long long)size, (long long)(32 + 8 * records), "a head and %zu records", records);
-		ok(memcmp(data, "NODEOSPT", 8) == 0 && number(data + 8, 4) == 1 && number(data + 12, 4) == 4096 && number(data + 16, 8) == 77 &&
+		is_int((long long)size, (long long)(32 + 8 * records), "a head and %zu records",
+		       records);
+		ok(memcmp(data, "NODEOSPT", 8) == 0 && number(data + 8, 4) == 1 &&
+			   number(data + 12, 4) == 4096 && number(data + 16, 8) == 77 &&
 			   number(data + 24, 4) == 3 && number(data + 28, 4) == merge,
 		   "the head");
 		for (size_t i = 0; i < records && 32 + 8 * records == size; i++) {
-			uint64_t r = number(data + 32 + 8 * i, 8), got[] = { r & 0xffffffffff, r >> 40 & 0xffff, r >> 63 };
+			uint64_t r = number(data + 32 + 8 * i, 8),
+				 got[] = { r & 0xffffffffff, r >> 40 & 0xffff, r >> 63 };
 
 			bad += memcmp(got, want[i], sizeof(got)) != 0;
 		}
@@ -82,7 +94,8 @@ static void *touch_many(void *arg)
 	} *mine = arg;
 
 	for (uint64_t i = 0; i < EACH; i++)
-		trace_touch(mine->trace, mine->thread, (i * 7 + mine->thread) * 4096, 8, i % 3 == 0);
+		trace_touch(mine->trace, mine->thread, (i * 7 + mine->thread) * 4096, 8,
+			    i % 3 == 0);
 	return NULL;
 }
 
@@ -130,7 +143,8 @@ static void troubles(void)
 
 	ok(!trace_create("/nonexistent/t", 1, 1, false, &err), "a directory that there is not");
 	is(err.text, "/nonexistent/t: No such file or directory", "is said");
-	ok(!trace_create(path, TRACE_PAGES_MAX + 1, 1, false, &err), "a file that has too many pages");
+	ok(!trace_create(path, TRACE_PAGES_MAX + 1, 1, false, &err),
+	   "a file that has too many pages");
 	t = access("/dev/full", W_OK) == 0 ? trace_create("/dev/full", 1, 1, false, &err) : NULL;
 	if (access("/dev/full", W_OK) != 0) {
 		skip(1, "no /dev/full");

@@ -10,21 +10,39 @@ static double x;
 
 static void counts(void)
 {
-	static const char *const bad[] = { "", " 5", "5 ", "-5", "+5", "5.0", "0x5", "five", "1e3", "4", "11", "18446744073709551616", "99999999999999999999999" };
+	static const char *const bad[] = { "",
+					   " 5",
+					   "5 ",
+					   "-5",
+					   "+5",
+					   "5.0",
+					   "0x5",
+					   "five",
+					   "1e3",
+					   "4",
+					   "11",
+					   "18446744073709551616",
+					   "99999999999999999999999" };
 
 	ok(value_count("5", 5, 10, &n) == 0 && n == 5, "the least");
 	ok(value_count("10", 5, 10, &n) == 0 && n == 10, "the most");
 	ok(value_count("007", 5, 10, &n) == 0 && n == 7, "zeros before it");
-	ok(value_count("18446744073709551615", 0, UINT64_MAX, &n) == 0 && n == UINT64_MAX, "2^64 - 1");
+	ok(value_count("18446744073709551615", 0, UINT64_MAX, &n) == 0 && n == UINT64_MAX,
+	   "2^64 - 1");
 	n = 3;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(value_count(bad[i], 5, 10, &n) < 0 && n == 3, "no number from 5 to 10: \"%s\"", bad[i]);
-	ok(value_count("18446744073709551616", 0, UINT64_MAX, &n) < 0, "2^64 is no number here, nor 0");
+		ok(value_count(bad[i], 5, 10, &n) < 0 && n == 3, "no number from 5 to 10: \"%s\"",
+		   bad[i]);
+	ok(value_count("18446744073709551616", 0, UINT64_MAX, &n) < 0,
+	   "2^64 is no number here, nor 0");
 }
 
 static void sizes(void)
 {
-	static const char *const bad[] = { "", "K", "1KB", "1KK", "1.5G", "-1K", "1 K", "1X", "16777216T", "18446744073709551615K" };
+	static const char *const bad[] = {
+		"",    "K",   "1KB", "1KK",	  "1.5G",
+		"-1K", "1 K", "1X",  "16777216T", "18446744073709551615K"
+	};
 	char text[SIZE_TEXT_MAX];
 
 	ok(value_size("4096", 0, UINT64_MAX, &n) == 0 && n == 4096, "bytes");
@@ -34,7 +52,8 @@ static void sizes(void)
 	ok(value_size("16T", 0, UINT64_MAX, &n) == 0 && n == 17592186044416, "T");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(value_size(bad[i], 0, UINT64_MAX, &n) < 0, "no size: \"%s\"", bad[i]);
-	ok(value_size("1K", 0, 1023, &n) < 0 && value_size("1K", 1025, UINT64_MAX, &n) < 0, "beyond its bounds");
+	ok(value_size("1K", 0, 1023, &n) < 0 && value_size("1K", 1025, UINT64_MAX, &n) < 0,
+	   "beyond its bounds");
 	is(size_text(text, 4096), "4K", "4096 bytes");
 	is(size_text(text, 4097), "4097", "4097 bytes");
 	is(size_text(text, UINT64_C(1) << 50), "1024T", "there is nothing above T");
@@ -43,7 +62,9 @@ static void sizes(void)
 
 static void reals(void)
 {
-	static const char *const bad[] = { "", "nan", "inf", " 1", "1 ", "1,5", "0.4", "2.1", "one" };
+	static const char *const bad[] = {
+		"", "nan", "inf", " 1", "1 ", "1,5", "0.4", "2.1", "one"
+	};
 
 	ok(value_real("1.5", 0.5, 2, &x) == 0 && x == 1.5, "1.5");
 	ok(value_real("5e-1", 0.5, 2, &x) == 0 && x == 0.5, "5e-1");
@@ -56,7 +77,8 @@ static void words(void)
 	struct errbuf err;
 	bool yes;
 
-	ok(option_choice("pin", "cores", "cores", "none", &yes, &err) == 0 && yes, "one of two words");
+	ok(option_choice("pin", "cores", "cores", "none", &yes, &err) == 0 && yes,
+	   "one of two words");
 	ok(option_choice("pin", "none", "cores", "none", &yes, &err) == 0 && !yes, "the other");
 	ok(option_choice("pin", "co\nres", "cores", "none", &yes, &err) < 0, "no third");
 	is(err.text, "--pin=\"co\\x0ares\": expected cores or none", "what is wrong, in one line");

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* The integral of x^-a from 1 to x. Near a = 1 the plain quotient would cancel: expm1 keeps its digits. */
+/* The integral of x^-a from 1 to x. Near a = 1 the plain quotient would cancel: expm1 keeps its
+ * digits. */
 static double integral(const struct zipf *z, double x)
 {
 	double t = (1 - z->a) * log(x);
@@ -25,7 +26,8 @@ void zipf_start(struct zipf *z, double a, uint64_t n)
 {
 	z->a = a;
 	z->n = (double)n;
-	/* rank k has the piece from k - 1/2 to k + 1/2; the first begins where it has exactly its probability, 1 */
+	/* rank k has the piece from k - 1/2 to k + 1/2; the first begins where it has exactly its
+	 * probability, 1 */
 	z->low = integral(z, 1.5) - 1;
 	z->high = integral(z, z->n + 0.5);
 	z->sure = 2 - inverse(z, integral(z, 2.5) - pow(2, -a));

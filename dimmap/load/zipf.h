@@ -7,14 +7,16 @@
 #include "dimmap/load/random.h"
 
 /*
- * Ranks 1 to N by Zipf's law: rank k with a probability in proportion to k^-A. By rejection-inversion (Hoermann and Derflinger:
- * Rejection-inversion to generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): no table, and a draw
- * takes the same time for each N.
+ * Ranks 1 to N by Zipf's law: rank k with a probability in proportion to k^-A. By
+ * rejection-inversion (Hoermann and Derflinger: Rejection-inversion to generate variates from
+ * monotone discrete distributions, ACM TOMACS 6, 1996): no table, and a draw takes the same time
+ * for each N.
  */
 struct zipf {
 	double a, n;
 	double low, high; /* of the integral of x^-A that is drawn from */
-	double sure; /* a rank that is at most this much above its x is taken without a look at the integral */
+	/* a rank that is at most this much above its x is taken without a look at the integral */
+	double sure;
 };
 
 #define ZIPF_A_MIN 0.01

@@ -78,7 +78,8 @@ static bool is(const struct oracle *o, const char *policy)
 
 /* ------------------------------------------------------------------ dimmap */
 
-/* Four counts for each page that there would be if their number were a power of two, by the upper half of the hash. */
+/* Four counts for each page that there would be if their number were a power of two, by the upper
+ * half of the hash. */
 static unsigned *count_of(const struct oracle *o, uint64_t key)
 {
 	return &o->history[(oracle_hash(key) >> 32) % o->history_size];
@@ -106,7 +107,8 @@ static void dimmap_admit(struct oracle *o, struct page p)
 	}
 }
 
-/* Pages at the head of the first list that are hot go on to the second; half of all may be there, and another one pushes one out. */
+/* Pages at the head of the first list that are hot go on to the second; half of all may be there,
+ * and another one pushes one out. */
 static struct page dimmap_pick(struct oracle *o)
 {
 	unsigned moved = 0;
@@ -131,7 +133,8 @@ static void dimmap_freed(struct oracle *o, const struct page *p)
 		--*count;
 }
 
-/* ------------------------------------------------------------------ sieve: one list, the hand is a place in it */
+/* ------------------------------------------------------------------ sieve: one list, the hand is a
+ * place in it */
 
 static struct page sieve_pick(struct oracle *o)
 {
@@ -158,7 +161,8 @@ static void s3fifo_admit(struct oracle *o, struct page p)
 
 	for (unsigned i = 0; i < o->ghosts; i++)
 		if ((uint32_t)o->ghost[i].hash == (uint32_t)oracle_hash(p.key) &&
-		    (o->ghost[i].hash >> 32) % o->ghost_places == (oracle_hash(p.key) >> 32) % o->ghost_places)
+		    (o->ghost[i].hash >> 32) % o->ghost_places ==
+			    (oracle_hash(p.key) >> 32) % o->ghost_places)
 			back = o->ghosts_ever - o->ghost[i].number < o->pages - small(o);
 	append(back ? &o->second : &o->first, p);
 }
@@ -239,7 +243,8 @@ static void freed(struct oracle *o, const struct page *p)
 static void make_room(struct oracle *o)
 {
 	while (!o->free) {
-		unsigned n = o->batch < o->first.n + o->second.n ? o->batch : o->first.n + o->second.n;
+		unsigned n = o->batch < o->first.n + o->second.n ? o->batch
+								 : o->first.n + o->second.n;
 
 		o->counts.batches++;
 		o->counts.unmapped += n;
@@ -273,7 +278,8 @@ static bool mapped(const struct oracle *o, uint64_t key)
 	return find(&o->first, key) >= 0 || find(&o->second, key) >= 0;
 }
 
-enum oracle_result oracle_access_window(struct oracle *o, uint64_t key, unsigned fill, uint64_t pages)
+enum oracle_result oracle_access_window(struct oracle *o, uint64_t key, unsigned fill,
+					uint64_t pages)
 {
 	uint64_t file = key >> 48, index = key & 0xffffffffffffu;
 	int at = find(&o->victims, key);
@@ -285,7 +291,8 @@ enum oracle_result oracle_access_window(struct oracle *o, uint64_t key, unsigned
 		return ORACLE_RECOVER;
 	}
 	for (uint64_t i = index / fill * fill; i < index / fill * fill + fill; i++)
-		if (i < pages && i != index && !mapped(o, file << 48 | i) && find(&o->victims, file << 48 | i) < 0)
+		if (i < pages && i != index && !mapped(o, file << 48 | i) &&
+		    find(&o->victims, file << 48 | i) < 0)
 			bring(o, file << 48 | i);
 	bring(o, key);
 	return ORACLE_MISS;

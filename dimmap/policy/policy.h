@@ -41,11 +41,11 @@ enum dimmap_queue_id {
 
 struct dimmap_entry {
 	u64 key;
-	u32 next, prev;		/* on its queue */
-	u32 chain;		/* the next one with the same hash */
-	u16 faults;		/* as the policy counts them */
+	u32 next, prev; /* on its queue */
+	u32 chain; /* the next one with the same hash */
+	u16 faults; /* as the policy counts them */
 	u8 queue;
-	u8 from;		/* the queue that a victim was on */
+	u8 from; /* the queue that a victim was on */
 };
 
 struct dimmap_queue {
@@ -58,8 +58,8 @@ struct dimmap_pool {
 	u32 *bucket;
 	u32 pages, mask;
 	struct dimmap_queue queue[DIMMAP_QUEUES];
-	u32 victims;		/* length of that queue */
-	bool swapped;		/* the queues FIRST and SECOND, of sieve */
+	u32 victims; /* length of that queue */
+	bool swapped; /* the queues FIRST and SECOND, of sieve */
 	/* of policies that know pages which are not there */
 	u16 *history;
 	u64 history_sum;

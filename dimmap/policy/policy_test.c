@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/test/tap.h"
 #include "dimmap/load/random.h"
 #include "dimmap/policy/oracle_test.h"
-#include "base/test/tap.h"
 
 static const uint32_t sizes[] = { 1, 2, 3, 7, 64, 1000 };
 
@@ -25,7 +25,13 @@ static void start(struct memory *m, const struct dimmap_policy *policy, uint32_t
 
 /* ------------------------------------------------------------------ invariants */
 
-enum state { FREE, MAPPED, PICKED, VICTIM, TAKEN }; /* picked: to be unmapped; taken: a victim that is to go */
+enum state {
+	FREE,
+	MAPPED,
+	PICKED,
+	VICTIM,
+	TAKEN
+}; /* picked: to be unmapped; taken: a victim that is to go */
 
 struct model {
 	struct memory m;
@@ -63,7 +69,8 @@ static const char *wrong_queue(const struct model *t)
 	for (unsigned q = 0; q < DIMMAP_QUEUES; q++) {
 		uint32_t before = DIMMAP_NONE, n = 0;
 
-		for (uint32_t x = p->queue[q].head; x != DIMMAP_NONE; before = x, x = p->entry[x].next, n++) {
+		for (uint32_t x = p->queue[q].head; x != DIMMAP_NONE;
+		     before = x, x = p->entry[x].next, n++) {
 			if (x >= p->pages)
 				return "a link to nowhere";
 			if (seen[x])
@@ -81,7 +88,8 @@ static const char *wrong_queue(const struct model *t)
 		all += n;
 	}
 	for (uint32_t x = 0; x < p->pages; x++)
-		if (!seen[x] && (p->entry[x].queue != DIMMAP_AWAY || (t->state[x] != PICKED && t->state[x] != TAKEN)))
+		if (!seen[x] && (p->entry[x].queue != DIMMAP_AWAY ||
+				 (t->state[x] != PICKED && t->state[x] != TAKEN)))
 			return "a page on no queue that is not away";
 	if (all + t->count[PICKED] + t->count[TAKEN] != p->pages)
 		return "more or fewer pages than there are";
@@ -136,7 +144,9 @@ static const char *do_admit(struct model *t)
 	uint32_t x, first;
 
 	if (t->admitted[key])
-		return dimmap_pool_find(&t->m.pool, key) == DIMMAP_NONE ? "a page that is there is not found" : NULL;
+		return dimmap_pool_find(&t->m.pool, key) == DIMMAP_NONE
+			       ? "a page that is there is not found"
+			       : NULL;
 	first = dimmap_head(&t->m.pool, DIMMAP_FREE);
 	if (t->count[FREE] && random_below(&t->random, 4) == 0) {
 		first = any(t, FREE);
@@ -162,7 +172,8 @@ static bool is_busy(void *arg, uint32_t x)
 
 static const char *do_pick(struct model *t)
 {
-	uint32_t got[64], n = 1 + (uint32_t)random_below(&t->random, 64), there = t->count[MAPPED], found;
+	uint32_t got[64], n = 1 + (uint32_t)random_below(&t->random, 64), there = t->count[MAPPED],
+			  found;
 	bool some_busy = random_below(&t->random, 3) == 0;
 
 	for (uint32_t x = 0; x < t->m.pool.pages; x++)
@@ -226,8 +237,10 @@ static const char *do_something(struct model *t)
 	case 0:
 	case 1:
 	case 2:
-	case 3: return do_admit(t);
-	case 4: return do_pick(t);
+	case 3:
+		return do_admit(t);
+	case 4:
+		return do_pick(t);
 	case 5:
 	case 6:
 		if (t->count[PICKED]) {
@@ -244,7 +257,8 @@ static const char *do_something(struct model *t)
 			set(t, x, MAPPED);
 		}
 		return NULL;
-	case 9: return do_oldest(t);
+	case 9:
+		return do_oldest(t);
 	case 10:
 		/* it goes, unless it could not be written */
 		if (t->count[TAKEN] && random_below(&t->random, 4) == 0) {
@@ -289,7 +303,8 @@ static void invariants(const struct dimmap_policy *policy)
 			if (!what)
 				what = wrong(&t);
 		}
-		ok(!what, "%s, %u pages: all is in order after each of many operations", policy->name, sizes[i]);
+		ok(!what, "%s, %u pages: all is in order after each of many operations",
+		   policy->name, sizes[i]);
 		if (what)
 			diag("%s, after %u", what, done);
 		free(t.m.at);
@@ -320,7 +335,8 @@ static enum oracle_result access_page(struct dimmap_pool *pool, uint64_t key, ui
 	return ORACLE_MISS;
 }
 
-static bool same_queue(const struct dimmap_pool *pool, unsigned queue, const struct oracle *o, enum oracle_list list)
+static bool same_queue(const struct dimmap_pool *pool, unsigned queue, const struct oracle *o,
+		       enum oracle_list list)
 {
 	uint32_t x = dimmap_head(pool, queue);
 
@@ -352,7 +368,8 @@ static void walk_start(struct walk *w, uint64_t seed, uint32_t pages)
 
 	memset(w, 0, sizeof(*w));
 	random_start(&w->random, seed, 0);
-	w->pages = 1 + random_below(&w->random, 2 * pages * part[random_below(&w->random, N(part))]);
+	w->pages =
+		1 + random_below(&w->random, 2 * pages * part[random_below(&w->random, N(part))]);
 }
 
 static uint64_t walk_next(struct walk *w)
@@ -364,17 +381,27 @@ static uint64_t walk_next(struct walk *w)
 	}
 	w->left--;
 	switch (w->kind) {
-	case 0: return random_below(&w->random, w->pages);
-	case 1: return w->scan++ % w->pages;
-	case 2: return random_below(&w->random, 1 + random_below(&w->random, 1 + random_below(&w->random, w->pages)));
+	case 0:
+		return random_below(&w->random, w->pages);
+	case 1:
+		return w->scan++ % w->pages;
+	case 2:
+		return random_below(&w->random,
+				    1 + random_below(&w->random,
+						     1 + random_below(&w->random, w->pages)));
 	/* some pages that are used again and again, and a scan between */
-	case 3: return w->left % 2 ? w->scan++ % w->pages : (w->hot + random_below(&w->random, 1 + w->pages / 20)) % w->pages;
-	default: return (w->hot + random_below(&w->random, 1 + w->pages / 4)) % w->pages;
+	case 3:
+		return w->left % 2
+			       ? w->scan++ % w->pages
+			       : (w->hot + random_below(&w->random, 1 + w->pages / 20)) % w->pages;
+	default:
+		return (w->hot + random_below(&w->random, 1 + w->pages / 4)) % w->pages;
 	}
 }
 
 /* How many accesses went as expected. */
-static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint32_t batch, uint64_t seed, unsigned accesses, unsigned every)
+static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint32_t batch,
+			uint64_t seed, unsigned accesses, unsigned every)
 {
 	uint32_t clipped = batch < pages / 4 ? batch : pages / 4 ? pages / 4 : 1;
 	struct oracle *o = oracle_new(policy->name, pages, pages * policy->victims / 64, batch);
@@ -390,7 +417,8 @@ static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint
 		/* not key 0: its hash is 0, and a ghost of it from time 0 would be like none */
 		uint64_t key = (walk_next(&w) + 1) | seed % 5 << 48;
 
-		if (access_page(&m.pool, key, clipped) != oracle_access(o, key) || (i % every == 0 && !same(&m.pool, o)))
+		if (access_page(&m.pool, key, clipped) != oracle_access(o, key) ||
+		    (i % every == 0 && !same(&m.pool, o)))
 			break;
 	}
 	free(m.at);
@@ -406,12 +434,15 @@ static void against_oracle(const struct dimmap_policy *policy)
 
 		for (unsigned t = 0; t < traces; t++) {
 			uint32_t batch = t < 64 ? 1 + t : 1 + t * 7 % 64;
-			unsigned good = compare(policy, sizes[i], many ? batch : 1 + t * 7, t + 1, length, many ? 1 : 100);
+			unsigned good = compare(policy, sizes[i], many ? batch : 1 + t * 7, t + 1,
+						length, many ? 1 : 100);
 
 			if (good < length && !bad++)
-				diag("batch %u, seed %u: another result at access %u", many ? batch : 1 + t * 7, t + 1, good);
+				diag("batch %u, seed %u: another result at access %u",
+				     many ? batch : 1 + t * 7, t + 1, good);
 		}
-		is_int(bad, 0, "%s, %u pages: %u times %u accesses as written down from the papers", policy->name, sizes[i], traces, length);
+		is_int(bad, 0, "%s, %u pages: %u times %u accesses as written down from the papers",
+		       policy->name, sizes[i], traces, length);
 	}
 }
 
@@ -421,10 +452,15 @@ static void names(void)
 {
 	is(dimmap_policies[0]->name, "s3fifo", "the default");
 	for (unsigned i = 0; dimmap_policies[i]; i++)
-		ok(dimmap_policy_find(dimmap_policies[i]->name) == dimmap_policies[i], "%s is found", dimmap_policies[i]->name);
-	ok(!dimmap_policy_find("") && !dimmap_policy_find("fif") && !dimmap_policy_find("fifos") && !dimmap_policy_find("FIFO"), "no other is");
+		ok(dimmap_policy_find(dimmap_policies[i]->name) == dimmap_policies[i],
+		   "%s is found", dimmap_policies[i]->name);
+	ok(!dimmap_policy_find("") && !dimmap_policy_find("fif") && !dimmap_policy_find("fifos") &&
+		   !dimmap_policy_find("FIFO"),
+	   "no other is");
 	/* what splitmix64 gives first when it is started from 0 */
-	ok(dimmap_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu && oracle_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu, "the hash is splitmix64's");
+	ok(dimmap_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu &&
+		   oracle_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu,
+	   "the hash is splitmix64's");
 }
 
 static void victims(void)
@@ -445,7 +481,8 @@ static void victims(void)
 	}
 }
 
-/* A page that programs use more often than a count can tell; of so few that none waits among the victims. */
+/* A page that programs use more often than a count can tell; of so few that none waits among the
+ * victims. */
 static void saturation(void)
 {
 	struct memory m;
@@ -488,7 +525,8 @@ static void ghosts(void)
 	const struct dimmap_policy *s3fifo = dimmap_policy_find("s3fifo");
 	unsigned soon = 0, soon_back = 0, late_back = 0;
 
-	/* pages that are used once: GAP of them have gone when the one that went first comes back; the main list may have 950 */
+	/* pages that are used once: GAP of them have gone when the one that went first comes back;
+	 * the main list may have 950 */
 	for (unsigned gap = 1; gap < 1800; gap += 7) {
 		uint64_t first = 10000 * gap;
 		struct memory m;
@@ -504,11 +542,15 @@ static void ghosts(void)
 		late_back += gap >= 950 && back;
 		free(m.at);
 	}
-	ok(soon_back > soon / 2, "s3fifo: what comes back soon is in the main list, unless another ghost is in its place: %u of %u", soon_back, soon);
+	ok(soon_back > soon / 2,
+	   "s3fifo: what comes back soon is in the main list, unless another ghost is in its "
+	   "place: %u of %u",
+	   soon_back, soon);
 	is_int(late_back, 0, "what comes back late is not");
 }
 
-/* ------------------------------------------------------------------ a scan, and pages that are used again and again */
+/* ------------------------------------------------------------------ a scan, and pages that are
+ * used again and again */
 
 static double kept(const char *name, uint32_t pages, uint32_t hot, uint32_t batch)
 {
@@ -522,7 +564,8 @@ static double kept(const char *name, uint32_t pages, uint32_t hot, uint32_t batc
 		bool counts = i > 20 * pages;
 
 		access_page(&m.pool, 1000000 + i, batch);
-		hits += access_page(&m.pool, random_below(&random, hot), batch) != ORACLE_MISS && counts;
+		hits += access_page(&m.pool, random_below(&random, hot), batch) != ORACLE_MISS &&
+			counts;
 		of += counts;
 	}
 	free(m.at);
@@ -540,8 +583,10 @@ static void hot_set(void)
 			for (unsigned i = 0; i < N(better); i++) {
 				double own = kept(better[i], 1000, hot, batch);
 
-				ok(own > fifo, "a scan beside %u hot pages, batches of %u: %s keeps %.1f %%, fifo %.1f %%", hot, batch, better[i], 100 * own,
-				   100 * fifo);
+				ok(own > fifo,
+				   "a scan beside %u hot pages, batches of %u: %s keeps %.1f %%, "
+				   "fifo %.1f %%",
+				   hot, batch, better[i], 100 * own, 100 * fifo);
 			}
 		}
 }

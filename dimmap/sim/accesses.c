@@ -80,7 +80,8 @@ int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *
 
 	if (a->n == ACCESSES_MAX)
 		return errprintf(err, "%" PRIu32 " accesses at most", ACCESSES_MAX);
-	if ((a->n == a->room && more_accesses(a) < 0) || (a->pages == a->pages_room && more_pages(a) < 0) ||
+	if ((a->n == a->room && more_accesses(a) < 0) ||
+	    (a->pages == a->pages_room && more_pages(a) < 0) ||
 	    (2 * (size_t)a->pages >= a->slots && more_slots(a) < 0))
 		return no_memory(err);
 	at = slot_of(a, key);

@@ -10,13 +10,14 @@
 #include "base/errbuf.h"
 
 /*
- * What programs did with pages of files, in its order. Pages have numbers, in the order in which they are first touched, so that
- * what belongs to a page is in an array.
+ * What programs did with pages of files, in its order. Pages have numbers, in the order in which
+ * they are first touched, so that what belongs to a page is in an array.
  */
 struct accesses {
 	uint32_t *page; /* its number; ACCESS_WRITE: a write */
 	size_t n, room;
-	uint64_t *key; /* of page I: its file << 48 | its index there, as the policies know it */
+	/* of page I: its file << 48 | its index there, as the policies know it */
+	uint64_t *key;
 	uint32_t pages, pages_room;
 	uint32_t *slot; /* of a hash table of the keys: number + 1, or 0 */
 	size_t slots;
@@ -40,7 +41,8 @@ static inline bool access_write(const struct accesses *a, size_t i)
 }
 
 /*
- * All of these return 0, or -1 with ERR, and A is good for accesses_free() only then. A begins as zeros.
+ * All of these return 0, or -1 with ERR, and A is good for accesses_free() only then. A begins as
+ * zeros.
  */
 
 /* Another file, of so many pages; what is added from now on is of this one. */
@@ -53,7 +55,13 @@ int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf 
 
 /* An order of accesses to one file. */
 struct pattern {
-	enum pattern_kind { PATTERN_UNIFORM, PATTERN_ZIPF, PATTERN_DRIFT, PATTERN_SCAN, PATTERN_LOOP } kind;
+	enum pattern_kind {
+		PATTERN_UNIFORM,
+		PATTERN_ZIPF,
+		PATTERN_DRIFT,
+		PATTERN_SCAN,
+		PATTERN_LOOP
+	} kind;
 	double a; /* of zipf and drift; of loop: percent of the pages that are hot */
 };
 
@@ -61,7 +69,8 @@ struct pattern {
 int pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
 
 /* N accesses to SIZE pages, WRITES of 100 of them writes. */
-int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, uint64_t n, unsigned writes, uint64_t seed, struct errbuf *err);
+int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, uint64_t n,
+		  unsigned writes, uint64_t seed, struct errbuf *err);
 
 void accesses_free(struct accesses *a);
 

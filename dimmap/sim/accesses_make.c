@@ -28,18 +28,22 @@ int pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 
 		if (strncmp(text, known[i].name, strlen(known[i].name)) != 0)
 			continue;
-		if (known[i].max > 0 ? value_real(value, known[i].min, known[i].max, &found.a) < 0 : *value)
+		if (known[i].max > 0 ? value_real(value, known[i].min, known[i].max, &found.a) < 0
+				     : *value)
 			continue;
 		*p = found;
 		return 0;
 	}
-	return value_refuse(err, "pattern", text, "uniform, scan, zipf:A or drift:A with A from 0.01 to 10, or loop:H with H from 0.001 to 99");
+	return value_refuse(err, "pattern", text,
+			    "uniform, scan, zipf:A or drift:A with A from 0.01 to 10, or loop:H "
+			    "with H from 0.001 to 99");
 }
 
 /* In drift, each rank is another page after so many accesses. */
 #define DRIFT 64
 
-int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, uint64_t n, unsigned writes, uint64_t seed, struct errbuf *err)
+int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, uint64_t n,
+		  unsigned writes, uint64_t seed, struct errbuf *err)
 {
 	uint64_t hot = (uint64_t)((double)size * p->a / 100), scan = 0;
 	struct random random;
@@ -59,10 +63,18 @@ int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, ui
 		uint64_t index = 0;
 
 		switch (p->kind) {
-		case PATTERN_UNIFORM: index = random_below(&random, size); break;
-		case PATTERN_ZIPF: index = scatter(&where, zipf_next(&zipf, &random) - 1); break;
-		case PATTERN_DRIFT: index = scatter(&where, (zipf_next(&zipf, &random) - 1 + i / DRIFT) % size); break;
-		case PATTERN_SCAN: index = i % size; break;
+		case PATTERN_UNIFORM:
+			index = random_below(&random, size);
+			break;
+		case PATTERN_ZIPF:
+			index = scatter(&where, zipf_next(&zipf, &random) - 1);
+			break;
+		case PATTERN_DRIFT:
+			index = scatter(&where, (zipf_next(&zipf, &random) - 1 + i / DRIFT) % size);
+			break;
+		case PATTERN_SCAN:
+			index = i % size;
+			break;
 		case PATTERN_LOOP:
 			if (i % 2 || hot == size)
 				index = random_below(&random, hot);

@@ -46,36 +46,52 @@ static int read_head(struct head *head, FILE *f, const char *name, struct errbuf
 	if (got < sizeof(raw) && broken(f, name, err) < 0)
 		return -1;
 	if (got < 8 || memcmp(raw, TRACE_MAGIC, 8) != 0)
-		return errprintf(err, "%s: no page trace: it does not begin with %s", name, TRACE_MAGIC);
+		return errprintf(err, "%s: no page trace: it does not begin with %s", name,
+				 TRACE_MAGIC);
 	if (got < sizeof(raw))
-		return errprintf(err, "%s: ends within its head, after %zu of %zu bytes", name, got, sizeof(raw));
+		return errprintf(err, "%s: ends within its head, after %zu of %zu bytes", name, got,
+				 sizeof(raw));
 	if (u32_at(raw + 8) != TRACE_VERSION)
-		return errprintf(err, "%s: a page trace of version %" PRIu32 ": expected %u", name, u32_at(raw + 8), TRACE_VERSION);
+		return errprintf(err, "%s: a page trace of version %" PRIu32 ": expected %u", name,
+				 u32_at(raw + 8), TRACE_VERSION);
 	if (u32_at(raw + 12) != TRACE_PAGE)
-		return errprintf(err, "%s: pages of %" PRIu32 " bytes: expected %u", name, u32_at(raw + 12), TRACE_PAGE);
+		return errprintf(err, "%s: pages of %" PRIu32 " bytes: expected %u", name,
+				 u32_at(raw + 12), TRACE_PAGE);
 	*head = (struct head){ .pages = u64_at(raw + 16), .threads = u32_at(raw + 24) };
 	merge = u32_at(raw + 28);
 	if (head->pages > TRACE_PAGES_MAX)
-		return errprintf(err, "%s: a file of %" PRIu64 " pages: 2^40 at most", name, head->pages);
+		return errprintf(err, "%s: a file of %" PRIu64 " pages: 2^40 at most", name,
+				 head->pages);
 	if (head->threads > TRACE_THREADS_MAX)
-		return errprintf(err, "%s: %" PRIu32 " threads: %u at most", name, head->threads, TRACE_THREADS_MAX);
+		return errprintf(err, "%s: %" PRIu32 " threads: %u at most", name, head->threads,
+				 TRACE_THREADS_MAX);
 	if (merge > 1)
-		return errprintf(err, "%s: repeats are left out or not: expected 0 or 1, not %" PRIu32, name, merge);
+		return errprintf(err,
+				 "%s: repeats are left out or not: expected 0 or 1, not %" PRIu32,
+				 name, merge);
 	return 0;
 }
 
-static int add_record(struct accesses *a, const struct head *head, uint64_t record, uint64_t i, const char *name, struct errbuf *err)
+static int add_record(struct accesses *a, const struct head *head, uint64_t record, uint64_t i,
+		      const char *name, struct errbuf *err)
 {
 	uint64_t index = record & (TRACE_PAGES_MAX - 1);
 	uint32_t thread = record >> 40 & (TRACE_THREADS_MAX - 1);
 
 	if (record >> 56 & 0x7f)
-		return errprintf(err, "%s: record %" PRIu64 ": %016" PRIx64 ": bits 56 to 62 are not 0", name, i, record);
+		return errprintf(err,
+				 "%s: record %" PRIu64 ": %016" PRIx64 ": bits 56 to 62 are not 0",
+				 name, i, record);
 	if (index >= head->pages)
-		return errprintf(err, "%s: record %" PRIu64 ": page %" PRIu64 ", but the file has %" PRIu64 " from 0 on", name, i, index, head->pages);
+		return errprintf(err,
+				 "%s: record %" PRIu64 ": page %" PRIu64
+				 ", but the file has %" PRIu64 " from 0 on",
+				 name, i, index, head->pages);
 	if (thread >= head->threads)
-		return errprintf(err, "%s: record %" PRIu64 ": thread %" PRIu32 ", but there are %" PRIu32 " from 0 on", name, i, thread,
-				 head->threads);
+		return errprintf(err,
+				 "%s: record %" PRIu64 ": thread %" PRIu32
+				 ", but there are %" PRIu32 " from 0 on",
+				 name, i, thread, head->threads);
 	if (accesses_add(a, index, record >> 63, err) < 0)
 		return errwrap(err, "%s", name);
 	return 0;
@@ -101,7 +117,8 @@ int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf 
 	if (broken(f, name, err) < 0)
 		return -1;
 	if (got % 8)
-		return errprintf(err, "%s: ends within record %" PRIu64 ", after %zu of 8 bytes", name, record, got % 8);
+		return errprintf(err, "%s: ends within record %" PRIu64 ", after %zu of 8 bytes",
+				 name, record, got % 8);
 	if (!record)
 		return errprintf(err, "%s: no accesses", name);
 	return 0;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/test/tap.h"
 #include "dimmap/load/random.h"
 #include "dimmap/load/trace.h"
-#include "base/test/tap.h"
 
 static char path[256];
 
@@ -18,8 +18,12 @@ static void round_trip(void)
 		uint64_t offset;
 		size_t len;
 		bool write;
-	} touch[] = { { 8192, 1, false }, { 0, 4097, true }, { 8191, 2, false }, { (uint64_t)4096 * 99999, 4096, true } };
-	static const uint64_t want[][2] = { { 2, 0 }, { 0, 1 }, { 1, 1 }, { 1, 0 }, { 2, 0 }, { 99999, 1 } };
+	} touch[] = { { 8192, 1, false },
+		      { 0, 4097, true },
+		      { 8191, 2, false },
+		      { (uint64_t)4096 * 99999, 4096, true } };
+	static const uint64_t want[][2] = { { 2, 0 }, { 0, 1 }, { 1, 1 },
+					    { 1, 0 }, { 2, 0 }, { 99999, 1 } };
 	struct errbuf err = { "" };
 	struct accesses a = { 0 };
 	unsigned bad = 0;
@@ -32,11 +36,13 @@ static void round_trip(void)
 		trace_close(t, &err);
 		is_int(accesses_read(&a, path, &err), 0, "a trace is read: %s", err.text);
 	}
-	ok(a.n == 12 && a.pages == 8 && a.writes == 6 && a.files == 2, "twelve accesses to eight pages of two files");
+	ok(a.n == 12 && a.pages == 8 && a.writes == 6 && a.files == 2,
+	   "twelve accesses to eight pages of two files");
 	for (size_t i = 0; i < a.n; i++) {
 		uint64_t key = a.key[access_page(&a, i)];
 
-		bad += key != ((uint64_t)(i / 6) << 48 | want[i % 6][0]) || access_write(&a, i) != want[i % 6][1];
+		bad += key != ((uint64_t)(i / 6) << 48 | want[i % 6][0]) ||
+		       access_write(&a, i) != want[i % 6][1];
 	}
 	is_int(bad, 0, "as they were written");
 	is_int((long long)a.file_pages[1], 100000, "with the size of the file");
@@ -54,8 +60,10 @@ static void many(void)
 		accesses_add(&a, random_split(&x) % 50000 * 20000000, i & 1, NULL);
 	x = 0;
 	for (unsigned i = 0; i < 200000; i++)
-		bad += a.key[access_page(&a, i)] != random_split(&x) % 50000 * 20000000 || access_write(&a, i) != (i & 1);
-	ok(!bad && a.n == 200000 && a.pages > 49000 && a.pages <= 50000, "many accesses to %u pages far apart", a.pages);
+		bad += a.key[access_page(&a, i)] != random_split(&x) % 50000 * 20000000 ||
+		       access_write(&a, i) != (i & 1);
+	ok(!bad && a.n == 200000 && a.pages > 49000 && a.pages <= 50000,
+	   "many accesses to %u pages far apart", a.pages);
 	accesses_free(&a);
 }
 
@@ -71,8 +79,13 @@ struct raw {
 
 static struct raw good_raw(void)
 {
-	struct raw r = { .version = htole32(1), .page = htole32(4096), .pages = htole64(10), .threads = htole32(2), .merge = 0,
-			 .record = { htole64(9), htole64(UINT64_C(1) << 40), htole64(UINT64_C(1) << 63 | 3), htole64(3) } };
+	struct raw r = { .version = htole32(1),
+			 .page = htole32(4096),
+			 .pages = htole64(10),
+			 .threads = htole32(2),
+			 .merge = 0,
+			 .record = { htole64(9), htole64(UINT64_C(1) << 40),
+				     htole64(UINT64_C(1) << 63 | 3), htole64(3) } };
 
 	memcpy(r.magic, TRACE_MAGIC, 8);
 	return r;
@@ -158,23 +171,30 @@ static void at_random(void)
 		struct errbuf err = { "" };
 		struct raw r = good_raw();
 		unsigned char *byte = (unsigned char *)&r;
-		size_t size = random_below(&random, 2) ? sizeof(r) : random_below(&random, sizeof(r) + 1);
+		size_t size = random_below(&random, 2) ? sizeof(r)
+						       : random_below(&random, sizeof(r) + 1);
 
 		/* mostly behind the magic, or nothing else would be seen */
 		for (uint64_t n = random_below(&random, 4); n--;)
-			byte[8 + random_below(&random, sizeof(r) - 8)] = (unsigned char)(random_below(&random, 3) ? random_below(&random, 256) : 0xff);
+			byte[8 + random_below(&random, sizeof(r) - 8)] =
+				(unsigned char)(random_below(&random, 3)
+							? random_below(&random, 256)
+							: 0xff);
 		if (parse(&a, byte, size, &err) < 0) {
 			refused_++;
-			bad += !err.text[0] || strchr(err.text, '\n') || strncmp(err.text, "t: ", 3) != 0;
+			bad += !err.text[0] || strchr(err.text, '\n') ||
+			       strncmp(err.text, "t: ", 3) != 0;
 		} else {
 			read++;
 			bad += a.n != (size - 32) / 8 || a.pages > a.n || a.files != 1;
 			for (size_t k = 0; k < a.n; k++)
-				bad += access_page(&a, k) >= a.pages || a.key[access_page(&a, k)] >= a.file_pages[0];
+				bad += access_page(&a, k) >= a.pages ||
+				       a.key[access_page(&a, k)] >= a.file_pages[0];
 		}
 		accesses_free(&a);
 	}
-	ok(!bad && read > 1000 && refused_ > 1000, "traces with wrong bytes: %u are read, %u refused", read, refused_);
+	ok(!bad && read > 1000 && refused_ > 1000,
+	   "traces with wrong bytes: %u are read, %u refused", read, refused_);
 }
 
 int main(void)

@@ -141,7 +141,8 @@ static uint32_t take_last(struct heap *h)
 	return x;
 }
 
-static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, const uint32_t *next, uint32_t pages, struct buffer_counts *out)
+static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, const uint32_t *next,
+		     uint32_t pages, struct buffer_counts *out)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		uint32_t x = access_page(a, i);
@@ -164,10 +165,13 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 	out->read = out->misses;
 }
 
-int bounds_opt(const struct accesses *a, const uint32_t *next, uint32_t pages, struct buffer_counts *out)
+int bounds_opt(const struct accesses *a, const uint32_t *next, uint32_t pages,
+	       struct buffer_counts *out)
 {
 	size_t all = (size_t)a->pages + 1;
-	struct heap h = { .page = malloc(all * sizeof(*h.page)), .place = malloc(all * sizeof(*h.place)), .next = calloc(all, sizeof(*h.next)) };
+	struct heap h = { .page = malloc(all * sizeof(*h.page)),
+			  .place = malloc(all * sizeof(*h.place)),
+			  .next = calloc(all, sizeof(*h.next)) };
 	bool *dirty = calloc(all, sizeof(*dirty));
 	int result = -1;
 

@@ -50,7 +50,8 @@ struct buffer *buffer_new(const struct buffer_options *o)
 	for (b->fill = 1; 2 * b->fill <= fill; b->fill *= 2)
 		;
 	for (uint32_t i = 0; i < o->pools; i++)
-		if (part_init(&b->part[i], o, o->pages / o->pools + (i < o->pages % o->pools)) < 0) {
+		if (part_init(&b->part[i], o, o->pages / o->pools + (i < o->pages % o->pools)) <
+		    0) {
 			buffer_free(b);
 			return NULL;
 		}
@@ -105,7 +106,8 @@ static struct part *part_of(struct buffer *b, uint64_t key)
 	return &b->part[(hash >> 32) * b->pools >> 32];
 }
 
-/* The pages beside KEY that are read with it. Windows are aligned, and of a power of two: none is in two pools. */
+/* The pages beside KEY that are read with it. Windows are aligned, and of a power of two: none is
+ * in two pools. */
 static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_t file_pages)
 {
 	const uint64_t files = ~UINT64_C(0) << 48;
@@ -116,7 +118,8 @@ static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_
 			admit(b, p, k);
 }
 
-/* A page on FIRST or SECOND is mapped, always: what writes back pages that stay is not here. So no policy hears of its use. */
+/* A page on FIRST or SECOND is mapped, always: what writes back pages that stay is not here. So no
+ * policy hears of its use. */
 enum buffer_result buffer_access(struct buffer *b, uint64_t key, uint64_t file_pages, bool write)
 {
 	enum buffer_result result = BUFFER_HIT;

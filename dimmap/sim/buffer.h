@@ -8,16 +8,19 @@
 #include "dimmap/policy/policy.h"
 
 /*
- * A dimmap buffer without memory and files: what dimmapfs does when one task after the other uses pages that are clean. The counts
- * are those of its .stats then: misses are "major", and so on. Pages that are written are counted when they go, but
- * take no time, and are not written back before.
+ * A dimmap buffer without memory and files: what dimmapfs does when one task after the other uses
+ * pages that are clean. The counts are those of its .stats then: misses are "major", and so on.
+ * Pages that are written are counted when they go, but take no time, and are not written back
+ * before.
  */
 struct buffer_options {
 	const struct dimmap_policy *policy;
 	uint32_t pages;
 	uint32_t pools; /* 1 to PAGES */
 	uint32_t batch; /* pages that are unmapped at once; a fourth of a pool's at most */
-	uint32_t fill; /* pages that are read at once, a power of two up to BUFFER_WINDOW; a fourth of a pool's at most */
+	/* pages that are read at once, a power of two up to BUFFER_WINDOW; a fourth of a pool's at
+	 * most */
+	uint32_t fill;
 };
 
 #define BUFFER_WINDOW 512 /* pages next to each other in a file that are in the same pool */

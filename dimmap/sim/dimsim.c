@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* dimsim: what the policies of dimmap would do with the accesses of a program, by the code that decides in the kernel module. */
+/* dimsim: what the policies of dimmap would do with the accesses of a program, by the code that
+ * decides in the kernel module. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,16 @@
 static int read_accesses(struct accesses *a, const struct options *o, struct errbuf *err)
 {
 	if (o->has_pattern)
-		return accesses_make(a, &o->pattern, o->size, o->accesses, (unsigned)o->writes, o->seed, err);
+		return accesses_make(a, &o->pattern, o->size, o->accesses, (unsigned)o->writes,
+				     o->seed, err);
 	for (char **trace = o->trace; *trace; trace++)
 		if (accesses_read(a, *trace, err) < 0)
 			return -1;
 	return 0;
 }
 
-static int play(const struct accesses *a, const struct buffer_options *o, struct buffer_counts *out, struct errbuf *err)
+static int play(const struct accesses *a, const struct buffer_options *o, struct buffer_counts *out,
+		struct errbuf *err)
 {
 	struct buffer *b = buffer_new(o);
 
@@ -34,22 +37,27 @@ static int play(const struct accesses *a, const struct buffer_options *o, struct
 	return 0;
 }
 
-static int play_policy(const struct accesses *a, const struct options *o, unsigned policy, uint32_t pages, struct buffer_counts *out,
-		       struct errbuf *err)
+static int play_policy(const struct accesses *a, const struct options *o, unsigned policy,
+		       uint32_t pages, struct buffer_counts *out, struct errbuf *err)
 {
 	struct dimmap_policy own = *o->policy[policy];
-	struct buffer_options b = { .policy = &own, .pages = pages, .batch = (uint32_t)o->batch, .fill = (uint32_t)o->fill };
+	struct buffer_options b = { .policy = &own,
+				    .pages = pages,
+				    .batch = (uint32_t)o->batch,
+				    .fill = (uint32_t)o->fill };
 
 	if (o->has_victims)
 		own.victims = (uint32_t)o->victims;
-	/* as the module has it: one instruction may need several pages at once, which have to fit in a pool */
+	/* as the module has it: one instruction may need several pages at once, which have to fit
+	 * in a pool */
 	b.pools = pages / 16 > 1 ? pages / 16 : 1;
 	if (o->pools < b.pools)
 		b.pools = (uint32_t)o->pools;
 	return play(a, &b, out, err);
 }
 
-static int play_all(struct results *r, const struct accesses *a, const struct options *o, struct errbuf *err)
+static int play_all(struct results *r, const struct accesses *a, const struct options *o,
+		    struct errbuf *err)
 {
 	uint32_t *next = bounds_next(a);
 
@@ -63,15 +71,19 @@ static int play_all(struct results *r, const struct accesses *a, const struct op
 			int result;
 
 			if (o->progress)
-				fprintf(stderr, "nodeos-dimsim: %u of %u: %s with %u pages\n", s * r->lines + i + 1, r->sizes * r->lines,
-					r->line[i].name, pages);
+				fprintf(stderr, "nodeos-dimsim: %u of %u: %s with %u pages\n",
+					s * r->lines + i + 1, r->sizes * r->lines, r->line[i].name,
+					pages);
 			if (i < o->policies)
 				result = play_policy(a, o, i, pages, out, err);
 			else
-				result = i == o->policies ? bounds_lru(a, pages, out) : bounds_opt(a, next, pages, out);
+				result = i == o->policies ? bounds_lru(a, pages, out)
+							  : bounds_opt(a, next, pages, out);
 			if (result < 0) {
 				free(next);
-				return i < o->policies ? -1 : errprintf(err, "not enough memory for %s", r->line[i].name);
+				return i < o->policies ? -1
+						       : errprintf(err, "not enough memory for %s",
+								   r->line[i].name);
 			}
 		}
 	}
@@ -154,7 +166,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (parsed < 0) {
-		fprintf(stderr, "nodeos-dimsim: %s\nnodeos-dimsim --help lists the options.\n", err.text);
+		fprintf(stderr, "nodeos-dimsim: %s\nnodeos-dimsim --help lists the options.\n",
+			err.text);
 		return 2;
 	}
 	if (run(&o, &err) < 0) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: what is read as a trace can be played, by each policy, with no fewer misses than OPT; what is not is refused
- * with one line.
- * clang -fsanitize=fuzzer,address,undefined
+ * libFuzzer target: what is read as a trace can be played, by each policy, with no fewer misses
+ * than OPT; what is not is refused with one line. clang -fsanitize=fuzzer,address,undefined
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,8 @@ static void check(int cond)
 		abort();
 }
 
-static uint64_t play(const struct accesses *a, const struct dimmap_policy *policy, uint32_t pages, uint32_t batch)
+static uint64_t play(const struct accesses *a, const struct dimmap_policy *policy, uint32_t pages,
+		     uint32_t batch)
 {
 	struct buffer *b = buffer_new(&(struct buffer_options){ policy, pages, 1, batch, 1 });
 	uint64_t misses;
@@ -37,7 +37,8 @@ static void play_all(const struct accesses *a)
 	struct buffer_counts opt, lru;
 
 	for (uint32_t pages = 1; pages < 40; pages += 12) {
-		check(bounds_opt(a, next, pages, &opt) == 0 && bounds_lru(a, pages, &lru) == 0 && lru.misses >= opt.misses);
+		check(bounds_opt(a, next, pages, &opt) == 0 && bounds_lru(a, pages, &lru) == 0 &&
+		      lru.misses >= opt.misses);
 		for (unsigned i = 0; dimmap_policies[i]; i++)
 			check(play(a, dimmap_policies[i], pages, pages % 5 + 1) >= opt.misses);
 	}

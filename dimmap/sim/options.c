@@ -12,20 +12,24 @@
 const char options_usage[] =
 	"Usage: nodeos-dimsim [OPTION]... TRACE...\n"
 	"       nodeos-dimsim [OPTION]... --pattern=PATTERN\n"
-	"Play accesses to pages and tell how often each policy of a dimmap buffer would have to wait for the file.\n"
+	"Play accesses to pages and tell how often each policy of a dimmap buffer would have to "
+	"wait for the file.\n"
 	"\n"
 	"  -p, --policy=NAME,...  these policies (default: all)\n"
-	"  -n, --pages=N,...      buffers of so many pages; N%: of those that are used (default: 1%,2%,5%,10%,25%,50%)\n"
+	"  -n, --pages=N,...      buffers of so many pages; N%: of those that are used (default: "
+	"1%,2%,5%,10%,25%,50%)\n"
 	"  -b, --batch=N          unmap so many pages at once, 1 to 512 (default: 64)\n"
 	"  -f, --fill=N           read so many pages at once: 1, 2, 4 to 512 (default: 1)\n"
 	"  -k, --pools=N          divide the buffer into so many parts (default: 1)\n"
-	"  -v, --victims=N        N of 64 pages wait unmapped before they go, 0 to 63 (default: as the policy has it)\n"
+	"  -v, --victims=N        N of 64 pages wait unmapped before they go, 0 to 63 (default: as "
+	"the policy has it)\n"
 	"  -j, --json             print JSON\n"
 	"  -g, --svg=FILE         draw hits against sizes, too\n"
 	"  -q, --progress         say how far it is\n"
 	"  -h, --help             print this\n"
 	"without TRACE:\n"
-	"  -t, --pattern=PATTERN  uniform, scan, zipf:A, drift:A (zipf whose pages change), loop:H (a scan, and between\n"
+	"  -t, --pattern=PATTERN  uniform, scan, zipf:A, drift:A (zipf whose pages change), loop:H "
+	"(a scan, and between\n"
 	"                         its steps one of the hot pages, which are H % of all)\n"
 	"  -s, --size=N           of a file of so many pages (default: 10000)\n"
 	"  -a, --accesses=N       so many (default: 1000000)\n"
@@ -35,17 +39,20 @@ const char options_usage[] =
 	"Exit status: 0, 1 when something could not be read or written, 2 wrong usage.\n";
 
 static const struct option longs[] = {
-	{ "policy", required_argument, NULL, 'p' },   { "pages", required_argument, NULL, 'n' },  { "batch", required_argument, NULL, 'b' },
-	{ "fill", required_argument, NULL, 'f' },     { "pools", required_argument, NULL, 'k' },  { "victims", required_argument, NULL, 'v' },
-	{ "json", no_argument, NULL, 'j' },	      { "svg", required_argument, NULL, 'g' },	  { "progress", no_argument, NULL, 'q' },
-	{ "pattern", required_argument, NULL, 't' },  { "size", required_argument, NULL, 's' },	  { "accesses", required_argument, NULL, 'a' },
-	{ "writes", required_argument, NULL, 'w' },   { "seed", required_argument, NULL, 'x' },	  { "help", no_argument, NULL, 'h' },
-	{ 0 },
+	{ "policy", required_argument, NULL, 'p' }, { "pages", required_argument, NULL, 'n' },
+	{ "batch", required_argument, NULL, 'b' },  { "fill", required_argument, NULL, 'f' },
+	{ "pools", required_argument, NULL, 'k' },  { "victims", required_argument, NULL, 'v' },
+	{ "json", no_argument, NULL, 'j' },	    { "svg", required_argument, NULL, 'g' },
+	{ "progress", no_argument, NULL, 'q' },	    { "pattern", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },   { "accesses", required_argument, NULL, 'a' },
+	{ "writes", required_argument, NULL, 'w' }, { "seed", required_argument, NULL, 'x' },
+	{ "help", no_argument, NULL, 'h' },	    { 0 },
 };
 
 static int all_policies(struct options *o)
 {
-	for (o->policies = 0; o->policies < POLICIES_MAX && dimmap_policies[o->policies]; o->policies++)
+	for (o->policies = 0; o->policies < POLICIES_MAX && dimmap_policies[o->policies];
+	     o->policies++)
 		o->policy[o->policies] = dimmap_policies[o->policies];
 	return 0;
 }
@@ -57,11 +64,15 @@ static int refuse_policy(const char *word, struct errbuf *err)
 
 	for (unsigned i = 0; i < POLICIES_MAX && dimmap_policies[i]; i++)
 		name[i + 1] = dimmap_policies[i]->name;
-	return errprintf(err, "--policy: no policy %s: there are %s", word_quote(quoted, word, strlen(word)), word_list(list, sizeof(list), name));
+	return errprintf(err, "--policy: no policy %s: there are %s",
+			 word_quote(quoted, word, strlen(word)),
+			 word_list(list, sizeof(list), name));
 }
 
 /* The words of a list; each is told to ADD. An empty one, too. */
-static int each_word(struct options *o, const char *list, int (*add)(struct options *o, const char *word, struct errbuf *err), struct errbuf *err)
+static int each_word(struct options *o, const char *list,
+		     int (*add)(struct options *o, const char *word, struct errbuf *err),
+		     struct errbuf *err)
 {
 	for (;;) {
 		size_t len = strcspn(list, ",");
@@ -110,7 +121,10 @@ static int add_size(struct options *o, const char *word, struct errbuf *err)
 		wish.amount = good < 0 ? 0 : (double)pages;
 	}
 	if (good < 0)
-		return value_refuse(err, "pages", word, "numbers of pages from 1 to %u, or percents up to 100%%, as 512,10%%", BUFFER_PAGES_MAX);
+		return value_refuse(
+			err, "pages", word,
+			"numbers of pages from 1 to %u, or percents up to 100%%, as 512,10%%",
+			BUFFER_PAGES_MAX);
 	if (o->wishes == SIZES_MAX)
 		return errprintf(err, "--pages: %d sizes at most", SIZES_MAX);
 	o->wish[o->wishes++] = wish;
@@ -120,7 +134,8 @@ static int add_size(struct options *o, const char *word, struct errbuf *err)
 static int take_fill(struct options *o, const char *value, struct errbuf *err)
 {
 	if (value_count(value, 1, BUFFER_WINDOW, &o->fill) < 0 || (o->fill & (o->fill - 1)))
-		return value_refuse(err, "fill", value, "a power of two from 1 to %d", BUFFER_WINDOW);
+		return value_refuse(err, "fill", value, "a power of two from 1 to %d",
+				    BUFFER_WINDOW);
 	return 0;
 }
 
@@ -134,20 +149,40 @@ static int take_pattern(struct options *o, const char *value, struct errbuf *err
 static int take(struct options *o, int letter, const char *value, struct errbuf *err)
 {
 	switch (letter) {
-	case 'p': o->policies = 0; return each_word(o, value, add_policy, err);
-	case 'n': o->wishes = 0; return each_word(o, value, add_size, err);
-	case 'b': return option_count("batch", value, 1, 512, &o->batch, err);
-	case 'f': return take_fill(o, value, err);
-	case 'k': return option_count("pools", value, 1, 131072, &o->pools, err);
-	case 'v': o->has_victims = true; return option_count("victims", value, 0, 63, &o->victims, err);
-	case 'j': o->json = true; return 0;
-	case 'g': o->svg = value; return 0;
-	case 'q': o->progress = true; return 0;
-	case 't': return take_pattern(o, value, err);
-	case 's': return option_count("size", value, 1, ACCESSES_MAX / 2, &o->size, err);
-	case 'a': return option_count("accesses", value, 1, ACCESSES_MAX, &o->accesses, err);
-	case 'w': return option_count("writes", value, 0, 100, &o->writes, err);
-	default: return option_count("seed", value, 0, UINT64_MAX, &o->seed, err);
+	case 'p':
+		o->policies = 0;
+		return each_word(o, value, add_policy, err);
+	case 'n':
+		o->wishes = 0;
+		return each_word(o, value, add_size, err);
+	case 'b':
+		return option_count("batch", value, 1, 512, &o->batch, err);
+	case 'f':
+		return take_fill(o, value, err);
+	case 'k':
+		return option_count("pools", value, 1, 131072, &o->pools, err);
+	case 'v':
+		o->has_victims = true;
+		return option_count("victims", value, 0, 63, &o->victims, err);
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'g':
+		o->svg = value;
+		return 0;
+	case 'q':
+		o->progress = true;
+		return 0;
+	case 't':
+		return take_pattern(o, value, err);
+	case 's':
+		return option_count("size", value, 1, ACCESSES_MAX / 2, &o->size, err);
+	case 'a':
+		return option_count("accesses", value, 1, ACCESSES_MAX, &o->accesses, err);
+	case 'w':
+		return option_count("writes", value, 0, 100, &o->writes, err);
+	default:
+		return option_count("seed", value, 0, UINT64_MAX, &o->seed, err);
 	}
 }
 
@@ -155,7 +190,9 @@ int options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
 {
 	int c;
 
-	*o = (struct options){ .batch = 64, .fill = 1, .pools = 1, .size = 10000, .accesses = 1000000, .seed = 1 };
+	*o = (struct options){
+		.batch = 64, .fill = 1, .pools = 1, .size = 10000, .accesses = 1000000, .seed = 1
+	};
 	all_policies(o);
 	if (each_word(o, "1%,2%,5%,10%,25%,50%", add_size, err) < 0)
 		return -1;
@@ -188,9 +225,12 @@ unsigned options_sizes(const struct options *o, uint32_t pages, uint32_t size[SI
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < o->wishes; i++) {
-		double amount = o->wish[i].percent ? round(pages * o->wish[i].amount / 100) : o->wish[i].amount;
+		double amount = o->wish[i].percent ? round(pages * o->wish[i].amount / 100)
+						   : o->wish[i].amount;
 
-		size[i] = amount < 1 ? 1 : amount > BUFFER_PAGES_MAX ? BUFFER_PAGES_MAX : (uint32_t)amount;
+		size[i] = amount < 1		      ? 1
+			  : amount > BUFFER_PAGES_MAX ? BUFFER_PAGES_MAX
+						      : (uint32_t)amount;
 	}
 	qsort(size, o->wishes, sizeof(*size), ascending);
 	for (unsigned i = 0; i < o->wishes; i++)

@@ -25,7 +25,9 @@ struct results {
 	unsigned lines;
 };
 
-double results_ratio(const struct results *r, unsigned line, unsigned size); /* accesses that did not miss, from 0 to 1 */
+double results_ratio(const struct results *r, unsigned line, unsigned size); /* accesses that did
+										not miss, from 0 to
+										1 */
 
 void results_text(FILE *f, const struct results *r);
 void results_json(FILE *f, const struct results *r);

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/test/tap.h"
 #include "dimmap/load/random.h"
 #include "dimmap/policy/oracle_test.h"
 #include "dimmap/sim/bounds.h"
 #include "dimmap/sim/options.h"
-#include "base/test/tap.h"
 
 static const uint32_t sizes[] = { 1, 2, 3, 7, 64, 1000 };
 
@@ -19,13 +19,18 @@ static void make(struct accesses *a, const char *pattern, uint64_t size, uint64_
 	struct pattern p;
 
 	memset(a, 0, sizeof(*a));
-	if (pattern_parse(&p, pattern, &err) < 0 || accesses_make(a, &p, size, n, 20, seed, &err) < 0)
+	if (pattern_parse(&p, pattern, &err) < 0 ||
+	    accesses_make(a, &p, size, n, 20, seed, &err) < 0)
 		bail("%s", err.text);
 }
 
 static struct buffer *start(const char *policy, uint32_t pages, uint32_t batch)
 {
-	return buffer_new(&(struct buffer_options){ .policy = dimmap_policy_find(policy), .pages = pages, .pools = 1, .batch = batch, .fill = 1 });
+	return buffer_new(&(struct buffer_options){ .policy = dimmap_policy_find(policy),
+						    .pages = pages,
+						    .pools = 1,
+						    .batch = batch,
+						    .fill = 1 });
 }
 
 static uint64_t key_of(const struct accesses *a, size_t i)
@@ -47,7 +52,8 @@ static uint64_t misses(const struct accesses *a, const char *policy, uint32_t pa
 
 /* ------------------------------------------------------------------ naive LRU and OPT */
 
-/* The pages that are there in an array; when each was used last, or will be next, is looked for in the whole trace. */
+/* The pages that are there in an array; when each was used last, or will be next, is looked for in
+ * the whole trace. */
 static size_t used_before(const struct accesses *a, size_t now, uint32_t page)
 {
 	while (now-- > 0)
@@ -81,8 +87,10 @@ static struct buffer_counts naive(const struct accesses *a, uint32_t pages, bool
 				n++;
 			} else {
 				for (uint32_t k = 1; k < n; k++)
-					if (opt ? used_after(a, i, there[k]) > used_after(a, i, there[choice]) :
-						  used_before(a, i, there[k]) < used_before(a, i, there[choice]))
+					if (opt ? used_after(a, i, there[k]) >
+							    used_after(a, i, there[choice])
+						: used_before(a, i, there[k]) <
+							    used_before(a, i, there[choice]))
 						choice = k;
 				at = choice;
 				c.evicted++;
@@ -105,7 +113,8 @@ static bool same_misses(const struct buffer_counts *a, const struct buffer_count
 
 static void bounds(void)
 {
-	static const char *const patterns[] = { "uniform", "zipf:0.9", "scan", "loop:10", "drift:1.2" };
+	static const char *const patterns[] = { "uniform", "zipf:0.9", "scan", "loop:10",
+						"drift:1.2" };
 	unsigned bad_lru = 0, bad_opt = 0, n = 0;
 
 	for (unsigned t = 0; t < 200; t++) {
@@ -121,7 +130,8 @@ static void bounds(void)
 		bounds_opt(&a, next, size, &opt);
 		slow = naive(&a, size, false);
 		bad_lru += !same_misses(&lru, &slow) || lru.evicted_dirty != slow.evicted_dirty;
-		/* which of those goes that are never needed again is all the same, but for the dirty ones */
+		/* which of those goes that are never needed again is all the same, but for the
+		 * dirty ones */
 		slow = naive(&a, size, true);
 		bad_opt += !same_misses(&opt, &slow);
 		n++;
@@ -144,7 +154,8 @@ static void by_hand(void)
 	for (size_t i = 0; i < N(order); i++)
 		accesses_add(&a, order[i], false, NULL);
 	is_int(a.pages, 5, "five pages");
-	is_int((long long)misses(&a, "fifo", 3, 1), 9, "Belady's anomaly: fifo with 3 pages misses 9 times,");
+	is_int((long long)misses(&a, "fifo", 3, 1), 9,
+	       "Belady's anomaly: fifo with 3 pages misses 9 times,");
 	is_int((long long)misses(&a, "fifo", 4, 1), 10, "with 4 pages 10 times");
 	bounds_lru(&a, 3, &c);
 	is_int((long long)c.misses, 10, "LRU with 3");
@@ -162,8 +173,9 @@ static void by_hand(void)
 /* ------------------------------------------------------------------ known values */
 
 /*
- * Uniform random: whatever a policy does, the next access finds its page with the probability that N pages of all are there. So
- * hits, less the sum of these probabilities, are a fair game, whose variance is the sum of p (1 - p).
+ * Uniform random: whatever a policy does, the next access finds its page with the probability that
+ * N pages of all are there. So hits, less the sum of these probabilities, are a fair game, whose
+ * variance is the sum of p (1 - p).
  */
 static void uniform(const char *policy)
 {
@@ -178,13 +190,17 @@ static void uniform(const char *policy)
 			for (uint64_t k = 0; k < n; k++) {
 				double p = (double)buffer_present(b) / (double)all;
 
-				hits += buffer_access(b, random_below(&random, all), all, false) != BUFFER_MISS;
+				hits += buffer_access(b, random_below(&random, all), all, false) !=
+					BUFFER_MISS;
 				expected += p;
 				variance += p * (1 - p);
 			}
-			ok(fabs((double)hits - expected) < 4.5 * sqrt(variance) && (batch > 1 || fabs(expected / (double)n - 0.2) < 0.005),
-			   "%s, %u of %u pages, batches of %u: %.2f %% of uniform accesses hit, expected %.2f %%", policy, sizes[i], (unsigned)all, batch,
-			   100 * (double)hits / (double)n, 100 * expected / (double)n);
+			ok(fabs((double)hits - expected) < 4.5 * sqrt(variance) &&
+				   (batch > 1 || fabs(expected / (double)n - 0.2) < 0.005),
+			   "%s, %u of %u pages, batches of %u: %.2f %% of uniform accesses hit, "
+			   "expected %.2f %%",
+			   policy, sizes[i], (unsigned)all, batch, 100 * (double)hits / (double)n,
+			   100 * expected / (double)n);
 			buffer_free(b);
 		}
 }
@@ -196,7 +212,9 @@ static void scan(void)
 	uint32_t *next;
 
 	make(&a, "scan", 101, 5050, 1);
-	is_int((long long)misses(&a, "fifo", 100, 1), 5050, "a scan round and round, of one page more than there is room for: fifo misses always,");
+	is_int((long long)misses(&a, "fifo", 100, 1), 5050,
+	       "a scan round and round, of one page more than there is room for: fifo misses "
+	       "always,");
 	is_int((long long)misses(&a, "fifo", 100, 64), 5050, "in batches, too,");
 	bounds_lru(&a, 100, &c);
 	is_int((long long)c.misses, 5050, "and LRU;");
@@ -206,13 +224,15 @@ static void scan(void)
 	is_int((long long)c.misses, 101 + (5050 - 101) / 100, "OPT once for 100 pages");
 	free(next);
 	for (unsigned i = 0; dimmap_policies[i]; i++)
-		is_int((long long)misses(&a, dimmap_policies[i]->name, 101, 1), 101, "with room for all %s misses none twice", dimmap_policies[i]->name);
+		is_int((long long)misses(&a, dimmap_policies[i]->name, 101, 1), 101,
+		       "with room for all %s misses none twice", dimmap_policies[i]->name);
 	accesses_free(&a);
 }
 
 static void opt_is_best(void)
 {
-	static const char *const patterns[] = { "uniform", "zipf:0.8", "zipf:1.2", "scan", "loop:2", "loop:20", "drift:1" };
+	static const char *const patterns[] = { "uniform", "zipf:0.8", "zipf:1.2", "scan",
+						"loop:2",  "loop:20",  "drift:1" };
 	unsigned bad = 0, n = 0, bad_lru = 0;
 
 	for (unsigned t = 0; t < 40 * N(patterns); t++) {
@@ -221,7 +241,8 @@ static void opt_is_best(void)
 		struct accesses a;
 		uint32_t *next;
 
-		make(&a, patterns[t % N(patterns)], 1 + size * (1 + t % 11) / 2, size > 64 ? 8000 : 2000, t);
+		make(&a, patterns[t % N(patterns)], 1 + size * (1 + t % 11) / 2,
+		     size > 64 ? 8000 : 2000, t);
 		next = bounds_next(&a);
 		bounds_opt(&a, next, size, &opt);
 		bounds_lru(&a, size, &lru);
@@ -230,7 +251,8 @@ static void opt_is_best(void)
 			uint64_t own = misses(&a, dimmap_policies[i]->name, size, 1 + t % 64);
 
 			if (own < opt.misses && !bad++)
-				diag("%s, trace %u, %u pages: %llu misses, OPT %llu", dimmap_policies[i]->name, t, size, (unsigned long long)own,
+				diag("%s, trace %u, %u pages: %llu misses, OPT %llu",
+				     dimmap_policies[i]->name, t, size, (unsigned long long)own,
 				     (unsigned long long)opt.misses);
 		}
 		free(next);
@@ -245,7 +267,8 @@ static void opt_is_best(void)
 /* The pool of a page: its 2 MiB by the upper half of their hash. */
 static unsigned pool_of(uint64_t key, unsigned pools)
 {
-	uint64_t file = key >> 48, index = key & 0xffffffffffffu, upper = oracle_hash(file << 48 | index / 512) >> 32;
+	uint64_t file = key >> 48, index = key & 0xffffffffffffu,
+		 upper = oracle_hash(file << 48 | index / 512) >> 32;
 
 	return (unsigned)(upper * pools / 4294967296u);
 }
@@ -261,12 +284,15 @@ static bool same_counts(const struct buffer *b, struct oracle **o, unsigned pool
 		sum.evicted += oracle_counts(o[i])->evicted;
 		sum.read += oracle_counts(o[i])->read;
 	}
-	return sum.batches == c->batches && sum.unmapped == c->unmapped && sum.evicted == c->evicted && sum.read == c->read;
+	return sum.batches == c->batches && sum.unmapped == c->unmapped &&
+	       sum.evicted == c->evicted && sum.read == c->read;
 }
 
-static bool like_oracles(const struct dimmap_policy *policy, uint32_t pages, uint32_t pools, uint32_t batch, uint32_t fill, uint64_t seed)
+static bool like_oracles(const struct dimmap_policy *policy, uint32_t pages, uint32_t pools,
+			 uint32_t batch, uint32_t fill, uint64_t seed)
 {
-	struct buffer *b = buffer_new(&(struct buffer_options){ policy, pages, pools, batch, fill });
+	struct buffer *b =
+		buffer_new(&(struct buffer_options){ policy, pages, pools, batch, fill });
 	uint32_t most = pages / pools / 4 ? pages / pools / 4 : 1, window = 1;
 	uint64_t file[2] = { 1 + 700 * (seed % 3), 3000 }, missed = 0, recovered = 0;
 	struct oracle *o[4];
@@ -282,15 +308,19 @@ static bool like_oracles(const struct dimmap_policy *policy, uint32_t pages, uin
 	}
 	random_start(&random, seed, 0);
 	for (unsigned i = 0; good && i < 3000; i++) {
-		uint64_t which = random_below(&random, 2), range = i % 500 < 100 ? file[which] : 1 + file[which] / 20;
-		uint64_t key = (which << 48) + (file[which] - range) / 2 + random_below(&random, range);
-		enum oracle_result want = oracle_access_window(o[pool_of(key, pools)], key, window, file[which]);
+		uint64_t which = random_below(&random, 2),
+			 range = i % 500 < 100 ? file[which] : 1 + file[which] / 20;
+		uint64_t key =
+			(which << 48) + (file[which] - range) / 2 + random_below(&random, range);
+		enum oracle_result want =
+			oracle_access_window(o[pool_of(key, pools)], key, window, file[which]);
 
 		good = (int)buffer_access(b, key, file[which], false) == (int)want;
 		missed += want == ORACLE_MISS;
 		recovered += want == ORACLE_RECOVER;
 	}
-	good = good && same_counts(b, o, pools) && buffer_counts(b)->misses == missed && buffer_counts(b)->recovers == recovered;
+	good = good && same_counts(b, o, pools) && buffer_counts(b)->misses == missed &&
+	       buffer_counts(b)->recovers == recovered;
 	for (unsigned i = 0; i < pools; i++)
 		oracle_free(o[i]);
 	buffer_free(b);
@@ -309,7 +339,8 @@ static void pools_and_windows(const struct dimmap_policy *policy)
 		if (!like_oracles(policy, pages, pools, 1 + t * 5 % 64, 1u << t % 7, t) && !bad++)
 			diag("%u pages, %u pools, fill %u, seed %u", pages, pools, 1u << t % 7, t);
 	}
-	is_int(bad, 0, "%s: pools and windows as written down once more, %u times", policy->name, n);
+	is_int(bad, 0, "%s: pools and windows as written down once more, %u times", policy->name,
+	       n);
 }
 
 static void evictions(void)
@@ -329,13 +360,15 @@ static void evictions(void)
 	is_int(buffer_access(b, 2, 100, false), BUFFER_HIT, "the third is");
 	for (uint64_t key = 20; key < 28; key++)
 		buffer_access(b, key, 100, false);
-	is_int((long long)buffer_counts(b)->evicted_dirty, 2, "a page that has come back clean is clean, one that was written to is not");
+	is_int((long long)buffer_counts(b)->evicted_dirty, 2,
+	       "a page that has come back clean is clean, one that was written to is not");
 	buffer_free(b);
 
 	b = buffer_new(&(struct buffer_options){ dimmap_policy_find("fifo"), 64, 1, 1, 512 });
 	buffer_access(b, 21, 100, false);
 	is_int((long long)buffer_counts(b)->read, 16, "a window is a fourth of the pages at most,");
-	is_int(buffer_access(b, 16, 100, false) + buffer_access(b, 31, 100, false), 2 * BUFFER_HIT, "from 16 to 31,");
+	is_int(buffer_access(b, 16, 100, false) + buffer_access(b, 31, 100, false), 2 * BUFFER_HIT,
+	       "from 16 to 31,");
 	is_int(buffer_access(b, 15, 100, false), BUFFER_MISS, "without 15");
 	buffer_access(b, 99, 100, false);
 	is_int((long long)buffer_counts(b)->read, 16 + 16 + 4, "and ends with the file");
@@ -344,9 +377,11 @@ static void evictions(void)
 
 static void division(void)
 {
-	struct buffer *b = buffer_new(&(struct buffer_options){ dimmap_policy_find("sieve"), 11, 4, 8, 1 });
+	struct buffer *b =
+		buffer_new(&(struct buffer_options){ dimmap_policy_find("sieve"), 11, 4, 8, 1 });
 
-	ok(buffer_pool(b, 0)->pages == 3 && buffer_pool(b, 1)->pages == 3 && buffer_pool(b, 2)->pages == 3 && buffer_pool(b, 3)->pages == 2,
+	ok(buffer_pool(b, 0)->pages == 3 && buffer_pool(b, 1)->pages == 3 &&
+		   buffer_pool(b, 2)->pages == 3 && buffer_pool(b, 3)->pages == 2,
 	   "11 pages in 4 pools: 3, 3, 3, 2");
 	buffer_free(b);
 }
@@ -355,8 +390,9 @@ static void division(void)
 
 static void patterns(void)
 {
-	static const char *const bad[] = { "", "zipf", "zipf:", "zipf:0", "zipf:11", "zipf:nan", "zipf:1x", "uniform:1", "uniforms",
-					    "loop:0", "loop:100", "scan:" };
+	static const char *const bad[] = { "",	       "zipf",	   "zipf:",    "zipf:0",
+					   "zipf:11",  "zipf:nan", "zipf:1x",  "uniform:1",
+					   "uniforms", "loop:0",   "loop:100", "scan:" };
 	struct errbuf err = { "" };
 	struct accesses a, b;
 	unsigned refused = 0, hot = 0;
@@ -365,12 +401,16 @@ static void patterns(void)
 	for (unsigned i = 0; i < N(bad); i++)
 		refused += pattern_parse(&p, bad[i], &err) < 0;
 	is_int(refused, N(bad), "what is no pattern is refused");
-	is(err.text, "--pattern=\"scan:\": expected uniform, scan, zipf:A or drift:A with A from 0.01 to 10, or loop:H with H from 0.001 to 99",
+	is(err.text,
+	   "--pattern=\"scan:\": expected uniform, scan, zipf:A or drift:A with A from 0.01 to 10, "
+	   "or loop:H with H from 0.001 to 99",
 	   "with the reason");
 	make(&a, "zipf:1.2", 1000, 10000, 5);
 	make(&b, "zipf:1.2", 1000, 10000, 5);
-	ok(a.n == 10000 && a.n == b.n && memcmp(a.page, b.page, a.n * sizeof(a.page[0])) == 0, "a seed makes the same accesses again");
-	ok(a.writes > 1800 && a.writes < 2200, "20 %% are writes: %llu", (unsigned long long)a.writes);
+	ok(a.n == 10000 && a.n == b.n && memcmp(a.page, b.page, a.n * sizeof(a.page[0])) == 0,
+	   "a seed makes the same accesses again");
+	ok(a.writes > 1800 && a.writes < 2200, "20 %% are writes: %llu",
+	   (unsigned long long)a.writes);
 	accesses_free(&b);
 	make(&b, "zipf:1.2", 1000, 10000, 6);
 	ok(memcmp(a.page, b.page, a.n * sizeof(a.page[0])) != 0, "another seed others");
@@ -385,7 +425,12 @@ static void patterns(void)
 
 static void given(const char *list, uint32_t pages, const char *want)
 {
-	char *argv[] = { (char *)"nodeos-dimsim", (char *)"-t", (char *)"scan", (char *)"-n", (char *)list, NULL };
+	char *argv[] = { (char *)"nodeos-dimsim",
+			 (char *)"-t",
+			 (char *)"scan",
+			 (char *)"-n",
+			 (char *)list,
+			 NULL };
 	char text[256] = "";
 	uint32_t size[SIZES_MAX];
 	struct errbuf err;
@@ -399,7 +444,8 @@ static void given(const char *list, uint32_t pages, const char *want)
 	}
 	n = options_sizes(&o, pages, size);
 	for (unsigned i = 0; i < n; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", i ? " " : "", size[i]);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", i ? " " : "",
+			 size[i]);
 	is(text, want, "%s of %u pages", list, pages);
 }
 
@@ -409,10 +455,18 @@ static void option_lists(void)
 	given("50%,7,0.1%,7", 1000, "1 7 500");
 	given("0.01%,100%", 1000, "1 1000");
 	given("268435456", 1, "268435456");
-	given("268435457", 1, "--pages=\"268435457\": expected numbers of pages from 1 to 268435456, or percents up to 100%, as 512,10%");
-	given("1,,2", 1, "--pages=\"\": expected numbers of pages from 1 to 268435456, or percents up to 100%, as 512,10%");
-	given("101%", 1, "--pages=\"101%\": expected numbers of pages from 1 to 268435456, or percents up to 100%, as 512,10%");
-	given("%", 1, "--pages=\"%\": expected numbers of pages from 1 to 268435456, or percents up to 100%, as 512,10%");
+	given("268435457", 1,
+	      "--pages=\"268435457\": expected numbers of pages from 1 to 268435456, or percents "
+	      "up to 100%, as 512,10%");
+	given("1,,2", 1,
+	      "--pages=\"\": expected numbers of pages from 1 to 268435456, or percents up to "
+	      "100%, as 512,10%");
+	given("101%", 1,
+	      "--pages=\"101%\": expected numbers of pages from 1 to 268435456, or percents up to "
+	      "100%, as 512,10%");
+	given("%", 1,
+	      "--pages=\"%\": expected numbers of pages from 1 to 268435456, or percents up to "
+	      "100%, as 512,10%");
 }
 
 /* ------------------------------------------------------------------ the picture */
@@ -428,8 +482,15 @@ static unsigned count(const char *text, const char *word)
 
 static void picture(void)
 {
-	static struct results r = { .what = "a <b> & c", .accesses = 1000, .pages = 100, .batch = 64, .fill = 1, .pools = 1,
-				    .size = { 1, 2, 3, 4, 50, 100 }, .sizes = 6, .lines = 6 };
+	static struct results r = { .what = "a <b> & c",
+				    .accesses = 1000,
+				    .pages = 100,
+				    .batch = 64,
+				    .fill = 1,
+				    .pools = 1,
+				    .size = { 1, 2, 3, 4, 50, 100 },
+				    .sizes = 6,
+				    .lines = 6 };
 	static const char *const names[] = { "dimmap", "fifo", "sieve", "s3fifo", "lru", "opt" };
 	char *text, *at;
 	double before = 0;
@@ -445,7 +506,9 @@ static void picture(void)
 	results_svg(f, &r);
 	fclose(f);
 	ok(strstr(text, "a &lt;b> &amp; c") != NULL, "a name is no markup");
-	ok(strncmp(text, "<svg ", 5) == 0 && strcmp(text + size - 7, "</svg>\n") == 0 && !strstr(text, "nan") && !strstr(text, "inf"), "a picture with numbers");
+	ok(strncmp(text, "<svg ", 5) == 0 && strcmp(text + size - 7, "</svg>\n") == 0 &&
+		   !strstr(text, "nan") && !strstr(text, "inf"),
+	   "a picture with numbers");
 	for (unsigned i = 0; i < 6; i++) {
 		char word[32];
 

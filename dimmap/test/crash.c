@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a power cut leaves of a file. The device below it is dm-log-writes, whose log has every write, in the order of flushes of the
- * device's cache: what was written since the last flush may be there, or not, each sector of it. The log is that of the kernel's
+ * What a power cut leaves of a file. The device below it is dm-log-writes, whose log has every
+ *write, in the order of flushes of the device's cache: what was written since the last flush may be
+ *there, or not, each sector of it. The log is that of the kernel's
  * Documentation/admin-guide/device-mapper/log-writes.rst.
- * crash write FILE PAGES THREADS WRITES SEED TOLD DEVICE: so many writes of each thread to the file's first PAGES, by a mapping and
- *	by write(), and syncs of all kinds meanwhile. When one has returned, TOLD has which epoch of each page is safe by that, and
- *	the log of the dm device has a mark. The last of TOLD has all that was written: its mark is left to who unmounts the file.
- * crash check LOG TOLD DEVICE SEED POINTS [forgetful]: DEVICE (of zeros, at first) as it is at each flush, at each mark, and at
- *	POINTS between, with some of what was not flushed. "forgetful": some of what was flushed is missing, too: has to fail.
- * crash cut LOG TOLD DEVICE SEED: writes to DEVICE what is there at one such point after the first mark; prints the last mark's number.
- * crash look FILE TOLD MARK: the same judgement of a file.
- * Prints "crash: ..." and exits with 1 at the first thing that is wrong.
+ * crash write FILE PAGES THREADS WRITES SEED TOLD DEVICE: so many writes of each thread to the
+ *file's first PAGES, by a mapping and by write(), and syncs of all kinds meanwhile. When one has
+ *returned, TOLD has which epoch of each page is safe by that, and the log of the dm device has a
+ *mark. The last of TOLD has all that was written: its mark is left to who unmounts the file. crash
+ *check LOG TOLD DEVICE SEED POINTS [forgetful]: DEVICE (of zeros, at first) as it is at each flush,
+ *at each mark, and at POINTS between, with some of what was not flushed. "forgetful": some of what
+ *was flushed is missing, too: has to fail. crash cut LOG TOLD DEVICE SEED: writes to DEVICE what is
+ *there at one such point after the first mark; prints the last mark's number. crash look FILE TOLD
+ *MARK: the same judgement of a file. Prints "crash: ..." and exits with 1 at the first thing that
+ *is wrong.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -78,8 +81,8 @@ static void *all_of(const char *path, size_t *size)
 }
 
 /*
- * Each word of a page says which it is, and which write of the page it is of: its epoch, 1, 2, 3, ...; and whether that was by a
- * mapping. Words of epoch 0 are zero, as there was no write.
+ * Each word of a page says which it is, and which write of the page it is of: its epoch, 1, 2, 3,
+ * ...; and whether that was by a mapping. Words of epoch 0 are zero, as there was no write.
  */
 static uint64_t stamp(uint32_t page, uint32_t word, uint32_t epoch, uint32_t mapped)
 {
@@ -103,8 +106,8 @@ static uint64_t *mapping;
 /* the last write of each page that is complete; a page is one thread's */
 static _Atomic uint32_t *complete;
 /*
- * One sync at a time: of flushes that overlap, dm-log-writes can log what the second one has flushed before what the first one has.
- * Others write meanwhile.
+ * One sync at a time: of flushes that overlap, dm-log-writes can log what the second one has
+ * flushed before what the first one has. Others write meanwhile.
  */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -132,7 +135,8 @@ static void tell(const uint32_t *safe)
 		fail("record");
 }
 
-/* The next epoch of a page. By a mapping, word by word, so that a part of it may be written back; the kernel writes all at once. */
+/* The next epoch of a page. By a mapping, word by word, so that a part of it may be written back;
+ * the kernel writes all at once. */
 static void write_page(uint32_t page, int mapped, int flags)
 {
 	volatile uint64_t *at = mapping + (size_t)page * WORDS;
@@ -175,7 +179,8 @@ static void sync_one(uint64_t random, uint32_t mine)
 		break;
 	case 2:
 	case 3:
-		rc = msync(mapping + (size_t)first * WORDS, (size_t)(last - first + 1) * PAGE, MS_SYNC);
+		rc = msync(mapping + (size_t)first * WORDS, (size_t)(last - first + 1) * PAGE,
+			   MS_SYNC);
 		break;
 	case 4:
 		rc = syncfs(file);
@@ -243,7 +248,7 @@ static int do_write(char **argv)
 /* What the record says: the number of pages, and for each mark what is safe. */
 static uint32_t *told;
 static size_t told_marks;
-static uint32_t torn;	/* pages of several epochs that were seen */
+static uint32_t torn; /* pages of several epochs that were seen */
 
 static void read_told(const char *path)
 {
@@ -266,8 +271,8 @@ static void safe_at(uint32_t number, uint32_t *safe)
 }
 
 /*
- * Words that were there at one moment: all of one epoch; or, as a mapping is written from the first word to the last, of one and then
- * of the one before. Returns what is wrong.
+ * Words that were there at one moment: all of one epoch; or, as a mapping is written from the first
+ * word to the last, of one and then of the one before. Returns what is wrong.
  */
 static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, uint32_t words)
 {
@@ -287,7 +292,8 @@ static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, 
 	return NULL;
 }
 
-/* A page after a crash: each sector was there at one moment, and no word is older than what somebody was told is safe. */
+/* A page after a crash: each sector was there at one moment, and no word is older than what
+ * somebody was told is safe. */
 static const char *after_crash(const uint64_t *at, uint32_t page, uint32_t safe)
 {
 	const char *wrong;
@@ -319,7 +325,9 @@ static void judge(const void *image, uint32_t number, const char *where, size_t 
 
 		if (!wrong)
 			continue;
-		printf("crash: wrong: %s %zu: page %u: %s; safe by mark %u is epoch %u, words of sectors have", where, point, p, wrong, number, safe[p]);
+		printf("crash: wrong: %s %zu: page %u: %s; safe by mark %u is epoch %u, words of "
+		       "sectors have",
+		       where, point, p, wrong, number, safe[p]);
 		for (uint32_t w = 0; w < WORDS; w += SECTOR / 8)
 			printf(" %u", epoch_of(at[w]));
 		printf("\n");
@@ -332,7 +340,7 @@ static void judge(const void *image, uint32_t number, const char *where, size_t 
 
 struct entry {
 	uint64_t sector, sectors, flags;
-	uint32_t number;	/* of a mark, or 0 */
+	uint32_t number; /* of a mark, or 0 */
 	const char *data;
 };
 
@@ -352,7 +360,8 @@ static void read_log(const char *path)
 	if (log == MAP_FAILED)
 		fail(path);
 	head = (const void *)log;
-	if (le64toh(head[0]) != LOG_MAGIC || le64toh(head[1]) != 1 || le32toh(*(const uint32_t *)(head + 3)) != SECTOR) {
+	if (le64toh(head[0]) != LOG_MAGIC || le64toh(head[1]) != 1 ||
+	    le32toh(*(const uint32_t *)(head + 3)) != SECTOR) {
 		printf("crash: %s is no log\n", path);
 		exit(1);
 	}
@@ -365,7 +374,8 @@ static void read_log(const char *path)
 			printf("crash: the log is cut short\n");
 			exit(1);
 		}
-		entry[i] = (struct entry){ le64toh(e[0]), le64toh(e[1]), le64toh(e[2]), 0, log + at + SECTOR };
+		entry[i] = (struct entry){ le64toh(e[0]), le64toh(e[1]), le64toh(e[2]), 0,
+					   log + at + SECTOR };
 		if (entry[i].flags & MARK)
 			entry[i].number = (uint32_t)strtoul((const char *)(e + 4), NULL, 10);
 		at += SECTOR + (entry[i].flags & DISCARD ? 0 : entry[i].sectors * SECTOR);
@@ -382,16 +392,19 @@ static int is_write(const struct entry *e)
 }
 
 /* The write, or those of its sectors that chance gives: PERCENT. */
-static void apply(char *image, size_t size, const struct entry *e, uint64_t *random, uint32_t percent)
+static void apply(char *image, size_t size, const struct entry *e, uint64_t *random,
+		  uint32_t percent)
 {
 	if (!is_write(e))
 		return;
 	for (uint64_t i = 0; i < e->sectors; i++)
-		if ((e->sector + i + 1) * SECTOR <= size && (percent == 100 || draw(random) % 100 < percent))
+		if ((e->sector + i + 1) * SECTOR <= size &&
+		    (percent == 100 || draw(random) % 100 < percent))
 			memcpy(image + (e->sector + i) * SECTOR, e->data + i * SECTOR, SECTOR);
 }
 
-/* After the point: what was written since the last flush is there by chance, but for what does without one (FUA). */
+/* After the point: what was written since the last flush is there by chance, but for what does
+ * without one (FUA). */
 static void apply_rest(char *image, size_t size, size_t first, size_t point, uint64_t *random)
 {
 	static const uint32_t chance[] = { 5, 50, 95 };
@@ -401,7 +414,8 @@ static void apply_rest(char *image, size_t size, size_t first, size_t point, uin
 		apply(image, size, &entry[i], random, entry[i].flags & FUA ? 100 : percent);
 }
 
-/* The last entry up to the point that flushes what is before it; -1: none. A write that flushes does so before it is written. */
+/* The last entry up to the point that flushes what is before it; -1: none. A write that flushes
+ * does so before it is written. */
 static ssize_t last_flush(size_t point)
 {
 	ssize_t i = (ssize_t)point;
@@ -419,7 +433,8 @@ static uint32_t last_mark(size_t point)
 	return 0;
 }
 
-/* What is in the log is what was sent: of each page what was there at one moment, and never anything older than before. */
+/* What is in the log is what was sent: of each page what was there at one moment, and never
+ * anything older than before. */
 static void judge_writes(void)
 {
 	uint32_t *first = calloc(pages, sizeof(*first)), *last = calloc(pages, sizeof(*last));
@@ -427,14 +442,16 @@ static void judge_writes(void)
 	for (size_t i = 0; i < entries; i++) {
 		const struct entry *e = &entry[i];
 
-		for (uint64_t s = e->sector; is_write(e) && s < e->sector + e->sectors && s / 8 < pages; s += 8) {
+		for (uint64_t s = e->sector;
+		     is_write(e) && s < e->sector + e->sectors && s / 8 < pages; s += 8) {
 			const uint64_t *at = (const void *)(e->data + (s - e->sector) * SECTOR);
 			uint32_t p = (uint32_t)(s / 8);
 			const char *wrong = one_moment(at, p, 0, WORDS);
 
 			if (e->sector % 8 || e->sectors % 8)
 				wrong = "a part of a page";
-			else if (!wrong && (epoch_of(at[0]) < first[p] || epoch_of(at[WORDS - 1]) < last[p]))
+			else if (!wrong &&
+				 (epoch_of(at[0]) < first[p] || epoch_of(at[WORDS - 1]) < last[p]))
 				wrong = "older than what was written before";
 			if (wrong) {
 				printf("crash: wrong: entry %zu writes page %u: %s\n", i, p, wrong);
@@ -489,7 +506,8 @@ static int do_check(int argc, char **argv)
 		printf("crash: wrong: the log is not what the device has\n");
 		return 1;
 	}
-	printf("crash: good: %zu writes, %zu flushes, %zu marks, %zu points, %u torn pages\n", n[0], n[1], n[2], points, torn);
+	printf("crash: good: %zu writes, %zu flushes, %zu marks, %zu points, %u torn pages\n", n[0],
+	       n[1], n[2], points, torn);
 	return 0;
 }
 

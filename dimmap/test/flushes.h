@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How often CPUs have asked others to flush their TLBs, by the kernel's tracepoint tlb:tlb_flush. */
+/* How often CPUs have asked others to flush their TLBs, by the kernel's tracepoint tlb:tlb_flush.
+ */
 #ifndef NODEOS_DIMMAP_TEST_FLUSHES_H
 #define NODEOS_DIMMAP_TEST_FLUSHES_H
 

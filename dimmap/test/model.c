@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reads and writes a file at random in all ways that a program has, and compares what it sees with what it knows. Processes x
- * threads; each has words of its own in every page, of which it knows what it wrote last, and each page has words that say which
- * page it is. At the end all is looked at once more, by a mapping that nobody has used.
- * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: the file's first PAGES, so many accesses of each thread. LETTERS:
- *	w  writes (a third of the accesses)	p  mprotect back and forth	u  munmap and mmap again
- *	f  fork of children that look		s  msync and fsync		r  read() and write(), too
- * Prints "model: ..." and exits with 1 at the first thing that is wrong.
+ * Reads and writes a file at random in all ways that a program has, and compares what it sees with
+ *what it knows. Processes x threads; each has words of its own in every page, of which it knows
+ *what it wrote last, and each page has words that say which page it is. At the end all is looked at
+ *once more, by a mapping that nobody has used. model FILE PAGES PROCESSES THREADS ACCESSES SEED
+ *[LETTERS]: the file's first PAGES, so many accesses of each thread. LETTERS: w  writes (a third of
+ *the accesses)	p  mprotect back and forth	u  munmap and mmap again f  fork of children that
+ *look		s  msync and fsync		r  read() and write(), too Prints "model: ..." and
+ *exits with 1 at the first thing that is wrong.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,7 +54,8 @@ static uint64_t name_of(long page, int word)
 
 static void wrong(const char *how, int slot, long page, uint64_t got, uint64_t want)
 {
-	printf("model: wrong: %s: slot %d page %ld: %llx, not %llx\n", how, slot, page, (unsigned long long)got, (unsigned long long)want);
+	printf("model: wrong: %s: slot %d page %ld: %llx, not %llx\n", how, slot, page,
+	       (unsigned long long)got, (unsigned long long)want);
 	fflush(stdout);
 	_exit(1);
 }
@@ -70,7 +72,8 @@ static int has(char letter)
 	return strchr(letters, letter) != NULL;
 }
 
-static void look(const char *how, const volatile uint64_t *page, long number, int slot, uint64_t want)
+static void look(const char *how, const volatile uint64_t *page, long number, int slot,
+		 uint64_t want)
 {
 	int word = NAME_AT + slot % (WORDS - NAME_AT);
 
@@ -144,13 +147,15 @@ static void *run(void *arg)
 		}
 		if (has('p') && (dice % 61 == 2 || (writes && !writable))) {
 			writable = !writable;
-			if (mprotect(m, (size_t)pages * PAGE, PROT_READ | (writable ? PROT_WRITE : 0)))
+			if (mprotect(m, (size_t)pages * PAGE,
+				     PROT_READ | (writable ? PROT_WRITE : 0)))
 				fail("mprotect");
 			writes &= writable;
 		}
 		if (has('f') && dice % 1021 == 3)
 			look_from_child(m, slot, mine, &random);
-		if (has('s') && dice % 251 == 4 && (dice & 1 ? fsync(fd) : msync(m + p * WORDS, PAGE, MS_SYNC)))
+		if (has('s') && dice % 251 == 4 &&
+		    (dice & 1 ? fsync(fd) : msync(m + p * WORDS, PAGE, MS_SYNC)))
 			fail("sync");
 		if (has('r') && dice % 7 == 5) {
 			by_call(fd, p, slot, mine, value, writes);
@@ -209,7 +214,8 @@ int main(int argc, char **argv)
 	fd = open(path, O_RDWR);
 	if (fd < 0)
 		fail(path);
-	known = mmap(NULL, sizeof(*known) * SLOTS * (size_t)pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	known = mmap(NULL, sizeof(*known) * SLOTS * (size_t)pages, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (known == MAP_FAILED || processes * threads > SLOTS)
 		fail("known");
 	initialize(fd);
@@ -230,6 +236,7 @@ int main(int argc, char **argv)
 	if (fsync(fd))
 		fail("fsync");
 	if (!bad)
-		printf("model: good: %ld accesses of %d processes of %d threads\n", accesses * processes * threads, processes, threads);
+		printf("model: good: %ld accesses of %d processes of %d threads\n",
+		       accesses * processes * threads, processes, threads);
 	return bad != 0;
 }

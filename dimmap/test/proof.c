@@ -20,7 +20,7 @@
 static struct page *frame[PROOF_PAGES + PROOF_SPARE];
 static int free_frame[PROOF_PAGES + PROOF_SPARE];
 static unsigned int free_first, free_count;
-static int where[PROOF_PAGES];			/* the frame of a page, or -1 */
+static int where[PROOF_PAGES]; /* the frame of a page, or -1 */
 static void *copy[PROOF_PAGES];
 static unsigned int hand;
 static struct proof_counts counts;

@@ -4,7 +4,9 @@
 - pages that are taken away 64 at a time cost one flush of other CPUs for the 64, and no write is lost or goes astray while
   threads of four other CPUs write all the time; the control, with the flush compiled out, loses writes;
 - faults of programs are served under the lock of the mapping alone; the control, without map_pages, has none.
-proof.py KERNEL TREE WORKDIR [PAGES]: of kernel/build; so many pages are taken away (default 100000). TAP on stdout."""
+proof.py KERNEL TREE WORKDIR [PAGES]: of kernel/build; so many pages are taken away (default 100000). TAP on stdout.
+"""
+
 import os
 import re
 import shutil
@@ -25,18 +27,39 @@ def build(tree, work):
     """The modules, from a copy of the sources: objects are not left beside them."""
     shutil.rmtree(f"{work}/dimmap", ignore_errors=True)
     shutil.copytree(f"{TOP}/dimmap", f"{work}/dimmap")
-    subprocess.run(["make", "-s", "-C", tree, f"M={os.path.abspath(work)}/dimmap/test", "W=1", "KCFLAGS=-Werror", "modules"], check=True, stdout=sys.stderr)
+    subprocess.run(
+        [
+            "make",
+            "-s",
+            "-C",
+            tree,
+            f"M={os.path.abspath(work)}/dimmap/test",
+            "W=1",
+            "KCFLAGS=-Werror",
+            "modules",
+        ],
+        check=True,
+        stdout=sys.stderr,
+    )
     return [f"{work}/dimmap/test/{name}.ko" for name in ("dimmap_proof", "dimmap_control")]
 
 
 def run(module, pages, *parameters, least=BATCH):
-    b = Boot(FIVE, f"do=run:/rogue:/{module}.ko:{pages}:{BATCH}:{least}{''.join(':' + p for p in parameters)}", limit=900)
+    b = Boot(
+        FIVE,
+        f"do=run:/rogue:/{module}.ko:{pages}:{BATCH}:{least}{''.join(':' + p for p in parameters)}",
+        limit=900,
+    )
     found = re.search(r"^proof (.*)$", b.after, re.M)
     words = found.group(1).split() if found else []
     counts = dict(zip(words[::2], map(int, words[1::2])))
     name = " ".join((module, *parameters))
     print(f"# {name}: {counts}", flush=True)
-    ok(b.ended and counts.get("evicted", 0) >= (pages if least > 1 else 1) and not b.complaints, f"{name}: runs to its end without a complaint", b.complaints or b.text[-2000:])
+    ok(
+        b.ended and counts.get("evicted", 0) >= (pages if least > 1 else 1) and not b.complaints,
+        f"{name}: runs to its end without a complaint",
+        b.complaints or b.text[-2000:],
+    )
     return counts
 
 
@@ -48,18 +71,34 @@ def main():
 
     c = run("dimmap_proof", pages)
     ok(c.get("lost") == 0 and c.get("writes", 0) > pages, "no write is lost", c)
-    ok(0 < c.get("rounds", 0) <= 1.05 * c["batches"] and c["ptes"] == BATCH * c["batches"], f"one round of flushes for {BATCH} pages", c)
-    ok(c.get("vma_lock_faults", 0) >= 0.99 * c.get("user_faults", 1 << 60), "faults of programs are served under the mapping's lock", c)
+    ok(
+        0 < c.get("rounds", 0) <= 1.05 * c["batches"] and c["ptes"] == BATCH * c["batches"],
+        f"one round of flushes for {BATCH} pages",
+        c,
+    )
+    ok(
+        c.get("vma_lock_faults", 0) >= 0.99 * c.get("user_faults", 1 << 60),
+        "faults of programs are served under the mapping's lock",
+        c,
+    )
 
     c = run("dimmap_proof", pages // 10, "zap=1")
     ok(c.get("lost") == 0, "page by page: no write is lost", c)
-    ok(c.get("rounds", 0) >= 0.9 * c.get("ptes", 0) and c["rounds"] >= 0.9 * c["evicted"], "page by page: a round for each, so the count tells them apart", c)
+    ok(
+        c.get("rounds", 0) >= 0.9 * c.get("ptes", 0) and c["rounds"] >= 0.9 * c["evicted"],
+        "page by page: a round for each, so the count tells them apart",
+        c,
+    )
 
     # who writes on by stale entries has no page brought in
     c = run("dimmap_control", pages // 10, least=1)
     ok(c.get("lost", 0) > 0, "the control without the flush loses writes", c)
     c = run("dimmap_proof", pages // 10, "no_map_pages=1")
-    ok(c.get("user_faults", 0) > 0 and c.get("vma_lock_faults") == 0, "the control without map_pages has no fault under the mapping's lock", c)
+    ok(
+        c.get("user_faults", 0) > 0 and c.get("vma_lock_faults") == 0,
+        "the control without map_pages has no fault under the mapping's lock",
+        c,
+    )
     print(f"1..{boot.count}")
     print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
     return boot.failed != 0

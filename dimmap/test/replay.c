@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* replay FILE TRACE: maps the file and touches its pages as a page trace of one thread says (dimmap/load/trace.h). */
+/* replay FILE TRACE: maps the file and touches its pages as a page trace of one thread says
+ * (dimmap/load/trace.h). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,8 @@
 
 int main(int argc, char **argv)
 {
-	int file = argc == 3 ? open(argv[1], O_RDWR) : -1, trace = argc == 3 ? open(argv[2], O_RDONLY) : -1;
+	int file = argc == 3 ? open(argv[1], O_RDWR) : -1,
+	    trace = argc == 3 ? open(argv[2], O_RDONLY) : -1;
 	volatile uint64_t *m;
 	const uint64_t *t;
 	struct stat f, s;

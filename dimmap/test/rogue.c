@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that count up words of each page of /dev/dimmap-proof, a word each, and look whether the word is what they wrote last, while
- * the first thread has the pages taken away: rogue MODULE.ko PAGES BATCH LEAST [PARAMETER]... loads the module and has PAGES taken
- * away, BATCH at a time, when there are LEAST at least; for a minute when LEAST is 1. Prints counts; no judgement: dimmap/test/proof.py judges.
+ * Threads that count up words of each page of /dev/dimmap-proof, a word each, and look whether the
+ * word is what they wrote last, while the first thread has the pages taken away: rogue MODULE.ko
+ * PAGES BATCH LEAST [PARAMETER]... loads the module and has PAGES taken away, BATCH at a time, when
+ * there are LEAST at least; for a minute when LEAST is 1. Prints counts; no judgement:
+ * dimmap/test/proof.py judges.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -51,13 +53,15 @@ static void *writer(void *arg)
 			volatile uint64_t *word = memory + p * (4096 / 8) + me * 8;
 			uint64_t base = (uint64_t)me << 56 | (uint64_t)p << 40;
 
-			/* a few writes to the same page: some of them fall between the clearing of the entry and its flush */
+			/* a few writes to the same page: some of them fall between the clearing of
+			 * the entry and its flush */
 			for (int k = 0; k < 8; k++, n++) {
 				uint64_t now = *word;
 
 				if (now != (expect[p] ? base + expect[p] : 0)) {
 					atomic_fetch_add(&lost, 1);
-					expect[p] = 0xffff; /* begin anew, or one loss would be counted for ever */
+					/* begin anew, or one loss would be counted for ever */
+					expect[p] = 0xffff;
 				}
 				expect[p]++;
 				*word = base + expect[p];
@@ -70,7 +74,8 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* What all threads wrote last, seen by addresses that none of them has used: a stale entry deceives who writes by it. */
+/* What all threads wrote last, seen by addresses that none of them has used: a stale entry deceives
+ * who writes by it. */
 static void look_again(int fd, int cpus)
 {
 	ioctl(fd, PROOF_EVICT, PROOF_PAGES);
@@ -92,7 +97,8 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc < 5 || cpus < 2 || cpus > THREADS) {
-		printf("usage: rogue MODULE PAGES BATCH LEAST [PARAMETER]..., on 2 to %d CPUs\n", THREADS);
+		printf("usage: rogue MODULE PAGES BATCH LEAST [PARAMETER]..., on 2 to %d CPUs\n",
+		       THREADS);
 		return 2;
 	}
 	for (int i = 5; i < argc; i++) {
@@ -121,16 +127,20 @@ int main(int argc, char **argv)
 		sched_yield();
 	before = flushes_read(flush, cpus);
 	do {
-		ioctl(fd, PROOF_EVICT, strtoul(argv[3], NULL, 10) | strtoul(argv[4], NULL, 10) << 16);
+		ioctl(fd, PROOF_EVICT,
+		      strtoul(argv[3], NULL, 10) | strtoul(argv[4], NULL, 10) << 16);
 		ioctl(fd, PROOF_COUNTS, &counts);
-	} while (counts.evicted < strtoull(argv[2], NULL, 10) && (strcmp(argv[4], "1") != 0 || time(NULL) < start + 60));
+	} while (counts.evicted < strtoull(argv[2], NULL, 10) &&
+		 (strcmp(argv[4], "1") != 0 || time(NULL) < start + 60));
 	before = flushes_read(flush, cpus) - before;
 	atomic_store(&stop, 1);
 	for (int i = 1; i < cpus; i++)
 		pthread_join(thread[i], NULL);
 	look_again(fd, cpus);
-	printf("proof cpus %d evicted %llu batches %llu ptes %llu flushes %llu rounds %llu writes %llu lost %llu user_faults %llu vma_lock_faults %llu\n",
-	       cpus, counts.evicted, counts.batches, counts.ptes, counts.flushes, (unsigned long long)before,
-	       (unsigned long long)writes, (unsigned long long)lost, counts.user_faults, counts.vma_lock_faults);
+	printf("proof cpus %d evicted %llu batches %llu ptes %llu flushes %llu rounds %llu writes "
+	       "%llu lost %llu user_faults %llu vma_lock_faults %llu\n",
+	       cpus, counts.evicted, counts.batches, counts.ptes, counts.flushes,
+	       (unsigned long long)before, (unsigned long long)writes, (unsigned long long)lost,
+	       counts.user_faults, counts.vma_lock_faults);
 	return 0;
 }

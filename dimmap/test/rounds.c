@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* rounds COMMAND...: runs it, and prints how often CPUs have asked others to flush their TLBs meanwhile. */
+/* rounds COMMAND...: runs it, and prints how often CPUs have asked others to flush their TLBs
+ * meanwhile. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

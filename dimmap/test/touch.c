@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a page.
- *	rN  reads its first word	wN  writes one	s  fsync	m  msync	cN  pread of the page	dN  pwrite of it
- *	i  waits for a byte on its input
- *	yN  has the mount written to its devices, which may take nothing for N ms	x  shuts it down
- *	R, W  makes the mapping read-only, or writable, by mprotect
- *	b/DEVICE  binds another device under the name "data"
- *	z  sleeps until it is killed	Z, ZN  writes page after page, or the first N of them, until it is killed
- * Prints for each "ok", "SIGBUS" or the error; exits with 0.
+ * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a
+ *page. rN  reads its first word	wN  writes one	s  fsync	m  msync	cN pread of
+ *the page	dN  pwrite of it i  waits for a byte on its input yN  has the mount written to its
+ *devices, which may take nothing for N ms	x  shuts it down R, W  makes the mapping read-only,
+ *or writable, by mprotect b/DEVICE  binds another device under the name "data" z  sleeps until it
+ *is killed	Z, ZN  writes page after page, or the first N of them, until it is killed Prints for
+ *each "ok", "SIGBUS" or the error; exits with 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,7 +55,8 @@ static int bind(const char *file, const char *device)
 	return rc;
 }
 
-static const char *one(const char *file, int fd, volatile uint64_t *m, size_t size, const char *what)
+static const char *one(const char *file, int fd, volatile uint64_t *m, size_t size,
+		       const char *what)
 {
 	size_t at = strtoull(what + 1, NULL, 10) * 512;
 	static char page[4096];
@@ -123,7 +123,8 @@ int main(int argc, char **argv)
 		printf("%s: %s\n", argv[1], strerror(errno));
 		return 1;
 	}
-	m = mmap(NULL, (size_t)st.st_size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+	m = mmap(NULL, (size_t)st.st_size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
+		 0);
 	if (m == MAP_FAILED) {
 		printf("mmap: %s\n", strerror(errno));
 		return 1;
@@ -132,7 +133,10 @@ int main(int argc, char **argv)
 	signal(SIGSEGV, caught);
 	for (int i = 2; i < argc; i++) {
 		got = sigsetjmp(back, 1);
-		printf("%s %s\n", argv[i], got == SIGBUS ? "SIGBUS" : got == SIGSEGV ? "SIGSEGV" : one(argv[1], fd, m, (size_t)st.st_size, argv[i]));
+		printf("%s %s\n", argv[i],
+		       got == SIGBUS	? "SIGBUS"
+		       : got == SIGSEGV ? "SIGSEGV"
+					: one(argv[1], fd, m, (size_t)st.st_size, argv[i]));
 	}
 	return 0;
 }

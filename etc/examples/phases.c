@@ -5,8 +5,9 @@
  *   cc -fopenmp phases.c $(pkg-config --cflags --libs nodeos) -o phases
  *   srun --nodeos-container=sim ./phases 6 4
  *
- * PHASES phases, of which each second one needs no more than FEW hardware threads. What it computes does not depend on how many there
- * are: the sum at its end is the same with --alone, which asks for nothing.
+ * PHASES phases, of which each second one needs no more than FEW hardware threads. What it computes
+ * does not depend on how many there are: the sum at its end is the same with --alone, which asks
+ * for nothing.
  */
 #include <nodeos.h>
 #include <omp.h>
@@ -17,17 +18,21 @@
 
 #define CELLS 200000
 
-/* A phase: every cell from its neighbours, in whole numbers, so that no order of additions matters. */
+/* A phase: every cell from its neighbours, in whole numbers, so that no order of additions matters.
+ */
 static void phase(uint64_t *to, const uint64_t *from, int threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)
 	for (long i = 0; i < CELLS; i++)
-		to[i] = (from[(i + CELLS - 1) % CELLS] * 3 + from[i] * 5 + from[(i + 1) % CELLS] * 7 + 1) ^ from[i] >> 7;
+		to[i] = (from[(i + CELLS - 1) % CELLS] * 3 + from[i] * 5 +
+			 from[(i + 1) % CELLS] * 7 + 1) ^
+			from[i] >> 7;
 }
 
 int main(int argc, char **argv)
 {
-	int phases = argc > 1 ? atoi(argv[1]) : 6, alone = argc > 3 && strcmp(argv[3], "--alone") == 0;
+	int phases = argc > 1 ? atoi(argv[1]) : 6,
+	    alone = argc > 3 && strcmp(argv[3], "--alone") == 0;
 	const char *few = argc > 2 ? argv[2] : "2";
 	uint64_t *now = calloc(CELLS, sizeof(*now)), *next = calloc(CELLS, sizeof(*next)), sum = 0;
 	nodeos_t *mine = nodeos_open();
@@ -47,9 +52,11 @@ int main(int argc, char **argv)
 
 		/* what somebody else has now, one goes on without */
 		if (!alone && nodeos_resize(mine, p % 2 ? few : all, NULL) < 0)
-			fprintf(stderr, "phases: phase %d goes on with CPUs %s: %s\n", p, nodeos_cpulist(mine), nodeos_error(mine));
+			fprintf(stderr, "phases: phase %d goes on with CPUs %s: %s\n", p,
+				nodeos_cpulist(mine), nodeos_error(mine));
 		for (int step = 0; step < 20; step++) {
-			phase(next, now, alone ? omp_get_max_threads() : (int)nodeos_rank_cpus(mine));
+			phase(next, now,
+			      alone ? omp_get_max_threads() : (int)nodeos_rank_cpus(mine));
 			last = now;
 			now = next;
 			next = last;

@@ -5,10 +5,10 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 
-#include "host/apart.h"
 #include "base/monotonic.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/apart.h"
 
 struct seen {
 	int number;
@@ -55,12 +55,17 @@ static void die(void *arg, void *result)
 static void ends(void)
 {
 	int number = 21;
-	struct apart a = { .work = look, .arg = &number, .size = sizeof(struct seen), .seconds = 60, .keep_fd = -1 };
+	struct apart a = { .work = look,
+			   .arg = &number,
+			   .size = sizeof(struct seen),
+			   .seconds = 60,
+			   .keep_fd = -1 };
 	struct seen s = { 0 };
 	struct errbuf err = { "" };
 	long start;
 
-	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42, "what it leaves is the caller's: %s", err.text);
+	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
+	   "what it leaves is the caller's: %s", err.text);
 	is_int(s.open_files, 1, "it has no file of the caller's, but the way back");
 	a.work = die;
 	s.number = 7;
@@ -69,11 +74,14 @@ static void ends(void)
 	a.work = wait_for_ever;
 	a.seconds = 1;
 	start = monotonic_ms();
-	ok(apart_run(&a, &s, &err) == APART_LATE && strstr(err.text, "within 1 s"), "one that does not end: %s", err.text);
-	ok(monotonic_ms() - start >= 1000 && monotonic_ms() - start < 30000, "the caller waits no longer");
+	ok(apart_run(&a, &s, &err) == APART_LATE && strstr(err.text, "within 1 s"),
+	   "one that does not end: %s", err.text);
+	ok(monotonic_ms() - start >= 1000 && monotonic_ms() - start < 30000,
+	   "the caller waits no longer");
 	a.work = stop;
 	start = monotonic_ms();
-	ok(apart_run(&a, &s, &err) == APART_LATE && monotonic_ms() - start < 30000, "nor for one that is stopped");
+	ok(apart_run(&a, &s, &err) == APART_LATE && monotonic_ms() - start < 30000,
+	   "nor for one that is stopped");
 	a.size = APART_RESULT_MAX + 1;
 	ok(apart_run(&a, &s, &err) == APART_FAILED, "too large a result");
 }
@@ -97,7 +105,13 @@ static void locks(void)
 static void user(void)
 {
 	int number = 1, root;
-	struct apart a = { .work = look, .arg = &number, .size = sizeof(struct seen), .seconds = 60, .as_user = true, .uid = 12345, .gid = 54321 };
+	struct apart a = { .work = look,
+			   .arg = &number,
+			   .size = sizeof(struct seen),
+			   .seconds = 60,
+			   .as_user = true,
+			   .uid = 12345,
+			   .gid = 54321 };
 	struct seen s = { 0 };
 	struct errbuf err = { "" };
 	char path[128], text[32] = "";
@@ -113,9 +127,12 @@ static void user(void)
 	root = open(scratch, O_RDONLY | O_DIRECTORY);
 	a.keep_fd = root;
 	a.cgroup = "group";
-	ok(apart_run(&a, &s, &err) == APART_DONE && s.uid == 12345 && s.gid == 54321 && s.groups == 0, "it has its user's rights and no groups: %s", err.text);
+	ok(apart_run(&a, &s, &err) == APART_DONE && s.uid == 12345 && s.gid == 54321 &&
+		   s.groups == 0,
+	   "it has its user's rights and no groups: %s", err.text);
 	is_int(s.dumpable, 0, "its user cannot trace it");
-	ok(read(fd, text, sizeof(text) - 1) == 1 && strcmp(text, "0") == 0, "it went to the cgroup first");
+	ok(read(fd, text, sizeof(text) - 1) == 1 && strcmp(text, "0") == 0,
+	   "it went to the cgroup first");
 	a.cgroup = "nowhere";
 	ok(apart_run(&a, &s, &err) == APART_FAILED, "without the cgroup it does nothing");
 	close(fd);

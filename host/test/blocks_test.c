@@ -37,13 +37,16 @@ static void put(const char *text, const char *fmt, ...)
 }
 
 /* A zone as /proc/zoneinfo shows it, per-CPU lists included, whose "high:" is no watermark. */
-static void zone(char *text, size_t size, unsigned node, const char *name, unsigned high, unsigned present, unsigned managed)
+static void zone(char *text, size_t size, unsigned node, const char *name, unsigned high,
+		 unsigned present, unsigned managed)
 {
 	size_t used = strlen(text);
 
 	snprintf(text + used, size - used,
-		 "Node %u, zone %8s\n  pages free     %u\n        boost    0\n        min      1\n        low      2\n        high     %u\n        promo    9\n"
-		 "        spanned  %u\n        present  %u\n        managed  %u\n  pagesets\n    cpu: 0\n              count:    1\n              high:     777\n",
+		 "Node %u, zone %8s\n  pages free     %u\n        boost    0\n        min      1\n "
+		 "       low      2\n        high     %u\n        promo    9\n"
+		 "        spanned  %u\n        present  %u\n        managed  %u\n  pagesets\n    "
+		 "cpu: 0\n              count:    1\n              high:     777\n",
 		 node, name, managed, high, present, present, managed);
 }
 
@@ -74,8 +77,10 @@ static void make_machine(void)
 	zone(text, sizeof(text), 5, "Normal", 50, 32768, 10000);
 	zone(text, sizeof(text), 6, "Normal", 50, 50000, 49000);
 	put(text, "proc/zoneinfo");
-	put("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
-	    "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 SUnreclaim:         100 kB\nNode 2 Shmem:         40 kB\nNode 2 HugePages_Total:     3\n",
+	put("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 "
+	    "PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
+	    "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 SUnreclaim:    "
+	    "     100 kB\nNode 2 Shmem:         40 kB\nNode 2 HugePages_Total:     3\n",
 	    NODE "/node2/meminfo");
 	put("3\n", NODE "/node2/hugepages/hugepages-2048kB/nr_hugepages");
 	put("1\n", NODE "/node2/hugepages/hugepages-4096kB/nr_hugepages");
@@ -96,12 +101,16 @@ static void looks_right(const struct blocks *b, const char *how)
 	ok(b->on && b->n == 7, "%s: seven memory nodes, divided", how);
 	is(list_of(&b->special), "6", "%s: one that no CPU is near", how);
 	is(list_of(&b->homes), "0", "%s: one home of a divided node", how);
-	is(list_of(&b->nodes), "1-4", "%s: what containers may have, without what is mostly taken", how);
+	is(list_of(&b->nodes), "1-4", "%s: what containers may have, without what is mostly taken",
+	   how);
 	is(list_of(&b->poor), "4", "%s: of which one has less than nine tenths", how);
 	is(list_of(&b->taken), "5", "%s: and one that the kernel had first", how);
-	ok(blocks_usable(b, &two) == (32200 - 50) * PAGE - HUGE, "%s: usable: managed less high and huge pages", how);
-	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE, "%s: two together", how);
-	ok(blocks_usable_now(b, scratch, &two) == (32200 - 50) * PAGE - HUGE - ((16 + 4 + 100 + 40) << 10),
+	ok(blocks_usable(b, &two) == (32200 - 50) * PAGE - HUGE,
+	   "%s: usable: managed less high and huge pages", how);
+	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE, "%s: two together",
+	   how);
+	ok(blocks_usable_now(b, scratch, &two) ==
+		   (32200 - 50) * PAGE - HUGE - ((16 + 4 + 100 + 40) << 10),
 	   "%s: less what the kernel and files in memory hold there", how);
 }
 
@@ -121,7 +130,8 @@ static void damaged(const char *text, const char *why)
 	struct blocks b;
 
 	put(text, "state/" BLOCKS_FILE);
-	ok(load(&b, &err) == 0 && strstr(err.text, why), "instead of a damaged file the kernel is asked: %s", err.text);
+	ok(load(&b, &err) == 0 && strstr(err.text, why),
+	   "instead of a damaged file the kernel is asked: %s", err.text);
 	looks_right(&b, "read again");
 	blocks_free(&b);
 }
@@ -134,7 +144,8 @@ int main(void)
 
 	scratch_make();
 	scratch_dir("state");
-	ok(load(&b, &err) == 0 && !b.on && b.n == 0 && idset_empty(&b.nodes), "a kernel without fgmn= has none");
+	ok(load(&b, &err) == 0 && !b.on && b.n == 0 && idset_empty(&b.nodes),
+	   "a kernel without fgmn= has none");
 	make_machine();
 	ok(blocks_are_on(scratch), "the kernel says that it has");
 	ok(load(&b, &err) == 0, "without a file it is read %s", err.text);
@@ -156,13 +167,17 @@ int main(void)
 	make_machine();
 	damaged("", "not of this version");
 	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\n", "cut");
-	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\nnode 2 home 0 usable 1 present 1\nend\n", "bad line");
+	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\nnode 2 home 0 usable 1 present "
+		"1\nend\n",
+		"bad line");
 	damaged("nodeos-blocks 1\nnode 99999 home 0 usable 1 present 1\nend\n", "bad line");
 	damaged("nodeos-blocks 1\nnode 2 home\n", "bad line");
 	put("0\n", "sys/kernel/mm/fgmn/enabled");
-	ok(load(&b, &err) == 0 && !b.on, "a damaged file of another boot means nothing to a kernel without blocks");
+	ok(load(&b, &err) == 0 && !b.on,
+	   "a damaged file of another boot means nothing to a kernel without blocks");
 	put("1\n", "sys/kernel/mm/fgmn/enabled");
 	put("0-x\n", NODE "/has_memory");
-	ok(blocks_read(&b, scratch, &err) < 0 && strstr(err.text, "has_memory"), "what the kernel never says is refused: %s", err.text);
+	ok(blocks_read(&b, scratch, &err) < 0 && strstr(err.text, "has_memory"),
+	   "what the kernel never says is refused: %s", err.text);
 	return tap_done();
 }

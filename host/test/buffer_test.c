@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "host/buffer_source.h"
-#include "host/cgroup.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/buffer_source.h"
+#include "host/cgroup.h"
 
 #define NOBODY 65534
 
@@ -19,20 +19,26 @@ static const gid_t *groups;
 static int n_groups;
 static struct conf conf = { .helper_timeout = 10, .dimmap_files = true };
 
-/* What buffer_source_open says of NAME in the scratch directory for user UID: its first byte, or the reason without the path. */
+/* What buffer_source_open says of NAME in the scratch directory for user UID: its first byte, or
+ * the reason without the path. */
 static const char *source(const char *name, uid_t uid, bool read_only)
 {
 	static struct errbuf err;
 	static char got[2];
 	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .read_only = read_only };
-	struct buffer b = { .ask = &ask, .uid = uid, .gid = uid, .group = groups, .n_groups = n_groups };
+	struct buffer b = {
+		.ask = &ask, .uid = uid, .gid = uid, .group = groups, .n_groups = n_groups
+	};
 	int fd;
 
-	snprintf(ask.source, sizeof(ask.source), "%s%s%s", *name == '/' ? "" : scratch, *name == '/' ? "" : "/", name);
+	snprintf(ask.source, sizeof(ask.source), "%s%s%s", *name == '/' ? "" : scratch,
+		 *name == '/' ? "" : "/", name);
 	fd = buffer_source_open(&b, &conf, "f", &err);
 	if (fd < 0)
-		return strstr(err.text, name) ? strstr(err.text, name) + strlen(name) + 2 : err.text;
-	is_int(fcntl(fd, F_GETFL) & O_ACCMODE, read_only ? O_RDONLY : O_RDWR, "%s: opened for what was asked", name);
+		return strstr(err.text, name) ? strstr(err.text, name) + strlen(name) + 2
+					      : err.text;
+	is_int(fcntl(fd, F_GETFL) & O_ACCMODE, read_only ? O_RDONLY : O_RDWR,
+	       "%s: opened for what was asked", name);
 	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "%s: closed by exec", name);
 	got[0] = '?';
 	if (read(fd, got, 1) != 1)
@@ -55,8 +61,10 @@ static void put(const char *name, mode_t mode, uid_t uid, gid_t gid)
 
 static void sources(void)
 {
-	static const char denied[] = "cannot be opened for reading and writing by its user (uid 65534): Permission denied";
-	static const char not_his[] = "uid 65534 neither owns it nor may write to it: while a buffer is of it nobody else could";
+	static const char denied[] = "cannot be opened for reading and writing by its user (uid "
+				     "65534): Permission denied";
+	static const char not_his[] = "uid 65534 neither owns it nor may write to it: while a "
+				      "buffer is of it nobody else could";
 	static const gid_t told[] = { NOBODY, NOBODY + 2 };
 	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
 	struct buffer b = { .ask = &ask, .uid = NOBODY, .gid = NOBODY };
@@ -85,7 +93,8 @@ static void sources(void)
 	is(source("root", NOBODY, false), denied, "not root's");
 	is(source("root-group", NOBODY, false), denied, "nor that of a group of root's");
 	is(source("readable", NOBODY, false), denied, "nor one that he can read, for writing");
-	is(source("readable", NOBODY, true), not_his, "and not for reading, as root could not write to it meanwhile");
+	is(source("readable", NOBODY, true), not_his,
+	   "and not for reading, as root could not write to it meanwhile");
 	is(source("own-ro", NOBODY, true), "x", "but one of his own");
 	is(source("everybody's", NOBODY, true), "x", "or one that he can write to");
 	is(source("other-group", NOBODY, false), denied, "that of another group");
@@ -93,9 +102,12 @@ static void sources(void)
 	n_groups = 2;
 	is(source("other-group", NOBODY, false), "x", "which Slurm says he is in");
 	n_groups = 0;
-	is(source("/proc/self/exe", NOBODY, true), "files below /proc cannot be", "what leads to our own files");
+	is(source("/proc/self/exe", NOBODY, true), "files below /proc cannot be",
+	   "what leads to our own files");
 	is(source("fifo", NOBODY, false), "is no regular file", "a named pipe, without waiting");
-	is(source("none", NOBODY, true), "cannot be opened for reading by its user (uid 65534): No such file or directory", "nothing");
+	is(source("none", NOBODY, true),
+	   "cannot be opened for reading by its user (uid 65534): No such file or directory",
+	   "nothing");
 	scratch_dir("dir");
 	snprintf(path, sizeof(path), "%s/dir", scratch);
 	chmod(path, 0755);
@@ -123,7 +135,8 @@ static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index
 
 	snprintf(path, 300, "run-dimmap/%llu.%u/m", (unsigned long long)inode, index);
 	scratch_dir(path);
-	snprintf(path, 300, "%s/run-dimmap/%llu.%u/owner", scratch, (unsigned long long)inode, index);
+	snprintf(path, 300, "%s/run-dimmap/%llu.%u/owner", scratch, (unsigned long long)inode,
+		 index);
 	f = fopen(path, "w");
 	fprintf(f, "%llu %s\nuid 1 gid 1\n", (unsigned long long)inode, cgroup);
 	fclose(f);
@@ -199,13 +212,17 @@ static void sweep(void)
 		mode_t old = umask(0777);
 
 		snprintf(conf.state_dir, sizeof(conf.state_dir), "%s/other", scratch);
-		is_int(buffer_make(&b, &conf, "f", &err), -1, "no buffer of what is no block device");
+		is_int(buffer_make(&b, &conf, "f", &err), -1,
+		       "no buffer of what is no block device");
 		umask(old);
 		snprintf(name, sizeof(name), "%s/other-dimmap", scratch);
-		is_int(stat(name, &st) == 0 ? (long)(st.st_mode & 07777) : -1, 0711, "users can pass, whatever umask the job had");
+		is_int(stat(name, &st) == 0 ? (long)(st.st_mode & 07777) : -1, 0711,
+		       "users can pass, whatever umask the job had");
 	}
-	ok(buffer_stat("pages 12\nmajor 34\n", "major", &value) && value == 34, "a number by its name");
-	ok(!buffer_stat("pages 12\nmajor 34\n", "maj", &value) && !buffer_stat("", "major", &value), "by its whole name");
+	ok(buffer_stat("pages 12\nmajor 34\n", "major", &value) && value == 34,
+	   "a number by its name");
+	ok(!buffer_stat("pages 12\nmajor 34\n", "maj", &value) && !buffer_stat("", "major", &value),
+	   "by its whole name");
 }
 
 int main(void)

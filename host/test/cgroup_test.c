@@ -31,8 +31,10 @@ static void below(void)
 {
 	static const char user[] = JOB "/step_9/user";
 	static const char *const process[][2] = {
-		{ "cgroup.procs", "" }, { "task_0/cgroup.procs", "11\n12\n" },
-		{ "task_special/cgroup.procs", "13\n" }, { "task_0/own/inner/cgroup.procs", "14\n" },
+		{ "cgroup.procs", "" },
+		{ "task_0/cgroup.procs", "11\n12\n" },
+		{ "task_special/cgroup.procs", "13\n" },
+		{ "task_0/own/inner/cgroup.procs", "14\n" },
 	};
 	char path[256], text[256] = "";
 	struct errbuf err;
@@ -43,12 +45,14 @@ static void below(void)
 		snprintf(path, sizeof(path), "cg/%s/%s", user, process[i][0]);
 		scratch_file(path, process[i][1]);
 	}
-	is_int(cgroup_each_pid_below(root, user, note, text, &err), 0, "all processes below a cgroup");
+	is_int(cgroup_each_pid_below(root, user, note, text, &err), 0,
+	       "all processes below a cgroup");
 	ok(strstr(text, "task_0 11;task_0 12;"), "those of a rank: %s", text);
 	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"), "and all others");
 	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"), "once each");
 	text[0] = '\0';
-	is_int(cgroup_each_pid_below(root, JOB "/step_10", note, text, &err), 0, "one that has ended");
+	is_int(cgroup_each_pid_below(root, JOB "/step_10", note, text, &err), 0,
+	       "one that has ended");
 	is(text, "", "has none");
 }
 
@@ -67,7 +71,8 @@ static void places(void)
 	ok(p.job_inode && p.step_inode && p.job_inode != p.step_inode, "inodes");
 	is_int(place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0, "slurmstepd's place");
 	is(p.task, "", "which is no task");
-	is_int(place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0, "behind v1 lines");
+	is_int(place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0,
+	       "behind v1 lines");
 	is_int(place(&p, "4:memory:/x\n", &err), -1, "no v2 line");
 	ok(strstr(err.text, "cgroup/v2") != NULL, "says what is needed: %s", err.text);
 	is_int(place(&p, "0::/user.slice/session-1.scope\n", &err), -1, "outside Slurm's tree");
@@ -90,24 +95,32 @@ static void sets(void)
 	is(list_of(&s), "0-3,8", "the same");
 	is_int(cgroup_read(root, "a", "cpuset.cpus", text, sizeof(text), &err), 0, "as text");
 	is(text, "0-3,8", "without a newline");
-	is_int(cgroup_read(root, "a", "cpuset.cpus", text, 4, &err), -1, "too long for the buffer: refused");
+	is_int(cgroup_read(root, "a", "cpuset.cpus", text, 4, &err), -1,
+	       "too long for the buffer: refused");
 	idset_zero(&s);
 	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &s, &err), -1, "an empty set is refused");
 	is_int(cgroup_write_set(root, "a", "missing", &want, &err), -1, "a file that is not there");
 	ok(strstr(err.text, "a/missing") != NULL, "names it: %s", err.text);
-	is_int(cgroup_read_set(root, "b", "cpuset.cpus", &s, &err), -1, "a directory that is not there");
+	is_int(cgroup_read_set(root, "b", "cpuset.cpus", &s, &err), -1,
+	       "a directory that is not there");
 	is_int((long long)cgroup_inode(root, "b"), 0, "has no inode");
 }
 
 /* Several slurmds on one host have a scope each. */
 static void nodes(void)
 {
-	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"), "a job of the node's own slurmd");
-	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n2"), "one of another slurmd on the host");
-	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n"), "whose node's name begins alike");
-	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "rack-n1"), "or ends alike");
-	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"), "a scope that names no node is that of the host's only slurmd");
-	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"), "in any slice, whatever the job's directory is called");
+	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"),
+	   "a job of the node's own slurmd");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n2"),
+	   "one of another slurmd on the host");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n"),
+	   "whose node's name begins alike");
+	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "rack-n1"),
+	   "or ends alike");
+	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"),
+	   "a scope that names no node is that of the host's only slurmd");
+	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"),
+	   "in any slice, whatever the job's directory is called");
 	ok(cgroup_is_of_node("job_7", "n1"), "a path without any scope");
 }
 

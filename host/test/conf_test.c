@@ -18,7 +18,8 @@ static int parse(struct conf *c, const char *text, struct errbuf *err)
 
 static int same(const struct conf *a, const struct conf *b)
 {
-	return a->allow_policies == b->allow_policies && a->allow_partitions == b->allow_partitions && a->strict == b->strict &&
+	return a->allow_policies == b->allow_policies &&
+	       a->allow_partitions == b->allow_partitions && a->strict == b->strict &&
 	       a->default_policy == b->default_policy && a->default_mems == b->default_mems &&
 	       a->max_rt_priority == b->max_rt_priority && a->helper_timeout == b->helper_timeout &&
 	       strcmp(a->state_dir, b->state_dir) == 0 && a->max_containers == b->max_containers &&
@@ -35,10 +36,14 @@ static void defaults(void)
 	ok(conf_allows_policy(&c, POLICY_OTHER) && conf_allows_policy(&c, POLICY_BATCH) &&
 		   conf_allows_policy(&c, POLICY_IDLE) && conf_allows_policy(&c, POLICY_HPC),
 	   "other, batch, idle and hpc for everyone");
-	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR), "fifo and rr not");
-	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT), "no other numbers");
-	ok(conf_allows_partition(&c, PARTITION_MEMBER) && !conf_allows_partition(&c, PARTITION_ROOT) &&
-		   !conf_allows_partition(&c, PARTITION_ISOLATED) && !conf_allows_partition(&c, PARTITION_COUNT),
+	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR),
+	   "fifo and rr not");
+	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT),
+	   "no other numbers");
+	ok(conf_allows_partition(&c, PARTITION_MEMBER) &&
+		   !conf_allows_partition(&c, PARTITION_ROOT) &&
+		   !conf_allows_partition(&c, PARTITION_ISOLATED) &&
+		   !conf_allows_partition(&c, PARTITION_COUNT),
 	   "no partitions");
 	ok(c.strict, "strict");
 	is_int(c.default_policy, POLICY_OTHER, "default_policy");
@@ -47,31 +52,33 @@ static void defaults(void)
 	is_int(c.helper_timeout, 10, "helper_timeout");
 	is(c.state_dir, "/run/nodeos", "state_dir");
 	is_int(c.max_containers, 64, "max_containers");
-	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except, "no ServiceOS");
+	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except,
+	   "no ServiceOS");
 	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed), "an empty file means the defaults");
 }
 
 static void good(void)
 {
-	static const char text[] = "# a comment: x = y\n"
-				   "\n"
-				   "   \t\n"
-				   "allow_policies = other,fifo , rr\t,SCHED_HPC # and why\n"
-				   "allow_partitions = isolated, member\n"
-				   "strict=no\r\n"
-				   "  default_policy\t=\tfifo\n"
-				   "default_mems = local\n"
-				   "max_rt_priority = 99\n"
-				   "hpc_fallback = batch\n"
-				   "helper_timeout = 60\n"
-				   "state_dir = /var/lib/node.os/..x\n"
-				   "max_containers = 1\n"
-				   "serviceos = 2/socket\n"
-				   "serviceos_mems = 0,2-3\n"
-				   "dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*\n"
-				   "dimmap_files = yes\n"
-				   "dimmap_max = 16G\n"
-				   "serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
+	static const char text[] =
+		"# a comment: x = y\n"
+		"\n"
+		"   \t\n"
+		"allow_policies = other,fifo , rr\t,SCHED_HPC # and why\n"
+		"allow_partitions = isolated, member\n"
+		"strict=no\r\n"
+		"  default_policy\t=\tfifo\n"
+		"default_mems = local\n"
+		"max_rt_priority = 99\n"
+		"hpc_fallback = batch\n"
+		"helper_timeout = 60\n"
+		"state_dir = /var/lib/node.os/..x\n"
+		"max_containers = 1\n"
+		"serviceos = 2/socket\n"
+		"serviceos_mems = 0,2-3\n"
+		"dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*\n"
+		"dimmap_files = yes\n"
+		"dimmap_max = 16G\n"
+		"serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
 	struct conf c;
 	struct errbuf err = { "" };
 
@@ -79,7 +86,9 @@ static void good(void)
 	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
 		   conf_allows_policy(&c, POLICY_HPC) && !conf_allows_policy(&c, POLICY_BATCH),
 	   "allow_policies");
-	ok(conf_allows_partition(&c, PARTITION_ISOLATED) && !conf_allows_partition(&c, PARTITION_ROOT), "allow_partitions");
+	ok(conf_allows_partition(&c, PARTITION_ISOLATED) &&
+		   !conf_allows_partition(&c, PARTITION_ROOT),
+	   "allow_partitions");
 	ok(!c.strict, "strict");
 	is_int(c.default_policy, POLICY_FIFO, "default_policy");
 	is_int(c.default_mems, MEMS_LOCAL, "default_mems");
@@ -94,9 +103,12 @@ static void good(void)
 	is(c.dimmap_devices, "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*", "dimmap_devices");
 	ok(c.dimmap_files, "dimmap_files");
 	ok(c.dimmap_max == UINT64_C(16) << 30, "dimmap_max");
-	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err), 0, "other forms %s", err.text);
-	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001, "serviceos as a list");
-	ok(!c.service.own_mems && !*c.service_except, "serviceos_mems = all, serviceos_except = none");
+	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err),
+	       0, "other forms %s", err.text);
+	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001,
+	   "serviceos as a list");
+	ok(!c.service.own_mems && !*c.service_except,
+	   "serviceos_mems = all, serviceos_except = none");
 	is_int(parse(&c, "hpc_fallback = none", &err), 0, "no fallback %s", err.text);
 	is_int(c.hpc_fallback, POLICY_UNSET, "hpc_fallback = none");
 	is_int(parse(&c, "hpc_fallback = hpc", &err), -1, "hpc is none: %s", err.text);
@@ -120,23 +132,33 @@ static void refused(void)
 		{ "strict = \"yes\"", "f:1: strict: \"\"yes\"\" (allowed: yes, no)" },
 		{ "strict = yes no", "f:1: strict: \"yes no\" (allowed" },
 		{ "strict = yes = no", "f:1: strict: \"yes = no\" (allowed" },
-		{ "# x\nstrikt = yes", "f:2: \"strikt\": unknown key, did you mean \"strict\"? (allowed: allow_policies, " },
+		{ "# x\nstrikt = yes", "f:2: \"strikt\": unknown key, did you mean \"strict\"? "
+				       "(allowed: allow_policies, " },
 		{ "Strict = yes", "f:1: \"Strict\": unknown key, did you mean \"strict\"?" },
-		{ "allow_policy = other", "f:1: \"allow_policy\": unknown key, did you mean \"allow_policies\"?" },
+		{ "allow_policy = other",
+		  "f:1: \"allow_policy\": unknown key, did you mean \"allow_policies\"?" },
 		{ "zzz = 1", "f:1: \"zzz\": unknown key (allowed: allow_policies, " },
-		{ "strict = no\n\nstrict = no", "f:3: strict: given a second time: the first is at line 1" },
-		{ "allow_policies =", "f:1: allow_policies: \"\" (allowed: a list of other, batch" },
+		{ "strict = no\n\nstrict = no",
+		  "f:3: strict: given a second time: the first is at line 1" },
+		{ "allow_policies =",
+		  "f:1: allow_policies: \"\" (allowed: a list of other, batch" },
 		{ "allow_policies = other,", "f:1: allow_policies: \"other,\" (allowed" },
 		{ "allow_policies = ,other", "f:1: allow_policies: \",other\" (allowed" },
 		{ "allow_policies = other batch", "f:1: allow_policies: \"other batch\" (allowed" },
 		{ "allow_policies = other,other", "f:1: allow_policies: \"other,other\" (allowed" },
-		{ "allow_policies = other,deadline", "f:1: allow_policies: \"other,deadline\" (allowed" },
+		{ "allow_policies = other,deadline",
+		  "f:1: allow_policies: \"other,deadline\" (allowed" },
 		{ "allow_policies = all", "f:1: allow_policies: \"all\" (allowed" },
-		{ "default_policy = fifo", "f:1: default_policy: \"fifo\" is not one of allow_policies (allowed: other, batch, idle, hpc)" },
-		{ "\nallow_policies = hpc", "f:2: default_policy: \"other\" is not one of allow_policies (allowed: hpc)" },
-		{ "default_policy = unset", "f:1: default_policy: \"unset\" (allowed: one of allow_policies)" },
-		{ "allow_partitions = isolated", "f:1: allow_partitions: \"isolated\" (allowed: a list of member, root, isolated, with member)" },
-		{ "allow_partitions = member, roots", "f:1: allow_partitions: \"member, roots\" (allowed" },
+		{ "default_policy = fifo", "f:1: default_policy: \"fifo\" is not one of "
+					   "allow_policies (allowed: other, batch, idle, hpc)" },
+		{ "\nallow_policies = hpc",
+		  "f:2: default_policy: \"other\" is not one of allow_policies (allowed: hpc)" },
+		{ "default_policy = unset",
+		  "f:1: default_policy: \"unset\" (allowed: one of allow_policies)" },
+		{ "allow_partitions = isolated", "f:1: allow_partitions: \"isolated\" (allowed: a "
+						 "list of member, root, isolated, with member)" },
+		{ "allow_partitions = member, roots",
+		  "f:1: allow_partitions: \"member, roots\" (allowed" },
 		{ "default_mems = none", "f:1: default_mems: \"none\" (allowed: all, local)" },
 		{ "max_rt_priority = 0", "f:1: max_rt_priority: \"0\" (allowed: 1 to 99)" },
 		{ "max_rt_priority = 100", "f:1: max_rt_priority: \"100\" (allowed: 1 to 99)" },
@@ -148,31 +170,44 @@ static void refused(void)
 		{ "helper_timeout = 10s", "f:1: helper_timeout: \"10s\" (allowed" },
 		{ "helper_timeout = 4294967306", "f:1: helper_timeout: \"4294967306\" (allowed" },
 		{ "max_containers = 65", "f:1: max_containers: \"65\" (allowed: 1 to 64)" },
-		{ "serviceos = 0/node", "f:1: serviceos: \"0/node\" (allowed: none, N/node or N/socket cores, or a list of CPUs as 0,32)" },
+		{ "serviceos = 0/node", "f:1: serviceos: \"0/node\" (allowed: none, N/node or "
+					"N/socket cores, or a list of CPUs as 0,32)" },
 		{ "serviceos = 1/core", "f:1: serviceos: \"1/core\" (allowed" },
 		{ "serviceos = -1/node", "f:1: serviceos: \"-1/node\" (allowed" },
 		{ "serviceos = 99999999/node", "f:1: serviceos: \"99999999/node\" (allowed" },
 		{ "serviceos = 3-1", "f:1: serviceos: \"3-1\" (allowed" },
 		{ "serviceos = one", "f:1: serviceos: \"one\" (allowed" },
-		{ "serviceos_mems = 1GiB", "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1)" },
-		{ "dimmap_devices = /dev", "f:1: dimmap_devices: \"/dev\" (allowed: none, or a list of block devices below /dev" },
+		{ "serviceos_mems = 1GiB",
+		  "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (what fgmn= leaves of "
+		  "divided nodes), or a list of memory nodes as 0-1)" },
+		{ "dimmap_devices = /dev", "f:1: dimmap_devices: \"/dev\" (allowed: none, or a "
+					   "list of block devices below /dev" },
 		{ "dimmap_devices = /tmp/x", "f:1: dimmap_devices: \"/tmp/x\" (allowed" },
-		{ "dimmap_devices = /dev/../tmp/x", "f:1: dimmap_devices: \"/dev/../tmp/x\" (allowed" },
-		{ "dimmap_devices = /dev/*/scratch", "f:1: dimmap_devices: \"/dev/*/scratch\" (allowed" },
+		{ "dimmap_devices = /dev/../tmp/x",
+		  "f:1: dimmap_devices: \"/dev/../tmp/x\" (allowed" },
+		{ "dimmap_devices = /dev/*/scratch",
+		  "f:1: dimmap_devices: \"/dev/*/scratch\" (allowed" },
 		{ "dimmap_devices = /dev/shm/x", "f:1: dimmap_devices: \"/dev/shm/x\" (allowed" },
 		{ "dimmap_devices = ,", "f:1: dimmap_devices: \",\" (allowed" },
 		{ "dimmap_files = maybe", "f:1: dimmap_files: \"maybe\" (allowed: yes, no)" },
-		{ "dimmap_max = 0", "f:1: dimmap_max: \"0\" (allowed: none, or a size from 1M to 8T as 16G)" },
+		{ "dimmap_max = 0",
+		  "f:1: dimmap_max: \"0\" (allowed: none, or a size from 1M to 8T as 16G)" },
 		{ "dimmap_max = 9T", "f:1: dimmap_max: \"9T\" (allowed" },
 		{ "dimmap_devices = /dev/nvme[0", "f:1: dimmap_devices: \"/dev/nvme[0\" (allowed" },
 		{ "dimmap_max = 16X", "f:1: dimmap_max: \"16X\" (allowed" },
-		{ "serviceos_except = lustre", "f:1: serviceos_except: \"lustre\" (allowed: none, or a list of units with their type" },
+		{ "serviceos_except = lustre", "f:1: serviceos_except: \"lustre\" (allowed: none, "
+					       "or a list of units with their type" },
 		{ "serviceos_except = a.slice", "f:1: serviceos_except: \"a.slice\" (allowed" },
-		{ "serviceos_except = a@.service", "f:1: serviceos_except: \"a@.service\" (allowed" },
-		{ "serviceos_except = user@1000.service", "f:1: serviceos_except: \"user@1000.service\" (allowed" },
-		{ "serviceos_except = session-9.scope", "f:1: serviceos_except: \"session-9.scope\" (allowed" },
-		{ "serviceos_except = ../a.service", "f:1: serviceos_except: \"../a.service\" (allowed" },
-		{ "serviceos_except = ,a.service", "f:1: serviceos_except: \",a.service\" (allowed" },
+		{ "serviceos_except = a@.service",
+		  "f:1: serviceos_except: \"a@.service\" (allowed" },
+		{ "serviceos_except = user@1000.service",
+		  "f:1: serviceos_except: \"user@1000.service\" (allowed" },
+		{ "serviceos_except = session-9.scope",
+		  "f:1: serviceos_except: \"session-9.scope\" (allowed" },
+		{ "serviceos_except = ../a.service",
+		  "f:1: serviceos_except: \"../a.service\" (allowed" },
+		{ "serviceos_except = ,a.service",
+		  "f:1: serviceos_except: \",a.service\" (allowed" },
 		{ "serviceos_except = .service", "f:1: serviceos_except: \".service\" (allowed" },
 		{ "state_dir = run", "f:1: state_dir: \"run\" (allowed: an absolute path" },
 		{ "state_dir = /", "f:1: state_dir: \"/\" (allowed" },
@@ -182,7 +217,9 @@ static void refused(void)
 		{ "state_dir = /run/.", "f:1: state_dir: \"/run/.\" (allowed" },
 		{ "state_dir = /run/a b", "f:1: state_dir: \"/run/a b\" (allowed" },
 		{ "state_dir = /r\xc3\xa9", "f:1: state_dir: \"/r\\xc3\\xa9\" (allowed" },
-		{ "state_dir = /123456789/123456789/123456789/123456789/123456789/123456789/123456789/123456789/"
+		{ "state_dir = "
+		  "/123456789/123456789/123456789/123456789/123456789/123456789/123456789/"
+		  "123456789/"
 		  "123456789/123456789/123456789/123456789/1234567",
 		  "f:1: state_dir: \"/123456789/" },
 	};
@@ -202,14 +239,17 @@ static void refused(void)
 	memset(big, 'x', sizeof(big));
 	is_int(conf_parse(&c, "f", big, sizeof(big), &err), -1, "a long line: %s", err.text);
 	memset(big, '#', sizeof(big));
-	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0, "a long comment is none of our business");
+	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0,
+	       "a long comment is none of our business");
 }
 
 /* What conf_print writes is read back as the same, whatever the values. */
 static void print(void)
 {
-	static const char odd[] = "allow_policies = rr, hpc\nstrict = no\ndefault_policy = rr\ndefault_mems = local\n"
-				  "max_rt_priority = 1\nhelper_timeout = 59\nstate_dir = /x\nmax_containers = 7\nallow_partitions = member, root\n";
+	static const char odd[] =
+		"allow_policies = rr, hpc\nstrict = no\ndefault_policy = rr\ndefault_mems = local\n"
+		"max_rt_priority = 1\nhelper_timeout = 59\nstate_dir = /x\nmax_containers = "
+		"7\nallow_partitions = member, root\n";
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
@@ -219,9 +259,11 @@ static void print(void)
 	is_int(parse(&c, odd, &err), 0, "odd values %s", err.text);
 	conf_print(f, &c);
 	fclose(f);
-	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again), "printed and read back %s", err.text);
+	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again),
+	   "printed and read back %s", err.text);
 	for (const struct conf_key *key = conf_keys; key->name; key++)
-		ok(strstr(text, key->name) && strstr(text, key->comment), "%s is printed with its comment", key->name);
+		ok(strstr(text, key->name) && strstr(text, key->comment),
+		   "%s is printed with its comment", key->name);
 	free(text);
 }
 
@@ -288,7 +330,8 @@ static void write_file(const char *path, const char *text, mode_t mode)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-	ok(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fchmod(fd, mode) == 0,
+	ok(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
+		   fchmod(fd, mode) == 0,
 	   "write a file of mode %04o", (unsigned)mode);
 	close(fd);
 }
@@ -312,26 +355,33 @@ static void links(const char *dir, const char *path, const char *link)
 
 	snprintf(sub, sizeof(sub), "%s/sub", dir);
 	snprintf(inner, sizeof(inner), "%s/sub/nodeos.conf", dir);
-	ok(symlink(path, link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "the owner's link %s", err.text);
+	ok(symlink(path, link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 && !c.strict,
+	   "the owner's link %s", err.text);
 	unlink(link);
-	ok(symlink("nodeos.conf", link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "a relative one %s", err.text);
+	ok(symlink("nodeos.conf", link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 &&
+		   !c.strict,
+	   "a relative one %s", err.text);
 	if (geteuid() == 0) {
 		ok(lchown(link, 65534, (gid_t)-1) == 0, "give the link away");
 		refuse_file(link, 0, "the link link: belongs to uid 65534 (allowed: root)");
-		ok(lchown(link, 0, (gid_t)-1) == 0 && chown(path, 65534, (gid_t)-1) == 0, "give the file away");
+		ok(lchown(link, 0, (gid_t)-1) == 0 && chown(path, 65534, (gid_t)-1) == 0,
+		   "give the file away");
 		refuse_file(link, 0, "where it leads: belongs to uid 65534 (allowed: root)");
 		ok(chown(path, 0, (gid_t)-1) == 0, "take it back");
 	}
 	ok(chmod(path, 0666) == 0, "let all write it");
 	refuse_file(link, geteuid(), "where it leads: group or others can write it (mode 0666)");
 	unlink(link);
-	ok(chmod(path, 0644) == 0 && mkdir(sub, 0755) == 0 && symlink("../nodeos.conf", inner) == 0 && symlink("sub/nodeos.conf", link) == 0,
+	ok(chmod(path, 0644) == 0 && mkdir(sub, 0755) == 0 &&
+		   symlink("../nodeos.conf", inner) == 0 && symlink("sub/nodeos.conf", link) == 0,
 	   "a link to a link in another directory");
 	ok(conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "is followed %s", err.text);
 	ok(chmod(sub, 0777) == 0, "let all write the directory");
-	refuse_file(link, geteuid(), "a directory on the way: group or others can write it (mode 0777)");
+	refuse_file(link, geteuid(),
+		    "a directory on the way: group or others can write it (mode 0777)");
 	if (geteuid() == 0) {
-		ok(chmod(sub, 0755) == 0 && chown(sub, 65534, (gid_t)-1) == 0, "give the directory away");
+		ok(chmod(sub, 0755) == 0 && chown(sub, 65534, (gid_t)-1) == 0,
+		   "give the directory away");
 		refuse_file(link, 0, "a directory on the way: belongs to uid 65534");
 	}
 	unlink(link);
@@ -360,9 +410,11 @@ static void files(void)
 	conf_defaults(&want);
 	snprintf(path, sizeof(path), "%s/nodeos.conf", dir);
 	snprintf(link, sizeof(link), "%s/link", dir);
-	ok(conf_load(&c, path, geteuid(), &err) < 0 && strstr(err.text, "No such file"), "a named file must be there: %s", err.text);
+	ok(conf_load(&c, path, geteuid(), &err) < 0 && strstr(err.text, "No such file"),
+	   "a named file must be there: %s", err.text);
 	if (access(NODEOS_CONF_PATH, F_OK) < 0)
-		ok(conf_load(&c, NODEOS_CONF_PATH, geteuid(), &err) == 0 && same(&c, &want), "no file: the defaults");
+		ok(conf_load(&c, NODEOS_CONF_PATH, geteuid(), &err) == 0 && same(&c, &want),
+		   "no file: the defaults");
 
 	write_file(path, "strict = no\n", 0644);
 	ok(conf_load(&c, path, geteuid(), &err) == 0 && !c.strict, "a file %s", err.text);
@@ -403,11 +455,17 @@ static void sources(void)
 {
 	static const struct {
 		const char *source;
-		int device, files, neither; /* conf_check_source() with devices, with files, with neither */
+		/* conf_check_source() with devices, with files, with neither */
+		int device, files, neither;
 	} row[] = {
-		{ "/dev/nvme0n1p1", 0, -1, -1 },    { "/dev/nvme0n1p3", -1, -1, -1 }, { "/dev/nvme10n1p1", -1, -1, -1 },
-		{ "/dev/disk/by-id/nvme-x", 0, -1, -1 }, { "/dev/disk/by-id/nvme-x/y", -1, -1, -1 }, { "/dev/sda", -1, -1, -1 },
-		{ "/devices", -1, 0, -1 },	    { "/scratch/a", -1, 0, -1 },
+		{ "/dev/nvme0n1p1", 0, -1, -1 },
+		{ "/dev/nvme0n1p3", -1, -1, -1 },
+		{ "/dev/nvme10n1p1", -1, -1, -1 },
+		{ "/dev/disk/by-id/nvme-x", 0, -1, -1 },
+		{ "/dev/disk/by-id/nvme-x/y", -1, -1, -1 },
+		{ "/dev/sda", -1, -1, -1 },
+		{ "/devices", -1, 0, -1 },
+		{ "/scratch/a", -1, 0, -1 },
 	};
 	struct conf devices, files, neither;
 	struct errbuf err;
@@ -416,13 +474,20 @@ static void sources(void)
 	parse(&files, "dimmap_files = yes", &err);
 	conf_defaults(&neither);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device, "%s with devices", row[i].source);
-		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files, "%s with files", row[i].source);
-		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither, "%s with neither", row[i].source);
+		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device,
+		       "%s with devices", row[i].source);
+		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files,
+		       "%s with files", row[i].source);
+		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither,
+		       "%s with neither", row[i].source);
 	}
-	is(err.text, "source \"/scratch/a\": buffers cannot be of files at this site (dimmap_files in f)", "and the reason");
+	is(err.text,
+	   "source \"/scratch/a\": buffers cannot be of files at this site (dimmap_files in f)",
+	   "and the reason");
 	conf_check_source(&devices, "/dev/sda", "f", &err);
-	is(err.text, "source \"/dev/sda\": buffers cannot be of that device at this site (allowed: /dev/nvme?n1p[12] /dev/disk/by-id/nvme-*; dimmap_devices in f)",
+	is(err.text,
+	   "source \"/dev/sda\": buffers cannot be of that device at this site (allowed: "
+	   "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*; dimmap_devices in f)",
 	   "of a device");
 }
 

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "host/meminfo.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/meminfo.h"
 
 #define KTHREAD 0x00200000u
 #define PINNED 0x04000000u
@@ -35,17 +35,22 @@ static void irq(unsigned number, const char *handler, const char *effective, con
 	scratch_dir(sub);
 }
 
-/* fs/proc/array.c: the name in brackets, then the state, six numbers, the flags, twelve numbers and the start. */
+/* fs/proc/array.c: the name in brackets, then the state, six numbers, the flags, twelve numbers and
+ * the start. */
 static void thread(unsigned pid, const char *comm, unsigned flags, const char *cpus)
 {
 	char dir[64], text[512];
 
 	snprintf(dir, sizeof(dir), "proc/%u", pid);
-	snprintf(text, sizeof(text), "%u (%s) S 2 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n", pid, comm, flags);
+	snprintf(text, sizeof(text), "%u (%s) S 2 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n",
+		 pid, comm, flags);
 	put(dir, "stat", text);
 	if (!cpus)
 		return;
-	snprintf(text, sizeof(text), "Name:\t%s\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1\nMems_allowed_list:\t0\n", comm, cpus);
+	snprintf(text, sizeof(text),
+		 "Name:\t%s\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1\nMems_"
+		 "allowed_list:\t0\n",
+		 comm, cpus);
 	put(dir, "status", text);
 }
 
@@ -86,7 +91,9 @@ static void make_node(void)
 	put("proc/308", "stat", "");
 	put("proc", "309", "no directory\n");
 	put("sys/devices/system/cpu", "nohz_full", "4-7\n");
-	put("sys/devices/system/node/node3", "meminfo", "Node 3 MemTotal:        2048 kB\nNode 3 MemFree:          512 kB\nNode 3 MemUsed:         1536 kB\n");
+	put("sys/devices/system/node/node3", "meminfo",
+	    "Node 3 MemTotal:        2048 kB\nNode 3 MemFree:          512 kB\nNode 3 MemUsed:     "
+	    "    1536 kB\n");
 	put("sys/devices/system/node/node4", "meminfo", "Node 4 MemTotal:        many kB\n");
 }
 
@@ -97,9 +104,13 @@ static char *told(const struct noise_on *on)
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < on->n_irqs; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%d %s %s;", on->irq[i].irq, on->irq[i].name, list_of(&on->irq[i].cpus));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%d %s %s;",
+					 on->irq[i].irq, on->irq[i].name,
+					 list_of(&on->irq[i].cpus));
 	for (unsigned i = 0; i < on->n_threads; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%ux%s %s;", on->thread[i].count, on->thread[i].name, list_of(&on->thread[i].cpus));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%ux%s %s;",
+					 on->thread[i].count, on->thread[i].name,
+					 list_of(&on->thread[i].cpus));
 	return text;
 }
 
@@ -116,7 +127,9 @@ static void many(void)
 		source[i].cpus = cpus;
 	}
 	noise_on(&on, &n, &cpus);
-	ok(on.irqs == 50 && on.threads == 50 && on.n_irqs == NOISE_NAMES && on.n_threads == NOISE_NAMES, "more than are named are counted");
+	ok(on.irqs == 50 && on.threads == 50 && on.n_irqs == NOISE_NAMES &&
+		   on.n_threads == NOISE_NAMES,
+	   "more than are named are counted");
 	is(on.irq[NOISE_NAMES - 1].name, "n31", "and the first are named");
 }
 
@@ -139,17 +152,23 @@ int main(void)
 	ok(n.irqs_known && n.threads_known, "is known");
 	cpus = set_of("2-3");
 	noise_on(&on, &n, &cpus);
-	is(told(&on), "24 nvme0q1 2;27 old 2-3;28 eth0-rx,eth0-tx 3;29 late 3;30 ?[2Jx 2;2xksoftirqd 2-3;2xkworker 2-3;1xirq/24-nvme 2;1xa) S 2 (b 3;",
+	is(told(&on),
+	   "24 nvme0q1 2;27 old 2-3;28 eth0-rx,eth0-tx 3;29 late 3;30 ?[2Jx 2;2xksoftirqd "
+	   "2-3;2xkworker 2-3;1xirq/24-nvme 2;1xa) S 2 (b 3;",
 	   "what is on CPUs 2 and 3");
 	ok(on.irqs == 5 && on.threads == 6, "and how many");
 	is(list_of(&on.tick), "2-3", "with the tick");
 	cpus = set_of("3-5");
 	noise_on(&on, &n, &cpus);
-	is(told(&on), "25 virtio0-input.0 5;27 old 3-5;28 eth0-rx,eth0-tx 3;29 late 3;3xksoftirqd 3-5;3xkworker 3-5;1xa) S 2 (b 3;", "on 3 to 5");
+	is(told(&on),
+	   "25 virtio0-input.0 5;27 old 3-5;28 eth0-rx,eth0-tx 3;29 late 3;3xksoftirqd "
+	   "3-5;3xkworker 3-5;1xa) S 2 (b 3;",
+	   "on 3 to 5");
 	is(list_of(&on.tick), "3", "of which nohz_full= has two");
 	cpus = set_of("0-7");
 	noise_on(&on, &n, &cpus);
-	ok(on.irqs == 7 && on.threads == 19, "who has all has what runs anywhere, too: %u IRQs, %u threads", on.irqs, on.threads);
+	ok(on.irqs == 7 && on.threads == 19,
+	   "who has all has what runs anywhere, too: %u IRQs, %u threads", on.irqs, on.threads);
 	idset_zero(&cpus);
 	noise_on(&on, &n, &cpus);
 	ok(!on.irqs && !on.threads, "who has nothing is not disturbed");
@@ -161,7 +180,9 @@ int main(void)
 	is(list_of(&on.tick), "4", "there is the tick");
 	noise_free(&n);
 	many();
-	ok(memory_node_use(root, 3, &total, &used) == 0 && total == 2048 << 10 && used == 1536 << 10, "memory of a node");
+	ok(memory_node_use(root, 3, &total, &used) == 0 && total == 2048 << 10 &&
+		   used == 1536 << 10,
+	   "memory of a node");
 	is_int(memory_node_use(root, 4, &total, &used), -1, "that tells nonsense");
 	is_int(memory_node_use(root, 5, &total, &used), -1, "that is not there");
 	close(root);

@@ -14,25 +14,40 @@ static void names(void)
 		const char *word;
 		enum sched_policy policy;
 	} table[] = {
-		{ "other", POLICY_OTHER },	 { "batch", POLICY_BATCH },
-		{ "idle", POLICY_IDLE },	 { "fifo", POLICY_FIFO },
-		{ "rr", POLICY_RR },		 { "hpc", POLICY_HPC },
-		{ "SCHED_OTHER", POLICY_OTHER }, { "SCHED_BATCH", POLICY_BATCH },
-		{ "SCHED_IDLE", POLICY_IDLE },	 { "SCHED_FIFO", POLICY_FIFO },
-		{ "SCHED_RR", POLICY_RR },	 { "SCHED_HPC", POLICY_HPC },
-		{ "sched_hpc", POLICY_HPC },	 { "Sched_Rr", POLICY_RR },
-		{ "HPC", POLICY_UNSET },	 { "Other", POLICY_UNSET },
-		{ "", POLICY_UNSET },		 { "unset", POLICY_UNSET },
-		{ "SCHED_", POLICY_UNSET },	 { "SCHED_HPC ", POLICY_UNSET },
-		{ " hpc", POLICY_UNSET },	 { "normal", POLICY_UNSET },
-		{ "deadline", POLICY_UNSET },	 { "48", POLICY_UNSET },
+		{ "other", POLICY_OTHER },
+		{ "batch", POLICY_BATCH },
+		{ "idle", POLICY_IDLE },
+		{ "fifo", POLICY_FIFO },
+		{ "rr", POLICY_RR },
+		{ "hpc", POLICY_HPC },
+		{ "SCHED_OTHER", POLICY_OTHER },
+		{ "SCHED_BATCH", POLICY_BATCH },
+		{ "SCHED_IDLE", POLICY_IDLE },
+		{ "SCHED_FIFO", POLICY_FIFO },
+		{ "SCHED_RR", POLICY_RR },
+		{ "SCHED_HPC", POLICY_HPC },
+		{ "sched_hpc", POLICY_HPC },
+		{ "Sched_Rr", POLICY_RR },
+		{ "HPC", POLICY_UNSET },
+		{ "Other", POLICY_UNSET },
+		{ "", POLICY_UNSET },
+		{ "unset", POLICY_UNSET },
+		{ "SCHED_", POLICY_UNSET },
+		{ "SCHED_HPC ", POLICY_UNSET },
+		{ " hpc", POLICY_UNSET },
+		{ "normal", POLICY_UNSET },
+		{ "deadline", POLICY_UNSET },
+		{ "48", POLICY_UNSET },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		is_int(policy_by_name(table[i].word), table[i].policy, "policy_by_name(\"%s\")", table[i].word);
+		is_int(policy_by_name(table[i].word), table[i].policy, "policy_by_name(\"%s\")",
+		       table[i].word);
 	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++) {
-		is_int(policy_by_name(policy_name(p)), p, "the name of \"%s\" is a name", policy_name(p));
-		ok(strstr(policy_names(), policy_name(p)) != NULL, "\"%s\" is in the list", policy_name(p));
+		is_int(policy_by_name(policy_name(p)), p, "the name of \"%s\" is a name",
+		       policy_name(p));
+		ok(strstr(policy_names(), policy_name(p)) != NULL, "\"%s\" is in the list",
+		   policy_name(p));
 	}
 	is(policy_name(POLICY_UNSET), "unset", "POLICY_UNSET");
 	is(policy_name((enum sched_policy)99), "unset", "a number out of the enumeration");
@@ -58,8 +73,9 @@ static void priorities(void)
 		enum sched_policy policy;
 		unsigned min, max;
 	} table[] = {
-		{ POLICY_UNSET, 0, 0 }, { POLICY_OTHER, 0, 0 }, { POLICY_BATCH, 0, 0 }, { POLICY_IDLE, 0, 0 },
-		{ POLICY_FIFO, 1, 99 }, { POLICY_RR, 1, 99 },	{ POLICY_HPC, 0, 2 },
+		{ POLICY_UNSET, 0, 0 }, { POLICY_OTHER, 0, 0 }, { POLICY_BATCH, 0, 0 },
+		{ POLICY_IDLE, 0, 0 },	{ POLICY_FIFO, 1, 99 }, { POLICY_RR, 1, 99 },
+		{ POLICY_HPC, 0, 2 },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -69,7 +85,8 @@ static void priorities(void)
 		ok(min == table[i].min && max == table[i].max, "priorities of \"%s\"",
 		   policy_name(table[i].policy));
 	}
-	ok(policy_is_realtime(POLICY_FIFO) && policy_is_realtime(POLICY_RR), "fifo and rr are real-time");
+	ok(policy_is_realtime(POLICY_FIFO) && policy_is_realtime(POLICY_RR),
+	   "fifo and rr are real-time");
 	ok(!policy_is_realtime(POLICY_HPC) && !policy_is_realtime(POLICY_UNSET), "hpc is not");
 }
 
@@ -84,13 +101,17 @@ static void apply_idle(void)
 
 		int now = nice(7);
 
-		_exit(now > 0 && policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 && sched_getscheduler(0) == SCHED_BATCH &&
-				      getpriority(PRIO_PROCESS, 0) == now && policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
-				      sched_getscheduler(0) == SCHED_IDLE && getpriority(PRIO_PROCESS, 0) == now ?
-			      0 :
-			      1);
+		_exit(now > 0 && policy_apply(0, POLICY_BATCH, 0, 0, &err) == 0 &&
+				      sched_getscheduler(0) == SCHED_BATCH &&
+				      getpriority(PRIO_PROCESS, 0) == now &&
+				      policy_apply(getpid(), POLICY_IDLE, 0, 0, &err) == 0 &&
+				      sched_getscheduler(0) == SCHED_IDLE &&
+				      getpriority(PRIO_PROCESS, 0) == now
+			      ? 0
+			      : 1);
 	}
-	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0, "batch, then idle, applied, and nice stays");
+	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+	   "batch, then idle, applied, and nice stays");
 	is_int(sched_getscheduler(0), SCHED_OTHER, "the parent keeps its policy");
 	child = fork();
 	if (child == 0) {
@@ -100,7 +121,8 @@ static void apply_idle(void)
 
 		if (now <= 0 || policy_apply(0, POLICY_FIFO, 1, 0, &err) < 0)
 			_exit(2);
-		_exit(!(policy_apply(0, POLICY_OTHER, 0, 0, &err) == 0 && getpriority(PRIO_PROCESS, 0) == now));
+		_exit(!(policy_apply(0, POLICY_OTHER, 0, 0, &err) == 0 &&
+			getpriority(PRIO_PROCESS, 0) == now));
 	}
 	waitpid(child, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
@@ -113,23 +135,27 @@ static void apply(void)
 {
 	struct errbuf err;
 
-	ok(policy_supported(POLICY_OTHER) && policy_supported(POLICY_FIFO), "every kernel has other and fifo");
+	ok(policy_supported(POLICY_OTHER) && policy_supported(POLICY_FIFO),
+	   "every kernel has other and fifo");
 	ok(!policy_supported(POLICY_UNSET), "no kernel has unset");
 	apply_idle();
 	is_int(policy_apply(0, POLICY_UNSET, 0, 0, &err), -1, "unset is refused");
 	is_int(policy_apply(0, POLICY_OTHER, 1, 0, &err), -1, "a priority of other is refused");
-	is(err.text, "priority 1 is not one of policy \"other\" (allowed: 0 to 0)", "and the reason");
+	is(err.text, "priority 1 is not one of policy \"other\" (allowed: 0 to 0)",
+	   "and the reason");
 	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "fifo 100 is refused");
 	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "hpc 3 is refused");
 	is(err.text, "priority 3 is not one of policy \"hpc\" (allowed: 0 to 2)", "and the reason");
 	if (!policy_supported(POLICY_HPC)) {
 		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1, "hpc on a kernel without it");
 		is(err.text,
-		       "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS patches and CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"",
-		       "and the reason");
+		   "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS patches and "
+		   "CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"",
+		   "and the reason");
 	}
 	is_int(policy_apply(0, POLICY_OTHER, 0, 10, &err), -1, "a quantum of other is refused");
-	is(err.text, "quantum 10 with policy \"other\" (allowed: 0 to 10000, with hpc)", "and the reason");
+	is(err.text, "quantum 10 with policy \"other\" (allowed: 0 to 10000, with hpc)",
+	   "and the reason");
 	is_int(policy_apply(0, POLICY_HPC, 0, 10001, &err), -1, "a quantum too long");
 	is_int(policy_quantum(0), 0, "this process has none");
 	is_int(hpc_placement_by_name("topo"), HPC_TOPO, "topo");

@@ -7,6 +7,7 @@ kernel/test/more.config, for what kernel/config leaves out: memory added to a ru
 What is expected follows the configuration in TREE: a kernel without the patches takes no notice of fgmn=; of one that checks itself,
 the checks are tried. No kernel may complain in its log.
 Needs QEMU and cpio; TAP on stdout."""
+
 import argparse
 import glob
 import os
@@ -25,9 +26,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 count = failed = skipped = 0
 # what a kernel writes when it finds itself at fault
-COMPLAINT = re.compile(r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general protection fault|Kernel panic|Unable to handle"
-                       r"|scheduling while atomic|sleeping function|DEBUG_LOCKS_WARN_ON|turning off the locking|refcount_t:|corruption|Bad page"
-                       r"|rcu\w* (self-)?detected")
+COMPLAINT = re.compile(
+    r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general"
+    r" protection fault|Kernel panic|Unable to handle"
+    r"|scheduling while atomic|sleeping function|DEBUG_LOCKS_WARN_ON|turning off the"
+    r" locking|refcount_t:|corruption|Bad page"
+    r"|rcu\w* (self-)?detected"
+)
 RACE = re.compile(r"BUG: KCSAN: (?:data-race|assert: race) in (.*)")
 
 
@@ -64,13 +69,23 @@ def nodes_in(words):
 class Machine:
     """Nodes with MEMORY (MiB each) on QEMU's q35; LOW MiB below 4 GiB; DIST between sockets, a matrix or None; CPUS of each node, THREADS a core."""
 
-    def __init__(self, name, memory, low=1024, dist=None, cpus=None, slit=True, extra=(), threads=1):
+    def __init__(
+        self, name, memory, low=1024, dist=None, cpus=None, slit=True, extra=(), threads=1
+    ):
         self.name, self.memory, self.low, self.hmat = name, memory, low, "hmat" in extra
         self.cpus = cpus or [1] * len(memory)
         n = len(memory)
         self.dist = dist or [[10 if i == j else 21 for j in range(n)] for i in range(n)]
-        self.args = ["-machine", f"q35,max-ram-below-4g={low}M,hmat={'on' if 'hmat' in extra else 'off'}", "-m", f"{sum(memory)}M",
-                     "-smp", f"{sum(self.cpus)},sockets={sum(1 for c in self.cpus if c)},cores={max(self.cpus) // threads},threads={threads}"]
+        self.args = [
+            "-machine",
+            f"q35,max-ram-below-4g={low}M,hmat={'on' if 'hmat' in extra else 'off'}",
+            "-m",
+            f"{sum(memory)}M",
+            "-smp",
+            (
+                f"{sum(self.cpus)},sockets={sum(1 for c in self.cpus if c)},cores={max(self.cpus) // threads},threads={threads}"
+            ),
+        ]
         cpu = 0
         for i, size in enumerate(memory if slit else []):
             word = f"node,nodeid={i},memdev=m{i}"
@@ -88,12 +103,22 @@ class Machine:
             for i in range(n):
                 for j in range(n):
                     if self.cpus[i]:
-                        for what, value in (("latency", f"latency={8 * self.dist[i][j]}"), ("bandwidth", f"bandwidth={1000 // self.dist[i][j]}G")):
-                            self.args += ["-numa", f"hmat-lb,initiator={i},target={j},hierarchy=memory,data-type=access-{what},{value}"]
+                        for what, value in (
+                            ("latency", f"latency={8 * self.dist[i][j]}"),
+                            ("bandwidth", f"bandwidth={1000 // self.dist[i][j]}G"),
+                        ):
+                            self.args += [
+                                "-numa",
+                                f"hmat-lb,initiator={i},target={j},hierarchy=memory,data-type=access-{what},{value}",
+                            ]
 
     def near(self, node):
         """The node that has CPUs and is nearest."""
-        return node if self.cpus[node] else min((i for i, c in enumerate(self.cpus) if c), key=lambda i: self.dist[node][i])
+        return (
+            node
+            if self.cpus[node]
+            else min((i for i, c in enumerate(self.cpus) if c), key=lambda i: self.dist[node][i])
+        )
 
 
 TWO = Machine("two sockets", [4096, 4096])
@@ -102,31 +127,77 @@ ODD = Machine("two sockets that do not meet at a GiB", [2304, 2560])
 ONE = Machine("no SRAT", [4096], slit=False)
 # without a node of its own, an AMD CPU (as QEMU's) goes to that of its last cache's number
 PACKAGES = Machine("no SRAT, two packages", [4096], slit=False, cpus=[1, 1])
-FOUR = Machine("four nodes as with SNC", [2048, 1024, 1536, 1024], cpus=[1, 1, 1, 1],
-               dist=[[10, 11, 21, 21], [11, 10, 21, 21], [21, 21, 10, 11], [21, 21, 11, 10]])
-CXL = Machine("a node without CPUs", [3072, 2048, 1024], cpus=[2, 2, 0], dist=[[10, 21, 28], [21, 10, 17], [28, 17, 10]], extra=("hmat",))
+FOUR = Machine(
+    "four nodes as with SNC",
+    [2048, 1024, 1536, 1024],
+    cpus=[1, 1, 1, 1],
+    dist=[[10, 11, 21, 21], [11, 10, 21, 21], [21, 21, 10, 11], [21, 21, 11, 10]],
+)
+CXL = Machine(
+    "a node without CPUs",
+    [3072, 2048, 1024],
+    cpus=[2, 2, 0],
+    dist=[[10, 21, 28], [21, 10, 17], [28, 17, 10]],
+    extra=("hmat",),
+)
 UNTOLD = Machine("two sockets without a SLIT", [2048, 2048])
-UNTOLD.args = [a for i, a in enumerate(UNTOLD.args) if not a.startswith("dist,") and not (UNTOLD.args + [""])[i + 1].startswith("dist,")]
+UNTOLD.args = [
+    a
+    for i, a in enumerate(UNTOLD.args)
+    if not a.startswith("dist,") and not (UNTOLD.args + [""])[i + 1].startswith("dist,")
+]
 UNTOLD.dist = [[10, 20], [20, 10]]
 SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 
 class Boot:
     """What a guest printed. With MISTAKES its kernel is asked to complain. WHEN: a line to wait for and commands for QEMU's
-    monitor that it calls for. ACCEL: QEMU's arguments, when not one thread a processor. LIMIT: seconds until it is ended."""
+    monitor that it calls for. ACCEL: QEMU's arguments, when not one thread a processor. LIMIT: seconds until it is ended.
+    """
+
     all = []
 
-    def __init__(self, machine, append, kernel=None, when=None, mistakes=False, accel=("-accel", "tcg,thread=multi"), limit=600):
+    def __init__(
+        self,
+        machine,
+        append,
+        kernel=None,
+        when=None,
+        mistakes=False,
+        accel=("-accel", "tcg,thread=multi"),
+        limit=600,
+    ):
         self.machine, self.append, self.mistakes = machine, append, mistakes
         # la57: identify_cpu() of stock clears all features for a moment; an interrupt then takes memory by KASAN's shadow of four levels ("wild")
-        args = ["qemu-system-x86_64", *accel, "-cpu", "max,la57=off", "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio",
-                "-kernel", kernel or KERNEL, "-initrd", f"{WORK}/test.cpio.gz", "-append", f"console=ttyS0 panic=-1 tsc=reliable lpj=4000000 no_timer_check rcupdate.rcu_cpu_stall_suppress=1 {append}"]
+        args = [
+            "qemu-system-x86_64",
+            *accel,
+            "-cpu",
+            "max,la57=off",
+            "-nographic",
+            "-no-reboot",
+            "-nodefaults",
+            "-serial",
+            "stdio",
+            "-kernel",
+            kernel or KERNEL,
+            "-initrd",
+            f"{WORK}/test.cpio.gz",
+            "-append",
+            (
+                "console=ttyS0 panic=-1 tsc=reliable lpj=4000000 no_timer_check"
+                f" rcupdate.rcu_cpu_stall_suppress=1 {append}"
+            ),
+        ]
         for _ in range(3):
             self.text = self.run(args + machine.args, when, limit)
             # QEMU's threads can run a breakpoint that the kernel has taken out of its code already (Red Hat's bug 2216496)
             if not re.search(r"Oops: int3: 0000 .*SMP", self.text):
                 break
-            print(f"# booted again, the emulator kept a breakpoint: {machine.name}: {append}", flush=True)
+            print(
+                f"# booted again, the emulator kept a breakpoint: {machine.name}: {append}",
+                flush=True,
+            )
         self.races, self.complaints = [], []
         for line in self.text.splitlines():
             race = RACE.search(line)
@@ -145,14 +216,38 @@ class Boot:
             self.file[name] = body
         self.nodes = self.read_nodes(self.file)
         self.zones = {}
-        for nid, zone, body in re.findall(r"^Node (\d+), zone +(\w+)\n((?:  .*\n)*)", self.file.get("/proc/zoneinfo", ""), re.M):
-            number = {key: int(value) for key, value in re.findall(r"^ +(spanned|present|managed) +(\d+)$", body, re.M)}
+        for nid, zone, body in re.findall(
+            r"^Node (\d+), zone +(\w+)\n((?:  .*\n)*)", self.file.get("/proc/zoneinfo", ""), re.M
+        ):
+            number = {
+                key: int(value)
+                for key, value in re.findall(r"^ +(spanned|present|managed) +(\d+)$", body, re.M)
+            }
             start = re.search(r"start_pfn: +(\d+)", body)
             if number.get("present"):
-                self.zones.setdefault(int(nid), []).append((zone, int(start.group(1)), number["spanned"], number["present"], number["managed"]))
-        self.tiers = [nodes_in(words) for words in re.findall(r"^memory_tier\d+ (\S+)$", self.file.get("/sys/devices/virtual/memory_tiering", ""), re.M)]
-        self.blocks = [(int(n), int(h), int(s, 16), int(e, 16) + 1, int(m)) for n, h, s, e, m in
-                       re.findall(r"fgmn: node (\d+): home (\d+) \[mem (0x\w+)-(0x\w+)\] (\d+)M", self.log)]
+                self.zones.setdefault(int(nid), []).append(
+                    (
+                        zone,
+                        int(start.group(1)),
+                        number["spanned"],
+                        number["present"],
+                        number["managed"],
+                    )
+                )
+        self.tiers = [
+            nodes_in(words)
+            for words in re.findall(
+                r"^memory_tier\d+ (\S+)$",
+                self.file.get("/sys/devices/virtual/memory_tiering", ""),
+                re.M,
+            )
+        ]
+        self.blocks = [
+            (int(n), int(h), int(s, 16), int(e, 16) + 1, int(m))
+            for n, h, s, e, m in re.findall(
+                r"fgmn: node (\d+): home (\d+) \[mem (0x\w+)-(0x\w+)\] (\d+)M", self.log
+            )
+        ]
 
     @staticmethod
     def run(args, when=None, limit=600):
@@ -160,7 +255,12 @@ class Boot:
         monitor, log = f"{WORK}/monitor", f"{WORK}/last-{threading.get_ident()}.log"
         if when:
             args = [*args, "-monitor", f"unix:{monitor},server=on,wait=off"]
-        with open(log, "wb") as f, subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.STDOUT) as qemu:
+        with (
+            open(log, "wb") as f,
+            subprocess.Popen(
+                args, stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.STDOUT
+            ) as qemu,
+        ):
             end = time.monotonic() + limit
             while qemu.poll() is None and time.monotonic() < end:
                 if when and when[0] in Boot.read(log):
@@ -197,32 +297,58 @@ class Boot:
 
     def free(self, nid, nodes=None):
         """MiB that are free on a node."""
-        return int(re.search(r"MemFree: +(\d+) kB", (nodes or self.nodes)[nid]["meminfo"]).group(1)) // 1024
+        return (
+            int(re.search(r"MemFree: +(\d+) kB", (nodes or self.nodes)[nid]["meminfo"]).group(1))
+            // 1024
+        )
 
     def after_nodes(self):
-        return self.read_nodes({n: t for n, _, t in (part.partition("\n") for part in self.after.split("=== ")[1:])})
+        return self.read_nodes(
+            {n: t for n, _, t in (part.partition("\n") for part in self.after.split("=== ")[1:])}
+        )
 
     def node_at(self, address):
-        return next((nid for nid, zones in self.zones.items() for z in zones if z[1] << 12 <= address < (z[1] + z[2]) << 12), None)
+        return next(
+            (
+                nid
+                for nid, zones in self.zones.items()
+                for z in zones
+                if z[1] << 12 <= address < (z[1] + z[2]) << 12
+            ),
+            None,
+        )
 
     def initiator(self, home, access):
         """The node that ACCESS of a home and its blocks is from: as firmware's tables have it, of class 1 the nearest whose CPUs are on."""
-        return 0 if access == 1 and self.machine.hmat and "maxcpus=1" in self.append else self.machine.near(home)
+        return (
+            0
+            if access == 1 and self.machine.hmat and "maxcpus=1" in self.append
+            else self.machine.near(home)
+        )
 
     def home_of(self, nid):
         return next((h for n, h, *_ in self.blocks if n == nid), nid)
 
     def crash_nodes(self):
         """The nodes of what crashkernel= reserved."""
-        return [self.node_at(int(a, 16)) for a in re.findall(r"^ *(\w+)-\w+ : Crash kernel$", self.file["/proc/iomem"], re.M)]
+        return [
+            self.node_at(int(a, 16))
+            for a in re.findall(r"^ *(\w+)-\w+ : Crash kernel$", self.file["/proc/iomem"], re.M)
+        ]
 
     def pools(self):
         """Huge pages of each node that has some."""
-        pages = {n: int(re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1)) for n, v in self.nodes.items()}
+        pages = {
+            n: int(re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1))
+            for n, v in self.nodes.items()
+        }
         return {n: c for n, c in pages.items() if c}
 
     def total(self, nid, nodes=None):
-        return int(re.search(r"MemTotal: +(\d+) kB", (nodes or self.nodes)[nid]["meminfo"]).group(1)) // 1024
+        return (
+            int(re.search(r"MemTotal: +(\d+) kB", (nodes or self.nodes)[nid]["meminfo"]).group(1))
+            // 1024
+        )
 
 
 PLAIN = {}
@@ -243,7 +369,10 @@ def boots(jobs):
 
 def ram(boot):
     """System RAM by /proc/iomem."""
-    return [(int(a, 16), int(b, 16) + 1) for a, b in re.findall(r"^(\w+)-(\w+) : System RAM$", boot.file["/proc/iomem"], re.M)]
+    return [
+        (int(a, 16), int(b, 16) + 1)
+        for a, b in re.findall(r"^(\w+)-(\w+) : System RAM$", boot.file["/proc/iomem"], re.M)
+    ]
 
 
 def judge(b, want):
@@ -257,38 +386,71 @@ def judge(b, want):
         if not good:
             wrong.append(what)
 
-    check(b.ended and b.fgmn("enabled") == "1" and b.fgmn("error") == "", f"enabled {b.fgmn('enabled')} error {b.fgmn('error')}")
+    check(
+        b.ended and b.fgmn("enabled") == "1" and b.fgmn("error") == "",
+        f"enabled {b.fgmn('enabled')} error {b.fgmn('error')}",
+    )
     check(not b.complaints, f"complaints: {b.complaints}")
     for home in homes:
         sizes = sorted(m for _, h, _, _, m in b.blocks if h == home)
-        check(sizes == sorted(want.get(home, [])), f"blocks of {home}: {sizes}, asked {sorted(want.get(home, []))}")
-    check([n for n, *_ in b.blocks] == list(range(max(homes) + 1, max(homes) + 1 + len(b.blocks))), "numbers after the last home")
+        check(
+            sizes == sorted(want.get(home, [])),
+            f"blocks of {home}: {sizes}, asked {sorted(want.get(home, []))}",
+        )
+    check(
+        [n for n, *_ in b.blocks] == list(range(max(homes) + 1, max(homes) + 1 + len(b.blocks))),
+        "numbers after the last home",
+    )
     check(sorted(b.nodes) == homes + [n for n, *_ in b.blocks], f"nodes {sorted(b.nodes)}")
     order = [(h, s) for _, h, s, _, _ in b.blocks]
     check(order == sorted(order), "by home, then by address")
     for nid, home, start, end, mib in b.blocks:
         zones = b.zones.get(nid, [])
-        low, high = min(z[1] for z in zones) << 12 if zones else 0, max(z[1] + z[2] for z in zones) << 12 if zones else 0
-        check((low, high) == (start, end) and end - start == mib * MIB, f"node {nid}: zoneinfo has {low:#x}-{high:#x}, the log {start:#x}-{end:#x}")
+        low, high = (
+            min(z[1] for z in zones) << 12 if zones else 0,
+            (max(z[1] + z[2] for z in zones) << 12 if zones else 0),
+        )
+        check(
+            (low, high) == (start, end) and end - start == mib * MIB,
+            f"node {nid}: zoneinfo has {low:#x}-{high:#x}, the log {start:#x}-{end:#x}",
+        )
         # /proc/iomem names small reserved pieces of RAM otherwise
         inside = sum(max(0, min(end, y) - max(start, x)) for x, y in ram(b))
         check(inside >= end - start - MIB, f"node {nid}: {inside >> 20} MiB of System RAM in {mib}")
-        check(start % (32 * MIB) == 0 and end % (32 * MIB) == 0 and start >= 4 << 30, f"node {nid}: {start:#x}")
-        check(b.nodes[nid]["physical_node"] == str(home) and b.nodes[nid]["cpulist"] == "", f"node {nid}: home or CPUs")
+        check(
+            start % (32 * MIB) == 0 and end % (32 * MIB) == 0 and start >= 4 << 30,
+            f"node {nid}: {start:#x}",
+        )
+        check(
+            b.nodes[nid]["physical_node"] == str(home) and b.nodes[nid]["cpulist"] == "",
+            f"node {nid}: home or CPUs",
+        )
         for access in 0, 1:
             got = b.nodes[nid][f"access{access}/initiators"]
-            check(got == f"node{b.initiator(home, access)}", f"node {nid}: access{access}/initiators {got}")
+            check(
+                got == f"node{b.initiator(home, access)}",
+                f"node {nid}: access{access}/initiators {got}",
+            )
         # KASLR chooses before there are blocks: the kernel's image may be in one, with what the boot adds to it
         image = re.search(r"^ *(\w+)-\w+ : Kernel code$", b.file["/proc/iomem"], re.M)
         room = USABLE * mib - (40 if image and start <= int(image.group(1), 16) < end else 0)
         # KASAN takes the shadow of a piece of RAM from the node where that piece begins
-        room -= sum((y - x) // 8 // MIB for x, y in ram(b) if x == start and "CONFIG_KASAN=y" in CONFIG)
+        room -= sum(
+            (y - x) // 8 // MIB for x, y in ram(b) if x == start and "CONFIG_KASAN=y" in CONFIG
+        )
         check(b.free(nid) >= room, f"node {nid}: {b.free(nid)} of {mib} MiB free after the boot")
     for home in homes:
         check(b.nodes[home]["physical_node"] == str(home), f"home {home}: its number")
-        check(b.nodes[home]["cpulist"] == p.nodes[home]["cpulist"] or "maxcpus" in b.append, f"home {home}: its CPUs")
+        check(
+            b.nodes[home]["cpulist"] == p.nodes[home]["cpulist"] or "maxcpus" in b.append,
+            f"home {home}: its CPUs",
+        )
         was = sum(z[3] for z in p.zones[home])
-        now = sum(z[3] for n in [home] + [n for n, h, *_ in b.blocks if h == home] for z in b.zones.get(n, []))
+        now = sum(
+            z[3]
+            for n in [home] + [n for n, h, *_ in b.blocks if h == home]
+            for z in b.zones.get(n, [])
+        )
         check(was == now, f"home {home}: {was} pages before, {now} with its blocks")
         # nothing below 4 GiB is a block's
         dma = [sum(z[3] for z in boot.zones[home] if z[0].startswith("DMA")) for boot in (p, b)]
@@ -296,30 +458,58 @@ def judge(b, want):
     of = {n: n for n in homes} | {n: h for n, h, *_ in b.blocks}
     for n in sorted(b.nodes):
         row = [int(d) for d in b.nodes[n]["distance"].split()]
-        check(row == [10 if n == m else 11 if of[n] == of[m] else b.machine.dist[of[n]][of[m]] for m in sorted(b.nodes)], f"distances of {n}")
+        check(
+            row
+            == [
+                10 if n == m else 11 if of[n] == of[m] else b.machine.dist[of[n]][of[m]]
+                for m in sorted(b.nodes)
+            ],
+            f"distances of {n}",
+        )
     for nid, home, *_ in b.blocks:
         for access in (0, 1) if b.machine.hmat else ():
-            speed = {name.rpartition("/")[2]: [b.nodes[n].get(name) for n in (nid, home)]
-                     for name in (f"access{access}/initiators/{rw}_{what}" for rw in ("read", "write") for what in ("latency", "bandwidth"))}
+            speed = {
+                name.rpartition("/")[2]: [b.nodes[n].get(name) for n in (nid, home)]
+                for name in (
+                    f"access{access}/initiators/{rw}_{what}"
+                    for rw in ("read", "write")
+                    for what in ("latency", "bandwidth")
+                )
+            }
             # what the machine's tables say of the home; QEMU rounds to what the tables can hold, and so does the kernel
             near = b.machine.dist[b.initiator(home, access)][home]
             want = {"latency": str(8 * near), "bandwidth": str(1000 // near * 1024)}
-            check(b.nodes[nid][f"access{access}/initiators"] == b.nodes[home][f"access{access}/initiators"], f"node {nid}, access{access}: not the initiators of {home}")
-            check(all(v == [want[name.partition("_")[2]]] * 2 for name, v in speed.items()), f"node {nid}, access{access}: {speed}, not {want}")
-        check(sum(nid in tier and home in tier for tier in b.tiers) == 1, f"node {nid} is not in the memory tier of {home}: {b.tiers}")
+            check(
+                b.nodes[nid][f"access{access}/initiators"]
+                == b.nodes[home][f"access{access}/initiators"],
+                f"node {nid}, access{access}: not the initiators of {home}",
+            )
+            check(
+                all(v == [want[name.partition("_")[2]]] * 2 for name, v in speed.items()),
+                f"node {nid}, access{access}: {speed}, not {want}",
+            )
+        check(
+            sum(nid in tier and home in tier for tier in b.tiers) == 1,
+            f"node {nid} is not in the memory tier of {home}: {b.tiers}",
+        )
     for node, text in re.findall(r"Fallback order for Node (\d+): ([\d ]+)", b.log):
         rest = [int(n) for n in text.split()][1:]
         kinds = [of[n] != n for n in rest]
         check(kinds == sorted(kinds), f"node {node} falls back to a block before a home: {text}")
         siblings = [of[n] == of[int(node)] for n in rest if of[n] != n]
-        check(siblings == sorted(siblings, reverse=True), f"node {node}: blocks of another home first: {text}")
+        check(
+            siblings == sorted(siblings, reverse=True),
+            f"node {node}: blocks of another home first: {text}",
+        )
     check(b.file["/proc/sys/kernel/numa_balancing"].strip() == "0", "NUMA balancing is on")
     return wrong
 
 
 def group_refused():
     """Golden messages; the nodes are as without fgmn=."""
-    low = sum(max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO)))  # whole MiB of each range
+    low = sum(
+        max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO))
+    )  # whole MiB of each range
     refused = (
         ("fgmn=0:2.6G", "@3: decimals are not supported, use 2662M"),
         ("fgmn=0:22x", "@5: size expected after 'x'"),
@@ -328,27 +518,62 @@ def group_refused():
         ("fgmn=0:16M", "@2: 16M is below the minimum of 32M"),
         ("fgmn=1:30x4G", "node 1: needs 122880M, has 3584M after home=512M"),
         ("fgmn=all:600x64M", "1202 nodes needed, kernel supports 128 (CONFIG_NODES_SHIFT)"),
-        ("fgmn=0:home=512M,maxx1G", f"node 0: home must cover {low}M below 4G (or fgmn_opt=lowmem:split)"),
+        (
+            "fgmn=0:home=512M,maxx1G",
+            f"node 0: home must cover {low}M below 4G (or fgmn_opt=lowmem:split)",
+        ),
         ("fgmn=0:1G!z", "@5: unknown flag 'z' (known: c m)"),
         ("fgmn=1:home=128M,2G!c", "node 1: no 1G-aligned contiguous 2048M (largest 1024M)"),
         ("fgmn=", "@0: empty specification"),
         ("fgmn=0:", "@0: empty specification"),
         ("fgmn=all:1G numa=fake=4", "numa=fake is active, fgmn= ignored"),
         ("fgmn=all:1G numa=off", "NUMA is off, fgmn= ignored"),
-        ("fgmn=all:1G kernelcore=1G", "kernelcore= and movablecore= cannot be used with fgmn=, which has '!m'"),
-        ("fgmn=all:1G fgmn_opt=dist:40", "dist:40 is more than the distance of two physical nodes, 21"),
-        ("fgmn=all:512M fgmn_opt=dist:21", "dist:21 is more than the distance of two physical nodes, 20"),
+        (
+            "fgmn=all:1G kernelcore=1G",
+            "kernelcore= and movablecore= cannot be used with fgmn=, which has '!m'",
+        ),
+        (
+            "fgmn=all:1G fgmn_opt=dist:40",
+            "dist:40 is more than the distance of two physical nodes, 21",
+        ),
+        (
+            "fgmn=all:512M fgmn_opt=dist:21",
+            "dist:21 is more than the distance of two physical nodes, 20",
+        ),
         ("fgmn=all:1G fgmn_opt=strict,best", "fgmn_opt= @7: 'strict' or 'best' is given twice"),
-        ("fgmn=all:1G fgmn_opt=cpus:all", "fgmn_opt= @0: unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)"))
-    jobs = [(ODD if "!c" in append else UNTOLD if "dist:21" in append else TWO, append) for append, _ in refused]
+        (
+            "fgmn=all:1G fgmn_opt=cpus:all",
+            (
+                "fgmn_opt= @0: unknown option (known: dist: align: home: lowmem:keep lowmem:split"
+                " strict best)"
+            ),
+        ),
+    )
+    jobs = [
+        (ODD if "!c" in append else UNTOLD if "dist:21" in append else TWO, append)
+        for append, _ in refused
+    ]
     for machine, _ in jobs:
         plain(machine)
     for (append, message), (machine, _), b in zip(refused, jobs, boots(jobs)):
         p = plain(machine)
-        same((b.ended, b.fgmn("enabled"), b.fgmn("error"), b.fgmn("spec")), (True, "0", message, append.split("fgmn=")[1].split(" ")[0]), f"{append}: {message}")
-        ok(f"fgmn: {message}\n" in b.log and "fgmn: disabled, booting with physical nodes\n" in b.log, "in the log, too", b.log[-2000:])
+        same(
+            (b.ended, b.fgmn("enabled"), b.fgmn("error"), b.fgmn("spec")),
+            (True, "0", message, append.split("fgmn=")[1].split(" ")[0]),
+            f"{append}: {message}",
+        )
+        ok(
+            f"fgmn: {message}\n" in b.log
+            and "fgmn: disabled, booting with physical nodes\n" in b.log,
+            "in the log, too",
+            b.log[-2000:],
+        )
         if "numa=" not in append:
-            same({n: v["distance"] for n, v in b.nodes.items()}, {n: v["distance"] for n, v in p.nodes.items()}, "physical nodes")
+            same(
+                {n: v["distance"] for n, v in b.nodes.items()},
+                {n: v["distance"] for n, v in p.nodes.items()},
+                "physical nodes",
+            )
 
 
 def group_layouts():
@@ -361,11 +586,16 @@ def group_layouts():
         (FOUR, "fgmn=all:2x128M", {n: [128] * 2 for n in range(4)}),
         (UNTOLD, "fgmn=all:2x256M", {0: [256] * 2, 1: [256] * 2}),
         (CXL, "fgmn=0:512M/2:home=128M,2xrest", {0: [512], 2: [448, 448]}),
-        (TWO, "fgmn=all:4x512M crashkernel=256M,high hugepages=128", {0: [512] * 4, 1: [512] * 4}))
+        (TWO, "fgmn=all:4x512M crashkernel=256M,high hugepages=128", {0: [512] * 4, 1: [512] * 4}),
+    )
     for (machine, append, want), b in zip(layouts, boots(layouts)):
         same(judge(b, want), [], f"{machine.name}: {append}")
         if machine is CXL:
-            same([{2, 4, 5} & tier for tier in b.tiers if tier & {2, 4, 5}], [{2, 4, 5}], "slow memory and its blocks are one memory tier")
+            same(
+                [{2, 4, 5} & tier for tier in b.tiers if tier & {2, 4, 5}],
+                [{2, 4, 5}],
+                "slow memory and its blocks are one memory tier",
+            )
             ok(len(b.tiers) == 2, "and the rest another", b.tiers)
     # with few pages each of the threads that allocate them comes no further than the first nodes, on any kernel
     same((sum(b.pools().values()), list(b.pools())), (128, [0, 1]), "hugepages= is on homes")
@@ -373,9 +603,17 @@ def group_layouts():
     same([b.home_of(n) for n in b.crash_nodes()], b.crash_nodes(), "both on homes")
     b = Boot(TWO, "fgmn=all:23x128M do=show:/proc/vmallocinfo")
     packs = re.findall(r"^0x\S+ +(\d+) bpf_(?:prog_pack_alloc|jit_alloc_exec)", b.after, re.M)
-    same(max(int(size) >> 20 for size in packs or [0]), 4, "a pack of BPF programs has 2 MiB for each home")
+    same(
+        max(int(size) >> 20 for size in packs or [0]),
+        4,
+        "a pack of BPF programs has 2 MiB for each home",
+    )
     levels = [re.findall(r"Timer migration: .*", log) for log in (Boot(TWO, "").log, b.log)]
-    ok(levels[0] and levels[0] == levels[1], "the hierarchy of timers is that of the physical nodes", levels)
+    ok(
+        levels[0] and levels[0] == levels[1],
+        "the hierarchy of timers is that of the physical nodes",
+        levels,
+    )
 
 
 def group_random(number, seed):
@@ -400,35 +638,96 @@ def group_random(number, seed):
             words.append(f"{n}:home={low + home}M," + ",".join(f"{s}M" for s in sizes))
         if not words:
             continue
-        jobs.append((machine, "fgmn=" + "/".join(words) + rng.choice(("", " nokaslr", " crashkernel=128M", " maxcpus=1")), want))
+        jobs.append(
+            (
+                machine,
+                "fgmn="
+                + "/".join(words)
+                + rng.choice(("", " nokaslr", " crashkernel=128M", " maxcpus=1")),
+                want,
+            )
+        )
     for i, ((machine, append, want), b) in enumerate(zip(jobs, boots(jobs))):
         same(judge(b, want), [], f"random {i}, {machine.name}: {append}")
 
 
 def group_work():
     """What runs on blocks: huge pages, exhausted nodes, pools, the kernel's own selftest and KUnit."""
-    b = Boot(TWO, "fgmn=all:4x512M transparent_hugepage=always do=thp:2,oom:0:2:700,starve:3:512,drag:0:3,pages:64,run:/fgmn")
+    b = Boot(
+        TWO,
+        "fgmn=all:4x512M transparent_hugepage=always"
+        " do=thp:2,oom:0:2:700,starve:3:512,drag:0:3,pages:64,run:/fgmn",
+    )
     ok(b.ended, "the guest ends", b.text[-3000:])
-    same(re.findall(r"^huge (\S+) (\d+)$", b.after, re.M), [("2", "65536")], "a task that may use a block only gets huge pages")
-    same(re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2], [("hungry", "killed"), ("large", "lives")],
-         "who exhausts a block dies, a larger task elsewhere does not")
-    same(re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:], [("hungry", "lives"), ("sleeping", "killed")],
-         "of two on the same block the larger dies, and the other goes on")
-    same(re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M), [("3", "0")], "a task takes its own pages along, and leaves those that it shares")
+    same(
+        re.findall(r"^huge (\S+) (\d+)$", b.after, re.M),
+        [("2", "65536")],
+        "a task that may use a block only gets huge pages",
+    )
+    same(
+        re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2],
+        [("hungry", "killed"), ("large", "lives")],
+        "who exhausts a block dies, a larger task elsewhere does not",
+    )
+    same(
+        re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:],
+        [("hungry", "lives"), ("sleeping", "killed")],
+        "of two on the same block the larger dies, and the other goes on",
+    )
+    same(
+        re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M),
+        [("3", "0")],
+        "a task takes its own pages along, and leaves those that it shares",
+    )
     after = b.after_nodes()
-    same({n: 64 // 2 for n in (0, 1)}, {n: int(c) for n, v in after.items() if (c := re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1)) != "0"},
-         "nr_hugepages is on homes")
-    ok(all(b.free(n, after) >= USABLE * 512 for n, h, *_ in b.blocks), "and all blocks are free again", {n: b.free(n, after) for n, *_ in b.blocks})
+    same(
+        {n: 64 // 2 for n in (0, 1)},
+        {
+            n: int(c)
+            for n, v in after.items()
+            if (c := re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1)) != "0"
+        },
+        "nr_hugepages is on homes",
+    )
+    ok(
+        all(b.free(n, after) >= USABLE * 512 for n, h, *_ in b.blocks),
+        "and all blocks are free again",
+        {n: b.free(n, after) for n, *_ in b.blocks},
+    )
     passed = re.findall(r"^(ok|not ok) \d+ (.*)$", b.after, re.M)
-    ok(len(passed) == 5 and all(word == "ok" for word, _ in passed) and "/fgmn: exit 0" in b.after, "the kernel's selftest", b.after[:3000])
+    ok(
+        len(passed) == 5 and all(word == "ok" for word, _ in passed) and "/fgmn: exit 0" in b.after,
+        "the kernel's selftest",
+        b.after[:3000],
+    )
     b = Boot(TWO, "fgmn=0:1G!m,512M movable_node")
-    movable = {int(n) for n, managed in re.findall(r"^Node (\d+), zone +Movable\n(?: .*\n)*? +managed +(\d+)", b.text, re.M) if managed != "0"}
-    same(movable, {nid for nid, _, _, _, mib in b.blocks if mib == 1024}, "a block with the flag m is movable memory, no other is")
+    movable = {
+        int(n)
+        for n, managed in re.findall(
+            r"^Node (\d+), zone +Movable\n(?: .*\n)*? +managed +(\d+)", b.text, re.M
+        )
+        if managed != "0"
+    }
+    same(
+        movable,
+        {nid for nid, _, _, _, mib in b.blocks if mib == 1024},
+        "a block with the flag m is movable memory, no other is",
+    )
     kept = re.findall(r"^Node 0, zone +Normal\n(?: .*\n)*? +protection: \((.*)\)", b.text, re.M)
-    same([set(words.split(", ")) for words in kept], [{"0"}], "and keeps nobody out of its home's memory")
+    same(
+        [set(words.split(", ")) for words in kept],
+        [{"0"}],
+        "and keeps nobody out of its home's memory",
+    )
     b = Boot(TWO, "kunit.enable=1 kunit.filter_glob=fgmn*")
     cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
-    ok(len(cases) == 7 and all(word == "ok" for word, _ in cases), "KUnit", "\n".join(line for line in b.text.splitlines() if "KTAP" in line or "ok" in line or "#" in line))
+    ok(
+        len(cases) == 7 and all(word == "ok" for word, _ in cases),
+        "KUnit",
+        "\n".join(
+            line for line in b.text.splitlines() if "KTAP" in line or "ok" in line or "#" in line
+        ),
+    )
 
 
 def group_without():
@@ -437,41 +736,91 @@ def group_without():
         for append in "", "fgmn=all:4x256M":
             b = Boot(machine, append)
             n = len(machine.memory)
-            same((b.ended, b.fgmn("enabled"), {nid: [int(d) for d in v["distance"].split()] for nid, v in b.nodes.items()}),
-                 (True, "", dict(enumerate(machine.dist))), f"{machine.name}, {append or 'nothing'} on the command line: {n} nodes")
-            wrong = {nid: b.total(nid) for nid in b.nodes if not 0.8 * machine.memory[nid] <= b.total(nid) <= machine.memory[nid]}
+            same(
+                (
+                    b.ended,
+                    b.fgmn("enabled"),
+                    {nid: [int(d) for d in v["distance"].split()] for nid, v in b.nodes.items()},
+                ),
+                (True, "", dict(enumerate(machine.dist))),
+                f"{machine.name}, {append or 'nothing'} on the command line: {n} nodes",
+            )
+            wrong = {
+                nid: b.total(nid)
+                for nid in b.nodes
+                if not 0.8 * machine.memory[nid] <= b.total(nid) <= machine.memory[nid]
+            }
             ok(not wrong, "and the memory of each", wrong)
             if append:
-                ok(re.search(f"Unknown kernel command line parameters .*{append}", b.log), "the kernel says that it does not know it", b.log[-2000:])
+                ok(
+                    re.search(f"Unknown kernel command line parameters .*{append}", b.log),
+                    "the kernel says that it does not know it",
+                    b.log[-2000:],
+                )
 
 
 def group_checks():
     """The checks and schedulers of the variants are at work."""
     if "CONFIG_LKDTM=y" in CONFIG:
-        for mistake, report in (("WARNING", "WARNING: .*lkdtm_WARNING"), ("SLAB_LINEAR_OVERFLOW", "BUG: KASAN: slab-out-of-bounds in lkdtm_SLAB_LINEAR_OVERFLOW")):
+        for mistake, report in (
+            ("WARNING", "WARNING: .*lkdtm_WARNING"),
+            (
+                "SLAB_LINEAR_OVERFLOW",
+                "BUG: KASAN: slab-out-of-bounds in lkdtm_SLAB_LINEAR_OVERFLOW",
+            ),
+        ):
             b = Boot(ONE, f"do=mistake:{mistake}", mistakes=True)
-            ok(b.ended and any(re.search(report, line) for line in b.complaints), f"the kernel finds its own mistake: {mistake}", b.text[-2000:] + "\n".join(b.complaints))
+            ok(
+                b.ended and any(re.search(report, line) for line in b.complaints),
+                f"the kernel finds its own mistake: {mistake}",
+                b.text[-2000:] + "\n".join(b.complaints),
+            )
     if "CONFIG_PROVE_LOCKING=y" in CONFIG:
         stats = Boot(TWO, "do=show:/proc/lockdep_stats").after
         ok(re.search(r"debug_locks: +1$", stats, re.M), "locks are watched to the end", stats)
     if "CONFIG_KCSAN=y" in CONFIG:
         b = Boot(TWO, "fgmn=all:4x512M")
-        ok(re.search(r"kcsan: selftest: (\d+)/\1 tests passed", b.log) and "kcsan: enabled early" in b.log, "KCSAN is at work", b.log[:3000])
+        ok(
+            re.search(r"kcsan: selftest: (\d+)/\1 tests passed", b.log)
+            and "kcsan: enabled early" in b.log,
+            "KCSAN is at work",
+            b.log[:3000],
+        )
     if "CONFIG_SCHED_CLASS_EXT=y" in CONFIG:
         b = Boot(SMT, "do=show:/sys/kernel/sched_ext/state,core")
-        ok("=== /sys/kernel/sched_ext/state\ndisabled\n" in b.after, "sched_ext is there, without a scheduler", b.after[:2000])
-        ok("core scheduling 0\n" in b.after, "a task may have a cookie for core scheduling", b.after[:2000])
+        ok(
+            "=== /sys/kernel/sched_ext/state\ndisabled\n" in b.after,
+            "sched_ext is there, without a scheduler",
+            b.after[:2000],
+        )
+        ok(
+            "core scheduling 0\n" in b.after,
+            "a task may have a cookie for core scheduling",
+            b.after[:2000],
+        )
 
 
 def group_cpus():
     """CPUs that come and go belong to homes."""
     b = Boot(TWO_EACH, "fgmn=all:2x512M maxcpus=1 do=cpus:1")
     same(judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1")
-    same({n: v["cpulist"] for n, v in b.after_nodes().items()}, {0: "0-1", 1: "2-3", 2: "", 3: "", 4: "", 5: ""}, "the others turned on: all CPUs are at homes")
+    same(
+        {n: v["cpulist"] for n, v in b.after_nodes().items()},
+        {0: "0-1", 1: "2-3", 2: "", 3: "", 4: "", 5: ""},
+        "the others turned on: all CPUs are at homes",
+    )
     b = Boot(TWO_EACH, "fgmn=all:2x512M do=cpus:0")
     after = b.after_nodes()
-    same({n: v["cpulist"] for n, v in after.items()}, {0: "0", 1: "", 2: "", 3: "", 4: "", 5: ""}, "all but the first turned off")
-    same([after[n]["access0/initiators"] for n in range(2, 6)], ["node0"] * 2 + ["node1"] * 2, "blocks keep their initiators")
+    same(
+        {n: v["cpulist"] for n, v in after.items()},
+        {0: "0", 1: "", 2: "", 3: "", 4: "", 5: ""},
+        "all but the first turned off",
+    )
+    same(
+        [after[n]["access0/initiators"] for n in range(2, 6)],
+        ["node0"] * 2 + ["node1"] * 2,
+        "blocks keep their initiators",
+    )
 
 
 # numa=fake=<N>U wants the memory of a node in one piece
@@ -485,17 +834,43 @@ def scenes(b):
     found["hugepages=128"] = [sum(b.pools().values()), *b.pools()]
     found["crashkernel=256M,high"] = sorted(set(b.crash_nodes()))
     # khugepaged may have made one or two meanwhile
-    found["huge pages in a cpuset without the CPU's node"] = ["all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
-                                                              for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)]
-    found["who dies"] = [who for who, what in re.findall(r"^(hungry|large) (\w+)$", b.after, re.M) if what == "killed"]
-    found["shared pages, when a task gets other nodes"] = ["go along" if own == shared else "stay" for own, shared in re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M)]
-    of = {n: n // 4 * 4 for n in b.nodes} if "numa=fake" in b.append else {n: b.home_of(n) for n in b.nodes}
-    found["memory for anybody, when the local node is full"] = ["of its own siblings" if of[int(to)] == of[int(at)] else "of the other socket's home"
-                                                                if of[int(to)] == int(to) else "of a block"
-                                                                for at, to in re.findall(r"^spill from (\d+) to (\d+)$", b.after, re.M)]
-    beside = [n for n in b.nodes if b.nodes[n]["cpulist"] == "" or "numa=fake" in b.append and n % 4]
+    found["huge pages in a cpuset without the CPU's node"] = [
+        "all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
+        for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)
+    ]
+    found["who dies"] = [
+        who
+        for who, what in re.findall(r"^(hungry|large) (\w+)$", b.after, re.M)
+        if what == "killed"
+    ]
+    found["shared pages, when a task gets other nodes"] = [
+        "go along" if own == shared else "stay"
+        for own, shared in re.findall(
+            r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M
+        )
+    ]
+    of = (
+        {n: n // 4 * 4 for n in b.nodes}
+        if "numa=fake" in b.append
+        else {n: b.home_of(n) for n in b.nodes}
+    )
+    found["memory for anybody, when the local node is full"] = [
+        (
+            "of its own siblings"
+            if of[int(to)] == of[int(at)]
+            else "of the other socket's home"
+            if of[int(to)] == int(to)
+            else "of a block"
+        )
+        for at, to in re.findall(r"^spill from (\d+) to (\d+)$", b.after, re.M)
+    ]
+    beside = [
+        n for n in b.nodes if b.nodes[n]["cpulist"] == "" or "numa=fake" in b.append and n % 4
+    ]
     used = sum(b.total(n) - b.free(n) - 2 * b.pools().get(n, 0) for n in beside)
-    found["boot on nodes beside the CPUs'"] = "tens of MiB" if used >= 20 else "nothing" if used < 2 else "little"
+    found["boot on nodes beside the CPUs'"] = (
+        "tens of MiB" if used >= 20 else "nothing" if used < 2 else "little"
+    )
     return found, used
 
 
@@ -503,19 +878,35 @@ def group_before_after():
     """The same scenes on the stock kernel, on the patched one without fgmn=, both with the nodes of numa=fake=, and with blocks."""
     common = "transparent_hugepage=always hugepages=128 crashkernel=256M,high"
     fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,drag:4:1,spill"
-    (stock, s), (off, o), (on, u) = (scenes(Boot(machine, append, kernel)) for machine, append, kernel in (
-        (PIECES, fake, STOCK), (PIECES, fake, None), (TWO, f"fgmn=all:4x512M {common} do=thp:2,oom:0:2:700,drag:0:2,spill", None)))
+    (stock, s), (off, o), (on, u) = (
+        scenes(Boot(machine, append, kernel))
+        for machine, append, kernel in (
+            (PIECES, fake, STOCK),
+            (PIECES, fake, None),
+            (TWO, f"fgmn=all:4x512M {common} do=thp:2,oom:0:2:700,drag:0:2,spill", None),
+        )
+    )
     every = [128, 0, 1, 2, 3, 4, 5, 6, 7]
     for what, a, b, c in (
-            ("NUMA balancing", "1", "1", "0"),
-            ("hugepages=128", every, every, [128, 0, 1]),
-            ("crashkernel=256M,high", [3, 7], [3, 7], [0]),
-            ("boot on nodes beside the CPUs'", "tens of MiB", "tens of MiB", "nothing"),
-            ("huge pages in a cpuset without the CPU's node", ["none"], ["all"], ["all"]),
-            ("shared pages, when a task gets other nodes", ["go along"], ["go along"], ["stay"]),
-            ("who dies", ["hungry", "large"], ["hungry"], ["hungry"]),
-            ("memory for anybody, when the local node is full", ["of its own siblings"], ["of its own siblings"], ["of the other socket's home"])):
-        same((stock[what], off[what], on[what]), (a, b, c), f"{what}: {a} stock, {b} off, {c} with blocks")
+        ("NUMA balancing", "1", "1", "0"),
+        ("hugepages=128", every, every, [128, 0, 1]),
+        ("crashkernel=256M,high", [3, 7], [3, 7], [0]),
+        ("boot on nodes beside the CPUs'", "tens of MiB", "tens of MiB", "nothing"),
+        ("huge pages in a cpuset without the CPU's node", ["none"], ["all"], ["all"]),
+        ("shared pages, when a task gets other nodes", ["go along"], ["go along"], ["stay"]),
+        ("who dies", ["hungry", "large"], ["hungry"], ["hungry"]),
+        (
+            "memory for anybody, when the local node is full",
+            ["of its own siblings"],
+            ["of its own siblings"],
+            ["of the other socket's home"],
+        ),
+    ):
+        same(
+            (stock[what], off[what], on[what]),
+            (a, b, c),
+            f"{what}: {a} stock, {b} off, {c} with blocks",
+        )
     print(f"# the boot used of these nodes: {s} MiB stock, {o} off, {u} with blocks")
 
 
@@ -531,27 +922,58 @@ for pair in ((i, j) for i in range(4) for j in range(4) if i != j and max(i, j) 
 def group_more(boots):
     """What kernel/config leaves out: memory that is added while the system runs, CMA, and so many boots under KASLR."""
     for domain, size, want in ((3, 1024, [2]), (1, 512, [1]), (2, 1024, [0])):
-        add = [f"object_add memory-backend-ram,id=h0,size={size}M", f"device_add pc-dimm,id=d0,memdev=h0,node={domain}"]
+        add = [
+            f"object_add memory-backend-ram,id=h0,size={size}M",
+            f"device_add pc-dimm,id=d0,memdev=h0,node={domain}",
+        ]
         grown = []
         for append in ("", "fgmn=all:2x512M"):
             b = Boot(GROW, f"{append} do=memory", MORE, when=("waiting for memory", add))
             after = b.after_nodes()
-            grown.append([n for n in after if b.total(n, after) - (b.total(n) if n in b.nodes else 0) >= size // 2])
-        same(grown, [want, want], f"memory for domain {domain} is added to node {want}, without blocks and with them")
-        ok(b.ended and len(b.blocks) == 4 and not b.complaints, "the system goes on", "\n".join([*b.complaints, b.text[-3000:]]))
-        same({n: v["physical_node"] for n, v in after.items()}, {0: "0", 1: "1", 3: "0", 4: "0", 5: "1", 6: "1"} | ({2: "2"} if want == [2] else {}),
-             "no number is given twice")
+            grown.append(
+                [
+                    n
+                    for n in after
+                    if b.total(n, after) - (b.total(n) if n in b.nodes else 0) >= size // 2
+                ]
+            )
+        same(
+            grown,
+            [want, want],
+            f"memory for domain {domain} is added to node {want}, without blocks and with them",
+        )
+        ok(
+            b.ended and len(b.blocks) == 4 and not b.complaints,
+            "the system goes on",
+            "\n".join([*b.complaints, b.text[-3000:]]),
+        )
+        same(
+            {n: v["physical_node"] for n, v in after.items()},
+            {0: "0", 1: "1", 3: "0", 4: "0", 5: "1", 6: "1"} | ({2: "2"} if want == [2] else {}),
+            "no number is given twice",
+        )
     b = Boot(TWO, "fgmn=all:2x512M hugetlb_cma=2G", MORE)
-    same(re.findall(r"hugetlb_cma: reserved (\d+) MiB on node (\d+)", b.log), [("1024", "0"), ("1024", "1")], "hugetlb_cma= is on homes")
+    same(
+        re.findall(r"hugetlb_cma: reserved (\d+) MiB on node (\d+)", b.log),
+        [("1024", "0"), ("1024", "1")],
+        "hugetlb_cma= is on homes",
+    )
     b = Boot(ONE, "fgmn=0:home=1G,4xrest cma=256M", MORE)
     areas = [int(at, 16) for at in re.findall(r"cma: Reserved 256 MiB at (0x\w+)", b.log)]
-    ok(len(b.blocks) == 4 and areas and not any(s <= at < e for at in areas for _, _, s, e, _ in b.blocks), "cma= is in the home, though it has room below 4 GiB only",
-       (areas, b.blocks))
+    ok(
+        len(b.blocks) == 4
+        and areas
+        and not any(s <= at < e for at in areas for _, _, s, e, _ in b.blocks),
+        "cma= is in the home, though it has room below 4 GiB only",
+        (areas, b.blocks),
+    )
     places = set()
     for i in range(boots):
         b = Boot(TWO, "fgmn=all:8x256M", MORE)
         same(judge(b, {0: [256] * 8, 1: [256] * 8}), [], f"KASLR, boot {i}")
-        places |= set(re.findall(r"^ *(\w+)-\w+ : Kernel code$", b.file.get("/proc/iomem", ""), re.M))
+        places |= set(
+            re.findall(r"^ *(\w+)-\w+ : Kernel code$", b.file.get("/proc/iomem", ""), re.M)
+        )
     ok(len(places) > boots // 2, "the kernel was in many places", places)
 
 
@@ -559,34 +981,85 @@ def initramfs(work, programs, files=(), commands=()):
     """What guests boot: init.c, other PROGRAMS by name, each of one source, FILES as they are, and COMMANDS of this system
     in /bin, with their libraries."""
     with tempfile.TemporaryDirectory() as root:
-        subprocess.run(["gcc", "-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o", f"{root}/init", f"{HERE}/init.c"], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                "-static",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-o",
+                f"{root}/init",
+                f"{HERE}/init.c",
+            ],
+            check=True,
+        )
         for name, source in programs.items():
-            subprocess.run(["gcc", "-static", "-O1", "-pthread", "-o", f"{root}/{name}", source], check=True)
+            subprocess.run(
+                ["gcc", "-static", "-O1", "-pthread", "-o", f"{root}/{name}", source], check=True
+            )
         for file in files:
             shutil.copy(file, root)
         for command in commands:
-            needs = subprocess.run(["ldd", command], check=True, capture_output=True, text=True).stdout
-            for file, where in ((command, f"{root}/bin"), *((lib, f"{root}{os.path.dirname(lib)}") for lib in re.findall(r"(/\S+) \(", needs))):
+            needs = subprocess.run(
+                ["ldd", command], check=True, capture_output=True, text=True
+            ).stdout
+            for file, where in (
+                (command, f"{root}/bin"),
+                *(
+                    (lib, f"{root}{os.path.dirname(lib)}")
+                    for lib in re.findall(r"(/\S+) \(", needs)
+                ),
+            ):
                 os.makedirs(where, exist_ok=True)
                 shutil.copy(file, where)
-        subprocess.run(f"find . -mindepth 1 | cpio -o -H newc --quiet | gzip >{work}/test.cpio.gz", shell=True, cwd=root, check=True)
+        subprocess.run(
+            f"find . -mindepth 1 | cpio -o -H newc --quiet | gzip >{work}/test.cpio.gz",
+            shell=True,
+            cwd=root,
+            check=True,
+        )
 
 
 def main():
     global KERNEL, STOCK, MORE, WORK, CONFIG, USABLE
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--stock", metavar="KERNEL")
     parser.add_argument("--more", metavar="KERNEL")
-    parser.add_argument("--only", metavar="GROUP", choices=["checks", "refused", "layouts", "work", "cpus", "before_after", "more", "random", "without"], help="one group of tests: %(choices)s")
+    parser.add_argument(
+        "--only",
+        metavar="GROUP",
+        choices=[
+            "checks",
+            "refused",
+            "layouts",
+            "work",
+            "cpus",
+            "before_after",
+            "more",
+            "random",
+            "without",
+        ],
+        help="one group of tests: %(choices)s",
+    )
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("work")
-    parser.add_argument("number", type=int, nargs="?", default=10, help="random specifications to boot (10)")
+    parser.add_argument(
+        "number", type=int, nargs="?", default=10, help="random specifications to boot (10)"
+    )
     parser.add_argument("seed", type=int, nargs="?", default=1, help="of these (1)")
     args = parser.parse_args()
     KERNEL, STOCK, MORE, WORK = args.kernel, args.stock, args.more, args.work
     os.makedirs(WORK, exist_ok=True)
-    found = [f"{args.tree}/.config"] if os.path.exists(f"{args.tree}/.config") else glob.glob(f"{args.tree}/boot/config-*")
+    found = (
+        [f"{args.tree}/.config"]
+        if os.path.exists(f"{args.tree}/.config")
+        else glob.glob(f"{args.tree}/boot/config-*")
+    )
     with open(found[0]) as f:
         CONFIG = set(f.read().splitlines())
     # KASAN takes an eighth of each node for its notes
@@ -595,7 +1068,12 @@ def main():
     initramfs(WORK, {"fgmn": f"{args.tree}/tools/testing/selftests/mm/fgmn.c"} if patched else {})
     groups = {"checks": group_checks}
     if patched:
-        groups |= {"refused": group_refused, "layouts": group_layouts, "work": group_work, "cpus": group_cpus}
+        groups |= {
+            "refused": group_refused,
+            "layouts": group_layouts,
+            "work": group_work,
+            "cpus": group_cpus,
+        }
         if args.stock:
             groups["before_after"] = group_before_after
         if args.more:
@@ -606,8 +1084,16 @@ def main():
     for name, group in groups.items():
         if args.only in (None, name):
             group()
-    wrong = {f"{b.machine.name}: {b.append}": b.complaints for b in Boot.all if b.complaints and not b.mistakes}
-    ok(not wrong, f"no complaint in the logs of {len(Boot.all)} guests", "\n".join(f"{boot}: {line}" for boot, lines in wrong.items() for line in lines))
+    wrong = {
+        f"{b.machine.name}: {b.append}": b.complaints
+        for b in Boot.all
+        if b.complaints and not b.mistakes
+    }
+    ok(
+        not wrong,
+        f"no complaint in the logs of {len(Boot.all)} guests",
+        "\n".join(f"{boot}: {line}" for boot, lines in wrong.items() for line in lines),
+    )
     for race in sorted({race for b in Boot.all for race in b.races}):
         print(f"# KCSAN, elsewhere: {race}" if "fgmn" not in race else f"# KCSAN: {race}")
     print(f"1..{count}")

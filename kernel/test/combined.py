@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel that is built with finer-grained memory nodes, SCHED_HPC, both or neither, and see that it has what it should.
-combined.py KERNEL SELFTEST WORKDIR [fgmn] [hpc]: SELFTEST is sched_hpc.c of the patched tree. TAP on stdout."""
+combined.py KERNEL SELFTEST WORKDIR [fgmn] [hpc]: SELFTEST is sched_hpc.c of the patched tree. TAP on stdout.
+"""
+
 import os
 import re
 import sys
@@ -18,11 +20,26 @@ def main():
     boot.initramfs(boot.WORK, {"hpc": selftest})
     b = Boot(MACHINE, "fgmn=all:2x128M do=run:/hpc")
     what = "kernel with " + (" and ".join(options) or "neither")
-    same((len(b.nodes), len(b.blocks)), (6, 4) if "fgmn" in options else (2, 0), f"{what}: memory nodes, blocks")
+    same(
+        (len(b.nodes), len(b.blocks)),
+        (6, 4) if "fgmn" in options else (2, 0),
+        f"{what}: memory nodes, blocks",
+    )
     lines = re.findall(r"^(ok|not ok) \d+", b.after, re.M)
-    ok(lines and set(lines) == {"ok"} if "hpc" in options else "no SCHED_HPC" in b.after and not lines, f"{what}: the selftest of SCHED_HPC",
-       re.findall(r"^not ok .*\n(?:# got.*\n)?", b.after, re.M) or b.text[-2000:])
-    ok(b.ended and not b.complaints, f"{what}: boots and ends without a complaint", b.complaints or b.text[-2000:])
+    ok(
+        (
+            lines and set(lines) == {"ok"}
+            if "hpc" in options
+            else "no SCHED_HPC" in b.after and not lines
+        ),
+        f"{what}: the selftest of SCHED_HPC",
+        re.findall(r"^not ok .*\n(?:# got.*\n)?", b.after, re.M) or b.text[-2000:],
+    )
+    ok(
+        b.ended and not b.complaints,
+        f"{what}: boots and ends without a complaint",
+        b.complaints or b.text[-2000:],
+    )
     print(f"1..{boot.count}")
     return boot.failed != 0
 

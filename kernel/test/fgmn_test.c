@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parser and planner of the kernel's fgmn= in user space, as the patches have them: the messages that are promised,
- * random machines and specifications against what must hold of any plan, and (as a libFuzzer target) any bytes.
- * fgmn_test [NUMBER [SEED]]: so many random specifications.
+ * The parser and planner of the kernel's fgmn= in user space, as the patches have them: the
+ * messages that are promised, random machines and specifications against what must hold of any
+ * plan, and (as a libFuzzer target) any bytes. fgmn_test [NUMBER [SEED]]: so many random
+ * specifications.
  */
 #include <linux/kernel.h>
 
@@ -36,21 +37,23 @@ static void check(int cond, const char *what)
 	abort();
 }
 
-static int run(const char *text, const struct fgmn_options *opt, const struct fgmn_phys *phys, int nr_phys,
-	       unsigned max_nodes, struct fgmn_err *err)
+static int run(const char *text, const struct fgmn_options *opt, const struct fgmn_phys *phys,
+	       int nr_phys, unsigned max_nodes, struct fgmn_err *err)
 {
 	struct fgmn_limits limits = { max_nodes };
 
 	plan.block = blocks;
 	plan.max_blocks = MAX_BLOCKS;
 	err->text[0] = '\0';
-	return fgmn_parse(text, &spec, err) ?: fgmn_make_plan(&spec, opt, phys, nr_phys, &limits, &plan, err);
+	return fgmn_parse(text, &spec, err)
+		       ?: fgmn_make_plan(&spec, opt, phys, nr_phys, &limits, &plan, err);
 }
 
 /* ---------------------------------------------------------------- messages */
 
 /* Two sockets of 64 GiB, 2 GiB of the first below 4 GiB. */
-static const struct fgmn_range paper0[] = { { 0, 2048 }, { 4096, 67584 } }, paper1[] = { { 67584, 133120 } };
+static const struct fgmn_range paper0[] = { { 0, 2048 }, { 4096, 67584 } },
+			       paper1[] = { { 67584, 133120 } };
 static const struct fgmn_phys paper[] = { { 0, 2, paper0 }, { 1, 1, paper1 } };
 
 static void messages(void)
@@ -66,8 +69,10 @@ static void messages(void)
 		{ "0:1G/0:2G", "", 5, "node 0 specified twice" },
 		{ "0:16M", "", 2, "16M is below the minimum of 32M" },
 		{ "0:30x4G", "", 2, "node 0: needs 122880M, has 62915M after home=2621M" },
-		{ "all:600x64M", "", -1, "1202 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
-		{ "0:home=512M,maxx1G", "", -1, "node 0: home must cover 2048M below 4G (or fgmn_opt=lowmem:split)" },
+		{ "all:600x64M", "", -1,
+		  "1202 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
+		{ "0:home=512M,maxx1G", "", -1,
+		  "node 0: home must cover 2048M below 4G (or fgmn_opt=lowmem:split)" },
 		{ "0:1G!z", "", 5, "unknown flag 'z' (known: c m)" },
 		{ "0:1x16G!c", "", -2, "node 0: no 1G-aligned contiguous 16384M (largest 14336M)" },
 		{ "", "", 0, "empty specification" },
@@ -90,15 +95,20 @@ static void messages(void)
 		{ "0:home=64M,1G", "", -1, "node 0: home=64M is below the minimum of 128M" },
 		{ "1:home=65G,1G", "", -1, "node 1: home=66560M, but the node has 65536M" },
 		{ "0:1G", "align:48M", 0, "align is a power of two from 32M to 64G" },
-		{ "0:1G", "best,cpus:all", 5, "unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)" },
+		{ "0:1G", "best,cpus:all", 5,
+		  "unknown option (known: dist: align: home: lowmem:keep lowmem:split strict "
+		  "best)" },
 		{ "0:1G", "dist:10", 0, "dist is 11 to 254" },
 		{ "0:1G", "strict,best", 7, "'strict' or 'best' is given twice" },
 		{ "0:1G", "dist:11,dist:11", 8, "dist: is given twice" },
 		{ "0:1G", "lowmem:keep,lowmem:split", 12, "lowmem: is given twice" },
 		{ "0:1G", "lowmem:no", 7, "'keep' or 'split' expected, not 'n'" },
 		{ "0:1G", "home:3G,home:3G", 8, "home: is given twice" },
-		{ "0:1G", "best,", 5, "unknown option (known: dist: align: home: lowmem:keep lowmem:split strict best)" },
-		{ "0:1500x32M", "best", -1, "1025 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
+		{ "0:1G", "best,", 5,
+		  "unknown option (known: dist: align: home: lowmem:keep lowmem:split strict "
+		  "best)" },
+		{ "0:1500x32M", "best", -1,
+		  "1025 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
 	};
 	/* a node with holes: nothing larger than 14 GiB at a multiple of 1 GiB */
 	static const struct fgmn_range holes[] = { { 0, 2048 }, { 4096, 18900 }, { 19000, 34000 } };
@@ -111,9 +121,13 @@ static void messages(void)
 
 		if (*table[i].options)
 			rc = fgmn_parse_options(table[i].options, &opt, &err);
-		rc = rc ?: run(table[i].text, &opt, torn_one ? torn : paper, torn_one ? 1 : 2, 1024, &err);
-		ok(rc < 0 && strcmp(err.text, table[i].message) == 0, "\"%s\" %s: %s", table[i].text, table[i].options, err.text);
-		ok(err.offset == (torn_one ? 2 : table[i].offset), "\"%s\": at %d", table[i].text, err.offset);
+		rc = rc
+			     ?: run(table[i].text, &opt, torn_one ? torn : paper, torn_one ? 1 : 2,
+				    1024, &err);
+		ok(rc < 0 && strcmp(err.text, table[i].message) == 0, "\"%s\" %s: %s",
+		   table[i].text, table[i].options, err.text);
+		ok(err.offset == (torn_one ? 2 : table[i].offset), "\"%s\": at %d", table[i].text,
+		   err.offset);
 	}
 }
 
@@ -126,7 +140,8 @@ static void plans(void)
 	} table[] = {
 		{ "0:2G", "", "0:65536+2048" },
 		{ "0:2x1G,1x2G", "", "0:63488+2048 0:65536+1024 0:66560+1024" },
-		{ "1:4xrest", "home:1536M", "1:69120+16000 1:85120+16000 1:101120+16000 1:117120+16000" },
+		{ "1:4xrest", "home:1536M",
+		  "1:69120+16000 1:85120+16000 1:101120+16000 1:117120+16000" },
 		{ "1:home=50%,maxx10G", "", "1:102400+10240 1:112640+10240 1:122880+10240" },
 		{ "all:1x25%", "", "0:51200+16384 1:116736+16384" },
 		{ "0:40M", "", "0:67552+32" },
@@ -148,21 +163,25 @@ static void plans(void)
 			printf("# %s\n", err.text);
 		text[0] = '\0';
 		for (unsigned k = 0; rc == 0 && k < plan.nr_blocks && used < sizeof(text) - 64; k++)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d:%lu+%lu", k ? " " : "", blocks[k].home,
-						 blocks[k].start, blocks[k].end - blocks[k].start);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d:%lu+%lu",
+						 k ? " " : "", blocks[k].home, blocks[k].start,
+						 blocks[k].end - blocks[k].start);
 		if (table[i].blocks)
-			ok(strcmp(text, table[i].blocks) == 0, "\"%s\" %s: %s", table[i].text, table[i].options, text);
+			ok(strcmp(text, table[i].blocks) == 0, "\"%s\" %s: %s", table[i].text,
+			   table[i].options, text);
 		else
-			ok(rc == 0 && plan.nr_blocks == 64 && blocks[0].start < 2048, "\"%s\" %s: %u blocks", table[i].text,
-			   table[i].options, plan.nr_blocks);
+			ok(rc == 0 && plan.nr_blocks == 64 && blocks[0].start < 2048,
+			   "\"%s\" %s: %u blocks", table[i].text, table[i].options, plan.nr_blocks);
 	}
 	{
 		struct fgmn_options opt = FGMN_DEFAULT_OPTIONS;
 		unsigned n = 0;
 
-		ok(run("all:23x2720M", &opt, paper, 2, 1024, &err) == 0 && plan.nr_blocks == 46, "the paper's 48 nodes");
+		ok(run("all:23x2720M", &opt, paper, 2, 1024, &err) == 0 && plan.nr_blocks == 46,
+		   "the paper's 48 nodes");
 		for (unsigned k = 0; k < plan.nr_blocks; k++)
-			n += blocks[k].home == (k < 23 ? 0 : 1) && blocks[k].end - blocks[k].start == 2720;
+			n += blocks[k].home == (k < 23 ? 0 : 1) &&
+			     blocks[k].end - blocks[k].start == 2720;
 		ok(n == 46, "23 blocks of 2720M on each node");
 	}
 }
@@ -219,7 +238,8 @@ static int n_asked;
 
 static size_t random_size(char *buf, size_t size, struct asked *a)
 {
-	static const unsigned long sizes[] = { 32, 64, 96, 100, 128, 256, 333, 512, 1024, 1536, 2048, 4096 };
+	static const unsigned long sizes[] = { 32,  64,	 96,   100,  128,  256,
+					       333, 512, 1024, 1536, 2048, 4096 };
 
 	a->percent = 0;
 	if (rnd(8) == 0) {
@@ -289,18 +309,21 @@ static void random_text(char *buf, size_t size, int nodes)
 		if (asked[n_asked].all)
 			used += (size_t)snprintf(buf + used, size - used, "all:");
 		else if (last > at)
-			used += (size_t)snprintf(buf + used, size - used, "%d-%d:", phys[at].nid, phys[last].nid);
+			used += (size_t)snprintf(buf + used, size - used, "%d-%d:", phys[at].nid,
+						 phys[last].nid);
 		else
 			used += (size_t)snprintf(buf + used, size - used, "%d:", phys[at].nid);
 		if (rnd(3) == 0) {
 			asked[n_asked].home = 128 + rnd(rnd(3) ? 9000 : 4000);
-			used += (size_t)snprintf(buf + used, size - used, "home=%luM,", asked[n_asked].home);
+			used += (size_t)snprintf(buf + used, size - used, "home=%luM,",
+						 asked[n_asked].home);
 		}
 		asked[n_asked].n = 1 + (int)rnd(4);
 		may_fill = 1;
 		for (int i = 0; i < asked[n_asked].n; i++) {
 			used += (size_t)snprintf(buf + used, size - used, i ? "," : "");
-			used += random_item(buf + used, size - used, &asked[n_asked].item[i], may_fill);
+			used += random_item(buf + used, size - used, &asked[n_asked].item[i],
+					    may_fill);
 			may_fill = may_fill && asked[n_asked].item[i].kind == FGMN_SIZE;
 		}
 		n_asked++;
@@ -328,32 +351,42 @@ static void judge(const struct fgmn_options *opt, int nodes)
 				int inside = 0;
 
 				check(blocks[k].start < blocks[k].end, "a block has memory");
-				check(k == first || blocks[k - 1].end <= blocks[k].start, "ascending and disjoint");
-				check(blocks[k].start % opt->align == 0 && blocks[k].end % opt->align == 0, "aligned");
-				check(opt->split_low || blocks[k].start >= 4096, "low memory stays with the home");
+				check(k == first || blocks[k - 1].end <= blocks[k].start,
+				      "ascending and disjoint");
+				check(blocks[k].start % opt->align == 0 &&
+					      blocks[k].end % opt->align == 0,
+				      "aligned");
+				check(opt->split_low || blocks[k].start >= 4096,
+				      "low memory stays with the home");
 				for (int r = 0; r < phys[i].nr_ranges; r++)
-					inside |= blocks[k].start >= range[i][r].start && blocks[k].end <= range[i][r].end;
+					inside |= blocks[k].start >= range[i][r].start &&
+						  blocks[k].end <= range[i][r].end;
 				check(inside, "inside of one range");
 				taken += blocks[k].end - blocks[k].start;
 			}
-			check(total - taken >= (opt->split_low ? 128 : max(low, 128UL)), "the home has what it must");
+			check(total - taken >= (opt->split_low ? 128 : max(low, 128UL)),
+			      "the home has what it must");
 			check(total - taken >= asked[g].home, "and what it was given");
 			for (int t = 0; t < asked[g].n; t++) {
 				const struct asked *a = &asked[g].item[t];
-				unsigned long align = a->contiguous ? max(1024UL, opt->align) : opt->align;
+				unsigned long align = a->contiguous ? max(1024UL, opt->align)
+								    : opt->align;
 				unsigned long mib = a->percent ? total * a->percent / 100 : a->mib;
 
 				if (a->kind != FGMN_SIZE) {
 					fill = t;
 					continue;
 				}
-				/* percentages are taken without a product that 32 bits could not hold */
+				/* percentages are taken without a product that 32 bits could not
+				 * hold */
 				if (a->percent)
-					mib = total / 100 * a->percent + total % 100 * a->percent / 100;
+					mib = total / 100 * a->percent +
+					      total % 100 * a->percent / 100;
 				for (unsigned c = 0; c < a->count; c++)
 					want[n++] = mib / align * align;
 			}
-			/* strike off what was asked for by size; what is left over belongs to rest or max */
+			/* strike off what was asked for by size; what is left over belongs to rest
+			 * or max */
 			for (unsigned b = first; b < k; b++) {
 				unsigned w = 0;
 
@@ -367,25 +400,37 @@ static void judge(const struct fgmn_options *opt, int nodes)
 			check(n == 0, "every block that was asked for is there");
 			if (fill < 0)
 				continue;
-			/* one more of the kind must not fit: the home is near its size, or the memory torn */
+			/* one more of the kind must not fit: the home is near its size, or the
+			 * memory torn */
 			spare = total - taken - max(asked[g].home, 128UL);
-			if (asked[g].item[fill].kind == FGMN_MAX && !opt->split_low && asked[g].home >= low && !asked[g].item[fill].contiguous &&
+			if (asked[g].item[fill].kind == FGMN_MAX && !opt->split_low &&
+			    asked[g].home >= low && !asked[g].item[fill].contiguous &&
 			    !asked[g].item[fill].percent && asked[g].home) {
-				unsigned long mib = asked[g].item[fill].mib / opt->align * opt->align;
+				unsigned long mib =
+					asked[g].item[fill].mib / opt->align * opt->align;
 
 				if (spare >= mib)
 					for (int r = 0; r < phys[i].nr_ranges; r++) {
-						unsigned long start = max(range[i][r].start, 4096UL), end = range[i][r].end;
+						unsigned long start = max(range[i][r].start,
+									  4096UL),
+							      end = range[i][r].end;
 
-						for (unsigned b = first; b < k; b++) /* blocks stand at the top of a range */
-							if (blocks[b].start >= range[i][r].start && blocks[b].start < end)
+						for (unsigned b = first; b < k; b++) /* blocks stand
+											at the top
+											of a range
+										      */
+							if (blocks[b].start >= range[i][r].start &&
+							    blocks[b].start < end)
 								end = blocks[b].start;
-						start = (start + opt->align - 1) / opt->align * opt->align;
+						start = (start + opt->align - 1) / opt->align *
+							opt->align;
 						end = end / opt->align * opt->align;
 						for (int t = 0; t < asked[g].n; t++)
 							if (asked[g].item[t].contiguous)
-								start = end; /* may leave gaps above */
-						check(end < start + mib || end < start, "no further block would fit");
+								/* may leave gaps above */
+								start = end;
+						check(end < start + mib || end < start,
+						      "no further block would fit");
 					}
 			}
 		}
@@ -407,11 +452,13 @@ static void random_ones(unsigned long number)
 		random_text(text, sizeof(text), nodes);
 		opt.align = 32UL << rnd(rnd(3) ? 1 : 7);
 		opt.split_low = rnd(4) == 0;
-		if (run(text, &opt, phys, nodes, rnd(4) ? 1024 : 1 + (unsigned)rnd(64) + (unsigned)nodes, &err) == 0) {
+		if (run(text, &opt, phys, nodes,
+			rnd(4) ? 1024 : 1 + (unsigned)rnd(64) + (unsigned)nodes, &err) == 0) {
 			judge(&opt, nodes);
 			planned++;
 		} else {
-			check(err.text[0] && err.code != FGMN_E_SYNTAX && err.code != FGMN_E_NODE, "a right text is refused for room only");
+			check(err.text[0] && err.code != FGMN_E_SYNTAX && err.code != FGMN_E_NODE,
+			      "a right text is refused for room only");
 			refused++;
 		}
 		/* and with some bytes changed: it may be refused, with a place inside */
@@ -419,14 +466,16 @@ static void random_ones(unsigned long number)
 		for (unsigned long k = 1 + rnd(3); k > 0; k--)
 			copy[rnd(strlen(copy))] = odd[rnd(sizeof(odd) - 1)];
 		if (run(copy, &opt, phys, nodes, 1024, &err) < 0) {
-			check(err.text[0] && err.offset >= -1 && err.offset <= (int)strlen(copy), "a place in the text");
+			check(err.text[0] && err.offset >= -1 && err.offset <= (int)strlen(copy),
+			      "a place in the text");
 			for (const char *p = err.text; *p; p++)
 				check(*p >= ' ' && *p <= '~', "a message that can be shown");
 			broken++;
 		}
 	}
 	ok(planned > number / 10 && refused > number / 100 && broken > number / 10,
-	   "%lu random specifications: %lu planned, %lu refused; changed: %lu refused", number, planned, refused, broken);
+	   "%lu random specifications: %lu planned, %lu refused; changed: %lu refused", number,
+	   planned, refused, broken);
 }
 
 #ifdef FUZZ

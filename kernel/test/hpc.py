@@ -3,6 +3,7 @@
 """Boot a kernel with SCHED_HPC in small guests, and run its KUnit tests and the kernel's selftest of it: on machines of one and two
 sockets, with and without threads, and once with a clock that goes by instructions; then everything at random (hpc_stress.c).
 KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
+
 import argparse
 import os
 import re
@@ -12,21 +13,38 @@ import boot
 from boot import Boot, Machine, ok
 
 ICOUNT = ("-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off")
-MACHINES = ((Machine("two sockets, two cores, two threads", [512, 512], low=512, cpus=[4, 4], threads=2), None),
-            (Machine("four CPUs", [1024], cpus=[4]), None),
-            (Machine("16 CPUs", [512, 512], low=512, cpus=[8, 8], threads=2), None),
-            (Machine("four CPUs, counted", [1024], cpus=[4]), ICOUNT))
+MACHINES = (
+    (
+        Machine("two sockets, two cores, two threads", [512, 512], low=512, cpus=[4, 4], threads=2),
+        None,
+    ),
+    (Machine("four CPUs", [1024], cpus=[4]), None),
+    (Machine("16 CPUs", [512, 512], low=512, cpus=[8, 8], threads=2), None),
+    (Machine("four CPUs, counted", [1024], cpus=[4]), ICOUNT),
+)
 STRESSED = Machine("two sockets", [1024, 1024], low=1024, cpus=[4, 4], threads=2)
 
 
 def tests(machines, config):
     """KUnit and the selftest of a kernel with this configuration, on each of MACHINES."""
     for machine, accel in machines:
-        may_skip = () if len(machine.memory) > 1 and "\nCONFIG_NUMA_BALANCING=y\n" in config else ("numa: ",)
+        may_skip = (
+            ()
+            if len(machine.memory) > 1 and "\nCONFIG_NUMA_BALANCING=y\n" in config
+            else ("numa: ",)
+        )
         may_skip += () if "\nCONFIG_SCHED_AUTOGROUP=y\n" in config else ("position: session",)
-        b = Boot(machine, "kunit.enable=1 kunit.filter_glob=sched_hpc do=run:/hpc" + (":exact" if accel else ""), **({"accel": accel} if accel else {}))
+        b = Boot(
+            machine,
+            "kunit.enable=1 kunit.filter_glob=sched_hpc do=run:/hpc" + (":exact" if accel else ""),
+            **({"accel": accel} if accel else {}),
+        )
         cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
-        ok(len(cases) == 4 and all(word == "ok" for word, _ in cases), f"{machine.name}: KUnit", cases)
+        ok(
+            len(cases) == 4 and all(word == "ok" for word, _ in cases),
+            f"{machine.name}: KUnit",
+            cases,
+        )
         judge(b, machine.name, may_skip)
 
 
@@ -40,38 +58,61 @@ def judge(b, name, may_skip=()):
         else:
             ok(word == "ok" and not skip, f"{name}: {what}", got)
     plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
-    ok(b.ended and plan and len(lines) == int(plan.group(1)), f"{name}: it has run to its end", b.text[-3000:])
+    ok(
+        b.ended and plan and len(lines) == int(plan.group(1)),
+        f"{name}: it has run to its end",
+        b.text[-3000:],
+    )
     ok(not b.complaints, f"{name}: no complaint in the log", b.complaints)
 
 
 def stress(seconds, seed):
     """Everything at random; stalls are complaints here."""
-    b = Boot(STRESSED, f"rcupdate.rcu_cpu_stall_suppress=0 do=run:/stress:{seconds}:{seed}", limit=3 * seconds + 900)
+    b = Boot(
+        STRESSED,
+        f"rcupdate.rcu_cpu_stall_suppress=0 do=run:/stress:{seconds}:{seed}",
+        limit=3 * seconds + 900,
+    )
     print("\n".join(re.findall(r"^# .*", b.after, re.M)), flush=True)
     judge(b, f"stress, seed {seed}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("work")
     parser.add_argument("--config", metavar="FILE", help="the kernel's, instead of TREE/.config")
     parser.add_argument("--few", action="store_true", help="two of the four machines")
-    parser.add_argument("--stress", type=int, default=60, metavar="SECONDS", help="default %(default)s; 0: none")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is random (%(default)s)")
+    parser.add_argument(
+        "--stress", type=int, default=60, metavar="SECONDS", help="default %(default)s; 0: none"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of what is random (%(default)s)"
+    )
     parser.add_argument("--only-stress", action="store_true")
     args = parser.parse_args()
     boot.KERNEL, boot.WORK = args.kernel, args.work
     os.makedirs(args.work, exist_ok=True)
-    boot.initramfs(args.work, {"hpc": f"{args.tree}/tools/testing/selftests/sched_hpc/sched_hpc.c", "stress": f"{boot.HERE}/hpc_stress.c"})
+    boot.initramfs(
+        args.work,
+        {
+            "hpc": f"{args.tree}/tools/testing/selftests/sched_hpc/sched_hpc.c",
+            "stress": f"{boot.HERE}/hpc_stress.c",
+        },
+    )
     if not args.only_stress:
         with open(args.config or f"{args.tree}/.config") as config:
             tests(MACHINES[::3] if args.few else MACHINES, config.read())
     if args.stress:
         stress(args.stress, args.seed)
     print(f"1..{boot.count}")
-    print(f"{boot.count - boot.failed - boot.skipped} passed, {boot.failed} failed, {boot.skipped} skipped")
+    print(
+        f"{boot.count - boot.failed - boot.skipped} passed, {boot.failed} failed, {boot.skipped}"
+        " skipped"
+    )
     return boot.failed != 0
 
 

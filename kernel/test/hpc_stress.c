@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stress SECONDS SEED: many processes that do to themselves and to each other, at random, what SCHED_HPC has to bear: policies,
- * affinity, priorities, fork, exec, threads, PI mutexes, cgroups, cpuset partitions, core scheduling, signals, death; and
- * another that turns CPUs off and on. CPUs 0 to 3 stay.
+ * stress SECONDS SEED: many processes that do to themselves and to each other, at random, what
+ * SCHED_HPC has to bear: policies, affinity, priorities, fork, exec, threads, PI mutexes, cgroups,
+ * cpuset partitions, core scheduling, signals, death; and another that turns CPUs off and on. CPUs
+ * 0 to 3 stay.
  *
- * Meanwhile a fair process on each CPU must go on (the guard), and two HPC tasks that nobody touches must stay where they are.
- * At the end nothing may be left. TAP on stdout.
+ * Meanwhile a fair process on each CPU must go on (the guard), and two HPC tasks that nobody
+ * touches must stay where they are. At the end nothing may be left. TAP on stdout.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,12 +39,39 @@
 #define STEADY 2 /* of these, with HPC tasks that nobody touches: CPUs 2 and 3 */
 #define PATIENCE 60 /* seconds in which a fair task of each CPU must have run */
 
-enum { POLICY, AFFINITY, FORK, THREADS, EXEC, LOCK, NICE, KILL, STOP, MOVE, CPUSET, PARTITION, COOKIE, LOOK, YIELD, SLEEP, SPIN, OPS, HOTPLUG = OPS, DEATHS, KINDS };
-static const char *const name[KINDS] = { "policy", "affinity", "fork", "threads", "exec", "lock", "nice", "kill", "stop", "move", "cpuset",
-					 "partition", "cookie", "look", "yield", "sleep", "spin", "hotplug", "deaths" };
+enum {
+	POLICY,
+	AFFINITY,
+	FORK,
+	THREADS,
+	EXEC,
+	LOCK,
+	NICE,
+	KILL,
+	STOP,
+	MOVE,
+	CPUSET,
+	PARTITION,
+	COOKIE,
+	LOOK,
+	YIELD,
+	SLEEP,
+	SPIN,
+	OPS,
+	HOTPLUG = OPS,
+	DEATHS,
+	KINDS
+};
+static const char *const name[KINDS] = { "policy", "affinity",	"fork",	   "threads", "exec",
+					 "lock",   "nice",	"kill",	   "stop",    "move",
+					 "cpuset", "partition", "cookie",  "look",    "yield",
+					 "sleep",  "spin",	"hotplug", "deaths" };
 /* how often, of 100 */
-static const int weight[OPS] = { [POLICY] = 15, [AFFINITY] = 13, [FORK] = 7, [THREADS] = 4, [EXEC] = 3, [LOCK] = 10, [NICE] = 3, [KILL] = 1, [STOP] = 3,
-				 [MOVE] = 5, [CPUSET] = 2, [PARTITION] = 2, [COOKIE] = 3, [LOOK] = 5, [YIELD] = 8, [SLEEP] = 9, [SPIN] = 7 };
+static const int weight[OPS] = {
+	[POLICY] = 15, [AFFINITY] = 13, [FORK] = 7,  [THREADS] = 4, [EXEC] = 3,	  [LOCK] = 10,
+	[NICE] = 3,    [KILL] = 1,	[STOP] = 3,  [MOVE] = 5,    [CPUSET] = 2, [PARTITION] = 2,
+	[COOKIE] = 3,  [LOOK] = 5,	[YIELD] = 8, [SLEEP] = 9,   [SPIN] = 7
+};
 
 /* of sched_setattr(2); the C library has none */
 struct attr {
@@ -62,7 +90,7 @@ static struct shared {
 	atomic_long moved, changed;
 	pthread_mutex_t lock[LOCKS];
 	pthread_mutex_t phase; /* of all_cpus: held where that must not change meanwhile */
-} *sh;
+} * sh;
 
 static int cpus, tests, failures;
 static unsigned int seed;
@@ -136,7 +164,9 @@ static pid_t someone(void)
 
 static int set_policy(pid_t pid, int policy, int priority, unsigned long long quantum)
 {
-	struct attr a = { .size = sizeof(a), .policy = policy, .priority = priority, .runtime = quantum };
+	struct attr a = {
+		.size = sizeof(a), .policy = policy, .priority = priority, .runtime = quantum
+	};
 
 	if (rnd(8) == 0)
 		a.flags = RESET_ON_FORK;
@@ -145,13 +175,15 @@ static int set_policy(pid_t pid, int policy, int priority, unsigned long long qu
 
 static int random_policy(pid_t pid)
 {
-	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, SCHED_RR };
+	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO,
+					SCHED_RR };
 	static const unsigned long long quanta[] = { 0, 0, 1000000, 10000000 };
 	unsigned int i = rnd(10);
 
 	if (i >= 5)
 		return set_policy(pid, SCHED_HPC, rnd(3), quanta[rnd(4)]);
-	return set_policy(pid, policies[i], policies[i] == SCHED_FIFO || policies[i] == SCHED_RR ? 1 + rnd(5) : 0, 0);
+	return set_policy(pid, policies[i],
+			  policies[i] == SCHED_FIFO || policies[i] == SCHED_RR ? 1 + rnd(5) : 0, 0);
 }
 
 static void random_cpus(cpu_set_t *set)
@@ -161,14 +193,16 @@ static void random_cpus(cpu_set_t *set)
 		CPU_SET(rnd(cpus), set);
 }
 
-/* What a partition may take from the rest of the system: not the CPUs of those that must stay where they are. */
+/* What a partition may take from the rest of the system: not the CPUs of those that must stay where
+ * they are. */
 static void random_list(char *text)
 {
 	*text = 0;
 	for (int i = 1 + rnd(cpus / 2); i; i--) {
 		unsigned int cpu = rnd(cpus - STEADY);
 
-		sprintf(text + strlen(text), "%s%u", *text ? "," : "", cpu < STAYS - STEADY ? cpu : cpu + STEADY);
+		sprintf(text + strlen(text), "%s%u", *text ? "," : "",
+			cpu < STAYS - STEADY ? cpu : cpu + STEADY);
 	}
 }
 
@@ -248,7 +282,8 @@ static void threads(void)
 	int n = 1 + rnd(4), made = 0;
 
 	for (int i = 0; i < n; i++)
-		made += pthread_create(&id[made], NULL, thread, (void *)(unsigned long)rnd(1 << 30)) == 0;
+		made += pthread_create(&id[made], NULL, thread,
+				       (void *)(unsigned long)rnd(1 << 30)) == 0;
 	for (int i = 0; i < made; i++)
 		pthread_join(id[i], NULL);
 	count(THREADS, made == n);
@@ -263,7 +298,8 @@ static void execute(void)
 		execl("/proc/self/exe", "stress", "short", (char *)NULL);
 		_exit(127);
 	}
-	count(EXEC, pid > 0 && waitpid(pid, &status, 0) == pid && (WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
+	count(EXEC, pid > 0 && waitpid(pid, &status, 0) == pid &&
+			    (WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
 }
 
 static void group_file(char *path, size_t size, const char *file)
@@ -288,7 +324,8 @@ static void look(void)
 
 static void operation(int what)
 {
-	/* not isolated: who writes that holds cpuset_mutex and waits for kthreadd, whose fork() waits for one who moves and wants the mutex */
+	/* not isolated: who writes that holds cpuset_mutex and waits for kthreadd, whose fork()
+	 * waits for one who moves and wants the mutex */
 	static const char *const partition[] = { "member", "root" };
 	char path[64], text[512];
 	cpu_set_t set;
@@ -330,7 +367,8 @@ static void operation(int what)
 	case MOVE:
 		hold(&sh->phase);
 		snprintf(text, sizeof(text), "%d", someone());
-		/* stock warns when one comes back to the root whose own affinity has no CPU that is on */
+		/* stock warns when one comes back to the root whose own affinity has no CPU that is
+		 * on */
 		if (rnd(3) == 0 && atomic_load(&sh->all_cpus))
 			snprintf(path, sizeof(path), "/cg/cgroup.procs");
 		else
@@ -353,7 +391,8 @@ static void operation(int what)
 		pthread_mutex_unlock(&sh->phase);
 		break;
 	case COOKIE:
-		count(what, prctl(62 /* PR_SCHED_CORE */, 1 + rnd(2) /* create, share to */, someone(), 0, 0) == 0);
+		count(what, prctl(62 /* PR_SCHED_CORE */, 1 + rnd(2) /* create, share to */,
+				  someone(), 0, 0) == 0);
 		break;
 	case LOOK:
 		look();
@@ -436,8 +475,8 @@ static void turn_on(void)
 }
 
 /*
- * CPUs go and come for some seconds, then partitions do. Not at the same time: stock 6.12 warns in cpuset.c, and hangs, whatever
- * the tasks are (seen with this program).
+ * CPUs go and come for some seconds, then partitions do. Not at the same time: stock 6.12 warns in
+ * cpuset.c, and hangs, whatever the tasks are (seen with this program).
  */
 static void hotplug(void)
 {
@@ -446,7 +485,8 @@ static void hotplug(void)
 	begin(99);
 	while (!atomic_load(&sh->stop)) {
 		for (int i = 5 + rnd(20); i && !atomic_load(&sh->stop); i--) {
-			snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", STAYS + rnd(cpus - STAYS));
+			snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online",
+				 STAYS + rnd(cpus - STAYS));
 			count(HOTPLUG, put(path, rnd(2) ? "1" : "0") == 0);
 			nap(rnd(500000));
 		}
@@ -528,7 +568,8 @@ static void start_hotplug(int unused)
 	hotplug();
 }
 
-/* Workers that died are followed by others; what was stopped goes on. Gives the longest silence of a CPU, in seconds. */
+/* Workers that died are followed by others; what was stopped goes on. Gives the longest silence of
+ * a CPU, in seconds. */
 static double conduct(double end)
 {
 	double heard[CPUS_MAX], longest = 0, told = now();
@@ -573,7 +614,8 @@ static double conduct(double end)
 		}
 		if (now() - told > 60) {
 			told = now();
-			printf("# %.0f s left, %ld changes of policy, %ld of CPUs\n", end - now(), atomic_load(&sh->done[POLICY]), atomic_load(&sh->done[HOTPLUG]));
+			printf("# %.0f s left, %ld changes of policy, %ld of CPUs\n", end - now(),
+			       atomic_load(&sh->done[POLICY]), atomic_load(&sh->done[HOTPLUG]));
 			fflush(stdout);
 		}
 		nap(50000);
@@ -581,7 +623,8 @@ static double conduct(double end)
 	return longest;
 }
 
-/* All must end of themselves, but for what cannot: stopped ones, and those that wait for somebody who was killed. */
+/* All must end of themselves, but for what cannot: stopped ones, and those that wait for somebody
+ * who was killed. */
 static int reap(pid_t *other, int others)
 {
 	double end = now() + PATIENCE;
@@ -637,14 +680,16 @@ int main(int argc, char **argv)
 	atomic_store(&sh->stop, true);
 	left = reap(other, n);
 	for (int i = 0; i < KINDS; i++) {
-		printf("# %-10s %9ld done %9ld refused\n", name[i], atomic_load(&sh->done[i]), atomic_load(&sh->refused[i]));
+		printf("# %-10s %9ld done %9ld refused\n", name[i], atomic_load(&sh->done[i]),
+		       atomic_load(&sh->refused[i]));
 		/* not every kernel has core scheduling */
 		if (i != COOKIE)
 			ok(atomic_load(&sh->done[i]) > 0, name[i], atomic_load(&sh->done[i]));
 	}
 	printf("# a fair task of a CPU waited for %.1f s at most\n", longest);
 	ok(longest < PATIENCE, "a fair task of each CPU went on", longest);
-	ok(atomic_load(&sh->moved) == 0, "HPC tasks that nobody touched were not moved", atomic_load(&sh->moved));
+	ok(atomic_load(&sh->moved) == 0, "HPC tasks that nobody touched were not moved",
+	   atomic_load(&sh->moved));
 	ok(atomic_load(&sh->changed) == 0, "and kept their policy", atomic_load(&sh->changed));
 	ok(left >= 0, "all have ended", left);
 	printf("# %d had to be killed\n", left);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /init of an initramfs that carries tests: runs its /tests/run in the root file system on /dev/vda, where it is
- * /mnt/run, and ends the guest.
+ * /init of an initramfs that carries tests: runs its /tests/run in the root file system on
+ * /dev/vda, where it is /mnt/run, and ends the guest.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static const struct {
 int main(void)
 {
 	static char *const argv[] = { "bash", "/mnt/run", NULL };
-	static char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", NULL };
+	static char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+				     "LANG=C.UTF-8", NULL };
 	pid_t pid;
 
 	mkdir("/dev", 0755);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The only program of a guest that boots in seconds: prints what the kernel shows of its nodes, runs what "do=" on the
- * command line names, and ends the guest. kernel/test/boot.py reads it.
+ * The only program of a guest that boots in seconds: prints what the kernel shows of its nodes,
+ * runs what "do=" on the command line names, and ends the guest. kernel/test/boot.py reads it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -60,7 +60,8 @@ static int exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* The names in a directory that begin like that; the contents of their FILE, too, if it has a name. */
+/* The names in a directory that begin like that; the contents of their FILE, too, if it has a name.
+ */
 static void list(const char *directory, const char *begin, const char *file)
 {
 	char path[512];
@@ -81,7 +82,8 @@ static void list(const char *directory, const char *begin, const char *file)
 		closedir(d);
 }
 
-/* The lines of the kernel's log that are warnings or worse: the console has none of those that came after the start. */
+/* The lines of the kernel's log that are warnings or worse: the console has none of those that came
+ * after the start. */
 static void show_complaints(void)
 {
 	int size = klogctl(10 /* size of the buffer */, NULL, 0), n = 0;
@@ -106,7 +108,8 @@ static void show_complaints(void)
 static void show_nodes(void)
 {
 	static const char *const file[] = { "physical_node", "cpulist", "distance", "meminfo" };
-	static const char *const speed[] = { "read_bandwidth", "read_latency", "write_bandwidth", "write_latency" };
+	static const char *const speed[] = { "read_bandwidth", "read_latency", "write_bandwidth",
+					     "write_latency" };
 	char path[256];
 
 	for (int n = 0; n < 1024; n++) {
@@ -114,15 +117,19 @@ static void show_nodes(void)
 		if (!exists(path))
 			continue;
 		for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
-			snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/%s", n, file[i]);
+			snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/%s", n,
+				 file[i]);
 			show(path);
 		}
 		for (int access = 0; access < 2; access++) {
-			snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/access%d/initiators", n, access);
+			snprintf(path, sizeof(path),
+				 "/sys/devices/system/node/node%d/access%d/initiators", n, access);
 			printf("=== %s\n", path);
 			list(path, "node", "");
 			for (size_t i = 0; i < sizeof(speed) / sizeof(speed[0]); i++) {
-				snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/access%d/initiators/%s", n, access, speed[i]);
+				snprintf(path, sizeof(path),
+					 "/sys/devices/system/node/node%d/access%d/initiators/%s",
+					 n, access, speed[i]);
 				if (exists(path))
 					show(path);
 			}
@@ -162,7 +169,8 @@ static void bind_to(unsigned node)
 
 static char *touch(size_t size)
 {
-	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	p = (char *)(((unsigned long)p + 2 * MIB - 1) & ~(2 * MIB - 1));
 	for (size_t i = 0; i < size; i += 4096)
@@ -193,7 +201,8 @@ static void huge_pages(const char *mems)
 		make_group("thp", mems);
 		enter_group("thp");
 		touch(64 * MIB);
-		for (at = slurp("/proc/self/smaps"); (at = strstr(at, "AnonHugePages:")) != NULL; at++)
+		for (at = slurp("/proc/self/smaps"); (at = strstr(at, "AnonHugePages:")) != NULL;
+		     at++)
 			kib += strtol(at + 14, NULL, 10);
 		printf("huge %s %ld\n", mems, kib);
 		fflush(stdout);
@@ -202,7 +211,8 @@ static void huge_pages(const char *mems)
 	waitpid(pid, NULL, 0);
 }
 
-/* A child in GROUP, bound to BLOCK unless NULL, that has SIZE bytes and sleeps; -1: there is none. */
+/* A child in GROUP, bound to BLOCK unless NULL, that has SIZE bytes and sleeps; -1: there is none.
+ */
 static pid_t sleeper(const char *group, const char *block, size_t size)
 {
 	int ready[2];
@@ -224,7 +234,8 @@ static pid_t sleeper(const char *group, const char *block, size_t size)
 	return pid;
 }
 
-/* A child in the group "job", bound to BLOCK, that asks for SIZE bytes; then what became of it and of the sleeper, WHO. */
+/* A child in the group "job", bound to BLOCK, that asks for SIZE bytes; then what became of it and
+ * of the sleeper, WHO. */
 static void ask_for(const char *block, size_t size, const char *who, pid_t sleeping)
 {
 	pid_t hungry = fork();
@@ -239,15 +250,17 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
 	}
 	waitpid(hungry, &status, 0);
-	printf("hungry %s\n", WIFSIGNALED(status) ? "killed" : WEXITSTATUS(status) ? "fails" : "lives");
+	printf("hungry %s\n", WIFSIGNALED(status)   ? "killed"
+			      : WEXITSTATUS(status) ? "fails"
+						    : "lives");
 	printf("%s %s\n", who, waitpid(sleeping, &status, WNOHANG) == 0 ? "lives" : "killed");
 	kill(sleeping, SIGKILL);
 	waitpid(sleeping, &status, 0);
 }
 
 /*
- * One that is bound to BLOCK asks for more than it has, beside one elsewhere, of SIZE MiB: more than all of the block.
- * Who dies?
+ * One that is bound to BLOCK asks for more than it has, beside one elsewhere, of SIZE MiB: more
+ * than all of the block. Who dies?
  */
 static void exhaust(const char *elsewhere, const char *block, unsigned long size)
 {
@@ -256,7 +269,8 @@ static void exhaust(const char *elsewhere, const char *block, unsigned long size
 	ask_for(block, 2048 * MIB, "large", sleeper("system", NULL, size * MIB));
 }
 
-/* Two that are bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other asks for a half. Who dies? */
+/* Two that are bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other asks for a
+ * half. Who dies? */
 static void starve(const char *block, unsigned long size)
 {
 	make_group("job", block);
@@ -273,8 +287,8 @@ static int node_of(void *page)
 }
 
 /*
- * A task with a page of its own and one that it shares comes from ELSEWHERE into a cpuset that has BLOCK only. Where are
- * they then?
+ * A task with a page of its own and one that it shares comes from ELSEWHERE into a cpuset that has
+ * BLOCK only. Where are they then?
  */
 static void drag(const char *elsewhere, const char *block)
 {
@@ -300,7 +314,8 @@ static void drag(const char *elsewhere, const char *block)
 		own = touch(4096);
 		enter_group("to");
 		usleep(300000);
-		printf("dragged: own page on %d, shared page on %d\n", node_of(own), node_of(shared));
+		printf("dragged: own page on %d, shared page on %d\n", node_of(own),
+		       node_of(shared));
 		fflush(stdout);
 		kill(pid, SIGKILL);
 		_exit(0);
@@ -392,7 +407,8 @@ static void make_mistake(const char *name)
 /* May tasks have a cookie that keeps others off the sibling thread? */
 static void core_scheduling(void)
 {
-	printf("core scheduling %d\n", prctl(62 /* PR_SCHED_CORE */, 1 /* create */, 0, 0, 0) < 0 ? -errno : 0);
+	printf("core scheduling %d\n",
+	       prctl(62 /* PR_SCHED_CORE */, 1 /* create */, 0, 0, 0) < 0 ? -errno : 0);
 }
 
 /* "do=thp:2,oom:0:2:700,run:/fgmn": as the words above. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * quiet SECONDS CPU: what the kernel does on that CPU of its own accord while a program computes there, faults pages in and
- * makes and removes a cgroup, and a program of the default class that is pinned there is woken from CPU 1 each 2.5 s, when
- * the guard is at rest; on CPU 1 another one watches a file, and no more, by turns. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls
- * of functions (kprobes), interrupts that dl_server_start() sends there and those that are to wake somebody there, callbacks of SRCU on the next CPU, timer interrupts.
+ * quiet SECONDS CPU: what the kernel does on that CPU of its own accord while a program computes
+ * there, faults pages in and makes and removes a cgroup, and a program of the default class that is
+ * pinned there is woken from CPU 1 each 2.5 s, when the guard is at rest; on CPU 1 another one
+ * watches a file, and no more, by turns. First under SCHED_FIFO, then under SCHED_HPC. Prints
+ * "quiet POLICY WHAT COUNT": calls of functions (kprobes), interrupts that dl_server_start() sends
+ * there and those that are to wake somebody there, callbacks of SRCU on the next CPU, timer
+ * interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,15 +27,17 @@
 #define TRACE "/trace"
 #define SCHED_HPC 48
 
-static const char *const function[] = { "clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "css_killed_work_fn",
-					"srcu_invoke_callbacks" };
+static const char *const function[] = { "clocksource_watchdog", "task_mm_cid_work",
+					"vmstat_update",	"sched_balance_softirq",
+					"css_killed_work_fn",	"srcu_invoke_callbacks" };
 #define FUNCTIONS (sizeof(function) / sizeof(function[0]))
 
 static int the_cpu;
 
 static void put(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_APPEND); /* O_TRUNC would take the probes away that are there */
+	/* O_TRUNC would take the probes away that are there */
+	int fd = open(path, O_WRONLY | O_APPEND);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
 		printf("%s: %s: %s\n", path, text, strerror(errno));
@@ -79,7 +84,8 @@ static void compute(int policy)
 	if (sched_setscheduler(0, policy, &p) < 0)
 		printf("sched_setscheduler: %s\n", strerror(errno));
 	for (;;) {
-		char *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		for (int i = 0; page != MAP_FAILED && i < 1 << 20; i += 4096)
 			page[i] = 1;
@@ -91,7 +97,8 @@ static void compute(int policy)
 	}
 }
 
-/* For each watch that goes away the kernel waits for callbacks of SRCU, for as long as that takes. */
+/* For each watch that goes away the kernel waits for callbacks of SRCU, for as long as that takes.
+ */
 static void watch_files(void)
 {
 	struct timespec pause = { .tv_nsec = 100000000 };
@@ -129,7 +136,8 @@ static void count_calls(const char *name, pid_t fair)
 
 	snprintf(its, sizeof(its), "-%d ", (int)fair);
 	/* who sends is elsewhere */
-	printf("quiet %s reschedules %lu\n", name, lines_with("trace", "callsite=dl_server_start", its));
+	printf("quiet %s reschedules %lu\n", name,
+	       lines_with("trace", "callsite=dl_server_start", its));
 	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "func=sched_ttwu_pending", its));
 	snprintf(file, sizeof(file), "per_cpu/cpu%d/trace", the_cpu);
 	for (size_t i = 0; i < FUNCTIONS; i++) {

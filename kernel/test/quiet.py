@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest, and count what it does of its own accord on
 a CPU where a task of the class computes (quiet.c); the same under SCHED_FIFO for comparison.
-quiet.py [--before KERNEL] KERNEL WORKDIR; --before: one without the patches of quiet/, for a table of both. TAP on stdout."""
+quiet.py [--before KERNEL] KERNEL WORKDIR; --before: one without the patches of quiet/, for a table of both. TAP on stdout.
+"""
+
 import argparse
 import os
 import re
@@ -12,25 +14,53 @@ import boot
 from boot import Boot, Machine, ok, same
 
 SECONDS = 10
-NAMES = ("clocksource_watchdog", "task_mm_cid_work", "vmstat_update", "sched_balance_softirq", "css_killed_work_fn", "srcu_invoke_callbacks", "reschedules", "wakeups", "next", "ticks")
+NAMES = (
+    "clocksource_watchdog",
+    "task_mm_cid_work",
+    "vmstat_update",
+    "sched_balance_softirq",
+    "css_killed_work_fn",
+    "srcu_invoke_callbacks",
+    "reschedules",
+    "wakeups",
+    "next",
+    "ticks",
+)
 ELSEWHERE = ("next", "ticks")  # not of what has to be none
 
 
-FOUR, SOCKETS = Machine("four CPUs", [1024], cpus=[4]), Machine("two sockets", [512, 512], low=512, cpus=[2, 2])
+FOUR, SOCKETS = (
+    Machine("four CPUs", [1024], cpus=[4]),
+    Machine("two sockets", [512, 512], low=512, cpus=[2, 2]),
+)
 
 
 def counts(kernel, cpu, append="", machine=FOUR):
     """{(policy, name): count}"""
     # the TSC is the watchdog here: QEMU's own clocks are what is watched
-    b = Boot(machine, f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}", kernel=kernel, accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"))
-    found = {(policy, name): int(n) for policy, name, n in re.findall(r"^quiet (\w+) (\w+) (\d+)$", b.after, re.M)}
-    ok(b.ended and len(found) == 2 * len(NAMES), "the guest has counted", b.after[-2000:] or b.text[-2000:])
+    b = Boot(
+        machine,
+        f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}",
+        kernel=kernel,
+        accel=("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off"),
+    )
+    found = {
+        (policy, name): int(n)
+        for policy, name, n in re.findall(r"^quiet (\w+) (\w+) (\d+)$", b.after, re.M)
+    }
+    ok(
+        b.ended and len(found) == 2 * len(NAMES),
+        "the guest has counted",
+        b.after[-2000:] or b.text[-2000:],
+    )
     ok(not b.complaints, "no complaint in the log", b.complaints)
     return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--before", metavar="KERNEL")
     parser.add_argument("kernel")
     parser.add_argument("work")
@@ -40,24 +70,54 @@ def main():
     boot.initramfs(args.work, {"quiet": os.path.join(boot.HERE, "quiet.c")})
     after = counts(args.kernel, 0)
     before = counts(args.before, 0) if args.before else {}
-    print(f"# in {SECONDS} s of a CPU where a program computes: {'before, ' if before else ''}after")
+    print(
+        f"# in {SECONDS} s of a CPU where a program computes: {'before, ' if before else ''}after"
+    )
     for policy in ("fifo", "hpc"):
         for name in NAMES:
-            print(f"# {policy:5} {name:22} {before.get((policy, name), ''):>5} {after.get((policy, name), ''):>5}")
+            print(
+                f"# {policy:5} {name:22} {before.get((policy, name), ''):>5}"
+                f" {after.get((policy, name), ''):>5}"
+            )
     for name in (n for n in NAMES if n not in ELSEWHERE):
         # for other policies the kernel does all this; what concerns them, too, is the reschedule; who wakes shares the cache
-        ok(name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0, f"{name}: counted at all", after)
+        ok(
+            name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0,
+            f"{name}: counted at all",
+            after,
+        )
         ok(after.get(("hpc", name)) == 0, f"{name}: none where an HPC task computes", after)
-    ok(after.get(("hpc", "next"), 0) > 0, "callbacks of SRCU are invoked on the next CPU instead", after)
+    ok(
+        after.get(("hpc", "next"), 0) > 0,
+        "callbacks of SRCU are invoked on the next CPU instead",
+        after,
+    )
     far = counts(args.kernel, 2, machine=SOCKETS)
-    ok(far.get(("fifo", "wakeups"), 0) > 0, "a wakeup from another cache interrupts SCHED_FIFO", far)
-    same((far.get(("hpc", "wakeups")), far.get(("hpc", "reschedules"))), (0, 0), "and not SCHED_HPC")
+    ok(
+        far.get(("fifo", "wakeups"), 0) > 0,
+        "a wakeup from another cache interrupts SCHED_FIFO",
+        far,
+    )
+    same(
+        (far.get(("hpc", "wakeups")), far.get(("hpc", "reschedules"))), (0, 0), "and not SCHED_HPC"
+    )
     alone = counts(args.kernel, 0, "isolcpus=1")
-    same(alone.get(("hpc", "next")), 0, "an isolated CPU has nothing to do in the place of one with HPC tasks")
+    same(
+        alone.get(("hpc", "next")),
+        0,
+        "an isolated CPU has nothing to do in the place of one with HPC tasks",
+    )
     full = counts(args.kernel, 2, "nohz_full=2 rcu_nocbs=2")
-    print(f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO, {full.get(('hpc', 'ticks'))} under SCHED_HPC")
+    print(
+        f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO,"
+        f" {full.get(('hpc', 'ticks'))} under SCHED_HPC"
+    )
     # the guard's own timer is left, and the tick while it lets the fair task run
-    ok(full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10, "nohz_full stops the tick of a lone HPC task", full)
+    ok(
+        full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10,
+        "nohz_full stops the tick of a lone HPC task",
+        full,
+    )
     print(f"1..{boot.count}")
     print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
     return boot.failed != 0

@@ -3,7 +3,9 @@
 """Compare the object files below two directories: is it the same code and the same data?
 samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE of either directory that is not alike in both must differ in the functions
 and variables NAME only. What a line number leaves is no difference: debugging sections, the table of warnings. Prints each
-object that differs and in what, and how many are alike; exit 1 when one differs in more than was named. Needs binutils."""
+object that differs and in what, and how many are alike; exit 1 when one differs in more than was named. Needs binutils.
+"""
+
 import os
 import re
 import struct
@@ -15,8 +17,10 @@ SHF_ALLOC, SHF_EXEC, SHF_STRINGS = 0x2, 0x4, 0x20
 SHT_NOBITS, SHT_SYMTAB, SHT_RELA = 8, 2, 4
 STT_OBJECT, STT_SECTION = 1, 3
 # places in the code by number, or line numbers: their text is compared by its functions
-INDEXES = re.compile(r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|__mcount_loc|\.retpoline|\.return_sites|\.call_sites|"
-                     r"\.static_call|__tracepoint|\.ibt|\.discard|\.note|\.comment|\.debug|\.init\.calls|\.initcall|\.eh_frame")
+INDEXES = re.compile(
+    r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|__mcount_loc|\.retpoline|\.return_sites|\.call_sites|"
+    r"\.static_call|__tracepoint|\.ibt|\.discard|\.note|\.comment|\.debug|\.init\.calls|\.initcall|\.eh_frame"
+)
 
 
 class Elf:
@@ -26,26 +30,47 @@ class Elf:
         with open(path, "rb") as f:
             self.data = f.read()
         assert self.data[:6] == b"\x7fELF\x02\x01", path
-        start, = struct.unpack_from("<Q", self.data, 40)
+        (start,) = struct.unpack_from("<Q", self.data, 40)
         size, number, names = struct.unpack_from("<HHH", self.data, 58)
-        raw = [struct.unpack_from("<IIQQQQIIQQ", self.data, start + i * size) for i in range(number)]
-        self.sections = [{"name": self.word(raw[names][4] + r[0]), "type": r[1], "flags": r[2], "at": r[4], "size": r[5], "link": r[6], "info": r[7]} for r in raw]
+        raw = [
+            struct.unpack_from("<IIQQQQIIQQ", self.data, start + i * size) for i in range(number)
+        ]
+        self.sections = [
+            {
+                "name": self.word(raw[names][4] + r[0]),
+                "type": r[1],
+                "flags": r[2],
+                "at": r[4],
+                "size": r[5],
+                "link": r[6],
+                "info": r[7],
+            }
+            for r in raw
+        ]
         self.symbols = []
         for s in (s for s in self.sections if s["type"] == SHT_SYMTAB):
             strings = self.sections[s["link"]]["at"]
             for at in range(s["at"], s["at"] + s["size"], 24):
                 name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", self.data, at)
-                self.symbols.append({"name": self.word(strings + name), "type": info & 15, "section": section, "value": value, "size": length})
+                self.symbols.append(
+                    {
+                        "name": self.word(strings + name),
+                        "type": info & 15,
+                        "section": section,
+                        "value": value,
+                        "size": length,
+                    }
+                )
         self.by_section = {s["name"]: i for i, s in enumerate(self.sections)}
 
     def word(self, at):
-        return self.data[at:self.data.index(b"\0", at)].decode(errors="backslashreplace")
+        return self.data[at : self.data.index(b"\0", at)].decode(errors="backslashreplace")
 
     def body(self, section, start=0, size=None):
         s = self.sections[section]
         if s["type"] == SHT_NOBITS:
             return b""
-        return self.data[s["at"] + start:s["at"] + (s["size"] if size is None else start + size)]
+        return self.data[s["at"] + start : s["at"] + (s["size"] if size is None else start + size)]
 
     def place(self, section, offset):
         """A place in a section by what is there instead of by number."""
@@ -53,7 +78,12 @@ class Elf:
         if s["flags"] & SHF_STRINGS:
             return repr(self.word(s["at"] + offset)) if offset < s["size"] else s["name"]
         for symbol in self.symbols:
-            if symbol["section"] == section and symbol["type"] != STT_SECTION and symbol["size"] and 0 <= offset - symbol["value"] < symbol["size"]:
+            if (
+                symbol["section"] == section
+                and symbol["type"] != STT_SECTION
+                and symbol["size"]
+                and 0 <= offset - symbol["value"] < symbol["size"]
+            ):
                 return f"{plain(symbol['name'])}+{offset - symbol['value']:#x}"
         return s["name"]
 
@@ -64,15 +94,34 @@ class Elf:
             for at in range(s["at"], s["at"] + s["size"], 24):
                 where, info, addend = struct.unpack_from("<QQq", self.data, at)
                 symbol = self.symbols[info >> 32]
-                what = self.place(symbol["section"], addend) if symbol["type"] == STT_SECTION else f"{symbol['name']}+{addend:#x}"
+                what = (
+                    self.place(symbol["section"], addend)
+                    if symbol["type"] == STT_SECTION
+                    else f"{symbol['name']}+{addend:#x}"
+                )
                 refer.setdefault(s["info"], []).append((where, what))
         found = {}
         for symbol in self.symbols:
-            if symbol["type"] != STT_OBJECT or not 0 < symbol["section"] < len(self.sections) or INDEXES.match(self.sections[symbol["section"]]["name"]):
+            if (
+                symbol["type"] != STT_OBJECT
+                or not 0 < symbol["section"] < len(self.sections)
+                or INDEXES.match(self.sections[symbol["section"]]["name"])
+            ):
                 continue
             start, size = symbol["value"], symbol["size"]
-            inside = sorted((at - start, what) for at, what in refer.get(symbol["section"], []) if start <= at < start + size)
-            found.setdefault(plain(symbol["name"]), []).append((self.sections[symbol["section"]]["name"], size, self.body(symbol["section"], start, size), inside))
+            inside = sorted(
+                (at - start, what)
+                for at, what in refer.get(symbol["section"], [])
+                if start <= at < start + size
+            )
+            found.setdefault(plain(symbol["name"]), []).append(
+                (
+                    self.sections[symbol["section"]]["name"],
+                    size,
+                    self.body(symbol["section"], start, size),
+                    inside,
+                )
+            )
         return {name: sorted(value) for name, value in found.items()}
 
 
@@ -83,6 +132,7 @@ def plain(name):
 
 def functions(path, elf):
     """Name to its instructions, with places by name."""
+
     def target(match):
         kind, section, offset = match.group(1), match.group(2), int(match.group(3) or "0", 16)
         if section not in elf.by_section:
@@ -91,7 +141,12 @@ def functions(path, elf):
             offset += 4  # counted from the end of the field
         return f"{kind} {elf.place(elf.by_section[section], offset)}"
 
-    text = subprocess.run([CROSS + "objdump", "-dr", "--no-addresses", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [CROSS + "objdump", "-dr", "--no-addresses", "--no-show-raw-insn", path],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     found, name = {}, None
     for line in text.splitlines():
         header = re.fullmatch(r"<(.+)>:", line)
@@ -105,7 +160,9 @@ def functions(path, elf):
             if re.match(r"\s*R_", line) and found[name]:
                 # what the instruction refers to before the linker fills it in is any place
                 found[name][-1] = re.sub(r"<[^<>]*>", "<>", found[name][-1])
-            found[name].append(re.sub(r"(R_\w+)\s+(\.[\w.]+)(?:\+(0x[0-9a-f]+))?$", target, line.strip()))
+            found[name].append(
+                re.sub(r"(R_\w+)\s+(\.[\w.]+)(?:\+(0x[0-9a-f]+))?$", target, line.strip())
+            )
     for body in found.values():
         while body and re.match(r"(data16 |cs )*nop|xchg +%ax,%ax|int3", body[-1]):
             body.pop()  # what aligns the next one
@@ -113,15 +170,33 @@ def functions(path, elf):
 
 
 def strip(path, out):
-    subprocess.run([CROSS + "objcopy", "-g", "-x", "-R", "__bug_table", "-R", ".rela__bug_table", "-R", ".comment", path, out], check=True)
+    subprocess.run(
+        [
+            CROSS + "objcopy",
+            "-g",
+            "-x",
+            "-R",
+            "__bug_table",
+            "-R",
+            ".rela__bug_table",
+            "-R",
+            ".comment",
+            path,
+            out,
+        ],
+        check=True,
+    )
     with open(out, "rb") as f:
         return f.read()
 
 
 def layout(elf):
     """What an object has beside functions and variables by name: each section's size, and what is in it unless that is code or places in the code."""
-    return {s["name"]: (s["size"], None if s["flags"] & SHF_EXEC else elf.body(i)) for i, s in enumerate(elf.sections)
-            if s["flags"] & SHF_ALLOC and not INDEXES.search(s["name"])}
+    return {
+        s["name"]: (s["size"], None if s["flags"] & SHF_EXEC else elf.body(i))
+        for i, s in enumerate(elf.sections)
+        if s["flags"] & SHF_ALLOC and not INDEXES.search(s["name"])
+    }
 
 
 def differences(old, new):
@@ -135,7 +210,12 @@ def differences(old, new):
     elf = Elf(old), Elf(new)
     code = functions(old, elf[0]), functions(new, elf[1])
     data = elf[0].variables(), elf[1].variables()
-    names = {n for pair in (code, data) for n in set(pair[0]) | set(pair[1]) if pair[0].get(n) != pair[1].get(n)}
+    names = {
+        n
+        for pair in (code, data)
+        for n in set(pair[0]) | set(pair[1])
+        if pair[0].get(n) != pair[1].get(n)
+    }
     # a function and its part that is seldom run are one
     names = {re.sub(r"\.(cold|part\.\d+|isra\.\d+|constprop\.\d+)+$", "", n) for n in names}
     if not names and layout(elf[0]) == layout(elf[1]):
@@ -144,7 +224,12 @@ def differences(old, new):
 
 
 def objects(top):
-    return {os.path.relpath(os.path.join(d, f), top) for d, _, files in os.walk(top) for f in files if f.endswith(".o") and not f.startswith(".")}
+    return {
+        os.path.relpath(os.path.join(d, f), top)
+        for d, _, files in os.walk(top)
+        for f in files
+        if f.endswith(".o") and not f.startswith(".")
+    }
 
 
 def main():
@@ -166,7 +251,10 @@ def main():
         names = differences(f"{old}/{file}", f"{new}/{file}")
         more = names - named.get(file, set())
         if names:
-            print(f"{file} differs in {', '.join(sorted(names))}" + (f": NOT EXPECTED: {', '.join(sorted(more))}" if more else ", as expected"))
+            print(
+                f"{file} differs in {', '.join(sorted(names))}"
+                + (f": NOT EXPECTED: {', '.join(sorted(more))}" if more else ", as expected")
+            )
         else:
             alike += 1
         bad += bool(more)

@@ -29,54 +29,69 @@ static void wishes(void)
 	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2, "make one container");
 	is(r.container[0].name, "step", "with the name that is given");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1, "%s is refused", bad[i].words);
+		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1, "%s is refused",
+		       bad[i].words);
 		ok(strstr(err.text, bad[i].words) != NULL, "by its name: %s", err.text);
 	}
 }
 
 static void site(void)
 {
-	struct request r = { .n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } } };
+	struct request r = {
+		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
+	};
 	struct errbuf err;
 	char path[64] = "/tmp/submit_test.XXXXXX";
 	int fd = mkstemp(path);
 
-	ok(fd >= 0 && dprintf(fd, "max_containers = 1\n") > 0 && fchmod(fd, 0644) == 0, "a site with one container a job");
+	ok(fd >= 0 && dprintf(fd, "max_containers = 1\n") > 0 && fchmod(fd, 0644) == 0,
+	   "a site with one container a job");
 	close(fd);
 	is_int(submit_check_site(&r, path, &err), -1, "refuses two");
 	if (geteuid() == 0)
-		ok(strstr(err.text, "2 containers, at most 1") && strstr(err.text, path), "and names the file: %s", err.text);
+		ok(strstr(err.text, "2 containers, at most 1") && strstr(err.text, path),
+		   "and names the file: %s", err.text);
 	unlink(path);
 }
 
 static void names(void)
 {
-	const struct request r = { .n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } } };
+	const struct request r = {
+		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
+	};
 	struct errbuf err = { "" };
 
 	is_int(submit_check_container(&r, NULL, true, false, &err), 0, "no --nodeos-container");
-	is_int(submit_check_container(&r, "vda", true, false, &err), 0, "one of the manifest's: %s", err.text);
+	is_int(submit_check_container(&r, "vda", true, false, &err), 0, "one of the manifest's: %s",
+	       err.text);
 	is_int(submit_check_container(&r, "vad", true, false, &err), -1, "another");
-	ok(strstr(err.text, "sim") && strstr(err.text, "vda"), "the message has those that there are: %s", err.text);
-	is_int(submit_check_container(NULL, "sim", true, false, &err), 0, "of a job whose containers only its nodes know");
-	is_int(submit_check_container(NULL, "sim", true, true, &err), -1, "of a new job, which has none");
+	ok(strstr(err.text, "sim") && strstr(err.text, "vda"),
+	   "the message has those that there are: %s", err.text);
+	is_int(submit_check_container(NULL, "sim", true, false, &err), 0,
+	       "of a job whose containers only its nodes know");
+	is_int(submit_check_container(NULL, "sim", true, true, &err), -1,
+	       "of a new job, which has none");
 	is_int(submit_check_container(NULL, "none", true, true, &err), 0, "but none");
-	is_int(submit_check_container(&r, "sim:0,vda:1", false, false, &err), -1, "containers by rank are for srun alone");
+	is_int(submit_check_container(&r, "sim:0,vda:1", false, false, &err), -1,
+	       "containers by rank are for srun alone");
 	ok(strstr(err.text, "say this to srun") != NULL, "which the message says: %s", err.text);
 }
 
 static void components(void)
 {
 	const char *const name[] = { "nodeos-cpus", "nodeos-mems" };
-	const char *const one[] = { "2", NULL }, *const other[] = { "4", NULL }, *const more[] = { "2", "1" };
+	const char *const one[] = { "2", NULL }, *const other[] = { "4", NULL },
+			  *const more[] = { "2", "1" };
 	struct submit_component c = { 0 };
 	struct errbuf err = { "" };
 
-	is_int(submit_same_options(&c, one, name, 2, &err), 0, "a first component says what it likes");
+	is_int(submit_same_options(&c, one, name, 2, &err), 0,
+	       "a first component says what it likes");
 	is_int(submit_same_options(&c, one, name, 2, &err), 0, "a second one the same");
 	is_int(submit_same_options(&c, other, name, 2, &err), -1, "another value is refused");
 	ok(strstr(err.text, "--nodeos-cpus differs") != NULL, "by its name: %s", err.text);
-	is_int(submit_same_options(&c, more, name, 2, &err), -1, "an option that the first has not, too");
+	is_int(submit_same_options(&c, more, name, 2, &err), -1,
+	       "an option that the first has not, too");
 	free(c.first[0]);
 }
 

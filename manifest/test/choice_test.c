@@ -23,7 +23,8 @@ static void refused(const char *text, const char *part)
 {
 	struct errbuf err = { "" };
 
-	ok(choice_parse(&c, text, &err) < 0 && strstr(err.text, part), "\"%s\": %s", text, err.text);
+	ok(choice_parse(&c, text, &err) < 0 && strstr(err.text, part), "\"%s\": %s", text,
+	   err.text);
 }
 
 static void forms(void)
@@ -77,10 +78,13 @@ static void checks(void)
 	choice_parse(&c, "sim:0-3,none:4", &err);
 	is_int(choice_check_names(&c, &r, &err), 0, "known names");
 	is_int(choice_check_ranks(&c, 5, &err), 0, "all ranks there");
-	ok(choice_check_ranks(&c, 4, &err) < 0 && strstr(err.text, "none:4") && strstr(err.text, "0-3"), "%s", err.text);
+	ok(choice_check_ranks(&c, 4, &err) < 0 && strstr(err.text, "none:4") &&
+		   strstr(err.text, "0-3"),
+	   "%s", err.text);
 	choice_parse(&c, "sim:0,vdb:1", &err);
-	ok(choice_check_names(&c, &r, &err) < 0 && strstr(err.text, "vdb") && strstr(err.text, "sim, vda"), "%s",
-	   err.text);
+	ok(choice_check_names(&c, &r, &err) < 0 && strstr(err.text, "vdb") &&
+		   strstr(err.text, "sim, vda"),
+	   "%s", err.text);
 	choice_parse(&c, "sim", &err);
 	is_int(choice_check_ranks(&c, 1, &err), 0, "one name is not about ranks");
 }
@@ -101,7 +105,8 @@ static void property(void)
 			place[i] = rand() % 8 < 5 ? rand() % 3 : -1;
 		for (int i = 0; i < 64; i++)
 			if (place[i] >= 0)
-				sprintf(text + strlen(text), "%s%s:%d", *text ? "," : "", name[place[i]], i);
+				sprintf(text + strlen(text), "%s%s:%d", *text ? "," : "",
+					name[place[i]], i);
 		if (choice_parse(&c, text, &err) < 0) {
 			bad++;
 			continue;
@@ -109,7 +114,8 @@ static void property(void)
 		for (int i = 0; i < 64; i++) {
 			const char *got = choice_of(&c, (uint32_t)i);
 
-			bad += place[i] < 0 ? got != NULL : !got || strcmp(got, name[place[i]]) != 0;
+			bad += place[i] < 0 ? got != NULL
+					    : !got || strcmp(got, name[place[i]]) != 0;
 		}
 	}
 	is_int(bad, 0, "500 random maps of 64 ranks");

@@ -26,7 +26,9 @@ static void check_message(const char *message)
 	unsigned line, column;
 	int reason = 0;
 
-	check(sscanf(message, "m:%u:%u: %n", &line, &column, &reason) == 2 && reason && line && column, message);
+	check(sscanf(message, "m:%u:%u: %n", &line, &column, &reason) == 2 && reason && line &&
+		      column,
+	      message);
 	check(strlen(message) < sizeof(struct errbuf) - 1, "message cut");
 	check(strncmp(message + reason, "json-c: ", 8) != 0, message);
 	for (; *message; message++)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/tap.h"
 #include "manifest/app_exec.h"
 #include "manifest/manifest.h"
-#include "base/test/tap.h"
 
 static void extract(const char *text, unsigned lines, const char *want)
 {
@@ -22,23 +22,28 @@ static void extraction(void)
 {
 	extract("#!/bin/sh\n#NODEOS {\n# x\n#NODEOS }\ntrue\n#NODEOS late\n", 2,
 		"         \n        {\n   \n        }\n    \n            \n");
-	extract("#!/bin/sh\n#NODEOSX {\n #NODEOS {\n#nodeos {\n", 0, "         \n          \n          \n         \n");
-	extract("#!/bin/sh\n\n\t\n#SBATCH -n1\n#NODEOS\n#NODEOS{}", 2, "         \n\n \n           \n       \n       {}");
+	extract("#!/bin/sh\n#NODEOSX {\n #NODEOS {\n#nodeos {\n", 0,
+		"         \n          \n          \n         \n");
+	extract("#!/bin/sh\n\n\t\n#SBATCH -n1\n#NODEOS\n#NODEOS{}", 2,
+		"         \n\n \n           \n       \n       {}");
 	extract("", 0, "");
 	extract("#NODEOS {}", 1, "        {}");
-	is_int(script_stray("#!/bin/sh\n#NODEOS {\n#NODEOS }\ntrue\n# NODEOS is fine\n", 51), 0, "no stray line");
-	is_int(script_stray("#!/bin/sh\ntrue\n#NODEOS {}\n", 27), 3, "one behind the first command");
+	is_int(script_stray("#!/bin/sh\n#NODEOS {\n#NODEOS }\ntrue\n# NODEOS is fine\n", 51), 0,
+	       "no stray line");
+	is_int(script_stray("#!/bin/sh\ntrue\n#NODEOS {}\n", 27), 3,
+	       "one behind the first command");
 	is_int(script_stray("#!/bin/sh\n# NODEOS {}\ntrue\n", 28), 2, "one with a blank");
 	ok(script_is("#!", 2) && !script_is("#", 1) && !script_is("{}", 2), "what a script is");
 }
 
-static const char good[] = "#!/bin/bash\n"
-			   "#SBATCH -N2\n"
-			   "#NODEOS {\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"sim\",\n"
-			   "#NODEOS  \"app\":{\"isolators\":[\n"
-			   "# between\n"
-			   "#NODEOS   {\"name\":\"container\",\"value\":{\"cpus\":%s}}]}}\n"
-			   "srun true\n";
+static const char good[] =
+	"#!/bin/bash\n"
+	"#SBATCH -N2\n"
+	"#NODEOS {\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"sim\",\n"
+	"#NODEOS  \"app\":{\"isolators\":[\n"
+	"# between\n"
+	"#NODEOS   {\"name\":\"container\",\"value\":{\"cpus\":%s}}]}}\n"
+	"srun true\n";
 
 static void manifests(void)
 {
@@ -47,26 +52,33 @@ static void manifests(void)
 	char text[512];
 
 	snprintf(text, sizeof(text), good, "4");
-	is_int(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err), 0, "a script's manifest %s", err.text);
+	is_int(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err), 0,
+	       "a script's manifest %s", err.text);
 	is_int(r.container[0].cpus, 4, "its cpus");
 	snprintf(text, sizeof(text), good, "\"x\"");
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0, "a bad one");
-	ok(strncmp(err.text, "job.sh:6:47: ", 13) == 0, "the script's own line and column: %s", err.text);
+	ok(strncmp(err.text, "job.sh:6:47: ", 13) == 0, "the script's own line and column: %s",
+	   err.text);
 	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0, "none");
-	is(err.text, "job.sh:1:1: a script without #NODEOS lines before its first command", "and where");
+	is(err.text, "job.sh:1:1: a script without #NODEOS lines before its first command",
+	   "and where");
 	snprintf(text, sizeof(text), "#!/bin/sh\ntrue\n#NODEOS {}\n");
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0, "too late");
-	is(err.text, "job.sh:3:1: a script without #NODEOS lines before its first command", "the line that is");
+	is(err.text, "job.sh:3:1: a script without #NODEOS lines before its first command",
+	   "the line that is");
 	ok(manifest_load(&r, NULL, "m", "#!", 2, &err) < 0, "nothing but the mark of a script");
-	is(err.text, "m:1:1: a script without #NODEOS lines before its first command", "has a place, too");
+	is(err.text, "m:1:1: a script without #NODEOS lines before its first command",
+	   "has a place, too");
 }
 
 static const char pod[] =
 	"{\"acKind\":\"PodManifest\",\"acVersion\":\"0.6.0\",\"apps\":["
-	"{\"name\":\"sim\",\"app\":{\"exec\":[\"./a b\",\"50%\",\"\"],\"workingDirectory\":\"/tmp\","
+	"{\"name\":\"sim\",\"app\":{\"exec\":[\"./a "
+	"b\",\"50%\",\"\"],\"workingDirectory\":\"/tmp\","
 	"\"environment\":[{\"name\":\"A\",\"value\":\"1 2\\n3\"},{\"name\":\"B\",\"value\":\"\"}],"
 	"\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":4}}]}},"
-	"{\"name\":\"vda\",\"app\":{\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":2}}]}}]}";
+	"{\"name\":\"vda\",\"app\":{\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":2}}]"
+	"}}]}";
 
 static void commands(void)
 {
@@ -76,7 +88,8 @@ static void commands(void)
 	struct request r;
 
 	is_int(manifest_load(&r, &info, "m", pod, strlen(pod), &err), 0, "a pod %s", err.text);
-	is(info.apps, "sim d=/tmp e=A=1%202%0A3 e=B= x=./a%20b x=50%25 x=\n", "one app has a command");
+	is(info.apps, "sim d=/tmp e=A=1%202%0A3 e=B= x=./a%20b x=50%25 x=\n",
+	   "one app has a command");
 	info.apps[strlen(info.apps) - 1] = '\0';
 	is_int(app_exec_parse(&x, info.apps + 4, &err), 0, "it parses %s", err.text);
 	ok(x.n_words == 3 && x.n_env == 2, "3 words, 2 variables");
@@ -92,8 +105,10 @@ static void commands(void)
 
 static void damage(void)
 {
-	static const char *const bad[] = { "", "x", "x=%", "x=%2", "x=%zz", "x=%00", "y=a x=b", "e=A x=b", "d=/a d=/b x=c",
-					   "d=/tmp", "x=a  x=b", " x=a" };
+	static const char *const bad[] = { "",	      "x",	  "x=%",
+					   "x=%2",    "x=%zz",	  "x=%00",
+					   "y=a x=b", "e=A x=b",  "d=/a d=/b x=c",
+					   "d=/tmp",  "x=a  x=b", " x=a" };
 	static char longest[APP_EXEC_MAX + 1];
 	struct errbuf err;
 	struct app_exec x;
@@ -101,7 +116,8 @@ static void damage(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(app_exec_parse(&x, bad[i], &err) < 0, "damaged: \"%s\"", bad[i]);
 	memset(longest, 'a', APP_EXEC_MAX);
-	ok(app_exec_parse(&x, longest, &err) < 0 && strstr(err.text, "more than"), "too long: %s", err.text);
+	ok(app_exec_parse(&x, longest, &err) < 0 && strstr(err.text, "more than"), "too long: %s",
+	   err.text);
 }
 
 int main(void)

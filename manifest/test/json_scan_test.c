@@ -12,11 +12,40 @@
 static void accepted(void)
 {
 	static const char *const good[] = {
-		"{}", "[]", "\"\"", "0", "-0", "7", "-1", "1.5", "1e5", "1E+5", "1.25e-7", "0.0", "true", "false", "null",
-		" \t\r\n{}\n", "[1,2,3]", "[[],[],{}]", "{\"a\":1,\"b\":{\"a\":2}}", "{\"\":1}", "\"\\u00e9\"",
-		"\"\\ud83d\\ude00\"", "\"\\uD83D\\uDE00\"", "\"\xc3\xa9\"", "\"\xf0\x9f\x98\x80\"", "\"\xef\xbf\xbf\"",
-		"\"\x7f\"", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "18446744073709551615", "-9223372036854775808",
-		"1e400", "99999999999999999999.0", "{\"a\":1,\"A\":2}", "[\"a\",\"a\"]",
+		"{}",
+		"[]",
+		"\"\"",
+		"0",
+		"-0",
+		"7",
+		"-1",
+		"1.5",
+		"1e5",
+		"1E+5",
+		"1.25e-7",
+		"0.0",
+		"true",
+		"false",
+		"null",
+		" \t\r\n{}\n",
+		"[1,2,3]",
+		"[[],[],{}]",
+		"{\"a\":1,\"b\":{\"a\":2}}",
+		"{\"\":1}",
+		"\"\\u00e9\"",
+		"\"\\ud83d\\ude00\"",
+		"\"\\uD83D\\uDE00\"",
+		"\"\xc3\xa9\"",
+		"\"\xf0\x9f\x98\x80\"",
+		"\"\xef\xbf\xbf\"",
+		"\"\x7f\"",
+		"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
+		"18446744073709551615",
+		"-9223372036854775808",
+		"1e400",
+		"99999999999999999999.0",
+		"{\"a\":1,\"A\":2}",
+		"[\"a\",\"a\"]",
 	};
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -24,7 +53,9 @@ static void accepted(void)
 		struct errbuf err = { "" };
 		size_t at;
 
-		if (ok(json_pos_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at, &err) == 0, "good %zu %s", i, err.text))
+		if (ok(json_pos_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at, &err) ==
+			       0,
+		       "good %zu %s", i, err.text))
 			json_pos_free(&tree);
 	}
 }
@@ -116,7 +147,8 @@ static void refused(void)
 		size_t at = 999;
 
 		memcpy(copy, bad[i].text, len);
-		is_int(json_pos_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1, "bad %zu: %s", i, err.text);
+		is_int(json_pos_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1,
+		       "bad %zu: %s", i, err.text);
 		is_int((long long)at, (long long)bad[i].at, "at");
 		ok(strstr(err.text, bad[i].says) != NULL, "says %s", bad[i].says);
 		free(copy);
@@ -125,7 +157,8 @@ static void refused(void)
 
 static void tree_of(void)
 {
-	static const char text[] = "{ \"a\": [10, \"x\"],\n  \"b\\n\": {\"c\": null}, \"\xc3\xa9\": true }";
+	static const char text[] =
+		"{ \"a\": [10, \"x\"],\n  \"b\\n\": {\"c\": null}, \"\xc3\xa9\": true }";
 	/*                          0 2    7 8   12       20         29 30        43  */
 	struct json_tree t;
 	struct errbuf err;
@@ -194,12 +227,14 @@ static void limits(void)
 	}
 	/* The array is a value as well. */
 	many[2 * JSON_POS_VALUES - 2] = ']';
-	ok(json_pos_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0, "as many values as allowed");
+	ok(json_pos_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0,
+	   "as many values as allowed");
 	is_int(t.n, JSON_POS_VALUES, "all there");
 	json_pos_free(&t);
 	many[2 * JSON_POS_VALUES - 2] = ',';
 	many[2 * JSON_POS_VALUES] = ']';
-	is_int(json_pos_scan(&t, many, 2 * JSON_POS_VALUES + 1, JSON_POS_VALUES, &at, &err), -1, "one more");
+	is_int(json_pos_scan(&t, many, 2 * JSON_POS_VALUES + 1, JSON_POS_VALUES, &at, &err), -1,
+	       "one more");
 	free(many);
 }
 

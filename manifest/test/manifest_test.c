@@ -8,19 +8,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/words.h"
 #include "base/test/tap.h"
+#include "base/words.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Manifests round what is tested; X starts at column 1 of line 3. */
-#define IMAGE(x) "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{\"isolators\":[\n" x "\n]}}"
+#define IMAGE(x)                                                                            \
+	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{" \
+	"\"isolators\":[\n" x "\n]}}"
 #define POD(x) "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.8.11\",\n\"apps\":[\n" x "\n]}"
 /* X: one more field of the manifest or of its app */
-#define FIELD(x) \
-	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{\"isolators\":[" CONTAINER "]},\n" x "\n}"
-#define APP_FIELD(x) \
-	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{\"isolators\":[" CONTAINER "],\n" x "\n}}"
+#define FIELD(x)                                                                            \
+	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{" \
+	"\"isolators\":[" CONTAINER "]},\n" x "\n}"
+#define APP_FIELD(x)                                                                        \
+	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{" \
+	"\"isolators\":[" CONTAINER "],\n" x "\n}}"
 #define CONTAINER "{\"name\":\"container\",\"value\":{\"cpus\":1}}"
 #define SCHEDULER(x) "{\"name\":\"scheduler\",\"value\":{" x "}}," CONTAINER
 #define SIZES(x) "{\"name\":\"container\",\"value\":{" x "}}"
@@ -48,33 +52,50 @@ static void good(void)
 	} table[] = {
 		{ IMAGE(CONTAINER), "nodeos 1;c=a cpus=1;" },
 		{ IMAGE(SIZES("\"cpus\":48")), "nodeos 1;c=a cpus=48;" },
-		{ IMAGE(SIZES("\"cpus\":\"48\",\"mems\":\"1\",\"smt\":\"all\"")), "nodeos 1;c=a cpus=48 mems=1;" },
-		{ IMAGE(SIZES("\"smt\":\"1\",\"mems\":2,\"cpus\":3")), "nodeos 1;c=a cpus=3 smt=1 mems=2;" },
+		{ IMAGE(SIZES("\"cpus\":\"48\",\"mems\":\"1\",\"smt\":\"all\"")),
+		  "nodeos 1;c=a cpus=48 mems=1;" },
+		{ IMAGE(SIZES("\"smt\":\"1\",\"mems\":2,\"cpus\":3")),
+		  "nodeos 1;c=a cpus=3 smt=1 mems=2;" },
 		{ IMAGE(SIZES("\"mems\":\"16GiB\"")), "nodeos 1;c=a mems=17179869184b;" },
 		{ IMAGE(SIZES("\"\\u0063pus\":\"\\u0034\"")), "nodeos 1;c=a cpus=4;" },
 		{ IMAGE(SIZES("\"cpus\":1048576")), "nodeos 1;c=a cpus=1048576;" },
 		{ IMAGE(SIZES("")), "nodeos 1;c=a;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"hpc\"")), "nodeos 1;c=a cpus=1 policy=hpc prio=2;" },
-		{ IMAGE(SCHEDULER("\"priority\":\"user\",\"policy\":\"hpc\"")), "nodeos 1;c=a cpus=1 policy=hpc;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":\"rr\"")), "nodeos 1;c=a cpus=1 policy=hpc prio=1;" },
-		{ IMAGE(SCHEDULER("\"quantum\":\"0\",\"policy\":\"hpc\",\"priority\":1")), "nodeos 1;c=a cpus=1 policy=hpc prio=1 quantum=0;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_HPC\",\"quantum\":10000")), "nodeos 1;c=a cpus=1 policy=hpc prio=2 quantum=10000;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_HPC\",\"priority\":\"0\"")), "nodeos 1;c=a cpus=1 policy=hpc;" },
-		{ IMAGE(SCHEDULER("\"priority\":2,\"policy\":\"SCHED_HPC\"")), "nodeos 1;c=a cpus=1 policy=hpc prio=2;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"fifo\",\"priority\":\"0\"")), "nodeos 1;c=a cpus=1 policy=fifo;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"rr\",\"priority\":99")), "nodeos 1;c=a cpus=1 policy=rr prio=99;" },
-		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_OTHER\",\"priority\":\"0\"")), "nodeos 1;c=a cpus=1 policy=other;" },
-		{ IMAGE("{\"name\":\"argo/power\",\"value\":{}}," CONTAINER ",{\"name\":\"perfwrapper\",\"value\":{\"a\":[1.5]}}"),
+		{ IMAGE(SCHEDULER("\"policy\":\"hpc\"")),
+		  "nodeos 1;c=a cpus=1 policy=hpc prio=2;" },
+		{ IMAGE(SCHEDULER("\"priority\":\"user\",\"policy\":\"hpc\"")),
+		  "nodeos 1;c=a cpus=1 policy=hpc;" },
+		{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":\"rr\"")),
+		  "nodeos 1;c=a cpus=1 policy=hpc prio=1;" },
+		{ IMAGE(SCHEDULER("\"quantum\":\"0\",\"policy\":\"hpc\",\"priority\":1")),
+		  "nodeos 1;c=a cpus=1 policy=hpc prio=1 quantum=0;" },
+		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_HPC\",\"quantum\":10000")),
+		  "nodeos 1;c=a cpus=1 policy=hpc prio=2 quantum=10000;" },
+		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_HPC\",\"priority\":\"0\"")),
+		  "nodeos 1;c=a cpus=1 policy=hpc;" },
+		{ IMAGE(SCHEDULER("\"priority\":2,\"policy\":\"SCHED_HPC\"")),
+		  "nodeos 1;c=a cpus=1 policy=hpc prio=2;" },
+		{ IMAGE(SCHEDULER("\"policy\":\"fifo\",\"priority\":\"0\"")),
+		  "nodeos 1;c=a cpus=1 policy=fifo;" },
+		{ IMAGE(SCHEDULER("\"policy\":\"rr\",\"priority\":99")),
+		  "nodeos 1;c=a cpus=1 policy=rr prio=99;" },
+		{ IMAGE(SCHEDULER("\"policy\":\"SCHED_OTHER\",\"priority\":\"0\"")),
+		  "nodeos 1;c=a cpus=1 policy=other;" },
+		{ IMAGE("{\"name\":\"argo/power\",\"value\":{}}," CONTAINER
+			",{\"name\":\"perfwrapper\",\"value\":{\"a\":[1.5]}}"),
 		  "nodeos 1;c=a cpus=1 ignored=perfwrapper,power;" },
-		{ IMAGE("{\"name\":\"argo/powerpolicy\",\"value\":{}}," CONTAINER ",{\"name\":\"power\",\"value\":{}}"),
+		{ IMAGE("{\"name\":\"argo/powerpolicy\",\"value\":{}}," CONTAINER
+			",{\"name\":\"power\",\"value\":{}}"),
 		  "nodeos 1;c=a cpus=1 ignored=power,powerpolicy;" },
 		{ IMAGE("{\"name\":\"os/linux/no-new-privileges\",\"value\":true}," CONTAINER),
 		  "nodeos 1;c=a cpus=1 ignored=os/linux/no-new-privileges;" },
-		{ POD(APP("sim", SIZES("\"cpus\":12,\"mems\":3")) "," APP("vda", SIZES("\"cpus\":2,\"mems\":1"))),
+		{ POD(APP("sim", SIZES("\"cpus\":12,\"mems\":3")) "," APP(
+			  "vda", SIZES("\"cpus\":2,\"mems\":1"))),
 		  "nodeos 1;c=sim cpus=12 mems=3;c=vda cpus=2 mems=1;" },
-		{ FIELD("\"labels\":null,\"annotations\":[{\"name\":\"a\",\"value\":\"b\"}],\"dependencies\":[],\"pathWhitelist\":[\"/\"]"),
+		{ FIELD("\"labels\":null,\"annotations\":[{\"name\":\"a\",\"value\":\"b\"}],"
+			"\"dependencies\":[],\"pathWhitelist\":[\"/\"]"),
 		  "nodeos 1;c=a cpus=1;" },
-		{ APP_FIELD("\"exec\":[],\"user\":\"0\",\"group\":\"0\",\"supplementaryGIDs\":[0,4294967295],\"workingDirectory\":\"\""),
+		{ APP_FIELD("\"exec\":[],\"user\":\"0\",\"group\":\"0\",\"supplementaryGIDs\":[0,"
+			    "4294967295],\"workingDirectory\":\"\""),
 		  "nodeos 1;c=a cpus=1;" },
 	};
 
@@ -96,72 +117,97 @@ static const struct {
 	{ "{\n\"a\" 1}", "2:5", "expected \":\" after the key" },
 	{ "{\n\t\"acKind\": \"ImageManifest\",\n}", "2:27", "a comma before \"}\"" },
 	{ "{}", "1:1", "\"acKind\" is missing (allowed: ImageManifest, PodManifest)" },
-	{ "{\"acKind\":\"Image\"}", "1:11", "acKind: \"Image\" (allowed: ImageManifest, PodManifest)" },
+	{ "{\"acKind\":\"Image\"}", "1:11",
+	  "acKind: \"Image\" (allowed: ImageManifest, PodManifest)" },
 	{ "{\"acKind\":1}", "1:11", "acKind: expected a string, got a number" },
 	{ "{\"ackind\":\"ImageManifest\"}", "1:1", "\"acKind\" is missing" },
 	{ "{\"acKind\":\"ImageManifest\"}", "1:1", "\"acVersion\" is missing" },
 	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\"}", "1:1", "\"name\" is missing" },
-	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"a\"}", "1:1", "\"app\" is missing" },
-	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"a\",\n\"app\":{}}", "2:7",
-	  "app: \"isolators\" is missing" },
-	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"a\",\n\"app\":null}", "2:7",
-	  "app: expected an object, got null" },
+	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"a\"}", "1:1",
+	  "\"app\" is missing" },
+	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"a\",\n\"app\":{}}",
+	  "2:7", "app: \"isolators\" is missing" },
+	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.6.0\",\"name\":\"a\",\n\"app\":null}",
+	  "2:7", "app: expected an object, got null" },
 	{ "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.6.0\"}", "1:1", "\"apps\" is missing" },
-	{ "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.6.0\",\n\"apps\":[]}", "2:8", "apps: 0 apps (allowed: 1 to 64)" },
-	{ "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.6.0\",\n\"name\":\"a\"}", "2:1", "unknown key \"name\"" },
+	{ "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.6.0\",\n\"apps\":[]}", "2:8",
+	  "apps: 0 apps (allowed: 1 to 64)" },
+	{ "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.6.0\",\n\"name\":\"a\"}", "2:1",
+	  "unknown key \"name\"" },
 	/* acVersion */
-	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"0.6\"}", "2:13", "acVersion: \"0.6\" (allowed: a semantic version" },
+	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"0.6\"}", "2:13",
+	  "acVersion: \"0.6\" (allowed: a semantic version" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"v0.6.0\"}", "2:13", "semantic version" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"0.0.0\"}", "2:13", "semantic version" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"0.06.0\"}", "2:13", "semantic version" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"1.0.0-\"}", "2:13", "semantic version" },
-	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"1.0.0-01\"}", "2:13", "semantic version" },
+	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"1.0.0-01\"}", "2:13",
+	  "semantic version" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"1.0.0+\"}", "2:13", "semantic version" },
-	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"1.0.0.0\"}", "2:13", "semantic version" },
+	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"1.0.0.0\"}", "2:13",
+	  "semantic version" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":\"\"}", "2:13", "semantic version" },
-	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":0.6}", "2:13", "expected a string, got a number" },
+	{ "{\"acKind\":\"ImageManifest\",\n\"acVersion\":0.6}", "2:13",
+	  "expected a string, got a number" },
 	/* name */
-	{ "{\"acKind\":\"ImageManifest\",\n\"name\":\"My\"}", "2:8", "name: \"My\" (allowed: an AppC identifier" },
+	{ "{\"acKind\":\"ImageManifest\",\n\"name\":\"My\"}", "2:8",
+	  "name: \"My\" (allowed: an AppC identifier" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"name\":\"\"}", "2:8", "name: \"\" (allowed" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"name\":\"a..b\"}", "2:8", "a..b" },
 	{ "{\"acKind\":\"ImageManifest\",\n\"name\":\"a/-b\"}", "2:8", "a/-b" },
-	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"1.0.0\",\n\"name\":\"none\",\"app\":{\"isolators\":[]}}", "2:8",
-	  "name: no container can be named \"none\"" },
+	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"1.0.0\",\n\"name\":\"none\",\"app\":{"
+	  "\"isolators\":[]}}",
+	  "2:8", "name: no container can be named \"none\"" },
 	{ "{\"acKind\":\"ImageManifest\",\"acVersion\":\"1.0.0\",\n"
-	  "\"name\":\"a123456789012345678901234567890123456789012345678901234567890123\",\"app\":{\"isolators\":[]}}",
+	  "\"name\":\"a123456789012345678901234567890123456789012345678901234567890123\",\"app\":{"
+	  "\"isolators\":[]}}",
 	  "2:8", "too long (allowed: 63 bytes)" },
 	/* unknown and repeated keys */
-	{ FIELD("\"lables\":[]"), "3:1", "unknown key \"lables\", did you mean \"labels\"? (allowed: acKind, " },
+	{ FIELD("\"lables\":[]"), "3:1",
+	  "unknown key \"lables\", did you mean \"labels\"? (allowed: acKind, " },
 	{ FIELD("\"Labels\":[]"), "3:1", "did you mean \"labels\"" },
 	{ FIELD("\"zzzzzz\":[]"), "3:1", "unknown key \"zzzzzz\" (allowed: acKind, " },
 	{ FIELD("\"\\n\":[]"), "3:1", "unknown key \"\\x0a\" (allowed" },
-	{ FIELD("\"name\":\"b\""), "3:1", "key \"name\" is here a second time: the first is at 1:48" },
-	{ APP_FIELD("\"isolator\":[]"), "3:1", "app: unknown key \"isolator\", did you mean \"isolators\"?" },
+	{ FIELD("\"name\":\"b\""), "3:1",
+	  "key \"name\" is here a second time: the first is at 1:48" },
+	{ APP_FIELD("\"isolator\":[]"), "3:1",
+	  "app: unknown key \"isolator\", did you mean \"isolators\"?" },
 	{ APP_FIELD("\"image\":{}"), "3:1", "app: unknown key \"image\"" },
 	/* AppC's own fields */
 	{ FIELD("\"labels\":{}"), "3:10", "labels: expected an array, got an object" },
 	{ FIELD("\"labels\":[1]"), "3:11", "labels[0]: expected an object, got a number" },
 	{ FIELD("\"labels\":[{\"name\":\"a\"}]"), "3:11", "labels[0]: \"value\" is missing" },
-	{ FIELD("\"labels\":[{\"name\":\"a\",\"value\":1}]"), "3:31", "labels[0].value: expected a string, got a number" },
-	{ FIELD("\"labels\":[{\"name\":\"a\",\"value\":\"\"},{\"name\":\"a\",\"value\":\"\"}]"), "3:43",
-	  "labels[1].name: \"a\" is here a second time: the first is at line 3" },
-	{ FIELD("\"annotations\":[{\"name\":\"A\",\"value\":\"\"}]"), "3:24", "annotations[0].name: \"A\" (allowed" },
+	{ FIELD("\"labels\":[{\"name\":\"a\",\"value\":1}]"), "3:31",
+	  "labels[0].value: expected a string, got a number" },
+	{ FIELD("\"labels\":[{\"name\":\"a\",\"value\":\"\"},{\"name\":\"a\",\"value\":\"\"}]"),
+	  "3:43", "labels[1].name: \"a\" is here a second time: the first is at line 3" },
+	{ FIELD("\"annotations\":[{\"name\":\"A\",\"value\":\"\"}]"), "3:24",
+	  "annotations[0].name: \"A\" (allowed" },
 	{ FIELD("\"dependencies\":[{}]"), "3:17", "dependencies[0]: \"imageName\" is missing" },
-	{ FIELD("\"dependencies\":[{\"imageName\":\"a\",\"imageID\":\"md5-0\"}]"), "3:44", "\"sha512-\"" },
-	{ FIELD("\"pathWhitelist\":[\"/\",false]"), "3:22", "pathWhitelist[1]: expected a string, got true or false" },
+	{ FIELD("\"dependencies\":[{\"imageName\":\"a\",\"imageID\":\"md5-0\"}]"), "3:44",
+	  "\"sha512-\"" },
+	{ FIELD("\"pathWhitelist\":[\"/\",false]"), "3:22",
+	  "pathWhitelist[1]: expected a string, got true or false" },
 	{ APP_FIELD("\"exec\":\"/bin/true\""), "3:8", "app.exec: expected an array, got a string" },
 	{ APP_FIELD("\"exec\":[\"a\",1]"), "3:13", "app.exec[1]: expected a string" },
 	{ APP_FIELD("\"user\":0"), "3:8", "app.user: expected a string, got a number" },
 	{ APP_FIELD("\"group\":[]"), "3:9", "app.group: expected a string, got an array" },
-	{ APP_FIELD("\"supplementaryGIDs\":[-1]"), "3:22", "supplementaryGIDs[0]: -1 (allowed: 0 to 4294967295)" },
+	{ APP_FIELD("\"supplementaryGIDs\":[-1]"), "3:22",
+	  "supplementaryGIDs[0]: -1 (allowed: 0 to 4294967295)" },
 	{ APP_FIELD("\"supplementaryGIDs\":[1.0]"), "3:22", "1.0 (allowed" },
-	{ APP_FIELD("\"workingDirectory\":\"tmp\""), "3:20", "\"tmp\" (allowed: an absolute path)" },
-	{ APP_FIELD("\"environment\":[{\"name\":\"1A\",\"value\":\"\"}]"), "3:24", "\"1A\" (allowed: letters" },
-	{ APP_FIELD("\"environment\":[{\"name\":\"A\",\"value\":\"\"},{\"name\":\"A\",\"value\":\"\"}]"), "3:48",
-	  "environment[1].name: \"A\" is here a second time" },
-	{ APP_FIELD("\"eventHandlers\":[{\"name\":\"start\",\"exec\":[]}]"), "3:26", "(allowed: pre-start, post-stop)" },
-	{ APP_FIELD("\"ports\":[{\"name\":\"a\",\"protocol\":\"tcp\",\"port\":0}]"), "3:46", "0 (allowed: 1 to 65535)" },
-	{ APP_FIELD("\"ports\":[{\"name\":\"a\",\"protocol\":\"tcp\",\"port\":65536}]"), "3:46", "65536 (allowed" },
+	{ APP_FIELD("\"workingDirectory\":\"tmp\""), "3:20",
+	  "\"tmp\" (allowed: an absolute path)" },
+	{ APP_FIELD("\"environment\":[{\"name\":\"1A\",\"value\":\"\"}]"), "3:24",
+	  "\"1A\" (allowed: letters" },
+	{ APP_FIELD("\"environment\":[{\"name\":\"A\",\"value\":\"\"},{\"name\":\"A\",\"value\":"
+		    "\"\"}]"),
+	  "3:48", "environment[1].name: \"A\" is here a second time" },
+	{ APP_FIELD("\"eventHandlers\":[{\"name\":\"start\",\"exec\":[]}]"), "3:26",
+	  "(allowed: pre-start, post-stop)" },
+	{ APP_FIELD("\"ports\":[{\"name\":\"a\",\"protocol\":\"tcp\",\"port\":0}]"), "3:46",
+	  "0 (allowed: 1 to 65535)" },
+	{ APP_FIELD("\"ports\":[{\"name\":\"a\",\"protocol\":\"tcp\",\"port\":65536}]"), "3:46",
+	  "65536 (allowed" },
 	{ APP_FIELD("\"mountPoints\":[{\"name\":\"a.b\",\"path\":\"\"}]"), "3:24", "an AppC name" },
 	{ APP_FIELD("\"userLabels\":{\"a\":1}"), "3:19", "app.userLabels.a: expected a string" },
 	/* isolators */
@@ -169,41 +215,70 @@ static const struct {
 	{ IMAGE("1"), "3:1", "app.isolators[0]: expected an object" },
 	{ IMAGE("{\"name\":\"container\"}"), "3:1", "app.isolators[0]: \"value\" is missing" },
 	{ IMAGE("{\"value\":{}}"), "3:1", "app.isolators[0]: \"name\" is missing" },
-	{ IMAGE("{\"name\":\"container\",\"value\":{},\"x\":1}"), "3:32", "unknown key \"x\" (allowed: name, value)" },
-	{ IMAGE("{\"name\":\"container\",\"value\":[]}"), "3:29", "app.isolators[0].value: expected an object, got an array" },
-	{ IMAGE("{\"name\":\"container\",\"value\":null}"), "3:29", "expected an object, got null" },
+	{ IMAGE("{\"name\":\"container\",\"value\":{},\"x\":1}"), "3:32",
+	  "unknown key \"x\" (allowed: name, value)" },
+	{ IMAGE("{\"name\":\"container\",\"value\":[]}"), "3:29",
+	  "app.isolators[0].value: expected an object, got an array" },
+	{ IMAGE("{\"name\":\"container\",\"value\":null}"), "3:29",
+	  "expected an object, got null" },
 	{ IMAGE("{\"name\":\"contianer\",\"value\":{}}"), "3:9",
-	  "app.isolators[0].name: no isolator is named \"contianer\", did you mean \"container\"? (allowed: container, scheduler, dimmap;" },
-	{ IMAGE("{\"name\":\"argo/scheduller\",\"value\":{}}"), "3:9", "did you mean \"scheduler\"" },
-	{ IMAGE("{\"name\":\"argo/resource/cpu\",\"value\":{}}"), "3:9", "no isolator is named \"argo/resource/cpu\"" },
+	  "app.isolators[0].name: no isolator is named \"contianer\", did you mean \"container\"? "
+	  "(allowed: container, scheduler, dimmap;" },
+	{ IMAGE("{\"name\":\"argo/scheduller\",\"value\":{}}"), "3:9",
+	  "did you mean \"scheduler\"" },
+	{ IMAGE("{\"name\":\"argo/resource/cpu\",\"value\":{}}"), "3:9",
+	  "no isolator is named \"argo/resource/cpu\"" },
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
-	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9", "\"Container\" (allowed: an AppC identifier" },
+	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9",
+	  "\"Container\" (allowed: an AppC identifier" },
 	{ IMAGE("{\"name\":\"dimmap\",\"value\":{}}"), "3:26", "value: \"size\" is missing" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\"}}"), "3:26", "\"source\" is missing" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\"}}"), "3:26",
+	  "\"source\" is missing" },
 	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"sorce\":\"/a\"}}"), "3:39",
-	  "unknown key \"sorce\", did you mean \"source\"? (allowed: size, source, policy, fill, access)" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1023K\",\"source\":\"/a\"}}"), "3:34", "\"1023K\" is no size of a buffer" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"8193G\",\"source\":\"/a\"}}"), "3:34", "\"8193G\" is no size of a buffer (allowed: 1M to 8T" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"2E\",\"source\":\"/a\"}}"), "3:34", "\"2E\" is no size of a buffer" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"a\"}}"), "3:48", "\"a\" (allowed: the path of a block device" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a/../b\"}}"), "3:48", "\"/a/../b\" (allowed" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a;b\"}}"), "3:48", "\"/a;b\" (allowed" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a\",\"policy\":\"lru\"}}"), "3:62",
-	  "\"lru\" (allowed: fifo, dimmap, sieve, s3fifo)" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a\",\"fill\":\"12K\"}}"), "3:60", "\"12K\" (allowed: a power of two" },
-	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a\",\"access\":\"w\"}}"), "3:62", "\"w\" (allowed: rw, ro)" },
-	{ IMAGE("{\"name\":\"argo/partition\",\"value\":{}}"), "3:9", "isolator \"argo/partition\": write it as \"partition\" in the value of \"container\"" },
-	{ IMAGE("{\"name\":\"power\",\"value\":true}," CONTAINER), "3:25", "expected an object, got true or false" },
-	{ IMAGE(CONTAINER ",\n" CONTAINER), "4:9", "isolator \"container\" is here a second time: the first, \"container\", is at line 3" },
+	  "unknown key \"sorce\", did you mean \"source\"? (allowed: size, source, policy, fill, "
+	  "access)" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1023K\",\"source\":\"/a\"}}"), "3:34",
+	  "\"1023K\" is no size of a buffer" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"8193G\",\"source\":\"/a\"}}"), "3:34",
+	  "\"8193G\" is no size of a buffer (allowed: 1M to 8T" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"2E\",\"source\":\"/a\"}}"), "3:34",
+	  "\"2E\" is no size of a buffer" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"a\"}}"), "3:48",
+	  "\"a\" (allowed: the path of a block device" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a/../b\"}}"), "3:48",
+	  "\"/a/../b\" (allowed" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/a;b\"}}"), "3:48",
+	  "\"/a;b\" (allowed" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/"
+		"a\",\"policy\":\"lru\"}}"),
+	  "3:62", "\"lru\" (allowed: fifo, dimmap, sieve, s3fifo)" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/"
+		"a\",\"fill\":\"12K\"}}"),
+	  "3:60", "\"12K\" (allowed: a power of two" },
+	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\",\"source\":\"/"
+		"a\",\"access\":\"w\"}}"),
+	  "3:62", "\"w\" (allowed: rw, ro)" },
+	{ IMAGE("{\"name\":\"argo/partition\",\"value\":{}}"), "3:9",
+	  "isolator \"argo/partition\": write it as \"partition\" in the value of \"container\"" },
+	{ IMAGE("{\"name\":\"power\",\"value\":true}," CONTAINER), "3:25",
+	  "expected an object, got true or false" },
+	{ IMAGE(CONTAINER ",\n" CONTAINER), "4:9",
+	  "isolator \"container\" is here a second time: the first, \"container\", is at line 3" },
 	{ IMAGE(CONTAINER ",\n{\"name\":\"argo/container\",\"value\":{}}"), "4:9",
-	  "isolator \"argo/container\" is here a second time: the first, \"container\", is at line 3" },
-	{ IMAGE("{\"name\":\"power\",\"value\":{}},\n{\"name\":\"argo/power\",\"value\":{}}"), "4:9", "a second time" },
+	  "isolator \"argo/container\" is here a second time: the first, \"container\", is at line "
+	  "3" },
+	{ IMAGE("{\"name\":\"power\",\"value\":{}},\n{\"name\":\"argo/power\",\"value\":{}}"),
+	  "4:9", "a second time" },
 	/* container */
-	{ IMAGE(SIZES("\"cpu\":1")), "3:30", "app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, mems, smt, partition)" },
-	{ IMAGE(SIZES("\"partition\":\"isolate\"")), "3:42", "value.partition: \"isolate\" (allowed: member, root, isolated)" },
+	{ IMAGE(SIZES("\"cpu\":1")), "3:30",
+	  "app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, "
+	  "mems, smt, partition)" },
+	{ IMAGE(SIZES("\"partition\":\"isolate\"")), "3:42",
+	  "value.partition: \"isolate\" (allowed: member, root, isolated)" },
 	{ IMAGE(SIZES("\"partition\":1")), "3:42", "expected a string, got a number" },
 	{ IMAGE(SIZES("\"dimmap\":1")), "3:30", "\"dimmap\" is an isolator of its own" },
-	{ IMAGE(SIZES("\"cpus\":0")), "3:37", "value.cpus: \"0\" (allowed: a whole number from 1 to 1048576" },
+	{ IMAGE(SIZES("\"cpus\":0")), "3:37",
+	  "value.cpus: \"0\" (allowed: a whole number from 1 to 1048576" },
 	{ IMAGE(SIZES("\"cpus\":-1")), "3:37", "\"-1\" (allowed" },
 	{ IMAGE(SIZES("\"cpus\":4.0")), "3:37", "\"4.0\" (allowed" },
 	{ IMAGE(SIZES("\"cpus\":4e0")), "3:37", "\"4e0\" (allowed" },
@@ -219,52 +294,75 @@ static const struct {
 	{ IMAGE(SIZES("\"cpus\":\"4.5\"")), "3:37", "\"4.5\" (allowed" },
 	{ IMAGE(SIZES("\"cpus\":\"0x4\"")), "3:37", "\"0x4\" (allowed" },
 	{ IMAGE(SIZES("\"cpus\":\"all\"")), "3:37", "without \"cpus\", all that are left" },
-	{ IMAGE(SIZES("\"cpus\":\"18446744073709551617\"")), "3:37", "\"18446744073709551617\" (allowed" },
-	{ IMAGE(SIZES("\"cpus\":true")), "3:37", "expected a number or a string, got true or false" },
+	{ IMAGE(SIZES("\"cpus\":\"18446744073709551617\"")), "3:37",
+	  "\"18446744073709551617\" (allowed" },
+	{ IMAGE(SIZES("\"cpus\":true")), "3:37",
+	  "expected a number or a string, got true or false" },
 	{ IMAGE(SIZES("\"cpus\":null")), "3:37", "got null" },
 	{ IMAGE(SIZES("\"cpus\":[0,1]")), "3:37", "got an array" },
-	{ IMAGE(SIZES("\"mems\":\"0\"")), "3:37", "value.mems: \"0\" is neither a number of memory nodes nor a size" },
+	{ IMAGE(SIZES("\"mems\":\"0\"")), "3:37",
+	  "value.mems: \"0\" is neither a number of memory nodes nor a size" },
 	{ IMAGE(SIZES("\"mems\":4097")), "3:37", "neither" },
 	{ IMAGE(SIZES("\"mems\":\"16GB\"")), "3:37", "neither" },
 	{ IMAGE(SIZES("\"mems\":\"2E\"")), "3:37", "too large" },
 	{ IMAGE(SIZES("\"mems\":1.5")), "3:37", "neither" },
-	{ IMAGE(SIZES("\"smt\":0")), "3:36", "value.smt: \"0\" (allowed: a whole number from 1 to 64" },
+	{ IMAGE(SIZES("\"smt\":0")), "3:36",
+	  "value.smt: \"0\" (allowed: a whole number from 1 to 64" },
 	{ IMAGE(SIZES("\"smt\":\"ALL\"")), "3:36", "or \"all\"" },
 	/* scheduler */
-	{ IMAGE(SCHEDULER("")), "3:29", "\"policy\" is missing (allowed: other, batch, idle, fifo, rr, hpc)" },
+	{ IMAGE(SCHEDULER("")), "3:29",
+	  "\"policy\" is missing (allowed: other, batch, idle, fifo, rr, hpc)" },
 	{ IMAGE(SCHEDULER("\"priority\":5")), "3:29", "\"policy\" is missing" },
-	{ IMAGE(SCHEDULER("\"polcy\":\"hpc\"")), "3:30", "unknown key \"polcy\", did you mean \"policy\"?" },
-	{ IMAGE(SCHEDULER("\"policy\":\"HPC\"")), "3:39", "value.policy: \"HPC\" (allowed: other, batch" },
-	{ IMAGE(SCHEDULER("\"policy\":\"SCHED_DEADLINE\"")), "3:39", "\"SCHED_DEADLINE\" (allowed" },
+	{ IMAGE(SCHEDULER("\"polcy\":\"hpc\"")), "3:30",
+	  "unknown key \"polcy\", did you mean \"policy\"?" },
+	{ IMAGE(SCHEDULER("\"policy\":\"HPC\"")), "3:39",
+	  "value.policy: \"HPC\" (allowed: other, batch" },
+	{ IMAGE(SCHEDULER("\"policy\":\"SCHED_DEADLINE\"")), "3:39",
+	  "\"SCHED_DEADLINE\" (allowed" },
 	{ IMAGE(SCHEDULER("\"policy\":\"unset\"")), "3:39", "\"unset\" (allowed" },
 	{ IMAGE(SCHEDULER("\"policy\":48")), "3:39", "expected a string, got a number" },
 	{ IMAGE(SCHEDULER("\"policy\":null")), "3:39", "expected a string, got null" },
-	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":3")), "3:56", "priority: \"3\" (allowed: a placement, user, rr or topo, or its number, 0 to 2)" },
-	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":\"Topo\"")), "3:56", "\"Topo\" (allowed: a placement" },
-	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":10001")), "3:55", "quantum: \"10001\" (allowed: a whole number of milliseconds from 0, never, to 10000)" },
-	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":\"10ms\"")), "3:55", "\"10ms\" (allowed" },
+	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":3")), "3:56",
+	  "priority: \"3\" (allowed: a placement, user, rr or topo, or its number, 0 to 2)" },
+	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":\"Topo\"")), "3:56",
+	  "\"Topo\" (allowed: a placement" },
+	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":10001")), "3:55",
+	  "quantum: \"10001\" (allowed: a whole number of milliseconds from 0, never, to 10000)" },
+	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":\"10ms\"")), "3:55",
+	  "\"10ms\" (allowed" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":[]")), "3:55", "got an array" },
-	{ IMAGE(SCHEDULER("\"quantum\":10,\"policy\":\"rr\"")), "3:40", "\"10\": policy \"rr\" has no quantum" },
+	{ IMAGE(SCHEDULER("\"quantum\":10,\"policy\":\"rr\"")), "3:40",
+	  "\"10\": policy \"rr\" has no quantum" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":\"01\"")), "3:56", "\"01\" (allowed" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":1.0")), "3:56", "\"1.0\" (allowed" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":-1")), "3:56", "\"-1\" (allowed" },
-	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":{}")), "3:56", "expected a number or a string, got an object" },
-	{ IMAGE(SCHEDULER("\"priority\":\"5\",\"policy\":\"other\"")), "3:41", "\"5\": policy \"other\" has no priorities (allowed: 0)" },
-	{ IMAGE(SCHEDULER("\"priority\":1,\"policy\":\"idle\"")), "3:41", "policy \"idle\" has no priorities" },
-	{ IMAGE(SCHEDULER("\"priority\":100,\"policy\":\"rr\"")), "3:41", "from 0 to 99; 0 means 1" },
+	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":{}")), "3:56",
+	  "expected a number or a string, got an object" },
+	{ IMAGE(SCHEDULER("\"priority\":\"5\",\"policy\":\"other\"")), "3:41",
+	  "\"5\": policy \"other\" has no priorities (allowed: 0)" },
+	{ IMAGE(SCHEDULER("\"priority\":1,\"policy\":\"idle\"")), "3:41",
+	  "policy \"idle\" has no priorities" },
+	{ IMAGE(SCHEDULER("\"priority\":100,\"policy\":\"rr\"")), "3:41",
+	  "from 0 to 99; 0 means 1" },
 	/* pods */
 	{ POD("{\"name\":\"a\"}"), "3:1", "apps[0]: \"app\" is missing" },
 	{ POD("{\"app\":{\"isolators\":[]}}"), "3:1", "apps[0]: \"name\" is missing" },
 	{ POD("{\"name\":\"a.b\"}"), "3:9", "apps[0].name: \"a.b\" (allowed: an AppC name" },
 	{ POD(APP("none", CONTAINER)), "3:9", "no container can be named \"none\"" },
-	{ POD(APP("a", CONTAINER) ",\n" APP("a", CONTAINER)), "4:9", "apps[1].name: \"a\" is here a second time: the first is at line 3" },
+	{ POD(APP("a", CONTAINER) ",\n" APP("a", CONTAINER)), "4:9",
+	  "apps[1].name: \"a\" is here a second time: the first is at line 3" },
 	{ POD(APP("a", SIZES("")) ",\n" APP("b", SIZES("\"mems\":1"))), "4:61",
-	  "apps[1].app.isolators[0].value: no \"cpus\": all that are left already go to the container at line 3" },
+	  "apps[1].app.isolators[0].value: no \"cpus\": all that are left already go to the "
+	  "container at line 3" },
 	{ POD(APP("a", "")), "3:32", "apps[0].app.isolators: no isolator \"container\"" },
-	{ POD("{\"name\":\"a\",\"image\":{\"id\":\"x\"}}"), "3:27", "apps[0].image.id: \"x\" (allowed: \"sha512-\"" },
-	{ POD(APP("a", CONTAINER) "],\n\"isolators\":[{\"name\":\"container\",\"value\":{}}"), "4:22",
-	  "isolators[0].name: isolator \"container\" of a pod: it belongs to apps[].app.isolators" },
-	{ POD(APP("a", CONTAINER) "],\n\"volumes\":[{\"name\":\"v\",\"kind\":\"tmpfs\"}"), "4:31", "(allowed: empty, host)" },
+	{ POD("{\"name\":\"a\",\"image\":{\"id\":\"x\"}}"), "3:27",
+	  "apps[0].image.id: \"x\" (allowed: \"sha512-\"" },
+	{ POD(APP("a", CONTAINER) "],\n\"isolators\":[{\"name\":\"container\",\"value\":{}}"),
+	  "4:22",
+	  "isolators[0].name: isolator \"container\" of a pod: it belongs to "
+	  "apps[].app.isolators" },
+	{ POD(APP("a", CONTAINER) "],\n\"volumes\":[{\"name\":\"v\",\"kind\":\"tmpfs\"}"), "4:31",
+	  "(allowed: empty, host)" },
 };
 
 static void refused(void)
@@ -279,7 +377,8 @@ static void refused(void)
 		message = load(copy, len);
 		snprintf(at, sizeof(at), "m:%s: ", bad[i].at);
 		rest = strncmp(message, at, strlen(at)) == 0 ? message + strlen(at) : NULL;
-		if (!ok(rest && strstr(rest, bad[i].says) && !strchr(message, '\n'), "bad %zu: %s", i, message))
+		if (!ok(rest && strstr(rest, bad[i].says) && !strchr(message, '\n'), "bad %zu: %s",
+			i, message))
 			printf("# want: %s%s\n", at, bad[i].says);
 		free(copy);
 	}
@@ -296,20 +395,23 @@ static void whole_lines(void)
 	char name[300];
 
 	is(load(typo, sizeof(typo) - 1),
-	       "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, mems, smt, partition)",
-	       "a key");
+	   "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: "
+	   "cpus, mems, smt, partition)",
+	   "a key");
 	is(load(value, sizeof(value) - 1),
-	       "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to 1048576; "
-	       "without \"cpus\", all that are left)",
-	       "a value");
+	   "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to "
+	   "1048576; "
+	   "without \"cpus\", all that are left)",
+	   "a value");
 	memset(name, 'd', sizeof(name) - 1);
 	name[10] = '\n';
 	strcpy(name + sizeof(name) - 8, "/x.json");
 	manifest_load(&r, NULL, name, "{", 1, &err);
-	ok(strstr(err.text, "/x.json:1:2: the text ends here") && !strchr(err.text, '\n'), "a long name: %s",
-	   err.text);
+	ok(strstr(err.text, "/x.json:1:2: the text ends here") && !strchr(err.text, '\n'),
+	   "a long name: %s", err.text);
 	manifest_load(&r, NULL, name, longest, sizeof(longest) - 1, &err);
-	ok(strlen(err.text) < 511 && strstr(err.text, "userLabels)"), "a long reason fits after it: %s", err.text);
+	ok(strlen(err.text) < 511 && strstr(err.text, "userLabels)"),
+	   "a long reason fits after it: %s", err.text);
 }
 
 /* Nonsense of the largest size: one line, soon. */
@@ -319,7 +421,8 @@ static void check_nonsense(const char *what, const char *text, size_t len)
 	const char *message = load(text, len);
 	double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
 
-	ok(strncmp(message, "m:", 2) == 0 && strlen(message) < 511 && !strchr(message, '\n') && seconds < 2,
+	ok(strncmp(message, "m:", 2) == 0 && strlen(message) < 511 && !strchr(message, '\n') &&
+		   seconds < 2,
 	   "%s: %.3f s: %s", what, seconds, message);
 }
 
@@ -337,8 +440,10 @@ static void nonsense(void)
 	char *text = malloc(len);
 	unsigned random = 1;
 	char quoted[WORD_QUOTE_MAX];
-	static const char *const units[] = { "[",    "{\"a\":", "\"", "9", "-", " ",	 "\n", "[0,", "[\"\\u00e9\",",
-					     "\\",   "a",	"\xff", "{}", "[]", "[[],", "/*",	"\xc3\xa9" };
+	static const char *const units[] = {
+		"[",  "{\"a\":", "\"",	 "9",  "-",  " ",    "\n", "[0,",     "[\"\\u00e9\",",
+		"\\", "a",	 "\xff", "{}", "[]", "[[],", "/*", "\xc3\xa9"
+	};
 
 	for (size_t i = 0; i < len; i++) {
 		random = random * 1103515245 + 12345;
@@ -381,7 +486,8 @@ static void nonsense(void)
 	check_nonsense("60,000 keys", text, strlen(text));
 	strcpy(text, "{\"acKind\":\"ImageManifest\",\"labels\":[");
 	for (size_t i = 0, used = strlen(text); i < 16000; i++)
-		used += (size_t)sprintf(text + used, "%s{\"name\":\"n%zu\",\"value\":\"\"}", i ? "," : "", i);
+		used += (size_t)sprintf(text + used, "%s{\"name\":\"n%zu\",\"value\":\"\"}",
+					i ? "," : "", i);
 	strcat(text, "]}");
 	check_nonsense("16,000 labels", text, strlen(text));
 	free(text);
@@ -405,10 +511,11 @@ static void examples(void)
 		{ "figure4b.json", "nodeos 1;c=simulation cpus=44 mems=44;c=vda cpus=2 mems=2;" },
 		{ "coupled.json", "nodeos 1;c=sim cpus=12 mems=3;c=vda cpus=2 mems=1;" },
 		{ "small.json", "nodeos 1;c=small cpus=2;" },
-		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
+		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
+				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },
-		{ "argo.json",
-		  "nodeos 1;c=argo-example cpus=4 mems=1 policy=other ignored=perfwrapper,power,resource/memory;" },
+		{ "argo.json", "nodeos 1;c=argo-example cpus=4 mems=1 policy=other "
+			       "ignored=perfwrapper,power,resource/memory;" },
 	};
 	const char *top = getenv("NODEOS_SOURCE");
 
@@ -448,7 +555,8 @@ static void refuse_file(const char *path, const char *says)
 	char *text = NULL;
 	size_t len;
 
-	ok(manifest_read_file(&text, &len, path, &err) == -1 && !text && strstr(err.text, says), "%s", err.text);
+	ok(manifest_read_file(&text, &len, path, &err) == -1 && !text && strstr(err.text, says),
+	   "%s", err.text);
 }
 
 static void files(void)

@@ -13,12 +13,41 @@ static char text[REQUEST_TEXT_MAX + 64];
 static void names(void)
 {
 	static const char *const good[] = {
-		"sim", "a", "0", "vda-2", "example.com/app", "a.b-c_d~e/f", "123", "none2", "a1b2",
+		"sim",
+		"a",
+		"0",
+		"vda-2",
+		"example.com/app",
+		"a.b-c_d~e/f",
+		"123",
+		"none2",
+		"a1b2",
 		"123456789012345678901234567890123456789012345678901234567890123",
 	};
 	static const char *const bad[] = {
-		"", "none", "Sim", "SIM", "-a", "a-", ".a", "a.", "a..b", "a/-b", "a--b", "_", "/", "~x", "a b", "a;b",
-		"a=b", "a,b", "\xc3\xa9t\xc3\xa9", "a\n", "../x", "a/../b", "a:b",
+		"",
+		"none",
+		"Sim",
+		"SIM",
+		"-a",
+		"a-",
+		".a",
+		"a.",
+		"a..b",
+		"a/-b",
+		"a--b",
+		"_",
+		"/",
+		"~x",
+		"a b",
+		"a;b",
+		"a=b",
+		"a,b",
+		"\xc3\xa9t\xc3\xa9",
+		"a\n",
+		"../x",
+		"a/../b",
+		"a:b",
 		"1234567890123456789012345678901234567890123456789012345678901234",
 	};
 	struct errbuf err;
@@ -36,7 +65,8 @@ static void names(void)
 static void round_trips(void)
 {
 	static const char *const good[] = {
-		"nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b ignored=power,monitoring;",
+		"nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b "
+		"ignored=power,monitoring;",
 		"nodeos 1;c=a;",
 		"nodeos 1;c=a cpus=1048576 smt=64 mems=4096 policy=rr prio=99;",
 		"nodeos 1;c=a mems=1152921504606846976b;",
@@ -47,7 +77,8 @@ static void round_trips(void)
 		"nodeos 1;c=a cpus=2 policy=fifo prio=2 partition=isolated ignored=power;",
 		"nodeos 1;c=a partition=root;",
 		"nodeos 1;c=a dimmap=1048576 dimmap_source=/dev/nvme0n1;",
-		"nodeos 1;c=a partition=root dimmap=8796093022208 dimmap_source=/a dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
+		"nodeos 1;c=a partition=root dimmap=8796093022208 dimmap_source=/a "
+		"dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
 		"nodeos 1;c=a dimmap=4194304 dimmap_source=/s/.x/..y/a=b,c'd dimmap_fill=4096;",
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
 	};
@@ -69,7 +100,9 @@ static void fields(void)
 	struct request r;
 	struct errbuf err;
 
-	request_parse(&r, "nodeos 1;c=sim cpus=44 mems=3 policy=hpc prio=1;c=vda smt=1 mems=8192b ignored=power;",
+	request_parse(&r,
+		      "nodeos 1;c=sim cpus=44 mems=3 policy=hpc prio=1;c=vda smt=1 mems=8192b "
+		      "ignored=power;",
 		      &err);
 	is_int(r.n, 2, "two containers");
 	is_int(request_find(&r, "vda"), 1, "found by name");
@@ -92,44 +125,121 @@ static void fields(void)
 static void refused(void)
 {
 	static const char *const bad[] = {
-		"", "nodeos", "nodeos 1", "nodeos 1;", "nodeos 2;c=a;", "nodeos 01;c=a;", "Nodeos 1;c=a;", " nodeos 1;c=a;",
-		"nodeos 1;c=a", "nodeos 1;c=a ;", "nodeos 1; c=a;", "nodeos 1;c=a;;", "nodeos 1;;c=a;", "nodeos 1;c=;",
-		"nodeos 1;cpus=4;", "nodeos 1;cpus=4 c=a;", "nodeos 1;c=a c=b;", "nodeos 1;c=a c=a;", "nodeos 1;c=a;c=a;",
-		"nodeos 1;c=a\n;", "nodeos 1;c=a;\n", "nodeos 1;c=a\tcpus=1;", "nodeos 1;c=\xc3\xa9;", "nodeos 1;c=none;",
-		"nodeos 1;c=a  cpus=4;", "nodeos 1;c=a cpus=;", "nodeos 1;c=a cpus;", "nodeos 1;c=a cpus=0;",
-		"nodeos 1;c=a cpus=04;", "nodeos 1;c=a cpus=-4;", "nodeos 1;c=a cpus=+4;", "nodeos 1;c=a cpus=4.0;",
-		"nodeos 1;c=a cpus=1048577;", "nodeos 1;c=a cpus=4294967297;", "nodeos 1;c=a cpus=99999999999999999999999;",
-		"nodeos 1;c=a cpus=0x4;", "nodeos 1;c=a cpus=4 cpus=4;", "nodeos 1;c=a CPUS=4;", "nodeos 1;c=a cpu=4;",
-		"nodeos 1;c=a quantum=5;", "nodeos 1;c=a policy=fifo quantum=5;", "nodeos 1;c=a policy=hpc quantum=10001;",
-		"nodeos 1;c=a policy=hpc quantum=;", "nodeos 1;c=a policy=hpc quantum=05;", "nodeos 1;c=a policy=hpc quantum=-1;",
-		"nodeos 1;c=a policy=hpc quantum=5 prio=1;", "nodeos 1;c=a policy=hpc quantum=5 quantum=5;",
+		"",
+		"nodeos",
+		"nodeos 1",
+		"nodeos 1;",
+		"nodeos 2;c=a;",
+		"nodeos 01;c=a;",
+		"Nodeos 1;c=a;",
+		" nodeos 1;c=a;",
+		"nodeos 1;c=a",
+		"nodeos 1;c=a ;",
+		"nodeos 1; c=a;",
+		"nodeos 1;c=a;;",
+		"nodeos 1;;c=a;",
+		"nodeos 1;c=;",
+		"nodeos 1;cpus=4;",
+		"nodeos 1;cpus=4 c=a;",
+		"nodeos 1;c=a c=b;",
+		"nodeos 1;c=a c=a;",
+		"nodeos 1;c=a;c=a;",
+		"nodeos 1;c=a\n;",
+		"nodeos 1;c=a;\n",
+		"nodeos 1;c=a\tcpus=1;",
+		"nodeos 1;c=\xc3\xa9;",
+		"nodeos 1;c=none;",
+		"nodeos 1;c=a  cpus=4;",
+		"nodeos 1;c=a cpus=;",
+		"nodeos 1;c=a cpus;",
+		"nodeos 1;c=a cpus=0;",
+		"nodeos 1;c=a cpus=04;",
+		"nodeos 1;c=a cpus=-4;",
+		"nodeos 1;c=a cpus=+4;",
+		"nodeos 1;c=a cpus=4.0;",
+		"nodeos 1;c=a cpus=1048577;",
+		"nodeos 1;c=a cpus=4294967297;",
+		"nodeos 1;c=a cpus=99999999999999999999999;",
+		"nodeos 1;c=a cpus=0x4;",
+		"nodeos 1;c=a cpus=4 cpus=4;",
+		"nodeos 1;c=a CPUS=4;",
+		"nodeos 1;c=a cpu=4;",
+		"nodeos 1;c=a quantum=5;",
+		"nodeos 1;c=a policy=fifo quantum=5;",
+		"nodeos 1;c=a policy=hpc quantum=10001;",
+		"nodeos 1;c=a policy=hpc quantum=;",
+		"nodeos 1;c=a policy=hpc quantum=05;",
+		"nodeos 1;c=a policy=hpc quantum=-1;",
+		"nodeos 1;c=a policy=hpc quantum=5 prio=1;",
+		"nodeos 1;c=a policy=hpc quantum=5 quantum=5;",
 		"nodeos 1;c=a policy=other quantum=0;",
-		"nodeos 1;c=a partition=member;", "nodeos 1;c=a partition=;", "nodeos 1;c=a partition=isolate;",
-		"nodeos 1;c=a partition=isolatedisolatedisolated;", "nodeos 1;c=a partition=root prio=1;",
-		"nodeos 1;c=a smt=1 cpus=4;", "nodeos 1;c=a smt=0;", "nodeos 1;c=a smt=65;", "nodeos 1;c=a mems=0;",
-		"nodeos 1;c=a mems=0b;", "nodeos 1;c=a mems=4097;", "nodeos 1;c=a mems=1152921504606846977b;",
-		"nodeos 1;c=a mems=18446744073709551617b;", "nodeos 1;c=a mems=1G;", "nodeos 1;c=a mems=1bb;",
-		"nodeos 1;c=a mems=b;", "nodeos 1;c=a policy=;", "nodeos 1;c=a policy=SCHED_HPC;",
-		"nodeos 1;c=a policy=unset;", "nodeos 1;c=a policy=deadline;", "nodeos 1;c=a policy=otherotherotherother;",
-		"nodeos 1;c=a prio=1;", "nodeos 1;c=a policy=other prio=1;", "nodeos 1;c=a policy=hpc prio=3;",
-		"nodeos 1;c=a policy=hpc prio=0;", "nodeos 1;c=a policy=fifo prio=100;", "nodeos 1;c=a policy=fifo prio=1;",
-		"nodeos 1;c=a policy=fifo prio=0;", "nodeos 1;c=a prio=1 policy=hpc;", "nodeos 1;c=a ignored=;",
-		"nodeos 1;c=a ignored=monitoring,power;", "nodeos 1;c=a ignored=power,power;", "nodeos 1;c=a ignored=power,;",
-		"nodeos 1;c=a ignored=,power;", "nodeos 1;c=a ignored=container;", "nodeos 1;c=a ignored=argo/power;",
-		"nodeos 1;c=a ignored=pow;", "nodeos 1;c=a;c=b;", "nodeos 1;c=a =;", "nodeos 1;c=a =4;",
+		"nodeos 1;c=a partition=member;",
+		"nodeos 1;c=a partition=;",
+		"nodeos 1;c=a partition=isolate;",
+		"nodeos 1;c=a partition=isolatedisolatedisolated;",
+		"nodeos 1;c=a partition=root prio=1;",
+		"nodeos 1;c=a smt=1 cpus=4;",
+		"nodeos 1;c=a smt=0;",
+		"nodeos 1;c=a smt=65;",
+		"nodeos 1;c=a mems=0;",
+		"nodeos 1;c=a mems=0b;",
+		"nodeos 1;c=a mems=4097;",
+		"nodeos 1;c=a mems=1152921504606846977b;",
+		"nodeos 1;c=a mems=18446744073709551617b;",
+		"nodeos 1;c=a mems=1G;",
+		"nodeos 1;c=a mems=1bb;",
+		"nodeos 1;c=a mems=b;",
+		"nodeos 1;c=a policy=;",
+		"nodeos 1;c=a policy=SCHED_HPC;",
+		"nodeos 1;c=a policy=unset;",
+		"nodeos 1;c=a policy=deadline;",
+		"nodeos 1;c=a policy=otherotherotherother;",
+		"nodeos 1;c=a prio=1;",
+		"nodeos 1;c=a policy=other prio=1;",
+		"nodeos 1;c=a policy=hpc prio=3;",
+		"nodeos 1;c=a policy=hpc prio=0;",
+		"nodeos 1;c=a policy=fifo prio=100;",
+		"nodeos 1;c=a policy=fifo prio=1;",
+		"nodeos 1;c=a policy=fifo prio=0;",
+		"nodeos 1;c=a prio=1 policy=hpc;",
+		"nodeos 1;c=a ignored=;",
+		"nodeos 1;c=a ignored=monitoring,power;",
+		"nodeos 1;c=a ignored=power,power;",
+		"nodeos 1;c=a ignored=power,;",
+		"nodeos 1;c=a ignored=,power;",
+		"nodeos 1;c=a ignored=container;",
+		"nodeos 1;c=a ignored=argo/power;",
+		"nodeos 1;c=a ignored=pow;",
+		"nodeos 1;c=a;c=b;",
+		"nodeos 1;c=a =;",
+		"nodeos 1;c=a =4;",
 		"nodeos 1;c=1234567890123456789012345678901234567890123456789012345678901234;",
-		"nodeos 1;c=a cpus=1 dimmap=1048576 dimmap_source=/a;c=b cpus=1 dimmap=2097152 dimmap_source=/a;",
-		"nodeos 1;c=a dimmap=1048575 dimmap_source=/a;", "nodeos 1;c=a dimmap=1048576;", "nodeos 1;c=a dimmap_source=/a;",
-		"nodeos 1;c=a dimmap=0 dimmap_source=/a;", "nodeos 1;c=a dimmap=1M dimmap_source=/a;",
-		"nodeos 1;c=a dimmap=1152921504606846977 dimmap_source=/a;", "nodeos 1;c=a dimmap=01048576 dimmap_source=/a;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=a;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/;", "nodeos 1;c=a dimmap=1048576 dimmap_source=//a;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/../b;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/./a;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a b;", "nodeos 1;c=a dimmap_source=/a dimmap=1048576;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=lru;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4095;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=12288;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4194304;", "nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=0;",
-		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_access=rw;", "nodeos 1;c=a dimmap_access=ro;", "nodeos 1;c=a dimmap_fill=4096;",
+		"nodeos 1;c=a cpus=1 dimmap=1048576 dimmap_source=/a;c=b cpus=1 dimmap=2097152 "
+		"dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1048575 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1048576;",
+		"nodeos 1;c=a dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=0 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1M dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1152921504606846977 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=01048576 dimmap_source=/a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=//a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a/../b;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/./a;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a b;",
+		"nodeos 1;c=a dimmap_source=/a dimmap=1048576;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=lru;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_policy=;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4095;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=12288;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=4194304;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_fill=0;",
+		"nodeos 1;c=a dimmap=1048576 dimmap_source=/a dimmap_access=rw;",
+		"nodeos 1;c=a dimmap_access=ro;",
+		"nodeos 1;c=a dimmap_fill=4096;",
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -138,8 +248,8 @@ static void refused(void)
 
 		memset(&before, 0x5a, sizeof(before));
 		memcpy(&r, &before, sizeof(r));
-		ok(request_parse(&r, bad[i], &err) == -1 && memcmp(&r, &before, sizeof(r)) == 0 && err.text[0] &&
-			   !strchr(err.text, '\n'),
+		ok(request_parse(&r, bad[i], &err) == -1 && memcmp(&r, &before, sizeof(r)) == 0 &&
+			   err.text[0] && !strchr(err.text, '\n'),
 		   "refused %zu: %s", i, err.text);
 	}
 }
@@ -168,7 +278,10 @@ static void limits(void)
 		c->quantum_named = i % 2 == 0;
 		c->quantum = i % 2 ? 0 : HPC_QUANTUM_MAX;
 		c->partition = PARTITION_ISOLATED;
-		c->dimmap = (struct request_dimmap){ .size = REQUEST_DIMMAP_MAX, .policy = 4, .fill = REQUEST_FILL_MAX, .read_only = true };
+		c->dimmap = (struct request_dimmap){ .size = REQUEST_DIMMAP_MAX,
+						     .policy = 4,
+						     .fill = REQUEST_FILL_MAX,
+						     .read_only = true };
 		memset(c->dimmap.source, '/', 1);
 		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
 		/* each another, as it must be */
@@ -177,10 +290,12 @@ static void limits(void)
 		for (unsigned k = 0; request_ignored_name[k]; k++)
 			c->ignored |= UINT32_C(1) << k;
 	}
-	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0, "the largest request fits: %s", err.text);
+	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0, "the largest request fits: %s",
+	   err.text);
 	is_int(request_parse(&r, text, &err), 0, "and parses: %s", err.text);
 	is_int(r.n, REQUEST_CONTAINERS_MAX, "all containers");
-	is_int((long long)strlen(r.container[63].dimmap.source), REQUEST_SOURCE_MAX - 1, "with the longest source");
+	is_int((long long)strlen(r.container[63].dimmap.source), REQUEST_SOURCE_MAX - 1,
+	       "with the longest source");
 	r.container[63].dimmap.source[REQUEST_SOURCE_MAX - 1] = 'y';
 	is_int(request_check(&r, &err), -1, "a source without its NUL");
 
@@ -217,10 +332,12 @@ static void format_fails(void)
 	r.container[0].cpus = 4;
 	for (size_t size = 0; size < sizeof(want); size++) {
 		memset(text, '#', sizeof(text));
-		ok(request_format(&r, text, size, &err) == -1 && text[size] == '#' && (!size || !text[0]),
+		ok(request_format(&r, text, size, &err) == -1 && text[size] == '#' &&
+			   (!size || !text[0]),
 		   "no room in %zu bytes", size);
 	}
-	is_int(request_format(&r, text, sizeof(want), &err), sizeof(want) - 1, "the exact size is enough");
+	is_int(request_format(&r, text, sizeof(want), &err), sizeof(want) - 1,
+	       "the exact size is enough");
 	is(text, want, "text");
 	r.container[0].policy = POLICY_FIFO;
 	r.container[0].priority = 1;
@@ -280,7 +397,8 @@ static void mems(void)
 		{ "1025P", MEMS_UNSET, 0 },
 		{ "18446744073709551616", MEMS_UNSET, 0 },
 		{ "18446744073709551617b", MEMS_UNSET, 0 },
-		{ "99999999999999999999999999999999999999999999999999999999999999999999999999G", MEMS_UNSET, 0 },
+		{ "99999999999999999999999999999999999999999999999999999999999999999999999999G",
+		  MEMS_UNSET, 0 },
 		{ "0x10", MEMS_UNSET, 0 },
 		{ "1e3", MEMS_UNSET, 0 },
 		{ "all", MEMS_UNSET, 0 },
@@ -358,7 +476,9 @@ static void sched(void)
 		if (request_parse_sched(&r.container[0], table[i].text, &err) == 0)
 			request_format(&r, text, sizeof(text), &err);
 		else
-			strcpy(text, r.container[0].policy == POLICY_UNSET && *err.text ? "" : "changed, or no reason");
+			strcpy(text, r.container[0].policy == POLICY_UNSET && *err.text
+					     ? ""
+					     : "changed, or no reason");
 		if (table[i].want)
 			sprintf(want, "nodeos 1;c=a%s;", table[i].want);
 		is(text, want, "sched \"%s\" %s", table[i].text, err.text);

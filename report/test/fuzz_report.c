@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a report that was kept (report --merge) or has come from a node (--all-nodes). What is shown of
- * one that is taken has no control characters in any form; its JSON is taken again, and shows the same.
- * Seeds: corpus/report.
+ * libFuzzer target: any bytes as a report that was kept (report --merge) or has come from a node
+ * (--all-nodes). What is shown of one that is taken has no control characters in any form; its JSON
+ * is taken again, and shows the same. Seeds: corpus/report.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static void check_json(const char *text)
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
 
-		check((c >= ' ' || c == '\n') && c != 0x7f && !(c == 0xc2 && (unsigned char)text[1] < 0xa0));
+		check((c >= ' ' || c == '\n') && c != 0x7f &&
+		      !(c == 0xc2 && (unsigned char)text[1] < 0xa0));
 	}
 }
 
@@ -79,7 +80,8 @@ static void check_merged(const char *text, size_t size)
 	table = shown(&m, show_text);
 	check_json(json);
 	check_printable(table);
-	check(merged_add(&again, "again", json, strlen(json), &err) == 0 && merged_done(&again, &err) == 0);
+	check(merged_add(&again, "again", json, strlen(json), &err) == 0 &&
+	      merged_done(&again, &err) == 0);
 	second = shown(&again, show_text);
 	check(strcmp(table, second) == 0);
 	svg = shown(&m, show_svg);

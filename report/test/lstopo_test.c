@@ -53,7 +53,8 @@ static void label(void)
 
 int main(void)
 {
-	struct picture_part part[3] = { { .kind = PICTURE_CONTAINER, .label = "one" }, { .kind = PICTURE_CONTAINER, .label = "two" },
+	struct picture_part part[3] = { { .kind = PICTURE_CONTAINER, .label = "one" },
+					{ .kind = PICTURE_CONTAINER, .label = "two" },
 					{ .kind = PICTURE_FREE, .label = "free" } };
 	struct machine *m = NULL;
 	struct errbuf err = { "" };
@@ -72,17 +73,26 @@ int main(void)
 	idset_add(&part[2].cpus, 3);
 	is_int(draw_svg(m, "title", part, 3, path, &err), 0, "a picture %s", err.text);
 	svg = read_all(path);
-	if (ok(svg && strncmp(svg, "<?xml", 5) == 0 && strstr(svg, "</svg>"), "is there, to its end")) {
-		ok(strstr(svg, ">title<") && strstr(svg, ">one<") && strstr(svg, ">two<") && strstr(svg, ">free<"), "with its legend");
-		ok(!strstr(svg, "px\"") && strstr(svg, "viewBox='0 0 ") && !strstr(strstr(svg, "viewBox='0 0 "), "px '"), "and a size that browsers read");
-		is(fill_of(svg, "PU", 0, one), fill_of(svg, "PU", 1, two), "CPUs of a container have one colour");
+	if (ok(svg && strncmp(svg, "<?xml", 5) == 0 && strstr(svg, "</svg>"),
+	       "is there, to its end")) {
+		ok(strstr(svg, ">title<") && strstr(svg, ">one<") && strstr(svg, ">two<") &&
+			   strstr(svg, ">free<"),
+		   "with its legend");
+		ok(!strstr(svg, "px\"") && strstr(svg, "viewBox='0 0 ") &&
+			   !strstr(strstr(svg, "viewBox='0 0 "), "px '"),
+		   "and a size that browsers read");
+		is(fill_of(svg, "PU", 0, one), fill_of(svg, "PU", 1, two),
+		   "CPUs of a container have one colour");
 		is(fill_of(svg, "Core", 0, one), fill_of(svg, "PU", 0, two), "their core, too");
-		is(fill_of(svg, "NUMANode", 0, one), fill_of(svg, "PU", 0, two), "and their memory node");
-		ok(strcmp(fill_of(svg, "PU", 1, one), fill_of(svg, "PU", 2, two)) != 0, "another's is another");
+		is(fill_of(svg, "NUMANode", 0, one), fill_of(svg, "PU", 0, two),
+		   "and their memory node");
+		ok(strcmp(fill_of(svg, "PU", 1, one), fill_of(svg, "PU", 2, two)) != 0,
+		   "another's is another");
 		is(fill_of(svg, "PU", 3, one), "rgb(255,255,255)", "free is white");
 	}
 	free(svg);
-	is_int(draw_svg(m, "title", part, 3, "/nonexistent/p.svg", &err), -1, "a file that cannot be made");
+	is_int(draw_svg(m, "title", part, 3, "/nonexistent/p.svg", &err), -1,
+	       "a file that cannot be made");
 	is(err.text, "/nonexistent/p.svg: No such file or directory", "and why");
 	machine_free(m);
 	return tap_done();

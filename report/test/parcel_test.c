@@ -32,7 +32,8 @@ static const char *found(const char *parcels, const char *node)
 	return text;
 }
 
-/* As of a very large job: 20,000 nodes, whose lines are mixed, in well under what would be minutes by looking at all for each. */
+/* As of a very large job: 20,000 nodes, whose lines are mixed, in well under what would be minutes
+ * by looking at all for each. */
 static void many(void)
 {
 	enum { NODES = 20000 };
@@ -56,7 +57,8 @@ static void many(void)
 		char *got, want[200] = "";
 
 		for (unsigned piece = 0; piece < 20; piece++)
-			snprintf(want + strlen(want), sizeof(want) - strlen(want), "%05u,%02u", i, piece);
+			snprintf(want + strlen(want), sizeof(want) - strlen(want), "%05u,%02u", i,
+				 piece);
 		snprintf(node, sizeof(node), "n%u", i);
 		got = parcel_read(&p, node);
 		good += got && strcmp(got, want) == 0;
@@ -64,17 +66,20 @@ static void many(void)
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	is_int((int)good, NODES, "each of 20,000 nodes");
-	ok(end.tv_sec - start.tv_sec < 20, "in %ld s of a processor", (long)(end.tv_sec - start.tv_sec));
+	ok(end.tv_sec - start.tv_sec < 20, "in %ld s of a processor",
+	   (long)(end.tv_sec - start.tv_sec));
 	parcels_free(&p);
 	free(all);
 }
 
 int main(void)
 {
-	char *small = written("n0", "{\n  \"a\": 1,\n  \"b\": \"x  y\"\n}\n"), *empty = written("n0", ""), *large, text[5000];
+	char *small = written("n0", "{\n  \"a\": 1,\n  \"b\": \"x  y\"\n}\n"),
+	     *empty = written("n0", ""), *large, text[5000];
 	size_t longest = 0, seen = 0;
 
-	is(small, "+n0 {\n+n0 \"a\": 1,\n+n0 \"b\": \"x  y\"\n+n0 }\n=n0 20\n", "a line each, without its indentation");
+	is(small, "+n0 {\n+n0 \"a\": 1,\n+n0 \"b\": \"x  y\"\n+n0 }\n=n0 20\n",
+	   "a line each, without its indentation");
 	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}", "and back");
 	is(found(small, "n"), "-", "not of a node whose name begins so");
 	is(found(small, "n01"), "-", "nor of one that begins with it");

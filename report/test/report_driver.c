@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl report without root and Slurm, for test/schema_test.py: "report_driver json|text NODE [KIND]..." prints what it
- * would on a node NODE with the jobs of KIND: "coupled" (a job plan of two containers, a rank in the first of them: this
- * process), "step" (a step container), "blocks" (memory nodes are divided), "own" (as a user sees it).
+ * nodeosctl report without root and Slurm, for test/schema_test.py: "report_driver json|text NODE
+ * [KIND]..." prints what it would on a node NODE with the jobs of KIND: "coupled" (a job plan of
+ * two containers, a rank in the first of them: this process), "step" (a step container), "blocks"
+ * (memory nodes are divided), "own" (as a user sees it).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/node_report.h"
 #include "base/test/fixture.h"
+#include "report/node_report.h"
 
-static struct block block[4] = { { .node = 0, .home = 0, .usable = 100 << 20, .present = 128 << 20 }, { .node = 1, .home = 0, .usable = 1 << 30, .present = 1 << 30 },
-				 { .node = 2, .home = 0, .usable = 800 << 20, .present = 1 << 30 }, { .node = 3, .home = 0, .usable = 100 << 20, .present = 1 << 30 } };
+static struct block block[4] = {
+	{ .node = 0, .home = 0, .usable = 100 << 20, .present = 128 << 20 },
+	{ .node = 1, .home = 0, .usable = 1 << 30, .present = 1 << 30 },
+	{ .node = 2, .home = 0, .usable = 800 << 20, .present = 1 << 30 },
+	{ .node = 3, .home = 0, .usable = 100 << 20, .present = 1 << 30 }
+};
 
 static void add_job(struct node_state *s, struct ledger_job *job)
 {
@@ -24,7 +29,8 @@ static void add_job(struct node_state *s, struct ledger_job *job)
 	s->job[s->n_jobs++] = job;
 }
 
-static void place(struct node_plan *p, const char *name, const char *cpus, const char *reserved, const char *mems, bool confined)
+static void place(struct node_plan *p, const char *name, const char *cpus, const char *reserved,
+		  const char *mems, bool confined)
 {
 	struct placed *c = node_plan_add(p, name);
 
@@ -53,7 +59,8 @@ static char *request_of(const char *text)
 }
 
 /* A step with one rank in CGROUP, which is this process. */
-static struct ledger_step *add_step(struct ledger_job *job, uint32_t id, const char *cgroup, const char *places)
+static struct ledger_step *add_step(struct ledger_job *job, uint32_t id, const char *cgroup,
+				    const char *places)
 {
 	char path[256], pid[16];
 	struct ledger_step *s;
@@ -94,8 +101,10 @@ static void coupled(struct node_state *s)
 	struct ledger_job *job = new_job(12, 0, "job_12");
 	struct ledger_step *both;
 
-	job->request = request_of("nodeos 1;c=sim cpus=4 mems=2 policy=batch;c=vda smt=1 mems=1048576b dimmap=67108864 dimmap_source=/tmp/x dimmap_policy=sieve "
-				"dimmap_fill=65536 dimmap_access=ro;c=gone cpus=2;");
+	job->request =
+		request_of("nodeos 1;c=sim cpus=4 mems=2 policy=batch;c=vda smt=1 mems=1048576b "
+			   "dimmap=67108864 dimmap_source=/tmp/x dimmap_policy=sieve "
+			   "dimmap_fill=65536 dimmap_access=ro;c=gone cpus=2;");
 	job->plan = node_plan_new();
 	place(job->plan, "sim", "0-3", "0-3", "0-1", true);
 	place(job->plan, "vda", "4,6", "4-7", "0", false);
@@ -115,7 +124,8 @@ static void step(struct node_state *s)
 	struct ledger_job *job = new_job(13, 1, "job_13");
 	struct ledger_step *own = add_step(job, 4, "job_13/step_4", "step");
 
-	own->request = request_of("nodeos 1;c=step cpus=2 policy=hpc prio=1 quantum=20 partition=isolated;");
+	own->request = request_of(
+		"nodeos 1;c=step cpus=2 policy=hpc prio=1 quantum=20 partition=isolated;");
 	own->plan = node_plan_new();
 	place(own->plan, "step", "8-9", "8-9", "1", false);
 	job->share = set_of("1");
@@ -142,10 +152,16 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[i], "own") == 0) {
 			s.own = true;
 		} else if (strcmp(argv[i], "blocks") == 0) {
-			s.blocks = (struct blocks){ .on = true, .n = 4, .block = block, .homes = set_of("0"),
-						    .nodes = set_of("1-2"), .poor = set_of("2"),
+			s.blocks = (struct blocks){ .on = true,
+						    .n = 4,
+						    .block = block,
+						    .homes = set_of("0"),
+						    .nodes = set_of("1-2"),
+						    .poor = set_of("2"),
 						    .taken = set_of("3") };
-			s.service = (struct service_set){ .cpus = set_of("14-15"), .mems = set_of("0"), .own_mems = true };
+			s.service = (struct service_set){ .cpus = set_of("14-15"),
+							  .mems = set_of("0"),
+							  .own_mems = true };
 		} else {
 			return 2;
 		}

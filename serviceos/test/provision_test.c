@@ -11,13 +11,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "host/affinity.h"
-#include "serviceos/provision.h"
-#include "serviceos/state.h"
-#include "serviceos/journal.h"
-#include "serviceos/units.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/affinity.h"
+#include "serviceos/journal.h"
+#include "serviceos/provision.h"
+#include "serviceos/state.h"
+#include "serviceos/units.h"
 
 static int root, state;
 static struct conf conf;
@@ -33,7 +33,8 @@ static void put(const char *path, const char *text, mode_t mode)
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
 	scratch_dir(dir);
 	fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fchmod(fd, mode) < 0)
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+	    fchmod(fd, mode) < 0)
 		bail("%s: %s", path, strerror(errno));
 	close(fd);
 }
@@ -64,8 +65,10 @@ static void put_one_status(pid_t pid, bool task)
 
 	if (affinity_get(pid, &cpus, &err) < 0)
 		bail("%s", err.text);
-	snprintf(path, sizeof(path), task ? "proc/%d/task/%d/status" : "proc/%d/status", (int)pid, (int)pid);
-	snprintf(text, sizeof(text), "Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n", list_of(&cpus));
+	snprintf(path, sizeof(path), task ? "proc/%d/task/%d/status" : "proc/%d/status", (int)pid,
+		 (int)pid);
+	snprintf(text, sizeof(text), "Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n",
+		 list_of(&cpus));
 	put(path, text, 0444);
 }
 
@@ -76,27 +79,36 @@ static void put_status(void)
 	put_one_status(daemon_pid, true);
 }
 
-/* A child of ours that /proc of the tree calls a kernel thread; it may run on two CPUs when we may. */
+/* A child of ours that /proc of the tree calls a kernel thread; it may run on two CPUs when we may.
+ */
 static void put_thread(void)
 {
 	char path[64], text[256];
 
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)kthread);
-	snprintf(text, sizeof(text), "%d (kswapd) 0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n", (int)kthread);
+	snprintf(text, sizeof(text),
+		 "%d (kswapd) 0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n",
+		 (int)kthread);
 	put(path, text, 0444);
 	/* pinned: PF_NO_SETAFFINITY */
-	put("proc/14/stat", "14 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
-	put("proc/14/status", "Name:\tmigration/1\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n", 0444);
+	put("proc/14/stat",
+	    "14 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
+	put("proc/14/status", "Name:\tmigration/1\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n",
+	    0444);
 	/* a process of a job, and one of the system, which is a child of ours, too */
-	put("proc/900/stat", "900 (bash) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
+	put("proc/900/stat", "900 (bash) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
+	    0444);
 	put("proc/900/cgroup", "0::/system.slice/slurmstepd.scope/job_1\n", 0444);
 	snprintf(path, sizeof(path), "proc/%d", (int)daemon_pid);
 	scratch_dir(path);
 	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)daemon_pid);
 	put(path, "0::/system.slice/munge.service\n", 0444);
 	for (int task = 0; task < 2; task++) {
-		snprintf(path, sizeof(path), task ? "proc/%d/task/%d/stat" : "proc/%d/stat", (int)daemon_pid, (int)daemon_pid);
-		snprintf(text, sizeof(text), "%d (munged) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 78 0 0\n", (int)daemon_pid);
+		snprintf(path, sizeof(path), task ? "proc/%d/task/%d/stat" : "proc/%d/stat",
+			 (int)daemon_pid, (int)daemon_pid);
+		snprintf(text, sizeof(text),
+			 "%d (munged) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 78 0 0\n",
+			 (int)daemon_pid);
 		put(path, text, 0444);
 	}
 	put_status();
@@ -123,12 +135,14 @@ static void tree(void)
 	put("sys/fs/cgroup/system.slice/cpuset.cpus", "\n", 0644);
 	put("sys/fs/cgroup/system.slice/munge.service/cpuset.cpus", "\n", 0644);
 	put("sys/fs/cgroup/system.slice/munge.service/cpuset.mems", "\n", 0644);
-	put("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems", "2-3\n", 0644);
+	put("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems", "2-3\n",
+	    0644);
 	put("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.mems", "\n", 0644);
 	put("sys/devices/system/cpu/possible", "0-15\n", 0444);
 	put("sys/devices/system/node/possible", "0-3\n", 0444);
 	put("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus", "\n", 0644);
-	put("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.cpus", "3\n", 0644);
+	put("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.cpus", "3\n",
+	    0644);
 	put("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus", "\n", 0644);
 	put("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus", "2-3\n", 0644);
 	put_thread();
@@ -142,7 +156,10 @@ static char *image(void)
 	FILE *f, *out = open_memstream(&text, &size);
 	char buf[4096];
 
-	snprintf(command, sizeof(command), "cd %s && find . -path ./run/nodeos -prune -o -print | sort | while read -r f; do echo \"$f\"; [ -d \"$f\" ] || echo \"$(head -n 1 \"$f\")\"; done", scratch);
+	snprintf(command, sizeof(command),
+		 "cd %s && find . -path ./run/nodeos -prune -o -print | sort | while read -r f; do "
+		 "echo \"$f\"; [ -d \"$f\" ] || echo \"$(head -n 1 \"$f\")\"; done",
+		 scratch);
 	f = popen(command, "r");
 	while (f && (n = fread(buf, 1, sizeof(buf), f)) > 0)
 		fwrite(buf, 1, n, out);
@@ -187,7 +204,14 @@ static void ignore(const struct service_item *it, const char *why, void *arg)
 static struct provision provision(bool dry)
 {
 	return (struct provision){
-		.root = root, .dir = state, .conf = &conf, .dry = dry, .reload = reload, .save = keep, .say = count, .cannot = ignore,
+		.root = root,
+		.dir = state,
+		.conf = &conf,
+		.dry = dry,
+		.reload = reload,
+		.save = keep,
+		.say = count,
+		.cannot = ignore,
 		.set = { .cpus = set_of("0"), .mems = set_of("0-1"), .own_mems = true },
 	};
 }
@@ -219,8 +243,8 @@ static int undo(unsigned *changed)
 }
 
 /*
- * Is traced PID about to change something? A file of the kernel is not truncated: between its opening and what is
- * written to it nothing lasts, though a plain file is empty then.
+ * Is traced PID about to change something? A file of the kernel is not truncated: between its
+ * opening and what is written to it nothing lasts, though a plain file is empty then.
  */
 static bool changes(pid_t pid, bool *opened)
 {
@@ -250,7 +274,8 @@ static bool changes(pid_t pid, bool *opened)
 	}
 }
 
-/* Run WORK in a process that is killed before it changes something for the Nth time; true when it came to its end before. */
+/* Run WORK in a process that is killed before it changes something for the Nth time; true when it
+ * came to its end before. */
 static bool die_at(int n, int (*work)(void))
 {
 	bool opened = false;
@@ -297,18 +322,28 @@ static void check_applied(const char *when)
 	is(get("sys/devices/virtual/workqueue/writeback/cpumask"), "1", "%s: writeback", when);
 	is(get("proc/sys/kernel/timer_migration"), "1", "%s: timers", when);
 	is(get("proc/sys/vm/stat_interval"), "60", "%s: a larger interval stays", when);
-	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000", "%s: what is off stays off", when);
-	is(get("sys/fs/cgroup/init.scope/cpuset.cpus"), "", "%s: init's cpuset, which nobody could undo", when);
+	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000", "%s: what is off stays off",
+	   when);
+	is(get("sys/fs/cgroup/init.scope/cpuset.cpus"), "",
+	   "%s: init's cpuset, which nobody could undo", when);
 	is(get("sys/fs/cgroup/system.slice/cpuset.cpus"), "", "%s: system.slice is open", when);
-	is(get("sys/fs/cgroup/system.slice/munge.service/cpuset.mems"), "0-1", "%s: a service's memory", when);
-	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"), "0-1", "%s: one further down", when);
+	is(get("sys/fs/cgroup/system.slice/munge.service/cpuset.mems"), "0-1",
+	   "%s: a service's memory", when);
+	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"),
+	   "0-1", "%s: one further down", when);
 	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus"), "", "%s: jobs", when);
-	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus"), "2-3", "%s: a job", when);
+	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus"), "2-3", "%s: a job",
+	   when);
 	is(get("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus"), "", "%s: slurmd", when);
-	ok(get("run/systemd/system/service.d/" UNITS_DROPIN) && get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN),
+	ok(get("run/systemd/system/service.d/" UNITS_DROPIN) &&
+		   get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN),
 	   "%s: drop-ins", when);
-	ok(affinity_get(kthread, &cpus, &err) == 0 && idset_equal(&cpus, &(struct idset){ .word = { 1 } }), "%s: a kernel thread", when);
-	ok(affinity_get(daemon_pid, &cpus, &err) == 0 && idset_equal(&cpus, &(struct idset){ .word = { 1 } }), "%s: a daemon", when);
+	ok(affinity_get(kthread, &cpus, &err) == 0 &&
+		   idset_equal(&cpus, &(struct idset){ .word = { 1 } }),
+	   "%s: a kernel thread", when);
+	ok(affinity_get(daemon_pid, &cpus, &err) == 0 &&
+		   idset_equal(&cpus, &(struct idset){ .word = { 1 } }),
+	   "%s: a daemon", when);
 }
 
 static void check_undone(const char *before, const char *when)
@@ -324,7 +359,8 @@ static void check_undone(const char *before, const char *when)
 	ok(idset_equal(&cpus, &mine), "%s: the thread, too", when);
 	affinity_get(daemon_pid, &cpus, &err);
 	ok(idset_equal(&cpus, &mine), "%s: the daemon, too", when);
-	ok(faccessat(state, UNDO_FILE_NAME, F_OK, 0) < 0 && faccessat(state, SERVICE_STATE_FILE, F_OK, 0) < 0,
+	ok(faccessat(state, UNDO_FILE_NAME, F_OK, 0) < 0 &&
+		   faccessat(state, SERVICE_STATE_FILE, F_OK, 0) < 0,
 	   "%s: the journal and the state are gone", when);
 }
 
@@ -377,8 +413,10 @@ static void offline(const char *before)
 	is_int(apply(false, NULL), 0, "provision with CPUs offline");
 	is_int(undo_open(&u, state, UNDO_READ, &err), 0, "its journal");
 	snprintf(name, sizeof(name), "%d 77", (int)kthread);
-	is(undo_find(&u, UNDO_THREAD, name)->text, "0-1023", "a thread that might run everywhere, will");
-	is(undo_find(&u, UNDO_THREAD, "14 5") ? "noted" : "not", "not", "one that is pinned is not noted");
+	is(undo_find(&u, UNDO_THREAD, name)->text, "0-1023",
+	   "a thread that might run everywhere, will");
+	is(undo_find(&u, UNDO_THREAD, "14 5") ? "noted" : "not", "not",
+	   "one that is pinned is not noted");
 	undo_close(&u);
 	is_int(undo(&n), 0, "unprovision");
 	ok(n > 10 && n < 40, "each thing is put back once: %u", n);
@@ -434,8 +472,10 @@ static void new_thread(const char *before)
 	idset_zero(&cpus);
 	idset_add(&cpus, 0);
 	affinity_set(thread, &cpus, &err);
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)thread); /* listed below its process only */
-	snprintf(text, sizeof(text), "%d (worker) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0\n", (int)thread);
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)thread); /* listed below its process only
+								    */
+	snprintf(text, sizeof(text),
+		 "%d (worker) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0\n", (int)thread);
 	put(path, text, 0444);
 	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", (int)daemon_pid, (int)thread);
 	put(path, text, 0444);
@@ -477,7 +517,8 @@ static void remove_irq27(void)
 
 static void killed(const char *before)
 {
-	const char *word = getenv("NODEOS_TEST_EVERY"); /* each 7th, unless it says another number */
+	/* each 7th, unless it says another number */
+	const char *word = getenv("NODEOS_TEST_EVERY");
 	int every = word ? atoi(word) : 7, n;
 	char when[64];
 
@@ -525,8 +566,10 @@ static void meanwhile(const char *before)
 
 	put("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", "0\n", 0644);
 	is_int(apply(false, NULL), 0, "provision beside a scope of slurmstepd that is confined");
-	is(get("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus"), "0-15", "it is opened");
-	ok(get("run/systemd/system/other_slurmstepd.scope.d/" UNITS_DROPIN) != NULL, "and has its exception");
+	is(get("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus"), "0-15",
+	   "it is opened");
+	ok(get("run/systemd/system/other_slurmstepd.scope.d/" UNITS_DROPIN) != NULL,
+	   "and has its exception");
 	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", 0);
 	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope", AT_REMOVEDIR);
 
@@ -546,7 +589,9 @@ static void journal(void)
 
 	ok(undo_open(&u, state, UNDO_WRITE, &err) == 1, "no journal");
 	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 0, "an empty one is made");
-	ok(undo_note(&u, UNDO_MASK, "a", "0-3", &err) == 0 && undo_note(&u, UNDO_MASK, "a", "7", &err) == 0, "noted once");
+	ok(undo_note(&u, UNDO_MASK, "a", "0-3", &err) == 0 &&
+		   undo_note(&u, UNDO_MASK, "a", "7", &err) == 0,
+	   "noted once");
 	ok(undo_note(&u, UNDO_MASK, "b\nc", "7", &err) == -1, "no line in a name");
 	undo_close(&u);
 	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_APPEND);
@@ -562,7 +607,8 @@ static void journal(void)
 	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_CREAT, 0600);
 	ok(write(fd, "what?\n", 6) == 6, "a journal that is none");
 	close(fd);
-	ok(undo_open(&u, state, UNDO_MAKE, &err) == -1 && strstr(err.text, "what?"), "is refused: %s", err.text);
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == -1 && strstr(err.text, "what?"),
+	   "is refused: %s", err.text);
 	unlinkat(state, UNDO_FILE_NAME, 0);
 }
 
@@ -573,17 +619,23 @@ static void exempt(void)
 	conf_defaults(&c);
 	strcpy(c.service_except, "lustre.service x.scope");
 	is(service_exempt("/system.slice/slurmstepd.scope/job_1", &c), "Slurm's", "a job");
-	is(service_exempt("/system.slice/n0_slurmstepd.scope/system", &c), "Slurm's", "of one slurmd of several");
+	is(service_exempt("/system.slice/n0_slurmstepd.scope/system", &c), "Slurm's",
+	   "of one slurmd of several");
 	is(service_exempt("/nodeos.slice/slurmstepd.scope", &c), "Slurm's", "in another slice");
-	is(service_exempt("/system.slice/lustre.service", &c), "serviceos_except", "one of the list");
+	is(service_exempt("/system.slice/lustre.service", &c), "serviceos_except",
+	   "one of the list");
 	is(service_exempt("/a.slice/a-b.slice/x.scope/y", &c), "serviceos_except", "another");
 	is(service_exempt("/user.slice/x.scope/y", &c), NULL, "one that a login may name");
-	is(service_exempt("/user.slice/user-1000.slice/user@1000.service/app.slice/slurmstepd.scope", &c), NULL, "a user's unit of that name");
-	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL, "a cgroup of a service, of that name");
+	is(service_exempt(
+		   "/user.slice/user-1000.slice/user@1000.service/app.slice/slurmstepd.scope", &c),
+	   NULL, "a user's unit of that name");
+	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL,
+	   "a cgroup of a service, of that name");
 	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "slurmd");
 	is(service_exempt("/system.slice/munge.service", &c), NULL, "munge");
 	is(service_exempt("/user.slice/slurmstepd.scope.evil", &c), NULL, "a name that begins so");
-	is(service_exempt("/user.slice/user-1000.slice/my.lustre.service", &c), NULL, "a name that ends so");
+	is(service_exempt("/user.slice/user-1000.slice/my.lustre.service", &c), NULL,
+	   "a name that ends so");
 	is(service_exempt("/init.scope", &c), NULL, "init");
 }
 
@@ -592,8 +644,11 @@ static void put_user(const char *cgroup)
 {
 	char text[256];
 
-	put("proc/777/stat", "777 (sleep) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
-	put("proc/777/status", "Name:\tsleep\nUid:\t1000\t0\t0\t0\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n", 0444);
+	put("proc/777/stat", "777 (sleep) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
+	    0444);
+	put("proc/777/status",
+	    "Name:\tsleep\nUid:\t1000\t0\t0\t0\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n",
+	    0444);
 	snprintf(text, sizeof(text), "0::%s\n", cgroup);
 	put("proc/777/cgroup", text, 0444);
 }
@@ -647,11 +702,21 @@ static void accounts(void)
 		const char *defs, *uid;
 		bool waits;
 	} account[] = {
-		{ "", "999", false }, { "", "1000", true }, { "", "60000", true }, { "", "60001", true },
-		{ "", "61183", true }, { "", "61184", false }, { "", "64045", false },
-		{ "", "65519", false }, { "", "65520", true }, { "", "65533", true }, { "", "65534", false },
-		{ "", "65536", true }, { "", "1000000", true },
-		{ "UID_MIN 500\n", "500", true }, { "UID_MIN 500\n", "499", false },
+		{ "", "999", false },
+		{ "", "1000", true },
+		{ "", "60000", true },
+		{ "", "60001", true },
+		{ "", "61183", true },
+		{ "", "61184", false },
+		{ "", "64045", false },
+		{ "", "65519", false },
+		{ "", "65520", true },
+		{ "", "65533", true },
+		{ "", "65534", false },
+		{ "", "65536", true },
+		{ "", "1000000", true },
+		{ "UID_MIN 500\n", "500", true },
+		{ "UID_MIN 500\n", "499", false },
 		{ "UID_MIN 500\nSYS_UID_MAX 999\n", "500", true },
 		{ "UID_MIN 1000\nSYS_UID_MAX 499\n", "500", true },
 		{ "UID_MIN 1000\nSYS_UID_MAX 499\n", "499", false },
@@ -668,12 +733,14 @@ static void accounts(void)
 	}
 	put("etc/login.defs", "", 0644);
 	ok(waits(session, "1000 65534 65534 65534"), "so is a user's program that runs as nobody");
-	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"), "SlurmUser has any uid");
+	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"),
+	   "SlurmUser has any uid");
 	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"), "in slurmdbd, too");
 	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"), "but no user's unit");
 }
 
-/* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may hold him stay. */
+/* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may
+ * hold him stay. */
 static void logged_in(const char *before)
 {
 	struct provision p = provision(false);
@@ -684,23 +751,31 @@ static void logged_in(const char *before)
 	put_user(session);
 	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
 	ok(p.waiting, "memory nodes wait");
-	ok(dropin_has("AllowedCPUs=0") && !dropin_has("AllowedMemoryNodes"), "units are told of CPUs only");
-	is(get(munge_mems), "0-1", "a service without a user's process has the memory nodes already");
+	ok(dropin_has("AllowedCPUs=0") && !dropin_has("AllowedMemoryNodes"),
+	   "units are told of CPUs only");
+	is(get(munge_mems), "0-1",
+	   "a service without a user's process has the memory nodes already");
 	is_int(apply(false, &changed), 0, "again");
 	is_int(changed, 0, "nothing is left that can be done");
 	remove_user();
 	p = provision(false);
 	is_int(provision_apply(&p, &err), 0, "he has logged out: provision");
-	ok(!p.waiting && dropin_has("AllowedMemoryNodes=0-1") && dropin_has("AllowedCPUs=0"), "units are told of both");
+	ok(!p.waiting && dropin_has("AllowedMemoryNodes=0-1") && dropin_has("AllowedCPUs=0"),
+	   "units are told of both");
 
 	put_user("/system.slice/munge.service/session");
 	p = provision(false);
-	ok(provision_undo(&p, &err) < 0 && p.waiting && strstr(err.text, "users' processes keep their memory nodes"), "a user is there: not all is put back: %s",
-	   err.text);
-	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") && dropin_has("AllowedMemoryNodes=0-1"), "units keep the memory nodes and have all CPUs");
+	ok(provision_undo(&p, &err) < 0 && p.waiting &&
+		   strstr(err.text, "users' processes keep their memory nodes"),
+	   "a user is there: not all is put back: %s", err.text);
+	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") &&
+		   dropin_has("AllowedMemoryNodes=0-1"),
+	   "units keep the memory nodes and have all CPUs");
 	is(get(munge_mems), "0-1", "the service that holds his process keeps its memory nodes");
-	ok(get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN) != NULL, "Slurm's scope stays an exception, or jobs would have these nodes");
-	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"), "2-3", "one that does not has its own again");
+	ok(get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN) != NULL,
+	   "Slurm's scope stays an exception, or jobs would have these nodes");
+	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"),
+	   "2-3", "one that does not has its own again");
 	remove_user();
 	is_int(undo(NULL), 0, "he has logged out: unprovision");
 	now = image();
@@ -713,23 +788,28 @@ static void logged_in(const char *before)
 	put_user("/system.slice/munge.service/session");
 	conf.service_except[0] = '\0';
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && p.waiting && get(munge_dropin), "it stays while a user's process is in the unit");
+	ok(provision_apply(&p, &err) == 0 && p.waiting && get(munge_dropin),
+	   "it stays while a user's process is in the unit");
 	remove_user();
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && !p.waiting && !get(munge_dropin), "and goes without him");
+	ok(provision_apply(&p, &err) == 0 && !p.waiting && !get(munge_dropin),
+	   "and goes without him");
 	is_int(undo(NULL), 0, "unprovision");
 
 	put_user(session);
-	put("proc/777/status", "Name:\tsleep\nState:\tZ (zombie)\nUid:\t1000\t1000\t1000\t1000\n", 0444);
+	put("proc/777/status", "Name:\tsleep\nState:\tZ (zombie)\nUid:\t1000\t1000\t1000\t1000\n",
+	    0444);
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && !p.waiting, "a process that has ended keeps nothing waiting");
+	ok(provision_apply(&p, &err) == 0 && !p.waiting,
+	   "a process that has ended keeps nothing waiting");
 	is_int(undo(NULL), 0, "unprovision");
 
 	/* his uid, 1000, is a system account's here */
 	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
 	put_user(session);
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"), "UID_MIN of login.defs says who is a user");
+	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"),
+	   "UID_MIN of login.defs says who is a user");
 	is_int(undo(NULL), 0, "unprovision");
 	remove_user();
 	accounts();

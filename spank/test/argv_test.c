@@ -27,14 +27,16 @@ static bool plain(const char *line)
 static void own_options(void)
 {
 	ok(view("--nodeos-container=vda app").names_container, "--nodeos-container=");
-	ok(view("--nodeos-container vda app").names_container, "--nodeos-container, its value in a word of its own");
+	ok(view("--nodeos-container vda app").names_container,
+	   "--nodeos-container, its value in a word of its own");
 	ok(view("--nodeos-con vda app").names_container, "--nodeos-container, abbreviated");
 	ok(!view("--nodeos-cpus=4 app").names_container, "--nodeos-cpus names no container");
 	ok(view("--nodeos-cpus=4 app").uses_nodeos, "--nodeos-cpus makes one");
 	ok(view("--nodeos-sched=idle app").uses_nodeos, "--nodeos-sched makes one");
 	ok(view("--nodeos-manifest m.json app").uses_nodeos, "--nodeos-manifest makes some");
 	ok(!view("--nodeos-report=x app").uses_nodeos, "--nodeos-report makes none");
-	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos, "options of ours behind any of srun's");
+	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos,
+	   "options of ours behind any of srun's");
 	ok(view("--nodeos=off app").off, "--nodeos=off");
 	ok(view("--nodeos off app").off, "--nodeos off, in two words");
 	ok(!view("--nodeos-sched=off app").off, "off as a value of another option");
@@ -44,10 +46,12 @@ static void own_options(void)
 static void shapes(void)
 {
 	static const char *const shaping[] = {
-		"--exact", "--exa", "--exclusive", "--excl", "--overlap", "--overl", "--gres=gpu:1", "--gres gpu:1",
-		"--gpus-per-task=1", "-G 1", "-G1", "--tres-per-task=gres/gpu:1",
+		"--exact",	     "--exa",	"--exclusive",	"--excl",
+		"--overlap",	     "--overl", "--gres=gpu:1", "--gres gpu:1",
+		"--gpus-per-task=1", "-G 1",	"-G1",		"--tres-per-task=gres/gpu:1",
 	};
-	static const char *const other[] = { "--export=ALL", "-n4 -c2", "--ex", "--gid=1", "--threads-per-core=1" };
+	static const char *const other[] = { "--export=ALL", "-n4 -c2", "--ex", "--gid=1",
+					     "--threads-per-core=1" };
 
 	for (size_t i = 0; i < sizeof(shaping) / sizeof(shaping[0]); i++)
 		ok(view(shaping[i]).shapes_step, "%s shapes the step", shaping[i]);
@@ -62,9 +66,16 @@ static void shapes(void)
 static void plain_lines(void)
 {
 	static const char *const line[] = {
-		"-n 4 app", "--bcast ./app input.json", "--preserve-env ./app input.json", "--immediate ./app input.json",
-		"--unbuff ./app input.json", "--test-only ./app input.json", "--hold ./app --exclusive",
-		"--multi-prog map.json", "--some-option-to-come ./app input.json", "-vlO out.json ./app",
+		"-n 4 app",
+		"--bcast ./app input.json",
+		"--preserve-env ./app input.json",
+		"--immediate ./app input.json",
+		"--unbuff ./app input.json",
+		"--test-only ./app input.json",
+		"--hold ./app --exclusive",
+		"--multi-prog map.json",
+		"--some-option-to-come ./app input.json",
+		"-vlO out.json ./app",
 	};
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
@@ -77,16 +88,21 @@ static void plain_lines(void)
 static void arguments(void)
 {
 	static const char *const line[] = {
-		"app --nodeos-cpus=4", "-n4 app --nodeos-cpus=4", "-n 4 app --nodeos-cpus=4",
-		"--async app --nodeos-cpus=4", "--ntasks=4 app --nodeos-cpus=4",
-		"--overlap --async --parsable app --nodeos-cpus=4", "-n4 -- app --nodeos-cpus=4",
-		"--label -- app --nodeos-cpus=4", "-lN2 app --nodeos=off",
+		"app --nodeos-cpus=4",
+		"-n4 app --nodeos-cpus=4",
+		"-n 4 app --nodeos-cpus=4",
+		"--async app --nodeos-cpus=4",
+		"--ntasks=4 app --nodeos-cpus=4",
+		"--overlap --async --parsable app --nodeos-cpus=4",
+		"-n4 -- app --nodeos-cpus=4",
+		"--label -- app --nodeos-cpus=4",
+		"-lN2 app --nodeos=off",
 	};
 	static const char *const own[] = {
 		"--comment app --nodeos-cpus=4 app", "-lJ app --nodeos-cpus=4 app",
-		"-J : --nodeos-cpus=4 app", "-n1 app : --nodeos-cpus=4 app",
-		"-n1 -- app : --nodeos-cpus=4 app", "--comment -- --nodeos-cpus=4 app",
-		"-i - --nodeos-cpus=4 app", "--label app --nodeos-cpus=4",
+		"-J : --nodeos-cpus=4 app",	     "-n1 app : --nodeos-cpus=4 app",
+		"-n1 -- app : --nodeos-cpus=4 app",  "--comment -- --nodeos-cpus=4 app",
+		"-i - --nodeos-cpus=4 app",	     "--label app --nodeos-cpus=4",
 	};
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)

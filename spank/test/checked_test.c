@@ -25,22 +25,29 @@ int main(void)
 		bool manifest;
 		const char *what;
 	} file[] = {
-		{ "m.json", "{\"acKind\": \"PodManifest\"}\n", 0644, true, "a JSON object with an acKind" },
-		{ "blank.json", " \n\t{ \"acKind\": \"PodManifest\" }\n", 0644, true, "one behind blanks" },
-		{ "broken.json", "{\"acKind\": broken", 0644, true, "one that is broken: its mistake is told" },
-		{ "share.json", "{\"acKind\": \"PodManifest\"}", 0755, true, "one on a file system that lets everything be executed" },
+		{ "m.json", "{\"acKind\": \"PodManifest\"}\n", 0644, true,
+		  "a JSON object with an acKind" },
+		{ "blank.json", " \n\t{ \"acKind\": \"PodManifest\" }\n", 0644, true,
+		  "one behind blanks" },
+		{ "broken.json", "{\"acKind\": broken", 0644, true,
+		  "one that is broken: its mistake is told" },
+		{ "share.json", "{\"acKind\": \"PodManifest\"}", 0755, true,
+		  "one on a file system that lets everything be executed" },
 		{ "script.json", "#!/bin/sh\necho {\n", 0755, false, "a script" },
 		{ "script2.json", "#!/bin/sh\n", 0644, false, "a script that cannot be executed" },
 		{ "data.json", "{\"a\": 1}\n", 0644, false, "a JSON object of another kind" },
 		{ "list.json", "[1]\n", 0644, false, "a JSON array" },
 		{ "multi.json", "0 {\n", 0644, false, "a list of programs (srun --multi-prog)" },
 		{ "empty.json", "", 0644, false, "an empty file" },
-		{ "m.txt", "{\"acKind\": \"PodManifest\"}", 0644, false, "an object in a file of another name" },
-		{ ".json", "{\"acKind\": \"PodManifest\"}", 0644, false, "a file that is all suffix" },
+		{ "m.txt", "{\"acKind\": \"PodManifest\"}", 0644, false,
+		  "an object in a file of another name" },
+		{ ".json", "{\"acKind\": \"PodManifest\"}", 0644, false,
+		  "a file that is all suffix" },
 	};
 	char dir[] = "/tmp/nodeos-checked-XXXXXX", bin[64];
 
-	if (!mkdtemp(dir) || chdir(dir) < 0 || mkdir("bin", 0755) < 0 || mkdir("dir.json", 0755) < 0)
+	if (!mkdtemp(dir) || chdir(dir) < 0 || mkdir("bin", 0755) < 0 ||
+	    mkdir("dir.json", 0755) < 0)
 		bail("mkdtemp");
 	for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
 		put(file[i].name, file[i].text, file[i].mode);

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/test/tap.h"
 #include "spank/checked.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
-#include "base/test/tap.h"
 
 #define OPTIONS_MAX 20
 
@@ -121,8 +121,8 @@ static bool parse(int argc, char **argv)
 	int c;
 
 	for (int i = 0; i < n_registered; i++)
-		longs[3 + i] = (struct option){ registered[i].name, required_argument, NULL,
-						1000 + i };
+		longs[3 + i] =
+			(struct option){ registered[i].name, required_argument, NULL, 1000 + i };
 	optind = 0;
 	while ((c = getopt_long(argc, argv, "+n:N:lQ", longs, NULL)) != -1) {
 		async = async || c == 'a';
@@ -211,11 +211,13 @@ static void planned(void)
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	has("7", "-n1 app", "rc 0, guard step, step -, origin 7", "a step of the job");
 	has("7", "-n1 --nodeos-cpus=2 app", "sbatch or salloc already", "no second request");
-	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7", "a plain step of another");
+	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
+	    "a plain step of another");
 	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
 	    "its own request");
 	has("7", "--async -n1 app", "rc 0, guard async, step -", "an asynchronous one of the job");
-	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc already", "no second request");
+	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
+	    "no second request");
 	has("7", "--async --jobid=7 -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
 	    "nor where the job is named");
 	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",

@@ -63,7 +63,8 @@ static void unset(void *arg, const char *name)
 
 static bool guarded(void)
 {
-	static const char *const name[] = { "SLURM_SPANK_NODEOS_GUARD", "SLURM_SPANK_NODEOS_AROUND", "SLURM_TASK_PROLOG" };
+	static const char *const name[] = { "SLURM_SPANK_NODEOS_GUARD", "SLURM_SPANK_NODEOS_AROUND",
+					    "SLURM_TASK_PROLOG" };
 
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
 		if (getenv(name[i]))
@@ -87,20 +88,25 @@ static void batch(const char *around, const char *own)
 	else
 		unsetenv("BASH_ENV");
 	guard_arm_batch();
-	is(bash(around, "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n", "a bash of sbatch's own, in job %s%s",
-	   around ? around : "none", own ? ", reads its user's BASH_ENV" : " runs");
-	is(bash("4712", "echo alive", &code), "", "the job script's bash, where no plugin has taken the guard away, says nothing");
+	is(bash(around, "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n",
+	   "a bash of sbatch's own, in job %s%s", around ? around : "none",
+	   own ? ", reads its user's BASH_ENV" : " runs");
+	is(bash("4712", "echo alive", &code), "",
+	   "the job script's bash, where no plugin has taken the guard away, says nothing");
 	ok(WIFSIGNALED(code) && WTERMSIG(code) == 9, "and is killed");
 	ok(guard_lift(&env, &err) == 0 && !guarded(), "the plugin takes it away %s", err.text);
-	is(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "", "and the user's BASH_ENV is there again");
-	is(bash("4712", "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n", "then the job script runs");
+	is(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "",
+	   "and the user's BASH_ENV is there again");
+	is(bash("4712", "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n",
+	   "then the job script runs");
 	guard_arm_batch();
 	guard_disarm_client();
 	ok(!guarded() && strcmp(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "") == 0,
 	   "so does a client below a job that was submitted so");
 }
 
-/* srun --async with an option that needs no guard: the task prolog must not be left, or it would start itself. */
+/* srun --async with an option that needs no guard: the task prolog must not be left, or it would
+ * start itself. */
 static void never_armed(const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
@@ -109,8 +115,10 @@ static void never_armed(const char *own)
 	if (own)
 		setenv("SLURM_TASK_PROLOG", own, 1);
 	guard_prepare_async();
-	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_SAVED_PROLOG"), "never armed: lifted all the same");
-	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "", "never armed: the user's own task prolog");
+	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_SAVED_PROLOG"),
+	   "never armed: lifted all the same");
+	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "",
+	   "never armed: the user's own task prolog");
 	unsetenv("SLURM_TASK_PROLOG");
 }
 
@@ -122,12 +130,14 @@ static void script(const char *environment, const char *words)
 	FILE *f;
 	int status;
 
-	snprintf(command, sizeof(command), "%s timeout 10 sh %s/spank/nodeos-task-prolog 2>&1", environment, source ? source : ".");
+	snprintf(command, sizeof(command), "%s timeout 10 sh %s/spank/nodeos-task-prolog 2>&1",
+		 environment, source ? source : ".");
 	f = popen(command, "r");
 	if (!f || !fgets(text, sizeof(text), f))
 		text[0] = '\0';
 	status = f ? pclose(f) : -1;
-	ok(status != -1 && WEXITSTATUS(status) != 124 && strncmp(text, words, strlen(words)) == 0, "the task prolog with %s: %s", environment, text);
+	ok(status != -1 && WEXITSTATUS(status) != 124 && strncmp(text, words, strlen(words)) == 0,
+	   "the task prolog with %s: %s", environment, text);
 }
 
 /* srun --async, whose task prolog the guard is. */
@@ -139,11 +149,14 @@ static void async(const char *own)
 	if (own)
 		setenv("SLURM_TASK_PROLOG", own, 1);
 	guard_prepare_async();
-	ok(strstr(getenv("SLURM_TASK_PROLOG"), "/nodeos-task-prolog") != NULL, "srun --async has a task prolog of ours");
+	ok(strstr(getenv("SLURM_TASK_PROLOG"), "/nodeos-task-prolog") != NULL,
+	   "srun --async has a task prolog of ours");
 	guard_arm_async();
 	ok(getenv("SLURM_SPANK_NODEOS_GUARD") != NULL, "and a guard that it finds");
-	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_GUARD"), "which the plugin takes away %s", err.text);
-	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "", "the user's own task prolog is there again");
+	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_GUARD"),
+	   "which the plugin takes away %s", err.text);
+	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "",
+	   "the user's own task prolog is there again");
 	unsetenv("SLURM_TASK_PROLOG");
 }
 
@@ -168,10 +181,13 @@ int main(void)
 	never_armed("/home/me/prolog");
 	script("SLURM_TASK_PROLOG=/bin/pwd", "/");
 	script("SLURM_TASK_PROLOG=/usr/libexec/nodeos/nodeos-task-prolog", "");
-	script("SLURM_TASK_PROLOG=/usr/libexec/nodeos/nodeos-task-prolog SLURM_SPANK_NODEOS_SAVED_PROLOG=/bin/pwd", "/");
+	script("SLURM_TASK_PROLOG=/usr/libexec/nodeos/nodeos-task-prolog "
+	       "SLURM_SPANK_NODEOS_SAVED_PROLOG=/bin/pwd",
+	       "/");
 	script("SLURM_SPANK_NODEOS_GUARD=2", "nodeos: error: ");
 	setenv("SLURM_SPANK_NODEOS_GUARD", "1", 1);
-	ok(guard_lift(&env, &err) < 0 && strstr(err.text, "another version"), "a guard of another version is refused: %s", err.text);
+	ok(guard_lift(&env, &err) < 0 && strstr(err.text, "another version"),
+	   "a guard of another version is refused: %s", err.text);
 	unlink(own);
 	return tap_done();
 }

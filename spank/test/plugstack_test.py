@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """nodeos-plugstack, and what the packages run when they are removed, on sample files of Slurm below a
 root directory of their own. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+
 import os
 import re
 import shutil
@@ -10,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", ".."
+)
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 TOOL = os.path.abspath(os.path.join(BUILD, "spank/nodeos-plugstack"))
 DEBIAN = os.path.join(SOURCE, "contrib/packaging/debian")
@@ -62,14 +65,23 @@ class Root:
             return None
 
     def tool(self, command, **env):
-        return subprocess.run([TOOL, "--root", self.dir, command], capture_output=True, text=True, env={"PATH": os.environ["PATH"]} | env)
+        return subprocess.run(
+            [TOOL, "--root", self.dir, command],
+            capture_output=True,
+            text=True,
+            env={"PATH": os.environ["PATH"]} | env,
+        )
 
     def script(self, name, *arguments):
         """A maintainer script, as dpkg --root runs it."""
         os.makedirs(self.path("usr/sbin"), exist_ok=True)
         shutil.copy(TOOL, self.path("usr/sbin/nodeos-plugstack"))
-        return subprocess.run(["sh", os.path.join(DEBIAN, f"slurm-nodeos-plugin.{name}"), *arguments], capture_output=True, text=True,
-                              env={"PATH": os.environ["PATH"], "DPKG_ROOT": self.dir})
+        return subprocess.run(
+            ["sh", os.path.join(DEBIAN, f"slurm-nodeos-plugin.{name}"), *arguments],
+            capture_output=True,
+            text=True,
+            env={"PATH": os.environ["PATH"], "DPKG_ROOT": self.dir},
+        )
 
     def active(self):
         return self.tool("status").returncode == 0
@@ -86,16 +98,29 @@ def test_enable():
         r.write(TOP, INCLUDE)
         same(r.tool("status").returncode, 1, "status: no line")
         p = r.tool("enable")
-        same((p.returncode, r.read(OWN), r.read(TOP)), (0, "required nodeos.so\n", INCLUDE), "enable writes a file that is included")
+        same(
+            (p.returncode, r.read(OWN), r.read(TOP)),
+            (0, "required nodeos.so\n", INCLUDE),
+            "enable writes a file that is included",
+        )
         same(r.tool("status").stdout, f"/{OWN}:1: required nodeos.so\n", "status shows the line")
         p = r.tool("enable")
-        same((p.returncode, r.read(OWN)), (0, "required nodeos.so\n"), "enable again changes nothing")
+        same(
+            (p.returncode, r.read(OWN)), (0, "required nodeos.so\n"), "enable again changes nothing"
+        )
     with Root() as r:
         r.write(TOP, "# none\noptional other.so x")
-        same((r.tool("enable").returncode, r.read(OWN), r.read(TOP)), (0, None, "# none\noptional other.so x\nrequired nodeos.so\n"),
-             "where nothing includes the directory, the line is in plugstack.conf")
+        same(
+            (r.tool("enable").returncode, r.read(OWN), r.read(TOP)),
+            (0, None, "# none\noptional other.so x\nrequired nodeos.so\n"),
+            "where nothing includes the directory, the line is in plugstack.conf",
+        )
     with Root() as r:
-        same((r.tool("enable").returncode, r.read(TOP)), (0, "required nodeos.so\n"), "plugstack.conf is made where there is none")
+        same(
+            (r.tool("enable").returncode, r.read(TOP)),
+            (0, "required nodeos.so\n"),
+            "plugstack.conf is made where there is none",
+        )
         same(stat.S_IMODE(os.stat(r.path(TOP)).st_mode), 0o644, "readable by everybody")
     with Root(plugin=False) as r:
         r.write(TOP, INCLUDE)
@@ -103,37 +128,75 @@ def test_enable():
         same((p.returncode, r.active()), (1, False), "enable is refused without the plugin")
         r.write(OWN, "required nodeos.so\n")
         p = r.tool("status")
-        same((p.returncode, p.stdout, "is missing" in p.stderr and "nodeos-plugstack disable" in p.stderr),
-             (0, f"/{OWN}:1: required nodeos.so\n", True), "status says when a line loads a plugin that is not there")
+        same(
+            (
+                p.returncode,
+                p.stdout,
+                "is missing" in p.stderr and "nodeos-plugstack disable" in p.stderr,
+            ),
+            (0, f"/{OWN}:1: required nodeos.so\n", True),
+            "status says when a line loads a plugin that is not there",
+        )
     with Root() as r:
         r.write(TOP, INCLUDE)
         os.makedirs(os.path.dirname(r.path(OWN)), exist_ok=True)
         os.symlink("/nowhere/nodeos.conf", r.path(OWN))
         p = r.tool("enable")
-        same((p.returncode, p.stderr.splitlines()[-1]), (1, f"nodeos-plugstack: cannot write /{OWN}"), "what cannot be written is named, as for who is not root")
+        same(
+            (p.returncode, p.stderr.splitlines()[-1]),
+            (1, f"nodeos-plugstack: cannot write /{OWN}"),
+            "what cannot be written is named, as for who is not root",
+        )
     with Root() as r:
         p = r.tool("enabel")
-        same((p.returncode, p.stderr.splitlines()[0]), (2, 'nodeos-plugstack: "enabel": expected status, enable or disable'),
-             "a wrong word is named, with those that are allowed")
+        same(
+            (p.returncode, p.stderr.splitlines()[0]),
+            (2, 'nodeos-plugstack: "enabel": expected status, enable or disable'),
+            "a wrong word is named, with those that are allowed",
+        )
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "")
-        same((r.tool("enable").returncode, r.read(TOP)), (1, None), "and on a node that has its files from slurmctld's host")
+        same(
+            (r.tool("enable").returncode, r.read(TOP)),
+            (1, None),
+            "and on a node that has its files from slurmctld's host",
+        )
 
 
 def test_series():
     """Beside stand-ins of nodeosctl and scontrol, and a plugin that is nowhere, so that nothing is ever added."""
     with Root() as r:
         with open(TOOL, encoding="utf-8") as f:
-            r.write("bin/tool", f.read().replace(f"PLUGIN={r.plugin}", f"PLUGIN='{r.path('nowhere')}'"))
-        r.write("bin/nodeosctl", "#!/bin/sh\necho 'plugin               /x/nodeos.so\nplugin-series        22.05'\n")
-        for version, refused in (("slurm-wlm 24.11.5", True), ("slurm 22.05.8", False), ("slurm 22.5.8", True), ("", False)):
+            r.write(
+                "bin/tool", f.read().replace(f"PLUGIN={r.plugin}", f"PLUGIN='{r.path('nowhere')}'")
+            )
+        r.write(
+            "bin/nodeosctl",
+            "#!/bin/sh\necho 'plugin               /x/nodeos.so\nplugin-series        22.05'\n",
+        )
+        for version, refused in (
+            ("slurm-wlm 24.11.5", True),
+            ("slurm 22.05.8", False),
+            ("slurm 22.5.8", True),
+            ("", False),
+        ):
             r.write("bin/scontrol", f"#!/bin/sh\necho '{version}'\n")
             for name in ("nodeosctl", "scontrol"):
                 os.chmod(r.path(f"bin/{name}"), 0o755)
-            p = subprocess.run(["sh", r.path("bin/tool"), "enable"], capture_output=True, text=True,
-                               env={"PATH": r.path("bin") + ":" + os.environ["PATH"], "SLURM_CONF": r.path("etc/slurm/slurm.conf")})
-            same((p.returncode, "was built for Slurm 22.05, and this is" in p.stderr, r.read(TOP)), (1, refused, None),
-                 f"a plugin for 22.05 beside \"{version}\" is {'refused' if refused else 'no reason'}")
+            p = subprocess.run(
+                ["sh", r.path("bin/tool"), "enable"],
+                capture_output=True,
+                text=True,
+                env={
+                    "PATH": r.path("bin") + ":" + os.environ["PATH"],
+                    "SLURM_CONF": r.path("etc/slurm/slurm.conf"),
+                },
+            )
+            same(
+                (p.returncode, "was built for Slurm 22.05, and this is" in p.stderr, r.read(TOP)),
+                (1, refused, None),
+                f'a plugin for 22.05 beside "{version}" is {"refused" if refused else "no reason"}',
+            )
 
 
 LINES = """# required nodeos.so
@@ -155,59 +218,134 @@ def test_disable():
         r.write("/opt/other/nodeos.so", "").write(TOP, text)
         os.chmod(r.path(TOP), 0o640)
         p = r.tool("disable")
-        want = [MARK + line if i in (1, 2, 3, 8, 9) else line for i, line in enumerate(text.splitlines())]
-        same((p.returncode, r.read(TOP).splitlines()), (0, want), "disable makes comments of our lines, and of no others")
-        same((stat.S_IMODE(os.stat(r.path(TOP)).st_mode), sorted(os.listdir(r.path("etc/slurm")))), (0o640, ["plugstack.conf", "plugstack.conf.d"]),
-             "the file's mode stays, and nothing is left beside it")
+        want = [
+            MARK + line if i in (1, 2, 3, 8, 9) else line
+            for i, line in enumerate(text.splitlines())
+        ]
+        same(
+            (p.returncode, r.read(TOP).splitlines()),
+            (0, want),
+            "disable makes comments of our lines, and of no others",
+        )
+        same(
+            (stat.S_IMODE(os.stat(r.path(TOP)).st_mode), sorted(os.listdir(r.path("etc/slurm")))),
+            (0o640, ["plugstack.conf", "plugstack.conf.d"]),
+            "the file's mode stays, and nothing is left beside it",
+        )
         same(r.active(), False, "no line is left")
     with Root() as r:
         r.write(TOP, INCLUDE).write(OWN, "required nodeos.so conf=/etc/y\n")
         r.tool("disable")
-        same((r.read(OWN), r.read(TOP)), (MARK + "required nodeos.so conf=/etc/y\n", INCLUDE), "in an included file")
-        same((r.tool("enable").returncode, r.read(OWN)), (0, "required nodeos.so conf=/etc/y\n"), "enable puts it back, its arguments too")
+        same(
+            (r.read(OWN), r.read(TOP)),
+            (MARK + "required nodeos.so conf=/etc/y\n", INCLUDE),
+            "in an included file",
+        )
+        same(
+            (r.tool("enable").returncode, r.read(OWN)),
+            (0, "required nodeos.so conf=/etc/y\n"),
+            "enable puts it back, its arguments too",
+        )
     with Root() as r:
-        r.write(TOP, "include more/[ab].conf\ninclude /etc/slurm/top.conf\n").write("etc/slurm/more/a.conf", "include deep/*\n")
-        r.write("etc/slurm/more/deep/x y", "required nodeos.so\n").write("etc/slurm/more/c.conf", "required nodeos.so\n")
+        r.write(TOP, "include more/[ab].conf\ninclude /etc/slurm/top.conf\n").write(
+            "etc/slurm/more/a.conf", "include deep/*\n"
+        )
+        r.write("etc/slurm/more/deep/x y", "required nodeos.so\n").write(
+            "etc/slurm/more/c.conf", "required nodeos.so\n"
+        )
         r.write("etc/slurm/top.conf", "include top.conf\nrequired nodeos.so\n")
         r.tool("disable")
-        same((r.read("etc/slurm/more/deep/x y"), r.read("etc/slurm/more/c.conf"), r.read("etc/slurm/top.conf")),
-             (MARK + "required nodeos.so\n", "required nodeos.so\n", "include top.conf\n" + MARK + "required nodeos.so\n"),
-             "relative patterns, one below the other, and a file that includes itself")
+        same(
+            (
+                r.read("etc/slurm/more/deep/x y"),
+                r.read("etc/slurm/more/c.conf"),
+                r.read("etc/slurm/top.conf"),
+            ),
+            (
+                MARK + "required nodeos.so\n",
+                "required nodeos.so\n",
+                "include top.conf\n" + MARK + "required nodeos.so\n",
+            ),
+            "relative patterns, one below the other, and a file that includes itself",
+        )
     with Root() as r:
-        r.write("etc/slurm/slurm.conf", "ClusterName=x\n plugstackconfig = /etc/spank/stack # here\n").write("etc/spank/stack", "required nodeos.so\n")
+        r.write(
+            "etc/slurm/slurm.conf", "ClusterName=x\n plugstackconfig = /etc/spank/stack # here\n"
+        ).write("etc/spank/stack", "required nodeos.so\n")
         r.tool("disable")
-        same(r.read("etc/spank/stack"), MARK + "required nodeos.so\n", "PlugStackConfig of slurm.conf")
-    for text in ("ClusterName=x PlugStackConfig=/etc/spank/stack\n", "Include more.conf\n", "include /etc/slurm/more.conf # there\n"):
+        same(
+            r.read("etc/spank/stack"),
+            MARK + "required nodeos.so\n",
+            "PlugStackConfig of slurm.conf",
+        )
+    for text in (
+        "ClusterName=x PlugStackConfig=/etc/spank/stack\n",
+        "Include more.conf\n",
+        "include /etc/slurm/more.conf # there\n",
+    ):
         with Root() as r:
-            r.write("etc/slurm/slurm.conf", text).write("etc/slurm/more.conf", "include more.conf\nPLUGSTACKCONFIG=/etc/spank/stack\n")
+            r.write("etc/slurm/slurm.conf", text).write(
+                "etc/slurm/more.conf", "include more.conf\nPLUGSTACKCONFIG=/etc/spank/stack\n"
+            )
             r.write("etc/spank/stack", "required nodeos.so\n")
             r.tool("disable")
             same(r.read("etc/spank/stack"), MARK + "required nodeos.so\n", f"by {text.strip()!r}")
     with Root() as r:
         r.write("/opt/etc/plugstack.conf", "required nodeos.so")
-        same((r.tool("disable", SLURM_CONF="/opt/etc/slurm.conf").returncode, r.read("/opt/etc/plugstack.conf")), (0, MARK + "required nodeos.so"), "beside $SLURM_CONF")
+        same(
+            (
+                r.tool("disable", SLURM_CONF="/opt/etc/slurm.conf").returncode,
+                r.read("/opt/etc/plugstack.conf"),
+            ),
+            (0, MARK + "required nodeos.so"),
+            "beside $SLURM_CONF",
+        )
     with Root() as r:
         other = "required /opt/slurm/lib/other_nodeos.so\n"
         r.write(TOP, other + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n")
         r.script("postrm", "remove")
-        same(r.read(TOP), other + MARK + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n", "there, too, with a path, and no other plugin's line")
+        same(
+            r.read(TOP),
+            other + MARK + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n",
+            "there, too, with a path, and no other plugin's line",
+        )
     with Root() as r:
-        r.write("/opt/slurm/lib/nodeos.so", "").write(TOP, "required /opt/slurm/lib/nodeos.so\nrequired nodeos.so\nrequired /gone/nodeos.so x\n")
+        r.write("/opt/slurm/lib/nodeos.so", "").write(
+            TOP,
+            "required /opt/slurm/lib/nodeos.so\nrequired nodeos.so\nrequired /gone/nodeos.so x\n",
+        )
         r.script("postrm", "remove")
-        same(r.read(TOP), "required /opt/slurm/lib/nodeos.so\n" + MARK + "required nodeos.so\n" + MARK + "required /gone/nodeos.so x\n",
-             "a plugin of the site's own, which is there, keeps its line")
+        same(
+            r.read(TOP),
+            "required /opt/slurm/lib/nodeos.so\n"
+            + MARK
+            + "required nodeos.so\n"
+            + MARK
+            + "required /gone/nodeos.so x\n",
+            "a plugin of the site's own, which is there, keeps its line",
+        )
     with Root() as r:
         r.write("etc/real.conf", "required nodeos.so\n")
         os.symlink("../real.conf", r.path(TOP))
         r.tool("disable")
-        same((os.path.islink(r.path(TOP)), r.read("etc/real.conf")), (True, MARK + "required nodeos.so\n"), "a symbolic link stays one")
+        same(
+            (os.path.islink(r.path(TOP)), r.read("etc/real.conf")),
+            (True, MARK + "required nodeos.so\n"),
+            "a symbolic link stays one",
+        )
     with Root() as r:
         same(r.tool("disable").returncode, 0, "nothing to disable is no error")
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
         p = r.tool("disable")
-        ok(p.returncode == 1 and "scontrol reconfigure" in p.stderr and r.read("run/slurm/conf/plugstack.conf") == "required nodeos.so\n",
-           "a file from slurmctld's host is left, and is an error", p.stdout, p.stderr)
+        ok(
+            p.returncode == 1
+            and "scontrol reconfigure" in p.stderr
+            and r.read("run/slurm/conf/plugstack.conf") == "required nodeos.so\n",
+            "a file from slurmctld's host is left, and is an error",
+            p.stdout,
+            p.stderr,
+        )
 
 
 def test_maintainer_scripts():
@@ -216,11 +354,19 @@ def test_maintainer_scripts():
         for how in ("upgrade", "failed-upgrade", "deconfigure"):
             r.script("prerm", how, "2.0")
         same(r.read(OWN), "required nodeos.so\n", "prerm leaves the line alone in an upgrade")
-        same((r.script("prerm", "remove").returncode, r.active()), (0, False), "prerm remove disables it")
+        same(
+            (r.script("prerm", "remove").returncode, r.active()),
+            (0, False),
+            "prerm remove disables it",
+        )
         r.script("postrm", "remove")
         same(r.read(OWN), MARK + "required nodeos.so\n", "postrm remove finds nothing more")
         r.script("postrm", "purge")
-        same((r.read(OWN), r.read(TOP)), (None, INCLUDE), "postrm purge removes what nodeos-plugstack has made, and no more")
+        same(
+            (r.read(OWN), r.read(TOP)),
+            (None, INCLUDE),
+            "postrm purge removes what nodeos-plugstack has made, and no more",
+        )
     with Root() as r:
         r.write(TOP, INCLUDE).write(OWN, "# the site's words\n" + MARK + "required nodeos.so\n")
         r.script("postrm", "purge")
@@ -230,15 +376,26 @@ def test_maintainer_scripts():
         r.script("postrm", "upgrade", "2.0")
         same(r.read(TOP), "required nodeos.so\n", "postrm of an upgrade leaves the line alone")
         r.script("postrm", "remove")
-        same((r.read(TOP), r.active()), (MARK + "required nodeos.so\n", False), "postrm disables it where prerm did not run")
+        same(
+            (r.read(TOP), r.active()),
+            (MARK + "required nodeos.so\n", False),
+            "postrm disables it where prerm did not run",
+        )
     with Root() as r:
         r.write("etc/real.conf", "required nodeos.so\n")
         os.symlink("../real.conf", r.path(TOP))
         r.script("postrm", "remove")
-        same((os.path.islink(r.path(TOP)), r.read("etc/real.conf")), (True, MARK + "required nodeos.so\n"), "there, too, a symbolic link stays one")
+        same(
+            (os.path.islink(r.path(TOP)), r.read("etc/real.conf")),
+            (True, MARK + "required nodeos.so\n"),
+            "there, too, a symbolic link stays one",
+        )
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
-        ok(r.script("prerm", "remove").returncode != 0, "prerm refuses the removal when a line is left")
+        ok(
+            r.script("prerm", "remove").returncode != 0,
+            "prerm refuses the removal when a line is left",
+        )
 
 
 for test in (test_enable, test_series, test_disable, test_maintainer_scripts):

@@ -5,6 +5,7 @@
 """Steps of every launch path started, cancelled and killed at random, first with the plugin line removed, then with
 it, both from one seed: what stays behind must be the same. churn.py [STEPS [SEED]]. STEPS counts what a launch starts
 when nothing stops it: a job script is a step, and so is each srun in it."""
+
 import json
 import os
 import random
@@ -28,14 +29,22 @@ def write(name, text):
 
 def plugin(there):
     for node in ("n0", "n1"):
-        run(f"if [ -e {LINE}.off ]; then mv {LINE}.off {LINE}; fi; {'true' if there else f'mv {LINE} {LINE}.off'};"
-            " systemctl restart slurmd", user="root", node=node)
+        run(
+            f"if [ -e {LINE}.off ]; then mv {LINE}.off {LINE}; fi;"
+            f" {'true' if there else f'mv {LINE} {LINE}.off'}; systemctl restart slurmd",
+            user="root",
+            node=node,
+        )
     wait_idle()
 
 
 def kill_stepds(node, killed):
     """SIGKILL every slurmstepd of the node's jobs; whose they were is added to killed[node]."""
-    r = run("pgrep -a -f '^slurmstepd: \\[[0-9]*\\.'; pkill -9 -f '^slurmstepd: \\[[0-9]*\\.[0-9]*\\]'", user="root", node=node)
+    r = run(
+        "pgrep -a -f '^slurmstepd: \\[[0-9]*\\.'; pkill -9 -f '^slurmstepd: \\[[0-9]*\\.[0-9]*\\]'",
+        user="root",
+        node=node,
+    )
     killed[node] |= set(re.findall(r"slurmstepd: \[(\d+)\.", r.out))
 
 
@@ -47,9 +56,23 @@ def behind(killed):
         cg = "/sys/fs/cgroup/system.slice"
         out[node] = {
             "killed": sorted(killed[node]),
-            "jobs": re.findall(r"job_(\d+)", run(f"ls -d {cg}/*slurmstepd.scope/job_*", user="root", node=node).out),
-            "cpusets": run(f"cat {cg}/cpuset.cpus* {cg}/*slurmstepd.scope/cpuset.cpus* | tr '\\n' ' '", user="root", node=node).out,
-            "processes": run("ps -u alice -o pid=,etimes=,stat=,wchan:24=,args:100=,cgroup=", user="root", node=node).out.splitlines(),
+            "jobs": re.findall(
+                r"job_(\d+)", run(f"ls -d {cg}/*slurmstepd.scope/job_*", user="root", node=node).out
+            ),
+            "cpusets": (
+                run(
+                    f"cat {cg}/cpuset.cpus* {cg}/*slurmstepd.scope/cpuset.cpus* | tr '\\n' ' '",
+                    user="root",
+                    node=node,
+                ).out
+            ),
+            "processes": (
+                run(
+                    "ps -u alice -o pid=,etimes=,stat=,wchan:24=,args:100=,cgroup=",
+                    user="root",
+                    node=node,
+                ).out.splitlines()
+            ),
             "state": cluster.node_states().get(node),
         }
     return out
@@ -61,12 +84,36 @@ BURST = 8  # steps that are started together, so that they also meet in the ledg
 def scripts():
     """The job scripts of the launch paths; "X" stands for --nodeos-container, which stock Slurm does not know."""
     write("churn.json", pod(sim={"container": {"cpus": 4}}, vda={"container": {"cpus": 2}}))
-    write("churn.iso.json", pod(sim={"container": {"cpus": 4, "partition": "isolated"}}, vda={"container": {"cpus": 2}}))
-    write("churn.app.json", json.dumps({
-        "acKind": "ImageManifest", "acVersion": "0.8.11", "name": "app",
-        "app": {"exec": ["sleep"], "user": "0", "group": "0", "isolators": [{"name": "container", "value": {"cpus": 2}}]}}))
+    write(
+        "churn.iso.json",
+        pod(
+            sim={"container": {"cpus": 4, "partition": "isolated"}}, vda={"container": {"cpus": 2}}
+        ),
+    )
+    write(
+        "churn.app.json",
+        json.dumps(
+            {
+                "acKind": "ImageManifest",
+                "acVersion": "0.8.11",
+                "name": "app",
+                "app": {
+                    "exec": ["sleep"],
+                    "user": "0",
+                    "group": "0",
+                    "isolators": [{"name": "container", "value": {"cpus": 2}}],
+                },
+            }
+        ),
+    )
     body = {  # with how many steps each is, the script's own among them
-        "two": (4, "srun -n2 --overlap Xsim sleep {s} & srun -n1 --overlap Xvda sleep {s} & srun -n1 --overlap sleep {s} & wait"),
+        "two": (
+            4,
+            (
+                "srun -n2 --overlap Xsim sleep {s} & srun -n1 --overlap Xvda sleep {s} & srun -n1"
+                " --overlap sleep {s} & wait"
+            ),
+        ),
         "ranks": (2, "srun -n3 Xsim:0-1,vda:2 sleep {s}"),
         "nested": (3, "srun -n1 Xvda srun -n1 --overlap Xsim sleep {s}"),
         "mpirun": (1, "mpirun -n 2 sleep {s}"),
@@ -74,7 +121,10 @@ def scripts():
         "off": (2, "srun -n2 Osleep {s}"),
     }
     for name, (_, line) in body.items():
-        for half, words in (("ours", ("--nodeos-container=", "nodeos-mpirun ", "--nodeos=off ")), ("stock", ("", "", ""))):
+        for half, words in (
+            ("ours", ("--nodeos-container=", "nodeos-mpirun ", "--nodeos=off ")),
+            ("stock", ("", "", "")),
+        ):
             text = line
             for mark, word in zip("XWO", words):
                 if half == "stock" and mark in "XW":  # the name behind it goes, too
@@ -89,22 +139,46 @@ def command(rng, options, names):
     """One launch and its number of steps; drawn alike in both halves, so that the same things happen to the same steps."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
-    extra = rng.choice(["", "--nodeos-cpus=2", "--nodeos-cpus=4 --nodeos-mems=1", "--nodeos-sched=batch", "--nodeos-cpus=64"])
+    extra = rng.choice(
+        [
+            "",
+            "--nodeos-cpus=2",
+            "--nodeos-cpus=4 --nodeos-mems=1",
+            "--nodeos-sched=batch",
+            "--nodeos-cpus=64",
+        ]
+    )
     name = rng.choice(list(names))
     plan = rng.choice(["churn.json", "churn.json", "churn.iso.json"])
     half = "ours" if options else "stock"
     extra = extra if options else ""
     plan = f"--nodeos-manifest={plan}" if options else ""
     job = f"-N{nodes} -n4 -c2 --job-name=churn {plan}"
-    steps = {"srun": 1, "manifest": 1, "sbatch": names[name], "salloc": names[name] - 1, "array": 2 * names[name], "het": names["two"]}[kind]
-    return steps, {
-        "srun": f"srun -N{nodes} -n{per * nodes} -c4 --job-name=churn {extra} sleep {seconds}",
-        "manifest": f"srun -N{nodes} -n{nodes} -c4 --job-name=churn {'./churn.app.json' if options else 'sleep'} {seconds}",
-        "sbatch": f"sbatch {job} -o /dev/null churn.{name}.{half}.sh {seconds}",
-        "salloc": f"salloc {job} bash churn.{name}.{half}.sh {seconds}",
-        "array": f"sbatch {job} --array=0-1 -o /dev/null churn.{name}.{half}.sh {seconds}",
-        "het": f"sbatch -N1 -n4 -c2 --job-name=churn {plan} -o /dev/null : -N1 -n2 -c2 churn.two.{half}.sh {seconds}",
+    steps = {
+        "srun": 1,
+        "manifest": 1,
+        "sbatch": names[name],
+        "salloc": names[name] - 1,
+        "array": 2 * names[name],
+        "het": names["two"],
     }[kind]
+    return (
+        steps,
+        {
+            "srun": f"srun -N{nodes} -n{per * nodes} -c4 --job-name=churn {extra} sleep {seconds}",
+            "manifest": (
+                f"srun -N{nodes} -n{nodes} -c4 --job-name=churn"
+                f" {'./churn.app.json' if options else 'sleep'} {seconds}"
+            ),
+            "sbatch": f"sbatch {job} -o /dev/null churn.{name}.{half}.sh {seconds}",
+            "salloc": f"salloc {job} bash churn.{name}.{half}.sh {seconds}",
+            "array": f"sbatch {job} --array=0-1 -o /dev/null churn.{name}.{half}.sh {seconds}",
+            "het": (
+                f"sbatch -N1 -n4 -c2 --job-name=churn {plan} -o /dev/null : -N1 -n2 -c2"
+                f" churn.two.{half}.sh {seconds}"
+            ),
+        }[kind],
+    )
 
 
 def burst(rng, options, names, killed):
@@ -133,7 +207,10 @@ def churn(steps, seed, options):
     killed = {"n0": set(), "n1": set()}
     while started < steps:
         if i % 5 == 0:
-            note(f"{'with' if options else 'without'} the plugin: step {started} of {steps}, launch {i * BURST}")
+            note(
+                f"{'with' if options else 'without'} the plugin: step {started} of {steps}, launch"
+                f" {i * BURST}"
+            )
         started += burst(rng, options, names, killed)
         i += 1
         if i % 3 == 0:
@@ -145,30 +222,58 @@ def churn(steps, seed, options):
 
 
 def main():
-    steps, seed = (int(word) for word in sys.argv[1:] + ["200", "1"][len(sys.argv) - 1:])
+    steps, seed = (int(word) for word in sys.argv[1:] + ["200", "1"][len(sys.argv) - 1 :])
     os.makedirs(HOME, exist_ok=True)
     note(f"{steps} steps, seed {seed}")
     for node in ("n0", "n1"):
-        run("echo 'allow_partitions = member, isolated' >>/etc/nodeos/nodeos.conf", user="root", node=node)
+        run(
+            "echo 'allow_partitions = member, isolated' >>/etc/nodeos/nodeos.conf",
+            user="root",
+            node=node,
+        )
     plugin(False)
     stock = churn(steps, seed, False)
     note(f"stock leaves {json.dumps(stock)}")
     for node in ("n0", "n1"):  # a clean start for the second half
-        run("rmdir $(find /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_* -depth -type d) 2>/dev/null; true",
-            user="root", node=node)
+        run(
+            "rmdir $(find /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_* -depth -type d)"
+            " 2>/dev/null; true",
+            user="root",
+            node=node,
+        )
     plugin(True)
     ours = churn(steps, seed, True)
     note(f"with the plugin: {json.dumps(ours)}")
     for half, what in ((stock, "stock"), (ours, "with the plugin")):
         for node in ("n0", "n1"):
             left = half[node]
-            ok(set(left["jobs"]) <= set(left["killed"]),
-               f"{what}, {node}: {len(left['jobs'])} cgroups left, all of jobs whose slurmstepd was killed ({len(left['killed'])})", left)
-            orphans = [line for line in left["processes"] if not set(re.findall(r"/job_(\d+)/", line)) & set(left["killed"])]
-            same(orphans, [], f"{what}, {node}: {len(left['processes'])} processes left, all of such jobs")
-            same([line for line in left["processes"] if line.split()[2].startswith("D")], [], f"{what}, {node}: and none of them hangs in the kernel")
+            ok(
+                set(left["jobs"]) <= set(left["killed"]),
+                f"{what}, {node}: {len(left['jobs'])} cgroups left, all of jobs whose slurmstepd"
+                f" was killed ({len(left['killed'])})",
+                left,
+            )
+            orphans = [
+                line
+                for line in left["processes"]
+                if not set(re.findall(r"/job_(\d+)/", line)) & set(left["killed"])
+            ]
+            same(
+                orphans,
+                [],
+                f"{what}, {node}: {len(left['processes'])} processes left, all of such jobs",
+            )
+            same(
+                [line for line in left["processes"] if line.split()[2].startswith("D")],
+                [],
+                f"{what}, {node}: and none of them hangs in the kernel",
+            )
     for node in ("n0", "n1"):
-        same(ours[node]["cpusets"], stock[node]["cpusets"], f"{node}: slice and scope cpusets as stock leaves them")
+        same(
+            ours[node]["cpusets"],
+            stock[node]["cpusets"],
+            f"{node}: slice and scope cpusets as stock leaves them",
+        )
         same(ours[node]["state"], "idle", f"{node} is idle, not drained")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 true", user="alice")
     same(r.code, 0, "a container can be made after it all")

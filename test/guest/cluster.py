@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the guest tests share: commands as a user, TAP, sets of CPUs, the machine as
 lscpu shows it (never as our own code does)."""
+
 import json
 import os
 import subprocess
@@ -48,22 +49,31 @@ def diagnose(what):
     """What Slurm's processes wait for, when something hangs: into the log, as comments."""
     note(f"diagnosis: {what}")
     for node in ("n0", "n1"):
-        r = run("squeue; sinfo -N -l; ls -la /run/nodeos; find /sys/fs/cgroup/system.slice -name 'job_*';"
-                "ps -eo pid,ppid,stat,etimes,wchan:32,args | grep -i -e slurm -e nodeos | grep -v grep;"
-                "for p in $(pgrep -f 'slurmstepd|nodeos-plan'); do echo == $p; cat /proc/$p/task/*/stack | head -40;"
-                " ls -l /proc/$p/fd | tail -n +2; done; tail -n 5 /var/log/slurm/slurmd.log",
-                user="root", node=node, timeout=60)
+        r = run(
+            "squeue; sinfo -N -l; ls -la /run/nodeos; find /sys/fs/cgroup/system.slice -name"
+            " 'job_*';ps -eo pid,ppid,stat,etimes,wchan:32,args | grep -i -e slurm -e nodeos | grep"
+            " -v grep;for p in $(pgrep -f 'slurmstepd|nodeos-plan'); do echo == $p; cat"
+            " /proc/$p/task/*/stack | head -40; ls -l /proc/$p/fd | tail -n +2; done; tail -n 5"
+            " /var/log/slurm/slurmd.log",
+            user="root",
+            node=node,
+            timeout=60,
+        )
         for line in r.text.splitlines()[:150]:
             print(f"#   {node}: {line}", flush=True)
 
 
 def clean_env(user):
     """No variable of the tests' own shell reaches the user's commands."""
-    mpi = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}  # the emulated network's settings
+    mpi = {
+        k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")
+    }  # the emulated network's settings
     return mpi | {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
         "HOME": HOME if user == "alice" else f"/shared/home/{user}" if user != "root" else "/root",
-        "USER": user, "LOGNAME": user, "LANG": "C.UTF-8",
+        "USER": user,
+        "LOGNAME": user,
+        "LANG": "C.UTF-8",
     }
 
 
@@ -78,8 +88,16 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
         argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] + argv
     start = time.time()
     try:
-        p = subprocess.run(argv, env=environ, cwd=cwd or (environ["HOME"]), text=True, timeout=timeout,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = subprocess.run(
+            argv,
+            env=environ,
+            cwd=cwd or (environ["HOME"]),
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         return Result(p.returncode, p.stdout, p.stderr, time.time() - start)
     except subprocess.TimeoutExpired as e:
         out = (e.stdout or b"").decode() if isinstance(e.stdout, bytes) else e.stdout or ""
@@ -114,7 +132,11 @@ def has_hpc():
 def patient():
     """Under emulation beside other work, the planner may need longer than a site would wait."""
     for node in ("n0", "n1"):
-        run("sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' /etc/nodeos/nodeos.conf", user="root", node=node)
+        run(
+            "sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' /etc/nodeos/nodeos.conf",
+            user="root",
+            node=node,
+        )
 
 
 def site(line, nodes=("n0", "n1")):
@@ -142,7 +164,7 @@ def sbatch(arguments, timeout=300, cwd=None):
 
 
 def cpus(text):
-    """ "0-3,8" -> {0, 1, 2, 3, 8} """
+    """ "0-3,8" -> {0, 1, 2, 3, 8}"""
     out = set()
     for part in text.split(","):
         if part:
@@ -185,7 +207,11 @@ class Machine:
 def plan(manifest, cpu_list=None, node="n0"):
     """The containers by name, as the dry run on this node's topology says."""
     arg = f"--cpus={cpu_list}" if cpu_list else ""
-    r = run(f"nodeosctl plan --json --topology /run/nodeos/machine.xml {arg} {manifest}", user="root", node=node)
+    r = run(
+        f"nodeosctl plan --json --topology /run/nodeos/machine.xml {arg} {manifest}",
+        user="root",
+        node=node,
+    )
     if r.code:
         raise RuntimeError(r.text)
     return {c["name"]: c for c in json.loads(r.out)["containers"]}
@@ -212,28 +238,43 @@ def wait_idle(limit=90):
 def slurm_conf(lines):
     """LINES at the end of slurm.conf on both nodes, in the place of those of the last call; then Slurm anew."""
     text = "".join(line + "\n" for line in lines)
-    both("cd /etc/slurm; [ -e slurm.conf.keep ] || cp slurm.conf slurm.conf.keep; cp slurm.conf.keep slurm.conf;"
-         f" printf '{text}' >>slurm.conf; printf 'AutoBasePath=true\nBasePath=/var/tmp/jc\n' >job_container.conf;"
-         " systemctl restart $([ $(hostname) != n0 ] || echo slurmctld) slurmd")
+    both(
+        "cd /etc/slurm; [ -e slurm.conf.keep ] || cp slurm.conf slurm.conf.keep; cp"
+        f" slurm.conf.keep slurm.conf; printf '{text}' >>slurm.conf; printf"
+        " 'AutoBasePath=true\nBasePath=/var/tmp/jc\n' >job_container.conf; systemctl restart $(["
+        " $(hostname) != n0 ] || echo slurmctld) slurmd"
+    )
     wait_idle()
 
 
 def all_idle(what):
     states = wait_idle()
-    return ok(set(states.values()) == {"idle"}, what, f"{states}\n" + run("squeue; sinfo -R", user="root").out)
+    return ok(
+        set(states.values()) == {"idle"},
+        what,
+        f"{states}\n" + run("squeue; sinfo -R", user="root").out,
+    )
 
 
 def leftovers():
     """Ledger entries and locks' owners on both nodes: must be nothing once all jobs are gone."""
     out = ""
     for node in ("n0", "n1"):
-        out += run("ls /run/nodeos 2>/dev/null | grep -v -e '^lock$' -e '^resize.lock$' -e '^machine.xml$' -e '^blocks$' -e '^serviceos' -e '^irqbalance.env$'", user="root", node=node).out
+        out += run(
+            "ls /run/nodeos 2>/dev/null | grep -v -e '^lock$' -e '^resize.lock$' -e '^machine.xml$'"
+            " -e '^blocks$' -e '^serviceos' -e '^irqbalance.env$'",
+            user="root",
+            node=node,
+        ).out
     return out.strip()
 
 
 def last_job():
-    r = run("scontrol show jobs --oneliner 2>/dev/null | sed -n 's/^JobId=\\([0-9]*\\) .*/\\1/p' | sort -n | tail -n 1",
-            user="root")
+    r = run(
+        "scontrol show jobs --oneliner 2>/dev/null | sed -n 's/^JobId=\\([0-9]*\\) .*/\\1/p' | sort"
+        " -n | tail -n 1",
+        user="root",
+    )
     return int(r.out.strip() or 0)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Manifests, and the checks of a container's ranks, for the tests inside the virtual cluster."""
+
 import json
 import os
 
@@ -20,38 +21,91 @@ def write(name, text):
 
 def pod(**containers):
     """A PodManifest; each container is a dict of its isolators."""
-    return json.dumps({"acKind": "PodManifest", "acVersion": "0.6.0", "apps": [
-        {"name": name, "app": {"isolators": [{"name": k, "value": v} for k, v in isolators.items()]}}
-        for name, isolators in containers.items()]})
+    return json.dumps(
+        {
+            "acKind": "PodManifest",
+            "acVersion": "0.6.0",
+            "apps": [
+                {
+                    "name": name,
+                    "app": {"isolators": [{"name": k, "value": v} for k, v in isolators.items()]},
+                }
+                for name, isolators in containers.items()
+            ],
+        }
+    )
 
 
-COUPLED = {"sim": {"container": {"cpus": "12", "mems": "3"}}, "vda": {"container": {"cpus": "2", "mems": "1"}}}
+COUPLED = {
+    "sim": {"container": {"cpus": "12", "mems": "3"}},
+    "vda": {"container": {"cpus": "2", "mems": "1"}},
+}
 
 
 def check_ranks(found, container, what, machine, policy="other", pinned=True):
     """Every rank inside CONTAINER as planned: CPUs, memory nodes, policies, environment."""
     inside, mems = cpus(container["cpus"]), cpus(container["mems"])
-    ok(found and all(cpus(r["cpus"]) <= inside for r in found), f"{what}: every rank inside {container['cpus']}",
-       [r["cpus"] for r in found])
-    ok(all(cpus(r["cgroup_cpus"]) == inside for r in found), f"{what}: cpuset.cpus is the container's",
-       [r["cgroup_cpus"] for r in found])
+    ok(
+        found and all(cpus(r["cpus"]) <= inside for r in found),
+        f"{what}: every rank inside {container['cpus']}",
+        [r["cpus"] for r in found],
+    )
+    ok(
+        all(cpus(r["cgroup_cpus"]) == inside for r in found),
+        f"{what}: cpuset.cpus is the container's",
+        [r["cgroup_cpus"] for r in found],
+    )
     if container["mems_confined"]:
-        ok(all(cpus(r["mems"]) == mems and cpus(r["cgroup_mems"]) == mems for r in found),
-           f"{what}: memory nodes are {container['mems']}", [(r["mems"], r["cgroup_mems"]) for r in found])
-        ok(all(r["mempolicy"] == MPOL_BIND and cpus(r["mempolicy_nodes"]) == mems for r in found),
-           f"{what}: memory is bound to them", [(r["mempolicy"], r["mempolicy_nodes"]) for r in found])
+        ok(
+            all(cpus(r["mems"]) == mems and cpus(r["cgroup_mems"]) == mems for r in found),
+            f"{what}: memory nodes are {container['mems']}",
+            [(r["mems"], r["cgroup_mems"]) for r in found],
+        )
+        ok(
+            all(r["mempolicy"] == MPOL_BIND and cpus(r["mempolicy_nodes"]) == mems for r in found),
+            f"{what}: memory is bound to them",
+            [(r["mempolicy"], r["mempolicy_nodes"]) for r in found],
+        )
     else:
         ok(all(r["mempolicy"] == MPOL_DEFAULT for r in found), f"{what}: memory is not bound")
-    ok(all(r["policy"] == SCHED[policy] for r in found), f"{what}: policy {policy}", [r["policy"] for r in found])
-    ok(all(r["env"].get("NODEOS_CONTAINER") == container["name"] and r["env"].get("AC_APP_NAME") == container["name"] and
-           r["env"].get("NODEOS_CPUS") == r["cpus"] and cpus(r["env"].get("NODEOS_MEMS", "")) == mems and
-           r["env"].get("NODEOS_POLICY") == policy for r in found), f"{what}: environment",
-       [{k: v for k, v in r["env"].items() if k.startswith("NODEOS")} for r in found])
-    ok(not any(k in r["env"] for r in found for k in
-               ("SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_OVERLAP", "SLURM_SPANK_NODEOS_STEP", "SLURM_KILL_BAD_EXIT")),
-       f"{what}: no stale Slurm variables", [sorted(r["env"]) for r in found][:1])
+    ok(
+        all(r["policy"] == SCHED[policy] for r in found),
+        f"{what}: policy {policy}",
+        [r["policy"] for r in found],
+    )
+    ok(
+        all(
+            r["env"].get("NODEOS_CONTAINER") == container["name"]
+            and r["env"].get("AC_APP_NAME") == container["name"]
+            and r["env"].get("NODEOS_CPUS") == r["cpus"]
+            and cpus(r["env"].get("NODEOS_MEMS", "")) == mems
+            and r["env"].get("NODEOS_POLICY") == policy
+            for r in found
+        ),
+        f"{what}: environment",
+        [{k: v for k, v in r["env"].items() if k.startswith("NODEOS")} for r in found],
+    )
+    ok(
+        not any(
+            k in r["env"]
+            for r in found
+            for k in (
+                "SLURM_CPU_BIND",
+                "SLURM_CPU_BIND_LIST",
+                "SLURM_OVERLAP",
+                "SLURM_SPANK_NODEOS_STEP",
+                "SLURM_KILL_BAD_EXIT",
+            )
+        ),
+        f"{what}: no stale Slurm variables",
+        [sorted(r["env"]) for r in found][:1],
+    )
     if pinned:
         for host in {r["host"] for r in found}:
             sets = [cpus(r["cpus"]) for r in found if r["host"] == host]
-            ok(len(set().union(*sets)) == sum(len(s) for s in sets) and all(machine.whole_cores(s) for s in sets),
-               f"{what}: ranks on {host} have whole cores of their own", sets)
+            ok(
+                len(set().union(*sets)) == sum(len(s) for s in sets)
+                and all(machine.whole_cores(s) for s in sets),
+                f"{what}: ranks on {host} have whole cores of their own",
+                sets,
+            )

@@ -8,6 +8,7 @@
 it is gone when the job is. What is expected is what /proc/mounts, stat, the module's counters and the device itself tell.
 
 dimmap.py [GROUP...]: "without" is for nodes without the module; others load ./dimmapfs.ko"""
+
 import hashlib
 import json
 import os
@@ -49,13 +50,19 @@ def one(name, cpus="4", mems="1", **more):
 
 
 def mounts(node=None):
-    return [line for line in root("cat /proc/mounts", node=node).out.splitlines() if " dimmapfs " in line]
+    return [
+        line
+        for line in root("cat /proc/mounts", node=node).out.splitlines()
+        if " dimmapfs " in line
+    ]
 
 
 def gone(what, node=None):
     """No buffer is left on the node: no mount, no directory, no memory, nobody who has the device."""
     for _ in range(50):
-        left = root("grep dimmapfs /proc/mounts; ls /run/nodeos-dimmap; ls /sys/fs/dimmapfs", node=node).out.split()
+        left = root(
+            "grep dimmapfs /proc/mounts; ls /run/nodeos-dimmap; ls /sys/fs/dimmapfs", node=node
+        ).out.split()
         if not left:
             break
         time.sleep(0.2)
@@ -79,38 +86,82 @@ def group_device():
     """A device: what the ranks see, what they write is on it, and nothing is left."""
     size = int(root(f"blockdev --getsize64 {DEVICE}").out)
     m = one("device.json", policy="sieve", fill="16K")
-    r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={m} --nodeos-report=device.%j.%s.%N bash -c '{SHOW.replace(chr(39), chr(34))}'")
+    r = run(
+        f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={m} --nodeos-report=device.%j.%s.%N bash -c"
+        f" '{SHOW.replace(chr(39), chr(34))}'"
+    )
     t = told(r)
-    same((r.code, len(set(t.get("path", []))), t.get("dir"), t.get("file")),
-         (0, 1, ["alice 700"] * 2, [f"alice 600 {size}"] * 2), "both ranks have the buffer of their user")
-    options = dict(w.partition("=")[::2] for w in t.get("mount", [" "])[0].split()[3].split(",")) if t.get("mount") else {}
-    same((options.get("nodes"), options.get("size"), options.get("policy"), options.get("fill")), (t.get("mems", [None])[0], "65536K", "sieve", "16K"),
-         "on the memory nodes of the container, as asked")
-    with open(f"{HOME}/{[f for f in os.listdir(HOME) if f.startswith('device.') and f.endswith('.n0')][0]}") as f:
+    same(
+        (r.code, len(set(t.get("path", []))), t.get("dir"), t.get("file")),
+        (0, 1, ["alice 700"] * 2, [f"alice 600 {size}"] * 2),
+        "both ranks have the buffer of their user",
+    )
+    options = (
+        dict(w.partition("=")[::2] for w in t.get("mount", [" "])[0].split()[3].split(","))
+        if t.get("mount")
+        else {}
+    )
+    same(
+        (options.get("nodes"), options.get("size"), options.get("policy"), options.get("fill")),
+        (t.get("mems", [None])[0], "65536K", "sieve", "16K"),
+        "on the memory nodes of the container, as asked",
+    )
+    with open(
+        f"{HOME}/{[f for f in os.listdir(HOME) if f.startswith('device.') and f.endswith('.n0')][0]}"
+    ) as f:
         c = json.load(f)["containers"][0]
-    same((c["asked"].get("dimmap"), [i["outcome"] for i in c["isolators"] if i["name"] == "dimmap"]),
-         ({"size_bytes": 64 * MIB, "source": DEVICE, "policy": "sieve", "fill_bytes": 16384, "access": "rw"}, ["enforced"]), "the report tells it")
+    same(
+        (c["asked"].get("dimmap"), [i["outcome"] for i in c["isolators"] if i["name"] == "dimmap"]),
+        (
+            {
+                "size_bytes": 64 * MIB,
+                "source": DEVICE,
+                "policy": "sieve",
+                "fill_bytes": 16384,
+                "access": "rw",
+            },
+            ["enforced"],
+        ),
+        "the report tells it",
+    )
     gone("a step container's buffer goes with its step")
-    r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c 'nodeos-lriot --create --size=200M --file=$NODEOS_DIMMAP/data --threads=8 --ops=2000"
-            " --read-percent=70 --verify --json; cat $NODEOS_DIMMAP/.stats; md5sum <$NODEOS_DIMMAP/data'", timeout=600)
+    r = run(
+        f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c 'nodeos-lriot"
+        " --create --size=200M --file=$NODEOS_DIMMAP/data --threads=8 --ops=2000 --read-percent=70"
+        " --verify --json; cat $NODEOS_DIMMAP/.stats; md5sum <$NODEOS_DIMMAP/data'",
+        timeout=600,
+    )
     stat = dict(line.split() for line in r.out.splitlines() if re.fullmatch(r"\w+ \d+", line))
-    ok(r.code == 0 and int(stat.get("evicted", 0)) > 30000 and stat.get("lost") == "0", "200 MiB are used through 64 MiB, and every page is right", r.text)
+    ok(
+        r.code == 0 and int(stat.get("evicted", 0)) > 30000 and stat.get("lost") == "0",
+        "200 MiB are used through 64 MiB, and every page is right",
+        r.text,
+    )
     want = root(f"md5sum <{DEVICE}", timeout=300).out
-    ok(want.split() and want.split()[0] in r.out, "what was read last is on the device", (want, r.out[-300:]))
+    ok(
+        want.split() and want.split()[0] in r.out,
+        "what was read last is on the device",
+        (want, r.out[-300:]),
+    )
 
 
 def group_job():
     """A job plan's buffer stays while the job does, and is its user's alone."""
     m = one("job.json")
-    write("job.sh", f"""#!/bin/bash
+    write(
+        "job.sh",
+        f"""#!/bin/bash
 srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
 srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
 echo batch $NODEOS_DIMMAP
 touch {HOME}/job.ready
 for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
-""")
+""",
+    )
     root(f"rm -f {HOME}/job.ready {HOME}/job.go")
-    r = run(f"sbatch --parsable -w n0 -N1 -n1 -c4 -o {HOME}/job.out --nodeos-manifest={m} {HOME}/job.sh")
+    r = run(
+        f"sbatch --parsable -w n0 -N1 -n1 -c4 -o {HOME}/job.out --nodeos-manifest={m} {HOME}/job.sh"
+    )
     for _ in range(300):
         if os.path.exists(f"{HOME}/job.ready"):
             break
@@ -118,8 +169,16 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
     with open(f"{HOME}/job.out") as f:
         lines = f.read().split("\n")
     read = [int(line.split()[1]) for line in lines if line.startswith("pages_read ")]
-    paths = {line.split()[1] for line in lines if line.split()[:1] in (["path"], ["batch"]) and len(line.split()) == 2}
-    ok(len(read) == 2 and read[0] >= 2048 and read[0] == read[1], "the second step finds what the first has read", lines)
+    paths = {
+        line.split()[1]
+        for line in lines
+        if line.split()[:1] in (["path"], ["batch"]) and len(line.split()) == 2
+    }
+    ok(
+        len(read) == 2 and read[0] >= 2048 and read[0] == read[1],
+        "the second step finds what the first has read",
+        lines,
+    )
     same(len(paths), 1, "both steps and the batch script have the same")
     path = paths.pop() if paths else "/none"
     r = run(f"ls {path}; cat {path}/data | head -c 1; cat {path}/.stats", user="bob")
@@ -128,37 +187,78 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
     ok(r.code != 0, "nor sees whose there are", r.text)
     j = json.loads(root("nodeosctl report --json").out)
     d = j["jobs"][0]["containers"][0].get("dimmap", {}) if j.get("jobs") else {}
-    ok(d.get("path") == path and d.get("pages") == 64 * MIB // 4096 and d.get("pages_read") == read[-1] and d.get("pages_lost") == 0,
-       "nodeosctl report has its counters", d)
-    ok(f"buffer of {DEVICE}: 64 MiB at {path}" in root("nodeosctl report").out, "in words, too", root("nodeosctl report").out)
+    ok(
+        d.get("path") == path
+        and d.get("pages") == 64 * MIB // 4096
+        and d.get("pages_read") == read[-1]
+        and d.get("pages_lost") == 0,
+        "nodeosctl report has its counters",
+        d,
+    )
+    ok(
+        f"buffer of {DEVICE}: 64 MiB at {path}" in root("nodeosctl report").out,
+        "in words, too",
+        root("nodeosctl report").out,
+    )
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={one('second.json', cpus='2')} true")
-    ok(r.code != 0 and "in use" in r.err, "a second job cannot have the device, and is told why", r.text)
+    ok(
+        r.code != 0 and "in use" in r.err,
+        "a second job cannot have the device, and is told why",
+        r.text,
+    )
     write("job.go", "")
     all_idle("the job ends")
     gone("and its buffer with it")
-    r = root(f"dd if={DEVICE} of=/dev/null bs=4k count=1 iflag=direct && blockdev --rereadpt {DEVICE}")
+    r = root(
+        f"dd if={DEVICE} of=/dev/null bs=4k count=1 iflag=direct && blockdev --rereadpt {DEVICE}"
+    )
     same(r.code, 0, "the device is free")
 
 
 def group_two():
     """Two jobs on one node: other memory nodes, other pages."""
-    root("mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch && install -d -o bob -m 700 /scratch/bob")
-    run("head -c 100M /dev/urandom >/scratch/bob/data && sync /scratch/bob/data", user="bob", timeout=300)
+    root(
+        "mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch &&"
+        " install -d -o bob -m 700 /scratch/bob"
+    )
+    run(
+        "head -c 100M /dev/urandom >/scratch/bob/data && sync /scratch/bob/data",
+        user="bob",
+        timeout=300,
+    )
     with open("/scratch/bob/data", "rb") as f:
         want = hashlib.md5(f.read()).hexdigest()
     first = one("first.json", cpus="4")
-    second = manifest("second.json", sim={"container": {"cpus": "4", "mems": "1"}, "dimmap": buffer("32M", "/scratch/bob/data")})
-    root(f"cp {second} /shared/home/bob/second.json; chown bob /shared/home/bob/second.json; rm -f {HOME}/go {HOME}/first.out")
-    script = "cat $NODEOS_DIMMAP/data | head -c 48M >/dev/null; echo mems $NODEOS_MEMS; cat $NODEOS_DIMMAP/.stats; touch $HOME/ready; while [ ! -e " + HOME + "/go ]; do sleep 0.2; done; echo end; cat $NODEOS_DIMMAP/.stats"
+    second = manifest(
+        "second.json",
+        sim={"container": {"cpus": "4", "mems": "1"}, "dimmap": buffer("32M", "/scratch/bob/data")},
+    )
+    root(
+        f"cp {second} /shared/home/bob/second.json; chown bob /shared/home/bob/second.json; rm -f"
+        f" {HOME}/go {HOME}/first.out"
+    )
+    script = (
+        "cat $NODEOS_DIMMAP/data | head -c 48M >/dev/null; echo mems $NODEOS_MEMS; cat"
+        " $NODEOS_DIMMAP/.stats; touch $HOME/ready; while [ ! -e "
+        + HOME
+        + "/go ]; do sleep 0.2; done; echo end; cat $NODEOS_DIMMAP/.stats"
+    )
     write("loop.sh", f"#!/bin/bash\n{script}\n")
     root(f"rm -f {HOME}/ready /shared/home/bob/ready")
-    a = run(f"sbatch --parsable -w n0 -N1 -n1 -c4 --mem=400M -o {HOME}/first.out --nodeos-manifest={first} {HOME}/loop.sh")
+    a = run(
+        f"sbatch --parsable -w n0 -N1 -n1 -c4 --mem=400M -o {HOME}/first.out"
+        f" --nodeos-manifest={first} {HOME}/loop.sh"
+    )
     for _ in range(300):
         if os.path.exists(f"{HOME}/ready"):
             break
         time.sleep(0.2)
-    r = run("srun -w n0 -N1 -n1 -c4 --mem=300M --nodeos-manifest=second.json bash -c 'md5sum <$NODEOS_DIMMAP/data; echo mems $NODEOS_MEMS; cat $NODEOS_DIMMAP/.stats'",
-            user="bob", timeout=300)
+    r = run(
+        "srun -w n0 -N1 -n1 -c4 --mem=300M --nodeos-manifest=second.json bash -c 'md5sum"
+        " <$NODEOS_DIMMAP/data; echo mems $NODEOS_MEMS; cat $NODEOS_DIMMAP/.stats'",
+        user="bob",
+        timeout=300,
+    )
     ok(r.code == 0 and want in r.out, "bob's job reads his file through his buffer", r.text)
     his = told(r)
     write("go", "")
@@ -168,13 +268,29 @@ def group_two():
     before, _, after = text.partition("end\n")
     mine = dict(line.split(" ", 1) for line in before.splitlines() if " " in line)
     ok(int(mine.get("pages_read", 0)) > 10000, "alice's has read hers", text[:300])
-    same(dict(line.split(" ", 1) for line in after.splitlines() if " " in line),
-         {k: v for k, v in mine.items() if k != "mems"}, "not a counter of it has moved meanwhile")
-    ok(int(his.get("evicted", ["0"])[0]) > 10000, "while bob's had to let pages go", his.get("evicted"))
-    ok(a.code == 0 and not cpus(mine.get("mems", "0")) & cpus(his.get("mems", ["0"])[0]), "they are on other memory nodes", (mine.get("mems"), his.get("mems"), text[:300]))
+    same(
+        dict(line.split(" ", 1) for line in after.splitlines() if " " in line),
+        {k: v for k, v in mine.items() if k != "mems"},
+        "not a counter of it has moved meanwhile",
+    )
+    ok(
+        int(his.get("evicted", ["0"])[0]) > 10000,
+        "while bob's had to let pages go",
+        his.get("evicted"),
+    )
+    ok(
+        a.code == 0 and not cpus(mine.get("mems", "0")) & cpus(his.get("mems", ["0"])[0]),
+        "they are on other memory nodes",
+        (mine.get("mems"), his.get("mems"), text[:300]),
+    )
     r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={second} true")
-    ok(r.code != 0 and "/scratch/bob/data: cannot be opened for reading and writing by its user (uid 1000): Permission denied" in r.err,
-       "alice cannot have a buffer of bob's file", r.text)
+    ok(
+        r.code != 0
+        and "/scratch/bob/data: cannot be opened for reading and writing by its user (uid 1000): Permission denied"
+        in r.err,
+        "alice cannot have a buffer of bob's file",
+        r.text,
+    )
     gone("nothing is left")
     root("umount /scratch")
 
@@ -182,15 +298,31 @@ def group_two():
 def group_refused():
     """What cannot be had costs nothing but a message."""
     for what, options, text in (
-            ("a device that the site does not name", {"source": "/dev/ram0"}, "buffers cannot be of that device at this site"),
-            ("a file that is not there", {"source": "/scratch/none"}, "No such file or directory"),
-            ("a file on a filesystem without blocks", {"source": "/run/nodeos-test"}, "it is neither a block device nor a file of ext4 or XFS"),
-            ("more than the site's limit", {"size": "300M"}, "above this site's limit"),
-            ("more memory than the job has", {"size": "200M"}, "do not fit in the job's memory"),
-            ("a page that is not stored", {"source": "/sparse/hole"}, "nothing is stored at byte 4096")):
-        r = run(f"srun -w n0 -N1 -n2 -c2 --mem=150M --nodeos-manifest={one('refused.json', **options)} echo ran")
+        (
+            "a device that the site does not name",
+            {"source": "/dev/ram0"},
+            "buffers cannot be of that device at this site",
+        ),
+        ("a file that is not there", {"source": "/scratch/none"}, "No such file or directory"),
+        (
+            "a file on a filesystem without blocks",
+            {"source": "/run/nodeos-test"},
+            "it is neither a block device nor a file of ext4 or XFS",
+        ),
+        ("more than the site's limit", {"size": "300M"}, "above this site's limit"),
+        ("more memory than the job has", {"size": "200M"}, "do not fit in the job's memory"),
+        ("a page that is not stored", {"source": "/sparse/hole"}, "nothing is stored at byte 4096"),
+    ):
+        r = run(
+            f"srun -w n0 -N1 -n2 -c2 --mem=150M --nodeos-manifest={one('refused.json', **options)}"
+            " echo ran"
+        )
         ok(r.code != 0 and text in r.err and "ran" not in r.out, f"{what}: refused", r.text)
-        ok(len(re.findall("error: nodeos: ", r.err)) == 1 and r.err.count("\n") <= 8, f"{what}: with one message", r.err)
+        ok(
+            len(re.findall("error: nodeos: ", r.err)) == 1 and r.err.count("\n") <= 8,
+            f"{what}: with one message",
+            r.err,
+        )
     all_idle("the nodes are well")
     gone("nothing is left")
 
@@ -198,15 +330,24 @@ def group_refused():
 def group_ends():
     """However a job ends: its buffer is gone, and what was written is on the device."""
     m = one("ends.json")
-    for what, kill in (("scancel", "scancel {job}"), ("scancel --signal=KILL", "scancel --full --signal=KILL {job}"),
-                       ("its slurmstepds are killed", "pkill -9 -f 'slurmstepd: \\[{job}'")):
+    for what, kill in (
+        ("scancel", "scancel {job}"),
+        ("scancel --signal=KILL", "scancel --full --signal=KILL {job}"),
+        ("its slurmstepds are killed", "pkill -9 -f 'slurmstepd: \\[{job}'"),
+    ):
         root(f"rm -f {HOME}/written {HOME}/ends.out")
-        write("ends.sh", f"""#!/bin/bash
+        write(
+            "ends.sh",
+            f"""#!/bin/bash
 printf '%s' "{what}" | dd of=$NODEOS_DIMMAP/data bs=4096 seek=100 conv=notrunc status=none
 touch {HOME}/written
 sleep 600
-""")
-        job = run(f"sbatch --parsable -w n0 -N1 -n1 -c4 -o {HOME}/ends.out --nodeos-manifest={m} {HOME}/ends.sh").out.strip()
+""",
+        )
+        job = run(
+            f"sbatch --parsable -w n0 -N1 -n1 -c4 -o {HOME}/ends.out --nodeos-manifest={m}"
+            f" {HOME}/ends.sh"
+        ).out.strip()
         for _ in range(300):
             if os.path.exists(f"{HOME}/written"):
                 break
@@ -218,35 +359,64 @@ sleep 600
             root(f"scancel {job}")
         all_idle(f"{what}: the node is idle")
         gone(f"{what}: its buffer is gone")
-        r = root(f"dd if={DEVICE} bs=4096 skip=100 count=1 iflag=direct status=none | head -c {len(what)}")
+        r = root(
+            f"dd if={DEVICE} bs=4096 skip=100 count=1 iflag=direct status=none | head -c"
+            f" {len(what)}"
+        )
         same(r.out, what, f"{what}: what was written is on the device")
 
 
 def group_deleted():
     """The buffer of a container that is deleted is gone at once, what was written is on the device; another's stays."""
-    root(f"rm -f {HOME}/written {HOME}/deleted.out; mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch &&"
-         " install -d -o alice -m 700 /scratch/alice")
+    root(
+        f"rm -f {HOME}/written {HOME}/deleted.out; mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p"
+        " /scratch && mount /dev/ram0 /scratch && install -d -o alice -m 700 /scratch/alice"
+    )
     run("head -c 1M /dev/zero >/scratch/alice/own && sync /scratch/alice/own")
-    m = manifest("deleted.json", sim={"container": {"cpus": "4", "mems": "1"}, "dimmap": buffer()},
-                 vda={"container": {"cpus": "2", "mems": "1"}, "dimmap": buffer("16M", "/scratch/alice/own")})
-    write("deleted.sh", f"""#!/bin/bash
+    m = manifest(
+        "deleted.json",
+        sim={"container": {"cpus": "4", "mems": "1"}, "dimmap": buffer()},
+        vda={
+            "container": {"cpus": "2", "mems": "1"},
+            "dimmap": buffer("16M", "/scratch/alice/own"),
+        },
+    )
+    write(
+        "deleted.sh",
+        f"""#!/bin/bash
 srun -n1 -c2 --overlap --nodeos-container=vda sleep 600 &
 srun -n1 -c4 --overlap --nodeos-container=sim bash -c 'printf "given back" | dd of=$NODEOS_DIMMAP/data bs=4096 seek=101 conv=notrunc status=none'
 touch {HOME}/written
 wait
-""")
-    r = run(f"sbatch --parsable -w n0 -N1 -n1 -c8 --mem=400M -o {HOME}/deleted.out --nodeos-manifest={m} {HOME}/deleted.sh")
+""",
+    )
+    r = run(
+        f"sbatch --parsable -w n0 -N1 -n1 -c8 --mem=400M -o {HOME}/deleted.out"
+        f" --nodeos-manifest={m} {HOME}/deleted.sh"
+    )
     for _ in range(600):
         if os.path.exists(f"{HOME}/written") and len(mounts()) == 2:
             break
         time.sleep(0.2)
     same(len(mounts()), 2, "two containers have their buffers")
     d = run("nodeosctl delete vda")
-    same((d.code, "has 1 rank here" in d.err, len(mounts())), (1, True, 2), "one with a rank is refused, and has its buffer still")
+    same(
+        (d.code, "has 1 rank here" in d.err, len(mounts())),
+        (1, True, 2),
+        "one with a rank is refused, and has its buffer still",
+    )
     d = run("nodeosctl delete sim")
-    ok(d.code == 0 and "container sim of job" in d.out, "one is deleted", d.text + root(f"cat {HOME}/deleted.out").out)
+    ok(
+        d.code == 0 and "container sim of job" in d.out,
+        "one is deleted",
+        d.text + root(f"cat {HOME}/deleted.out").out,
+    )
     left = mounts()
-    ok(len(left) == 1 and left[0].split()[1].split("/")[-2].endswith(".1"), "its buffer is gone, the other's is there", left)
+    ok(
+        len(left) == 1 and left[0].split()[1].split("/")[-2].endswith(".1"),
+        "its buffer is gone, the other's is there",
+        left,
+    )
     r2 = root(f"dd if={DEVICE} bs=4096 skip=101 count=1 iflag=direct status=none | head -c 10")
     same(r2.out, "given back", "what was written is on the device")
     run(f"scancel {r.out.strip()}")
@@ -259,33 +429,50 @@ def group_again():
     """What the step or job before has left: its umask, a device that is still being written to, a slurmstepd that was killed."""
     root("rm -rf /run/nodeos-dimmap")
     m = one("again.json", cpus="2")
-    look = "stat -c \"data %U\" $NODEOS_DIMMAP/data"
+    look = 'stat -c "data %U" $NODEOS_DIMMAP/data'
     r = run(f"umask 077; srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
     same(r.out, "data alice\n", "a job with a umask of 077 has its buffer")
     gone("it is gone")
     root(f"cp {m} /shared/home/bob/again.json; chown bob /shared/home/bob/again.json")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest=again.json bash -c '{look}'", user="bob")
     same((r.out, r.err), ("data bob\n", ""), "another user's job after it has one, too")
-    write("again.sh", f"""#!/bin/bash
+    write(
+        "again.sh",
+        f"""#!/bin/bash
 for i in 1 2 3 4; do
 	srun -n1 -c2 --nodeos-manifest={m} bash -c "dd if=/dev/zero of=\\$NODEOS_DIMMAP/data bs=1M count=40 conv=notrunc status=none && echo done $i" || exit
 done
-""")
+""",
+    )
     r = sbatch(f"-w n0 -N1 -n1 -c2 -o {HOME}/again.out --mem=400M {HOME}/again.sh")
     with open(f"{HOME}/again.out") as f:
         text = f.read()
-    same((r.code, text), (0, "done 1\ndone 2\ndone 3\ndone 4\n"), "step after step of a job has the device, with what the one before it wrote still on its way")
+    same(
+        (r.code, text),
+        (0, "done 1\ndone 2\ndone 3\ndone 4\n"),
+        "step after step of a job has the device, with what the one before it wrote still on"
+        " its way",
+    )
     gone("all are gone")
     # nobody of the step is left to clean up, nor does Slurm
-    write("killed.sh", f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec sleep 1000'\nsleep 1000\n")
+    write(
+        "killed.sh",
+        f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec"
+        " sleep 1000'\nsleep 1000\n",
+    )
     root(f"rm -f {HOME}/killed.ready")
-    job = run(f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh").out.strip()
+    job = run(
+        f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh"
+    ).out.strip()
     for _ in range(300):
         if os.path.exists(f"{HOME}/killed.ready"):
             break
         time.sleep(0.2)
     same(len(mounts()), 1, "a step container has a buffer")
-    root(f"pkill -9 -f 'slurmstepd: \\[{job}.0'; sleep 1; pkill -9 -u alice -x sleep; sleep 1; scancel {job}")
+    root(
+        f"pkill -9 -f 'slurmstepd: \\[{job}.0'; sleep 1; pkill -9 -u alice -x sleep; sleep 1;"
+        f" scancel {job}"
+    )
     all_idle("its slurmstepd and ranks are killed, and the job")
     gone("its buffer is gone all the same")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
@@ -293,18 +480,27 @@ done
     gone("and lets it go")
     # somebody outside of the job was given a descriptor of it, and never lets it go
     root(f"rm -f {HOME}/killed.ready")
-    job = run(f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh").out.strip()
+    job = run(
+        f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh"
+    ).out.strip()
     for _ in range(300):
         if os.path.exists(f"{HOME}/killed.ready"):
             break
         time.sleep(0.2)
     where = (mounts() or ["- none"])[0].split()[1]
-    root(f"(exec 8<>{where}/data; exec sleep 987) >/dev/null 2>&1 </dev/null & sleep 1; scancel {job}")
+    root(
+        f"(exec 8<>{where}/data; exec sleep 987) >/dev/null 2>&1 </dev/null & sleep 1; scancel"
+        f" {job}"
+    )
     all_idle("a job ends whose buffer somebody else has open")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
     same((r.code, r.out), (0, "data alice\n"), "the next has the device")
     ok(len(root("ls /sys/fs/dimmapfs").out.split()) <= 2, "with a buffer of its own")
-    same(root("dd if=/proc/$(pgrep -xf 'sleep 987')/fd/8 of=/dev/null bs=4096 count=1").code != 0, True, "who has the old one open reads nothing of it")
+    same(
+        root("dd if=/proc/$(pgrep -xf 'sleep 987')/fd/8 of=/dev/null bs=4096 count=1").code != 0,
+        True,
+        "who has the old one open reads nothing of it",
+    )
     root("pkill -9 -xf 'sleep 987'; sleep 1")
     gone("it goes when he lets it go")
 
@@ -312,15 +508,31 @@ done
 def group_private():
     """In mount namespaces of jobs of their own."""
     private = "JobContainerType=job_container/tmpfs"
-    for what, lines in (("private /tmp", [private]), ("private /tmp, contain_spank", [private, "SlurmdParameters=contain_spank"])):
+    for what, lines in (
+        ("private /tmp", [private]),
+        ("private /tmp, contain_spank", [private, "SlurmdParameters=contain_spank"]),
+    ):
         slurm_conf(lines)
         m = one("private.json")
-        r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={m} bash -c '{SHOW.replace(chr(39), chr(34))}'")
+        r = run(
+            f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={m} bash -c"
+            f" '{SHOW.replace(chr(39), chr(34))}'"
+        )
         t = told(r)
-        same((r.code, t.get("dir")), (0, ["alice 700"] * 2), f"{what}: both ranks of a step container see the buffer")
+        same(
+            (r.code, t.get("dir")),
+            (0, ["alice 700"] * 2),
+            f"{what}: both ranks of a step container see the buffer",
+        )
         gone(f"{what}: it is gone")
-        write("private.sh", "#!/bin/bash\nsrun -n2 bash -c 'stat -c \"dir %U %a\" $NODEOS_DIMMAP'\nsrun -n1 stat -c 'dir %U %a' $NODEOS_DIMMAP\n")
-        r = sbatch(f"-w n0 -N1 -n2 -c2 -o {HOME}/private.out --nodeos-manifest={m} {HOME}/private.sh")
+        write(
+            "private.sh",
+            "#!/bin/bash\nsrun -n2 bash -c 'stat -c \"dir %U %a\" $NODEOS_DIMMAP'\nsrun -n1 stat -c"
+            " 'dir %U %a' $NODEOS_DIMMAP\n",
+        )
+        r = sbatch(
+            f"-w n0 -N1 -n2 -c2 -o {HOME}/private.out --nodeos-manifest={m} {HOME}/private.sh"
+        )
         with open(f"{HOME}/private.out") as f:
             text = f.read()
         same((r.code, text), (0, "dir alice 700\n" * 3), f"{what}: the steps of a job see it")
@@ -333,10 +545,20 @@ def group_private():
 def group_nodes():
     """On two nodes, each has its own."""
     m = one("nodes.json", cpus="2")
-    r = run(f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data bs=4096 seek=7 conv=notrunc,fsync status=none; echo done'")
+    r = run(
+        f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data"
+        " bs=4096 seek=7 conv=notrunc,fsync status=none; echo done'"
+    )
     same((r.code, r.out), (0, "done\ndone\n"), "both nodes")
     for node in ("n0", "n1"):
-        same(root(f"dd if={DEVICE} bs=4096 skip=7 count=1 iflag=direct status=none | head -c 3", node=node).out, f"{node}\n", f"{node}: its own device has its word")
+        same(
+            root(
+                f"dd if={DEVICE} bs=4096 skip=7 count=1 iflag=direct status=none | head -c 3",
+                node=node,
+            ).out,
+            f"{node}\n",
+            f"{node}: its own device has its word",
+        )
         gone(f"{node}: nothing is left", node)
 
 
@@ -344,11 +566,22 @@ def group_mpi():
     """Messages from and to addresses in a buffer, on one node and on two, and MPI-IO."""
     m = one("mpi.json", cpus="4")
     sizes = [1 << (10 + 2 * i) for i in range(8)]
-    want = sorted([(what, size) for what in ("to", "from", "both") for size in sizes] + [("both", sizes[-1]), ("file", 1 << 20)])
+    want = sorted(
+        [(what, size) for what in ("to", "from", "both") for size in sizes]
+        + [("both", sizes[-1]), ("file", 1 << 20)]
+    )
     for what, where in (("one node", "-w n0 -N1 -n2 -c2"), ("two nodes", "-N2 -n2 -c4")):
-        r = run(f"srun {where} --mpi=pmix --nodeos-manifest={m} bash -c '/usr/libexec/nodeos/test/mapped-mpi $NODEOS_DIMMAP/data {HOME}/mpi.io'", timeout=600)
+        r = run(
+            f"srun {where} --mpi=pmix --nodeos-manifest={m} bash -c"
+            f" '/usr/libexec/nodeos/test/mapped-mpi $NODEOS_DIMMAP/data {HOME}/mpi.io'",
+            timeout=600,
+        )
         found = re.findall(r"^mapped (\w+) (\d+) (\w+)$", r.out, re.M)
-        ok(r.code == 0 and sorted((w, int(n)) for w, n, word in found if word == "ok") == want, f"{what}: messages of 1 KiB to 16 MiB, and a file", r.text)
+        ok(
+            r.code == 0 and sorted((w, int(n)) for w, n, word in found if word == "ok") == want,
+            f"{what}: messages of 1 KiB to 16 MiB, and a file",
+            r.text,
+        )
     all_idle("nodes are idle")
     gone("nothing is left")
 
@@ -356,24 +589,41 @@ def group_mpi():
 def group_without():
     """A node whose kernel has not the module."""
     r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={one('without.json')} echo ran")
-    ok(r.code != 0 and "this node's kernel has no dimmapfs" in r.err and "ran" not in r.out, "the step fails and says why", r.text)
+    ok(
+        r.code != 0 and "this node's kernel has no dimmapfs" in r.err and "ran" not in r.out,
+        "the step fails and says why",
+        r.text,
+    )
     all_idle("the node is well")
 
 
-GROUPS = {name.removeprefix("group_"): f for name, f in list(globals().items()) if name.startswith("group_")}
+GROUPS = {
+    name.removeprefix("group_"): f
+    for name, f in list(globals().items())
+    if name.startswith("group_")
+}
 
 
 def prepare():
     """The module on both nodes; a file with a hole, and one on a filesystem without blocks."""
     root(f"cp {MODULE} /shared/dimmapfs.ko")
-    same([r.text for r in both("insmod /shared/dimmapfs.ko").values()], ["exit 0\n"] * 2, "the module is loaded")
-    r = root("echo x >/run/nodeos-test; chmod 666 /run/nodeos-test; mkdir -p /sparse /scratch; mkfs.ext4 -q -F -b 4096 /dev/ram1 && mount /dev/ram1 /sparse &&"
-         " echo x >/sparse/hole && truncate -s 64K /sparse/hole && chmod 666 /sparse/hole")
+    same(
+        [r.text for r in both("insmod /shared/dimmapfs.ko").values()],
+        ["exit 0\n"] * 2,
+        "the module is loaded",
+    )
+    r = root(
+        "echo x >/run/nodeos-test; chmod 666 /run/nodeos-test; mkdir -p /sparse /scratch; mkfs.ext4"
+        " -q -F -b 4096 /dev/ram1 && mount /dev/ram1 /sparse && echo x >/sparse/hole && truncate -s"
+        " 64K /sparse/hole && chmod 666 /sparse/hole"
+    )
     same(r.text, "exit 0\n", "files to refuse")
 
 
 def main():
-    names = [a for a in sys.argv[1:] if not a.startswith("-")] or [name for name in GROUPS if name != "without"]
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or [
+        name for name in GROUPS if name != "without"
+    ]
     cluster.patient()
     configure(dimmap_devices=DEVICE, dimmap_files="yes", dimmap_max="256M")
     if names != ["without"]:

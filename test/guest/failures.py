@@ -7,6 +7,7 @@
 # rooms: spank launch container
 """What can go wrong on a node, for every launcher: the ranks do not run, the message reaches the user, the step ends
 on all nodes, no node drains, nobody else notices. failures.py GROUP...: those groups only."""
+
 import os
 import random
 import sys
@@ -30,11 +31,15 @@ def on(node, command):
 
 def slurmd_lines(node):
     """Our error lines in the node's own log; a byte that is not printable ASCII shows as 1."""
-    log = on(node, r"LC_ALL=C grep -a 'nodeos: error' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~' '\001'")
+    log = on(
+        node,
+        r"LC_ALL=C grep -a 'nodeos: error' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~'"
+        r" '\001'",
+    )
     return log.out.split("\n")[:-1]
 
 
-def launch(launcher, options, program="\"hostname; sleep 20; echo alive\""):
+def launch(launcher, options, program='"hostname; sleep 20; echo alive"'):
     log = f"{HOME}/fail.out"
     if os.path.exists(log):
         os.unlink(log)
@@ -45,7 +50,11 @@ def launch(launcher, options, program="\"hostname; sleep 20; echo alive\""):
 
 def refused(launcher, options, words, what, nodes=None):
     code, text = launch(launcher, options)
-    ok(code != 0 and words in text and "alive" not in text, f"{what}, {launcher}: refused, with the message", text[-1500:])
+    ok(
+        code != 0 and words in text and "alive" not in text,
+        f"{what}, {launcher}: refused, with the message",
+        text[-1500:],
+    )
     for node in nodes or ():
         ok(f"nodeos: error: {node}:" in text, f"{what}, {launcher}: {node} says it", text[-1500:])
 
@@ -53,22 +62,50 @@ def refused(launcher, options, words, what, nodes=None):
 def group_matrix():
     """Slurm's own table of failing hooks has no row for a user's fault: every error of ours is told in task_init."""
     # an error that both nodes find; with sbatch, the batch script's own step finds it first
-    for options, words, what in (("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
-                                 ("--nodeos-mems=9", "memory", "too many memory nodes"),
-                                 ("--nodeos-mems=900G", "memory", "too much memory")):
+    for options, words, what in (
+        ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
+        ("--nodeos-mems=9", "memory", "too many memory nodes"),
+        ("--nodeos-mems=900G", "memory", "too much memory"),
+    ):
         for launcher in LAUNCHERS:
             refused(launcher, options, words, what)
     all_idle("no node is drained by requests that do not fit")
     # one of two nodes refuses: the step ends on both
     breakage = {
-        "a broken nodeos.conf": ("echo 'colour = red' >> /etc/nodeos/nodeos.conf", "sed -i '/^colour/d' /etc/nodeos/nodeos.conf", "colour"),
-        "no planner": ("chmod 0 /usr/libexec/nodeos/nodeos-plan; mv /usr/libexec/nodeos/nodeos-plan /usr/libexec/nodeos/plan.off",
-                       "mv /usr/libexec/nodeos/plan.off /usr/libexec/nodeos/nodeos-plan; chmod 0711 /usr/libexec/nodeos/nodeos-plan", "not installed"),
-        "a full /run": ("mkdir -p /run/nodeos; mount -t tmpfs -o size=4k,mode=0700 none /run/nodeos; head -c 8192 /dev/zero >/run/nodeos/fill 2>/dev/null",
-                        "umount /run/nodeos", "No space left"),
-        "a state directory of others": ("chmod 0777 /run/nodeos", "chmod 0700 /run/nodeos", "/run/nodeos"),
-        "a machine.xml of nonsense": ("cp /run/nodeos/machine.xml /tmp/keep.xml; echo nonsense >/run/nodeos/machine.xml",
-                                      "mv /tmp/keep.xml /run/nodeos/machine.xml", "machine.xml"),
+        "a broken nodeos.conf": (
+            "echo 'colour = red' >> /etc/nodeos/nodeos.conf",
+            "sed -i '/^colour/d' /etc/nodeos/nodeos.conf",
+            "colour",
+        ),
+        "no planner": (
+            (
+                "chmod 0 /usr/libexec/nodeos/nodeos-plan; mv /usr/libexec/nodeos/nodeos-plan"
+                " /usr/libexec/nodeos/plan.off"
+            ),
+            (
+                "mv /usr/libexec/nodeos/plan.off /usr/libexec/nodeos/nodeos-plan; chmod 0711"
+                " /usr/libexec/nodeos/nodeos-plan"
+            ),
+            "not installed",
+        ),
+        "a full /run": (
+            (
+                "mkdir -p /run/nodeos; mount -t tmpfs -o size=4k,mode=0700 none /run/nodeos; head"
+                " -c 8192 /dev/zero >/run/nodeos/fill 2>/dev/null"
+            ),
+            "umount /run/nodeos",
+            "No space left",
+        ),
+        "a state directory of others": (
+            "chmod 0777 /run/nodeos",
+            "chmod 0700 /run/nodeos",
+            "/run/nodeos",
+        ),
+        "a machine.xml of nonsense": (
+            "cp /run/nodeos/machine.xml /tmp/keep.xml; echo nonsense >/run/nodeos/machine.xml",
+            "mv /tmp/keep.xml /run/nodeos/machine.xml",
+            "machine.xml",
+        ),
     }
     for what, (hurt, mend, words) in breakage.items():
         on("n1", hurt)
@@ -85,8 +122,15 @@ def group_matrix():
 
 def without_plugin(user="alice"):
     """A client that loads no plugin, as anybody can make one: what it sends is never checked before it is on the node."""
-    run("mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/' /etc/slurm/slurm.conf >own/slurm.conf", user=user)
-    return {"SLURM_CONF": f"/shared/home/{user}/own/slurm.conf", "SLURM_SPANK_NODEOS_STEP": "nodeos 1;c=step cpus=2;"}
+    run(
+        "mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/'"
+        " /etc/slurm/slurm.conf >own/slurm.conf",
+        user=user,
+    )
+    return {
+        "SLURM_CONF": f"/shared/home/{user}/own/slurm.conf",
+        "SLURM_SPANK_NODEOS_STEP": "nodeos 1;c=step cpus=2;",
+    }
 
 
 def group_absent():
@@ -95,23 +139,49 @@ def group_absent():
     cluster.wait_idle()
     reason = "this node has no NodeOS plugin"
     code, text = launch("srun", "--nodeos-cpus=2", '"echo alive on $(hostname)"')
-    ok(code != 0 and reason in text and "alive on n1" not in text, "no plugin on one node: its ranks do not run", text[-1500:])
+    ok(
+        code != 0 and reason in text and "alive on n1" not in text,
+        "no plugin on one node: its ranks do not run",
+        text[-1500:],
+    )
     # what ends the others, too
-    on("n0", "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes' >>/etc/nodeos/nodeos.conf")
+    on(
+        "n0",
+        "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes'"
+        " >>/etc/nodeos/nodeos.conf",
+    )
     for launcher in LAUNCHERS:
-        refused(launcher, "--nodeos-cpus=2", reason, "no plugin on one node, kill_on_bad_exit = yes")
+        refused(
+            launcher, "--nodeos-cpus=2", reason, "no plugin on one node, kill_on_bad_exit = yes"
+        )
     on("n0", "mv /tmp/keep.conf /etc/nodeos/nodeos.conf")
     manifest = write("absent.json", pod(sim={"container": {"cpus": 4}}))
     log = f"{HOME}/absent.out"
-    script = write("absent.sh", "#!/bin/bash\necho alive\n")  # --wrap makes it one of /bin/sh: see nodeos(7)
+    script = write(
+        "absent.sh", "#!/bin/bash\necho alive\n"
+    )  # --wrap makes it one of /bin/sh: see nodeos(7)
     r = run(f"sbatch --wait -w n1 -n4 --nodeos-manifest={manifest} -o {log} {script}")
     text = open(log).read()
-    ok(r.code != 0 and reason in text and "alive" not in text, "a bash script on a node without the plugin does not run", r.text + text)
-    script = write("absent.py", "#!/usr/bin/python3\nimport os, sys\nsys.exit(os.system('srun -n1 echo alive') >> 8)\n")
+    ok(
+        r.code != 0 and reason in text and "alive" not in text,
+        "a bash script on a node without the plugin does not run",
+        r.text + text,
+    )
+    script = write(
+        "absent.py",
+        "#!/usr/bin/python3\nimport os, sys\nsys.exit(os.system('srun -n1 echo alive') >> 8)\n",
+    )
     r = run(f"sbatch --wait -w n1 -n4 --nodeos-manifest={manifest} -o {log} {script}")
     text = open(log).read()
-    ok(r.code != 0 and reason in text and "alive" not in text, "an srun that knows no plugin does not run its ranks", r.text + text)
-    r = run(f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o {log} --wrap 'mpirun -N 1 echo alive on $(hostname)'")
+    ok(
+        r.code != 0 and reason in text and "alive" not in text,
+        "an srun that knows no plugin does not run its ranks",
+        r.text + text,
+    )
+    r = run(
+        f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o {log} --wrap 'mpirun -N 1"
+        " echo alive on $(hostname)'"
+    )
     ok(r.code != 0, "an mpirun with a daemon there fails", r.text + open(log).read())
     code, text = launch("srun", "", '"hostname"')
     ok(code == 0 and "n1" in text, "a job without NodeOS runs there", text)
@@ -121,13 +191,24 @@ def group_absent():
     cluster.wait_idle()
     # a node whose plugin is older than the submitting host's
     r = run("srun -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_GUARD": "3"})
-    ok(r.code != 0 and "another version of the NodeOS plugin" in r.text and "alive" not in r.out, "a newer client is refused by an older plugin", r.text)
+    ok(
+        r.code != 0 and "another version of the NodeOS plugin" in r.text and "alive" not in r.out,
+        "a newer client is refused by an older plugin",
+        r.text,
+    )
     # with the plugin there, nothing of the guard is left
     probe = "'ulimit -v; ulimit -c; env | grep -e GUARD -e SAVED -e BASH_ENV -e TASK_PROLOG; true'"
     plain = run(f"srun -n1 bash -c {probe}")
     ours = run(f"srun -n1 -c2 --nodeos-cpus=2 bash -c {probe}")
-    same((ours.code, ours.out), (plain.code, plain.out), "limits and environment as without a container")
-    run(f"BASH_ENV=/dev/null sbatch --wait -n1 -c2 --nodeos-cpus=2 -o {log} --wrap 'echo BASH_ENV=$BASH_ENV; env | grep -e GUARD -e SAVED -e TASK_PROLOG'")
+    same(
+        (ours.code, ours.out),
+        (plain.code, plain.out),
+        "limits and environment as without a container",
+    )
+    run(
+        f"BASH_ENV=/dev/null sbatch --wait -n1 -c2 --nodeos-cpus=2 -o {log} --wrap 'echo"
+        " BASH_ENV=$BASH_ENV; env | grep -e GUARD -e SAVED -e TASK_PROLOG'"
+    )
     same(open(log).read(), "BASH_ENV=/dev/null\n", "a user's own BASH_ENV comes back")
     all_idle("no node is drained")
 
@@ -138,8 +219,12 @@ def group_upgrade():
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
     for name in ("ready", "go", "second.out", "second.err"):
         run(f"rm -f {name}")
-    run(f"salloc -N2 -n8 --ntasks-per-node=4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n2 {WHEREAMI} >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done;"
-        f" srun -N2 -n2 {WHEREAMI} >second.out 2>second.err' >salloc.out 2>&1 </dev/null & disown -a", timeout=20)
+    run(
+        f"salloc -N2 -n8 --ntasks-per-node=4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n2"
+        f" {WHEREAMI} >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done; srun -N2 -n2"
+        f" {WHEREAMI} >second.out 2>second.err' >salloc.out 2>&1 </dev/null & disown -a",
+        timeout=20,
+    )
     for _ in range(200):
         if os.path.exists(f"{HOME}/ready"):
             break
@@ -149,27 +234,57 @@ def group_upgrade():
     run("touch go")
     cluster.wait_idle()
     found = ranks(cluster.Result(0, open(f"{HOME}/second.out").read(), "", 0))
-    ok(len(found) == 2 and all(len(cpus(r["cpus"])) <= 4 for r in found), "replaced beside a job that lives: its next step is in its container",
-       open(f"{HOME}/second.err").read())
+    ok(
+        len(found) == 2 and all(len(cpus(r["cpus"])) <= 4 for r in found),
+        "replaced beside a job that lives: its next step is in its container",
+        open(f"{HOME}/second.err").read(),
+    )
     # the series stands in the plugin as a number; Slurm loads none of another one
-    patch = ("python3 -c 'import sys, struct, subprocess; p = sys.argv[1]; d = bytearray(open(p, \"rb\").read());"
-             " v = subprocess.run([\"slurmd\", \"-V\"], capture_output=True, text=True).stdout.split()[-1].split(\"-\")[0].split(\".\");"
-             " old = struct.pack(\"<I\", int(v[0]) << 16 | int(v[1]) << 8 | int(v[2])); assert d.count(old) >= 1;"
-             " d = d.replace(old, struct.pack(\"<I\", 0x170204)); open(p, \"wb\").write(d)' ")
-    on("n1", f"cp {so} {so}.keep; cp {so} {so}.new; {patch} {so}.new && mv {so}.new {so}; sed -i s/required/optional/ {LINE}; systemctl restart slurmd")
+    patch = (
+        "python3 -c 'import sys, struct, subprocess; p = sys.argv[1]; d = bytearray(open(p,"
+        ' "rb").read()); v = subprocess.run(["slurmd", "-V"], capture_output=True,'
+        ' text=True).stdout.split()[-1].split("-")[0].split("."); old = struct.pack("<I", int(v[0])'
+        " << 16 | int(v[1]) << 8 | int(v[2])); assert d.count(old) >= 1; d = d.replace(old,"
+        ' struct.pack("<I", 0x170204)); open(p, "wb").write(d)\' '
+    )
+    on(
+        "n1",
+        f"cp {so} {so}.keep; cp {so} {so}.new; {patch} {so}.new && mv {so}.new {so}; sed -i"
+        f" s/required/optional/ {LINE}; systemctl restart slurmd",
+    )
     cluster.wait_idle()
     code, text = launch("srun", "", '"hostname"')
-    ok(code == 0 and "n1" in text, "a plugin of another series, optional: jobs without NodeOS run", text)
-    on("n0", "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes' >>/etc/nodeos/nodeos.conf")
+    ok(
+        code == 0 and "n1" in text,
+        "a plugin of another series, optional: jobs without NodeOS run",
+        text,
+    )
+    on(
+        "n0",
+        "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes'"
+        " >>/etc/nodeos/nodeos.conf",
+    )
     for launcher in LAUNCHERS:
-        refused(launcher, "--nodeos-cpus=2", "this node has no NodeOS plugin", "a plugin of another series, kill_on_bad_exit = yes")
+        refused(
+            launcher,
+            "--nodeos-cpus=2",
+            "this node has no NodeOS plugin",
+            "a plugin of another series, kill_on_bad_exit = yes",
+        )
     on("n0", "mv /tmp/keep.conf /etc/nodeos/nodeos.conf")
     on("n1", f"mv {so}.keep {so}; sed -i s/optional/required/ {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
     ok(code == 0 and "n1" in text, "the right one again: containers again", text)
-    r = run("srun -w n1 -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_STEP": "nodeos 2;c=step cpus=2;"})
-    ok(r.code != 0 and "alive" not in r.out and "nodeos 1" in r.text, "a request of a newer version is refused", r.text)
+    r = run(
+        "srun -w n1 -N1 -n1 -c2 echo alive",
+        env=without_plugin() | {"SLURM_SPANK_NODEOS_STEP": "nodeos 2;c=step cpus=2;"},
+    )
+    ok(
+        r.code != 0 and "alive" not in r.out and "nodeos 1" in r.text,
+        "a request of a newer version is refused",
+        r.text,
+    )
     all_idle("no node is drained")
     same(leftovers(), "", "the ledger is empty on both nodes")
 
@@ -177,20 +292,34 @@ def group_upgrade():
 def group_reset():
     """A node that resets in the middle of a step: needs a guest that may (QEMU's -action reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
-    r = run(f"sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2 --nodeos-manifest={manifest} -o reset.out --wrap 'srun -N2 -n4 {WHEREAMI} 3000'")
+    r = run(
+        "sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2"
+        f" --nodeos-manifest={manifest} -o reset.out --wrap 'srun -N2 -n4 {WHEREAMI} 3000'"
+    )
     job = r.out.strip()
     for _ in range(200):
-        if os.path.exists(f"{HOME}/reset.out") and open(f"{HOME}/reset.out").read().count("@n1") > 1:
+        if (
+            os.path.exists(f"{HOME}/reset.out")
+            and open(f"{HOME}/reset.out").read().count("@n1") > 1
+        ):
             break
         time.sleep(0.3)
     run("ssh n1 'echo b >/proc/sysrq-trigger' & sleep 3; kill %1", user="root", timeout=30)
     state = ""
     for _ in range(240):
-        state = run(f"scontrol show job {job} --oneliner | grep -o 'JobState=[A-Z_]*'; sinfo -h -N -o '%N %T'", user="root").out
+        state = run(
+            f"scontrol show job {job} --oneliner | grep -o 'JobState=[A-Z_]*'; sinfo -h -N -o"
+            " '%N %T'",
+            user="root",
+        ).out
         if "RUNNING" not in state and "n1 idle" in state:
             break
         time.sleep(1)
-    ok("NODE_FAIL" in state or "FAILED" in state or "CANCELLED" in state, "the job of the node that was reset ends", state)
+    ok(
+        "NODE_FAIL" in state or "FAILED" in state or "CANCELLED" in state,
+        "the job of the node that was reset ends",
+        state,
+    )
     run(f"scancel {job}", user="root")
     cluster.wait_idle(240)
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
@@ -205,10 +334,15 @@ def group_kills():
     for what in ("stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"):
         node = rng.choice(["n0", "n1"])
         if what == "oom":
-            r = run("srun -N1 -n1 -c2 --mem=64 --nodeos-cpus=2 python3 -c 'x = bytearray(900 << 20)'")
+            r = run(
+                "srun -N1 -n1 -c2 --mem=64 --nodeos-cpus=2 python3 -c 'x = bytearray(900 << 20)'"
+            )
             ok(r.code != 0, "out of memory ends its own step", r.text)
             continue
-        run("srun -N2 -n4 -c2 --nodeos-cpus=4 sleep 12 >/dev/null 2>&1 </dev/null & disown -a", timeout=20)
+        run(
+            "srun -N2 -n4 -c2 --nodeos-cpus=4 sleep 12 >/dev/null 2>&1 </dev/null & disown -a",
+            timeout=20,
+        )
         time.sleep(rng.uniform(0.3, 4))
         if what == "stepd":
             on(node, "pkill -9 -f 'slurmstepd: \\[[0-9]*\\.[0-9]*\\]'")
@@ -217,8 +351,12 @@ def group_kills():
         elif what == "helper":
             on(node, "for i in $(seq 40); do pkill -9 nodeos-plan && break; sleep 0.05; done")
         elif what == "freeze":
-            on(node, "for f in $(find /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_* -name cgroup.freeze -path '*step_0/user/*' | head -1); do"
-               " echo 1 >$f; sleep 3; echo 0 >$f; done")
+            on(
+                node,
+                "for f in $(find /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_* -name"
+                " cgroup.freeze -path '*step_0/user/*' | head -1); do echo 1 >$f; sleep 3; echo 0"
+                " >$f; done",
+            )
         run("scancel -u alice")
         cluster.wait_idle()
         code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
@@ -229,8 +367,11 @@ def group_kills():
 def group_state():
     """A ledger that somebody has spoilt, a clock that is wrong."""
     manifest = write("state.json", pod(sim={"container": {"cpus": 4}}))
-    program = (f"salloc -N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} bash -c '"
-               f"srun -n1 {WHEREAMI} >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done; srun -n1 {WHEREAMI} >second.out 2>second.err'")
+    program = (
+        f"salloc -N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n1 {WHEREAMI}"
+        f" >first.out; touch ready; while [ ! -e go ]; do sleep 0.3; done; srun -n1 {WHEREAMI}"
+        " >second.out 2>second.err'"
+    )
     for name in ("ready", "go", "second.out", "second.err"):
         if os.path.exists(f"{HOME}/{name}"):
             os.unlink(f"{HOME}/{name}")
@@ -241,13 +382,25 @@ def group_state():
         time.sleep(0.3)
     on("n0", "for f in /run/nodeos/job-*; do head -c 40 /dev/urandom >$f; done")
     r = run("srun -N1 -w n0 -n1 -c2 --nodeos-cpus=2 echo alive")
-    ok(r.code == 0 and "alive" in r.out, "another job's container beside a spoilt ledger entry", r.text)
+    ok(
+        r.code == 0 and "alive" in r.out,
+        "another job's container beside a spoilt ledger entry",
+        r.text,
+    )
     run("touch go")
     cluster.wait_idle()
     text = open(f"{HOME}/second.out").read() + open(f"{HOME}/second.err").read()
-    ok("nodeos: error: n0:" in text and "@n0" not in text, "the next step of the job whose entry is spoilt fails, with a message", text)
+    ok(
+        "nodeos: error: n0:" in text and "@n0" not in text,
+        "the next step of the job whose entry is spoilt fails, with a message",
+        text,
+    )
     listed = on("n0", "nodeosctl list")
-    ok("job-" in listed.text and "ledger" in listed.text, "what cannot be read stays, and nodeosctl list names it", listed.text)
+    ok(
+        "job-" in listed.text and "ledger" in listed.text,
+        "what cannot be read stays, and nodeosctl list names it",
+        listed.text,
+    )
     on("n0", "rm /run/nodeos/job-*")
     on("n1", "date -s '+40 seconds'")
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
@@ -261,44 +414,164 @@ def group_state():
 
 def forged(variable, value):
     """In a job of bob's own, past the client's checks: the node has to judge."""
-    return f"salloc -w n0 -n2 bash -c '{variable}=\"$FORGED\" srun -n1 echo alive'", {"FORGED": value}
+    return f"salloc -w n0 -n2 bash -c '{variable}=\"$FORGED\" srun -n1 echo alive'", {
+        "FORGED": value
+    }
 
 
 def hostile_list():
     """(what, command, its environment, where it must be refused: client, node, or nowhere)"""
     request, step = "SLURM_SPANK_NODEOS_REQUEST", "SLURM_SPANK_NODEOS_STEP"
     bad = {
-        "of a newer version": "nodeos 2;c=sim cpus=2;", "too long": "nodeos 1;" + "c=a;" * 20000, "just below the limit": "nodeos 1;" + "c=a;" * 16000,
-        "with control characters": "nodeos 1;c=si\x1b[2Jm cpus=2;", "with a line break": "nodeos 1;c=sim cpus=2;\nnodeos: error: n0: forged",
-        "with 65 containers": "nodeos 1;" + "".join(f"c=a{i} cpus=1;" for i in range(65)), "with a path for a name": "nodeos 1;c=../../etc/passwd cpus=1;",
-        "with a negative count": "nodeos 1;c=sim cpus=-1;", "that overflows": "nodeos 1;c=sim cpus=18446744073709551617;",
-        "with a name twice": "nodeos 1;c=sim cpus=1;c=sim cpus=1;", "with a policy that is not allowed": "nodeos 1;c=sim cpus=2 policy=fifo prio=99;",
-        "with no memory node": "nodeos 1;c=sim cpus=2 mems=0;", "with all memory": "nodeos 1;c=sim cpus=2 mems=1152921504606846976b;",
-        "that is empty": "", "of blanks": " " * 4000, "not canonical": "nodeos 1; c=sim  cpus=02;", "with percent signs": "nodeos 1;c=%s%n%s%n cpus=1;",
+        "of a newer version": "nodeos 2;c=sim cpus=2;",
+        "too long": "nodeos 1;" + "c=a;" * 20000,
+        "just below the limit": "nodeos 1;" + "c=a;" * 16000,
+        "with control characters": "nodeos 1;c=si\x1b[2Jm cpus=2;",
+        "with a line break": "nodeos 1;c=sim cpus=2;\nnodeos: error: n0: forged",
+        "with 65 containers": "nodeos 1;" + "".join(f"c=a{i} cpus=1;" for i in range(65)),
+        "with a path for a name": "nodeos 1;c=../../etc/passwd cpus=1;",
+        "with a negative count": "nodeos 1;c=sim cpus=-1;",
+        "that overflows": "nodeos 1;c=sim cpus=18446744073709551617;",
+        "with a name twice": "nodeos 1;c=sim cpus=1;c=sim cpus=1;",
+        "with a policy that is not allowed": "nodeos 1;c=sim cpus=2 policy=fifo prio=99;",
+        "with no memory node": "nodeos 1;c=sim cpus=2 mems=0;",
+        "with all memory": "nodeos 1;c=sim cpus=2 mems=1152921504606846976b;",
+        "that is empty": "",
+        "of blanks": " " * 4000,
+        "not canonical": "nodeos 1; c=sim  cpus=02;",
+        "with percent signs": "nodeos 1;c=%s%n%s%n cpus=1;",
     }
     for what, text in bad.items():
         yield (f"a request {what}", *forged(request, text), "node")
     own = without_plugin("bob")
-    yield ("a step request of nonsense", "srun -w n0 -n1 -c2 echo alive", own | {step: "zzz"}, "node")
-    yield ("a container of somebody else's", "srun -w n0 -n1 --nodeos-container=sim echo alive", {}, "client")
-    yield ("a container that is a path", "srun -w n0 -n1 --nodeos-cpus=1 --nodeos-container=../../x echo alive", {}, "client")
-    yield ("a container's name of 4,000 letters", f"srun -w n0 -n1 --nodeos-cpus=1 --nodeos-container={'a' * 4000} echo alive", {}, "client")
-    yield ("1,000 ranges of ranks", f"srun -w n0 -n1 --nodeos-cpus=1 --nodeos-container=step:{','.join(map(str, range(800)))} echo alive", {}, "client")
-    yield ("the job of somebody else", "srun --jobid=$VICTIM --overlap -n1 echo alive", {}, "client")
-    yield ("the number of somebody else's job", "SLURM_JOB_ID=$VICTIM SLURM_JOBID=$VICTIM srun --overlap -n1 --nodeos-container=sim echo alive", {}, "client")
-    yield ("a manifest that is a link to /etc/shadow", "ln -sf /etc/shadow s.json; srun -n1 --nodeos-manifest=s.json echo alive", {}, "client")
-    yield ("a manifest that is /dev/zero", "srun -n1 --nodeos-manifest=/dev/zero echo alive", {}, "client")
-    yield ("a manifest of 2 MiB", "head -c 2097152 /dev/zero | tr '\\0' '[' >big.json; srun -n1 --nodeos-manifest=big.json echo alive", {}, "client")
-    yield ("a report over /etc/passwd", "srun -w n0 -n1 -c2 --nodeos-cpus=2 --nodeos-report=/etc/%s%N/../passwd echo alive", {}, "nowhere")
-    yield ("a report into the ledger", "srun -w n0 -n1 -c2 --nodeos-cpus=2 --nodeos-report=/run/nodeos/job-%s-%N echo alive", {}, "nowhere")
-    yield ("a report by a link to alice's file", "ln -sf /shared/home/alice/victim.txt 0.n0; srun -w n0 -n1 -c2 --nodeos-cpus=2 --nodeos-report=%s.%N echo alive", {}, "nowhere")
-    yield ("a command that arrived damaged", "srun -w n0 -n1 -c2 echo alive", own | {"SLURM_SPANK_NODEOS_EXEC": "%%%"}, "node")
-    yield ("a guard of another version", "srun -w n0 -n1 -c2 echo alive", own | {"SLURM_SPANK_NODEOS_GUARD": "99999999"}, "node")
-    yield ("a look into the ledger", "cat /run/nodeos/job-* /run/nodeos/lock && echo alive", {}, "client")
+    yield (
+        "a step request of nonsense",
+        "srun -w n0 -n1 -c2 echo alive",
+        own | {step: "zzz"},
+        "node",
+    )
+    yield (
+        "a container of somebody else's",
+        "srun -w n0 -n1 --nodeos-container=sim echo alive",
+        {},
+        "client",
+    )
+    yield (
+        "a container that is a path",
+        "srun -w n0 -n1 --nodeos-cpus=1 --nodeos-container=../../x echo alive",
+        {},
+        "client",
+    )
+    yield (
+        "a container's name of 4,000 letters",
+        f"srun -w n0 -n1 --nodeos-cpus=1 --nodeos-container={'a' * 4000} echo alive",
+        {},
+        "client",
+    )
+    yield (
+        "1,000 ranges of ranks",
+        (
+            "srun -w n0 -n1 --nodeos-cpus=1"
+            f" --nodeos-container=step:{','.join(map(str, range(800)))} echo alive"
+        ),
+        {},
+        "client",
+    )
+    yield (
+        "the job of somebody else",
+        "srun --jobid=$VICTIM --overlap -n1 echo alive",
+        {},
+        "client",
+    )
+    yield (
+        "the number of somebody else's job",
+        (
+            "SLURM_JOB_ID=$VICTIM SLURM_JOBID=$VICTIM srun --overlap -n1 --nodeos-container=sim"
+            " echo alive"
+        ),
+        {},
+        "client",
+    )
+    yield (
+        "a manifest that is a link to /etc/shadow",
+        "ln -sf /etc/shadow s.json; srun -n1 --nodeos-manifest=s.json echo alive",
+        {},
+        "client",
+    )
+    yield (
+        "a manifest that is /dev/zero",
+        "srun -n1 --nodeos-manifest=/dev/zero echo alive",
+        {},
+        "client",
+    )
+    yield (
+        "a manifest of 2 MiB",
+        (
+            "head -c 2097152 /dev/zero | tr '\\0' '[' >big.json; srun -n1"
+            " --nodeos-manifest=big.json echo alive"
+        ),
+        {},
+        "client",
+    )
+    yield (
+        "a report over /etc/passwd",
+        "srun -w n0 -n1 -c2 --nodeos-cpus=2 --nodeos-report=/etc/%s%N/../passwd echo alive",
+        {},
+        "nowhere",
+    )
+    yield (
+        "a report into the ledger",
+        "srun -w n0 -n1 -c2 --nodeos-cpus=2 --nodeos-report=/run/nodeos/job-%s-%N echo alive",
+        {},
+        "nowhere",
+    )
+    yield (
+        "a report by a link to alice's file",
+        (
+            "ln -sf /shared/home/alice/victim.txt 0.n0; srun -w n0 -n1 -c2 --nodeos-cpus=2"
+            " --nodeos-report=%s.%N echo alive"
+        ),
+        {},
+        "nowhere",
+    )
+    yield (
+        "a command that arrived damaged",
+        "srun -w n0 -n1 -c2 echo alive",
+        own | {"SLURM_SPANK_NODEOS_EXEC": "%%%"},
+        "node",
+    )
+    yield (
+        "a guard of another version",
+        "srun -w n0 -n1 -c2 echo alive",
+        own | {"SLURM_SPANK_NODEOS_GUARD": "99999999"},
+        "node",
+    )
+    yield (
+        "a look into the ledger",
+        "cat /run/nodeos/job-* /run/nodeos/lock && echo alive",
+        {},
+        "client",
+    )
     yield ("a ledger entry of one's own", "echo x >/run/nodeos/job-1 && echo alive", {}, "client")
-    yield ("twenty steps at once", "for i in $(seq 20); do srun -w n0 -n1 -c2 --overlap --nodeos-cpus=2 true & done; wait; echo alive", {}, "nowhere")
-    yield ("a planner that is stopped", "srun -w n0 -n1 -c2 --nodeos-cpus=2 echo alive & for i in $(seq 60); do pkill -STOP -u bob nodeos-plan && break; sleep 0.05; done;"
-           " sleep 1; pkill -CONT -u bob nodeos-plan; wait", {}, "nowhere")
+    yield (
+        "twenty steps at once",
+        (
+            "for i in $(seq 20); do srun -w n0 -n1 -c2 --overlap --nodeos-cpus=2 true & done; wait;"
+            " echo alive"
+        ),
+        {},
+        "nowhere",
+    )
+    yield (
+        "a planner that is stopped",
+        (
+            "srun -w n0 -n1 -c2 --nodeos-cpus=2 echo alive & for i in $(seq 60); do pkill -STOP -u"
+            " bob nodeos-plan && break; sleep 0.05; done; sleep 1; pkill -CONT -u bob nodeos-plan;"
+            " wait"
+        ),
+        {},
+        "nowhere",
+    )
 
 
 def group_hostile():
@@ -308,7 +581,10 @@ def group_hostile():
     for name in ("victim.out",):
         if os.path.exists(f"{HOME}/{name}"):
             os.unlink(f"{HOME}/{name}")
-    r = run(f"sbatch --parsable -w n0 -n4 -c2 --nodeos-manifest={manifest} -o victim.log --wrap 'srun -n2 --nodeos-container=sim {WHEREAMI} 3000 >victim.out'")
+    r = run(
+        f"sbatch --parsable -w n0 -n4 -c2 --nodeos-manifest={manifest} -o victim.log --wrap 'srun"
+        f" -n2 --nodeos-container=sim {WHEREAMI} 3000 >victim.out'"
+    )
     victim = r.out.strip()
     for _ in range(200):
         if os.path.exists(f"{HOME}/victim.out") and len(open(f"{HOME}/victim.out").read()) > 500:
@@ -317,8 +593,13 @@ def group_hostile():
     pids = on("n0", "pgrep -u alice -x whereami").out.split()
 
     def state():
-        return on("n0", f"for p in {' '.join(pids)}; do grep -e Cpus_allowed_list -e Mems_allowed_list /proc/$p/status; cat /proc/$p/cgroup; done;"
-                  f" f=$(grep -l '^job {victim} ' /run/nodeos/job-*); echo $f; cat $f; stat -c '%a %U' /run/nodeos; cat {HOME}/victim.txt; md5sum /etc/passwd").out
+        return on(
+            "n0",
+            f"for p in {' '.join(pids)}; do grep -e Cpus_allowed_list -e Mems_allowed_list"
+            f" /proc/$p/status; cat /proc/$p/cgroup; done; f=$(grep -l '^job {victim} '"
+            " /run/nodeos/job-*); echo $f; cat $f; stat -c '%a %U' /run/nodeos; cat"
+            f" {HOME}/victim.txt; md5sum /etc/passwd",
+        ).out
 
     before = state()
     ok(len(pids) == 2 and victim in before, "alice's job is there", before)
@@ -334,14 +615,30 @@ def group_hostile():
         if where == "node":
             time.sleep(0.3)
             more = slurmd_lines("n0")[logged:]
-            ok(len(more) == 1 and all(" " <= c <= "~" for c in more[0]), f"{what}: one line in the node's log", more or r.text[-600:])
-    same(state(), before, f"after {n} hostile submissions alice's ranks, ledger entry and files are as before")
+            ok(
+                len(more) == 1 and all(" " <= c <= "~" for c in more[0]),
+                f"{what}: one line in the node's log",
+                more or r.text[-600:],
+            )
+    same(
+        state(),
+        before,
+        f"after {n} hostile submissions alice's ranks, ledger entry and files are as before",
+    )
     run("scancel -u alice; scancel -u bob", user="root")
     all_idle("no node is drained")
     same(leftovers(), "", "the ledger is empty")
 
 
-GROUPS = {"matrix": group_matrix, "absent": group_absent, "upgrade": group_upgrade, "kills": group_kills, "state": group_state, "hostile": group_hostile, "reset": group_reset}
+GROUPS = {
+    "matrix": group_matrix,
+    "absent": group_absent,
+    "upgrade": group_upgrade,
+    "kills": group_kills,
+    "state": group_state,
+    "hostile": group_hostile,
+    "reset": group_reset,
+}
 
 
 def main():

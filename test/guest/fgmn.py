@@ -8,6 +8,7 @@
 comes from the kernel's own files (zoneinfo, meminfo, numa_maps, memory.events), read here, and from numactl and hwloc.
 
 fgmn.py [--runs=N] [GROUP...]"""
+
 import json
 import os
 import re
@@ -52,7 +53,9 @@ class Blocks:
     """What the kernel shows: blocks, homes, usable bytes (managed less the high watermark of each zone)."""
 
     def __init__(self):
-        self.home = {n: int(read(f"{NODE}/node{n}/physical_node")) for n in cpus(read(f"{NODE}/has_memory"))}
+        self.home = {
+            n: int(read(f"{NODE}/node{n}/physical_node")) for n in cpus(read(f"{NODE}/has_memory"))
+        }
         self.homes = {h for n, h in self.home.items() if n != h}
         self.blocks = set(self.home) - self.homes
         self.usable = dict.fromkeys(self.home, 0)
@@ -82,8 +85,19 @@ def meminfo(node, field):
 
 
 def configure(**keys):
-    for key, value in ({"serviceos": "1/node", "serviceos_mems": "homes", "unmanaged_mems": None, "resize_mems": "yes"} | keys).items():
-        root(f"sed -i '/^{key} = /d' {CONF}" + (f"; echo '{key} = {value}' >>{CONF}" if value else ""))
+    for key, value in (
+        {
+            "serviceos": "1/node",
+            "serviceos_mems": "homes",
+            "unmanaged_mems": None,
+            "resize_mems": "yes",
+        }
+        | keys
+    ).items():
+        root(
+            f"sed -i '/^{key} = /d' {CONF}"
+            + (f"; echo '{key} = {value}' >>{CONF}" if value else "")
+        )
 
 
 def ledger():
@@ -97,7 +111,9 @@ def ledger():
         except OSError:
             continue
         job = re.search(r"\njob (\d+)", text).group(1)
-        for c in re.finditer(r"\ncontainer (\S+) cpus \S+ reserved \S+ mems (\S+) asked \d+ confined 1", text):
+        for c in re.finditer(
+            r"\ncontainer (\S+) cpus \S+ reserved \S+ mems (\S+) asked \d+ confined 1", text
+        ):
             out[job, f"{c.group(1)}@{c.start()}"] = cpus(c.group(2))
         share = re.search(r"\nshare (\S+)", text)
         if share:
@@ -107,15 +123,26 @@ def ledger():
 
 class Background:
     """A command as USER that goes on; its output in a file."""
+
     number = 0
 
     def __init__(self, command, user="alice"):
         Background.number += 1
         self.path = f"{HOME}/bg.{Background.number}"
         home = "/root" if user == "root" else f"/shared/home/{user}"
-        argv = [] if user == "root" else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
-        self.process = subprocess.Popen(argv + ["bash", "-c", command], cwd=home, env=cluster.clean_env(user), stdin=subprocess.DEVNULL,
-                                        stdout=open(self.path, "w"), stderr=subprocess.STDOUT)
+        argv = (
+            []
+            if user == "root"
+            else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
+        )
+        self.process = subprocess.Popen(
+            argv + ["bash", "-c", command],
+            cwd=home,
+            env=cluster.clean_env(user),
+            stdin=subprocess.DEVNULL,
+            stdout=open(self.path, "w"),
+            stderr=subprocess.STDOUT,
+        )
 
     @property
     def text(self):
@@ -159,26 +186,61 @@ def pages(pid):
 
 def group_site():
     """Discovery, usable bytes, the lines for Slurm, hwloc and numactl."""
-    same(read("/sys/kernel/mm/fgmn/enabled"), "1", f"the kernel has made {len(kernel.blocks)} blocks of {len(kernel.homes)} nodes")
-    saved = {int(m[1]): (int(m[2]), int(m[3])) for m in re.finditer(r"node (\d+) home (\d+) usable (\d+)", read("/run/nodeos/blocks"))}
-    same(saved, {n: (kernel.home[n], kernel.usable[n]) for n in kernel.home}, "discovery at boot kept every node's home and usable bytes")
+    same(
+        read("/sys/kernel/mm/fgmn/enabled"),
+        "1",
+        f"the kernel has made {len(kernel.blocks)} blocks of {len(kernel.homes)} nodes",
+    )
+    saved = {
+        int(m[1]): (int(m[2]), int(m[3]))
+        for m in re.finditer(r"node (\d+) home (\d+) usable (\d+)", read("/run/nodeos/blocks"))
+    }
+    same(
+        saved,
+        {n: (kernel.home[n], kernel.usable[n]) for n in kernel.home},
+        "discovery at boot kept every node's home and usable bytes",
+    )
     xml = read("/run/nodeos/machine.xml")
     same(xml.count('name="NodeOSUsableBytes"'), len(kernel.home), "and the machine's XML has them")
     text = root("nodeosctl provision --cmdline").out
     count = re.search(r"NodeName=n0 .*Features=fgmn\S* Gres=fgmn:(\d+)", text)
-    same(int(count.group(1)) if count else None, len(kernel.blocks), "provision --cmdline offers the blocks to Slurm as a GRES and a feature")
+    same(
+        int(count.group(1)) if count else None,
+        len(kernel.blocks),
+        "provision --cmdline offers the blocks to Slurm as a GRES and a feature",
+    )
     total = sum(meminfo(n, "MemTotal") for n in kernel.home)
     limit = int(re.search(r"MemSpecLimit=(\d+)", text).group(1))
-    ok(abs(limit - (total - kernel.bytes(kernel.blocks)) / MIB) <= 1, f"Slurm is told to keep what jobs cannot use of it all: {limit} MiB", text)
-    ok(re.search(r"irqaffinity=\S+ fgmn=" + re.escape(read("/sys/kernel/mm/fgmn/spec")), text), "and keeps fgmn= on the kernel's command line", text)
+    ok(
+        abs(limit - (total - kernel.bytes(kernel.blocks)) / MIB) <= 1,
+        f"Slurm is told to keep what jobs cannot use of it all: {limit} MiB",
+        text,
+    )
+    ok(
+        re.search(r"irqaffinity=\S+ fgmn=" + re.escape(read("/sys/kernel/mm/fgmn/spec")), text),
+        "and keeps fgmn= on the kernel's command line",
+        text,
+    )
     facts = run("nodeosctl features").out
-    ok(f"{len(kernel.blocks)} of {kernel.bytes(kernel.blocks) // MIB} MiB usable, left of divided nodes: {len(kernel.homes)}" in facts,
-       "features tells everybody how many blocks there are", facts)
+    ok(
+        f"{len(kernel.blocks)} of {kernel.bytes(kernel.blocks) // MIB} MiB usable, left of divided"
+        f" nodes: {len(kernel.homes)}" in facts,
+        "features tells everybody how many blocks there are",
+        facts,
+    )
     more = json.loads(root("nodeosctl provision --cmdline --json").out)
-    same((more["blocks"], more["gres.conf"]), (len(kernel.blocks), f"NodeName=n0 Name=fgmn Count={len(kernel.blocks)} Flags=CountOnly"), "as JSON, too")
+    same(
+        (more["blocks"], more["gres.conf"]),
+        (len(kernel.blocks), f"NodeName=n0 Name=fgmn Count={len(kernel.blocks)} Flags=CountOnly"),
+        "as JSON, too",
+    )
     whole = root("nodeosctl report").out
-    ok(f"blocks of memory: {listed(kernel.blocks)} ({kernel.bytes(kernel.blocks) // MIB} MiB usable), left of divided nodes: "
-       f"{listed(kernel.homes)}" in whole, "report shows blocks, their usable memory and what is left", whole)
+    ok(
+        f"blocks of memory: {listed(kernel.blocks)} ({kernel.bytes(kernel.blocks) // MIB} MiB"
+        f" usable), left of divided nodes: {listed(kernel.homes)}" in whole,
+        "report shows blocks, their usable memory and what is left",
+        whole,
+    )
 
 
 def group_containers():
@@ -187,58 +249,132 @@ def group_containers():
     for mems in (1, 2, 3):
         m = write(f"f{mems}.json", pod(sim={"container": {"cpus": 4, "mems": mems}}))
         want = cluster.plan(m, cpu_list="2-15")["sim"]
-        r = run(f"srun -n2 -c2 --mem=400 --nodeos-report=f{mems}.%j.%s.%N.rep --nodeos-manifest={m} {WHEREAMI}")
+        r = run(
+            f"srun -n2 -c2 --mem=400 --nodeos-report=f{mems}.%j.%s.%N.rep --nodeos-manifest={m}"
+            f" {WHEREAMI}"
+        )
         found = ranks(r)
         if not ok(len(found) == 2, f"mems {mems}: two ranks", r.text):
             continue
         mine = cpus(found[0]["mems"])
         same(len(mine), mems, f"mems {mems}: so many memory nodes")
         all_cpus = set().union(*(cpus(x["cpus"]) for x in found))
-        ok(mine <= kernel.blocks and (mine <= kernel.near(all_cpus) or len(kernel.near(all_cpus)) < mems),
-           f"mems {mems}: blocks {listed(mine)}, of the physical node that its CPUs {listed(all_cpus)} have", kernel.near(all_cpus))
-        check_ranks(found, want | {"mems": listed(mine), "cpus": found[0]["cgroup_cpus"]}, f"mems {mems}", machine)
+        ok(
+            mine <= kernel.blocks
+            and (mine <= kernel.near(all_cpus) or len(kernel.near(all_cpus)) < mems),
+            f"mems {mems}: blocks {listed(mine)}, of the physical node that its CPUs"
+            f" {listed(all_cpus)} have",
+            kernel.near(all_cpus),
+        )
+        check_ranks(
+            found,
+            want | {"mems": listed(mine), "cpus": found[0]["cgroup_cpus"]},
+            f"mems {mems}",
+            machine,
+        )
         report = json.loads(root(f"cat {HOME}/f{mems}.*.rep").out)
         c = report["containers"][0]
-        same((report["outcome"], c["mems_guarantee"], c["mems_usable_bytes"]), ("enforced", "physical", kernel.bytes(mine)),
-             f"mems {mems}: enforced, the guarantee is physical, usable bytes as the kernel counts them")
+        same(
+            (report["outcome"], c["mems_guarantee"], c["mems_usable_bytes"]),
+            ("enforced", "physical", kernel.bytes(mine)),
+            f"mems {mems}: enforced, the guarantee is physical, usable bytes as the kernel counts"
+            " them",
+        )
     # a size: enough usable bytes, and not a block more
     size = kernel.bytes(some[:2]) // MIB * MIB + 10 * MIB
     r = run(f"srun -n1 --mem=500 --nodeos-mems={size // MIB}M {WHEREAMI}")
     mine = cpus(ranks(r)[0]["mems"]) if ranks(r) else set()
-    ok(mine <= kernel.blocks and kernel.bytes(mine) >= size and kernel.bytes(mine) - max(kernel.usable[n] for n in mine or {some[0]}) < size,
-       f"a size takes enough usable bytes and no block more: {listed(mine)}", r.text)
+    ok(
+        mine <= kernel.blocks
+        and kernel.bytes(mine) >= size
+        and kernel.bytes(mine) - max(kernel.usable[n] for n in mine or {some[0]}) < size,
+        f"a size takes enough usable bytes and no block more: {listed(mine)}",
+        r.text,
+    )
     # what tools in a rank show
-    tools = write("tools.sh", "#!/bin/bash\ngrep Mems_allowed_list /proc/self/status; numactl --show | grep -E '^(policy|membind|nodebind)'; numactl --hardware | grep -E '^node [0-9]+ (cpus|size)';"
-             " lstopo-no-graphics -p --only numanode; echo; hwloc-bind --get-last-cpu-location; cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max\n")
+    tools = write(
+        "tools.sh",
+        "#!/bin/bash\ngrep Mems_allowed_list /proc/self/status; numactl --show | grep -E"
+        " '^(policy|membind|nodebind)'; numactl --hardware | grep -E '^node [0-9]+ (cpus|size)';"
+        " lstopo-no-graphics -p --only numanode; echo; hwloc-bind --get-last-cpu-location; cat"
+        " /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max\n",
+    )
     r = run(f"srun -n1 -c2 --mem=700 --nodeos-mems=2 {tools}")
     mine = cpus((re.search(r"Mems_allowed_list:\s+(\S+)", r.out) or [0, ""])[1])
     ok(len(mine) == 2 and mine <= kernel.blocks, "a rank with two blocks", r.text)
-    same(cpus(",".join((re.search(r"membind:(.*)", r.out) or [0, ""])[1].split())), mine, "numactl: bound to them")
+    same(
+        cpus(",".join((re.search(r"membind:(.*)", r.out) or [0, ""])[1].split())),
+        mine,
+        "numactl: bound to them",
+    )
     sizes = {int(m[1]): int(m[2]) for m in re.finditer(r"node (\d+) size: (\d+) MB", r.out)}
-    ok(all(abs(sizes.get(n, 0) - meminfo(n, "MemTotal") // MIB) <= 1 for n in mine), "numactl: their sizes", sizes)
+    ok(
+        all(abs(sizes.get(n, 0) - meminfo(n, "MemTotal") // MIB) <= 1 for n in mine),
+        "numactl: their sizes",
+        sizes,
+    )
     empty = {int(m[1]) for m in re.finditer(r"node (\d+) cpus:\s*$", r.out, re.M)}
-    ok(mine <= empty and not kernel.homes & empty, "numactl: CPUs are the homes', blocks have none", r.text)
-    same({int(x) for x in re.findall(r"NUMANode P#(\d+)", r.out)}, mine, "hwloc: these memory nodes and no others")
+    ok(
+        mine <= empty and not kernel.homes & empty,
+        "numactl: CPUs are the homes', blocks have none",
+        r.text,
+    )
+    same(
+        {int(x) for x in re.findall(r"NUMANode P#(\d+)", r.out)},
+        mine,
+        "hwloc: these memory nodes and no others",
+    )
     limit = int(r.out.split()[-1]) if r.out.split()[-1:] and r.out.split()[-1].isdigit() else None
-    ok(limit and kernel.bytes(mine) * 0.9 < limit <= kernel.bytes(mine), f"memory.max {limit} stays below the usable bytes {kernel.bytes(mine)}", r.text)
+    ok(
+        limit and kernel.bytes(mine) * 0.9 < limit <= kernel.bytes(mine),
+        f"memory.max {limit} stays below the usable bytes {kernel.bytes(mine)}",
+        r.text,
+    )
     limit_mem = kernel.bytes(some[:2]) // MIB - 60
-    r = run(f"srun -n1 --mem={limit_mem} --nodeos-mems=2 bash -c 'cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max'")
+    r = run(
+        f"srun -n1 --mem={limit_mem} --nodeos-mems=2 bash -c 'cat /sys/fs/cgroup$(cut -d: -f3"
+        " /proc/self/cgroup)/../memory.max'"
+    )
     same(r.out.strip(), str(limit_mem * MIB), "and Slurm's own limit where that is lower")
     # libnuma in a program, every node of the physical one tells its home
-    r = run("srun -n1 -c2 --mem=120 --nodeos-mems=1 python3 -c 'import ctypes,os; n=ctypes.CDLL(\"libnuma.so.1\"); c=sorted(os.sched_getaffinity(0)); "
-            "print(c[0], n.numa_node_of_cpu(c[0]), n.numa_num_configured_nodes())'")
+    r = run(
+        "srun -n1 -c2 --mem=120 --nodeos-mems=1 python3 -c 'import ctypes,os;"
+        ' n=ctypes.CDLL("libnuma.so.1"); c=sorted(os.sched_getaffinity(0)); print(c[0],'
+        " n.numa_node_of_cpu(c[0]), n.numa_num_configured_nodes())'"
+    )
     word = [int(x) for x in r.out.split()] if r.code == 0 else [0, 0, 0]
-    same(word[1:], [machine.node_of[word[0]], len(kernel.home)], "libnuma: the CPU's node is the home, and all nodes are counted")
-    r = run(f"nodeosctl plan --topology /run/nodeos/machine.xml --cpus 2-15 --json {HOME}/f2.json", user="root")
+    same(
+        word[1:],
+        [machine.node_of[word[0]], len(kernel.home)],
+        "libnuma: the CPU's node is the home, and all nodes are counted",
+    )
+    r = run(
+        f"nodeosctl plan --topology /run/nodeos/machine.xml --cpus 2-15 --json {HOME}/f2.json",
+        user="root",
+    )
     c = json.loads(r.out)["containers"][0]
-    ok(cpus(c["mems"]) <= kernel.blocks and c["mems_guarantee"] == "physical" and c["mems_usable_bytes"] == kernel.bytes(cpus(c["mems"])),
-       "the dry run plans blocks and tells the same", r.text)
+    ok(
+        cpus(c["mems"]) <= kernel.blocks
+        and c["mems_guarantee"] == "physical"
+        and c["mems_usable_bytes"] == kernel.bytes(cpus(c["mems"])),
+        "the dry run plans blocks and tells the same",
+        r.text,
+    )
 
 
 def group_jobs():
     """Jobs side by side: nobody's block is another's; who asks for none gets what is left; too much is said."""
-    jobs = [Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user) for n, user in ((2, "alice"), (1, "bob"), (3, "alice"))]  # 7 cores are all there are
-    plain = [Background("srun -n1 -c2 --mem=150 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'", user) for user in ("alice", "bob")]
+    jobs = [
+        Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user)
+        for n, user in ((2, "alice"), (1, "bob"), (3, "alice"))
+    ]  # 7 cores are all there are
+    plain = [
+        Background(
+            "srun -n1 -c2 --mem=150 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'",
+            user,
+        )
+        for user in ("alice", "bob")
+    ]
     end = time.time() + 60
     held = {}
     while time.time() < end and len(held) < 5:
@@ -246,79 +382,167 @@ def group_jobs():
         time.sleep(0.5)
     flat = [n for key, nodes in held.items() for n in nodes if key[1] != "share"]
     shares = set().union(*(nodes for key, nodes in held.items() if key[1] == "share"))
-    ok(len(held) == 5 and len(flat) == len(set(flat)) and not shares & set(flat) and set(flat) | shares <= kernel.blocks,
-       "three containers and two plain jobs of two users: no container's block is another's", held)
+    ok(
+        len(held) == 5
+        and len(flat) == len(set(flat))
+        and not shares & set(flat)
+        and set(flat) | shares <= kernel.blocks,
+        "three containers and two plain jobs of two users: no container's block is another's",
+        held,
+    )
     flat = list(set(flat) | shares)
-    same(sorted(len(v) for k, v in held.items() if k[1] != "share"), [1, 2, 3], "containers have as many as asked")
+    same(
+        sorted(len(v) for k, v in held.items() if k[1] != "share"),
+        [1, 2, 3],
+        "containers have as many as asked",
+    )
     for p in plain:
         p.wait_for("Mems_allowed_list")
         mine = cpus((re.search(r"Mems_allowed_list:\s+(\S+)", p.text) or [0, ""])[1])
-        ok(mine in [v for k, v in held.items() if k[1] == "share"] and kernel.bytes(mine) >= 150 * MIB > kernel.bytes(mine) - kernel.usable[max(mine or {0}, default=0)],
-           f"a plain job of 150 MiB is kept to blocks {listed(mine)}", p.text)
+        ok(
+            mine in [v for k, v in held.items() if k[1] == "share"]
+            and kernel.bytes(mine)
+            >= 150 * MIB
+            > kernel.bytes(mine) - kernel.usable[max(mine or {0}, default=0)],
+            f"a plain job of 150 MiB is kept to blocks {listed(mine)}",
+            p.text,
+        )
     # little jobs share a block; and none fails of what goes wrong here
-    little = [Background("srun -n1 -c1 --mem=20 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'", user) for user in ("alice", "bob")]
+    little = [
+        Background(
+            "srun -n1 -c1 --mem=20 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'",
+            user,
+        )
+        for user in ("alice", "bob")
+    ]
     for p in little:
         p.wait_for("Mems_allowed_list")
     sets = [cpus((re.search(r"Mems_allowed_list:\s+(\S+)", p.text) or [0, ""])[1]) for p in little]
-    ok(all(len(x) == 1 and x <= kernel.blocks - set(flat) | shares for x in sets) and (sets[0] == sets[1] or sets[0] | sets[1] <= shares),
-       f"jobs of 20 MiB share blocks: {sets}", [p.text for p in little])
+    ok(
+        all(len(x) == 1 and x <= kernel.blocks - set(flat) | shares for x in sets)
+        and (sets[0] == sets[1] or sets[0] | sets[1] <= shares),
+        f"jobs of 20 MiB share blocks: {sets}",
+        [p.text for p in little],
+    )
     for b in little:  # the last core is wanted below
         b.stop()
     whole = root("nodeosctl report; nodeosctl list; nodeosctl verify")
     ok("0 differ" in whole.out, "verify finds nothing wrong", whole.text)
     free = len(kernel.blocks - set(flat))
     r = run("srun -n1 -c1 --mem=50 --nodeos-mems=3 true")
-    least = re.search(r"blocks \S+ hold \d+ MiB, and Slurm has given this job 50 MiB here: ask for --mem=(\d+)M or more", r.err)
-    ok(r.code != 0 and least, "blocks for much more than --mem: the step says what is missing", r.text)
+    least = re.search(
+        r"blocks \S+ hold \d+ MiB, and Slurm has given this job 50 MiB here: ask for --mem=(\d+)M"
+        r" or more",
+        r.err,
+    )
+    ok(
+        r.code != 0 and least,
+        "blocks for much more than --mem: the step says what is missing",
+        r.text,
+    )
     r = run(f"srun -n1 -c1 --mem={least.group(1) if least else 1}M --nodeos-mems=3 true")
     ok(r.code == 0, f"and with as much it runs: {least and least.group(1)} MiB", r.text)
     root(f"echo 'blocks_by_memory = no' >>{CONF}")
     r = run(f"srun -n1 -c1 --mem=50 --nodeos-mems={free + 1} true")
     root(f"sed -i '/^blocks_by_memory/d' {CONF}")
-    ok(r.code != 0 and f"needs {free + 1} memory nodes, {free} may be given" in r.err and "belong to other jobs: with --gres=fgmn:N" in r.err,
-       "one block too many: the step says what there is and how to wait for it", r.text)
+    ok(
+        r.code != 0
+        and f"needs {free + 1} memory nodes, {free} may be given" in r.err
+        and "belong to other jobs: with --gres=fgmn:N" in r.err,
+        "one block too many: the step says what there is and how to wait for it",
+        r.text,
+    )
     ok("drain" not in cluster.node_states()["n0"], "and the node takes jobs", cluster.node_states())
     for b in jobs + plain:
         b.stop()
     cluster.wait_idle()
     same(ledger(), {}, "all is free again")
     # inside one job: rest, none, off, script lines, salloc
-    m = write("two.json", pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}))
+    m = write(
+        "two.json",
+        pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}),
+    )
     show = "grep -h Mems_allowed_list /proc/self/status"
-    script = write("two.sh", f"#!/bin/bash\n{show}\nsrun -n1 --nodeos-container=sim {show}\nsrun -n1 --nodeos-container=none {show}\nsrun -n1 --nodeos=off {show}\n"
-                   "cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../../../step_extern/user/cpuset.mems.effective\n")
-    memory = 3 * max(kernel.usable[n] for n in kernel.blocks) // MIB + 60  # a block more than the containers have
-    r = cluster.sbatch(f"-N1 --exclusive --mem={memory} --nodeos-manifest={m} -o {HOME}/two.out {script}")
+    script = write(
+        "two.sh",
+        f"#!/bin/bash\n{show}\nsrun -n1 --nodeos-container=sim {show}\nsrun -n1"
+        f" --nodeos-container=none {show}\nsrun -n1 --nodeos=off {show}\ncat /sys/fs/cgroup$(cut"
+        " -d: -f3 /proc/self/cgroup)/../../../step_extern/user/cpuset.mems.effective\n",
+    )
+    memory = (
+        3 * max(kernel.usable[n] for n in kernel.blocks) // MIB + 60
+    )  # a block more than the containers have
+    r = cluster.sbatch(
+        f"-N1 --exclusive --mem={memory} --nodeos-manifest={m} -o {HOME}/two.out {script}"
+    )
     text = read(f"{HOME}/two.out")
-    sets = [cpus(x.split()[-1]) for x in text.splitlines() if re.search(r"Mems_allowed_list:|^[0-9]", x)]
-    ok(r.code == 0 and len(sets) == 5, "a job of two containers: script, sim, none, off", r.text + text)
+    sets = [
+        cpus(x.split()[-1]) for x in text.splitlines() if re.search(r"Mems_allowed_list:|^[0-9]", x)
+    ]
+    ok(
+        r.code == 0 and len(sets) == 5,
+        "a job of two containers: script, sim, none, off",
+        r.text + text,
+    )
     if len(sets) == 5:
         ok(len(sets[1]) == 2 and sets[1] <= kernel.blocks, f"sim has {listed(sets[1])}", text)
-        ok(sets[0] == sets[2] == sets[3] and sets[0] <= kernel.blocks and not sets[0] & sets[1],
-           f"its script and what is outside share {listed(sets[0])}, none of which is the containers'", text)
-        same(sets[4], set(kernel.homes), "sessions by ssh have the homes, from before the first of them on")
+        ok(
+            sets[0] == sets[2] == sets[3] and sets[0] <= kernel.blocks and not sets[0] & sets[1],
+            f"its script and what is outside share {listed(sets[0])}, none of which is the"
+            " containers'",
+            text,
+        )
+        same(
+            sets[4],
+            set(kernel.homes),
+            "sessions by ssh have the homes, from before the first of them on",
+        )
     # the site may leave plain jobs alone
     configure(unmanaged_mems="all")
     r = run(f"srun -n1 --mem=100 {show}")
-    same(cpus(r.out.split()[-1]) if r.code == 0 else r.text, set(kernel.home), "unmanaged_mems = all: a plain job has every node")
+    same(
+        cpus(r.out.split()[-1]) if r.code == 0 else r.text,
+        set(kernel.home),
+        "unmanaged_mems = all: a plain job has every node",
+    )
     root(f"echo 'no such key' >>{CONF}")
     r = run(f"srun -n1 --mem=100 {show}")
-    same((r.code, r.err), (0, ""), "a broken nodeos.conf: a plain job runs, and its user hears nothing of it")
-    ok("is not kept off the containers" in root("tail -n 40 /var/log/slurm/slurmd.log").out, "and the node's log tells the admin")
+    same(
+        (r.code, r.err),
+        (0, ""),
+        "a broken nodeos.conf: a plain job runs, and its user hears nothing of it",
+    )
+    ok(
+        "is not kept off the containers" in root("tail -n 40 /var/log/slurm/slurmd.log").out,
+        "and the node's log tells the admin",
+    )
     root(f"sed -i '/^no such key/d' {CONF}")
     configure()
-    for what, spoil, mend in (("a damaged file of blocks", "cp /run/nodeos/blocks /run/blocks.good; echo damaged >/run/nodeos/blocks", "mv /run/blocks.good /run/nodeos/blocks"),
-                              ("an open state directory", "chmod 755 /run/nodeos", "chmod 700 /run/nodeos")):
+    for what, spoil, mend in (
+        (
+            "a damaged file of blocks",
+            "cp /run/nodeos/blocks /run/blocks.good; echo damaged >/run/nodeos/blocks",
+            "mv /run/blocks.good /run/nodeos/blocks",
+        ),
+        ("an open state directory", "chmod 755 /run/nodeos", "chmod 700 /run/nodeos"),
+    ):
         root(spoil)
         r = run(f"srun -n2 -c1 --mem=100 {show}")
         same((r.code, len(r.out.splitlines()), r.err), (0, 2, ""), f"{what}: a plain job runs")
         root(mend)
     # what a job leaves in /dev/shm is not handed to the next one
-    r = run("srun -n1 -c2 --mem=200 --nodeos-mems=1 bash -c 'grep Mems_allowed_list /proc/self/status; head -c 60M /dev/zero >/dev/shm/left'")
+    r = run(
+        "srun -n1 -c2 --mem=200 --nodeos-mems=1 bash -c 'grep Mems_allowed_list /proc/self/status;"
+        " head -c 60M /dev/zero >/dev/shm/left'"
+    )
     dirty = cpus(r.out.split()[-1]) if r.code == 0 else set()
     r = run("srun -n1 -c2 --mem=200 --nodeos-mems=1 grep Mems_allowed_list /proc/self/status")
     mine = cpus(r.out.split()[-1]) if r.code == 0 else set()
-    ok(dirty and mine and not dirty & mine, f"a block with a dead job's files ({listed(dirty)}) is passed over: {listed(mine)}", r.text)
+    ok(
+        dirty and mine and not dirty & mine,
+        f"a block with a dead job's files ({listed(dirty)}) is passed over: {listed(mine)}",
+        r.text,
+    )
     root("rm -f /dev/shm/left")
 
 
@@ -331,42 +555,97 @@ def limit_of(task):
 
 def group_resize():
     """Blocks are given up empty, and taken clean; a container that is deleted gives all of its."""
-    job = Job({"sim": {"container": {"cpus": 4, "mems": 3}}, "vda": {"container": {"cpus": 2, "mems": 1}}, "any": {"container": {"cpus": 2}}},
-              mib=30, more="-n1 -c10 --mem=1200")
+    job = Job(
+        {
+            "sim": {"container": {"cpus": 4, "mems": 3}},
+            "vda": {"container": {"cpus": 2, "mems": 1}},
+            "any": {"container": {"cpus": 2}},
+        },
+        mib=30,
+        more="-n1 -c10 --mem=1200",
+    )
     before = job.containers()
     job.check("at first")
-    ok(len(before["sim"][1]) == 3 and len(before["vda"][1]) == 1 and not before["sim"][1] & before["vda"][1], "three blocks and one", before)
+    ok(
+        len(before["sim"][1]) == 3
+        and len(before["vda"][1]) == 1
+        and not before["sim"][1] & before["vda"][1],
+        "three blocks and one",
+        before,
+    )
     for words in ("--mems=1", "--mems=+1", "--mems=-1 --cpus=1"):
         r, _ = resize(f"any {words}")
-        ok(r.code == 1 and "container any has no memory nodes of its own" in r.err and job.containers() == before, f"any {words}: what was free once is not its own", r.text)
+        ok(
+            r.code == 1
+            and "container any has no memory nodes of its own" in r.err
+            and job.containers() == before,
+            f"any {words}: what was free once is not its own",
+            r.text,
+        )
     r, told = resize("sim --mems=1")
     now = job.containers()
     gone = before["sim"][1] - now["sim"][1]
     ok(r.code == 0 and len(now["sim"][1]) == 1 and len(gone) == 2, "sim keeps one block", r.text)
     for task in job.tasks("sim"):
         found = pages_on(task)
-        ok(set(found) <= now["sim"][1] and sum(found.values()) >= 30 * 256, f"{task[-6:]}: all of its memory is there", found)
-        ok(limit_of(task) <= kernel.bytes(now["sim"][1]), f"{task[-6:]}: its limit is below what that block has", limit_of(task))
+        ok(
+            set(found) <= now["sim"][1] and sum(found.values()) >= 30 * 256,
+            f"{task[-6:]}: all of its memory is there",
+            found,
+        )
+        ok(
+            limit_of(task) <= kernel.bytes(now["sim"][1]),
+            f"{task[-6:]}: its limit is below what that block has",
+            limit_of(task),
+        )
     same(told.get("memory", {}).get("left"), 0, "nothing is left behind, it says")
-    same(set().union(*(n for (j, _), n in ledger().items() if j == job.id)) & gone, set(), "the ledger gives the two to nobody")
+    same(
+        set().union(*(n for (j, _), n in ledger().items() if j == job.id)) & gone,
+        set(),
+        "the ledger gives the two to nobody",
+    )
     job.check("sim with one")
     # a block that is given up can be another job's, without anybody's pages
     other = run(f"srun -n1 -c1 --mem=300 --nodeos-mems=2 {WHEREAMI}")
     mine = cpus(ranks(other)[0]["mems"]) if ranks(other) else set()
-    ok(len(mine) == 2 and not mine & (now["sim"][1] | now["vda"][1]), "another job has two blocks that are none of these", other.text)
+    ok(
+        len(mine) == 2 and not mine & (now["sim"][1] | now["vda"][1]),
+        "another job has two blocks that are none of these",
+        other.text,
+    )
     r, _ = resize("vda --mems=+2")
     after = job.containers()
-    ok(r.code == 0 and len(after["vda"][1]) == 3 and not after["vda"][1] & after["sim"][1], "vda takes two more", r.text)
-    ok(all(limit_of(t) > kernel.bytes(before["vda"][1]) for t in job.tasks("vda")), "and may use them", [limit_of(t) for t in job.tasks("vda")])
+    ok(
+        r.code == 0 and len(after["vda"][1]) == 3 and not after["vda"][1] & after["sim"][1],
+        "vda takes two more",
+        r.text,
+    )
+    ok(
+        all(limit_of(t) > kernel.bytes(before["vda"][1]) for t in job.tasks("vda")),
+        "and may use them",
+        [limit_of(t) for t in job.tasks("vda")],
+    )
     job.check("vda with three")
     r, _ = resize("sim --mems=40G")
     ok(r.code == 1 and "at most here" in r.err, "more than the machine has", r.text)
     r, _ = resize(f"sim --mems={len(kernel.blocks)}")
-    ok(r.code == 1 and "at most here" in r.err and job.containers() == after, "blocks of others", r.text)
+    ok(
+        r.code == 1 and "at most here" in r.err and job.containers() == after,
+        "blocks of others",
+        r.text,
+    )
     run("pkill -TERM -x threads; sleep 2", user="root")
     r, told = delete("vda")
-    ok(r.code == 0 and told.get("deleted") and cpus(told["mems"]["before"]) == after["vda"][1], "vda is deleted", r.text)
-    same(set().union(*(n for (j, _), n in ledger().items() if j == job.id)), after["sim"][1] | ledger().get((job.id, "share"), set()), "its blocks are nobody's")
+    ok(
+        r.code == 0 and told.get("deleted") and cpus(told["mems"]["before"]) == after["vda"][1],
+        "vda is deleted",
+        r.text,
+    )
+    same(
+        set().union(*(n for (j, _), n in ledger().items() if j == job.id)),
+        after["sim"][1] | ledger().get((job.id, "share"), set()),
+        "its blocks are nobody's",
+    )
     run(f"scancel {job.id}")
     wait_idle()
 
@@ -398,29 +677,60 @@ time.sleep(600)
 
 def group_pinned():
     """What cannot be moved off a block: the resize is refused as a whole, CPUs and all."""
-    manifest = write("pinned.json", pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}))
+    manifest = write(
+        "pinned.json",
+        pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}),
+    )
     write("pin.py", PIN)
-    script = write("pinned.sh", "#!/bin/bash\nsrun -n1 --mpi=none --nodeos-container=sim python3 pin.py\n")
-    job = run(f"sbatch --parsable -N1 -n1 -c8 --mem=1000 --nodeos-manifest={manifest} -o pinned.out {script}").out.strip()
+    script = write(
+        "pinned.sh", "#!/bin/bash\nsrun -n1 --mpi=none --nodeos-container=sim python3 pin.py\n"
+    )
+    job = run(
+        f"sbatch --parsable -N1 -n1 -c8 --mem=1000 --nodeos-manifest={manifest} -o pinned.out"
+        f" {script}"
+    ).out.strip()
 
     def containers():
-        return {c["name"]: (cpus(c["cpus"]), cpus(c["mems"])) for c in json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0]["containers"]}
+        return {
+            c["name"]: (cpus(c["cpus"]), cpus(c["mems"]))
+            for c in json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0][
+                "containers"
+            ]
+        }
 
     for _ in range(120):
-        if "pinned on" in (read(f"{HOME}/pinned.out") if os.path.exists(f"{HOME}/pinned.out") else ""):
+        if "pinned on" in (
+            read(f"{HOME}/pinned.out") if os.path.exists(f"{HOME}/pinned.out") else ""
+        ):
             break
         time.sleep(0.5)
     before = containers()
-    same((len(before["sim"][0]), len(before["sim"][1])), (4, 2), f"sim as asked {read(f'{HOME}/pinned.out')[-300:]}")
+    same(
+        (len(before["sim"][0]), len(before["sim"][1])),
+        (4, 2),
+        f"sim as asked {read(f'{HOME}/pinned.out')[-300:]}",
+    )
     times = int(read("/run/nodeosd.changes") or 0) if os.path.exists("/run/nodeosd.changes") else 0
     for words in ("--mems=1", "--mems=1 --cpus=2", "--mems=1 --cpus=6"):
         r = run(f"nodeosctl resize sim {words}", timeout=300)
-        ok(r.code == 1 and "cannot be moved off memory nodes" in r.err and "are changed" not in r.err, f"resize {words}: refused", r.text)
+        ok(
+            r.code == 1
+            and "cannot be moved off memory nodes" in r.err
+            and "are changed" not in r.err,
+            f"resize {words}: refused",
+            r.text,
+        )
         same(containers(), before, f"resize {words}: all is as it was")
         same(root("nodeosctl verify").code, 0, f"resize {words}: verify agrees")
     same(int(read("/run/nodeosd.changes")) - times, 3, "who watches was told to look")
     r = run("nodeosctl resize sim --cpus=2")
-    ok(r.code == 0 and len(containers()["sim"][0]) == 2 and containers()["sim"][1] == before["sim"][1], "its CPUs alone can be fewer", r.text)
+    ok(
+        r.code == 0
+        and len(containers()["sim"][0]) == 2
+        and containers()["sim"][1] == before["sim"][1],
+        "its CPUs alone can be fewer",
+        r.text,
+    )
     run(f"scancel {job}")
     wait_idle()
 
@@ -438,18 +748,34 @@ def group_pressure():
     """A container that wants more than its blocks dies alone."""
     two = sorted(kernel.near(set(range(2, 16))))[:2]
     usable = kernel.bytes(two) // MIB
-    big = usable * 5 // 4  # larger than the container can get, and small beside the home that it is on
-    daemon = Background(f"exec systemd-run --quiet --wait --collect --unit=bigdaemon {EAT} {big} anon 3000", "root")
+    big = (
+        usable * 5 // 4
+    )  # larger than the container can get, and small beside the home that it is on
+    daemon = Background(
+        f"exec systemd-run --quiet --wait --collect --unit=bigdaemon {EAT} {big} anon 3000", "root"
+    )
     # a larger job of the second user's, in no container; and a container that only computes
     bob = Background(f"srun -n1 -c2 --mem={2 * usable + 100} {EAT} {2 * usable} anon 3000", "bob")
-    ok(bob.wait_for(rf"{2 * usable} of {2 * usable}"), f"a second user's plain job holds {2 * usable} MiB", bob.text)
-    near = Background("srun -n2 -c2 --mem=300 --nodeos-mems=2 bash -c 'cat /proc/self/cgroup; while :; do :; done'", "bob")
+    ok(
+        bob.wait_for(rf"{2 * usable} of {2 * usable}"),
+        f"a second user's plain job holds {2 * usable} MiB",
+        bob.text,
+    )
+    near = Background(
+        "srun -n2 -c2 --mem=300 --nodeos-mems=2 bash -c 'cat /proc/self/cgroup; while :; do :;"
+        " done'",
+        "bob",
+    )
     place = near.wait_for(r"0::(/\S+)/task_\d+")
     ok(place, "a neighbour's container computes", near.text)
     time.sleep(2)
     neighbour = "/sys/fs/cgroup" + place.group(1) if place else "/sys/fs/cgroup"
     nodes = cpus(read(f"{neighbour}/cpuset.mems.effective"))
-    ok(daemon.process.poll() is None and len(eater()) == 2, "a daemon of the system's is as large", root("pgrep -a eat").out)
+    ok(
+        daemon.process.poll() is None and len(eater()) == 2,
+        "a daemon of the system's is as large",
+        root("pgrep -a eat").out,
+    )
     alive = eater()
 
     def room():
@@ -458,24 +784,46 @@ def group_pressure():
     def counters():
         stat = dict(line.split() for line in read(f"{neighbour}/memory.stat").splitlines())
         vm = dict(line.split() for line in read("/proc/vmstat").splitlines())
-        out = {k: int(stat[k]) for k in ("pgscan", "pgsteal", "pgscan_direct", "pgscan_kswapd", "workingset_refault_file", "pgmajfault") if k in stat}
-        out |= {k: int(v) for k, v in vm.items() if k.startswith("allocstall") or k == "oom_kill_global"}
+        out = {
+            k: int(stat[k])
+            for k in (
+                "pgscan",
+                "pgsteal",
+                "pgscan_direct",
+                "pgscan_kswapd",
+                "workingset_refault_file",
+                "pgmajfault",
+            )
+            if k in stat
+        }
+        out |= {
+            k: int(v) for k, v in vm.items() if k.startswith("allocstall") or k == "oom_kill_global"
+        }
         out["stall"] = read(f"{neighbour}/memory.pressure")
         out["stall"] = [int(x) for x in re.findall(r"total=(\d+)", out["stall"])]
         for n in nodes:
-            out |= {f"{k}@{n}": int(v) for k, v in (line.split() for line in read(f"{NODE}/node{n}/numastat").splitlines()) if k in ("numa_miss", "numa_foreign")}
+            out |= {
+                f"{k}@{n}": int(v)
+                for k, v in (line.split() for line in read(f"{NODE}/node{n}/numastat").splitlines())
+                if k in ("numa_miss", "numa_foreign")
+            }
         return out
 
     def places():
         """{node: pages of 4 KiB} of the neighbour's, anonymous and of files."""
         found = {}
         for line in read(f"{neighbour}/memory.numa_stat").splitlines():
-            for n, number in re.findall(r" N(\d+)=(\d+)", line) if line.startswith(("anon ", "file ")) else ():
+            for n, number in (
+                re.findall(r" N(\d+)=(\d+)", line) if line.startswith(("anon ", "file ")) else ()
+            ):
                 if int(number):
                     found.setdefault(int(n), {})[line.split()[0]] = int(number) // 4096
         return found
 
-    note(f"the neighbour's blocks are {listed(nodes)}, its pages of 4 KiB by node {places()}, free MiB {room()}")
+    note(
+        f"the neighbour's blocks are {listed(nodes)}, its pages of 4 KiB by node {places()}, free"
+        f" MiB {room()}"
+    )
     before = counters()
     free = {n: meminfo(n, "MemFree") for n in nodes}
     died = outside = looked = 0
@@ -492,35 +840,71 @@ def group_pressure():
                     seen[n] = max(seen.get(n, 0), count)
             time.sleep(0.3)
         code = r.stop()
-        kills = re.findall(r"oom-kill:constraint=(\w+),.*?task_memcg=(\S+?),task=(\S+?),pid=(\d+)", root("dmesg").out)
-        good = code != 0 and kills and all(k[0] == "CONSTRAINT_MEMCG" and k[2] == "eat" and int(k[3]) not in alive for k in kills) and alive <= eater()
+        kills = re.findall(
+            r"oom-kill:constraint=(\w+),.*?task_memcg=(\S+?),task=(\S+?),pid=(\d+)",
+            root("dmesg").out,
+        )
+        good = (
+            code != 0
+            and kills
+            and all(
+                k[0] == "CONSTRAINT_MEMCG" and k[2] == "eat" and int(k[3]) not in alive
+                for k in kills
+            )
+            and alive <= eater()
+        )
         died += bool(good)
         mine = {n for n in seen if seen[n]}
         outside += len(mine) > 2 or not mine <= kernel.blocks
         looked += bool(mine)
         if not good or len(mine) > 2 or not mine <= kernel.blocks:
             strange.append((kind, code, kills, sorted(eater()), seen, r.text[-600:]))
-    same(died, RUNS, f"{RUNS} containers that wanted twice their blocks: each lost its own ranks, to its own limit, and nobody else's")
-    ok(outside == 0 and looked >= RUNS * 2 // 3, f"not one anonymous, shared or tmpfs page of them was seen elsewhere, in {looked} of {RUNS} that lived long enough to be looked at",
-       (outside, looked))
+    same(
+        died,
+        RUNS,
+        f"{RUNS} containers that wanted twice their blocks: each lost its own ranks, to its own"
+        " limit, and nobody else's",
+    )
+    ok(
+        outside == 0 and looked >= RUNS * 2 // 3,
+        f"not one anonymous, shared or tmpfs page of them was seen elsewhere, in {looked} of {RUNS}"
+        " that lived long enough to be looked at",
+        (outside, looked),
+    )
     for s in strange[:3]:
         note(s)
-    same(alive <= eater() and daemon.process.poll() is None, True, "the daemon and the second user's job live")
+    same(
+        alive <= eater() and daemon.process.poll() is None,
+        True,
+        "the daemon and the second user's job live",
+    )
     after = counters()
     moved = {k: (before[k], after[k]) for k in before if before[k] != after[k]}
     note(f"its pages now {places()}, free MiB {room()}")
-    note(f"of the neighbour's pgscan, pgsteal, refaults, major faults, pressure, numa_miss and the node's allocstall have moved: {moved or 'none'}")
+    note(
+        "of the neighbour's pgscan, pgsteal, refaults, major faults, pressure, numa_miss and the"
+        f" node's allocstall have moved: {moved or 'none'}"
+    )
     # allocstall is the node's: the containers that die reclaim in their own blocks first; none of the neighbour's did (pgscan_direct, pressure)
     own = {k: v for k, v in moved.items() if not k.startswith("allocstall")}
     if RUNS >= 20:
-        same(own, {}, "the neighbour's pgscan, pgsteal, refaults, major faults, pressure and numa_miss have not moved")
+        same(
+            own,
+            {},
+            "the neighbour's pgscan, pgsteal, refaults, major faults, pressure and numa_miss have"
+            " not moved",
+        )
     bob.stop()
     # a plain job that fills what it has
     hungry = Background(f"srun -n1 -c2 --mem=1800 {EAT} 2400 anon 0", "alice")
     hungry.process.wait(600)
     moved = {n: abs(meminfo(n, "MemFree") - free[n]) // MIB for n in nodes}
-    ok(hungry.process.returncode != 0 and max(moved.values()) <= 16, f"a plain job that fills memory dies of it, and no block of a container changes by more than 16 MiB: {moved}",
-       hungry.text)
+    ok(
+        hungry.process.returncode != 0 and max(moved.values()) <= 16,
+        "a plain job that fills memory dies of it, and no block of a container changes by more"
+        f" than 16 MiB: {moved}",
+        hungry.text,
+    )
     note(f"it came to {max(tasks_of(hungry.text).values(), default=0)} of 2400 MiB")
     near.stop()
     root("systemctl stop bigdaemon")
@@ -533,31 +917,60 @@ def group_gres():
     text = root("nodeosctl provision --cmdline").out
     line = re.search(r"NodeName=n0 (CpuSpecList=.*)", text).group(1)
     gres = re.search(r"(NodeName=n0 Name=fgmn .*)", text).group(1)
-    root("cp /etc/slurm/slurm.conf /root/slurm.conf.before; cp /etc/slurm/gres.conf /root/gres.conf.before; systemctl stop slurmd;"
-         f" sed -i -E '/^NodeName/s/ Gres=tile:4/ {line.replace('Gres=', 'Gres=tile:4,')}/; /^GresTypes/s/$/,fgmn/' /etc/slurm/slurm.conf;"
-         f" echo '{gres}' >>/etc/slurm/gres.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 3; scontrol update NodeName=n0 State=RESUME")
+    root(
+        "cp /etc/slurm/slurm.conf /root/slurm.conf.before; cp /etc/slurm/gres.conf"
+        " /root/gres.conf.before; systemctl stop slurmd; sed -i -E '/^NodeName/s/ Gres=tile:4/"
+        f" {line.replace('Gres=', 'Gres=tile:4,')}/; /^GresTypes/s/$/,fgmn/' /etc/slurm/slurm.conf;"
+        f" echo '{gres}' >>/etc/slurm/gres.conf; systemctl restart slurmctld; systemctl start"
+        " slurmd; sleep 3; scontrol update NodeName=n0 State=RESUME"
+    )
     states = wait_idle()
-    ok(set(states.values()) == {"idle"}, "Slurm takes the lines of provision --cmdline", root("scontrol show node n0; tail -n 5 /shared/.nodeos/log/slurmctld.log").out)
-    ok(f"fgmn:{len(kernel.blocks)}" in root("scontrol show node n0").out, "and has the blocks", root("scontrol show node n0").out)
+    ok(
+        set(states.values()) == {"idle"},
+        "Slurm takes the lines of provision --cmdline",
+        root("scontrol show node n0; tail -n 5 /shared/.nodeos/log/slurmctld.log").out,
+    )
+    ok(
+        f"fgmn:{len(kernel.blocks)}" in root("scontrol show node n0").out,
+        "and has the blocks",
+        root("scontrol show node n0").out,
+    )
     whole = root("nodeosctl verify")
     ok(whole.code == 0 and "0 differ" in whole.out, "verify agrees with Slurm", whole.text)
-    most = len(kernel.blocks) // 3 + 1  # three jobs of so many find memory enough, and too few blocks
+    most = (
+        len(kernel.blocks) // 3 + 1
+    )  # three jobs of so many find memory enough, and too few blocks
     memory = (most - 1) * max(kernel.usable[n] for n in kernel.blocks) // MIB + 5
-    script = write("gres.sh", "#!/bin/bash\nsrun -n1 grep -h Mems_allowed_list /proc/self/status\nsleep 8\n")
-    jobs = [run(f"sbatch --parsable -C fgmn --gres=fgmn:{most} -n1 -c2 --mem={memory} --nodeos-mems={most} -o g{i}.out {script}").out.strip() for i in range(3)]
+    script = write(
+        "gres.sh", "#!/bin/bash\nsrun -n1 grep -h Mems_allowed_list /proc/self/status\nsleep 8\n"
+    )
+    jobs = [
+        run(
+            f"sbatch --parsable -C fgmn --gres=fgmn:{most} -n1 -c2 --mem={memory}"
+            f" --nodeos-mems={most} -o g{i}.out {script}"
+        ).out.strip()
+        for i in range(3)
+    ]
     waits = ""
     end = time.time() + 60
     while time.time() < end and "PENDING" not in waits:
         waits = root(f"scontrol show job {jobs[2]} | grep -E 'JobState|Reason'").out
         time.sleep(0.3)
-    ok("PENDING" in waits and "Resources" in waits, "three jobs for a little more than a third of the blocks each: the third waits for them", waits)
+    ok(
+        "PENDING" in waits and "Resources" in waits,
+        "three jobs for a little more than a third of the blocks each: the third waits for them",
+        waits,
+    )
     end = time.time() + 120
     while time.time() < end and run("squeue -h").out.strip():
         time.sleep(1)
     got = [read(f"{HOME}/g{i}.out") for i in range(3)]
     ok(all(len(cpus(g.split()[-1])) == most for g in got), "and all had them in the end", got)
-    root("systemctl stop slurmd; cp /root/slurm.conf.before /etc/slurm/slurm.conf; cp /root/gres.conf.before /etc/slurm/gres.conf;"
-         " systemctl restart slurmctld; systemctl start slurmd; sleep 3; scontrol update NodeName=n0 State=RESUME")
+    root(
+        "systemctl stop slurmd; cp /root/slurm.conf.before /etc/slurm/slurm.conf; cp"
+        " /root/gres.conf.before /etc/slurm/gres.conf; systemctl restart slurmctld; systemctl start"
+        " slurmd; sleep 3; scontrol update NodeName=n0 State=RESUME"
+    )
     wait_idle()
 
 
@@ -575,16 +988,27 @@ def main():
     cluster.patient()
     # the guests' slurm.conf counts on 768 MiB a node
     total = int(re.search(r"MemTotal:\s+(\d+)", read("/proc/meminfo")).group(1)) // 1024 - 100
-    root(f"systemctl stop slurmd; sed -i 's/RealMemory=[0-9]*/RealMemory={total}/' /etc/slurm/slurm.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 2")
+    root(
+        f"systemctl stop slurmd; sed -i 's/RealMemory=[0-9]*/RealMemory={total}/'"
+        " /etc/slurm/slurm.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 2"
+    )
     configure()
     r = root("nodeosctl provision", 300)
     ok(r.code == 0, "the ServiceOS keeps the homes", r.text)
     # Slurm has to know of the ServiceOS's cores
-    line = re.search(r"NodeName=n0 (CpuSpecList=\S+)", root("nodeosctl provision --cmdline").out).group(1)
-    root(f"systemctl stop slurmd; sed -i '/^NodeName/s/$/ {line}/' /etc/slurm/slurm.conf; systemctl restart slurmctld; systemctl start slurmd; sleep 3;"
-         " scontrol update NodeName=n0 State=RESUME")
+    line = re.search(
+        r"NodeName=n0 (CpuSpecList=\S+)", root("nodeosctl provision --cmdline").out
+    ).group(1)
+    root(
+        f"systemctl stop slurmd; sed -i '/^NodeName/s/$/ {line}/' /etc/slurm/slurm.conf; systemctl"
+        " restart slurmctld; systemctl start slurmd; sleep 3; scontrol update NodeName=n0"
+        " State=RESUME"
+    )
     wait_idle()
-    note(f"machine: {len(machine.cpus)} CPUs, homes {listed(kernel.homes)}, blocks {listed(kernel.blocks)}, {kernel.bytes(kernel.blocks) // MIB} MiB usable")
+    note(
+        f"machine: {len(machine.cpus)} CPUs, homes {listed(kernel.homes)}, blocks"
+        f" {listed(kernel.blocks)}, {kernel.bytes(kernel.blocks) // MIB} MiB usable"
+    )
     cluster.run_groups(GROUPS, wanted or GROUPS)
     ok(root("nodeosctl unprovision", 300).code == 0, "unprovision")
     cluster.done()

@@ -6,7 +6,9 @@
 to their removal. What it prints is compared with what the guide says and shows. ./guide.md is the guide, debs/1 and debs/2 are the
 packages of two versions, dimmapfs.ko the module.
 
-guide.py [SECTION...]: only the commands of sections whose titles begin so, and all files of the guide; the others' traces must not be needed"""
+guide.py [SECTION...]: only the commands of sections whose titles begin so, and all files of the guide; the others' traces must not be needed
+"""
+
 import os
 import re
 import shlex
@@ -34,7 +36,10 @@ def prepare():
         os.chown(path, 1000, 1000)
     if os.path.exists("dimmapfs.ko"):
         # where DKMS would have put it
-        both("mkdir -p /lib/modules/$(uname -r) && cp /shared/here/dimmapfs.ko /lib/modules/$(uname -r)/ && depmod")
+        both(
+            "mkdir -p /lib/modules/$(uname -r) && cp /shared/here/dimmapfs.ko /lib/modules/$(uname"
+            " -r)/ && depmod"
+        )
 
 
 class Shells:
@@ -51,12 +56,26 @@ class Shells:
             if user == "alice":
                 os.chown(scratch, 1000, 1000)
             env = cluster.clean_env(user) | {"DEBIAN_FRONTEND": "noninteractive"}
-            argv = [] if user == "root" else ["setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
+            argv = (
+                []
+                if user == "root"
+                else ["setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
+            )
             argv += ["env", "-i"] + [f"{k}={v}" for k, v in env.items()] + ["bash"]
             if node != "n0":
-                argv = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR", node, shlex.join(argv)]
+                argv = [
+                    "ssh",
+                    "-o",
+                    "StrictHostKeyChecking=no",
+                    "-o",
+                    "LogLevel=ERROR",
+                    node,
+                    shlex.join(argv),
+                ]
             # root of n0 starts all of them
-            self.known[key] = Shell(argv, cluster.clean_env("root"), WORK if user == "alice" else PACKAGES, scratch)
+            self.known[key] = Shell(
+                argv, cluster.clean_env("root"), WORK if user == "alice" else PACKAGES, scratch
+            )
         return self.known[key]
 
 
@@ -66,14 +85,18 @@ def run_block(block, shells):
 
     def one(node):
         # packages' scripts are minutes of emulated Perl
-        results[node] = try_block(block, shells.of(block.kind, node), 900 if block.kind == "root" else 300, limit=240)
+        results[node] = try_block(
+            block, shells.of(block.kind, node), 900 if block.kind == "root" else 300, limit=240
+        )
 
     threads = [threading.Thread(target=one, args=(node,)) for node in block.nodes]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    return [f"{node}: {w}" for node in block.nodes for w in results[node][0]], "".join(results[node][1] for node in block.nodes)
+    return [f"{node}: {w}" for node in block.nodes for w in results[node][0]], "".join(
+        results[node][1] for node in block.nodes
+    )
 
 
 def save(block):
@@ -87,7 +110,11 @@ def save(block):
 def has_lines(block):
     with open(block.name, encoding="utf-8") as f:
         have = {re.sub(r"\s", "", line) for line in f}
-    return [line for line in block.text.splitlines() if line.strip() and not line.startswith("#") and re.sub(r"\s", "", line) not in have]
+    return [
+        line
+        for line in block.text.splitlines()
+        if line.strip() and not line.startswith("#") and re.sub(r"\s", "", line) not in have
+    ]
 
 
 def main():
@@ -109,13 +136,20 @@ def main():
         elif block.kind == "lines":
             ok(not has_lines(block), f"{section}: {block.name} has these lines", has_lines(block))
         elif block.kind == "output":
-            ok(re.search(block.pattern(), printed, re.M), f"{section}: line {block.line} is what was printed", printed)
+            ok(
+                re.search(block.pattern(), printed, re.M),
+                f"{section}: line {block.line} is what was printed",
+                printed,
+            )
         elif block.kind in COMMANDS:
             wrong, printed = run_block(block, shells)
             count += 1
             ok(not wrong, f"{section}: {block.title}", "\n".join(wrong) + "\n" + printed)
             # in the log, for who writes the guide
-            note(f"{time.time() - start:.0f} s in this section\n# | " + printed.rstrip().replace("\n", "\n# | "))
+            note(
+                f"{time.time() - start:.0f} s in this section\n# | "
+                + printed.rstrip().replace("\n", "\n# | ")
+            )
             if not patient and os.path.exists("/etc/nodeos/nodeos.conf"):
                 cluster.patient()
                 patient = True

@@ -9,6 +9,7 @@ stays outside, ranks more than CPUs, busy neighbours, scancel. What is expected 
 tell in the ranks (programs/whereami.c, programs/spin.c), and lscpu.
 
 hpc.py [GROUP...]"""
+
 import json
 import os
 import re
@@ -36,11 +37,23 @@ class Thread:
     """What a thread of spin.c said of itself."""
 
     def __init__(self, words):
-        self.rank, self.number, self.cpu, self.moves, self.policy, self.priority, self.involuntary = (int(w) for w in words)
+        (
+            self.rank,
+            self.number,
+            self.cpu,
+            self.moves,
+            self.policy,
+            self.priority,
+            self.involuntary,
+        ) = (int(w) for w in words)
 
 
 def threads(r):
-    return [Thread(line.split()[1:]) for line in r.out.splitlines() if re.fullmatch(r"spin( \d+){7}", line)]
+    return [
+        Thread(line.split()[1:])
+        for line in r.out.splitlines()
+        if re.fullmatch(r"spin( \d+){7}", line)
+    ]
 
 
 def report(name):
@@ -54,36 +67,87 @@ def report(name):
 
 def group_words():
     """What the option and the manifest say is what the ranks have, and what the report tells."""
-    for i, (word, placement, quantum) in enumerate((("hpc", "topo", 10), ("hpc:user", "user", 10), ("hpc:rr,quantum:20", "rr", 20),
-                                                    ("hpc:2,quantum:0", "topo", 0))):
-        r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched={word} --nodeos-report=word{i}.%j.%s.%N {WHEREAMI}")
-        same((r.code, [(x["policy"], x["priority"], x["env"].get("NODEOS_POLICY")) for x in ranks(r)]), (0, [(HPC, PLACEMENT[placement], "hpc")] * 2),
-             f"--nodeos-sched={word}")
+    for i, (word, placement, quantum) in enumerate(
+        (
+            ("hpc", "topo", 10),
+            ("hpc:user", "user", 10),
+            ("hpc:rr,quantum:20", "rr", 20),
+            ("hpc:2,quantum:0", "topo", 0),
+        )
+    ):
+        r = run(
+            f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched={word}"
+            f" --nodeos-report=word{i}.%j.%s.%N {WHEREAMI}"
+        )
+        same(
+            (
+                r.code,
+                [(x["policy"], x["priority"], x["env"].get("NODEOS_POLICY")) for x in ranks(r)],
+            ),
+            (0, [(HPC, PLACEMENT[placement], "hpc")] * 2),
+            f"--nodeos-sched={word}",
+        )
         told = report(f"word{i}")
-        kernel = [(x["kernel"]["policy"], x["kernel"].get("placement"), x["kernel"].get("quantum_ms")) for x in told.get("ranks", [])]
-        same((told.get("outcome"), kernel), ("enforced", [("hpc", placement, quantum)] * 2), "its report, with what the kernel shows")
-    m = write("hpc.json", pod(sim={"container": {"cpus": 4}, "scheduler": {"policy": "SCHED_HPC", "priority": "1", "quantum": "30"}},
-                              vda={"container": {"cpus": 2}}))
-    r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-manifest={m} --nodeos-container=sim:0,vda:1 {WHEREAMI}")
-    same((r.code, [(x["policy"], x["priority"]) for x in ranks(r)]), (0, [(HPC, 1), (0, 0)]), "a manifest: one container has it, the other not")
+        kernel = [
+            (x["kernel"]["policy"], x["kernel"].get("placement"), x["kernel"].get("quantum_ms"))
+            for x in told.get("ranks", [])
+        ]
+        same(
+            (told.get("outcome"), kernel),
+            ("enforced", [("hpc", placement, quantum)] * 2),
+            "its report, with what the kernel shows",
+        )
+    m = write(
+        "hpc.json",
+        pod(
+            sim={
+                "container": {"cpus": 4},
+                "scheduler": {"policy": "SCHED_HPC", "priority": "1", "quantum": "30"},
+            },
+            vda={"container": {"cpus": 2}},
+        ),
+    )
+    r = run(
+        f"srun -w n0 -N1 -n2 -c4 --nodeos-manifest={m} --nodeos-container=sim:0,vda:1 {WHEREAMI}"
+    )
+    same(
+        (r.code, [(x["policy"], x["priority"]) for x in ranks(r)]),
+        (0, [(HPC, 1), (0, 0)]),
+        "a manifest: one container has it, the other not",
+    )
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1", user="root")
     same([(t.policy, t.priority) for t in threads(r)], [(HPC, 2)], "nodeosctl run, as root")
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1")
-    ok(r.code == 1 and "RLIMIT_RTPRIO" in r.err, "nodeosctl run, as a user without the right", r.text)
+    ok(
+        r.code == 1 and "RLIMIT_RTPRIO" in r.err,
+        "nodeosctl run, as a user without the right",
+        r.text,
+    )
 
 
 def group_sixteen():
     """16 ranks on two nodes, and a thread of each: all have the policy, and are on the CPUs that were planned for the rank."""
-    r = run(f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20", timeout=300)
+    r = run(
+        f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20",
+        timeout=300,
+    )
     found = threads(r)
-    ok((r.code, len(found), {t.policy for t in found}) == (0, 32, {HPC}), "16 ranks of two threads have the policy", r.text)
+    ok(
+        (r.code, len(found), {t.policy for t in found}) == (0, 32, {HPC}),
+        "16 ranks of two threads have the policy",
+        r.text,
+    )
     told = [f for f in os.listdir(HOME) if f.startswith("sixteen.")]
     planned = {}
     for name in told:
         with open(f"{HOME}/{name}") as f:
             planned |= {x["rank"]: cpus(x["cpus"]) for x in json.load(f)["ranks"]}
     same((len(told), sorted(planned)), (2, list(range(16))), "the reports of both nodes have them")
-    same([t.rank for t in found if t.cpu not in planned.get(t.rank, ())], [], "each thread is on a CPU of its rank's plan")
+    same(
+        [t.rank for t in found if t.cpu not in planned.get(t.rank, ())],
+        [],
+        "each thread is on a CPU of its rank's plan",
+    )
     same(sum(t.moves for t in found), 0, "and stays there")
 
 
@@ -91,9 +155,17 @@ def group_chrt():
     """util-linux's chrt with contrib/patches' patch, and what stays to be said without the right."""
     for placement in (0, 1, 2):
         r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
-        same([(t.policy, t.priority) for t in threads(r)], [(HPC, placement)], f"chrt --hpc {placement}")
+        same(
+            [(t.policy, t.priority) for t in threads(r)],
+            [(HPC, placement)],
+            f"chrt --hpc {placement}",
+        )
     r = root(f"{CHRT} --hpc --sched-runtime 20000000 1 {CHRT} --pid 0")
-    same([line.split(": ")[-1] for line in r.out.splitlines()], ["SCHED_HPC", "1", "20000000"], "chrt --pid shows policy, placement and quantum")
+    same(
+        [line.split(": ")[-1] for line in r.out.splitlines()],
+        ["SCHED_HPC", "1", "20000000"],
+        "chrt --pid shows policy, placement and quantum",
+    )
     r = root(f"{CHRT} --max")
     ok("SCHED_HPC min/max priority\t: 0/2" in r.out, "chrt --max", r.text)
     r = run(f"{CHRT} --hpc 0 {SPIN} 1 1")
@@ -104,31 +176,75 @@ def group_threads():
     """Threads start where the placement says, stay there, and share nothing."""
     r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40 1", timeout=300)
     found = threads(r)
-    ok(r.code == 0 and len(found) == 8 and all(t.policy == HPC for t in found), "8 threads of two ranks have the policy", r.text)
-    same(sorted(len({t.cpu for t in found if t.rank == k}) for k in (0, 1)), [4, 4], "four threads of a rank are on four CPUs")
+    ok(
+        r.code == 0 and len(found) == 8 and all(t.policy == HPC for t in found),
+        "8 threads of two ranks have the policy",
+        r.text,
+    )
+    same(
+        sorted(len({t.cpu for t in found if t.rank == k}) for k in (0, 1)),
+        [4, 4],
+        "four threads of a rank are on four CPUs",
+    )
     same(sum(t.moves for t in found), 0, "none was ever moved")
     # the guard gives a CPU's waiting fair tasks 50 ms a second
-    ok(all(t.involuntary <= 10 for t in found), "nor interrupted by another task, but for the guard", [t.involuntary for t in found])
+    ok(
+        all(t.involuntary <= 10 for t in found),
+        "nor interrupted by another task, but for the guard",
+        [t.involuntary for t in found],
+    )
     r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40", timeout=300)
     cores = [next(c for c, s in machine.core.items() if t.cpu in s) for t in threads(r)]
-    same((len(cores), len(set(cores))), (4, 4), "topo: four threads on eight threads of four cores have a core each")
-    r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc:user {SPIN} 3 30", timeout=300)
+    same(
+        (len(cores), len(set(cores))),
+        (4, 4),
+        "topo: four threads on eight threads of four cores have a core each",
+    )
+    r = run(
+        f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc:user {SPIN} 3 30", timeout=300
+    )
     found = threads(r)
-    same((r.code, len(found), len({t.cpu for t in found})), (0, 3, 1), "user: three threads that do not bind themselves stay on their parent's CPU, and take turns")
+    same(
+        (r.code, len(found), len({t.cpu for t in found})),
+        (0, 3, 1),
+        "user: three threads that do not bind themselves stay on their parent's CPU, and take"
+        " turns",
+    )
 
 
 def group_turns():
     """More ranks, or threads, than CPUs that wait for each other: the quantum lets them end, and the report says so."""
-    r = run(f"srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N {SPIN} 1 1 1", timeout=300)
+    r = run(
+        "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
+        f" {SPIN} 1 1 1",
+        timeout=300,
+    )
     ok(r.code == 0 and len(threads(r)) == 4, "four ranks on two CPUs", r.text)
     told = report("turns")
-    ok(told.get("outcome") == "modified" and "turns of 10 ms" in (told.get("reason") or ""), "the report: modified, turns", (told.get("outcome"), told.get("reason")))
-    r = run(f"srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc,quantum:0 --nodeos-report=none.%j.%s.%N {SPIN} 1 1", timeout=300)
+    ok(
+        told.get("outcome") == "modified" and "turns of 10 ms" in (told.get("reason") or ""),
+        "the report: modified, turns",
+        (told.get("outcome"), told.get("reason")),
+    )
+    r = run(
+        "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc,quantum:0"
+        f" --nodeos-report=none.%j.%s.%N {SPIN} 1 1",
+        timeout=300,
+    )
     told = report("none")
-    ok(r.code == 0 and told.get("outcome") == "modified" and "another blocks" in (told.get("reason") or ""), "without a quantum: told, too",
-       (r.text, told.get("outcome"), told.get("reason")))
+    ok(
+        r.code == 0
+        and told.get("outcome") == "modified"
+        and "another blocks" in (told.get("reason") or ""),
+        "without a quantum: told, too",
+        (r.text, told.get("outcome"), told.get("reason")),
+    )
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-sched=hpc {SPIN} 6 60", timeout=300)
-    same((r.code, len(threads(r))), (0, 6), "six threads on two CPUs that spin and wait for each other end")
+    same(
+        (r.code, len(threads(r))),
+        (0, 6),
+        "six threads on two CPUs that spin and wait for each other end",
+    )
 
 
 def group_outside():
@@ -137,24 +253,62 @@ def group_outside():
     all_of_it = f"srun -w n0 -N1 -n1 -c{len(machine.cpus)} --exclusive"
     r = run(f"{all_of_it} --nodeos-sched=hpc {WHEREAMI}")
     found = ranks(r)
-    same((r.code, len(machine.cpus - cpus(found[0]["cgroup_cpus"])) if found else r.text), (0, 1), f"a container of all CPUs leaves one of {every}")
+    same(
+        (r.code, len(machine.cpus - cpus(found[0]["cgroup_cpus"])) if found else r.text),
+        (0, 1),
+        f"a container of all CPUs leaves one of {every}",
+    )
     r = run(f"{all_of_it} --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
-    ok(r.code != 0 and "one CPU of the node stays outside" in r.err, "asking for every CPU is refused, with the reason", r.text)
-    m = write("mixed.json", pod(sim={"container": {"cpus": len(machine.cpus) - 2}, "scheduler": {"policy": "hpc"}}, vda={"container": {"cpus": 2}}))
+    ok(
+        r.code != 0 and "one CPU of the node stays outside" in r.err,
+        "asking for every CPU is refused, with the reason",
+        r.text,
+    )
+    m = write(
+        "mixed.json",
+        pod(
+            sim={"container": {"cpus": len(machine.cpus) - 2}, "scheduler": {"policy": "hpc"}},
+            vda={"container": {"cpus": 2}},
+        ),
+    )
     r = run(f"{all_of_it} --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}")
     found = ranks(r)
-    same((r.code, len(cpus(found[0]["cgroup_cpus"])) if found else 0), (0, len(machine.cpus) - 2), "beside a container of another policy nothing is kept back")
+    same(
+        (r.code, len(cpus(found[0]["cgroup_cpus"])) if found else 0),
+        (0, len(machine.cpus) - 2),
+        "beside a container of another policy nothing is kept back",
+    )
     half = len(machine.cpus) // 2
-    r = run(f"salloc -w n0 -N1 -n{len(machine.cpus)} --exclusive bash -c 'srun -n1 -c{half} --exact --nodeos-sched=hpc {WHEREAMI} 20 & sleep 8;"
-            f"srun -n1 -c{half} --exact --nodeos-sched=hpc {WHEREAMI}; wait'", timeout=300)
+    r = run(
+        f"salloc -w n0 -N1 -n{len(machine.cpus)} --exclusive bash -c 'srun -n1 -c{half} --exact"
+        f" --nodeos-sched=hpc {WHEREAMI} 20 & sleep 8;srun -n1 -c{half} --exact --nodeos-sched=hpc"
+        f" {WHEREAMI}; wait'",
+        timeout=300,
+    )
     sets = [cpus(x["cgroup_cpus"]) for x in ranks(r)]
-    ok(len(sets) == 2 and not sets[0] & sets[1] and len(sets[0] | sets[1]) == len(machine.cpus) - 1, "nor do two steps take them all", r.text)
+    ok(
+        len(sets) == 2
+        and not sets[0] & sets[1]
+        and len(sets[0] | sets[1]) == len(machine.cpus) - 1,
+        "nor do two steps take them all",
+        r.text,
+    )
 
 
 def group_resized():
     """A live container of the class: its threads stay in it, and a CPU of the node outside."""
-    job = Job({"sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}, "vda": {"container": {"cpus": 4}}}, sim="-n2")
-    if not ok(len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1, "a job with ranks in both", root(f"cat {HOME}/*.out").text):
+    job = Job(
+        {
+            "sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}},
+            "vda": {"container": {"cpus": 4}},
+        },
+        sim="-n2",
+    )
+    if not ok(
+        len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
+        "a job with ranks in both",
+        root(f"cat {HOME}/*.out").text,
+    ):
         return
 
     def others():
@@ -171,7 +325,11 @@ def group_resized():
     same(others(), [], "all of sim's threads are in the class")
     for size in (4, 8, 12):
         r, told = resize(f"sim --cpus={size}")
-        ok(r.code == 0 and len(cpus(told["cpus"]["after"])) == size, f"sim has {size} threads", r.text)
+        ok(
+            r.code == 0 and len(cpus(told["cpus"]["after"])) == size,
+            f"sim has {size} threads",
+            r.text,
+        )
         job.check(f"sim with {size}")
         same(others(), [], f"all of its threads are in the class, with {size}")
     r, _ = resize("sim --cpus=4")
@@ -180,9 +338,19 @@ def group_resized():
     job = Job({"sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}}, vda="")
     before = job.containers()
     r, _ = resize(f"sim --cpus={len(machine.cpus)}")
-    ok(r.code == 1 and "no CPU of this node would be left outside of policy" in r.err and job.containers() == before, "every CPU of the node is refused, with the reason", r.text)
+    ok(
+        r.code == 1
+        and "no CPU of this node would be left outside of policy" in r.err
+        and job.containers() == before,
+        "every CPU of the node is refused, with the reason",
+        r.text,
+    )
     r, _ = resize(f"sim --cpus={len(machine.cpus) - 2}")
-    ok(r.code == 0 and len(job.containers()["sim"][0]) == len(machine.cpus) - 2, "all but a core are not", r.text)
+    ok(
+        r.code == 0 and len(job.containers()["sim"][0]) == len(machine.cpus) - 2,
+        "all but a core are not",
+        r.text,
+    )
     job.end(steps=("sim",))
 
 
@@ -195,9 +363,17 @@ def group_neighbours():
     found = threads(r)
     alive = int(root("pgrep -fc '^hog '").out or 0)
     root("pkill -f 'while :'")
-    ok((r.code, len(found), sum(t.moves for t in found)) == (0, 4, 0), "four ranks beside twelve busy programs are never moved", r.text)
+    ok(
+        (r.code, len(found), sum(t.moves for t in found)) == (0, 4, 0),
+        "four ranks beside twelve busy programs are never moved",
+        r.text,
+    )
     # that takes one or two a second from each; CFS would share by slices of 3 ms
-    ok(all(t.involuntary <= 20 for t in found), "and lose their CPUs only to the guard", [t.involuntary for t in found])
+    ok(
+        all(t.involuntary <= 20 for t in found),
+        "and lose their CPUs only to the guard",
+        [t.involuntary for t in found],
+    )
     ok(alive == 12, "which all live", alive)
 
 
@@ -205,14 +381,31 @@ def cancelled(options, number, nodes, policy, what):
     """Seconds until NUMBER spinning ranks on NODES are gone when their job is cancelled. The loops are the nodes' own: from outside
     each look would wait for all those processors that spin."""
     each = number // len(nodes)
-    job = run(f"sbatch --parsable -o {HOME}/cancelled -n{number} -c2 {options} --wrap 'srun -n{number} -c2 --nodeos-sched={policy} {SPIN} 1 1 100000'").out.strip()
-    alive = [root(f"for i in $(seq 300); do n=$(pgrep -xc spin); [ $n -ge {each} ] && break; sleep 0.3; done; echo $n", node=node).out.strip() for node in nodes]
-    r = root(f"s=$(date +%s%N); scancel {job}; while pgrep -x spin >/dev/null; do sleep 0.1; done; e=$(date +%s%N); echo took $(( (e - s) / 1000000 ))")
+    job = run(
+        f"sbatch --parsable -o {HOME}/cancelled -n{number} -c2 {options} --wrap 'srun -n{number}"
+        f" -c2 --nodeos-sched={policy} {SPIN} 1 1 100000'"
+    ).out.strip()
+    alive = [
+        root(
+            f"for i in $(seq 300); do n=$(pgrep -xc spin); [ $n -ge {each} ] && break; sleep 0.3;"
+            " done; echo $n",
+            node=node,
+        ).out.strip()
+        for node in nodes
+    ]
+    r = root(
+        f"s=$(date +%s%N); scancel {job}; while pgrep -x spin >/dev/null; do sleep 0.1; done;"
+        " e=$(date +%s%N); echo took $(( (e - s) / 1000000 ))"
+    )
     took = int((re.search(r"took (\d+)", r.out) or [0, 99999])[1]) / 1000
     left = [root("pgrep -xc spin", node=node).out.strip() for node in nodes]
     with open(f"{HOME}/cancelled") as f:
-        ok(alive == [str(each)] * len(nodes) and set(left) == {"0"}, f"scancel of {number} spinning ranks of policy {policy}, {what}: gone after {took:.1f} s",
-           (alive, left, f.read()))
+        ok(
+            alive == [str(each)] * len(nodes) and set(left) == {"0"},
+            f"scancel of {number} spinning ranks of policy {policy}, {what}: gone after"
+            f" {took:.1f} s",
+            (alive, left, f.read()),
+        )
     all_idle("the nodes are idle")
     return took
 
@@ -220,52 +413,103 @@ def cancelled(options, number, nodes, policy, what):
 def group_ends():
     """Ranks that spin for ever are gone when they are told to: in 5 s, or, where the emulator has not the processors for those that
     spin, as soon as ranks of the default class are."""
-    for options, number, nodes, what in (("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
-                                         ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, slurmstepd's too")):
+    for options, number, nodes, what in (
+        ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
+        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, slurmstepd's too"),
+    ):
         fair, hpc = (cancelled(options, number, nodes, policy, what) for policy in ("other", "hpc"))
-        ok(hpc < max(5, 1.5 * fair), f"{hpc:.1f} s: below 5 s, or as soon as fair ones ({fair:.1f} s)", (fair, hpc))
+        ok(
+            hpc < max(5, 1.5 * fair),
+            f"{hpc:.1f} s: below 5 s, or as soon as fair ones ({fair:.1f} s)",
+            (fair, hpc),
+        )
     # one that waits behind a spinning one on the same CPU dies, too, and has not run
     spin = f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60"
-    r = root(f"{spin} & a=$!; sleep 2; {spin} & b=$!; sleep 2; for p in $a $b; do echo on $p $(cut -d' ' -f14,15,39 /proc/$p/stat); done;"
-             " s=$(date +%s%N); kill -9 $b; wait $b; e=$(date +%s%N); kill -9 $a; wait $a; echo took $(( (e - s) / 1000000 ))")
+    r = root(
+        f"{spin} & a=$!; sleep 2; {spin} & b=$!; sleep 2; for p in $a $b; do echo on $p $(cut -d' '"
+        " -f14,15,39 /proc/$p/stat); done; s=$(date +%s%N); kill -9 $b; wait $b; e=$(date +%s%N);"
+        " kill -9 $a; wait $a; echo took $(( (e - s) / 1000000 ))"
+    )
     took = int((re.search(r"took (\d+)", r.out) or [0, 99999])[1])
-    ok(took < 1000 and len(re.findall(r"^on \d+ \d+ \d+ 3$", r.out, re.M)) == 2, f"SIGKILL of a task that waits behind a spinning one: {took} ms", r.text)
+    ok(
+        took < 1000 and len(re.findall(r"^on \d+ \d+ \d+ 3$", r.out, re.M)) == 2,
+        f"SIGKILL of a task that waits behind a spinning one: {took} ms",
+        r.text,
+    )
 
 
 def group_jobs():
     """Two jobs divide a node: together they leave a CPU, too; and a third one gets into both."""
     half = len(machine.cpus) // 2
-    r = run(f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI}; wait", timeout=300)
+    r = run(
+        f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"
+        f" -n1 -c{half} --nodeos-sched=hpc {WHEREAMI}; wait",
+        timeout=300,
+    )
     sets = [cpus(x["cgroup_cpus"]) for x in ranks(r)]
-    same((len(sets), len(set.union(*sets)) if sets else r.text, sum(map(len, sets))), (2, 2 * half - 1, 2 * half - 1),
-         "two jobs with half of the node each leave one CPU")
+    same(
+        (len(sets), len(set.union(*sets)) if sets else r.text, sum(map(len, sets))),
+        (2, 2 * half - 1, 2 * half - 1),
+        "two jobs with half of the node each leave one CPU",
+    )
     m = write("rest.json", pod(sim={"container": {"cpus": half}, "scheduler": {"policy": "hpc"}}))
-    r = run(f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1 -n1 -c{half} --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}; wait",
-            timeout=300)
-    ok(len(ranks(r)) == 1 and "stays outside of policy" in r.err, "one that asks for all of its half is refused, with the reason", r.text)
+    r = run(
+        f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"
+        f" -n1 -c{half} --nodeos-manifest={m} --nodeos-container=sim {WHEREAMI}; wait",
+        timeout=300,
+    )
+    ok(
+        len(ranks(r)) == 1 and "stays outside of policy" in r.err,
+        "one that asks for all of its half is refused, with the reason",
+        r.text,
+    )
 
 
 def configure(**keys):
     for node in ("n0", "n1"):
         for key, value in keys.items():
-            root(f"sed -i '/^{key} = /d' {CONF}" + (f"; echo '{key} = {value}' >>{CONF}" if value else ""), node=node)
+            root(
+                f"sed -i '/^{key} = /d' {CONF}"
+                + (f"; echo '{key} = {value}' >>{CONF}" if value else ""),
+                node=node,
+            )
 
 
 def group_without():
     """On a kernel without the class: refused, or what the site says instead; never silence."""
     step = f"srun -w n0 -N1 -n1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N {WHEREAMI}"
     r = run(step % "strict")
-    ok(r.code != 0 and "no such scheduling class" in r.err and "--constraint=sched_hpc" in r.err, "strict: the step fails, and says where it would not", r.text)
+    ok(
+        r.code != 0 and "no such scheduling class" in r.err and "--constraint=sched_hpc" in r.err,
+        "strict: the step fails, and says where it would not",
+        r.text,
+    )
     configure(strict="no")
     r = run(step % "lax")
-    same((r.code, [x["policy"] for x in ranks(r)], report("lax").get("outcome")), (0, [0], "failed"), "strict = no: it runs, and its report says failed")
+    same(
+        (r.code, [x["policy"] for x in ranks(r)], report("lax").get("outcome")),
+        (0, [0], "failed"),
+        "strict = no: it runs, and its report says failed",
+    )
     configure(strict=None, hpc_fallback="batch")
     r = run(step % "instead")
-    same((r.code, [x["policy"] for x in ranks(r)], report("instead").get("outcome")), (0, [3], "modified"), "hpc_fallback: another policy, modified")
-    ok("hpc_fallback" in (report("instead").get("reason") or ""), "and the reason", report("instead").get("reason"))
+    same(
+        (r.code, [x["policy"] for x in ranks(r)], report("instead").get("outcome")),
+        (0, [3], "modified"),
+        "hpc_fallback: another policy, modified",
+    )
+    ok(
+        "hpc_fallback" in (report("instead").get("reason") or ""),
+        "and the reason",
+        report("instead").get("reason"),
+    )
     configure(hpc_fallback=None, default_policy="hpc")
     r = run(f"srun -w n0 -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
-    ok(r.code != 0 and "no such scheduling class" in r.err, "nor is the site's own default policy left out in silence", r.text)
+    ok(
+        r.code != 0 and "no such scheduling class" in r.err,
+        "nor is the site's own default policy left out in silence",
+        r.text,
+    )
     configure(default_policy=None)
 
 
@@ -273,9 +517,15 @@ GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith(
 
 
 def main():
-    names = [a for a in sys.argv[1:] if not a.startswith("-")] or [g for g in GROUPS if (g == "without") != cluster.has_hpc()]
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or [
+        g for g in GROUPS if (g == "without") != cluster.has_hpc()
+    ]
     cluster.patient()
-    same(cluster.has_hpc(), names != ["without"], "the kernel has SCHED_HPC, or it is what is tested without")
+    same(
+        cluster.has_hpc(),
+        names != ["without"],
+        "the kernel has SCHED_HPC, or it is what is tested without",
+    )
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("nodes are idle")
     same(cluster.leftovers(), "", "no ledger entry is left")

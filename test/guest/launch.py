@@ -7,7 +7,9 @@
 # run: deep kernel=debian limit=5400
 # rooms: spank launch manifest
 """Every way to launch, with the placement of every rank compared with what the kernel shows.
-Leaves /shared/out/launch-paths.SERIES.json (path -> verdict), of which doc/launch-paths.md is made."""
+Leaves /shared/out/launch-paths.SERIES.json (path -> verdict), of which doc/launch-paths.md is made.
+"""
+
 import contextlib
 import glob
 import json
@@ -16,7 +18,22 @@ import shutil
 import sys
 
 import cluster
-from cluster import HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, leftovers, note, ok, plan, ranks, run, same, sbatch
+from cluster import (
+    HOME,
+    WHEREAMI,
+    WHEREAMI_MPI,
+    Machine,
+    all_idle,
+    cpus,
+    leftovers,
+    note,
+    ok,
+    plan,
+    ranks,
+    run,
+    same,
+    sbatch,
+)
 from containers import pod, write
 
 # The paper's whole example: a simulation, its analysis, and a daemon that nothing binds.
@@ -59,27 +76,54 @@ class World:
     def inside(self, found, where, what, n=None, apart=True):
         """N ranks, each in its place: WHERE is one place for all, or a list by rank."""
         names = [where] * len(found) if isinstance(where, str) else where
-        if not ok(len(found) == (n or len(names)) and found, f"{what}: {n or len(names)} ranks", f"found {len(found)}"):
+        if not ok(
+            len(found) == (n or len(names)) and found,
+            f"{what}: {n or len(names)} ranks",
+            f"found {len(found)}",
+        ):
             return
         for name in sorted(set(names)):
             mine = [r for r, at in zip(found, names) if at == name]
-            good = all(cpus(r["cpus"]) == self.place[name] if name == "none" else cpus(r["cpus"]) <= self.place[name] for r in mine)
+            good = all(
+                (
+                    cpus(r["cpus"]) == self.place[name]
+                    if name == "none"
+                    else cpus(r["cpus"]) <= self.place[name]
+                )
+                for r in mine
+            )
             ok(good, f"{what}: {len(mine)} ranks in {name}", [(r["rank"], r["cpus"]) for r in mine])
             if name not in self.want:
-                ok(all("NODEOS_CONTAINER" not in r["env"] for r in mine), f"{what}: {name} is no container")
+                ok(
+                    all("NODEOS_CONTAINER" not in r["env"] for r in mine),
+                    f"{what}: {name} is no container",
+                )
                 continue
             mems = cpus(self.want[name]["mems"])
-            ok(all(cpus(r["mems"]) == mems for r in mine), f"{what}: memory nodes of {name}", [r["mems"] for r in mine])
-            ok(all(r["env"].get("NODEOS_CONTAINER") == name for r in mine), f"{what}: told that it is {name}")
+            ok(
+                all(cpus(r["mems"]) == mems for r in mine),
+                f"{what}: memory nodes of {name}",
+                [r["mems"] for r in mine],
+            )
+            ok(
+                all(r["env"].get("NODEOS_CONTAINER") == name for r in mine),
+                f"{what}: told that it is {name}",
+            )
             for host in {r["host"] for r in mine} if apart else ():
                 sets = [cpus(r["cpus"]) for r in mine if r["host"] == host]
-                ok(len(set().union(*sets)) == sum(map(len, sets)), f"{what}: CPUs of their own in {name} on {host}", sets)
+                ok(
+                    len(set().union(*sets)) == sum(map(len, sets)),
+                    f"{what}: CPUs of their own in {name} on {host}",
+                    sets,
+                )
 
 
 def read(name):
     try:
         with open(f"{DIR}/{name}") as f:
-            return f.read().replace("\0", "").replace("^@@", "@")  # script(1) says that its input has ended
+            return (
+                f.read().replace("\0", "").replace("^@@", "@")
+            )  # script(1) says that its input has ended
     except OSError:
         return ""
 
@@ -89,7 +133,10 @@ def found_in(name):
 
 
 def text_of(name):
-    return f"exit {read(name + '.rc').strip()}\n{read(name + '.out')[-600:]}\n{read(name + '.err')[-1500:]}"
+    return (
+        "exit"
+        f" {read(name + '.rc').strip()}\n{read(name + '.out')[-600:]}\n{read(name + '.err')[-1500:]}"
+    )
 
 
 class Steps:
@@ -112,7 +159,9 @@ class Steps:
         for name, file, command, check, code, _ in self.list:
             with path(name):
                 got = read(f"{file}.rc").strip()
-                if code is not None and not ok(got == str(code), f"{name}: exit {code}", f"{command}\n{text_of(file)}"):
+                if code is not None and not ok(
+                    got == str(code), f"{name}: exit {code}", f"{command}\n{text_of(file)}"
+                ):
                     continue
                 check(file)
 
@@ -142,73 +191,190 @@ def in_job(w):
 
     def refused(part):
         # a rank that was killed for the failing one may decide the exit code
-        return lambda file: ok(part in read(f"{file}.err") and read(f"{file}.rc").strip() != "0" and not read(f"{file}.out").count("@"),
-                               f"{names[file]}: refused with the reason", text_of(file))
+        return lambda file: ok(
+            part in read(f"{file}.err")
+            and read(f"{file}.rc").strip() != "0"
+            and not read(f"{file}.out").count("@"),
+            f"{names[file]}: refused with the reason",
+            text_of(file),
+        )
 
     add("batch script among several containers", W, at("rest", 1))
     add("srun --nodeos-container", f"srun -N2 -n8 --nodeos-container=sim {W}", at("sim", 8))
     add("srun that names none", f"srun -N2 -n2 {W}", at("rest", 2))
     add("srun --nodeos-container=none", f"srun -N2 -n2 --nodeos-container=none {W}", at("none", 2))
-    add("several containers in one step", "srun -N2 -n14 -O -m block --ntasks-per-node=7 --multi-prog "
-        "--nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 mp.conf", at(by_rank(w)))
-    add("several containers in one step", "srun -N1 -n3 --nodeos-container=sim:0,vda:5 hostname",
-        refused("there is no such rank"), code=None)
-    add("srun manifest.json in a job", f"srun -N2 -n4 --nodeos-container=sim {w.manifest}", at("sim", 4))
+    add(
+        "several containers in one step",
+        "srun -N2 -n14 -O -m block --ntasks-per-node=7 --multi-prog "
+        "--nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 mp.conf",
+        at(by_rank(w)),
+    )
+    add(
+        "several containers in one step",
+        "srun -N1 -n3 --nodeos-container=sim:0,vda:5 hostname",
+        refused("there is no such rank"),
+        code=None,
+    )
+    add(
+        "srun manifest.json in a job",
+        f"srun -N2 -n4 --nodeos-container=sim {w.manifest}",
+        at("sim", 4),
+    )
     add("srun --overlap", f"srun --overlap -N2 -n4 --nodeos-container=vda {W}", at("vda", 4))
     add("srun --exact", f"srun --exact -N1 -n2 -c2 --nodeos-container=vda {W}", at("vda", 2))
-    add("srun --exclusive", f"srun --exclusive -N1 -n2 -c2 --nodeos-container=sim {W}", at("sim", 2))
-    add("srun --pty", f"script -qec 'srun --pty -N1 -n1 --nodeos-container=vda {W}' /dev/null", at("vda", 1))
-    add("nested srun", f"srun -N1 -n1 --nodeos-container=vda srun -N2 -n4 --nodeos-container=sim {W}", at("sim", 4))
-    add("nested srun", f"srun -N1 -n1 --nodeos-container=vda srun -N1 -n1 --overlap {W}", at("vda", 1))
-    add("nested srun", f"srun -N1 -n2 --nodeos-container=vda:0,sim:1 bash -c 'if [ $SLURM_PROCID = 1 ]; then srun -N1 -n2 --overlap {W}; fi'",
-        at("sim", 2))
-    add("mpirun inside a rank", f"srun -N1 -n1 --mpi=none --nodeos-container=sim mpirun --map-by :OVERSUBSCRIBE -n 2 {WHEREAMI_MPI}",
-        at("sim", 2, apart=False))
-    add("mpirun among several containers", f"mpirun -N 2 {WHEREAMI_MPI}", at("rest", 4, apart=False))
-    add("nodeos-mpirun, two at once", f"nodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10", at("sim", 8, apart=False), background=True)
-    add("nodeos-mpirun, two at once", f"nodeos-mpirun vda mpirun -N 2 {WHEREAMI_MPI} 10", at("vda", 4, apart=False), background=True)
+    add(
+        "srun --exclusive", f"srun --exclusive -N1 -n2 -c2 --nodeos-container=sim {W}", at("sim", 2)
+    )
+    add(
+        "srun --pty",
+        f"script -qec 'srun --pty -N1 -n1 --nodeos-container=vda {W}' /dev/null",
+        at("vda", 1),
+    )
+    add(
+        "nested srun",
+        f"srun -N1 -n1 --nodeos-container=vda srun -N2 -n4 --nodeos-container=sim {W}",
+        at("sim", 4),
+    )
+    add(
+        "nested srun",
+        f"srun -N1 -n1 --nodeos-container=vda srun -N1 -n1 --overlap {W}",
+        at("vda", 1),
+    )
+    add(
+        "nested srun",
+        "srun -N1 -n2 --nodeos-container=vda:0,sim:1 bash -c 'if [ $SLURM_PROCID = 1 ]; then srun"
+        f" -N1 -n2 --overlap {W}; fi'",
+        at("sim", 2),
+    )
+    add(
+        "mpirun inside a rank",
+        "srun -N1 -n1 --mpi=none --nodeos-container=sim mpirun --map-by :OVERSUBSCRIBE -n 2"
+        f" {WHEREAMI_MPI}",
+        at("sim", 2, apart=False),
+    )
+    add(
+        "mpirun among several containers", f"mpirun -N 2 {WHEREAMI_MPI}", at("rest", 4, apart=False)
+    )
+    add(
+        "nodeos-mpirun, two at once",
+        f"nodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10",
+        at("sim", 8, apart=False),
+        background=True,
+    )
+    add(
+        "nodeos-mpirun, two at once",
+        f"nodeos-mpirun vda mpirun -N 2 {WHEREAMI_MPI} 10",
+        at("vda", 4, apart=False),
+        background=True,
+    )
     # stock Slurm 24.11 refuses every other "--overlap -N1 -n2" while a launcher's steps run ("Memory required by task")
     add("nodeos-mpirun, two at once", "wait; sleep 4", lambda file: ok(True, "both have ended"))
     if not glob.glob("/usr/lib/*/slurm-wlm/mpi_pmix.so"):
         verdict["Open MPI by srun --mpi=pmix"] = "Slurm has no mpi/pmix"
     else:
-        add("Open MPI by srun --mpi=pmix", f"srun -N2 -n8 --mpi=pmix --nodeos-container=sim {WHEREAMI_MPI}", at("sim", 8))
-    add("srun --export=NONE", f"srun --export=NONE -N1 -n2 --nodeos-container=vda {W}", at("vda", 2))
-    for option, wanted in (("--cpu-bind=none", "whole"), ("--cpu-bind=threads", 1), ("--cpu-bind=cores", 2), ("--cpu-bind=sockets", 2),
-                           ("--cpu-bind=ldoms", 2), ("--cpu-bind=map_cpu:3,1", 1), ("--cpu-bind=mask_cpu:0xf0,0x0f", 2),
-                           ("--hint=nomultithread", 1), ("--hint=multithread", 1), ("--hint=memory_bound", 1),
-                           ("--hint=compute_bound", 1), ("--threads-per-core=1", 1), ("-c 2", 2)):
+        add(
+            "Open MPI by srun --mpi=pmix",
+            f"srun -N2 -n8 --mpi=pmix --nodeos-container=sim {WHEREAMI_MPI}",
+            at("sim", 8),
+        )
+    add(
+        "srun --export=NONE", f"srun --export=NONE -N1 -n2 --nodeos-container=vda {W}", at("vda", 2)
+    )
+    for option, wanted in (
+        ("--cpu-bind=none", "whole"),
+        ("--cpu-bind=threads", 1),
+        ("--cpu-bind=cores", 2),
+        ("--cpu-bind=sockets", 2),
+        ("--cpu-bind=ldoms", 2),
+        ("--cpu-bind=map_cpu:3,1", 1),
+        ("--cpu-bind=mask_cpu:0xf0,0x0f", 2),
+        ("--hint=nomultithread", 1),
+        ("--hint=multithread", 1),
+        ("--hint=memory_bound", 1),
+        ("--hint=compute_bound", 1),
+        ("--threads-per-core=1", 1),
+        ("-c 2", 2),
+    ):
+
         def sizes(file, wanted=wanted):
             found = found_in(file)
             w.inside(found, "vda", names[file], 2, apart=wanted != "whole")
             want = len(w.place["vda"]) if wanted == "whole" else wanted
-            ok(all(len(cpus(r["cpus"])) == want for r in found), f"{names[file]}: {want} CPUs a rank", [r["cpus"] for r in found])
-        add(f"srun {option.split('=')[0].split()[0]}", f"srun -N1 -n2 --nodeos-container=vda {option} {W}", sizes)
-    add("srun --cpu-bind", f"srun -N1 -n4 --nodeos-container=vda --cpu-bind=threads {W}", at("vda", 4))
-    add("srun -c", f"srun -N1 -n2 -c4 --nodeos-container=vda --nodeos-report=fewer.%s.%N.json {W}",
-        lambda file: (w.inside(found_in(file), "vda", "-c 4", 2), ok(any("-c 4 does not fit" in read(f) and '"modified"' in read(f)
-                      for f in os.listdir(DIR) if f.startswith("fewer.")), "-c that does not fit is reported modified")))
+            ok(
+                all(len(cpus(r["cpus"])) == want for r in found),
+                f"{names[file]}: {want} CPUs a rank",
+                [r["cpus"] for r in found],
+            )
+
+        add(
+            f"srun {option.split('=')[0].split()[0]}",
+            f"srun -N1 -n2 --nodeos-container=vda {option} {W}",
+            sizes,
+        )
+    add(
+        "srun --cpu-bind",
+        f"srun -N1 -n4 --nodeos-container=vda --cpu-bind=threads {W}",
+        at("vda", 4),
+    )
+    add(
+        "srun -c",
+        f"srun -N1 -n2 -c4 --nodeos-container=vda --nodeos-report=fewer.%s.%N.json {W}",
+        lambda file: (
+            w.inside(found_in(file), "vda", "-c 4", 2),
+            ok(
+                any(
+                    "-c 4 does not fit" in read(f) and '"modified"' in read(f)
+                    for f in os.listdir(DIR)
+                    if f.startswith("fewer.")
+                ),
+                "-c that does not fit is reported modified",
+            ),
+        ),
+    )
     for order, firsts in (("block:block", [0, 1, 2, 3]), ("block:cyclic", [0, 2, 1, 3])):
+
         def ordered(file, firsts=firsts):
             found = found_in(file)
             w.inside(found, "sim", names[file], 4)
             cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
             # four ranks on the job's eight cores: what Slurm kept apart in its order stays in this order
-            ok([cores.index(min(cpus(r["cpus"]))) for r in found] == firsts, f"{names[file]}: Slurm's order of the ranks",
-               [r["cpus"] for r in found])
-        add("srun -m", f"srun -N1 -n4 -c2 -m {order} --cpu-bind=cores --exact --nodeos-container=sim {W}", ordered)
+            ok(
+                [cores.index(min(cpus(r["cpus"]))) for r in found] == firsts,
+                f"{names[file]}: Slurm's order of the ranks",
+                [r["cpus"] for r in found],
+            )
+
+        add(
+            "srun -m",
+            f"srun -N1 -n4 -c2 -m {order} --cpu-bind=cores --exact --nodeos-container=sim {W}",
+            ordered,
+        )
     for option, wanted in (("local", None), ("rank", None), ("map_mem:0,1", [{0}, {1}])):
+
         def bound(file, wanted=wanted):
             found = found_in(file)
             w.inside(found, "sim", names[file], 2)
             nodes = [cpus(r["mempolicy_nodes"]) for r in found]
-            good = nodes == wanted if wanted else all(n and n <= cpus(w.want["sim"]["mems"]) for n in nodes)
+            good = (
+                nodes == wanted
+                if wanted
+                else all(n and n <= cpus(w.want["sim"]["mems"]) for n in nodes)
+            )
             ok(good, f"{names[file]}: bound to them", nodes)
-        add("srun --mem-bind", f"srun -N1 -n2 --nodeos-container=sim --mem-bind={option} {W}", bound)
-    add("srun --mem-bind", f"srun -N1 -n2 --nodeos-container=vda --mem-bind=map_mem:0,1 {W}",
-        refused("outside of container vda"), code=None)
+
+        add(
+            "srun --mem-bind", f"srun -N1 -n2 --nodeos-container=sim --mem-bind={option} {W}", bound
+        )
+    add(
+        "srun --mem-bind",
+        f"srun -N1 -n2 --nodeos-container=vda --mem-bind=map_mem:0,1 {W}",
+        refused("outside of container vda"),
+        code=None,
+    )
     write("lp/job.sh", "#!/bin/bash\n" + s.lines())
-    r = sbatch(f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/job.out {DIR}/job.sh", timeout=900)
+    r = sbatch(
+        f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/job.out {DIR}/job.sh", timeout=900
+    )
     with path("sbatch --nodeos-manifest"):
         same(r.code, 0, "the job of many steps")
         w.inside(found_in("a1"), "sim", "sbatch --nodeos-manifest", 8)
@@ -224,37 +390,73 @@ def in_one(w):
     def here(n, apart=True):
         def check(file):
             found = found_in(file)
-            ok(len(found) == n and all(cpus(r["cpus"]) <= w.place["one"] for r in found), f"{file}: {n} ranks in the one container",
-               [(r["host"], r["cpus"]) for r in found] or text_of(file))
+            ok(
+                len(found) == n and all(cpus(r["cpus"]) <= w.place["one"] for r in found),
+                f"{file}: {n} ranks in the one container",
+                [(r["host"], r["cpus"]) for r in found] or text_of(file),
+            )
             if apart:
                 for host in {r["host"] for r in found}:
                     sets = [cpus(r["cpus"]) for r in found if r["host"] == host]
-                    ok(len(set().union(*sets)) == sum(map(len, sets)), f"{file}: CPUs of their own on {host}", sets)
+                    ok(
+                        len(set().union(*sets)) == sum(map(len, sets)),
+                        f"{file}: CPUs of their own on {host}",
+                        sets,
+                    )
+
         return check
 
     s.add("batch script in the default container", WHEREAMI, here(1))
-    s.add("mpirun on one node", f"mpirun --host $(hostname):4 -n 4 --bind-to core {WHEREAMI_MPI}", here(4))
+    s.add(
+        "mpirun on one node",
+        f"mpirun --host $(hostname):4 -n 4 --bind-to core {WHEREAMI_MPI}",
+        here(4),
+    )
     s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
     # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the first; for the second
     # alone, 24.11's stepmgr forgets the flag when it looks for memory ("step_layout_create: no usable CPUs")
     first = f"b{len(s.list)}.out"
-    s.add("a second mpirun is modified", f"SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI} 60", here(2, apart=False), background=True)
-    s.add("a second mpirun is modified", f"for i in $(seq 60); do grep -q @ {first} && break; sleep 1; done; SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI}",
-          here(2, apart=False), background=True)
+    s.add(
+        "a second mpirun is modified",
+        f"SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI} 60",
+        here(2, apart=False),
+        background=True,
+    )
+    s.add(
+        "a second mpirun is modified",
+        f"for i in $(seq 60); do grep -q @ {first} && break; sleep 1; done; SLURM_OVERLAP=1 mpirun"
+        f" -N 1 {WHEREAMI_MPI}",
+        here(2, apart=False),
+        background=True,
+    )
     write("lp/one.sh", "#!/bin/bash\n" + s.lines())
-    r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={DIR}/second.%s.%N.json -o {DIR}/one.out {DIR}/one.sh", timeout=600)
+    r = sbatch(
+        f"-N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={DIR}/second.%s.%N.json -o"
+        f" {DIR}/one.out {DIR}/one.sh",
+        timeout=600,
+    )
     with path("mpirun on two nodes"):
         same(r.code, 0, "the job of one container")
     s.check()
     with path("launcher daemons have the whole container"):
-        reports = [json.loads(read(f)) for f in sorted(os.listdir(DIR)) if f.startswith("second.") and ".n1." in f]
+        reports = [
+            json.loads(read(f))
+            for f in sorted(os.listdir(DIR))
+            if f.startswith("second.") and ".n1." in f
+        ]
         daemons = [x for x in reports if x["step"] != "batch"]
-        ok(daemons and all(cpus(r["cpus"]) == w.place["one"] for x in daemons for r in x["ranks"]),
-           "launcher daemons are not pinned within the container", [x["ranks"] for x in daemons])
+        ok(
+            daemons and all(cpus(r["cpus"]) == w.place["one"] for x in daemons for r in x["ranks"]),
+            "launcher daemons are not pinned within the container",
+            [x["ranks"] for x in daemons],
+        )
     with path("a second mpirun is modified"):
         modified = [x for x in daemons if x["outcome"] == "modified"]
-        ok(len(modified) == 1 and "same CPUs" in modified[0]["reason"], "one of two concurrent mpiruns is reported modified",
-           [(x["step"], x["outcome"], x.get("reason")) for x in daemons])
+        ok(
+            len(modified) == 1 and "same CPUs" in modified[0]["reason"],
+            "one of two concurrent mpiruns is reported modified",
+            [(x["step"], x["outcome"], x.get("reason")) for x in daemons],
+        )
 
 
 # ----------------------------------------------------------------------- other ways to get a job
@@ -262,22 +464,38 @@ def in_one(w):
 
 def lines_of_script(w):
     with path("#SBATCH --nodeos-manifest"):
-        script = write("lp/line.sh", f"#!/bin/bash\n#SBATCH -N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/line.out\n"
-                       f"srun -N2 -n2 --nodeos-container=vda {WHEREAMI}\n")
+        script = write(
+            "lp/line.sh",
+            f"#!/bin/bash\n#SBATCH -N2 --exclusive --nodeos-manifest={w.manifest} -o"
+            f" {DIR}/line.out\nsrun -N2 -n2 --nodeos-container=vda {WHEREAMI}\n",
+        )
         same(sbatch(script).code, 0, "#SBATCH: exit 0")
         w.inside(found_in("line"), "vda", "#SBATCH", 2)
     with path("#NODEOS lines"):
-        marked = "".join(f"#NODEOS {line}\n" for line in json.dumps(json.loads(paper()), indent=1).splitlines())
-        text = f"#!/bin/bash\n#SBATCH -N2 --exclusive -o {DIR}/marked.out\n{marked}srun -N2 -n2 --nodeos-container=vda {WHEREAMI}\n"
+        marked = "".join(
+            f"#NODEOS {line}\n" for line in json.dumps(json.loads(paper()), indent=1).splitlines()
+        )
+        text = (
+            f"#!/bin/bash\n#SBATCH -N2 --exclusive -o {DIR}/marked.out\n{marked}srun -N2 -n2"
+            f" --nodeos-container=vda {WHEREAMI}\n"
+        )
         script = write("lp/marked.sh", text)
         same(sbatch(script).code, 0, "#NODEOS: exit 0")
         w.inside(found_in("marked"), "vda", "#NODEOS", 2)
         bad = text.replace('"cpus": 4', '"cpus": "x"')
         line = 1 + bad.splitlines().index(next(x for x in bad.splitlines() if '"x"' in x))
         r = run(f"sbatch {write('lp/bad.sh', bad)}")
-        ok(r.code == 1 and f"bad.sh:{line}:" in r.err, "#NODEOS with a mistake: not submitted, the script's line named", r.text)
+        ok(
+            r.code == 1 and f"bad.sh:{line}:" in r.err,
+            "#NODEOS with a mistake: not submitted, the script's line named",
+            r.text,
+        )
         r = sbatch(f"<{DIR}/bad.sh")
-        ok(r.code == 1 and f"job script:{line}:" in read("marked.out"), "through standard input: found on the node", r.text + read("marked.out"))
+        ok(
+            r.code == 1 and f"job script:{line}:" in read("marked.out"),
+            "through standard input: found on the node",
+            r.text + read("marked.out"),
+        )
 
 
 def examples(w):
@@ -287,46 +505,91 @@ def examples(w):
         r = sbatch(f"-o {DIR}/embedded.out {DIR}/examples/embedded.sh")
         same(r.code, 0, "etc/examples/embedded.sh: exit 0")
         found = sorted(line.split(",")[0] for line in read("embedded.out").splitlines())
-        same(found, ["sim: rank 0", "sim: rank 0", "sim: rank 1", "sim: rank 1", "vda: rank 0", "vda: rank 2"], "its ranks are in its containers")
+        same(
+            found,
+            [
+                "sim: rank 0",
+                "sim: rank 0",
+                "sim: rank 1",
+                "sim: rank 1",
+                "vda: rank 0",
+                "vda: rank 2",
+            ],
+            "its ranks are in its containers",
+        )
         write("lp/late.sh", "#!/bin/bash\ntrue\n#NODEOS {}\n")
         r = run(f"sbatch --test-only {DIR}/late.sh")
-        ok("late.sh:3: not read as a manifest" in r.err, "a #NODEOS line that comes too late is told", r.text)
+        ok(
+            "late.sh:3: not read as a manifest" in r.err,
+            "a #NODEOS line that comes too late is told",
+            r.text,
+        )
     with path("srun manifest.json of its own"):
         r = run(f"srun -N 1 -n 2 -c 4 {DIR}/examples/exec.json")
         ok(r.code == 0 and r.out.count("hello from rank") == 2, "etc/examples/exec.json", r.text)
     with path("nodeos-mpirun under sbatch --export=NONE"):
-        script = write("lp/exn.sh", f"#!/bin/bash -l\nnodeos-mpirun sim mpirun -N 2 {WHEREAMI_MPI}\n")
-        r = sbatch(f"-N2 --exclusive --export=NONE --nodeos-manifest={w.manifest} -o {DIR}/exn.out {script}")
-        same(r.code, 0, "nodeos-mpirun under --export=NONE: exit 0") or note(read("exn.out")[-1500:])
+        script = write(
+            "lp/exn.sh", f"#!/bin/bash -l\nnodeos-mpirun sim mpirun -N 2 {WHEREAMI_MPI}\n"
+        )
+        r = sbatch(
+            f"-N2 --exclusive --export=NONE --nodeos-manifest={w.manifest} -o {DIR}/exn.out"
+            f" {script}"
+        )
+        same(r.code, 0, "nodeos-mpirun under --export=NONE: exit 0") or note(
+            read("exn.out")[-1500:]
+        )
         w.inside(found_in("exn"), "sim", "nodeos-mpirun under --export=NONE", 4, apart=False)
 
 
 def allocations(w):
     with path("salloc"):
-        r = run(f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} srun -N2 -n8 --nodeos-container=sim {WHEREAMI}")
+        r = run(
+            f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} srun -N2 -n8"
+            f" --nodeos-container=sim {WHEREAMI}"
+        )
         w.inside(ranks(r), "sim", "salloc", 8)
     with path("srun --nodeos-manifest of its own"):
-        r = run(f"srun -N2 -n8 --ntasks-per-node=4 -c4 --nodeos-manifest={w.manifest} --nodeos-container=sim {WHEREAMI}")
+        r = run(
+            f"srun -N2 -n8 --ntasks-per-node=4 -c4 --nodeos-manifest={w.manifest}"
+            f" --nodeos-container=sim {WHEREAMI}"
+        )
         w.inside(ranks(r), "sim", "srun of its own", 8)
     with path("srun manifest.json of its own"):
         r = run(f"srun -N2 -n4 --ntasks-per-node=2 -c8 --nodeos-container=sim {w.manifest} 0")
         w.inside(ranks(r), "sim", "srun manifest.json", 4)
-        ok(all(x["env"].get("NODEOS_TEST_FOO") == "b a r" for x in ranks(r)), "with the manifest's environment", r.text[-500:])
+        ok(
+            all(x["env"].get("NODEOS_TEST_FOO") == "b a r" for x in ranks(r)),
+            "with the manifest's environment",
+            r.text[-500:],
+        )
         r = run(f"srun -N1 -n1 --nodeos-container=vda {w.manifest}")
-        ok(r.code == 1 and "has no app.exec" in r.err, "an app without a command is refused", r.text)
+        ok(
+            r.code == 1 and "has no app.exec" in r.err,
+            "an app without a command is refused",
+            r.text,
+        )
     with path("job array"):
-        r = run(f"sbatch --parsable --array=0-2 -N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/array.%a.out "
-                f"--wrap 'srun -n2 --nodeos-container=vda {WHEREAMI}'")
+        r = run(
+            f"sbatch --parsable --array=0-2 -N1 --exclusive --nodeos-manifest={w.manifest} -o"
+            f" {DIR}/array.%a.out --wrap 'srun -n2 --nodeos-container=vda {WHEREAMI}'"
+        )
         same(r.code, 0, "the array is submitted")
         cluster.wait_idle(240)
         for i in range(3):
             w.inside(found_in(f"array.{i}"), "vda", f"array task {i}", 2)
     with path("heterogeneous job"):
-        script = write("lp/het.sh", f"#!/bin/bash\nsrun --het-group=0 -n2 --nodeos-container=sim {WHEREAMI}\n"
-                       f"srun --het-group=1 -n2 --nodeos-container=vda {WHEREAMI} >{DIR}/het1.out\n"
-                       f"srun --het-group=0,1 -n1 --nodeos-container=sim {WHEREAMI} >{DIR}/het2.out\n"
-                       f"srun -n2 --nodeos-container=sim:0-2,vda:3 {WHEREAMI} : -n2 --nodeos-container=sim:0-2,vda:3 {WHEREAMI} >{DIR}/het3.out\n")
-        r = sbatch(f"-N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/het0.out : -N1 --exclusive {script}")
+        script = write(
+            "lp/het.sh",
+            f"#!/bin/bash\nsrun --het-group=0 -n2 --nodeos-container=sim {WHEREAMI}\nsrun"
+            f" --het-group=1 -n2 --nodeos-container=vda {WHEREAMI} >{DIR}/het1.out\nsrun"
+            f" --het-group=0,1 -n1 --nodeos-container=sim {WHEREAMI} >{DIR}/het2.out\nsrun -n2"
+            f" --nodeos-container=sim:0-2,vda:3 {WHEREAMI} : -n2 --nodeos-container=sim:0-2,vda:3"
+            f" {WHEREAMI} >{DIR}/het3.out\n",
+        )
+        r = sbatch(
+            f"-N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/het0.out : -N1 --exclusive"
+            f" {script}"
+        )
         same(r.code, 0, "heterogeneous job: exit 0")
         ok(r.code == 0, "its output", read("het0.out")[-1500:]) if r.code else None
         w.inside(found_in("het0"), "sim", "het group 0", 2)
@@ -337,11 +600,15 @@ def allocations(w):
 
 def paper_by_every_launcher(w):
     """The paper's whole example in one step: simulation, analysis, and a daemon that nothing binds."""
-    command = ("srun -N2 -n14 -O -m block --ntasks-per-node=7 {options} --multi-prog --nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 "
-               f"{DIR}/mp.conf")
+    command = (
+        "srun -N2 -n14 -O -m block --ntasks-per-node=7 {options} --multi-prog"
+        f" --nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 {DIR}/mp.conf"
+    )
     where = by_rank(w)
     by = {
-        "salloc": f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} {command.format(options='')}",
+        "salloc": (
+            f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} {command.format(options='')}"
+        ),
         "srun of its own": command.format(options=f"--exclusive --nodeos-manifest={w.manifest}"),
     }
     for name, line in by.items():
@@ -349,10 +616,19 @@ def paper_by_every_launcher(w):
             w.inside(ranks(run(line)), where, f"sim, vda and a daemon by {name}")
     with path("sim, vda and a daemon by mpirun"):
         # the daemon: a step that names the container "none"
-        script = write("lp/all.sh", f"#!/bin/bash\ncd {DIR}\nnodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10 >all.sim.out &\n"
-                       f"nodeos-mpirun vda mpirun -N 1 {WHEREAMI_MPI} 10 >all.vda.out &\n"
-                       f"srun -N2 -n2 --overlap --nodeos-container=none {WHEREAMI} 10 >all.none.out &\nwait\n")
-        same(sbatch(f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/all.out {script}").code, 0, "the job of two mpiruns and a daemon")
+        script = write(
+            "lp/all.sh",
+            f"#!/bin/bash\ncd {DIR}\nnodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10 >all.sim.out"
+            f" &\nnodeos-mpirun vda mpirun -N 1 {WHEREAMI_MPI} 10 >all.vda.out &\nsrun -N2 -n2"
+            f" --overlap --nodeos-container=none {WHEREAMI} 10 >all.none.out &\nwait\n",
+        )
+        same(
+            sbatch(
+                f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/all.out {script}"
+            ).code,
+            0,
+            "the job of two mpiruns and a daemon",
+        )
         for name, n in (("sim", 8), ("vda", 2), ("none", 2)):
             w.inside(found_in(f"all.{name}"), name, "by mpirun", n, apart=False)
 
@@ -362,18 +638,38 @@ def gres(w):
     with path("GRES with Cores="):
         manifest = write("lp/gres.json", pod(big={"container": {"cpus": 14}}))
         inside = cpus(plan(manifest)["big"]["cpus"])
-        steps = "".join(f"srun -n1 -c2 --exact --mem=100 --gres=tile:{n} {off} {WHEREAMI} {stay} >tile.{name}.out 2>tile.{name}.err & "
-                        f"for i in $(seq 60); do grep -q @ tile.{name}.out && break; sleep 0.2; done\n"
-                        for name, n, off, stay in (("a", 2, "", 600), ("b", 1, "", 0), ("stock", 1, "--nodeos=off", 0)))
-        script = write("lp/gres.sh", f"#!/bin/bash\ncd {DIR}\n{steps}wait %2 %3; scancel $SLURM_JOB_ID.0; wait; true\n")
-        r = sbatch(f"-N1 --exclusive --gres=tile:4 --nodeos-manifest={manifest} -o {DIR}/gres.out {script}")
+        steps = "".join(
+            f"srun -n1 -c2 --exact --mem=100 --gres=tile:{n} {off} {WHEREAMI} {stay}"
+            f" >tile.{name}.out 2>tile.{name}.err & for i in $(seq 60); do grep -q @"
+            f" tile.{name}.out && break; sleep 0.2; done\n"
+            for name, n, off, stay in (
+                ("a", 2, "", 600),
+                ("b", 1, "", 0),
+                ("stock", 1, "--nodeos=off", 0),
+            )
+        )
+        script = write(
+            "lp/gres.sh",
+            f"#!/bin/bash\ncd {DIR}\n{steps}wait %2 %3; scancel $SLURM_JOB_ID.0; wait; true\n",
+        )
+        r = sbatch(
+            f"-N1 --exclusive --gres=tile:4 --nodeos-manifest={manifest} -o {DIR}/gres.out {script}"
+        )
         same(r.code, 0, "the job with GRES")
         a, b, stock = (found_in(f"tile.{n}") for n in ("a", "b", "stock"))
-        if ok(len(a) == len(b) == len(stock) == 1, "its three steps", text_of("tile.a") + text_of("tile.b") + text_of("gres")):
+        if ok(
+            len(a) == len(b) == len(stock) == 1,
+            "its three steps",
+            text_of("tile.a") + text_of("tile.b") + text_of("gres"),
+        ):
             node_of = w.machine.node_of
             ok(cpus(b[0]["cpus"]) <= inside, "in the container", b[0]["cpus"])
-            ok({node_of[c] // 2 for c in cpus(b[0]["cpus"])} == {node_of[c] // 2 for c in cpus(stock[0]["cpus"])},
-               "on the socket where Slurm put it", (b[0]["cpus"], stock[0]["cpus"]))
+            ok(
+                {node_of[c] // 2 for c in cpus(b[0]["cpus"])}
+                == {node_of[c] // 2 for c in cpus(stock[0]["cpus"])},
+                "on the socket where Slurm put it",
+                (b[0]["cpus"], stock[0]["cpus"]),
+            )
 
 
 def asynchronous(w):
@@ -383,11 +679,16 @@ def asynchronous(w):
         verdict[name] = "Slurm has no srun --async"
         return
     with path(name):
-        script = write("lp/async.sh", f"#!/bin/bash\ncd {DIR}\nrm -f async.out\n"
-                       f"srun --async -N2 -n4 --nodeos-container=sim -o {DIR}/async.out {WHEREAMI}\n"
-                       "for i in $(seq 300); do [ $(squeue -h -s -j $SLURM_JOB_ID -o %i | grep -c '[.][0-9]') = 0 ] && [ -s async.out ] && break;"
-                       " sleep 0.3; done\n")
-        r = sbatch(f"-N2 --exclusive --stepmgr --nodeos-manifest={w.manifest} -o {DIR}/async.log {script}")
+        script = write(
+            "lp/async.sh",
+            f"#!/bin/bash\ncd {DIR}\nrm -f async.out\nsrun --async -N2 -n4 --nodeos-container=sim"
+            f" -o {DIR}/async.out {WHEREAMI}\nfor i in $(seq 300); do [ $(squeue -h -s -j"
+            " $SLURM_JOB_ID -o %i | grep -c '[.][0-9]') = 0 ] && [ -s async.out ] && break; sleep"
+            " 0.3; done\n",
+        )
+        r = sbatch(
+            f"-N2 --exclusive --stepmgr --nodeos-manifest={w.manifest} -o {DIR}/async.log {script}"
+        )
         same(r.code, 0, "the job with an srun --async")
         w.inside(found_in("async"), "sim", name, 4)
 
@@ -398,7 +699,16 @@ def save(series):
         json.dump({"series": series, "paths": verdict}, f, indent=1)
 
 
-GROUPS = {"job": in_job, "one": in_one, "lines": lines_of_script, "examples": examples, "allocations": allocations, "paper": paper_by_every_launcher, "gres": gres, "async": asynchronous}
+GROUPS = {
+    "job": in_job,
+    "one": in_one,
+    "lines": lines_of_script,
+    "examples": examples,
+    "allocations": allocations,
+    "paper": paper_by_every_launcher,
+    "gres": gres,
+    "async": asynchronous,
+}
 
 
 def main():

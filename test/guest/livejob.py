@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Jobs whose ranks are busy while their containers change: what the kernel shows of every thread and page of them."""
+
 import glob
 import json
 import os
@@ -10,7 +11,10 @@ from cluster import HOME, all_idle, cpus, ok, run, same
 from containers import pod, write
 
 THREADS = "/usr/libexec/nodeos/test/threads"
-PAIR = {"sim": {"container": {"cpus": "8", "mems": "2"}}, "vda": {"container": {"cpus": "4", "mems": "1"}}}
+PAIR = {
+    "sim": {"container": {"cpus": "8", "mems": "2"}},
+    "vda": {"container": {"cpus": "4", "mems": "1"}},
+}
 
 
 # Processes that share memory, which takes long to move.
@@ -56,25 +60,46 @@ class Job:
     def __init__(self, containers=None, sim="-n2", vda="-n1", rest="", mib=48, more="--exclusive"):
         """REST: ranks in no container, but in what the two leave. MORE: options of sbatch."""
         manifest = write("pair.json", pod(**(containers or PAIR)))
-        steps = "".join(f"srun {n} --overlap --mpi=none {where} {THREADS} 2 {pinned} {mib} >{name}.out 2>&1 &\n"
-                        for name, n, pinned, where in (("sim", sim, 2, "--nodeos-container=sim"), ("vda", vda, 1, "--nodeos-container=vda"), ("rest", rest, 1, "")) if n)
+        steps = "".join(
+            f"srun {n} --overlap --mpi=none {where} {THREADS} 2 {pinned} {mib} >{name}.out 2>&1 &\n"
+            for name, n, pinned, where in (
+                ("sim", sim, 2, "--nodeos-container=sim"),
+                ("vda", vda, 1, "--nodeos-container=vda"),
+                ("rest", rest, 1, ""),
+            )
+            if n
+        )
         # what is to run inside of the job later comes in the file "next"
-        script = write("pair.sh", f"#!/bin/bash\nrm -f *.out next\n{steps}while sleep 1; do if [ -e next ]; then bash next >next.out 2>&1; rm next; fi; done\n")
-        self.id = run(f"sbatch --parsable -N1 -w n0 {more} --nodeos-manifest={manifest} -o pair.log {script}").out.strip()
+        script = write(
+            "pair.sh",
+            f"#!/bin/bash\nrm -f *.out next\n{steps}while sleep 1; do if [ -e next ]; then bash"
+            " next >next.out 2>&1; rm next; fi; done\n",
+        )
+        self.id = run(
+            f"sbatch --parsable -N1 -w n0 {more} --nodeos-manifest={manifest} -o pair.log {script}"
+        ).out.strip()
         self.dir = None
         want = sum(int(n[2:]) for n in (sim, vda, rest) if n)
         for _ in range(200):
             found = glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{self.id}")
             self.dir = found[0] if found else None
             # all threads of all ranks, and those that bind themselves have done so
-            if self.dir and len(self.tasks()) == want and all(len(threads_of(t)) >= 5 for t in self.tasks()):
+            if (
+                self.dir
+                and len(self.tasks()) == want
+                and all(len(threads_of(t)) >= 5 for t in self.tasks())
+            ):
                 break
             time.sleep(0.5)
         time.sleep(1)
 
     def tasks(self, name=None):
         """The cgroups of all ranks, or of those in the container NAME: which step came first is Slurm's to say."""
-        steps = [s["step"] for s in self.show()["steps"] if s["container"] == name] if name else ["[0-9]*"]
+        steps = (
+            [s["step"] for s in self.show()["steps"] if s["container"] == name]
+            if name
+            else ["[0-9]*"]
+        )
         found = [t for step in steps for t in glob.glob(f"{self.dir}/step_{step}/user/task_[0-9]*")]
         return sorted(t for t in found if open(f"{t}/cgroup.procs").read())
 
@@ -88,7 +113,11 @@ class Job:
         """Every thread where it belongs, as the kernel shows it, and nothing of the job's lost or given twice."""
         have = self.containers()
         sets = [c for c, _ in have.values()]
-        ok(len(set().union(*sets)) == sum(map(len, sets)), f"{what}: containers have CPUs of their own", have)
+        ok(
+            len(set().union(*sets)) == sum(map(len, sets)),
+            f"{what}: containers have CPUs of their own",
+            have,
+        )
         left = set(range(os.cpu_count())) - set().union(*sets)
         wrong, seen = [], {}
         for step in self.show()["steps"]:
@@ -106,7 +135,11 @@ class Job:
             if name in seen:
                 same(seen[name], c, f"{what}: no CPU of {name} is lost")
         r = run("nodeosctl verify", user="root")
-        same(r.code, 0, f"{what}: verify agrees" if r.code == 0 else f"{what}: verify agrees: {r.text}")
+        same(
+            r.code,
+            0,
+            f"{what}: verify agrees" if r.code == 0 else f"{what}: verify agrees: {r.text}",
+        )
 
     def inside(self, command):
         """What COMMAND prints, run by the job's script."""
@@ -122,7 +155,11 @@ class Job:
         run(f"pkill -TERM -x threads; sleep 2; scancel {self.id}", user="root")
         for name in steps:
             text = open(f"{HOME}/{name}.out").read()
-            ok("all good" in text and "not as it was" not in text, f"{name}: no page has changed", text)
+            ok(
+                "all good" in text and "not as it was" not in text,
+                f"{name}: no page has changed",
+                text,
+            )
         all_idle("nodes are idle")
 
 

@@ -10,6 +10,7 @@ policy, cgroup files, limits, environment, output, exit code. What differs betwe
 found by doing them, and only that is left out of the comparison. noharm.py [PATTERN]: those lines only.
 noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated, before a program whose
 argument ends in .json."""
+
 import os
 import re
 import shutil
@@ -28,51 +29,126 @@ SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
 S = "srun -w n0"  # one node, always the same one
 LINES = [
     # affinity
-    f"{S} -n4 P", f"{S} -n4 --cpu-bind=none P", f"{S} -n4 --cpu-bind=cores P", f"{S} -n4 --cpu-bind=threads P",
-    f"{S} -n4 --cpu-bind=sockets P", f"{S} -n4 --cpu-bind=ldoms P", f"{S} -n4 --exclusive --cpu-bind=map_cpu:0,2,4,6 P",
-    f"{S} -n4 --exclusive --cpu-bind=mask_cpu:0x3,0xc,0x30,0xc0 P", f"{S} -n4 --exclusive --cpu-bind=map_ldom:0,1,2,3 P",
-    f"{S} -n2 --cpu-bind=verbose,cores P", f"{S} -n2 --cpu-bind=quiet,threads P", f"{S} -n2 --cpu-bind=map_cpu:77 P",
-    f"{S} -n2 --hint=nomultithread P", f"{S} -n2 --hint=multithread P", f"{S} -n2 --hint=compute_bound P",
-    f"{S} -n2 --hint=memory_bound P", f"{S} -n2 -c2 P", f"{S} -n2 -c3 P", f"{S} -n1 -c16 P", f"{S} -n2 --threads-per-core=1 P",
-    f"{S} -n2 --ntasks-per-core=1 P", f"{S} -n4 --ntasks-per-socket=2 P", f"{S} -n4 --cores-per-socket=2 P",
-    "srun -N2 --ntasks-per-node=2 P", "srun -N2 -n5 -l P", f"SLURM_CPU_BIND=cores {S} -n2 P",
+    f"{S} -n4 P",
+    f"{S} -n4 --cpu-bind=none P",
+    f"{S} -n4 --cpu-bind=cores P",
+    f"{S} -n4 --cpu-bind=threads P",
+    f"{S} -n4 --cpu-bind=sockets P",
+    f"{S} -n4 --cpu-bind=ldoms P",
+    f"{S} -n4 --exclusive --cpu-bind=map_cpu:0,2,4,6 P",
+    f"{S} -n4 --exclusive --cpu-bind=mask_cpu:0x3,0xc,0x30,0xc0 P",
+    f"{S} -n4 --exclusive --cpu-bind=map_ldom:0,1,2,3 P",
+    f"{S} -n2 --cpu-bind=verbose,cores P",
+    f"{S} -n2 --cpu-bind=quiet,threads P",
+    f"{S} -n2 --cpu-bind=map_cpu:77 P",
+    f"{S} -n2 --hint=nomultithread P",
+    f"{S} -n2 --hint=multithread P",
+    f"{S} -n2 --hint=compute_bound P",
+    f"{S} -n2 --hint=memory_bound P",
+    f"{S} -n2 -c2 P",
+    f"{S} -n2 -c3 P",
+    f"{S} -n1 -c16 P",
+    f"{S} -n2 --threads-per-core=1 P",
+    f"{S} -n2 --ntasks-per-core=1 P",
+    f"{S} -n4 --ntasks-per-socket=2 P",
+    f"{S} -n4 --cores-per-socket=2 P",
+    "srun -N2 --ntasks-per-node=2 P",
+    "srun -N2 -n5 -l P",
+    f"SLURM_CPU_BIND=cores {S} -n2 P",
     # distribution
-    "srun -N2 -n8 -m block P", "srun -N2 -n8 -m cyclic P", "srun -N2 -n8 -m plane=2 P", "srun -N2 -n8 -m block:block P",
-    "srun -N2 -n8 -m block:cyclic P", "srun -N2 -n8 -m cyclic:cyclic P", "srun -N2 -n8 -m block:fcyclic P",
+    "srun -N2 -n8 -m block P",
+    "srun -N2 -n8 -m cyclic P",
+    "srun -N2 -n8 -m plane=2 P",
+    "srun -N2 -n8 -m block:block P",
+    "srun -N2 -n8 -m block:cyclic P",
+    "srun -N2 -n8 -m cyclic:cyclic P",
+    "srun -N2 -n8 -m block:fcyclic P",
     "srun -N2 -n8 -m cyclic:block:block P",
     # memory
-    f"{S} -n2 --mem-bind=local P", f"{S} -n2 --mem-bind=rank P", f"{S} -n2 --mem-bind=map_mem:0,1 P",
-    f"{S} -n2 --mem-bind=mask_mem:0x1,0x2 P", f"{S} -n2 --mem-bind=none P", f"{S} -n2 --mem-bind=verbose,prefer,local P",
-    f"{S} -n2 --mem=100 P", f"{S} -n2 --mem-per-cpu=50 P", f"{S} -n2 --mem-bind=map_mem:9 P",
+    f"{S} -n2 --mem-bind=local P",
+    f"{S} -n2 --mem-bind=rank P",
+    f"{S} -n2 --mem-bind=map_mem:0,1 P",
+    f"{S} -n2 --mem-bind=mask_mem:0x1,0x2 P",
+    f"{S} -n2 --mem-bind=none P",
+    f"{S} -n2 --mem-bind=verbose,prefer,local P",
+    f"{S} -n2 --mem=100 P",
+    f"{S} -n2 --mem-per-cpu=50 P",
+    f"{S} -n2 --mem-bind=map_mem:9 P",
     # what a step is given and gives back
-    f"{S} -n2 --export=NONE P", f"{S} -n2 --export=ALL,X=1 P", f"{S} -n2 -l P", f"{S} -n2 -o out.%t P", f"{S} -n1 -i /etc/hostname cat",
-    f"{S} -n2 --task-prolog=$PWD/prolog.sh P", f"{S} -n1 -D /tmp P", f"{S} -n2 P 3", f"{S} -n1 P -9", f"{S} -n2 -K P 4",
-    f"{S} -n2 -W 3 P", f"{S} -n1 no-such-program", f"{S} -n1 --nice=5 P", f"{S} -n1 --propagate=NOFILE P", f"{S} -n2 -u P",
-    f"{S} -n2 -O P", f"{S} -n40 -O hostname", f"{S} -n1 --bcast=/tmp/nh.bcast {SNAPSHOT} DIR", f"{S} -n3 --multi-prog mp.conf",
-    f"script -qec '{S} -n1 --pty P' /dev/null", f"{S} --no-such-option P", f"{S} -n1 srun --overlap -n1 P", "sbatch --no-such-option x",
+    f"{S} -n2 --export=NONE P",
+    f"{S} -n2 --export=ALL,X=1 P",
+    f"{S} -n2 -l P",
+    f"{S} -n2 -o out.%t P",
+    f"{S} -n1 -i /etc/hostname cat",
+    f"{S} -n2 --task-prolog=$PWD/prolog.sh P",
+    f"{S} -n1 -D /tmp P",
+    f"{S} -n2 P 3",
+    f"{S} -n1 P -9",
+    f"{S} -n2 -K P 4",
+    f"{S} -n2 -W 3 P",
+    f"{S} -n1 no-such-program",
+    f"{S} -n1 --nice=5 P",
+    f"{S} -n1 --propagate=NOFILE P",
+    f"{S} -n2 -u P",
+    f"{S} -n2 -O P",
+    f"{S} -n40 -O hostname",
+    f"{S} -n1 --bcast=/tmp/nh.bcast {SNAPSHOT} DIR",
+    f"{S} -n3 --multi-prog mp.conf",
+    f"script -qec '{S} -n1 --pty P' /dev/null",
+    f"{S} --no-such-option P",
+    f"{S} -n1 srun --overlap -n1 P",
+    "sbatch --no-such-option x",
     # jobs
-    "BATCH -w n0 --wrap 'P'", "BATCH -w n0 -n4 steps.sh a 'b c'", "BATCH -N2 --exclusive two.sh", "BATCH -w n0 --export=NONE --wrap 'P'",
-    "BATCH -w n0 --array=0-1 --wrap 'P'", "BATCH -w n0 -c2 --wrap 'srun P'", "BATCH -w n0 --wrap 'exit 5'",
-    "BATCH -w n0 -n1 : -w n1 -n1 het.sh", "BATCH -w n0 --mem=200 --wrap 'P'",
-    "salloc -w n0 -n2 srun P", "salloc -w n0 -n2 bash -c 'P; exit 3'",
-    "J=$(salloc -w n0 -n2 --no-shell 2>&1 | sed -n 's/.*Granted job allocation //p'); srun --jobid=$J P; scancel $J",
-    "BATCH -w n0 -n4 --wrap 'mpirun P'", "BATCH -N2 --ntasks-per-node=2 --wrap 'mpirun P'", "BATCH -w n0 -n4 --wrap 'srun --mpi=pmix P'",
-    f"{S} -n2 --gres=tile:1 P", f"{S} -n4 --exclusive --gres=tile:2 P",
-    "BATCH -w n0 -n2 --gres=tile:2 --wrap 'srun --exact -n1 --gres=tile:1 P & srun --exact -n1 --gres=tile:1 P & wait'",
+    "BATCH -w n0 --wrap 'P'",
+    "BATCH -w n0 -n4 steps.sh a 'b c'",
+    "BATCH -N2 --exclusive two.sh",
+    "BATCH -w n0 --export=NONE --wrap 'P'",
+    "BATCH -w n0 --array=0-1 --wrap 'P'",
+    "BATCH -w n0 -c2 --wrap 'srun P'",
+    "BATCH -w n0 --wrap 'exit 5'",
+    "BATCH -w n0 -n1 : -w n1 -n1 het.sh",
+    "BATCH -w n0 --mem=200 --wrap 'P'",
+    "salloc -w n0 -n2 srun P",
+    "salloc -w n0 -n2 bash -c 'P; exit 3'",
+    (
+        "J=$(salloc -w n0 -n2 --no-shell 2>&1 | sed -n 's/.*Granted job allocation //p'); srun"
+        " --jobid=$J P; scancel $J"
+    ),
+    "BATCH -w n0 -n4 --wrap 'mpirun P'",
+    "BATCH -N2 --ntasks-per-node=2 --wrap 'mpirun P'",
+    "BATCH -w n0 -n4 --wrap 'srun --mpi=pmix P'",
+    f"{S} -n2 --gres=tile:1 P",
+    f"{S} -n4 --exclusive --gres=tile:2 P",
+    (
+        "BATCH -w n0 -n2 --gres=tile:2 --wrap 'srun --exact -n1 --gres=tile:1 P & srun --exact -n1"
+        " --gres=tile:1 P & wait'"
+    ),
 ]
 SCRIPTS = {
     "prolog.sh": "#!/bin/sh\necho export FROM_PROLOG=1\necho print hello from the prolog\n",
     "mp.conf": "0 P\n1-2 P\n",
-    "steps.sh": "#!/bin/bash\nP\nsrun P\nsrun -n1 --overlap P\nsrun -n1 --exact P & srun -n1 --exact P & wait\nsrun -n2 --exclusive P\n",
-    "two.sh": "#!/bin/bash\nP\nsrun -N2 -n2 P\nsrun -N1 -w n1 -n3 -c2 P\nsrun -N2 -n4 --distribution=cyclic P\n",
-    "het.sh": "#!/bin/bash\nP\nsrun --het-group=0 P\nsrun --het-group=1 P\nsrun --het-group=0,1 P\n",
+    "steps.sh": (
+        "#!/bin/bash\nP\nsrun P\nsrun -n1 --overlap P\nsrun -n1 --exact P & srun -n1 --exact P &"
+        " wait\nsrun -n2 --exclusive P\n"
+    ),
+    "two.sh": (
+        "#!/bin/bash\nP\nsrun -N2 -n2 P\nsrun -N1 -w n1 -n3 -c2 P\nsrun -N2 -n4"
+        " --distribution=cyclic P\n"
+    ),
+    "het.sh": (
+        "#!/bin/bash\nP\nsrun --het-group=0 P\nsrun --het-group=1 P\nsrun --het-group=0,1 P\n"
+    ),
 }
 
 
 def plugin(there):
     for node in ("n0", "n1"):
-        run(f"if [ -e {LINE}.off ]; then mv {LINE}.off {LINE}; fi; {'true' if there else f'mv {LINE} {LINE}.off'};"
-            " systemctl restart slurmd", user="root", node=node)
+        run(
+            f"if [ -e {LINE}.off ]; then mv {LINE}.off {LINE}; fi;"
+            f" {'true' if there else f'mv {LINE} {LINE}.off'}; systemctl restart slurmd",
+            user="root",
+            node=node,
+        )
     wait_idle()
 
 
@@ -117,9 +193,18 @@ def once(line, where):
         if name.startswith(("job.", "out.")):
             with open(f"{where}/{name}", errors="replace") as f:
                 files += f"{name.replace('4294967294', 'NONE')}: {''.join(sorted(f.readlines()))}\n"
-    lines = sorted(normal(r.out, jobs).splitlines()) + sorted(normal(r.err, jobs).splitlines()) + normal(files, jobs).splitlines()
-    return {"code": r.code, "text": [x.replace(where, "DIR") for x in lines],
-            "ranks": [(n, tuple(x.replace(where, "DIR") for x in rec)) for n, rec in records(where, jobs)]}
+    lines = (
+        sorted(normal(r.out, jobs).splitlines())
+        + sorted(normal(r.err, jobs).splitlines())
+        + normal(files, jobs).splitlines()
+    )
+    return {
+        "code": r.code,
+        "text": [x.replace(where, "DIR") for x in lines],
+        "ranks": [
+            (n, tuple(x.replace(where, "DIR") for x in rec)) for n, rec in records(where, jobs)
+        ],
+    }
 
 
 def key(line):
@@ -139,7 +224,9 @@ def unstable(a, b):
 
 
 def stable(result, drop):
-    return [(n, sorted(line for line in rec if key(line) not in drop)) for n, rec in result["ranks"]]
+    return [
+        (n, sorted(line for line in rec if key(line) not in drop)) for n, rec in result["ranks"]
+    ]
 
 
 def differences(a, b):
@@ -147,7 +234,9 @@ def differences(a, b):
     for (n, x), (m, y) in zip(a, b):
         if n != m:
             out.append(f"rank {n} against {m}")
-        out += [f"{n}: stock {line}" for line in x if line not in y] + [f"{m}: ours  {line}" for line in y if line not in x]
+        out += [f"{n}: stock {line}" for line in x if line not in y] + [
+            f"{m}: ours  {line}" for line in y if line not in x
+        ]
     return "\n".join(out) or f"{len(a)} records, {len(b)} with the plugin"
 
 
@@ -167,12 +256,25 @@ def compare(lines, a, b, ours):
     for line, x, y, z in zip(lines, a, b, ours):
         drop = unstable(x, y)
         dropped |= drop
-        ok(z["code"] == x["code"] or z["code"] == y["code"], f"{line}: exit code {x['code']}", f"with the plugin {z['code']}\n" + "\n".join(z["text"]))
-        ok(z["text"] in (x["text"], y["text"]) or set(z["text"]) <= set(x["text"]) | set(y["text"]), f"{line}: output",
-           "\n".join(f"stock {t}" for t in x["text"] if t not in z["text"]) + "\n" + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]))
+        ok(
+            z["code"] == x["code"] or z["code"] == y["code"],
+            f"{line}: exit code {x['code']}",
+            f"with the plugin {z['code']}\n" + "\n".join(z["text"]),
+        )
+        ok(
+            z["text"] in (x["text"], y["text"])
+            or set(z["text"]) <= set(x["text"]) | set(y["text"]),
+            f"{line}: output",
+            "\n".join(f"stock {t}" for t in x["text"] if t not in z["text"])
+            + "\n"
+            + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]),
+        )
         # a rank may have met another order of its siblings: either of the two stock runs will do
-        ok(stable(z, drop) in (stable(x, drop), stable(y, drop)), f"{line}: {len(x['ranks'])} ranks find the same",
-           differences(stable(x, drop), stable(z, drop)))
+        ok(
+            stable(z, drop) in (stable(x, drop), stable(y, drop)),
+            f"{line}: {len(x['ranks'])} ranks find the same",
+            differences(stable(x, drop), stable(z, drop)),
+        )
     note(f"left out, as they differ between two runs of stock Slurm: {', '.join(sorted(dropped))}")
 
 
@@ -180,12 +282,50 @@ def compare(lines, a, b, ours):
 AT_ONCE = 6
 # a value that lets the program run, where "1" does not
 VALUES = {
-    "account": "", "begin": "now", "bcast": "", "chdir": "/tmp", "cluster-constraint": "", "clusters": "", "comment": "out.json", "constraint": "",
-    "container": "", "container-id": "", "cpu-bind": "none", "cpu-freq": "", "deadline": "", "dependency": "", "distribution": "block", "error": "err.txt",
-    "exclude": "n1", "export": "ALL", "extra": "x.json", "input": "/dev/null", "job-name": "x.json", "jobid": "", "kill-on-bad-exit": "0",
-    "mail-type": "NONE", "mail-user": "alice", "mem-bind": "local", "mpi": "none", "nodefile": "hosts.txt", "nodelist": "n0", "output": "out.txt",
-    "open-mode": "append", "partition": "", "prefer": "", "propagate": "NOFILE", "task-epilog": "/bin/true", "task-prolog": "/bin/true", "time": "5",
-    "time-min": "1", "prolog": "/bin/true", "epilog": "/bin/true", "wckey": "", "tmp": "0", "slurmd-debug": "error", "hint": "compute_bound",
+    "account": "",
+    "begin": "now",
+    "bcast": "",
+    "chdir": "/tmp",
+    "cluster-constraint": "",
+    "clusters": "",
+    "comment": "out.json",
+    "constraint": "",
+    "container": "",
+    "container-id": "",
+    "cpu-bind": "none",
+    "cpu-freq": "",
+    "deadline": "",
+    "dependency": "",
+    "distribution": "block",
+    "error": "err.txt",
+    "exclude": "n1",
+    "export": "ALL",
+    "extra": "x.json",
+    "input": "/dev/null",
+    "job-name": "x.json",
+    "jobid": "",
+    "kill-on-bad-exit": "0",
+    "mail-type": "NONE",
+    "mail-user": "alice",
+    "mem-bind": "local",
+    "mpi": "none",
+    "nodefile": "hosts.txt",
+    "nodelist": "n0",
+    "output": "out.txt",
+    "open-mode": "append",
+    "partition": "",
+    "prefer": "",
+    "propagate": "NOFILE",
+    "task-epilog": "/bin/true",
+    "task-prolog": "/bin/true",
+    "time": "5",
+    "time-min": "1",
+    "prolog": "/bin/true",
+    "epilog": "/bin/true",
+    "wckey": "",
+    "tmp": "0",
+    "slurmd-debug": "error",
+    "hint": "compute_bound",
 }
 
 
@@ -224,7 +364,10 @@ def option_lines(text):
         forms.append(f"--{shortest(name, names)}" + (f"={word}" if value and word else ""))
         if short:
             forms.append(f"-{short} {word}" if value and word else f"-{short}")
-        out += [(form, f"timeout -s INT -k 5 60 srun -n1 --overlap {form} ./app input.json --exclusive") for form in dict.fromkeys(forms)]
+        out += [
+            (form, f"timeout -s INT -k 5 60 srun -n1 --overlap {form} ./app input.json --exclusive")
+            for form in dict.fromkeys(forms)
+        ]
     return out
 
 
@@ -232,13 +375,27 @@ def try_option(line, where, job):
     """A step of JOB: exit code and output; job numbers, times and waits are not of interest."""
     os.makedirs(where)
     os.chown(where, 1000, 1000)
-    for name, text in (("app", "#!/bin/sh\necho app $*\n"), ("input.json", '{"no": "manifest"}\n'), ("hosts.txt", "n0\n")):
+    for name, text in (
+        ("app", "#!/bin/sh\necho app $*\n"),
+        ("input.json", '{"no": "manifest"}\n'),
+        ("hosts.txt", "n0\n"),
+    ):
         with open(f"{where}/{name}", "w") as f:
             f.write(text)
         os.chmod(f"{where}/{name}", 0o755 if name == "app" else 0o644)
     r = run(line, cwd=where, timeout=120, env={"SLURM_JOB_ID": job})
     text = re.sub(r"\d+", "N", r.out + r.err)
-    skip = ("queued and waiting", "has been allocated", "step creation", "Step created", "interrupt", "Interrupt", "forcing", "aborted", "CANCELLED")
+    skip = (
+        "queued and waiting",
+        "has been allocated",
+        "step creation",
+        "Step created",
+        "interrupt",
+        "Interrupt",
+        "forcing",
+        "aborted",
+        "CANCELLED",
+    )
     files = sorted(re.sub(r"bcast_\d+\.\d+", "bcast_N", name) for name in os.listdir(where))
     return r.code, sorted(x for x in text.splitlines() if not any(s in x for s in skip)), files
 
@@ -250,7 +407,9 @@ def sweep_options(lines, name):
     note(f"{name}: {len(lines)} command lines")
     job = re.search(r"job allocation (\d+)", run("salloc -w n0 --exclusive --no-shell").err)[1]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        out = dict(zip(lines, pool.map(lambda i: try_option(lines[i], f"{TOP}/{name}/{i}", job), lines)))
+        out = dict(
+            zip(lines, pool.map(lambda i: try_option(lines[i], f"{TOP}/{name}/{i}", job), lines))
+        )
     run("scancel -u alice", user="root")
     wait_idle()
     return out
@@ -273,7 +432,11 @@ def options(pattern):
         stock.update(sweep_options(again, "stock2"))
         plugin(True)
     for i, (form, line) in enumerate(forms):
-        ok(stock[i] == ours[i], f"srun {form}: exit code {stock[i][0]}, as without the plugin", f"{line}\nstock {stock[i]}\nours  {ours[i]}")
+        ok(
+            stock[i] == ours[i],
+            f"srun {form}: exit code {stock[i][0]}, as without the plugin",
+            f"{line}\nstock {stock[i]}\nours  {ours[i]}",
+        )
     ran = sum(x[0] == 0 and "app input.json --exclusive" in x[1] for x in stock.values())
     ok(pattern or ran > len(lines) // 3, f"in {ran} of {len(lines)} the program runs")
 
@@ -291,7 +454,12 @@ def main():
     lines = [line for line in LINES if re.search(pattern, line)]
     note(f"{len(lines)} command lines")
     for node in ("n0", "n1"):
-        run(f"echo FirstJobId={FIRST_JOB} >>/etc/slurm/slurm.conf; [ {node} != n0 ] || systemctl restart slurmctld", user="root", node=node)
+        run(
+            f"echo FirstJobId={FIRST_JOB} >>/etc/slurm/slurm.conf; [ {node} != n0 ] || systemctl"
+            " restart slurmctld",
+            user="root",
+            node=node,
+        )
     plugin(False)
     a, b = sweep(lines, "a"), sweep(lines, "b")
     plugin(True)

@@ -5,6 +5,7 @@
 # rooms: container host launch control
 """Containers that are cpuset partitions: what the kernel shows, siblings of every kind beside them, what is refused,
 and that nothing is left behind. partitions.py GROUP...: those groups only."""
+
 import json
 import os
 import sys
@@ -17,11 +18,17 @@ from livejob import Job, delete, resize
 
 CONF = "/etc/nodeos/nodeos.conf"
 DIR = f"{HOME}/part"
-ISO = {"iso": {"container": {"cpus": 4, "partition": "isolated"}}, "own": {"container": {"cpus": 4, "partition": "root"}},
-       "plain": {"container": {"cpus": 4}}}
+ISO = {
+    "iso": {"container": {"cpus": 4, "partition": "isolated"}},
+    "own": {"container": {"cpus": 4, "partition": "root"}},
+    "plain": {"container": {"cpus": 4}},
+}
 SMALL = {"iso": ISO["iso"], "plain": ISO["plain"]}
 # a rank that leaves the place of its step, then says where it is and stays
-SHOW = f"bash -c 'cut -d: -f3 /proc/self/cgroup >{DIR}/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURMD_NODENAME; exec {WHEREAMI} {{stay}}'"
+SHOW = (
+    f"bash -c 'cut -d: -f3 /proc/self/cgroup >{DIR}/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURMD_NODENAME;"
+    f" exec {WHEREAMI} {{stay}}'"
+)
 
 
 def on(node, command):
@@ -30,7 +37,11 @@ def on(node, command):
 
 def exclusive(node="n0"):
     """What the directories above all jobs still hold."""
-    return on(node, "for f in $(find /sys/fs/cgroup -path '*job_*' -prune -o -name cpuset.cpus.exclusive -print); do cat $f; done").out.strip()
+    return on(
+        node,
+        "for f in $(find /sys/fs/cgroup -path '*job_*' -prune -o -name cpuset.cpus.exclusive"
+        " -print); do cat $f; done",
+    ).out.strip()
 
 
 WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask_requested"
@@ -45,7 +56,11 @@ def clean(what):
     same(leftovers(), "", f"{what}: the ledger is empty")
     same([exclusive(n) for n in ("n0", "n1")], ["", ""], f"{what}: no exclusive CPUs are left")
     same([isolated(n) for n in ("n0", "n1")], [set(), set()], f"{what}: no isolated CPUs are left")
-    same([on(n, f"cat {WORKQUEUES}").out.strip() for n in ("n0", "n1")], ["ffff", "ffff"], f"{what}: the kernel's workqueues have all CPUs")
+    same(
+        [on(n, f"cat {WORKQUEUES}").out.strip() for n in ("n0", "n1")],
+        ["ffff", "ffff"],
+        f"{what}: the kernel's workqueues have all CPUs",
+    )
 
 
 def read(name):
@@ -60,7 +75,9 @@ def group_made():
     """One partition, on two nodes: the kernel's own words."""
     manifest = write("part/iso.json", pod(**ISO))
     want = plan(manifest)
-    script = write("part/made.sh", f"""#!/bin/bash
+    script = write(
+        "part/made.sh",
+        f"""#!/bin/bash
 cd {DIR}
 srun -N2 -n4 --nodeos-container=iso --nodeos-report=made.%s.%N.json {SHOW.format(stay=600)} >made.out &
 for i in $(seq 100); do [ $(grep -c '^@' made.out) -ge 4 ] && break; sleep 0.2; done
@@ -72,21 +89,47 @@ done
 scancel $SLURM_JOB_ID.0
 wait
 true
-""")
+""",
+    )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o {DIR}/made.log {script}")
     same(r.code, 0, "a job with an isolated container")
     found = ranks(cluster.Result(0, read("made.out"), "", 0))
-    ok(len(found) == 4 and all(cpus(x["cpus"]) <= cpus(want["iso"]["cpus"]) for x in found), "its ranks are in it", read("made.log") + read("made.out")[-400:])
+    ok(
+        len(found) == 4 and all(cpus(x["cpus"]) <= cpus(want["iso"]["cpus"]) for x in found),
+        "its ranks are in it",
+        read("made.log") + read("made.out")[-400:],
+    )
     lines = [line.split() for line in read("made.kernel").splitlines()]
-    ok([x[:2] for x in lines] == [["n0", "isolated"], ["n1", "isolated"]] and
-       all(cpus(x[2]) == cpus(want["iso"]["reserved"]) == cpus(x[3]) for x in lines), "the kernel shows an isolated partition of just these CPUs",
-       read("made.kernel") + read("made.log"))
-    ok(all({i for i in range(16) if int(x[4], 16) >> i & 1} == set(range(16)) - cpus(x[3]) for x in lines),
-       "the kernel's workqueues had left them before", read("made.kernel"))
-    reports = [json.loads(read(f)) for f in sorted(os.listdir(DIR)) if f.startswith("made.") and f.endswith(".json")]
-    ok(len(reports) == 2 and all(x["outcome"] == "enforced" for x in reports) and
-       all({c["name"]: c["partition"] for c in x["containers"]} == {"iso": "isolated", "own": "root", "plain": "member"} for x in reports),
-       "the reports say so", [(x["outcome"], x.get("reason"), x.get("error")) for x in reports])
+    ok(
+        [x[:2] for x in lines] == [["n0", "isolated"], ["n1", "isolated"]]
+        and all(cpus(x[2]) == cpus(want["iso"]["reserved"]) == cpus(x[3]) for x in lines),
+        "the kernel shows an isolated partition of just these CPUs",
+        read("made.kernel") + read("made.log"),
+    )
+    ok(
+        all(
+            {i for i in range(16) if int(x[4], 16) >> i & 1} == set(range(16)) - cpus(x[3])
+            for x in lines
+        ),
+        "the kernel's workqueues had left them before",
+        read("made.kernel"),
+    )
+    reports = [
+        json.loads(read(f))
+        for f in sorted(os.listdir(DIR))
+        if f.startswith("made.") and f.endswith(".json")
+    ]
+    ok(
+        len(reports) == 2
+        and all(x["outcome"] == "enforced" for x in reports)
+        and all(
+            {c["name"]: c["partition"] for c in x["containers"]}
+            == {"iso": "isolated", "own": "root", "plain": "member"}
+            for x in reports
+        ),
+        "the reports say so",
+        [(x["outcome"], x.get("reason"), x.get("error")) for x in reports],
+    )
     clean("one partition")
 
 
@@ -104,10 +147,15 @@ SIBLINGS = {
 
 def beside(tag, options, manifest, want):
     """A partition that lives while siblings of every kind are launched: none fails, and it is one again after each."""
-    steps = "".join(f"{command} >{tag}.{i}.out 2>{tag}.{i}.err; echo $? >{tag}.{i}.rc\n"
-                    f"for k in $(seq 50); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat $d/cpuset.cpus.partition >{tag}.{i}.state\n"
-                    for i, (command, _) in enumerate(SIBLINGS.values()))
-    script = write(f"part/{tag}.sh", f"""#!/bin/bash
+    steps = "".join(
+        f"{command} >{tag}.{i}.out 2>{tag}.{i}.err; echo $? >{tag}.{i}.rc\nfor k in $(seq 50); do"
+        " grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat"
+        f" $d/cpuset.cpus.partition >{tag}.{i}.state\n"
+        for i, (command, _) in enumerate(SIBLINGS.values())
+    )
+    script = write(
+        f"part/{tag}.sh",
+        f"""#!/bin/bash
 cd {DIR}
 srun -n2 --overlap --nodeos-container=iso {SHOW.format(stay=600)} >{tag}.iso.out 2>{tag}.iso.err &
 for i in $(seq 200); do [ $(grep -c '^@' {tag}.iso.out) -ge 2 ] && break; sleep 0.2; done
@@ -117,17 +165,33 @@ srun -n1 --overlap --nodeos-container=iso hostname >{tag}.again 2>&1; echo $? >>
 scancel $SLURM_JOB_ID.0
 wait
 true
-""")
+""",
+    )
     r = sbatch(f"{options} --nodeos-manifest={manifest} -o {DIR}/{tag}.log {script}")
     same(r.code, 0, f"{tag}: the job ends well")
     for i, (what, (_, where)) in enumerate(SIBLINGS.items()):
         got = ranks(cluster.Result(0, read(f"{tag}.{i}.out"), "", 0))
-        ok(read(f"{tag}.{i}.rc").strip() == "0" and got, f"{tag}: a sibling, {what}: runs", read(f"{tag}.{i}.err") + read(f"{tag}.log"))
+        ok(
+            read(f"{tag}.{i}.rc").strip() == "0" and got,
+            f"{tag}: a sibling, {what}: runs",
+            read(f"{tag}.{i}.err") + read(f"{tag}.log"),
+        )
         if where:
-            ok(all(cpus(x["cpus"]) <= cpus(want[where]["cpus"]) for x in got), f"{tag}: a sibling, {what}: in its container", [x["cpus"] for x in got])
-        same(read(f"{tag}.{i}.state").strip(), "isolated", f"{tag}: after a sibling, {what}: isolated again")
-    ok("one step at a time" in read(f"{tag}.again") and read(f"{tag}.again").strip().endswith("1"), f"{tag}: a second step in it is refused",
-       read(f"{tag}.again"))
+            ok(
+                all(cpus(x["cpus"]) <= cpus(want[where]["cpus"]) for x in got),
+                f"{tag}: a sibling, {what}: in its container",
+                [x["cpus"] for x in got],
+            )
+        same(
+            read(f"{tag}.{i}.state").strip(),
+            "isolated",
+            f"{tag}: after a sibling, {what}: isolated again",
+        )
+    ok(
+        "one step at a time" in read(f"{tag}.again") and read(f"{tag}.again").strip().endswith("1"),
+        f"{tag}: a second step in it is refused",
+        read(f"{tag}.again"),
+    )
     clean(tag)
 
 
@@ -146,7 +210,9 @@ def group_half():
 
 def half(manifest):
     """Half of a node, the other half being another job's: the same, with the plan as the report has it."""
-    script = write("part/half.sh", f"""#!/bin/bash
+    script = write(
+        "part/half.sh",
+        f"""#!/bin/bash
 cd {DIR}
 srun -n2 --overlap --nodeos-container=iso --nodeos-report=half.%s.%N.json {SHOW.format(stay=600)} >half.iso.out 2>half.iso.err &
 for i in $(seq 200); do [ $(grep -c '^@' half.iso.out) -ge 2 ] && break; sleep 0.2; done
@@ -158,27 +224,48 @@ done
 scancel $SLURM_JOB_ID.0
 wait
 true
-""")
+""",
+    )
     r = sbatch(f"-N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} -o {DIR}/half.log {script}")
     same(r.code, 0, "half: the job ends well")
     ok(read("half.rc").split() == ["0"] * 4, "half: every sibling runs", read("half.err")[-900:])
     same(read("half.state").split(), ["isolated"] * 4, "half: and it is isolated again after each")
     found = ranks(cluster.Result(0, read("half.iso.out"), "", 0))
-    chosen = {c["name"]: c for c in json.loads(read("half.0.n0.json") or "{}").get("containers", [])}
-    ok(found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found), "half: its ranks are in it", read("half.iso.err")[-900:])
+    chosen = {
+        c["name"]: c for c in json.loads(read("half.0.n0.json") or "{}").get("containers", [])
+    }
+    ok(
+        found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found),
+        "half: its ranks are in it",
+        read("half.iso.err")[-900:],
+    )
 
 
 def group_ended():
     """Step containers, one after the other: srun returns before slurmstepd has taken its partition down."""
     iso = write("part/own.json", pod(iso={"container": {"cpus": 2, "partition": "isolated"}}))
-    steps = f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap --nodeos-cpus=1 {WHEREAMI}\n"
+    steps = (
+        f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap"
+        f" --nodeos-cpus=1 {WHEREAMI}\n"
+    )
     r = run(f"salloc -w n0 -N1 -n1 -c4 bash {write('part/ended.sh', steps * 5)}", timeout=300)
-    ok(r.code == 0 and len(ranks(r)) == 10, "ten step containers, every second an isolated partition", r.text[-900:])
+    ok(
+        r.code == 0 and len(ranks(r)) == 10,
+        "ten step containers, every second an isolated partition",
+        r.text[-900:],
+    )
     clean("steps that follow each other")
     # two of the same name are two containers
-    both = f"srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & wait\n"
+    both = (
+        f"srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & srun -n1 -c4 --exact"
+        f" --nodeos-manifest={iso} {WHEREAMI} 4 & wait\n"
+    )
     r = run(f"salloc -w n0 -N1 -n2 -c4 bash {write('part/same.sh', both)}")
-    ok(len(ranks(r)) == 2, "two step containers of one name, both partitions, at the same time", r.text[-900:])
+    ok(
+        len(ranks(r)) == 2,
+        "two step containers of one name, both partitions, at the same time",
+        r.text[-900:],
+    )
     clean("two of one name")
 
 
@@ -186,10 +273,21 @@ def group_left():
     """What an ended job has left behind."""
     whole = write("part/four.json", pod(iso=ISO["iso"], plain=ISO["plain"]))
     first = min(cpus(plan(whole)["iso"]["reserved"]))
-    on("n0", f"d=$(dirname $(find /sys/fs/cgroup -maxdepth 4 -name system -path '*slurmstepd*')); mkdir $d/job_4444; echo {first} >$d/job_4444/cpuset.cpus")
-    step = f"srun -w n0 --exclusive -N1 -n1 -c16 --nodeos-manifest={whole} --nodeos-container=iso {WHEREAMI}"
+    on(
+        "n0",
+        "d=$(dirname $(find /sys/fs/cgroup -maxdepth 4 -name system -path '*slurmstepd*')); mkdir"
+        f" $d/job_4444; echo {first} >$d/job_4444/cpuset.cpus",
+    )
+    step = (
+        f"srun -w n0 --exclusive -N1 -n1 -c16 --nodeos-manifest={whole} --nodeos-container=iso"
+        f" {WHEREAMI}"
+    )
     r = run(step)
-    ok(r.code != 0 and "job_4444" in r.text and "left behind" in r.text, "a directory in a partition's way is named", r.text[-600:])
+    ok(
+        r.code != 0 and "job_4444" in r.text and "left behind" in r.text,
+        "a directory in a partition's way is named",
+        r.text[-600:],
+    )
     on("n0", "rmdir $(find /sys/fs/cgroup -name job_4444)")
     r = run(step)
     ok(r.code == 0 and len(ranks(r)) == 1, "and without it the partition is made", r.text[-600:])
@@ -205,15 +303,37 @@ def group_refused():
     everything = write("part/all.json", pod(all={"container": {"partition": "isolated"}}))
     small = write("part/small.json", pod(**SMALL))
     r = run(f"srun -w n0 --exclusive -N1 -n1 -c16 --nodeos-manifest={everything} echo alive")
-    ok(r.code == 1 and "leave one core out" in r.text and "alive" not in r.out, "a partition of the whole job is refused", r.text)
-    r = run(f"srun -w n0 --exclusive -N1 -n2 -c8 --nodeos-manifest={manifest} --nodeos-container=iso:0,own:1 echo alive")
-    ok(r.code == 1 and "a step of its own" in r.text and "alive" not in r.out, "two partitions in one step are refused", r.text)
+    ok(
+        r.code == 1 and "leave one core out" in r.text and "alive" not in r.out,
+        "a partition of the whole job is refused",
+        r.text,
+    )
+    r = run(
+        f"srun -w n0 --exclusive -N1 -n2 -c8 --nodeos-manifest={manifest}"
+        " --nodeos-container=iso:0,own:1 echo alive"
+    )
+    ok(
+        r.code == 1 and "a step of its own" in r.text and "alive" not in r.out,
+        "two partitions in one step are refused",
+        r.text,
+    )
     r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-manifest={small} --nodeos-container=iso {WHEREAMI}")
-    ok(r.code == 0 and len(ranks(r)) == 1, "a step container that is a partition, in a job of half a node", r.text[-800:])
+    ok(
+        r.code == 0 and len(ranks(r)) == 1,
+        "a step container that is a partition, in a job of half a node",
+        r.text[-800:],
+    )
     for node in ("n0", "n1"):
         on(node, f"sed -i '/^allow_partitions/d' {CONF}")
-    r = run(f"srun -w n0 --exclusive -N1 -n1 --nodeos-manifest={manifest} --nodeos-container=plain echo alive")
-    ok(r.code == 1 and "is not allowed at this site" in r.text, "where the site allows none, they are refused before anything is submitted", r.text)
+    r = run(
+        f"srun -w n0 --exclusive -N1 -n1 --nodeos-manifest={manifest} --nodeos-container=plain echo"
+        " alive"
+    )
+    ok(
+        r.code == 1 and "is not allowed at this site" in r.text,
+        "where the site allows none, they are refused before anything is submitted",
+        r.text,
+    )
     allow()
     clean("refusals")
 
@@ -221,26 +341,53 @@ def group_refused():
 def group_resized():
     """A container that a step has made a partition stays as it is, as long as the step; the one beside it need not."""
     job = Job({"sim": ISO["iso"], "vda": ISO["plain"]})
-    if not ok(len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1, "a job with ranks in an isolated container and in a plain one", on("n0", f"cat {HOME}/*.out").text):
+    if not ok(
+        len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
+        "a job with ranks in an isolated container and in a plain one",
+        on("n0", f"cat {HOME}/*.out").text,
+    ):
         return
     before, step = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}["sim"]
     same(isolated(), before["sim"][0], "the kernel shows the partition")
-    for what, words in ((resize, "sim --cpus=2"), (resize, "sim --cpus=+2"), (delete, "sim"), (delete, "sim --kill")):
+    for what, words in (
+        (resize, "sim --cpus=2"),
+        (resize, "sim --cpus=+2"),
+        (delete, "sim"),
+        (delete, "sim --kill"),
+    ):
         r, _ = what(words)
-        ok(r.code == 1 and f"is a partition (isolated) of step {step}: it can be changed when that step has ended" in r.err, f"{what.__name__} {words}", r.text)
+        ok(
+            r.code == 1
+            and f"is a partition (isolated) of step {step}: it can be changed when that step has ended"
+            in r.err,
+            f"{what.__name__} {words}",
+            r.text,
+        )
     same((job.containers(), isolated()), (before, before["sim"][0]), "all is as before")
     r, _ = resize("vda --cpus=+4")
     now = job.containers()
-    ok(r.code == 0 and len(now["vda"][0]) == 8 and not now["vda"][0] & before["sim"][0], "the plain one grows beside it", r.text)
+    ok(
+        r.code == 0 and len(now["vda"][0]) == 8 and not now["vda"][0] & before["sim"][0],
+        "the plain one grows beside it",
+        r.text,
+    )
     job.check("beside a partition")
     run(f"scancel {job.id}.{step}")
     end = time.time() + 60
     while isolated() and time.time() < end:
         time.sleep(0.5)
     r, _ = resize("sim --cpus=2")
-    ok(r.code == 0 and len(job.containers()["sim"][0]) == 2, "when the step has ended, it can be changed", r.text)
+    ok(
+        r.code == 0 and len(job.containers()["sim"][0]) == 2,
+        "when the step has ended, it can be changed",
+        r.text,
+    )
     r = job.inside(f"srun -n1 --overlap --mpi=none --nodeos-container=sim {WHEREAMI}")
-    ok([len(cpus(x["cgroup_cpus"])) for x in ranks(cluster.Result(0, r, "", 0))] == [2], "and the next step is in what it has then", r)
+    ok(
+        [len(cpus(x["cgroup_cpus"])) for x in ranks(cluster.Result(0, r, "", 0))] == [2],
+        "and the next step is in what it has then",
+        r,
+    )
     r, _ = delete("sim")
     ok(r.code == 0, "and deleted", r.text)
     run(f"scancel {job.id}")
@@ -254,15 +401,31 @@ def verified(tag):
     file = f"$(dirname {task})/cpuset.cpus.partition"
     r = on("n0", "nodeosctl verify --json")
     found = json.loads(r.out or "{}")
-    ok(r.code == 0 and found.get("ok") and any("partition of CPUs" in c["what"] and c["found"] == "isolated" for c in found["checks"]) and
-       sum("rank" in c["what"] for c in found["checks"]) >= 2, f"{tag}: verify finds everything as it should be", r.text)
+    ok(
+        r.code == 0
+        and found.get("ok")
+        and any(
+            "partition of CPUs" in c["what"] and c["found"] == "isolated" for c in found["checks"]
+        )
+        and sum("rank" in c["what"] for c in found["checks"]) >= 2,
+        f"{tag}: verify finds everything as it should be",
+        r.text,
+    )
     on("n0", f"echo member >{file}")
     r = on("n0", "nodeosctl verify")
-    ok(r.code == 3 and "should be isolated, the kernel shows member" in r.out, f"{tag}: verify finds that it is none", r.text)
+    ok(
+        r.code == 3 and "should be isolated, the kernel shows member" in r.out,
+        f"{tag}: verify finds that it is none",
+        r.text,
+    )
     # and a rank that somebody moved out of its container
     on("n0", f"echo 0-15 >$(dirname {task})/cpuset.cpus; echo 15 >{task}/cpuset.cpus")
     r = on("n0", "nodeosctl verify")
-    ok(r.code == 3 and "DIFFERS" in r.out and "within the container" in r.out, f"{tag}: verify finds a rank elsewhere", r.text)
+    ok(
+        r.code == 3 and "DIFFERS" in r.out and "within the container" in r.out,
+        f"{tag}: verify finds a rank elsewhere",
+        r.text,
+    )
 
 
 def group_killed():
@@ -272,34 +435,65 @@ def group_killed():
         for name in ("killed.out", "next.out"):
             if os.path.exists(f"{DIR}/{name}"):
                 os.unlink(f"{DIR}/{name}")
-        script = write("part/killed.sh", f"""#!/bin/bash
+        script = write(
+            "part/killed.sh",
+            f"""#!/bin/bash
 cd {DIR}
 srun -n2 --overlap --nodeos-container=iso {SHOW.format(stay=600)} >killed.out 2>killed.err
 srun -n2 --overlap --nodeos-container=iso {WHEREAMI} >next.out 2>next.err
-""")
-        run(f"sbatch -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o {DIR}/killed.log {script}")
+""",
+        )
+        run(
+            f"sbatch -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o {DIR}/killed.log"
+            f" {script}"
+        )
         for _ in range(150):
             if read("killed.out").count("@") >= 2 and isolated():
                 break
             time.sleep(0.2)
         ok(isolated(), "the partition is there")
-        on("n0", "systemctl restart slurmd; for i in $(seq 50); do scontrol show slurmd >/dev/null 2>&1 && break; sleep 0.2; done")
+        on(
+            "n0",
+            "systemctl restart slurmd; for i in $(seq 50); do scontrol show slurmd >/dev/null 2>&1"
+            " && break; sleep 0.2; done",
+        )
         ok(isolated(), "and still is, when slurmd has been restarted")
         verified(signal)
-        on("n0", f"pkill -{signal} -f 'slurmstepd: \\[[0-9]*\\.0\\]'; sleep 1; pkill -9 -u alice -x whereami; pkill -9 -u alice -x srun")
+        on(
+            "n0",
+            f"pkill -{signal} -f 'slurmstepd: \\[[0-9]*\\.0\\]'; sleep 1; pkill -9 -u alice -x"
+            " whereami; pkill -9 -u alice -x srun",
+        )
         cluster.wait_idle()
         got = ranks(cluster.Result(0, read("next.out"), "", 0))
-        ok(len(got) == 2, f"after signal {signal}: the next step in the same container runs", read("next.err") + read("killed.err"))
+        ok(
+            len(got) == 2,
+            f"after signal {signal}: the next step in the same container runs",
+            read("next.err") + read("killed.err"),
+        )
         run("srun -w n0 -n1 -c2 --nodeos-cpus=2 true")
         clean(f"signal {signal}")
 
 
 def allow():
     for node in ("n0", "n1"):
-        on(node, f"sed -i '/^allow_partitions/d' {CONF}; echo 'allow_partitions = member, root, isolated' >>{CONF}")
+        on(
+            node,
+            f"sed -i '/^allow_partitions/d' {CONF}; echo 'allow_partitions = member, root,"
+            f" isolated' >>{CONF}",
+        )
 
 
-GROUPS = {"made": group_made, "beside": group_beside, "half": group_half, "ended": group_ended, "left": group_left, "refused": group_refused, "resized": group_resized, "killed": group_killed}
+GROUPS = {
+    "made": group_made,
+    "beside": group_beside,
+    "half": group_half,
+    "ended": group_ended,
+    "left": group_left,
+    "refused": group_refused,
+    "resized": group_resized,
+    "killed": group_killed,
+}
 
 
 def main():
@@ -308,7 +502,9 @@ def main():
     os.chown(DIR, 1000, 1000)
     cluster.patient()
     allow()
-    cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS, before=lambda: run(f"rm -f {DIR}/*.kernel {DIR}/half.*"))
+    cluster.run_groups(
+        GROUPS, sys.argv[1:] or GROUPS, before=lambda: run(f"rm -f {DIR}/*.kernel {DIR}/half.*")
+    )
     for node in ("n0", "n1"):
         on(node, f"sed -i '/^allow_partitions/d' {CONF}")
     cluster.done()

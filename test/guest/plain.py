@@ -7,12 +7,25 @@
 # rooms: spank launch
 """Plain Slurm beside containers: command lines that are no business of NodeOS, steps from outside of a job, exit codes,
 names of nodes. plain.py GROUP...: those groups only."""
+
 import os
 import sys
 import time
 
 import cluster
-from cluster import HOME, WHEREAMI, Machine, all_idle, cpus, leftovers, ok, ranks, run, same, wait_idle
+from cluster import (
+    HOME,
+    WHEREAMI,
+    Machine,
+    all_idle,
+    cpus,
+    leftovers,
+    ok,
+    ranks,
+    run,
+    same,
+    wait_idle,
+)
 from containers import check_ranks, pod, write
 
 MANIFEST = {"sim": {"container": {"cpus": 4}}, "vda": {"container": {"cpus": 2}}}
@@ -45,21 +58,45 @@ def group_words():
     write("good.sh", "#!/bin/bash\n# good\ntrue\n")
     write("bad.sh", "#!/bin/bash\n#NODEOS {broken\ntrue\n")
     run("mkdir -p sub; cp bad.sh job.sh; cp good.sh sub/job.sh")
-    for options in ("--bcast", "--preserve-env", "--immediate", "--unbuff", "--comment script.json", "-J input.json", "--no-kill"):
+    for options in (
+        "--bcast",
+        "--preserve-env",
+        "--immediate",
+        "--unbuff",
+        "--comment script.json",
+        "-J input.json",
+        "--no-kill",
+    ):
         if options == "--immediate":
             wait_idle()  # what the last job leaves takes a moment
         r = run(f"srun -w n0 {options} ./app input.json")
-        ok(r.code == 0 and "app input.json" in r.out and "nodeos" not in r.err, f"srun {options} ./app input.json runs", r.text)
+        ok(
+            r.code == 0 and "app input.json" in r.out and "nodeos" not in r.err,
+            f"srun {options} ./app input.json runs",
+            r.text,
+        )
     r = run("srun --test-only ./app input.json")
     ok(r.code == 0 and "nodeos" not in r.err, "srun --test-only ./app input.json", r.text)
     r = run("srun -w n0 ./script.json input.json")
-    ok(r.code == 0 and r.out == "script input.json\n", "a program whose name ends in .json is a program", r.text)
+    ok(
+        r.code == 0 and r.out == "script input.json\n",
+        "a program whose name ends in .json is a program",
+        r.text,
+    )
     r = run("PATH=$PWD:$PATH srun -w n0 script.json x")
     ok(r.code == 0 and r.out == "script x\n", "also one that PATH has", r.text)
     r = run("srun -w n0 -n2 --multi-prog map.json")
-    same((r.code, sorted(r.out.split("\n"))), (0, ["", "app one", "app zero"]), "srun --multi-prog map.json")
+    same(
+        (r.code, sorted(r.out.split("\n"))),
+        (0, ["", "app one", "app zero"]),
+        "srun --multi-prog map.json",
+    )
     r = run("srun -w n0 ./list.json")
-    ok(r.code != 0 and "nodeos" not in r.err, "a file that is no JSON object is Slurm's to refuse", r.text)
+    ok(
+        r.code != 0 and "nodeos" not in r.err,
+        "a file that is no JSON object is Slurm's to refuse",
+        r.text,
+    )
     r = run("srun -w n0 ./nothing.json")
     ok(r.code != 0 and "nodeos" not in r.err, "a file that is not there, too", r.text)
     r = run("srun -w n0 ./input.json")
@@ -69,9 +106,20 @@ def group_words():
     ok(r.code != 0 and "not a valid manifest" in r.err, "one with an acKind is a manifest", r.text)
     r = run("sbatch -w n0 -o /dev/null bad.sh")
     ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks its script's #NODEOS lines", r.text)
-    for line in ("--comment bad.sh good.sh", "-J bad.sh --wrap true", "good.sh bad.sh", "-D sub job.sh", "--chdir=sub job.sh", "-w n0 -n1 : --comment bad.sh good.sh"):
+    for line in (
+        "--comment bad.sh good.sh",
+        "-J bad.sh --wrap true",
+        "good.sh bad.sh",
+        "-D sub job.sh",
+        "--chdir=sub job.sh",
+        "-w n0 -n1 : --comment bad.sh good.sh",
+    ):
         r = run(f"sbatch -w n0 -o /dev/null {line}")
-        ok(r.code == 0 and "nodeos" not in r.err, f"sbatch {line}: checks no other file than the script", r.text)
+        ok(
+            r.code == 0 and "nodeos" not in r.err,
+            f"sbatch {line}: checks no other file than the script",
+            r.text,
+        )
     r = run("sbatch -w n0 -o /dev/null -n1 : -w n1 -n1 bad.sh")
     ok(r.code != 0 and "bad.sh" in r.err, "and the script of a heterogeneous job", r.text)
     all_idle("nodes are idle")
@@ -91,13 +139,17 @@ def job(options, script):
 
 def planned_job(options=""):
     manifest = write("login.json", pod(**MANIFEST))
-    return job(f"-N2 --ntasks-per-node=4 -c2 {options} --nodeos-manifest={manifest}",
-               f"srun -N2 -n2 --nodeos-container=sim bash -c 'touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done'\n")
+    return job(
+        f"-N2 --ntasks-per-node=4 -c2 {options} --nodeos-manifest={manifest}",
+        f"srun -N2 -n2 --nodeos-container=sim bash -c 'touch ready; while [ ! -e {HOME}/go ]; do"
+        " sleep 0.5; done'\n",
+    )
 
 
 def taken(node):
     """CPUs of the containers on NODE, by name, as its ledger says to root."""
     import json
+
     report = json.loads(on(node, "nodeosctl report --json").out)
     return {c["name"]: c for j in report["jobs"] for c in j["containers"]}
 
@@ -111,49 +163,110 @@ def group_login():
     found = ranks(r)
     plan = {node: taken(node) for node in ("n0", "n1")}
     ok(r.code == 0 and len(found) == 2, "a plain step runs on both nodes", r.text)
-    ok(all(not cpus(x["cpus"]) & (cpus(plan[x["host"]]["sim"]["cpus"]) | cpus(plan[x["host"]]["vda"]["cpus"])) for x in found),
-       "on what the containers leave", [x["cpus"] for x in found])
-    ok(r.err.count("nodeos: note:") == 1 and "sim vda" in r.err, "one note says so, and names the containers", r.err)
+    ok(
+        all(
+            not cpus(x["cpus"])
+            & (cpus(plan[x["host"]]["sim"]["cpus"]) | cpus(plan[x["host"]]["vda"]["cpus"]))
+            for x in found
+        ),
+        "on what the containers leave",
+        [x["cpus"] for x in found],
+    )
+    ok(
+        r.err.count("nodeos: note:") == 1 and "sim vda" in r.err,
+        "one note says so, and names the containers",
+        r.err,
+    )
     for name in ("sim", "vda"):
         r = run(f"{srun} -N2 --ntasks-per-node=1 --nodeos-container={name} {WHEREAMI}")
         ok(r.code == 0 and "nodeos" not in r.err, f"a step joins {name} on both nodes", r.text)
         for node in ("n0", "n1"):
-            check_ranks([x for x in ranks(r) if x["host"] == node], plan[node][name], f"{name} on {node}", machine, pinned=False)
-    r = run(f"script -qec '{srun} -w n1 -N1 -n1 --pty --nodeos-container=vda grep Cpus_allowed_list /proc/self/status' /dev/null")
-    same(cpus(r.out.split()[-1] if r.out.split() else ""), cpus(plan["n1"]["vda"]["cpus"]), "with --pty")
+            check_ranks(
+                [x for x in ranks(r) if x["host"] == node],
+                plan[node][name],
+                f"{name} on {node}",
+                machine,
+                pinned=False,
+            )
+    r = run(
+        f"script -qec '{srun} -w n1 -N1 -n1 --pty --nodeos-container=vda grep Cpus_allowed_list"
+        " /proc/self/status' /dev/null"
+    )
+    same(
+        cpus(r.out.split()[-1] if r.out.split() else ""),
+        cpus(plan["n1"]["vda"]["cpus"]),
+        "with --pty",
+    )
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=vda srun --overlap -w n0 -N1 -n1 {WHEREAMI}")
-    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["vda"], "an srun in such a rank is where the rank is")
+    same(
+        [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+        ["vda"],
+        "an srun in such a rank is where the rank is",
+    )
     r = run(f"{srun} -N1 -n1 --nodeos-container=none grep -c Cpus_allowed_list /proc/self/status")
     ok(r.code == 0 and "nodeos" not in r.err, "--nodeos-container=none", r.text)
     r = run(f"{srun} -N1 -n1 --nodeos=off hostname")
     ok(r.code == 0 and "nodeos" not in r.err, "--nodeos=off: no note", r.text)
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=viz hostname")
-    ok(r.code != 0 and "sim" in r.err and "vda" in r.err and "viz" in r.err and r.out == "", "an unknown name: the names that there are", r.text)
+    ok(
+        r.code != 0 and "sim" in r.err and "vda" in r.err and "viz" in r.err and r.out == "",
+        "an unknown name: the names that there are",
+        r.text,
+    )
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-cpus=1 hostname")
     ok(r.code != 0 and "second manifest" in r.err, "a second manifest is refused", r.text)
     # from within another job with a plan, whose request is none of this job's
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     for options, want in (("--nodeos-container=vda", "vda"), ("", None)):
-        r = run(f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} srun -n1 --nodeos-container=own {srun} -w n0 -N1 -n1 {options} {WHEREAMI}")
-        same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [want], f"srun --jobid {options} from within another job")
+        r = run(
+            f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} srun -n1 --nodeos-container=own {srun}"
+            f" -w n0 -N1 -n1 {options} {WHEREAMI}"
+        )
+        same(
+            [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+            [want],
+            f"srun --jobid {options} from within another job",
+        )
     # its options are none of this job's either, so nothing guards a plain step on a node without the plugin
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} --nodeos-container=own"
     r = run(f"{inside} {srun} -w n1 -N1 -n1 {WHEREAMI} --nodeos-container=own")
-    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [None], "srun --jobid where the other job names a container")
+    same(
+        [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+        [None],
+        "srun --jobid where the other job names a container",
+    )
     on("n1", f"mv {LINE} {LINE}.off")
     r = run(f"{inside} {srun} -w n1 -N1 -n1 echo alive")
     same((r.code, r.out), (0, "alive\n"), "and on a node without the plugin")
     on("n1", f"mv {LINE}.off {LINE}")
-    r = run(f"salloc -w n0 -n2 -c2 --nodeos=off {srun} -w n0 -N1 -n1 --nodeos-container=vda {WHEREAMI}")
-    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["vda"], "srun --jobid from within a job with --nodeos=off")
+    r = run(
+        f"salloc -w n0 -n2 -c2 --nodeos=off {srun} -w n0 -N1 -n1 --nodeos-container=vda {WHEREAMI}"
+    )
+    same(
+        [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+        ["vda"],
+        "srun --jobid from within a job with --nodeos=off",
+    )
     run(f"touch {HOME}/go")
     all_idle("nodes are idle")
     # a job without a plan, one step of which has a container of its own
-    number = job("-w n0 -n4 -c2", f"srun -n1 -c2 --overlap --nodeos-cpus=2 bash -c 'touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done'\n")
+    number = job(
+        "-w n0 -n4 -c2",
+        f"srun -n1 -c2 --overlap --nodeos-cpus=2 bash -c 'touch ready; while [ ! -e {HOME}/go ]; do"
+        " sleep 0.5; done'\n",
+    )
     r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=step hostname")
-    ok(r.code != 0 and "step 0's own container" in r.err and r.out == "", "a step's own container is not joined, and the message says why", r.text)
+    ok(
+        r.code != 0 and "step 0's own container" in r.err and r.out == "",
+        "a step's own container is not joined, and the message says why",
+        r.text,
+    )
     r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=sim hostname")
-    ok(r.code != 0 and "has no containers" in r.err and r.out == "", "a job without containers", r.text)
+    ok(
+        r.code != 0 and "has no containers" in r.err and r.out == "",
+        "a job without containers",
+        r.text,
+    )
     r = run(f"srun --jobid={number} --overlap -n1 hostname")
     ok(r.code == 0 and "nodeos" not in r.err, "a plain step of it", r.text)
     run(f"touch {HOME}/go")
@@ -167,10 +280,17 @@ def group_exits():
     """A rank's own exit code is Slurm's business."""
     farm = "'if [ $SLURM_PROCID = 0 ]; then exit 3; fi; sleep 6; echo alive'"
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
-    ok(r.code == 3 and r.out == "alive\n", "the other ranks of a task farm go on, and srun's code is the rank's", r.text)
+    ok(
+        r.code == 3 and r.out == "alive\n",
+        "the other ranks of a task farm go on, and srun's code is the rank's",
+        r.text,
+    )
     r = run(f"srun -N2 -n2 -c2 -K --nodeos-cpus=2 bash -c {farm}")
     ok(r.code != 0 and r.out == "", "with -K they do not", r.text)
-    cluster.both(f"cp -p {CONF} {CONF}.keep; sed -i 's/^#kill_on_bad_exit = .*/kill_on_bad_exit = yes/' {CONF}")
+    cluster.both(
+        f"cp -p {CONF} {CONF}.keep; sed -i 's/^#kill_on_bad_exit = .*/kill_on_bad_exit = yes/'"
+        f" {CONF}"
+    )
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
     ok(r.code != 0 and r.out == "", "nor where the site has kill_on_bad_exit = yes", r.text)
     r = run(f"srun -N2 -n2 -c2 -K0 --nodeos-cpus=2 bash -c {farm}")
@@ -183,12 +303,20 @@ def group_exits():
     on("n1", f"echo 'colour = red' >>{CONF}")
     start = time.time()
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c 'sleep 60; echo alive'")
-    ok(r.code != 0 and "colour" in r.err and r.out == "" and time.time() - start < 45, "one node that cannot make the container ends the step on both", r.text)
+    ok(
+        r.code != 0 and "colour" in r.err and r.out == "" and time.time() - start < 45,
+        "one node that cannot make the container ends the step on both",
+        r.text,
+    )
     cluster.both(f"mv {CONF}.keep {CONF}")
     # root's symbolic link, as images have them
     cluster.both(f"mv {CONF} {CONF}.real; ln -s nodeos.conf.real {CONF}")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 hostname")
-    ok(r.code == 0 and sorted(r.out.split()) == ["n0", "n1"], "nodeos.conf may be root's symbolic link", r.text)
+    ok(
+        r.code == 0 and sorted(r.out.split()) == ["n0", "n1"],
+        "nodeos.conf may be root's symbolic link",
+        r.text,
+    )
     cluster.both(f"mv {CONF}.real {CONF}")
     all_idle("nodes are idle")
 
@@ -206,10 +334,18 @@ def group_async():
     def step(options, program, job_id=number, inside=""):
         if os.path.exists(lines):
             os.unlink(lines)
-        r = run(f"{inside} srun --jobid={job_id} --async --overlap -w n1 -N1 -n1 -o {lines} {options} {program}")
+        r = run(
+            f"{inside} srun --jobid={job_id} --async --overlap -w n1 -N1 -n1 -o {lines} {options}"
+            f" {program}"
+        )
         for _ in range(100):
             time.sleep(0.3)
-            if os.path.exists(lines) and not run(f"squeue -h -s -j {job_id} | grep -v -e batch -e extern | tail -n +2").out.strip():
+            if (
+                os.path.exists(lines)
+                and not run(
+                    f"squeue -h -s -j {job_id} | grep -v -e batch -e extern | tail -n +2"
+                ).out.strip()
+            ):
                 break
         time.sleep(1)
         r.out = open(lines).read() if os.path.exists(lines) else ""
@@ -219,7 +355,12 @@ def group_async():
     found = ranks(r)
     ok(len(found) == 1, "a step of srun --async runs", r.text)
     check_ranks(found, plan["vda"], "srun --async", machine, pinned=False)
-    ok(not any("TASK_PROLOG" in k or "GUARD" in k or "SAVED" in k for x in found for k in x["env"]), "nothing of the guard is left")
+    ok(
+        not any(
+            "TASK_PROLOG" in k or "GUARD" in k or "SAVED" in k for x in found for k in x["env"]
+        ),
+        "nothing of the guard is left",
+    )
     r = step("--nodeos-container=viz", "echo alive")
     ok("alive" not in r.out, "a wrong name runs nothing", r.text)
     on("n1", f"mv {LINE} {LINE}.off")
@@ -228,18 +369,32 @@ def group_async():
     r = step("", "echo alive")
     ok("alive" in r.out, "a plain step does", r.text)
     r = step("", "echo alive --nodeos-cpus=2")
-    ok("alive --nodeos-cpus=2" in r.out, "also where a word of the program's is one of ours", r.text)
+    ok(
+        "alive --nodeos-cpus=2" in r.out,
+        "also where a word of the program's is one of ours",
+        r.text,
+    )
     on("n1", f"mv {LINE}.off {LINE}")
     # from within another job with a plan, for a job without: the request is the step's own
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other}"
-    bare = job("-w n1 -n1 -c4 --stepmgr", f"touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done\n")
+    bare = job(
+        "-w n1 -n1 -c4 --stepmgr", f"touch ready; while [ ! -e {HOME}/go ]; do sleep 0.5; done\n"
+    )
     r = step("--nodeos-cpus=2", WHEREAMI, bare, inside)
-    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["step"], "srun --async --jobid with a request of its own, from within another job")
+    same(
+        [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+        ["step"],
+        "srun --async --jobid with a request of its own, from within another job",
+    )
     r = step("", WHEREAMI, bare, inside)
     same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [None], "and a plain one")
     r = step("--nodeos-container=vda", WHEREAMI, number, inside)
-    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], ["vda"], "and one that joins a container there")
+    same(
+        [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+        ["vda"],
+        "and one that joins a container there",
+    )
     r = step("--nodeos-cpus=2", "echo alive", number, inside)
     ok("alive" not in r.out, "a second request is refused on the node", r.text)
     run(f"touch {HOME}/go")
@@ -259,7 +414,13 @@ def group_names():
     all_idle("nodes are idle")
 
 
-GROUPS = {"words": group_words, "login": group_login, "exits": group_exits, "async": group_async, "names": group_names}
+GROUPS = {
+    "words": group_words,
+    "login": group_login,
+    "exits": group_exits,
+    "async": group_async,
+    "names": group_names,
+}
 
 
 def main():

@@ -6,6 +6,7 @@
 # rooms: control topology container
 """Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
 test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
+
 import argparse
 import concurrent.futures
 import glob
@@ -28,7 +29,9 @@ def group_cpus(machine):
     job.check("at first")
     same((len(before["sim"][0]), len(before["vda"][0])), (8, 4), "as asked")
     bound = {t: {tid: c for tid, c in threads_of(t).items() if len(c) == 1} for t in job.tasks()}
-    same(sorted(map(len, bound.values())), [1, 2, 2], "the threads that bind themselves have done so")
+    same(
+        sorted(map(len, bound.values())), [1, 2, 2], "the threads that bind themselves have done so"
+    )
     r, told = resize("sim --cpus=-4")
     ok(r.code == 0 and len(cpus(told["cpus"]["after"])) == 4, "sim gives four threads up", r.text)
     job.check("sim with four")
@@ -36,28 +39,60 @@ def group_cpus(machine):
     ok(now["sim"][0] < before["sim"][0], "of those that it had", (before, now))
     same(now["vda"], before["vda"], "its neighbour is as before")
     ranks = [set().union(*threads_of(t).values()) for t in job.tasks("sim")]
-    ok(not ranks[0] & ranks[1] and all(machine.whole_cores(c) and len(c) == 2 for c in ranks), "each rank has a core of its own", ranks)
-    ok(all(tid in threads_of(t) and len(threads_of(t)[tid]) == 1 for t in bound for tid in bound[t]), "who bound himself is bound to one CPU", bound)
+    ok(
+        not ranks[0] & ranks[1] and all(machine.whole_cores(c) and len(c) == 2 for c in ranks),
+        "each rank has a core of its own",
+        ranks,
+    )
+    ok(
+        all(
+            tid in threads_of(t) and len(threads_of(t)[tid]) == 1 for t in bound for tid in bound[t]
+        ),
+        "who bound himself is bound to one CPU",
+        bound,
+    )
     given = before["sim"][0] - now["sim"][0]
     r, told = resize(f"--job={job.id} vda --cpus=12")
     ok(r.code == 0, "vda takes what sim has given, and what was left", r.text)
     job.check("vda with all that was left")
     now = job.containers()
     ok(given <= now["vda"][0] and len(now["vda"][0]) == 12, "it has it", now)
-    r = run(f"srun --jobid={job.id} --overlap --mpi=none -n1 --nodeos-container=vda grep Cpus_allowed_list /proc/self/status", user="alice")
+    r = run(
+        f"srun --jobid={job.id} --overlap --mpi=none -n1 --nodeos-container=vda grep"
+        " Cpus_allowed_list /proc/self/status",
+        user="alice",
+    )
     ok("no such" not in r.text, "a step from outside of the job is told what it always is", r.text)
     r, _ = resize("sim --cpus=+2")
-    ok(r.code == 1 and "has 4 threads and can have 4 at most here" in r.err, "nothing is left to have", r.text)
+    ok(
+        r.code == 1 and "has 4 threads and can have 4 at most here" in r.err,
+        "nothing is left to have",
+        r.text,
+    )
     r, _ = resize("vda --cpus=4")
     ok(r.code == 0, "vda shrinks again", r.text)
     r, _ = resize("sim --cpus=8")
     job.check("as at first")
-    same({n: len(c) for n, (c, _) in job.containers().items()}, {"sim": 8, "vda": 4}, "both are as large as at first")
-    same(job.containers()["vda"], before["vda"], "vda is where it was: who shrinks keeps the best of what it has")
+    same(
+        {n: len(c) for n, (c, _) in job.containers().items()},
+        {"sim": 8, "vda": 4},
+        "both are as large as at first",
+    )
+    same(
+        job.containers()["vda"],
+        before["vda"],
+        "vda is where it was: who shrinks keeps the best of what it has",
+    )
     text = run(f"nodeosctl show --job={job.id}").out
     ok("resized from 4 threads to 8" in text, "show says so", text)
     r = run("nodeosctl resize sim --cpus=6")
-    ok(r.code == 0 and re.search(r"container sim of job \d+: cpus \S+ -> \S+", r.out) and re.search(r", rank \d: cpus", r.out), "as text", r.text)
+    ok(
+        r.code == 0
+        and re.search(r"container sim of job \d+: cpus \S+ -> \S+", r.out)
+        and re.search(r", rank \d: cpus", r.out),
+        "as text",
+        r.text,
+    )
     text = run(f"nodeosctl show --job={job.id}").out
     ok("cpus: 6 given, as it has been resized" in text, "the outcome is modified", text)
     job.end()
@@ -65,21 +100,58 @@ def group_cpus(machine):
 
 def by_step(job):
     """From outside of JOB's steps 0 and 1, whose containers have one name: a user says which."""
+
     def have():
         """Of each step's rank: its CPUs as the ledger, its cgroup and its threads have them."""
         shown = json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0]["containers"]
-        tasks = [glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_{i}/user/task_0")[0] for i in (0, 1)]
-        return [{tuple(sorted(c)) for c in (cpus(shown[i]["cpus"]), cpus(open(f"{t}/cpuset.cpus").read().strip()), *threads_of(t).values())}
-                for i, t in enumerate(tasks)]
+        tasks = [
+            glob.glob(
+                f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_{i}/user/task_0"
+            )[0]
+            for i in (0, 1)
+        ]
+        return [
+            {
+                tuple(sorted(c))
+                for c in (
+                    cpus(shown[i]["cpus"]),
+                    cpus(open(f"{t}/cpuset.cpus").read().strip()),
+                    *threads_of(t).values(),
+                )
+            }
+            for i, t in enumerate(tasks)
+        ]
 
     before = have()
     same([[len(c) for c in s] for s in before], [[2], [4]], "each step's rank is in its container")
-    both = f"several steps have a container step of their own here ({job}.0, {job}.1): say which one (--step=JOB.STEP)"
-    for command, words in (("resize step --cpus=2", both), (f"resize --job={job} step --cpus=2", both), ("exec step true", both),
-                           ("resize --step=9 step --cpus=2", f"step 9 is in no container step on this node (these steps are in one: {job}.0, {job}.1)"),
-                           (f"exec --step={int(job) + 1}.0 step true", "no step of yours is in a container step on this node"),
-                           ("resize --step=0 sim --cpus=2", "no step of yours is in a container sim on this node"),
-                           ("delete step", f"container step is of a step alone, and goes with it: scancel the step that is meant ({job}.0, {job}.1)")):
+    both = (
+        f"several steps have a container step of their own here ({job}.0, {job}.1): say which one"
+        " (--step=JOB.STEP)"
+    )
+    for command, words in (
+        ("resize step --cpus=2", both),
+        (f"resize --job={job} step --cpus=2", both),
+        ("exec step true", both),
+        (
+            "resize --step=9 step --cpus=2",
+            (
+                f"step 9 is in no container step on this node (these steps are in one: {job}.0,"
+                f" {job}.1)"
+            ),
+        ),
+        (
+            f"exec --step={int(job) + 1}.0 step true",
+            "no step of yours is in a container step on this node",
+        ),
+        ("resize --step=0 sim --cpus=2", "no step of yours is in a container sim on this node"),
+        (
+            "delete step",
+            (
+                "container step is of a step alone, and goes with it: scancel the step that is"
+                f" meant ({job}.0, {job}.1)"
+            ),
+        ),
+    ):
         r = run(f"nodeosctl {command}")
         ok(r.code == 1 and words in r.err, f"{command}: refused", r.text)
     r, _ = resize(f"--step={job}.0 step --cpus=2", user="bob")
@@ -87,58 +159,114 @@ def by_step(job):
     same(have(), before, "all is as before")
     r, told = resize(f"--step={job}.1 step --cpus=2")
     after = have()
-    ok(r.code == 0 and [x["step"] for x in told["ranks"]] == ["1"], "the second step's: its rank alone is told of", r.text)
-    ok(len(after[1]) == 1 and set(*after[1]) < set(*before[1]) and len(*after[1]) == 2, "it has two of the CPUs that it had", (before, after))
+    ok(
+        r.code == 0 and [x["step"] for x in told["ranks"]] == ["1"],
+        "the second step's: its rank alone is told of",
+        r.text,
+    )
+    ok(
+        len(after[1]) == 1 and set(*after[1]) < set(*before[1]) and len(*after[1]) == 2,
+        "it has two of the CPUs that it had",
+        (before, after),
+    )
     same(after[0], before[0], "the first step's has what it had")
     r, _ = resize("--step=0 step --cpus=+2")
     last = have()
-    ok(r.code == 0 and len(last[0]) == 1 and set(*last[0]) > set(*before[0]) and len(*last[0]) == 4, "the first step's has two more", (r.text, last))
+    ok(
+        r.code == 0
+        and len(last[0]) == 1
+        and set(*last[0]) > set(*before[0])
+        and len(*last[0]) == 4,
+        "the first step's has two more",
+        (r.text, last),
+    )
     same(last[1], after[1], "the second step's has what it had")
     r = run(f"nodeosctl exec --step={job}.1 step true")
-    ok(r.code == 1 and f"container step was made by the options of step {job}.1, and Slurm starts nothing beside the ranks of that step" in r.err,
-       "a command cannot be in a step's own container, and that is told", r.text)
+    ok(
+        r.code == 1
+        and f"container step was made by the options of step {job}.1, and Slurm starts nothing beside the ranks of that step"
+        in r.err,
+        "a command cannot be in a step's own container, and that is told",
+        r.text,
+    )
 
 
 def group_own(machine):
     """Steps whose containers are of their options alone, which all are called \"step\": one of them resizes its own."""
-    script = write("own.sh", "#!/bin/bash\nrm -f first second own.*\n"
-                   "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch first; until [ -e second ]; do sleep 0.5; done;"
-                   " nodeosctl resize step --cpus=2 >own.out 2>&1; nodeosctl show --json >own.json; touch done; until [ -e finish ]; do sleep 0.5; done' &\n"
-                   "until [ -e first ]; do sleep 0.5; done\n"
-                   "srun -n1 --overlap --mpi=none --nodeos-cpus=4 bash -c 'touch second; until [ -e finish ]; do sleep 0.5; done'; wait\n")
+    script = write(
+        "own.sh",
+        "#!/bin/bash\nrm -f first second own.*\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 bash"
+        " -c 'touch first; until [ -e second ]; do sleep 0.5; done; nodeosctl resize step --cpus=2"
+        " >own.out 2>&1; nodeosctl show --json >own.json; touch done; until [ -e finish ]; do sleep"
+        " 0.5; done' &\nuntil [ -e first ]; do sleep 0.5; done\nsrun -n1 --overlap --mpi=none"
+        " --nodeos-cpus=4 bash -c 'touch second; until [ -e finish ]; do sleep 0.5; done'; wait\n",
+    )
     run(f"rm -f {HOME}/done {HOME}/finish")
     r = run(f"sbatch --parsable -N1 -w n0 --exclusive -o own.log {script}")
     for _ in range(240):
         if os.path.exists(f"{HOME}/done"):
             break
         time.sleep(0.5)
-    shown = json.loads(open(f"{HOME}/own.json").read() or '{"jobs": [{"containers": []}]}')["jobs"][0]["containers"] if os.path.exists(f"{HOME}/own.json") else []
-    same([(c["name"], len(cpus(c["cpus"]))) for c in shown], [("step", 2), ("step", 4)], f"the first step has two now, the second what it had: {r.text[-500:]}")
+    shown = (
+        json.loads(open(f"{HOME}/own.json").read() or '{"jobs": [{"containers": []}]}')["jobs"][0][
+            "containers"
+        ]
+        if os.path.exists(f"{HOME}/own.json")
+        else []
+    )
+    same(
+        [(c["name"], len(cpus(c["cpus"]))) for c in shown],
+        [("step", 2), ("step", 4)],
+        f"the first step has two now, the second what it had: {r.text[-500:]}",
+    )
     listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
-    ok(listed and all(c["name"] == "step" and c["steps"] == 1 for c in listed), "each is one step's, list says", listed)
+    ok(
+        listed and all(c["name"] == "step" and c["steps"] == 1 for c in listed),
+        "each is one step's, list says",
+        listed,
+    )
     by_step(r.out.strip())
     write("finish", "")
-    ok(os.path.exists(f"{HOME}/own.out") and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()), "and it is told so")
+    ok(
+        os.path.exists(f"{HOME}/own.out")
+        and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()),
+        "and it is told so",
+    )
     all_idle("nodes are idle")
 
 
 def group_meanwhile(machine):
     """While pages of a step's container are moved another step comes, whose container has the same name: what was begun is done to the first."""
     hog = write("hog.py", HOG.format(mib=96, processes=80))
-    script = write("meanwhile.sh", "#!/bin/bash\nrm -f second\n"
-                   f"srun -n1 --overlap --mpi=none --nodeos-cpus=4 --nodeos-mems=2 python3 {hog} &\n"
-                   "until [ -e second ]; do sleep 0.1; done\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 --nodeos-mems=1 sleep 1000\n")
-    job = run(f"sbatch --parsable -N1 -w n0 --exclusive --mem=1200 -o meanwhile.log {script}").out.strip()
+    script = write(
+        "meanwhile.sh",
+        "#!/bin/bash\nrm -f second\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 --nodeos-mems=2"
+        f" python3 {hog} &\nuntil [ -e second ]; do sleep 0.1; done\nsrun -n1 --overlap --mpi=none"
+        " --nodeos-cpus=4 --nodeos-mems=1 sleep 1000\n",
+    )
+    job = run(
+        f"sbatch --parsable -N1 -w n0 --exclusive --mem=1200 -o meanwhile.log {script}"
+    ).out.strip()
 
     def have():
-        return [(cpus(c["cpus"]), cpus(c["mems"])) for j in json.loads(run("nodeosctl show --json").out)["jobs"] for c in j["containers"]]
+        return [
+            (cpus(c["cpus"]), cpus(c["mems"]))
+            for j in json.loads(run("nodeosctl show --json").out)["jobs"]
+            for c in j["containers"]
+        ]
 
     def rank(step):
-        return glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_{step}/user/task_0")
+        return glob.glob(
+            f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_{step}/user/task_0"
+        )
 
     def settled():
         """All its processes are there and sleep."""
-        states = run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split() if rank(0) else []
+        states = (
+            run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split()
+            if rank(0)
+            else []
+        )
         return len(states) == 80 and all(s.startswith("S") for s in states)
 
     def wait_for(condition, seconds):
@@ -147,7 +275,11 @@ def group_meanwhile(machine):
             time.sleep(0.2)
         return good
 
-    ok(wait_for(settled, 300) and wait_for(settled, 10), "the first step's processes share memory", run("cat meanwhile.log").out)
+    ok(
+        wait_for(settled, 300) and wait_for(settled, 10),
+        "the first step's processes share memory",
+        run("cat meanwhile.log").out,
+    )
     before = have()
     with concurrent.futures.ThreadPoolExecutor() as pool:
         start = time.monotonic()
@@ -158,10 +290,27 @@ def group_meanwhile(machine):
         # from before it has a rank on, the resize waits for it
         after, during = time.monotonic() - start, not asked.done()
         r, _ = asked.result()
-    ok(came and during, f"the second step has come after {after:.1f} of the {time.monotonic() - start:.1f} s that it took", have())
+    ok(
+        came and during,
+        f"the second step has come after {after:.1f} of the {time.monotonic() - start:.1f} s that"
+        " it took",
+        have(),
+    )
     (first, second), (was, *_) = have(), before
-    ok(r.code == 0 and len(first[0]) == 2 and first[0] < was[0] and len(first[1]) == 1 and first[1] < was[1], "the first step's container is as asked", r.text)
-    ok(len(second[0]) == 4 and len(second[1]) == 1 and not second[0] & first[0], "the second's is as it came", (first, second))
+    ok(
+        r.code == 0
+        and len(first[0]) == 2
+        and first[0] < was[0]
+        and len(first[1]) == 1
+        and first[1] < was[1],
+        "the first step's container is as asked",
+        r.text,
+    )
+    ok(
+        len(second[0]) == 4 and len(second[1]) == 1 and not second[0] & first[0],
+        "the second's is as it came",
+        (first, second),
+    )
     r = run("nodeosctl verify", user="root")
     ok(r.code == 0, "verify agrees", r.text)
     run(f"scancel {job}", user="root")
@@ -178,21 +327,50 @@ def group_mems(machine):
     gone = before - after
     ok(r.code == 0 and after < before and len(after) == 1, "it keeps one of them", r.text)
     for task in job.tasks("sim"):
-        same({n: p for n, p in pages_on(task).items() if n not in after}, {}, f"{task[-6:]}: no page is elsewhere")
+        same(
+            {n: p for n, p in pages_on(task).items() if n not in after},
+            {},
+            f"{task[-6:]}: no page is elsewhere",
+        )
         ok(sum(pages_on(task).values()) >= 48 * 256, f"{task[-6:]}: all are there", pages_on(task))
-        same(cpus(open(f"{task}/cpuset.mems").read().strip()), after, f"{task[-6:]}: its cgroup has that node")
+        same(
+            cpus(open(f"{task}/cpuset.mems").read().strip()),
+            after,
+            f"{task[-6:]}: its cgroup has that node",
+        )
     same(told["memory"]["left"], 0, "and it says so")
-    ok(cpus(told["mems"]["before"]) - cpus(told["mems"]["after"]) == gone, "it says which it has left", told)
+    ok(
+        cpus(told["mems"]["before"]) - cpus(told["mems"]["after"]) == gone,
+        "it says which it has left",
+        told,
+    )
     job.check("with one node")
-    ok("mems: 1 given, as it has been resized" in run(f"nodeosctl show --job={job.id}").out, "show says that it has fewer than were asked")
+    ok(
+        "mems: 1 given, as it has been resized" in run(f"nodeosctl show --job={job.id}").out,
+        "show says that it has fewer than were asked",
+    )
     r, told = resize("sim --mems=+1 --cpus=-4")
-    ok(r.code == 0 and len(job.containers()["sim"][1]) == 2 and len(job.containers()["sim"][0]) == 4, "both at once", r.text)
-    ok(told["memory"]["programs_keep_policy"], "programs that run keep their memory policy, and that is told", told)
+    ok(
+        r.code == 0
+        and len(job.containers()["sim"][1]) == 2
+        and len(job.containers()["sim"][0]) == 4,
+        "both at once",
+        r.text,
+    )
+    ok(
+        told["memory"]["programs_keep_policy"],
+        "programs that run keep their memory policy, and that is told",
+        told,
+    )
     job.check("with two nodes")
     r = run("nodeosctl resize vda --mems=2", user="alice")
     ok(r.code == 0 and "until they bind themselves anew" in r.out, "as text, too", r.text)
     r = run("nodeosctl resize vda --mems=5")
-    ok(r.code == 1 and "has 2 memory nodes and can have 4 at most here" in r.err, "more than there are", r.text)
+    ok(
+        r.code == 1 and "has 2 memory nodes and can have 4 at most here" in r.err,
+        "more than there are",
+        r.text,
+    )
     r = run("nodeosctl resize vda --mems=100G")
     ok(r.code == 1 and "MiB at most here" in r.err, "more than they hold", r.text)
     job.end()
@@ -202,29 +380,52 @@ def group_api(machine):
     """A program gives CPUs up between its phases, a neighbour takes them, and what it computes is the same."""
     phases = "/usr/libexec/nodeos/test/phases"
     manifest = write("pair.json", pod(**PAIR))
-    taker = ("for i in {1..300}; do nodeosctl resize vda --cpus=8 >>took.txt 2>&1 && break; sleep 0.3; done; nodeosctl show >during.txt;"
-             "nodeosctl resize vda --cpus=4 >>took.txt 2>&1")
-    script = write("phases.sh", f"#!/bin/bash\nexport OMP_PROC_BIND=false\nsrun --mpi=none -n1 --nodeos-container=sim {phases} 8 4 &\nsim=$!\n"
-                   f"srun --mpi=none -n1 --overlap --nodeos-container=vda bash -c '{taker}' &\nwait $sim; wait\n"
-                   f"OMP_PROC_BIND=false srun --mpi=none -n1 --nodeos-container=sim {phases} 8 4 --alone\n")
+    taker = (
+        "for i in {1..300}; do nodeosctl resize vda --cpus=8 >>took.txt 2>&1 && break; sleep 0.3;"
+        " done; nodeosctl show >during.txt;nodeosctl resize vda --cpus=4 >>took.txt 2>&1"
+    )
+    script = write(
+        "phases.sh",
+        "#!/bin/bash\nexport OMP_PROC_BIND=false\nsrun --mpi=none -n1 --nodeos-container=sim"
+        f" {phases} 8 4 &\nsim=$!\nsrun --mpi=none -n1 --overlap --nodeos-container=vda bash -c"
+        f" '{taker}' &\nwait $sim; wait\nOMP_PROC_BIND=false srun --mpi=none -n1"
+        f" --nodeos-container=sim {phases} 8 4 --alone\n",
+    )
     run(f"rm -f {HOME}/took.txt {HOME}/during.txt")
-    r = cluster.sbatch(f"-N1 -w n0 --exclusive --nodeos-manifest={manifest} -o phases.out {script}", timeout=600)
+    r = cluster.sbatch(
+        f"-N1 -w n0 --exclusive --nodeos-manifest={manifest} -o phases.out {script}", timeout=600
+    )
     out = open(f"{HOME}/phases.out").read()
     sums = re.findall(r"^sum (\w+)$", out, re.M)
     ok(r.code == 0 and len(sums) == 2 and sums[0] == sums[1], "the sum is the same as without", out)
     sizes = [len(cpus(c)) for c in re.findall(r"^phase \d+: CPUs ([\d,-]+)$", out, re.M)]
-    ok(len(sizes) == 8 and all(n == 4 for n in sizes[1::2]) and sizes[0] == 8, "it has four threads in each second phase", out)
+    ok(
+        len(sizes) == 8 and all(n == 4 for n in sizes[1::2]) and sizes[0] == 8,
+        "it has four threads in each second phase",
+        out,
+    )
     took = open(f"{HOME}/took.txt").read()
     ok("container vda" in took and "-> " in took, "its neighbour takes what it has given up", took)
-    ok("on with" not in out or sizes[-2] in (4, 8), "what the neighbour has, it goes on without", out)
+    ok(
+        "on with" not in out or sizes[-2] in (4, 8),
+        "what the neighbour has, it goes on without",
+        out,
+    )
     r = run(f"srun -N1 -n1 --mpi=none --nodeos=off {phases} 2 2")
-    ok(r.code == 1 and "phases: this process is in no container" in r.err, "in no container it says so", r.text)
+    ok(
+        r.code == 1 and "phases: this process is in no container" in r.err,
+        "in no container it says so",
+        r.text,
+    )
     all_idle("nodes are idle")
 
 
 def told(job):
     """What show tells of containers, but how much memory is used now, and what disturbs them."""
-    return [{k: v for k, v in c.items() if k not in ("memory", "noise")} for c in job.show()["containers"]]
+    return [
+        {k: v for k, v in c.items() if k not in ("memory", "noise")}
+        for c in job.show()["containers"]
+    ]
 
 
 def group_refused(machine):
@@ -232,29 +433,42 @@ def group_refused(machine):
     job = Job(sim="-n4")
     before, threads = told(job), {t: threads_of(t) for t in job.tasks()}
     for user, arguments, code, words in (
-            ("bob", "sim --cpus=-2", 1, "you have no container sim on this node"),
-            ("bob", f"--job={job.id} sim --cpus=-2", 1, "you have no container sim on this node"),
-            ("alice", "nothing --cpus=2", 1, "you have no container nothing"),
-            ("alice", "sim --cpus=6", 1, "container sim: 4 ranks do not fit on 3 cores"),
-            ("alice", "sim --cpus=-8", 1, "8 fewer would leave none"),
-            ("alice", "sim --cpus=100", 1, "can have 12 at most here (100 asked)"),
-            ("alice", "sim --mems=-2", 1, "2 fewer would leave none"),
-            ("alice", "sim --mems=9", 1, "can have 4 at most here"),
-            ("alice", "sim --cpus=0", 2, "expected a number"),
-            ("alice", "sim --cpus=-", 2, "expected a number"),
-            ("alice", "sim --mems=-4G", 2, "expected a number"),
-            ("alice", "sim", 2, "how large?"),
-            ("alice", "--cpus=2", 2, "which CONTAINER?"),
-            ("alice", "../sim --cpus=2", 2, "../sim"),
-            ("alice", f"--step={job.id}.77 sim --cpus=2", 1, "step 77 is in no container sim on this node"),
-            ("alice", "--step=x sim --cpus=2", 2, "expected the number of a step"),
-            ("alice", f"--job=1 --step={job.id}.0 sim --cpus=2", 2, "name two jobs"),
-            ("alice", "--job=0 sim --cpus=2", 2, "expected the number of a job")):
+        ("bob", "sim --cpus=-2", 1, "you have no container sim on this node"),
+        ("bob", f"--job={job.id} sim --cpus=-2", 1, "you have no container sim on this node"),
+        ("alice", "nothing --cpus=2", 1, "you have no container nothing"),
+        ("alice", "sim --cpus=6", 1, "container sim: 4 ranks do not fit on 3 cores"),
+        ("alice", "sim --cpus=-8", 1, "8 fewer would leave none"),
+        ("alice", "sim --cpus=100", 1, "can have 12 at most here (100 asked)"),
+        ("alice", "sim --mems=-2", 1, "2 fewer would leave none"),
+        ("alice", "sim --mems=9", 1, "can have 4 at most here"),
+        ("alice", "sim --cpus=0", 2, "expected a number"),
+        ("alice", "sim --cpus=-", 2, "expected a number"),
+        ("alice", "sim --mems=-4G", 2, "expected a number"),
+        ("alice", "sim", 2, "how large?"),
+        ("alice", "--cpus=2", 2, "which CONTAINER?"),
+        ("alice", "../sim --cpus=2", 2, "../sim"),
+        (
+            "alice",
+            f"--step={job.id}.77 sim --cpus=2",
+            1,
+            "step 77 is in no container sim on this node",
+        ),
+        ("alice", "--step=x sim --cpus=2", 2, "expected the number of a step"),
+        ("alice", f"--job=1 --step={job.id}.0 sim --cpus=2", 2, "name two jobs"),
+        ("alice", "--job=0 sim --cpus=2", 2, "expected the number of a job"),
+    ):
         r = run(f"nodeosctl resize {arguments}", user=user)
-        ok(r.code == code and words in r.err and not r.out.strip().startswith("container"), f"{user}: resize {arguments}", r.text)
+        ok(
+            r.code == code and words in r.err and not r.out.strip().startswith("container"),
+            f"{user}: resize {arguments}",
+            r.text,
+        )
     same(told(job), before, "all is as before")
-    same({t: {tid: c for tid, c in threads_of(t).items() if tid in threads[t]} for t in threads},
-         {t: {tid: c for tid, c in threads[t].items() if tid in threads_of(t)} for t in threads}, "every thread, too")
+    same(
+        {t: {tid: c for tid, c in threads_of(t).items() if tid in threads[t]} for t in threads},
+        {t: {tid: c for tid, c in threads[t].items() if tid in threads_of(t)} for t in threads},
+        "every thread, too",
+    )
     job.check("as before")
     ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root may")
     job.check("by root")
@@ -267,13 +481,14 @@ def group_deleted(machine):
     job.check("at first")
     before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
     for user, arguments, code, words in (
-            ("bob", f"--job={job.id} vda --kill", 1, "you have no container vda on this node"),
-            ("alice", "other", 1, "you have no container other"),
-            ("alice", "vda", 1, f"container vda has 1 rank here, of step {steps['vda']}"),
-            ("alice", "sim", 1, f"container sim has 2 ranks here, of step {steps['sim']}"),
-            ("alice", "", 2, "which CONTAINER?"),
-            ("alice", "sim vda", 2, "one CONTAINER at a time"),
-            ("alice", "../vda", 2, "../vda")):
+        ("bob", f"--job={job.id} vda --kill", 1, "you have no container vda on this node"),
+        ("alice", "other", 1, "you have no container other"),
+        ("alice", "vda", 1, f"container vda has 1 rank here, of step {steps['vda']}"),
+        ("alice", "sim", 1, f"container sim has 2 ranks here, of step {steps['sim']}"),
+        ("alice", "", 2, "which CONTAINER?"),
+        ("alice", "sim vda", 2, "one CONTAINER at a time"),
+        ("alice", "../vda", 2, "../vda"),
+    ):
         r, _ = delete(arguments, user)
         ok(r.code == code and words in r.err, f"{user}: delete {arguments}", r.text)
     same(job.containers(), before, "all is as before")
@@ -282,34 +497,75 @@ def group_deleted(machine):
     while job.tasks("vda") and time.time() < end:
         time.sleep(0.5)
     r, told = delete("vda")
-    ok(r.code == 0 and told.get("deleted") and cpus(told["cpus"]["before"]) == before["vda"][0] and not cpus(told["cpus"]["after"]), "vda, whose step has ended, is deleted", r.text)
-    same({(x["in_container"], before["vda"][0] <= cpus(x["cpus"]["after"])) for x in told.get("ranks", [])}, {(False, True)},
-         "the rank in no container has got its CPUs, and the job's script, too")
+    ok(
+        r.code == 0
+        and told.get("deleted")
+        and cpus(told["cpus"]["before"]) == before["vda"][0]
+        and not cpus(told["cpus"]["after"]),
+        "vda, whose step has ended, is deleted",
+        r.text,
+    )
+    same(
+        {
+            (x["in_container"], before["vda"][0] <= cpus(x["cpus"]["after"]))
+            for x in told.get("ranks", [])
+        },
+        {(False, True)},
+        "the rank in no container has got its CPUs, and the job's script, too",
+    )
     same(job.containers(), {"sim": before["sim"]}, "sim is as before, and vda no more")
     same(job.show()["deleted"], ["vda"], "show tells it")
     ok("container vda: deleted" in run("nodeosctl show").out, "as text, too")
     job.check("without vda")
     r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda true")
     ok("container vda of this job was deleted on this node" in r, "no step can be in it", r)
-    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER'")
+    r = job.inside(
+        "srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER'"
+    )
     ok("in sim" in r, "one in sim can", r)
     r, _ = resize("vda --cpus=2")
-    ok(r.code == 1 and f"container vda of job {job.id} was deleted on this node" in r.err, "it cannot be resized", r.text)
+    ok(
+        r.code == 1 and f"container vda of job {job.id} was deleted on this node" in r.err,
+        "it cannot be resized",
+        r.text,
+    )
     ok(run("nodeosctl exec vda true").code == 1, "nor can a command be in it")
     r, _ = resize("sim --cpus=+4")
-    ok(r.code == 0 and before["vda"][0] <= job.containers()["sim"][0] | (set(range(16)) - job.containers()["sim"][0]) and len(job.containers()["sim"][0]) == 12,
-       "sim takes four threads more", r.text)
+    ok(
+        r.code == 0
+        and before["vda"][0]
+        <= job.containers()["sim"][0] | (set(range(16)) - job.containers()["sim"][0])
+        and len(job.containers()["sim"][0]) == 12,
+        "sim takes four threads more",
+        r.text,
+    )
     job.check("sim with twelve")
     gone = job.tasks("sim")
     r = run("nodeosctl delete sim --kill", timeout=120)
-    ok(r.code == 0 and "container sim of job" in r.out and "deleted" in r.out, "sim is deleted, its ranks killed", r.text)
-    same([t for t in gone if os.path.exists(t) and open(f"{t}/cgroup.procs").read()], [], "no process of it is left")
+    ok(
+        r.code == 0 and "container sim of job" in r.out and "deleted" in r.out,
+        "sim is deleted, its ranks killed",
+        r.text,
+    )
+    same(
+        [t for t in gone if os.path.exists(t) and open(f"{t}/cgroup.procs").read()],
+        [],
+        "no process of it is left",
+    )
     job.check("without containers")
     same(job.containers(), {}, "no container is left")
-    same([set().union(*threads_of(t).values()) for t in job.tasks()], [set(range(os.cpu_count()))], "the rank that is left may run on all CPUs")
+    same(
+        [set().union(*threads_of(t).values()) for t in job.tasks()],
+        [set(range(os.cpu_count()))],
+        "the rank that is left may run on all CPUs",
+    )
     r, _ = delete("sim")
     ok(r.code == 1 and "was deleted on this node" in r.err, "not twice", r.text)
-    ok("in none" in job.inside("srun -n1 --overlap --mpi=none bash -c 'echo in ${NODEOS_CONTAINER:-none}'"), "the job goes on")
+    ok(
+        "in none"
+        in job.inside("srun -n1 --overlap --mpi=none bash -c 'echo in ${NODEOS_CONTAINER:-none}'"),
+        "the job goes on",
+    )
     job.end(steps=("rest",))
 
 
@@ -320,11 +576,17 @@ def group_killed(machine, times=25):
     late = 0
     for i in range(times):
         size = rng.choice((4, 6, 8, 10))
-        run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size} --mems={rng.choice((1, 2, 3))} >/dev/null 2>&1 &"
-            f"sleep {rng.random() * 0.6:.3f}; pkill -9 -x nodeosd; wait", user="root")
+        run(
+            f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size}"
+            f" --mems={rng.choice((1, 2, 3))} >/dev/null 2>&1 &sleep {rng.random() * 0.6:.3f};"
+            " pkill -9 -x nodeosd; wait",
+            user="root",
+        )
         have = job.containers()
         held = set().union(*(c for c, _ in have.values()))
-        out = [(t, tid, c) for t in job.tasks() for tid, c in threads_of(t).items() if not c <= held]
+        out = [
+            (t, tid, c) for t in job.tasks() for tid, c in threads_of(t).items() if not c <= held
+        ]
         late += bool(out)
         r, _ = resize(f"sim --cpus={size}")
         if r.code != 0:
@@ -341,15 +603,28 @@ def group_slurmd(machine, times=6):
     refused = []
     for _ in range(times):
         size = rng.choice((4, 6, 8, 10))
-        r = run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size} --mems={rng.choice((1, 2, 3))} & resize=$!;"
-                f"sleep {rng.random():.3f}; pkill -9 -x slurmd; wait $resize; code=$?; systemctl start slurmd; exit $code", user="root")
+        r = run(
+            f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize sim --cpus={size}"
+            f" --mems={rng.choice((1, 2, 3))} & resize=$!;sleep {rng.random():.3f}; pkill -9 -x"
+            " slurmd; wait $resize; code=$?; systemctl start slurmd; exit $code",
+            user="root",
+        )
         if r.code or len(job.containers()["sim"][0]) != size:
             refused.append(r.text)
     same(refused, [], f"{times} resizes with slurmd killed meanwhile are done all the same")
     job.check("after the last")
-    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER $NODEOS_CPUS'")
+    r = job.inside(
+        "srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER"
+        " $NODEOS_CPUS'"
+    )
     words = r.split()
-    ok(words[:2] == ["in", "sim"] and len(words) == 3 and cpus(words[2]) <= job.containers()["sim"][0], "a new step gets what sim has now", r)
+    ok(
+        words[:2] == ["in", "sim"]
+        and len(words) == 3
+        and cpus(words[2]) <= job.containers()["sim"][0],
+        "a new step gets what sim has now",
+        r,
+    )
     job.end()
 
 
@@ -360,21 +635,38 @@ def group_stepd(machine):
     before = job.containers()
     daemon = run(f"pgrep -f 'slurmstepd: \\[{job.id}[.]{step}\\]'", user="root").out.split()
     same(len(daemon), 1, "one process is the step's slurmstepd")
-    r = run(f"setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize vda --cpus=2 --mems=2 >/dev/null 2>&1 & sleep 0.4; kill -9 {daemon[0]}; wait", user="root")
+    r = run(
+        "setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize vda --cpus=2 --mems=2"
+        f" >/dev/null 2>&1 & sleep 0.4; kill -9 {daemon[0]}; wait",
+        user="root",
+    )
     note(f"the resize and its end took {r.seconds:.0f} s")
     job.check("with slurmstepd of vda's step gone")
     same(job.containers()["sim"], before["sim"], "its neighbour is as before")
     r, _ = resize("vda --cpus=2 --mems=2")
-    ok(r.code == 0 and [len(x) for x in job.containers()["vda"]] == [2, 2], "vda can be resized once more", r.text)
+    ok(
+        r.code == 0 and [len(x) for x in job.containers()["vda"]] == [2, 2],
+        "vda can be resized once more",
+        r.text,
+    )
     r, _ = resize("sim --cpus=+4")
     ok(r.code == 0, "and sim takes what it has given", r.text)
     job.check("with sim larger")
-    r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda bash -c 'echo in $NODEOS_CONTAINER'")
+    r = job.inside(
+        "srun -n1 --overlap --mpi=none --nodeos-container=vda bash -c 'echo in $NODEOS_CONTAINER'"
+    )
     ok("in vda" in r, "another step can be in vda", r)
     r, _ = delete("vda --kill")
     ok(r.code == 0, "it can be deleted", r.text)
-    same([pid for pid in run("pgrep -x threads", user="root").out.split() if "step_%s/" % step in open(f"/proc/{pid}/cgroup").read()], [],
-         "and nothing that slurmstepd has left behind is alive then")
+    same(
+        [
+            pid
+            for pid in run("pgrep -x threads", user="root").out.split()
+            if "step_%s/" % step in open(f"/proc/{pid}/cgroup").read()
+        ],
+        [],
+        "and nothing that slurmstepd has left behind is alive then",
+    )
     job.check("without vda")
     job.end(steps=("sim",))
     same(cluster.leftovers(), "", "nothing is left in the ledger")
@@ -387,8 +679,14 @@ def group_random(machine, times=25, seed=5):
     done = refused = 0
     for i in range(times):
         name = rng.choice(("sim", "vda"))
-        arguments = rng.choice((f"--cpus={rng.randint(2, 12)}", f"--cpus={rng.choice('+-')}{rng.randint(1, 6)}", f"--mems={rng.randint(1, 3)}",
-                                f"--cpus={rng.randint(2, 12)} --mems={rng.randint(1, 4)}"))
+        arguments = rng.choice(
+            (
+                f"--cpus={rng.randint(2, 12)}",
+                f"--cpus={rng.choice('+-')}{rng.randint(1, 6)}",
+                f"--mems={rng.randint(1, 3)}",
+                f"--cpus={rng.randint(2, 12)} --mems={rng.randint(1, 4)}",
+            )
+        )
         r, _ = resize(f"{name} {arguments}")
         if r.code == 0:
             done += 1
@@ -403,7 +701,10 @@ def group_random(machine, times=25, seed=5):
             stray = {n: p for n, p in pages_on(t).items() if n not in have["sim"][1]}
             if stray:
                 ok(False, f"random {i}: pages on nodes that sim has left", (stray, have))
-    ok(done > times // 3, f"{times} at random, seed {seed}: {done} done, {refused} refused for want of room")
+    ok(
+        done > times // 3,
+        f"{times} at random, seed {seed}: {done} done, {refused} refused for want of room",
+    )
     job.check("at the end")
     job.end()
 
@@ -424,7 +725,10 @@ def main():
     machine = Machine()
     cluster.patient()
     cluster.site("resize_mems = yes")
-    note(f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory nodes")
+    note(
+        f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"
+        " nodes"
+    )
     cluster.run_groups(GROUPS, args.group or list(GROUPS), machine)
     cluster.done()
 

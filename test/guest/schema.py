@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """JSON documents against nodeos-report.schema.json. The schema lets documents of later versions have more members;
 ours have none but those that it describes, which is what problems() looks for."""
+
 import copy
 import json
 
@@ -15,6 +16,7 @@ def load(path):
 
 def strict(schema):
     """The same, without other members than those described."""
+
     def close(x):
         if isinstance(x, dict):
             if "properties" in x and x.get("type") == "object":
@@ -37,4 +39,9 @@ class Checker:
 
     def problems(self, document):
         """What is wrong with it, a line each; empty: nothing."""
-        return sorted({f"/{'/'.join(str(p) for p in e.absolute_path)}: {e.message[:300]}" for e in self.validator.iter_errors(document)})
+        return sorted(
+            {
+                f"/{'/'.join(str(p) for p in e.absolute_path)}: {e.message[:300]}"
+                for e in self.validator.iter_errors(document)
+            }
+        )

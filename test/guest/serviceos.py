@@ -9,6 +9,7 @@
 # rooms: serviceos host
 """The ServiceOS of a node: provision, what keeps to it and what does not, jobs beside it, unprovision.
 serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: those groups only."""
+
 import json
 import os
 import random
@@ -25,7 +26,9 @@ CONF = "/etc/nodeos/nodeos.conf"
 SERVICE, SECOND = {0, 1}, {2, 3}  # two cores with their threads: 1/node, and a list
 WHEREAMI = "/usr/libexec/nodeos/test/whereami"
 SECONDS, KILLS, DAEMONS = 60, 4, 36
-SYSTEMD = int(subprocess.run(["systemctl", "--version"], capture_output=True, text=True).stdout.split()[1])
+SYSTEMD = int(
+    subprocess.run(["systemctl", "--version"], capture_output=True, text=True).stdout.split()[1]
+)
 
 
 def on(node, command, timeout=180):
@@ -38,8 +41,14 @@ def here(command, timeout=180):
 
 def configure(node="n0", **keys):
     """Set KEYS in nodeos.conf; None: leave it at its default."""
-    for key, value in ({"serviceos": None, "serviceos_mems": None, "serviceos_except": None} | keys).items():
-        on(node, f"sed -i '/^{key} = /d' {CONF}" + (f"; echo '{key} = {value}' >>{CONF}" if value else ""))
+    for key, value in (
+        {"serviceos": None, "serviceos_mems": None, "serviceos_except": None} | keys
+    ).items():
+        on(
+            node,
+            f"sed -i '/^{key} = /d' {CONF}"
+            + (f"; echo '{key} = {value}' >>{CONF}" if value else ""),
+        )
 
 
 def slurm_knows(there=True, by_core=False):
@@ -47,16 +56,25 @@ def slurm_knows(there=True, by_core=False):
     words = ""
     if there:
         lines = here("nodeosctl provision --cmdline").out
-        listed, limit = re.search(r"NodeName=n0 CpuSpecList=(\S+) (MemSpecLimit=\S+)", lines).groups()
+        listed, limit = re.search(
+            r"NodeName=n0 CpuSpecList=(\S+) (MemSpecLimit=\S+)", lines
+        ).groups()
         if cluster.has_hpc():
             limit += re.search(r" Features=\S*sched_hpc\b", lines).group()
         if by_core:
-            listed = re.search(r"counts cores: CpuSpecList=([0-9,-]+)\)", lines).group(1) + " CPUs=8"
+            listed = (
+                re.search(r"counts cores: CpuSpecList=([0-9,-]+)\)", lines).group(1) + " CPUs=8"
+            )
         words = f"CpuSpecList={listed} {limit}"
     # a node whose slurmd and slurmctld disagree is drained ("CoreSpec differ")
     for node in ("n0", "n1"):
-        on(node, "systemctl stop slurmd; sed -i -E '/^NodeName/s/ CpuSpecList=[^ ]+( CPUs=8)? MemSpecLimit=[^ ]+( Features=[^ ]+)?//" +
-           (f"; /^NodeName/s/$/ {words}/" if there else "") + "' /etc/slurm/slurm.conf")
+        on(
+            node,
+            "systemctl stop slurmd; sed -i -E '/^NodeName/s/ CpuSpecList=[^ ]+( CPUs=8)?"
+            " MemSpecLimit=[^ ]+( Features=[^ ]+)?//"
+            + (f"; /^NodeName/s/$/ {words}/" if there else "")
+            + "' /etc/slurm/slurm.conf",
+        )
     here("systemctl restart slurmctld")
     for node in ("n0", "n1"):
         on(node, "systemctl start slurmd")
@@ -84,15 +102,25 @@ def threads():
             cgroup = read(f"/proc/{pid}/cgroup") or ""
             for tid in os.listdir(f"/proc/{pid}/task"):
                 stat = read(f"/proc/{pid}/task/{tid}/stat")
-                status = dict(line.split(":\t", 1) for line in (read(f"/proc/{pid}/task/{tid}/status") or "").split("\n") if ":\t" in line)
+                status = dict(
+                    line.split(":\t", 1)
+                    for line in (read(f"/proc/{pid}/task/{tid}/status") or "").split("\n")
+                    if ":\t" in line
+                )
                 if not stat or "Cpus_allowed_list" not in status:
                     continue
-                field = stat[stat.rindex(")") + 2:].split()
+                field = stat[stat.rindex(")") + 2 :].split()
                 out[(int(tid), int(field[19]))] = {
-                    "comm": stat[stat.index("(") + 1:stat.rindex(")")], "kernel": bool(int(field[6]) & 0x200000),
-                    "bound": bool(int(field[6]) & 0x4000000), "cpus": status["Cpus_allowed_list"].strip(),
-                    "mems": status["Mems_allowed_list"].strip(), "cgroup": cgroup.replace("0::", ""), "on": int(field[36]),
-                    "runs": field[0] == "R", "pid": int(pid)}
+                    "comm": stat[stat.index("(") + 1 : stat.rindex(")")],
+                    "kernel": bool(int(field[6]) & 0x200000),
+                    "bound": bool(int(field[6]) & 0x4000000),
+                    "cpus": status["Cpus_allowed_list"].strip(),
+                    "mems": status["Mems_allowed_list"].strip(),
+                    "cgroup": cgroup.replace("0::", ""),
+                    "on": int(field[36]),
+                    "runs": field[0] == "R",
+                    "pid": int(pid),
+                }
         except (OSError, ValueError, IndexError):
             continue
     return out
@@ -101,12 +129,19 @@ def threads():
 def files():
     """What the system's configuration and the kernel's masks hold."""
     out = {}
-    for path in lines("find /sys/fs/cgroup \\( -name cpuset.cpus -o -name cpuset.mems -o -name cpuset.cpus.partition \\)"
-                      " -not -path '*slurmstepd.scope/*'; ls /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity"
-                      " /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask /sys/class/net/*/queues/rx-*/rps_cpus"
-                      " /proc/sys/kernel/watchdog_cpumask /proc/sys/kernel/timer_migration /proc/sys/vm/stat_interval 2>/dev/null"):
+    for path in lines(
+        "find /sys/fs/cgroup \\( -name cpuset.cpus -o -name cpuset.mems -o -name"
+        " cpuset.cpus.partition \\) -not -path '*slurmstepd.scope/*'; ls"
+        " /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity"
+        " /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask"
+        " /sys/class/net/*/queues/rx-*/rps_cpus /proc/sys/kernel/watchdog_cpumask"
+        " /proc/sys/kernel/timer_migration /proc/sys/vm/stat_interval 2>/dev/null"
+    ):
         out[path] = read(path)
-    for line in lines("find /etc /run/systemd -type f -not -path '/run/systemd/*/invocation*' -not -path '/run/systemd/journal/*' -not -path '/run/systemd/transient/*' -exec md5sum {} +"):
+    for line in lines(
+        "find /etc /run/systemd -type f -not -path '/run/systemd/*/invocation*' -not -path"
+        " '/run/systemd/journal/*' -not -path '/run/systemd/transient/*' -exec md5sum {} +"
+    ):
         out[line[34:]] = line[:32]
     for path in lines("find /etc /run/systemd -type d -not -path '/run/systemd/transient*'"):
         out[path] = "directory"
@@ -127,10 +162,22 @@ def differences(before, after, written=SYSTEMD != 257):
     What is there in both, or should be, and differs. WRITTEN: systemd may have given new lists to units that run, as that of
     Debian 12 and of unstable does at a reload, and 257 when another unit's list is set.
     """
-    out = [f"{path}: {text} -> {after[0].get(path)}" for path, text in before[0].items()
-           if after[0].get(path) != text and not (written and same_cpuset(path, text, after[0].get(path)))]
-    out += [f"{path}: new" for path in after[0] if path not in before[0] and not path.startswith("/sys/fs/cgroup")]
-    out += [f"thread {key}: {text} -> {after[1][key]}" for key, text in before[1].items() if key in after[1] and after[1][key] != text]
+    out = [
+        f"{path}: {text} -> {after[0].get(path)}"
+        for path, text in before[0].items()
+        if after[0].get(path) != text
+        and not (written and same_cpuset(path, text, after[0].get(path)))
+    ]
+    out += [
+        f"{path}: new"
+        for path in after[0]
+        if path not in before[0] and not path.startswith("/sys/fs/cgroup")
+    ]
+    out += [
+        f"thread {key}: {text} -> {after[1][key]}"
+        for key, text in before[1].items()
+        if key in after[1] and after[1][key] != text
+    ]
     return out
 
 
@@ -140,7 +187,9 @@ def outside(service, mems=None):
     for key, t in threads().items():
         if "slurmstepd.scope" in t["cgroup"] or t["bound"]:
             continue
-        if not cpus(t["cpus"]) <= service or (mems and not t["kernel"] and not cpus(t["mems"]) <= mems):
+        if not cpus(t["cpus"]) <= service or (
+            mems and not t["kernel"] and not cpus(t["mems"]) <= mems
+        ):
             out.append(f"{key[0]} {t['comm']} {t['cgroup']}: cpus {t['cpus']} mems {t['mems']}")
     return out
 
@@ -174,20 +223,52 @@ def group_snapshot():
     slurm_knows()
     before = snapshot()
     r = here("nodeosctl provision --dry-run")
-    ok(r.code == 0 and "0-15 -> 0-1" in r.out and "unbound workqueues: 0-15 -> 0-1" in r.out and "write /run/systemd/system/service.d/" in r.out
-       and "process 1 (systemd): 0-15 -> 0-1" in r.out, "the dry run shows what would change", r.text[-1500:])
+    ok(
+        r.code == 0
+        and "0-15 -> 0-1" in r.out
+        and "unbound workqueues: 0-15 -> 0-1" in r.out
+        and "write /run/systemd/system/service.d/" in r.out
+        and "process 1 (systemd): 0-15 -> 0-1" in r.out,
+        "the dry run shows what would change",
+        r.text[-1500:],
+    )
     would = int(re.search(r"(\d+) changes to make", r.out).group(1))
     same(differences(before, snapshot()), [], "and changes nothing")
     j = json.loads(here("nodeosctl provision --dry-run --json").out)
-    ok(j["serviceos"]["cpus"] == "0-1" and len(j["changes"]) == j["changed"] and abs(j["changed"] - would) < 20 and j["dry_run"], "as JSON, too", j["serviceos"])
+    ok(
+        j["serviceos"]["cpus"] == "0-1"
+        and len(j["changes"]) == j["changed"]
+        and abs(j["changed"] - would) < 20
+        and j["dry_run"],
+        "as JSON, too",
+        j["serviceos"],
+    )
     did = provisioned("provision")
-    ok(abs(did - would) < 40 or (SYSTEMD != 257 and 20 < did < would), f"as many changes as the dry run said, or systemd has made them: {would}, {did}")
-    same(outside(SERVICE), [], "every process, and every kernel thread that can be moved, keeps to the ServiceOS")
+    ok(
+        abs(did - would) < 40 or (SYSTEMD != 257 and 20 < did < would),
+        f"as many changes as the dry run said, or systemd has made them: {would}, {did}",
+    )
+    same(
+        outside(SERVICE),
+        [],
+        "every process, and every kernel thread that can be moved, keeps to the ServiceOS",
+    )
     got = verify(0, "provisioned")
-    ok(got["serviceos"]["cpus"] == "0-1" and any("migration/" in c["what"] for c in got["cannot_move"]), "it lists what this kernel cannot move",
-       got["cannot_move"][:5])
-    same([c["what"] for c in got["cannot_move"] if not re.match(r"kthread (\S+/\d+(:\d+H?)?(-.*)?|kworker/R-.*), pid|IRQ ", c["what"])], [],
-         "which are threads of one CPU, rescuers and managed interrupts")
+    ok(
+        got["serviceos"]["cpus"] == "0-1"
+        and any("migration/" in c["what"] for c in got["cannot_move"]),
+        "it lists what this kernel cannot move",
+        got["cannot_move"][:5],
+    )
+    same(
+        [
+            c["what"]
+            for c in got["cannot_move"]
+            if not re.match(r"kthread (\S+/\d+(:\d+H?)?(-.*)?|kworker/R-.*), pid|IRQ ", c["what"])
+        ],
+        [],
+        "which are threads of one CPU, rescuers and managed interrupts",
+    )
     same(provisioned("provision again"), 0, "which has nothing to do")
     undone(before, "after provision")
     r = here("nodeosctl unprovision")
@@ -202,23 +283,44 @@ def group_mistakes():
     """Refusals cost nothing but their message."""
     before = snapshot()
     machine = Machine()
-    for keys, words in (({}, "serviceos is none"), ({"serviceos": "0"}, "not whole cores: with all threads of these cores it is 0-1"),
-                        ({"serviceos": "0-15"}, "none would be left for containers"), ({"serviceos": "16-17"}, "this machine has 0-15"),
-                        ({"serviceos": "8/node"}, "none would be left"), ({"serviceos": "9/node"}, "9/node: this machine has 8 cores"), ({"serviceos": "many"}, "allowed: none, N/node or N/socket cores"),
-                        ({"serviceos": "1/node", "serviceos_mems": "9"}, "memory nodes 9: this machine has memory in 0-3"),
-                        ({"serviceos": "1/node", "serviceos_except": "../x"}, "a list of units with their type")):
+    for keys, words in (
+        ({}, "serviceos is none"),
+        ({"serviceos": "0"}, "not whole cores: with all threads of these cores it is 0-1"),
+        ({"serviceos": "0-15"}, "none would be left for containers"),
+        ({"serviceos": "16-17"}, "this machine has 0-15"),
+        ({"serviceos": "8/node"}, "none would be left"),
+        ({"serviceos": "9/node"}, "9/node: this machine has 8 cores"),
+        ({"serviceos": "many"}, "allowed: none, N/node or N/socket cores"),
+        (
+            {"serviceos": "1/node", "serviceos_mems": "9"},
+            "memory nodes 9: this machine has memory in 0-3",
+        ),
+        ({"serviceos": "1/node", "serviceos_except": "../x"}, "a list of units with their type"),
+    ):
         configure(**keys)
         r = here("nodeosctl provision")
         ok(r.code == 1 and words in r.err and r.err.count("\n") == 1, f"{keys}: refused", r.text)
-    same(differences(before, snapshot())[:20], [f"{CONF}: {before[0][CONF]} -> {files()[CONF]}"], "nothing was changed")
+    same(
+        differences(before, snapshot())[:20],
+        [f"{CONF}: {before[0][CONF]} -> {files()[CONF]}"],
+        "nothing was changed",
+    )
     configure(serviceos="1/node")
     r = run("nodeosctl provision")
     ok(r.code == 1 and "only root" in r.err, "alice is refused", r.text)
     r = run("nodeosctl provision --cmdline")
-    ok(r.code == 0 and "nohz_full=2-15 rcu_nocbs=2-15 irqaffinity=0-1" in r.out and "CpuSpecList=0-1" in r.out, "but may see the command line", r.text)
+    ok(
+        r.code == 0
+        and "nohz_full=2-15 rcu_nocbs=2-15 irqaffinity=0-1" in r.out
+        and "CpuSpecList=0-1" in r.out,
+        "but may see the command line",
+        r.text,
+    )
     # live containers
     slurm_knows(False)
-    job = run("sbatch --parsable -N1 -w n0 -n8 -c2 --nodeos-cpus=2 -o /dev/null --wrap 'sleep 100'").out.strip()
+    job = run(
+        "sbatch --parsable -N1 -w n0 -n8 -c2 --nodeos-cpus=2 -o /dev/null --wrap 'sleep 100'"
+    ).out.strip()
     for _ in range(100):
         if f"job {job} " in here("nodeosctl report").out:
             break
@@ -227,11 +329,19 @@ def group_mistakes():
     core = next(c for c in machine.core.values() if c & held)
     configure(serviceos=",".join(map(str, sorted(core))))
     r = here("nodeosctl provision")
-    ok(r.code == 1 and f"containers of job {job}" in r.err, "CPUs of a live container are not taken", r.text)
+    ok(
+        r.code == 1 and f"containers of job {job}" in r.err,
+        "CPUs of a live container are not taken",
+        r.text,
+    )
     other = next(c for c in machine.core.values() if not c & held)
     configure(serviceos=",".join(map(str, sorted(other))), serviceos_mems="0")
     r = here("nodeosctl provision")
-    ok(r.code == 1 and f"containers of job {job} may have memory on nodes 0" in r.err, "nor memory nodes", r.text)
+    ok(
+        r.code == 1 and f"containers of job {job} may have memory on nodes 0" in r.err,
+        "nor memory nodes",
+        r.text,
+    )
     run(f"scancel {job}", user="root")
     wait_idle()
     configure()
@@ -239,6 +349,7 @@ def group_mistakes():
 
 def group_changes():
     """nodeos.conf and units change beneath a ServiceOS: what happens, and what is said."""
+
     def beside_slurmd():  # whose slurm.conf has no CpuSpecList here
         return [t for t in outside(SERVICE | SECOND) if "/slurmd.service" not in t]
 
@@ -247,43 +358,87 @@ def group_changes():
     provisioned("provision")
     configure(serviceos="2/node")
     r = here("nodeosctl provision --dry-run")
-    found = re.search(r"(\d+) changes to make, after (\d+) put back of the ServiceOS that is there", r.out)
+    found = re.search(
+        r"(\d+) changes to make, after (\d+) put back of the ServiceOS that is there", r.out
+    )
     would = [int(n) for n in found.groups()] if found else []
     r = here("nodeosctl provision")
     found = re.search(r"(\d+) changes, after (\d+) put back of the ServiceOS that was there", r.out)
     did = [int(n) for n in found.groups()] if found else []
     # threads come and go; and a systemd that gives new lists to what runs makes some of the changes itself
-    ok(len(would) == len(did) == 2 and all(20 < d <= w + 20 for w, d in zip(would, did)) and (SYSTEMD != 257 or would[0] - did[0] <= 20),
-       "larger: the dry run tells of no less", (would, did, r.text))
+    ok(
+        len(would) == len(did) == 2
+        and all(20 < d <= w + 20 for w, d in zip(would, did))
+        and (SYSTEMD != 257 or would[0] - did[0] <= 20),
+        "larger: the dry run tells of no less",
+        (would, did, r.text),
+    )
     same(beside_slurmd(), [], "and all keep to it")
     configure()
     r = here("nodeosctl provision")
-    ok(r.code == 1 and "is none in" in r.err and "this node is provisioned (CPUs 0-3): nodeosctl unprovision" in r.err, "none: told what undoes it", r.text)
+    ok(
+        r.code == 1
+        and "is none in" in r.err
+        and "this node is provisioned (CPUs 0-3): nodeosctl unprovision" in r.err,
+        "none: told what undoes it",
+        r.text,
+    )
     got = verify(3, "nor is it forgotten")
-    ok([c["remedy"] for c in got["checks"] if c.get("what") == "nodeos.conf"] == ["nodeosctl unprovision"], "with the remedy", got["checks"])
+    ok(
+        [c["remedy"] for c in got["checks"] if c.get("what") == "nodeos.conf"]
+        == ["nodeosctl unprovision"],
+        "with the remedy",
+        got["checks"],
+    )
     configure(serviceos="2/node")
     here("systemctl set-property --runtime munge.service AllowedCPUs=4-7")
     r = here("nodeosctl provision")
-    ok(r.code == 0 and "1 process stays elsewhere, as the unit has CPUs of its own" in r.err, "a unit with CPUs of its own is told of", r.text)
+    ok(
+        r.code == 0 and "1 process stays elsewhere, as the unit has CPUs of its own" in r.err,
+        "a unit with CPUs of its own is told of",
+        r.text,
+    )
     got = verify(3, "and differs")
-    ok(any("munged" in c["what"] and "serviceos_except" in c["remedy"] for c in got["checks"] if not c["ok"]), "with the remedy", got["checks"])
-    here("rm -r /run/systemd/system.control/munge.service.d; rmdir /run/systemd/system.control; systemctl daemon-reload; systemctl restart munge")
+    ok(
+        any(
+            "munged" in c["what"] and "serviceos_except" in c["remedy"]
+            for c in got["checks"]
+            if not c["ok"]
+        ),
+        "with the remedy",
+        got["checks"],
+    )
+    here(
+        "rm -r /run/systemd/system.control/munge.service.d; rmdir /run/systemd/system.control;"
+        " systemctl daemon-reload; systemctl restart munge"
+    )
     here("nodeosctl provision")
     same(beside_slurmd(), [], "without them all keep to it")
     configure(serviceos="2/node", serviceos_except="typo.service")
     r = here("nodeosctl provision")
-    ok(r.code == 0 and "systemd knows no typo.service here" in r.err, "a unit that is not there is told of", r.text)
+    ok(
+        r.code == 0 and "systemd knows no typo.service here" in r.err,
+        "a unit that is not there is told of",
+        r.text,
+    )
     configure(serviceos="2/node")
     here("systemctl start nodeos-provision.timer")
     r = here("nodeosctl unprovision")
-    ok(r.code == 0 and "nodeos-provision.timer is active" in r.err, "unprovision tells of the timer", r.text)
+    ok(
+        r.code == 0 and "nodeos-provision.timer is active" in r.err,
+        "unprovision tells of the timer",
+        r.text,
+    )
     here("systemctl stop nodeos-provision.timer nodeos-provision.service")
     configure()
     undone(before, "at last", True)
 
 
 # some memory, touched again and again; every tenth never rests
-HOG = "python3 -c 'import os, time; x = bytearray(16 << 20)\nwhile True: sum(x[::4096]); time.sleep(0 if os.getpid() % 10 == 0 else 0.5)'"
+HOG = (
+    "python3 -c 'import os, time; x = bytearray(16 << 20)\nwhile True: sum(x[::4096]); time.sleep(0"
+    " if os.getpid() % 10 == 0 else 0.5)'"
+)
 
 
 def start_daemons(n):
@@ -293,10 +448,24 @@ def start_daemons(n):
     os.chmod("/run/hog.sh", 0o755)
     script = []
     for i in range(n):
-        kind = ["--unit=hog{i}", "--unit=hog{i} --on-active=2s", "--scope --unit=hog{i}", "--unit=hog{i} --uid=alice -p PAMName=login",
-                "--unit=hog{i} --slice=machine.slice", "--unit=hog{i} --slice=other.slice"][i % 6].format(i=i)
-        script.append(f"systemd-run -q --collect {kind} /run/hog.sh {'&' if 'scope' in kind else ''}")
-    subprocess.run(["bash", "-c", "\n".join(script)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False)
+        kind = [
+            "--unit=hog{i}",
+            "--unit=hog{i} --on-active=2s",
+            "--scope --unit=hog{i}",
+            "--unit=hog{i} --uid=alice -p PAMName=login",
+            "--unit=hog{i} --slice=machine.slice",
+            "--unit=hog{i} --slice=other.slice",
+        ][i % 6].format(i=i)
+        script.append(
+            f"systemd-run -q --collect {kind} /run/hog.sh {'&' if 'scope' in kind else ''}"
+        )
+    subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
 
 
 def watch(seconds, service, mems=None):
@@ -309,9 +478,19 @@ def watch(seconds, service, mems=None):
                 continue
             if "hog" in t["cgroup"] or "session" in t["cgroup"]:
                 seen.add(t["cgroup"])
-            if not cpus(t["cpus"]) <= service or (t["runs"] and t["on"] not in service) or (
-                    mems and not t["kernel"] and "/slurmd.service" not in t["cgroup"] and not cpus(t["mems"]) <= mems):
-                wrong.add(f"{t['comm']} {t['cgroup']} on {t['on']} cpus {t['cpus']} mems {t['mems']}")
+            if (
+                not cpus(t["cpus"]) <= service
+                or (t["runs"] and t["on"] not in service)
+                or (
+                    mems
+                    and not t["kernel"]
+                    and "/slurmd.service" not in t["cgroup"]
+                    and not cpus(t["mems"]) <= mems
+                )
+            ):
+                wrong.add(
+                    f"{t['comm']} {t['cgroup']} on {t['on']} cpus {t['cpus']} mems {t['mems']}"
+                )
         time.sleep(1)
     return wrong, seen
 
@@ -324,12 +503,23 @@ def group_daemons():
     provisioned("provision")
     start_daemons(DAEMONS)
     wrong, seen = watch(40, SERVICE)
-    same(sorted(wrong), [], f"{DAEMONS} daemons, timers, scopes, logins: none ran outside of the ServiceOS")
+    same(
+        sorted(wrong),
+        [],
+        f"{DAEMONS} daemons, timers, scopes, logins: none ran outside of the ServiceOS",
+    )
     ok(len(seen) >= DAEMONS * 3 // 4, f"{len(seen)} of them were seen at work")
-    ok(any("user.slice" in c for c in seen) and any("machine.slice" in c for c in seen) and any("other.slice" in c for c in seen),
-       "in user.slice, machine.slice and another one", sorted(seen)[:9])
+    ok(
+        any("user.slice" in c for c in seen)
+        and any("machine.slice" in c for c in seen)
+        and any("other.slice" in c for c in seen),
+        "in user.slice, machine.slice and another one",
+        sorted(seen)[:9],
+    )
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
-    here("systemctl daemon-reload; systemctl restart munge ssh.socket dbus; systemctl restart slurmd")
+    here(
+        "systemctl daemon-reload; systemctl restart munge ssh.socket dbus; systemctl restart slurmd"
+    )
     wait_idle()
     same(outside(SERVICE), [], "after daemon-reload and restarts of services all keep to it")
     verify(0, "after restarts")
@@ -346,18 +536,43 @@ def group_daemons():
         late = outside(SERVICE)
         note(f"kernel threads elsewhere after it: {late}")
         provisioned("provision again")
-        same(outside(SERVICE), [], f"a later provision (the timer's) puts {len(late)} new threads in their place")
+        same(
+            outside(SERVICE),
+            [],
+            f"a later provision (the timer's) puts {len(late)} new threads in their place",
+        )
     r = here("nodeosctl unprovision")
     same(r.code, 0, "unprovision")
     slurm_knows(False)
     everywhere = {key: t["cpus"] for key, t in threads().items()}
-    left = [d for d in differences(before, snapshot())
-            if not d.startswith("/sys/fs/cgroup") and "/etc/slurm/slurm.conf" not in d and "/run/systemd" not in d and "irqbalance" not in d]
-    same(left, [], "all is as it was but for cpusets that systemd itself wrote when it was upgraded")
+    left = [
+        d
+        for d in differences(before, snapshot())
+        if not d.startswith("/sys/fs/cgroup")
+        and "/etc/slurm/slurm.conf" not in d
+        and "/run/systemd" not in d
+        and "irqbalance" not in d
+    ]
+    same(
+        left, [], "all is as it was but for cpusets that systemd itself wrote when it was upgraded"
+    )
     at_first = sum(c == "0-15" for c in before[1].values())
-    ok(sum(c == "0-15" for c in everywhere.values()) >= at_first - 5 > 20, f"as many threads as before ({at_first}) may run everywhere", everywhere)
-    same([f"{p}: {read(p)}" for p in lines("find /sys/fs/cgroup -name cpuset.cpus.effective -not -path '*slurmstepd.scope/*'") if read(p) != "0-15"],
-         [], "as every cgroup's effective CPUs say")
+    ok(
+        sum(c == "0-15" for c in everywhere.values()) >= at_first - 5 > 20,
+        f"as many threads as before ({at_first}) may run everywhere",
+        everywhere,
+    )
+    same(
+        [
+            f"{p}: {read(p)}"
+            for p in lines(
+                "find /sys/fs/cgroup -name cpuset.cpus.effective -not -path '*slurmstepd.scope/*'"
+            )
+            if read(p) != "0-15"
+        ],
+        [],
+        "as every cgroup's effective CPUs say",
+    )
 
 
 def group_hotplug():
@@ -373,18 +588,35 @@ def group_hotplug():
     provisioned("it comes back")
     same(outside(SECOND), [], "and gets none of the system")
     verify(0, "after that")
-    here("echo 0 >/sys/devices/system/cpu/cpu2/online; echo 0 >/sys/devices/system/cpu/cpu3/online; sleep 2")
+    here(
+        "echo 0 >/sys/devices/system/cpu/cpu2/online; echo 0 >/sys/devices/system/cpu/cpu3/online;"
+        " sleep 2"
+    )
     verify(3, "the ServiceOS's own CPUs go")
     ok(here("systemd-run -q --wait true").code == 0, "the system lives on, elsewhere")
-    here("echo 1 >/sys/devices/system/cpu/cpu2/online; echo 1 >/sys/devices/system/cpu/cpu3/online; sleep 2")
+    here(
+        "echo 1 >/sys/devices/system/cpu/cpu2/online; echo 1 >/sys/devices/system/cpu/cpu3/online;"
+        " sleep 2"
+    )
     provisioned("they come back")
     same(outside(SECOND), [], "and have their work again")
     verify(0, "and after that")
     here("nodeosctl unprovision")
     slurm_knows(False)
-    gone = [t for t in threads().values() if not t["bound"] and not t["kernel"] and "slurmstepd.scope" not in t["cgroup"] and cpus(t["cpus"]) <= SECOND]
+    gone = [
+        t
+        for t in threads().values()
+        if not t["bound"]
+        and not t["kernel"]
+        and "slurmstepd.scope" not in t["cgroup"]
+        and cpus(t["cpus"]) <= SECOND
+    ]
     same(gone, [], "unprovisioned: nothing is left on 2-3 alone")
-    left = [d for d in differences(before, snapshot()) if d.startswith("/proc") or d.startswith("/sys/dev")]
+    left = [
+        d
+        for d in differences(before, snapshot())
+        if d.startswith("/proc") or d.startswith("/sys/dev")
+    ]
     same([d for d in left if "smp_affinity_list" not in d], [], "masks are as they were")
     configure()
 
@@ -399,10 +631,17 @@ def group_mems():
     provisioned("provision")
     start_daemons(12)
     wrong, seen = watch(20, SERVICE, {0})
-    same(sorted(wrong), [], "daemons with memory hogs among them: CPUs and memory nodes are the ServiceOS's")
+    same(
+        sorted(wrong),
+        [],
+        "daemons with memory hogs among them: CPUs and memory nodes are the ServiceOS's",
+    )
     ok(len(seen) >= 9, f"{len(seen)} of them were seen at work")
     # of files some pages were there before
-    pages = here("for p in $(pgrep -f bytearray); do grep -h ' anon=' /proc/$p/numa_maps | grep -v file=; done").out
+    pages = here(
+        "for p in $(pgrep -f bytearray); do grep -h ' anon=' /proc/$p/numa_maps | grep -v file=;"
+        " done"
+    ).out
     elsewhere = [line for line in pages.split("\n") if re.search(r" N[1-3]=\d", line)]
     ok(len(pages) > 1000 and not elsewhere, "their pages are on node 0", elsewhere[:5])
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
@@ -410,37 +649,92 @@ def group_mems():
     # containers have the other nodes
     r = run(f"srun -N2 -n4 --ntasks-per-node=2 --exclusive -c2 --nodeos-cpus=4 {WHEREAMI}")
     found = ranks(r)
-    ok(len(found) == 4 and all(cpus(x["mems"]) == {1, 2, 3} and not cpus(x["cpus"]) & SERVICE for x in found),
-       "a container that asks for no memory nodes has all but the ServiceOS's", r.text[-1000:])
+    ok(
+        len(found) == 4
+        and all(cpus(x["mems"]) == {1, 2, 3} and not cpus(x["cpus"]) & SERVICE for x in found),
+        "a container that asks for no memory nodes has all but the ServiceOS's",
+        r.text[-1000:],
+    )
     r = run(f"srun -N1 -n1 --nodeos-mems=4 {WHEREAMI}")
     ok(r.code != 0 and "4 memory nodes" in r.text, "four memory nodes cannot be had", r.text[-600:])
     # the paper's layouts, on two nodes of 16 threads and 4 memory nodes: one container, and two
     machine = Machine()
     one = write("figure4a.json", pod(simulation={"container": {"cpus": 14, "mems": 3}}))
-    two = write("figure4b.json", pod(simulation={"container": {"cpus": 12, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}))
-    for name, manifest, steps in (("4a", one, {"simulation": 6}), ("4b", two, {"simulation": 5, "vda": 1})):
-        made = {c["name"]: c for c in json.loads(here(f"nodeosctl plan --json {manifest}").out)["containers"]}
+    two = write(
+        "figure4b.json",
+        pod(
+            simulation={"container": {"cpus": 12, "mems": 2}},
+            vda={"container": {"cpus": 2, "mems": 1}},
+        ),
+    )
+    for name, manifest, steps in (
+        ("4a", one, {"simulation": 6}),
+        ("4b", two, {"simulation": 5, "vda": 1}),
+    ):
+        made = {
+            c["name"]: c
+            for c in json.loads(here(f"nodeosctl plan --json {manifest}").out)["containers"]
+        }
         for container, n in steps.items():
-            r = run(f"salloc -Q -N2 --exclusive -n14 --nodeos-manifest={manifest} srun -N2 -n{2 * n} --ntasks-per-node={n} -c2"
-                    f" --nodeos-container={container} {WHEREAMI}")
+            r = run(
+                f"salloc -Q -N2 --exclusive -n14 --nodeos-manifest={manifest} srun -N2 -n{2 * n}"
+                f" --ntasks-per-node={n} -c2 --nodeos-container={container} {WHEREAMI}"
+            )
             found = ranks(r)
-            ok(len(found) == 2 * n, f"figure {name}, {container}: {n} ranks on each node", r.text[-800:])
-            check_ranks(found, made[container] | {"mems_confined": True}, f"figure {name}, {container}", machine)
-            ok(all(not cpus(x["cpus"]) & SERVICE and 0 not in cpus(x["mems"]) for x in found), f"figure {name}, {container}: none of the ServiceOS")
-    nodes = "[numa(memory=2852126720)] " * 24  # the paper's node: 48 threads, 48 memory nodes of 2720 MB
-    for name, want in (("figure4a", {"simulation": ("2-47", "1-23,25-47")}),
-                       ("figure4b", {"simulation": ("2-45", "1-23,25-45"), "vda": ("46-47", "46-47")})):
-        r = run(f"nodeosctl plan --json --topology='package:2 {nodes}core:12 pu:2' --serviceos=1/node --serviceos-mems=0,24"
-                f" --ntasks={'simulation=21' + (',vda=1' if 'vda' in want else '')} {os.getcwd()}/examples/{name}.json")
+            ok(
+                len(found) == 2 * n,
+                f"figure {name}, {container}: {n} ranks on each node",
+                r.text[-800:],
+            )
+            check_ranks(
+                found,
+                made[container] | {"mems_confined": True},
+                f"figure {name}, {container}",
+                machine,
+            )
+            ok(
+                all(not cpus(x["cpus"]) & SERVICE and 0 not in cpus(x["mems"]) for x in found),
+                f"figure {name}, {container}: none of the ServiceOS",
+            )
+    nodes = (
+        "[numa(memory=2852126720)] " * 24
+    )  # the paper's node: 48 threads, 48 memory nodes of 2720 MB
+    for name, want in (
+        ("figure4a", {"simulation": ("2-47", "1-23,25-47")}),
+        ("figure4b", {"simulation": ("2-45", "1-23,25-45"), "vda": ("46-47", "46-47")}),
+    ):
+        r = run(
+            f"nodeosctl plan --json --topology='package:2 {nodes}core:12 pu:2' --serviceos=1/node"
+            " --serviceos-mems=0,24"
+            f" --ntasks={'simulation=21' + (',vda=1' if 'vda' in want else '')}"
+            f" {os.getcwd()}/examples/{name}.json"
+        )
         got = json.loads(r.out)
-        same({c["name"]: (c["cpus"], c["mems"]) for c in got["containers"]}, want, f"{name}.json on the paper's node: 21 ranks on 22 cores and more")
-        same((got["serviceos"]["cpus"], got["serviceos"]["mems"]), ("0-1", "0,24"), f"{name}.json: beside a core and two memory nodes of the system")
+        same(
+            {c["name"]: (c["cpus"], c["mems"]) for c in got["containers"]},
+            want,
+            f"{name}.json on the paper's node: 21 ranks on 22 cores and more",
+        )
+        same(
+            (got["serviceos"]["cpus"], got["serviceos"]["mems"]),
+            ("0-1", "0,24"),
+            f"{name}.json: beside a core and two memory nodes of the system",
+        )
     for node in ("n0", "n1"):
         r = on(node, "nodeosctl unprovision")
         same(r.code, 0, f"{node}: unprovision")
         configure(node)
-    same([f"{p}: {read(p)}" for p in lines("find /sys/fs/cgroup -name cpuset.mems.effective -not -path '*slurmstepd.scope/*'") if read(p) != "0-3"],
-         [], "every cgroup's memory nodes are all again")
+    same(
+        [
+            f"{p}: {read(p)}"
+            for p in lines(
+                "find /sys/fs/cgroup -name cpuset.mems.effective -not -path '*slurmstepd.scope/*'"
+            )
+            if read(p) != "0-3"
+        ],
+        [],
+        "every cgroup's memory nodes are all again",
+    )
     slurm_knows(False)
 
 
@@ -452,31 +746,81 @@ def group_jobs():
         on(node, "nodeosctl provision")
     verify(3, "slurm.conf does not know the ServiceOS yet")
     r = run(f"srun -N2 -n2 -c16 --nodeos-cpus=14 {WHEREAMI}")
-    ok(r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)), "even so no container gets its CPUs", r.text[-800:])
+    ok(
+        r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
+        "even so no container gets its CPUs",
+        r.text[-800:],
+    )
     slurm_knows()
     for node in ("n0", "n1"):
         verify(0, f"slurm.conf knows it, {node}", node)
-    ok(cpus(here("cat /proc/$(pgrep -x slurmd)/status | sed -n 's/^Cpus_allowed_list:.//p'").out.strip()) == SERVICE, "slurmd runs where CpuSpecList says")
+    ok(
+        cpus(
+            here(
+                "cat /proc/$(pgrep -x slurmd)/status | sed -n 's/^Cpus_allowed_list:.//p'"
+            ).out.strip()
+        )
+        == SERVICE,
+        "slurmd runs where CpuSpecList says",
+    )
     r = run(f"srun -N2 --exclusive -n28 {WHEREAMI}")
     found = ranks(r)
-    ok(len(found) == 28 and not any(cpus(x["cpus"]) & SERVICE for x in found), "a job of every thread that there is has none of them", r.text[-500:])
-    for line, hint in (("sbatch -N1 -n16 --wrap true", True), ("srun -N1 -n1 -c16 true", True), ("salloc -Q -N1 --exclusive -n15 true", True),
-                       ("srun -w n0 -N1 -n17 true", True), ("sbatch --nodelist=n7 --wrap true", False)):
+    ok(
+        len(found) == 28 and not any(cpus(x["cpus"]) & SERVICE for x in found),
+        "a job of every thread that there is has none of them",
+        r.text[-500:],
+    )
+    for line, hint in (
+        ("sbatch -N1 -n16 --wrap true", True),
+        ("srun -N1 -n1 -c16 true", True),
+        ("salloc -Q -N1 --exclusive -n15 true", True),
+        ("srun -w n0 -N1 -n17 true", True),
+        ("sbatch --nodelist=n7 --wrap true", False),
+    ):
         r = run(line)
-        want = "nodeos: hint: 2 nodes of 16 threads keep 2 for the system (ServiceOS): the largest request there is 14 threads"
-        ok(r.code != 0 and (want in r.err) == hint, f"{line}: {'told what the largest request is' if hint else 'no hint'}", r.text)
+        want = (
+            "nodeos: hint: 2 nodes of 16 threads keep 2 for the system (ServiceOS): the largest"
+            " request there is 14 threads"
+        )
+        ok(
+            r.code != 0 and (want in r.err) == hint,
+            f"{line}: {'told what the largest request is' if hint else 'no hint'}",
+            r.text,
+        )
     r = run("srun -N1 --exclusive -n14 --nodeos-cpus=16 true")
-    ok(r.code != 0 and "the largest request that fits now is cpus=14" in r.text and "2 threads of this node, CPUs 0-1, are kept for the ServiceOS" in r.text,
-       "a container of every thread: told what is kept and what fits", r.text[-800:])
-    script = write("service.sh", "#!/bin/bash\nsrun -N2 -n4 -c2 --nodeos-container=sim sleep 20 & srun -N2 -n2 --nodeos-container=vda true; wait\n")
-    manifest = write("service.json", pod(sim={"container": {"cpus": 8}}, vda={"container": {"cpus": 2}}))
-    job = run(f"sbatch --parsable -N2 --exclusive -n14 --nodeos-manifest={manifest} --nodeos-report={HOME}/service.%s.%N.json -o /dev/null {script}").out.strip()
+    ok(
+        r.code != 0
+        and "the largest request that fits now is cpus=14" in r.text
+        and "2 threads of this node, CPUs 0-1, are kept for the ServiceOS" in r.text,
+        "a container of every thread: told what is kept and what fits",
+        r.text[-800:],
+    )
+    script = write(
+        "service.sh",
+        "#!/bin/bash\nsrun -N2 -n4 -c2 --nodeos-container=sim sleep 20 & srun -N2 -n2"
+        " --nodeos-container=vda true; wait\n",
+    )
+    manifest = write(
+        "service.json", pod(sim={"container": {"cpus": 8}}, vda={"container": {"cpus": 2}})
+    )
+    job = run(
+        f"sbatch --parsable -N2 --exclusive -n14 --nodeos-manifest={manifest}"
+        f" --nodeos-report={HOME}/service.%s.%N.json -o /dev/null {script}"
+    ).out.strip()
     for _ in range(150):
         report = json.loads(here("nodeosctl report --json").out)
-        if report["jobs"] and len(report["jobs"][0]["steps"]) > 1 and os.path.exists(f"{HOME}/service.0.n0.json"):
+        if (
+            report["jobs"]
+            and len(report["jobs"][0]["steps"]) > 1
+            and os.path.exists(f"{HOME}/service.0.n0.json")
+        ):
             break
         time.sleep(0.3)
-    same(report["serviceos"], {"cpus": "0-1", "mems": "0-3", "own_mems": False}, "the node's report knows the ServiceOS")
+    same(
+        report["serviceos"],
+        {"cpus": "0-1", "mems": "0-3", "own_mems": False},
+        "the node's report knows the ServiceOS",
+    )
     ok(not cpus(report["free"]["cpus"]) & SERVICE, "what is free has none of it", report["free"])
     step = json.loads(read(f"{HOME}/service.0.n0.json") or "{}")
     same(step.get("serviceos"), report["serviceos"], "so does a step's report")
@@ -488,7 +832,11 @@ def group_jobs():
     slurm_knows(by_core=True)
     verify(0, "where slurm.conf counts cores")
     found = ranks(run(f"srun -N1 --exclusive -n7 {WHEREAMI}"))
-    ok(len(found) == 7 and not any(cpus(x["cpus"]) & SERVICE for x in found), "a job of every core that there is has none of them", found)
+    ok(
+        len(found) == 7 and not any(cpus(x["cpus"]) & SERVICE for x in found),
+        "a job of every core that there is has none of them",
+        found,
+    )
     all_idle("no node is drained")
     for node in ("n0", "n1"):
         on(node, "nodeosctl unprovision")
@@ -506,16 +854,27 @@ def group_trace():
     # The event is on since boot (trace_event= on the command line) and stays on: to turn it on is to patch __schedule()
     # under 16 virtual processors that run it, and QEMU's TCG now and then still executes the breakpoint of
     # text_poke_bp() when the kernel has forgotten it ("int3: 0000", panic).
-    same(here(f"cat {tracing}/events/sched/sched_switch/enable").out.strip(), "1", "sched_switch is traced since boot")
-    here(f"echo 0 >{tracing}/tracing_on; echo fffc >{tracing}/tracing_cpumask; echo 8192 >{tracing}/buffer_size_kb;"
-         f" echo 'next_pid != 0' >{tracing}/events/sched/sched_switch/filter; echo >{tracing}/trace; echo 1 >{tracing}/tracing_on")
+    same(
+        here(f"cat {tracing}/events/sched/sched_switch/enable").out.strip(),
+        "1",
+        "sched_switch is traced since boot",
+    )
+    here(
+        f"echo 0 >{tracing}/tracing_on; echo fffc >{tracing}/tracing_cpumask; echo 8192"
+        f" >{tracing}/buffer_size_kb; echo 'next_pid != 0'"
+        f" >{tracing}/events/sched/sched_switch/filter; echo >{tracing}/trace; echo 1"
+        f" >{tracing}/tracing_on"
+    )
     reader = subprocess.Popen(["sh", "-c", f"exec cat {tracing}/trace_pipe >/run/trace.out"])
     start_daemons(DAEMONS)
     time.sleep(SECONDS)
     here(f"echo 0 >{tracing}/tracing_on")
     time.sleep(2)
     reader.kill()
-    here(f"echo 0 >{tracing}/events/sched/sched_switch/filter; echo ffff >{tracing}/tracing_cpumask; echo 64 >{tracing}/buffer_size_kb")
+    here(
+        f"echo 0 >{tracing}/events/sched/sched_switch/filter; echo ffff >{tracing}/tracing_cpumask;"
+        f" echo 64 >{tracing}/buffer_size_kb"
+    )
     counts, lost, placed = {}, 0, set()
     with open("/run/trace.out", errors="replace") as f:
         for line in f:
@@ -529,8 +888,18 @@ def group_trace():
     for name, n in sorted(counts.items(), key=lambda item: -item[1]):
         note(f"on the containers' CPUs in {SECONDS} s: {name} {n}")
     same(lost, 0, "no event was lost")
-    ok(counts and not placed & SERVICE, f"{sum(counts.values())} switches to {len(counts)} tasks on CPUs 2-15 were seen", sorted(placed))
-    strange = [name for name in counts if not re.fullmatch(r"(migration|ksoftirqd|cpuhp|rcuc|idle_inject|irq_work)/\d+|kworker/\d+:.*", name)]
+    ok(
+        counts and not placed & SERVICE,
+        f"{sum(counts.values())} switches to {len(counts)} tasks on CPUs 2-15 were seen",
+        sorted(placed),
+    )
+    strange = [
+        name
+        for name in counts
+        if not re.fullmatch(
+            r"(migration|ksoftirqd|cpuhp|rcuc|idle_inject|irq_work)/\d+|kworker/\d+:.*", name
+        )
+    ]
     same(strange, [], "all of them are kernel threads of one CPU")
     here("nodeosctl unprovision; rm -f /run/trace.out")
     configure()
@@ -553,7 +922,12 @@ def group_kills():
         if verb == "unprovision":
             here("nodeosctl provision")
         delay = rng.uniform(0, length) if i % 4 < 2 else rng.uniform(0, length / 8)
-        p = subprocess.Popen(["nodeosctl", verb], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        p = subprocess.Popen(
+            ["nodeosctl", verb],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         time.sleep(delay)
         p.kill()
         done[verb] += p.wait() == -9
@@ -562,8 +936,17 @@ def group_kills():
             same(r.code, 0, f"{verb} killed after {delay:.2f} s: a job runs")
         r = here("nodeosctl provision")
         ok(r.code == 0, f"{verb} killed after {delay:.2f} s: provision", r.text)
-        same(outside(SERVICE), [], f"{verb} killed after {delay:.2f} s: then all keep to the ServiceOS")
-        p = subprocess.Popen(["nodeosctl", "unprovision"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        same(
+            outside(SERVICE),
+            [],
+            f"{verb} killed after {delay:.2f} s: then all keep to the ServiceOS",
+        )
+        p = subprocess.Popen(
+            ["nodeosctl", "unprovision"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         time.sleep(rng.uniform(0, length))
         p.kill()
         p.wait()
@@ -581,25 +964,50 @@ def group_boot():
     slurm_knows()
     on("n1", "systemctl enable nodeos-provision.service; sync")
     for i, delay in enumerate((0.5, 2.5)):
-        on("n1", f"(nodeosctl provision & sleep {delay}; sync; echo b >/proc/sysrq-trigger) >/dev/null 2>&1 &", timeout=30)
+        on(
+            "n1",
+            f"(nodeosctl provision & sleep {delay}; sync; echo b >/proc/sysrq-trigger) >/dev/null"
+            " 2>&1 &",
+            timeout=30,
+        )
         time.sleep(delay + 5)
         for _ in range(240):
-            if on("n1", "systemctl is-active nodeos-provision.timer; cat /proc/uptime", timeout=20).out.startswith("active"):
+            if on(
+                "n1", "systemctl is-active nodeos-provision.timer; cat /proc/uptime", timeout=20
+            ).out.startswith("active"):
                 break
             time.sleep(1)
         cluster.wait_idle(240)
         verify(0, f"reset {i + 1}: the node booted, its unit provisioned it", "n1")
         r = run(f"srun -w n1 -N1 --exclusive -n7 -c2 --nodeos-cpus=14 {WHEREAMI}")
-        ok(r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)), f"reset {i + 1}: and runs jobs", r.text[-500:])
-    on("n1", "systemctl disable --now nodeos-provision.timer nodeos-provision.service; nodeosctl unprovision")
+        ok(
+            r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
+            f"reset {i + 1}: and runs jobs",
+            r.text[-500:],
+        )
+    on(
+        "n1",
+        "systemctl disable --now nodeos-provision.timer nodeos-provision.service; nodeosctl"
+        " unprovision",
+    )
     configure("n1")
     configure()
     slurm_knows(False)
     all_idle("no node is drained")
 
 
-GROUPS = {"snapshot": group_snapshot, "mistakes": group_mistakes, "changes": group_changes, "jobs": group_jobs, "mems": group_mems, "daemons": group_daemons,
-          "hotplug": group_hotplug, "trace": group_trace, "kills": group_kills, "boot": group_boot}
+GROUPS = {
+    "snapshot": group_snapshot,
+    "mistakes": group_mistakes,
+    "changes": group_changes,
+    "jobs": group_jobs,
+    "mems": group_mems,
+    "daemons": group_daemons,
+    "hotplug": group_hotplug,
+    "trace": group_trace,
+    "kills": group_kills,
+    "boot": group_boot,
+}
 
 
 def unprovision():

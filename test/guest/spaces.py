@@ -6,7 +6,9 @@
 # run: deep kernel=debian limit=3600
 # rooms: control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other user's job and no
-process of the host, whatever he asks of root. Run by test/guest/run as root on n0; spaces.py [--times N] [GROUP...]"""
+process of the host, whatever he asks of root. Run by test/guest/run as root on n0; spaces.py [--times N] [GROUP...]
+"""
+
 import argparse
 import glob
 import os
@@ -31,8 +33,22 @@ class Hold:
     def __init__(self, into=None, user="alice", scope=False):
         """SCOPE: in a scope of systemd's, as a session is."""
         run_in = "systemd-run --quiet --scope --slice=user-1000.slice" if scope else ""
-        self.p = subprocess.Popen(["bash", "-c", f"read go; exec {run_in} setpriv --reuid={user} --regid={user} --init-groups {HOLD}"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True, env=cluster.clean_env(user), cwd="/", start_new_session=True)
+        self.p = subprocess.Popen(
+            [
+                "bash",
+                "-c",
+                (
+                    f"read go; exec {run_in} setpriv --reuid={user} --regid={user} --init-groups"
+                    f" {HOLD}"
+                ),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=cluster.clean_env(user),
+            cwd="/",
+            start_new_session=True,
+        )
         if into:
             with open(f"{into}/cgroup.procs", "w") as f:
                 f.write(str(self.p.pid))
@@ -53,7 +69,9 @@ class Hold:
 def stuck():
     """Processes and threads that wait for what cannot be interrupted, but hold's own."""
     r = run("ps -eLo state=,pid=,comm=,wchan=", user="root", timeout=20)
-    return sorted(line for line in r.out.splitlines() if line.startswith("D") and " hold " not in line)
+    return sorted(
+        line for line in r.out.splitlines() if line.startswith("D") and " hold " not in line
+    )
 
 
 def nothing_stuck(what):
@@ -67,8 +85,11 @@ def nothing_stuck(what):
 
 def machine_state():
     """Where interrupts and workqueues may run, and what partitions there are."""
-    files = sorted(glob.glob("/proc/irq/*/smp_affinity_list") + glob.glob("/sys/devices/virtual/workqueue/*/cpumask") +
-                   ["/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset.mems.effective"])
+    files = sorted(
+        glob.glob("/proc/irq/*/smp_affinity_list")
+        + glob.glob("/sys/devices/virtual/workqueue/*/cpumask")
+        + ["/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset.mems.effective"]
+    )
     return {f: open(f).read() for f in files if os.path.exists(f)}
 
 
@@ -87,13 +108,20 @@ class Others:
 
     @staticmethod
     def bob():
-        return run("srun -N1 -w n0 -n1 -c1 --mem=50 --mpi=none true", user="bob", cwd="/", timeout=60)
+        return run(
+            "srun -N1 -w n0 -n1 -c1 --mem=50 --mpi=none true", user="bob", cwd="/", timeout=60
+        )
 
     @staticmethod
     def root():
         """A process that is made, and moved to another cgroup: for that the kernel takes the locks that matter."""
         start = time.time()
-        r = run("mkdir -p /sys/fs/cgroup/spaces && echo $$ >/sys/fs/cgroup/spaces/cgroup.procs && echo $$ >/sys/fs/cgroup/cgroup.procs", user="root", timeout=60)
+        r = run(
+            "mkdir -p /sys/fs/cgroup/spaces && echo $$ >/sys/fs/cgroup/spaces/cgroup.procs && echo"
+            " $$ >/sys/fs/cgroup/cgroup.procs",
+            user="root",
+            timeout=60,
+        )
         return time.time() - start if r.code == 0 else 60.0
 
     def look(self, srun=True):
@@ -106,17 +134,30 @@ class Others:
 
     def check(self, what):
         same(self.errors, [], f"{what}: bob's jobs run")
-        ok(max(self.forks) <= self.fork + SECONDS, f"{what}: root's processes wait {max(self.forks) - self.fork:.2f} s at most", self.forks)
+        ok(
+            max(self.forks) <= self.fork + SECONDS,
+            f"{what}: root's processes wait {max(self.forks) - self.fork:.2f} s at most",
+            self.forks,
+        )
         if self.srun:
             late = sorted(self.srun)[len(self.srun) // 2] - self.plain
-            ok(late <= SECONDS, f"{what}: bob's srun takes {late:.1f} s longer", (self.plain, self.srun))
+            ok(
+                late <= SECONDS,
+                f"{what}: bob's srun takes {late:.1f} s longer",
+                (self.plain, self.srun),
+            )
 
 
 def small_job(script="sleep 1000"):
     """A job of alice's on a part of n0 with the container "own", and a rank in it; its directory."""
     manifest = write("own.json", pod(own={"container": {"cpus": "4", "mems": "1"}}))
-    path = write("own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {script}\n")
-    job = run(f"sbatch --parsable -N1 -w n0 -n1 -c6 --mem=600 --nodeos-manifest={manifest} -o own.out {path}").out.strip()
+    path = write(
+        "own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {script}\n"
+    )
+    job = run(
+        f"sbatch --parsable -N1 -w n0 -n1 -c6 --mem=600 --nodeos-manifest={manifest} -o own.out"
+        f" {path}"
+    ).out.strip()
     for _ in range(120):
         found = glob.glob(f"/sys/fs/cgroup/system.slice/*/job_{job}/step_0/user/task_0")
         if found and open(f"{found[0]}/cgroup.procs").read():
@@ -135,21 +176,35 @@ def group_exec():
     """Whoever asks is never moved: a session whose address space is held asks for a container, as root's nodeosd lets everybody."""
     job, where = small_job()
     before, others, answers = machine_state(), Others(), []
-    ask = "import socket; s=socket.socket(socket.AF_UNIX); s.settimeout(30); s.connect('/run/nodeosd.socket'); s.sendall(b'nodeos 1 {} container=own\\n'); print(s.recv(500).decode())"
+    ask = (
+        "import socket; s=socket.socket(socket.AF_UNIX); s.settimeout(30);"
+        " s.connect('/run/nodeosd.socket'); s.sendall(b'nodeos 1 {} container=own\\n');"
+        " print(s.recv(500).decode())"
+    )
     for i in range(times):
         with Hold():
-            r = run(f"python3 -c \"{ask.format('exec' if i % 2 else 'find')}\"", timeout=60)
+            r = run(f'python3 -c "{ask.format("exec" if i % 2 else "find")}"', timeout=60)
             answers.append(r.out.strip())
             others.look(srun=i % 5 == 0)
-    same({a.splitlines()[0] for a in answers[1::2]}, {'error request: "exec" is no operation (allowed: show, query, resize, delete, find): is nodeosd of an older version?'},
-         "nodeosd moves no process")
+    same(
+        {a.splitlines()[0] for a in answers[1::2]},
+        {
+            'error request: "exec" is no operation (allowed: show, query, resize, delete, find): is'
+            " nodeosd of an older version?"
+        },
+        "nodeosd moves no process",
+    )
     same({a for a in answers[0::2]}, {f"ok\njob {job}\nnode n0"}, "it says where srun starts one")
     others.check("exec")
     nothing_stuck("exec")
     # exec itself, while a rank of the container is held
     with Hold(into=f"{where}/step_0/user/task_0"):
         r = run("nodeosctl exec own grep Cpus_allowed_list /proc/self/status", timeout=120)
-        ok(r.code == 0 and "Cpus_allowed_list" in r.out, "beside a rank that holds its address space, exec starts a command", r.text)
+        ok(
+            r.code == 0 and "Cpus_allowed_list" in r.out,
+            "beside a rank that holds its address space, exec starts a command",
+            r.text,
+        )
         others.look()
     others.check("exec beside such a rank")
     same(machine_state(), before, "interrupts, workqueues and cpusets are as before")
@@ -166,27 +221,56 @@ def group_resize():
         for i in range(times):
             refused.append(run(f"nodeosctl resize own --mems={1 + i % 2}", timeout=60).text)
             others.look(srun=i % 5 == 0)
-        same({t for t in refused if "cannot be changed at this site (resize_mems in" not in t}, set(), "memory nodes are not changed unless the site says so")
+        same(
+            {t for t in refused if "cannot be changed at this site (resize_mems in" not in t},
+            set(),
+            "memory nodes are not changed unless the site says so",
+        )
         r = run("nodeosctl resize own --cpus=2", timeout=60)
         ok(r.code == 0, "CPUs are", r.text)
         others.check("resize")
         nothing_stuck("resize")
         # the site allows it: each process is asked first, with the user's rights, and the ledger is open meanwhile
         run(f"echo 'resize_mems = yes' >>{CONF}", user="root")
-        p = subprocess.Popen(["setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "nodeosctl", "resize", "own", "--mems=2"], env=cluster.clean_env("alice"), cwd=HOME,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        p = subprocess.Popen(
+            [
+                "setpriv",
+                "--reuid=alice",
+                "--regid=alice",
+                "--init-groups",
+                "nodeosctl",
+                "resize",
+                "own",
+                "--mems=2",
+            ],
+            env=cluster.clean_env("alice"),
+            cwd=HOME,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         late = Others(like=others)
         while p.poll() is None:
             late.look()
         text = p.stderr.read()
-        ok(p.returncode == 1 and "does not let its memory be looked at or moved (no end within 20 s)" in text, "a process that does not answer: refused", text)
+        ok(
+            p.returncode == 1
+            and "does not let its memory be looked at or moved (no end within 20 s)" in text,
+            "a process that does not answer: refused",
+            text,
+        )
         late.check("resize_mems = yes")
     # not the ranks alone: what is in the step beside them gets other memory nodes, too
     beside = f"{where}/step_0/user/task_special"
     os.makedirs(beside, exist_ok=True)
     with Hold(into=beside):
         r = run("nodeosctl resize own --mems=2", timeout=120)
-        ok(r.code == 1 and "does not let its memory be looked at or moved (no end within 20 s)" in r.text, "a process beside the ranks that does not answer: refused", r.text)
+        ok(
+            r.code == 1
+            and "does not let its memory be looked at or moved (no end within 20 s)" in r.text,
+            "a process beside the ranks that does not answer: refused",
+            r.text,
+        )
         others.check("resize beside such a process")
         nothing_stuck("resize")
     with Hold(into=f"{where}/step_0/user/task_0"):
@@ -201,19 +285,30 @@ def group_resize():
 
 def group_launch():
     """A session in the extern step holds its address space, and its user starts step after step."""
-    script = write("steps.sh", "#!/bin/bash\nrm -f go stop\nwhile ! [ -e stop ]; do if [ -e go ]; then rm go; srun -n1 --overlap --mpi=none --nodeos-container=own true;"
-                   " srun -n1 --overlap --mpi=none --nodeos=off true; echo $? >>steps.done; fi; sleep 0.2; done\n")
+    script = write(
+        "steps.sh",
+        "#!/bin/bash\nrm -f go stop\nwhile ! [ -e stop ]; do if [ -e go ]; then rm go; srun -n1"
+        " --overlap --mpi=none --nodeos-container=own true; srun -n1 --overlap --mpi=none"
+        " --nodeos=off true; echo $? >>steps.done; fi; sleep 0.2; done\n",
+    )
     manifest = write("own.json", pod(own={"container": {"cpus": "4", "mems": "1"}}))
     run("rm -f steps.done")
-    job = run(f"sbatch --parsable -N1 -w n0 -n1 -c6 --mem=600 --nodeos-manifest={manifest} -o steps.out {script}").out.strip()
+    job = run(
+        f"sbatch --parsable -N1 -w n0 -n1 -c6 --mem=600 --nodeos-manifest={manifest} -o steps.out"
+        f" {script}"
+    ).out.strip()
     for _ in range(120):
         found = glob.glob(f"/sys/fs/cgroup/system.slice/*/job_{job}/step_batch/user/task_0")
         if found:
             break
         time.sleep(0.5)
     extern = found[0].split("/step_batch")[0] + "/step_extern"
-    os.makedirs(f"{extern}/user/task_special", exist_ok=True)  # as Slurm makes it for pam_slurm_adopt
-    blocks = os.path.exists("/sys/devices/system/node/fgmn") or bool(re.search(r"\bfgmn=", open("/proc/cmdline").read()))
+    os.makedirs(
+        f"{extern}/user/task_special", exist_ok=True
+    )  # as Slurm makes it for pam_slurm_adopt
+    blocks = os.path.exists("/sys/devices/system/node/fgmn") or bool(
+        re.search(r"\bfgmn=", open("/proc/cmdline").read())
+    )
     mems = open(f"{extern}/user/cpuset.mems.effective").read().strip()
     before, others = machine_state(), Others()
     with Hold(into=f"{extern}/user/task_special"):
@@ -221,16 +316,30 @@ def group_launch():
             run("touch go")
             others.look(srun=i % 5 == 0)
             limit = time.time() + 120
-            while time.time() < limit and (not os.path.exists(f"{HOME}/steps.done") or len(open(f"{HOME}/steps.done").readlines()) <= i):
+            while time.time() < limit and (
+                not os.path.exists(f"{HOME}/steps.done")
+                or len(open(f"{HOME}/steps.done").readlines()) <= i
+            ):
                 others.look(srun=False)
                 time.sleep(0.5)
-        done = open(f"{HOME}/steps.done").read().split() if os.path.exists(f"{HOME}/steps.done") else []
+        done = (
+            open(f"{HOME}/steps.done").read().split()
+            if os.path.exists(f"{HOME}/steps.done")
+            else []
+        )
         same(done, ["0"] * times, "step after step is launched")
-        same(open(f"{extern}/user/cpuset.mems.effective").read().strip(), mems, "the memory nodes of the session stay what they were")
+        same(
+            open(f"{extern}/user/cpuset.mems.effective").read().strip(),
+            mems,
+            "the memory nodes of the session stay what they were",
+        )
         others.check("launch")
         nothing_stuck("launch")
     if blocks:
-        ok(mems != open("/sys/fs/cgroup/cpuset.mems.effective").read().strip(), f"on a node with blocks these are homes: {mems}")
+        ok(
+            mems != open("/sys/fs/cgroup/cpuset.mems.effective").read().strip(),
+            f"on a node with blocks these are homes: {mems}",
+        )
     run("touch stop")
     same(machine_state(), before, "interrupts, workqueues and cpusets are as before")
     end(job)
@@ -240,29 +349,62 @@ def group_launch():
 def group_provision():
     """A session of a user outside of jobs holds its address space, and the admin provisions the node."""
     session = "/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope"
-    run(f"mkdir -p {session}; echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control; for d in user.slice user.slice/user-1000.slice; do echo +cpuset >/sys/fs/cgroup/$d/cgroup.subtree_control; done", user="root")
+    run(
+        f"mkdir -p {session}; echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control; for d in"
+        " user.slice user.slice/user-1000.slice; do echo +cpuset"
+        " >/sys/fs/cgroup/$d/cgroup.subtree_control; done",
+        user="root",
+    )
     run(f"printf 'serviceos = 1/node\\nserviceos_mems = 0\\n' >>{CONF}", user="root")
     others = Others()
     with Hold(into=session):
         mems = open(f"{session}/cpuset.mems.effective").read()
         r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
-        ok(r.code == 0 and "users' processes are there" in r.err and "of uid 1000" in r.out, "provision says that memory nodes wait, and for whom", r.text)
+        ok(
+            r.code == 0 and "users' processes are there" in r.err and "of uid 1000" in r.out,
+            "provision says that memory nodes wait, and for whom",
+            r.text,
+        )
         same(open(f"{session}/cpuset.mems.effective").read(), mems, "his memory nodes stay")
-        ok("AllowedMemoryNodes" not in run("cat /run/systemd/system/scope.d/*nodeos*", user="root").out, "a reload of systemd changes none")
+        ok(
+            "AllowedMemoryNodes"
+            not in run("cat /run/systemd/system/scope.d/*nodeos*", user="root").out,
+            "a reload of systemd changes none",
+        )
         run("systemctl daemon-reload", user="root", timeout=60)
         others.look()
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
         ok(r.code == 0, "unprovision", r.text)
         others.look()
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
-    ok(r.code == 0 and "users' processes" not in r.text, "without him provision does it all", r.text)
-    same(open("/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(), "0", "a service has the memory node of the system")
+    ok(
+        r.code == 0 and "users' processes" not in r.text,
+        "without him provision does it all",
+        r.text,
+    )
+    same(
+        open("/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(),
+        "0",
+        "a service has the memory node of the system",
+    )
     with Hold(scope=True) as h:
         where = open(f"/proc/{h.p.pid}/cgroup").read()
-        inside = open(f"/sys/fs/cgroup{where.split('::')[1].strip()}/cpuset.cpus.effective").read().strip()
-        ok("user-1000.slice" in where and inside == "0-1", "a session that begins then is on the system's CPUs", (where, inside))
+        inside = (
+            open(f"/sys/fs/cgroup{where.split('::')[1].strip()}/cpuset.cpus.effective")
+            .read()
+            .strip()
+        )
+        ok(
+            "user-1000.slice" in where and inside == "0-1",
+            "a session that begins then is on the system's CPUs",
+            (where, inside),
+        )
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
-        ok(r.code == 1 and "users' processes keep their memory nodes" in r.err, "unprovision keeps the memory nodes of a user's processes", r.text)
+        ok(
+            r.code == 1 and "users' processes keep their memory nodes" in r.err,
+            "unprovision keeps the memory nodes of a user's processes",
+            r.text,
+        )
         others.look()
     r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
     ok(r.code == 0, "without him all is put back", r.text)
@@ -271,7 +413,12 @@ def group_provision():
     nothing_stuck("provision")
 
 
-GROUPS = {"exec": group_exec, "resize": group_resize, "launch": group_launch, "provision": group_provision}
+GROUPS = {
+    "exec": group_exec,
+    "resize": group_resize,
+    "launch": group_launch,
+    "provision": group_provision,
+}
 
 
 def main():
@@ -282,7 +429,9 @@ def main():
     a = p.parse_args()
     times = a.times
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    run("[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root")  # as udev's rules have it
+    run(
+        "[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root"
+    )  # as udev's rules have it
     # one node has all that it takes
     run(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' {CONF}", user="root")
     cluster.run_groups(GROUPS, a.groups or list(GROUPS))

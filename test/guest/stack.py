@@ -5,6 +5,7 @@
 """NodeOS beside the rest of Slurm: the subjects of Slurm's own tests of affinity, distribution and SPANK without the
 plugin's line and with it; a second SPANK plugin; private /tmp; jobs that come through slurmrestd.
 Run by test/guest/run as root on n0; stack.py GROUP... runs those groups only."""
+
 import json
 import os
 import re
@@ -15,7 +16,24 @@ import time
 import traceback
 
 import cluster
-from cluster import HOME, WHEREAMI_MPI, Machine, Result, all_idle, both, cpus, leftovers, note, ok, plan, ranks, run, same, slurm_conf, wait_idle
+from cluster import (
+    HOME,
+    WHEREAMI_MPI,
+    Machine,
+    Result,
+    all_idle,
+    both,
+    cpus,
+    leftovers,
+    note,
+    ok,
+    plan,
+    ranks,
+    run,
+    same,
+    slurm_conf,
+    wait_idle,
+)
 from cluster import WHEREAMI as W
 from containers import check_ranks, pod, write
 
@@ -24,17 +42,33 @@ PROBE = "/usr/libexec/nodeos/test/probe_spank.so"
 LOG = "/run/probe.log"
 DIR = f"{HOME}/stack"
 NODES = ("n0", "n1")
-REMOTE = {"init", "init_post_opt", "user_init", "task_init_privileged", "task_post_fork", "task_init", "task_exit", "exit"}
+REMOTE = {
+    "init",
+    "init_post_opt",
+    "user_init",
+    "task_init_privileged",
+    "task_post_fork",
+    "task_init",
+    "task_exit",
+    "exit",
+}
 TWO = {"sim": {"container": {"cpus": 8, "mems": 2}}, "vda": {"container": {"cpus": 4, "mems": 1}}}
 REQUEST = "nodeos 1;c=sim cpus=8 mems=2;c=vda cpus=4 mems=1;"
 
 
 def plugstack(nodeos=True, probe=None, restart=False):
     """The lines of plugstack.conf on both nodes: nodeos's, and the probe's "before" or "after" it."""
-    line = {None: "true", "before": f"echo 'required {PROBE} {LOG}' >a-probe.conf", "after": f"echo 'required {PROBE} {LOG}' >z-probe.conf"}
-    both(f"cd {CONF}; rm -f a-probe.conf z-probe.conf; [ ! -e nodeos.conf.off ] || mv nodeos.conf.off nodeos.conf;"
-         f" {'true' if nodeos else 'mv nodeos.conf nodeos.conf.off'}; {line[probe]}; : >{LOG}; chmod 0666 {LOG};"
-         f" {'systemctl restart slurmd' if restart else 'true'}")
+    line = {
+        None: "true",
+        "before": f"echo 'required {PROBE} {LOG}' >a-probe.conf",
+        "after": f"echo 'required {PROBE} {LOG}' >z-probe.conf",
+    }
+    both(
+        f"cd {CONF}; rm -f a-probe.conf z-probe.conf; [ ! -e nodeos.conf.off ] || mv"
+        f" nodeos.conf.off nodeos.conf; {'true' if nodeos else 'mv nodeos.conf nodeos.conf.off'};"
+        f" {line[probe]}; : >{LOG}; chmod 0666 {LOG};"
+        f" {'systemctl restart slurmd' if restart else 'true'}"
+    )
     if restart:
         wait_idle()
 
@@ -46,7 +80,10 @@ def probe_log(nodes=("n0",)):
         for line in run(f"cat {LOG}; : >{LOG}", user="root", node=node).out.splitlines():
             line, _, argv = line.partition("argv=")
             context, hook, *rest = line.split()
-            out.append({"node": node, "context": context, "hook": hook, "argv": argv} | dict(w.partition("=")[::2] for w in rest))
+            out.append(
+                {"node": node, "context": context, "hook": hook, "argv": argv}
+                | dict(w.partition("=")[::2] for w in rest)
+            )
     return out
 
 
@@ -68,7 +105,10 @@ def settle(before, marks=(), limit=600):
         time.sleep(0.1)
     while True:
         mine = {n: words for n, words in jobs().items() if n > before}
-        if time.time() > end or not any(w["JobState"] in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING") for w in mine.values()):
+        if time.time() > end or not any(
+            w["JobState"] in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
+            for w in mine.values()
+        ):
             return mine
         time.sleep(1)
 
@@ -111,8 +151,12 @@ def compare(stock, ours):
     for subject, a in stock.seen.items():
         b = ours.seen.get(subject, [])
         diff = [f"stock {x}\nours  {y}" for x, y in zip(a, b) if x != y]
-        ok(len(a) == len(b) and not diff, f"{subject}: {len(a)} verdicts, and what they are from, are the same with the plugin's line",
-           "\n".join(diff) or f"{len(a)} and {len(b)}")
+        ok(
+            len(a) == len(b) and not diff,
+            f"{subject}: {len(a)} verdicts, and what they are from, are the same with the plugin's"
+            " line",
+            "\n".join(diff) or f"{len(a)} and {len(b)}",
+        )
 
 
 PLACE = ("rank", "host", "cpus", "mems", "mempolicy", "mempolicy_nodes")
@@ -141,7 +185,12 @@ class Lane:
             text += f"{{ {command} ; }} >{at}.out 2>{at}.err; echo $? >{at}.rc\n"
         self.mark = f"{DIR}/{self.p.dir}/{self.name}.done"
         script = write(f"stack/{self.p.dir}/{self.name}.sh", text + f"touch {self.mark}\n")
-        self.job = int(run(f"sbatch --parsable {self.arguments} -o {DIR}/{self.p.dir}/{self.name}.log {script}").out.strip() or 0)
+        self.job = int(
+            run(
+                f"sbatch --parsable {self.arguments} -o {DIR}/{self.p.dir}/{self.name}.log {script}"
+            ).out.strip()
+            or 0
+        )
 
     def check(self):
         for i, (subject, what, command, good, code, seen) in enumerate(self.steps):
@@ -149,7 +198,13 @@ class Lane:
             found, err, got = found_in(f"{at}.out"), read(f"{at}.err"), read(f"{at}.rc").strip()
             right = (got == "0" if code == 0 else got not in ("", "0")) and good(found, err)
             placed = seen(found) if seen else [[r[k] for k in PLACE] for r in found]
-            self.p.check(subject, what, right, (got, placed, plain(err, self.job)), f"{command}\n{read(f'{at}.out')[-300:]}\n{err[-600:]}")
+            self.p.check(
+                subject,
+                what,
+                right,
+                (got, placed, plain(err, self.job)),
+                f"{command}\n{read(f'{at}.out')[-300:]}\n{err[-600:]}",
+            )
 
 
 def masks(found):
@@ -168,7 +223,11 @@ def apart(sets, n):
 # up, down, and the odd ones down before the even ones up
 def orders(n):
     up = list(range(n))
-    return ("forward", "map", up), ("reverse", "mask", up[::-1]), ("alternating", "map", up[1::2][::-1] + up[::2])
+    return (
+        ("forward", "map", up),
+        ("reverse", "mask", up[::-1]),
+        ("alternating", "map", up[1::2][::-1] + up[::2]),
+    )
 
 
 def as_option(kind, order):
@@ -177,6 +236,7 @@ def as_option(kind, order):
 
 def cpu_affinity(lane, m):
     """Subjects of 1.89: each way to say which rank has which CPU."""
+
     def add(what, options, good, **kw):
         lane.add("1.89", what, f"srun {options} {W}", good, **kw)
 
@@ -184,36 +244,76 @@ def cpu_affinity(lane, m):
     add("rank: each on CPUs of its own", "-n8 --cpu-bind=rank", lambda f, e: apart(masks(f), 8))
     for value in ("map_cpu:NaN", "map_cpu:0x0", "mask_cpu:NaN"):
         bad = value.partition(":")[2]
-        add(f"{value} is no number", f"-n1 --cpu-bind=verbose,{value}",
-            lambda f, e, bad=bad: not f and f"Failed to validate number: {bad}" in e, code=1)
-    add("verbose,map_cpu:0: all on CPU 0, a line for each", "-n4 --cpu-bind=verbose,map_cpu:0",
-        lambda f, e: masks(f) == [{0}] * 4 and len(re.findall(r"cpu-bind\S*=MAP", e)) == 4)
+        add(
+            f"{value} is no number",
+            f"-n1 --cpu-bind=verbose,{value}",
+            lambda f, e, bad=bad: not f and f"Failed to validate number: {bad}" in e,
+            code=1,
+        )
+    add(
+        "verbose,map_cpu:0: all on CPU 0, a line for each",
+        "-n4 --cpu-bind=verbose,map_cpu:0",
+        lambda f, e: masks(f) == [{0}] * 4 and len(re.findall(r"cpu-bind\S*=MAP", e)) == 4,
+    )
     for name, kind, order in orders(4):
-        add(f"{kind}_cpu, {name}", f"-n4 --cpu-bind={kind}_cpu:{as_option(kind, order)}",
-            lambda f, e, order=order: masks(f) == [{c} for c in order])
-    add("map_cpu shorter than the ranks: round robin", "-n5 --cpu-bind=map_cpu:2,4", lambda f, e: masks(f) == [{2}, {4}, {2}, {4}, {2}])
+        add(
+            f"{kind}_cpu, {name}",
+            f"-n4 --cpu-bind={kind}_cpu:{as_option(kind, order)}",
+            lambda f, e, order=order: masks(f) == [{c} for c in order],
+        )
+    add(
+        "map_cpu shorter than the ranks: round robin",
+        "-n5 --cpu-bind=map_cpu:2,4",
+        lambda f, e: masks(f) == [{2}, {4}, {2}, {4}, {2}],
+    )
     sockets = [set().union(*(c for (s, _), c in m.core.items() if s == at)) for at in (0, 1)]
-    add("sockets: a whole one each", "-n2 --ntasks-per-socket=1 --cpu-bind=sockets", lambda f, e: sorted(masks(f), key=min) == sockets)
+    add(
+        "sockets: a whole one each",
+        "-n2 --ntasks-per-socket=1 --cpu-bind=sockets",
+        lambda f, e: sorted(masks(f), key=min) == sockets,
+    )
 
 
 def within_node(lane, m):
     """Subjects of 1.91: -B, -c and -m on the levels of one node."""
+
     def add(what, options, good):
         lane.add("1.91", what, f"SLURM_CPU_BIND=verbose srun {options} {W}", good)
 
     first = {min(c) for c in m.core.values()}
-    add("threads: each on one of its own", "-c1 -n8 --cpu-bind=threads",
-        lambda f, e: apart(masks(f), 8) and all(len(s) == 1 for s in masks(f)))
-    add("-B 1:1:1: one thread of each core", "-c1 -n4 -B 1:1:1",
-        lambda f, e: apart(masks(f), 4) and all(len(s) == 1 and s <= first for s in masks(f)))
+    add(
+        "threads: each on one of its own",
+        "-c1 -n8 --cpu-bind=threads",
+        lambda f, e: apart(masks(f), 8) and all(len(s) == 1 for s in masks(f)),
+    )
+    add(
+        "-B 1:1:1: one thread of each core",
+        "-c1 -n4 -B 1:1:1",
+        lambda f, e: apart(masks(f), 4) and all(len(s) == 1 and s <= first for s in masks(f)),
+    )
     for b, tasks in (("1-1:4:2", 8), ("2:1-1:2", 4)):
-        add(f"-B {b}: {tasks} ranks and CPUs", f"-B {b}", lambda f, e, tasks=tasks: len(f) == tasks and sum(map(len, masks(f))) == tasks)
-    add("-c3 -B 1:1:1: one rank, three CPUs", "-c3 -B 1:1:1", lambda f, e: len(f) == 1 and len(masks(f)[0]) == 3)
-    add("-m plane=4: the whole node", "-n4 -m plane=4", lambda f, e: set().union(*masks(f)) == m.cpus)
+        add(
+            f"-B {b}: {tasks} ranks and CPUs",
+            f"-B {b}",
+            lambda f, e, tasks=tasks: len(f) == tasks and sum(map(len, masks(f))) == tasks,
+        )
+    add(
+        "-c3 -B 1:1:1: one rank, three CPUs",
+        "-c3 -B 1:1:1",
+        lambda f, e: len(f) == 1 and len(masks(f)[0]) == 3,
+    )
+    add(
+        "-m plane=4: the whole node",
+        "-n4 -m plane=4",
+        lambda f, e: set().union(*masks(f)) == m.cpus,
+    )
     cores = sorted(m.core.values(), key=min)
     for how, order in (("block:block", [0, 1, 2, 3]), ("block:cyclic", [0, 4, 1, 5])):
-        add(f"-m {how}: cores {order}", f"-n4 -c2 -m {how} --cpu-bind=cores",
-            lambda f, e, order=order: masks(f) == [cores[c] for c in order])
+        add(
+            f"-m {how}: cores {order}",
+            f"-n4 -c2 -m {how} --cpu-bind=cores",
+            lambda f, e, order=order: masks(f) == [cores[c] for c in order],
+        )
 
 
 def memory_affinity(lane, m):
@@ -221,36 +321,69 @@ def memory_affinity(lane, m):
     n = len(m.mems)
 
     def add(what, options, good):
-        lane.add("1.90", what, f"srun -n{n} {options} {W}", lambda f, e: good(f, e) and all(cpus(r["mems"]) == m.mems for r in f))
+        lane.add(
+            "1.90",
+            what,
+            f"srun -n{n} {options} {W}",
+            lambda f, e: good(f, e) and all(cpus(r["mems"]) == m.mems for r in f),
+        )
 
     where = [min(c for c in m.cpus if m.node_of[c] == node) for node in range(n)]
     add("rank", "--mem-bind=rank", lambda f, e: memory(f) == [{i} for i in range(n)])
-    add("local: that of the rank's CPU", f"--cpu-bind=map_cpu:{as_option('map', where)} --mem-bind=local",
-        lambda f, e: memory(f) == [{m.node_of[min(s)]} for s in masks(f)] == [{i} for i in range(n)])
-    add("verbose,map_mem:0: all on node 0, a line for each", "--mem-bind=verbose,map_mem:0",
-        lambda f, e: memory(f) == [{0}] * n and len(re.findall(r"mem-bind\S*=MAP", e)) == n)
+    add(
+        "local: that of the rank's CPU",
+        f"--cpu-bind=map_cpu:{as_option('map', where)} --mem-bind=local",
+        lambda f, e: (
+            memory(f) == [{m.node_of[min(s)]} for s in masks(f)] == [{i} for i in range(n)]
+        ),
+    )
+    add(
+        "verbose,map_mem:0: all on node 0, a line for each",
+        "--mem-bind=verbose,map_mem:0",
+        lambda f, e: memory(f) == [{0}] * n and len(re.findall(r"mem-bind\S*=MAP", e)) == n,
+    )
     for name, kind, order in orders(n)[1:]:
-        add(f"{kind}_mem, {name}", f"--mem-bind={kind}_mem:{as_option(kind, order)}",
-            lambda f, e, order=order: memory(f) == [{i} for i in order])
+        add(
+            f"{kind}_mem, {name}",
+            f"--mem-bind={kind}_mem:{as_option(kind, order)}",
+            lambda f, e, order=order: memory(f) == [{i} for i in order],
+        )
 
 
 def several(lane):
     """Beside 1.93: what starts ranks without an srun of its own, and two steps at once."""
-    lane.add("1.93", "mpirun: ranks find each other, on CPUs of their own",
-             f"mpirun -n 3 --bind-to hwthread --map-by hwthread {WHEREAMI_MPI}",
-             lambda f, e: apart(masks(f), 3) and all(r["sum"] == 3 for r in f),
-             seen=lambda f: [(r["rank"], r["cpus"], r["mems"]) for r in f])
-    lane.add("1.93", "two steps at once share no CPU", f"srun --exact -n2 -c2 {W} 4 & srun --exact -n2 -c2 {W} 4 & wait",
-             lambda f, e: len({r["step"] for r in f}) == 2 and apart(masks(f), 4),
-             seen=lambda f: sorted(r["cpus"] for r in f))
+    lane.add(
+        "1.93",
+        "mpirun: ranks find each other, on CPUs of their own",
+        f"mpirun -n 3 --bind-to hwthread --map-by hwthread {WHEREAMI_MPI}",
+        lambda f, e: apart(masks(f), 3) and all(r["sum"] == 3 for r in f),
+        seen=lambda f: [(r["rank"], r["cpus"], r["mems"]) for r in f],
+    )
+    lane.add(
+        "1.93",
+        "two steps at once share no CPU",
+        f"srun --exact -n2 -c2 {W} 4 & srun --exact -n2 -c2 {W} 4 & wait",
+        lambda f, e: len({r["step"] for r in f}) == 2 and apart(masks(f), 4),
+        seen=lambda f: sorted(r["cpus"] for r in f),
+    )
 
 
 def across_nodes(lane):
     """Subjects of 1.92: which rank is on which node."""
+
     def add(options, want, env=""):
-        lane.add("1.92", options, f"{env}srun -n{len(want)} {options} {W}",
-                 lambda f, e: [int(r["host"][1:]) for r in f] == want and
-                 all(int(r["env"]["SLURM_LOCALID"]) == want[:i].count(want[i]) for i, r in enumerate(f)))
+        lane.add(
+            "1.92",
+            options,
+            f"{env}srun -n{len(want)} {options} {W}",
+            lambda f, e: (
+                [int(r["host"][1:]) for r in f] == want
+                and all(
+                    int(r["env"]["SLURM_LOCALID"]) == want[:i].count(want[i])
+                    for i, r in enumerate(f)
+                )
+            ),
+        )
 
     add("-m block", [0, 0, 0, 1, 1, 1])
     add("-m cyclic", [0, 1, 0, 1, 0, 1])
@@ -261,23 +394,42 @@ def across_nodes(lane):
 
 def default_binding(p):
     """Subject of 1.93: what a node and a partition say of the binding."""
+
     def set_to(a, b, partition):
-        run(f"scontrol update nodename=n0 cpubind={a}; scontrol update nodename=n1 cpubind={b};"
-            f" scontrol update partitionname=main cpubind={partition}", user="root")
+        run(
+            f"scontrol update nodename=n0 cpubind={a}; scontrol update nodename=n1 cpubind={b};"
+            f" scontrol update partitionname=main cpubind={partition}",
+            user="root",
+        )
 
     set_to("core", "thread", "socket")
-    r = run(f"cd {DIR}/{p.dir}; for n in n0 n0,n1; do srun -v -w $n -c1 {W} >bind.$n.out 2>bind.$n.err & done; wait")
+    r = run(
+        f"cd {DIR}/{p.dir}; for n in n0 n0,n1; do srun -v -w $n -c1 {W} >bind.$n.out 2>bind.$n.err"
+        " & done; wait"
+    )
     for nodes, want in (("n0", "cores"), ("n0,n1", "sockets")):
         err, found = read(f"{p.dir}/bind.{nodes}.err"), found_in(f"{p.dir}/bind.{nodes}.out")
         said = re.findall(r"CpuBindType=(\S+)", err)
-        p.check("1.93", f"default of {nodes}", len(said) == 1 and want in said[0], (said, [len(s) for s in masks(found)]), r.text + err)
+        p.check(
+            "1.93",
+            f"default of {nodes}",
+            len(said) == 1 and want in said[0],
+            (said, [len(s) for s in masks(found)]),
+            r.text + err,
+        )
     set_to("off", "off", "off")
 
 
 def affinity(p, m):
     before = cluster.last_job()
-    one, other, two = (Lane(p, name, at) for name, at in (("one", "-N1 -w n0 --exclusive"), ("other", "-N1 -w n1 --exclusive"),
-                                                          ("two", "-N2 --ntasks-per-node=3")))
+    one, other, two = (
+        Lane(p, name, at)
+        for name, at in (
+            ("one", "-N1 -w n0 --exclusive"),
+            ("other", "-N1 -w n1 --exclusive"),
+            ("two", "-N2 --ntasks-per-node=3"),
+        )
+    )
     cpu_affinity(one, m)
     memory_affinity(one, m)
     within_node(other, m)
@@ -299,58 +451,152 @@ def option(p):
     """Subjects of 7.11 and 7.21: another plugin's option, its variables, and what it learns of its job."""
     probe_log()
     r = run("for c in srun sbatch salloc; do $c --help | grep -c -e --probe=WORD; done")
-    p.check("7.11", "--help of srun, sbatch and salloc names the option", r.out.split() == ["1"] * 3, r.out)
+    p.check(
+        "7.11",
+        "--help of srun, sbatch and salloc names the option",
+        r.out.split() == ["1"] * 3,
+        r.out,
+    )
     before = cluster.last_job()
-    r = run("srun --probe=bad -n1 true; echo $?; sbatch --probe=bad --wrap true; echo $?; salloc --probe=bad true; echo $?")
-    p.check("7.11", "a value that its callback refuses is an error of srun, sbatch and salloc",
-            "0" not in r.out.split() and len(r.out.split()) == 3 and r.err.count("not this word") == 3 and cluster.last_job() == before,
-            (r.out, plain(r.err, 0)))
+    r = run(
+        "srun --probe=bad -n1 true; echo $?; sbatch --probe=bad --wrap true; echo $?; salloc"
+        " --probe=bad true; echo $?"
+    )
+    p.check(
+        "7.11",
+        "a value that its callback refuses is an error of srun, sbatch and salloc",
+        "0" not in r.out.split()
+        and len(r.out.split()) == 3
+        and r.err.count("not this word") == 3
+        and cluster.last_job() == before,
+        (r.out, plain(r.err, 0)),
+    )
     probe_log()
-    script = write(f"stack/{p.dir}/option.sh", f"#!/bin/bash\necho $SLURM_SPANK_PROBE_JOB $SLURM_PROBE_SEEN\n"
-                   f"srun -n1 {W} 0\nsrun -n1 --probe=five {W} 0\ntouch {DIR}/{p.dir}/option.done\n")
-    r = run(f"PROBE_LOAD=1 sbatch --parsable --probe=four --array=7 -w n0 -n1 -o {DIR}/{p.dir}/option.out {script}")
+    script = write(
+        f"stack/{p.dir}/option.sh",
+        "#!/bin/bash\necho $SLURM_SPANK_PROBE_JOB $SLURM_PROBE_SEEN\n"
+        f"srun -n1 {W} 0\nsrun -n1 --probe=five {W} 0\ntouch {DIR}/{p.dir}/option.done\n",
+    )
+    r = run(
+        "PROBE_LOAD=1 sbatch --parsable --probe=four --array=7 -w n0 -n1 -o"
+        f" {DIR}/{p.dir}/option.out {script}"
+    )
     job = r.out.strip()
     done = settle(before, [f"{DIR}/{p.dir}/option.done"])
     log = probe_log()
     text = read(f"{p.dir}/option.out")
-    p.check("7.11", "the job ends well", [w["JobState"] for w in done.values()] == ["COMPLETED"], r.code, r.text + text)
-    words = hooks([x for x in log if x["hook"] in ("init_post_opt", "task_init", "local_user_init", "exit")], "step", "word", "uid")
+    p.check(
+        "7.11",
+        "the job ends well",
+        [w["JobState"] for w in done.values()] == ["COMPLETED"],
+        r.code,
+        r.text + text,
+    )
+    words = hooks(
+        [x for x in log if x["hook"] in ("init_post_opt", "task_init", "local_user_init", "exit")],
+        "step",
+        "word",
+        "uid",
+    )
     want = [("allocator", "four", "1000"), ("local", "four", "1000"), ("local", "five", "1000")]
-    p.check("7.11", "its callbacks: sbatch, the batch script, an srun that inherits it, an srun of its own",
-            all((c, "init_post_opt", "-1", word, uid) in words for c, word, uid in want) and
-            all(("remote", "task_init", step, word, "1000") in words for step, word in (("-5", "four"), ("0", "four"), ("1", "five"))) and
-            all(("remote", "exit", step, word, "0") in words for step, word in (("-5", "four"), ("-4", "-"), ("0", "four"), ("1", "five"))),
-            words)
+    p.check(
+        "7.11",
+        "its callbacks: sbatch, the batch script, an srun that inherits it, an srun of its own",
+        all((c, "init_post_opt", "-1", word, uid) in words for c, word, uid in want)
+        and all(
+            ("remote", "task_init", step, word, "1000") in words
+            for step, word in (("-5", "four"), ("0", "four"), ("1", "five"))
+        )
+        and all(
+            ("remote", "exit", step, word, "0") in words
+            for step, word in (("-5", "four"), ("-4", "-"), ("0", "four"), ("1", "five"))
+        ),
+        words,
+    )
     argv = [x["argv"] for x in log if x["hook"] == "task_init" and x["step"] == "0"]
     p.check("7.11", "task_init sees the rank's arguments", argv == [f"{W}|0|"], argv)
-    p.check("7.11", "each hook is there", {x["hook"] for x in log if x["context"] == "remote"} == REMOTE,
-            hooks(log, "step", "task", "uid", "euid", "word"))
-    p.check("7.21", "a control variable is in the job's environment, a variable of user_init in the script's",
-            text.splitlines()[:1] == ["four four"], text.splitlines()[:1])
+    p.check(
+        "7.11",
+        "each hook is there",
+        {x["hook"] for x in log if x["context"] == "remote"} == REMOTE,
+        hooks(log, "step", "task", "uid", "euid", "word"),
+    )
+    p.check(
+        "7.21",
+        "a control variable is in the job's environment, a variable of user_init in the script's",
+        text.splitlines()[:1] == ["four four"],
+        text.splitlines()[:1],
+    )
     seen = sorted(str(r["env"].get("SLURM_PROBE_SEEN")) for r in ranks(Result(0, text, "", 0)))
-    p.check("7.21", "a variable of user_init is in the ranks' environment", seen == ["five", "four"], seen)
+    p.check(
+        "7.21",
+        "a variable of user_init is in the ranks' environment",
+        seen == ["five", "four"],
+        seen,
+    )
     epilog = [(x["control"], x["uid"]) for x in log if x["hook"] == "job_epilog"]
-    p.check("7.21", "a control variable is in the epilog's environment", epilog == [("four", "0")], epilog)
-    task = sorted({tuple(x[k].replace(f"{job}_", "JOB_") for k in ("array", "ctld")) for x in log if x["hook"] == "task_init"})
-    p.check("7.21", "task_init knows its array task, and slurmctld tells it the same", task == [("JOB_7", "JOB_7")], task)
+    p.check(
+        "7.21",
+        "a control variable is in the epilog's environment",
+        epilog == [("four", "0")],
+        epilog,
+    )
+    task = sorted(
+        {
+            tuple(x[k].replace(f"{job}_", "JOB_") for k in ("array", "ctld"))
+            for x in log
+            if x["hook"] == "task_init"
+        }
+    )
+    p.check(
+        "7.21",
+        "task_init knows its array task, and slurmctld tells it the same",
+        task == [("JOB_7", "JOB_7")],
+        task,
+    )
 
 
 # Slurm's word on 24.11 for a hook of a required plugin that fails: launcher -> context:hook -> (exit code, does the job fail).
 # None in the place of a job's fate: there is no job of its own; for all: Slurm says nothing.
 MATRIX = {
-    "srun": {"local:init": (1, None), "local:init_post_opt": (1, None), "local:local_user_init": (1, True),
-             "remote:user_init": (1, True), "remote:task_post_fork": (1, True)},
-    "step": {"local:init": (1, None), "local:local_user_init": (1, None), "remote:user_init": (1, None),
-             "remote:task_init_privileged": (1, None), "remote:task_post_fork": (1, None), "remote:task_init": (1, None),
-             "remote:task_exit": (0, None), "local:exit": (0, None), "remote:init_post_opt": None},
-    "salloc": {"allocator:init": (1, None), "allocator:init_post_opt": (1, None), "allocator:exit": (0, False)},
-    "sbatch": {"allocator:init": (1, None), "allocator:init_post_opt": (1, None), "allocator:exit": (0, False),
-               "local:local_user_init": (0, True), "remote:task_init_privileged": (0, True), "remote:task_init": (0, True),
-               "remote:task_exit": (0, False)},
+    "srun": {
+        "local:init": (1, None),
+        "local:init_post_opt": (1, None),
+        "local:local_user_init": (1, True),
+        "remote:user_init": (1, True),
+        "remote:task_post_fork": (1, True),
+    },
+    "step": {
+        "local:init": (1, None),
+        "local:local_user_init": (1, None),
+        "remote:user_init": (1, None),
+        "remote:task_init_privileged": (1, None),
+        "remote:task_post_fork": (1, None),
+        "remote:task_init": (1, None),
+        "remote:task_exit": (0, None),
+        "local:exit": (0, None),
+        "remote:init_post_opt": None,
+    },
+    "salloc": {
+        "allocator:init": (1, None),
+        "allocator:init_post_opt": (1, None),
+        "allocator:exit": (0, False),
+    },
+    "sbatch": {
+        "allocator:init": (1, None),
+        "allocator:init_post_opt": (1, None),
+        "allocator:exit": (0, False),
+        "local:local_user_init": (0, True),
+        "remote:task_init_privileged": (0, True),
+        "remote:task_init": (0, True),
+        "remote:task_exit": (0, False),
+    },
 }
 # of sbatch, too; these drain their node, so they come two at a time
-DRAINS = ({"remote:user_init": (0, True, True), "remote:task_post_fork": (0, True, True)},
-          {"remote:init": None, "remote:init_post_opt": None})
+DRAINS = (
+    {"remote:user_init": (0, True, True), "remote:task_post_fork": (0, True, True)},
+    {"remote:init": None, "remote:init_post_opt": None},
+)
 
 
 def drained():
@@ -358,11 +604,19 @@ def drained():
 
 
 def resume():
-    run("for n in n0 n1; do if scontrol show node $n | grep -q DRAIN; then scontrol update nodename=$n state=resume; fi; done", user="root")
+    run(
+        "for n in n0 n1; do if scontrol show node $n | grep -q DRAIN; then scontrol update"
+        " nodename=$n state=resume; fi; done",
+        user="root",
+    )
 
 
-LAUNCH = {"srun": ("srun -K -W10 -n1 -c1", "true"), "step": ("srun -K -W10 --exact -N1 -n1 -c1", "true"),
-          "salloc": ("salloc -n1 -c1", "true"), "sbatch": ("sbatch --no-requeue -n1 -c1 -o /dev/null", "--wrap 'srun true'")}
+LAUNCH = {
+    "srun": ("srun -K -W10 -n1 -c1", "true"),
+    "step": ("srun -K -W10 --exact -N1 -n1 -c1", "true"),
+    "salloc": ("salloc -n1 -c1", "true"),
+    "sbatch": ("sbatch --no-requeue -n1 -c1 -o /dev/null", "--wrap 'srun true'"),
+}
 
 
 def case_lines(launcher, cases):
@@ -371,7 +625,10 @@ def case_lines(launcher, cases):
     out = ""
     for i, case in enumerate(cases):
         tag = f"{launcher}/{case}"
-        out += f"{{ PROBE_FAIL={tag} {command} -w n{i % 2} -J {tag} {program} >{tag}.out 2>&1; echo $? >{tag}.rc; }} &\n"
+        out += (
+            f"{{ PROBE_FAIL={tag} {command} -w n{i % 2} -J {tag} {program} >{tag}.out 2>&1; echo $?"
+            f" >{tag}.rc; }} &\n"
+        )
     return out
 
 
@@ -381,16 +638,23 @@ def judge(p, launcher, cases, ended, log, bad):
         tag, node = f"{launcher}/{case}", bad[f"n{i % 2}"]
         code, state = read(f"{p.dir}/{tag}.rc").strip(), ended.get(tag, {}).get("JobState")
         failed = state in ("FAILED", "CANCELLED") if state else None
-        did = [f"{x['context']}:{x['hook']}" for x in log if x["fails"] == launcher and f"{x['context']}:{x['hook']}" == case]
-        good = did and (want is None or want == (int(code or -1), failed, node)[:len(want)])
+        did = [
+            f"{x['context']}:{x['hook']}"
+            for x in log
+            if x["fails"] == launcher and f"{x['context']}:{x['hook']}" == case
+        ]
+        good = did and (want is None or want == (int(code or -1), failed, node)[: len(want)])
         p.check("7.24", tag, good, (code, state, node, len(did)), read(f"{p.dir}/{tag}.out"))
 
 
 def failing_hooks(p):
     """Subject of 7.24: what becomes of command, job and node when a hook fails."""
+
     def go(matrix):
         before = cluster.last_job()
-        text = "".join(case_lines(launcher, cases) for launcher, cases in matrix.items() if launcher != "step")
+        text = "".join(
+            case_lines(launcher, cases) for launcher, cases in matrix.items() if launcher != "step"
+        )
         if "step" in matrix:
             text += f"salloc -N2 -n{len(matrix['step']) + 1} -c2 bash steps.sh\n"
         run(text + "wait\n", cwd=f"{DIR}/{p.dir}", timeout=500)
@@ -404,7 +668,13 @@ def failing_hooks(p):
     write(f"stack/{p.dir}/steps.sh", case_lines("step", MATRIX["step"]) + "wait\n")
     probe_log(NODES)
     bad = go(MATRIX)
-    p.check("7.24", "none of these drains a node", not any(bad.values()), bad, run("sinfo -R", user="root").out)
+    p.check(
+        "7.24",
+        "none of these drains a node",
+        not any(bad.values()),
+        bad,
+        run("sinfo -R", user="root").out,
+    )
     resume()
     for cases in DRAINS:
         go({"sbatch": cases})
@@ -417,7 +687,11 @@ def absent(p):
     r = run("srun --nodeos=help")
     ok(r.code != 0 and "unrecognized option" in r.err, f"{p.name}: srun knows no --nodeos", r.text)
     r = run(f"srun -w n1 -n1 -c4 {W}", env={"SLURM_SPANK_NODEOS_STEP": "nodeos 1;c=step cpus=2;"})
-    ok([len(s) for s in masks(ranks(r))] == [4] and "NODEOS_CONTAINER" not in r.text, f"{p.name}: no slurmstepd knows a container", r.text)
+    ok(
+        [len(s) for s in masks(ranks(r))] == [4] and "NODEOS_CONTAINER" not in r.text,
+        f"{p.name}: no slurmstepd knows a container",
+        r.text,
+    )
 
 
 def group_slurmtests(m):
@@ -447,12 +721,21 @@ def group_slurmtests(m):
 def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
     """A job with TWO's containers and a step in each of NAMES; returns their ranks. SUBMIT takes its text, in which SCRIPT comes first."""
     fresh("two.log", "two.done", *(f"{name}.{end}" for name in names for end in ("out", "err")))
-    text = "".join(f"srun -N2 -n4 --nodeos-container={name} {W} >{name}.out 2>{name}.err & {name}=$!\n" for name in names)
+    text = "".join(
+        f"srun -N2 -n4 --nodeos-container={name} {W} >{name}.out 2>{name}.err & {name}=$!\n"
+        for name in names
+    )
     before = cluster.last_job()
     waits = " && ".join(f"wait ${name}" for name in names)
-    said = submit(f"#!/bin/bash\n{script}cd {DIR}\n{text}{waits}\nend=$?\ntouch two.done\nexit $end\n")
+    said = submit(
+        f"#!/bin/bash\n{script}cd {DIR}\n{text}{waits}\nend=$?\ntouch two.done\nexit $end\n"
+    )
     states = [w["JobState"] for w in settle(before, [f"{DIR}/two.done"], 300).values()]
-    ok(states == ["COMPLETED"], f"{what}: the job completes", f"{said}\n{states}\n{read('two.log')}{read('sim.err')}{read('vda.err')}")
+    ok(
+        states == ["COMPLETED"],
+        f"{what}: the job completes",
+        f"{said}\n{states}\n{read('two.log')}{read('sim.err')}{read('vda.err')}",
+    )
     out = []
     for name in names:
         found = found_in(f"{name}.out")
@@ -465,7 +748,11 @@ def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
 def by_sbatch(options):
     def submit(text):
         write("stack/two.sh", text)
-        return run(f"sbatch -N2 --exclusive --nodeos-manifest={HOME}/two.json {options} -o {DIR}/two.log {DIR}/two.sh").text
+        return run(
+            f"sbatch -N2 --exclusive --nodeos-manifest={HOME}/two.json {options} -o {DIR}/two.log"
+            f" {DIR}/two.sh"
+        ).text
+
     return submit
 
 
@@ -475,36 +762,81 @@ STEP = f"srun -N2 -n4 --ntasks-per-node=2 -c8 --nodeos-cpus=8 --nodeos-mems=2 {W
 def step_container(what, r, m):
     """What STEP, an srun with a container of its own, has printed; returns its ranks."""
     found = ranks(r)
-    same([x["host"] for x in found], ["n0", "n0", "n1", "n1"], f"{what}: srun with a container, 4 ranks") or note(r.text[-1000:])
-    check_ranks(found, plan(write("eight.json", pod(step={"container": {"cpus": 8, "mems": 2}})))["step"], f"{what}, srun", m)
+    same(
+        [x["host"] for x in found],
+        ["n0", "n0", "n1", "n1"],
+        f"{what}: srun with a container, 4 ranks",
+    ) or note(r.text[-1000:])
+    check_ranks(
+        found,
+        plan(write("eight.json", pod(step={"container": {"cpus": 8, "mems": 2}})))["step"],
+        f"{what}, srun",
+        m,
+    )
     return found
 
 
 def second_plugin(what, order, m):
     """A job without containers of its own: a step in one, and steps of which the other plugin fails at several hooks."""
     fail = ("init_post_opt", "user_init", "task_post_fork", "task_init")
-    text = f"{STEP}\n" + "".join(f"PROBE_FAIL={order}/remote:{hook} srun -K --exact -N1 -n1 -c2 -w n{i % 2} --nodeos-cpus=2 echo alive &\n"
-                                 for i, hook in enumerate(fail)) + "wait\n"
+    text = (
+        f"{STEP}\n"
+        + "".join(
+            f"PROBE_FAIL={order}/remote:{hook} srun -K --exact -N1 -n1 -c2 -w n{i % 2}"
+            " --nodeos-cpus=2 echo alive &\n"
+            for i, hook in enumerate(fail)
+        )
+        + "wait\n"
+    )
     r = run(f"salloc -N2 --exclusive --probe=blue bash {write('stack/second.sh', text)}")
     found = step_container(what, r, m)
-    ok(all(x["env"].get("SLURM_PROBE_SEEN") == "blue" for x in found), f"{what}: its variable is in every rank")
+    ok(
+        all(x["env"].get("SLURM_PROBE_SEEN") == "blue" for x in found),
+        f"{what}: its variable is in every rank",
+    )
     ok("alive" not in r.out, f"{what}: steps whose other plugin fails do not run", r.text)
     wait_idle()
     log = probe_log(NODES)
     step = [x for x in log if x["context"] == "remote" and x["step"] == "0"]
-    same({x["word"] for x in log if x["hook"] == "init_post_opt" and x["step"] != "-4"}, {"blue"},
-         f"{what}: its option in salloc, srun and slurmstepd")
+    same(
+        {x["word"] for x in log if x["hook"] == "init_post_opt" and x["step"] != "-4"},
+        {"blue"},
+        f"{what}: its option in salloc, srun and slurmstepd",
+    )
     # nodeos tells a rank its container in task_init
-    same({x["container"] for x in step if x["hook"] == "task_init"}, {"step" if order == "after" else ""}, f"{what}: this is their order")
+    same(
+        {x["container"] for x in step if x["hook"] == "task_init"},
+        {"step" if order == "after" else ""},
+        f"{what}: this is their order",
+    )
     for node in NODES:
         mine = [x for x in step if x["node"] == node]
         same({x["hook"] for x in mine}, REMOTE, f"{what}: all its hooks ran on {node}")
-        same(sorted((x["hook"], x["uid"], x["euid"]) for x in mine if x["hook"] in ("user_init", "task_post_fork", "task_init")),
-             [("task_init", "1000", "1000")] * 2 + [("task_post_fork", "0", "0")] * 2 + [("user_init", "0", "1000")],
-             f"{what}: as often and as whom on {node}")
-        same({(x["hook"], x["uid"], x["control"]) for x in log if x["node"] == node and x["context"] == "job_script"},
-             {("job_prolog", "0", "blue"), ("job_epilog", "0", "blue")}, f"{what}: prolog and epilog with its control variable on {node}")
-    same({x["hook"] for x in log if x["fails"] == order}, set(fail), f"{what}: the failures came where they should")
+        same(
+            sorted(
+                (x["hook"], x["uid"], x["euid"])
+                for x in mine
+                if x["hook"] in ("user_init", "task_post_fork", "task_init")
+            ),
+            [("task_init", "1000", "1000")] * 2
+            + [("task_post_fork", "0", "0")] * 2
+            + [("user_init", "0", "1000")],
+            f"{what}: as often and as whom on {node}",
+        )
+        same(
+            {
+                (x["hook"], x["uid"], x["control"])
+                for x in log
+                if x["node"] == node and x["context"] == "job_script"
+            },
+            {("job_prolog", "0", "blue"), ("job_epilog", "0", "blue")},
+            f"{what}: prolog and epilog with its control variable on {node}",
+        )
+    same(
+        {x["hook"] for x in log if x["fails"] == order},
+        set(fail),
+        f"{what}: the failures came where they should",
+    )
     all_idle(f"{what}: nodes are idle")
     same(leftovers(), "", f"{what}: nothing of these steps is left in the ledger")
 
@@ -514,8 +846,13 @@ def group_stacked(m):
     second_plugin("probe before nodeos", "before", m)
     plugstack(probe="after")
     second_plugin("probe after nodeos", "after", m)
-    found = two_containers("a job's containers", by_sbatch("--probe=red"), plan(write("two.json", pod(**TWO))), m)
-    ok(found and all(r["env"].get("SLURM_PROBE_SEEN") == "red" for r in found), "the other plugin's word is in every rank of theirs")
+    found = two_containers(
+        "a job's containers", by_sbatch("--probe=red"), plan(write("two.json", pod(**TWO))), m
+    )
+    ok(
+        found and all(r["env"].get("SLURM_PROBE_SEEN") == "red" for r in found),
+        "the other plugin's word is in every rank of theirs",
+    )
     plugstack()
     all_idle("nodes are idle after the second plugin")
     same(leftovers(), "", "the ledger is empty on both nodes")
@@ -527,13 +864,30 @@ def group_stacked(m):
 def group_tmpfs(m):
     want = plan(write("two.json", pod(**TWO)))
     private = "JobContainerType=job_container/tmpfs"
-    for what, lines in (("private /tmp", [private]), ("private /tmp, contain_spank", [private, "SlurmdParameters=contain_spank"])):
+    for what, lines in (
+        ("private /tmp", [private]),
+        ("private /tmp, contain_spank", [private, "SlurmdParameters=contain_spank"]),
+    ):
         slurm_conf(lines)
         r = run("scontrol show config", user="root")
-        ok(all(re.search(line.replace("=", r"\s*=\s*"), r.out) for line in lines), f"{what}: Slurm is configured so", r.out)
+        ok(
+            all(re.search(line.replace("=", r"\s*=\s*"), r.out) for line in lines),
+            f"{what}: Slurm is configured so",
+            r.out,
+        )
         step_container(what, run(STEP), m)
-        two_containers(what, by_sbatch(""), want, m, "touch /tmp/mark; srun -N2 -n2 --nodeos-container=none ls /tmp\n")
-        ok("mark" in read("two.log").split() and not os.path.exists("/tmp/mark"), f"{what}: the job's /tmp is its own", read("two.log"))
+        two_containers(
+            what,
+            by_sbatch(""),
+            want,
+            m,
+            "touch /tmp/mark; srun -N2 -n2 --nodeos-container=none ls /tmp\n",
+        )
+        ok(
+            "mark" in read("two.log").split() and not os.path.exists("/tmp/mark"),
+            f"{what}: the job's /tmp is its own",
+            read("two.log"),
+        )
         all_idle(f"{what}: nodes are idle")
         same(leftovers(), "", f"{what}: the ledger is empty on both nodes")
     slurm_conf([])
@@ -559,12 +913,24 @@ print(c.getresponse().read().decode())
 
 def by_rest(version, environment):
     def submit(text):
-        job = {"name": "rest", "script": text, "nodes": "2", "shared": ["none"], "current_working_directory": DIR,
-               "standard_output": f"{DIR}/two.log", "environment": ["PATH=/usr/local/bin:/usr/bin:/bin", f"HOME={HOME}"] + environment}
+        job = {
+            "name": "rest",
+            "script": text,
+            "nodes": "2",
+            "shared": ["none"],
+            "current_working_directory": DIR,
+            "standard_output": f"{DIR}/two.log",
+            "environment": ["PATH=/usr/local/bin:/usr/bin:/bin", f"HOME={HOME}"] + environment,
+        }
         write("stack/job.json", json.dumps({"job": job}))
         r = run(f"python3 {HOME}/stack/post.py {SOCKET} /slurm/{version}/job/submit {DIR}/job.json")
-        ok(r.code == 0 and re.search(r'"job_id": *[1-9]', r.out), "slurmrestd takes the job", r.text)
+        ok(
+            r.code == 0 and re.search(r'"job_id": *[1-9]', r.out),
+            "slurmrestd takes the job",
+            r.text,
+        )
         return r.text
+
     return submit
 
 
@@ -577,9 +943,24 @@ def group_rest(m):
     version = max(found, key=lambda v: int(v.split(".")[2]))
     want = plan(write("two.json", pod(**TWO)))
     write("stack/post.py", POST)
-    daemon = subprocess.Popen(["setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "slurmrestd", "-a", "rest_auth/local",
-                               "-s", "openapi/slurmctld", f"unix:{SOCKET}"], stdin=subprocess.DEVNULL, cwd="/tmp",
-                              stdout=open(f"{DIR}/slurmrestd.log", "w"), stderr=subprocess.STDOUT)
+    daemon = subprocess.Popen(
+        [
+            "setpriv",
+            "--reuid=alice",
+            "--regid=alice",
+            "--init-groups",
+            "slurmrestd",
+            "-a",
+            "rest_auth/local",
+            "-s",
+            "openapi/slurmctld",
+            f"unix:{SOCKET}",
+        ],
+        stdin=subprocess.DEVNULL,
+        cwd="/tmp",
+        stdout=open(f"{DIR}/slurmrestd.log", "w"),
+        stderr=subprocess.STDOUT,
+    )
     for _ in range(150):
         if os.path.exists(SOCKET):
             break
@@ -587,8 +968,13 @@ def group_rest(m):
     try:
         by_environment = by_rest(version, [f"SLURM_SPANK_NODEOS_REQUEST={REQUEST}"])
         two_containers(f"slurmrestd {version}, request in the environment", by_environment, want, m)
-        marked = "".join(f"#NODEOS {line}\n" for line in json.dumps(json.loads(pod(**TWO)), indent=1).splitlines())
-        two_containers(f"slurmrestd {version}, #NODEOS lines", by_rest(version, []), want, m, marked, ["vda"])
+        marked = "".join(
+            f"#NODEOS {line}\n"
+            for line in json.dumps(json.loads(pod(**TWO)), indent=1).splitlines()
+        )
+        two_containers(
+            f"slurmrestd {version}, #NODEOS lines", by_rest(version, []), want, m, marked, ["vda"]
+        )
     finally:
         daemon.terminate()
         daemon.wait()
@@ -598,11 +984,18 @@ def group_rest(m):
     same(leftovers(), "", "the ledger is empty on both nodes")
 
 
-GROUPS = {"slurmtests": group_slurmtests, "stacked": group_stacked, "tmpfs": group_tmpfs, "rest": group_rest}
+GROUPS = {
+    "slurmtests": group_slurmtests,
+    "stacked": group_stacked,
+    "tmpfs": group_tmpfs,
+    "rest": group_rest,
+}
 
 
 def main():
-    with open("/root/.ssh/config", "a") as f:  # one connection for all commands: each costs seconds here
+    with open(
+        "/root/.ssh/config", "a"
+    ) as f:  # one connection for all commands: each costs seconds here
         f.write("Host *\n\tControlMaster auto\n\tControlPath /run/ssh-%h\n\tControlPersist yes\n")
     os.makedirs(DIR, exist_ok=True)
     for where in (HOME, DIR):

@@ -5,6 +5,7 @@
 # rooms: spank launch container host topology manifest report tools
 """The tests inside the virtual cluster: every placement is compared, rank by rank, with what
 the kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs those groups only."""
+
 import json
 import os
 import re
@@ -17,38 +18,102 @@ from xml.etree import ElementTree
 import cluster
 import schema
 from containers import COUPLED, SCHED, check_ranks, pod, write
-from cluster import (HOME, WHEREAMI, WHEREAMI_MPI, Machine, all_idle, cpus, last_job, leftovers, note, ok, plan,
-                     ranks, run, same, sbatch, wait_idle)
+from cluster import (
+    HOME,
+    WHEREAMI,
+    WHEREAMI_MPI,
+    Machine,
+    all_idle,
+    cpus,
+    last_job,
+    leftovers,
+    note,
+    ok,
+    plan,
+    ranks,
+    run,
+    same,
+    sbatch,
+    wait_idle,
+)
+
 
 def group_site(machine):
     for node in ("n0", "n1"):
         r = run("nodeosctl features --site", user="root", node=node)
         same(r.code, 0, f"features --site fits on {node}")
-        ok("\nnodeosd              listens\n" in r.out, f"and tells that nodeosd listens on {node}", r.text)
-    r = run("chmod 0755 /usr/libexec/nodeos/nodeos-script; nodeosctl features --site; e=$?; chmod 0711 /usr/libexec/nodeos/nodeos-script; exit $e", user="root")
-    ok(r.code == 3 and "chmod 0711" in r.err, "features --site finds a helper that its user may trace", r.text)
-    r = run("scontrol update PartitionName=main OverSubscribe=FORCE:2; nodeosctl features --site; e=$?; scontrol update PartitionName=main OverSubscribe=NO; exit $e",
-            user="root")
-    ok(r.code == 3 and "partition main has OverSubscribe=FORCE:2" in r.err, "features --site finds a partition in which policy hpc would be refused", r.text)
+        ok(
+            "\nnodeosd              listens\n" in r.out,
+            f"and tells that nodeosd listens on {node}",
+            r.text,
+        )
+    r = run(
+        "chmod 0755 /usr/libexec/nodeos/nodeos-script; nodeosctl features --site; e=$?; chmod 0711"
+        " /usr/libexec/nodeos/nodeos-script; exit $e",
+        user="root",
+    )
+    ok(
+        r.code == 3 and "chmod 0711" in r.err,
+        "features --site finds a helper that its user may trace",
+        r.text,
+    )
+    r = run(
+        "scontrol update PartitionName=main OverSubscribe=FORCE:2; nodeosctl features --site; e=$?;"
+        " scontrol update PartitionName=main OverSubscribe=NO; exit $e",
+        user="root",
+    )
+    ok(
+        r.code == 3 and "partition main has OverSubscribe=FORCE:2" in r.err,
+        "features --site finds a partition in which policy hpc would be refused",
+        r.text,
+    )
     r = run("nodeosctl features --json --site", user="root")
     facts = json.loads(r.out)
-    ok(facts["slurm"].startswith(facts["plugin-series"]) and "cpuset" in facts["cgroup-controllers"], "features as JSON", r.out)
-    run("cp /etc/nodeos/nodeos.conf /tmp/keep; echo 'colour = red' >> /etc/nodeos/nodeos.conf", user="root")
+    ok(
+        facts["slurm"].startswith(facts["plugin-series"])
+        and "cpuset" in facts["cgroup-controllers"],
+        "features as JSON",
+        r.out,
+    )
+    run(
+        "cp /etc/nodeos/nodeos.conf /tmp/keep; echo 'colour = red' >> /etc/nodeos/nodeos.conf",
+        user="root",
+    )
     r = run("nodeosctl features --site", user="root")
-    ok(r.code == 3 and "colour" in r.err, "features --site finds a broken nodeos.conf: exit 3", r.text)
+    ok(
+        r.code == 3 and "colour" in r.err,
+        "features --site finds a broken nodeos.conf: exit 3",
+        r.text,
+    )
     r = run(f"srun -N1 -n1 {WHEREAMI}")
     ok(r.code == 0 and ranks(r), "a broken nodeos.conf does not touch jobs without NodeOS", r.text)
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(r.code != 0 and "colour" in r.err, "it stops those with NodeOS, naming line and key", r.text)
     run("cp /tmp/keep /etc/nodeos/nodeos.conf", user="root")
-    run("for n in n0 n1; do ssh -o StrictHostKeyChecking=no $n \"sed -i.keep 's/^PrologFlags=Contain/#&/' /etc/slurm/slurm.conf\"; done;"
-        " scontrol reconfigure; sleep 3", user="root")
+    run(
+        'for n in n0 n1; do ssh -o StrictHostKeyChecking=no $n "sed -i.keep'
+        " 's/^PrologFlags=Contain/#&/' /etc/slurm/slurm.conf\"; done; scontrol reconfigure;"
+        " sleep 3",
+        user="root",
+    )
     r = run("nodeosctl features --site", user="root")
-    ok(r.code == 3 and "PrologFlags" in r.err, "features --site finds a missing PrologFlags=Contain", r.text)
+    ok(
+        r.code == 3 and "PrologFlags" in r.err,
+        "features --site finds a missing PrologFlags=Contain",
+        r.text,
+    )
     one = write("one.json", pod(sim={"container": {"cpus": 2}}))
     r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
-    ok(r.code != 0 and "PrologFlags=Contain" in r.err, "and a job plan is refused without it", r.text)
-    run("for n in n0 n1; do ssh $n mv /etc/slurm/slurm.conf.keep /etc/slurm/slurm.conf; done; scontrol reconfigure; sleep 3", user="root")
+    ok(
+        r.code != 0 and "PrologFlags=Contain" in r.err,
+        "and a job plan is refused without it",
+        r.text,
+    )
+    run(
+        "for n in n0 n1; do ssh $n mv /etc/slurm/slurm.conf.keep /etc/slurm/slurm.conf; done;"
+        " scontrol reconfigure; sleep 3",
+        user="root",
+    )
     r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
     ok(r.code == 0 and ranks(r), "with it, it runs", r.text)
     wait_idle()
@@ -58,9 +123,15 @@ def group_plain(machine):
     r = run(f"srun -N2 -n4 {WHEREAMI}")
     found = ranks(r)
     same(len(found), 4, "a plain srun runs")
-    ok(not any(k.startswith("NODEOS") for x in found for k in x["env"]), "nothing of NodeOS in its environment")
-    ok(all("task_" in x["cgroup"] and x["cgroup_cpus"] == "" for x in found), "its task cgroups are untouched",
-       [x["cgroup_cpus"] for x in found])
+    ok(
+        not any(k.startswith("NODEOS") for x in found for k in x["env"]),
+        "nothing of NodeOS in its environment",
+    )
+    ok(
+        all("task_" in x["cgroup"] and x["cgroup_cpus"] == "" for x in found),
+        "its task cgroups are untouched",
+        [x["cgroup_cpus"] for x in found],
+    )
     r = run("srun --nodeos=help")
     ok(r.code == 0 and "--nodeos-manifest=FILE" in r.out, "--nodeos=help", r.text)
     r = run("sbatch --help | grep -A1 nodeos-")
@@ -74,39 +145,75 @@ def group_step(machine):
     manifest = write("step8.json", pod(step={"container": {"cpus": 8, "mems": 2}}))
     want = plan(manifest)["step"]
     r = run(f"srun -N1 -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
-    check_ranks(ranks(r), want, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2", machine) if r.code == 0 else ok(0, "srun", r.text)
+    (
+        check_ranks(ranks(r), want, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2", machine)
+        if r.code == 0
+        else ok(0, "srun", r.text)
+    )
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     found = ranks(r)
-    ok(r.code == 0 and len(found) == 1 and len(cpus(found[0]["cpus"])) == 2 and machine.cores(cpus(found[0]["cpus"])) == 1,
-       "1 rank in 2 threads: one whole core", r.text)
+    ok(
+        r.code == 0
+        and len(found) == 1
+        and len(cpus(found[0]["cpus"])) == 2
+        and machine.cores(cpus(found[0]["cpus"])) == 1,
+        "1 rank in 2 threads: one whole core",
+        r.text,
+    )
     r = run(f"srun -N2 -n16 --ntasks-per-node=8 --exclusive --nodeos-sched=batch {WHEREAMI}")
     found = ranks(r)
-    ok(len(found) == 16 and all(x["policy"] == SCHED["batch"] for x in found), "16 ranks on two nodes, policy batch", r.text)
+    ok(
+        len(found) == 16 and all(x["policy"] == SCHED["batch"] for x in found),
+        "16 ranks on two nodes, policy batch",
+        r.text,
+    )
     for host in ("n0", "n1"):
         sets = [cpus(x["cpus"]) for x in found if x["host"] == host]
-        ok(len(sets) == 8 and len(set().union(*sets)) == sum(map(len, sets)), f"8 ranks on {host}, disjoint", sets)
+        ok(
+            len(sets) == 8 and len(set().union(*sets)) == sum(map(len, sets)),
+            f"8 ranks on {host}, disjoint",
+            sets,
+        )
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=3 --nodeos-report={HOME}/odd.%j.%s.%N.json {WHEREAMI}")
     found = ranks(r)
     name = next((f for f in os.listdir(HOME) if f.startswith("odd.")), None)
     report = json.load(open(f"{HOME}/{name}")) if name else {}
     ok(r.code == 0 and len(cpus(found[0]["cpus"])) == 4, "3 threads become 4: whole cores", r.text)
-    ok(report and report["containers"][0]["isolators"][0]["outcome"] == "modified" and
-       "3 asked, 4 given" in report["containers"][0]["isolators"][0]["reason"], "the report says so, with both numbers",
-       json.dumps(report)[:800])
+    ok(
+        report
+        and report["containers"][0]["isolators"][0]["outcome"] == "modified"
+        and "3 asked, 4 given" in report["containers"][0]["isolators"][0]["reason"],
+        "the report says so, with both numbers",
+        json.dumps(report)[:800],
+    )
     ok(report and os.stat(f"{HOME}/{name}").st_uid == 1000, "the report belongs to the user")
-    ok(report and report["ranks"][0]["kernel"]["cpus"] == found[0]["cpus"], "the report's kernel view is whereami's")
+    ok(
+        report and report["ranks"][0]["kernel"]["cpus"] == found[0]["cpus"],
+        "the report's kernel view is whereami's",
+    )
     r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=8 {WHEREAMI}")
     found = ranks(r)
-    ok(r.code == 0 and [len(cpus(x["cpus"])) for x in found] == [4, 4], "-c 4: four threads a rank",
-       r.text)
+    ok(
+        r.code == 0 and [len(cpus(x["cpus"])) for x in found] == [4, 4],
+        "-c 4: four threads a rank",
+        r.text,
+    )
     r = run(f"srun -N1 -n4 -c2 --nodeos-cpus=4 {WHEREAMI}")
-    ok(r.code != 0 and "4 ranks" in r.err and "-O" in r.err, "more ranks than cores are refused without -O", r.text)
+    ok(
+        r.code != 0 and "4 ranks" in r.err and "-O" in r.err,
+        "more ranks than cores are refused without -O",
+        r.text,
+    )
     r = run(f"srun -N1 -n4 --exclusive -O --nodeos-cpus=4 {WHEREAMI}")
     ok(r.code == 0 and len(ranks(r)) == 4, "and run with -O", r.text)
     r = run(f"OMP_PLACES=threads srun -N1 -n1 -c4 --nodeos-cpus=4 {WHEREAMI}")
     found = ranks(r)
-    ok(found and found[0]["env"].get("OMP_PLACES") == "threads" and "OMP_PROC_BIND" not in found[0]["env"],
-       "the user's OMP_PLACES stays")
+    ok(
+        found
+        and found[0]["env"].get("OMP_PLACES") == "threads"
+        and "OMP_PROC_BIND" not in found[0]["env"],
+        "the user's OMP_PLACES stays",
+    )
     r = run(f"srun -N1 -n1 --nodeos-sched=idle {WHEREAMI}")
     ok(r.code == 0 and ranks(r)[0]["policy"] == SCHED["idle"], "policy idle", r.text)
     all_idle("nodes are idle after the step containers")
@@ -131,12 +238,28 @@ def group_batch(machine):
     want = plan(manifest)
     whole = set().union(*(cpus(c["reserved"]) for c in want.values()))
     same(sum(len(cpus(c["cpus"])) for c in want.values()), 14, "the plan has 12 + 2 threads")
-    ok(not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"]) and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
-       "disjoint whole cores")
+    ok(
+        not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"])
+        and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
+        "disjoint whole cores",
+    )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
-    out = {n: ranks(cluster.Result(0, open(f"{HOME}/{n}.out").read() if os.path.exists(f"{HOME}/{n}.out") else "", "", 0))
-           for n in ("job", "sim", "vda", "rest")}
-    errors = "".join(open(f"{HOME}/{n}.err").read() for n in ("sim", "vda", "rest") if os.path.exists(f"{HOME}/{n}.err"))
+    out = {
+        n: ranks(
+            cluster.Result(
+                0,
+                open(f"{HOME}/{n}.out").read() if os.path.exists(f"{HOME}/{n}.out") else "",
+                "",
+                0,
+            )
+        )
+        for n in ("job", "sim", "vda", "rest")
+    }
+    errors = "".join(
+        open(f"{HOME}/{n}.err").read()
+        for n in ("sim", "vda", "rest")
+        if os.path.exists(f"{HOME}/{n}.err")
+    )
     same(r.code, 0, "sbatch --wait of the coupled job")
     if r.code:
         ok(0, "its errors", r.text + errors + open(f"{HOME}/job.out").read())
@@ -146,29 +269,46 @@ def group_batch(machine):
     check_ranks(out["vda"], want["vda"], "vda", machine)
     same({x["host"] for x in out["vda"]}, {"n0", "n1"}, "vda has a rank on both nodes")
     rest = machine.cpus - whole
-    ok(len(out["rest"]) == 2 and all(cpus(x["cpus"]) <= rest for x in out["rest"]),
-       f"a step that names none gets the rest ({sorted(rest)})", [x["cpus"] for x in out["rest"]])
+    ok(
+        len(out["rest"]) == 2 and all(cpus(x["cpus"]) <= rest for x in out["rest"]),
+        f"a step that names none gets the rest ({sorted(rest)})",
+        [x["cpus"] for x in out["rest"]],
+    )
     ok(cpus(out["job"][0]["cpus"]) <= rest, "the batch script, too", out["job"][0]["cpus"])
     all_idle("nodes are idle after the coupled job")
     same(leftovers(), "", "the ledger is empty on both nodes")
     # the same as a line of the script
-    script = write("line.sh", f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1 {WHEREAMI}\n")
+    script = write(
+        "line.sh",
+        f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1"
+        f" {WHEREAMI}\n",
+    )
     r = sbatch(f"-N1 --exclusive -o line.out {script}")
     found = ranks(cluster.Result(0, open(f"{HOME}/line.out").read(), "", 0))
-    ok(r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]), "#SBATCH --nodeos-manifest=",
-       r.text + open(f"{HOME}/line.out").read())
+    ok(
+        r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]),
+        "#SBATCH --nodeos-manifest=",
+        r.text + open(f"{HOME}/line.out").read(),
+    )
     # one container: every step's default, the batch script's too
     one = write("one.json", pod(sim={"container": {"cpus": 8, "mems": 2}}))
     want = plan(one)["sim"]
-    script = write("one.sh", f"#!/bin/bash\n{WHEREAMI} >one.batch\nsrun -n4 {WHEREAMI} >one.step\n"
-                   f"srun -n1 --nodeos-container=none {WHEREAMI} >one.none\nsrun -n1 --nodeos=off {WHEREAMI} >one.off\n"
-                   f"srun -n2 --exact -c2 {WHEREAMI} 6 >one.exact1 &\nsleep 3; srun -n2 --exact -c2 {WHEREAMI} >one.exact2\nwait\n"
-                   f"for i in 1 2 3; do srun -n1 -c2 --exact -o one.lone$i {WHEREAMI} 12 & done; wait; cat one.lone? >one.lone\n"
-                   f"srun -n4 --mpi=pmix {WHEREAMI_MPI} >one.mpi\nmpirun -n 4 {WHEREAMI_MPI} >one.mpirun\n")
+    script = write(
+        "one.sh",
+        f"#!/bin/bash\n{WHEREAMI} >one.batch\nsrun -n4 {WHEREAMI} >one.step\nsrun -n1"
+        f" --nodeos-container=none {WHEREAMI} >one.none\nsrun -n1 --nodeos=off {WHEREAMI}"
+        f" >one.off\nsrun -n2 --exact -c2 {WHEREAMI} 6 >one.exact1 &\nsleep 3; srun -n2 --exact -c2"
+        f" {WHEREAMI} >one.exact2\nwait\nfor i in 1 2 3; do srun -n1 -c2 --exact -o one.lone$i"
+        f" {WHEREAMI} 12 & done; wait; cat one.lone? >one.lone\nsrun -n4 --mpi=pmix {WHEREAMI_MPI}"
+        f" >one.mpi\nmpirun -n 4 {WHEREAMI_MPI} >one.mpirun\n",
+    )
     r = sbatch(f"-N1 --exclusive --nodeos-manifest={one} -o one.out {script}", timeout=300)
     text = open(f"{HOME}/one.out").read()
-    out = {n: ranks(cluster.Result(0, open(f"{HOME}/one.{n}").read(), "", 0))
-           for n in ("lone", "batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun") if os.path.exists(f"{HOME}/one.{n}")}
+    out = {
+        n: ranks(cluster.Result(0, open(f"{HOME}/one.{n}").read(), "", 0))
+        for n in ("lone", "batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun")
+        if os.path.exists(f"{HOME}/one.{n}")
+    }
     same(r.code, 0, "a job of one container")
     check_ranks(out["batch"], want, "its batch script", machine)
     check_ranks(out["step"], want, "its unnamed step", machine)
@@ -177,32 +317,58 @@ def group_batch(machine):
     same(cpus(out["off"][0]["cpus"]), machine.cpus, "--nodeos=off is unconstrained")
     ok("NODEOS_CONTAINER" not in out["off"][0]["env"], "and has no container in its environment")
     both = [cpus(x["cpus"]) for x in out["exact1"] + out["exact2"]]
-    ok(len(both) == 4 and len(set().union(*both)) == sum(map(len, both)) and set().union(*both) <= cpus(want["cpus"]),
-       "two concurrent --exact -c2 steps take different cores of the container", both)
+    ok(
+        len(both) == 4
+        and len(set().union(*both)) == sum(map(len, both))
+        and set().union(*both) <= cpus(want["cpus"]),
+        "two concurrent --exact -c2 steps take different cores of the container",
+        both,
+    )
     lone = [cpus(x["cpus"]) for x in out["lone"]]
-    ok([len(s) for s in lone] == [2, 2, 2] and len(set().union(*lone)) == 6 and set().union(*lone) <= cpus(want["cpus"]),
-       "three concurrent --exact -n1 -c2 steps have a core each", lone)
+    ok(
+        [len(s) for s in lone] == [2, 2, 2]
+        and len(set().union(*lone)) == 6
+        and set().union(*lone) <= cpus(want["cpus"]),
+        "three concurrent --exact -n1 -c2 steps have a core each",
+        lone,
+    )
     check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix", machine)
-    ok(len(out["mpi"]) == 4 and all(x["sum"] == 6 for x in out["mpi"]), "its ranks found each other", text)
-    ok(len(out["mpirun"]) == 4 and all(cpus(x["cpus"]) <= cpus(want["cpus"]) for x in out["mpirun"]),
-       "mpirun's ranks are inside the container", [x["cpus"] for x in out["mpirun"]] or text)
+    ok(
+        len(out["mpi"]) == 4 and all(x["sum"] == 6 for x in out["mpi"]),
+        "its ranks found each other",
+        text,
+    )
+    ok(
+        len(out["mpirun"]) == 4
+        and all(cpus(x["cpus"]) <= cpus(want["cpus"]) for x in out["mpirun"]),
+        "mpirun's ranks are inside the container",
+        [x["cpus"] for x in out["mpirun"]] or text,
+    )
     all_idle("nodes are idle")
 
 
 def group_salloc(machine):
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
-    r = run(f"salloc -N2 --exclusive --nodeos-manifest={manifest} bash -c '"
-            f"srun -N2 -n8 --nodeos-container=sim {WHEREAMI} >salloc.sim; srun -N2 -n2 --nodeos-container=vda {WHEREAMI} >salloc.vda'")
-    out = {n: ranks(cluster.Result(0, open(f"{HOME}/salloc.{n}").read(), "", 0)) for n in ("sim", "vda")}
+    r = run(
+        f"salloc -N2 --exclusive --nodeos-manifest={manifest} bash -c 'srun -N2 -n8"
+        f" --nodeos-container=sim {WHEREAMI} >salloc.sim; srun -N2 -n2 --nodeos-container=vda"
+        f" {WHEREAMI} >salloc.vda'"
+    )
+    out = {
+        n: ranks(cluster.Result(0, open(f"{HOME}/salloc.{n}").read(), "", 0))
+        for n in ("sim", "vda")
+    }
     same(r.code, 0, "salloc")
     check_ranks(out["sim"], want["sim"], "salloc, sim", machine)
     check_ranks(out["vda"], want["vda"], "salloc, vda", machine)
     # half a node: containers divide what the job has
     small = write("half.json", pod(a={"container": {"cpus": 4}}, b={"container": {"cpus": 4}}))
-    r = run(f"salloc -N1 -n4 -c2 --nodeos-manifest={small} bash -c '"
-            f"srun --nodeos=off -n1 --overlap {WHEREAMI}; srun -n2 --nodeos-container=a {WHEREAMI}; "
-            f"srun -n2 --nodeos-container=b {WHEREAMI}'")
+    r = run(
+        f"salloc -N1 -n4 -c2 --nodeos-manifest={small} bash -c '"
+        f"srun --nodeos=off -n1 --overlap {WHEREAMI}; srun -n2 --nodeos-container=a {WHEREAMI}; "
+        f"srun -n2 --nodeos-container=b {WHEREAMI}'"
+    )
     found = ranks(r)
     ok(r.code == 0 and len(found) == 5, "a half-node job with two containers", r.text)
     if len(found) == 5:
@@ -210,17 +376,34 @@ def group_salloc(machine):
         for x in found:
             by[x["env"].get("NODEOS_CONTAINER", "")] |= cpus(x["cpus"])
         a, b = by.get("a", set()), by.get("b", set())
-        ok(len(a) == 4 and len(b) == 4 and not a & b and machine.whole_cores(a) and machine.whole_cores(b),
-           "two disjoint pairs of whole cores", by)
+        ok(
+            len(a) == 4
+            and len(b) == 4
+            and not a & b
+            and machine.whole_cores(a)
+            and machine.whole_cores(b),
+            "two disjoint pairs of whole cores",
+            by,
+        )
         r = run("scontrol show node n0 | grep -o CPUTot=[0-9]*", user="root")
     # step containers side by side in one job take different memory nodes
-    r = run(f"salloc -N1 --exclusive bash -c 'for i in 1 2; do srun -n1 -c4 --exact --nodeos-cpus=4 --nodeos-mems=1 -o mem.$i"
-            f" {WHEREAMI} 10 & sleep 4; done; wait; cat mem.1 mem.2'")
+    r = run(
+        "salloc -N1 --exclusive bash -c 'for i in 1 2; do srun -n1 -c4 --exact --nodeos-cpus=4"
+        f" --nodeos-mems=1 -o mem.$i {WHEREAMI} 10 & sleep 4; done; wait; cat mem.1 mem.2'"
+    )
     found = ranks(r)
-    ok(len(found) == 2 and found[0]["mems"] != found[1]["mems"] and not cpus(found[0]["cpus"]) & cpus(found[1]["cpus"]),
-       "two step containers of one job: different cores and memory nodes", [(x["cpus"], x["mems"]) for x in found] or r.text)
+    ok(
+        len(found) == 2
+        and found[0]["mems"] != found[1]["mems"]
+        and not cpus(found[0]["cpus"]) & cpus(found[1]["cpus"]),
+        "two step containers of one job: different cores and memory nodes",
+        [(x["cpus"], x["mems"]) for x in found] or r.text,
+    )
     # two jobs side by side on one node do not share
-    r = run(f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 -o side.$i {WHEREAMI} 8 & done; wait; cat side.1 side.2")
+    r = run(
+        f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 -o side.$i {WHEREAMI} 8 & done;"
+        " wait; cat side.1 side.2"
+    )
     sets = [cpus(x["cpus"]) for x in ranks(r)]
     ok(len(sets) == 4 and len(set().union(*sets)) == 8, "two jobs on one node, disjoint", r.text)
     all_idle("nodes are idle")
@@ -231,7 +414,9 @@ def group_inherit(machine):
     run("mkdir -p a elsewhere")
     write("a/f.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
     want = plan(f"{HOME}/a/f.json")["sim"]
-    script = write("inherit.sh", f"""#!/bin/bash
+    script = write(
+        "inherit.sh",
+        f"""#!/bin/bash
 cd {HOME}/elsewhere
 echo '{{ broken' > {HOME}/a/f.json
 srun -n2 {WHEREAMI} > edited
@@ -241,8 +426,13 @@ srun -n2 --nodeos-manifest=f.json {WHEREAMI} > again
 sbatch --wait -N1 -n1 -w n1 -o nested --wrap "{WHEREAMI}; srun -n1 {WHEREAMI}"
 srun -n1 --nodeos-cpus=2 true > second 2>&1
 echo $? >> second
-""")
-    r = sbatch(f"-N1 -w n0 --exclusive --nodeos-manifest=f.json -o {HOME}/inherit.out {script}", cwd=f"{HOME}/a")
+""",
+    )
+    r = sbatch(
+        f"-N1 -w n0 --exclusive --nodeos-manifest=f.json -o {HOME}/inherit.out {script}",
+        cwd=f"{HOME}/a",
+    )
+
     def get(n):
         return ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
 
@@ -251,11 +441,19 @@ echo $? >> second
     check_ranks(get("deleted"), want, "the file deleted, in another directory", machine)
     check_ranks(get("again"), want, "the same option again means the job's request", machine)
     nested = get("nested")
-    ok(len(nested) == 2 and not any("NODEOS_CONTAINER" in x["env"] for x in nested), "a nested sbatch starts afresh",
-       [x["env"] for x in nested] or text)
+    ok(
+        len(nested) == 2 and not any("NODEOS_CONTAINER" in x["env"] for x in nested),
+        "a nested sbatch starts afresh",
+        [x["env"] for x in nested] or text,
+    )
     second = open(f"{HOME}/elsewhere/second").read()
-    ok("--nodeos-cpus" in second and "containers from sbatch" in second and second.strip().endswith("1"),
-       "a second request inside a planned job is an error", second)
+    ok(
+        "--nodeos-cpus" in second
+        and "containers from sbatch" in second
+        and second.strip().endswith("1"),
+        "a second request inside a planned job is an error",
+        second,
+    )
     all_idle("nodes are idle")
 
 
@@ -263,7 +461,10 @@ def group_mistakes(machine):
     """What the text shows stops sbatch and srun: nothing is submitted."""
     good = write("good.json", pod(sim={"container": {"cpus": 4}}))
     bad = {
-        "unknown key": ('{"acKind": "ImageManifest",\n "acVersion": "0.6.0", "name": "x", "colour": 1}', ":2:"),
+        "unknown key": (
+            '{"acKind": "ImageManifest",\n "acVersion": "0.6.0", "name": "x", "colour": 1}',
+            ":2:",
+        ),
         "bad JSON": ('{"acKind": "ImageManifest"', ":1:"),
         "bad value": (pod(sim={"container": {"cpus": "many"}}), ":1:"),
         "empty": ("", ":1:"),
@@ -274,18 +475,33 @@ def group_mistakes(machine):
         f = write("bad.json", text)
         r = run(f"sbatch --nodeos-manifest={f} --wrap true")
         lines = [x for x in r.err.splitlines() if x.startswith(f)]
-        ok(r.code != 0 and len(lines) == 1 and place in lines[0], f"sbatch, {what}: one line with the place", r.text)
+        ok(
+            r.code != 0 and len(lines) == 1 and place in lines[0],
+            f"sbatch, {what}: one line with the place",
+            r.text,
+        )
     r = run(f"srun --nodeos-manifest={f} true")
     ok(r.code != 0 and f in r.err, "srun refuses it, too", r.text)
-    for args, words in (("--nodeos-manifest=/nonexistent", "/nonexistent"), (f"--nodeos-manifest={HOME}", "director"),
-                        (f"--nodeos-manifest={good} --nodeos-container=vda", "no such container"),
-                        ("--nodeos-sched=fifo", "not allowed"), ("--nodeos-sched=warp", "expected POLICY"),
-                        ("--nodeos-cpus=0", "expected a number"), ("--nodeos-cpus=-1", "expected a number"),
-                        ("--nodeos-mems=lots", "nodeos-mems"), (f"--nodeos-manifest={good} --nodeos-cpus=2", "one or the other"),
-                        ("--nodeos-container=sim", "no containers"), (f"--nodeos-report=x --nodeos-manifest={good}", "%N")):
+    for args, words in (
+        ("--nodeos-manifest=/nonexistent", "/nonexistent"),
+        (f"--nodeos-manifest={HOME}", "director"),
+        (f"--nodeos-manifest={good} --nodeos-container=vda", "no such container"),
+        ("--nodeos-sched=fifo", "not allowed"),
+        ("--nodeos-sched=warp", "expected POLICY"),
+        ("--nodeos-cpus=0", "expected a number"),
+        ("--nodeos-cpus=-1", "expected a number"),
+        ("--nodeos-mems=lots", "nodeos-mems"),
+        (f"--nodeos-manifest={good} --nodeos-cpus=2", "one or the other"),
+        ("--nodeos-container=sim", "no containers"),
+        (f"--nodeos-report=x --nodeos-manifest={good}", "%N"),
+    ):
         for command in (f"sbatch {args} --wrap true", f"srun -n1 {args} true"):
             r = run(command)
-            ok(r.code != 0 and words in r.err, f"{command.split()[0]} {args.replace(HOME, '~')}: \"{words}\"", r.text)
+            ok(
+                r.code != 0 and words in r.err,
+                f'{command.split()[0]} {args.replace(HOME, "~")}: "{words}"',
+                r.text,
+            )
     same(last_job(), before, "no job was made by any of them")
 
 
@@ -293,45 +509,87 @@ def fails_on_nodes(command, words, what, nodes=2, env=None):
     start = time.time()
     r = run(command, env=env)
     lines = [x for x in (r.err + r.out).splitlines() if "nodeos: error:" in x]
-    ok(r.code != 0 and len(lines) == nodes and all(words in x for x in lines),
-       f"{what}: fails, one message a node", r.text)
+    ok(
+        r.code != 0 and len(lines) == nodes and all(words in x for x in lines),
+        f"{what}: fails, one message a node",
+        r.text,
+    )
     ok(time.time() - start < 60, f"{what}: ends soon ({time.time() - start:.0f} s emulated)")
     all_idle(f"{what}: nodes are idle")
 
 
 def group_node_errors(machine):
     """What only the node can see ends the step in task_init, on all nodes; nothing drains."""
-    fails_on_nodes(f"srun -N2 -n4 --nodeos-cpus=64 {WHEREAMI}", "largest request that fits", "too many cpus")
+    fails_on_nodes(
+        f"srun -N2 -n4 --nodeos-cpus=64 {WHEREAMI}", "largest request that fits", "too many cpus"
+    )
     fails_on_nodes(f"srun -N2 -n4 --nodeos-mems=9 {WHEREAMI}", "memory", "too many memory nodes")
     fails_on_nodes(f"srun -N2 -n2 --nodeos-mems=900G {WHEREAMI}", "memory", "too much memory")
     if not cluster.has_hpc():
-        fails_on_nodes(f"srun -N2 -n2 --nodeos-sched=hpc {WHEREAMI}", "no such scheduling class", "hpc without the class")
-    for text, words in (("nodeos 1;c=sim cpus=9999999999;", "not valid"), ("x" * 70000, "not valid"),
-                        ("nodeos 2;c=sim;", "not valid"), ("nodeos 1;c=../../etc cpus=1;", "not valid"),
-                        ("nodeos 1;c=sim policy=fifo prio=99;", "not allowed")):
-        fails_on_nodes(f"salloc -N2 -n2 bash -c 'SLURM_SPANK_NODEOS_REQUEST=\"$FORGED\" srun -N2 -n2 {WHEREAMI}'", words,
-                       f"forged request {text[:30]!r}", env={"FORGED": text})
-    r = run(f"srun -N1 -n1 {WHEREAMI}", env={"SLURM_SPANK_NODEOS_REQUEST": "nodeos 1;c=sim cpus=2;"})
+        fails_on_nodes(
+            f"srun -N2 -n2 --nodeos-sched=hpc {WHEREAMI}",
+            "no such scheduling class",
+            "hpc without the class",
+        )
+    for text, words in (
+        ("nodeos 1;c=sim cpus=9999999999;", "not valid"),
+        ("x" * 70000, "not valid"),
+        ("nodeos 2;c=sim;", "not valid"),
+        ("nodeos 1;c=../../etc cpus=1;", "not valid"),
+        ("nodeos 1;c=sim policy=fifo prio=99;", "not allowed"),
+    ):
+        fails_on_nodes(
+            'salloc -N2 -n2 bash -c \'SLURM_SPANK_NODEOS_REQUEST="$FORGED" srun -N2 -n2'
+            f" {WHEREAMI}'",
+            words,
+            f"forged request {text[:30]!r}",
+            env={"FORGED": text},
+        )
+    r = run(
+        f"srun -N1 -n1 {WHEREAMI}", env={"SLURM_SPANK_NODEOS_REQUEST": "nodeos 1;c=sim cpus=2;"}
+    )
     found = ranks(r)
-    ok(r.code == 0 and len(found) == 1 and "NODEOS_CONTAINER" not in found[0]["env"],
-       "a request in an environment without a job is none for the job that srun makes", r.text)
+    ok(
+        r.code == 0 and len(found) == 1 and "NODEOS_CONTAINER" not in found[0]["env"],
+        "a request in an environment without a job is none for the job that srun makes",
+        r.text,
+    )
     manifest = write("two.json", pod(sim={"container": {"cpus": 4}}))
-    script = write("forge.sh", f"""#!/bin/bash
+    script = write(
+        "forge.sh",
+        f"""#!/bin/bash
 env -u SLURM_SPANK_NODEOS_REQUEST srun -N2 -n2 {WHEREAMI} > missing 2>&1; echo "code $?" >> missing
 SLURM_SPANK_NODEOS_REQUEST='nodeos 1;c=sim cpus=16;' srun -N1 -w n0 -n1 {WHEREAMI} > forged 2>&1; echo "code $?" >> forged
 env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
-""")
+""",
+    )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
     missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
     # the first node's ledger has the plan, since the batch script; the other's has none yet
-    ok(missing.count("is missing from this step") == 1 and "code 0" not in missing, "request removed from the environment", missing)
-    ok("is not the one that this job" in forged and "code 0" not in forged, "request exchanged in the environment", forged)
-    ok(bare.count("nodeos: note:") == 1 and "code 0" in bare, "whole environment removed: on what the container leaves", bare)
+    ok(
+        missing.count("is missing from this step") == 1 and "code 0" not in missing,
+        "request removed from the environment",
+        missing,
+    )
+    ok(
+        "is not the one that this job" in forged and "code 0" not in forged,
+        "request exchanged in the environment",
+        forged,
+    )
+    ok(
+        bare.count("nodeos: note:") == 1 and "code 0" in bare,
+        "whole environment removed: on what the container leaves",
+        bare,
+    )
     all_idle("nodes are idle")
     script = write("big.sh", "#!/bin/bash\n#SBATCH --nodeos-cpus=64\necho alive\n")
     r = run(f"sbatch --wait -N2 -o big.out {script}")
     text = open(f"{HOME}/big.out").read()
-    ok(r.code != 0 and "largest request that fits" in text and "alive" not in text, "sbatch --wait of an impossible plan", r.text + text)
+    ok(
+        r.code != 0 and "largest request that fits" in text and "alive" not in text,
+        "sbatch --wait of an impossible plan",
+        r.text + text,
+    )
     all_idle("the batch host is not drained")
     same(leftovers(), "", "the ledger is empty")
 
@@ -339,13 +597,23 @@ env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bar
 def picture_cpus(svg):
     """Of a picture: CPUs by the text of the legend's box that has their colour."""
     root = ElementTree.fromstring(svg)
-    fill = {e.get("id")[:-len("_rect")]: e.get("fill") for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("id")}
-    text = {e.get("id")[:-len("_text")]: e.text for e in root.iter("{http://www.w3.org/2000/svg}text") if e.get("id")}
+    fill = {
+        e.get("id")[: -len("_rect")]: e.get("fill")
+        for e in root.iter("{http://www.w3.org/2000/svg}rect")
+        if e.get("id")
+    }
+    text = {
+        e.get("id")[: -len("_text")]: e.text
+        for e in root.iter("{http://www.w3.org/2000/svg}text")
+        if e.get("id")
+    }
     legend = {fill[box]: words for box, words in text.items() if box.startswith("Misc_")}
     found = {}
     for box, words in text.items():
         if box.startswith("PU_"):
-            found.setdefault(legend.get(fill[box], "?").split(":")[0], set()).add(int(words.split("#")[1]))
+            found.setdefault(legend.get(fill[box], "?").split(":")[0], set()).add(
+                int(words.split("#")[1])
+            )
     return found
 
 
@@ -375,7 +643,11 @@ SCHEMA = "/usr/share/nodeos/nodeos-report.schema.json"
 def described(document, what):
     """Is a document as the installed schema says?"""
     problems = schema.Checker(SCHEMA).problems(document)
-    return ok(not problems, f"{what}: as {os.path.basename(SCHEMA)} describes it", "\n".join(problems[:20]))
+    return ok(
+        not problems,
+        f"{what}: as {os.path.basename(SCHEMA)} describes it",
+        "\n".join(problems[:20]),
+    )
 
 
 def check_now(containers, node):
@@ -387,29 +659,76 @@ def check_now(containers, node):
         mine = cpus(c["reserved"])
         noise = c["noise"]
         irqs = {int(i): cpus(on) & mine for i, on in seen["irqs"].items() if cpus(on) & mine}
-        same({i["irq"]: cpus(i["cpus"]) for i in noise["irq_names"]}, {i: irqs[i] for i in sorted(irqs)[:32]}, f"report on {node}: the IRQs of {c['name']}")
+        same(
+            {i["irq"]: cpus(i["cpus"]) for i in noise["irq_names"]},
+            {i: irqs[i] for i in sorted(irqs)[:32]},
+            f"report on {node}: the IRQs of {c['name']}",
+        )
         same(noise["irqs"], len(irqs), "and how many they are")
         # workers come and go between the two looks; one thread of each CPU's own does not
         for name in ("ksoftirqd", "migration", "cpuhp"):
-            got = [(t["count"], cpus(t["cpus"])) for t in noise["thread_names"] if t["name"] == name]
-            want = {next(iter(cpus(on))) for comm, on in seen["threads"].values() if comm.startswith(name + "/") and cpus(on) <= mine}
-            same(got, [(len(mine), mine)] if want == mine else None, f"report on {node}: {name} of {c['name']}")
+            got = [
+                (t["count"], cpus(t["cpus"])) for t in noise["thread_names"] if t["name"] == name
+            ]
+            want = {
+                next(iter(cpus(on)))
+                for comm, on in seen["threads"].values()
+                if comm.startswith(name + "/") and cpus(on) <= mine
+            }
+            same(
+                got,
+                [(len(mine), mine)] if want == mine else None,
+                f"report on {node}: {name} of {c['name']}",
+            )
         bound = sum(cpus(on) <= mine for _, on in seen["threads"].values())
-        ok(abs(noise["threads"] - bound) <= 2 * len(mine), f"report on {node}: {noise['threads']} threads bound to the CPUs of {c['name']}, and {bound} seen")
+        ok(
+            abs(noise["threads"] - bound) <= 2 * len(mine),
+            f"report on {node}: {noise['threads']} threads bound to the CPUs of {c['name']}, and"
+            f" {bound} seen",
+        )
         same(cpus(noise["tick"]), mine, "the tick is on all of them")
         sizes = {m["mem"]: m["total_bytes"] for m in c["memory"]}
-        want = {n: int(run(f"awk '/MemTotal/ {{ print $4 }}' /sys/devices/system/node/node{n}/meminfo", user="root", node=node).out or 0) << 10 for n in cpus(c["mems"])}
+        want = {
+            n: (
+                int(
+                    run(
+                        f"awk '/MemTotal/ {{ print $4 }}' /sys/devices/system/node/node{n}/meminfo",
+                        user="root",
+                        node=node,
+                    ).out
+                    or 0
+                )
+                << 10
+            )
+            for n in cpus(c["mems"])
+        }
         same(sizes, want, f"report on {node}: memory nodes of {c['name']}")
-        ok(all(0 < m["used_bytes"] < m["total_bytes"] for m in c["memory"]), "partly in use", c["memory"])
+        ok(
+            all(0 < m["used_bytes"] < m["total_bytes"] for m in c["memory"]),
+            "partly in use",
+            c["memory"],
+        )
         if c["name"] == "sim":
-            ok(c["effective"]["processes"] >= 2 and cpus(c["effective"]["cpus"]) <= cpus(c["cpus"]) and cpus(c["effective"]["mems"]) == cpus(c["mems"]) and
-               c["effective"]["policies"] == ["other"], f"report on {node}: the ranks of sim together", c["effective"])
+            ok(
+                c["effective"]["processes"] >= 2
+                and cpus(c["effective"]["cpus"]) <= cpus(c["cpus"])
+                and cpus(c["effective"]["mems"]) == cpus(c["mems"])
+                and c["effective"]["policies"] == ["other"],
+                f"report on {node}: the ranks of sim together",
+                c["effective"],
+            )
 
 
 def kept(document):
     """Containers by node and name, without what changes from one look to the next."""
-    return {(d["node"], j["job"], c["name"]): {k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")}
-            for d in document["nodes"] for j in (d["jobs"] if d["kind"] == "node" else [d]) for c in j["containers"]}
+    return {
+        (d["node"], j["job"], c["name"]): {
+            k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")
+        }
+        for d in document["nodes"]
+        for j in (d["jobs"] if d["kind"] == "node" else [d])
+        for c in j["containers"]
+    }
 
 
 def check_all_nodes(job, want):
@@ -419,37 +738,75 @@ def check_all_nodes(job, want):
     whole = json.loads(r.out or '{"nodes": []}')
     ok(r.code == 0 and whole.get("missing") == [], "report --all-nodes as the user", r.text[-1500:])
     described(whole, "it is")
-    same({k: c["cpus"] for k, c in kept(whole).items()}, want, "both nodes, their containers as planned")
+    same(
+        {k: c["cpus"] for k, c in kept(whole).items()},
+        want,
+        "both nodes, their containers as planned",
+    )
     same(whole.get("differences"), [], "and the same on both")
     for d in whole["nodes"]:
-        same({cpu for part in d["machine"] for core in part["cores"] for cpu in cpus(core)}, set(range(os.cpu_count())), f"{d['node']} has all its CPUs in cores")
+        same(
+            {cpu for part in d["machine"] for core in part["cores"] for cpu in cpus(core)},
+            set(range(os.cpu_count())),
+            f"{d['node']} has all its CPUs in cores",
+        )
     r = run(f"nodeosctl report --all-nodes --job={job}", user="root", timeout=240)
     found = [re.split("  +", line) for line in r.out.splitlines()[1:]]
-    same([(f[0], int(f[1]), f[2], f[4]) for f in found if len(f) > 5], [(*k, v) for k, v in sorted(want.items())], "as root, as text")
+    same(
+        [(f[0], int(f[1]), f[2], f[4]) for f in found if len(f) > 5],
+        [(*k, v) for k, v in sorted(want.items())],
+        "as root, as text",
+    )
     ok("the same on all 2 nodes" in r.out, "which says that nothing differs", r.text)
     r = run(f"nodeosctl report --all-nodes --job={job}", user="bob", timeout=240)
     ok(r.code != 0 and "sim" not in r.out, "another user gets nothing", r.text)
     r = run(f"nodeosctl report --all-nodes --job={job} --svg=all.svg", timeout=240)
-    root = ElementTree.parse(f"{HOME}/all.svg").getroot() if r.code == 0 else ElementTree.fromstring("<svg/>")
-    same([t.text for t in root.iter("{http://www.w3.org/2000/svg}text") if t.get("class") == "name"], ["n0", "n1"], "a picture of both")
+    root = (
+        ElementTree.parse(f"{HOME}/all.svg").getroot()
+        if r.code == 0
+        else ElementTree.fromstring("<svg/>")
+    )
+    same(
+        [t.text for t in root.iter("{http://www.w3.org/2000/svg}text") if t.get("class") == "name"],
+        ["n0", "n1"],
+        "a picture of both",
+    )
     run("mkdir -p /shared/out; cp /shared/home/alice/all.svg /shared/out", user="root")
     run("systemctl stop nodeosd.socket", user="root", node="n1")
     r = run(f"nodeosctl report --all-nodes --job={job} --json", timeout=240)
     left = json.loads(r.out or '{"nodes": []}')
-    ok(r.code == 1 and [d["node"] for d in left["nodes"]] == ["n0"] and [m["node"] for m in left["missing"]] == ["n1"] and "n1" in r.err and "nodeosd" in r.err,
-       "a node where nodeosd does not listen is missing, and the others are there", r.text[-1500:])
+    ok(
+        r.code == 1
+        and [d["node"] for d in left["nodes"]] == ["n0"]
+        and [m["node"] for m in left["missing"]] == ["n1"]
+        and "n1" in r.err
+        and "nodeosd" in r.err,
+        "a node where nodeosd does not listen is missing, and the others are there",
+        r.text[-1500:],
+    )
     run("systemctl start nodeosd.socket", user="root", node="n1")
     for node in ("n0", "n1"):
-        run(f"nodeosctl report --json --job={job} >/shared/home/alice/kept.{node}.json", user="root", node=node)
+        run(
+            f"nodeosctl report --json --job={job} >/shared/home/alice/kept.{node}.json",
+            user="root",
+            node=node,
+        )
     r = run("nodeosctl report --merge --json kept.n1.json kept.n0.json")
-    same(kept(json.loads(r.out or '{"nodes": []}')), kept(whole), f"--merge of what root kept on each node has the same containers {r.err}")
+    same(
+        kept(json.loads(r.out or '{"nodes": []}')),
+        kept(whole),
+        f"--merge of what root kept on each node has the same containers {r.err}",
+    )
 
 
 def group_report(machine):
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
     script = write("long.sh", f"#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim {WHEREAMI} 400\n")
-    r = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} --nodeos-report={HOME}/rep.%s.%N.json -o long.out {script}")
+    r = run(
+        f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest}"
+        f" --nodeos-report={HOME}/rep.%s.%N.json -o long.out {script}"
+    )
     job = int(r.out.strip() or 0)
     for _ in range(60):
         try:  # a text may have arrived by half
@@ -459,49 +816,96 @@ def group_report(machine):
             pass
         time.sleep(1)
     for node in ("n0", "n1"):
-        report = json.loads(run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}")
+        report = json.loads(
+            run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}"
+        )
         jobs = report.get("jobs", [])
         described(report, f"report --json on {node}")
-        ok(report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice", f"report --json on {node}", report)
+        ok(
+            report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice",
+            f"report --json on {node}",
+            report,
+        )
         if not jobs:
             continue
         got = {c["name"]: c["cpus"] for c in jobs[0]["containers"]}
-        same(got, {n: c["cpus"] for n, c in want.items()}, f"report on {node}: containers as planned")
+        same(
+            got, {n: c["cpus"] for n, c in want.items()}, f"report on {node}: containers as planned"
+        )
         # Slurm bounds each job's memory here, and nothing keeps others off these memory nodes
-        same({c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]}, {"amount"}, f"report on {node}: what holds is the amount of memory")
+        same(
+            {c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]},
+            {"amount"},
+            f"report on {node}: what holds is the amount of memory",
+        )
         check_now(jobs[0]["containers"], node)
         step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
         procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
-        ok(len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
-           f"report on {node}: the kernel's view of the ranks", procs)
+        ok(
+            len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
+            f"report on {node}: the kernel's view of the ranks",
+            procs,
+        )
     r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
-    ok("container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out, "report as text", r.text)
-    ok(re.search(r"container sim: cpus \S+ mems \S+ .*policy other\n    asked: cpus=12 mems=3\n", r.out) and
-       re.search(r"effective: \d+ processes on cpus .* policy other\n    memory node 0: \d+ of \d+ MiB in use\n", r.out) and
-       re.search(r"noise left: \d+ IRQs?.*; \d+ kernel threads that cannot be moved \(.*ksoftirqd.*\); tick on ", r.out),
-       "asked, chosen, effective, the memory and the noise", r.text)
+    ok(
+        "container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out,
+        "report as text",
+        r.text,
+    )
+    ok(
+        re.search(
+            r"container sim: cpus \S+ mems \S+ .*policy other\n    asked: cpus=12 mems=3\n", r.out
+        )
+        and re.search(
+            r"effective: \d+ processes on cpus .* policy other\n    memory node 0: \d+ of \d+ MiB"
+            r" in use\n",
+            r.out,
+        )
+        and re.search(
+            r"noise left: \d+ IRQs?.*; \d+ kernel threads that cannot be moved \(.*ksoftirqd.*\);"
+            r" tick on ",
+            r.out,
+        ),
+        "asked, chosen, effective, the memory and the noise",
+        r.text,
+    )
     for command in ("list --json", f"plan --json {manifest}"):
         described(json.loads(run(f"nodeosctl {command}", user="root").out or "{}"), command)
     r = run("nodeosctl report --svg=-", user="root")
     drawn = picture_cpus(r.out) if r.code == 0 else {}
-    same({n: drawn.get(f"{n} of job {job} (alice)") for n in want}, {n: cpus(c["cpus"]) for n, c in want.items()}, f"report as a picture {r.err}")
+    same(
+        {n: drawn.get(f"{n} of job {job} (alice)") for n in want},
+        {n: cpus(c["cpus"]) for n, c in want.items()},
+        f"report as a picture {r.err}",
+    )
     check_all_nodes(job, want)
     for command in ("report", "list"):
         r = run(f"nodeosctl {command}", user="bob")
-        ok(r.code == 1 and "root" in r.err and "sim" not in r.out, f"another user's {command} is refused", r.text)
+        ok(
+            r.code == 1 and "root" in r.err and "sim" not in r.out,
+            f"another user's {command} is refused",
+            r.text,
+        )
     r = run("ls /run/nodeos; cat /run/nodeos/job-*", user="bob")
     ok(r.code != 0 and "sim" not in r.out, "the ledger is closed to other users", r.text)
     run(f"scancel {job}", user="alice")
     all_idle("nodes are idle after scancel")
     names = sorted(f for f in os.listdir(HOME) if f.startswith("rep."))
-    same(names, ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"], "--nodeos-report of sbatch: a file per step and node")
+    same(
+        names,
+        ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"],
+        "--nodeos-report of sbatch: a file per step and node",
+    )
     for name in names:
         described(json.load(open(f"{HOME}/{name}")), name)
     r = run("nodeosctl report --merge --json " + " ".join(names))
     merged = json.loads(r.out or '{"nodes": []}')
     described(merged, "--merge of what the steps have left")
-    same({k: c["cpus"] for k, c in kept(merged).items()}, {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()},
-         f"after the job, steps' reports together have the containers of both nodes {r.err}")
+    same(
+        {k: c["cpus"] for k, c in kept(merged).items()},
+        {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()},
+        f"after the job, steps' reports together have the containers of both nodes {r.err}",
+    )
     r = run("nodeosctl report --merge " + " ".join(names))
     ok(len(r.out.splitlines()) == 1 + 2 * len(want) + 1, "as text, each once", r.text)
     same(leftovers(), "", "the ledger is empty")
@@ -510,7 +914,10 @@ def group_report(machine):
 def seen_on(nodes, what):
     """Wait until alice has containers on each of NODES; the numbers of the jobs that these are of."""
     for _ in range(100):
-        found = [json.loads(run("nodeosctl show --json", node=n).out or "{}").get("jobs") or [] for n in nodes]
+        found = [
+            json.loads(run("nodeosctl show --json", node=n).out or "{}").get("jobs") or []
+            for n in nodes
+        ]
         if all(any(s["tasks"] for j in jobs for s in j["steps"]) for jobs in found):
             break
         time.sleep(1)
@@ -524,41 +931,101 @@ def group_parts(machine):
 
     def nodes_of(r):
         whole = json.loads(r.out or '{"nodes": []}')
-        return [(d["node"], j["job"]) for d in whole["nodes"] for j in d["jobs"]], [m["node"] for m in whole.get("missing", [])]
+        return [(d["node"], j["job"]) for d in whole["nodes"] for j in d["jobs"]], [
+            m["node"] for m in whole.get("missing", [])
+        ]
 
-    script = write("het.sh", "#!/bin/bash\nsrun --het-group=0,1 -n1 --nodeos-container=sim sleep 600\n")
-    job = int(run(f"sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o het.out : -N1 -w n1 --exclusive {script}").out.strip() or 0)
-    same(seen_on(("n0", "n1"), "a heterogeneous job"), [job, job + 1], "each component by its own number")
+    script = write(
+        "het.sh", "#!/bin/bash\nsrun --het-group=0,1 -n1 --nodeos-container=sim sleep 600\n"
+    )
+    job = int(
+        run(
+            f"sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o het.out : -N1"
+            f" -w n1 --exclusive {script}"
+        ).out.strip()
+        or 0
+    )
+    same(
+        seen_on(("n0", "n1"), "a heterogeneous job"),
+        [job, job + 1],
+        "each component by its own number",
+    )
     for user in ("alice", "root"):
         r = run(f"nodeosctl report --all-nodes --job={job} --json", user=user, timeout=400)
-        same((r.code, *nodes_of(r)), (0, [("n0", job), ("n1", job + 1)], []), f"report --all-nodes as {user}: of both components {r.err[-500:]}")
+        same(
+            (r.code, *nodes_of(r)),
+            (0, [("n0", job), ("n1", job + 1)], []),
+            f"report --all-nodes as {user}: of both components {r.err[-500:]}",
+        )
     r = run(f"nodeosctl report --all-nodes --job={job + 1} --json", timeout=400)
     same((r.code, *nodes_of(r)), (0, [("n1", job + 1)], []), f"of one component {r.err[-500:]}")
     run(f"scancel {job}")
     all_idle("nodes are idle")
     # its name is alice's to choose, and who and where she is is not read from it
-    script = write("array.sh", "#!/bin/bash\nsrun -n1 --overlap --nodeos-container=sim sleep 600 &\nuntil [ -e ask ]; do sleep 1; done\n"
-                   "nodeosctl report --all-nodes --json >inside.$SLURM_ARRAY_TASK_ID.json 2>inside.err; wait\n")
+    script = write(
+        "array.sh",
+        "#!/bin/bash\nsrun -n1 --overlap --nodeos-container=sim sleep 600 &\nuntil [ -e ask ]; do"
+        " sleep 1; done\nnodeosctl report --all-nodes --json >inside.$SLURM_ARRAY_TASK_ID.json"
+        " 2>inside.err; wait\n",
+    )
     run(f"rm -f {HOME}/ask {HOME}/inside.*")
-    job = int(run(f"sbatch --parsable --array=0-1 -J 'x UserId=bob(1001) GroupId=root(0) NodeList=n9' -N1 --exclusive --nodeos-manifest={manifest} -o array.%a.out {script}").out.strip() or 0)
+    job = int(
+        run(
+            "sbatch --parsable --array=0-1 -J 'x UserId=bob(1001) GroupId=root(0) NodeList=n9' -N1"
+            f" --exclusive --nodeos-manifest={manifest} -o array.%a.out {script}"
+        ).out.strip()
+        or 0
+    )
     numbers = seen_on(("n0", "n1"), "an array")
-    ok(len(numbers) == 2 and job in numbers, "a job for each task, the last one with the array's number", (job, numbers))
+    ok(
+        len(numbers) == 2 and job in numbers,
+        "a job for each task, the last one with the array's number",
+        (job, numbers),
+    )
     r = run(f"nodeosctl report --all-nodes --job={job}", timeout=400)
-    ok(r.code == 1 and f"job {job} is an array of which 2 tasks run: name one, as --job={job}_" in r.err, "which of the tasks?", r.text)
+    ok(
+        r.code == 1
+        and f"job {job} is an array of which 2 tasks run: name one, as --job={job}_" in r.err,
+        "which of the tasks?",
+        r.text,
+    )
     got = []
     for task in (0, 1):
-        r = run(f"nodeosctl report --all-nodes --job={job}_{task} --json", user=("alice", "root")[task], timeout=400)
+        r = run(
+            f"nodeosctl report --all-nodes --job={job}_{task} --json",
+            user=("alice", "root")[task],
+            timeout=400,
+        )
         found, missing = nodes_of(r)
         got += found
-        ok(r.code == 0 and len(found) == 1 and not missing, f"task {task}: its node", r.text[-1500:])
-    same((sorted(n for n, _ in got), sorted(j for _, j in got)), (["n0", "n1"], numbers), "each task has its own node and number")
+        ok(
+            r.code == 0 and len(found) == 1 and not missing,
+            f"task {task}: its node",
+            r.text[-1500:],
+        )
+    same(
+        (sorted(n for n, _ in got), sorted(j for _, j in got)),
+        (["n0", "n1"], numbers),
+        "each task has its own node and number",
+    )
     write("ask", "")
     for _ in range(120):
-        kept = [open(f"{HOME}/inside.{t}.json").read() if os.path.exists(f"{HOME}/inside.{t}.json") else "" for t in (0, 1)]
+        kept = [
+            (
+                open(f"{HOME}/inside.{t}.json").read()
+                if os.path.exists(f"{HOME}/inside.{t}.json")
+                else ""
+            )
+            for t in (0, 1)
+        ]
         if all(kept):
             break
         time.sleep(1)
-    same([nodes_of(cluster.Result(0, k, "", 0))[0] for k in kept], [[g] for g in got], "asked from within a task, it is that one")
+    same(
+        [nodes_of(cluster.Result(0, k, "", 0))[0] for k in kept],
+        [[g] for g in got],
+        "asked from within a task, it is that one",
+    )
     run(f"scancel {job}")
     all_idle("nodes are idle")
     same(leftovers(), "", "the ledger is empty")
@@ -568,88 +1035,202 @@ def group_show(machine):
     """nodeosd tells users of their own jobs."""
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
-    script = write("long.sh", "#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim sleep 600 &\nwait\n")
+    script = write(
+        "long.sh", "#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim sleep 600 &\nwait\n"
+    )
     r = run("nodeosctl show", user="bob")
     ok(r.code == 0 and "0 jobs of yours" in r.out, "who has no job is told so", r.text)
-    job = run(f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} -o /dev/null {script}").out.strip()
+    job = run(
+        f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} -o /dev/null {script}"
+    ).out.strip()
     for _ in range(100):
         report = json.loads(run("nodeosctl show --json").out or "{}")
-        tasks = [t for s in (report.get("jobs") or [{"steps": []}])[0]["steps"] if s["container"] == "sim" for t in s["tasks"]]
+        tasks = [
+            t
+            for s in (report.get("jobs") or [{"steps": []}])[0]["steps"]
+            if s["container"] == "sim"
+            for t in s["tasks"]
+        ]
         if len({p["cpus"] for t in tasks for p in t["processes"]}) == 2:
             break
         time.sleep(0.5)
     got = {c["name"]: c["cpus"] for c in report["jobs"][0]["containers"]}
-    same(got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned")
+    same(
+        got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned"
+    )
     ok("free" not in report, "and not what others leave", sorted(report))
     described(report, "show --json")
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
-    for j in report["jobs"] + whole["jobs"]:  # the script's own processes come and go, kernel threads too
+    for j in (
+        report["jobs"] + whole["jobs"]
+    ):  # the script's own processes come and go, kernel threads too
         j["steps"] = [s for s in j["steps"] if s["step"] != "batch"]
         for c in j["containers"]:
-            ok(c.pop("noise")["irqs"] >= 0 and c.pop("effective")["processes"] >= (2 if c["name"] == "sim" else 0), f"with what is on the CPUs of {c['name']}")
+            ok(
+                c.pop("noise")["irqs"] >= 0
+                and c.pop("effective")["processes"] >= (2 if c["name"] == "sim" else 0),
+                f"with what is on the CPUs of {c['name']}",
+            )
             c["memory"] = [m["mem"] for m in c["memory"]]
     same(report["jobs"], whole["jobs"], "it is what root's report tells of the job")
     r = run(f"nodeosctl show --job={job}")
-    ok(r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out, "as text, of a job", r.text)
+    ok(
+        r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out,
+        "as text, of a job",
+        r.text,
+    )
     same(run(f"nodeosctl show --job={job} --json", user="root").code, 0, "root sees it")
     for command in ("show", "show --json"):
         r = run(f"nodeosctl {command}", user="bob")
-        ok(r.code == 0 and "sim" not in r.out and "alice" not in r.out, f"another user's {command} has nothing of it", r.text)
+        ok(
+            r.code == 0 and "sim" not in r.out and "alice" not in r.out,
+            f"another user's {command} has nothing of it",
+            r.text,
+        )
     # into a container, beside its ranks
-    look = "nodeosctl exec sim -- bash -c 'taskset -cp $$; grep ^Mems_allowed_list /proc/self/status; numactl --show | grep ^policy; cat /proc/self/cgroup; env | grep ^NODEOS | sort'"
+    look = (
+        "nodeosctl exec sim -- bash -c 'taskset -cp $$; grep ^Mems_allowed_list /proc/self/status;"
+        " numactl --show | grep ^policy; cat /proc/self/cgroup; env | grep ^NODEOS | sort'"
+    )
     for node in ("n0", "n1"):
         r = run(f"su alice -c {shlex.quote('cd; ' + look)}" if node != "n0" else look, node=node)
-        ok(r.code == 0 and cpus(re.search(r"list: (\S+)", r.out).group(1)) <= cpus(want["sim"]["cpus"]), f"exec on {node}: on the container's CPUs", r.text)
-        ok(f"Mems_allowed_list:\t{want['sim']['mems']}\n" in r.out and "policy: bind" in r.out, f"exec on {node}: and memory nodes", r.text)
-        ok(f"job_{job}/step_" in r.out and "NODEOS_CONTAINER=sim" in r.out, f"exec on {node}: in a step of its own, with the container's variables", r.text)
+        ok(
+            r.code == 0
+            and cpus(re.search(r"list: (\S+)", r.out).group(1)) <= cpus(want["sim"]["cpus"]),
+            f"exec on {node}: on the container's CPUs",
+            r.text,
+        )
+        ok(
+            f"Mems_allowed_list:\t{want['sim']['mems']}\n" in r.out and "policy: bind" in r.out,
+            f"exec on {node}: and memory nodes",
+            r.text,
+        )
+        ok(
+            f"job_{job}/step_" in r.out and "NODEOS_CONTAINER=sim" in r.out,
+            f"exec on {node}: in a step of its own, with the container's variables",
+            r.text,
+        )
     same(run("nodeosctl exec sim -- bash -c 'exit 7'").code, 7, "exec: the command's exit status")
     r = run("nodeosctl exec sim /nonexistent")
     ok(r.code not in (0, 124) and "/nonexistent" in r.err, "exec: no such command", r.text)
     r = run("nodeosctl exec --dry-run --pty sim gdb 'a b'")
-    same(r.out, f"srun --jobid={job} --overlap --nodes=1 --ntasks=1 --nodelist=n0 --nodeos-container=sim --mpi=none --pty -- gdb 'a b'\n", "exec --dry-run: the srun line")
-    same(run("nodeosctl exec vda -- bash -c 'echo $NODEOS_CONTAINER'").out, "vda\n", "exec: one without ranks")
-    r = run("SLURM_EXCLUSIVE=1 SLURM_EXACT=1 SLURM_CPUS_PER_TASK=64 SLURM_NTASKS_PER_NODE=64 nodeosctl exec vda -- bash -c 'echo $NODEOS_CONTAINER'")
+    same(
+        r.out,
+        f"srun --jobid={job} --overlap --nodes=1 --ntasks=1 --nodelist=n0 --nodeos-container=sim"
+        " --mpi=none --pty -- gdb 'a b'\n",
+        "exec --dry-run: the srun line",
+    )
+    same(
+        run("nodeosctl exec vda -- bash -c 'echo $NODEOS_CONTAINER'").out,
+        "vda\n",
+        "exec: one without ranks",
+    )
+    r = run(
+        "SLURM_EXCLUSIVE=1 SLURM_EXACT=1 SLURM_CPUS_PER_TASK=64 SLURM_NTASKS_PER_NODE=64 nodeosctl"
+        " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
+    )
     same(r.out, "vda\n", f"exec: from a shell with the sizes of another program {r.text}")
     # the host has another name than Slurm's; it is known where each slurmd has a scope of its own
-    if run("ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root").out.strip():
+    if run(
+        "ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root"
+    ).out.strip():
         run("hostname other", user="root")
         r = run("nodeosctl exec --dry-run sim true")
         run("hostname n0", user="root")
         ok("--nodelist=n0 " in r.out, "exec: Slurm's name of a node whose host has another", r.text)
-    same(run(f"srun --jobid={job} --overlap -N1 -n1 --mpi=none --nodeos=off nodeosctl exec sim -- bash -c 'echo $NODEOS_CONTAINER'").out, "sim\n", "exec: from within a step")
-    for command, user, what, words in ((f"exec --job={job} sim true", "bob", "another user's", "you have no container sim on this node"),
-                                       ("exec nothing true", "alice", "one that is not there", "you have no container nothing on this node")):
+    same(
+        run(
+            f"srun --jobid={job} --overlap -N1 -n1 --mpi=none --nodeos=off nodeosctl exec sim --"
+            " bash -c 'echo $NODEOS_CONTAINER'"
+        ).out,
+        "sim\n",
+        "exec: from within a step",
+    )
+    for command, user, what, words in (
+        (
+            f"exec --job={job} sim true",
+            "bob",
+            "another user's",
+            "you have no container sim on this node",
+        ),
+        (
+            "exec nothing true",
+            "alice",
+            "one that is not there",
+            "you have no container nothing on this node",
+        ),
+    ):
         r = run(f"nodeosctl {command}", user=user)
         ok(r.code == 1 and words in r.err, f"exec: {what} is refused", r.text)
     run("nodeosctl exec sim sleep 1000 >/dev/null 2>&1 & sleep 15; echo", user="alice")
     same(run("pgrep -xc sleep").out.strip() >= "3", True, "exec: a program that goes on")
     r = run(f"nodeosctl show --job={job}", user="bob")
-    ok(r.code == 1 and r.err == f"nodeosctl: show: you have no job {job} with containers on this node\n", "nor does he with its number", r.text)
-    talk = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect('/run/nodeosd.socket'); s.sendall(eval(sys.argv[1])); print(s.recv(500))"
-    for what, line in (("nothing", "b'\\n'"), ("another's name", "b'nodeos 1 show uid=0\\n'"), ("a zero byte", "b'nodeos 1 show\\0\\n'"), ("two lines", "b'nodeos 1 show\\nnodeos 1 show\\n'"),
-                       ("too much", "b'nodeos 1 show ' + b'x' * 100000 + b'\\n'"), ("no text", "bytes(range(128, 256)) + b'\\n'")):
+    ok(
+        r.code == 1
+        and r.err == f"nodeosctl: show: you have no job {job} with containers on this node\n",
+        "nor does he with its number",
+        r.text,
+    )
+    talk = (
+        "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect('/run/nodeosd.socket');"
+        " s.sendall(eval(sys.argv[1])); print(s.recv(500))"
+    )
+    for what, line in (
+        ("nothing", "b'\\n'"),
+        ("another's name", "b'nodeos 1 show uid=0\\n'"),
+        ("a zero byte", "b'nodeos 1 show\\0\\n'"),
+        ("two lines", "b'nodeos 1 show\\nnodeos 1 show\\n'"),
+        ("too much", "b'nodeos 1 show ' + b'x' * 100000 + b'\\n'"),
+        ("no text", "bytes(range(128, 256)) + b'\\n'"),
+    ):
         r = run(f'python3 -c "{talk}" "{line}" 2>&1 || true', user="bob")
-        ok("error request: " in r.out or "Broken pipe" in r.out or "reset by peer" in r.out, f"refused: {what}", r.text)
-    hold = "import socket,time; s=[socket.socket(socket.AF_UNIX) for i in range(15)]; [x.connect('/run/nodeosd.socket') for x in s]; print('held', flush=True); time.sleep(30)"
-    run(f'python3 -c "{hold}" >/tmp/held 2>&1 & for i in 1 2 3 4 5 6 7 8 9; do grep -q held /tmp/held && break; sleep 1; done', user="bob")
+        ok(
+            "error request: " in r.out or "Broken pipe" in r.out or "reset by peer" in r.out,
+            f"refused: {what}",
+            r.text,
+        )
+    hold = (
+        "import socket,time; s=[socket.socket(socket.AF_UNIX) for i in range(15)];"
+        " [x.connect('/run/nodeosd.socket') for x in s]; print('held', flush=True); time.sleep(30)"
+    )
+    run(
+        f'python3 -c "{hold}" >/tmp/held 2>&1 & for i in 1 2 3 4 5 6 7 8 9; do grep -q held'
+        " /tmp/held && break; sleep 1; done",
+        user="bob",
+    )
     r = run("nodeosctl show")
-    ok(r.code == 0 and f"job {job}" in r.out, "somebody who says nothing keeps nobody waiting", r.text)
+    ok(
+        r.code == 0 and f"job {job}" in r.out,
+        "somebody who says nothing keeps nobody waiting",
+        r.text,
+    )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
     same(r.code, 0, "many requests")
     # as the ranks of a program that starts: more than one user may have connections (MaxConnectionsPerSource=)
-    crowd = "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
+    crowd = (
+        "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err"
+        " || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
+    )
     r = run(crowd, timeout=300)
     same(r.out, "", f"forty at once are all answered {run('cat /tmp/crowd.err').out[-600:]}")
     run("pkill -f nodeosd.socke[t]", user="bob")
     run("systemctl stop nodeosd.socket", user="root")
     r = run("nodeosctl show")
-    ok(r.code == 1 and "nodeosd does not listen on this node" in r.err, "without nodeosd it says so", r.text)
+    ok(
+        r.code == 1 and "nodeosd does not listen on this node" in r.err,
+        "without nodeosd it says so",
+        r.text,
+    )
     run("systemctl start nodeosd.socket", user="root")
     run(f"scancel {job}")
     all_idle("nodes are idle")
     same(run("pgrep -x sleep").out, "", "what exec has started ends with the job")
     time.sleep(12)
-    same(run("systemctl --failed --no-legend | grep -c nodeos", user="root").out.strip(), "0", "no unit has failed")
+    same(
+        run("systemctl --failed --no-legend | grep -c nodeos", user="root").out.strip(),
+        "0",
+        "no unit has failed",
+    )
     same(leftovers(), "", "the ledger is empty")
 
 
@@ -663,23 +1244,44 @@ def group_nolibs(machine):
     try:
         r = run("nodeosctl --version")
         ok(r.code != 0, "the tools miss their libraries", r.text)
-        r = run("ldd /usr/bin/srun /usr/bin/sbatch /usr/lib/x86_64-linux-gnu/slurm-wlm/nodeos.so | grep -c 'not found'")
+        r = run(
+            "ldd /usr/bin/srun /usr/bin/sbatch /usr/lib/x86_64-linux-gnu/slurm-wlm/nodeos.so | grep"
+            " -c 'not found'"
+        )
         same(r.out.strip(), "0", "srun, sbatch and the plugin miss nothing")
         r = run(f"srun -w n1 -n2 --mpi=none {WHEREAMI}")
         ok(r.code == 0 and len(ranks(r)) == 2, "srun without json-c and hwloc", r.text)
         r = sbatch(f"-w n1 -o nolibs.out --wrap '{WHEREAMI}; srun --mpi=none {WHEREAMI}'")
-        ok(r.code == 0 and len(ranks(cluster.Result(0, open(f"{HOME}/nolibs.out").read(), "", 0))) == 2, "sbatch without them",
-           r.text)
+        ok(
+            r.code == 0
+            and len(ranks(cluster.Result(0, open(f"{HOME}/nolibs.out").read(), "", 0))) == 2,
+            "sbatch without them",
+            r.text,
+        )
         r = run(f"srun -w n1 -n1 --mpi=none --nodeos-cpus=2 {WHEREAMI}")
-        ok(r.code == 0 and len(cpus(ranks(r)[0]["cpus"])) == 2, "a container without json-c on its node: only hwloc plans", r.text)
+        ok(
+            r.code == 0 and len(cpus(ranks(r)[0]["cpus"])) == 2,
+            "a container without json-c on its node: only hwloc plans",
+            r.text,
+        )
         run("mv /usr/libexec/nodeos/nodeos-plan /usr/libexec/nodeos/hidden", user="root", node="n1")
         r = run(f"srun -w n1 -n1 --mpi=none --nodeos-cpus=2 {WHEREAMI}")
         run("mv /usr/libexec/nodeos/hidden /usr/libexec/nodeos/nodeos-plan", user="root", node="n1")
-        ok(r.code != 0 and "nodeos: error: n1" in r.err and "nodeos-plan" in r.err and "not installed" in r.err,
-           "a container without its helper fails with a message", r.text)
+        ok(
+            r.code != 0
+            and "nodeos: error: n1" in r.err
+            and "nodeos-plan" in r.err
+            and "not installed" in r.err,
+            "a container without its helper fails with a message",
+            r.text,
+        )
         good = write("good.json", pod(sim={"container": {"cpus": 2}}))
         r = run(f"sbatch --nodeos-manifest={good} --wrap true")
-        ok(r.code != 0 and "nodeosctl" in r.err, "a manifest without them stops sbatch with a message", r.text)
+        ok(
+            r.code != 0 and "nodeosctl" in r.err,
+            "a manifest without them stops sbatch with a message",
+            r.text,
+        )
     finally:
         for node, files in names.items():
             run(f"for f in {files}; do mv $f.hidden $f; done", user="root", node=node)
@@ -689,22 +1291,49 @@ def group_nolibs(machine):
 def group_policy(machine):
     conf = "/etc/nodeos/nodeos.conf"
     for node in ("n0", "n1"):
-        run(f"cp {conf} /tmp/keep; printf 'allow_policies = other,batch,idle,fifo,rr\\nmax_rt_priority = 20\\nhelper_timeout = 60\\n' > {conf}", user="root", node=node)
+        run(
+            f"cp {conf} /tmp/keep; printf 'allow_policies ="
+            f" other,batch,idle,fifo,rr\\nmax_rt_priority = 20\\nhelper_timeout = 60\\n' > {conf}",
+            user="root",
+            node=node,
+        )
     r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=4 --nodeos-sched=fifo:10 {WHEREAMI}")
     found = ranks(r)
-    ok(r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2, "fifo:10 where nodeos.conf allows it", r.text)
+    ok(
+        r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2,
+        "fifo:10 where nodeos.conf allows it",
+        r.text,
+    )
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
     ok(r.code != 0 and "limit 20" in r.err, "a priority above max_rt_priority is refused", r.text)
     r = run(f"srun -N1 -n1 -c16 --nodeos-sched=rr {WHEREAMI}")
-    ok(r.code != 0 and "leave one core" in r.err, "real-time ranks on every core are refused", r.text)
-    r = run(f"salloc -N1 -n1 -c8 bash -c 'srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI} 10 & sleep 5;"
-            f"srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI}; wait'")
-    ok("leave one core" in r.err and len(ranks(r)) == 1, "so are those of two steps that would take every core together", r.text)
-    r = run("salloc -w n0 -N1 -n1 -c8 bash -c '(sleep 6; exec srun -n1 -c4 --exact --nodeos-cpus=2 --nodeos-sched=fifo sleep 100) & srun -n1 -c4 --exact --nodeos-sched=fifo sleep 100 &"
-            " for i in {1..60}; do nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=2 2>/dev/null && break; sleep 1; done;"
-            " nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=4; echo resized $?; scancel $SLURM_JOB_ID.0; sleep 3;"
-            " nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=4; echo resized $?; scancel $SLURM_JOB_ID.1; wait'")
-    ok("leave one core" in r.err and re.findall(r"resized (\d)", r.out) == ["1", "0"], "and one that would by being resized, until the other has ended", r.text)
+    ok(
+        r.code != 0 and "leave one core" in r.err,
+        "real-time ranks on every core are refused",
+        r.text,
+    )
+    r = run(
+        f"salloc -N1 -n1 -c8 bash -c 'srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI} 10 &"
+        f" sleep 5;srun -n1 -c4 --exact --nodeos-sched=fifo {WHEREAMI}; wait'"
+    )
+    ok(
+        "leave one core" in r.err and len(ranks(r)) == 1,
+        "so are those of two steps that would take every core together",
+        r.text,
+    )
+    r = run(
+        "salloc -w n0 -N1 -n1 -c8 bash -c '(sleep 6; exec srun -n1 -c4 --exact --nodeos-cpus=2"
+        " --nodeos-sched=fifo sleep 100) & srun -n1 -c4 --exact --nodeos-sched=fifo sleep 100 & for"
+        " i in {1..60}; do nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=2 2>/dev/null &&"
+        " break; sleep 1; done; nodeosctl resize --step=$SLURM_JOB_ID.1 step --cpus=4; echo resized"
+        " $?; scancel $SLURM_JOB_ID.0; sleep 3; nodeosctl resize --step=$SLURM_JOB_ID.1 step"
+        " --cpus=4; echo resized $?; scancel $SLURM_JOB_ID.1; wait'"
+    )
+    ok(
+        "leave one core" in r.err and re.findall(r"resized (\d)", r.out) == ["1", "0"],
+        "and one that would by being resized, until the other has ended",
+        r.text,
+    )
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
     all_idle("nodes are idle")
@@ -719,57 +1348,157 @@ def unpacked(path):
 def group_bundle(machine):
     """nodeosctl support-bundle: what is wanted is in it, secrets and what users run are not, and it is root's alone."""
     secrets = ["storage-hunter2", "alt-hunter2", "old-hunter2", "environment-hunter2", "301.25"]
-    cluster.slurm_conf([f"AccountingStoragePass={secrets[0]}", f"AuthAltParameters=jwt_key=/etc/{secrets[1]}", f"# StoragePass={secrets[2]}"])
+    cluster.slurm_conf(
+        [
+            f"AccountingStoragePass={secrets[0]}",
+            f"AuthAltParameters=jwt_key=/etc/{secrets[1]}",
+            f"# StoragePass={secrets[2]}",
+        ]
+    )
     manifest = write("bundle.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
-    r = run(f"HUNTER={secrets[3]} sbatch --parsable -N1 -w n0 -n1 -c4 -t 10 --nodeos-manifest={manifest} -o bundle.out --wrap 'srun -n1 sleep {secrets[4]}'")
+    r = run(
+        f"HUNTER={secrets[3]} sbatch --parsable -N1 -w n0 -n1 -c4 -t 10"
+        f" --nodeos-manifest={manifest} -o bundle.out --wrap 'srun -n1 sleep {secrets[4]}'"
+    )
     job = r.out.strip()
     end = time.time() + 300
     # srun looks programs up: sleep runs as /usr/bin/sleep
-    while time.time() < end and run(f"pgrep -fx '(/usr/bin/)?sleep {secrets[4]}'", user="root").code:
+    while (
+        time.time() < end and run(f"pgrep -fx '(/usr/bin/)?sleep {secrets[4]}'", user="root").code
+    ):
         time.sleep(1)
-    ok(time.time() < end, "a job with a container runs", r.text + run("cat bundle.out; squeue").text)
+    ok(
+        time.time() < end,
+        "a job with a container runs",
+        r.text + run("cat bundle.out; squeue").text,
+    )
     # under emulation it takes minutes
     run("rm -f /tmp/b.tar.gz; chmod 0644 /usr/bin/hwloc-gather-topology", user="root")
     r = run("umask 0; nodeosctl support-bundle --output=/tmp/b.tar.gz", user="root", timeout=600)
     ok(r.code == 0 and "Look through it" in r.out, "support-bundle", r.text)
-    ok("hwloc-gather-topology: not installed" in r.out, "what is not installed is told, and stops nothing", r.text)
+    ok(
+        "hwloc-gather-topology: not installed" in r.out,
+        "what is not installed is told, and stops nothing",
+        r.text,
+    )
     note(r.text.replace("\n", "\n# "))
     st = os.stat("/tmp/b.tar.gz")
     same((st.st_mode & 0o7777, st.st_uid), (0o600, 0), "the archive is root's alone")
     ok(run("cat /tmp/b.tar.gz").code != 0, "its user cannot read it")
-    same(run("ls -d /tmp/nodeos-bundle.* 2>/dev/null", user="root").out, "", "the directory for gathering is gone")
+    same(
+        run("ls -d /tmp/nodeos-bundle.* 2>/dev/null", user="root").out,
+        "",
+        "the directory for gathering is gone",
+    )
     found = unpacked("/tmp/b.tar.gz")
     text = {name: data.decode(errors="replace") for name, data in found.items()}
     report = json.loads(text.get("report.json", "{}"))
     mine = [j for j in report.get("jobs", []) if str(j["job"]) == job]
-    ok(mine and [c["name"] for c in mine[0]["containers"]] == ["sim"] and len(cpus(mine[0]["containers"][0]["cpus"])) == 4,
-       "report.json has the job's container", text.get("report.json"))
-    ok(any(name.startswith("ledger/job-") and f"job {job} " in t and "c=sim" in t for name, t in text.items()), "so has the ledger", sorted(text))
-    ok(re.search(rf"^{job} .* sim ", text.get("list.txt", ""), re.M), "and list.txt", text.get("list.txt"))
-    ok(f"job_{job}/step_0/user" in text.get("cgroups.txt", "") and "cpuset.cpus.effective" in text["cgroups.txt"] and "memory.max" in text["cgroups.txt"],
-       "cgroups.txt has its cgroups", text.get("cgroups.txt", "")[:2000])
-    ok(ElementTree.fromstring(text.get("topology/machine.xml", "<none/>")).tag == "topology", "the topology")
-    ok("fits" in text.get("site.txt", "") and "kernel" in text.get("features.txt", ""), "what the node can do", text.get("site.txt"))
+    ok(
+        mine
+        and [c["name"] for c in mine[0]["containers"]] == ["sim"]
+        and len(cpus(mine[0]["containers"][0]["cpus"])) == 4,
+        "report.json has the job's container",
+        text.get("report.json"),
+    )
+    ok(
+        any(
+            name.startswith("ledger/job-") and f"job {job} " in t and "c=sim" in t
+            for name, t in text.items()
+        ),
+        "so has the ledger",
+        sorted(text),
+    )
+    ok(
+        re.search(rf"^{job} .* sim ", text.get("list.txt", ""), re.M),
+        "and list.txt",
+        text.get("list.txt"),
+    )
+    ok(
+        f"job_{job}/step_0/user" in text.get("cgroups.txt", "")
+        and "cpuset.cpus.effective" in text["cgroups.txt"]
+        and "memory.max" in text["cgroups.txt"],
+        "cgroups.txt has its cgroups",
+        text.get("cgroups.txt", "")[:2000],
+    )
+    ok(
+        ElementTree.fromstring(text.get("topology/machine.xml", "<none/>")).tag == "topology",
+        "the topology",
+    )
+    ok(
+        "fits" in text.get("site.txt", "") and "kernel" in text.get("features.txt", ""),
+        "what the node can do",
+        text.get("site.txt"),
+    )
     conf = text.get("files/etc/slurm/slurm.conf", "")
-    ok("ClusterName=nodeos" in conf and "AuthAltParameters=(masked)" in conf and "AccountingStoragePass=(masked)" in conf and
-       "# StoragePass=(masked)" in conf, "slurm.conf, its secrets masked", conf)
-    ok("files/etc/slurm/cgroup.conf" in text and "files/etc/slurm/gres.conf" in text and
-       any("plugstack" in name and "nodeos.so" in t for name, t in text.items()), "cgroup.conf, gres.conf, plugstack.conf", sorted(text))
-    ok("ClusterName" in text.get("slurm/config.txt", "") and f"NodeName={os.uname().nodename}" in text.get("slurm/node.txt", ""), "what slurmctld tells")
-    ok(job in text.get("slurm/slurmd.log", ""), "slurmd's log", text.get("slurm/slurmd.log", "")[-500:])
-    ok("CONFIG_CPUSETS=y" in text.get("kernel/config", "") or "kernel/config " in text["MANIFEST"].split("Not to be had")[1],
-       "the kernel's configuration, or that it is not to be had", text.get("kernel/config"))
-    ok("console=ttyS0" in text.get("kernel/cmdline", ""), "its command line", text.get("kernel/cmdline"))
+    ok(
+        "ClusterName=nodeos" in conf
+        and "AuthAltParameters=(masked)" in conf
+        and "AccountingStoragePass=(masked)" in conf
+        and "# StoragePass=(masked)" in conf,
+        "slurm.conf, its secrets masked",
+        conf,
+    )
+    ok(
+        "files/etc/slurm/cgroup.conf" in text
+        and "files/etc/slurm/gres.conf" in text
+        and any("plugstack" in name and "nodeos.so" in t for name, t in text.items()),
+        "cgroup.conf, gres.conf, plugstack.conf",
+        sorted(text),
+    )
+    ok(
+        "ClusterName" in text.get("slurm/config.txt", "")
+        and f"NodeName={os.uname().nodename}" in text.get("slurm/node.txt", ""),
+        "what slurmctld tells",
+    )
+    ok(
+        job in text.get("slurm/slurmd.log", ""),
+        "slurmd's log",
+        text.get("slurm/slurmd.log", "")[-500:],
+    )
+    ok(
+        "CONFIG_CPUSETS=y" in text.get("kernel/config", "")
+        or "kernel/config " in text["MANIFEST"].split("Not to be had")[1],
+        "the kernel's configuration, or that it is not to be had",
+        text.get("kernel/config"),
+    )
+    ok(
+        "console=ttyS0" in text.get("kernel/cmdline", ""),
+        "its command line",
+        text.get("kernel/cmdline"),
+    )
     names = set(re.findall(r"^(\S+)  \d+  ", text["MANIFEST"].split("Not to be had")[0], re.M))
     same(names, set(text) - {"MANIFEST"}, "MANIFEST lists what there is")
     for secret in secrets:
-        same([name for name, data in found.items() if secret.encode() in data], [], f"\"{secret}\" is in no file")
+        same(
+            [name for name, data in found.items() if secret.encode() in data],
+            [],
+            f'"{secret}" is in no file',
+        )
     r = run("nodeosctl support-bundle --output=/tmp/b.tar.gz", user="root", timeout=600)
-    ok(r.code == 1 and "/tmp/b.tar.gz: File exists" in r.err and os.stat("/tmp/b.tar.gz").st_size == st.st_size, "a second time it is refused", r.text)
-    r = run(f"nodeosctl support-bundle --output={HOME}/own.tar.gz --job={job}; stat -c '%a %U' own.tar.gz", timeout=600)
+    ok(
+        r.code == 1
+        and "/tmp/b.tar.gz: File exists" in r.err
+        and os.stat("/tmp/b.tar.gz").st_size == st.st_size,
+        "a second time it is refused",
+        r.text,
+    )
+    r = run(
+        f"nodeosctl support-bundle --output={HOME}/own.tar.gz --job={job}; stat -c '%a %U'"
+        " own.tar.gz",
+        timeout=600,
+    )
     own = unpacked(f"{HOME}/own.tar.gz")
-    ok("600 alice" in r.out and b'"sim"' in own.get("show.json", b"") and "site.txt" in own, "a user's own, smaller one", r.text)
-    ok(not any(name.startswith(("ledger", "slurm", "logs", "report", "cgroups")) for name in own), "has nothing of root's", sorted(own))
+    ok(
+        "600 alice" in r.out and b'"sim"' in own.get("show.json", b"") and "site.txt" in own,
+        "a user's own, smaller one",
+        r.text,
+    )
+    ok(
+        not any(name.startswith(("ledger", "slurm", "logs", "report", "cgroups")) for name in own),
+        "has nothing of root's",
+        sorted(own),
+    )
     run(f"scancel {job}; rm -f {HOME}/own.tar.gz")
     run("rm -f /tmp/b.tar.gz; chmod 0755 /usr/bin/hwloc-gather-topology", user="root")
     cluster.slurm_conf([])
@@ -786,7 +1515,10 @@ def main():
     machine = Machine()
     # emulated nodes on a busy machine answer late, and that is not what is tested here
     cluster.patient()
-    note(f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory nodes")
+    note(
+        f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"
+        " nodes"
+    )
     cluster.run_groups(GROUPS, wanted, machine)
     cluster.done()
 

@@ -4,6 +4,7 @@
 # rooms: control container
 """What one user can do to the others of a node, and to root's helpers, by what NodeOS offers to users; and what accidents leave
 behind. Run by test/guest/run as root on n0; users.py [GROUP...]"""
+
 import argparse
 import fcntl
 import glob
@@ -30,14 +31,29 @@ def small_job(user, command="sleep 1000", more="-n1 -c6 --mem=600", containers=N
     """A job on a part of n0 with a container "own", and COMMAND in it; its number."""
     home = HOME if user == "alice" else BOB
     os.makedirs(home, exist_ok=True)
-    for name, text in (("own.json", pod(**(containers or SMALL))), ("own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {command}\n")):
+    for name, text in (
+        ("own.json", pod(**(containers or SMALL))),
+        (
+            "own.sh",
+            f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {command}\n",
+        ),
+    ):
         path = write(name, text)
         if user != "alice":
             run(f"mv {path} {home}/{name} && chown -R {user} {home}", user="root")
-    job = run(f"sbatch --parsable -N1 -w n0 {more} --nodeos-manifest={home}/own.json -o {home}/own.out {home}/own.sh", user=user, cwd=home).out.strip()
+    job = run(
+        f"sbatch --parsable -N1 -w n0 {more} --nodeos-manifest={home}/own.json -o {home}/own.out"
+        f" {home}/own.sh",
+        user=user,
+        cwd=home,
+    ).out.strip()
     for _ in range(120):
         r = run("nodeosctl show", user=user)
-        if r.code == 0 and re.search(r"container own.*\n(.*\n)*.*(rank|processes|step)", r.out) and glob.glob(f"/sys/fs/cgroup/system.slice/*/job_{job}/step_0/user/task_0"):
+        if (
+            r.code == 0
+            and re.search(r"container own.*\n(.*\n)*.*(rank|processes|step)", r.out)
+            and glob.glob(f"/sys/fs/cgroup/system.slice/*/job_{job}/step_0/user/task_0")
+        ):
             break
         time.sleep(0.5)
     time.sleep(1)
@@ -53,8 +69,23 @@ class Background:
     """A shell command of USER's, ended with all that it has started."""
 
     def __init__(self, user, command):
-        self.p = subprocess.Popen(["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "bash", "-c", command], env=cluster.clean_env(user),
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True)
+        self.p = subprocess.Popen(
+            [
+                "setpriv",
+                f"--reuid={user}",
+                f"--regid={user}",
+                "--init-groups",
+                "bash",
+                "-c",
+                command,
+            ],
+            env=cluster.clean_env(user),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
 
     def __enter__(self):
         time.sleep(1)
@@ -103,7 +134,11 @@ def group_changes(machine):
     with Background("bob", f"exec 3<{CHANGES}; flock -x 3; sleep 300"):
         r = run("timeout 60 nodeosctl resize own --cpus=4")
         ok(r.code == 0, "bob has locked it, and alice's resize goes on", r.text)
-        ok(int(open(CHANGES).read()) == int(before or 0) + 1, "and was counted", (before, open(CHANGES).read()))
+        ok(
+            int(open(CHANGES).read()) == int(before or 0) + 1,
+            "and was counted",
+            (before, open(CHANGES).read()),
+        )
     end(job)
 
 
@@ -111,7 +146,10 @@ def group_stopped(machine):
     """Who stops the planner, which has his rights, stops his own requests only."""
     jobs = small_job("alice"), small_job("bob")
     with Background("alice", "while :; do pkill -STOP -u alice -x nodeos-plan; sleep 0.02; done"):
-        with Background("alice", "while :; do nodeosctl resize own --cpus=2; nodeosctl resize own --cpus=4; done"):
+        with Background(
+            "alice",
+            "while :; do nodeosctl resize own --cpus=2; nodeosctl resize own --cpus=4; done",
+        ):
             time.sleep(3)
             r = run("timeout 50 nodeosctl resize own --cpus=2", user="bob")
             ok(r.code == 0, "bob resizes while alice's resize is held up", r.text)
@@ -123,7 +161,12 @@ def group_stopped(machine):
 def group_ledger(machine):
     """Many processes that share much memory: while that is moved, other jobs are launched."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
-    job = small_job("alice", f"python3 {hog}", more="-n1 -c6 --mem=1200", containers={"own": {"container": {"cpus": "4", "mems": "2"}}})
+    job = small_job(
+        "alice",
+        f"python3 {hog}",
+        more="-n1 -c6 --mem=1200",
+        containers={"own": {"container": {"cpus": "4", "mems": "2"}}},
+    )
     time.sleep(30)
     for mems in ("1", "2", "1"):
         start = time.monotonic()
@@ -132,7 +175,11 @@ def group_ledger(machine):
         took = time.monotonic() - start
         note(f"to {mems}: {took:.1f} s, of which the ledger was held for {h.longest:.2f} s")
         # growing is the kernel's walk over all processes, and nothing else
-        ok(r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)), f"the ledger is free while pages are moved (to {mems})", f"{r.text}\nheld {h.longest:.2f} of {took:.1f} s")
+        ok(
+            r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)),
+            f"the ledger is free while pages are moved (to {mems})",
+            f"{r.text}\nheld {h.longest:.2f} of {took:.1f} s",
+        )
     end(job)
 
 
@@ -140,16 +187,28 @@ def group_entering(machine):
     """A step starts, and its container is resized before its ranks run: they have what it has then, and none dies of it."""
     probe = write("probe.sh", "#!/bin/bash\nsleep 0.3\ngrep Cpus_allowed_list /proc/self/status\n")
     times = 20
-    text = (f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own sleep 1000 &\nsleep 5\nfor i in {{1..{times}}}; do "
-            f"srun -n2 --overlap --mpi=none --nodeos-container=own {probe} || echo failed $i; done\necho finished\nsleep 1000\n")
+    text = (
+        "#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own sleep 1000 &\nsleep"
+        f" 5\nfor i in {{1..{times}}}; do srun -n2 --overlap --mpi=none --nodeos-container=own"
+        f" {probe} || echo failed $i; done\necho finished\nsleep 1000\n"
+    )
     write("own.json", pod(own={"container": {"cpus": "8", "mems": "2"}}))
-    job = run(f"rm -f own.out; sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest=own.json -o own.out {write('many.sh', text)}").out.strip()
+    job = run(
+        "rm -f own.out; sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest=own.json -o"
+        f" own.out {write('many.sh', text)}"
+    ).out.strip()
     done = 0
     until = time.time() + 600
-    while time.time() < until and not (os.path.exists(f"{HOME}/own.out") and "finished" in open(f"{HOME}/own.out").read()):
+    while time.time() < until and not (
+        os.path.exists(f"{HOME}/own.out") and "finished" in open(f"{HOME}/own.out").read()
+    ):
         done += run(f"nodeosctl resize own --cpus={4 + done % 2 * 4}").code == 0
     out = open(f"{HOME}/own.out").read()
-    ok("finished" in out and "failed" not in out and out.count("Cpus_allowed_list") == 2 * times, f"{times} steps started while their container was resized {done} times", out)
+    ok(
+        "finished" in out and "failed" not in out and out.count("Cpus_allowed_list") == 2 * times,
+        f"{times} steps started while their container was resized {done} times",
+        out,
+    )
     end(job)
 
 
@@ -174,25 +233,62 @@ def ask(data, wait=20, user_close=True):
 
 def group_requests(machine):
     """Bytes that are no request are answered with what is wrong, and no user has another's containers."""
-    for data in (b"", b"\n", b"\0\n", b"nodeos 1 show", b"nodeos 1 show\nnodeos 1 show\n", b"nodeos 2 show\n", b"nodeos 1 find container=../x\n", b"nodeos 1 exec container=own\n", b"x" * 600 + b"\n",
-                 b"nodeos 1 resize container=own cpus=99999999999999999999\n", b"nodeos 1 resize container=own cpus=-0\n", b"nodeos 1 show job=4294967296\n",
-                 b"nodeos 1 delete container=own kill kill\n", b"nodeos 1 find container=own json\n", b"nodeos 1 query job=1\n", b"nodeos 1 show \x1b[2J\n", b"\xff\xfe\n"):
+    for data in (
+        b"",
+        b"\n",
+        b"\0\n",
+        b"nodeos 1 show",
+        b"nodeos 1 show\nnodeos 1 show\n",
+        b"nodeos 2 show\n",
+        b"nodeos 1 find container=../x\n",
+        b"nodeos 1 exec container=own\n",
+        b"x" * 600 + b"\n",
+        b"nodeos 1 resize container=own cpus=99999999999999999999\n",
+        b"nodeos 1 resize container=own cpus=-0\n",
+        b"nodeos 1 show job=4294967296\n",
+        b"nodeos 1 delete container=own kill kill\n",
+        b"nodeos 1 find container=own json\n",
+        b"nodeos 1 query job=1\n",
+        b"nodeos 1 show \x1b[2J\n",
+        b"\xff\xfe\n",
+    ):
         text = ask(data)
         # what it has not read resets the connection
-        ok(len(data) > 512 or text.startswith("error ") and text.count("\n") == 1 and "\x1b" not in text, f"{data[:40]!r}", repr(text))
+        ok(
+            len(data) > 512
+            or text.startswith("error ")
+            and text.count("\n") == 1
+            and "\x1b" not in text,
+            f"{data[:40]!r}",
+            repr(text),
+        )
     job = small_job("alice")
-    for user, command, code, words in (("bob", "nodeosctl exec own true", 1, "you have no container own"), ("bob", f"nodeosctl exec --job={job} own true", 1, "you have no container own"),
-                                       ("bob", f"nodeosctl delete --job={job} own --kill", 1, "you have no container own"), ("bob", f"nodeosctl show --job={job}", 1, "no job")):
+    for user, command, code, words in (
+        ("bob", "nodeosctl exec own true", 1, "you have no container own"),
+        ("bob", f"nodeosctl exec --job={job} own true", 1, "you have no container own"),
+        ("bob", f"nodeosctl delete --job={job} own --kill", 1, "you have no container own"),
+        ("bob", f"nodeosctl show --job={job}", 1, "no job"),
+    ):
         r = run(command, user=user)
         ok(r.code == code and words in r.text, f"{user}: {command}", r.text)
     # what exec starts is a step of its own, and ends with the job, wherever its children hide
-    run("setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243' >/dev/null 2>&1 & sleep 15; true")
+    run(
+        "setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243'"
+        " >/dev/null 2>&1 & sleep 15; true"
+    )
     found = run("pgrep -x sleep -u alice -a", user="root").out
     ok("4242" in found and "4243" in found, "exec has started a command", found)
-    pid = next((line.split()[0] for line in found.splitlines() if line.endswith("sleep 4242")), "none")
+    pid = next(
+        (line.split()[0] for line in found.splitlines() if line.endswith("sleep 4242")), "none"
+    )
     place = run(f"cat /proc/{pid}/cgroup", user="root").out
     ok(f"job_{job}/step_1/user/task_0" in place, "in a step of the job", place)
-    with Background("alice", "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n s=socket.socket(1);s.settimeout(1)\n try: s.connect(\"/run/nodeosd.socket\"); l.append(s)\n except OSError: pass\ntime.sleep(100)'"):
+    with Background(
+        "alice",
+        "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n"
+        ' s=socket.socket(1);s.settimeout(1)\n try: s.connect("/run/nodeosd.socket");'
+        " l.append(s)\n except OSError: pass\ntime.sleep(100)'",
+    ):
         time.sleep(3)
         r = run("timeout 100 nodeosctl show", user="bob")
         ok(r.code == 0, "alice has 200 connections, and bob is answered", r.text)
@@ -207,7 +303,11 @@ def group_requests(machine):
 def group_accidents(machine):
     """Full file systems, damaged files, missing CPUs: a message, nothing by halves, and all is well afterwards."""
     job = small_job("alice")
-    run("dd if=/dev/zero of=/run/fill bs=64k 2>/dev/null; dd if=/dev/zero of=/run/fill2 bs=1 count=4096 2>/dev/null", user="root")
+    run(
+        "dd if=/dev/zero of=/run/fill bs=64k 2>/dev/null; dd if=/dev/zero of=/run/fill2 bs=1"
+        " count=4096 2>/dev/null",
+        user="root",
+    )
     r = run("timeout 60 nodeosctl resize own --cpus=2")
     ok(r.code == 1 and "No space left" in r.err, "/run is full: resize says so", r.text)
     note(run("nodeosctl show").text)
@@ -217,19 +317,37 @@ def group_accidents(machine):
     ok(not glob.glob("/run/nodeos/.*.new"), "no halves are left", glob.glob("/run/nodeos/.*"))
     if "container own" in run("nodeosctl show").out and r.code != 0:
         r = run("timeout 60 nodeosctl resize own --cpus=2")
-        ok(r.code == 0 or "no rank" in r.text, "and it can be resized when there is room again", r.text)
+        ok(
+            r.code == 0 or "no rank" in r.text,
+            "and it can be resized when there is room again",
+            r.text,
+        )
     run(f"scancel {job}", user="root")
     all_idle("nodes are idle")
     job = small_job("alice")
     entry = glob.glob("/run/nodeos/job-*")[0]
     whole = open(entry).read()
-    for what, text in (("cut", whole[: len(whole) // 2]), ("empty", ""), ("of another version", whole.replace("nodeos-ledger 1", "nodeos-ledger 9")), ("all zeros", "\0" * 300),
-                       ("with a rank elsewhere", whole.replace(" task_0 ", " task_/../../x ", 1))):
+    for what, text in (
+        ("cut", whole[: len(whole) // 2]),
+        ("empty", ""),
+        ("of another version", whole.replace("nodeos-ledger 1", "nodeos-ledger 9")),
+        ("all zeros", "\0" * 300),
+        ("with a rank elsewhere", whole.replace(" task_0 ", " task_/../../x ", 1)),
+    ):
         with open(entry, "w") as f:
             f.write(text)
-        for command in ("nodeosctl resize own --cpus=2", "nodeosctl delete own --kill", "nodeosctl exec own true", "nodeosctl show"):
+        for command in (
+            "nodeosctl resize own --cpus=2",
+            "nodeosctl delete own --kill",
+            "nodeosctl exec own true",
+            "nodeosctl show",
+        ):
             r = run(f"timeout 60 {command}")
-            ok(r.code in (0, 1) and (command.endswith("show") or r.code == 1), f"the entry is {what}: {command}", r.text)
+            ok(
+                r.code in (0, 1) and (command.endswith("show") or r.code == 1),
+                f"the entry is {what}: {command}",
+                r.text,
+            )
         ok(os.path.exists(entry), "the entry stays, as its job does")
         b = run("srun -N1 -w n0 -n1 -c1 --mem=100 --mpi=none true", user="bob", cwd="/")
         ok(b.code == 0, "another's job is launched", b.text)
@@ -238,13 +356,21 @@ def group_accidents(machine):
     ok(run("nodeosctl resize own --cpus=2").code == 0, "whole again, it is resized")
     run("chmod 755 /run/nodeos", user="root")
     r = run("nodeosctl show")
-    ok(r.code == 1 and "must belong to" in r.err, "a state directory that others can read is refused", r.text)
+    ok(
+        r.code == 1 and "must belong to" in r.err,
+        "a state directory that others can read is refused",
+        r.text,
+    )
     run("chmod 700 /run/nodeos", user="root")
     # a CPU of it goes
     run("nodeosctl resize own --cpus=4")
     gone = max(cpus(re.search(r"container own: cpus (\S+)", run("nodeosctl show").out).group(1)))
     run(f"echo 0 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
-    for command in ("nodeosctl show", "nodeosctl resize own --cpus=2", "nodeosctl resize own --cpus=4"):
+    for command in (
+        "nodeosctl show",
+        "nodeosctl resize own --cpus=2",
+        "nodeosctl resize own --cpus=4",
+    ):
         r = run(f"timeout 60 {command}")
         note(f"CPU {gone} is off: {command}: {r.text.strip()[:300]}")
         ok(r.code in (0, 1), f"CPU {gone} of it is off: {command}", r.text)
@@ -265,7 +391,9 @@ class Full:
 
     def __init__(self, path):
         self.path, self.file = path, f"{path}/.fill"
-        self.kind, self.size = run(f"findmnt -no FSTYPE,SIZE -b --target {path}", user="root").out.split()
+        self.kind, self.size = run(
+            f"findmnt -no FSTYPE,SIZE -b --target {path}", user="root"
+        ).out.split()
 
     def __enter__(self):
         # memory is not what is to be short: a tmpfs is made as small as what is in it
@@ -273,14 +401,25 @@ class Full:
             used = int(run(f"findmnt -no USED -b --target {self.path}", user="root").out)
             run(f"mount -o remount,size={used + 65536} {self.path}", user="root")
         else:
-            run(f"fallocate -l $(findmnt -no AVAIL -b --target {self.path}) {self.file}", user="root")
-        run(f"cat /dev/zero >>{self.file}; cat /dev/zero >{self.file}2; dd if=/dev/zero of={self.file}3 bs=1 count=5000", user="root")
+            run(
+                f"fallocate -l $(findmnt -no AVAIL -b --target {self.path}) {self.file}",
+                user="root",
+            )
+        run(
+            f"cat /dev/zero >>{self.file}; cat /dev/zero >{self.file}2; dd if=/dev/zero"
+            f" of={self.file}3 bs=1 count=5000",
+            user="root",
+        )
         left = run(f"echo x >{self.file}4; echo $?", user="root").out.strip()
         ok(left != "0", f"{self.path} is full ({self.kind})", left)
         return self
 
     def room(self):
-        run(f"rm -f {self.file}*" + (f"; mount -o remount,size={self.size} {self.path}" if self.kind == "tmpfs" else ""), user="root")
+        run(
+            f"rm -f {self.file}*"
+            + (f"; mount -o remount,size={self.size} {self.path}" if self.kind == "tmpfs" else ""),
+            user="root",
+        )
 
     def __exit__(self, *_):
         self.room()
@@ -292,7 +431,11 @@ WORDS = "No space left on device"
 def told_once(r, path, what, code=1):
     """It has failed, and one line says so, which names PATH."""
     lines = [line for line in r.err.splitlines() if "nodeos" in line]
-    return ok(r.code == code and len(lines) == 1 and path in lines[0] and WORDS in lines[0], f"{what}: one line names {path}", r.text)
+    return ok(
+        r.code == code and len(lines) == 1 and path in lines[0] and WORDS in lines[0],
+        f"{what}: one line names {path}",
+        r.text,
+    )
 
 
 def here(command, user="alice"):
@@ -302,8 +445,12 @@ def here(command, user="alice"):
 
 def as_it_is(job):
     """What must not change while something fails: the ledger, the cgroups below the job, and its ranks."""
-    return run(f"cat /run/nodeos/job-*; cd /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job} && grep -r . --include=cpuset.cpus --include=cpuset.mems step_0/user; cat step_0/user/task_0/cgroup.procs",
-               user="root").out
+    return run(
+        f"cat /run/nodeos/job-*; cd /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job} && grep"
+        " -r . --include=cpuset.cpus --include=cpuset.mems step_0/user; cat"
+        " step_0/user/task_0/cgroup.procs",
+        user="root",
+    ).out
 
 
 def group_full(machine):
@@ -314,8 +461,15 @@ def group_full(machine):
     small = "srun -w n0 -n1 -c2 --mem=50 --mpi=none"
 
     def works(what):
-        for command, user in ((f"{small} --nodeos-cpus=2 true", "bob"), ("nodeosctl resize own --cpus=2", "alice"), ("nodeosctl resize own --cpus=4", "alice"), ("nodeosctl verify", "root"),
-                              ("nodeosctl discover", "root"), ("nodeosctl show", "alice"), ("nodeosctl report", "root")):
+        for command, user in (
+            (f"{small} --nodeos-cpus=2 true", "bob"),
+            ("nodeosctl resize own --cpus=2", "alice"),
+            ("nodeosctl resize own --cpus=4", "alice"),
+            ("nodeosctl verify", "root"),
+            ("nodeosctl discover", "root"),
+            ("nodeosctl show", "alice"),
+            ("nodeosctl report", "root"),
+        ):
             r = run(command, user=user, cwd="/")
             ok(r.code == 0, f"{what}: {command}", r.text)
 
@@ -324,7 +478,15 @@ def group_full(machine):
         before, xml = as_it_is(job), open("/run/nodeos/machine.xml").read()
         r = run(f"{small} --nodeos-cpus=2 echo alive", user="bob", cwd="/")
         told = [line for line in r.err.splitlines() if "nodeos: error" in line]
-        ok(r.code != 0 and "alive" not in r.out and len(told) == 1 and "/run/nodeos/job-" in told[0] and WORDS in told[0], "/run: a step with a container: one line names the file", r.text)
+        ok(
+            r.code != 0
+            and "alive" not in r.out
+            and len(told) == 1
+            and "/run/nodeos/job-" in told[0]
+            and WORDS in told[0],
+            "/run: a step with a container: one line names the file",
+            r.text,
+        )
         r = run(f"{small} echo alive", user="bob", cwd="/")
         ok(r.code == 0 and "nodeos" not in r.err, "/run: a step without one runs", r.text)
         for command in ("resize own --cpus=2", "resize own --mems=2", "delete own --kill"):
@@ -333,9 +495,20 @@ def group_full(machine):
         # it is a step, which needs an entry in the ledger as any other
         r = here("nodeosctl exec own true")
         told = [line for line in r.err.splitlines() if "nodeos: error" in line]
-        ok(r.code != 0 and len(told) == 1 and "/run/nodeos/job-" in told[0] and WORDS in told[0], "/run: exec: one line names the file", r.text)
-        for command, user in (("show", "alice"), ("show --json", "alice"), ("report", "root"), ("report --json", "root"), ("list", "root"), ("verify", "root"),
-                              (f"support-bundle -o {scratch}/run.tar.gz", "root")):
+        ok(
+            r.code != 0 and len(told) == 1 and "/run/nodeos/job-" in told[0] and WORDS in told[0],
+            "/run: exec: one line names the file",
+            r.text,
+        )
+        for command, user in (
+            ("show", "alice"),
+            ("show --json", "alice"),
+            ("report", "root"),
+            ("report --json", "root"),
+            ("list", "root"),
+            ("verify", "root"),
+            (f"support-bundle -o {scratch}/run.tar.gz", "root"),
+        ):
             r = here(f"nodeosctl {command}", user)
             ok(r.code == 0, f"/run: {command} needs no room", r.text)
         same(as_it_is(job), before, "/run: ledger, cgroups and ranks are as before")
@@ -351,10 +524,18 @@ def group_full(machine):
     same(cluster.leftovers(), "", "nothing of it is left in the ledger")
     job = small_job("alice")
     with Full("/tmp"):
-        for command, user in ((f"{small} --nodeos-cpus=2 true", "bob"), ("nodeosctl resize own --cpus=2", "alice"), ("nodeosctl resize own --cpus=4", "alice")):
+        for command, user in (
+            (f"{small} --nodeos-cpus=2 true", "bob"),
+            ("nodeosctl resize own --cpus=2", "alice"),
+            ("nodeosctl resize own --cpus=4", "alice"),
+        ):
             r = run(command, user=user, cwd="/")
             ok(r.code == 0, f"/tmp: {command} needs no room", r.text)
-        r = run(f"{small} --nodeos-cpus=2 --nodeos-report=/tmp/r.%s.%N.json echo alive", user="bob", cwd="/")
+        r = run(
+            f"{small} --nodeos-cpus=2 --nodeos-report=/tmp/r.%s.%N.json echo alive",
+            user="bob",
+            cwd="/",
+        )
         ok(r.code == 0, "/tmp: a step runs whose report has no room", r.text)
         told_report(r.out, r.err, "/tmp")
         told_files("/tmp", scratch)
@@ -365,7 +546,15 @@ def group_full(machine):
 
 def told_report(out, err, path):
     told = [line for line in err.splitlines() if "nodeos" in line]
-    ok("alive" in out and len(told) == 1 and "warning" in told[0] and f"{path}/r." in told[0] and WORDS in told[0], f"{path}: a report that has no room is a warning", out + err)
+    ok(
+        "alive" in out
+        and len(told) == 1
+        and "warning" in told[0]
+        and f"{path}/r." in told[0]
+        and WORDS in told[0],
+        f"{path}: a report that has no room is a warning",
+        out + err,
+    )
     same(run(f"cat {path}/r.*").out, "", f"{path}: no half of it is left")
 
 
@@ -375,21 +564,56 @@ PICTURE = "report --svg={}/n0.svg"
 def told_files(path, scratch):
     """What is written where its user says, while there is no room; SCRATCH is elsewhere."""
     for user in ("root", "alice"):
-        told_once(here(f"env TMPDIR={path} nodeosctl support-bundle -o {scratch}/{user}.tar.gz", user), f"{path}", f"{path}: support-bundle of {user}, to gather in")
-        told_once(here(f"env TMPDIR=/dev/shm nodeosctl support-bundle -o {path}/{user}.tar.gz", user), f"{path}/{user}.tar.gz", f"{path}: support-bundle of {user}, to be left in")
-    told_once(here(f"nodeosctl discover --output={path}/m.xml", "root"), f"{path}/m.xml", f"{path}: discover --output")
-    told_once(here(f"nodeosctl {PICTURE.format(path)}", "root"), f"{path}/n0.svg", f"{path}: report --svg")
-    told_once(here(f"bash -c 'nodeosctl report --json >{path}/n0.json'", "root"), "standard output", f"{path}: report --json into a file there")
-    told_once(here(f"bash -c 'nodeosctl show >{path}/show.txt'"), "standard output", f"{path}: show into a file there")
-    left = [f for where in (path, scratch, "/dev/shm") for name in ("*.tar.gz", "nodeos-*", "*.xml", "*.svg") for f in glob.glob(f"{where}/{name}") if not f.endswith("/run.tar.gz")]
+        told_once(
+            here(f"env TMPDIR={path} nodeosctl support-bundle -o {scratch}/{user}.tar.gz", user),
+            f"{path}",
+            f"{path}: support-bundle of {user}, to gather in",
+        )
+        told_once(
+            here(f"env TMPDIR=/dev/shm nodeosctl support-bundle -o {path}/{user}.tar.gz", user),
+            f"{path}/{user}.tar.gz",
+            f"{path}: support-bundle of {user}, to be left in",
+        )
+    told_once(
+        here(f"nodeosctl discover --output={path}/m.xml", "root"),
+        f"{path}/m.xml",
+        f"{path}: discover --output",
+    )
+    told_once(
+        here(f"nodeosctl {PICTURE.format(path)}", "root"), f"{path}/n0.svg", f"{path}: report --svg"
+    )
+    told_once(
+        here(f"bash -c 'nodeosctl report --json >{path}/n0.json'", "root"),
+        "standard output",
+        f"{path}: report --json into a file there",
+    )
+    told_once(
+        here(f"bash -c 'nodeosctl show >{path}/show.txt'"),
+        "standard output",
+        f"{path}: show into a file there",
+    )
+    left = [
+        f
+        for where in (path, scratch, "/dev/shm")
+        for name in ("*.tar.gz", "nodeos-*", "*.xml", "*.svg")
+        for f in glob.glob(f"{where}/{name}")
+        if not f.endswith("/run.tar.gz")
+    ]
     same(left, [], f"{path}: nothing of these is left")
 
 
 def files_work(path):
-    for command in (f"support-bundle -o {path}/again.tar.gz", f"discover --output={path}/m.xml", PICTURE.format(path)):
+    for command in (
+        f"support-bundle -o {path}/again.tar.gz",
+        f"discover --output={path}/m.xml",
+        PICTURE.format(path),
+    ):
         r = here(f"env TMPDIR={path} nodeosctl {command}", "root")
         ok(r.code == 0, f"{path} has room again: {command}", r.text)
-    run(f"rm -f {path}/again.tar.gz {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg", user="root")
+    run(
+        f"rm -f {path}/again.tar.gz {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg",
+        user="root",
+    )
 
 
 def group_var(machine):
@@ -398,13 +622,25 @@ def group_var(machine):
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = Job()
     with Full("/var/tmp"):
-        same(run("findmnt -no TARGET --target /var/spool/slurmd", user="root").out, run("findmnt -no TARGET --target /var/tmp", user="root").out, "slurmd's spool has no room, too")
-        for arguments in ("sim --cpus=4 --mems=1", "vda --cpus=8", "vda --cpus=4", "sim --cpus=8 --mems=2"):
+        same(
+            run("findmnt -no TARGET --target /var/spool/slurmd", user="root").out,
+            run("findmnt -no TARGET --target /var/tmp", user="root").out,
+            "slurmd's spool has no room, too",
+        )
+        for arguments in (
+            "sim --cpus=4 --mems=1",
+            "vda --cpus=8",
+            "vda --cpus=4",
+            "sim --cpus=8 --mems=2",
+        ):
             r, _ = resize(arguments)
             ok(r.code == 0, f"/var: resize {arguments} needs no room", r.text)
             job.check(f"/var: {arguments}")
         # who asks for a report has its words in his output, whichever of both it is
-        text = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda --nodeos-report=/var/tmp/r.%s.%N.json echo alive")
+        text = job.inside(
+            "srun -n1 --overlap --mpi=none --nodeos-container=vda"
+            " --nodeos-report=/var/tmp/r.%s.%N.json echo alive"
+        )
         told_report(text, text, "/var/tmp")
         told_files("/var/tmp", scratch)
         r, _ = delete("vda --kill")
@@ -441,12 +677,21 @@ def group_filling(machine):
 
     for cpus_too in ("", " --cpus=2"):
         # afresh, so that there are pages on both of its memory nodes
-        job = small_job("alice", f"python3 {hog}", more="-n1 -c6 --mem=1200", containers={"own": {"container": {"cpus": "4", "mems": "2"}}})
+        job = small_job(
+            "alice",
+            f"python3 {hog}",
+            more="-n1 -c6 --mem=1200",
+            containers={"own": {"container": {"cpus": "4", "mems": "2"}}},
+        )
         time.sleep(30)
         entry = glob.glob("/run/nodeos/job-*")[0]
         before, inode = shown(), os.stat(entry).st_ino
         results = []
-        asks = threading.Thread(target=lambda: results.append(run(f"nodeosctl resize own --mems=1{cpus_too}", timeout=600)))
+        asks = threading.Thread(
+            target=lambda: results.append(
+                run(f"nodeosctl resize own --mems=1{cpus_too}", timeout=600)
+            )
+        )
         asks.start()
         daemon = None
         while not daemon and asks.is_alive():
@@ -457,14 +702,24 @@ def group_filling(machine):
             seen.add(os.stat(entry).st_ino)
         os.kill(daemon, signal.SIGSTOP)
         with Full("/run"):
-            same(len(seen), 3, "the ledger has what it had and what it is to have while its pages move")
+            same(
+                len(seen),
+                3,
+                "the ledger has what it had and what it is to have while its pages move",
+            )
             os.kill(daemon, signal.SIGCONT)
             asks.join()
             r = results[0]
             told_once(r, "/run/nodeos/job-", f"resize --mems=1{cpus_too}")
             after = shown()
             same(after[1], before[1], "it has the memory nodes that it had, show says")
-            same(run(f"cat /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_0/user/task_0/cpuset.mems").out.strip(), before[1], "and the kernel")
+            same(
+                run(
+                    f"cat /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_0/user/task_0/cpuset.mems"
+                ).out.strip(),
+                before[1],
+                "and the kernel",
+            )
             r = run("nodeosctl verify", user="root")
             ok(r.code == 0, "verify agrees", r.text)
         r = run("nodeosctl resize own --mems=1 --cpus=4", timeout=600)

@@ -82,7 +82,11 @@ class Generator:
             return []
         if not types:
             most = 2 if self.around else 4
-            return [self.core() for _ in range(rng.randint(1, most)) if self.cores_left > 0 and self.pus_left > 0]
+            return [
+                self.core()
+                for _ in range(rng.randint(1, most))
+                if self.cores_left > 0 and self.pus_left > 0
+            ]
         if not self.around and rng.random() < 0.35:
             return self.level(parent, types[1:])
         out = []
@@ -104,7 +108,9 @@ class Generator:
         if how == "random":
             self.rng.shuffle(ids)
         if how == "interleaved":  # first threads of all cores first
-            first = [p for o in self.root.walk() for p in ([o.children[0]] if o.type == "Core" else [])]
+            first = [
+                p for o in self.root.walk() for p in ([o.children[0]] if o.type == "Core" else [])
+            ]
             pus = first + [p for p in pus if not any(p is f for f in first)]
         for pu, i in zip(pus, ids):
             pu.os = i
@@ -129,7 +135,11 @@ class Generator:
         if not owners or rng.random() < 0.2:  # all memory there is, or memory-only nodes
             owners.append(self.root)
         fake = rng.choice([1, 1, 1, 2, 3])
-        special, only, unsized = rng.random() < 0.5, rng.choice([None] * 7 + ["HBM"]), rng.random() < 0.05
+        special, only, unsized = (
+            rng.random() < 0.5,
+            rng.choice([None] * 7 + ["HBM"]),
+            rng.random() < 0.05,
+        )
         rates = rng.choice([(0,), (0,), (100, 100, 199, 200, 201, 400), (0, 50, 100, 101)])
         for o in owners:
             n = rng.randint(1, fake) if rng.random() < 0.3 else fake
@@ -152,7 +162,11 @@ class Generator:
         for n, i in zip(nodes, ids):
             n.os = i
             if note and rng.random() < 0.8:
-                n.noted = rng.choice([0, n.bytes // 2, n.bytes * 9 // 10, n.bytes - 4096, n.bytes + GIB] if n.bytes else [0, GIB])
+                n.noted = rng.choice(
+                    [0, n.bytes // 2, n.bytes * 9 // 10, n.bytes - 4096, n.bytes + GIB]
+                    if n.bytes
+                    else [0, GIB]
+                )
         for n in nodes if rng.random() < 0.15 else []:
             n.home = rng.choice([-1, n.os, rng.choice(ids), ids[0]])
         for o in owners:
@@ -161,10 +175,36 @@ class Generator:
     def special(self):
         """A node that names itself, or only lies beside others."""
         rng = self.rng
-        names = ["MCDRAM", "HBM", "NVM", "DRAM", "GPUMemory", "SPM", "CXL-DRAM", "CXL-NVM", "CXL-GPUMemory", "Odd", "", "", ""]
+        names = [
+            "MCDRAM",
+            "HBM",
+            "NVM",
+            "DRAM",
+            "GPUMemory",
+            "SPM",
+            "CXL-DRAM",
+            "CXL-NVM",
+            "CXL-GPUMemory",
+            "Odd",
+            "",
+            "",
+            "",
+        ]
         n = Node(0, rng.choice([0, 2, 2, 4]) * GIB, rng.choice(names))
         if rng.random() < 0.25:
-            n.infos = dict([rng.choice([("PCIBusID", "0000:01:00.0"), ("CXLDevice", "0000:02:00.0"), ("DAXType", "NVM"), ("DAXType", "SPM"), ("DAXDevice", "dax0.0")])])
+            n.infos = dict(
+                [
+                    rng.choice(
+                        [
+                            ("PCIBusID", "0000:01:00.0"),
+                            ("CXLDevice", "0000:02:00.0"),
+                            ("DAXType", "NVM"),
+                            ("DAXType", "SPM"),
+                            ("DAXDevice", "dax0.0"),
+                        ]
+                    )
+                ]
+            )
         return n
 
     def latency(self):
@@ -185,8 +225,12 @@ class Generator:
     def kinds(self):
         if self.rng.random() < 0.8:
             return []
-        cores = {frozenset(o.pus()) for o in self.root.walk() if o.type in ("Core", "PU") and o.pus()}
-        cores = sorted((c for c in cores if not any(c < d for d in cores)), key=min)  # not a Core's PUs
+        cores = {
+            frozenset(o.pus()) for o in self.root.walk() if o.type in ("Core", "PU") and o.pus()
+        }
+        cores = sorted(
+            (c for c in cores if not any(c < d for d in cores)), key=min
+        )  # not a Core's PUs
         kinds = [set(), set()]
         for c in cores:
             self.rng.choice(kinds).update(c)
@@ -199,7 +243,7 @@ def write_xml(path, root, latency, kinds):
 
     def sets(obj, nodes):
         c, cc, ns = hexset(obj.pus()), hexset(obj.pus(offline=True)), hexset(nodes)
-        return (f'cpuset="{c}" complete_cpuset="{cc}" nodeset="{ns}" complete_nodeset="{ns}"')
+        return f'cpuset="{c}" complete_cpuset="{cc}" nodeset="{ns}" complete_nodeset="{ns}"'
 
     def emit(obj, above, f):
         if obj.type == "PU" and not obj.online:
@@ -211,39 +255,69 @@ def write_xml(path, root, latency, kinds):
         if obj.type == "Machine":
             attr = f' allowed_cpuset="{hexset(obj.pus())}" allowed_nodeset="{hexset(all_nodes)}"'
         if obj.type.endswith("Cache"):
-            attr = f' cache_size="{1 << 20}" depth="{obj.type[1]}" cache_linesize="64" cache_associativity="8" cache_type="0"'
-        f.write(f'<object type="{obj.type}" os_index="{obj.os if obj.type == "PU" else gp[0]}" '
-                f'{sets(obj, own | below)} gp_index="{gp[0]}"{attr}>\n')
+            attr = (
+                f' cache_size="{1 << 20}" depth="{obj.type[1]}" cache_linesize="64"'
+                ' cache_associativity="8" cache_type="0"'
+            )
+        f.write(
+            f'<object type="{obj.type}" os_index="{obj.os if obj.type == "PU" else gp[0]}" '
+            f'{sets(obj, own | below)} gp_index="{gp[0]}"{attr}>\n'
+        )
         for n in obj.nodes:
             gp[0] += 1
             sub = f' subtype="{n.subtype}"' if n.subtype else ""
             mem = f' local_memory="{n.bytes}"' if n.bytes else ""
-            infos = {**n.infos, **({"NodeOSUsableBytes": n.noted} if n.noted >= 0 else {}), **({"NodeOSPhysicalNode": n.home} if n.home >= 0 else {})}
+            infos = {
+                **n.infos,
+                **({"NodeOSUsableBytes": n.noted} if n.noted >= 0 else {}),
+                **({"NodeOSPhysicalNode": n.home} if n.home >= 0 else {}),
+            }
             info = "".join(f'<info name="{k}" value="{v}"/>' for k, v in infos.items())
             if n.huge:
-                info += f'<page_type size="4096" count="{(n.bytes - n.huge) // 4096}"/><page_type size="2097152" count="{n.huge // 2097152}"/>'
+                info += (
+                    f'<page_type size="4096" count="{(n.bytes - n.huge) // 4096}"/><page_type'
+                    f' size="2097152" count="{n.huge // 2097152}"/>'
+                )
             if n.bandwidth and obj.pus():
                 rates.append((gp[0], n.bandwidth, hexset(obj.pus())))
-            f.write(f'<object type="NUMANode" os_index="{n.os}" {sets(obj, {n.os})} gp_index="{gp[0]}"{sub}{mem}>{info}</object>\n')
+            f.write(
+                f'<object type="NUMANode" os_index="{n.os}" {sets(obj, {n.os})}'
+                f' gp_index="{gp[0]}"{sub}{mem}>{info}</object>\n'
+            )
         for c in obj.children:
             emit(c, own, f)
         f.write("</object>\n")
 
     with open(path, "w", encoding="ascii") as f:
-        f.write('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">\n')
+        f.write(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM'
+            ' "hwloc2.dtd">\n<topology version="2.0">\n'
+        )
         emit(root, set(), f)
         if latency:
             ids = sorted({a for a, _ in latency})
             text = " ".join(map(str, ids)) + " "
             values = " ".join(str(latency[a, b]) for a in ids for b in ids) + " "
-            f.write(f'<distances2 type="NUMANode" nbobjs="{len(ids)}" kind="5" name="NUMALatency" indexing="os">\n'
-                    f'<indexes length="{len(text)}">{text}</indexes>\n'
-                    f'<u64values length="{len(values)}">{values}</u64values>\n</distances2>\n')
+            f.write(
+                f'<distances2 type="NUMANode" nbobjs="{len(ids)}" kind="5" name="NUMALatency"'
+                f' indexing="os">\n<indexes length="{len(text)}">{text}</indexes>\n<u64values'
+                f' length="{len(values)}">{values}</u64values>\n</distances2>\n'
+            )
         if rates:
-            f.write('<memattr name="Bandwidth" flags="5">\n' + "".join(
-                f'<memattr_value target_obj_type="NUMANode" target_obj_gp_index="{g}" value="{v}" initiator_cpuset="{c}"/>\n' for g, v, c in rates) + "</memattr>\n")
+            f.write(
+                '<memattr name="Bandwidth" flags="5">\n'
+                + "".join(
+                    f'<memattr_value target_obj_type="NUMANode" target_obj_gp_index="{g}"'
+                    f' value="{v}" initiator_cpuset="{c}"/>\n'
+                    for g, v, c in rates
+                )
+                + "</memattr>\n"
+            )
         for i, k in enumerate(kinds):
-            f.write(f'<cpukind cpuset="{hexset(k)}" forced_efficiency="{i}"><info name="CoreType" value="kind{i}"/></cpukind>\n')
+            f.write(
+                f'<cpukind cpuset="{hexset(k)}" forced_efficiency="{i}"><info name="CoreType"'
+                f' value="kind{i}"/></cpukind>\n'
+            )
         f.write("</topology>\n")
 
 
@@ -257,8 +331,11 @@ def random_asks(rng, planner):
         if rng.random() < 0.95:
             left = max(1, left - (2 * cpus if smt else cpus + 1))
         kind = rng.choice(["none", "none", "count", "size"])
-        size = {"none": 0, "count": rng.randint(1, max(1, rng.choice([mems, mems // 2]))),
-                "size": rng.randint(1, max(1, int(rng.choice([0.1, 0.5, 1, 1.02]) * planner.bytes)))}[kind]
+        size = {
+            "none": 0,
+            "count": rng.randint(1, max(1, rng.choice([mems, mems // 2]))),
+            "size": rng.randint(1, max(1, int(rng.choice([0.1, 0.5, 1, 1.02]) * planner.bytes))),
+        }[kind]
         asks.append(Ask(f"c{i}", cpus, smt, kind, size))
     if rng.random() < 0.1:
         rng.choice(asks).cpus = 0
@@ -267,14 +344,19 @@ def random_asks(rng, planner):
 
 def show(result):
     containers, cpus, mems = result
-    lines = [f"cpus {ranges(c)} reserved {ranges(r)} mems {ranges(m)} given {g} confined {int(k)} shared {int(s)}"
-             for c, r, m, g, k, s in containers]
+    lines = [
+        f"cpus {ranges(c)} reserved {ranges(r)} mems {ranges(m)} given {g} confined {int(k)} shared"
+        f" {int(s)}"
+        for c, r, m, g, k, s in containers
+    ]
     return lines + [f"free {ranges(cpus)} {ranges(mems)}"]
 
 
 class Driver:
     def __init__(self, path):
-        self.proc = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.proc = subprocess.Popen(
+            [path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def say(self, *lines):
         self.proc.stdin.write("".join(l + "\n" for l in lines))
@@ -352,7 +434,9 @@ def one_machine(driver, rng, path, count):
         taken = [n for n in mems if rng.random() < rng.choice([0, 0, 0.3])]
         default = rng.choice(["all", "local", "ordinary"])
         planner = Planner(machine, cpus, mems, taken, default)
-        planner.bytes = sum(n.usable for o in gen.root.walk() for n in o.nodes if n.os in planner.ordinary)
+        planner.bytes = sum(
+            n.usable for o in gen.root.walk() for n in o.nodes if n.os in planner.ordinary
+        )
         asks = random_asks(rng, planner)
         opts = f"opts {ranges(cpus)} {ranges(mems)} {ranges(taken)} {default}"
         driver.say(opts)
@@ -363,16 +447,23 @@ def one_machine(driver, rng, path, count):
         wrong = wrong_reason(planner, asks, reasons) if reasons else []
         count["reasons"] += sum(map(len, reasons.values())) if reasons else 0
         if wrong or not agrees(want, got):
-            text = [f"machine {path}", opts] + [f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks]
+            text = [f"machine {path}", opts] + [
+                f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks
+            ]
             return "\n".join(text + ["plan"] + (wrong or ["oracle:"] + want + ["planner:"] + got))
     return None
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("driver", nargs="?",
-                        default=os.environ.get("NODEOS_BUILD", ".") + "/topology/test/plan_driver")
-    parser.add_argument("--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500)))
+    parser.add_argument(
+        "driver",
+        nargs="?",
+        default=os.environ.get("NODEOS_BUILD", ".") + "/topology/test/plan_driver",
+    )
+    parser.add_argument(
+        "--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500))
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", help="write the machines here and keep them")
     args = parser.parse_args()
@@ -390,8 +481,10 @@ def main():
             if problem:
                 bad += 1
                 print("\n".join("# " + l for l in problem.split("\n")))
-    print(f"# {count['plans']} plans compared, of which {count['failures']} are refusals; "
-          f"{count['reasons']} reasons")
+    print(
+        f"# {count['plans']} plans compared, of which {count['failures']} are refusals; "
+        f"{count['reasons']} reasons"
+    )
     return 1 if bad else 0
 
 

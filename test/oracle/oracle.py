@@ -40,7 +40,15 @@ class Node:
         if self.infos.get("DAXType") == "NVM":
             return "nvm"
         if self.subtype:
-            names = {"DRAM": "dram", "HBM": "hbm", "MCDRAM": "hbm", "GPUMemory": "gpu", "CXL-GPUMemory": "gpu", "NVM": "nvm", "SPM": "spm"}
+            names = {
+                "DRAM": "dram",
+                "HBM": "hbm",
+                "MCDRAM": "hbm",
+                "GPUMemory": "gpu",
+                "CXL-GPUMemory": "gpu",
+                "NVM": "nvm",
+                "SPM": "spm",
+            }
             return names.get(self.subtype, "cxl" if self.subtype.startswith("CXL") else "unknown")
         if self.infos.get("DAXType") == "SPM":
             return "spm"
@@ -104,7 +112,11 @@ class Machine:
         blocks = {n.os for n in by_os.values() if n.home >= 0 and n.home != n.os}
 
         def added(n):  # a block is what its home is
-            return by_os[n.home].added if n.os in blocks and n.home in by_os and n.home not in blocks else n.added
+            return (
+                by_os[n.home].added
+                if n.os in blocks and n.home in by_os and n.home not in blocks
+                else n.added
+            )
 
         there = {n.os for n in [n for n in there if not added(n)] or there}
         have = {self.memory[n] for n in there}
@@ -134,10 +146,18 @@ class Machine:
             self._nodes(c, in_cores)
         for n in obj.nodes:  # hwloc numbers them after those of the children
             nobody = obj is self.root and any(
-                o is not obj and o.pus() and any(n.name in ("dram", "hbm") and not n.added and n.os not in self.empty for n in o.nodes) for o in obj.walk())
+                o is not obj
+                and o.pus()
+                and any(
+                    n.name in ("dram", "hbm") and not n.added and n.os not in self.empty
+                    for n in o.nodes
+                )
+                for o in obj.walk()
+            )
             cores = set() if nobody else in_cores(obj)
-            self.nodes.append((n, cores, {i for i, d in enumerate(self.domains["Package"]) if d & cores}))
-
+            self.nodes.append(
+                (n, cores, {i for i, d in enumerate(self.domains["Package"]) if d & cores})
+            )
 
     def _kinds(self):
         """The kind of each node, by os index."""
@@ -146,7 +166,15 @@ class Machine:
         blocks = {n.os: n.home for n, _, _ in self.nodes if n.home >= 0 and n.home != n.os}
         for obj in self.root.walk():
             there = [n for n in obj.nodes if n.os in local]
-            own = min((n for n in there if n.name in KINDS[:4] and n.os not in self.empty and n.os not in blocks), key=lambda n: n.os, default=None)
+            own = min(
+                (
+                    n
+                    for n in there
+                    if n.name in KINDS[:4] and n.os not in self.empty and n.os not in blocks
+                ),
+                key=lambda n: n.os,
+                default=None,
+            )
             for n in obj.nodes:
                 if n.name != "dram":
                     continue
@@ -165,7 +193,11 @@ class Machine:
             return "hbm"
         if both and own.bandwidth > 2 * n.bandwidth:
             return "unknown"
-        if self.latency and self.latency.get((own.os, n.os), math.inf) < math.inf and self.latency[own.os, n.os] > self.latency[own.os, own.os]:
+        if (
+            self.latency
+            and self.latency.get((own.os, n.os), math.inf) < math.inf
+            and self.latency[own.os, n.os] > self.latency[own.os, own.os]
+        ):
             return "unknown"
         return "dram"
 
@@ -193,7 +225,9 @@ class Planner:
         if not self.mems:
             raise Failure("mems")
         widest = max(range(len(self.threads)), key=lambda c: len(self.threads[c]))
-        order = sorted(range(len(asks)), key=lambda i: -math.ceil(asks[i].cpus / self.width(asks[i], widest)))
+        order = sorted(
+            range(len(asks)), key=lambda i: -math.ceil(asks[i].cpus / self.width(asks[i], widest))
+        )
         try:
             return self.place(asks, order, thrift=False)
         except Failure as e:
@@ -209,7 +243,9 @@ class Planner:
         for i in order:
             cores[i], with_memory = self.choose(asks[i], free, used, thrift)
             before = set(free), set(used), thrift, with_memory
-            self.reasons[asks[i].name] = lambda i=i, before=before: self.why(asks[i], cores[i], *before)
+            self.reasons[asks[i].name] = lambda i=i, before=before: self.why(
+                asks[i], cores[i], *before
+            )
             free = [c for c in free if c not in cores[i]]
             if asks[i].kind != "none":
                 mems[i], confined[i] = self.choose_mems(asks[i], cores[i], used), True
@@ -227,7 +263,16 @@ class Planner:
                 mems[i] & self.taken
                 or any(mems[i] & mems[j] for j in range(len(asks)) if j != i and confined[j])
             )
-            out.append((cpus, {p for c in cores[i] for p in self.threads[c]}, mems[i], len(cpus), confined[i], shared))
+            out.append(
+                (
+                    cpus,
+                    {p for c in cores[i] for p in self.threads[c]},
+                    mems[i],
+                    len(cpus),
+                    confined[i],
+                    shared,
+                )
+            )
         return out, self.cpus - set().union(*(o[1] for o in out)), self.mems - used
 
     # ---- cores
@@ -295,7 +340,9 @@ class Planner:
 
     def rules(self, ask, picked, free, used, thrift, with_memory):
         """The key, flat, each value with the words of the explanation for it."""
-        half, spans, kinds, memory, waste, fit, _ = self.key(ask, picked, free, used, False, with_memory)
+        half, spans, kinds, memory, waste, fit, _ = self.key(
+            ask, picked, free, used, False, with_memory
+        )
         levels = "packages", "NUMA localities", "L3 domains"
         place = [("fewer half cores", half)] + [(f"fewer {l}", n) for l, n in zip(levels, spans)]
         place += [("CPU kinds not mixed", kinds), ("more local memory free", memory)]
@@ -316,7 +363,9 @@ class Planner:
             for d in self.m.domains[level]:
                 sets = self.sets(ask, sorted(d & free)) if d <= view and not d & own[0][1] else []
                 if sets:
-                    rival = min((self.rules(ask, s, *before) for s in sets), key=lambda r: [v for _, v in r])
+                    rival = min(
+                        (self.rules(ask, s, *before) for s in sets), key=lambda r: [v for _, v in r]
+                    )
                     differ = (w for (w, a), (_, b) in zip(mine, rival) if a != b)
                     words.add(next(differ, "the lowest number"))
             listed = [w for w, _ in mine if w in words] + sorted(words & {"the lowest number"})
@@ -343,7 +392,9 @@ class Planner:
             place = (0, i) if near else (self.distance(i, picked), n.os)
             return n.os in used, not near, place
 
-        return sorted((i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in self.ordinary), key=key)
+        return sorted(
+            (i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in self.ordinary), key=key
+        )
 
     def choose_mems(self, ask, picked, used):
         chosen, total = set(), 0

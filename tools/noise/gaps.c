@@ -24,7 +24,8 @@ static unsigned decade_of(uint64_t ns)
 
 const char *gaps_decade(unsigned i)
 {
-	static const char *const name[DECADES] = { "< 1 us", "1-10 us", "10-100 us", "0.1-1 ms", "1-10 ms", "10-100 ms", ">= 100 ms" };
+	static const char *const name[DECADES] = { "< 1 us",  "1-10 us",   "10-100 us", "0.1-1 ms",
+						   "1-10 ms", "10-100 ms", ">= 100 ms" };
 
 	return i < DECADES ? name[i] : "?";
 }
@@ -70,7 +71,8 @@ int gaps_summary(struct summary *out, const struct gaps *g)
 #define RIGHT 30
 #define TOP 70
 #define BOTTOM 60
-#define MARKS_MAX 20000 /* more than can be told apart: of these the longest of each column stay */
+/* more than can be told apart: of these the longest of each column stay */
+#define MARKS_MAX 20000
 
 static double x_of(uint64_t at, uint64_t total)
 {
@@ -98,20 +100,29 @@ static void put_escaped(FILE *f, const char *text)
 
 static void put_axes(FILE *f, uint64_t total)
 {
-	static const char *const name[] = { "100 ns", "1 \302\265s", "10 \302\265s", "100 \302\265s", "1 ms", "10 ms", "100 ms", "1 s" };
+	static const char *const name[] = { "100 ns",	     "1 \302\265s", "10 \302\265s",
+					    "100 \302\265s", "1 ms",	    "10 ms",
+					    "100 ms",	     "1 s" };
 	uint64_t at = 100;
 
 	for (unsigned i = 0; i < 8; i++, at *= 10) {
 		double y = y_of(at);
 
-		fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='#d8dee6'/>\n", LEFT, WIDTH - RIGHT, y, y);
-		fprintf(f, "<text x='%d' y='%.1f' text-anchor='end'>%s</text>\n", LEFT - 10, y + 4, name[i]);
+		fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='#d8dee6'/>\n", LEFT,
+			WIDTH - RIGHT, y, y);
+		fprintf(f, "<text x='%d' y='%.1f' text-anchor='end'>%s</text>\n", LEFT - 10, y + 4,
+			name[i]);
 	}
 	for (unsigned i = 0; i <= 5; i++) {
 		double x = x_of(total / 5 * i, total);
 
-		fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#eef1f5'/>\n", x, x, TOP, HEIGHT - BOTTOM);
-		fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>%.*f s</text>\n", x, HEIGHT - BOTTOM + 20, total < 500000000 ? 3 : total < 5000000000 ? 2 : 1,
+		fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#eef1f5'/>\n", x, x,
+			TOP, HEIGHT - BOTTOM);
+		fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>%.*f s</text>\n", x,
+			HEIGHT - BOTTOM + 20,
+			total < 500000000    ? 3
+			: total < 5000000000 ? 2
+					     : 1,
 			(double)total / 5e9 * i);
 	}
 }
@@ -120,12 +131,19 @@ void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char
 {
 	size_t every = g->n / MARKS_MAX + 1;
 
-	fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' width='%d' height='%d' font-family='sans-serif' font-size='12' fill='#333'>\n"
-		   "<rect width='100%%' height='100%%' fill='white'/>\n<text x='%d' y='28' font-size='17'>",
+	fprintf(f,
+		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' width='%d' "
+		"height='%d' font-family='sans-serif' font-size='12' fill='#333'>\n"
+		"<rect width='100%%' height='100%%' fill='white'/>\n<text x='%d' y='28' "
+		"font-size='17'>",
 		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
 	put_escaped(f, title);
-	fprintf(f, "</text>\n<text x='%d' y='50' fill='#777'>%zu in %.1f s, %.3f %% of the time lost, the longest %.3f ms</text>\n", LEFT, s->count,
-		(double)g->total / 1e9, g->total ? 100.0 * (double)s->lost_all / (double)g->total : 0, (double)s->longest.length / 1e6);
+	fprintf(f,
+		"</text>\n<text x='%d' y='50' fill='#777'>%zu in %.1f s, %.3f %% of the time lost, "
+		"the longest %.3f ms</text>\n",
+		LEFT, s->count, (double)g->total / 1e9,
+		g->total ? 100.0 * (double)s->lost_all / (double)g->total : 0,
+		(double)s->longest.length / 1e6);
 	put_axes(f, g->total);
 	for (size_t i = 0; i < g->n; i += every) {
 		const struct gap *most = &g->gap[i];
@@ -133,8 +151,11 @@ void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char
 		for (size_t k = i; k < i + every && k < g->n; k++)
 			if (g->gap[k].length > most->length)
 				most = &g->gap[k];
-		fprintf(f, "<circle cx='%.1f' cy='%.1f' r='%s' fill='#2a6f97' fill-opacity='0.55'/>\n", x_of(most->at, g->total), y_of(most->length),
+		fprintf(f,
+			"<circle cx='%.1f' cy='%.1f' r='%s' fill='#2a6f97' fill-opacity='0.55'/>\n",
+			x_of(most->at, g->total), y_of(most->length),
 			most->length >= 1000000 ? "3.5" : "2");
 	}
-	fprintf(f, "<text x='%d' y='%d' text-anchor='middle'>time since the start</text>\n</svg>\n", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14);
+	fprintf(f, "<text x='%d' y='%d' text-anchor='middle'>time since the start</text>\n</svg>\n",
+		(LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14);
 }

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * What a run has recorded: of detours each interruption, of work each quantum. Times in ns since the start. Pure: what it
- * says depends on the numbers only.
+ * What a run has recorded: of detours each interruption, of work each quantum. Times in ns since
+ * the start. Pure: what it says depends on the numbers only.
  */
 struct gap {
 	uint64_t at; /* when it began */
@@ -26,7 +26,8 @@ struct gaps {
 
 struct summary {
 	size_t n[DECADES];
-	uint64_t lost[DECADES]; /* ns: of a detour all but the shortest loop, of a quantum all but the shortest */
+	/* ns: of a detour all but the shortest loop, of a quantum all but the shortest */
+	uint64_t lost[DECADES];
 	size_t count;
 	uint64_t lost_all;
 	struct gap longest;
@@ -40,7 +41,8 @@ int gaps_summary(struct summary *out, const struct gaps *g);
 /* "< 1 us", "1-10 us", ..., ">= 100 ms" */
 const char *gaps_decade(unsigned i);
 
-/* A picture of G: every gap by its time and length, lengths by powers of ten. TITLE is put above it. */
+/* A picture of G: every gap by its time and length, lengths by powers of ten. TITLE is put above
+ * it. */
 void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char *title);
 
 #endif

@@ -10,7 +10,8 @@
 static void numbers(void)
 {
 	/* loops of 100 ns: lengths chosen so that every sum can be done in the head */
-	struct gap gap[] = { { 0, 999 }, { 10, 1000 }, { 20, 9999 }, { 30, 10000 }, { 50, 200000000 }, { 60, 1000 }, { 70, 50 } };
+	struct gap gap[] = { { 0, 999 },	{ 10, 1000 }, { 20, 9999 }, { 30, 10000 },
+			     { 50, 200000000 }, { 60, 1000 }, { 70, 50 } };
 	struct gaps g = { gap, 7, 400000000, 100 };
 	struct summary s;
 
@@ -21,7 +22,8 @@ static void numbers(void)
 	is_int((long long)s.n[2], 1, "10 us begin the next");
 	is_int((long long)(s.n[3] + s.n[4] + s.n[5]), 0, "nothing between");
 	is_int((long long)s.n[6], 1, "200 ms is the last kind");
-	is_int((long long)s.lost[0], 899, "lost: what is above the shortest loop; less than that is nothing");
+	is_int((long long)s.lost[0], 899,
+	       "lost: what is above the shortest loop; less than that is nothing");
 	is_int((long long)s.lost[1], 900 + 9899 + 900, "of the three");
 	is_int((long long)s.lost_all, 899 + 900 + 9899 + 9900 + 199999900 + 900, "of all");
 	is_int((long long)s.longest.at, 50, "when the longest began");
@@ -30,7 +32,8 @@ static void numbers(void)
 
 static void variation(void)
 {
-	struct gap gap[] = { { 0, 2000 }, { 1, 4000 }, { 2, 4000 }, { 3, 4000 }, { 4, 5000 }, { 5, 5000 }, { 6, 7000 }, { 7, 9000 } };
+	struct gap gap[] = { { 0, 2000 }, { 1, 4000 }, { 2, 4000 }, { 3, 4000 },
+			     { 4, 5000 }, { 5, 5000 }, { 6, 7000 }, { 7, 9000 } };
 	struct gaps g = { gap, 8, 100000, 2000 };
 	struct summary s;
 
@@ -42,7 +45,8 @@ static void variation(void)
 	ok(s.variation == 0 && s.median == 2000, "one has none");
 	g.n = 0;
 	gaps_summary(&s, &g);
-	ok(s.variation == 0 && s.count == 0 && s.lost_all == 0 && s.longest.length == 0, "none has nothing");
+	ok(s.variation == 0 && s.count == 0 && s.lost_all == 0 && s.longest.length == 0,
+	   "none has nothing");
 }
 
 static unsigned count(const char *text, const char *word)
@@ -71,7 +75,8 @@ static void picture(void)
 	gaps_svg(f, &g, &s, "CPU <3> & more");
 	fclose(f);
 	ok(strstr(text, "CPU &lt;3> &amp; more") != NULL, "a title is no markup");
-	ok(count(text, "<circle") <= 20001 && count(text, "<circle") > 10000, "as many marks as can be told apart: %u", count(text, "<circle"));
+	ok(count(text, "<circle") <= 20001 && count(text, "<circle") > 10000,
+	   "as many marks as can be told apart: %u", count(text, "<circle"));
 	ok(count(text, "r='3.5'") == 1, "the long one is drawn");
 	ok(strncmp(text, "<svg ", 5) == 0 && strcmp(text + size - 7, "</svg>\n") == 0, "a picture");
 	ok(!strstr(text, "nan") && !strstr(text, "inf"), "with numbers");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * noise: how much of a CPU does a program get that wants all of it? One thread looks at the clock without pause and notes
- * when it was away (detour: the "selfish" method of Beckman et al., CLUSTER 2006), or does the same work again and again
- * and notes how long it took (work: fixed work quanta, as in Sottile and Minnich, CLUSTER 2004).
+ * noise: how much of a CPU does a program get that wants all of it? One thread looks at the clock
+ * without pause and notes when it was away (detour: the "selfish" method of Beckman et al., CLUSTER
+ * 2006), or does the same work again and again and notes how long it took (work: fixed work quanta,
+ * as in Sottile and Minnich, CLUSTER 2004).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,19 +23,24 @@
 #include "host/policy.h"
 #include "tools/noise/gaps.h"
 
-static const char usage_text[] =
-	"Usage: nodeos-noise [OPTION]...\n"
-	"Measure what interrupts a program that computes, on the CPU where it is started (taskset, srun).\n"
-	"\n"
-	"  -w, --work[=US]      repeat a piece of work of about so many microseconds (default: 1000) and note how\n"
-	"                       long each takes; without it look at the clock and note when it jumps\n"
-	"  -s, --seconds=S      for so long (default: 10)\n"
-	"  -t, --threshold=N    a jump is longer than N times the shortest look at the clock (default: 10)\n"
-	"  -j, --json           print JSON, one object on a line\n"
-	"  -p, --plot=FILE.svg  draw a picture, too; %r in its name becomes the rank ($SLURM_PROCID, or 0)\n"
-	"  -h, --help           print this\n"
-	"\n"
-	"Each rank of srun measures for itself. Exit status: 0, 1 when it could not measure, 2 wrong usage.\n";
+static const char usage_text[] = "Usage: nodeos-noise [OPTION]...\n"
+				 "Measure what interrupts a program that computes, on the CPU "
+				 "where it is started (taskset, srun).\n"
+				 "\n"
+				 "  -w, --work[=US]      repeat a piece of work of about so many "
+				 "microseconds (default: 1000) and note how\n"
+				 "                       long each takes; without it look at the "
+				 "clock and note when it jumps\n"
+				 "  -s, --seconds=S      for so long (default: 10)\n"
+				 "  -t, --threshold=N    a jump is longer than N times the "
+				 "shortest look at the clock (default: 10)\n"
+				 "  -j, --json           print JSON, one object on a line\n"
+				 "  -p, --plot=FILE.svg  draw a picture, too; %r in its name "
+				 "becomes the rank ($SLURM_PROCID, or 0)\n"
+				 "  -h, --help           print this\n"
+				 "\n"
+				 "Each rank of srun measures for itself. Exit status: 0, 1 when it "
+				 "could not measure, 2 wrong usage.\n";
 
 #define GAPS_MAX (1u << 20) /* beyond, the run ends early and says so */
 
@@ -188,29 +194,39 @@ static void print_text(const struct run *r, const struct options *o, const struc
 {
 	double seconds = (double)r->gaps.total / 1e9;
 
-	printf("rank %s, CPU %d, policy %s: %.1f s, %s %" PRIu64 " ns at least%s\n", rank(), r->cpu, policy_word(), seconds,
-	       o->work ? "a piece of work" : "a look at the clock", r->gaps.least, r->full ? ", ended early: too many to note" : "");
-	printf("%zu %s, %.4f %% of the time lost, the longest %.3f ms after %.3f s", s->count, o->work ? "pieces of work" : "detours",
-	       r->gaps.total ? 100.0 * (double)s->lost_all / (double)r->gaps.total : 0, (double)s->longest.length / 1e6, (double)s->longest.at / 1e9);
+	printf("rank %s, CPU %d, policy %s: %.1f s, %s %" PRIu64 " ns at least%s\n", rank(), r->cpu,
+	       policy_word(), seconds, o->work ? "a piece of work" : "a look at the clock",
+	       r->gaps.least, r->full ? ", ended early: too many to note" : "");
+	printf("%zu %s, %.4f %% of the time lost, the longest %.3f ms after %.3f s", s->count,
+	       o->work ? "pieces of work" : "detours",
+	       r->gaps.total ? 100.0 * (double)s->lost_all / (double)r->gaps.total : 0,
+	       (double)s->longest.length / 1e6, (double)s->longest.at / 1e9);
 	if (o->work)
 		printf(", median %.3f ms, variation %.4f", (double)s->median / 1e6, s->variation);
 	printf("\n%-10s %10s %14s\n", "length", "number", "lost, us");
 	for (unsigned i = 0; i < DECADES; i++)
 		if (s->n[i])
-			printf("%-10s %10zu %14.1f\n", gaps_decade(i), s->n[i], (double)s->lost[i] / 1e3);
-	printf("switches: %ld involuntary, %ld voluntary; found on another CPU: %lu times\n", r->involuntary, r->voluntary, r->moves);
+			printf("%-10s %10zu %14.1f\n", gaps_decade(i), s->n[i],
+			       (double)s->lost[i] / 1e3);
+	printf("switches: %ld involuntary, %ld voluntary; found on another CPU: %lu times\n",
+	       r->involuntary, r->voluntary, r->moves);
 }
 
 static void print_json(const struct run *r, const struct options *o, const struct summary *s)
 {
-	printf("{\"schema\":1,\"rank\":%s,\"cpu\":%d,\"policy\":\"%s\",\"method\":\"%s\",\"ns\":%" PRIu64 ",\"least_ns\":%" PRIu64 ",\"ended_early\":%s",
-	       strspn(rank(), "0123456789") == strlen(rank()) && *rank() ? rank() : "0", r->cpu, policy_word(), o->work ? "work" : "detour", r->gaps.total,
-	       r->gaps.least, r->full ? "true" : "false");
-	printf(",\"count\":%zu,\"lost_ns\":%" PRIu64 ",\"longest_ns\":%" PRIu64 ",\"median_ns\":%" PRIu64 ",\"variation\":%.6f,\"by_length\":[", s->count,
-	       s->lost_all, s->longest.length, s->median, s->variation);
+	printf("{\"schema\":1,\"rank\":%s,\"cpu\":%d,\"policy\":\"%s\",\"method\":\"%s\",\"ns\":"
+	       "%" PRIu64 ",\"least_ns\":%" PRIu64 ",\"ended_early\":%s",
+	       strspn(rank(), "0123456789") == strlen(rank()) && *rank() ? rank() : "0", r->cpu,
+	       policy_word(), o->work ? "work" : "detour", r->gaps.total, r->gaps.least,
+	       r->full ? "true" : "false");
+	printf(",\"count\":%zu,\"lost_ns\":%" PRIu64 ",\"longest_ns\":%" PRIu64
+	       ",\"median_ns\":%" PRIu64 ",\"variation\":%.6f,\"by_length\":[",
+	       s->count, s->lost_all, s->longest.length, s->median, s->variation);
 	for (unsigned i = 0; i < DECADES; i++)
-		printf("%s{\"length\":\"%s\",\"count\":%zu,\"lost_ns\":%" PRIu64 "}", i ? "," : "", gaps_decade(i), s->n[i], s->lost[i]);
-	printf("],\"involuntary\":%ld,\"voluntary\":%ld,\"moves\":%lu}\n", r->involuntary, r->voluntary, r->moves);
+		printf("%s{\"length\":\"%s\",\"count\":%zu,\"lost_ns\":%" PRIu64 "}", i ? "," : "",
+		       gaps_decade(i), s->n[i], s->lost[i]);
+	printf("],\"involuntary\":%ld,\"voluntary\":%ld,\"moves\":%lu}\n", r->involuntary,
+	       r->voluntary, r->moves);
 }
 
 static int plot(const struct run *r, const struct options *o, const struct summary *s)
@@ -219,8 +235,10 @@ static int plot(const struct run *r, const struct options *o, const struct summa
 	char path[4096], title[128];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%.*s%s%s", at ? (int)(at - o->plot) : (int)strlen(o->plot), o->plot, at ? rank() : "", at ? at + 2 : "");
-	snprintf(title, sizeof(title), "%s of rank %.10s on CPU %d, policy %s", o->work ? "Fixed work" : "Detours", rank(), r->cpu, policy_word());
+	snprintf(path, sizeof(path), "%.*s%s%s", at ? (int)(at - o->plot) : (int)strlen(o->plot),
+		 o->plot, at ? rank() : "", at ? at + 2 : "");
+	snprintf(title, sizeof(title), "%s of rank %.10s on CPU %d, policy %s",
+		 o->work ? "Fixed work" : "Detours", rank(), r->cpu, policy_word());
 	f = fopen(path, "we");
 	if (f)
 		gaps_svg(f, &r->gaps, s, title);
@@ -237,12 +255,14 @@ static int measure(const struct options *o)
 	struct rusage before, after;
 	struct summary s;
 
-	r.gaps.gap = mmap(NULL, GAPS_MAX * sizeof(struct gap), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	r.gaps.gap = mmap(NULL, GAPS_MAX * sizeof(struct gap), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (r.gaps.gap == MAP_FAILED) {
 		fprintf(stderr, "nodeos-noise: %s\n", strerror(errno));
 		return 1;
 	}
-	mlockall(MCL_CURRENT); /* or page faults count as noise; where it is not allowed they do */
+	/* or page faults count as noise; where it is not allowed they do */
+	mlockall(MCL_CURRENT);
 	getrusage(RUSAGE_SELF, &before);
 	if (o->work)
 		quanta(&r, o);
@@ -283,8 +303,12 @@ static int bad(const char *option, const char *value, const char *expected)
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "work", optional_argument, NULL, 'w' }, { "seconds", required_argument, NULL, 's' }, { "threshold", required_argument, NULL, 't' },
-		{ "json", no_argument, NULL, 'j' },	  { "plot", required_argument, NULL, 'p' },    { "help", no_argument, NULL, 'h' },
+		{ "work", optional_argument, NULL, 'w' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "threshold", required_argument, NULL, 't' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "plot", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct options o = { .seconds = 10, .microseconds = 1000, .threshold = 10 };
@@ -309,10 +333,18 @@ int main(int argc, char **argv)
 				return bad("threshold", optarg, "a number from 2 to 1000000");
 			o.threshold = (unsigned)d;
 			break;
-		case 'j': o.json = true; break;
-		case 'p': o.plot = optarg; break;
-		case 'h': fputs(usage_text, stdout); return 0;
-		default: fputs(usage_text, stderr); return 2;
+		case 'j':
+			o.json = true;
+			break;
+		case 'p':
+			o.plot = optarg;
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		default:
+			fputs(usage_text, stderr);
+			return 2;
 		}
 	}
 	if (optind != argc) {

@@ -27,7 +27,7 @@ static void take(int fd, char *buf, size_t size)
 /* Run "nodeosctl check ARGS" in a child; its exit status, its output in out and errors. */
 static int run(const char *a, const char *b, const char *c)
 {
-	char *argv[] = { (char *)(uintptr_t)"check", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
+	char *argv[] = { (char *)(uintptr_t) "check", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
 			 (char *)(uintptr_t)c, NULL };
 	int fd = memfd_create("out", 0), err_fd = memfd_create("errors", 0);
 	int argc = 1, status = -1;
@@ -54,19 +54,25 @@ static void json(void)
 {
 	struct json_object *root, *list, *one, *value;
 
-	is_int(run("--json", "coupled.json", "nothing.json"), 1, "--json, one good and one missing");
+	is_int(run("--json", "coupled.json", "nothing.json"), 1,
+	       "--json, one good and one missing");
 	root = json_tokener_parse(out);
-	if (!ok(json_object_object_get_ex(root, "manifests", &list) && json_object_array_length(list) == 2,
+	if (!ok(json_object_object_get_ex(root, "manifests", &list) &&
+			json_object_array_length(list) == 2,
 		"two manifests"))
 		return;
 	one = json_object_array_get_idx(list, 0);
-	ok(json_object_object_get_ex(one, "ok", &value) && json_object_get_boolean(value), "the first is ok");
-	ok(json_object_object_get_ex(one, "containers", &value) && json_object_array_length(value) == 2,
+	ok(json_object_object_get_ex(one, "ok", &value) && json_object_get_boolean(value),
+	   "the first is ok");
+	ok(json_object_object_get_ex(one, "containers", &value) &&
+		   json_object_array_length(value) == 2,
 	   "with two containers");
 	one = json_object_array_get_idx(list, 1);
-	ok(json_object_object_get_ex(one, "ok", &value) && !json_object_get_boolean(value), "the second is not");
+	ok(json_object_object_get_ex(one, "ok", &value) && !json_object_get_boolean(value),
+	   "the second is not");
 	ok(json_object_object_get_ex(one, "error", &value), "and says why");
-	is(errors, "nothing.json: cannot open: No such file or directory\n", "as standard error does");
+	is(errors, "nothing.json: cannot open: No such file or directory\n",
+	   "as standard error does");
 	json_object_put(root);
 }
 
@@ -79,34 +85,48 @@ int main(void)
 	if (!ok(chdir(dir) == 0, "in %s", dir))
 		return tap_done();
 	is_int(run("coupled.json", NULL, NULL), 0, "a good manifest");
-	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n", "its line");
+	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n",
+	   "its line");
 	is(errors, "", "no error");
 	is_int(run("figure3.json", "argo.json", NULL), 0, "two");
 	is(out,
-	       "figure3.json: ok: 1 container: mycontainer cpus=48 mems=1 policy=hpc\n"
-	       "argo.json: ok: 1 container: argo-example cpus=4 mems=1 policy=other, "
-	       "ignored: perfwrapper, power, resource/memory\n",
-	       "two lines");
+	   "figure3.json: ok: 1 container: mycontainer cpus=48 mems=1 policy=hpc\n"
+	   "argo.json: ok: 1 container: argo-example cpus=4 mems=1 policy=other, "
+	   "ignored: perfwrapper, power, resource/memory\n",
+	   "two lines");
 	is_int(run("--request", "rest.json", NULL), 0, "--request");
-	is(out, "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;\n", "the request alone");
+	is(out, "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;\n",
+	   "the request alone");
 	is_int(run("../nodeos.conf", "small.json", NULL), 1, "a bad one and a good one");
-	ok(strncmp(errors, "../nodeos.conf:1:1: unexpected \"#\"", 34) == 0, "the bad one's line: %s",
-	   strtok(errors, "\n"));
+	ok(strncmp(errors, "../nodeos.conf:1:1: unexpected \"#\"", 34) == 0,
+	   "the bad one's line: %s", strtok(errors, "\n"));
 	is(out, "small.json: ok: 1 container: small cpus=2\n", "the good one's line");
 	is_int(run("outofcore.json", NULL, NULL), 0, "one with a buffer");
-	is(out, "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296b dimmap_source=/dev/nvme0n1\n", "its line");
+	is(out,
+	   "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296b "
+	   "dimmap_source=/dev/nvme0n1\n",
+	   "its line");
 	is_int(run("--json", "outofcore.json", NULL), 0, "as JSON");
-	ok(strstr(out, "\"size_bytes\":4294967296") && strstr(out, "\"source\":\"/dev/nvme0n1\"") && strstr(out, "\"fill_bytes\":65536") && strstr(out, "\"access\":\"rw\"") &&
-	   strstr(out, "\"name\":\"dimmap\""), "the buffer and its isolator: %s", out);
+	ok(strstr(out, "\"size_bytes\":4294967296") && strstr(out, "\"source\":\"/dev/nvme0n1\"") &&
+		   strstr(out, "\"fill_bytes\":65536") && strstr(out, "\"access\":\"rw\"") &&
+		   strstr(out, "\"name\":\"dimmap\""),
+	   "the buffer and its isolator: %s", out);
 	json();
 	is_int(run("--help", NULL, NULL), 0, "--help");
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0], "on standard output");
 	is_int(run(NULL, NULL, NULL), 2, "no manifest");
-	is(errors, "nodeosctl: check: which MANIFEST? (see nodeosctl check --help)\n", "one line says what is missing");
+	is(errors, "nodeosctl: check: which MANIFEST? (see nodeosctl check --help)\n",
+	   "one line says what is missing");
 	is(out, "", "and nothing on standard output");
 	is_int(run("--json", "--request", "small.json"), 2, "two outputs");
-	is(errors, "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl check --help)\n", "which may not both be");
+	is(errors,
+	   "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl "
+	   "check --help)\n",
+	   "which may not both be");
 	is_int(run("--frob", "small.json", NULL), 2, "an unknown option");
-	is(errors, "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check --help\n", "named, with the command, not the whole usage");
+	is(errors,
+	   "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check "
+	   "--help\n",
+	   "named, with the command, not the whole usage");
 	return tap_done();
 }

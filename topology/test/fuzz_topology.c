@@ -194,7 +194,7 @@ static size_t pieces(struct piece *out, size_t most, const uint8_t *data, size_t
 		if (data[i] != mark)
 			continue;
 		if (inside)
-			out[n++] = (struct piece) { start, i - start + (mark == '\n') };
+			out[n++] = (struct piece){ start, i - start + (mark == '\n') };
 		if (mark == '"')
 			inside = !inside;
 		start = i + 1;

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "topology/machine.h"
 #include "base/test/tap.h"
+#include "topology/machine.h"
 
 static void is_list(const struct idset *got, const char *want, const char *what)
 {
@@ -25,7 +25,8 @@ static void synthetic(void)
 	struct errbuf err;
 	unsigned n;
 
-	if (machine_load_synthetic(&m, "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)", &err) < 0)
+	if (machine_load_synthetic(&m, "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)",
+				   &err) < 0)
 		bail("%s", err.text);
 	is_list(machine_cpus(m), "0-7", "CPUs");
 	is_list(machine_mems(m), "0-1", "memory nodes");
@@ -56,7 +57,9 @@ static void parts(const char *machine, const char *want, const char *what)
 		bail("%s", err.text);
 	is_int(machine_parts(m, &part, &n, &err), 0, "parts of %s", machine);
 	for (unsigned i = 0; i < n; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u:%s:%s ", part[i].package, idset_brief(cpus, &part[i].cpus), idset_brief(mems, &part[i].mems));
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u:%s:%s ",
+			 part[i].package, idset_brief(cpus, &part[i].cpus),
+			 idset_brief(mems, &part[i].mems));
 	is(text, want, "%s", what);
 	free(part);
 	machine_free(m);
@@ -88,16 +91,21 @@ static void sources(void)
 	   "load it from memory, without a final NUL");
 	ok(idset_equal(machine_mems(m), machine_mems(again)), "the same memory nodes");
 	machine_free(again);
-	ok(machine_load_xml_buffer(&again, text, (size_t)len / 2, &err) < 0, "half a text is refused");
+	ok(machine_load_xml_buffer(&again, text, (size_t)len / 2, &err) < 0,
+	   "half a text is refused");
 	free(text);
 	fclose(f);
 	unlink(path);
-	ok(machine_write_xml(m, "/nonexistent/x.xml", &err) < 0 && strstr(err.text, "/nonexistent/x.xml"),
+	ok(machine_write_xml(m, "/nonexistent/x.xml", &err) < 0 &&
+		   strstr(err.text, "/nonexistent/x.xml"),
 	   "a path that cannot be written is named");
-	ok(machine_write_xml(m, "/dev/full", &err) < 0 && strstr(err.text, "/dev/full: No space left on device"), "and a disk that is full: %s", err.text);
+	ok(machine_write_xml(m, "/dev/full", &err) < 0 &&
+		   strstr(err.text, "/dev/full: No space left on device"),
+	   "and a disk that is full: %s", err.text);
 	machine_free(m);
 	ok(machine_load_this(&m, &err) == 0, "this machine");
-	ok(!idset_empty(machine_cpus(m)) && !idset_empty(machine_mems(m)), "it has CPUs and memory");
+	ok(!idset_empty(machine_cpus(m)) && !idset_empty(machine_mems(m)),
+	   "it has CPUs and memory");
 	machine_free(m);
 	machine_free(NULL);
 }
@@ -112,7 +120,8 @@ static struct machine *huge_machine(const char *info)
 	char xml[2048];
 
 	snprintf(xml, sizeof(xml),
-		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM "
+		 "\"hwloc2.dtd\">\n"
 		 "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" %s "
 		 "allowed_cpuset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">"
 		 "<object type=\"NUMANode\" os_index=\"0\" %s gp_index=\"2\" "
@@ -131,8 +140,8 @@ static void put_huge_pages(const char *root, unsigned kib, const char *number)
 	char path[256], command[300];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/sys/devices/system/node/node0/hugepages/hugepages-%ukB", root,
-		 kib);
+	snprintf(path, sizeof(path), "%s/sys/devices/system/node/node0/hugepages/hugepages-%ukB",
+		 root, kib);
 	snprintf(command, sizeof(command), "mkdir -p %s", path);
 	if (system(command) != 0)
 		bail("%s", command);
@@ -246,7 +255,8 @@ static void refusals(void)
 		   "\"%s\" is refused: %s", bad[i][0], err.text);
 	}
 	ok(machine_load_xml_buffer(&m, "", 0, &err) == -1, "an empty text is refused");
-	ok(machine_load_xml_buffer(&m, "<topology>", 10, &err) == -1, "a truncated text is refused");
+	ok(machine_load_xml_buffer(&m, "<topology>", 10, &err) == -1,
+	   "a truncated text is refused");
 }
 
 /* hwloc takes this machine from another file than NodeOS gives it: what it has loaded is looked at
@@ -361,7 +371,8 @@ static void shapes(void)
 		}
 		ask.cpus = 1;
 		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "and a plan of one core")) {
-			ok(idset_equal(&plan->container[0].cpus, &core[0].cpus), "of the first core");
+			ok(idset_equal(&plan->container[0].cpus, &core[0].cpus),
+			   "of the first core");
 			plan_free(plan);
 		}
 		free(core);
@@ -372,8 +383,10 @@ static void shapes(void)
 int main(void)
 {
 	synthetic();
-	parts("package:2 numa:2 core:2 pu:1", "0:0-1:0 0:2-3:1 1:4-5:2 1:6-7:3 ", "two packages of two memory nodes");
-	parts("package:2 [numa] [numa] core:2 pu:2", "0:0-3:0-1 1:4-7:2-3 ", "with two memory nodes each");
+	parts("package:2 numa:2 core:2 pu:1", "0:0-1:0 0:2-3:1 1:4-5:2 1:6-7:3 ",
+	      "two packages of two memory nodes");
+	parts("package:2 [numa] [numa] core:2 pu:2", "0:0-3:0-1 1:4-7:2-3 ",
+	      "with two memory nodes each");
 	parts("[numa] package:2 core:2 pu:1", "0:0-1:0 1:2-3: ", "one memory node for all");
 	parts("core:2 pu:2", "0:0-3:0 ", "a small one");
 	sources();

@@ -2,8 +2,8 @@
 /* Machines that hwloc would load, or die of, and what is said of each; and that those that real
  * ones are written as are taken. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
-#include "topology/machine.h"
 #include "base/test/tap.h"
+#include "topology/machine.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -12,7 +12,7 @@
 #define OBJ(type, c, more, inner) \
 	"<object type=\"" type "\" " SETS(c, "0x1") " " more ">\n" inner "</object>\n"
 #define PU(id, c) OBJ("PU", c, "os_index=\"" id "\"", "")
-#define NUMA(id, c, n) \
+#define NUMA(id, c, n)                             \
 	"<object type=\"NUMANode\" os_index=\"" id \
 	"\" " SETS(c, n) " local_memory=\"1073741824\"/>\n"
 #define ALLOWED "allowed_cpuset=\"0x3\" allowed_nodeset=\"0x1\""
@@ -22,17 +22,17 @@
 #define CPUS PU("0", "0x1") PU("1", "0x2")
 #define GOOD MACHINE(NODE CPUS)
 
-#define TWO_NODES \
-	"<topology version=\"2.0\"><object type=\"Machine\" " SETS( \
+#define TWO_NODES                                                                                 \
+	"<topology version=\"2.0\"><object type=\"Machine\" " SETS(                               \
 		"0x3", "0x3") " allowed_cpuset=\"0x3\" allowed_nodeset=\"0x3\">" NUMA("0", "0x3", \
-										      "0x1") \
+										      "0x1")      \
 		NUMA("1", "0x3", "0x2") CPUS "</object>"
-#define MATRIX(n, indexes, values) \
-	"<distances2 type=\"NUMANode\" nbobjs=\"" n \
+#define MATRIX(n, indexes, values)                                     \
+	"<distances2 type=\"NUMANode\" nbobjs=\"" n                    \
 	"\" kind=\"5\" indexing=\"os\"><indexes length=\"4\">" indexes \
 	"</indexes><u64values length=\"9\">" values "</u64values></distances2></topology>"
 
-#define V1(inner) \
+#define V1(inner)                                                                    \
 	"<topology><object type=\"Machine\" cpuset=\"0x3\" complete_cpuset=\"0x3\" " \
 	"allowed_cpuset=\"0x3\">" inner "</object></topology>"
 #define V1_PU(id, c) \

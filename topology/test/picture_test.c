@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lstopo is told: hwloc reads it back, and the colours are compared with those that the picture's own legend has. */
+/* What lstopo is told: hwloc reads it back, and the colours are compared with those that the
+ * picture's own legend has. */
 #include "topology/picture.h"
 
 #include <hwloc.h>
 
-#include "topology/machine.h"
 #include "base/test/tap.h"
+#include "topology/machine.h"
 
 static hwloc_topology_t read_back(const char *xml)
 {
 	hwloc_topology_t t;
 
-	if (hwloc_topology_init(&t) < 0 || hwloc_topology_set_type_filter(t, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
-	    hwloc_topology_set_xmlbuffer(t, xml, (int)strlen(xml) + 1) < 0 || hwloc_topology_load(t) < 0)
+	if (hwloc_topology_init(&t) < 0 ||
+	    hwloc_topology_set_type_filter(t, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
+	    hwloc_topology_set_xmlbuffer(t, xml, (int)strlen(xml) + 1) < 0 ||
+	    hwloc_topology_load(t) < 0)
 		bail("hwloc does not read what was made for it");
 	return t;
 }
@@ -31,7 +34,8 @@ static const char *style_of(hwloc_topology_t t, const char *label)
 	return NULL;
 }
 
-static struct picture_part part(enum picture_kind kind, const char *label, const char *cpus, const char *mems)
+static struct picture_part part(enum picture_kind kind, const char *label, const char *cpus,
+				const char *mems)
 {
 	struct picture_part p = { .kind = kind };
 	struct errbuf err;
@@ -51,8 +55,10 @@ static void small(void)
 		part(PICTURE_CONTAINER, "c", "6", ""),
 		part(PICTURE_FREE, "free", "5", ""),
 	};
-	static const char *const of_cpu[] = { "system", "system", "a <&> \"b\"", "a <&> \"b\"", "a <&> \"b\"", "free", "c", NULL };
-	static const char *const of_core[] = { "system", "a <&> \"b\"", "free", "free" }; /* divided ones are as free ones */
+	static const char *const of_cpu[] = { "system",	     "system", "a <&> \"b\"", "a <&> \"b\"",
+					      "a <&> \"b\"", "free",   "c",	      NULL };
+	/* divided ones are as free ones */
+	static const char *const of_core[] = { "system", "a <&> \"b\"", "free", "free" };
 	struct machine *m;
 	struct errbuf err;
 	hwloc_topology_t t;
@@ -65,19 +71,25 @@ static void small(void)
 		bail("%s", err.text);
 	t = read_back(xml);
 	while ((o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, o)))
-		is(style(o), of_cpu[o->os_index] ? style_of(t, of_cpu[o->os_index]) : NULL, "CPU %u", o->os_index);
+		is(style(o), of_cpu[o->os_index] ? style_of(t, of_cpu[o->os_index]) : NULL,
+		   "CPU %u", o->os_index);
 	while ((o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, o)))
 		is(style(o), style_of(t, of_core[o->logical_index]), "core %u", o->logical_index);
-	is(style(hwloc_get_numanode_obj_by_os_index(t, 0)), style_of(t, "memory node of several"), "a memory node of two");
-	is(style(hwloc_get_numanode_obj_by_os_index(t, 1)), style_of(t, "system"), "and one of one");
+	is(style(hwloc_get_numanode_obj_by_os_index(t, 0)), style_of(t, "memory node of several"),
+	   "a memory node of two");
+	is(style(hwloc_get_numanode_obj_by_os_index(t, 1)), style_of(t, "system"),
+	   "and one of one");
 	ok(style_of(t, "the title"), "the title is there");
-	ok(strcmp(style_of(t, "system"), style_of(t, "free")) != 0 && strcmp(style_of(t, "system"), style_of(t, "c")) != 0, "colours differ");
+	ok(strcmp(style_of(t, "system"), style_of(t, "free")) != 0 &&
+		   strcmp(style_of(t, "system"), style_of(t, "c")) != 0,
+	   "colours differ");
 	hwloc_topology_destroy(t);
 	free(xml);
 	machine_free(m);
 }
 
-/* As many containers as a manifest can have: no two with one colour, and none with that of another kind. */
+/* As many containers as a manifest can have: no two with one colour, and none with that of another
+ * kind. */
 static void many(void)
 {
 	struct picture_part *parts = calloc(66, sizeof(*parts));
@@ -95,7 +107,10 @@ static void many(void)
 
 		snprintf(label, sizeof(label), "part %u", i);
 		snprintf(cpu, sizeof(cpu), "%u", i);
-		parts[i] = part(i == 0 ? PICTURE_SERVICE : i == 65 ? PICTURE_FREE : PICTURE_CONTAINER, label, cpu, "");
+		parts[i] = part(i == 0	  ? PICTURE_SERVICE
+				: i == 65 ? PICTURE_FREE
+					  : PICTURE_CONTAINER,
+				label, cpu, "");
 	}
 	if (!ok(picture_xml(m, "many", parts, 66, &xml, &err) == 0, "64 containers"))
 		bail("%s", err.text);

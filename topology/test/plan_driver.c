@@ -57,8 +57,9 @@ static int do_opts(struct driver *d, const char *line)
 
 	if (sscanf(line, "opts %10240s %10240s %10240s %15s", cpus, mems, taken, kind) != 4)
 		return -1;
-	d->opts.default_mems = strcmp(kind, "local") == 0 ? MEMS_LOCAL :
-			       strcmp(kind, "ordinary") == 0 ? MEMS_ORDINARY : MEMS_ALL;
+	d->opts.default_mems = strcmp(kind, "local") == 0      ? MEMS_LOCAL
+			       : strcmp(kind, "ordinary") == 0 ? MEMS_ORDINARY
+							       : MEMS_ALL;
 	return read_list(&d->opts.cpus, cpus) || read_list(&d->opts.mems, mems) ||
 	       read_list(&d->opts.mems_taken, taken);
 }
@@ -74,9 +75,9 @@ static int do_ask(struct driver *d, const char *line)
 		return -1;
 	ask->name = d->name[d->n++];
 	ask->mems = mems;
-	ask->mems_kind = strcmp(kind, "count") == 0 ? MEMS_COUNT :
-			 strcmp(kind, "size") == 0  ? MEMS_SIZE :
-						      MEMS_UNSET;
+	ask->mems_kind = strcmp(kind, "count") == 0  ? MEMS_COUNT
+			 : strcmp(kind, "size") == 0 ? MEMS_SIZE
+						     : MEMS_UNSET;
 	return 0;
 }
 
@@ -95,8 +96,8 @@ static void do_plan(struct driver *d)
 		const struct plan_container *c = &d->plan->container[i];
 
 		printf("container %s cpus %s reserved %s mems %s given %u confined %d shared %d\n",
-		       d->name[i], list(&c->cpus), list(&c->reserved), list(&c->mems), c->cpus_given,
-		       c->mems_confined, c->mems_shared);
+		       d->name[i], list(&c->cpus), list(&c->reserved), list(&c->mems),
+		       c->cpus_given, c->mems_confined, c->mems_shared);
 	}
 	printf("free %s %s\n", list(&d->plan->free_cpus), list(&d->plan->free_mems));
 	d->n = 0;

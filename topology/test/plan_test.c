@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "topology/machine.h"
 #include "base/test/tap.h"
+#include "topology/machine.h"
 
 /* The table says what matters in a case; all else is zero. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -32,7 +32,8 @@ struct test {
 };
 
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
-#define NODE "[numa(memory=1073741824)] " /* in bytes: versions of hwloc differ on what GB is */
+/* in bytes: versions of hwloc differ on what GB is */
+#define NODE "[numa(memory=1073741824)] "
 #define FAKE "package:2 " NODE NODE "core:2 pu:1"
 
 static const struct test tests[] = {
@@ -50,8 +51,8 @@ static const struct test tests[] = {
 	  .want = { { "8-13" } } },
 	{ "half cores are left alone", TWO, .cpus = "1-15", .ask = { { "a", 2 } },
 	  .want = { { "2-3" } } },
-	{ "whole cores before best fit", "package:2 core:2 pu:2", .cpus = "1-7", .ask = { { "a", 4 } },
-	  .want = { { "4-7" } } },
+	{ "whole cores before best fit", "package:2 core:2 pu:2", .cpus = "1-7",
+	  .ask = { { "a", 4 } }, .want = { { "4-7" } } },
 	{ "whole cores before fewest packages", "package:2 core:2 pu:2", .cpus = "1-6",
 	  .ask = { { "a", 4 } }, .want = { { "2-5" } } },
 	{ "half cores when whole ones do not suffice", TWO, .cpus = "1-15", .ask = { { "a", 15 } },
@@ -61,36 +62,40 @@ static const struct test tests[] = {
 	{ "the paper's node: sim and vda", "package:2 numa:1 core:12 pu:2", .cpus = "2-47",
 	  .ask = { { "sim", 44 }, { "vda", 2 } }, .want = { { "2-45" }, { "46-47" } },
 	  .free_cpus = "" },
-	{ "the largest first, whatever the order of asking", TWO, .ask = { { "vda", 2 }, { "sim", 8 } },
-	  .want = { { "8-9" }, { "0-7" } } },
+	{ "the largest first, whatever the order of asking", TWO,
+	  .ask = { { "vda", 2 }, { "sim", 8 } }, .want = { { "8-9" }, { "0-7" } } },
 	{ "equal sizes as asked", TWO, .ask = { { "a", 2 }, { "b", 1 }, { "c", 2 } },
 	  .want = { { "0-1" }, { "2-3" }, { "4-5" } } },
-	{ "smt=1 counts cores, not threads, for the size", TWO, .ask = { { "a", 4 }, { "b", 3, 1 } },
-	  .want = { { "8-11" }, { "0,2,4", "0-5" } } },
+	{ "smt=1 counts cores, not threads, for the size", TWO,
+	  .ask = { { "a", 4 }, { "b", 3, 1 } }, .want = { { "8-11" }, { "0,2,4", "0-5" } } },
 	{ "cpus=0 is what is left", TWO, .ask = { { "rest", 0 }, { "a", 10 } },
 	  .want = { { "10-15" }, { "0-9" } }, .free_cpus = "" },
 	{ "cpus=0 with smt=1", TWO, .ask = { { "rest", 0, 1 }, { "a", 12 } },
 	  .want = { { "12,14", "12-15" }, { "0-11" } } },
-	{ "L3: the tightest", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15", .ask = { { "a", 3 } },
-	  .want = { { "0-2" } } },
-	{ "L3: the fewest", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15", .ask = { { "a", 4 } },
-	  .want = { { "8-11" } } },
+	{ "L3: the tightest", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
+	  .ask = { { "a", 3 } }, .want = { { "0-2" } } },
+	{ "L3: the fewest", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15",
+	  .ask = { { "a", 4 } }, .want = { { "8-11" } } },
 	{ "L3: two, the tightest two", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
 	  .ask = { { "a", 5 } }, .want = { { "0-2,4-5" } } },
-	{ "NUMA inside the package", "package:2 numa:2 core:2 pu:1", .cpus = "1-7", .ask = { { "a", 2 } },
-	  .want = { { "2-3" } } },
-	{ "a machine of one CPU", "pu:1", .ask = { { "a", 1 } }, .want = { { "0" } }, .free_cpus = "" },
+	{ "NUMA inside the package", "package:2 numa:2 core:2 pu:1", .cpus = "1-7",
+	  .ask = { { "a", 2 } }, .want = { { "2-3" } } },
+	{ "a machine of one CPU", "pu:1", .ask = { { "a", 1 } }, .want = { { "0" } },
+	  .free_cpus = "" },
 	{ "waste before locality where a thread would be missing", "package:2 core:2 pu:3",
-	  .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } }, .want = { { "0-1,6" }, { "3-4" } } },
+	  .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } },
+	  .want = { { "0-1,6" }, { "3-4" } } },
 	{ "no ask", TWO, .free_cpus = "0-15", .free_mems = "0-1" },
 
-	{ "mems: local", FAKE, .ask = { { "a", 2, 0, MEMS_COUNT, 1 }, { "b", 2, 0, MEMS_COUNT, 2 } },
+	{ "mems: local", FAKE,
+	  .ask = { { "a", 2, 0, MEMS_COUNT, 1 }, { "b", 2, 0, MEMS_COUNT, 2 } },
 	  .want = { { "0-1", NULL, "0" }, { "2-3", NULL, "2-3" } }, .free_mems = "1" },
 	{ "mems: two containers of one package have a node each", FAKE,
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
 	  .want = { { "0", NULL, "0" }, { "1", NULL, "1" } } },
 	{ "mems: memory that suffices before best fit", FAKE, .cpus = "1-3", .taken = "0",
-	  .ask = { { "a", 1, 0, MEMS_COUNT, 2 } }, .want = { { "2", NULL, "2-3" } }, .free_mems = "1" },
+	  .ask = { { "a", 1, 0, MEMS_COUNT, 2 } }, .want = { { "2", NULL, "2-3" } },
+	  .free_mems = "1" },
 	{ "mems: best fit where either suffices", FAKE, .cpus = "1-3", .taken = "0",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "1", NULL, "1" } } },
 	{ "mems: others before taken ones", FAKE, .cpus = "0-1", .taken = "0-1",
@@ -109,34 +114,39 @@ static const struct test tests[] = {
 	{ "mems: who asked chooses before who did not", FAKE, .mems_default = MEMS_LOCAL,
 	  .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
 	  .want = { { "0", NULL, "1" }, { "1", NULL, "0" } } },
-	{ "mems: local by default, and no other left", FAKE, .mems_default = MEMS_LOCAL, .cpus = "0-1",
-	  .ask = { { "a", 1 }, { "b", 1 } },
+	{ "mems: local by default, and no other left", FAKE, .mems_default = MEMS_LOCAL,
+	  .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1 } },
 	  .want = { { "0", NULL, "0-1", true }, { "1", NULL, "0-1", true } } },
-	{ "mems: not asked, all: nothing is taken", FAKE, .ask = { { "a", 2 } }, .want = { { "0-1" } },
-	  .free_mems = "0-3" },
+	{ "mems: not asked, all: nothing is taken", FAKE, .ask = { { "a", 2 } },
+	  .want = { { "0-1" } }, .free_mems = "0-3" },
 
 	{ "mems: of one node", FAKE, .mems = "2", .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
 	  .error = "container a: needs 1.0 GiB of memory (1073741825 bytes), the 1 memory node "
 		   "that may be given holds 1.0 GiB (1073741824 bytes); "
 		   "the largest request that fits now is mems=1024MiB" },
 	{ "mems: the size that is offered", FAKE, .mems = "2",
-	  .ask = { { "a", 1, 0, MEMS_SIZE, 1024 << 20 } },
-	  .want = { { "2", NULL, "2" } } },
+	  .ask = { { "a", 1, 0, MEMS_SIZE, 1024 << 20 } }, .want = { { "2", NULL, "2" } } },
 
 	{ "too many", "package:2 numa:1 core:12 pu:2", .cpus = "4-47", .ask = { { "sim", 64 } },
-	  .error = "container sim: needs 64 threads (32 cores), 44 are free here; the largest request that fits now is cpus=44" },
+	  .error = "container sim: needs 64 threads (32 cores), 44 are free here; the largest "
+		   "request that fits now is cpus=44" },
 	{ "too many beside others", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
-	  .error = "container vda: needs 4 threads (2 cores), 2 are free here beside the larger containers; the largest request that fits now is cpus=2" },
+	  .error = "container vda: needs 4 threads (2 cores), 2 are free here beside the larger "
+		   "containers; the largest request that fits now is cpus=2" },
 	{ "too many with smt=1", TWO, .ask = { { "sim", 9, 1 } },
-	  .error = "container sim: needs 9 threads (9 cores), 8 are free here; the largest request that fits now is cpus=8" },
+	  .error = "container sim: needs 9 threads (9 cores), 8 are free here; the largest request "
+		   "that fits now is cpus=8" },
 	{ "nothing left", TWO, .ask = { { "sim", 16 }, { "vda", 1 } },
-	  .error = "container vda: needs 1 thread, but the containers planned before it left none free" },
+	  .error = "container vda: needs 1 thread, but the containers planned before it left none "
+		   "free" },
 	{ "no rest", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
-	  .error = "container vda: needs at least 1 thread (cpus=0 is what is left), but the containers planned before it left none free" },
+	  .error = "container vda: needs at least 1 thread (cpus=0 is what is left), but the "
+		   "containers planned before it left none free" },
 	{ "two rests", TWO, .ask = { { "a", 0 }, { "b", 0 } },
 	  .error = "containers a and b both ask for every core that is left: only one can" },
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
-	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest request that fits now is mems=3" },
+	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest "
+		   "request that fits now is mems=3" },
 	{ "too much memory", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 5 * GIB } },
 	  .error = "container a: needs 5.0 GiB of memory (5368709120 bytes), the 4 memory nodes "
 		   "that may be given hold 4.0 GiB (4294967296 bytes) together; "
@@ -152,7 +162,8 @@ static const struct test tests[] = {
 	{ "no memory node", TWO, .mems = "", .ask = { { "a", 1 } },
 	  .error = "there is no memory node to give to containers" },
 	{ "the largest number", TWO, .ask = { { "a", 4294967295u } },
-	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free here; the largest request that fits now is cpus=16" },
+	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free here; "
+		   "the largest request that fits now is cpus=16" },
 };
 
 static struct idset parsed(const char *list)
@@ -173,15 +184,16 @@ static void is_list(const struct idset *got, const char *want, const char *test,
 	is(text, want, "%s: %s", test, what);
 }
 
-static void check_container(const struct test *t, const struct plan_container *c, const struct plan_ask *ask,
-			    const struct want *w)
+static void check_container(const struct test *t, const struct plan_container *c,
+			    const struct plan_ask *ask, const struct want *w)
 {
 	is_list(&c->cpus, w->cpus, t->name, "cpus");
 	is_list(&c->reserved, w->reserved ? w->reserved : w->cpus, t->name, "reserved");
 	if (w->mems)
 		is_list(&c->mems, w->mems, t->name, "mems");
 	ok(c->mems_confined == (w->mems != NULL) && c->mems_shared == w->shared &&
-	   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why && *c->why,
+		   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why &&
+		   *c->why,
 	   "%s: confined, shared, asked, given, why", t->name);
 }
 

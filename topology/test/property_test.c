@@ -9,8 +9,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "topology/machine.h"
 #include "base/test/tap.h"
+#include "topology/machine.h"
 
 #define MOST 5
 #define WHY_LINES 12
@@ -139,7 +139,8 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		if (whole >= ask->cpus)
 			return "a half core though whole ones suffice";
 	}
-	if (ask->mems_kind == MEMS_COUNT && (idset_count(&c->mems) != ask->mems || !c->mems_confined))
+	if (ask->mems_kind == MEMS_COUNT &&
+	    (idset_count(&c->mems) != ask->mems || !c->mems_confined))
 		return "not the number of memory nodes asked";
 	if (ask->mems_kind == MEMS_UNSET && s->opts.default_mems == MEMS_ALL &&
 	    (!idset_equal(&c->mems, &s->opts.mems) || c->mems_confined))
@@ -185,7 +186,9 @@ static const char *wrong_together(const struct situation *s, const struct plan *
 static const char *wrong_memory(const struct situation *s, const struct plan *p)
 {
 	const struct plan_container *c = &p->container[0];
-	struct plan_opts alone = { .cpus = c->reserved, .mems = s->opts.mems, .default_mems = MEMS_LOCAL };
+	struct plan_opts alone = { .cpus = c->reserved,
+				   .mems = s->opts.mems,
+				   .default_mems = MEMS_LOCAL };
 	struct plan_ask all = { .name = "all" };
 	struct plan *local;
 	struct errbuf err;
@@ -243,9 +246,9 @@ static const char *wrong_refusal(const struct situation *s, const struct errbuf 
 	unsigned each = idset_count(&s->core[0].cpus), need = 0;
 
 	if (strstr(err->text, "no ordinary memory node"))
-		return idset_intersects(&s->opts.mems, machine_ordinary(s->m)) ?
-			       "no ordinary memory, though there is some" :
-			       NULL;
+		return idset_intersects(&s->opts.mems, machine_ordinary(s->m))
+			       ? "no ordinary memory, though there is some"
+			       : NULL;
 
 	for (unsigned k = 0; k < s->n_cores; k++)
 		if (idset_count(&s->core[k].cpus) != each)
@@ -296,8 +299,8 @@ static void show(const struct situation *s)
 	idset_format(&s->opts.mems, mems, sizeof(mems));
 	diag("cpus %s mems %s", cpus, mems);
 	for (unsigned i = 0; i < s->n; i++)
-		diag("ask %s cpus %u smt %u mems %d %llu", s->ask[i].name, s->ask[i].cpus, s->ask[i].smt,
-		     s->ask[i].mems_kind, (unsigned long long)s->ask[i].mems);
+		diag("ask %s cpus %u smt %u mems %d %llu", s->ask[i].name, s->ask[i].cpus,
+		     s->ask[i].smt, s->ask[i].mems_kind, (unsigned long long)s->ask[i].mems);
 }
 
 static void test_machine(const char *arg, unsigned rounds)
@@ -358,7 +361,8 @@ static void recorded_machines(unsigned rounds)
 	int n = folder ? scandir(folder, &entry, is_xml, alphasort) : -1;
 
 	if (n <= 0) {
-		skip(1, "no recorded machines: NODEOS_TOPOLOGIES is %s", folder ? folder : "not set");
+		skip(1, "no recorded machines: NODEOS_TOPOLOGIES is %s",
+		     folder ? folder : "not set");
 		return;
 	}
 	for (int i = 0; i < n; i++) {

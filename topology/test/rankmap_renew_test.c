@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Expected sets are written by hand from the rules in topology/rankmap_renew.h. */
-#include "topology/rankmap_renew.h"
 #include "base/test/tap.h"
+#include "topology/rankmap_renew.h"
 
 #define MOST 12
 
@@ -15,21 +15,63 @@ struct test {
 
 static const struct test tests[] = {
 	{ "a rank with all of it has all of it", 8, 1, "0-3", "2-7", { "0-3" }, { "2-7" } },
-	{ "two of these", 8, 2, "0-3,8-11", "0-1,8-9", { "0-3,8-11", "0-3,8-11" }, { "0-1,8-9", "0-1,8-9" } },
+	{ "two of these",
+	  8,
+	  2,
+	  "0-3,8-11",
+	  "0-1,8-9",
+	  { "0-3,8-11", "0-3,8-11" },
+	  { "0-1,8-9", "0-1,8-9" } },
 	{ "more for each", 8, 1, "0-3", "0-7", { "0-1", "2-3" }, { "0-1,4-5", "2-3,6-7" } },
 	{ "the first get what is over", 8, 1, "0-3", "0-4", { "0-1", "2-3" }, { "0-1,4", "2-3" } },
-	{ "fewer for each, of what each has", 8, 1, "0-7", "0-1,4-5", { "0-3", "4-7" }, { "0-1", "4-5" } },
-	{ "who loses all gets the nearest", 8, 1, "0-3", "2-3,6-7", { "0", "1", "2", "3" }, { "6", "7", "2", "3" } },
-	{ "whole cores with their threads", 4, 2, "0-1,4-5", "0-3,4-7", { "0,4", "1,5" }, { "0,2,4,6", "1,3,5,7" } },
+	{ "fewer for each, of what each has",
+	  8,
+	  1,
+	  "0-7",
+	  "0-1,4-5",
+	  { "0-3", "4-7" },
+	  { "0-1", "4-5" } },
+	{ "who loses all gets the nearest",
+	  8,
+	  1,
+	  "0-3",
+	  "2-3,6-7",
+	  { "0", "1", "2", "3" },
+	  { "6", "7", "2", "3" } },
+	{ "whole cores with their threads",
+	  4,
+	  2,
+	  "0-1,4-5",
+	  "0-3,4-7",
+	  { "0,4", "1,5" },
+	  { "0,2,4,6", "1,3,5,7" } },
 	{ "by threads where they were", 4, 2, "0,4", "0-1,4-5", { "0", "4" }, { "0-1", "4-5" } },
 	{ "one that had a part keeps as much", 8, 1, "0-3", "0-7", { "0-1" }, { "0-1" } },
 	{ "and moves as it is", 8, 1, "0-3", "4-7", { "0-1" }, { "4-5" } },
 	{ "but for when there is less", 8, 1, "0-7", "6-7", { "0-2" }, { "6-7" } },
-	{ "too many ranks", 8, 1, "0-3", "0-1", { "0", "1", "2" }, { "!3 ranks do not fit on 2 cores" } },
-	{ "too many by threads", 2, 2, "0-3", "0", { "0", "2" }, { "!2 ranks do not fit on 1 thread" } },
+	{ "too many ranks",
+	  8,
+	  1,
+	  "0-3",
+	  "0-1",
+	  { "0", "1", "2" },
+	  { "!3 ranks do not fit on 2 cores" } },
+	{ "too many by threads",
+	  2,
+	  2,
+	  "0-3",
+	  "0",
+	  { "0", "2" },
+	  { "!2 ranks do not fit on 1 thread" } },
 	{ "who shared goes on to", 8, 1, "0-1", "0", { "0", "1", "0", "1" }, { "0", "0", "0", "0" } },
 	{ "and spreads again", 8, 1, "0", "0", { "0", "0" }, { "0", "0" } },
-	{ "a launcher beside ranks", 8, 1, "0-3", "0-1", { "0-3", "0-1", "2-3" }, { "0-1", "0", "1" } },
+	{ "a launcher beside ranks",
+	  8,
+	  1,
+	  "0-3",
+	  "0-1",
+	  { "0-3", "0-1", "2-3" },
+	  { "0-1", "0", "1" } },
 	{ "nothing left", 8, 1, "0-3", "", { "0-3" }, { "!no CPU is left" } },
 };
 
@@ -54,8 +96,11 @@ static void make_cores(struct idset *core, unsigned cores, unsigned smt)
 
 static void run(const struct test *t)
 {
-	struct idset core[64], now[MOST], out[MOST], before = set_of(t->before), after = set_of(t->after);
-	struct rankmap_renew in = { .now = now, .before = &before, .after = &after, .n_cores = t->cores, .core = core };
+	struct idset core[64], now[MOST], out[MOST], before = set_of(t->before),
+						     after = set_of(t->after);
+	struct rankmap_renew in = {
+		.now = now, .before = &before, .after = &after, .n_cores = t->cores, .core = core
+	};
 	struct errbuf err = { "" };
 	char got[128];
 	int rc;
@@ -83,13 +128,16 @@ static unsigned rnd(unsigned below)
 	return below ? (unsigned)(state >> 11) % below : 0;
 }
 
-/* Ranks that divide all of a random container, which then becomes another: NULL, or what is wrong. */
+/* Ranks that divide all of a random container, which then becomes another: NULL, or what is wrong.
+ */
 static const char *wrong(void)
 {
 	enum { CORES = 16 };
 	struct idset core[CORES], now[CORES], out[CORES], before, after, seen;
 	unsigned smt = 1 + rnd(2), n, had = 0, has = 0, at = 0, fewest = CORES, most = 0;
-	struct rankmap_renew in = { .now = now, .before = &before, .after = &after, .n_cores = CORES, .core = core };
+	struct rankmap_renew in = {
+		.now = now, .before = &before, .after = &after, .n_cores = CORES, .core = core
+	};
 	struct errbuf err;
 
 	make_cores(core, CORES, smt);
@@ -142,7 +190,8 @@ static const char *wrong(void)
 	return most > fewest + 1 ? "some have more" : NULL;
 }
 
-static void thread(const char *mask, const char *before, const char *after, const char *want, const char *what)
+static void thread(const char *mask, const char *before, const char *after, const char *want,
+		   const char *what)
 {
 	struct idset m = set_of(mask), b = set_of(before), a = set_of(after), got;
 	char buf[128];

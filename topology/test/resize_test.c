@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a container gets that is to have more or less: by hand on a small machine, and what must always be on those of
- * machines.txt.
+ * What a container gets that is to have more or less: by hand on a small machine, and what must
+ * always be on those of machines.txt.
  *
  * usage: resize_test [SEED [ASKS-PER-MACHINE]]
  */
@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "topology/machine.h"
 #include "base/test/tap.h"
+#include "topology/machine.h"
 
 static struct idset set_of(const char *list)
 {
@@ -23,7 +23,8 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* Two packages, each with two L3 of four cores; CPUs and memory nodes (one per package) are numbered in order. */
+/* Two packages, each with two L3 of four cores; CPUs and memory nodes (one per package) are
+ * numbered in order. */
 static const char small[] = "pack:2 numa:1 l3:2 core:4 pu:1";
 
 struct test {
@@ -37,16 +38,22 @@ struct test {
 static const struct test tests[] = {
 	{ "grow in its L3", small, "0-1", "0-1", "0", "2-15", "0-1", 4, 0, 0, "0-3", "0" },
 	{ "then in its package", small, "0-1", "0-1", "0", "2-15", "0-1", 6, 0, 0, "0-5", "0" },
-	{ "a far L3 that is free is no reason", small, "0-1", "0-1", "0", "3,8-15", "0-1", 3, 0, 0, "0-1,3", "0" },
-	{ "the near ones first, whatever is compact", small, "0-1", "0-1", "0", "3,8-15", "0-1", 4, 0, 0, "0-1,3,8", "0" },
+	{ "a far L3 that is free is no reason", small, "0-1", "0-1", "0", "3,8-15", "0-1", 3, 0, 0,
+	  "0-1,3", "0" },
+	{ "the near ones first, whatever is compact", small, "0-1", "0-1", "0", "3,8-15", "0-1", 4,
+	  0, 0, "0-1,3,8", "0" },
 	{ "shrink to one L3", small, "2-7", "2-7", "0", "", "", 4, 0, 0, "4-7", "0" },
-	{ "shrink to what leaves one package", small, "6-9,12", "6-9,12", "0-1", "", "", 3, 0, 0, "8-9,12", "0-1" },
+	{ "shrink to what leaves one package", small, "6-9,12", "6-9,12", "0-1", "", "", 3, 0, 0,
+	  "8-9,12", "0-1" },
 	{ "shrink to the memory", small, "4-11", "4-11", "1", "", "", 4, 0, 0, "8-11", "1" },
 	{ "as it is", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
-	{ "too much", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0, "!container a has 2 threads and can have 4 at most here (5 asked)", NULL },
+	{ "too much", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0,
+	  "!container a has 2 threads and can have 4 at most here (5 asked)", NULL },
 	{ "whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3", "0" },
-	{ "an odd number that it has already", "core:4 pu:2", "0-3", "0-3", "0", "", "", 3, 0, 0, "0-3", "0" },
-	{ "one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 3, 1, 0, "0,2,4", "0" },
+	{ "an odd number that it has already", "core:4 pu:2", "0-3", "0-3", "0", "", "", 3, 0, 0,
+	  "0-3", "0" },
+	{ "one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 3, 1, 0, "0,2,4",
+	  "0" },
 	{ "and fewer", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 1, 1, 0, "0", "0" },
 	{ "another memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
 	{ "the near one stays", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1, "8-11", "1" },
@@ -54,11 +61,12 @@ static const struct test tests[] = {
 	  "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL },
 	{ "DRAM of the other package before", "cxlroot.xml", "0-3", "0-3", "0", "", "1-2", 0, 0, 2,
 	  "0-3", "0-1" },
-	{ "a special node that it has goes first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0, 0, 1,
-	  "0-3", "0" },
-	{ "fewer CPUs beside a special node that it has", "cxlroot.xml", "0-3", "0-3", "2", "", "", 2, 0,
-	  0, "0-1", "2" },
-	{ "no more of them", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3, "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL },
+	{ "a special node that it has goes first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0, 0,
+	  1, "0-3", "0" },
+	{ "fewer CPUs beside a special node that it has", "cxlroot.xml", "0-3", "0-3", "2", "", "",
+	  2, 0, 0, "0-1", "2" },
+	{ "no more of them", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
+	  "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL },
 };
 
 static void run(const struct test *t)
@@ -108,7 +116,8 @@ static unsigned rnd(unsigned below)
 	return below ? (unsigned)(state >> 11) % below : 0;
 }
 
-static unsigned usable(const struct plan_core *core, unsigned n, const struct idset *in, unsigned smt)
+static unsigned usable(const struct plan_core *core, unsigned n, const struct idset *in,
+		       unsigned smt)
 {
 	unsigned sum = 0;
 
@@ -126,8 +135,12 @@ static unsigned usable(const struct plan_core *core, unsigned n, const struct id
 /* A container that the planner has made, and another size of it: NULL, or what is wrong. */
 static const char *wrong(const struct machine *m)
 {
-	struct plan_opts opts = { .cpus = *machine_cpus(m), .mems = *machine_mems(m), .default_mems = MEMS_ALL };
-	struct plan_ask ask = { .name = "a", .cpus = 1 + rnd(idset_count(machine_cpus(m))), .smt = rnd(3) ? 0 : 1 };
+	struct plan_opts opts = { .cpus = *machine_cpus(m),
+				  .mems = *machine_mems(m),
+				  .default_mems = MEMS_ALL };
+	struct plan_ask ask = { .name = "a",
+				.cpus = 1 + rnd(idset_count(machine_cpus(m))),
+				.smt = rnd(3) ? 0 : 1 };
 	struct resize_ask r = { .name = "a", .smt = ask.smt };
 	struct plan_container got;
 	struct plan_core *core;
@@ -163,14 +176,17 @@ static const char *wrong(const struct machine *m)
 		free(got.why);
 		if (r.want_cpus > all)
 			bad = "more than there is";
-		else if (!idset_subset(&got.cpus, &got.reserved) || !idset_subset(&got.reserved, &may))
+		else if (!idset_subset(&got.cpus, &got.reserved) ||
+			 !idset_subset(&got.reserved, &may))
 			bad = "outside of what it may have";
 		else if (given < r.want_cpus || given >= r.want_cpus + width)
 			bad = "not the number asked, in whole cores";
-		else if (r.want_cpus >= had ? !idset_subset(&r.reserved, &got.reserved) : !idset_subset(&got.reserved, &r.reserved))
+		else if (r.want_cpus >= had ? !idset_subset(&r.reserved, &got.reserved)
+					    : !idset_subset(&got.reserved, &r.reserved))
 			bad = "it has left what it could keep, or has got something new";
 		for (unsigned i = 0; i < n && !bad; i++)
-			if (idset_intersects(&core[i].cpus, &got.reserved) && !idset_subset(&core[i].cpus, &got.reserved))
+			if (idset_intersects(&core[i].cpus, &got.reserved) &&
+			    !idset_subset(&core[i].cpus, &got.reserved))
 				bad = "part of a core";
 	}
 	free(core);

@@ -2,13 +2,14 @@
 /* The ServiceOS worked out by hand for small machines. */
 #include <stdlib.h>
 
+#include "base/test/tap.h"
 #include "topology/machine.h"
 #include "topology/machine_impl.h"
 #include "topology/service.h"
-#include "base/test/tap.h"
 
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
-#define APART "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)" /* core c: threads c, c + 4 */
+/* core c: threads c, c + 4 */
+#define APART "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)"
 #define NODE "[numa(memory=1073741824)] "
 
 static const struct {
@@ -22,14 +23,18 @@ static const struct {
 	{ "none", TWO, SERVICE_NONE, 0, "", NULL, "", "", "", NULL },
 	{ "a core of the node", TWO, SERVICE_PER_NODE, 1, "", NULL, "0-1", "0-1", "0-1", NULL },
 	{ "two cores of the node", TWO, SERVICE_PER_NODE, 2, "", NULL, "0-3", "0-1", "0-3", NULL },
-	{ "a core of each socket", TWO, SERVICE_PER_SOCKET, 1, "", NULL, "0-1,8-9", "0-1", "0-1,8-9", NULL },
-	{ "as the kernel numbers threads, and as Slurm does", APART, SERVICE_PER_NODE, 1, "", NULL, "0,4", "0-1", "0-1", NULL },
-	{ "of each socket, so numbered", APART, SERVICE_PER_SOCKET, 1, "", NULL, "0,2,4,6", "0-1", "0-1,4-5", NULL },
+	{ "a core of each socket", TWO, SERVICE_PER_SOCKET, 1, "", NULL, "0-1,8-9", "0-1",
+	  "0-1,8-9", NULL },
+	{ "as the kernel numbers threads, and as Slurm does", APART, SERVICE_PER_NODE, 1, "", NULL,
+	  "0,4", "0-1", "0-1", NULL },
+	{ "of each socket, so numbered", APART, SERVICE_PER_SOCKET, 1, "", NULL, "0,2,4,6", "0-1",
+	  "0-1,4-5", NULL },
 	{ "a list", APART, SERVICE_CPUS, 0, "3,7", NULL, "3,7", "0-1", "6-7", NULL },
 	{ "no packages", "core:4 pu:2", SERVICE_PER_SOCKET, 1, "", NULL, "0-1", "0", "0-1", NULL },
 	{ "a memory node", TWO, SERVICE_PER_NODE, 1, "", "0", "0-1", "0", "0-1", NULL },
 	{ "half a core", APART, SERVICE_CPUS, 0, "0-1", NULL, NULL, NULL, NULL,
-	  "serviceos: CPUs 0-1 are not whole cores: with all threads of these cores it is 0-1,4-5 (a number of cores: 1/node, 1/socket)" },
+	  "serviceos: CPUs 0-1 are not whole cores: with all threads of these cores it is 0-1,4-5 "
+	  "(a number of cores: 1/node, 1/socket)" },
 	{ "no such CPU", TWO, SERVICE_CPUS, 0, "15-16", NULL, NULL, NULL, NULL,
 	  "serviceos: CPUs 15-16: this machine has 0-15" },
 	{ "every core", TWO, SERVICE_PER_SOCKET, 4, "", NULL, NULL, NULL, NULL,
@@ -41,7 +46,8 @@ static const struct {
 	{ "no such memory node", TWO, SERVICE_PER_NODE, 1, "", "1-2", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 1-2: this machine has memory in 0-1" },
 	{ "every memory node", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
-	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for containers (\"all\": shared with them)" },
+	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for "
+	  "containers (\"all\": shared with them)" },
 };
 
 static void is_list(const struct idset *got, const char *want, const char *name, const char *what)
@@ -54,7 +60,9 @@ static void is_list(const struct idset *got, const char *want, const char *name,
 
 static void one(size_t i)
 {
-	struct service_ask ask = { .kind = tests[i].kind, .cores = tests[i].cores, .own_mems = tests[i].mems != NULL };
+	struct service_ask ask = { .kind = tests[i].kind,
+				   .cores = tests[i].cores,
+				   .own_mems = tests[i].mems != NULL };
 	struct machine *m;
 	struct service_set got;
 	struct errbuf err = { "" };
@@ -102,7 +110,9 @@ static void slurm_by_core(void)
 /* Two physical nodes, 0 and 1, the second divided: 2 and 3 are blocks of it. */
 static void homes(void)
 {
-	struct service_ask ask = { .kind = SERVICE_PER_NODE, .cores = 1, .own_mems = true, .homes = true };
+	struct service_ask ask = {
+		.kind = SERVICE_PER_NODE, .cores = 1, .own_mems = true, .homes = true
+	};
 	struct service_set got;
 	struct errbuf err = { "" };
 	struct machine *m;
@@ -110,7 +120,10 @@ static void homes(void)
 	if (machine_load_synthetic(&m, "package:4 " NODE "core:2 pu:1", &err) < 0)
 		bail("%s", err.text);
 	is_int(service_choose(&got, m, &ask, &err), -1, "no node is divided");
-	is(err.text, "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= divides them)", "and said to be");
+	is(err.text,
+	   "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= "
+	   "divides them)",
+	   "and said to be");
 	m->node[2].home = m->node[3].home = 1;
 	is_int(service_choose(&got, m, &ask, &err), 0, "one is %s", err.text);
 	is_list(&got.mems, "1", "homes", "the node that has blocks");

@@ -87,7 +87,8 @@ int main(void)
 	   err.text);
 	err.text[0] = '\0';
 	started = time(NULL);
-	is_int(trial(sleep_on, NULL, 1, &err), -1, "a function that sleeps without an end is given up");
+	is_int(trial(sleep_on, NULL, 1, &err), -1,
+	       "a function that sleeps without an end is given up");
 	is(err.text, "it has not ended after 5 seconds", "the message says after how long");
 	ok(time(NULL) - started < 30, "within 30 seconds");
 	is_int(trial(take, &some, 5, &err), 0, "a gigabyte can be had");

@@ -43,7 +43,8 @@ static uint64_t count_arcs(const struct rmat *r, const struct scatter *names, ui
 }
 
 /* The same edges once more, to where their vertices' arcs are; FIRST moves on by them. */
-static void put_arcs(const struct rmat *r, const struct scatter *names, uint64_t *first, uint32_t *target)
+static void put_arcs(const struct rmat *r, const struct scatter *names, uint64_t *first,
+		     uint32_t *target)
 {
 	uint64_t edges = rmat_edges(r);
 	uint32_t end[2];
@@ -67,9 +68,14 @@ static int make_room(int fd, uint64_t bytes)
 	return S_ISREG(st.st_mode) ? posix_fallocate(fd, 0, (off_t)bytes) : 0;
 }
 
-static int put_graph(int fd, const struct rmat *r, uint64_t *first, uint64_t arcs, const struct scatter *names)
+static int put_graph(int fd, const struct rmat *r, uint64_t *first, uint64_t arcs,
+		     const struct scatter *names)
 {
-	struct head head = { .version = GRAPH_VERSION, .scale = r->scale, .edge_factor = r->edge_factor, .seed = r->seed, .arcs = arcs };
+	struct head head = { .version = GRAPH_VERSION,
+			     .scale = r->scale,
+			     .edge_factor = r->edge_factor,
+			     .seed = r->seed,
+			     .arcs = arcs };
 	uint64_t vertices = rmat_vertices(r), start = targets_start(vertices);
 	char page[GRAPH_START] = { 0 };
 	char *map;
@@ -99,7 +105,8 @@ int graph_generate(const char *path, const struct rmat *r, uint64_t *bytes, stru
 	int fd, error;
 
 	if (!first)
-		return errprintf(err, "out of memory for 2^%" PRIu32 " vertices, of 8 bytes each", r->scale);
+		return errprintf(err, "out of memory for 2^%" PRIu32 " vertices, of 8 bytes each",
+				 r->scale);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		error = errno;
@@ -125,11 +132,16 @@ static int read_head(const char *path, struct head *h, struct errbuf *err)
 		return errprintf(err, "%s: no graph: nodeos-bfs generate makes one", path);
 	if (h->version != GRAPH_VERSION)
 		return errprintf(err, "%s: a graph of %s", path,
-				 h->version == __builtin_bswap32(GRAPH_VERSION) ? "a machine with another byte order" : "another version; 1 is known");
-	if (h->scale < RMAT_SCALE_MIN || h->scale > RMAT_SCALE_MAX || !h->edge_factor || h->edge_factor > RMAT_FACTOR_MAX ||
+				 h->version == __builtin_bswap32(GRAPH_VERSION)
+					 ? "a machine with another byte order"
+					 : "another version; 1 is known");
+	if (h->scale < RMAT_SCALE_MIN || h->scale > RMAT_SCALE_MAX || !h->edge_factor ||
+	    h->edge_factor > RMAT_FACTOR_MAX ||
 	    h->arcs > 2 * ((uint64_t)h->edge_factor << h->scale))
-		return errprintf(err, "%s: its head is damaged: scale %" PRIu32 ", edge factor %" PRIu32 ", %" PRIu64 " arcs", path, h->scale,
-				 h->edge_factor, h->arcs);
+		return errprintf(err,
+				 "%s: its head is damaged: scale %" PRIu32 ", edge factor %" PRIu32
+				 ", %" PRIu64 " arcs",
+				 path, h->scale, h->edge_factor, h->arcs);
 	return 0;
 }
 

@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
+#include "base/errbuf.h"
 #include "dimmap/load/bfs/rmat.h"
 #include "dimmap/load/mapped.h"
-#include "base/errbuf.h"
 
 /*
- * A file with an undirected graph in compressed rows: each edge is an arc at both of its ends; edges of a vertex to itself are left
- * out. In the byte order of the machine:
+ * A file with an undirected graph in compressed rows: each edge is an arc at both of its ends;
+ *edges of a vertex to itself are left out. In the byte order of the machine:
  *
  *	offset  bytes
  *	0       8      "NODEOSGR"
@@ -20,16 +20,17 @@
  *	20      4      0
  *	24      8      seed
  *	32      8      arcs
- *	4096    8      the first arc of vertex 0, and so on; behind the last vertex the number of arcs
- *	T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of 4096
+ *	4096    8      the first arc of vertex 0, and so on; behind the last vertex the number of
+ *arcs T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
+ *4096
  */
 #define GRAPH_MAGIC "NODEOSGR"
 #define GRAPH_VERSION 1u
 #define GRAPH_START 4096u
 
 /*
- * Write a new file, or over what a block device holds. It needs eight bytes of memory for each vertex; arcs are put into the file
- * by way of a mapping.
+ * Write a new file, or over what a block device holds. It needs eight bytes of memory for each
+ * vertex; arcs are put into the file by way of a mapping.
  */
 int graph_generate(const char *path, const struct rmat *r, uint64_t *bytes, struct errbuf *err);
 

@@ -7,9 +7,10 @@
 #include "dimmap/load/scatter.h"
 
 /*
- * A random graph with few large and many small vertices (Chakrabarti, Zhan, Faloutsos: R-MAT, SDM 2004) with the shares of
- * Graph500: 0.57, 0.19, 0.19 and 0.05, in 65536ths. Of 2^SCALE vertices, whose names are scattered, and EDGE_FACTOR times as many
- * edges, each of which can be made again by its number, without a table.
+ * A random graph with few large and many small vertices (Chakrabarti, Zhan, Faloutsos: R-MAT, SDM
+ * 2004) with the shares of Graph500: 0.57, 0.19, 0.19 and 0.05, in 65536ths. Of 2^SCALE vertices,
+ * whose names are scattered, and EDGE_FACTOR times as many edges, each of which can be made again
+ * by its number, without a table.
  */
 struct rmat {
 	uint32_t scale, edge_factor;

@@ -143,10 +143,14 @@ int search_run(const struct search *s, struct search_result *out, struct errbuf 
 		result = team_run(s->threads, work, &f, s->pin, &out->counts, err);
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		pthread_barrier_destroy(&f.all);
-		out->seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+		out->seconds = (double)(end.tv_sec - start.tv_sec) +
+			       (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 		damaged = atomic_load(&f.damaged);
 		if (result == 0 && damaged)
-			result = errprintf(err, "%s: damaged: the arcs of vertex %" PRIu32 " lead nowhere", s->graph->file.path, damaged - 1);
+			result = errprintf(err,
+					   "%s: damaged: the arcs of vertex %" PRIu32
+					   " lead nowhere",
+					   s->graph->file.path, damaged - 1);
 	}
 	if (result == 0) {
 		out->level = f.next; /* as long, and of no use any more */
@@ -184,7 +188,9 @@ int search_check(const struct search *s, const struct search_result *r, struct e
 	int result = 0;
 
 	if (!edge || !level) {
-		result = errprintf(err, "--check: out of memory for %" PRIu64 " edges, of 8 bytes each", edges);
+		result = errprintf(err,
+				   "--check: out of memory for %" PRIu64 " edges, of 8 bytes each",
+				   edges);
 	} else {
 		for (uint64_t i = 0; i < edges; i++)
 			rmat_edge(rmat, &names, i, edge[i]);
@@ -194,8 +200,10 @@ int search_check(const struct search *s, const struct search_result *r, struct e
 			depth++;
 		for (uint64_t v = 0; v < n && result == 0; v++)
 			if (level[v] != r->level[v]) {
-				errprintf(err, "vertex %" PRIu64 ": level %" PRId32 " was found, %" PRId32 " is right (-1: not reached)", v,
-					  (int32_t)r->level[v], (int32_t)level[v]);
+				errprintf(err,
+					  "vertex %" PRIu64 ": level %" PRId32
+					  " was found, %" PRId32 " is right (-1: not reached)",
+					  v, (int32_t)r->level[v], (int32_t)level[v]);
 				result = 1;
 			}
 	}

@@ -25,12 +25,14 @@ struct search_result {
 	struct counts counts;
 };
 
-/* Breadth first from the root, all threads one level after the other. In memory are twelve bytes for each vertex; the graph is not. */
+/* Breadth first from the root, all threads one level after the other. In memory are twelve bytes
+ * for each vertex; the graph is not. */
 int search_run(const struct search *s, struct search_result *out, struct errbuf *err);
 
 /*
- * The levels again, by another way: from the edges as R-MAT makes them, kept in memory (eight bytes each), which are gone through
- * once for each level. 0: the same, 1: another one, with ERR; -1 with ERR: no memory.
+ * The levels again, by another way: from the edges as R-MAT makes them, kept in memory (eight bytes
+ * each), which are gone through once for each level. 0: the same, 1: another one, with ERR; -1 with
+ * ERR: no memory.
  */
 int search_check(const struct search *s, const struct search_result *r, struct errbuf *err);
 

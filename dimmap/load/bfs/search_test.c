@@ -33,8 +33,10 @@ static void put_graph(uint32_t scale, const int (*edge)[2])
 		target[at[edge[i][1]]++] = (uint32_t)edge[i][0];
 	}
 	arcs = tail[1] = first[vertices];
-	if (pwrite(fd, "NODEOSGR", 8, 0) != 8 || pwrite(fd, head, sizeof(head), 8) < 0 || pwrite(fd, tail, sizeof(tail), 24) < 0 ||
-	    pwrite(fd, first, (vertices + 1) * 8, 4096) < 0 || pwrite(fd, target, arcs * 4, 8192) < 0 || ftruncate(fd, (off_t)(8192 + arcs * 4)) < 0)
+	if (pwrite(fd, "NODEOSGR", 8, 0) != 8 || pwrite(fd, head, sizeof(head), 8) < 0 ||
+	    pwrite(fd, tail, sizeof(tail), 24) < 0 ||
+	    pwrite(fd, first, (vertices + 1) * 8, 4096) < 0 ||
+	    pwrite(fd, target, arcs * 4, 8192) < 0 || ftruncate(fd, (off_t)(8192 + arcs * 4)) < 0)
 		bail("%s cannot be written", path);
 	close(fd);
 }
@@ -58,7 +60,8 @@ static const char *levels(uint32_t root, unsigned threads, struct search_result 
 		if (r->level[v] == UNREACHED)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "- ");
 		else
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%" PRIu32 " ", r->level[v]);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%" PRIu32 " ",
+						 r->level[v]);
 	}
 	text[used - 1] = '\0';
 	free(r->level);
@@ -68,23 +71,29 @@ static const char *levels(uint32_t root, unsigned threads, struct search_result 
 
 static void by_hand(void)
 {
-	static const int lane[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 5, 6 }, { 6, 7 }, { -1, 0 } };
-	static const int star[][2] = { { 3, 0 }, { 3, 1 }, { 2, 3 }, { 4, 3 }, { 3, 5 }, { 3, 6 }, { 3, 7 }, { -1, 0 } };
-	static const int ring[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 5, 0 }, { 6, 7 }, { -1, 0 } };
+	static const int lane[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 },
+				       { 4, 5 }, { 5, 6 }, { 6, 7 }, { -1, 0 } };
+	static const int star[][2] = { { 3, 0 }, { 3, 1 }, { 2, 3 }, { 4, 3 },
+				       { 3, 5 }, { 3, 6 }, { 3, 7 }, { -1, 0 } };
+	static const int ring[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 },
+				       { 4, 5 }, { 5, 0 }, { 6, 7 }, { -1, 0 } };
 	static const int twice[][2] = { { 0, 2 }, { 0, 2 }, { 2, 0 }, { 2, 1 }, { -1, 0 } };
 	static const int none[][2] = { { -1, 0 } };
 	struct search_result r;
 
 	for (unsigned threads = 1; threads <= 3; threads += 2) {
 		put_graph(3, lane);
-		is(levels(0, threads, &r), "0 1 2 3 4 5 6 7", "a lane, from its end, by %u threads", threads);
-		ok(r.depth == 7 && r.reached == 8 && r.arcs == 14, "seven edges, each from both ends");
+		is(levels(0, threads, &r), "0 1 2 3 4 5 6 7", "a lane, from its end, by %u threads",
+		   threads);
+		ok(r.depth == 7 && r.reached == 8 && r.arcs == 14,
+		   "seven edges, each from both ends");
 		is(levels(5, threads, &r), "5 4 3 2 1 0 1 2", "from within");
 		put_graph(3, star);
 		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1", "a star from its middle");
 		is(levels(0, threads, &r), "0 2 2 1 2 2 2 2", "and from a point of it");
 		put_graph(3, ring);
-		is(levels(0, threads, &r), "0 1 2 3 2 1 - -", "a ring; who is not in it is not reached");
+		is(levels(0, threads, &r), "0 1 2 3 2 1 - -",
+		   "a ring; who is not in it is not reached");
 		ok(r.reached == 6 && r.arcs == 12 && r.depth == 3, "nor counted");
 		is(levels(7, threads, &r), "- - - - - - 1 0", "the other two");
 		put_graph(2, twice);
@@ -123,13 +132,15 @@ static void damaged(void)
 		if (pwrite(fd, &damage[i].value, damage[i].bytes, damage[i].at) < 0)
 			bail("%s cannot be written", path);
 		close(fd);
-		ok(strstr(levels(0, 2, &r), damage[i].says) != NULL, "%s: %s", damage[i].says, err.text);
+		ok(strstr(levels(0, 2, &r), damage[i].says) != NULL, "%s: %s", damage[i].says,
+		   err.text);
 	}
 }
 
 /* ------------------------------------------------------------------ R-MAT */
 
-/* Bit by bit of the unscattered names, each edge takes quadrant 0, 1, 2 or 3 with the shares of Graph500, whatever it took before. */
+/* Bit by bit of the unscattered names, each edge takes quadrant 0, 1, 2 or 3 with the shares of
+ * Graph500, whatever it took before. */
 static void quadrants(void)
 {
 	static const double share[4] = { 0.57, 0.19, 0.19, 0.05 };
@@ -149,8 +160,10 @@ static void quadrants(void)
 			count[(back[ends[0]] >> level & 1) << 1 | (back[ends[1]] >> level & 1)]++;
 		}
 		for (unsigned q = 0; q < 4; q++)
-			if (fabs(count[q] - edges * share[q]) > 5 * sqrt(edges * share[q] * (1 - share[q]))) {
-				diag("bit %u, quadrant %u: %u, %.0f expected", level, q, count[q], edges * share[q]);
+			if (fabs(count[q] - edges * share[q]) >
+			    5 * sqrt(edges * share[q] * (1 - share[q]))) {
+				diag("bit %u, quadrant %u: %u, %.0f expected", level, q, count[q],
+				     edges * share[q]);
 				bad++;
 			}
 	}
@@ -183,16 +196,20 @@ static void made(uint32_t scale, uint32_t factor, uint64_t seed)
 	}
 	for (uint64_t v = 0; v < g.vertices; v++)
 		bad += g.first[v + 1] - g.first[v] != count[v];
-	ok(!bad && g.arcs == degrees && bytes == g.file.size, "scale %u, %u edges each: each vertex has its arcs", scale, factor);
+	ok(!bad && g.arcs == degrees && bytes == g.file.size,
+	   "scale %u, %u edges each: each vertex has its arcs", scale, factor);
 	s.graph = &g;
 	s.root = (uint32_t)scatter(&names, 0);
-	ok(search_run(&s, &one, &err) == 0 && search_check(&s, &one, &err) == 0, "the levels are those of a search without the file");
+	ok(search_run(&s, &one, &err) == 0 && search_check(&s, &one, &err) == 0,
+	   "the levels are those of a search without the file");
 	s.threads = 4;
-	ok(search_run(&s, &more, &err) == 0 && more.checksum == one.checksum && more.arcs == one.arcs &&
+	ok(search_run(&s, &more, &err) == 0 && more.checksum == one.checksum &&
+		   more.arcs == one.arcs &&
 		   memcmp(more.level, one.level, g.vertices * sizeof(one.level[0])) == 0,
 	   "four threads find the same");
 	one.level[s.root ^ 1]++;
-	ok(search_check(&s, &one, &err) == 1 && strstr(err.text, "vertex "), "a level that is not right is found: %s", err.text);
+	ok(search_check(&s, &one, &err) == 1 && strstr(err.text, "vertex "),
+	   "a level that is not right is found: %s", err.text);
 	free(one.level);
 	free(more.level);
 	free(count);

@@ -38,7 +38,8 @@ static int fd_read(struct target *t, uint64_t *to, uint64_t offset, size_t len)
 static int fd_write(struct target *t, const uint64_t *from, uint64_t offset, size_t len)
 {
 	for (size_t done = 0; done < len;) {
-		ssize_t n = pwrite(t->fd, (const char *)from + done, len - done, (off_t)(offset + done));
+		ssize_t n = pwrite(t->fd, (const char *)from + done, len - done,
+				   (off_t)(offset + done));
 
 		if (n < 0 && errno != EINTR)
 			return errno;
@@ -56,10 +57,12 @@ static int fd_sync(struct target *t)
 
 static int map_open(struct target *t, struct errbuf *err)
 {
-	void *at = mmap(NULL, t->size, PROT_READ | (t->writes ? PROT_WRITE : 0), MAP_SHARED, t->fd, 0);
+	void *at =
+		mmap(NULL, t->size, PROT_READ | (t->writes ? PROT_WRITE : 0), MAP_SHARED, t->fd, 0);
 
 	if (at == MAP_FAILED)
-		return errprintf(err, "%s: mmap of %" PRIu64 " bytes: %s", t->path, t->size, strerror(errno));
+		return errprintf(err, "%s: mmap of %" PRIu64 " bytes: %s", t->path, t->size,
+				 strerror(errno));
 	if (madvise(at, t->size, t->backend->advice) < 0) {
 		errprintf(err, "%s: madvise: %s", t->path, strerror(errno));
 		munmap(at, t->size);
@@ -111,12 +114,15 @@ const struct backend *backend_by_name(const char *name)
 	return NULL;
 }
 
-int target_open(struct target *t, const struct backend *backend, const char *path, uint64_t size, bool writes, struct errbuf *err)
+int target_open(struct target *t, const struct backend *backend, const char *path, uint64_t size,
+		bool writes, struct errbuf *err)
 {
 	*t = (struct target){ .backend = backend, .path = path, .size = size, .writes = writes };
 	t->fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | backend->flags);
 	if (t->fd < 0)
-		return errprintf(err, "%s: cannot be opened%s: %s", path, backend->flags & O_DIRECT ? " for direct I/O" : "", strerror(errno));
+		return errprintf(err, "%s: cannot be opened%s: %s", path,
+				 backend->flags & O_DIRECT ? " for direct I/O" : "",
+				 strerror(errno));
 	if (backend->open(t, err) < 0) {
 		close(t->fd);
 		return -1;

@@ -24,7 +24,8 @@ struct target {
 	bool disturbed; /* parts of MAP may be read-only, or away, for a moment */
 };
 
-/* How to get at the file. Offsets and lengths are whole blocks, but in a mapping also parts of one. */
+/* How to get at the file. Offsets and lengths are whole blocks, but in a mapping also parts of one.
+ */
 struct backend {
 	const char *name;
 	bool maps;
@@ -39,7 +40,8 @@ struct backend {
 
 const struct backend *backend_by_name(const char *name); /* NULL: there is none */
 
-int target_open(struct target *t, const struct backend *backend, const char *path, uint64_t size, bool writes, struct errbuf *err);
+int target_open(struct target *t, const struct backend *backend, const char *path, uint64_t size,
+		bool writes, struct errbuf *err);
 void target_close(struct target *t);
 
 #endif

@@ -19,18 +19,28 @@ static void stamps(void)
 	unsigned writer, taken = 0;
 	struct finding f;
 
-	ok(stamp_read(4096, stamp_make(4096, 12, 345), &epoch, &writer) && epoch == 12 && writer == 345, "a stamp is read again");
-	ok(stamp_read(8, stamp_make(8, UINT32_MAX, 65535), &epoch, &writer) && epoch == UINT32_MAX && writer == 65535, "the largest, too");
+	ok(stamp_read(4096, stamp_make(4096, 12, 345), &epoch, &writer) && epoch == 12 &&
+		   writer == 345,
+	   "a stamp is read again");
+	ok(stamp_read(8, stamp_make(8, UINT32_MAX, 65535), &epoch, &writer) &&
+		   epoch == UINT32_MAX && writer == 65535,
+	   "the largest, too");
 	for (uint64_t page = 0; page < 10000; page++)
-		taken += stamp_read(page * 4096, stamp_make(page * 4096 + 4096, 1, 0), &epoch, &writer);
+		taken += stamp_read(page * 4096, stamp_make(page * 4096 + 4096, 1, 0), &epoch,
+				    &writer);
 	ok(taken < 3, "that of another place is none: but one in 65536, here %u of 10000", taken);
 	ok(!stamp_read(0, 0, &epoch, &writer), "nor is a hole");
 	stamp_fill(words, 8192, sizeof(words), 5, 1);
-	ok(!stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && !stamps_wrong(words, 8192, sizeof(words), 4, 6, &f), "a page of one epoch");
-	ok(stamps_wrong(words, 8192, sizeof(words), 6, 6, &f) && f.offset == 8192, "is wrong when a later one was expected");
+	ok(!stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) &&
+		   !stamps_wrong(words, 8192, sizeof(words), 4, 6, &f),
+	   "a page of one epoch");
+	ok(stamps_wrong(words, 8192, sizeof(words), 6, 6, &f) && f.offset == 8192,
+	   "is wrong when a later one was expected");
 	ok(stamps_wrong(words, 8192, sizeof(words), 3, 4, &f), "or an earlier one");
 	words[511] = stamp_make(8192 + 511 * 8, 4, 1);
-	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && f.offset == 8192 + 511 * 8 && f.low == 5, "its last word of an earlier one is found");
+	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && f.offset == 8192 + 511 * 8 &&
+		   f.low == 5,
+	   "its last word of an earlier one is found");
 	words[511] = words[0];
 	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f), "so is one in the wrong place");
 	ok(!stamps_wrong(words, 8192, 511 * 8, 5, 5, &f), "but not behind the end");
@@ -104,16 +114,23 @@ static void words_of_findings(void)
 	static struct findings all;
 	char text[FINDING_TEXT], want[FINDING_TEXT];
 
-	snprintf(want, sizeof(want), "page 17, byte 69632: expected epoch 3, found epoch 2 by thread 7 (0x%016" PRIx64 ")", f.word);
+	snprintf(want, sizeof(want),
+		 "page 17, byte 69632: expected epoch 3, found epoch 2 by thread 7 (0x%016" PRIx64
+		 ")",
+		 f.word);
 	is(finding_text(text, &f), want, "a lost write");
 	f = (struct finding){ 69640, 0, 3, 4 };
-	is(finding_text(text, &f), "page 17, byte 69640: expected epoch 3 to 4, found no stamp of this place (0x0000000000000000)", "a hole");
+	is(finding_text(text, &f),
+	   "page 17, byte 69640: expected epoch 3 to 4, found no stamp of this place "
+	   "(0x0000000000000000)",
+	   "a hole");
 	for (uint64_t i = 0; i < 40; i++) {
 		f.offset = i;
 		findings_add(&all, &f);
 	}
 	is_int((long long)all.n, 40, "all are counted");
-	is_int((long long)all.first[FINDINGS_KEPT - 1].offset, FINDINGS_KEPT - 1, "the first ones are kept");
+	is_int((long long)all.first[FINDINGS_KEPT - 1].offset, FINDINGS_KEPT - 1,
+	       "the first ones are kept");
 }
 
 /* Visits of N accesses by each of THREADS, from each thread's start on. */
@@ -139,7 +156,9 @@ static bool all_once(const char *text, uint64_t blocks, unsigned threads)
 
 static void patterns(void)
 {
-	static const char *const bad[] = { "", "random", "zipf", "zipf:", "zipf:0", "zipf:11", "zipf:1x", "stride", "stride:0", "stride:-1", "seq:1", "uniform:2" };
+	static const char *const bad[] = { "",	       "random",    "zipf",    "zipf:",
+					   "zipf:0",   "zipf:11",   "zipf:1x", "stride",
+					   "stride:0", "stride:-1", "seq:1",   "uniform:2" };
 	static const uint64_t strided[] = { 0, 3, 6, 9, 1, 4, 7, 2, 5, 8, 0, 3 };
 	struct pattern p, before;
 	struct random r = { { 0 } };
@@ -154,16 +173,19 @@ static void patterns(void)
 	is_int(same, 12, "stride:3 of ten blocks");
 	pattern_parse(&p, "seq", NULL);
 	walk_start(&w, &p, 10, 1, 1, 4);
-	is_int((long long)walk_next(&w, &r), 2, "seq: the second of four threads begins at a quarter");
+	is_int((long long)walk_next(&w, &r), 2,
+	       "seq: the second of four threads begins at a quarter");
 	is_int((long long)walk_next(&w, &r), 3, "and goes on");
 	walk_start(&w, &p, UINT64_C(1) << 50, 1, 255, 256);
 	is_int((long long)walk_next(&w, &r), 255 * (1LL << 42), "in a large file, too");
-	ok(all_once("seq", 10, 4) && all_once("stride:3", 10, 4) && all_once("stride:4", 12, 3) && all_once("stride:1000", 1000, 7) &&
-		   all_once("stride:7", 1000, 1),
+	ok(all_once("seq", 10, 4) && all_once("stride:3", 10, 4) && all_once("stride:4", 12, 3) &&
+		   all_once("stride:1000", 1000, 7) && all_once("stride:7", 1000, 1),
 	   "a round visits each block once, from wherever it starts");
 	before = p;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(pattern_parse(&p, bad[i], &err) < 0 && strstr(err.text, "expected uniform, zipf:A") && p.kind == before.kind, "no pattern: \"%s\"", bad[i]);
+		ok(pattern_parse(&p, bad[i], &err) < 0 &&
+			   strstr(err.text, "expected uniform, zipf:A") && p.kind == before.kind,
+		   "no pattern: \"%s\"", bad[i]);
 }
 
 static void kinds(void)
@@ -177,7 +199,8 @@ static void kinds(void)
 	errors_add(&e, 5);
 	errors_add(&e, 28);
 	errors_add(&e, 116);
-	ok(e.n[ERROR_SIGBUS] == 1 && e.n[ERROR_EIO] == 2 && e.n[ERROR_ENOSPC] == 1 && e.n[ERROR_OTHER] == 1 && e.other == 116 && errors_all(&e) == 5,
+	ok(e.n[ERROR_SIGBUS] == 1 && e.n[ERROR_EIO] == 2 && e.n[ERROR_ENOSPC] == 1 &&
+		   e.n[ERROR_OTHER] == 1 && e.other == 116 && errors_all(&e) == 5,
 	   "errors by kind");
 }
 

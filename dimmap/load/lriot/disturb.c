@@ -56,29 +56,42 @@ static int protect(struct disturber *d)
 	struct part p = some_part(d);
 
 	if (mprotect(p.at, p.len, PROT_READ) < 0)
-		return errprintf(&d->err, "mprotect(PROT_READ) of %" PRIu64 " bytes from %" PRIu64 " on: %s", p.len, p.offset, strerror(errno));
+		return errprintf(&d->err,
+				 "mprotect(PROT_READ) of %" PRIu64 " bytes from %" PRIu64 " on: %s",
+				 p.len, p.offset, strerror(errno));
 	rest(d);
 	if (mprotect(p.at, p.len, PROT_READ | PROT_WRITE) < 0)
-		return errprintf(&d->err, "mprotect(PROT_WRITE) of %" PRIu64 " bytes from %" PRIu64 " on: %s", p.len, p.offset, strerror(errno));
+		return errprintf(&d->err,
+				 "mprotect(PROT_WRITE) of %" PRIu64 " bytes from %" PRIu64
+				 " on: %s",
+				 p.len, p.offset, strerror(errno));
 	atomic_fetch_add(&d->count->protects, 1);
 	return 0;
 }
 
 /*
- * Something else is mapped over the part, which takes the file's pages away as munmap() does, but leaves no room into which
- * another thread's mmap() would come.
+ * Something else is mapped over the part, which takes the file's pages away as munmap() does, but
+ * leaves no room into which another thread's mmap() would come.
  */
 static int remap(struct disturber *d)
 {
 	const struct target *t = d->reader->target;
 	struct part p = some_part(d);
 
-	if (mmap(p.at, p.len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-		return errprintf(&d->err, "--remap: %" PRIu64 " bytes from %" PRIu64 " on cannot be taken away: %s", p.len, p.offset, strerror(errno));
+	if (mmap(p.at, p.len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		 -1, 0) == MAP_FAILED)
+		return errprintf(&d->err,
+				 "--remap: %" PRIu64 " bytes from %" PRIu64
+				 " on cannot be taken away: %s",
+				 p.len, p.offset, strerror(errno));
 	rest(d);
-	if (mmap(p.at, p.len, PROT_READ | (t->writes ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, t->fd, (off_t)p.offset) == MAP_FAILED ||
+	if (mmap(p.at, p.len, PROT_READ | (t->writes ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED,
+		 t->fd, (off_t)p.offset) == MAP_FAILED ||
 	    madvise(p.at, p.len, t->backend->advice) < 0)
-		return errprintf(&d->err, "--remap: %" PRIu64 " bytes from %" PRIu64 " on cannot be mapped again: %s", p.len, p.offset, strerror(errno));
+		return errprintf(&d->err,
+				 "--remap: %" PRIu64 " bytes from %" PRIu64
+				 " on cannot be mapped again: %s",
+				 p.len, p.offset, strerror(errno));
 	atomic_fetch_add(&d->count->remaps, 1);
 	return 0;
 }
@@ -90,7 +103,9 @@ static void __attribute__((noreturn)) live_as_child(struct disturber *d)
 
 	w->target->disturbed = false; /* nobody does anything to our mapping */
 	for (unsigned i = 0; i < CHILD_READS; i++) {
-		errors_add(w->errors, worker_read(w, random_below(&d->random, w->target->size / w->o->block), NULL));
+		errors_add(w->errors,
+			   worker_read(w, random_below(&d->random, w->target->size / w->o->block),
+				       NULL));
 		atomic_fetch_add(&d->count->read_by_children, 1);
 	}
 	_exit(0);

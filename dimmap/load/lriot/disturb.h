@@ -13,13 +13,14 @@ struct disturbed {
 };
 
 /*
- * A thread that does at random what --mprotect, --fork and --remap ask for, one after the other, until it is ended. READER: what
- * forked children read with, its buffer and counts for nobody else.
+ * A thread that does at random what --mprotect, --fork and --remap ask for, one after the other,
+ * until it is ended. READER: what forked children read with, its buffer and counts for nobody else.
  */
 struct disturber;
 
 struct disturber *disturb_start(struct worker *reader, struct disturbed *count, struct errbuf *err);
-/* When the mapping could not be changed or put back, the process has ended with a line that says so. */
+/* When the mapping could not be changed or put back, the process has ended with a line that says
+ * so. */
 void disturb_end(struct disturber *d);
 
 #endif

@@ -12,10 +12,12 @@
 
 int epochs_make(struct epochs *e, uint64_t blocks, struct errbuf *err)
 {
-	void *at = mmap(NULL, blocks * sizeof(*e->block), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at = mmap(NULL, blocks * sizeof(*e->block), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
-		return errprintf(err, "--verify: no memory to note %" PRIu64 " blocks: %s", blocks, strerror(errno));
+		return errprintf(err, "--verify: no memory to note %" PRIu64 " blocks: %s", blocks,
+				 strerror(errno));
 	e->block = at;
 	e->n = blocks;
 	return 0;
@@ -56,7 +58,8 @@ uint32_t epochs_begin(struct epochs *e, uint64_t block)
 			sched_yield(); /* its writer may wait for the disk */
 			now = atomic_load(&e->block[block]);
 		} else if (atomic_compare_exchange_weak(&e->block[block], &now, now | GOES_ON)) {
-			atomic_thread_fence(memory_order_seq_cst); /* told before it can be seen */
+			/* told before it can be seen */
+			atomic_thread_fence(memory_order_seq_cst);
 			return (now >> 2) + 1;
 		}
 	}

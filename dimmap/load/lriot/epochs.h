@@ -9,12 +9,15 @@
 #include "base/errbuf.h"
 
 /*
- * What each block of the file must hold: how often it was written. Four bytes a block, in memory that processes made later share.
- * Who writes a block has it for himself, so that each write of a block has another epoch; readers do not wait: between
- * epochs_low() before they read and epochs_high() after it lies the epoch of all they may have found.
+ * What each block of the file must hold: how often it was written. Four bytes a block, in memory
+ * that processes made later share. Who writes a block has it for himself, so that each write of a
+ * block has another epoch; readers do not wait: between epochs_low() before they read and
+ * epochs_high() after it lies the epoch of all they may have found.
  */
 struct epochs {
-	_Atomic uint32_t *block; /* epoch * 4, 2: a write of the next one failed, and part of it may be there, 1: one goes on */
+	/* epoch * 4, 2: a write of the next one failed, and part of it may be there, 1: one goes on
+	 */
+	_Atomic uint32_t *block;
 	uint64_t n;
 };
 

@@ -10,10 +10,14 @@ const char *const error_names[ERROR_KINDS] = { "sigbus", "eio", "enospc", "other
 static enum error_kind kind_of(int status)
 {
 	switch (status) {
-	case GOT_SIGBUS: return ERROR_SIGBUS;
-	case EIO: return ERROR_EIO;
-	case ENOSPC: return ERROR_ENOSPC;
-	default: return ERROR_OTHER;
+	case GOT_SIGBUS:
+		return ERROR_SIGBUS;
+	case EIO:
+		return ERROR_EIO;
+	case ENOSPC:
+		return ERROR_ENOSPC;
+	default:
+		return ERROR_OTHER;
 	}
 }
 

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first words that were not what they must be; zero: none yet. Threads and processes may add to it at once. */
+/* The first words that were not what they must be; zero: none yet. Threads and processes may add to
+ * it at once. */
 #define FINDINGS_KEPT 16
 
 struct finding {
@@ -16,15 +17,17 @@ struct finding {
 };
 
 struct findings {
-	_Atomic uint64_t n; /* one for each read of a block, whatever number of its words is wrong */
+	/* one for each read of a block, whatever number of its words is wrong */
+	_Atomic uint64_t n;
 	struct finding first[FINDINGS_KEPT];
 };
 
 /*
- * Which of the words of BYTES at OFFSET is no stamp with an epoch from LOW to HIGH? The first one goes to OUT; false: all
- * are good.
+ * Which of the words of BYTES at OFFSET is no stamp with an epoch from LOW to HIGH? The first one
+ * goes to OUT; false: all are good.
  */
-bool stamps_wrong(const uint64_t *words, uint64_t offset, size_t bytes, uint32_t low, uint32_t high, struct finding *out);
+bool stamps_wrong(const uint64_t *words, uint64_t offset, size_t bytes, uint32_t low, uint32_t high,
+		  struct finding *out);
 
 void findings_add(struct findings *f, const struct finding *one);
 

@@ -41,7 +41,8 @@ static void end(void)
 
 void guard_install(void)
 {
-	/* not blocked in its handler, which is left by a jump that puts no mask back: that would be a system call for each access */
+	/* not blocked in its handler, which is left by a jump that puts no mask back: that would be
+	 * a system call for each access */
 	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
 
 	sigaction(SIGBUS, &act, NULL);
@@ -50,7 +51,9 @@ void guard_install(void)
 
 int guarded_load(uint64_t *to, const void *from, size_t words, int segv_too)
 {
-	struct attempt now = { .from = from, .end = (const char *)from + words * 8, .segv_too = segv_too != 0 };
+	struct attempt now = { .from = from,
+			       .end = (const char *)from + words * 8,
+			       .segv_too = segv_too != 0 };
 	const uint64_t *source = from;
 	int sig = sigsetjmp(now.back, 0);
 
@@ -65,7 +68,9 @@ int guarded_load(uint64_t *to, const void *from, size_t words, int segv_too)
 
 int guarded_store(void *to, const uint64_t *from, size_t words, int segv_too)
 {
-	struct attempt now = { .from = to, .end = (const char *)to + words * 8, .segv_too = segv_too != 0 };
+	struct attempt now = { .from = to,
+			       .end = (const char *)to + words * 8,
+			       .segv_too = segv_too != 0 };
 	uint64_t *target = to;
 	int sig = sigsetjmp(now.back, 0);
 

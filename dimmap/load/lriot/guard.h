@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Copy words from and to a mapping whose pages may fail: 0, or the signal that ended it, after which some of the words may have
- * been copied. Words are 64 bits and are not torn. SIGBUS always comes back so, SIGSEGV only to who has asked for it: to
- * others it is what it always is.
+ * Copy words from and to a mapping whose pages may fail: 0, or the signal that ended it, after
+ * which some of the words may have been copied. Words are 64 bits and are not torn. SIGBUS always
+ * comes back so, SIGSEGV only to who has asked for it: to others it is what it always is.
  */
 void guard_install(void); /* once a process */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * lriot: a load generator for files that are read and written through memory mappings, after LRIOT, with which Van Essen et al.
- * measure DI-MMAP: processes, threads and patterns of access, by mapping, direct or standard I/O, and contents that show each
- * lost or misplaced write.
+ * lriot: a load generator for files that are read and written through memory mappings, after LRIOT,
+ * with which Van Essen et al. measure DI-MMAP: processes, threads and patterns of access, by
+ * mapping, direct or standard I/O, and contents that show each lost or misplaced write.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (parsed < 0) {
-		fprintf(stderr, "nodeos-lriot: %s\nnodeos-lriot --help lists the options.\n", err.text);
+		fprintf(stderr, "nodeos-lriot: %s\nnodeos-lriot --help lists the options.\n",
+			err.text);
 		return 2;
 	}
 	if (lriot_run(&o, &out, &err) < 0) {

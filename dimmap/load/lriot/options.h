@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dimmap/load/lriot/pattern.h"
 #include "base/errbuf.h"
+#include "dimmap/load/lriot/pattern.h"
 
 struct backend;
 
@@ -16,13 +16,16 @@ struct backend;
 struct options {
 	const struct backend *backend; /* --mode */
 	const char *file, *trace;
-	uint64_t size; /* bytes, a multiple of block; before target_prepare() what --size said, 0: the file's */
-	uint64_t block, touch; /* bytes of an access, and of these the ones that are touched */
+	/* bytes, a multiple of block; before target_prepare() what --size said, 0: the file's */
+	uint64_t size;
+	/* bytes of an access, and of these the ones that are touched */
+	uint64_t block, touch;
 	uint64_t processes, threads; /* threads of each process */
 	struct pattern pattern;
 	const char *pattern_text;
 	uint64_t read_percent;
-	uint64_t ops; /* of each thread; with 0 of them there is nothing but the checks of --verify */
+	/* of each thread; with 0 of them there is nothing but the checks of --verify */
+	uint64_t ops;
 	double seconds; /* 0: --ops counts */
 	uint64_t sync; /* after so many writes of a thread; 0: never */
 	uint64_t sample; /* the time of each such access is taken */
@@ -33,7 +36,8 @@ struct options {
 
 extern const char options_usage[];
 
-/* 0: run, 1: --help, -1: wrong, with ERR. Everything that can be said without the file is checked. */
+/* 0: run, 1: --help, -1: wrong, with ERR. Everything that can be said without the file is checked.
+ */
 int options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
 
 static inline bool options_writes(const struct options *o)

@@ -11,15 +11,21 @@ int pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 
 	if (strcmp(text, "uniform") == 0)
 		found.kind = PATTERN_UNIFORM;
-	else if (strncmp(text, "zipf:", 5) == 0 && value_real(text + 5, ZIPF_A_MIN, ZIPF_A_MAX, &found.a) == 0)
+	else if (strncmp(text, "zipf:", 5) == 0 &&
+		 value_real(text + 5, ZIPF_A_MIN, ZIPF_A_MAX, &found.a) == 0)
 		found.kind = PATTERN_ZIPF;
-	else if (strcmp(text, "seq") != 0 && (strncmp(text, "stride:", 7) != 0 || value_count(text + 7, 1, UINT32_MAX, &found.stride) < 0))
-		return value_refuse(err, "pattern", text, "uniform, zipf:A with A from 0.01 to 10, seq, or stride:K with K blocks");
+	else if (strcmp(text, "seq") != 0 &&
+		 (strncmp(text, "stride:", 7) != 0 ||
+		  value_count(text + 7, 1, UINT32_MAX, &found.stride) < 0))
+		return value_refuse(
+			err, "pattern", text,
+			"uniform, zipf:A with A from 0.01 to 10, seq, or stride:K with K blocks");
 	*p = found;
 	return 0;
 }
 
-void walk_start(struct walk *w, const struct pattern *p, uint64_t blocks, uint64_t seed, unsigned thread, unsigned threads)
+void walk_start(struct walk *w, const struct pattern *p, uint64_t blocks, uint64_t seed,
+		unsigned thread, unsigned threads)
 {
 	memset(w, 0, sizeof(*w));
 	w->kind = p->kind;

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
+#include "base/errbuf.h"
 #include "dimmap/load/random.h"
 #include "dimmap/load/scatter.h"
 #include "dimmap/load/zipf.h"
-#include "base/errbuf.h"
 
 /* Which block is next. */
 enum pattern_kind { PATTERN_UNIFORM, PATTERN_ZIPF, PATTERN_STRIDE };
@@ -31,11 +31,13 @@ struct walk {
 };
 
 /*
- * Thread THREAD of THREADS. What has an order begins at that part of the file, goes to its end and on from its start; a stride then
- * begins one block further, so that a round visits each block once. Ranks of zipf are scattered over the file: by SEED, so
- * that all threads have the same hot blocks.
+ * Thread THREAD of THREADS. What has an order begins at that part of the file, goes to its end and
+ * on from its start; a stride then begins one block further, so that a round visits each block
+ * once. Ranks of zipf are scattered over the file: by SEED, so that all threads have the same hot
+ * blocks.
  */
-void walk_start(struct walk *w, const struct pattern *p, uint64_t blocks, uint64_t seed, unsigned thread, unsigned threads);
+void walk_start(struct walk *w, const struct pattern *p, uint64_t blocks, uint64_t seed,
+		unsigned thread, unsigned threads);
 uint64_t walk_next(struct walk *w, struct random *r);
 
 #endif

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "dimmap/load/json_real.h"
-#include "dimmap/load/value.h"
-#include "dimmap/load/trace.h"
 #include "dimmap/load/lriot/backend.h"
 #include "dimmap/load/lriot/stamp.h"
+#include "dimmap/load/trace.h"
+#include "dimmap/load/value.h"
 
 static double rate(const struct outcome *out)
 {
@@ -18,7 +18,10 @@ static double rate(const struct outcome *out)
 static const struct {
 	const char *text, *key;
 	double share; /* 1: the longest */
-} times[] = { { "p50, us", "p50", 0.5 }, { "p99, us", "p99", 0.99 }, { "p99.9, us", "p999", 0.999 }, { "max, us", "max", 1 } };
+} times[] = { { "p50, us", "p50", 0.5 },
+	      { "p99, us", "p99", 0.99 },
+	      { "p99.9, us", "p999", 0.999 },
+	      { "max, us", "max", 1 } };
 
 #define TIMES (sizeof(times) / sizeof(times[0]))
 
@@ -27,7 +30,8 @@ static void table(const struct outcome *out)
 	printf("%12s %12s %10s %14s", "reads", "writes", "seconds", "accesses/s");
 	for (size_t i = 0; i < TIMES; i++)
 		printf(" %11s", times[i].text);
-	printf("\n%12" PRIu64 " %12" PRIu64 " %10.3f %14.1f", out->reads, out->writes, out->seconds, rate(out));
+	printf("\n%12" PRIu64 " %12" PRIu64 " %10.3f %14.1f", out->reads, out->writes, out->seconds,
+	       rate(out));
 	for (size_t i = 0; i < TIMES; i++)
 		printf(" %11.2f", (double)latency_percentile(&out->latency, times[i].share) / 1e3);
 	printf("\n");
@@ -56,9 +60,10 @@ static void tell_findings(const struct options *o, const struct outcome *out)
 
 	if (!o->verify)
 		return;
-	printf("checked: %" PRIu64 " blocks before, %" PRIu64 " reads, %" PRIu64 " blocks after; %" PRIu64 " wrong%s\n", out->blocks_before,
-	       out->checked + out->disturbed.read_by_children, out->blocks_after, out->found.n,
-	       out->ran ? "" : ": nothing was run");
+	printf("checked: %" PRIu64 " blocks before, %" PRIu64 " reads, %" PRIu64
+	       " blocks after; %" PRIu64 " wrong%s\n",
+	       out->blocks_before, out->checked + out->disturbed.read_by_children,
+	       out->blocks_after, out->found.n, out->ran ? "" : ": nothing was run");
 	for (uint64_t i = 0; i < out->found.n && i < FINDINGS_KEPT; i++)
 		printf("  %s\n", finding_text(text, &out->found.first[i]));
 	if (out->found.n > FINDINGS_KEPT)
@@ -69,17 +74,22 @@ void report_text(const struct options *o, const struct outcome *out)
 {
 	char size[SIZE_TEXT_MAX], block[SIZE_TEXT_MAX];
 
-	printf("%s, %s of %s in blocks of %s: %" PRIu64 " x %" PRIu64 " threads, %s, %" PRIu64 " %% reads\n", o->backend->name, o->file,
-	       size_text(size, o->size), size_text(block, o->block), o->processes, o->threads, o->pattern_text, o->read_percent);
+	printf("%s, %s of %s in blocks of %s: %" PRIu64 " x %" PRIu64 " threads, %s, %" PRIu64
+	       " %% reads\n",
+	       o->backend->name, o->file, size_text(size, o->size), size_text(block, o->block),
+	       o->processes, o->threads, o->pattern_text, o->read_percent);
 	if (out->ran) {
 		table(out);
-		printf("faults: %ld major, %ld minor; switches: %ld voluntary, %ld involuntary\n", out->counts.majflt, out->counts.minflt,
-		       out->counts.voluntary, out->counts.involuntary);
+		printf("faults: %ld major, %ld minor; switches: %ld voluntary, %ld involuntary\n",
+		       out->counts.majflt, out->counts.minflt, out->counts.voluntary,
+		       out->counts.involuntary);
 	}
 	if (options_disturbs(o))
-		printf("meanwhile: %" PRIu64 " changes by mprotect, %" PRIu64 " parts mapped again, %" PRIu64 " children that read %" PRIu64
+		printf("meanwhile: %" PRIu64 " changes by mprotect, %" PRIu64
+		       " parts mapped again, %" PRIu64 " children that read %" PRIu64
 		       " blocks, of which %" PRIu64 " died\n",
-		       out->disturbed.protects, out->disturbed.remaps, out->disturbed.forks, out->disturbed.read_by_children, out->disturbed.died);
+		       out->disturbed.protects, out->disturbed.remaps, out->disturbed.forks,
+		       out->disturbed.read_by_children, out->disturbed.died);
 	tell_errors(&out->errors);
 	tell_findings(o, out);
 }

@@ -60,24 +60,35 @@ static int crew_make(struct crew *c, struct epochs *epochs, struct errbuf *err)
 	if (!c->worker || !c->children || !c->buffers)
 		return errprintf(err, "out of memory for %u threads", threads);
 	memset(c->buffers, 0, each * (threads + 1));
-	if (target_open(&c->target, o->backend, o->file, o->size, options_writes(o) || o->protect, err) < 0)
+	if (target_open(&c->target, o->backend, o->file, o->size, options_writes(o) || o->protect,
+			err) < 0)
 		return -1;
 	c->target.disturbed = o->protect || o->remap;
 	if (o->trace) {
-		c->trace = trace_create(o->trace, (o->size + TRACE_PAGE - 1) / TRACE_PAGE, threads, false, err);
+		c->trace = trace_create(o->trace, (o->size + TRACE_PAGE - 1) / TRACE_PAGE, threads,
+					false, err);
 		if (!c->trace)
 			return errwrap(err, "--trace");
 	}
 	for (unsigned i = 0; i <= threads; i++)
 		c->worker[i] = (struct worker){
-			.o = o, .target = &c->target, .epochs = epochs, .found = &c->shared->found, .errors = &c->shared->errors, .trace = c->trace,
-			.buffer = (uint64_t *)(void *)(c->buffers + each * i), .thread = i, .number = c->number * threads + i,
-			.done = i < threads ? &c->shared->done[c->number * threads + i] : c->children,
+			.o = o,
+			.target = &c->target,
+			.epochs = epochs,
+			.found = &c->shared->found,
+			.errors = &c->shared->errors,
+			.trace = c->trace,
+			.buffer = (uint64_t *)(void *)(c->buffers + each * i),
+			.thread = i,
+			.number = c->number * threads + i,
+			.done = i < threads ? &c->shared->done[c->number * threads + i]
+					    : c->children,
 		};
 	return 0;
 }
 
-/* Say that we are ready, and wait until all are: until nobody has the other end of GO. -1: somebody is not, end. */
+/* Say that we are ready, and wait until all are: until nobody has the other end of GO. -1: somebody
+ * is not, end. */
 static int wait_for_all(int ready, int go)
 {
 	char c = 0;
@@ -99,12 +110,14 @@ static int crew_run(struct crew *c, struct epochs *epochs, int ready, int go, st
 
 	if (crew_make(c, epochs, err) < 0)
 		return -1;
-	team = team_start((unsigned)o->threads, work, c, o->pin, c->number * (unsigned)o->threads, err);
+	team = team_start((unsigned)o->threads, work, c, o->pin, c->number * (unsigned)o->threads,
+			  err);
 	if (!team)
 		return -1;
 	if (wait_for_all(ready, go) < 0)
 		_exit(0); /* somebody else's trouble, which he tells */
-	if (options_disturbs(o) && !(d = disturb_start(&c->worker[o->threads], &c->shared->disturbed, err)))
+	if (options_disturbs(o) &&
+	    !(d = disturb_start(&c->worker[o->threads], &c->shared->disturbed, err)))
 		return -1;
 	team_go(team);
 	team_join(team, &c->shared->process[c->number].counts);
@@ -117,7 +130,8 @@ static int crew_run(struct crew *c, struct epochs *epochs, int ready, int go, st
 }
 
 /* Who kills the parent must not leave threads behind that write. */
-static void __attribute__((noreturn)) be_process(struct crew *c, struct epochs *epochs, int ready, int go)
+static void __attribute__((noreturn))
+be_process(struct crew *c, struct epochs *epochs, int ready, int go)
 {
 	struct errbuf *err = &c->shared->process[c->number].err;
 
@@ -142,7 +156,8 @@ static void kill_all(struct processes *p)
 			kill(p->pid[i], SIGKILL);
 }
 
-static int start_one(struct processes *p, const struct options *o, struct epochs *epochs, struct shared *shared, int go[2], struct errbuf *err)
+static int start_one(struct processes *p, const struct options *o, struct epochs *epochs,
+		     struct shared *shared, int go[2], struct errbuf *err)
 {
 	struct crew crew = { .o = o, .number = p->n, .shared = shared };
 	int ready[2];
@@ -176,7 +191,8 @@ static int all_ready(const struct processes *p)
 	return 0;
 }
 
-/* What became of each; the first trouble goes to ERR. One that dies might have had a block that others wait for. */
+/* What became of each; the first trouble goes to ERR. One that dies might have had a block that
+ * others wait for. */
 static int wait_for_end(struct processes *p, const struct shared *shared, struct errbuf *err)
 {
 	int result = 0, status;
@@ -195,15 +211,20 @@ static int wait_for_end(struct processes *p, const struct shared *shared, struct
 		if (!status || result < 0)
 			continue;
 		if (WIFSIGNALED(status))
-			result = errprintf(err, "process %u died of signal %d (%s)", i, WTERMSIG(status), strsignal(WTERMSIG(status)));
+			result = errprintf(err, "process %u died of signal %d (%s)", i,
+					   WTERMSIG(status), strsignal(WTERMSIG(status)));
 		else
-			result = errprintf(err, "%s", shared->process[i].err.text[0] ? shared->process[i].err.text : "a process ended early");
+			result = errprintf(err, "%s",
+					   shared->process[i].err.text[0]
+						   ? shared->process[i].err.text
+						   : "a process ended early");
 		kill_all(p);
 	}
 	return result;
 }
 
-static int run_processes(const struct options *o, struct epochs *epochs, struct shared *shared, struct errbuf *err)
+static int run_processes(const struct options *o, struct epochs *epochs, struct shared *shared,
+			 struct errbuf *err)
 {
 	struct processes *p = calloc(1, sizeof(*p));
 	int go[2], result = 0, trouble;
@@ -216,7 +237,8 @@ static int run_processes(const struct options *o, struct epochs *epochs, struct 
 	while (p->n < o->processes && result == 0)
 		result = start_one(p, o, epochs, shared, go, err);
 	if (result < 0 || all_ready(p) < 0)
-		/* not to be taken for the start: one byte for each. Our own end to read keeps SIGPIPE away */
+		/* not to be taken for the start: one byte for each. Our own end to read keeps
+		 * SIGPIPE away */
 		for (unsigned i = 0; i < p->n; i++)
 			if (write(go[1], "", 1) < 0)
 				break;
@@ -253,12 +275,14 @@ static void add_up(const struct options *o, const struct shared *shared, struct 
 	out->seconds = (double)(end - start) / 1e9;
 }
 
-static int sweeps_and_run(const struct options *o, struct epochs *epochs, struct shared *shared, struct outcome *out, struct errbuf *err)
+static int sweeps_and_run(const struct options *o, struct epochs *epochs, struct shared *shared,
+			  struct outcome *out, struct errbuf *err)
 {
 	bool learns = o->verify && !o->create;
 
 	guard_install();
-	if (learns && file_sweep(o, SWEEP_LEARN, epochs, &shared->found, &shared->errors, &out->blocks_before, err) < 0)
+	if (learns && file_sweep(o, SWEEP_LEARN, epochs, &shared->found, &shared->errors,
+				 &out->blocks_before, err) < 0)
 		return -1;
 	if (atomic_load(&shared->found.n))
 		return 0;
@@ -266,7 +290,9 @@ static int sweeps_and_run(const struct options *o, struct epochs *epochs, struct
 	if (run_processes(o, o->verify ? epochs : NULL, shared, err) < 0)
 		return -1;
 	add_up(o, shared, out);
-	return o->verify ? file_sweep(o, SWEEP_CHECK, epochs, &shared->found, &shared->errors, &out->blocks_after, err) : 0;
+	return o->verify ? file_sweep(o, SWEEP_CHECK, epochs, &shared->found, &shared->errors,
+				      &out->blocks_after, err)
+			 : 0;
 }
 
 int lriot_run(struct options *o, struct outcome *out, struct errbuf *err)
@@ -277,7 +303,8 @@ int lriot_run(struct options *o, struct outcome *out, struct errbuf *err)
 	int result;
 
 	memset(out, 0, sizeof(*out));
-	if (file_prepare(o, err) < 0 || (o->verify && epochs_make(&epochs, o->size / o->block, err) < 0))
+	if (file_prepare(o, err) < 0 ||
+	    (o->verify && epochs_make(&epochs, o->size / o->block, err) < 0))
 		return -1;
 	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED) {

@@ -3,11 +3,11 @@
 #define NODEOS_DIMMAP_LOAD_LRIOT_RUN_H
 
 #include "dimmap/load/latency.h"
-#include "dimmap/load/team.h"
 #include "dimmap/load/lriot/disturb.h"
 #include "dimmap/load/lriot/errors.h"
 #include "dimmap/load/lriot/findings.h"
 #include "dimmap/load/lriot/options.h"
+#include "dimmap/load/team.h"
 
 /* What came of it. */
 struct outcome {
@@ -23,8 +23,8 @@ struct outcome {
 };
 
 /*
- * All that O asks for: the file made, checked, used by processes and threads, checked again. 0 with OUT, whatever has been found
- * wrong; -1 with ERR when it could not be done.
+ * All that O asks for: the file made, checked, used by processes and threads, checked again. 0 with
+ * OUT, whatever has been found wrong; -1 with ERR when it could not be done.
  */
 int lriot_run(struct options *o, struct outcome *out, struct errbuf *err);
 

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /*
- * What --create and --verify put into each 8 bytes of a file: from the low bits on 32 bits epoch, 16 bits writer and 16 bits that
- * are always the same, all of it with a number made of the place in the file by exclusive or. A word of another page, or of
- * nobody, is found by that; one that was overtaken by a later write, by its epoch. Epoch 0 is what --create writes.
+ * What --create and --verify put into each 8 bytes of a file: from the low bits on 32 bits epoch,
+ * 16 bits writer and 16 bits that are always the same, all of it with a number made of the place in
+ * the file by exclusive or. A word of another page, or of nobody, is found by that; one that was
+ * overtaken by a later write, by its epoch. Epoch 0 is what --create writes.
  */
 uint64_t stamp_make(uint64_t offset, uint32_t epoch, unsigned writer);
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
-#include "dimmap/load/mapped.h"
 #include "dimmap/load/lriot/backend.h"
 #include "dimmap/load/lriot/stamp.h"
+#include "dimmap/load/mapped.h"
 
 #define CHUNK (UINT64_C(1) << 20) /* a multiple of each block */
 
@@ -41,8 +41,9 @@ static int create(const struct options *o, uint64_t size, struct errbuf *err)
 	if (fd < 0)
 		return errprintf(err, "%s: cannot be made: %s", o->file, strerror(errno));
 	/* a file of dimmapfs has the size of its device */
-	if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && (uint64_t)st.st_size != size && ftruncate(fd, (off_t)size) < 0 &&
-				   (errno != EPERM || (uint64_t)st.st_size < size)))
+	if (fstat(fd, &st) < 0 ||
+	    (S_ISREG(st.st_mode) && (uint64_t)st.st_size != size &&
+	     ftruncate(fd, (off_t)size) < 0 && (errno != EPERM || (uint64_t)st.st_size < size)))
 		error = errno;
 	else
 		error = fill(fd, size);
@@ -53,7 +54,9 @@ static int create(const struct options *o, uint64_t size, struct errbuf *err)
 	close(fd);
 	if (error && ours)
 		unlink(o->file);
-	return error ? errprintf(err, "%s: --create could not fill it: %s", o->file, strerror(error)) : 0;
+	return error ? errprintf(err, "%s: --create could not fill it: %s", o->file,
+				 strerror(error))
+		     : 0;
 }
 
 int file_prepare(struct options *o, struct errbuf *err)
@@ -66,19 +69,28 @@ int file_prepare(struct options *o, struct errbuf *err)
 		return -1;
 	fd = open(o->file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errprintf(err, "%s: %s%s", o->file, strerror(errno), errno == ENOENT ? ": --create makes it" : "");
+		return errprintf(err, "%s: %s%s", o->file, strerror(errno),
+				 errno == ENOENT ? ": --create makes it" : "");
 	has = file_size(fd);
 	close(fd);
 	if (has < 0)
-		return errprintf(err, "%s: %s", o->file, errno == EINVAL ? "neither a regular file nor a block device" : strerror(errno));
+		return errprintf(err, "%s: %s", o->file,
+				 errno == EINVAL ? "neither a regular file nor a block device"
+						 : strerror(errno));
 	if ((uint64_t)has < wanted)
-		return errprintf(err, "%s has %" PRId64 " bytes, --size wants %" PRIu64 ": --create makes it anew", o->file, has, wanted);
+		return errprintf(err,
+				 "%s has %" PRId64 " bytes, --size wants %" PRIu64
+				 ": --create makes it anew",
+				 o->file, has, wanted);
 	if (!wanted)
 		wanted = (uint64_t)has - (uint64_t)has % o->block;
 	if (!wanted)
-		return errprintf(err, "%s has %" PRId64 " bytes: less than one block (--bs=%" PRIu64 ")", o->file, has, o->block);
+		return errprintf(err,
+				 "%s has %" PRId64 " bytes: less than one block (--bs=%" PRIu64 ")",
+				 o->file, has, o->block);
 	if (o->pattern.kind == PATTERN_STRIDE && o->pattern.stride > wanted / o->block)
-		return errprintf(err, "--pattern=%s: the file has %" PRIu64 " blocks only", o->pattern_text, wanted / o->block);
+		return errprintf(err, "--pattern=%s: the file has %" PRIu64 " blocks only",
+				 o->pattern_text, wanted / o->block);
 	o->size = wanted;
 	return 0;
 }
@@ -95,10 +107,11 @@ static uint32_t learn(struct epochs *e, uint64_t block, uint64_t offset, uint64_
 	return epoch;
 }
 
-int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struct findings *found, struct errors *errors,
-	       uint64_t *blocks, struct errbuf *err)
+int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struct findings *found,
+	       struct errors *errors, uint64_t *blocks, struct errbuf *err)
 {
-	uint64_t *words = aligned_alloc(4096, o->block < 4096 ? 4096 : (o->block + 4095) / 4096 * 4096);
+	uint64_t *words =
+		aligned_alloc(4096, o->block < 4096 ? 4096 : (o->block + 4095) / 4096 * 4096);
 	struct target t;
 
 	if (!words || target_open(&t, o->backend, o->file, o->size, false, err) < 0) {
@@ -114,12 +127,14 @@ int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struc
 		if (status)
 			continue;
 		++*blocks;
-		low = high = kind == SWEEP_LEARN ? learn(e, block, offset, words[0]) : epochs_low(e, block);
+		low = high = kind == SWEEP_LEARN ? learn(e, block, offset, words[0])
+						 : epochs_low(e, block);
 		if (kind == SWEEP_CHECK)
 			high = epochs_high(e, block);
 		/* what is behind the touched part is older, or as old */
 		if (stamps_wrong(words, offset, o->touch, (uint32_t)low, (uint32_t)high, &wrong) ||
-		    stamps_wrong(words + o->touch / 8, offset + o->touch, o->block - o->touch, 0, (uint32_t)high, &wrong))
+		    stamps_wrong(words + o->touch / 8, offset + o->touch, o->block - o->touch, 0,
+				 (uint32_t)high, &wrong))
 			findings_add(found, &wrong);
 	}
 	target_close(&t);

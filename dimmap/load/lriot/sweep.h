@@ -10,18 +10,21 @@
 /* From the file's first block to its last. Each of these returns 0, or -1 with ERR. */
 
 /*
- * Make O's file, when --create wants it, and fill it with stamps of epoch 0. Then check that it is as large as O wants it, and
- * put what is left open into O: its size, in whole blocks.
+ * Make O's file, when --create wants it, and fill it with stamps of epoch 0. Then check that it is
+ * as large as O wants it, and put what is left open into O: its size, in whole blocks.
  */
 int file_prepare(struct options *o, struct errbuf *err);
 
 enum sweep {
-	SWEEP_LEARN, /* what is there is right, if it is one epoch's in the touched part of each block: put it into the epochs */
+	/* what is there is right, if it is one epoch's in the touched part of each block: put it
+	   into the epochs */
+	SWEEP_LEARN,
 	SWEEP_CHECK, /* what is there must be as the epochs say */
 };
 
-/* What is wrong goes to FOUND, what cannot be read to ERRORS, how many blocks were read to BLOCKS. */
-int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struct findings *found, struct errors *errors,
-	       uint64_t *blocks, struct errbuf *err);
+/* What is wrong goes to FOUND, what cannot be read to ERRORS, how many blocks were read to BLOCKS.
+ */
+int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struct findings *found,
+	       struct errors *errors, uint64_t *blocks, struct errbuf *err);
 
 #endif

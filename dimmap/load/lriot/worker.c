@@ -72,7 +72,8 @@ void worker_run(struct worker *w)
 	struct walk walk;
 
 	random_start(&random, o->seed, w->number);
-	walk_start(&walk, &o->pattern, o->size / o->block, o->seed, w->number, (unsigned)(o->processes * o->threads));
+	walk_start(&walk, &o->pattern, o->size / o->block, o->seed, w->number,
+		   (unsigned)(o->processes * o->threads));
 	done->start = worker_clock();
 	for (uint64_t n = 0; length || n < o->ops; n++) {
 		bool sampled = n % o->sample == 0, write;
@@ -81,10 +82,12 @@ void worker_run(struct worker *w)
 		if (length && sampled && worker_clock() - done->start >= length)
 			break;
 		block = walk_next(&walk, &random);
-		write = random_below(&random, 100) >= o->read_percent; /* drawn with each pattern: the same numbers with each share */
+		/* drawn with each pattern: the same numbers with each share */
+		write = random_below(&random, 100) >= o->read_percent;
 		if (w->trace)
 			trace_touch(w->trace, w->thread, block * o->block, o->touch, write);
-		errors_add(w->errors, (write ? write_block : worker_read)(w, block, sampled ? &done->latency : NULL));
+		errors_add(w->errors, (write ? write_block : worker_read)(
+					      w, block, sampled ? &done->latency : NULL));
 		done->reads += !write;
 		done->writes += write;
 		if (write && o->sync && done->writes % o->sync == 0) {

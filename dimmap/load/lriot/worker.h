@@ -3,12 +3,12 @@
 #define NODEOS_DIMMAP_LOAD_LRIOT_WORKER_H
 
 #include "dimmap/load/latency.h"
-#include "dimmap/load/trace.h"
 #include "dimmap/load/lriot/backend.h"
 #include "dimmap/load/lriot/epochs.h"
 #include "dimmap/load/lriot/errors.h"
 #include "dimmap/load/lriot/findings.h"
 #include "dimmap/load/lriot/options.h"
+#include "dimmap/load/trace.h"
 
 /* What a thread has done, in memory that all processes share. */
 struct work_done {
@@ -33,7 +33,8 @@ struct worker {
 uint64_t worker_clock(void);
 void worker_run(struct worker *w);
 
-/* One access, for who checks beside them: read BLOCK and, with --verify, look at it. 0, or as struct backend says. */
+/* One access, for who checks beside them: read BLOCK and, with --verify, look at it. 0, or as
+ * struct backend says. */
 int worker_read(struct worker *w, uint64_t block, struct latency *timed);
 
 #endif

@@ -37,7 +37,8 @@ struct circle {
 	double *sine, *cosine;
 };
 
-static void put_point(FILE *f, const struct shape *s, const struct circle *c, uint32_t x, uint32_t y, uint32_t z)
+static void put_point(FILE *f, const struct shape *s, const struct circle *c, uint32_t x,
+		      uint32_t y, uint32_t z)
 {
 	const struct flow *w = &s->flow;
 	float v[3] = {
@@ -51,7 +52,8 @@ static void put_point(FILE *f, const struct shape *s, const struct circle *c, ui
 }
 
 /* The points of the cube of SIDE from X, Y, Z on. */
-static void put_cube(FILE *f, const struct shape *s, const struct circle *c, uint32_t x, uint32_t y, uint32_t z, uint32_t side)
+static void put_cube(FILE *f, const struct shape *s, const struct circle *c, uint32_t x, uint32_t y,
+		     uint32_t z, uint32_t side)
 {
 	for (uint32_t k = 0; k < side; k++)
 		for (uint32_t j = 0; j < side; j++)
@@ -75,15 +77,18 @@ static int check_room(FILE *f, uint64_t bytes, const char *path, struct errbuf *
 	struct statvfs fs;
 	struct stat st;
 
-	if (fstat(fileno(f), &st) < 0 || fstatvfs(fileno(f), &fs) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size >= bytes ||
-	    fs.f_bavail >= bytes / fs.f_frsize)
+	if (fstat(fileno(f), &st) < 0 || fstatvfs(fileno(f), &fs) < 0 || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size >= bytes || fs.f_bavail >= bytes / fs.f_frsize)
 		return 0;
-	return errprintf(err, "%s: the field has %" PRIu64 " bytes, and there is room for %" PRIu64, path, bytes, (uint64_t)fs.f_bavail * fs.f_frsize);
+	return errprintf(err, "%s: the field has %" PRIu64 " bytes, and there is room for %" PRIu64,
+			 path, bytes, (uint64_t)fs.f_bavail * fs.f_frsize);
 }
 
 int field_generate(const char *path, const struct shape *s, struct errbuf *err)
 {
-	struct head head = { .version = FIELD_VERSION, .n = s->n, .brick = s->brick, .flow = s->flow };
+	struct head head = {
+		.version = FIELD_VERSION, .n = s->n, .brick = s->brick, .flow = s->flow
+	};
 	double *table = malloc(2 * s->n * sizeof(*table));
 	struct circle c = { table, table ? table + s->n : NULL };
 	FILE *f = table ? fopen(path, "we") : NULL;
@@ -123,13 +128,19 @@ static int read_head(const char *path, struct head *h, struct errbuf *err)
 	if (n < 0)
 		return -1;
 	if ((size_t)n < sizeof(*h) || memcmp(h->magic, FIELD_MAGIC, sizeof(h->magic)) != 0)
-		return errprintf(err, "%s: no vector field: nodeos-streamline generate makes one", path);
+		return errprintf(err, "%s: no vector field: nodeos-streamline generate makes one",
+				 path);
 	if (h->version != FIELD_VERSION)
 		return errprintf(err, "%s: a vector field of %s", path,
-				 h->version == __builtin_bswap32(FIELD_VERSION) ? "a machine with another byte order" : "another version; 1 is known");
-	if (h->n < FIELD_N_MIN || h->n > FIELD_N_MAX || (h->brick && h->n % h->brick) || !isfinite(h->flow.a) || !isfinite(h->flow.b) ||
-	    !isfinite(h->flow.c))
-		return errprintf(err, "%s: its head is damaged: %" PRIu32 " points in a direction, bricks of %" PRIu32, path, h->n, h->brick);
+				 h->version == __builtin_bswap32(FIELD_VERSION)
+					 ? "a machine with another byte order"
+					 : "another version; 1 is known");
+	if (h->n < FIELD_N_MIN || h->n > FIELD_N_MAX || (h->brick && h->n % h->brick) ||
+	    !isfinite(h->flow.a) || !isfinite(h->flow.b) || !isfinite(h->flow.c))
+		return errprintf(err,
+				 "%s: its head is damaged: %" PRIu32
+				 " points in a direction, bricks of %" PRIu32,
+				 path, h->n, h->brick);
 	return 0;
 }
 
@@ -145,7 +156,8 @@ static int make_parts(struct field *f, struct errbuf *err)
 	for (unsigned axis = 0; axis < 3; axis++, within *= b, brick *= n / b) {
 		f->part[axis] = all + axis * n;
 		for (uint64_t i = 0; i < n; i++)
-			f->part[axis][i] = FIELD_START + FIELD_POINT * (i / b * brick + i % b * within);
+			f->part[axis][i] =
+				FIELD_START + FIELD_POINT * (i / b * brick + i % b * within);
 		if (axis)
 			for (uint64_t i = 0; i < n; i++)
 				f->part[axis][i] -= FIELD_START; /* once is enough */
@@ -184,7 +196,8 @@ static void neighbours(const struct field *f, double at, uint32_t i[2], double *
 	double first = cell - floor(cell / n) * n;
 
 	*share = at * f->per_unit - cell;
-	i[0] = first >= 0 && first < n ? (uint32_t)first : 0; /* a damaged file may lead far away */
+	/* a damaged file may lead far away */
+	i[0] = first >= 0 && first < n ? (uint32_t)first : 0;
 	i[1] = i[0] + 1 < f->shape.n ? i[0] + 1 : 0;
 }
 
@@ -201,7 +214,8 @@ void probe_velocity(const void *of, const double p[3], double v[3])
 	for (unsigned corner = 0; corner < 8; corner++) {
 		unsigned x = corner & 1, y = corner >> 1 & 1, z = corner >> 2;
 		uint64_t at = f->part[0][i[0][x]] + f->part[1][i[1][y]] + f->part[2][i[2][z]];
-		double weight = (x ? share[0] : 1 - share[0]) * (y ? share[1] : 1 - share[1]) * (z ? share[2] : 1 - share[2]);
+		double weight = (x ? share[0] : 1 - share[0]) * (y ? share[1] : 1 - share[1]) *
+				(z ? share[2] : 1 - share[2]);
 		float point[3];
 
 		if (probe->trace)

@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-#include "dimmap/load/mapped.h"
-#include "dimmap/load/trace.h"
-#include "dimmap/load/streamline/flow.h"
 #include "base/errbuf.h"
+#include "dimmap/load/mapped.h"
+#include "dimmap/load/streamline/flow.h"
+#include "dimmap/load/trace.h"
 
 /*
- * A file with a flow's velocity at N^3 points of a grid, of which point i of a direction lies at 2 pi i / N. In the byte order of
- * the machine:
+ * A file with a flow's velocity at N^3 points of a grid, of which point i of a direction lies at 2
+ *pi i / N. In the byte order of the machine:
  *
  *	offset  bytes
  *	0       8      "NODEOSVF"
@@ -22,7 +22,8 @@
  *	24      24     A, B, C of the flow (double)
  *	4096    12     u, v, w (float) of the first point, and so on
  *
- * x runs fastest, z slowest: over the grid, or over the points of a brick, and over the bricks of the grid.
+ * x runs fastest, z slowest: over the grid, or over the points of a brick, and over the bricks of
+ *the grid.
  */
 #define FIELD_MAGIC "NODEOSVF"
 #define FIELD_VERSION 1u
@@ -51,7 +52,8 @@ struct field {
 int field_open(struct field *f, const char *path, bool random, struct errbuf *err);
 void field_close(struct field *f);
 
-/* The velocity between the points, by trilinear interpolation, for rk4_step(); the pages that this takes go to TRACE, if there is one. */
+/* The velocity between the points, by trilinear interpolation, for rk4_step(); the pages that this
+ * takes go to TRACE, if there is one. */
 struct probe {
 	const struct field *field;
 	struct trace *trace;
@@ -59,7 +61,8 @@ struct probe {
 };
 velocity probe_velocity;
 
-/* Nowhere is the interpolated velocity further from the flow's: dx^2 / 8 times the second derivative, and what float cuts off. */
+/* Nowhere is the interpolated velocity further from the flow's: dx^2 / 8 times the second
+ * derivative, and what float cuts off. */
 double field_epsilon(const struct shape *s);
 
 #endif

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/test/tap.h"
 #include "dimmap/load/random.h"
 #include "dimmap/load/streamline/lines.h"
-#include "base/test/tap.h"
 
 static char path[256];
 static const struct flow usual = { 1.7320508075688772, 1.4142135623730951, 1 };
@@ -21,7 +21,8 @@ static void formula(const struct flow *f, const double p[3], double v[3])
 
 static double apart(const double a[3], const double b[3])
 {
-	return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
+	return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
+		    (a[2] - b[2]) * (a[2] - b[2]));
 }
 
 static void a_flow(void)
@@ -48,8 +49,10 @@ static void a_flow(void)
 		most = fmax(most, apart(v, origin));
 		steepest = fmax(steepest, apart(v, w) / apart(p, q));
 	}
-	ok(most <= flow_speed_max(&f) && most > 0.6 * flow_speed_max(&f), "no speed is above the largest: %.3f of %.3f", most, flow_speed_max(&f));
-	ok(steepest <= flow_lipschitz(&f) && steepest > 0.6 * flow_lipschitz(&f), "nor is it steeper anywhere: %.3f of %.3f", steepest, flow_lipschitz(&f));
+	ok(most <= flow_speed_max(&f) && most > 0.6 * flow_speed_max(&f),
+	   "no speed is above the largest: %.3f of %.3f", most, flow_speed_max(&f));
+	ok(steepest <= flow_lipschitz(&f) && steepest > 0.6 * flow_lipschitz(&f),
+	   "nor is it steeper anywhere: %.3f of %.3f", steepest, flow_lipschitz(&f));
 }
 
 /* A circle, of which the end is known. */
@@ -74,8 +77,10 @@ static void steps(void)
 {
 	double ratio = error_of_circle(10) / error_of_circle(20);
 
-	ok(error_of_circle(10) < 1e-6, "ten steps along a circle: off by %.2g", error_of_circle(10));
-	ok(ratio > 14 && ratio < 18, "with half the step a sixteenth of it is left: order 4 (%.2f)", ratio);
+	ok(error_of_circle(10) < 1e-6, "ten steps along a circle: off by %.2g",
+	   error_of_circle(10));
+	ok(ratio > 14 && ratio < 18, "with half the step a sixteenth of it is left: order 4 (%.2f)",
+	   ratio);
 }
 
 static struct field made(uint32_t n, uint32_t brick, struct flow flow)
@@ -89,7 +94,8 @@ static struct field made(uint32_t n, uint32_t brick, struct flow flow)
 	return f;
 }
 
-/* The interpolated velocity at many places, and how far it is from the formula at most; VALUES gets 3 numbers of each. */
+/* The interpolated velocity at many places, and how far it is from the formula at most; VALUES gets
+ * 3 numbers of each. */
 static double furthest(const struct field *f, unsigned places, double *values)
 {
 	struct probe probe = { .field = f };
@@ -120,14 +126,19 @@ static void points(uint32_t brick)
 	for (int z = -12; z < 24; z++)
 		for (int y = 0; y < 12; y++)
 			for (int x = 0; x < 12; x++) {
-				/* exactly at a point: it alone counts, but for the rounding of its place */
-				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12, 2 * M_PI * z / 12 }, v[3], w[3];
+				/* exactly at a point: it alone counts, but for the rounding of its
+				 * place */
+				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12,
+						2 * M_PI * z / 12 },
+				       v[3], w[3];
 
 				probe_velocity(&probe, p, v);
 				formula(&usual, p, w);
 				most = fmax(most, apart(v, w));
 			}
-	ok(most < 3e-7, "layout %u: the points of the grid are the flow's, to a float's precision: %.2g", brick, most);
+	ok(most < 3e-7,
+	   "layout %u: the points of the grid are the flow's, to a float's precision: %.2g", brick,
+	   most);
 	field_close(&f);
 }
 
@@ -145,8 +156,10 @@ static void between(void)
 		coarse = furthest(&f, PLACES, values[i]);
 		same += memcmp(values[0], values[i], 3 * PLACES * sizeof(double)) == 0;
 		if (i == 0)
-			ok(coarse <= field_epsilon(&f.shape) && coarse > 0.4 * field_epsilon(&f.shape), "between points: off by %.3g, theory allows %.3g",
-			   coarse, field_epsilon(&f.shape));
+			ok(coarse <= field_epsilon(&f.shape) &&
+				   coarse > 0.4 * field_epsilon(&f.shape),
+			   "between points: off by %.3g, theory allows %.3g", coarse,
+			   field_epsilon(&f.shape));
 		field_close(&f);
 	}
 	is_int(same, 5, "to the bit the same in five layouts");
@@ -155,13 +168,15 @@ static void between(void)
 	f = made(96, 0, usual);
 	fine = furthest(&f, PLACES, NULL);
 	field_close(&f);
-	ok(coarse / fine > 3.7 && coarse / fine < 4.3, "half as far between points, a quarter of the error: %.2f", coarse / fine);
+	ok(coarse / fine > 3.7 && coarse / fine < 4.3,
+	   "half as far between points, a quarter of the error: %.2f", coarse / fine);
 }
 
 /* Where its first bytes are is said in field.h. */
 static void layouts(void)
 {
-	struct field f = made(8, 4, (struct flow){ 0, 1, 0 }); /* v = sin x, w = cos x: a point tells its x */
+	/* v = sin x, w = cos x: a point tells its x */
+	struct field f = made(8, 4, (struct flow){ 0, 1, 0 });
 	const char *data = (const char *)f.file.data + FIELD_START;
 	float point[3];
 	unsigned bad = 0;
@@ -171,7 +186,8 @@ static void layouts(void)
 		unsigned x = i / 64 % 2 * 4 + i % 4;
 
 		memcpy(point, data + 12 * i, sizeof(point));
-		bad += fabs((double)point[1] - sin(2 * M_PI * x / 8)) > 1e-6 || fabs((double)point[2] - cos(2 * M_PI * x / 8)) > 1e-6;
+		bad += fabs((double)point[1] - sin(2 * M_PI * x / 8)) > 1e-6 ||
+		       fabs((double)point[2] - cos(2 * M_PI * x / 8)) > 1e-6;
 	}
 	is_int(bad, 0, "bricks: x runs fastest in a brick, and over the bricks");
 	field_close(&f);
@@ -181,7 +197,8 @@ static void layouts(void)
 		unsigned z = i / 256 * 4 + i % 64 / 16;
 
 		memcpy(point, data + 12 * i, sizeof(point));
-		bad += fabs((double)point[0] - sin(2 * M_PI * z / 8)) > 1e-6 || fabs((double)point[1] - cos(2 * M_PI * z / 8)) > 1e-6;
+		bad += fabs((double)point[0] - sin(2 * M_PI * z / 8)) > 1e-6 ||
+		       fabs((double)point[1] - cos(2 * M_PI * z / 8)) > 1e-6;
 	}
 	is_int(bad, 0, "z slowest");
 	field_close(&f);
@@ -205,16 +222,21 @@ static void lines(void)
 	ok(one.checksum != other.checksum, "other seeds do");
 	lines_begin(&l, 0, p);
 	lines_begin(&l, 1, q);
-	ok(apart(p, q) > 0.01 && p[0] >= 0 && p[0] < 2 * M_PI && q[2] >= 0 && q[2] < 2 * M_PI, "lines begin in the cube");
+	ok(apart(p, q) > 0.01 && p[0] >= 0 && p[0] < 2 * M_PI && q[2] >= 0 && q[2] < 2 * M_PI,
+	   "lines begin in the cube");
 	is_int(lines_check(&l, &check, NULL), 0, "the check");
-	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound && check.bound <= M_PI / 32 + 2e-9,
-	   "passes: %.3g after %llu steps, %.3g allowed", check.furthest, (unsigned long long)check.steps, check.bound);
+	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound &&
+		   check.bound <= M_PI / 32 + 2e-9,
+	   "passes: %.3g after %llu steps, %.3g allowed", check.furthest,
+	   (unsigned long long)check.steps, check.bound);
 	field_close(&f);
 	/* the file says that it is another flow: as if all of it were damaged */
 	f = made(32, 0, usual);
 	f.shape.flow.b += 0.2;
 	lines_check(&l, &check, NULL);
-	ok(check.furthest > check.bound, "and fails where the field is not the flow's: %.3g, %.3g allowed", check.furthest, check.bound);
+	ok(check.furthest > check.bound,
+	   "and fails where the field is not the flow's: %.3g, %.3g allowed", check.furthest,
+	   check.bound);
 	field_close(&f);
 	f = made(32, 0, (struct flow){ 0, 0, 0 });
 	is_int(lines_check(&l, &check, NULL), 0, "where nothing moves");

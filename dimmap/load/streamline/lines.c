@@ -10,7 +10,8 @@
 
 void lines_begin(const struct lines *l, uint64_t i, double p[3])
 {
-	uint64_t state = l->seed + (i << 32); /* far from each other, as threads are in random.h */
+	/* far from each other, as threads are in random.h */
+	uint64_t state = l->seed + (i << 32);
 
 	for (unsigned axis = 0; axis < 3; axis++)
 		p[axis] = 2 * M_PI * random_unit(random_split(&state));
@@ -34,7 +35,7 @@ struct job {
 	struct part {
 		_Alignas(64) uint64_t checksum;
 		double furthest;
-	} *part; /* of each thread */
+	} * part; /* of each thread */
 };
 
 static double distance(const double a[3], const double b[3])
@@ -67,12 +68,14 @@ static void work(void *arg, unsigned thread)
 	struct probe probe = { l->field, j->compare ? NULL : l->trace, thread };
 	struct part part = { 0 };
 
-	for (uint64_t i = l->seeds * thread / l->threads; i < l->seeds * (thread + 1) / l->threads; i++)
+	for (uint64_t i = l->seeds * thread / l->threads; i < l->seeds * (thread + 1) / l->threads;
+	     i++)
 		one_line(j, &probe, i, &part);
 	j->part[thread] = part;
 }
 
-static int run(const struct lines *l, uint64_t compare, struct lines_result *out, double *furthest, struct errbuf *err)
+static int run(const struct lines *l, uint64_t compare, struct lines_result *out, double *furthest,
+	       struct errbuf *err)
 {
 	struct job j = { l, compare, aligned_alloc(64, l->threads * sizeof(struct part)) };
 	struct timespec start, end;
@@ -84,7 +87,8 @@ static int run(const struct lines *l, uint64_t compare, struct lines_result *out
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	result = team_run(l->threads, work, &j, l->pin, &out->counts, err);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	out->seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+	out->seconds =
+		(double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 	for (unsigned i = 0; i < l->threads && result == 0; i++) {
 		out->checksum += j.part[i].checksum;
 		*furthest = fmax(*furthest, j.part[i].furthest);
@@ -107,11 +111,14 @@ int lines_check(const struct lines *l, struct lines_check *out, struct errbuf *e
 	struct lines_result ignored;
 
 	/* flow_apart() = half, solved for the steps */
-	steps = flow_lipschitz(&s->flow) > 0 ? log1p(half * flow_lipschitz(&s->flow) / epsilon) / flow_lipschitz(&s->flow) / l->h : 1;
+	steps = flow_lipschitz(&s->flow) > 0 ? log1p(half * flow_lipschitz(&s->flow) / epsilon) /
+						       flow_lipschitz(&s->flow) / l->h
+					     : 1;
 	out->steps = steps < (double)l->steps ? (uint64_t)steps : l->steps;
 	if (!out->steps)
 		out->steps = 1;
-	out->bound = flow_apart(&s->flow, epsilon, (double)out->steps, l->h) + 1e-9; /* and rounding */
+	/* and rounding */
+	out->bound = flow_apart(&s->flow, epsilon, (double)out->steps, l->h) + 1e-9;
 	out->furthest = 0;
 	return run(l, out->steps, &ignored, &out->furthest, err);
 }

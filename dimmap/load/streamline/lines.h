@@ -2,8 +2,8 @@
 #ifndef NODEOS_DIMMAP_LOAD_STREAMLINE_LINES_H
 #define NODEOS_DIMMAP_LOAD_STREAMLINE_LINES_H
 
-#include "dimmap/load/team.h"
 #include "dimmap/load/streamline/field.h"
+#include "dimmap/load/team.h"
 
 /* What is to be traced. */
 struct lines {
@@ -17,14 +17,17 @@ struct lines {
 };
 
 struct lines_result {
-	uint64_t checksum; /* of all end points: the same for each layout and number of threads */
+	/* of all end points: the same for each layout and number of threads */
+	uint64_t checksum;
 	double seconds;
 	struct counts counts;
 };
 
 struct lines_check {
-	uint64_t steps; /* that were compared: as many as keep BOUND within half a cell, but at least one */
-	double furthest, bound; /* of end points, in the field and in the flow; and what theory allows */
+	/* that were compared: as many as keep BOUND within half a cell, but at least one */
+	uint64_t steps;
+	/* of end points, in the field and in the flow; and what theory allows */
+	double furthest, bound;
 };
 
 /* Where streamline I begins, in the cube from 0 to 2 pi. */

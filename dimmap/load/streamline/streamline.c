@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * streamline: lines through a vector field that may be larger than the memory, by way of a mapped file: the second workload of the
- * DI-MMAP papers (Van Essen et al.) and of Argo NodeOS (Perarnau et al., IPDPS 2017), on a flow whose lines can be
- * calculated without the file.
+ * streamline: lines through a vector field that may be larger than the memory, by way of a mapped
+ * file: the second workload of the DI-MMAP papers (Van Essen et al.) and of Argo NodeOS (Perarnau
+ * et al., IPDPS 2017), on a flow whose lines can be calculated without the file.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 
 #include "base/words.h"
 #include "dimmap/load/json_real.h"
-#include "dimmap/load/value.h"
 #include "dimmap/load/streamline/lines.h"
+#include "dimmap/load/value.h"
 
 static const char usage_text[] =
 	"Usage: nodeos-streamline generate [OPTION]... FILE\n"
@@ -23,9 +23,12 @@ static const char usage_text[] =
 	"Make a vector field in a file, or follow streamlines through one that is mapped.\n"
 	"\n"
 	"generate:\n"
-	"  -n, --grid=N               N points in each direction, 4 to 16384 (default: 64); the file has 12 N^3 bytes and 4096\n"
-	"  -l, --layout=row|brick:B   row-major (the default), or bricks of B points in each direction, which divides N\n"
-	"  -f, --flow=A,B,C           of the Arnold-Beltrami-Childress flow (default: the roots of 3, 2 and 1)\n"
+	"  -n, --grid=N               N points in each direction, 4 to 16384 (default: 64); the "
+	"file has 12 N^3 bytes and 4096\n"
+	"  -l, --layout=row|brick:B   row-major (the default), or bricks of B points in each "
+	"direction, which divides N\n"
+	"  -f, --flow=A,B,C           of the Arnold-Beltrami-Childress flow (default: the roots of "
+	"3, 2 and 1)\n"
 	"trace:\n"
 	"  -s, --seeds=S              so many streamlines (default: 1000), from random points\n"
 	"  -k, --steps=N              of so many steps each (default: 1000)\n"
@@ -34,13 +37,15 @@ static const char usage_text[] =
 	"  -x, --seed=N               start random numbers there (default: 1)\n"
 	"  -m, --madvise=random|normal   what to tell the kernel of the mapping (default: normal)\n"
 	"  -i, --pin=cores|none       keep each thread on a CPU (default: none)\n"
-	"  -c, --check                compare with streamlines of the flow itself, as far as theory says that they agree\n"
+	"  -c, --check                compare with streamlines of the flow itself, as far as "
+	"theory says that they agree\n"
 	"  -o, --trace=FILE           write which pages of the file were touched\n"
 	"both:\n"
 	"  -j, --json                 print JSON\n"
 	"  -h, --help                 print this\n"
 	"\n"
-	"Exit status: 0, 1 when --check found a line too far off or something could not be read or written, 2 wrong usage.\n";
+	"Exit status: 0, 1 when --check found a line too far off or something could not be read or "
+	"written, 2 wrong usage.\n";
 
 struct options {
 	const char *file;
@@ -53,20 +58,24 @@ struct options {
 };
 
 static const struct option generate_longs[] = {
-	{ "grid", required_argument, NULL, 'n' }, { "layout", required_argument, NULL, 'l' }, { "flow", required_argument, NULL, 'f' },
-	{ "json", no_argument, NULL, 'j' },	  { "help", no_argument, NULL, 'h' },	      { 0 },
+	{ "grid", required_argument, NULL, 'n' }, { "layout", required_argument, NULL, 'l' },
+	{ "flow", required_argument, NULL, 'f' }, { "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },	  { 0 },
 };
 static const struct option trace_longs[] = {
-	{ "seeds", required_argument, NULL, 's' },   { "steps", required_argument, NULL, 'k' }, { "step", required_argument, NULL, 'z' },
-	{ "threads", required_argument, NULL, 'T' }, { "seed", required_argument, NULL, 'x' },	{ "madvise", required_argument, NULL, 'm' },
-	{ "pin", required_argument, NULL, 'i' },     { "check", no_argument, NULL, 'c' },	{ "trace", required_argument, NULL, 'o' },
-	{ "json", no_argument, NULL, 'j' },	     { "help", no_argument, NULL, 'h' },	{ 0 },
+	{ "seeds", required_argument, NULL, 's' }, { "steps", required_argument, NULL, 'k' },
+	{ "step", required_argument, NULL, 'z' },  { "threads", required_argument, NULL, 'T' },
+	{ "seed", required_argument, NULL, 'x' },  { "madvise", required_argument, NULL, 'm' },
+	{ "pin", required_argument, NULL, 'i' },   { "check", no_argument, NULL, 'c' },
+	{ "trace", required_argument, NULL, 'o' }, { "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },	   { 0 },
 };
 
 static int take_layout(struct options *o, const char *value, struct errbuf *err)
 {
 	o->brick = 0;
-	if (strcmp(value, "row") == 0 || (strncmp(value, "brick:", 6) == 0 && value_count(value + 6, 2, FIELD_N_MAX, &o->brick) == 0))
+	if (strcmp(value, "row") == 0 || (strncmp(value, "brick:", 6) == 0 &&
+					  value_count(value + 6, 2, FIELD_N_MAX, &o->brick) == 0))
 		return 0;
 	return value_refuse(err, "layout", value, "row, or brick:B with B points from 2 on");
 }
@@ -82,25 +91,44 @@ static int take_flow(struct options *o, const char *value, struct errbuf *err)
 		n++;
 	if (n == 3 && !rest && strlen(value) < sizeof(copy))
 		return 0;
-	return value_refuse(err, "flow", value, "three numbers from -100 to 100 with commas between them");
+	return value_refuse(err, "flow", value,
+			    "three numbers from -100 to 100 with commas between them");
 }
 
 static int take(struct options *o, int letter, const char *value, struct errbuf *err)
 {
 	switch (letter) {
-	case 'n': return option_count("grid", value, FIELD_N_MIN, FIELD_N_MAX, &o->grid, err);
-	case 'l': return take_layout(o, value, err);
-	case 'f': return take_flow(o, value, err);
-	case 's': return option_count("seeds", value, 1, UINT32_MAX, &o->lines.seeds, err);
-	case 'k': return option_count("steps", value, 1, UINT32_MAX, &o->lines.steps, err);
-	case 'z': return value_real(value, 0.001, 100, &o->step) < 0 ? value_refuse(err, "step", value, "cells, from 0.001 to 100") : 0;
-	case 'T': return option_count("threads", value, 1, 256, &o->threads, err);
-	case 'x': return option_count("seed", value, 0, UINT64_MAX, &o->lines.seed, err);
-	case 'm': return option_choice("madvise", value, "random", "normal", &o->random, err);
-	case 'i': return option_choice("pin", value, "cores", "none", &o->lines.pin, err);
-	case 'c': o->check = true; return 0;
-	case 'o': o->trace = value; return 0;
-	default: o->json = true; return 0;
+	case 'n':
+		return option_count("grid", value, FIELD_N_MIN, FIELD_N_MAX, &o->grid, err);
+	case 'l':
+		return take_layout(o, value, err);
+	case 'f':
+		return take_flow(o, value, err);
+	case 's':
+		return option_count("seeds", value, 1, UINT32_MAX, &o->lines.seeds, err);
+	case 'k':
+		return option_count("steps", value, 1, UINT32_MAX, &o->lines.steps, err);
+	case 'z':
+		return value_real(value, 0.001, 100, &o->step) < 0
+			       ? value_refuse(err, "step", value, "cells, from 0.001 to 100")
+			       : 0;
+	case 'T':
+		return option_count("threads", value, 1, 256, &o->threads, err);
+	case 'x':
+		return option_count("seed", value, 0, UINT64_MAX, &o->lines.seed, err);
+	case 'm':
+		return option_choice("madvise", value, "random", "normal", &o->random, err);
+	case 'i':
+		return option_choice("pin", value, "cores", "none", &o->lines.pin, err);
+	case 'c':
+		o->check = true;
+		return 0;
+	case 'o':
+		o->trace = value;
+		return 0;
+	default:
+		o->json = true;
+		return 0;
 	}
 }
 
@@ -110,10 +138,14 @@ static int parse(struct options *o, int argc, char **argv, bool traces, struct e
 	char quoted[WORD_QUOTE_MAX];
 	int c;
 
-	*o = (struct options){ .shape.flow = { sqrt(3), sqrt(2), 1 }, .lines = { .seeds = 1000, .steps = 1000, .seed = 1 }, .grid = 64,
-			       .threads = 1, .step = 0.5 };
+	*o = (struct options){ .shape.flow = { sqrt(3), sqrt(2), 1 },
+			       .lines = { .seeds = 1000, .steps = 1000, .seed = 1 },
+			       .grid = 64,
+			       .threads = 1,
+			       .step = 0.5 };
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, traces ? ":s:k:z:T:x:m:i:co:jh" : ":n:l:f:jh", traces ? trace_longs : generate_longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, traces ? ":s:k:z:T:x:m:i:co:jh" : ":n:l:f:jh",
+				traces ? trace_longs : generate_longs, NULL)) != -1) {
 		if (c == 'h')
 			return 1;
 		if (c == '?' || c == ':')
@@ -122,14 +154,17 @@ static int parse(struct options *o, int argc, char **argv, bool traces, struct e
 			return -1;
 	}
 	if (optind >= argc)
-		return errprintf(err, "no FILE: which one is to be %s?", traces ? "traced" : "made");
+		return errprintf(err, "no FILE: which one is to be %s?",
+				 traces ? "traced" : "made");
 	if (optind + 1 < argc)
-		return errprintf(err, "unexpected %s", word_quote(quoted, argv[optind + 1], strlen(argv[optind + 1])));
+		return errprintf(err, "unexpected %s",
+				 word_quote(quoted, argv[optind + 1], strlen(argv[optind + 1])));
 	o->file = argv[optind];
 	o->shape.n = (uint32_t)o->grid;
 	o->shape.brick = (uint32_t)o->brick;
 	if (o->brick && o->grid % o->brick)
-		return errprintf(err, "--layout=brick:%" PRIu64 ": does not divide --grid=%" PRIu64, o->brick, o->grid);
+		return errprintf(err, "--layout=brick:%" PRIu64 ": does not divide --grid=%" PRIu64,
+				 o->brick, o->grid);
 	o->lines.threads = (unsigned)o->threads;
 	return 0;
 }
@@ -158,12 +193,14 @@ static int generate(const struct options *o, struct errbuf *err)
 		put_shape(&j, o, &o->shape);
 		jout_close(&j, '}');
 	} else {
-		printf("%s: %" PRIu32 "^3 points, %" PRIu64 " bytes\n", o->file, o->shape.n, field_bytes(&o->shape));
+		printf("%s: %" PRIu32 "^3 points, %" PRIu64 " bytes\n", o->file, o->shape.n,
+		       field_bytes(&o->shape));
 	}
 	return 0;
 }
 
-static void print_json(const struct options *o, const struct lines *l, const struct lines_result *r, const struct lines_check *c)
+static void print_json(const struct options *o, const struct lines *l, const struct lines_result *r,
+		       const struct lines_check *c)
 {
 	struct json_out j = { .f = stdout };
 	char sum[17];
@@ -192,14 +229,18 @@ static void print_json(const struct options *o, const struct lines *l, const str
 	jout_close(&j, '}');
 }
 
-static void print_text(const struct options *o, const struct lines *l, const struct lines_result *r, const struct lines_check *c)
+static void print_text(const struct options *o, const struct lines *l, const struct lines_result *r,
+		       const struct lines_check *c)
 {
-	printf("%8s %14s %10s %14s %10s %10s  %s\n", "lines", "steps", "seconds", "steps/s", "majflt", "minflt", "checksum");
-	printf("%8" PRIu64 " %14" PRIu64 " %10.3f %14.1f %10ld %10ld  %016" PRIx64 "\n", l->seeds, l->seeds * l->steps, r->seconds,
-	       (double)(l->seeds * l->steps) / r->seconds, r->counts.majflt, r->counts.minflt, r->checksum);
+	printf("%8s %14s %10s %14s %10s %10s  %s\n", "lines", "steps", "seconds", "steps/s",
+	       "majflt", "minflt", "checksum");
+	printf("%8" PRIu64 " %14" PRIu64 " %10.3f %14.1f %10ld %10ld  %016" PRIx64 "\n", l->seeds,
+	       l->seeds * l->steps, r->seconds, (double)(l->seeds * l->steps) / r->seconds,
+	       r->counts.majflt, r->counts.minflt, r->checksum);
 	if (o->check)
-		printf("check: after %" PRIu64 " steps the line that is furthest from the flow's own is %.3g away; %.3g allowed%s\n", c->steps,
-		       c->furthest, c->bound, c->furthest <= c->bound ? "" : ": FAILED");
+		printf("check: after %" PRIu64 " steps the line that is furthest from the flow's "
+					       "own is %.3g away; %.3g allowed%s\n",
+		       c->steps, c->furthest, c->bound, c->furthest <= c->bound ? "" : ": FAILED");
 }
 
 /* 1: the check has failed. */
@@ -216,7 +257,9 @@ static int trace(struct options *o, struct errbuf *err)
 	l->field = &field;
 	if (flow_speed_max(&field.shape.flow) > 0)
 		l->h = o->step / field.per_unit / flow_speed_max(&field.shape.flow);
-	if (!o->trace || (l->trace = trace_create(o->trace, (field.file.size + TRACE_PAGE - 1) / TRACE_PAGE, l->threads, true, err)))
+	if (!o->trace ||
+	    (l->trace = trace_create(o->trace, (field.file.size + TRACE_PAGE - 1) / TRACE_PAGE,
+				     l->threads, true, err)))
 		code = lines_trace(l, &result, err);
 	if (trace_close(l->trace, code == 0 ? err : NULL) < 0)
 		code = -1;
@@ -242,7 +285,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc < 2 || (!traces && strcmp(argv[1], "generate") != 0)) {
-		fputs("nodeos-streamline: expected generate or trace\nnodeos-streamline --help lists the options.\n", stderr);
+		fputs("nodeos-streamline: expected generate or trace\nnodeos-streamline --help "
+		      "lists the options.\n",
+		      stderr);
 		return 2;
 	}
 	result = parse(&o, argc - 1, argv + 1, traces, &err);
@@ -251,7 +296,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (result < 0) {
-		fprintf(stderr, "nodeos-streamline %s: %s\nnodeos-streamline --help lists the options.\n", argv[1], err.text);
+		fprintf(stderr,
+			"nodeos-streamline %s: %s\nnodeos-streamline --help lists the options.\n",
+			argv[1], err.text);
 		return 2;
 	}
 	result = traces ? trace(&o, &err) : generate(&o, &err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * eat MIB KIND [SECONDS]: touch every page of MIB MiB of memory, stay SECONDS, end. KIND is anon, shm (a shared mapping of
- * no file) or a path on a tmpfs, to which the process id is added. Says on a line of its own how far it came: "eat PID KIND MIB of MIB", every 16 MiB.
+ * eat MIB KIND [SECONDS]: touch every page of MIB MiB of memory, stay SECONDS, end. KIND is anon,
+ * shm (a shared mapping of no file) or a path on a tmpfs, to which the process id is added. Says on
+ * a line of its own how far it came: "eat PID KIND MIB of MIB", every 16 MiB.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +46,8 @@ int main(int argc, char **argv)
 	for (size_t at = 0; at < size; at += page) {
 		p[at] = 1;
 		if ((at + page) % STEP == 0 || at + page >= size) {
-			printf("eat %ld %s %zu of %zu\n", (long)getpid(), kind, (at + page) >> 20, size >> 20);
+			printf("eat %ld %s %zu of %zu\n", (long)getpid(), kind, (at + page) >> 20,
+			       size >> 20);
 			fflush(stdout);
 		}
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold [SECONDS]: a process whose address space the kernel cannot lock, as any user can make one. A thread waits in a page
- * fault for a file server (FUSE) that is this program, too, and never answers; the fault holds the mmap_lock. Prints
- * "held" when it does, and a line "answered" when the fault ends: after SECONDS, or never. Needs user namespaces and
- * /dev/fuse.
+ * hold [SECONDS]: a process whose address space the kernel cannot lock, as any user can make one. A
+ * thread waits in a page fault for a file server (FUSE) that is this program, too, and never
+ * answers; the fault holds the mmap_lock. Prints "held" when it does, and a line "answered" when
+ * the fault ends: after SECONDS, or never. Needs user namespaces and /dev/fuse.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,10 +57,13 @@ static void own_namespaces(void)
 	write_file("/proc/self/gid_map", map);
 }
 
-static void answer(int fuse, const struct fuse_in_header *in, int error, const void *data, size_t size)
+static void answer(int fuse, const struct fuse_in_header *in, int error, const void *data,
+		   size_t size)
 {
 	static char out[4096];
-	struct fuse_out_header head = { .len = (uint32_t)(sizeof(head) + size), .error = -error, .unique = in->unique };
+	struct fuse_out_header head = { .len = (uint32_t)(sizeof(head) + size),
+					.error = -error,
+					.unique = in->unique };
 
 	memcpy(out, &head, sizeof(head));
 	if (size)
@@ -73,12 +76,15 @@ static struct fuse_attr attributes(uint64_t node)
 {
 	bool file = node == FILE_NODE;
 
-	return (struct fuse_attr){ .ino = node, .size = file ? FILE_SIZE : 0, .nlink = 1, .mode = file ? S_IFREG | 0444 : S_IFDIR | 0555 };
+	return (struct fuse_attr){ .ino = node,
+				   .size = file ? FILE_SIZE : 0,
+				   .nlink = 1,
+				   .mode = file ? S_IFREG | 0444 : S_IFDIR | 0555 };
 }
 
 /*
- * The kernel gives the lock up for the first read of a page, and not for the second one: so the first one fails, and the
- * second has no answer.
+ * The kernel gives the lock up for the first read of a page, and not for the second one: so the
+ * first one fails, and the second has no answer.
  */
 static void serve(int fuse, unsigned seconds)
 {
@@ -96,15 +102,22 @@ static void serve(int fuse, unsigned seconds)
 			_exit(0); /* the file system has gone */
 		memcpy(&in, request, sizeof(in));
 		if (in.opcode == FUSE_INIT) {
-			struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_readahead = FILE_SIZE, .max_write = FILE_SIZE };
+			struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION,
+						     .minor = 31,
+						     .max_readahead = FILE_SIZE,
+						     .max_write = FILE_SIZE };
 
 			answer(fuse, &in, 0, &out, sizeof(out));
 		} else if (in.opcode == FUSE_LOOKUP) {
-			struct fuse_entry_out out = { .nodeid = FILE_NODE, .entry_valid = 9999, .attr_valid = 9999, .attr = attributes(FILE_NODE) };
+			struct fuse_entry_out out = { .nodeid = FILE_NODE,
+						      .entry_valid = 9999,
+						      .attr_valid = 9999,
+						      .attr = attributes(FILE_NODE) };
 
 			answer(fuse, &in, 0, &out, sizeof(out));
 		} else if (in.opcode == FUSE_GETATTR) {
-			struct fuse_attr_out out = { .attr_valid = 9999, .attr = attributes(in.nodeid) };
+			struct fuse_attr_out out = { .attr_valid = 9999,
+						     .attr = attributes(in.nodeid) };
 
 			answer(fuse, &in, 0, &out, sizeof(out));
 		} else if (in.opcode == FUSE_OPEN) {
@@ -159,8 +172,12 @@ int main(int argc, char **argv)
 	if (mount("hold", dir, "fuse", MS_NOSUID | MS_NODEV, text) < 0)
 		die("mount");
 	switch (fork()) {
-	case -1: die("fork"); break;
-	case 0: serve(fuse, seconds); break;
+	case -1:
+		die("fork");
+		break;
+	case 0:
+		serve(fuse, seconds);
+		break;
 	}
 	/* the server's alone: with its end the file system goes, and so does the fault */
 	close(fuse);

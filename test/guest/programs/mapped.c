@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * mapped FILE OTHER: two ranks send each other messages of 1 KiB to 16 MiB from and to addresses where FILE is mapped, which
- * is on dimmapfs; then the first writes such memory to OTHER by MPI-IO, and the second reads it. A line "mapped WHAT SIZE ok" or
- * "wrong" for each, of the rank that received.
+ * mapped FILE OTHER: two ranks send each other messages of 1 KiB to 16 MiB from and to addresses
+ * where FILE is mapped, which is on dimmapfs; then the first writes such memory to OTHER by MPI-IO,
+ * and the second reads it. A line "mapped WHAT SIZE ok" or "wrong" for each, of the rank that
+ * received.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -52,7 +53,8 @@ static void by_file(const char *name, uint32_t *mapped, int size)
 {
 	MPI_File f;
 
-	if (MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f) != MPI_SUCCESS) {
+	if (MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+			  &f) != MPI_SUCCESS) {
 		printf("mapped file %d not opened\n", size);
 		return;
 	}
@@ -80,7 +82,9 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	fd = argc > 2 ? open(argv[1], O_RDWR) : -1;
 	/* a part of the file for each: they may be on one node */
-	mapped = fd < 0 ? MAP_FAILED : mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)rank * LARGEST);
+	mapped = fd < 0 ? MAP_FAILED
+			: mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			       (off_t)rank * LARGEST);
 	if (mapped == MAP_FAILED || !heap) {
 		perror(argc > 1 ? argv[1] : "mapped FILE OTHER");
 		MPI_Abort(MPI_COMM_WORLD, 1);

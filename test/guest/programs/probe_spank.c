@@ -5,10 +5,11 @@
  *
  *   CONTEXT HOOK job=N step=N task=N uid=N euid=N word=WORD fails=TAG MORE
  *
- * "required .../probe_spank.so LOG"; LOG must exist and be writable by all, as it is written by whoever a hook is run as.
+ * "required .../probe_spank.so LOG"; LOG must exist and be writable by all, as it is written by
+ * whoever a hook is run as.
  * --probe=WORD gives the word; the word "bad" is refused at submission.
- * PROBE_FAIL=TAG/CONTEXT:HOOK in the environment of a command, job or step lets this hook fail, which logs the tag.
- * PROBE_LOAD=1 there lets task_init ask slurmctld about the job.
+ * PROBE_FAIL=TAG/CONTEXT:HOOK in the environment of a command, job or step lets this hook fail,
+ * which logs the tag. PROBE_LOAD=1 there lets task_init ask slurmctld about the job.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -94,13 +95,16 @@ static int hook(spank_t sp, const char *name, const char *more)
 {
 	char line[1024], buf[128];
 	bool remote = spank_context() == S_CTX_REMOTE;
-	bool job = remote || spank_context() == S_CTX_JOB_SCRIPT || strcmp(name, "local_user_init") == 0;
+	bool job = remote || spank_context() == S_CTX_JOB_SCRIPT ||
+		   strcmp(name, "local_user_init") == 0;
 	bool task = strncmp(name, "task_", 5) == 0;
 	const char *fails = must_fail(sp, name, buf, sizeof(buf));
 
-	snprintf(line, sizeof(line), "%s %s job=%ld step=%ld task=%ld uid=%d euid=%d word=%s fails=%s %s\n", context_name(),
-		 name, job ? number(sp, S_JOB_ID) : -1, remote ? number(sp, S_JOB_STEPID) : -1,
-		 task ? number(sp, S_TASK_GLOBAL_ID) : -1, (int)getuid(), (int)geteuid(), word, fails, more);
+	snprintf(line, sizeof(line),
+		 "%s %s job=%ld step=%ld task=%ld uid=%d euid=%d word=%s fails=%s %s\n",
+		 context_name(), name, job ? number(sp, S_JOB_ID) : -1,
+		 remote ? number(sp, S_JOB_STEPID) : -1, task ? number(sp, S_TASK_GLOBAL_ID) : -1,
+		 (int)getuid(), (int)geteuid(), word, fails, more);
 	append(line);
 	return *fails == '-' ? ESPANK_SUCCESS : -ESPANK_ERROR;
 }
@@ -116,15 +120,19 @@ static int take_word(int val, const char *value, int remote)
 	return 0;
 }
 
-static struct spank_option option = {
-	(char *)"probe", (char *)"WORD", (char *)"a word for the probe plugin, which writes it down", 1, 0, take_word
-};
+static struct spank_option option = { (char *)"probe",
+				      (char *)"WORD",
+				      (char *)"a word for the probe plugin, which writes it down",
+				      1,
+				      0,
+				      take_word };
 
 int slurm_spank_init(spank_t sp, int ac, char *av[])
 {
 	if (ac > 0)
 		log_file = strdup(av[0]);
-	if (spank_context() == S_CTX_LOCAL || spank_context() == S_CTX_REMOTE || spank_context() == S_CTX_ALLOCATOR)
+	if (spank_context() == S_CTX_LOCAL || spank_context() == S_CTX_REMOTE ||
+	    spank_context() == S_CTX_ALLOCATOR)
 		spank_option_register(sp, &option);
 	return hook(sp, "init", "");
 }
@@ -160,7 +168,8 @@ static void load_job(spank_t sp, char *text, size_t size)
 	/* of an array it may tell all tasks */
 	for (uint32_t i = 0; i < info->record_count; i++)
 		if (info->job_array[i].job_id == id)
-			snprintf(text, size, "%u_%u", info->job_array[i].array_job_id, info->job_array[i].array_task_id);
+			snprintf(text, size, "%u_%u", info->job_array[i].array_job_id,
+				 info->job_array[i].array_task_id);
 	/* the process is about to become the user's program: nothing to free */
 }
 
@@ -174,8 +183,10 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 	(void)av;
 	if (*env(sp, "PROBE_LOAD", buf, sizeof(buf)))
 		load_job(sp, loaded, sizeof(loaded));
-	snprintf(text, sizeof(text), "array=%ld_%ld container=%s ctld=%s argv=", number(sp, S_JOB_ARRAY_ID),
-		 number(sp, S_JOB_ARRAY_TASK_ID), env(sp, "NODEOS_CONTAINER", buf, sizeof(buf)), loaded);
+	snprintf(text, sizeof(text),
+		 "array=%ld_%ld container=%s ctld=%s argv=", number(sp, S_JOB_ARRAY_ID),
+		 number(sp, S_JOB_ARRAY_TASK_ID), env(sp, "NODEOS_CONTAINER", buf, sizeof(buf)),
+		 loaded);
 	if (spank_get_item(sp, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS)
 		for (int i = 0; i < argc; i++)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s|", argv[i]);
@@ -202,12 +213,12 @@ int slurm_spank_job_epilog(spank_t sp, int ac, char *av[])
 	return job_script(sp, "job_epilog", ac > 0 ? av[0] : NULL);
 }
 
-#define PLAIN_HOOK(name)                                         \
-	int slurm_spank_##name(spank_t sp, int ac, char *av[])   \
-	{                                                        \
-		(void)ac;                                        \
-		(void)av;                                        \
-		return hook(sp, #name, "");                      \
+#define PLAIN_HOOK(name)                                       \
+	int slurm_spank_##name(spank_t sp, int ac, char *av[]) \
+	{                                                      \
+		(void)ac;                                      \
+		(void)av;                                      \
+		return hook(sp, #name, "");                    \
 	}
 
 PLAIN_HOOK(local_user_init)

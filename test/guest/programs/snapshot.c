@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Append to DIR/RANK.HOST what a process finds round itself: CPUs, memory nodes, policies, the cgroup files
- * of its task, step and job, limits, environment, arguments. A line each, so that two runs can be compared.
+ * Append to DIR/RANK.HOST what a process finds round itself: CPUs, memory nodes, policies, the
+ * cgroup files of its task, step and job, limits, environment, arguments. A line each, so that two
+ * runs can be compared.
  *
  * snapshot DIR [CODE]: then exit with CODE; -N: die of signal N.
  */
@@ -24,8 +25,15 @@ static FILE *out;
 
 static void put_status(void)
 {
-	static const char *const key[] = { "Cpus_allowed_list:", "Mems_allowed_list:", "Umask:", "Groups:", "Seccomp:",
-					   "NoNewPrivs:", "CapEff:", "SigBlk:", "SigIgn:" };
+	static const char *const key[] = { "Cpus_allowed_list:",
+					   "Mems_allowed_list:",
+					   "Umask:",
+					   "Groups:",
+					   "Seccomp:",
+					   "NoNewPrivs:",
+					   "CapEff:",
+					   "SigBlk:",
+					   "SigIgn:" };
 	char line[4096];
 	FILE *f = fopen("/proc/self/status", "r");
 
@@ -51,7 +59,8 @@ static void put_policies(void)
 			fprintf(out, " %u", i);
 	numa_free_nodemask(nodes);
 	sched_getparam(0, &param);
-	fprintf(out, "\nsched %d %d nice %d\n", sched_getscheduler(0), param.sched_priority, getpriority(PRIO_PROCESS, 0));
+	fprintf(out, "\nsched %d %d nice %d\n", sched_getscheduler(0), param.sched_priority,
+		getpriority(PRIO_PROCESS, 0));
 	for (int i = 0; i < (int)RLIM_NLIMITS; i++)
 		if (getrlimit((__rlimit_resource_t)i, &r) == 0)
 			fprintf(out, "limit %d %llu %llu\n", i, (unsigned long long)r.rlim_cur,
@@ -61,9 +70,17 @@ static void put_policies(void)
 /* Slurm's levels from this process's cgroup upwards: task, user, step, job. */
 static void put_cgroup(void)
 {
-	static const char *const file[] = { "cpuset.cpus", "cpuset.mems", "cpuset.cpus.effective", "cpuset.mems.effective",
-					    "cpuset.cpus.partition", "cpuset.cpus.exclusive", "memory.max", "memory.high",
-					    "cpu.weight", "cpu.max", "cgroup.subtree_control" };
+	static const char *const file[] = { "cpuset.cpus",
+					    "cpuset.mems",
+					    "cpuset.cpus.effective",
+					    "cpuset.mems.effective",
+					    "cpuset.cpus.partition",
+					    "cpuset.cpus.exclusive",
+					    "memory.max",
+					    "memory.high",
+					    "cpu.weight",
+					    "cpu.max",
+					    "cgroup.subtree_control" };
 	char line[2048] = "", path[4096], value[4096];
 	FILE *f = fopen("/proc/self/cgroup", "r");
 	char *at = f && fgets(line, sizeof(line), f) ? strstr(line, "::") : NULL;

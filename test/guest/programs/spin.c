@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * spin THREADS TURNS [SECONDS]: so many threads hand a token round and spin while they wait for it, as ranks of MPI and OpenMP
- * do; none can go on without all others. After the turns all spin on for SECONDS. Each says of itself: "spin RANK THREAD
- * CPU MOVES POLICY PRIORITY INVOLUNTARY": where it was first, how often it found itself elsewhere, its policy as a number,
- * and how often it lost the CPU without having asked to.
+ * spin THREADS TURNS [SECONDS]: so many threads hand a token round and spin while they wait for it,
+ * as ranks of MPI and OpenMP do; none can go on without all others. After the turns all spin on for
+ * SECONDS. Each says of itself: "spin RANK THREAD CPU MOVES POLICY PRIORITY INVOLUNTARY": where it
+ * was first, how often it found itself elsewhere, its policy as a number, and how often it lost the
+ * CPU without having asked to.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -50,8 +51,8 @@ static void *spin(void *arg)
 	}
 	getrusage(RUSAGE_THREAD, &usage);
 	sched_getparam(0, &param);
-	printf("spin %s %lu %d %lu %d %d %ld\n", rank ? rank : "0", self, first, moves, sched_getscheduler(0), param.sched_priority,
-	       usage.ru_nivcsw);
+	printf("spin %s %lu %d %lu %d %d %ld\n", rank ? rank : "0", self, first, moves,
+	       sched_getscheduler(0), param.sched_priority, usage.ru_nivcsw);
 	return NULL;
 }
 
@@ -61,7 +62,8 @@ int main(int argc, char **argv)
 
 	threads = argc > 2 ? strtoul(argv[1], NULL, 10) : 0;
 	if (threads < 1 || threads > THREADS_MAX) {
-		fprintf(stderr, "usage: spin THREADS TURNS [SECONDS], up to %d threads\n", THREADS_MAX);
+		fprintf(stderr, "usage: spin THREADS TURNS [SECONDS], up to %d threads\n",
+			THREADS_MAX);
 		return 2;
 	}
 	turns = strtoul(argv[2], NULL, 10);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads have all of its CPUs, PINNED ones bind
- * themselves to one each, the k-th to the k-th, and one starts and ends short-lived ones all the time. They go through
- * MIB MiB of memory that each page of says which it is. Ends with SIGTERM: exit 0 and "threads: N rounds, all good", or 1 when a
- * page has said anything else.
+ * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads have
+ * all of its CPUs, PINNED ones bind themselves to one each, the k-th to the k-th, and one starts
+ * and ends short-lived ones all the time. They go through MIB MiB of memory that each page of says
+ * which it is. Ends with SIGTERM: exit 0 and "threads: N rounds, all good", or 1 when a page has
+ * said anything else.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -86,7 +87,8 @@ int main(int argc, char **argv)
 	pthread_t *t = calloc((size_t)(n_free + n_pinned + 1), sizeof(*t));
 
 	pages = (argc > 3 ? strtoul(argv[3], NULL, 10) : 1) << 20 >> 12;
-	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
 	if (!t || memory == MAP_FAILED) {
 		perror("threads");
 		return 1;
@@ -100,6 +102,7 @@ int main(int argc, char **argv)
 	pthread_create(&t[k], NULL, starter, NULL);
 	for (; k >= 0; k--)
 		pthread_join(t[k], NULL);
-	printf("threads: %lu rounds, %s\n", (unsigned long)rounds, bad ? "a page is not as it was" : "all good");
+	printf("threads: %lu rounds, %s\n", (unsigned long)rounds,
+	       bad ? "a page is not as it was" : "all good");
 	return bad;
 }

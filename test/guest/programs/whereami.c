@@ -133,14 +133,15 @@ int main(int argc, char **argv)
 	put_cgroup_file("cpuset.cpus", "cgroup_cpus");
 	put_cgroup_file("cpuset.mems", "cgroup_mems");
 	put_mempolicy();
-	fprintf(out, ",\"policy\":%d,\"priority\":%d,\"sum\":%d,\"env\":{\"\":\"\"", sched_getscheduler(0),
-	       param.sched_priority, sum);
+	fprintf(out, ",\"policy\":%d,\"priority\":%d,\"sum\":%d,\"env\":{\"\":\"\"",
+		sched_getscheduler(0), param.sched_priority, sum);
 	for (char **e = environ; *e; e++) {
 		char name[256];
 		size_t len = strcspn(*e, "=");
 
-		if (len < sizeof(name) && (strncmp(*e, "NODEOS_", 7) == 0 || strncmp(*e, "OMP_", 4) == 0 ||
-					   strncmp(*e, "AC_", 3) == 0 || strncmp(*e, "SLURM_", 6) == 0)) {
+		if (len < sizeof(name) &&
+		    (strncmp(*e, "NODEOS_", 7) == 0 || strncmp(*e, "OMP_", 4) == 0 ||
+		     strncmp(*e, "AC_", 3) == 0 || strncmp(*e, "SLURM_", 6) == 0)) {
 			snprintf(name, sizeof(name), "%.*s", (int)len, *e);
 			put(name, (*e)[len] ? *e + len + 1 : "");
 		}

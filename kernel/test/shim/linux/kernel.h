@@ -30,7 +30,8 @@
 #define isprint(c) ((c) >= ' ' && (c) <= '~')
 #define isgraph(c) ((c) > ' ' && (c) <= '~')
 
-static inline int __attribute__((format(printf, 3, 4))) scnprintf(char *buf, size_t size, const char *fmt, ...)
+static inline int __attribute__((format(printf, 3, 4)))
+scnprintf(char *buf, size_t size, const char *fmt, ...)
 {
 	va_list args;
 	int n;
@@ -41,7 +42,8 @@ static inline int __attribute__((format(printf, 3, 4))) scnprintf(char *buf, siz
 	return n < 0 ? 0 : (size_t)n < size ? n : size ? (int)size - 1 : 0;
 }
 
-static inline void sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *), void *swap)
+static inline void sort(void *base, size_t n, size_t size,
+			int (*compare)(const void *, const void *), void *swap)
 {
 	(void)swap;
 	if (n)
