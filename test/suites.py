@@ -5,6 +5,7 @@
   # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, qemu, kernel, slurm, plugin=no, and put=NAME
   # run: ci KEY=VALUE... GROUP...    what test/run has of it (limit in seconds; no group: all); a key of boot counts here, too
   # run: deep KEY=VALUE... GROUP...  what test/run --deep has of it; several lines are several runs
+  (these two may go on in lines that begin with "#   ")
   # rooms: ROOM...               whose changes test/run --changed runs it for
 
 Runs of ci with the same machine share one boot."""
@@ -55,6 +56,17 @@ class Run:
         return "-".join(parts)
 
 
+def joined(head):
+    """Lines of a head, those that go on ("#   more") as one."""
+    out = []
+    for line in head:
+        if out and re.match(r"#   +\S", line) and re.match(r"# (boot|run):", out[-1]):
+            out[-1] += line[1:]
+        else:
+            out.append(line)
+    return out
+
+
 def runs():
     """All runs that the suites name, in the order of their names."""
     out = []
@@ -63,7 +75,7 @@ def runs():
         with open(path, encoding="utf-8") as f:
             head = [line.rstrip("\n") for _, line in zip(range(40), f)]
         machine, rooms, found = dict(MACHINE), [], []
-        for line in head:
+        for line in joined(head):
             m = re.match(r"# (boot|run|rooms): (.*)", line)
             if not m:
                 continue

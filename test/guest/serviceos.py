@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: ci limit=900 snapshot
-# run: deep limit=3600 append="trace_event=sched:sched_switch trace_buf_size=64k" snapshot mistakes changes jobs mems hotplug trace
-# run: deep append="trace_event=sched:sched_switch trace_buf_size=64k" limit=7200 --seconds=600 --kills=50 --daemons=102 daemons trace kills
+# run: deep limit=3600 append="trace_event=sched:sched_switch trace_buf_size=64k" snapshot
+#   mistakes changes jobs mems hotplug trace
+# run: deep append="trace_event=sched:sched_switch trace_buf_size=64k" limit=7200 --seconds=600
+#   --kills=50 --daemons=102 daemons trace kills
 # run: deep qemu="-action reboot=reset" limit=1800 boot
 # run: deep slurm=22.05 append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # run: deep slurm=newest append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
