@@ -77,7 +77,7 @@ def table_options(file):
         )
     }
     for short, name, rest in re.findall(
-        r'add_argument\("-(\w)", "--([a-z-]+)"([^\n]*)', text
+        r'add_argument\(\s*"-(\w)",\s*"--([a-z-]+)"((?:[^()]|\([^()]*\))*)', text
     ):  # argparse
         found.add(f"-{short} --{name}" + ("" if "store_true" in rest else "="))
     found |= {
