@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 
 #include "base/textfile.h"
+#include "base/trial.h"
 #include "topology/machine_impl.h"
 #include "topology/machine_synthetic.h"
 #include "topology/machine_xml.h"
-#include "topology/trial.h"
 
 enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
 

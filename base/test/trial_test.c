@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _POSIX_C_SOURCE 200809L /* kill */
-#include "topology/trial.h"
+#include "base/trial.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _GNU_SOURCE /* setrlimit's resources, strsignal, pipe2 */
-#include "topology/trial.h"
+#include "base/trial.h"
 
 #include <errno.h>
 #include <fcntl.h>

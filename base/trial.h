@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_TRIAL_H
-#define NODEOS_TOPOLOGY_TRIAL_H
+#ifndef NODEOS_BASE_TRIAL_H
+#define NODEOS_BASE_TRIAL_H
 
 #include "base/errbuf.h"
 
