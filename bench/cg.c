@@ -2,15 +2,15 @@
 
 /*
  * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five
- *points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which ranks.c
- *made. They spin where they wait for each other, as MPI and OpenMP do. First they only wait for
- *each other for WARM seconds: what was on their CPUs has gone elsewhere then, as it had to. The
- *iterations lie between markers 1 and 2, of rank 0. Each rank says
+ * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which
+ * ranks.c made. They spin where they wait for each other, as MPI and OpenMP do. First they only
+ * wait for each other for WARM seconds: what was on their CPUs has gone elsewhere then, as it
+ * had to. The iterations lie between markers 1 and 2, of rank 0. Each rank says
  *
  *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
- * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order of
- *ranks: the same residual, to the bit, wherever they run.
+ * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order
+ * of ranks: the same residual, to the bit, wherever they run.
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -2,16 +2,17 @@
 
 /*
  * faults ROUNDS SCENE...: page faults between markers that insn-count.c counts; run by
- *kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. A scene is
+ * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. A scene is
  *
  *	none		no cgroup, no policy
  *	cpuset=NODES	in a cgroup with these memory nodes
  *	bind=NODE	in a cgroup with that memory node, and under MPOL_BIND to it, as a step of
- *NodeOS is full=NODES	as cpuset, after all nodes but the one that is used last were filled
+ *			NodeOS is
+ *	full=NODES	as cpuset, after all nodes but the one that is used last were filled
  *
  * Per scene ROUNDS rounds of SMALL faults of 4 KiB and as many of HUGE faults of 2 MiB, by a
- *process of its own on CPU 1: marker 1, the faults, marker 2. Page tables of the small ones are
- *there; the pages were freed by MADV_DONTNEED. Prints what there is to check the counts by:
+ * process of its own on CPU 1: marker 1, the faults, marker 2. Page tables of the small ones are
+ * there; the pages were freed by MADV_DONTNEED. Prints what there is to check the counts by:
  *
  *	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
  */

@@ -2,17 +2,21 @@
 
 /*
  * outofcore SCENE...: page faults of a mapping that is larger than the memory for it, between
- *markers that insn-count.c counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A scene is
- *ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
+ * markers that insn-count.c counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A
+ * scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
  *
  *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
- *random, mglru, mglru-random: mmap of the device in a cgroup of that memory, without and with
- *MADV_RANDOM, without and with the multi-generational LRU; free-default, free-random: the same with
- *all of the machine's memory, which is then what bounds it; direct: no mapping, but reads and
- *writes of a page by O_DIRECT; umap: LLNL's UMap, where it is linked with it, reading by O_DIRECT,
- *with a filler for each two threads THREADS	one a CPU from 0 on
+ *		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
+ *		without and with MADV_RANDOM, without and with the multi-generational LRU;
+ *		free-default, free-random: the same with all of the machine's memory, which is then
+ *		what bounds it; direct: no mapping, but reads and writes of a page by O_DIRECT;
+ *		umap: LLNL's UMap, where it is linked with it, reading by O_DIRECT, with a filler
+ *		for each two threads
+ *	THREADS	one a CPU from 0 on
  *	FAULTS	that are asked for: as many random accesses, of all threads together, after the
- *memory has been filled twice WRITES	of 100 accesses BUFFER	MiB; 0 with free: what is available
+ *		memory has been filled twice
+ *	WRITES	of 100 accesses
+ *	BUFFER	MiB; 0 with free: what is available
  *	FILE	times BUFFER
  *	DEVICE	without /dev/
  *
@@ -20,8 +24,8 @@
  *
  *	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
  *
- * between its markers: major and minor faults as the kernel counts them for the process, interrupts
- *of CPUs to flush their TLBs, pages read from the device.
+ * between its markers: major and minor faults as the kernel counts them for the process,
+ * interrupts of CPUs to flush their TLBs, pages read from the device.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

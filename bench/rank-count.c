@@ -2,21 +2,22 @@
 
 /*
  * A QEMU plugin that counts, on the CPUs where the ranks of a program are, the instructions that
- *are not theirs. Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
+ * are not theirs. Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
  *
  *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
- *one there kernel	in the kernel, system calls of the ranks included other	in user space
- *elsewhere
+ *		one there
+ *	kernel	in the kernel, system calls of the ranks included
+ *	other	in user space elsewhere
  *
  * and the latter two count on a CPU that has a rank: one of the ranks=N CPUs that executed their
- *own instructions last. A rank that moves thus takes its CPU with it, and where it waits for a CPU
- *that another program has, it is that one's instructions that count. Marker 2 appends a line to
- *out=FILE:
+ * own instructions last. A rank that moves thus takes its CPU with it, and where it waits for a
+ * CPU that another program has, it is that one's instructions that count. Marker 2 appends a
+ * line to out=FILE:
  *
  *	OWN KERNEL OTHER ALL
  *
- * ALL are those of all CPUs. A repeated string instruction counts once. For one thread of QEMU only
- *(-icount).
+ * ALL are those of all CPUs. A repeated string instruction counts once. For one thread of QEMU
+ * only (-icount).
  */
 #include <stdio.h>
 

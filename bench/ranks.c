@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at once,
- *again and again: for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with
- *"+" between them; in another order for each seed). CPU 0 is left out, RANKS must be less than the
- *CPUs. With "threads:N" for RANKS it is PROGRAM ARM N ARG..., once, which has N threads, and binds
- *them itself where the arm wants it; they are watched from here (threads.h), and the whole program
- *is between the markers. It must leave what it has calculated in RESULT, a word. Arms:
+ * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at
+ * once, again and again: for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS
+ * (words with "+" between them; in another order for each seed). CPU 0 is left out, RANKS must
+ * be less than the CPUs. With "threads:N" for RANKS it is PROGRAM ARM N ARG..., once, which has
+ * N threads, and binds them itself where the arm wants it; they are watched from here
+ * (threads.h), and the whole program is between the markers. It must leave what it has
+ * calculated in RESULT, a word. Arms:
  *
  *	cfs	the default class, on any of the CPUs
  *	pinned	the default class, a CPU for each
@@ -15,8 +16,8 @@
  *	rr, topo	SCHED_HPC, placed by the kernel
  *
  * Loads: idle, or busy: programs of the default class that may run on all CPUs and sleep and
- *compute by turns, as long as the seed says: the same in all arms. Run by kernel/test/init.c or
- *image-init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
+ * compute by turns, as long as the seed says: the same in all arms. Run by kernel/test/init.c or
+ * image-init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
  */
 #define _GNU_SOURCE
 #include <sched.h>

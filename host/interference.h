@@ -9,9 +9,8 @@
 
 /*
  * What the kernel still does on CPUs beside the ranks that are there: interrupts that it delivers
- * to them
- * (/proc/irq/N/effective_affinity_list), its threads that are bound to them and that nobody can
- * move (PF_NO_SETAFFINITY), and its tick where nohz_full= has not taken it away.
+ * to them (/proc/irq/N/effective_affinity_list), its threads that are bound to them and that nobody
+ * can move (PF_NO_SETAFFINITY), and its tick where nohz_full= has not taken it away.
  */
 #define NOISE_NAME_MAX 64
 

@@ -286,9 +286,8 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 				 place.task);
 	/*
 	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs,
-	 * and there is no
-	 * --cpu-bind for one rank. A step that is all outside of containers is left as Slurm has
-	 * it.
+	 * and there is no --cpu-bind for one rank. A step that is all outside of containers is left
+	 * as Slurm has it.
 	 */
 	if (s->blocks.on && s->shared->n_parts > 1 &&
 	    mems_confine(&s->blocks, s->cgroup_fd, place.task, &p->mems, p->own_blocks, err) < 0)

@@ -10,7 +10,7 @@
 
 /*
  * A page trace: which pages of a file were touched, in the order in which they were. All numbers
- *are little-endian.
+ * are little-endian.
  *
  *	offset  bytes
  *	0       8      "NODEOSPT"
@@ -19,11 +19,12 @@
  *	16      8      pages of the file
  *	24      4      threads
  *	28      4      1: what touched the page that its thread had touched just before is left out;
- *0: nothing is 32      8      a record, and so on to the end: the page in bits 0 to 39, the thread
- *in bits 40 to 55, bit 63: a write
+ *			0: nothing is
+ *	32      8      a record, and so on to the end: the page in bits 0 to 39, the thread in bits
+ *			40 to 55, bit 63: a write
  *
- * Each thread's records are in their order. Those of several threads are in turns of up to 4096 of
- *each: how they lay between each other in time is not kept.
+ * Each thread's records are in their order. Those of several threads are in turns of up to 4096
+ * of each: how they lay between each other in time is not kept.
  */
 #define TRACE_MAGIC "NODEOSPT"
 #define TRACE_VERSION 1u

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a power cut leaves of a file. The device below it is dm-log-writes, whose log has every
- *write, in the order of flushes of the device's cache: what was written since the last flush may be
- *there, or not, each sector of it. The log is that of the kernel's
+ * write, in the order of flushes of the device's cache: what was written since the last flush
+ * may be there, or not, each sector of it. The log is that of the kernel's
  * Documentation/admin-guide/device-mapper/log-writes.rst.
  * crash write FILE PAGES THREADS WRITES SEED TOLD DEVICE: so many writes of each thread to the
- *file's first PAGES, by a mapping and by write(), and syncs of all kinds meanwhile. When one has
- *returned, TOLD has which epoch of each page is safe by that, and the log of the dm device has a
- *mark. The last of TOLD has all that was written: its mark is left to who unmounts the file. crash
- *check LOG TOLD DEVICE SEED POINTS [forgetful]: DEVICE (of zeros, at first) as it is at each flush,
- *at each mark, and at POINTS between, with some of what was not flushed. "forgetful": some of what
- *was flushed is missing, too: has to fail. crash cut LOG TOLD DEVICE SEED: writes to DEVICE what is
- *there at one such point after the first mark; prints the last mark's number. crash look FILE TOLD
- *MARK: the same judgement of a file. Prints "crash: ..." and exits with 1 at the first thing that
- *is wrong.
+ * file's first PAGES, by a mapping and
+ *	by write(), and syncs of all kinds meanwhile. When one has returned, TOLD has which epoch of
+ *	each page is safe by that, and
+ *	the log of the dm device has a mark. The last of TOLD has all that was written: its mark is
+ *	left to who unmounts the file.
+ * crash check LOG TOLD DEVICE SEED POINTS [forgetful]: DEVICE (of zeros, at first) as it is at
+ * each flush, at each mark, and at
+ *	POINTS between, with some of what was not flushed. "forgetful": some of what was flushed is
+ *	missing, too: has to fail.
+ * crash cut LOG TOLD DEVICE SEED: writes to DEVICE what is there at one such point after the
+ * first mark; prints the last mark's number. crash look FILE TOLD MARK: the same judgement of a
+ * file. Prints "crash: ..." and exits with 1 at the first thing that is wrong.
  */
 #define _GNU_SOURCE
 #include <endian.h>

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reads and writes a file at random in all ways that a program has, and compares what it sees with
- *what it knows. Processes x threads; each has words of its own in every page, of which it knows
- *what it wrote last, and each page has words that say which page it is. At the end all is looked at
- *once more, by a mapping that nobody has used. model FILE PAGES PROCESSES THREADS ACCESSES SEED
- *[LETTERS]: the file's first PAGES, so many accesses of each thread. LETTERS: w  writes (a third of
- *the accesses)	p  mprotect back and forth	u  munmap and mmap again f  fork of children that
- *look		s  msync and fsync		r  read() and write(), too Prints "model: ..." and
- *exits with 1 at the first thing that is wrong.
+ * Reads and writes a file at random in all ways that a program has, and compares what it sees
+ * with what it knows. Processes x threads; each has words of its own in every page, of which it
+ * knows what it wrote last, and each page has words that say which page it is. At the end all is
+ * looked at once more, by a mapping that nobody has used.
+ * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: the file's first PAGES, so many
+ * accesses of each thread. LETTERS:
+ *	w  writes (a third of the accesses)	p  mprotect back and forth	u  munmap and mmap
+ *	again
+ *	f  fork of children that look		s  msync and fsync		r  read() and
+ *	write(), too
+ * Prints "model: ..." and exits with 1 at the first thing that is wrong.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a
- *page. rN  reads its first word	wN  writes one	s  fsync	m  msync	cN pread of
- *the page	dN  pwrite of it i  waits for a byte on its input yN  has the mount written to its
- *devices, which may take nothing for N ms	x  shuts it down R, W  makes the mapping read-only,
- *or writable, by mprotect b/DEVICE  binds another device under the name "data" z  sleeps until it
- *is killed	Z, ZN  writes page after page, or the first N of them, until it is killed Prints for
- *each "ok", "SIGBUS" or the error; exits with 0.
+ * page.
+ *	rN	reads its first word
+ *	wN	writes one
+ *	s, m	fsync, msync
+ *	cN, dN	pread of the page, pwrite of it
+ *	i	waits for a byte on its input
+ *	yN	has the mount written to its devices, which may take nothing for N ms
+ *	x	shuts it down
+ *	R, W	makes the mapping read-only, or writable, by mprotect
+ *	b/DEVICE  binds another device under the name "data"
+ *	z	sleeps until it is killed
+ *	Z, ZN	writes page after page, or the first N of them, until it is killed
+ * Prints for each "ok", "SIGBUS" or the error; exits with 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 /*
  * A file with an undirected graph in compressed rows: each edge is an arc at both of its ends;
- *edges of a vertex to itself are left out. In the byte order of the machine:
+ * edges of a vertex to itself are left out. In the byte order of the machine:
  *
  *	offset  bytes
  *	0       8      "NODEOSGR"
@@ -21,8 +21,9 @@
  *	24      8      seed
  *	32      8      arcs
  *	4096    8      the first arc of vertex 0, and so on; behind the last vertex the number of
- *arcs T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
- *4096
+ *	arcs
+ *	T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
+ *	4096
  */
 #define GRAPH_MAGIC "NODEOSGR"
 #define GRAPH_VERSION 1u

@@ -10,8 +10,8 @@
 #include "dimmap/load/trace.h"
 
 /*
- * A file with a flow's velocity at N^3 points of a grid, of which point i of a direction lies at 2
- *pi i / N. In the byte order of the machine:
+ * A file with a flow's velocity at N^3 points of a grid, of which point i of a direction lies at
+ * 2 pi i / N. In the byte order of the machine:
  *
  *	offset  bytes
  *	0       8      "NODEOSVF"
@@ -22,8 +22,8 @@
  *	24      24     A, B, C of the flow (double)
  *	4096    12     u, v, w (float) of the first point, and so on
  *
- * x runs fastest, z slowest: over the grid, or over the points of a brick, and over the bricks of
- *the grid.
+ * x runs fastest, z slowest: over the grid, or over the points of a brick, and over the bricks
+ * of the grid.
  */
 #define FIELD_MAGIC "NODEOSVF"
 #define FIELD_VERSION 1u
