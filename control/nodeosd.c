@@ -2,7 +2,7 @@
 /*
  * nodeosd: does for users what only root can, one request per process, which systemd starts for a
  * connection with the socket as standard input. It believes nobody: who asks is told by the kernel,
- * the request is a line that ask.c parses, and what is done for a user concerns that user's jobs.
+ * the request is a line that protocol.c parses, and what is done for a user concerns that user's jobs.
  */
 #include <errno.h>
 #include <signal.h>

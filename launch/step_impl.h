@@ -18,7 +18,7 @@
 #include "serviceos/state.h"
 
 /*
- * Inside of struct step, for the files step*.c only. "shared" is a MAP_SHARED mapping
+ * Inside of struct step, for the files of this room only. "shared" is a MAP_SHARED mapping
  * made before the fork: the ranks read there what the root side decided after it.
  */
 #define STEP_PLAN_JSON_MAX (512u << 10)
@@ -134,7 +134,7 @@ const char *step_part_word(const struct step_part *p);
  * else's, whatever their names. */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
-/* step_prepare.c: plan (or find the plan), choose the container, widen the step. */
+/* prepare.c: plan (or find the plan), choose the container, widen the step. */
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);
 
 /* step_report.c: write the report of this step with the caller's (the user's) rights. */

@@ -8,7 +8,7 @@
 #include "manifest/json_scan.h"
 
 /*
- * A JSON text with its values (json-c's) and their positions (json_pos.h), and
+ * A JSON text with its values (json-c's) and their positions (json_scan.h), and
  * the one way to fail about it: "NAME:LINE:COLUMN: PATH: reason".
  */
 struct json_doc {
