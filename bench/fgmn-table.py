@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tables of bench/fgmn, in Markdown, from what the guests left.
 
-usage: fgmn-table.py faults DIRECTORY    of VARIANT's faults.VARIANT.marks (insn-count.c) and faults.VARIANT.log (faults.c)
-       fgmn-table.py neighbour DIRECTORY    of neighbour.on.marks and neighbour.on.log (neighbour.c)
-       fgmn-table.py memory DIRECTORY    of memory.VARIANT.CPUS.THP.log (footprint.c and init.c)
+usage: fgmn-table.py faults DIRECTORY
+           of VARIANT's faults.VARIANT.marks (insn-count.c) and faults.VARIANT.log (faults.c)
+       fgmn-table.py neighbour DIRECTORY
+           of neighbour.on.marks and neighbour.on.log (neighbour.c)
+       fgmn-table.py memory DIRECTORY
+           of memory.VARIANT.CPUS.THP.log (footprint.c and init.c)
 """
 
 import re
@@ -182,7 +185,8 @@ def read_memory(directory, variant, cpus, thp):
 
 
 def usable(directory):
-    """Of the blocks of the boot with 8 CPUs and huge pages: MiB in total and free, smallest and largest."""
+    """Of the blocks of the boot with 8 CPUs and huge pages: MiB in total and free,
+    smallest and largest."""
     text = text_of(f"{directory}/memory.on.8.always.log").partition("=== done")[0]
     found = [
         (int(total), int(free))

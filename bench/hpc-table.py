@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables of bench/hpc, in Markdown, and their numbers in DIRECTORY/results.json, from what the guests left.
+"""Tables of bench/hpc, in Markdown, and their numbers in DIRECTORY/results.json,
+from what the guests left.
 
-usage: hpc-table.py [--check] DIRECTORY BOOT[+BOOT]    of BOOT.marks (rank-count.c) and BOOT.log (ranks.c, cg.c)
+usage: hpc-table.py [--check] DIRECTORY BOOT[+BOOT]
+           of BOOT.marks (rank-count.c) and BOOT.log (ranks.c, cg.c)
 --check: judges them, too: TAP after the tables.
 """
 
@@ -11,12 +13,14 @@ import re
 import statistics
 import sys
 
-# the clock of all CPUs goes by the instructions of all: ticks are most of what is left where nothing stops them (doc/benchmarks.md)
+# the clock of all CPUs goes by the instructions of all: ticks are most of what is left where
+# nothing stops them (doc/benchmarks.md)
 LIMIT = {"plain": 0.15, "nohz": 0.05}
 
 
 def runs_of(directory, boot):
-    """[{arm, load, seed, own, kernel, other, moves, involuntary, voluntary, residual}], run by run."""
+    """[{arm, load, seed, own, kernel, other, moves, involuntary, voluntary, residual}],
+    run by run."""
     with open(f"{directory}/{boot}.log") as f:
         lines = f.read().splitlines()
     with open(f"{directory}/{boot}.marks") as f:
@@ -134,7 +138,8 @@ def judge(boot, runs):
             for rank in (run["ranks"] if run["ranks"][0]["seconds"] else run["ranks"][1:])
         )
         yield most <= 1, f"{what}: no rank is moved more than once: {most}"
-        # in each second, or part of one, the guard lets fair tasks in: there and back, and for their own switches meanwhile
+        # in each second, or part of one, the guard lets fair tasks in:
+        # there and back, and for their own switches meanwhile
         most = max(
             rank["involuntary"] / (2 + int(rank["seconds"])) for run in of for rank in run["ranks"]
         )

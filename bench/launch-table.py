@@ -218,7 +218,8 @@ def read_trace(path):
 
 
 def program_of(procs, pid, line):
-    """(program, the process that executed it) as of this line; inherited from the parent before an exec."""
+    """(program, the process that executed it) as of this line;
+    inherited from the parent before an exec."""
     seen = 0
     while seen < 100:
         p = procs[pid]

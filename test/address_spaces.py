@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every place in the sources that changes a cgroup, or may wait for a process's address space, is in doc/HACKING.md's table
-with the reason why it is safe; and every row of the table has its place."""
+"""Every place in the sources that changes a cgroup, or may wait for a process's address space,
+is in doc/HACKING.md's table with the reason why it is safe;
+and every row of the table has its place."""
 
 import os
 import re
@@ -15,13 +16,16 @@ RISKS = re.compile(
     r" O_WRONLY|\"[^\"]*/cgroup\.procs\"|"
     r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace"
     r" ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
-    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze"
+    r"\"/?proc/%[^\"]*/(task/[^\"]*/)?"
+    r"(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|"
+    r"/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze"
 )
 FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
 
 
 def places():
-    """(file, function) of each match outside of comments; declarations and the functions' own first lines do not count."""
+    """(file, function) of each match outside of comments; declarations and the functions' own
+    first lines do not count."""
     found = {}
     for room in INSTALLED:
         for name in sorted(os.listdir(os.path.join(TOP, room))):

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The blocks of doc/guide.md and the shells that they are run in, for guide_build.py and guest/guide.py.
+"""The blocks of doc/guide.md and the shells that they are run in, for guide_build.py and
+guest/guide.py.
 
 Each fenced block has a comment right before it that says what it is:
 
-    <!-- test: user, expect: REGEX -->         commands; what they print must match; their exit status must be 0
+    <!-- test: user, expect: REGEX -->         commands; what they print must match; their exit
+                                               status must be 0
     <!-- test: root on n1, exit 3, expect: REGEX
-         expect: ANOTHER -->                   or as the marker says; each regular expression must match somewhere
-    <!-- test: user, retry, expect: REGEX -->  again and again until it fits: a job may wait, a file is not there yet
-    <!-- test: output -->                      the commands before have printed this; "..." is any text, a line of it any lines, 1234 a number
+         expect: ANOTHER -->                   or as the marker says; each regular expression must
+                                               match somewhere
+    <!-- test: user, retry, expect: REGEX -->  again and again until it fits: a job may wait, a file
+                                               is not there yet
+    <!-- test: output -->                      the commands before have printed this; "..." is any
+                                               text, a line of it any lines, 1234 a number
     <!-- test: file NAME -->                   a file of the user's
     <!-- test: lines of PATH -->               PATH on the nodes has these lines
-    <!-- test: tree -->                        commands in the source tree: their files and options exist
+    <!-- test: tree -->                        commands in the source tree: their files and options
+                                               exist
     <!-- test: skip: REASON -->                cannot be run in a guest
 
-WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine. "on n1" or "on both": of the nodes; n0 without.
+WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine.
+"on n1" or "on both": of the nodes; n0 without.
 Variables and the directory stay from block to block of one WHO on one node."""
 
 import os
@@ -31,7 +38,8 @@ class Mistake(Exception):
 
 
 class Block:
-    """TEXT, its marker's words, where it stands (SECTION is the heading above, LINE of its fence)."""
+    """TEXT, its marker's words, where it stands (SECTION is the heading above,
+    LINE of its fence)."""
 
     def __init__(self, marker, text, section, line):
         self.text, self.section, self.line = text, section, line
@@ -145,7 +153,8 @@ def blocks(text):
 
 
 class Shell:
-    """A bash started by ARGV in the directory CWD; files for its words in SCRATCH, which it can write."""
+    """A bash started by ARGV in the directory CWD; files for its words in SCRATCH,
+    which it can write."""
 
     def __init__(self, argv, env, cwd, scratch):
         self.argv, self.env, self.cwd, self.scratch = argv, env, cwd, scratch
@@ -206,7 +215,8 @@ class Shell:
 
 
 def try_block(block, shell, timeout, limit=300, pause=1):
-    """Run BLOCK; with retry again until it fits or LIMIT seconds are over. What is wrong (nothing: good), and all that it printed."""
+    """Run BLOCK; with retry again until it fits or LIMIT seconds are over.
+    What is wrong (nothing: good), and all that it printed."""
     end = time.time() + limit
     while True:
         code, out = shell.run(block.text, timeout)

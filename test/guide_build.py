@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""doc/guide.md without a cluster: each block has its marker; what needs no Slurm is run with the built nodeosctl; manifests and scripts
-are good; commands of the source tree, options, keys, manual pages, links and files that the guide names exist. TAP.
+"""doc/guide.md without a cluster: each block has its marker; what needs no Slurm is run with the
+built nodeosctl; manifests and scripts are good; commands of the source tree, options, keys, manual
+pages, links and files that the guide names exist. TAP.
 guest/guide.py runs the rest."""
 
 import glob
@@ -31,7 +32,8 @@ def run(argv, **kw):
 
 
 def commands():
-    """Of all blocks of commands: block and words of each simple command, as far as a shell's words can be told without a shell."""
+    """Of all blocks of commands: block and words of each simple command,
+    as far as a shell's words can be told without a shell."""
     for block in BLOCKS:
         if (
             block.kind not in COMMANDS + ("tree", "skip", "file")

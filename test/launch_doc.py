@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write doc/launch-paths.md from what test/guest/launch.py left: launch_doc.py DIRECTORY FILE. Series that were
-not run now keep the cells of the file, which an earlier run has written."""
+"""Write doc/launch-paths.md from what test/guest/launch.py left: launch_doc.py DIRECTORY FILE.
+Series that were not run now keep the cells of the file, which an earlier run has written."""
 
 import glob
 import json
@@ -10,7 +10,8 @@ import sys
 
 HEAD = """# Launch paths
 
-Written by `test/run` from the verdicts of `test/guest/launch.py`, which compares every rank of every path with what
+Written by `test/run` from the verdicts of `test/guest/launch.py`, \
+which compares every rank of every path with what
 the kernel shows; no cell is made by hand.
 
 """

@@ -6,8 +6,8 @@ usage: memory_test.py [FOLDER|FILE.xml]...
 
 First machines whose right values are known from what they are; then, on these and on every recorded
 machine (XML) of the arguments or of the folder NODEOS_TOPOLOGIES: no container gets a special or an
-empty node unasked, whatever it asks for. Which nodes these are is read from the XML here, by rules of
-this file.
+empty node unasked, whatever it asks for. Which nodes these are is read from the XML here, by rules
+of this file.
 """
 
 import glob

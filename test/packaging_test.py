@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lists of files of the Debian packages and of the RPMs, against what "make install" of the build
-tree puts into a directory: nothing is left out, named twice, or not there, and both have the same. TAP.
-NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+"""The lists of files of the Debian packages and of the RPMs, against what "make install" of the
+build tree puts into a directory: nothing is left out, named twice, or not there, and both have the
+same. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
 
 import fnmatch
 import glob
@@ -111,7 +111,8 @@ def rpm():
                 if words
                 else ""
             )
-            # relative: of the source, not of make install; a module's source is no file of make install
+            # relative: of the source, not of make install; a module's source
+            # is no file of make install
             if path.startswith("/") and "%dir" not in words and "/usr/src/" not in path:
                 lists[package].append(path)
     return {k: v for k, v in lists.items() if v}
@@ -147,7 +148,8 @@ def test_versions():
 
 
 def test_module():
-    """The sources that the module is built of are among those of dimmap-dkms: what Kbuild and the sources name."""
+    """The sources that the module is built of are among those of dimmap-dkms:
+    what Kbuild and the sources name."""
     have = {os.path.basename(f) for f in glob.glob(os.path.join(SOURCE, "dimmap/module/*"))} | {
         "dimmap_ioctl.h"
     }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl report --merge and --all-nodes of the built tool: reports of several nodes, written here by hand, good and hostile
-ones; srun and scontrol are scripts of ours. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py.
+"""nodeosctl report --merge and --all-nodes of the built tool: reports of several nodes, written
+here by hand, good and hostile ones; srun and scontrol are scripts of ours. TAP. NODEOS_SOURCE,
+NODEOS_BUILD: as in docs_test.py.
 """
 
 import copy
@@ -620,7 +621,8 @@ FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as sq
 
 
 def slurm(jobs, hosts):
-    """squeue and scontrol: JOBS, what is named -> lines; HOSTS, a list -> names. scontrol knows a job whose user has chosen its name."""
+    """squeue and scontrol: JOBS, what is named -> lines; HOSTS, a list -> names.
+    scontrol knows a job whose user has chosen its name."""
     script(
         "squeue",
         f"env >'{SCRATCH}/squeue.env'; case \"$*\" in\n"
@@ -671,7 +673,8 @@ def test_parts():
         },
         {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"},
     )
-    # each call answers for the nodes that it is for: --nodes, as many as there are since the last call
+    # each call answers for the nodes that it is for: --nodes, as many
+    # as there are since the last call
     script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
 
     def calls(*words, env=None):

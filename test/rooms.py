@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rooms of the source tree and which of them may include which: a table of allowed arrows, compared with the
-#include lines. Also refused: circles of source files, a room without a README, a flat room that has grown too large.
+"""The rooms of the source tree and which of them may include which: a table of allowed arrows,
+compared with the #include lines. Also refused: circles of source files, a room without a README, a
+flat room that has grown too large.
 Part of make check. rooms.py --table: numbers of files and lines of each room, as Markdown."""
 
 import os
@@ -29,8 +30,8 @@ INSTALLED = [
     "tools",
     "spank",
 ]
-# What each room may include besides its own files, lowest first. Rooms that no line of code enters from another room
-# (kernel interfaces and files are what connects them) have no arrows.
+# What each room may include besides its own files, lowest first. Rooms that no line of code enters
+# from another room (kernel interfaces and files are what connects them) have no arrows.
 CORE = ["base", "topology", "manifest", "host"]
 ALLOWED = {
     "base": [],
@@ -62,7 +63,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def sources():
-    """Each .c and .h of the rooms by its path from the top of the tree: the paths that it includes, of ours."""
+    """Each .c and .h of the rooms by its path from the top of the tree:
+    the paths that it includes, of ours."""
     listed = []
     for room in ALLOWED:
         for folder, folders, names in os.walk(os.path.join(SOURCE, room)):
@@ -93,7 +95,8 @@ def is_test(path):
 
 
 def wrong_arrows(includes):
-    """Includes that the table does not allow. A test may use what its room may, and test/'s helpers in base/test."""
+    """Includes that the table does not allow. A test may use what its room may,
+    and test/'s helpers in base/test."""
     wrong = []
     for path, found in includes.items():
         here = room_of(path)
@@ -186,7 +189,8 @@ def calls(units):
 
 
 def module_calls():
-    """The same of dimmap/module, which only a kernel's build makes: by the names of functions in the sources."""
+    """The same of dimmap/module, which only a kernel's build makes:
+    by the names of functions in the sources."""
     text, owner = {}, {}
     for name in sorted(os.listdir(os.path.join(SOURCE, "dimmap/module"))):
         if name.endswith(".c") and not name.endswith(".mod.c"):

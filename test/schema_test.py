@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""doc/nodeos-report.schema.json against what the built programs print, both ways: it describes every member, and finds each
-that is missing, added, or of another type. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+"""doc/nodeos-report.schema.json against what the built programs print, both ways: it describes
+every member, and finds each that is missing, added, or of another type. TAP. NODEOS_SOURCE,
+NODEOS_BUILD: as in docs_test.py."""
 
 import copy
 import json

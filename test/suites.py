@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Run suites of test/guest in the virtual cluster. Each suite says in its first lines what it needs:
+"""Run suites of test/guest in the virtual cluster.
+Each suite says in its first lines what it needs:
 
-  # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, qemu, kernel, slurm, plugin=no, and put=NAME
-  # run: ci KEY=VALUE... GROUP...    what test/run has of it (limit in seconds; no group: all); a key of boot counts here, too
+  # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, qemu, kernel,
+                                 slurm, plugin=no, and put=NAME
+  # run: ci KEY=VALUE... GROUP...    what test/run has of it (limit in seconds; no group: all);
+                                     a key of boot counts here, too
   # run: deep KEY=VALUE... GROUP...  what test/run --deep has of it; several lines are several runs
   (these two may go on in lines that begin with "#   ")
   # rooms: ROOM...               whose changes test/run --changed runs it for
@@ -134,7 +137,8 @@ def options(machine):
 
 
 def together(a, b):
-    """One machine that is good for both, or None: more devices, kernel arguments and files harm nobody."""
+    """One machine that is good for both, or None: more devices,
+    kernel arguments and files harm nobody."""
     if any(
         a.get(key) != b.get(key)
         for key in ("nodes", "numa", "memory", "qemu", "kernel", "slurm", "plugin")
@@ -149,7 +153,8 @@ def together(a, b):
 
 
 def boots(chosen, share):
-    """Runs by the machine they share, with its needs: [(machine, [run...])...]. Those that kill come last."""
+    """Runs by the machine they share, with its needs: [(machine, [run...])...].
+    Those that kill come last."""
     out = []
     for run in sorted(chosen, key=lambda r: r.suite == "failures") if share else chosen:
         for group in out:
@@ -168,7 +173,8 @@ def say(text):
 
 
 def script(group):
-    """What n0 runs: the suites one after the other, each with its limit; the worst exit code is the command's."""
+    """What n0 runs: the suites one after the other, each with its limit;
+    the worst exit code is the command's."""
     lines = ["worst=0"]
     for run in group:
         command = " ".join(
@@ -203,7 +209,8 @@ class Tally:
 
 
 def boot(machine, group):
-    """Boot one cluster and run the suites of GROUP there; True when all passed. What they print goes to stdout as it comes."""
+    """Boot one cluster and run the suites of GROUP there; True when all passed.
+    What they print goes to stdout as it comes."""
     names = " ".join(run.name() for run in group)
     say(f"booting for {names}")
     shutil.rmtree(f"{BUILD}/out", ignore_errors=True)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The manual pages against the tables of options, isolators, keys, variables, files and messages in the sources and in what the
-built programs print, in both directions: nothing undocumented, nothing documented that does not exist. TAP; see docs_test.py for the rest.
+"""The manual pages against the tables of options, isolators, keys, variables, files and messages in
+the sources and in what the built programs print, in both directions: nothing undocumented, nothing
+documented that does not exist. TAP; see docs_test.py for the rest.
 """
 
 import glob
@@ -156,7 +157,8 @@ def test_programs():
 
 
 def test_nodeosctl():
-    """Values and synopsis of each command, and its own usage text; docs_test.py has compared the names with the sources."""
+    """Values and synopsis of each command, and its own usage text;
+    docs_test.py has compared the names with the sources."""
     if not os.access(TOOL, os.X_OK):
         skip("what nodeosctl's commands print", "no nodeosctl in the build tree")
         return
@@ -243,7 +245,8 @@ def test_daemon():
 
 
 def test_library():
-    """libnodeos: what its header declares, its page tells, its map names and the built library has, each with a version."""
+    """libnodeos: what its header declares, its page tells, its map names and the built library has,
+    each with a version."""
     declared = set(re.findall(r"\b(nodeos_\w+)\(", read("control/nodeos.h")))
     named = re.findall(r"^\t\t(\w+);", read("control/libnodeos.map"), re.M)
     same_set(set(named), declared, "libnodeos: the map and the header have the same functions")
@@ -434,7 +437,8 @@ def test_variables():
     """Variables with our names, and those of others that a program reads for itself."""
     code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
-    # spank_job_control_setenv() and the pages say SPANK_NODEOS_REQUEST, or have one word for several
+    # spank_job_control_setenv() and the pages say SPANK_NODEOS_REQUEST,
+    # or have one word for several
     ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(
         re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code)
     )
@@ -481,7 +485,8 @@ def test_variables():
 
 
 def test_files():
-    """FILES of the pages are files that the build installs or the programs make, and what is installed is in a page."""
+    """FILES of the pages are files that the build installs or the programs make,
+    and what is installed is in a page."""
     make = makefile()
     known = {
         "/etc/nodeos/nodeos.conf",
@@ -587,7 +592,8 @@ def pairs(text):
 
 
 def test_messages():
-    """Every message in DIAGNOSTICS is one that a program can print: most of its words stand in this order in a format of the sources."""
+    """Every message in DIAGNOSTICS is one that a program can print:
+    most of its words stand in this order in a format of the sources."""
     known = {
         t
         for text in list(formats()) + [os.strerror(e) for e in range(1, 134)]

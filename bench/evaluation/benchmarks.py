@@ -16,7 +16,8 @@ def number(text):
 
 
 def table(top, after, head):
-    """Rows, without markup, of the first table below the text AFTER whose first line begins with HEAD."""
+    """Rows, without markup, of the first table below the text AFTER whose first line
+    begins with HEAD."""
     with open(f"{top}/doc/benchmarks.md", encoding="utf-8") as f:
         text = f.read()
     at = text.index(after)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A simulation and an analysis of what it writes on one node, as Figure 5 of the Argo NodeOS paper has them: alone, in one container, in two, by taskset."""
+"""A simulation and an analysis of what it writes on one node,
+as Figure 5 of the Argo NodeOS paper has them: alone, in one container, in two, by taskset."""
 
 import json
 import statistics

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of bench/evaluate: what it reads, mpibind's rules on machines small enough to do by hand, what is counted of placements, the
-comparison, the plots, the planner's part of the evaluation in short, and doc/evaluation.md. TAP."""
+"""Tests of bench/evaluate: what it reads, mpibind's rules on machines small enough to do by hand,
+what is counted of placements, the comparison, the plots, the planner's part of the evaluation in
+short, and doc/evaluation.md. TAP."""
 
 import importlib.machinery
 import importlib.util
@@ -130,7 +131,9 @@ def test_planner(directory):
                 f"{name}, {request}: no core in two containers, no locality more than needed",
             )
             if sum(sizes) < len(m.cores):
-                continue  # the planner packs: what is left stays whole for who comes next, at the price of caches in common
+                # the planner packs: what is left stays whole for who comes next,
+                # at the price of caches in common
+                continue
             same(
                 all(got[k] <= other[k] for k in ("caches", "numa") for other in others),
                 True,
@@ -217,7 +220,8 @@ def test_resumed(evaluate, directory):
 
 
 def test_side_by_side(evaluate):
-    """Those that need one processor each run together, as many as there are processors; the order stays."""
+    """Those that need one processor each run together, as many as there are processors;
+    the order stays."""
     one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
     modules = {"a": all_of_them, "b": one, "c": one, "d": one, "e": all_of_them}
     same(
@@ -248,7 +252,8 @@ def trr(atoms):
 
 
 def test_analysis(directory):
-    """The analysis on two frames of three atoms that are 5, 12 and 13 from each other, and on one that never becomes whole."""
+    """The analysis on two frames of three atoms that are 5, 12 and 13 from each other,
+    and on one that never becomes whole."""
     program, path, done = (f"{directory}/{name}" for name in ("analysis", "md.trr", "done"))
     if not shutil.which("gcc"):
         skip("the analysis", "no gcc")

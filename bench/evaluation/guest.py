@@ -59,8 +59,9 @@ def build(context, plugin):
 
 
 def boot(context, plugin, puts, command, memory=1024, limit=7200, clock="icount"):
-    """Runs COMMAND in a guest of one node; returns (directory that it left, path of what the plugin wrote). CLOCK is "icount" where the counts hang
-    on how programs run beside each other, "tcg" where it is work that they have to do anyway: all of the machine's processors emulate then.
+    """Runs COMMAND in a guest of one node; returns (directory that it left, path of what the plugin
+    wrote). CLOCK is "icount" where the counts hang on how programs run beside each other, "tcg"
+    where it is work that they have to do anyway: all of the machine's processors emulate then.
     """
     share, marks = f"{context.out}/share", f"{context.out}/marks"
     shutil.rmtree(share, ignore_errors=True)

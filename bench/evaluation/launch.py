@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a launch costs over more and more nodes: several slurmd in one guest, every instruction counted."""
+"""What a launch costs over more and more nodes: several slurmd in one guest,
+every instruction counted."""
 
 import json
 import statistics
@@ -30,7 +31,8 @@ SIZES = {
 
 
 def launches(lines, marks):
-    """[{arm, nodes, user, kernel, seconds, helpers}] of launches.jsonl and of three marks for each: what an idle machine executes meanwhile is off."""
+    """[{arm, nodes, user, kernel, seconds, helpers}] of launches.jsonl and of three marks for each:
+    what an idle machine executes meanwhile is off."""
     rows, idle = [], None
     if len(marks) < 3 * len(lines):
         raise RuntimeError(f"{len(lines)} launches, but {len(marks)} marks")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A machine as hwloc's XML says, read without any code of the planner: what to judge placements by, and what mpibind's rules are
-applied to."""
+"""A machine as hwloc's XML says, read without any code of the planner:
+what to judge placements by, and what mpibind's rules are applied to."""
 
 import re
 import subprocess
@@ -60,8 +60,9 @@ class Object:
 
 
 class Machine:
-    """name; xml, a path that hwloc's tools read; cores: sets of CPUs; numa: sets of CPUs, one for each locality that has memory; caches:
-    sets of CPUs of each outermost cache that several cores share (of the machine's packages where it has none).
+    """name; xml, a path that hwloc's tools read; cores: sets of CPUs; numa: sets of CPUs, one for
+    each locality that has memory; caches: sets of CPUs of each outermost cache that several cores
+    share (of the machine's packages where it has none).
     """
 
     def __init__(self, name, source, xml):
@@ -83,7 +84,8 @@ class Machine:
         # nodes, as mpibind goes through them: in hwloc's order, each with the object that has it
         self.nodes = [(node, o) for o in every for node in o.numa_nodes() if o.cpus]
         self.numa = [set(s) for s in dict.fromkeys(frozenset(o.cpus) for _, o in self.nodes)]
-        # where a large memory has smaller ones everywhere inside, the smaller ones are the localities
+        # where a large memory has smaller ones everywhere inside,
+        # the smaller ones are the localities
         self.numa = [
             s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s
         ] or [set(self.pus)]

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rules by which mpibind (E. A. Leon, "mpibind: A Memory-Driven Mapping Algorithm", MEMSYS 2017, and its documentation) maps
-tasks to CPUs, written down anew; without devices, which the machines here have none of:
+"""The rules by which mpibind (E. A. Leon, "mpibind: A Memory-Driven Mapping Algorithm", MEMSYS
+2017, and its documentation) maps tasks to CPUs, written down anew; without devices, which the
+machines here have none of:
 
-0. of memory nodes that have CPUs in common, one is taken (here: the first one of the smallest localities);
-1. tasks go to memory nodes, to each in proportion to the CPUs that it has near, what is left over to those with the largest remainder;
-2. within a node, tasks times threads are the workers, and the outermost level of the machine is taken that has as many objects as
-   there are workers, or that of the cores; the tasks divide its objects in order;
-3. above the cores and where each worker has a core, one hardware thread of an object is used, else as few of each as are enough;
-4. with fewer tasks than memory nodes, the tasks divide the nodes, and have all CPUs of theirs ("greedy", the default).
+0. of memory nodes that have CPUs in common, one is taken
+   (here: the first one of the smallest localities);
+1. tasks go to memory nodes, to each in proportion to the CPUs that it has near, what is left over
+   to those with the largest remainder;
+2. within a node, tasks times threads are the workers, and the outermost level of the machine is
+   taken that has as many objects as there are workers, or that of the cores; the tasks divide its
+   objects in order;
+3. above the cores and where each worker has a core, one hardware thread of an object is used, else
+   as few of each as are enough;
+4. with fewer tasks than memory nodes, the tasks divide the nodes, and have all CPUs of theirs
+   ("greedy", the default).
 """
 
 
@@ -68,7 +74,8 @@ def inside(machine, place, tasks, threads):
 
 
 def mapped(machine, tasks, threads=1):
-    """The CPUs of each task on the whole of MACHINE; threads: of each task, 0: as many as there are cores for."""
+    """The CPUs of each task on the whole of MACHINE;
+    threads: of each task, 0: as many as there are cores for."""
     nodes = []
     for node, place in sorted(machine.nodes, key=lambda pair: len(pair[1].cpus)):
         if not any(place.cpus & other.cpus for _, other in nodes):

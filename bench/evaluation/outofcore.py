@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figure 7: a simulation beside a tracer whose field is larger than its container's memory. The full size is bench/streamline's in
-doc/benchmarks.md; quick: shorter lines."""
+"""Figure 7: a simulation beside a tracer whose field is larger than its container's memory.
+The full size is bench/streamline's in doc/benchmarks.md; quick: shorter lines."""
 
 import json
 import os

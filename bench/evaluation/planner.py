@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The planner beside hwloc-distrib and mpibind: what do containers share, and how do their ranks lie? Runs on any machine, no guest."""
+"""The planner beside hwloc-distrib and mpibind: what do containers share,
+and how do their ranks lie? Runs on any machine, no guest."""
 
 import glob
 import json
@@ -24,8 +25,9 @@ INPUTS = [
     "tools/plan.c",
 ]
 
-# The machines of the papers: GROMACS's, that of the scheduling class, DI-MMAP's; and a many-core node of today. The second thread of a core has
-# its number after all first ones, as Linux numbers them on such machines.
+# The machines of the papers: GROMACS's, that of the scheduling class, DI-MMAP's; and a many-core
+# node of today. The second thread of a core has its number after all first ones, as Linux numbers
+# them on such machines.
 PAPERS = {
     "2 x 12 cores, SMT (GROMACS)": "package:2 numa:1 l3:1 core:12 pu:2(indexes=core:package)",
     "2 x 16 cores (HPC_SCHED)": "package:2 numa:2 l3:1 core:8 pu:1",
@@ -118,7 +120,8 @@ def nodeos(tool, m, sizes, threads, directory):
 
 
 def first_free(m, sizes, threads):
-    """What the public code of Argo does: ids in the order of their numbers, then hwloc-distrib among these."""
+    """What the public code of Argo does: ids in the order of their numbers,
+    then hwloc-distrib among these."""
     free, out = sorted(m.pus), []
     for size in sizes:
         mine, free = free[: size * threads], free[size * threads :]
@@ -188,7 +191,8 @@ def run(context):
         for group, m in machines(context.top, directory):
             for request, sizes in requests(len(m.cores)).items():
                 threads = m.threads if len({len(core) for core in m.cores}) == 1 else None
-                # cores of unlike size: as many threads as the machine's cores have in the mean, so that the request can be met
+                # cores of unlike size: as many threads as the machine's cores have in the mean,
+                # so that the request can be met
                 width = threads or max(1, len(m.pus) // len(m.cores))
                 total = sum(sizes)
                 placed = {

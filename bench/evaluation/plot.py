@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plots as SVG, drawn here: no library needed, and the same numbers give the same bytes. panels(): bars with their spread, a
-panel for each measure, a row for each arm. lines(): curves over a logarithmic axis."""
+"""Plots as SVG, drawn here: no library needed, and the same numbers give the same bytes. panels():
+bars with their spread, a panel for each measure, a row for each arm. lines(): curves over a
+logarithmic axis."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ SERIES = ["#0b7285", "#e8890c", "#7048a8", "#8a97a3", "#c2255c"]
 
 @dataclass
 class Value:
-    """What was measured: middle, and smallest and largest where it was measured several times. None: not measured."""
+    """What was measured: middle, and smallest and largest where it was measured several times.
+    None: not measured."""
 
     middle: float
     low: float = None
@@ -42,7 +44,8 @@ def short(number):
 
 
 def wide(text, size):
-    """About so many pixels; DejaVu Sans is among the widest, so nothing runs into anything with another font."""
+    """About so many pixels; DejaVu Sans is among the widest, so nothing runs into
+    anything with another font."""
     return (
         sum(0.36 if c in " .,:;'|!ilIjtf()[]" else 0.95 if c in "mwMW%@" else 0.64 for c in text)
         * size
@@ -120,8 +123,9 @@ class Canvas:
 
 
 def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
-    """A row for each of ROWS, a panel for each of MEASURES: (name, unit, a Value or None for each row). Every panel has its own scale, from
-    zero. HIGHLIGHT: the row, or the rows, that the plot is about."""
+    """A row for each of ROWS, a panel for each of MEASURES: (name, unit, a Value or None for each
+    row). Every panel has its own scale, from zero. HIGHLIGHT: the row, or the rows, that the plot
+    is about."""
     marked = {highlight} if isinstance(highlight, int) else set(highlight or ())
     label = 24 + max(wide(r, 12) for r in rows) + 14
     gap, step, top = 22, 30, 124
@@ -195,7 +199,8 @@ def lines(
     height=460,
     low=None,
 ):
-    """SERIES: (name, {x: Value}); x on a scale of powers of two; y from LOW (0), or LOGARITHMIC. Curves are named at their ends."""
+    """SERIES: (name, {x: Value}); x on a scale of powers of two; y from LOW (0), or LOGARITHMIC.
+    Curves are named at their ends."""
     c = Canvas(width, height, title, subtitle)
     right = width - 36 - max(wide(name, 12) for name, _ in series)
     left, top, bottom = 76, 84, height - (74 if note else 54)

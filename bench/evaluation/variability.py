@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HPL's table of variability: migrations and switches of ranks on a busy node, under CFS, SCHED_FIFO and SCHED_HPC. The full size is
-bench/hpc's 30 seeds in doc/benchmarks.md; here as many seeds as one waits for."""
+"""HPL's table of variability: migrations and switches of ranks on a busy node, under CFS,
+SCHED_FIFO and SCHED_HPC. The full size is bench/hpc's 30 seeds in doc/benchmarks.md; here as many
+seeds as one waits for."""
 
 import json
 import os
@@ -69,7 +70,8 @@ def run(context):
 
 
 def stated():
-    """The same of doc/benchmarks.md, where the ends are there beside the median: (median, smallest, largest)."""
+    """The same of doc/benchmarks.md, where the ends are there beside the median:
+    (median, smallest, largest)."""
     rows = {}
     for row in benchmarks.table(TOP, "--seeds 1-30 --boots plain+nohz", "| busy node | foreign"):
         arm = next(a for a, name in ARMS.items() if name == row[0])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What bash offers, against what the programs print and the plugin's table: nothing missing, nothing else. TAP."""
+"""What bash offers, against what the programs print and the plugin's table:
+nothing missing, nothing else. TAP."""
 
 import os
 import pty
@@ -191,16 +192,20 @@ def test_values(d):
 
 
 def test_node(d):
-    """Jobs and containers come from nodeosctl itself: here from one that tells what a node's would."""
+    """Jobs and containers come from nodeosctl itself: here from one
+    that tells what a node's would."""
     os.makedirs(os.path.join(d, "bin"), exist_ok=True)
     fake = os.path.join(d, "bin/nodeosctl")
     with open(fake, "w", encoding="utf-8") as f:
         f.write(f"""#!/bin/sh
 case $1 in
 list) [ -z "$ALICE" ] || exit 1
-printf '%s\\n' 'JOB      STEP         UID' '1234     -            1000     sim' '1234     -  1000 vda' '77       0    1001 x' ;;
-show) printf '%s\\n' 'node n0: 1 job of yours' 'job 1234 of alice (uid 1000)' '  asked: x' '  container sim: cpus 0-3 mems 0' '    container: enforced' \\
-'  container vda: cpus 4' '  step batch: in no container' '  step 0: container sim' '    task_0: step 9: x' '  step 11: container vda' ;;
+printf '%s\\n' 'JOB      STEP         UID' '1234     -            1000     sim' \
+'1234     -  1000 vda' '77       0    1001 x' ;;
+show) printf '%s\\n' 'node n0: 1 job of yours' 'job 1234 of alice (uid 1000)' '  asked: x' \
+'  container sim: cpus 0-3 mems 0' '    container: enforced' \\
+'  container vda: cpus 4' '  step batch: in no container' \
+'  step 0: container sim' '    task_0: step 9: x' '  step 11: container vda' ;;
 *) exec '{TOOL}' "$@" ;;
 esac
 """)
@@ -349,7 +354,8 @@ def test_slurm(d):
         ["complete -o bashdefault -o default -F _nodeos_slurm srun"],
         "without one, files as ever",
     )
-    # bash-completion, old and new: a file for all three is loaded when one of them is first completed
+    # bash-completion, old and new: a file for all three is loaded when one
+    # of them is first completed
     for loader in (
         "__load_completion () { test $1 = srun",
         "_comp_load () { test \"$*\" = '-- srun'",

@@ -29,7 +29,8 @@ def cores(node):
 
 
 def homes_and_blocks(node):
-    """From the kernel's physical_node: memory nodes that are divided, and the blocks made of them."""
+    """From the kernel's physical_node: memory nodes that are divided,
+    and the blocks made of them."""
     home = {}
     for line in open(f"{out}/physical_node.{node}"):
         name, _, physical = line.strip().partition("/physical_node:")

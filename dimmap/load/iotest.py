@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of nodeos-lriot, nodeos-streamline and nodeos-bfs share: TAP, the programs, page traces, the page cache,
-and random numbers as dimmap/load/random.h describes them, written from that description."""
+"""What the tests of nodeos-lriot, nodeos-streamline and nodeos-bfs share: TAP, the programs,
+page traces, the page cache, and random numbers as dimmap/load/random.h describes them, written from
+that description."""
 
 import ctypes
 import mmap
@@ -69,7 +70,8 @@ class Program:
         )
 
     def documented(self, source, tables):
-        """The tables of options in SOURCE, the usage text and the manual page have the same options."""
+        """The tables of options in SOURCE, the usage text and the manual page
+        have the same options."""
         code = read(source)
         found = set()
         for table in tables:
@@ -147,7 +149,8 @@ def resident(path):
 
 
 def drop(path):
-    """Take a file out of memory. False: it cannot be, as on tmpfs, or this machine has other pages."""
+    """Take a file out of memory. False: it cannot be, as on tmpfs,
+    or this machine has other pages."""
     with open(path, "rb+") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -155,7 +158,8 @@ def drop(path):
 
 
 def touches(path, trace, run, what, more=()):
-    """RUN a program with MADV_RANDOM from a cold start: what the kernel then has in memory is what the TRACE says, and MORE."""
+    """RUN a program with MADV_RANDOM from a cold start: what the kernel then has in memory is what
+    the TRACE says, and MORE."""
     for _ in range(3):
         if not drop(path):
             skip(what, "the file system keeps its files in memory")

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel in small guests, load dimmapfs and try what it promises: guest/*.sh, each in a guest of its own.
-KERNEL and TREE of kernel/build, also of its --variant debian; groups are the names of the scripts, and "exact" with --dimsim.
-No kernel may complain in its log. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and xfsprogs; TAP on stdout.
+"""Boot a kernel in small guests, load dimmapfs and try what it promises:
+guest/*.sh, each in a guest of its own.
+KERNEL and TREE of kernel/build, also of its --variant debian; groups are the names of the scripts,
+and "exact" with --dimsim.
+No kernel may complain in its log. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and
+xfsprogs; TAP on stdout.
 """
 
 import argparse
@@ -141,7 +144,8 @@ def exact(dimsim, module, modules):
         f.write(
             """. /lib.sh
 run() {
-	buffer size=$(($3 * 4))K,src=/dev/ram0,pools=1,dirty_bg=100,dirty_max=100,policy=$2,fill=$(($4 * 4))K,batch=$5
+	buffer size=$(($3 * 4))K,src=/dev/ram0,pools=1,dirty_bg=100,dirty_max=100,\
+policy=$2,fill=$(($4 * 4))K,batch=$5
 	/replay /m/data /$1.trace
 	echo "exact $*" $(tr '\n' ' ' </m/.stats)
 	umount /m

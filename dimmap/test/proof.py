@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel and try what dimmap hangs on, with a small module of the same mapping code (proof.c, rogue.c):
-- pages that are taken away 64 at a time cost one flush of other CPUs for the 64, and no write is lost or goes astray while
-  threads of four other CPUs write all the time; the control, with the flush compiled out, loses writes;
-- faults of programs are served under the lock of the mapping alone; the control, without map_pages, has none.
-proof.py KERNEL TREE WORKDIR [PAGES]: of kernel/build; so many pages are taken away (default 100000). TAP on stdout.
+"""Boot a kernel and try what dimmap hangs on, with a small module of the same mapping code
+(proof.c, rogue.c):
+- pages that are taken away 64 at a time cost one flush of other CPUs for the 64, and no write is
+  lost or goes astray while threads of four other CPUs write all the time; the control, with the
+  flush compiled out, loses writes;
+- faults of programs are served under the lock of the mapping alone; the control, without map_pages,
+  has none.
+proof.py KERNEL TREE WORKDIR [PAGES]: of kernel/build; so many pages are taken away
+(default 100000). TAP on stdout.
 """
 
 import os

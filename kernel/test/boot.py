@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel in small guests: fgmn= on machines of one, two and four nodes, judged by what /proc and /sys show.
-boot.py [--stock KERNEL] [--more KERNEL] KERNEL TREE WORKDIR [NUMBER [SEED]]: KERNEL and TREE of kernel/build; so many random
-specifications (default 10). --stock: the unpatched kernel, to see what each patch changes. --more: the patched kernel built with
-kernel/test/more.config, for what kernel/config leaves out: memory added to a running machine, KASLR, CMA.
-What is expected follows the configuration in TREE: a kernel without the patches takes no notice of fgmn=; of one that checks itself,
-the checks are tried. No kernel may complain in its log.
+"""Boot a kernel in small guests: fgmn= on machines of one, two and four nodes,
+judged by what /proc and /sys show.
+boot.py [--stock KERNEL] [--more KERNEL] KERNEL TREE WORKDIR [NUMBER [SEED]]: KERNEL and TREE of
+kernel/build; so many random specifications (default 10). --stock: the unpatched kernel, to see what
+each patch changes. --more: the patched kernel built with kernel/test/more.config, for what
+kernel/config leaves out: memory added to a running machine, KASLR, CMA.
+What is expected follows the configuration in TREE: a kernel without the patches takes no notice of
+fgmn=; of one that checks itself, the checks are tried. No kernel may complain in its log.
 Needs QEMU and cpio; TAP on stdout."""
 
 import argparse
@@ -67,7 +69,8 @@ def nodes_in(words):
 
 
 class Machine:
-    """Nodes with MEMORY (MiB each) on QEMU's q35; LOW MiB below 4 GiB; DIST between sockets, a matrix or None; CPUS of each node, THREADS a core."""
+    """Nodes with MEMORY (MiB each) on QEMU's q35; LOW MiB below 4 GiB;
+    DIST between sockets, a matrix or None; CPUS of each node, THREADS a core."""
 
     def __init__(
         self, name, memory, low=1024, dist=None, cpus=None, slit=True, extra=(), threads=1
@@ -83,7 +86,8 @@ class Machine:
             f"{sum(memory)}M",
             "-smp",
             (
-                f"{sum(self.cpus)},sockets={sum(1 for c in self.cpus if c)},cores={max(self.cpus) // threads},threads={threads}"
+                f"{sum(self.cpus)},sockets={sum(1 for c in self.cpus if c)}"
+                f",cores={max(self.cpus) // threads},threads={threads}"
             ),
         ]
         cpu = 0
@@ -109,7 +113,10 @@ class Machine:
                         ):
                             self.args += [
                                 "-numa",
-                                f"hmat-lb,initiator={i},target={j},hierarchy=memory,data-type=access-{what},{value}",
+                                (
+                                    f"hmat-lb,initiator={i},target={j},hierarchy=memory"
+                                    f",data-type=access-{what},{value}"
+                                ),
                             ]
 
     def near(self, node):
@@ -151,8 +158,9 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 
 class Boot:
-    """What a guest printed. With MISTAKES its kernel is asked to complain. WHEN: a line to wait for and commands for QEMU's
-    monitor that it calls for. ACCEL: QEMU's arguments, when not one thread a processor. LIMIT: seconds until it is ended.
+    """What a guest printed. With MISTAKES its kernel is asked to complain. WHEN: a line to wait for
+    and commands for QEMU's monitor that it calls for. ACCEL: QEMU's arguments, when not one thread
+    a processor. LIMIT: seconds until it is ended.
     """
 
     all = []
@@ -168,7 +176,8 @@ class Boot:
         limit=600,
     ):
         self.machine, self.append, self.mistakes = machine, append, mistakes
-        # la57: identify_cpu() of stock clears all features for a moment; an interrupt then takes memory by KASAN's shadow of four levels ("wild")
+        # la57: identify_cpu() of stock clears all features for a moment;
+        # an interrupt then takes memory by KASAN's shadow of four levels ("wild")
         args = [
             "qemu-system-x86_64",
             *accel,
@@ -191,7 +200,8 @@ class Boot:
         ]
         for _ in range(3):
             self.text = self.run(args + machine.args, when, limit)
-            # QEMU's threads can run a breakpoint that the kernel has taken out of its code already (Red Hat's bug 2216496)
+            # QEMU's threads can run a breakpoint that the kernel has taken out of its code
+            # already (Red Hat's bug 2216496)
             if not re.search(r"Oops: int3: 0000 .*SMP", self.text):
                 break
             print(
@@ -319,7 +329,8 @@ class Boot:
         )
 
     def initiator(self, home, access):
-        """The node that ACCESS of a home and its blocks is from: as firmware's tables have it, of class 1 the nearest whose CPUs are on."""
+        """The node that ACCESS of a home and its blocks is from:
+        as firmware's tables have it, of class 1 the nearest whose CPUs are on."""
         return (
             0
             if access == 1 and self.machine.hmat and "maxcpus=1" in self.append
@@ -362,7 +373,8 @@ def plain(machine):
 
 
 def boots(jobs):
-    """A Boot of each of JOBS, which begin with machine and command line; two at a time, as a boot keeps little more than one CPU busy."""
+    """A Boot of each of JOBS, which begin with machine and command line;
+    two at a time, as a boot keeps little more than one CPU busy."""
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(lambda job: Boot(*job[:2]), jobs)
 
@@ -376,7 +388,8 @@ def ram(boot):
 
 
 def judge(b, want):
-    """Everything that must hold, from /proc and /sys of this boot and of one without. WANT: sizes in MiB by home, in any order."""
+    """Everything that must hold, from /proc and /sys of this boot and of one without.
+    WANT: sizes in MiB by home, in any order."""
     p, wrong = plain(b.machine), []
     if not b.ended:
         return ["the guest did not end", *b.text.splitlines()[-20:]]
@@ -431,7 +444,8 @@ def judge(b, want):
                 got == f"node{b.initiator(home, access)}",
                 f"node {nid}: access{access}/initiators {got}",
             )
-        # KASLR chooses before there are blocks: the kernel's image may be in one, with what the boot adds to it
+        # KASLR chooses before there are blocks: the kernel's image may be in one,
+        # with what the boot adds to it
         image = re.search(r"^ *(\w+)-\w+ : Kernel code$", b.file["/proc/iomem"], re.M)
         room = USABLE * mib - (40 if image and start <= int(image.group(1), 16) < end else 0)
         # KASAN takes the shadow of a piece of RAM from the node where that piece begins
@@ -476,7 +490,8 @@ def judge(b, want):
                     for what in ("latency", "bandwidth")
                 )
             }
-            # what the machine's tables say of the home; QEMU rounds to what the tables can hold, and so does the kernel
+            # what the machine's tables say of the home; QEMU rounds to what the tables can hold,
+            # and so does the kernel
             near = b.machine.dist[b.initiator(home, access)][home]
             want = {"latency": str(8 * near), "bandwidth": str(1000 // near * 1024)}
             check(
@@ -597,7 +612,8 @@ def group_layouts():
                 "slow memory and its blocks are one memory tier",
             )
             ok(len(b.tiers) == 2, "and the rest another", b.tiers)
-    # with few pages each of the threads that allocate them comes no further than the first nodes, on any kernel
+    # with few pages each of the threads that allocate them comes no further than the first nodes,
+    # on any kernel
     same((sum(b.pools().values()), list(b.pools())), (128, [0, 1]), "hugepages= is on homes")
     same(len(b.crash_nodes()), 2, "crashkernel= has its two ranges")
     same([b.home_of(n) for n in b.crash_nodes()], b.crash_nodes(), "both on homes")
@@ -652,7 +668,8 @@ def group_random(number, seed):
 
 
 def group_work():
-    """What runs on blocks: huge pages, exhausted nodes, pools, the kernel's own selftest and KUnit."""
+    """What runs on blocks: huge pages, exhausted nodes, pools,
+    the kernel's own selftest and KUnit."""
     b = Boot(
         TWO,
         "fgmn=all:4x512M transparent_hugepage=always"
@@ -875,7 +892,8 @@ def scenes(b):
 
 
 def group_before_after():
-    """The same scenes on the stock kernel, on the patched one without fgmn=, both with the nodes of numa=fake=, and with blocks."""
+    """The same scenes on the stock kernel, on the patched one without fgmn=,
+    both with the nodes of numa=fake=, and with blocks."""
     common = "transparent_hugepage=always hugepages=128 crashkernel=256M,high"
     fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,drag:4:1,spill"
     (stock, s), (off, o), (on, u) = (
@@ -910,8 +928,9 @@ def group_before_after():
     print(f"# the boot used of these nodes: {s} MiB stock, {o} off, {u} with blocks")
 
 
-# Domains 2 and 3 have neither memory nor CPUs when the machine starts. QEMU's SRAT gives the range that memory can be added in
-# to the last, which becomes node 2; of domain 2 the tables do not speak, and its memory goes to node 0 on any kernel.
+# Domains 2 and 3 have neither memory nor CPUs when the machine starts. QEMU's SRAT gives the range
+# that memory can be added in to the last, which becomes node 2; of domain 2 the tables do not
+# speak, and its memory goes to node 0 on any kernel.
 GROW = Machine("two sockets, memory to be added", [2048, 2048])
 GROW.args[GROW.args.index("-m") + 1] += ",slots=2,maxmem=8G"
 GROW.args += ["-numa", "node,nodeid=2", "-numa", "node,nodeid=3"]
@@ -920,7 +939,8 @@ for pair in ((i, j) for i in range(4) for j in range(4) if i != j and max(i, j) 
 
 
 def group_more(boots):
-    """What kernel/config leaves out: memory that is added while the system runs, CMA, and so many boots under KASLR."""
+    """What kernel/config leaves out: memory that is added while the system runs, CMA,
+    and so many boots under KASLR."""
     for domain, size, want in ((3, 1024, [2]), (1, 512, [1]), (2, 1024, [0])):
         add = [
             f"object_add memory-backend-ram,id=h0,size={size}M",
@@ -978,8 +998,8 @@ def group_more(boots):
 
 
 def initramfs(work, programs, files=(), commands=()):
-    """What guests boot: init.c, other PROGRAMS by name, each of one source, FILES as they are, and COMMANDS of this system
-    in /bin, with their libraries."""
+    """What guests boot: init.c, other PROGRAMS by name, each of one source, FILES as they are,
+    and COMMANDS of this system in /bin, with their libraries."""
     with tempfile.TemporaryDirectory() as root:
         subprocess.run(
             [

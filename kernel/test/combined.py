@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel that is built with finer-grained memory nodes, SCHED_HPC, both or neither, and see that it has what it should.
-combined.py KERNEL SELFTEST WORKDIR [fgmn] [hpc]: SELFTEST is sched_hpc.c of the patched tree. TAP on stdout.
+"""Boot a kernel that is built with finer-grained memory nodes, SCHED_HPC, both or neither,
+and see that it has what it should.
+combined.py KERNEL SELFTEST WORKDIR [fgmn] [hpc]: SELFTEST is sched_hpc.c of the patched tree.
+TAP on stdout.
 """
 
 import os

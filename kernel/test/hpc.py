@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel with SCHED_HPC in small guests, and run its KUnit tests and the kernel's selftest of it: on machines of one and two
-sockets, with and without threads, and once with a clock that goes by instructions; then everything at random (hpc_stress.c).
+"""Boot a kernel with SCHED_HPC in small guests, and run its KUnit tests and the kernel's selftest
+of it: on machines of one and two sockets, with and without threads, and once with a clock that goes
+by instructions; then everything at random (hpc_stress.c).
 KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
 
 import argparse

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest, and count what it does of its own accord on
-a CPU where a task of the class computes (quiet.c); the same under SCHED_FIFO for comparison.
-quiet.py [--before KERNEL] KERNEL WORKDIR; --before: one without the patches of quiet/, for a table of both. TAP on stdout.
+"""Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest, and count
+what it does of its own accord on a CPU where a task of the class computes (quiet.c); the same under
+SCHED_FIFO for comparison.
+quiet.py [--before KERNEL] KERNEL WORKDIR; --before: one without the patches of quiet/,
+for a table of both. TAP on stdout.
 """
 
 import argparse
@@ -80,7 +82,8 @@ def main():
                 f" {after.get((policy, name), ''):>5}"
             )
     for name in (n for n in NAMES if n not in ELSEWHERE):
-        # for other policies the kernel does all this; what concerns them, too, is the reschedule; who wakes shares the cache
+        # for other policies the kernel does all this; what concerns them, too, is the reschedule;
+        # who wakes shares the cache
         ok(
             name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0,
             f"{name}: counted at all",

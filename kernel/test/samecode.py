@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare the object files below two directories: is it the same code and the same data?
-samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE of either directory that is not alike in both must differ in the functions
-and variables NAME only. What a line number leaves is no difference: debugging sections, the table of warnings. Prints each
-object that differs and in what, and how many are alike; exit 1 when one differs in more than was named. Needs binutils.
+samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE of either directory that is not alike in
+both must differ in the functions and variables NAME only. What a line number leaves is no
+difference: debugging sections, the table of warnings. Prints each object that differs and in what,
+and how many are alike; exit 1 when one differs in more than was named. Needs binutils.
 """
 
 import os
@@ -18,8 +19,9 @@ SHT_NOBITS, SHT_SYMTAB, SHT_RELA = 8, 2, 4
 STT_OBJECT, STT_SECTION = 1, 3
 # places in the code by number, or line numbers: their text is compared by its functions
 INDEXES = re.compile(
-    r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|__mcount_loc|\.retpoline|\.return_sites|\.call_sites|"
-    r"\.static_call|__tracepoint|\.ibt|\.discard|\.note|\.comment|\.debug|\.init\.calls|\.initcall|\.eh_frame"
+    r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|"
+    r"__mcount_loc|\.retpoline|\.return_sites|\.call_sites|\.static_call|__tracepoint|\.ibt|"
+    r"\.discard|\.note|\.comment|\.debug|\.init\.calls|\.initcall|\.eh_frame"
 )
 
 
@@ -88,7 +90,8 @@ class Elf:
         return s["name"]
 
     def variables(self):
-        """Name to the bytes and what they refer to, of each; equal names of static ones make one list."""
+        """Name to the bytes and what they refer to, of each; equal names
+        of static ones make one list."""
         refer = {}
         for s in (s for s in self.sections if s["type"] == SHT_RELA):
             for at in range(s["at"], s["at"] + s["size"], 24):
@@ -191,7 +194,8 @@ def strip(path, out):
 
 
 def layout(elf):
-    """What an object has beside functions and variables by name: each section's size, and what is in it unless that is code or places in the code."""
+    """What an object has beside functions and variables by name:
+    each section's size, and what is in it unless that is code or places in the code."""
     return {
         s["name"]: (s["size"], None if s["flags"] & SHF_EXEC else elf.body(i))
         for i, s in enumerate(elf.sections)

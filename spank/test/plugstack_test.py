@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeos-plugstack, and what the packages run when they are removed, on sample files of Slurm below a
-root directory of their own. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+"""nodeos-plugstack, and what the packages run when they are removed, on sample files of Slurm below
+a root directory of their own. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
 
 import os
 import re
@@ -164,7 +164,8 @@ def test_enable():
 
 
 def test_series():
-    """Beside stand-ins of nodeosctl and scontrol, and a plugin that is nowhere, so that nothing is ever added."""
+    """Beside stand-ins of nodeosctl and scontrol, and a plugin that is nowhere,
+    so that nothing is ever added."""
     with Root() as r:
         with open(TOOL, encoding="utf-8") as f:
             r.write(

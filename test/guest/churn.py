@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: deep limit=9000 1000
 # rooms: launch container
-"""Steps of every launch path started, cancelled and killed at random, first with the plugin line removed, then with
-it, both from one seed: what stays behind must be the same. churn.py [STEPS [SEED]]. STEPS counts what a launch starts
-when nothing stops it: a job script is a step, and so is each srun in it."""
+"""Steps of every launch path started, cancelled and killed at random, first with the plugin line
+removed, then with it, both from one seed: what stays behind must be the same.
+churn.py [STEPS [SEED]]. STEPS counts what a launch starts when nothing stops it: a job script is a
+step, and so is each srun in it."""
 
 import json
 import os
@@ -49,7 +50,8 @@ def kill_stepds(node, killed):
 
 
 def behind(killed):
-    """What a node keeps after all jobs: job directories, the scope's cpusets, processes of the user, state."""
+    """What a node keeps after all jobs: job directories, the scope's cpusets,
+    processes of the user, state."""
     out = {}
     time.sleep(15)  # orphans of a killed slurmstepd sleep up to 6 s
     for node in ("n0", "n1"):
@@ -82,7 +84,8 @@ BURST = 8  # steps that are started together, so that they also meet in the ledg
 
 
 def scripts():
-    """The job scripts of the launch paths; "X" stands for --nodeos-container, which stock Slurm does not know."""
+    """The job scripts of the launch paths; "X" stands for --nodeos-container,
+    which stock Slurm does not know."""
     write("churn.json", pod(sim={"container": {"cpus": 4}}, vda={"container": {"cpus": 2}}))
     write(
         "churn.iso.json",
@@ -136,7 +139,8 @@ def scripts():
 
 
 def command(rng, options, names):
-    """One launch and its number of steps; drawn alike in both halves, so that the same things happen to the same steps."""
+    """One launch and its number of steps; drawn alike in both halves,
+    so that the same things happen to the same steps."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
     extra = rng.choice(

@@ -236,7 +236,8 @@ def wait_idle(limit=90):
 
 
 def slurm_conf(lines):
-    """LINES at the end of slurm.conf on both nodes, in the place of those of the last call; then Slurm anew."""
+    """LINES at the end of slurm.conf on both nodes, in the place of those of the last call;
+    then Slurm anew."""
     text = "".join(line + "\n" for line in lines)
     both(
         "cd /etc/slurm; [ -e slurm.conf.keep ] || cp slurm.conf slurm.conf.keep; cp"
@@ -279,7 +280,8 @@ def last_job():
 
 
 def run_groups(groups, names, *args, before=None, broken=None):
-    """Call groups[name](*ARGS) of each name, before() ahead of it; a group that breaks is a failure and must not hide the others: broken()."""
+    """Call groups[name](*ARGS) of each name, before() ahead of it;
+    a group that breaks is a failure and must not hide the others: broken()."""
     for name in names:
         note(f"group {name}")
         start = time.time()

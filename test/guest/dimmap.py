@@ -4,8 +4,9 @@
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: dimmap host
-"""Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map a file or a device through it, and
-it is gone when the job is. What is expected is what /proc/mounts, stat, the module's counters and the device itself tell.
+"""Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map a
+file or a device through it, and it is gone when the job is. What is expected is what /proc/mounts,
+stat, the module's counters and the device itself tell.
 
 dimmap.py [GROUP...]: "without" is for nodes without the module; others load ./dimmapfs.ko"""
 
@@ -58,7 +59,8 @@ def mounts(node=None):
 
 
 def gone(what, node=None):
-    """No buffer is left on the node: no mount, no directory, no memory, nobody who has the device."""
+    """No buffer is left on the node: no mount, no directory, no memory,
+    nobody who has the device."""
     for _ in range(50):
         left = root(
             "grep dimmapfs /proc/mounts; ls /run/nodeos-dimmap; ls /sys/fs/dimmapfs", node=node
@@ -69,7 +71,8 @@ def gone(what, node=None):
     return same(left, [], what)
 
 
-SHOW = r"""d=$NODEOS_DIMMAP; echo "path $d"; stat -c 'dir %U %a' $d; stat -c 'file %U %a %s' $d/data; grep " $d " /proc/mounts | sed 's/^/mount /'
+SHOW = """d=$NODEOS_DIMMAP; echo "path $d"; stat -c 'dir %U %a' $d; \
+stat -c 'file %U %a %s' $d/data; grep " $d " /proc/mounts | sed 's/^/mount /'
 echo "mems $NODEOS_MEMS"; cat $d/.stats | sed 's/^/stat /'; """
 
 
@@ -107,7 +110,8 @@ def group_device():
         "on the memory nodes of the container, as asked",
     )
     with open(
-        f"{HOME}/{[f for f in os.listdir(HOME) if f.startswith('device.') and f.endswith('.n0')][0]}"
+        f"{HOME}/"
+        f"{[f for f in os.listdir(HOME) if f.startswith('device.') and f.endswith('.n0')][0]}"
     ) as f:
         c = json.load(f)["containers"][0]
     same(
@@ -151,8 +155,10 @@ def group_job():
     write(
         "job.sh",
         f"""#!/bin/bash
-srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
-srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
+srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; \
+grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
+srun -n1 bash -c 'cat $NODEOS_DIMMAP/data | head -c 8M >/dev/null; \
+grep -E "pages_read|minor" $NODEOS_DIMMAP/.stats; echo path $NODEOS_DIMMAP'
 echo batch $NODEOS_DIMMAP
 touch {HOME}/job.ready
 for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
@@ -286,7 +292,10 @@ def group_two():
     r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={second} true")
     ok(
         r.code != 0
-        and "/scratch/bob/data: cannot be opened for reading and writing by its user (uid 1000): Permission denied"
+        and (
+            "/scratch/bob/data: cannot be opened for reading and writing by its user"
+            " (uid 1000): Permission denied"
+        )
         in r.err,
         "alice cannot have a buffer of bob's file",
         r.text,
@@ -367,7 +376,8 @@ sleep 600
 
 
 def group_deleted():
-    """The buffer of a container that is deleted is gone at once, what was written is on the device; another's stays."""
+    """The buffer of a container that is deleted is gone at once,
+    what was written is on the device; another's stays."""
     root(
         f"rm -f {HOME}/written {HOME}/deleted.out; mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p"
         " /scratch && mount /dev/ram0 /scratch && install -d -o alice -m 700 /scratch/alice"
@@ -385,7 +395,8 @@ def group_deleted():
         "deleted.sh",
         f"""#!/bin/bash
 srun -n1 -c2 --overlap --nodeos-container=vda sleep 600 &
-srun -n1 -c4 --overlap --nodeos-container=sim bash -c 'printf "given back" | dd of=$NODEOS_DIMMAP/data bs=4096 seek=101 conv=notrunc status=none'
+srun -n1 -c4 --overlap --nodeos-container=sim bash -c 'printf "given back" | \
+dd of=$NODEOS_DIMMAP/data bs=4096 seek=101 conv=notrunc status=none'
 touch {HOME}/written
 wait
 """,
@@ -426,7 +437,8 @@ wait
 
 
 def group_again():
-    """What the step or job before has left: its umask, a device that is still being written to, a slurmstepd that was killed."""
+    """What the step or job before has left: its umask, a device that is still being written to,
+    a slurmstepd that was killed."""
     root("rm -rf /run/nodeos-dimmap")
     m = one("again.json", cpus="2")
     look = 'stat -c "data %U" $NODEOS_DIMMAP/data'
@@ -440,7 +452,9 @@ def group_again():
         "again.sh",
         f"""#!/bin/bash
 for i in 1 2 3 4; do
-	srun -n1 -c2 --nodeos-manifest={m} bash -c "dd if=/dev/zero of=\\$NODEOS_DIMMAP/data bs=1M count=40 conv=notrunc status=none && echo done $i" || exit
+	srun -n1 -c2 --nodeos-manifest={m} bash -c "\
+dd if=/dev/zero of=\\$NODEOS_DIMMAP/data bs=1M count=40 conv=notrunc status=none \
+&& echo done $i" || exit
 done
 """,
     )

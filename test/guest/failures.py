@@ -5,8 +5,9 @@
 # run: deep qemu="-action reboot=reset" limit=1200 reset
 # run: deep kernel=debian limit=3600
 # rooms: spank launch container
-"""What can go wrong on a node, for every launcher: the ranks do not run, the message reaches the user, the step ends
-on all nodes, no node drains, nobody else notices. failures.py GROUP...: those groups only."""
+"""What can go wrong on a node, for every launcher: the ranks do not run, the message reaches the
+user, the step ends on all nodes, no node drains, nobody else notices.
+failures.py GROUP...: those groups only."""
 
 import os
 import random
@@ -60,7 +61,8 @@ def refused(launcher, options, words, what, nodes=None):
 
 
 def group_matrix():
-    """Slurm's own table of failing hooks has no row for a user's fault: every error of ours is told in task_init."""
+    """Slurm's own table of failing hooks has no row for a user's fault:
+    every error of ours is told in task_init."""
     # an error that both nodes find; with sbatch, the batch script's own step finds it first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
@@ -121,7 +123,8 @@ def group_matrix():
 
 
 def without_plugin(user="alice"):
-    """A client that loads no plugin, as anybody can make one: what it sends is never checked before it is on the node."""
+    """A client that loads no plugin, as anybody can make one:
+    what it sends is never checked before it is on the node."""
     run(
         "mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/'"
         " /etc/slurm/slurm.conf >own/slurm.conf",
@@ -214,7 +217,8 @@ def group_absent():
 
 
 def group_upgrade():
-    """The plugin is replaced while jobs live, is of another series, or older than what is asked of it."""
+    """The plugin is replaced while jobs live, is of another series,
+    or older than what is asked of it."""
     so = on("n0", "find /usr/lib -name nodeos.so").out.strip()
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
     for name in ("ready", "go", "second.out", "second.err"):
@@ -290,7 +294,8 @@ def group_upgrade():
 
 
 def group_reset():
-    """A node that resets in the middle of a step: needs a guest that may (QEMU's -action reboot=reset)."""
+    """A node that resets in the middle of a step: needs a guest that may
+    (QEMU's -action reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
     r = run(
         "sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2"
@@ -575,7 +580,8 @@ def hostile_list():
 
 
 def group_hostile():
-    """A second user beside a job of alice's, whose ranks, ledger entry and files must stay as they are."""
+    """A second user beside a job of alice's, whose ranks, ledger entry and files
+    must stay as they are."""
     manifest = write("victim.json", pod(sim={"container": {"cpus": 4}}))
     write("victim.txt", "alice's own\n")
     for name in ("victim.out",):

@@ -4,8 +4,9 @@
 # run: ci limit=900 containers
 # run: deep limit=7200 append=fgmn=all:23x128M --runs=20
 # rooms: host topology container kernel
-"""Containers on blocks: one node whose memory nodes the kernel has divided (fgmn=) into homes and blocks. What is expected
-comes from the kernel's own files (zoneinfo, meminfo, numa_maps, memory.events), read here, and from numactl and hwloc.
+"""Containers on blocks: one node whose memory nodes the kernel has divided (fgmn=) into homes and
+blocks. What is expected comes from the kernel's own files (zoneinfo, meminfo, numa_maps,
+memory.events), read here, and from numactl and hwloc.
 
 fgmn.py [--runs=N] [GROUP...]"""
 
@@ -50,7 +51,8 @@ def listed(nodes):
 
 
 class Blocks:
-    """What the kernel shows: blocks, homes, usable bytes (managed less the high watermark of each zone)."""
+    """What the kernel shows: blocks, homes, usable bytes (managed less the high
+    watermark of each zone)."""
 
     def __init__(self):
         self.home = {
@@ -169,7 +171,8 @@ class Background:
 
 
 def pages(pid):
-    """Anonymous, shared and tmpfs pages of a process: {node: pages}, from numa_maps (files of programs are left out)."""
+    """Anonymous, shared and tmpfs pages of a process: {node: pages},
+    from numa_maps (files of programs are left out)."""
     out = {}
     try:
         text = read(f"/proc/{pid}/numa_maps")
@@ -363,7 +366,8 @@ def group_containers():
 
 
 def group_jobs():
-    """Jobs side by side: nobody's block is another's; who asks for none gets what is left; too much is said."""
+    """Jobs side by side: nobody's block is another's; who asks for none gets what is left;
+    too much is said."""
     jobs = [
         Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user)
         for n, user in ((2, "alice"), (1, "bob"), (3, "alice"))
@@ -650,12 +654,14 @@ def group_resize():
     wait_idle()
 
 
-# A program with some memory on each of its memory nodes which the kernel may not move: buffers of io_uring.
+# A program with some memory on each of its memory nodes which the kernel may not move:
+# buffers of io_uring.
 PIN = """
 import ctypes, mmap, re, time
 libc = ctypes.CDLL(None, use_errno=True)
 nodes = []
-for part in re.search(r"Mems_allowed_list:\\s*(\\S+)", open("/proc/self/status").read()).group(1).split(","):
+for part in re.search(r"Mems_allowed_list:\\s*(\\S+)", \
+open("/proc/self/status").read()).group(1).split(","):
     low, _, high = part.partition("-")
     nodes += range(int(low), int(high or low) + 1)
 buffers = []
@@ -669,7 +675,8 @@ ring = libc.syscall(425, 4, (ctypes.c_char * 120)())
 vectors = (ctypes.c_ulong * (2 * len(buffers)))()
 for i, b in enumerate(buffers):
     vectors[2 * i], vectors[2 * i + 1] = ctypes.addressof(ctypes.c_char.from_buffer(b)), 65536
-assert ring >= 0 and libc.syscall(427, ring, 0, vectors, len(buffers)) == 0, ("io_uring", ring, ctypes.get_errno())
+assert ring >= 0 and libc.syscall(427, ring, 0, vectors, len(buffers)) == 0, \
+("io_uring", ring, ctypes.get_errno())
 print("pinned on", nodes, flush=True)
 time.sleep(600)
 """
@@ -885,7 +892,8 @@ def group_pressure():
         "of the neighbour's pgscan, pgsteal, refaults, major faults, pressure, numa_miss and the"
         f" node's allocstall have moved: {moved or 'none'}"
     )
-    # allocstall is the node's: the containers that die reclaim in their own blocks first; none of the neighbour's did (pgscan_direct, pressure)
+    # allocstall is the node's: the containers that die reclaim in their own blocks first;
+    # none of the neighbour's did (pgscan_direct, pressure)
     own = {k: v for k, v in moved.items() if not k.startswith("allocstall")}
     if RUNS >= 20:
         same(

@@ -2,11 +2,13 @@
 # boot: plugin=no put=debs,dimmapfs,doc/guide.md,test/guide_blocks.py
 # run: deep limit=3600
 # rooms: contrib tools
-"""Every command of doc/guide.md, in its order, by whom and where the guide says: from packages, in nodes that have never seen NodeOS,
-to their removal. What it prints is compared with what the guide says and shows. ./guide.md is the guide, debs/1 and debs/2 are the
-packages of two versions, dimmapfs.ko the module.
+"""Every command of doc/guide.md, in its order, by whom and where the guide says: from packages, in
+nodes that have never seen NodeOS, to their removal. What it prints is compared with what the guide
+says and shows. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions,
+dimmapfs.ko the module.
 
-guide.py [SECTION...]: only the commands of sections whose titles begin so, and all files of the guide; the others' traces must not be needed
+guide.py [SECTION...]: only the commands of sections whose titles begin so,
+and all files of the guide; the others' traces must not be needed
 """
 
 import os
@@ -26,10 +28,12 @@ PACKAGES = "/shared/packages"
 
 
 def prepare():
-    """What the guide takes for granted: the packages where all nodes see them, and a directory of the user's."""
+    """What the guide takes for granted: the packages where all nodes see them,
+    and a directory of the user's."""
     for name, revision in (("", "1"), ("/new", "2")):
         shutil.copytree(f"debs/{revision}", PACKAGES + name, dirs_exist_ok=True)
-    # under emulation it takes minutes, and support-bundle goes without; a guest's dpkg leaves documentation out, and with it the examples
+    # under emulation it takes minutes, and support-bundle goes without;
+    # a guest's dpkg leaves documentation out, and with it the examples
     both("chmod 0644 /usr/bin/hwloc-gather-topology; rm -f /etc/dpkg/dpkg.cfg.d/*")
     os.makedirs(WORK, exist_ok=True)
     for path in (HOME, WORK):

@@ -4,9 +4,10 @@
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: host launch kernel
-"""SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and of their threads, the CPU that
-stays outside, ranks more than CPUs, busy neighbours, scancel. What is expected is what sched_getscheduler, getcpu and rusage
-tell in the ranks (programs/whereami.c, programs/spin.c), and lscpu.
+"""SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and of
+their threads, the CPU that stays outside, ranks more than CPUs, busy neighbours, scancel. What is
+expected is what sched_getscheduler, getcpu and rusage tell in the ranks (programs/whereami.c,
+programs/spin.c), and lscpu.
 
 hpc.py [GROUP...]"""
 
@@ -126,7 +127,8 @@ def group_words():
 
 
 def group_sixteen():
-    """16 ranks on two nodes, and a thread of each: all have the policy, and are on the CPUs that were planned for the rank."""
+    """16 ranks on two nodes, and a thread of each: all have the policy,
+    and are on the CPUs that were planned for the rank."""
     r = run(
         f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20",
         timeout=300,
@@ -152,7 +154,8 @@ def group_sixteen():
 
 
 def group_chrt():
-    """util-linux's chrt with contrib/patches' patch, and what stays to be said without the right."""
+    """util-linux's chrt with contrib/patches' patch, and what stays to be
+    said without the right."""
     for placement in (0, 1, 2):
         r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
         same(
@@ -213,7 +216,8 @@ def group_threads():
 
 
 def group_turns():
-    """More ranks, or threads, than CPUs that wait for each other: the quantum lets them end, and the report says so."""
+    """More ranks, or threads, than CPUs that wait for each other:
+    the quantum lets them end, and the report says so."""
     r = run(
         "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
         f" {SPIN} 1 1 1",
@@ -378,8 +382,8 @@ def group_neighbours():
 
 
 def cancelled(options, number, nodes, policy, what):
-    """Seconds until NUMBER spinning ranks on NODES are gone when their job is cancelled. The loops are the nodes' own: from outside
-    each look would wait for all those processors that spin."""
+    """Seconds until NUMBER spinning ranks on NODES are gone when their job is cancelled. The loops
+    are the nodes' own: from outside each look would wait for all those processors that spin."""
     each = number // len(nodes)
     job = run(
         f"sbatch --parsable -o {HOME}/cancelled -n{number} -c2 {options} --wrap 'srun -n{number}"
@@ -411,8 +415,8 @@ def cancelled(options, number, nodes, policy, what):
 
 
 def group_ends():
-    """Ranks that spin for ever are gone when they are told to: in 5 s, or, where the emulator has not the processors for those that
-    spin, as soon as ranks of the default class are."""
+    """Ranks that spin for ever are gone when they are told to: in 5 s, or, where the emulator has
+    not the processors for those that spin, as soon as ranks of the default class are."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
         ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, slurmstepd's too"),

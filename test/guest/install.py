@@ -3,9 +3,10 @@
 # boot: plugin=no put=debs
 # run: deep limit=5400
 # rooms: contrib
-"""The Debian packages in a cluster that has never seen NodeOS: installing changes nothing that runs, an upgrade leaves live
-jobs and steps that start meanwhile alone, and after removing no line of Slurm's files asks for a plugin that is gone. What is
-expected is what dpkg, systemctl, Slurm and /proc tell. Runs in nodes without the plugin, with debs/1/*.deb and debs/2/*.deb.
+"""The Debian packages in a cluster that has never seen NodeOS: installing changes nothing that
+runs, an upgrade leaves live jobs and steps that start meanwhile alone, and after removing no line
+of Slurm's files asks for a plugin that is gone. What is expected is what dpkg, systemctl, Slurm and
+/proc tell. Runs in nodes without the plugin, with debs/1/*.deb and debs/2/*.deb.
 
 install.py [GROUP...]: they go on from what the one before has left"""
 
@@ -164,11 +165,15 @@ def group_install():
 JOB = f"""#!/bin/bash
 srun --nodeos-container=sim -N2 -n2 bash -c '
 	while [ ! -e {HOME}/end ]; do
-		echo "$NODEOS_CPUS $(sed -n "s/^Cpus_allowed_list:\\t//p" /proc/self/status)" >>{HOME}/beat.$SLURM_PROCID
+		echo "$NODEOS_CPUS $(sed -n "s/^Cpus_allowed_list:\\t//p" /proc/self/status)" \
+>>{HOME}/beat.$SLURM_PROCID
 		sleep 0.5
 	done' & sim=$!
 while [ ! -e {HOME}/go ]; do sleep 0.3; done
-srun --nodeos-container=vda -N2 -n2 bash -c 'echo "$NODEOS_CONTAINER $NODEOS_CPUS $(sed -n "s/^Cpus_allowed_list:\\t//p" /proc/self/status)"' >{HOME}/late 2>&1
+srun --nodeos-container=vda -N2 -n2 bash -c '\
+echo "$NODEOS_CONTAINER $NODEOS_CPUS \
+$(sed -n "s/^Cpus_allowed_list:\\t//p" /proc/self/status)"' \
+>{HOME}/late 2>&1
 echo "late $?" >>{HOME}/late
 wait $sim
 echo "sim $?" >{HOME}/ended
@@ -282,7 +287,8 @@ def group_upgrade():
 
 
 def interrupted(command, seconds):
-    """COMMAND of dpkg on n0, killed with all that it has started after so many seconds. Was it still running?"""
+    """COMMAND of dpkg on n0, killed with all that it has started after so many seconds.
+    Was it still running?"""
     return (
         root(
             f"setsid {command} >/tmp/dpkg.log 2>&1 & sleep {seconds:.2f}; kill -9 -- -$!"
@@ -304,7 +310,8 @@ def lines_have_plugins(what):
 
 
 def group_interrupted(times=6):
-    """dpkg killed at random moments of upgrades and removals: Slurm runs, and dpkg finishes when it is asked again."""
+    """dpkg killed at random moments of upgrades and removals:
+    Slurm runs, and dpkg finishes when it is asked again."""
     rng = random.Random(17)
     took = {}
     for what, command in (
@@ -439,7 +446,8 @@ RPM = "rpm --nodeps"
 
 
 def group_rpm():
-    """The RPMs on nodes that have nothing of NodeOS: install, upgrade and removal beside a live job."""
+    """The RPMs on nodes that have nothing of NodeOS: install,
+    upgrade and removal beside a live job."""
     same(told("ls /usr/bin/nodeosctl /etc/nodeos 2>/dev/null"), "", "nothing of NodeOS is here")
     r = on_both(f"{RPM} -i {rpms(1)}", "the RPMs install on both nodes")
     if not r:

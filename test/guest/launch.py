@@ -135,7 +135,8 @@ def found_in(name):
 def text_of(name):
     return (
         "exit"
-        f" {read(name + '.rc').strip()}\n{read(name + '.out')[-600:]}\n{read(name + '.err')[-1500:]}"
+        f" {read(name + '.rc').strip()}\n{read(name + '.out')[-600:]}\n"
+        f"{read(name + '.err')[-1500:]}"
     )
 
 
@@ -267,7 +268,8 @@ def in_job(w):
         at("vda", 4, apart=False),
         background=True,
     )
-    # stock Slurm 24.11 refuses every other "--overlap -N1 -n2" while a launcher's steps run ("Memory required by task")
+    # stock Slurm 24.11 refuses every other "--overlap -N1 -n2" while a launcher's steps run
+    # ("Memory required by task")
     add("nodeos-mpirun, two at once", "wait; sleep 4", lambda file: ok(True, "both have ended"))
     if not glob.glob("/usr/lib/*/slurm-wlm/mpi_pmix.so"):
         verdict["Open MPI by srun --mpi=pmix"] = "Slurm has no mpi/pmix"
@@ -337,7 +339,8 @@ def in_job(w):
             found = found_in(file)
             w.inside(found, "sim", names[file], 4)
             cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
-            # four ranks on the job's eight cores: what Slurm kept apart in its order stays in this order
+            # four ranks on the job's eight cores: what Slurm kept apart
+            # in its order stays in this order
             ok(
                 [cores.index(min(cpus(r["cpus"]))) for r in found] == firsts,
                 f"{names[file]}: Slurm's order of the ranks",
@@ -413,8 +416,9 @@ def in_one(w):
         here(4),
     )
     s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
-    # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the first; for the second
-    # alone, 24.11's stepmgr forgets the flag when it looks for memory ("step_layout_create: no usable CPUs")
+    # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the
+    # first; for the second alone, 24.11's stepmgr forgets the flag when it looks for memory
+    # ("step_layout_create: no usable CPUs")
     first = f"b{len(s.list)}.out"
     s.add(
         "a second mpirun is modified",
@@ -599,7 +603,8 @@ def allocations(w):
 
 
 def paper_by_every_launcher(w):
-    """The paper's whole example in one step: simulation, analysis, and a daemon that nothing binds."""
+    """The paper's whole example in one step: simulation, analysis,
+    and a daemon that nothing binds."""
     command = (
         "srun -N2 -n14 -O -m block --ntasks-per-node=7 {options} --multi-prog"
         f" --nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 {DIR}/mp.conf"
@@ -634,7 +639,8 @@ def paper_by_every_launcher(w):
 
 
 def gres(w):
-    """Tiles 0 and 1 are near the first socket, 2 and 3 near the second: a rank stays near the tile that Slurm gave it."""
+    """Tiles 0 and 1 are near the first socket, 2 and 3 near the second:
+    a rank stays near the tile that Slurm gave it."""
     with path("GRES with Cores="):
         manifest = write("lp/gres.json", pod(big={"container": {"cpus": 14}}))
         inside = cpus(plan(manifest)["big"]["cpus"])

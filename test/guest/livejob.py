@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Jobs whose ranks are busy while their containers change: what the kernel shows of every thread and page of them."""
+"""Jobs whose ranks are busy while their containers change: what the kernel shows of every
+thread and page of them."""
 
 import glob
 import json
@@ -55,7 +56,8 @@ def pages_on(task):
 
 
 class Job:
-    """A job of alice's on n0 with the containers of PAIR (or others), whose ranks are busy, and its cgroup."""
+    """A job of alice's on n0 with the containers of PAIR (or others),
+    whose ranks are busy, and its cgroup."""
 
     def __init__(self, containers=None, sim="-n2", vda="-n1", rest="", mib=48, more="--exclusive"):
         """REST: ranks in no container, but in what the two leave. MORE: options of sbatch."""
@@ -94,7 +96,8 @@ class Job:
         time.sleep(1)
 
     def tasks(self, name=None):
-        """The cgroups of all ranks, or of those in the container NAME: which step came first is Slurm's to say."""
+        """The cgroups of all ranks, or of those in the container NAME:
+        which step came first is Slurm's to say."""
         steps = (
             [s["step"] for s in self.show()["steps"] if s["container"] == name]
             if name
@@ -110,7 +113,8 @@ class Job:
         return {c["name"]: (cpus(c["cpus"]), cpus(c["mems"])) for c in self.show()["containers"]}
 
     def check(self, what, rest=True):
-        """Every thread where it belongs, as the kernel shows it, and nothing of the job's lost or given twice."""
+        """Every thread where it belongs, as the kernel shows it,
+        and nothing of the job's lost or given twice."""
         have = self.containers()
         sets = [c for c, _ in have.values()]
         ok(

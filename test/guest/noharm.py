@@ -5,11 +5,12 @@
 # run: deep slurm=22.05 limit=5400 options
 # run: deep slurm=newest limit=5400 options
 # rooms: spank launch
-"""No harm: command lines without any NodeOS option give the same with the plugin's line and without it: masks, memory
-policy, cgroup files, limits, environment, output, exit code. What differs between two runs of stock Slurm is
-found by doing them, and only that is left out of the comparison. noharm.py [PATTERN]: those lines only.
-noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated, before a program whose
-argument ends in .json."""
+"""No harm: command lines without any NodeOS option give the same with the plugin's line and without
+it: masks, memory policy, cgroup files, limits, environment, output, exit code. What differs between
+two runs of stock Slurm is found by doing them, and only that is left out of the comparison.
+noharm.py [PATTERN]: those lines only.
+noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated,
+before a program whose argument ends in .json."""
 
 import os
 import re
@@ -208,7 +209,8 @@ def once(line, where):
 
 
 def key(line):
-    """What names a line of a record: the variable, the cgroup file; so that values can be left out by name."""
+    """What names a line of a record: the variable, the cgroup file;
+    so that values can be left out by name."""
     word, _, rest = line.partition(" ")
     if word == "env":
         return f"env {rest.partition('=')[0]}"
@@ -330,7 +332,8 @@ VALUES = {
 
 
 def option_words(text):
-    """Every option of srun --help: (long name, short letter or None, does it take a value). Ours are left out."""
+    """Every option of srun --help: (long name, short letter or None,
+    does it take a value). Ours are left out."""
     out = {}
     for line in text.splitlines():
         m = re.match(r"\s+(?:-(\w)(?:, |  ?))?\s*--([a-z0-9][a-z0-9-]*)(\[?[=\[<])?", line)

@@ -3,8 +3,8 @@
 # run: ci limit=600 made left
 # run: deep limit=3600
 # rooms: container host launch control
-"""Containers that are cpuset partitions: what the kernel shows, siblings of every kind beside them, what is refused,
-and that nothing is left behind. partitions.py GROUP...: those groups only."""
+"""Containers that are cpuset partitions: what the kernel shows, siblings of every kind beside them,
+what is refused, and that nothing is left behind. partitions.py GROUP...: those groups only."""
 
 import json
 import os
@@ -79,12 +79,16 @@ def group_made():
         "part/made.sh",
         f"""#!/bin/bash
 cd {DIR}
-srun -N2 -n4 --nodeos-container=iso --nodeos-report=made.%s.%N.json {SHOW.format(stay=600)} >made.out &
+srun -N2 -n4 --nodeos-container=iso --nodeos-report=made.%s.%N.json \
+{SHOW.format(stay=600)} >made.out &
 for i in $(seq 100); do [ $(grep -c '^@' made.out) -ge 4 ] && break; sleep 0.2; done
 for n in n0 n1; do
-  srun -N1 -n1 -w $n --overlap bash -c 'd=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
+  srun -N1 -n1 -w $n --overlap bash -c '\
+d=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
   for i in $(seq 40); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done
-  echo $SLURMD_NODENAME $(cat $d/cpuset.cpus.partition) $(cat $d/cpuset.cpus.effective) $(cat /sys/fs/cgroup/cpuset.cpus.isolated) $(cat {WORKQUEUES})' >>made.kernel
+  echo $SLURMD_NODENAME $(cat $d/cpuset.cpus.partition) $(cat $d/cpuset.cpus.effective) \
+$(cat /sys/fs/cgroup/cpuset.cpus.isolated) $(cat {WORKQUEUES})' \
+>>made.kernel
 done
 scancel $SLURM_JOB_ID.0
 wait
@@ -146,7 +150,8 @@ SIBLINGS = {
 
 
 def beside(tag, options, manifest, want):
-    """A partition that lives while siblings of every kind are launched: none fails, and it is one again after each."""
+    """A partition that lives while siblings of every kind are launched:
+    none fails, and it is one again after each."""
     steps = "".join(
         f"{command} >{tag}.{i}.out 2>{tag}.{i}.err; echo $? >{tag}.{i}.rc\nfor k in $(seq 50); do"
         " grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat"
@@ -209,17 +214,21 @@ def group_half():
 
 
 def half(manifest):
-    """Half of a node, the other half being another job's: the same, with the plan as the report has it."""
+    """Half of a node, the other half being another job's: the same,
+    with the plan as the report has it."""
     script = write(
         "part/half.sh",
         f"""#!/bin/bash
 cd {DIR}
-srun -n2 --overlap --nodeos-container=iso --nodeos-report=half.%s.%N.json {SHOW.format(stay=600)} >half.iso.out 2>half.iso.err &
+srun -n2 --overlap --nodeos-container=iso --nodeos-report=half.%s.%N.json \
+{SHOW.format(stay=600)} >half.iso.out 2>half.iso.err &
 for i in $(seq 200); do [ $(grep -c '^@' half.iso.out) -ge 2 ] && break; sleep 0.2; done
 d=/sys/fs/cgroup$(dirname $(cat $SLURM_JOB_ID.0.$SLURMD_NODENAME))
-for o in '-c2 --nodeos-container=plain' '--exact --nodeos-container=plain' '--nodeos=off' '--nodeos=off --cpu-bind=cores'; do
+for o in '-c2 --nodeos-container=plain' '--exact --nodeos-container=plain' \
+'--nodeos=off' '--nodeos=off --cpu-bind=cores'; do
   srun -n1 --overlap $o {WHEREAMI} >>half.out 2>>half.err; echo $? >>half.rc
-  for k in $(seq 50); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat $d/cpuset.cpus.partition >>half.state
+  for k in $(seq 50); do grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; \
+cat $d/cpuset.cpus.partition >>half.state
 done
 scancel $SLURM_JOB_ID.0
 wait
@@ -242,7 +251,8 @@ true
 
 
 def group_ended():
-    """Step containers, one after the other: srun returns before slurmstepd has taken its partition down."""
+    """Step containers, one after the other: srun returns before slurmstepd has
+    taken its partition down."""
     iso = write("part/own.json", pod(iso={"container": {"cpus": 2, "partition": "isolated"}}))
     steps = (
         f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap"
@@ -339,7 +349,8 @@ def group_refused():
 
 
 def group_resized():
-    """A container that a step has made a partition stays as it is, as long as the step; the one beside it need not."""
+    """A container that a step has made a partition stays as it is, as long as the step;
+    the one beside it need not."""
     job = Job({"sim": ISO["iso"], "vda": ISO["plain"]})
     if not ok(
         len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
@@ -358,7 +369,10 @@ def group_resized():
         r, _ = what(words)
         ok(
             r.code == 1
-            and f"is a partition (isolated) of step {step}: it can be changed when that step has ended"
+            and (
+                f"is a partition (isolated) of step {step}: it can be changed when that step"
+                " has ended"
+            )
             in r.err,
             f"{what.__name__} {words}",
             r.text,
@@ -429,7 +443,8 @@ def verified(tag):
 
 
 def group_killed():
-    """slurmstepd dies with a partition: what is left goes with the next launch, and harms nobody. Stock srun would wait forever."""
+    """slurmstepd dies with a partition: what is left goes with the next launch, and harms nobody.
+    Stock srun would wait forever."""
     manifest = write("part/iso.json", pod(**ISO))
     for signal in ("9", "15"):
         for name in ("killed.out", "next.out"):

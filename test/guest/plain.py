@@ -5,8 +5,8 @@
 # run: deep slurm=22.05 limit=3600
 # run: deep slurm=newest limit=3600
 # rooms: spank launch
-"""Plain Slurm beside containers: command lines that are no business of NodeOS, steps from outside of a job, exit codes,
-names of nodes. plain.py GROUP...: those groups only."""
+"""Plain Slurm beside containers: command lines that are no business of NodeOS,
+steps from outside of a job, exit codes, names of nodes. plain.py GROUP...: those groups only."""
 
 import os
 import sys
@@ -227,7 +227,8 @@ def group_login():
             [want],
             f"srun --jobid {options} from within another job",
         )
-    # its options are none of this job's either, so nothing guards a plain step on a node without the plugin
+    # its options are none of this job's either, so nothing guards a plain step on
+    # a node without the plugin
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} --nodeos-container=own"
     r = run(f"{inside} {srun} -w n1 -N1 -n1 {WHEREAMI} --nodeos-container=own")
     same(

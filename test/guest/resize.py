@@ -4,8 +4,8 @@
 # run: deep limit=14400 --times 500
 # run: deep kernel=debian limit=7200
 # rooms: control topology container
-"""Containers that are resized while their ranks run: what the kernel shows of every thread and page afterwards. Run by
-test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
+"""Containers that are resized while their ranks run: what the kernel shows of every thread and page
+afterwards. Run by test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 
 import argparse
 import concurrent.futures
@@ -184,7 +184,10 @@ def by_step(job):
     r = run(f"nodeosctl exec --step={job}.1 step true")
     ok(
         r.code == 1
-        and f"container step was made by the options of step {job}.1, and Slurm starts nothing beside the ranks of that step"
+        and (
+            f"container step was made by the options of step {job}.1, and Slurm starts nothing"
+            " beside the ranks of that step"
+        )
         in r.err,
         "a command cannot be in a step's own container, and that is told",
         r.text,
@@ -192,7 +195,8 @@ def by_step(job):
 
 
 def group_own(machine):
-    """Steps whose containers are of their options alone, which all are called \"step\": one of them resizes its own."""
+    """Steps whose containers are of their options alone, which all are called \"step\":
+    one of them resizes its own."""
     script = write(
         "own.sh",
         "#!/bin/bash\nrm -f first second own.*\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 bash"
@@ -236,7 +240,8 @@ def group_own(machine):
 
 
 def group_meanwhile(machine):
-    """While pages of a step's container are moved another step comes, whose container has the same name: what was begun is done to the first."""
+    """While pages of a step's container are moved another step comes,
+    whose container has the same name: what was begun is done to the first."""
     hog = write("hog.py", HOG.format(mib=96, processes=80))
     script = write(
         "meanwhile.sh",
@@ -377,7 +382,8 @@ def group_mems(machine):
 
 
 def group_api(machine):
-    """A program gives CPUs up between its phases, a neighbour takes them, and what it computes is the same."""
+    """A program gives CPUs up between its phases, a neighbour takes them,
+    and what it computes is the same."""
     phases = "/usr/libexec/nodeos/test/phases"
     manifest = write("pair.json", pod(**PAIR))
     taker = (
@@ -597,7 +603,8 @@ def group_killed(machine, times=25):
 
 
 def group_slurmd(machine, times=6):
-    """slurmd killed at a random moment of a resize, and started again: it has no part in it, and finds its steps again."""
+    """slurmd killed at a random moment of a resize, and started again:
+    it has no part in it, and finds its steps again."""
     job = Job()
     rng = random.Random(13)
     refused = []
@@ -629,7 +636,8 @@ def group_slurmd(machine, times=6):
 
 
 def group_stepd(machine):
-    """slurmstepd of a step killed in its resize: what it has left behind stays in the container, or goes; the others know nothing of it."""
+    """slurmstepd of a step killed in its resize: what it has left behind stays in the container,
+    or goes; the others know nothing of it."""
     job = Job()
     step = {s["container"]: s["step"] for s in job.show()["steps"]}["vda"]
     before = job.containers()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""JSON documents against nodeos-report.schema.json. The schema lets documents of later versions have more members;
-ours have none but those that it describes, which is what problems() looks for."""
+"""JSON documents against nodeos-report.schema.json. The schema lets documents of later
+versions have more members; ours have none but those that it describes, which is what problems()
+looks for."""
 
 import copy
 import json

@@ -9,7 +9,8 @@
 # run: deep slurm=22.05 append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # run: deep slurm=newest append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # rooms: serviceos host
-"""The ServiceOS of a node: provision, what keeps to it and what does not, jobs beside it, unprovision.
+"""The ServiceOS of a node: provision, what keeps to it and what does not,
+jobs beside it, unprovision.
 serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: those groups only."""
 
 import json
@@ -54,7 +55,8 @@ def configure(node="n0", **keys):
 
 
 def slurm_knows(there=True, by_core=False):
-    """CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline in slurm.conf on both nodes, or not."""
+    """CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline in slurm.conf on both nodes,
+    or not."""
     words = ""
     if there:
         lines = here("nodeosctl provision --cmdline").out
@@ -155,14 +157,16 @@ def snapshot():
 
 
 def same_cpuset(path, before, after):
-    """The kernel lets nobody empty the cpuset of a populated cgroup: where systemd wrote a list, the full one stays."""
+    """The kernel lets nobody empty the cpuset of a populated cgroup:
+    where systemd wrote a list, the full one stays."""
     return path.startswith("/sys/fs/cgroup") and before == "" and after in ("0-15", "0-3")
 
 
 def differences(before, after, written=SYSTEMD != 257):
     """
-    What is there in both, or should be, and differs. WRITTEN: systemd may have given new lists to units that run, as that of
-    Debian 12 and of unstable does at a reload, and 257 when another unit's list is set.
+    What is there in both, or should be, and differs. WRITTEN: systemd may have given new lists to
+    units that run, as that of Debian 12 and of unstable does at a reload, and 257 when another
+    unit's list is set.
     """
     out = [
         f"{path}: {text} -> {after[0].get(path)}"
@@ -184,7 +188,8 @@ def differences(before, after, written=SYSTEMD != 257):
 
 
 def outside(service, mems=None):
-    """Threads of the system that may run, or allocate, outside of the ServiceOS, and are not bound by the kernel."""
+    """Threads of the system that may run, or allocate, outside of the ServiceOS,
+    and are not bound by the kernel."""
     out = []
     for key, t in threads().items():
         if "slurmstepd.scope" in t["cgroup"] or t["bound"]:
@@ -367,7 +372,8 @@ def group_changes():
     r = here("nodeosctl provision")
     found = re.search(r"(\d+) changes, after (\d+) put back of the ServiceOS that was there", r.out)
     did = [int(n) for n in found.groups()] if found else []
-    # threads come and go; and a systemd that gives new lists to what runs makes some of the changes itself
+    # threads come and go; and a systemd that gives new lists to what runs makes
+    # some of the changes itself
     ok(
         len(would) == len(did) == 2
         and all(20 < d <= w + 20 for w, d in zip(would, did))
@@ -471,7 +477,8 @@ def start_daemons(n):
 
 
 def watch(seconds, service, mems=None):
-    """Sample where the system runs and may run; returns the offenders and how many hogs were seen, by cgroup's kind."""
+    """Sample where the system runs and may run; returns the offenders and how many hogs were seen,
+    by cgroup's kind."""
     wrong, seen = set(), set()
     end = time.time() + seconds
     while time.time() < end:
@@ -498,7 +505,8 @@ def watch(seconds, service, mems=None):
 
 
 def group_daemons():
-    """What is started after provision keeps to the ServiceOS, whatever starts it, and stays there."""
+    """What is started after provision keeps to the ServiceOS,
+    whatever starts it, and stays there."""
     configure(serviceos="1/node")
     before = snapshot()
     slurm_knows()
@@ -853,9 +861,10 @@ def group_trace():
     provisioned("provision")
     tracing = "/sys/kernel/tracing"
     here(f"mountpoint -q {tracing} || mount -t tracefs tracefs {tracing}")
-    # The event is on since boot (trace_event= on the command line) and stays on: to turn it on is to patch __schedule()
-    # under 16 virtual processors that run it, and QEMU's TCG now and then still executes the breakpoint of
-    # text_poke_bp() when the kernel has forgotten it ("int3: 0000", panic).
+    # The event is on since boot (trace_event= on the command line) and stays on: to turn it on is
+    # to patch __schedule() under 16 virtual processors that run it, and QEMU's TCG now and then
+    # still executes the breakpoint of text_poke_bp() when the kernel has forgotten it
+    # ("int3: 0000", panic).
     same(
         here(f"cat {tracing}/events/sched/sched_switch/enable").out.strip(),
         "1",
@@ -909,7 +918,8 @@ def group_trace():
 
 
 def group_kills():
-    """kill -9 at random points of provision and unprovision: the next run ends in the right state."""
+    """kill -9 at random points of provision and unprovision: the next run
+    ends in the right state."""
     rng = random.Random(5)
     configure(serviceos="1/node")
     slurm_knows()
@@ -960,7 +970,8 @@ def group_kills():
 
 
 def group_boot():
-    """A node that is reset half-way through comes back provisioned by its unit: needs QEMU's -action reboot=reset."""
+    """A node that is reset half-way through comes back provisioned by its unit:
+    needs QEMU's -action reboot=reset."""
     configure("n1", serviceos="1/node")
     configure(serviceos="1/node")
     slurm_knows()

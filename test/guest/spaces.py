@@ -5,8 +5,9 @@
 # run: deep limit=3600
 # run: deep kernel=debian limit=3600
 # rooms: control launch container serviceos host
-"""A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other user's job and no
-process of the host, whatever he asks of root. Run by test/guest/run as root on n0; spaces.py [--times N] [GROUP...]
+"""A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
+user's job and no process of the host, whatever he asks of root. Run by test/guest/run as root on
+n0; spaces.py [--times N] [GROUP...]
 """
 
 import argparse
@@ -28,7 +29,8 @@ times = 20
 
 
 class Hold:
-    """A process of alice's whose mmap_lock is held, in the cgroup that INTO names (root moves it before it holds)."""
+    """A process of alice's whose mmap_lock is held, in the cgroup that INTO names
+    (root moves it before it holds)."""
 
     def __init__(self, into=None, user="alice", scope=False):
         """SCOPE: in a scope of systemd's, as a session is."""
@@ -114,7 +116,8 @@ class Others:
 
     @staticmethod
     def root():
-        """A process that is made, and moved to another cgroup: for that the kernel takes the locks that matter."""
+        """A process that is made, and moved to another cgroup: for that the kernel takes
+        the locks that matter."""
         start = time.time()
         r = run(
             "mkdir -p /sys/fs/cgroup/spaces && echo $$ >/sys/fs/cgroup/spaces/cgroup.procs && echo"
@@ -149,7 +152,8 @@ class Others:
 
 
 def small_job(script="sleep 1000"):
-    """A job of alice's on a part of n0 with the container "own", and a rank in it; its directory."""
+    """A job of alice's on a part of n0 with the container "own",
+    and a rank in it; its directory."""
     manifest = write("own.json", pod(own={"container": {"cpus": "4", "mems": "1"}}))
     path = write(
         "own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {script}\n"
@@ -173,7 +177,8 @@ def end(job):
 
 
 def group_exec():
-    """Whoever asks is never moved: a session whose address space is held asks for a container, as root's nodeosd lets everybody."""
+    """Whoever asks is never moved: a session whose address space is held asks for a container,
+    as root's nodeosd lets everybody."""
     job, where = small_job()
     before, others, answers = machine_state(), Others(), []
     ask = (
@@ -230,7 +235,8 @@ def group_resize():
         ok(r.code == 0, "CPUs are", r.text)
         others.check("resize")
         nothing_stuck("resize")
-        # the site allows it: each process is asked first, with the user's rights, and the ledger is open meanwhile
+        # the site allows it: each process is asked first, with the user's rights,
+        # and the ledger is open meanwhile
         run(f"echo 'resize_mems = yes' >>{CONF}", user="root")
         p = subprocess.Popen(
             [
@@ -347,7 +353,8 @@ def group_launch():
 
 
 def group_provision():
-    """A session of a user outside of jobs holds its address space, and the admin provisions the node."""
+    """A session of a user outside of jobs holds its address space,
+    and the admin provisions the node."""
     session = "/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope"
     run(
         f"mkdir -p {session}; echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control; for d in"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: deep limit=3600
 # rooms: spank
-"""NodeOS beside the rest of Slurm: the subjects of Slurm's own tests of affinity, distribution and SPANK without the
-plugin's line and with it; a second SPANK plugin; private /tmp; jobs that come through slurmrestd.
+"""NodeOS beside the rest of Slurm: the subjects of Slurm's own tests of affinity, distribution and
+SPANK without the plugin's line and with it; a second SPANK plugin; private /tmp; jobs that come
+through slurmrestd.
 Run by test/guest/run as root on n0; stack.py GROUP... runs those groups only."""
 
 import json
@@ -57,7 +58,8 @@ REQUEST = "nodeos 1;c=sim cpus=8 mems=2;c=vda cpus=4 mems=1;"
 
 
 def plugstack(nodeos=True, probe=None, restart=False):
-    """The lines of plugstack.conf on both nodes: nodeos's, and the probe's "before" or "after" it."""
+    """The lines of plugstack.conf on both nodes: nodeos's, and the probe's
+    "before" or "after" it."""
     line = {
         None: "true",
         "before": f"echo 'required {PROBE} {LOG}' >a-probe.conf",
@@ -98,8 +100,8 @@ def jobs():
 
 
 def settle(before, marks=(), limit=600):
-    """Wait until all jobs after number BEFORE have ended, whose scripts leave MARKS at last; returns them. To look for a file
-    costs nothing here, and to ask Slurm does."""
+    """Wait until all jobs after number BEFORE have ended, whose scripts leave MARKS at last;
+    returns them. To look for a file costs nothing here, and to ask Slurm does."""
     end = time.time() + limit
     while time.time() < end and not all(os.path.exists(mark) for mark in marks):
         time.sleep(0.1)
@@ -132,7 +134,7 @@ def found_in(name):
     return ranks(Result(0, read(name), "", 0))
 
 
-# --------------------------------------------------- Slurm's own subjects, without our line and with it
+# ----------------------------------------------- Slurm's own subjects, without our line and with it
 
 
 class Pass:
@@ -169,7 +171,8 @@ def plain(text, job):
 
 
 class Lane:
-    """Steps that one job runs one after the other, each with its output, and what they must show."""
+    """Steps that one job runs one after the other, each with its output,
+    and what they must show."""
 
     def __init__(self, p, name, arguments):
         self.p, self.name, self.arguments, self.steps = p, name, arguments, []
@@ -448,7 +451,8 @@ def hooks(log, *keys):
 
 
 def option(p):
-    """Subjects of 7.11 and 7.21: another plugin's option, its variables, and what it learns of its job."""
+    """Subjects of 7.11 and 7.21: another plugin's option, its variables,
+    and what it learns of its job."""
     probe_log()
     r = run("for c in srun sbatch salloc; do $c --help | grep -c -e --probe=WORD; done")
     p.check(
@@ -556,8 +560,9 @@ def option(p):
     )
 
 
-# Slurm's word on 24.11 for a hook of a required plugin that fails: launcher -> context:hook -> (exit code, does the job fail).
-# None in the place of a job's fate: there is no job of its own; for all: Slurm says nothing.
+# Slurm's word on 24.11 for a hook of a required plugin that fails: launcher -> context:hook ->
+# (exit code, does the job fail). None in the place of a job's fate: there is no job of its own;
+# for all: Slurm says nothing.
 MATRIX = {
     "srun": {
         "local:init": (1, None),
@@ -620,7 +625,8 @@ LAUNCH = {
 
 
 def case_lines(launcher, cases):
-    """Shell lines that run all CASES of a launcher at once, and leave what they say and their exit codes."""
+    """Shell lines that run all CASES of a launcher at once, and leave what they
+    say and their exit codes."""
     command, program = LAUNCH[launcher]
     out = ""
     for i, case in enumerate(cases):
@@ -633,7 +639,8 @@ def case_lines(launcher, cases):
 
 
 def judge(p, launcher, cases, ended, log, bad):
-    """Each command's exit code, its job's and its node's fate are Slurm's, and the hook that was to fail did."""
+    """Each command's exit code, its job's and its node's fate are Slurm's,
+    and the hook that was to fail did."""
     for i, (case, want) in enumerate(cases.items()):
         tag, node = f"{launcher}/{case}", bad[f"n{i % 2}"]
         code, state = read(f"{p.dir}/{tag}.rc").strip(), ended.get(tag, {}).get("JobState")
@@ -719,7 +726,8 @@ def group_slurmtests(m):
 
 
 def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
-    """A job with TWO's containers and a step in each of NAMES; returns their ranks. SUBMIT takes its text, in which SCRIPT comes first."""
+    """A job with TWO's containers and a step in each of NAMES; returns their ranks.
+    SUBMIT takes its text, in which SCRIPT comes first."""
     fresh("two.log", "two.done", *(f"{name}.{end}" for name in names for end in ("out", "err")))
     text = "".join(
         f"srun -N2 -n4 --nodeos-container={name} {W} >{name}.out 2>{name}.err & {name}=$!\n"
@@ -777,7 +785,8 @@ def step_container(what, r, m):
 
 
 def second_plugin(what, order, m):
-    """A job without containers of its own: a step in one, and steps of which the other plugin fails at several hooks."""
+    """A job without containers of its own: a step in one, and steps of which the other plugin
+    fails at several hooks."""
     fail = ("init_post_opt", "user_init", "task_post_fork", "task_init")
     text = (
         f"{STEP}\n"
@@ -906,7 +915,9 @@ class Local(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(sys.argv[1])
 c = Local("localhost", timeout=100)
-c.request("POST", sys.argv[2], sys.stdin.read() if len(sys.argv) < 4 else open(sys.argv[3]).read(), {"Content-Type": "application/json"})
+c.request("POST", sys.argv[2], \
+sys.stdin.read() if len(sys.argv) < 4 else open(sys.argv[3]).read(), \
+{"Content-Type": "application/json"})
 print(c.getresponse().read().decode())
 """
 

@@ -232,7 +232,8 @@ exit $code
 
 
 def group_batch(machine):
-    """sbatch --nodeos-manifest: batch script, two concurrent steps on two nodes, one that names none."""
+    """sbatch --nodeos-manifest: batch script, two concurrent steps on two nodes,
+    one that names none."""
     manifest = write("coupled.json", pod(**COUPLED))
     script = write("coupled.sh", script_coupled())
     want = plan(manifest)
@@ -559,8 +560,10 @@ def group_node_errors(machine):
         "forge.sh",
         f"""#!/bin/bash
 env -u SLURM_SPANK_NODEOS_REQUEST srun -N2 -n2 {WHEREAMI} > missing 2>&1; echo "code $?" >> missing
-SLURM_SPANK_NODEOS_REQUEST='nodeos 1;c=sim cpus=16;' srun -N1 -w n0 -n1 {WHEREAMI} > forged 2>&1; echo "code $?" >> forged
-env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
+SLURM_SPANK_NODEOS_REQUEST='nodeos 1;c=sim cpus=16;' \
+srun -N1 -w n0 -n1 {WHEREAMI} > forged 2>&1; echo "code $?" >> forged
+env -i PATH=$PATH SLURM_JOB_ID=$SLURM_JOB_ID \
+srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
 """,
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
@@ -617,18 +620,21 @@ def picture_cpus(svg):
     return found
 
 
-# A program: prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}: interrupts with a handler, and pinned kernel threads.
-LOOK = r"""
+# A program: prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}:
+# interrupts with a handler, and pinned kernel threads.
+LOOK = """
 import glob, json, os, re
 irqs, threads = {}, {}
 for d in glob.glob("/proc/irq/[0-9]*"):
     if any(os.path.isdir(f"{d}/{f}") for f in os.listdir(d)):
         for f in ("smp_affinity_list", "effective_affinity_list"):
-            irqs[int(os.path.basename(d))] = open(f"{d}/{f}").read().strip() or irqs.get(int(os.path.basename(d)))
+            irqs[int(os.path.basename(d))] = open(f"{d}/{f}").read().strip() \
+or irqs.get(int(os.path.basename(d)))
 for d in glob.glob("/proc/[0-9]*"):
     try:
         stat = open(f"{d}/stat").read()
-        allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", open(f"{d}/status").read(), re.M).group(1)
+        allowed = re.search(r"^Cpus_allowed_list:\\s*(\\S+)", \
+open(f"{d}/status").read(), re.M).group(1)
     except OSError:
         continue
     if int(stat[stat.rindex(")") + 2:].split()[6]) & 0x04200000 == 0x04200000:
@@ -732,7 +738,8 @@ def kept(document):
 
 
 def check_all_nodes(job, want):
-    """report --all-nodes of a job on two nodes, as its user, as root, as another; --merge of what was kept."""
+    """report --all-nodes of a job on two nodes, as its user, as root, as another;
+    --merge of what was kept."""
     want = {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()}
     r = run(f"nodeosctl report --all-nodes --job={job} --json", timeout=240)
     whole = json.loads(r.out or '{"nodes": []}')
@@ -912,7 +919,8 @@ def group_report(machine):
 
 
 def seen_on(nodes, what):
-    """Wait until alice has containers on each of NODES; the numbers of the jobs that these are of."""
+    """Wait until alice has containers on each of NODES; the numbers
+    of the jobs that these are of."""
     for _ in range(100):
         found = [
             json.loads(run("nodeosctl show --json", node=n).out or "{}").get("jobs") or []
@@ -1206,7 +1214,8 @@ def group_show(machine):
     )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
     same(r.code, 0, "many requests")
-    # as the ranks of a program that starts: more than one user may have connections (MaxConnectionsPerSource=)
+    # as the ranks of a program that starts: more than one user may have connections
+    # (MaxConnectionsPerSource=)
     crowd = (
         "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err"
         " || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
@@ -1235,8 +1244,8 @@ def group_show(machine):
 
 
 def group_nolibs(machine):
-    """Commands without NodeOS options must not need our libraries. Debian's slurmd and slurmstepd link hwloc
-    themselves, so it goes from the submitting node; json-c goes from both."""
+    """Commands without NodeOS options must not need our libraries. Debian's slurmd and slurmstepd
+    link hwloc themselves, so it goes from the submitting node; json-c goes from both."""
     lib = "/usr/lib/x86_64-linux-gnu/"
     names = {"n0": f"{lib}libjson-c.so.5 {lib}libhwloc.so.15", "n1": f"{lib}libjson-c.so.5"}
     for node, files in names.items():
@@ -1346,7 +1355,8 @@ def unpacked(path):
 
 
 def group_bundle(machine):
-    """nodeosctl support-bundle: what is wanted is in it, secrets and what users run are not, and it is root's alone."""
+    """nodeosctl support-bundle: what is wanted is in it, secrets and what users run are not,
+    and it is root's alone."""
     secrets = ["storage-hunter2", "alt-hunter2", "old-hunter2", "environment-hunter2", "301.25"]
     cluster.slurm_conf(
         [

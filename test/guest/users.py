@@ -2,8 +2,8 @@
 # run: deep limit=7200
 # run: deep kernel=debian limit=7200
 # rooms: control container
-"""What one user can do to the others of a node, and to root's helpers, by what NodeOS offers to users; and what accidents leave
-behind. Run by test/guest/run as root on n0; users.py [GROUP...]"""
+"""What one user can do to the others of a node, and to root's helpers, by what NodeOS offers to
+users; and what accidents leave behind. Run by test/guest/run as root on n0; users.py [GROUP...]"""
 
 import argparse
 import fcntl
@@ -184,7 +184,8 @@ def group_ledger(machine):
 
 
 def group_entering(machine):
-    """A step starts, and its container is resized before its ranks run: they have what it has then, and none dies of it."""
+    """A step starts, and its container is resized before its ranks run:
+    they have what it has then, and none dies of it."""
     probe = write("probe.sh", "#!/bin/bash\nsleep 0.3\ngrep Cpus_allowed_list /proc/self/status\n")
     times = 20
     text = (
@@ -232,7 +233,8 @@ def ask(data, wait=20, user_close=True):
 
 
 def group_requests(machine):
-    """Bytes that are no request are answered with what is wrong, and no user has another's containers."""
+    """Bytes that are no request are answered with what is wrong,
+    and no user has another's containers."""
     for data in (
         b"",
         b"\n",
@@ -301,7 +303,8 @@ def group_requests(machine):
 
 
 def group_accidents(machine):
-    """Full file systems, damaged files, missing CPUs: a message, nothing by halves, and all is well afterwards."""
+    """Full file systems, damaged files, missing CPUs: a message, nothing by halves,
+    and all is well afterwards."""
     job = small_job("alice")
     run(
         "dd if=/dev/zero of=/run/fill bs=64k 2>/dev/null; dd if=/dev/zero of=/run/fill2 bs=1"
@@ -387,7 +390,8 @@ def group_accidents(machine):
 
 
 class Full:
-    """The file system that PATH is on has no byte left, for root neither; until the end of the block, or room()."""
+    """The file system that PATH is on has no byte left, for root neither;
+    until the end of the block, or room()."""
 
     def __init__(self, path):
         self.path, self.file = path, f"{path}/.fill"
@@ -444,7 +448,8 @@ def here(command, user="alice"):
 
 
 def as_it_is(job):
-    """What must not change while something fails: the ledger, the cgroups below the job, and its ranks."""
+    """What must not change while something fails: the ledger,
+    the cgroups below the job, and its ranks."""
     return run(
         f"cat /run/nodeos/job-*; cd /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job} && grep"
         " -r . --include=cpuset.cpus --include=cpuset.mems step_0/user; cat"
@@ -454,7 +459,8 @@ def as_it_is(job):
 
 
 def group_full(machine):
-    """File systems without room: each command fails with one message or needs none, nothing changes, and all works again with room."""
+    """File systems without room: each command fails with one message or needs none,
+    nothing changes, and all works again with room."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = small_job("alice")
@@ -617,7 +623,8 @@ def files_work(path):
 
 
 def group_var(machine):
-    """/var is full, for which Slurm drains a node of itself: jobs that are there go on, and change their containers."""
+    """/var is full, for which Slurm drains a node of itself: jobs that are there go on,
+    and change their containers."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = Job()
@@ -715,7 +722,8 @@ def group_filling(machine):
             same(after[1], before[1], "it has the memory nodes that it had, show says")
             same(
                 run(
-                    f"cat /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}/step_0/user/task_0/cpuset.mems"
+                    f"cat /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}"
+                    "/step_0/user/task_0/cpuset.mems"
                 ).out.strip(),
                 before[1],
                 "and the kernel",

@@ -5,9 +5,10 @@
 usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
 
 Machines have up to 16 threads: packages, groups in or around them, L3 above or below NUMA, fake
-NUMA, memory of all kinds told by name, place, distance or bandwidth, huge pages, empty nodes, blocks, cores without memory, offline threads, other jobs'
-threads, interleaved numbers, distances, CPU kinds. The plan must be equal in every id, and the reasons of the
-explanations ("takes 1: the tightest fit by packages") must be those that the brute force finds.
+NUMA, memory of all kinds told by name, place, distance or bandwidth, huge pages, empty nodes,
+blocks, cores without memory, offline threads, other jobs' threads, interleaved numbers, distances,
+CPU kinds. The plan must be equal in every id, and the reasons of the explanations ("takes 1: the
+tightest fit by packages") must be those that the brute force finds.
 """
 
 import argparse

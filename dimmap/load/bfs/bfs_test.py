@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of nodeos-bfs as a program: results and traces beside another search of the same file, the check, JSON, wrong calls. TAP."""
+"""Tests of nodeos-bfs as a program: results and traces beside another search of the same file,
+the check, JSON, wrong calls. TAP."""
 
 import json
 import os

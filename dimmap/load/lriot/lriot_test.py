@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of nodeos-lriot as a program: damaged files, traces beside what the file and the kernel show, JSON, wrong calls. TAP."""
+"""Tests of nodeos-lriot as a program: damaged files, traces beside what the file and the kernel
+show, JSON, wrong calls. TAP."""
 
 import json
 import math
@@ -135,7 +136,8 @@ def damages(f):
 
 
 def old_page(f):
-    """A page goes back to what it was: no word of it is wrong by itself, but its epoch is less than another's that was written as often."""
+    """A page goes back to what it was: no word of it is wrong by itself,
+    but its epoch is less than another's that was written as often."""
     lriot("--file", f, "--create", "--size=64K", "--ops=0")
     before = open(f, "rb").read()
     # each page once, in one word of each 512
@@ -267,8 +269,9 @@ def traces(f, t):
 
 
 def zipf_shares(f, t):
-    """How often the hottest pages come, whichever they are, beside the law: each within five standard deviations of what its rank
-    must have; ranks that lie close may have changed places, by which it can only come nearer to the rank's share.
+    """How often the hottest pages come, whichever they are, beside the law: each within five
+    standard deviations of what its rank must have; ranks that lie close may have changed places, by
+    which it can only come nearer to the rank's share.
     """
     n = 100000
     lriot("--file", f, "--ops", n, "--pattern=zipf:0.99", "--trace", t)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of nodeos-streamline as a program: equal results of all layouts, the check, traces beside another calculation and beside
-what the kernel shows, JSON, wrong calls. TAP."""
+"""Tests of nodeos-streamline as a program: equal results of all layouts, the check,
+traces beside another calculation and beside what the kernel shows, JSON, wrong calls. TAP."""
 
 import json
 import math
