@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: ci limit=900 words exits
+# run: ci limit=900 words
 # run: deep limit=3600
 # run: deep slurm=22.05 limit=3600
 # run: deep slurm=newest limit=3600
