@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Builds plugins for the installed QEMU.  To be sourced after lib.sh.
 
-# plugin_header: qemu-plugin.h of the installed QEMU; it is in QEMU's source package only, and must be that of the
-# binary.  Prints its path.
+# plugin_header: qemu-plugin.h of the installed QEMU; it is in QEMU's source package only, and must
+# be that of the binary.  Prints its path.
 plugin_header () {
 	local apt=$CACHE/qemu/apt version to opts
 
@@ -22,7 +22,8 @@ plugin_header () {
 		rm -f "$apt"/qemu_*
 		(cd "$apt" && with_log "$apt/download.log" \
 			apt-get "${opts[@]}" source --download-only --tar-only "qemu=$version")
-		tar -xOf "$apt"/qemu_*.orig.tar.* --wildcards '*/include/qemu/qemu-plugin.h' >"$to/header"
+		tar -xOf "$apt"/qemu_*.orig.tar.* --wildcards '*/include/qemu/qemu-plugin.h' \
+			>"$to/header"
 		rm -f "$apt"/qemu_*
 		mv "$to/header" "$to/qemu-plugin.h"
 	fi
@@ -36,7 +37,8 @@ plugin_build () {
 	mkdir -p "$dir/include"
 	cp "$header" "$dir/include/qemu-plugin.h"
 	# newer headers want two names of GLib that this plugin does not use
-	echo 'typedef struct GArray GArray; typedef struct GByteArray GByteArray;' >"$dir/include/glib.h"
+	echo 'typedef struct GArray GArray; typedef struct GByteArray GByteArray;' \
+		>"$dir/include/glib.h"
 	name=$(basename "$source" .c)
 	gcc -O2 -Wall -Wextra -Werror -shared -fPIC -I"$dir/include" -o "$dir/$name.so" "$source"
 }

@@ -115,7 +115,8 @@ archive_has () {
 	return 1
 }
 
-# archive_line URI SUITE: a snapshot of the archive is older than its Valid-Until, and so may a mirror of unstable be.
+# archive_line URI SUITE: a snapshot of the archive is older than its Valid-Until, and so may a
+# mirror of unstable be.
 archive_line () {
 	local opts="arch=$GUEST_ARCH signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -145,7 +146,8 @@ archive_sources () {
 		fi
 	done
 	[ -n "$found" ] ||
-		die "none of apt's archives (${uris[*]:-none}) has Debian $GUEST_SUITE; set NODEOS_MIRROR to one that does"
+		die \
+		"none of apt's archives (${uris[*]:-none}) has Debian $GUEST_SUITE; set NODEOS_MIRROR to one that does"
 	archive_line "$found" "$GUEST_SUITE"
 	if archive_has "$found" "$GUEST_SUITE-updates"; then
 		archive_line "$found" "$GUEST_SUITE-updates"
@@ -170,7 +172,8 @@ archive_apt () {
 		-o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
 		-o "APT::Architecture=$GUEST_ARCH" -o "APT::Architectures=$GUEST_ARCH" \
 		-o Acquire::Languages=none \
-		-o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o APT::Sandbox::User=root
+		-o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
+		-o APT::Sandbox::User=root
 }
 
 # ---- accelerator

@@ -5,7 +5,8 @@ small="size=2M,src=/dev/ram0"
 
 # fio: threads that write and check what they read, by a mapping
 fio_run() { # OPTION...
-	fio --name=x --filename=/m/data --bs=4k --size=12M --verify=crc32c --verify_fatal=1 --randseed=7 --allow_file_create=0 \
+	fio --name=x --filename=/m/data --bs=4k --size=12M --verify=crc32c --verify_fatal=1 \
+		--randseed=7 --allow_file_create=0 \
 		--fallocate=none --thread --output-format=terse --minimal "$@" >/tmp/out 2>&1
 }
 buffer $small
@@ -31,7 +32,8 @@ before=$(sqlite3 /tmp/db "$ask" | tr "\n" "|")
 dd if=/tmp/db of=/dev/ram0 bs=64k 2>/dev/null
 buffer $small
 mapped="PRAGMA mmap_size=16777216;"
-same "$(sqlite3 /m/data "$mapped $ask" | tr "\n" "|")" "16777216|$before" "it reads it from the mapping"
+same "$(sqlite3 /m/data "$mapped $ask" | tr "\n" "|")" "16777216|$before" \
+	"it reads it from the mapping"
 sqlite3 /m/data "$mapped $change" >/dev/null
 ok $? "and changes a third of the rows"
 sqlite3 /tmp/db "$change" >/dev/null
@@ -46,7 +48,8 @@ ok $? "something has changed"
 # LMDB: reads by a mapping, writes by pwrite(); its lock file is beside the name that it is given
 entries() { # FROM TO
 	printf 'VERSION=3\nformat=print\ntype=btree\nmapsize=15728640\nHEADER=END\n'
-	awk -v a="$1" -v b="$2" 'BEGIN { for (i = a; i <= b; i++) printf " key%06d\n value %d %0200d\n", i, i * 31 % 977, i }'
+	awk -v a="$1" -v b="$2" \
+		'BEGIN { for (i = a; i <= b; i++) printf " key%06d\n value %d %0200d\n", i, i * 31 % 977, i }'
 	echo DATA=END
 }
 entries 1 10000 >/tmp/first
@@ -58,10 +61,12 @@ buffer $small
 ln -s /m/data /tmp/mapped
 mdb_load -n -f /tmp/second /tmp/mapped && mdb_load -n -f /tmp/second /tmp/lmdb
 ok $? "entries are added through the buffer"
-same "$(mdb_dump -n -p /tmp/mapped | md5sum)" "$(mdb_dump -n -p /tmp/lmdb | md5sum)" "all are there, old ones and new ones"
+same "$(mdb_dump -n -p /tmp/mapped | md5sum)" "$(mdb_dump -n -p /tmp/lmdb | md5sum)" \
+	"all are there, old ones and new ones"
 same "$(mdb_stat -n /tmp/mapped | sed -n 's/.*Entries: //p')" "20000" "20,000"
 umount /m
 dd if=/dev/ram0 of=/tmp/back bs=64k 2>/dev/null
 rm -f /tmp/back-lock
-same "$(mdb_dump -n -p /tmp/back | md5sum)" "$(mdb_dump -n -p /tmp/lmdb | md5sum)" "and are on the device"
+same "$(mdb_dump -n -p /tmp/back | md5sum)" "$(mdb_dump -n -p /tmp/lmdb | md5sum)" \
+	"and are on the device"
 finish

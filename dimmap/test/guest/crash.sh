@@ -1,4 +1,5 @@
-# A power cut at any moment: what fsync, msync, syncfs, RWF_DSYNC and umount have said is safe is on the device.
+# A power cut at any moment: what fsync, msync, syncfs, RWF_DSYNC and umount have said is safe is on
+# the device.
 . /lib.sh
 export DM_DISABLE_UDEV=1 # there is none: dmsetup itself makes the nodes
 log=/dev/nullb0
@@ -6,12 +7,14 @@ setup() { # a device of zeros, whose writes are logged
 	dd if=/dev/zero of=/dev/ram0 bs=64k count=256 2>/dev/null
 	dmsetup create d --table "0 32768 log-writes /dev/ram0 $log"
 }
-# Four threads write, in a buffer of half of what they write to; then it is unmounted, which makes all of it safe, too.
+# Four threads write, in a buffer of half of what they write to; then it is unmounted, which makes
+# all of it safe, too.
 write_to() { # SOURCE, SEED
 	buffer size=1M,pools=2,src=$1
 	/crash write /m/data 512 4 400 "$2" /tmp/told d >/tmp/out
 	ok $? "$1: writes and syncs"
-	echo "# $(cat /tmp/out); $(stat_of evicted_dirty) dirty pages evicted, $(stat_of pages_written) written"
+	echo "# $(cat /tmp/out); $(stat_of evicted_dirty) dirty pages evicted, $(stat_of \
+		pages_written) written"
 	[ "$(stat_of evicted_dirty)" -gt 50 ]
 	ok $? "$1: some of what is written makes room"
 	umount /m
@@ -32,9 +35,11 @@ write_to /dev/mapper/d 1
 dmsetup remove d
 check 1 200
 ok $? "after a power cut, what was said to be safe is there"
-[ "$(found flushes)" -ge "$marks" ] && [ "$(found marks)" -ge 60 ] && [ "$(found writes)" -gt 500 ] && [ "$(found torn)" -gt 100 ]
+[ "$(found flushes)" -ge "$marks" ] && [ "$(found marks)" -ge 60 ] &&
+	[ "$(found writes)" -gt 500 ] && [ "$(found torn)" -gt 100 ]
 ok $? "enough was tried"
-# controls: a disk that forgets a fiftieth of what it has flushed; a kernel that is told that the disk has no cache, so that no flush comes
+# controls: a disk that forgets a fiftieth of what it has flushed; a kernel that is told that the
+# disk has no cache, so that no flush comes
 check 1 200 forgetful
 ok $(($? == 0)) "control: a disk that forgets is noticed"
 grep -q "safe by mark" /tmp/out

@@ -18,7 +18,8 @@ c4095 ok
 c4096 ok
 w4095 ok
 m ok" "the last page"
-# a page that is dirty, read-only and writable again by mprotect, written back between: each write counts
+# a page that is dirty, read-only and writable again by mprotect, written back between: each write
+# counts
 same "$(/touch /m/data w7 R s W w7 s r7)" "w7 ok
 R ok
 s ok
@@ -28,7 +29,8 @@ s ok
 r7 ok" "mprotect"
 same "$(/touch /m/data w7 s w8 m | grep -vc ok)" 0 "fsync and msync"
 umount /m
-same "$(od -An -t u8 -j 28672 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 7 * 512))" "a mapping's write is on the device"
+same "$(od -An -t u8 -j 28672 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 7 * 512))" \
+	"a mapping's write is on the device"
 cp /dev/ram0 /tmp/image
 for policy in fifo dimmap sieve s3fifo; do
 	buffer size=1M,policy=$policy,src=/dev/ram0,fill=16K

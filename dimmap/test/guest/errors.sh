@@ -1,16 +1,19 @@
-# Faults of the device: errors of reads and writes, slowness, writes that it forgets, none that it answers.
+# Faults of the device: errors of reads and writes, slowness, writes that it forgets, none that it
+# answers.
 . /lib.sh
 export DM_DISABLE_UDEV=1 # there is none: dmsetup itself makes the nodes
 size=32768 # sectors
 table() { # of device d
-	if [ -e /dev/mapper/d ]; then dmsetup suspend --noflush d; dmsetup load d; dmsetup resume d; else dmsetup create d; fi
+	if [ -e /dev/mapper/d ]; then dmsetup suspend --noflush d; dmsetup load d; dmsetup resume \
+		d; else dmsetup create d; fi
 }
 linear() { echo "0 $size linear /dev/ram0 0"; }
 flakey() { echo "0 $size flakey $1 0 0 600 1 $2"; } # from now on
 each() { # COMMAND, FIRST, LAST: for as many pages
 	seq "$2" "$3" | sed "s/^/$1/"
 }
-# The first word of a page on the device, and what w of touch makes of it. The device is held open, so its cache is, too.
+# The first word of a page on the device, and what w of touch makes of it. The device is held open,
+# so its cache is, too.
 on_device() {
 	echo 3 >/proc/sys/vm/drop_caches
 	od -An -t u8 -j $(($1 * 4096)) -N 8 /dev/ram0 | tr -d ' '
@@ -18,7 +21,8 @@ on_device() {
 written() { echo $((0x1234567 + $1 * 512)); }
 null_device() { # SETTING...: makes x
 	mkdir /config/nullb/x
-	for setting in memory_backed=1 size=16 "$@"; do echo ${setting#*=} >/config/nullb/x/${setting%=*}; done
+	for setting in memory_backed=1 size=16 "$@"; do echo ${setting#*=} \
+		>/config/nullb/x/${setting%=*}; done
 	ls /dev >/tmp/devices
 	echo 1 >/config/nullb/x/power
 	device=/dev/$(ls /dev | grep -vxFf /tmp/devices)
@@ -40,11 +44,13 @@ buffer size=4M,src=/dev/mapper/d,fill=64K
 same "$(touched /m/data r1023 r1024 c1025 r1027 r1028 w1026 d1024 r1024)" \
 	"r1023 ok r1024 SIGBUS c1025 Input/output error r1027 SIGBUS r1028 ok w1026 SIGBUS d1024 ok r1024 ok " \
 	"an error of the device is that of the page, not of its neighbours; a page that is written as a whole is not read"
-same "$(dd if=/m/data bs=48k skip=85 count=1 2>/dev/null | wc -c)" 20480 "read() gives what is before the error"
+same "$(dd if=/m/data bs=48k skip=85 count=1 2>/dev/null | wc -c)" 20480 \
+	"read() gives what is before the error"
 [ "$(stat_of read_errors)" -ge 4 ]
 ok $? "errors are counted"
 linear | table
-same "$(touched /m/data r1024 c1025 w1026 s)" "r1024 ok c1025 ok w1026 ok s ok " "an error is not kept"
+same "$(touched /m/data r1024 c1025 w1026 s)" "r1024 ok c1025 ok w1026 ok s ok " \
+	"an error is not kept"
 umount /m
 # a block that cannot be read until it is written, as those of disks
 if dmsetup targets | grep -q ^dust; then
@@ -52,13 +58,16 @@ if dmsetup targets | grep -q ^dust; then
 	dmsetup message d 0 addbadblock 2000
 	dmsetup message d 0 enable
 	buffer size=4M,src=/dev/mapper/d,fill=64K
-	same "$(touched /m/data r2001 r2000 w2000 d2000 s)" "r2001 ok r2000 SIGBUS w2000 SIGBUS d2000 ok s ok " "a write of the page heals a block that cannot be read"
+	same "$(touched /m/data r2001 r2000 w2000 d2000 s)" \
+		"r2001 ok r2000 SIGBUS w2000 SIGBUS d2000 ok s ok " \
+		"a write of the page heals a block that cannot be read"
 	umount /m
 	buffer size=4M,src=/dev/mapper/d
 	same "$(touched /m/data r2000)" "r2000 ok " "so it can be read again"
 	umount /m
 else # Debian's kernel is without
-	for what in "a write of the page heals a block that cannot be read" "so it can be read again"; do
+	for what in "a write of the page heals a block that cannot be read" \
+		"so it can be read again"; do
 		ok 0 "$what # SKIP this kernel has no target dust"
 	done
 fi
@@ -71,16 +80,20 @@ mkfifo /tmp/go
 exec 3>/tmp/go
 sleep 1
 flakey /dev/ram0 error_writes | table
-same "$(touched /m/data w5 s s w6 m)" "w5 ok s Input/output error s Input/output error w6 ok m Input/output error " "a write error is told by fsync and msync"
+same "$(touched /m/data w5 s s w6 m)" \
+	"w5 ok s Input/output error s Input/output error w6 ok m Input/output error " \
+	"a write error is told by fsync and msync"
 same "$(stat_of dirty) $(stat_of lost)" "2 0" "and the pages are dirty still"
 [ "$(on_device 5)" != "$(written 5)" ]
 ok $? "as they are not on the device"
 linear | table
 same "$(touched /m/data s)" "s ok " "until they can be written"
-same "$(stat_of dirty) $(on_device 5) $(on_device 6)" "0 $(written 5) $(written 6)" "and are on the device"
+same "$(stat_of dirty) $(on_device 5) $(on_device 6)" "0 $(written 5) $(written 6)" \
+	"and are on the device"
 echo >&3
 sleep 1
-same "$(tr '\n' ' ' </tmp/out)" "i ok s Input/output error s ok " "who had the file open is told of the error, too, and once"
+same "$(tr '\n' ' ' </tmp/out)" "i ok s Input/output error s ok " \
+	"who had the file open is told of the error, too, and once"
 echo >&3
 wait $other
 same "$(tail -n 2 /tmp/out | tr '\n' ' ')" "s ok m ok " "and not again"
@@ -91,11 +104,15 @@ ok $? "who writes more than there is room gets SIGBUS when nothing can be writte
 echo "# $(stat_of dirty) of $(stat_of pages) pages are dirty"
 same "$(touched /m/data r0 w0 c1)" "r0 ok w0 ok c1 ok " "what is there can be used"
 # in a part of the buffer without room it is an error
-same "$(timeout 20 /touch /m/data r4000 c4001 | cut -d' ' -f1 | tr '\n' ' ')" "r4000 c4001 " "who reads what is not there does not wait for ever"
+same "$(timeout 20 /touch /m/data r4000 c4001 | cut -d' ' -f1 | tr '\n' ' ')" "r4000 c4001 " \
+	"who reads what is not there does not wait for ever"
 linear | table
-same "$(touched /m/data s s r4000 c4001) $(stat_of dirty)" "s Input/output error s ok r4000 ok c4001 ok  0" "all goes on when the device takes it, after an error that nobody was told of"
+same "$(touched /m/data s s r4000 c4001) $(stat_of dirty)" \
+	"s Input/output error s ok r4000 ok c4001 ok  0" \
+	"all goes on when the device takes it, after an error that nobody was told of"
 flakey /dev/ram0 error_writes | table
-same "$(touched /m/data $(each w 20 29) s | grep -o 's .*')" "s Input/output error " "again it does not"
+same "$(touched /m/data $(each w 20 29) s | grep -o 's .*')" "s Input/output error " \
+	"again it does not"
 umount /m
 ok $? "it can be unmounted all the same"
 dmesg | tail -n 5 | grep -q "dimmapfs: 10 pages could not be written to dm-0 and are lost"
@@ -111,7 +128,8 @@ linear | table
 null_device
 buffer size=4M,src=$device
 echo +160-167 >/config/nullb/x/badblocks
-same "$(touched /m/data $(each d 16 31) s | grep -o 's .*')" "s Input/output error " "one of many pages cannot be written"
+same "$(touched /m/data $(each d 16 31) s | grep -o 's .*')" "s Input/output error " \
+	"one of many pages cannot be written"
 same "$(stat_of dirty)" 1 "the others are"
 /touch /m/data w20 s >/tmp/out
 echo -160-167 >/config/nullb/x/badblocks
@@ -122,12 +140,14 @@ rmdir /config/nullb/x
 null_device cache_size=1
 flakey $device error_writes | table
 buffer size=4M,src=/dev/mapper/d
-same "$(touched /m/data r5 s m)" "r5 ok s Input/output error m Input/output error " "an error of the device's flush is that of fsync and msync"
+same "$(touched /m/data r5 s m)" "r5 ok s Input/output error m Input/output error " \
+	"an error of the device's flush is that of fsync and msync"
 umount /m
 linear | table
 rmdir /config/nullb/x
 
-# a device that says it has written and has not: what comes after the buffer is gone is from the device
+# a device that says it has written and has not: what comes after the buffer is gone is from the
+# device
 flakey /dev/ram0 drop_writes | table
 before=$(on_device 7)
 buffer size=4M,src=/dev/mapper/d
@@ -135,7 +155,8 @@ same "$(touched /m/data w7 s r7)" "w7 ok s ok r7 ok " "a device that forgets wha
 same "$(od -An -t u8 -j 28672 -N 8 /m/data | tr -d ' ')" "$(written 7)" "the buffer has it"
 umount /m
 buffer size=4M,src=/dev/mapper/d
-same "$(od -An -t u8 -j 28672 -N 8 /m/data | tr -d ' ')" "$before" "the next one has what the device has"
+same "$(od -An -t u8 -j 28672 -N 8 /m/data | tr -d ' ')" "$before" \
+	"the next one has what the device has"
 umount /m
 
 # a device that takes 50 ms
@@ -143,18 +164,22 @@ echo "0 $size delay /dev/ram0 0 50" | table
 buffer size=1M,src=/dev/mapper/d,fill=64K
 /model /m/data 512 2 2 60 11 wps
 ok $? "a slow device"
-# the delay is counted in ticks, and a busy machine's emulated processors miss some and then catch up
-awk -F '[_ ]' '/^major_below_ns_/ { all += $5; if ($4 < 50000000) few += $5 } END { exit !(all > 0 && few * 20 <= all) }' /m/.stats
+# the delay is counted in ticks, and a busy machine's emulated processors miss some and then catch
+# up
+awk -F '[_ ]' \
+	'/^major_below_ns_/ { all += $5; if ($4 < 50000000) few += $5 } END { exit !(all > 0 && few * 20 <= all) }' /m/.stats
 ok $? "accesses that waited for it have waited as long"
 umount /m
 # whose second half takes 20 seconds for a write: what it takes of the first meanwhile is no answer
-printf '%s\n' "0 16384 linear /dev/ram0 0" "16384 16384 delay /dev/ram0 16384 0 /dev/ram0 16384 20000" | table
+printf '%s\n' "0 16384 linear /dev/ram0 0" \
+	"16384 16384 delay /dev/ram0 16384 0 /dev/ram0 16384 20000" | table
 buffer size=1M,src=/dev/mapper/d,dirty_bg=0
 /touch /m/data Z64 >/dev/null & busy=$!
 /touch /m/data w3000 >/dev/null
 sleep 1
 began=$(tenths)
-same "$(touched /m/data y3000)" "y3000 Connection timed out " "who waits for a page does not wait longer for others"
+same "$(touched /m/data y3000)" "y3000 Connection timed out " \
+	"who waits for a page does not wait longer for others"
 took=$(($(tenths) - began))
 [ $took -lt 100 ]
 ok $? "but as long as he has said"
@@ -211,7 +236,8 @@ sleep 1
 umount -f /m 2>/dev/null
 gone $reader 20 && gone $syncer 20
 ok $? "umount -f lets go who waits"
-same "$(cat /tmp/out /tmp/out2 | tr '\n' ' ')" "r12 SIGBUS s Input/output error " "with SIGBUS, or an error"
+same "$(cat /tmp/out /tmp/out2 | tr '\n' ' ')" "r12 SIGBUS s Input/output error " \
+	"with SIGBUS, or an error"
 umount /m 2>/dev/null
 grep -q " /m dimmapfs" /proc/mounts
 ok $(($? == 0)) "and unmounts"
@@ -269,7 +295,8 @@ ok $? "and the log says so"
 dmsetup resume d
 wait_for 600 rmmod dimmapfs 2>/dev/null
 ok $? "the module can be unloaded when it answers"
-same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" "and what was on its way has arrived"
+same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" \
+	"and what was on its way has arrived"
 dmsetup remove d
 ok $? "nobody holds the device"
 end=$(all_free)

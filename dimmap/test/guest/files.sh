@@ -55,7 +55,8 @@ for kind in ext4 xfs; do
 	echo x >>/n/f
 	ok $? "$kind: and is a file again"
 	umount /n && mount -t $kind "$([ $kind = xfs ] && echo /dev/nullb0 || echo /dev/ram0)" /n
-	same "$(head -c "$size" /n/f | md5sum)" "$after" "$kind: also after its filesystem is mounted anew"
+	same "$(head -c "$size" /n/f | md5sum)" "$after" \
+		"$kind: also after its filesystem is mounted anew"
 	exec 8<&-
 	truncate -s 1M /n/hole
 	refused /n/hole "nothing is stored at byte 0" "$kind: a file with holes is refused"
@@ -63,7 +64,8 @@ for kind in ext4 xfs; do
 	refused /n/empty "it is empty" "$kind: an empty file is refused"
 	/touch /n/other0 w0 z >/dev/null & user=$!
 	sleep 1
-	refused /n/other0 "a program has it mapped for writing" "$kind: a file that is mapped for writing is refused"
+	refused /n/other0 "a program has it mapped for writing" \
+		"$kind: a file that is mapped for writing is refused"
 	kill $user
 	chmod 444 /n/other1
 	buffer size=1M,src=/n/other1
@@ -77,7 +79,8 @@ dd if=/dev/urandom of=/n/f bs=256k count=1 2>/dev/null
 refused /n/f "its filesystem does not have blocks of a page" "blocks of 1 KiB are refused"
 refused /tmp/nothing "it cannot be opened (-2)" "a file that is not there is refused"
 echo x >/tmp/x
-refused /tmp/x "it is neither a block device nor a file of ext4 or XFS" "a file in memory is refused"
+refused /tmp/x "it is neither a block device nor a file of ext4 or XFS" \
+	"a file in memory is refused"
 umount /n
 ok $? "all is unmounted"
 rmmod dimmapfs

@@ -1,4 +1,5 @@
-# What scripts of the guest have in common; they are run by busybox, with programs of the test beside it.
+# What scripts of the guest have in common; they are run by busybox, with programs of the test
+# beside it.
 export PATH=/bin
 mkdir -p /bin /m /n /dev/shm /tmp
 /busybox --install -s /bin 2>/dev/null
@@ -11,7 +12,8 @@ same() { # GOT, WANT, WHAT
 	[ "$1" = "$2" ]
 	local good=$?
 	ok $good "$3"
-	[ $good = 0 ] || printf '# got %s\n' "$(echo "$1" | tr '\n' '|') want $(echo "$2" | tr '\n' '|')"
+	[ $good = 0 ] || printf '# got %s\n' "$(echo "$1" | tr '\n' '|') want $(echo "$2" |
+		tr '\n' '|')"
 }
 touched() { # FILE, COMMAND...: of /touch, and what they say, in a line
 	/touch "$@" | tr '\n' ' '
@@ -22,7 +24,8 @@ stat_of() { # NAME: of the mount /m
 buffer() { # OPTIONS: mounted at /m
 	mount -t dimmapfs -o "$1" none /m
 }
-# What the last mount of ours that failed has said in the kernel's log, where not every kernel names errors.
+# What the last mount of ours that failed has said in the kernel's log, where not every kernel names
+# errors.
 why() {
 	dmesg | sed -n 's/(-EBUSY)/(-16)/;s/(-ENOENT)/(-2)/;s/.*dimmapfs: //p' | tail -n 1
 }
@@ -33,7 +36,8 @@ free_mib() {
 # MiB, with the pages that each CPU keeps to give them out again
 all_free() {
 	free=$(free_mib)
-	awk -v free=$free '/^ +count:/ { pages += $2 } END { print free + int(pages / 256) }' /proc/zoneinfo
+	awk -v free=$free '/^ +count:/ { pages += $2 } END { print free + int(pages / 256) }' \
+		/proc/zoneinfo
 }
 tenths() { # of seconds since the boot
 	cut -d' ' -f1 /proc/uptime | sed 's/\(\.[0-9]\).*/\1/;s/\.//'
@@ -60,7 +64,8 @@ finish() {
 for driver in /[0-9][0-9]-*.ko; do
 	[ -e "$driver" ] || break
 	name=$(basename "$driver" .ko | cut -c4- | tr - _)
-	insmod "$driver" $(tr ' ' '\n' </proc/cmdline | sed -n "s/^$name\.//p") || echo "# $driver cannot be loaded"
+	insmod "$driver" $(tr ' ' '\n' </proc/cmdline | sed -n "s/^$name\.//p") ||
+		echo "# $driver cannot be loaded"
 done
 usleep 300000
 insmod /dimmapfs.ko 2>/tmp/why || { cat /tmp/why; dmesg | tail -n 3; } | sed 's,^,# ,'

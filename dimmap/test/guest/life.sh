@@ -3,7 +3,9 @@ start=$(free_mib)
 buffer size=4M,src=/dev/ram0
 mount -t dimmapfs -o size=1M,src=/dev/ram0 none /n 2>/dev/null
 ok $(($? == 0)) "a device is in one buffer"
-same "$(why)" "src=/dev/ram0: device 1:0 cannot be opened (-16): it is mounted or otherwise in use" "and the log says so"
+same "$(why)" \
+	"src=/dev/ram0: device 1:0 cannot be opened (-16): it is mounted or otherwise in use" \
+	"and the log says so"
 /touch /m/data w1 z >/tmp/out & user=$!
 sleep 1
 umount /m 2>/dev/null
@@ -15,10 +17,13 @@ ok $? "umount -l"
 kill -9 $user
 gone $user 20
 sleep 1
-same "$(od -An -t u8 -j 4096 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 512))" "what a killed program has written is on the device"
+same "$(od -An -t u8 -j 4096 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 512))" \
+	"what a killed program has written is on the device"
 buffer size=4M,src=/dev/ram0
 ok $? "and the device is free"
-same "$(touched /m/data b/dev/ram1 b/dev/ram1 b/m/data)" "b/dev/ram1 File exists b/dev/ram1 File exists b/m/data Invalid argument " "a name is given once"
+same "$(touched /m/data b/dev/ram1 b/dev/ram1 b/m/data)" \
+	"b/dev/ram1 File exists b/dev/ram1 File exists b/m/data Invalid argument " \
+	"a name is given once"
 mount -t dimmapfs -o size=1M,src=/dev/ram1 none /n
 ok $? "what has got no name is free"
 umount /n
@@ -29,7 +34,8 @@ ok $? "its file can be removed while it is mapped"
 kill -9 $user
 gone $user 20
 sleep 1
-same "$(od -An -t u8 -j 8192 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 1024))" "and is written when it goes"
+same "$(od -An -t u8 -j 8192 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 1024))" \
+	"and is written when it goes"
 umount /m
 
 # shut down while a program has it open and mapped: what it has is free all the same
@@ -41,7 +47,8 @@ buffer size=128M,src=/dev/ram0
 exec 9>/tmp/go
 usleep 500000
 same "$(touched /m/data y60000 x r3)" "y60000 ok x ok r3 SIGBUS " "it is written and shut down"
-same "$(od -An -t u8 -j $((3 * 4096)) -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 3 * 512))" "its device has what was written"
+same "$(od -An -t u8 -j $((3 * 4096)) -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 3 * 512))" \
+	"its device has what was written"
 # a busy machine's kernel may have used some meanwhile for its own, and lets it go
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	now=$(all_free)
@@ -57,7 +64,8 @@ ok $? "another has the device"
 echo >&9
 exec 9>&-
 gone $user 50
-same "$(tail -n +5 /tmp/out | tr '\n' ' ')" "r3 SIGBUS w3 SIGBUS w7 SIGBUS c5 Input/output error d5 Input/output error s Input/output error r4 SIGBUS " "who had it gets errors"
+same "$(tail -n +5 /tmp/out | tr '\n' ' ')" \
+	"r3 SIGBUS w3 SIGBUS w7 SIGBUS c5 Input/output error d5 Input/output error s Input/output error r4 SIGBUS " "who had it gets errors"
 same "$(touched /n/data r3 r7)" "r3 ok r7 ok " "the other does not"
 umount /n
 umount /m
@@ -80,7 +88,9 @@ sleep 1
 echo 0 >/config/nullb/x/power & off=$!
 gone $off 100
 ok $? "the device goes"
-same "$(/touch /m/data r1 c1 w2 s | tr '\n' ' ')" "r1 SIGBUS c1 Input/output error w2 SIGBUS s Input/output error " "what is left of it are errors"
+same "$(/touch /m/data r1 c1 w2 s | tr '\n' ' ')" \
+	"r1 SIGBUS c1 Input/output error w2 SIGBUS s Input/output error " \
+	"what is left of it are errors"
 kill -9 $user
 gone $user 9
 ok $? "who had it mapped can be killed"
@@ -92,10 +102,14 @@ mkdir /sys/fs/cgroup/small /sys/fs/cgroup/large
 echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null
 echo 8M >/sys/fs/cgroup/small/memory.max
 echo 64M >/sys/fs/cgroup/large/memory.max
-sh -c 'echo $$ >/sys/fs/cgroup/small/cgroup.procs; exec mount -t dimmapfs -o size=32M none /m' 2>/dev/null
+sh -c 'echo $$ >/sys/fs/cgroup/small/cgroup.procs; exec mount -t dimmapfs -o size=32M none /m' \
+	2>/dev/null
 ok $(($? == 0)) "a buffer above its memory cgroup's limit is refused"
-same "$(awk '/^oom_kill / { print $2 }' /sys/fs/cgroup/small/memory.events)" 0 "and nobody is killed for it"
-sh -c 'echo $$ >/sys/fs/cgroup/large/cgroup.procs; exec mount -t dimmapfs -o size=32M,src=/dev/ram0 none /m'
+same "$(awk '/^oom_kill / { print $2 }' /sys/fs/cgroup/small/memory.events)" 0 \
+	"and nobody is killed for it"
+sh \
+	-c \
+	'echo $$ >/sys/fs/cgroup/large/cgroup.procs; exec mount -t dimmapfs -o size=32M,src=/dev/ram0 none /m'
 ok $? "one below is mounted"
 [ "$(cat /sys/fs/cgroup/large/memory.current)" -ge $((32 << 20)) ]
 ok $? "and accounted for as long as it is there"

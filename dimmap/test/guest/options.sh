@@ -32,12 +32,17 @@ ok $? "and the log says how much there was"
 [ "$(free_mib)" -ge $((before - 16)) ]
 ok $? "nothing of it is kept"
 
-buffer size=8M,nodes=1,src=/dev/ram0,policy=sieve,uid=1000,gid=1001,mode=0750,batch=32,fill=64K,dirty_bg=5,dirty_max=50,place=local,pools=2
+buffer \
+	size=8M,nodes=1,src=/dev/ram0,policy=sieve,uid=1000,gid=1001,mode=0750,batch=32,fill=64K,dirty_bg=5,dirty_max=50,place=local,pools=2
 ok $? "mounted"
-same "$(sed -n 's/^none .m dimmapfs //p' /proc/mounts)" "rw,relatime,size=8192K,nodes=1,place=local,policy=sieve,batch=32,fill=64K,pools=2,dirty_bg=5,dirty_max=50,tlb=batch,uid=1000,gid=1001,mode=750,src=/dev/ram0 0 0" "/proc/mounts shows the options"
-same "$(stat -c '%a %u %g' /m /m/data /m/.stats | tr '\n' ' ')" "750 1000 1001 640 1000 1001 440 1000 1001 " "owner and permissions"
-same "$(stat -c %s /m/data)" "$(blockdev --getsize64 /dev/ram0)" "the file is as large as the device"
-same "$(cat /sys/fs/dimmapfs/*/size /sys/fs/dimmapfs/*/nodes /sys/fs/dimmapfs/*/policy | tr '\n' ' ')" "8388608 1 sieve " "sysfs shows it"
+same "$(sed -n 's/^none .m dimmapfs //p' /proc/mounts)" \
+	"rw,relatime,size=8192K,nodes=1,place=local,policy=sieve,batch=32,fill=64K,pools=2,dirty_bg=5,dirty_max=50,tlb=batch,uid=1000,gid=1001,mode=750,src=/dev/ram0 0 0" "/proc/mounts shows the options"
+same "$(stat -c '%a %u %g' /m /m/data /m/.stats | tr '\n' ' ')" \
+	"750 1000 1001 640 1000 1001 440 1000 1001 " "owner and permissions"
+same "$(stat -c %s /m/data)" "$(blockdev --getsize64 /dev/ram0)" \
+	"the file is as large as the device"
+same "$(cat /sys/fs/dimmapfs/*/size /sys/fs/dimmapfs/*/nodes /sys/fs/dimmapfs/*/policy |
+	tr '\n' ' ')" "8388608 1 sieve " "sysfs shows it"
 as() { # UID, COMMAND
 	su "u$1" -c "$2" 2>/dev/null
 }
@@ -48,7 +53,8 @@ ok $? "its owner reads it"
 as 1002 'cat /m/data' >/dev/null
 ok $(($? == 0)) "another user does not"
 cp /m/data /dev/null
-same "$(stat_of placed_local)$(stat_of placed_remote)" "0$(stat_of pages_read)" "all memory is of the node that was asked for, which has no CPU"
+same "$(stat_of placed_local)$(stat_of placed_remote)" "0$(stat_of pages_read)" \
+	"all memory is of the node that was asked for, which has no CPU"
 echo x >/m/new 2>/dev/null
 ok $(($? == 0)) "no other files can be made"
 truncate -s 1M /m/data 2>/dev/null
