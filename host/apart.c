@@ -19,31 +19,36 @@
 
 _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not at all");
 
-#define OUT_FD 3
-#define KEEP_FD 4
+/* Files beyond are closed: none of their numbers is given out before all of these are taken. */
+#define FDS_MAX 1024
 
-/* A lock is held by whoever has its file open: the process may outlive its caller. */
-static int keep_files(const struct apart *a, int out)
+/*
+ * A lock is held by whoever has its file open, and the process may outlive its caller. But a number
+ * that is free is the next file's: what still writes to the old one, as the caller's log does,
+ * would write into that. So each file but OUT and KEEP becomes /dev/null.
+ */
+static int drop_files(int out, int keep)
 {
-	int high = fcntl(out, F_DUPFD_CLOEXEC, 10),
-	    kept = a->keep_fd < 0 ? -1 : fcntl(a->keep_fd, F_DUPFD_CLOEXEC, 10);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (high < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
-	    dup2(high, OUT_FD) < 0)
+	if (null < 0)
 		return -1;
-	if (a->keep_fd >= 0 && (kept < 0 || dup2(kept, KEEP_FD) < 0))
-		return -1;
-	return (int)syscall(SYS_close_range, a->keep_fd >= 0 ? KEEP_FD + 1U : OUT_FD + 1U, ~0U, 0);
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		if (fd != out && fd != keep && fd != null && (fd <= 2 || fcntl(fd, F_GETFD) >= 0) &&
+		    dup2(null, fd) < 0)
+			return -1;
+	return out >= FDS_MAX || keep >= FDS_MAX || null >= FDS_MAX
+		       ? -1
+		       : (int)syscall(SYS_close_range, (unsigned)FDS_MAX, ~0U, 0);
 }
 
-static int go_to(const char *cgroup)
+static int go_to(int keep, const char *cgroup)
 {
 	char path[PATH_MAX];
 	int fd, rc;
 
 	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
-	fd = openat(KEEP_FD, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(keep, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	rc = fd >= 0 && write(fd, "0", 1) == 1 ? 0 : -1;
 	if (fd >= 0)
 		close(fd);
@@ -64,11 +69,11 @@ static _Noreturn void process(const struct apart *a, int out)
 {
 	char result[APART_RESULT_MAX] = { 0 };
 
-	if (keep_files(a, out) < 0 || (a->cgroup && go_to(a->cgroup) < 0) ||
+	if (drop_files(out, a->keep_fd) < 0 || (a->cgroup && go_to(a->keep_fd, a->cgroup) < 0) ||
 	    (a->as_user && become(a->uid, a->gid) < 0))
 		_exit(1);
 	a->work(a->arg, result);
-	_exit(write(OUT_FD, result, a->size) == (ssize_t)a->size ? 0 : 1);
+	_exit(write(out, result, a->size) == (ssize_t)a->size ? 0 : 1);
 }
 
 /* The result of SIZE bytes, or fewer: what was read before END. */

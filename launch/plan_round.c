@@ -435,9 +435,9 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 
 	/* a round is lost only to another step of this very job, or, with blocks, to another job */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
-		if (ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err) <
-		    0)
-			return -1;
+		rc = ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err);
+		if (rc < 0)
+			break;
 		rc = look_at_service(v, s, err) < 0 ? -1 : settle(l, s, v, &made, &in, err);
 		ledger_close(l);
 		if (rc == 0) {

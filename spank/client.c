@@ -48,6 +48,16 @@ static struct request program_request;
 /* Option values that came down from sbatch or salloc; NULL: none. */
 static char *inherited[OPT_COUNT];
 
+/* Words of ENV_ORIGIN, for options that are inherited. */
+static const struct {
+	enum option_id id;
+	const char *word;
+} origin_word[] = {
+	{ OPT_CONTAINER, ",container" },
+	{ OPT_REPORT, ",report" },
+	{ OPT_NODEOS, ",off" },
+};
+
 static void note_set(const char *name)
 {
 	const char *old = getenv(ENV_SET);
@@ -90,11 +100,15 @@ static bool kills_on_bad_exit(void)
  */
 static void set_srun_defaults(void)
 {
-	bool planned = getenv(ENV_JOB_REQUEST) != NULL;
 	struct errbuf ignored;
+	bool planned;
 
 	words_len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), &ignored);
 	argv_view_make(&argv_words, words, words_len);
+	/* of another job's plan nothing is known here */
+	planned = getenv(ENV_JOB_REQUEST) &&
+		  (!argv_words.names_job || !argv_words.job || argv_words.job == outer_job ||
+		   getenv("SLURM_HET_SIZE"));
 	if (argv_words.off)
 		return;
 	if (planned && argv_words.names_container && !argv_words.shapes_step && !shaped_by_env())
@@ -154,14 +168,6 @@ static bool is_off(void)
  */
 static void note_origin(void)
 {
-	static const struct {
-		enum option_id id;
-		const char *word;
-	} option[] = {
-		{ OPT_CONTAINER, ",container" },
-		{ OPT_REPORT, ",report" },
-		{ OPT_NODEOS, ",off" },
-	};
 	bool any = getenv(ENV_JOB_REQUEST) != NULL;
 	char text[64];
 	int len;
@@ -170,11 +176,13 @@ static void note_origin(void)
 	if (getenv("SLURM_HET_SIZE"))
 		return;
 	len = snprintf(text, sizeof(text), "%lu", outer_job);
-	for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++) {
-		any = any || inherited[option[i].id];
-		if (inherited[option[i].id] && !stands_here(option[i].id))
+	for (size_t i = 0; i < sizeof(origin_word) / sizeof(origin_word[0]); i++) {
+		enum option_id id = origin_word[i].id;
+
+		any = any || inherited[id];
+		if (inherited[id] && !stands_here(id))
 			len += snprintf(text + len, sizeof(text) - (size_t)len, "%s",
-					option[i].word);
+					origin_word[i].word);
 	}
 	if (any)
 		setenv(ENV_ORIGIN, text, 1);
@@ -223,6 +231,30 @@ static void forget_container(void)
 	unsetenv("NODEOS_POLICY");
 }
 
+/*
+ * A step of another job than the one round its srun has an environment that says of that job what
+ * is not so of its own: an srun in such a step goes by its own job.
+ */
+static void forget_outer_origin(void)
+{
+	static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED, OPT_CPUS, OPT_MEMS };
+	const char *origin = getenv(ENV_ORIGIN);
+	char name[128], *rest;
+
+	if (!origin || !outer_job || strtoul(origin, &rest, 10) == outer_job)
+		return;
+	unsetenv(ENV_JOB_REQUEST);
+	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++) {
+		option_env_name(makes[i], name, sizeof(name));
+		unsetenv(name);
+	}
+	for (size_t i = 0; i < sizeof(origin_word) / sizeof(origin_word[0]); i++)
+		if (strstr(rest, origin_word[i].word)) {
+			option_env_name(origin_word[i].id, name, sizeof(name));
+			unsetenv(name);
+		}
+}
+
 int client_init(spank_t sp, int is_srun)
 {
 	char name[128];
@@ -232,6 +264,8 @@ int client_init(spank_t sp, int is_srun)
 	unsetenv(ENV_STEP_REQUEST);
 	unsetenv(ENV_EXEC);
 	unsetenv(ENV_SET);
+	if (is_srun)
+		forget_outer_origin();
 	for (int id = 0; id < OPT_COUNT; id++) {
 		option_env_name((enum option_id)id, name, sizeof(name));
 		if (!is_srun && outer_job)
@@ -382,6 +416,7 @@ static int check_planned(const char *job_request, struct errbuf *err)
 
 static int same_for_all_components(struct errbuf *err)
 {
+	_Static_assert(OPT_COUNT <= SUBMIT_OPTIONS_MAX, "each option is compared");
 	static struct submit_component first;
 	const char *value[OPT_COUNT], *name[OPT_COUNT];
 

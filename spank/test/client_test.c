@@ -294,6 +294,26 @@ static void arguments(void)
 	has("7", "-lQ app --jobid=9 --nodeos-cpus=2", "rc 0, guard no", "a flag before it");
 }
 
+/* An srun in a step of job 7 whose own srun was typed in job 5: what is said of 5 is left behind. */
+static void nested(void)
+{
+	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
+	setenv(ENV_ORIGIN, "5,container", 1);
+	inherit(OPT_CONTAINER, "sim");
+	inherit(OPT_CPUS, "2");
+	has("7", "-n1 app", "rc 0, guard no, step -, origin -", "a step that asks nothing");
+	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;", "one that does");
+	setenv(ENV_ORIGIN, "5", 1);
+	has("7", "-n1 app", "rc 0, guard step", "a container that was named for this job is kept");
+	setenv(ENV_ORIGIN, "7,container", 1);
+	has("7", "-n1 app", "rc 0, guard step, step -, origin 7,container",
+	    "of this job all is kept");
+	unsetenv(ENV_ORIGIN);
+	inherit(OPT_CONTAINER, NULL);
+	inherit(OPT_CPUS, NULL);
+	unsetenv(ENV_JOB_REQUEST);
+}
+
 int main(int argc, char **argv)
 {
 	if (strcmp(argv[0], "srun") == 0)
@@ -301,6 +321,7 @@ int main(int argc, char **argv)
 	setenv("SLURM_JOB_ID", "7", 1);
 	planned();
 	inherited_options();
+	nested();
 	arguments();
 	return tap_done();
 }

@@ -4,6 +4,8 @@
 #include "spank/kill_step.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,8 +25,12 @@ int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal, uint
 
 static enum { AGREES, REFUSES, IS_AWAY } slurmctld;
 
+static FILE *log_file; /* Slurm's, on the number that slurmstepd's first file has */
+
 static int answer(void)
 {
+	fprintf(log_file, "Contacted SlurmctldHost\n");
+	fflush(log_file);
 	while (slurmctld == IS_AWAY)
 		pause();
 	errno = EPERM;
@@ -53,6 +59,8 @@ int main(void)
 {
 	time_t start = time(NULL);
 
+	log_file = dup2(open("/dev/null", O_WRONLY), 3) == 3 ? fdopen(3, "w") : NULL;
+	ok(log_file != NULL, "Slurm has its log open as file 3");
 	is_int(kill_step(7, 2), 0, "slurmctld kills the step");
 	slurmctld = REFUSES;
 	ok(kill_step(7, 2) == -1 && errno == EPERM, "it refuses, and errno says why");
