@@ -19,6 +19,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -181,7 +182,8 @@ def script(group):
             map(shlex.quote, ["timeout", str(run.limit), "python3", f"{run.suite}.py", *run.groups])
         )
         lines.append(
-            f"echo '# suite {run.suite}'; {command}; code=$?; echo \"# suite {run.suite} ended with"
+            f"echo '# suite {run.suite}'; {command}; code=$?; echo;"
+            f' echo "# suite {run.suite} ended with'
             ' $code"; [ $code -eq 0 ] || worst=$code'
         )
     return "\n".join([*lines, "exit $worst"])
@@ -213,11 +215,12 @@ def boot(machine, group):
     What they print goes to stdout as it comes."""
     names = " ".join(run.name() for run in group)
     say(f"booting for {names}")
-    shutil.rmtree(f"{BUILD}/out", ignore_errors=True)
+    out = f"{BUILD}/out/{group[0].name()}"
+    shutil.rmtree(out, ignore_errors=True)
     os.makedirs(f"{BUILD}/logs", exist_ok=True)
     try:
         extra = options(machine)
-    except (OSError, subprocess.CalledProcessError) as e:
+    except (OSError, IndexError, subprocess.CalledProcessError) as e:
         print(f"not ok - {names}: what it needs could not be built: {e}", flush=True)
         return False
     puts = [
@@ -234,7 +237,7 @@ def boot(machine, group):
         *more,
         *puts,
         "--share",
-        f"{BUILD}/out",
+        out,
         "--",
         "bash",
         "-c",
@@ -257,7 +260,10 @@ def boot(machine, group):
                                 f" {m[3]}{' (its limit)' if m[3] == '124' else ''}",
                                 flush=True,
                             )
-                        good = good and m[3] == "0" and tally.passed > 0
+                        if m[3] == "0" and not tally.passed + tally.failed + tally.skipped:
+                            print(f"not ok - suite {m[1]}: nothing was tested", flush=True)
+                            good = False
+                        good = good and m[3] == "0"
                         say(f"suite {m[1]}: {tally.text()}")
                         current = None
                     else:
@@ -280,15 +286,19 @@ def boot(machine, group):
     return good and code == 0
 
 
-def changed_rooms(base):
-    """Top directories of what differs from the commit BASE, committed or not."""
-    names = subprocess.run(
-        ["git", "-C", TOP, "diff", "--name-only", base],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    ).stdout
-    return {name.split("/")[0] for name in names.splitlines() if "/" in name}, set(names.split())
+def changed_since(base):
+    """Rooms, and files, that differ from the commit BASE, committed or not; None: all may."""
+    names = []
+    for command in (["diff", "--name-only", base], ["ls-files", "-o", "--exclude-standard"]):
+        names += subprocess.run(
+            ["git", "-C", TOP, *command], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.splitlines()
+    suites = {f"test/guest/{run.suite}.py" for run in runs()}
+    rooms = {name.split("/")[0] for name in names if name not in suites}
+    # what all use: base, the cluster itself, examples, the build
+    if rooms & {"base", "test", "etc", "configure.ac", "Makefile.am", "m4"}:
+        return None
+    return rooms, set(names)
 
 
 def main():
@@ -319,7 +329,9 @@ def main():
     if a.what in ("ci", "deep"):
         chosen = [r for r in known if r.when == a.what]
     else:
-        chosen = [r for r in known if r.suite == a.what][:1]
+        # the run that has these groups, for its machine, else the first
+        chosen = [r for r in known if r.suite == a.what]
+        chosen = [r for r in chosen if set(a.groups) <= set(r.groups)][:1] or chosen[:1]
         if not chosen:
             parser.error(
                 f"there is no suite {a.what}; there are"
@@ -327,13 +339,20 @@ def main():
             )
         chosen[0].groups, chosen[0].limit = a.groups, a.limit or 7200
     if a.changed:
-        rooms, files = changed_rooms(a.changed)
-        chosen = [r for r in chosen if rooms & set(r.rooms) or f"test/guest/{r.suite}.py" in files]
+        changed = changed_since(a.changed)
+        if changed:
+            rooms, files = changed
+            chosen = [
+                r for r in chosen if rooms & set(r.rooms) or f"test/guest/{r.suite}.py" in files
+            ]
     for r in chosen:
         if a.kernel:
             r.machine["kernel"] = a.kernel
         if a.slurm:
             r.machine["slurm"] = a.slurm
+    # the guests end with it
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(143))
     good = True
     for machine, group in boots(chosen, share=a.what == "ci"):
         if a.list:
