@@ -576,7 +576,9 @@ def formats():
     )
     for group in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"[\s]*(?:PRI\w+\s*)?)+', code):
         yield c_unescape("".join(c_strings(group)))
-    for text in re.findall(r'\b(?:die|say) "([^"]*)', read("spank/nodeos-plugstack.in")):
+    for text in re.findall(
+        r'\b(?:die|say)(?: \\\n\s*)? ?"([^"]*)', read("spank/nodeos-plugstack.in")
+    ):
         yield re.sub(r"\$\w+", " ", text)
 
 
