@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/apart.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -8,9 +9,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,9 +20,6 @@
 
 _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not at all");
 
-/* Files beyond are closed: none of their numbers is given out before all of these are taken. */
-#define FDS_MAX 1024
-
 /*
  * A lock is held by whoever has its file open, and the process may outlive its caller. But a number
  * that is free is the next file's: what still writes to the old one, as the caller's log does,
@@ -29,17 +27,24 @@ _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not a
  */
 static int drop_files(int out, int keep)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), rc = null < 0 ? -1 : 0;
+	struct dirent *e;
+	DIR *dir;
 
-	if (null < 0)
+	/* a caller may have these closed, and no other file gets their numbers then */
+	for (int fd = 0; rc == 0 && fd <= 2; fd++)
+		rc = fd != out && fd != keep && dup2(null, fd) < 0 ? -1 : 0;
+	dir = rc == 0 ? opendir("/proc/self/fd") : NULL;
+	if (!dir)
 		return -1;
-	for (int fd = 0; fd < FDS_MAX; fd++)
-		if (fd != out && fd != keep && fd != null && (fd <= 2 || fcntl(fd, F_GETFD) >= 0) &&
-		    dup2(null, fd) < 0)
-			return -1;
-	return out >= FDS_MAX || keep >= FDS_MAX || null >= FDS_MAX
-		       ? -1
-		       : (int)syscall(SYS_close_range, (unsigned)FDS_MAX, ~0U, 0);
+	while (rc == 0 && (e = readdir(dir)) != NULL) {
+		int fd = atoi(e->d_name); /* of "." and ".." 0 */
+
+		if (fd > 2 && fd != out && fd != keep && fd != null && fd != dirfd(dir))
+			rc = dup2(null, fd) < 0 ? -1 : 0;
+	}
+	closedir(dir);
+	return rc;
 }
 
 static int go_to(int keep, const char *cgroup)

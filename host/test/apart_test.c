@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/monotonic.h"
@@ -105,6 +106,36 @@ static void locks(void)
 	close(other);
 }
 
+/* Where the caller has so many files open that the way back has a number above 1024. */
+static void many_files(void)
+{
+	int number = 21, fd[1100];
+	struct apart a = { .work = look,
+			   .arg = &number,
+			   .size = sizeof(struct seen),
+			   .seconds = 60,
+			   .keep_fd = -1 };
+	struct rlimit before, more = { 2000, 2000 };
+	struct seen s = { 0 };
+	struct errbuf err = { "" };
+	unsigned n = 0;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	more.rlim_max = before.rlim_max;
+	if (before.rlim_max < more.rlim_cur || setrlimit(RLIMIT_NOFILE, &more) < 0) {
+		skip(2, "no more than some hundred files are allowed here");
+		return;
+	}
+	while (n < 1100 && (fd[n] = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY)) >= 0)
+		n++;
+	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
+	   "beside %u open files the result comes back: %s", n, err.text);
+	is_int(s.open_files, 0, "and none below 1024 is the caller's");
+	while (n > 0)
+		close(fd[--n]);
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
 static void user(void)
 {
 	int number = 1, root;
@@ -147,6 +178,7 @@ int main(void)
 	scratch_make();
 	ends();
 	locks();
+	many_files();
 	user();
 	return tap_done();
 }
