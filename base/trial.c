@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/monotonic.h"
 
 /* Sleeping, as in a read of a dead server's file, takes no CPU time. */
 #define ELAPSED_PER_CPU_SECOND 5
@@ -74,23 +75,15 @@ static void child(void (*try)(void *arg), void *arg, unsigned seconds)
 	_exit(0);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Wait until PID ends, which holds the other end of the pipe ALIVE. true: it had to be killed. */
 static bool kill_late(pid_t pid, int alive, unsigned seconds)
 {
-	int64_t end = now_ms() + (int64_t)seconds * 1000, left;
+	long end = monotonic_ms() + (long)seconds * 1000, left;
 	struct pollfd wait = { .fd = alive };
 	int rc;
 
 	do {
-		left = end - now_ms();
+		left = end - monotonic_ms();
 		rc = poll(&wait, 1, left > 0 ? (int)left : 0);
 	} while (rc < 0 && errno == EINTR);
 	if (rc == 0)

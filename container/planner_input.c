@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container/planner_input.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
 
 #define SETS 4
 #define HAS 3
@@ -101,4 +105,43 @@ int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 	}
 	out->request = take(&text, "request");
 	return out->request ? 0 : errprintf(err, "planner input: no \"request\" line");
+}
+
+enum mems_default plan_input_default_mems(enum mems_default site, bool own_mems, bool blocks)
+{
+	if (blocks)
+		return MEMS_ALL;
+	return own_mems && site == MEMS_ALL ? MEMS_ORDINARY : site;
+}
+
+int plan_input_ask(struct node_plan **out, struct helper_run *h, const char *state_dir,
+		   const struct plan_input *in, struct errbuf *err)
+{
+	char path[DIR_PATH_MAX + 16], *text = NULL, *input = plan_input_format(in);
+	const char *at;
+	int rc = -1;
+
+	snprintf(path, sizeof(path), "%s/machine.xml", state_dir);
+	h->extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	h->input = input;
+	h->output_max = NODE_PLAN_TEXT_MAX; /* so that a few steps' plans fit in a ledger entry */
+	if (!input) {
+		errprintf(err, "out of memory");
+	} else if (helper_run(h, &text, err) >= 0) {
+		at = text;
+		rc = node_plan_parse(out, &at, err);
+	}
+	if (h->extra_fd >= 0)
+		close(h->extra_fd);
+	free(text);
+	free(input);
+	return rc;
+}
+
+int plan_input_refuse(struct node_plan **out, struct errbuf *err)
+{
+	errwrap(err, "the planner's answer is refused");
+	node_plan_free(*out);
+	*out = NULL;
+	return -1;
 }

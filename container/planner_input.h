@@ -3,6 +3,8 @@
 #define NODEOS_CONTAINER_PLANNER_INPUT_H
 
 #include "base/idset.h"
+#include "base/subprocess.h"
+#include "container/job_plan.h"
 #include "topology/plan.h"
 
 /*
@@ -27,6 +29,24 @@ struct plan_input {
 
 /* malloc'ed text; NULL when out of memory. */
 char *plan_input_format(const struct plan_input *in);
+
+/*
+ * SITE's default_mems, or what holds on a node whose system has memory nodes of its own (OWN_MEMS),
+ * or whose memory is in blocks: who asks for none is bound to ordinary memory in the first, and has
+ * the job's share in the second.
+ */
+enum mems_default plan_input_default_mems(enum mems_default site, bool own_mems, bool blocks);
+
+/*
+ * Ask the helper H (its program, rights and time; the rest is filled in) for a plan, on the machine
+ * that STATE_DIR has since boot; without that the helper looks for itself. *OUT is what it answers:
+ * it has a user's rights, so the caller checks it. -1 without an answer.
+ */
+int plan_input_ask(struct node_plan **out, struct helper_run *h, const char *state_dir,
+		   const struct plan_input *in, struct errbuf *err);
+
+/* The answer *OUT is not one to IN, as ERR says: free it. -1. */
+int plan_input_refuse(struct node_plan **out, struct errbuf *err);
 
 /* Parse; OUT->request points into TEXT, which is cut up. */
 int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err);

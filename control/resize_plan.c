@@ -157,8 +157,7 @@ static int check_kept(const struct node_plan *p, const struct plan_input *in,
 	return 0;
 }
 
-/* With the rights of the job's user, and the ledger closed: who could stop it keeps nobody waiting.
- */
+/* With the rights of the job's user, who may stop it, and so with the ledger closed. */
 static int run_helper(struct node_plan **out, const struct conf *conf, const struct plan_input *in,
 		      const char *helper_path, uid_t uid, struct errbuf *err)
 {
@@ -169,36 +168,16 @@ static int run_helper(struct node_plan **out, const struct conf *conf, const str
 		.uid = uid,
 		.gid = pw ? pw->pw_gid : 65534,
 		.timeout = conf->helper_timeout,
-		.output_max = NODE_PLAN_TEXT_MAX,
 	};
-	char path[sizeof(conf->state_dir) + 16];
-	char *text = NULL, *input = plan_input_format(in);
 	struct request r;
-	const char *at;
-	int rc = -1;
 
-	snprintf(path, sizeof(path), "%s/machine.xml", conf->state_dir);
-	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	h.input = input;
-	if (!input) {
-		errprintf(err, "out of memory");
-	} else if (helper_run(&h, &text, err) >= 0) {
-		at = text;
-		rc = node_plan_parse(out, &at, err);
-	}
-	if (rc == 0 && (request_parse(&r, in->request, err) < 0 ||
-			node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 ||
-			check_kept(*out, in, &r, err) < 0)) {
-		errwrap(err, "the planner's answer is refused");
-		node_plan_free(*out);
-		*out = NULL;
-		rc = -1;
-	}
-	if (h.extra_fd >= 0)
-		close(h.extra_fd);
-	free(text);
-	free(input);
-	return rc;
+	if (plan_input_ask(out, &h, conf->state_dir, in, err) < 0)
+		return -1;
+	if (request_parse(&r, in->request, err) < 0 ||
+	    node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 ||
+	    check_kept(*out, in, &r, err) < 0)
+		return plan_input_refuse(out, err);
+	return 0;
 }
 
 int resize_plan(struct node_plan **out, struct resize_view *v, const char *helper_path,

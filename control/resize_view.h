@@ -34,7 +34,7 @@ void resize_view_close(struct resize_view *v);
 /* CPUs that the job's other containers hold, of its plan and of its steps'. */
 void resize_view_held(struct idset *out, const struct resize_view *v);
 
-/* CPUs that the containers leave, as a step without one has them at its launch (launch/choose.c). */
+/* CPUs that the containers leave, as a step without one has them (launch/choose.c). */
 void resize_view_left(struct idset *out, const struct resize_view *v);
 
 /*

@@ -23,22 +23,17 @@
 static void offer_mems(struct plan_input *in, const struct step *s, const struct node_view *v)
 {
 	in->mems = v->job_mems;
-	in->default_mems = s->conf.default_mems;
-	if (s->service.own_mems) {
+	/* fill_named binds every container, also to special memory if that is what it has */
+	in->default_mems =
+		plan_input_default_mems(s->conf.default_mems, s->service.own_mems, s->blocks.on);
+	if (s->service.own_mems)
 		idset_andnot(&in->mems, &s->service.mems);
-		/* fill_named binds every container, also to special memory if that is what it has
-		 */
-		if (in->default_mems == MEMS_ALL)
-			in->default_mems = MEMS_ORDINARY;
-	}
 	if (s->blocks.on) {
 		/* a block is one job's, and clean when it gets it */
 		idset_and(&in->mems, &s->blocks.nodes);
 		idset_andnot(&in->mems, &v->held.containers);
 		idset_andnot(&in->mems, &v->held.shares);
 		idset_andnot(&in->mems, &v->dirty);
-		/* who asks for none gets the job's share, not all that is near */
-		in->default_mems = MEMS_ALL;
 	}
 	in->mems_taken = v->held.containers;
 	idset_or(&in->mems_taken, &v->held.siblings);
@@ -71,36 +66,13 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 		.uid = s->in.uid,
 		.gid = s->in.gid,
 		.timeout = s->conf.helper_timeout,
-		/* so that a few steps' plans fit in a ledger entry */
-		.output_max = NODE_PLAN_TEXT_MAX,
 	};
-	char path[sizeof(s->conf.state_dir) + 16];
-	char *text = NULL;
-	char *input = plan_input_format(in);
-	const char *at;
-	int rc = -1;
 
-	/* hwloc's discovery, kept since boot; without it the helper looks for itself */
-	snprintf(path, sizeof(path), "%s/machine.xml", s->conf.state_dir);
-	h.extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	h.input = input;
-	if (!input) {
-		errprintf(err, "out of memory");
-	} else if (helper_run(&h, &text, err) >= 0) {
-		at = text;
-		rc = node_plan_parse(out, &at, err);
-	}
-	if (rc == 0 && node_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0) {
-		errwrap(err, "the planner's answer is refused");
-		node_plan_free(*out);
-		*out = NULL;
-		rc = -1;
-	}
-	if (h.extra_fd >= 0)
-		close(h.extra_fd);
-	free(text);
-	free(input);
-	return rc;
+	if (plan_input_ask(out, &h, s->conf.state_dir, in, err) < 0)
+		return -1;
+	if (node_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0)
+		return plan_input_refuse(out, err);
+	return 0;
 }
 
 /*

@@ -18,7 +18,9 @@ struct node_view {
 	struct idset rest_mems;
 	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
-	/* what live containers leave to the system (container/hpc_reserve.h); known when the request takes some
+	/*
+	 * What live containers leave to the system (container/hpc_reserve.h). Known when the request
+	 * takes some of it.
 	 */
 	struct idset outside;
 	bool any_hpc; /* among these */

@@ -489,17 +489,6 @@ static int offer(struct planned *p, const struct machine *m, struct errbuf *err)
 	return 0;
 }
 
-/* As a launch has it. */
-static enum mems_default default_mems(const struct planned *p)
-{
-	/* on blocks who asks for none gets the job's share */
-	if (!idset_empty(&p->withheld))
-		return MEMS_ALL;
-	if (p->service.own_mems && p->conf.default_mems == MEMS_ALL)
-		return MEMS_ORDINARY;
-	return p->conf.default_mems;
-}
-
 static int make(struct planned *p, struct errbuf *err)
 {
 	struct machine *m = NULL;
@@ -526,7 +515,8 @@ static int make(struct planned *p, struct errbuf *err)
 	if (p->kept_one && idset_empty(&p->in.cpus))
 		rc = errprintf(err,
 			       "no CPU is left: one of the node stays outside of policy \"hpc\"");
-	p->in.default_mems = default_mems(p);
+	p->in.default_mems = plan_input_default_mems(p->conf.default_mems, p->service.own_mems,
+						     !idset_empty(&p->withheld));
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)
