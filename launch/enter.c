@@ -10,6 +10,7 @@
 
 #include "host/affinity.h"
 #include "launch/step_impl.h"
+#include "launch/variables.h"
 
 /* What we put into a rank's environment, and what must not reach its children from outside. */
 static const char *const own_variable[] = {
@@ -39,13 +40,6 @@ static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_mems",
 };
 
-/* Names the client set for its own srun: the step request, and which of Slurm's it set. */
-#define STEP_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_STEP"
-/* How Slurm hands an option down. */
-#define CONTAINER_OPTION_VARIABLE "SLURM_SPANK__SLURM_SPANK_OPTION_nodeos_nodeos_container"
-#define JOB_REQUEST_VARIABLE "SLURM_SPANK_NODEOS_REQUEST"
-#define SET_VARIABLE "SLURM_SPANK_NODEOS_SET"
-
 static void unset_all(const struct step_env *env, const char *const *name, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -54,7 +48,7 @@ static void unset_all(const struct step_env *env, const char *const *name, size_
 
 void step_clean_env(const struct step_env *env)
 {
-	const char *set = env->get(env->arg, SET_VARIABLE);
+	const char *set = env->get(env->arg, ENV_SET);
 	char list[128];
 
 	snprintf(list, sizeof(list), "%s", set ? set : "");
@@ -62,8 +56,8 @@ void step_clean_env(const struct step_env *env)
 	     name = strtok_r(NULL, ",", &save))
 		if (strcmp(name, "SLURM_OVERLAP") == 0 || strcmp(name, "SLURM_KILL_BAD_EXIT") == 0)
 			env->unset(env->arg, name);
-	env->unset(env->arg, SET_VARIABLE);
-	env->unset(env->arg, STEP_REQUEST_VARIABLE);
+	env->unset(env->arg, ENV_SET);
+	env->unset(env->arg, ENV_STEP_REQUEST);
 	unset_all(env, stale_option, sizeof(stale_option) / sizeof(stale_option[0]));
 	unset_all(env, own_variable, sizeof(own_variable) / sizeof(own_variable[0]));
 }
@@ -90,11 +84,11 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	/* a nested srun goes where its rank is; an own container of the step is no longer there for
 	 * it */
 	if (p->kind == STEP_REST || s->shared->own_container)
-		env->unset(env->arg, CONTAINER_OPTION_VARIABLE);
+		env->unset(env->arg, ENV_CONTAINER_OPTION);
 	else if (s->in.container)
-		env->set(env->arg, CONTAINER_OPTION_VARIABLE, step_part_word(p));
+		env->set(env->arg, ENV_CONTAINER_OPTION, step_part_word(p));
 	if (*s->shared->script_request)
-		env->set(env->arg, JOB_REQUEST_VARIABLE, s->shared->script_request);
+		env->set(env->arg, ENV_JOB_REQUEST, s->shared->script_request);
 	if (p->kind == STEP_NONE)
 		return;
 	unset_all(env, slurm_variable, sizeof(slurm_variable) / sizeof(slurm_variable[0]));

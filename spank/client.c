@@ -58,6 +58,10 @@ static const struct {
 	{ OPT_NODEOS, ",off" },
 };
 
+/* Options that would make containers. */
+static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED, OPT_CPUS, OPT_MEMS };
+#define MAKES (sizeof(makes) / sizeof(makes[0]))
+
 static void note_set(const char *name)
 {
 	const char *old = getenv(ENV_SET);
@@ -237,14 +241,13 @@ static void forget_container(void)
  */
 static void forget_outer_origin(void)
 {
-	static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED, OPT_CPUS, OPT_MEMS };
 	const char *origin = getenv(ENV_ORIGIN);
 	char name[128], *rest;
 
 	if (!origin || !outer_job || strtoul(origin, &rest, 10) == outer_job)
 		return;
 	unsetenv(ENV_JOB_REQUEST);
-	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++) {
+	for (size_t i = 0; i < MAKES; i++) {
 		option_env_name(makes[i], name, sizeof(name));
 		unsetenv(name);
 	}
@@ -316,9 +319,7 @@ static bool is_inherited(enum option_id id)
 /* The first option of this srun itself that would make containers; NULL: none. */
 static const char *own_request_option(void)
 {
-	static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED, OPT_CPUS, OPT_MEMS };
-
-	for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
+	for (size_t i = 0; i < MAKES; i++)
 		if (option_value(makes[i]) && !is_inherited(makes[i]))
 			return option_name(makes[i]);
 	return NULL;

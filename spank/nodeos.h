@@ -5,21 +5,13 @@
 #include <slurm/spank.h>
 
 #include "base/errbuf.h"
+#include "launch/variables.h"
 
 /*
  * The contexts of the plugin. dispatch.c holds every symbol that Slurm looks up and
  * calls these. All return 0 or -1: ESPANK codes are positive, and Slurm up to
  * 24.11 takes a positive result for success.
  */
-
-/* What travels in the job's environment. Slurm exports SLURM_* whatever --export says. */
-#define ENV_JOB_REQUEST "SLURM_SPANK_NODEOS_REQUEST" /* of sbatch and salloc */
-#define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
-/* whose request and options srun has inherited: "JOB[,container][,report][,off]" */
-#define ENV_ORIGIN "SLURM_SPANK_NODEOS_JOB"
-/* srun MANIFEST.json: what its ranks run (app_exec.h) */
-#define ENV_EXEC "SLURM_SPANK_NODEOS_EXEC"
-#define ENV_SET "SLURM_SPANK_NODEOS_SET" /* Slurm variables that the client set */
 
 /*
  * plugstack.conf: "conf=/PATH". A mistake there breaks the commands that use NodeOS and

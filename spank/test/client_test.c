@@ -294,7 +294,7 @@ static void arguments(void)
 	has("7", "-lQ app --jobid=9 --nodeos-cpus=2", "rc 0, guard no", "a flag before it");
 }
 
-/* An srun in a step of job 7 whose own srun was typed in job 5: what is said of 5 is left behind. */
+/* In a step of job 7 whose own srun was typed in job 5: what is said of 5 is left behind. */
 static void nested(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
