@@ -3,7 +3,8 @@
 """The rooms of the source tree and which of them may include which: a table of allowed arrows,
 compared with the #include lines. Also refused: circles of source files, a room without a README, a
 flat room that has grown too large.
-Part of make check. rooms.py --table: numbers of files and lines of each room, as Markdown."""
+Part of make check. rooms.py --table: numbers of files and lines of each room, as Markdown;
+--installed: names of the rooms that are installed."""
 
 import os
 import re
@@ -247,6 +248,9 @@ def table(includes):
 
 
 def main():
+    if sys.argv[1:] == ["--installed"]:
+        print("\n".join(INSTALLED))
+        return 0
     includes = sources()
     if sys.argv[1:] == ["--table"]:
         table(includes)

@@ -123,10 +123,7 @@ def made(name, machine):
 def options(machine):
     """Of test/guest/run, for a machine."""
     out = []
-    for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm"):
-        if machine.get(key):
-            out += [f"--{key}", machine[key]]
-    for key in ("append", "qemu"):
+    for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm", "append", "qemu"):
         if machine.get(key):
             out += [f"--{key}", machine[key]]
     if machine.get("plugin") == "no":
@@ -192,8 +189,9 @@ def script(group):
 class Tally:
     """Counts a suite's TAP lines as they come."""
 
-    def __init__(self):
-        self.start, self.passed, self.failed, self.skipped, self.ended = time.time(), 0, 0, 0, None
+    def __init__(self, suite):
+        self.suite, self.start = suite, time.time()
+        self.passed, self.failed, self.skipped = 0, 0, 0
 
     def see(self, line):
         if re.match(r"ok .*# skip", line, re.IGNORECASE):
@@ -203,11 +201,41 @@ class Tally:
         elif line.startswith("not ok "):
             self.failed += 1
 
-    def text(self):
-        return (
-            f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped,"
-            f" {time.time() - self.start:.0f} s"
+    def end(self, code):
+        """Its exit code has come: say what has not been said of a failure; True: all is well."""
+        if code and not self.failed:
+            fail(f"suite {self.suite} ended with {code}{' (its limit)' if code == 124 else ''}")
+        elif not code and not self.passed + self.failed + self.skipped:
+            fail(f"suite {self.suite}: nothing was tested")
+            code = 1
+        say(
+            f"suite {self.suite}: {self.passed} passed, {self.failed} failed,"
+            f" {self.skipped} skipped, {time.time() - self.start:.0f} s"
         )
+        return code == 0
+
+
+def fail(text):
+    print(f"not ok - {text}", flush=True)
+
+
+def follow(lines, log):
+    """Print what the suites of a boot print, and keep it in LOG. (True: all that ended were
+    well; the suite that has not ended, or None)."""
+    good, current, tally = True, None, Tally("")
+    for line in lines:
+        log.write(line)
+        log.flush()
+        m = re.match(r"# suite (\w+)(?: ended with (\d+))?$", line)
+        if not m:
+            tally.see(line)
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        elif m[2]:
+            good, current = tally.end(int(m[2])) and good, None
+        else:
+            current, tally = m[1], Tally(m[1])
+    return good, current
 
 
 def boot(machine, group):
@@ -219,69 +247,30 @@ def boot(machine, group):
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(f"{BUILD}/logs", exist_ok=True)
     try:
-        extra = options(machine)
+        command = [f"{GUEST}/run", *options(machine)]
     except (OSError, IndexError, subprocess.CalledProcessError) as e:
-        print(f"not ok - {names}: what it needs could not be built: {e}", flush=True)
+        fail(f"{names}: what it needs could not be built: {e}")
         return False
-    puts = [
-        word
-        for path in [f"{GUEST}/{r.suite}.py" for r in group] + SHARED
-        for word in ("--put", path)
-    ]
-    more = ["--qemu", os.environ["QEMU"]] if os.environ.get("QEMU") else []
-    command = [
-        f"{GUEST}/run",
-        "--timeout",
-        str(sum(r.limit for r in group) + 300),
-        *extra,
-        *more,
-        *puts,
-        "--share",
-        out,
-        "--",
-        "bash",
-        "-c",
-        script(group),
-    ]
-    good, current, tally = True, None, Tally()
+    command += ["--timeout", str(sum(r.limit for r in group) + 300), "--share", out]
+    if os.environ.get("QEMU"):
+        command += ["--qemu", os.environ["QEMU"]]
+    for path in [f"{GUEST}/{r.suite}.py" for r in group] + SHARED:
+        command += ["--put", path]
+    command += ["--", "bash", "-c", script(group)]
     with open(f"{BUILD}/logs/guest-{group[0].name()}.tap", "w", encoding="utf-8") as log:
         p = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
         try:
-            for line in p.stdout:
-                log.write(line)
-                log.flush()
-                if m := re.match(r"# suite (\w+)( ended with (\d+))?$", line):
-                    if m[2]:
-                        if m[3] != "0" and not tally.failed:
-                            print(
-                                f"not ok - suite {m[1]} ended with"
-                                f" {m[3]}{' (its limit)' if m[3] == '124' else ''}",
-                                flush=True,
-                            )
-                        if m[3] == "0" and not tally.passed + tally.failed + tally.skipped:
-                            print(f"not ok - suite {m[1]}: nothing was tested", flush=True)
-                            good = False
-                        good = good and m[3] == "0"
-                        say(f"suite {m[1]}: {tally.text()}")
-                        current = None
-                    else:
-                        current, tally = m[1], Tally()
-                    continue
-                tally.see(line)
-                sys.stdout.write(line)
-                sys.stdout.flush()
+            good, current = follow(p.stdout, log)
         except BaseException:
             p.terminate()
             p.wait()
             raise
         code = p.wait()
     if code and (good or current):
-        print(
-            f"not ok - {names}: test/guest/run ended with"
-            f" {code}{f' while {current} ran' if current else ''}",
-            flush=True,
+        fail(
+            f"{names}: test/guest/run ended with {code}{f' while {current} ran' if current else ''}"
         )
     return good and code == 0
 
