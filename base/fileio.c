@@ -12,6 +12,7 @@ int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbu
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	size_t used = 0;
+	int saved;
 
 	if (fd < 0)
 		return errprintf(err, "%s: %s", name, strerror(errno));
@@ -32,10 +33,13 @@ int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbu
 		used += (size_t)n;
 		if (used == size) {
 			errprintf(err, "%s: longer than %zu bytes", name, size - 1);
+			errno = EOVERFLOW;
 			break;
 		}
 	}
+	saved = errno;
 	close(fd);
+	errno = saved;
 	return -1;
 }
 

@@ -12,6 +12,7 @@
 /*
  * Read the whole of NAME below DIR_FD into BUF as a NUL-terminated text; returns
  * its length. A file that does not fit in SIZE - 1 bytes is an error, not a cut.
+ * -1 with errno, which is EOVERFLOW then.
  */
 int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbuf *err);
 

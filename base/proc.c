@@ -18,6 +18,7 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 	char path[300], text[1024];
 	struct errbuf ignored;
 	unsigned long flags;
+	long threads;
 	char state;
 	char *open, *close;
 
@@ -29,9 +30,9 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 	close = strrchr(text, ')');
 	if (!open || !close || close < open ||
 	    sscanf(close + 1,
-		   " %c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   " %c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
 		   "%llu",
-		   &state, &flags, &out->start) != 3)
+		   &state, &flags, &threads, &out->start) != 4)
 		return -1;
 	out->pid = (int)strtol(text, NULL, 10);
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
@@ -40,7 +41,7 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	out->kernel = flags & PF_KTHREAD;
-	out->zombie = state == 'Z' || state == 'X';
+	out->ended = (state == 'Z' || state == 'X') && threads <= 1;
 	out->pinned = flags & PF_NO_SETAFFINITY;
 	return 0;
 }
@@ -63,6 +64,20 @@ int process_cgroup(char *buf, size_t size, int root, const char *name)
 		if (*c < ' ' || *c > '~')
 			*c = '?'; /* as of the name */
 	return *buf ? 0 : -1;
+}
+
+bool process_has_ended(pid_t pid)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct process_stat p;
+	char name[24];
+	bool ended;
+
+	snprintf(name, sizeof(name), "%ld", (long)pid);
+	ended = root >= 0 && (process_stat_read(&p, root, name) < 0 || p.ended);
+	if (root >= 0)
+		close(root);
+	return ended;
 }
 
 int process_cgroup_of(char *buf, size_t size, pid_t pid)

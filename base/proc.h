@@ -11,7 +11,8 @@ struct process_stat {
 	int pid;
 	char comm[32];
 	bool kernel; /* a kernel thread */
-	bool zombie; /* it has ended */
+	/* all of its threads: one whose first thread alone has ended has its address space still */
+	bool ended;
 	bool pinned; /* whose affinity the kernel lets nobody change */
 	/* in clock ticks since boot: with the pid it names the process for ever */
 	unsigned long long start;
@@ -20,6 +21,9 @@ struct process_stat {
 /* NAME: "123" or "123/task/456"; ROOT is the fd of "/" or of a test's tree. -1 when there is none.
  */
 int process_stat_read(struct process_stat *out, int root, const char *name);
+
+/* Has process PID of this node ended, waited for or not? */
+bool process_has_ended(pid_t pid);
 
 /* Its cgroup (v2) as "/a/b"; -1 when there is none. */
 int process_cgroup(char *buf, size_t size, int root, const char *name);

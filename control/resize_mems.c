@@ -55,6 +55,7 @@ static void look_at(void *arg, void *result)
 	const struct job *job = arg;
 	struct found *o = result;
 	char path[64], *line = NULL;
+	bool any = false;
 	size_t size = 0;
 	FILE *f;
 
@@ -63,11 +64,15 @@ static void look_at(void *arg, void *result)
 	if (!f)
 		o->error = errno;
 	while (f && getline(&line, &size, f) > 0) {
+		any = true;
 		if (strstr(line, " file=") && !strstr(line, " anon="))
 			o->mapped.files += bytes_on(line, job->nodes);
 		else
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
+	/* as of a process whose first thread alone has ended; what has ended is left out later */
+	if (f && !any)
+		o->error = ENODATA;
 	free(line);
 	if (f)
 		fclose(f);
@@ -122,7 +127,8 @@ static bool is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
 
-	return process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, w->path) == 0;
+	return process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, w->path) == 0 &&
+	       !process_has_ended(pid);
 }
 
 static void visit(pid_t pid, void *arg)

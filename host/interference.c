@@ -114,7 +114,7 @@ static int add_thread(struct noise *n, int root, const char *pid)
 	struct errbuf ignored;
 	struct idset mems;
 
-	if (process_stat_read(&p, root, pid) < 0 || !p.kernel || !p.pinned || p.zombie ||
+	if (process_stat_read(&p, root, pid) < 0 || !p.kernel || !p.pinned || p.ended ||
 	    status_sets_at(root, pid, &one.cpus, &mems, &ignored) < 0)
 		return 0;
 	name_thread(one.name, p.comm);

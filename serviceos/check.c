@@ -99,7 +99,7 @@ static void unreadable(struct checking *c, int pid)
 	struct process_stat p;
 
 	snprintf(name, sizeof(name), "%d", pid);
-	if (process_stat_read(&p, c->root, name) < 0 || p.kernel || p.zombie)
+	if (process_stat_read(&p, c->root, name) < 0 || p.kernel || p.ended)
 		return;
 	snprintf(what, sizeof(what), "process %d (%s)", p.pid, p.comm);
 	found(c, SERVICE_DRIFT, what, c->cpus, "not to be read in /proc", NULL);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,19 @@
 #include "serviceos/units.h"
 
 #define UID_MIN_DEFAULT 1000
+#define UID_NOBODY 65534
 
-/* systemd's DynamicUser=, in which Debian's static accounts of packages are, too; nobody */
+/* A process may be in 65,536 groups, and the masks of a large machine are long. */
+#define STATUS_MAX (1u << 20)
+
+/*
+ * systemd's DynamicUser=, in which Debian's static accounts of packages are, too. A directory
+ * service may give them to persons all the same, so only those are spared that this host knows:
+ * systemd has a file for each that it has given out, the others are in /etc/passwd.
+ */
 #define UID_DYNAMIC_FIRST 61184
 #define UID_DYNAMIC_LAST 65519
-#define UID_NOBODY 65534
+#define DYNAMIC_DIR "run/systemd/dynamic-uid"
 
 /* Its daemons run with SlurmUser's rights, which no user has; its uid may be any. */
 static const char *const slurm_user_units[] = {
@@ -61,11 +70,37 @@ static unsigned long first_user(int root)
 	return sys_max < min ? sys_max + 1 : min;
 }
 
-/* All others are system accounts; subordinate uids of namespaces are users', too. */
-static bool is_user(unsigned long first, unsigned long uid)
+/* Is there a line "name:x:UID:..." in ROOT's /etc/passwd? */
+static bool is_local_account(int root, unsigned long uid)
 {
-	return uid && uid >= first && uid != UID_NOBODY &&
-	       (uid < UID_DYNAMIC_FIRST || uid > UID_DYNAMIC_LAST);
+	int fd = openat(root, "etc/passwd", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	bool found = false;
+	struct passwd *p;
+
+	while (f && !found && (p = fgetpwent(f)) != NULL)
+		found = p->pw_uid == uid;
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool is_of_a_package(int root, unsigned long uid)
+{
+	char path[sizeof(DYNAMIC_DIR) + 24];
+
+	snprintf(path, sizeof(path), DYNAMIC_DIR "/%lu", uid);
+	return faccessat(root, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || is_local_account(root, uid);
+}
+
+/* All others are system accounts; subordinate uids of namespaces are users', too. */
+static bool is_user(int root, unsigned long first, unsigned long uid)
+{
+	if (!uid || uid < first || uid == UID_NOBODY)
+		return false;
+	return uid < UID_DYNAMIC_FIRST || uid > UID_DYNAMIC_LAST || !is_of_a_package(root, uid);
 }
 
 /*
@@ -75,21 +110,24 @@ static bool is_user(unsigned long first, unsigned long uid)
  */
 static unsigned long user_of(int root, const char *pid, unsigned long first)
 {
-	static char text[64 << 10]; /* the masks of a large machine are long */
+	static char text[STATUS_MAX];
 	char path[64];
 	unsigned long uid[4] = { 0 };
+	struct process_stat p;
 	struct errbuf ignored;
 	const char *line;
 
 	snprintf(path, sizeof(path), "proc/%.16s/status", pid);
 	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
 		return errno == ENOENT || errno == ESRCH ? 0 : ULONG_MAX;
-	/* one that has ended and is not waited for has no memory any more */
-	line = strstr(text, "\nState:\tZ") ? NULL : strstr(text, "\nUid:");
-	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
+	/* one that is only not waited for has no memory any more */
+	if (process_stat_read(&p, root, pid) == 0 && p.ended)
 		return 0;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
+		return ULONG_MAX;
 	for (unsigned i = 0; i < 4; i++)
-		if (is_user(first, uid[i]))
+		if (is_user(root, first, uid[i]))
 			return uid[i];
 	return 0;
 }
