@@ -579,6 +579,7 @@ struct each {
 	void *arg;
 	struct idset *unread;
 	struct errbuf *bad;
+	bool live; /* leave out steps that have ended, which no sweep has taken out */
 	int rc;
 };
 
@@ -586,13 +587,20 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 {
 	struct each *e = arg;
 	struct ledger_job *job = NULL;
+	struct errbuf why;
 	int rc;
 
-	if (ledger_read_entry(l, name, &job, e->bad) < 0) {
+	if (ledger_read_entry(l, name, &job, &why) < 0) {
+		/* without the lock it may have been removed meanwhile */
+		if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			*e->bad = why;
 		if (e->unread)
 			add_named(l, name, e->unread);
 		return;
 	}
+	for (unsigned i = e->live ? job->n_steps : 0; i-- > 0;)
+		if (ledger_step_has_ended(l, &job->step[i]))
+			ledger_job_del_step(job, job->step[i].inode);
 	rc = e->fn(job, e->arg);
 	if (rc < 0)
 		e->rc = -1;
@@ -605,11 +613,64 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		struct idset *unread, struct errbuf *bad, struct errbuf *err)
 {
-	struct each e = { fn, arg, unread, bad, 0 };
+	struct each e = { fn, arg, unread, bad, false, 0 };
 
 	if (ledger_each_name(l, each_one, &e, err) < 0)
 		return -1;
 	return e.rc;
+}
+
+struct look {
+	struct each each;
+	uid_t uid;
+	unsigned long job;
+};
+
+/* Is the entry NAME one that L asks for? false: it has been removed meanwhile, too. */
+static bool is_asked_for(const struct ledger *l, const char *name, const struct look *look)
+{
+	char head[LEDGER_HEAD_MAX + 1];
+	struct ledger_job job = { .inode = 0 };
+	const char *at = head;
+	struct errbuf ignored;
+	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, head, LEDGER_HEAD_MAX);
+
+	if (fd >= 0)
+		close(fd);
+	head[n > 0 ? n : 0] = '\0';
+	if (fd < 0)
+		return false;
+	/* whose it is cannot be said: who asks for all is told */
+	if (ledger_take_head(&at, &job, &ignored) < 0)
+		return look->uid == (uid_t)-1;
+	return (look->uid == (uid_t)-1 || job.uid == look->uid) &&
+	       (!look->job || job.job_id == look->job) && !ledger_job_has_ended(l, &job);
+}
+
+static void look_at(struct ledger *l, const char *name, void *arg)
+{
+	struct look *look = arg;
+
+	if (is_asked_for(l, name, look))
+		each_one(l, name, &look->each);
+}
+
+int ledger_look(const char *state_dir, int cgroup_fd, uid_t uid, unsigned long job,
+		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
+		struct errbuf *err)
+{
+	struct look look = { { fn, arg, NULL, bad, true, 0 }, uid, job };
+	struct ledger l = { .dir_fd = dir_open_private(state_dir, err),
+			    .lock_fd = -1,
+			    .cgroup_fd = cgroup_fd };
+	int rc;
+
+	if (l.dir_fd < 0)
+		return -1;
+	rc = ledger_each_name(&l, look_at, &look, err);
+	close(l.dir_fd);
+	return rc < 0 ? -1 : look.each.rc;
 }
 
 int ledger_dir(const struct ledger *l)

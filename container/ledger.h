@@ -89,6 +89,16 @@ bool ledger_job_is_empty(const struct ledger_job *job);
  */
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
+/*
+ * Call FN as ledger_each() does, without the lock, with the entries as each was a moment ago: of
+ * UID's jobs ((uid_t)-1: anybody's) with the number JOB (0: any) that live below CGROUP_FD, with
+ * their steps that live. For what users may ask as often as they like: no launch waits for it, and
+ * of others' entries only the first lines are read.
+ */
+int ledger_look(const char *state_dir, int cgroup_fd, uid_t uid, unsigned long job,
+		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
+		struct errbuf *err);
+
 /* The job with this inode: *OUT NULL when it has no entry. Free with ledger_job_free. */
 int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err);

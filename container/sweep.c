@@ -16,10 +16,16 @@ struct swept {
 
 /* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job.
  */
-static bool job_dead(struct ledger *l, const struct ledger_job *job)
+bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
 {
 	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) ||
 	       cgroup_is_empty(l->cgroup_fd, job->cgroup);
+}
+
+bool ledger_step_has_ended(const struct ledger *l, const struct ledger_step *s)
+{
+	return cgroup_is_gone(l->cgroup_fd, s->cgroup, s->inode) ||
+	       cgroup_is_empty(l->cgroup_fd, s->cgroup);
 }
 
 /* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no
@@ -35,7 +41,7 @@ static bool unread_is_dead(struct ledger *l, const char *name)
 	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0 &&
 	    ledger_take_head(&at, &job, &ignored) == 0) {
 		ledger_entry_name(expect, sizeof(expect), job.inode);
-		is_dead = strcmp(expect, name) == 0 && job_dead(l, &job);
+		is_dead = strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
 	}
 	free(text);
 	return is_dead;
@@ -48,8 +54,7 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 
 	idset_zero(&gone);
 	for (unsigned i = job->n_steps; i-- > 0;)
-		if (all || cgroup_is_gone(l->cgroup_fd, job->step[i].cgroup, job->step[i].inode) ||
-		    cgroup_is_empty(l->cgroup_fd, job->step[i].cgroup)) {
+		if (all || ledger_step_has_ended(l, &job->step[i])) {
 			fence_drop(l->cgroup_fd, &job->step[i], &gone);
 			ledger_job_del_step(job, job->step[i].inode);
 		}
@@ -78,7 +83,7 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 		return;
 	}
 	ledger_entry_name(expect, sizeof(expect), job->inode);
-	if (strcmp(expect, name) == 0 && job_dead(l, job)) {
+	if (strcmp(expect, name) == 0 && ledger_job_has_ended(l, job)) {
 		sweep_steps(l, job, true, swept);
 		unlinkat(l->dir_fd, name, 0);
 		ledger_job_free(job);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nodeosd: does for users what only root can, one request per process, which systemd starts for a
- * connection with the socket as standard input. It believes nobody: who asks is told by the kernel,
- * the request is a line that protocol.c parses, and what is done for a user concerns that user's jobs.
+ * connection with the socket as standard input. It trusts no client: the kernel names its user, the
+ * request is a line that protocol.c parses, and what is done for a user concerns that user's jobs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -72,9 +72,8 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	struct node_state s;
 	char node[NODE_NAME_MAX];
 
-	if (node_state_load(&s, err) < 0)
+	if (node_state_look(&s, uid, a->job, err) < 0)
 		return -1;
-	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
 	if (a->job && !s.n_jobs) {
 		node_state_free(&s);
 		return errprintf(err,
@@ -106,9 +105,8 @@ static int find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup, str
 	struct owned found;
 	int rc;
 
-	if (node_state_load(&s, err) < 0)
+	if (node_state_look(&s, uid, a->job, err) < 0)
 		return -1;
-	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, a->job);
 	rc = owned_find(&found, &s, a, cgroup, err);
 	if (rc == 0 && found.own)
 		rc = errprintf(err,

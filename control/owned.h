@@ -20,10 +20,10 @@ struct owned {
 
 /*
  * The container that A names, among the jobs of S, of which those of others are gone
- * (node_state_keep): with a step given, the one that this step's ranks are in. CGROUP: that of who
- * asks, "" where that is nowhere: all steps with containers of their options alone call them the
- * same, and a rank of one means its own. Who is in none of several has to say which one he means.
- * -1 with the reason.
+ * (node_state_keep, node_state_look): with a step given, the one that this step's ranks are in.
+ * CGROUP: that of who asks, "" where that is nowhere: all steps with containers of their options
+ * alone call them the same, and a rank of one means its own. Who is in none of several has to say
+ * which one he means. -1 with the reason.
  */
 int owned_find(struct owned *out, const struct node_state *s, const struct ask *a,
 	       const char *cgroup, struct errbuf *err);

@@ -62,9 +62,8 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 	/* who is told today wants to hear of changes, for which there is a file then */
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
 	    changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 ||
-	    node_state_load(&s, err) < 0)
+	    node_state_look(&s, uid, 0, err) < 0)
 		return -1;
-	node_state_keep(&s, uid == 0 ? (uid_t)-1 : uid, 0);
 	rc = tell(out, &s, path, err);
 	node_state_free(&s);
 	return rc;

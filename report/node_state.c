@@ -27,11 +27,9 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	return 1;
 }
 
-int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err)
+/* All but the jobs. 1: no container was ever made since boot. */
+static int load_node(struct node_state *out, struct errbuf *err)
 {
-	struct ledger *l = NULL;
-
-	*lock = NULL;
 	memset(out, 0, sizeof(*out));
 	out->cgroup_fd = -1;
 	if (geteuid() != 0)
@@ -44,24 +42,30 @@ int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf 
 		out->bad = *err;
 	out->cgroup_fd = cgroup_open_root(NULL, err);
 	if (out->cgroup_fd < 0)
-		goto error;
+		return -1;
 	/* the file is there when there is the controller */
 	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) <
 		    0 ||
-	    cgroup_node_cpus(&out->node_cpus, err) < 0) {
-		errwrap(err, "no containers can be here (nodeosctl features --site tells why)");
-		goto error;
-	}
-	if (access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT)
-		return 0; /* no container was ever made since boot */
-	if (ledger_open(&l, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) <
-		    0 ||
-	    ledger_each(l, keep_job, out, NULL, &out->bad, err) < 0)
-		goto error;
-	*lock = l;
-	return 0;
-error:
-	ledger_close(l);
+	    cgroup_node_cpus(&out->node_cpus, err) < 0)
+		return errwrap(err,
+			       "no containers can be here (nodeosctl features --site tells why)");
+	return access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT;
+}
+
+int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err)
+{
+	int rc = load_node(out, err);
+
+	*lock = NULL;
+	if (rc > 0)
+		return 0;
+	if (rc == 0 &&
+	    ledger_open(lock, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) ==
+		    0 &&
+	    ledger_each(*lock, keep_job, out, NULL, &out->bad, err) == 0)
+		return 0;
+	ledger_close(*lock);
+	*lock = NULL;
 	node_state_free(out);
 	return -1;
 }
@@ -74,6 +78,20 @@ int node_state_load(struct node_state *out, struct errbuf *err)
 		return -1;
 	ledger_close(l);
 	return 0;
+}
+
+int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct errbuf *err)
+{
+	int rc = load_node(out, err);
+
+	out->own = uid != 0;
+	if (rc == 0)
+		rc = ledger_look(out->conf.state_dir, out->cgroup_fd, uid ? uid : (uid_t)-1, job,
+				 keep_job, out, &out->bad, err);
+	if (rc >= 0)
+		return 0;
+	node_state_free(out);
+	return -1;
 }
 
 void node_state_free(struct node_state *s)

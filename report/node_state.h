@@ -33,6 +33,12 @@ int node_state_load(struct node_state *out, struct errbuf *err);
  */
 int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err);
 
+/*
+ * The same without the lock, of jobs of UID (0: anybody's) with the number JOB (0: any): what a
+ * user may ask for.
+ */
+int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct errbuf *err);
+
 void node_state_free(struct node_state *s);
 
 /* Forget all jobs but those of UID ((uid_t)-1: anybody's) with the number JOB (0: any). */

@@ -378,6 +378,77 @@ static void full(void)
 	umount(dir);
 }
 
+struct looked {
+	unsigned jobs, steps;
+};
+
+static int note(const struct ledger_job *job, void *arg)
+{
+	struct looked *seen = arg;
+
+	seen->jobs++;
+	seen->steps += job->n_steps;
+	return 0;
+}
+
+static struct looked looks(uid_t uid, unsigned long job, bool tells)
+{
+	struct looked seen = { .jobs = 0 };
+	struct errbuf bad = { "" }, err = { "" };
+
+	if (ledger_look(state, root, uid, job, note, &seen, &bad, &err) < 0)
+		diag("%s", err.text);
+	ok((*bad.text != '\0') == tells, "uid %d is %s", (int)uid,
+	   tells ? "told of what is damaged" : "told of no damage");
+	return seen;
+}
+
+/* What users ask for keeps no launch waiting, and another user's entry costs nothing. */
+static void without_the_lock(void)
+{
+	struct ledger_job *mine = make_job("job_m", 11), *other = make_job("job_o", 12),
+			  *ended = make_job("job_e", 13), *damaged = make_job("job_d", 14);
+	char name[64], text[256], path[300];
+	struct looked seen;
+	struct ledger *l;
+	struct errbuf err;
+
+	mine->uid = ended->uid = 4000;
+	add_step(mine, "job_m/step_0", 0);
+	add_step(mine, "job_m/step_1", 1);
+	other->uid = 2000;
+	add_step(other, "job_o/step_0", 0);
+	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, mine, &err) < 0 ||
+	    ledger_write(l, other, &err) < 0 || ledger_write(l, ended, &err) < 0)
+		abort();
+	snprintf(name, sizeof(name), "state/job-%" PRIu64, damaged->inode);
+	snprintf(text, sizeof(text),
+		 "nodeos-ledger 1\njob 14 uid 2000 inode %" PRIu64 "\ncgroup "
+		 "job_d\nof another version\n",
+		 damaged->inode);
+	scratch_file(name, text);
+	snprintf(path, sizeof(path), "%s/cg/job_m/step_1", scratch);
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/cg/job_e", scratch);
+	rmdir(path);
+	seen = looks(4000, 0, false);
+	ok(seen.jobs == 1 && seen.steps == 1, "a user's, while a launch has the lock: what lives");
+	is_int((int)looks(4000, 11, false).jobs, 1, "one job's");
+	is_int((int)looks(4000, 12, false).jobs, 0, "not another user's");
+	is_int((int)looks(3000, 0, false).jobs, 0, "of one who has none");
+	ok(looks((uid_t)-1, 0, true).jobs >= 2, "root sees all");
+	is_int((int)looks((uid_t)-1, 12, false).jobs, 1, "or one job's");
+	ledger_remove(l, mine->inode, &err);
+	ledger_remove(l, other->inode, &err);
+	ledger_remove(l, ended->inode, &err);
+	ledger_remove(l, damaged->inode, &err);
+	ledger_close(l);
+	ledger_job_free(mine);
+	ledger_job_free(other);
+	ledger_job_free(ended);
+	ledger_job_free(damaged);
+}
+
 static void locking(void)
 {
 	struct ledger *l, *second;
@@ -414,6 +485,7 @@ int main(void)
 	blind();
 	corrupt();
 	full();
+	without_the_lock();
 	locking();
 	close(root);
 	return tap_done();
