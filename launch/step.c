@@ -128,24 +128,56 @@ static void note_fewer(const struct step *s, unsigned part)
 			p->fewer_cpus = idset_count(&s->shared->rank[i].chosen);
 }
 
-/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for
- * good; without one, told too. */
-static void note_turns(struct step *s, unsigned part)
-{
-	struct step_part *p = &s->shared->part[part];
+/* Ranks with the same CPUs. */
+struct crowd {
+	const struct idset *cpus;
+	unsigned ranks;
+};
 
-	if (p->policy != POLICY_HPC || (p->quantum_named && p->quantum))
-		return;
+/* The ledger is locked meanwhile, so the thousands that a CPU may have are one entry. */
+static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned part)
+{
+	unsigned n = 0, at;
+
 	for (unsigned i = 0; i < s->in.n_ranks; i++) {
 		const struct step_rank *r = &s->shared->rank[i];
+
+		if (r->part != part)
+			continue;
+		for (at = 0; at < n && !idset_equal(out[at].cpus, &r->chosen);)
+			at++;
+		if (at == n)
+			out[n++] = (struct crowd){ .cpus = &r->chosen };
+		out[at].ranks++;
+	}
+	return n;
+}
+
+/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for
+ * good; without one, told too. */
+static int note_turns(struct step *s, unsigned part, struct errbuf *err)
+{
+	struct step_part *p = &s->shared->part[part];
+	struct crowd *crowd;
+	unsigned n;
+
+	if (p->policy != POLICY_HPC || (p->quantum_named && p->quantum))
+		return 0;
+	crowd = calloc(s->in.n_ranks, sizeof(*crowd));
+	if (!crowd)
+		return errprintf(err, "out of memory");
+	n = find_crowds(crowd, s, part);
+	for (unsigned i = 0; i < n; i++) {
 		unsigned within = 0;
 
-		for (unsigned k = 0; k < s->in.n_ranks; k++)
-			within += s->shared->rank[k].part == part &&
-				  idset_subset(&s->shared->rank[k].chosen, &r->chosen);
-		if (r->part == part && within > idset_count(&r->chosen))
+		for (unsigned k = 0; k < n; k++)
+			if (idset_subset(crowd[k].cpus, crowd[i].cpus))
+				within += crowd[k].ranks;
+		if (within > idset_count(crowd[i].cpus))
 			p->takes_turns = true;
 	}
+	free(crowd);
+	return 0;
 }
 
 static int make_map(struct step *s, const struct step_part *p, const struct idset *container,
@@ -203,7 +235,8 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	}
 	note_sharing(job, s, p, &chosen);
 	note_fewer(s, part);
-	note_turns(s, part);
+	if (note_turns(s, part, err) < 0)
+		return -1;
 	/* a lone process that has the whole container divides nothing, if this is all that its step
 	 * is */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
