@@ -127,10 +127,12 @@ static bool is_other_line(const char *line)
 	return !is_memory_line(line);
 }
 
-/* What a drop-in of memory lines alone consists of. */
-static bool is_head_or_memory_line(const char *line)
+/* What is left of a drop-in whose memory lines have to stay; those of units count below the users'
+ * slice, too, while the controller is on there. */
+static bool stays_with_memory(const char *line)
 {
-	return *line == '#' || *line == '[' || is_memory_line(line);
+	return *line == '#' || *line == '[' || is_memory_line(line) ||
+	       strncmp(line, UNITS_BAR, strlen(UNITS_BAR)) == 0;
 }
 
 /* Add to OUT the lines of TEXT that are WANTED. */
@@ -153,6 +155,23 @@ static bool same_memory_lines(const char *a, const char *b)
 	return strcmp(lines[0], lines[1]) == 0;
 }
 
+/* Do the drop-ins of all units have memory lines, for what is in no unit's exception? */
+static bool units_have_memory_lines(const struct run *r)
+{
+	char text[ITEM_TEXT_MAX];
+	struct errbuf ignored;
+
+	return file_read(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, text, sizeof(text),
+			 &ignored) >= 0 &&
+	       !same_memory_lines(text, "");
+}
+
+/* The drop-in of the users' slice. */
+static bool is_of_users(const struct service_item *it)
+{
+	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_USERS_DROPIN) == 0;
+}
+
 /*
  * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH
  * of the cgroup, "" for all; NULL: a drop-in, which systemd applies to every unit but exceptions.
@@ -163,8 +182,8 @@ static bool waits_for_users(struct run *r, const struct service_item *it, const 
 
 	if (!service_user_in(r->in, path, who))
 		return false;
-	snprintf(why, sizeof(why),
-		 "memory nodes at the next boot, or when users have logged out (%s)", who);
+	snprintf(why, sizeof(why), "%s at the next boot, or when users have logged out (%s)",
+		 is_of_users(it) && !it->there ? "cpusets and memory nodes" : "memory nodes", who);
 	r->p->waiting = true;
 	if (!r->again)
 		r->p->cannot(it, why, r->p->arg);
@@ -194,7 +213,7 @@ static bool cpuset_waits(struct run *r, const struct service_item *it)
 /* Is IT a unit's exception, whose file takes the place of the drop-in of the unit's type? */
 static bool is_exception(const struct service_item *it)
 {
-	return is_file(it, UNITS_DROPIN) && same_memory_lines(it->wanted, "") &&
+	return is_file(it, UNITS_DROPIN) && !is_of_users(it) && same_memory_lines(it->wanted, "") &&
 	       same_memory_lines(it->found, "");
 }
 
@@ -205,28 +224,62 @@ static bool is_exception(const struct service_item *it)
  */
 static bool exception_waits(struct run *r, const struct service_item *it)
 {
-	char text[ITEM_TEXT_MAX];
-	struct errbuf ignored;
-
-	if (!is_exception(it) || file_read(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, text,
-					   sizeof(text), &ignored) < 0)
-		return false;
-	return !same_memory_lines(text, "") && waits_for_users(r, it, "");
+	return is_exception(it) && units_have_memory_lines(r) && waits_for_users(r, it, "");
 }
 
-/* The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as
- * found when they wait. */
+/*
+ * Are there memory lines in IT, of the users' slice, that systemd has not carried out? It does when
+ * the next session begins, whoever is logged in by then.
+ */
+static bool is_to_come(const struct run *r, const struct service_item *it)
+{
+	static const char file[] = "sys/fs/cgroup/" UNITS_USERS "/cpuset.mems";
+	struct idset is;
+	struct errbuf ignored;
+	char text[IDSET_LIST_MAX];
+
+	if (!is_of_users(it) || same_memory_lines(it->found, ""))
+		return false;
+	if (file_read(r->p->root, file, text, sizeof(text), &ignored) < 0)
+		return true;
+	text[strcspn(text, "\n")] = '\0';
+	return idset_parse(&is, text, &ignored) < 0 || idset_empty(&is) ||
+	       !idset_subset(&is, &r->in->set->mems);
+}
+
+/* Would IT switch the cpuset controller off below the users' slice, where it is on? That moves all
+ * of its processes. */
+static bool switches_off(const struct run *r, const struct service_item *it)
+{
+	static const char file[] = "sys/fs/cgroup/" UNITS_USERS "/cgroup.subtree_control";
+	struct errbuf ignored;
+	char text[256];
+
+	return is_of_users(it) && !it->there &&
+	       file_read(r->p->root, file, text, sizeof(text), &ignored) >= 0 &&
+	       strstr(text, "cpuset");
+}
+
+/*
+ * The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as
+ * found when they wait; those that are to come are taken out again.
+ */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
+	bool to_come = is_to_come(r, it);
+
 	*text = '\0';
-	if (!it->there && exception_waits(r, it))
+	if ((!it->there && exception_waits(r, it)) ||
+	    (switches_off(r, it) && waits_for_users(r, it, "/" UNITS_USERS)))
 		return;
-	if (same_memory_lines(it->wanted, it->found) || !waits_for_users(r, it, NULL)) {
+	if ((same_memory_lines(it->wanted, it->found) && !to_come) ||
+	    !waits_for_users(r, it, NULL)) {
 		strcpy(text, it->wanted);
 		return;
 	}
 	pick_lines(text, it->wanted, is_other_line);
-	pick_lines(text, it->found, is_memory_line);
+	if (!to_come)
+		pick_lines(text, it->found, is_memory_line);
 }
 
 /* -------------------------------------------------------------------------------- */
@@ -317,7 +370,7 @@ static int apply_item(const struct service_item *it, void *arg)
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
 		return -1;
-	if (it->ok && !(r->p->as_new && was_changed(r, it)))
+	if (it->ok && !(r->p->as_new && was_changed(r, it)) && !is_to_come(r, it))
 		return 0;
 	/* what the kernel once refused may have been so for a time only */
 	if (it->fixed || (fixed && *fixed->text && r->p->dry)) {
@@ -326,7 +379,7 @@ static int apply_item(const struct service_item *it, void *arg)
 	}
 	if (it->kind == ITEM_DROPIN) {
 		dropin_text(r, it, text);
-		if (!it->ok && strcmp(text, it->found) == 0)
+		if (strcmp(text, it->found) == 0 && !(it->ok && r->p->as_new))
 			return 0;
 	} else if (cpuset_waits(r, it)) {
 		return 0;
@@ -408,10 +461,11 @@ static int take_away(struct run *r, const struct undo_line *l)
 		it.found[strlen(it.found) - 1] = '\0';
 	if (it.there && exception_waits(r, &it))
 		return 0;
-	rest = !same_memory_lines(it.found, "") && waits_for_users(r, &it, NULL);
+	rest = (is_of_users(&it) && units_have_memory_lines(r)) || !same_memory_lines(it.found, "");
+	rest = rest && it.there && waits_for_users(r, &it, NULL);
 	if (rest) {
 		*text = '\0';
-		pick_lines(text, it.found, is_head_or_memory_line);
+		pick_lines(text, it.found, stays_with_memory);
 		if (strcmp(text, it.found) == 0)
 			return 0;
 	}

@@ -63,6 +63,29 @@ static int give_type(struct each *e, size_t type)
 	return give(e, label);
 }
 
+/*
+ * All of users' sessions and managers together. A manager (user@UID.service) is delegated: its user
+ * owns the directory, and would own cpusets below it if the controller were on in user-UID.slice,
+ * as it is where one unit in there has AllowedCPUs. In these he could change the memory nodes of a
+ * process that holds its address space, and hang the host (doc/HACKING.md).
+ */
+static int give_users(struct each *e)
+{
+	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX];
+	size_t used;
+
+	idset_format(&e->in->set->cpus, cpus, sizeof(cpus));
+	snprintf(e->it.name, sizeof(e->it.name), UNITS_USERS_DROPIN);
+	used = (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
+				HEAD "[Slice]\n" UNITS_BAR "\nAllowedCPUs=\nAllowedCPUs=%s", cpus);
+	if (e->in->set->own_mems) {
+		idset_format(&e->in->set->mems, mems, sizeof(mems));
+		snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used,
+			 "\nAllowedMemoryNodes=\nAllowedMemoryNodes=%s", mems);
+	}
+	return give(e, "users' sessions");
+}
+
 /* Does the name UNIT of LEN bytes end in ".TYPE"? */
 static bool ends_with_type(const char *unit, size_t len, const char *type)
 {
@@ -186,6 +209,9 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 			return -1;
 		unit += len + (unit[len] == ' ');
 	}
+	/* before what would turn the controller on in there */
+	if (give_users(&e) != 0)
+		return -1;
 	for (size_t i = 0; i < UNIT_TYPES; i++)
 		if (give_type(&e, i) != 0)
 			return -1;
@@ -255,7 +281,7 @@ static int give_cpuset(struct each *e, const char *path, const char *unit, const
 	return e->fn(&e->it, e->arg);
 }
 
-/* Units below PATH, a slice; what a unit holds is bounded by it. */
+/* Units below PATH, a slice; what a unit holds, or the slice of the users, is bounded by it. */
 static int walk(struct each *e, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;
@@ -281,7 +307,7 @@ static int walk(struct each *e, const char *path, unsigned depth)
 				   sizeof(below) ||
 			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
 			; /* not ours, or too deep to be a unit */
-		} else if (is_unit(name)) {
+		} else if (is_unit(name) || strcmp(below, CGROUPS "/" UNITS_USERS) == 0) {
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
 			if (rc == 0 && e->in->set->own_mems)
 				rc = give_cpuset(e, below, name, "cpuset.mems", "memory nodes");

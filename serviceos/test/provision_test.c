@@ -67,7 +67,8 @@ static void put_one_status(pid_t pid, bool task)
 		bail("%s", err.text);
 	snprintf(path, sizeof(path), task ? "proc/%d/task/%d/status" : "proc/%d/status", (int)pid,
 		 (int)pid);
-	snprintf(text, sizeof(text), "Name:\tx\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n",
+	snprintf(text, sizeof(text),
+		 "Name:\tx\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n",
 		 list_of(&cpus));
 	put(path, text, 0444);
 }
@@ -93,7 +94,8 @@ static void put_thread(void)
 	/* pinned: PF_NO_SETAFFINITY */
 	put("proc/14/stat",
 	    "14 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
-	put("proc/14/status", "Name:\tmigration/1\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n",
+	put("proc/14/status",
+	    "Name:\tmigration/1\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n",
 	    0444);
 	/* a process of a job, and one of the system, which is a child of ours, too */
 	put("proc/900/stat", "900 (bash) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
@@ -640,12 +642,21 @@ static void exempt(void)
 }
 
 /* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever it runs as. */
+static void put_state(char letter, unsigned threads)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "777 (sleep) %c 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 %u 0 5 0 0\n", letter,
+		 threads);
+	put("proc/777/stat", text, 0444);
+}
+
 static void put_user(const char *cgroup)
 {
 	char text[256];
 
-	put("proc/777/stat", "777 (sleep) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
-	    0444);
+	put_state('S', 1);
 	put("proc/777/status",
 	    "Name:\tsleep\nUid:\t1000\t0\t0\t0\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n",
 	    0444);
@@ -666,17 +677,27 @@ static const char munge_mems[] = "sys/fs/cgroup/system.slice/munge.service/cpuse
 static const char munge_dropin[] = "run/systemd/system/munge.service.d/" UNITS_DROPIN;
 static const char service_dropin[] = "run/systemd/system/service.d/" UNITS_DROPIN;
 
-/* Does the drop-in of services say LINE? */
-static bool dropin_has(const char *line)
+static bool text_has(const char *path, const char *line)
 {
 	char text[2048];
-	int fd = openat(root, service_dropin, O_RDONLY);
+	int fd = openat(root, path, O_RDONLY);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	return strstr(text, line) != NULL;
+}
+
+/* Does the drop-in of services say LINE? That of the users' slice? */
+static bool dropin_has(const char *line)
+{
+	return text_has(service_dropin, line);
+}
+
+static bool users_have(const char *line)
+{
+	return text_has(UNITS_USERS_DROPIN, line);
 }
 
 /* Does a process with the line UIDS ("1 1 1 1") of its status keep memory nodes waiting? */
@@ -707,9 +728,11 @@ static void accounts(void)
 		{ "", "60000", true },
 		{ "", "60001", true },
 		{ "", "61183", true },
+		/* systemd's and a package's; the others may be persons of a directory service */
 		{ "", "61184", false },
 		{ "", "64045", false },
-		{ "", "65519", false },
+		{ "", "61185", true },
+		{ "", "65519", true },
 		{ "", "65520", true },
 		{ "", "65533", true },
 		{ "", "65534", false },
@@ -723,6 +746,9 @@ static void accounts(void)
 	};
 	char uids[64];
 
+	put("run/systemd/dynamic-uid/61184", "app\n", 0644);
+	put("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nceph:x:64045:64045::/:/bin/false\n",
+	    0644);
 	for (size_t i = 0; i < sizeof(account) / sizeof(account[0]); i++) {
 		const char *uid = account[i].uid;
 
@@ -731,12 +757,30 @@ static void accounts(void)
 		ok(waits(session, uids) == account[i].waits, "uid %s is %s", uid,
 		   account[i].waits ? "a user's" : "a system account's");
 	}
+	unlinkat(root, "run/systemd/dynamic-uid/61184", 0);
+	unlinkat(root, "run/systemd/dynamic-uid", AT_REMOVEDIR);
+	unlinkat(root, "etc/passwd", 0);
 	put("etc/login.defs", "", 0644);
 	ok(waits(session, "1000 65534 65534 65534"), "so is a user's program that runs as nobody");
 	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"),
 	   "SlurmUser has any uid");
 	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"), "in slurmdbd, too");
 	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"), "but no user's unit");
+}
+
+static void many_groups(unsigned n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	fputs("Name:\tsleep\nUid:\t1000\t1000\t1000\t1000\nGroups:\t", f);
+	while (n-- > 0)
+		fprintf(f, "%u ", 4000000000U + n);
+	fputs("\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n", f);
+	fclose(f);
+	put("proc/777/status", text, 0444);
+	free(text);
 }
 
 /* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may
@@ -797,11 +841,24 @@ static void logged_in(const char *before)
 	is_int(undo(NULL), 0, "unprovision");
 
 	put_user(session);
-	put("proc/777/status", "Name:\tsleep\nState:\tZ (zombie)\nUid:\t1000\t1000\t1000\t1000\n",
-	    0444);
+	put_state('Z', 1);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && !p.waiting,
 	   "a process that has ended keeps nothing waiting");
+	is_int(undo(NULL), 0, "unprovision");
+	put_state('Z', 2);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting,
+	   "one whose first thread alone has ended has its memory still");
+	is_int(undo(NULL), 0, "unprovision");
+	put_state('S', 1);
+	many_groups(9000);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting, "who is in 9,000 groups is seen");
+	is_int(undo(NULL), 0, "unprovision");
+	many_groups(200000);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting, "what cannot be read may be a user's");
 	is_int(undo(NULL), 0, "unprovision");
 
 	/* his uid, 1000, is a system account's here */
@@ -815,6 +872,59 @@ static void logged_in(const char *before)
 	accounts();
 	unlinkat(root, "etc/login.defs", 0);
 	unlinkat(root, "etc", AT_REMOVEDIR);
+}
+
+/*
+ * What a user owns must not have the cpuset controller, or he could move a process that holds its
+ * address space between cpusets of his own.
+ */
+static void users_slice(void)
+{
+	static const char mems[] = "sys/fs/cgroup/user.slice/cpuset.mems";
+	static const char on[] = "sys/fs/cgroup/user.slice/cgroup.subtree_control";
+	struct errbuf err = { "" };
+	struct provision p = provision(false);
+	unsigned changed;
+
+	put_user(session);
+	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
+	ok(users_have("[Slice]\nDisableControllers=cpuset\nAllowedCPUs=\nAllowedCPUs=0\n"),
+	   "his sessions have the system's CPUs by their slice, and no cpusets below it");
+	ok(!users_have("AllowedMemoryNodes"), "its memory nodes wait");
+	remove_user();
+	is_int(apply(false, &changed), 0, "he has logged out: provision");
+	ok(users_have("DisableControllers=cpuset") && users_have("\nAllowedMemoryNodes=0-1\n"),
+	   "the slice is told of memory nodes");
+	put_user(session);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting && !users_have("AllowedMemoryNodes") &&
+		   users_have("DisableControllers=cpuset"),
+	   "one who logs in before systemd has given it these: they are taken back");
+	remove_user();
+	is_int(apply(false, &changed), 0, "without him");
+	put(mems, "0-1\n", 0644);
+	put_user(session);
+	is_int(apply(false, &changed), 0, "one who logs in later");
+	ok(users_have("AllowedMemoryNodes=0-1"), "they stay");
+	p = provision(false);
+	ok(provision_undo(&p, &err) < 0 && p.waiting && !users_have("AllowedCPUs") &&
+		   users_have("[Slice]\nDisableControllers=cpuset\nAllowedMemoryNodes=\n"),
+	   "unprovision: as long as units have memory nodes, no cpusets");
+	remove_user();
+	is_int(undo(NULL), 0, "without him all goes");
+	ok(!get(UNITS_USERS_DROPIN), "the slice's file, too");
+	unlinkat(root, mems, 0);
+
+	put(on, "cpuset cpu memory pids\n", 0644);
+	put_user(session);
+	p = provision(false);
+	ok(provision_apply(&p, &err) == 0 && p.waiting && !get(UNITS_USERS_DROPIN),
+	   "cpusets that are there are not switched off above his processes");
+	remove_user();
+	is_int(apply(false, &changed), 0, "without him");
+	ok(users_have("DisableControllers=cpuset"), "they are");
+	is_int(undo(NULL), 0, "unprovision");
+	unlinkat(root, on, 0);
 }
 
 int main(void)
@@ -842,6 +952,7 @@ int main(void)
 	new_thread(before);
 	meanwhile(before);
 	logged_in(before);
+	users_slice();
 	killed(before);
 	free(before);
 	kill(kthread, SIGKILL);
