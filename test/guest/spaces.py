@@ -352,6 +352,25 @@ def group_launch():
     nothing_stuck("launch")
 
 
+def own_manager():
+    """A user's manager, whose directory is the user's: what can be done below it."""
+    manager = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service"
+    r = run("systemctl start user@1000.service", user="root", timeout=60)
+    ok(r.code == 0 and os.stat(manager).st_uid == 1000, "alice has a manager of her own", r.text)
+    there = open(f"{manager}/cgroup.controllers").read().split()
+    ok("memory" in there and "cpuset" not in there, "which has no cpusets", there)
+    r = run(f"mkdir {manager}/mine && echo +cpuset >{manager}/cgroup.subtree_control", user="alice")
+    ok(r.code != 0 and os.path.isdir(f"{manager}/mine"), "nor can she make any", r.text)
+    pid = run("systemctl show -P MainPID user@1000.service", user="root").out.strip()
+    status = open(f"/proc/{pid}/status").read()
+    same(
+        re.findall(r"^(?:Cpus|Mems)_allowed_list:\t(.*)", status, re.M),
+        ["0-1", "0"],
+        "it has the system's CPUs and memory nodes",
+    )
+    run(f"rmdir {manager}/mine; systemctl stop user@1000.service", user="root", timeout=60)
+
+
 def group_provision():
     """A session of a user outside of jobs holds its address space,
     and the admin provisions the node."""
@@ -394,6 +413,7 @@ def group_provision():
         "0",
         "a service has the memory node of the system",
     )
+    own_manager()
     with Hold(scope=True) as h:
         where = open(f"/proc/{h.p.pid}/cgroup").read()
         inside = (
