@@ -14,7 +14,8 @@ plugin_header () {
 	if [ ! -s "$to/qemu-plugin.h" ]; then
 		say "downloading the source package of QEMU $version (25 to 40 MB)"
 		mkdir -p "$apt" "$to"
-		# shellcheck disable=SC2034  # of lib.sh: the archive of this machine, not of the guest
+		# of lib.sh: the archive of this machine, not of the guest
+		# shellcheck disable=SC2034
 		GUEST_SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 		archive_sources | sed 's/^deb /deb-src /' >"$apt/sources.list"
 		mapfile -t opts < <(archive_apt "$apt")

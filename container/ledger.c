@@ -375,6 +375,20 @@ bad:
 
 /* --------------------------------------------------------------- the directory */
 
+/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job.
+ */
+bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
+{
+	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) ||
+	       cgroup_is_empty(l->cgroup_fd, job->cgroup);
+}
+
+bool ledger_step_has_ended(const struct ledger *l, const struct ledger_step *s)
+{
+	return cgroup_is_gone(l->cgroup_fd, s->cgroup, s->inode) ||
+	       cgroup_is_empty(l->cgroup_fd, s->cgroup);
+}
+
 void ledger_entry_name(char *buf, size_t size, uint64_t inode)
 {
 	snprintf(buf, size, ENTRY_PREFIX "%" PRIu64, inode);

@@ -14,20 +14,6 @@ struct swept {
 	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
 };
 
-/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job.
- */
-bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
-{
-	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) ||
-	       cgroup_is_empty(l->cgroup_fd, job->cgroup);
-}
-
-bool ledger_step_has_ended(const struct ledger *l, const struct ledger_step *s)
-{
-	return cgroup_is_gone(l->cgroup_fd, s->cgroup, s->inode) ||
-	       cgroup_is_empty(l->cgroup_fd, s->cgroup);
-}
-
 /* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no
  * more? */
 static bool unread_is_dead(struct ledger *l, const char *name)

@@ -105,12 +105,12 @@ check_config () {
 		line=${want[$option]}
 		if [ -z "$line" ]; then
 			! grep -q "^$option=" "$tree/.config" || missing+=("$option=n")
-		elif [[ $line != *'=""' ]] || grep -q "^$option=" \
-			"$tree/.config"; then # one that is not there is empty, too
+		elif [[ $line != *'=""' ]] || grep -q "^$option=" "$tree/.config"; then
+			# one that is not there is empty, too
 			grep -qxF "$line" "$tree/.config" || missing+=("$line")
 		fi
 	done
 	[ ${#missing[@]} -eq 0 ] ||
-		die \
-		"configuration asked for, but not in $tree/.config (a dependency is missing): ${missing[*]}"
+		die "configuration asked for, but not in $tree/.config" \
+			"(a dependency is missing): ${missing[*]}"
 }

@@ -19,8 +19,8 @@ struct node_view {
 	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
 	/*
-	 * What live containers leave to the system (container/hpc_reserve.h). Known when the request
-	 * takes some of it.
+	 * What live containers leave to the system (container/hpc_reserve.h). Known when the
+	 * request takes some of it.
 	 */
 	struct idset outside;
 	bool any_hpc; /* among these */

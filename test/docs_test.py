@@ -75,7 +75,8 @@ def test_environment():
     )
     expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
     same_set(documented, expected, "nodeos(7) has the variables that ranks get and lose")
-    travelling = re.findall(r'#define ENV_\w+ "(\w+)"', read("launch/variables.h"))
+    variables = read("launch/variables.h")
+    travelling = re.findall(r'#define ENV_\w+ "(SLURM_SPANK_NODEOS_\w+)"', variables)
     documented = re.findall(r"^\.It Ev (SLURM_SPANK_NODEOS_\w+)$", page("nodeos-spank.8"), re.M)
     same_set(documented, travelling, "nodeos-spank(8) has the variables that travel")
 

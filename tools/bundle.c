@@ -239,7 +239,9 @@ static int write_manifest(struct bundle *b, const char *about, struct errbuf *er
 
 	if (!f || fflush(b->held) != 0 || fflush(b->missing) != 0)
 		return errprintf(err, "out of memory");
-	fprintf(f, "%s\nHeld (file, bytes, from where):\n%s\nNot to be had (file, from where, why):\n%s",
+	fprintf(f,
+		"%s\nHeld (file, bytes, from where):\n%s\n"
+		"Not to be had (file, from where, why):\n%s",
 		about, b->held_text, b->n_missing ? b->missing_text : "nothing\n");
 	if (ferror(f) | fclose(f)) {
 		free(text);

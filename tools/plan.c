@@ -584,9 +584,10 @@ static int parse_options(struct options *o, int argc, char **argv)
 			break;
 		case 'C':
 			if (number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
-				return tool_error(
-					2, "plan: --cpus-per-task=%s: expected a number from 1 to 65535",
-					optarg);
+				return tool_error(2,
+						  "plan: --cpus-per-task=%s: expected a number "
+						  "from 1 to 65535",
+						  optarg);
 			break;
 		default:
 			return tool_help(c, usage_text);

@@ -16,8 +16,10 @@ static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1
 
 void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number)
 {
-	static const char *const first[] = { "#7db4ff", "#ffb55e", "#86d38a", "#f79ab8", "#c4a6f2",
-					     "#ffe16b", "#78d5d5", "#d8b48f", "#bddb5c", "#ff9f8c" };
+	static const char *const first[] = {
+		"#7db4ff", "#ffb55e", "#86d38a", "#f79ab8", "#c4a6f2",
+		"#ffe16b", "#78d5d5", "#d8b48f", "#bddb5c", "#ff9f8c",
+	};
 	static const double shift[] = { 0, 8, 4 };
 	unsigned n_first = sizeof(first) / sizeof(first[0]), rgb[3];
 

@@ -9,8 +9,8 @@ limit=$((SECONDS + 1200))
 
 one_pass () {
 	if [ "$rank" -eq 0 ]; then
-		gmx -quiet -nobackup rdf -f md.xtc -s topol.tpr -o rdf.xvg -ref 'name OW' -sel \
-			'name OW'
+		gmx -quiet -nobackup rdf -f md.xtc -s topol.tpr -o rdf.xvg -ref 'name OW' \
+			-sel 'name OW'
 	else
 		gmx -quiet -nobackup msd -f md.xtc -s topol.tpr -o msd.xvg -sel 'name OW'
 	fi
@@ -28,8 +28,8 @@ while true; do
 	fi
 	finished=no
 	[ -e sim.done ] && finished=yes
-	# the last frame may be half written while the simulation runs: then this pass does not
-	# count
+	# the last frame may be half written while the simulation runs:
+	# then this pass does not count
 	if [ -s md.xtc ] && one_pass >"pass.$rank" 2>&1; then
 		echo "frames $(frames_read) finished $finished cpus ${NODEOS_CPUS:-all}" >>"$log"
 	elif [ "$finished" = yes ]; then

@@ -63,7 +63,7 @@ static const struct test tests[] = {
 	  "0",
 	  { "0", "2" },
 	  { "!2 ranks do not fit on 1 thread" } },
-	{ "who shared goes on to", 8, 1, "0-1", "0", { "0", "1", "0", "1" }, { "0", "0", "0", "0" } },
+	{ "who shared goes on", 8, 1, "0-1", "0", { "0", "1", "0", "1" }, { "0", "0", "0", "0" } },
 	{ "and spreads again", 8, 1, "0", "0", { "0", "0" }, { "0", "0" } },
 	{ "a launcher beside ranks",
 	  8,

@@ -22,11 +22,14 @@ umount /m
 sed -n '1,20p' /tmp/out | grep -v "^3;" | head -n 5
 
 # SQLite: a database that is on the device, read and changed through the mapping
-sqlite3 /tmp/db "PRAGMA page_size=4096; CREATE TABLE t(id INTEGER PRIMARY KEY, v INTEGER, fill BLOB);
-	WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT i, i * 7919 % 10007, zeroblob(300) FROM n;
+sqlite3 /tmp/db "PRAGMA page_size=4096;
+	CREATE TABLE t(id INTEGER PRIMARY KEY, v INTEGER, fill BLOB);
+	WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+		INSERT INTO t SELECT i, i * 7919 % 10007, zeroblob(300) FROM n;
 	CREATE INDEX v ON t(v);"
 ok $? "SQLite makes a database of $(stat -c %s /tmp/db) bytes"
-ask="SELECT count(*), sum(v), sum(id * v) FROM t INDEXED BY v WHERE v BETWEEN 10 AND 9000; PRAGMA integrity_check;"
+ask="SELECT count(*), sum(v), sum(id * v) FROM t INDEXED BY v WHERE v BETWEEN 10 AND 9000;"
+ask="$ask PRAGMA integrity_check;"
 change="PRAGMA journal_mode=MEMORY; UPDATE t SET v = (v * 31 + id) % 10007 WHERE id % 3 = 1;"
 before=$(sqlite3 /tmp/db "$ask" | tr "\n" "|")
 dd if=/tmp/db of=/dev/ram0 bs=64k 2>/dev/null
@@ -49,7 +52,8 @@ ok $? "something has changed"
 entries() { # FROM TO
 	printf 'VERSION=3\nformat=print\ntype=btree\nmapsize=15728640\nHEADER=END\n'
 	awk -v a="$1" -v b="$2" \
-		'BEGIN { for (i = a; i <= b; i++) printf " key%06d\n value %d %0200d\n", i, i * 31 % 977, i }'
+		'BEGIN { for (i = a; i <= b; i++)
+			printf " key%06d\n value %d %0200d\n", i, i * 31 % 977, i }'
 	echo DATA=END
 }
 entries 1 10000 >/tmp/first

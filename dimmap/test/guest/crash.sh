@@ -1,5 +1,5 @@
-# A power cut at any moment: what fsync, msync, syncfs, RWF_DSYNC and umount have said is safe is on
-# the device.
+# A power cut at any moment: what fsync, msync, syncfs,
+# RWF_DSYNC and umount have said is safe is on the device.
 . /lib.sh
 export DM_DISABLE_UDEV=1 # there is none: dmsetup itself makes the nodes
 log=/dev/nullb0
@@ -13,8 +13,8 @@ write_to() { # SOURCE, SEED
 	buffer size=1M,pools=2,src=$1
 	/crash write /m/data 512 4 400 "$2" /tmp/told d >/tmp/out
 	ok $? "$1: writes and syncs"
-	echo "# $(cat /tmp/out); $(stat_of evicted_dirty) dirty pages evicted, $(stat_of \
-		pages_written) written"
+	echo "# $(cat /tmp/out); $(stat_of evicted_dirty) dirty pages evicted," \
+		"$(stat_of pages_written) written"
 	[ "$(stat_of evicted_dirty)" -gt 50 ]
 	ok $? "$1: some of what is written makes room"
 	umount /m

@@ -18,8 +18,8 @@ c4095 ok
 c4096 ok
 w4095 ok
 m ok" "the last page"
-# a page that is dirty, read-only and writable again by mprotect, written back between: each write
-# counts
+# a page that is dirty, read-only and writable again by mprotect, written back between:
+# each write counts
 same "$(/touch /m/data w7 R s W w7 s r7)" "w7 ok
 R ok
 s ok

@@ -1,11 +1,16 @@
-# Faults of the device: errors of reads and writes, slowness, writes that it forgets, none that it
-# answers.
+# Faults of the device: errors of reads and writes, slowness, writes that it forgets,
+# none that it answers.
 . /lib.sh
 export DM_DISABLE_UDEV=1 # there is none: dmsetup itself makes the nodes
 size=32768 # sectors
 table() { # of device d
-	if [ -e /dev/mapper/d ]; then dmsetup suspend --noflush d; dmsetup load d; dmsetup resume \
-		d; else dmsetup create d; fi
+	if [ -e /dev/mapper/d ]; then
+		dmsetup suspend --noflush d
+		dmsetup load d
+		dmsetup resume d
+	else
+		dmsetup create d
+	fi
 }
 linear() { echo "0 $size linear /dev/ram0 0"; }
 flakey() { echo "0 $size flakey $1 0 0 600 1 $2"; } # from now on
@@ -21,8 +26,9 @@ on_device() {
 written() { echo $((0x1234567 + $1 * 512)); }
 null_device() { # SETTING...: makes x
 	mkdir /config/nullb/x
-	for setting in memory_backed=1 size=16 "$@"; do echo ${setting#*=} \
-		>/config/nullb/x/${setting%=*}; done
+	for setting in memory_backed=1 size=16 "$@"; do
+		echo ${setting#*=} >/config/nullb/x/${setting%=*}
+	done
 	ls /dev >/tmp/devices
 	echo 1 >/config/nullb/x/power
 	device=/dev/$(ls /dev | grep -vxFf /tmp/devices)
@@ -41,9 +47,10 @@ start=$(all_free)
 # reads: pages 1024 to 1027 cannot be read
 printf '%s\n' "0 8192 linear /dev/ram0 0" "8192 32 error" "8224 24544 linear /dev/ram0 8224" | table
 buffer size=4M,src=/dev/mapper/d,fill=64K
+want="r1023 ok r1024 SIGBUS c1025 Input/output error r1027 SIGBUS r1028 ok w1026 SIGBUS"
+what="an error of the device is that of the page, not of its neighbours;"
 same "$(touched /m/data r1023 r1024 c1025 r1027 r1028 w1026 d1024 r1024)" \
-	"r1023 ok r1024 SIGBUS c1025 Input/output error r1027 SIGBUS r1028 ok w1026 SIGBUS d1024 ok r1024 ok " \
-	"an error of the device is that of the page, not of its neighbours; a page that is written as a whole is not read"
+	"$want d1024 ok r1024 ok " "$what a page that is written as a whole is not read"
 same "$(dd if=/m/data bs=48k skip=85 count=1 2>/dev/null | wc -c)" 20480 \
 	"read() gives what is before the error"
 [ "$(stat_of read_errors)" -ge 4 ]
@@ -146,8 +153,8 @@ umount /m
 linear | table
 rmdir /config/nullb/x
 
-# a device that says it has written and has not: what comes after the buffer is gone is from the
-# device
+# a device that says it has written and has not:
+# what comes after the buffer is gone is from the device
 flakey /dev/ram0 drop_writes | table
 before=$(on_device 7)
 buffer size=4M,src=/dev/mapper/d
@@ -164,10 +171,11 @@ echo "0 $size delay /dev/ram0 0 50" | table
 buffer size=1M,src=/dev/mapper/d,fill=64K
 /model /m/data 512 2 2 60 11 wps
 ok $? "a slow device"
-# the delay is counted in ticks, and a busy machine's emulated processors miss some and then catch
-# up
+# the delay is counted in ticks, and a busy machine's emulated processors miss some and then
+# catch up
 awk -F '[_ ]' \
-	'/^major_below_ns_/ { all += $5; if ($4 < 50000000) few += $5 } END { exit !(all > 0 && few * 20 <= all) }' /m/.stats
+	'/^major_below_ns_/ { all += $5; if ($4 < 50000000) few += $5 }
+	END { exit !(all > 0 && few * 20 <= all) }' /m/.stats
 ok $? "accesses that waited for it have waited as long"
 umount /m
 # whose second half takes 20 seconds for a write: what it takes of the first meanwhile is no answer

@@ -1,5 +1,5 @@
-# What scripts of the guest have in common; they are run by busybox, with programs of the test
-# beside it.
+# What scripts of the guest have in common; they are run by busybox,
+# with programs of the test beside it.
 export PATH=/bin
 mkdir -p /bin /m /n /dev/shm /tmp
 /busybox --install -s /bin 2>/dev/null
@@ -24,8 +24,8 @@ stat_of() { # NAME: of the mount /m
 buffer() { # OPTIONS: mounted at /m
 	mount -t dimmapfs -o "$1" none /m
 }
-# What the last mount of ours that failed has said in the kernel's log, where not every kernel names
-# errors.
+# What the last mount of ours that failed has said in the kernel's log,
+# where not every kernel names errors.
 why() {
 	dmesg | sed -n 's/(-EBUSY)/(-16)/;s/(-ENOENT)/(-2)/;s/.*dimmapfs: //p' | tail -n 1
 }

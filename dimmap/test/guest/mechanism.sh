@@ -5,13 +5,13 @@ buffer size=4M,src=/dev/ram0,pools=1,policy=fifo
 ok $? "four threads"
 rounds=$(sed -n 's/^rounds //p' /tmp/out)
 evicted=$(stat_of evicted)
-echo "# $rounds rounds of flushes, $evicted pages evicted, $(stat_of \
-	unmap_batches) batches, $(stat_of tlb_flushes) flushes"
+echo "# $rounds rounds of flushes, $evicted pages evicted, $(stat_of unmap_batches) batches," \
+	"$(stat_of tlb_flushes) flushes"
 [ "$evicted" -gt 20000 ] && [ "$((rounds * 60))" -le "$evicted" ]
 ok $? "a round of flushes for 60 pages or more"
 majors=$(stat_of major_of_programs)
-[ "$majors" -gt 20000 ] && [ "$(($(stat_of major_without_mmap_lock) * 100))" -ge \
-	"$((majors * 99))" ]
+[ "$majors" -gt 20000 ] &&
+	[ "$(($(stat_of major_without_mmap_lock) * 100))" -ge "$((majors * 99))" ]
 ok $? "of 100 major faults of programs, 99 without the mmap lock"
 umount /m
 buffer size=4M,src=/dev/ram0,pools=1,policy=fifo,tlb=zap

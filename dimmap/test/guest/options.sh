@@ -32,11 +32,13 @@ ok $? "and the log says how much there was"
 [ "$(free_mib)" -ge $((before - 16)) ]
 ok $? "nothing of it is kept"
 
-buffer \
-	size=8M,nodes=1,src=/dev/ram0,policy=sieve,uid=1000,gid=1001,mode=0750,batch=32,fill=64K,dirty_bg=5,dirty_max=50,place=local,pools=2
+some=size=8M,nodes=1,src=/dev/ram0,policy=sieve,uid=1000,gid=1001,mode=0750
+buffer $some,batch=32,fill=64K,dirty_bg=5,dirty_max=50,place=local,pools=2
 ok $? "mounted"
+some=rw,relatime,size=8192K,nodes=1,place=local,policy=sieve,batch=32,fill=64K,pools=2
 same "$(sed -n 's/^none .m dimmapfs //p' /proc/mounts)" \
-	"rw,relatime,size=8192K,nodes=1,place=local,policy=sieve,batch=32,fill=64K,pools=2,dirty_bg=5,dirty_max=50,tlb=batch,uid=1000,gid=1001,mode=750,src=/dev/ram0 0 0" "/proc/mounts shows the options"
+	"$some,dirty_bg=5,dirty_max=50,tlb=batch,uid=1000,gid=1001,mode=750,src=/dev/ram0 0 0" \
+	"/proc/mounts shows the options"
 same "$(stat -c '%a %u %g' /m /m/data /m/.stats | tr '\n' ' ')" \
 	"750 1000 1001 640 1000 1001 440 1000 1001 " "owner and permissions"
 same "$(stat -c %s /m/data)" "$(blockdev --getsize64 /dev/ram0)" \

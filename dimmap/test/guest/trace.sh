@@ -12,20 +12,23 @@ ok $? "accesses at random"
 sync /m/data
 echo 0 >events/dimmapfs/enable
 cat trace >/tmp/trace
-same "$(grep -c 'entries-in-buffer' /tmp/trace) $(sed \
-	-n 's,.*entries-in-buffer/entries-written: \([0-9]*\)/\([0-9]*\) .*,\1 \2,p' /tmp/trace | awk '{ print $1 == $2 }')" "1 1" "no event is lost"
+entries='s,.*entries-in-buffer/entries-written: \([0-9]*\)/\([0-9]*\) .*,\1 \2,p'
+same "$(grep -c 'entries-in-buffer' /tmp/trace) $(sed -n "$entries" /tmp/trace |
+	awk '{ print $1 == $2 }')" "1 1" "no event is lost"
 sum() { # EVENT WORD: of the numbers after it
 	sed -n "s/.*$1: .*$2 \([0-9]*\).*/\1/p" /tmp/trace | awk '{ n += $1 } END { print n + 0 }'
 }
-major=$(grep -c 'dimmapfs_get: .*: major$' /tmp/trace) \
-	minor=$(grep -cE 'dimmapfs_get: .*: (minor|recovered)$' /tmp/trace)
+major=$(grep -c 'dimmapfs_get: .*: major$' /tmp/trace)
+minor=$(grep -cE 'dimmapfs_get: .*: (minor|recovered)$' /tmp/trace)
 same "$major $minor" "$(stat_of major) $(stat_of minor)" "accesses: $major major, $minor minor"
 same "$(grep -c 'dimmapfs_get: .*: recovered$' /tmp/trace)" "$(stat_of recovered)" \
 	"those among the victims"
 same "$(grep -c 'dimmapfs_get: .* read fault.*: major$\|dimmapfs_get: .* write fault.*: major$' \
 	/tmp/trace)" "$(stat_of major_of_programs)" "those of faults"
-same "$(sum dimmapfs_unmap pages) $(sum dimmapfs_unmap ptes) $(grep -c dimmapfs_unmap: \
-	/tmp/trace)" "$(stat_of unmap_pages) $(stat_of unmap_ptes) $(stat_of unmap_batches)" "pages taken away, entries, batches"
+batches=$(grep -c dimmapfs_unmap: /tmp/trace)
+same "$(sum dimmapfs_unmap pages) $(sum dimmapfs_unmap ptes) $batches" \
+	"$(stat_of unmap_pages) $(stat_of unmap_ptes) $(stat_of unmap_batches)" \
+	"pages taken away, entries, batches"
 grep 'dimmapfs_io: .* written' /tmp/trace >/tmp/written
 grep 'dimmapfs_io: .* read' /tmp/trace >/tmp/read
 same "$(sed 's/.*pages \([0-9]*\).*/\1/' /tmp/written | awk '{ n += $1 } END { print n + 0 }')" \

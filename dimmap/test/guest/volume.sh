@@ -1,5 +1,5 @@
-# Many accesses by 1 to 64 threads, and by several processes: 10^7, or fewer in a kernel that checks
-# itself.
+# Many accesses by 1 to 64 threads, and by several processes: 10^7,
+# or fewer in a kernel that checks itself.
 . /lib.sh
 total=10000000
 grep -q " kasan_" /proc/kallsyms && total=1000000
@@ -15,8 +15,8 @@ part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	start=$(cut -d. -f1 /proc/uptime)
 	/model /m/data "$3" "$4" "$5" $each "$seed" wpufsr
 	ok $? "$2: $4 processes of $5 threads, $((each * $4 * $5)) accesses of $3 pages"
-	echo "# $(($(cut -d. -f1 /proc/uptime) - start)) s; $(stat_of \
-		major) major faults, $(stat_of evicted) pages evicted, $(stat_of evicted_dirty) of them dirty"
+	echo "# $(($(cut -d. -f1 /proc/uptime) - start)) s; $(stat_of major) major faults," \
+		"$(stat_of evicted) pages evicted, $(stat_of evicted_dirty) of them dirty"
 	same "$(stat_of lost)$(stat_of read_errors)$(stat_of write_errors)" 000 "nothing is lost"
 	sum=$(md5sum </m/data)
 	umount /m
