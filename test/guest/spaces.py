@@ -352,6 +352,12 @@ def group_launch():
     nothing_stuck("launch")
 
 
+def allowed(pid):
+    """CPUs and memory nodes of process PID."""
+    status = open(f"/proc/{pid}/status").read()
+    return re.findall(r"^(?:Cpus|Mems)_allowed_list:\t(.*)", status, re.M)
+
+
 def own_manager():
     """A user's manager, whose directory is the user's: what can be done below it."""
     manager = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service"
@@ -362,12 +368,7 @@ def own_manager():
     r = run(f"mkdir {manager}/mine && echo +cpuset >{manager}/cgroup.subtree_control", user="alice")
     ok(r.code != 0 and os.path.isdir(f"{manager}/mine"), "nor can she make any", r.text)
     pid = run("systemctl show -P MainPID user@1000.service", user="root").out.strip()
-    status = open(f"/proc/{pid}/status").read()
-    same(
-        re.findall(r"^(?:Cpus|Mems)_allowed_list:\t(.*)", status, re.M),
-        ["0-1", "0"],
-        "it has the system's CPUs and memory nodes",
-    )
+    same(allowed(pid), ["0-1", "0"], "it has the system's CPUs and memory nodes")
     run(f"rmdir {manager}/mine; systemctl stop user@1000.service", user="root", timeout=60)
 
 
@@ -416,15 +417,11 @@ def group_provision():
     own_manager()
     with Hold(scope=True) as h:
         where = open(f"/proc/{h.p.pid}/cgroup").read()
-        inside = (
-            open(f"/sys/fs/cgroup{where.split('::')[1].strip()}/cpuset.cpus.effective")
-            .read()
-            .strip()
-        )
+        cpus = allowed(h.p.pid)[0]
         ok(
-            "user-1000.slice" in where and inside == "0-1",
+            "user-1000.slice" in where and cpus == "0-1",
             "a session that begins then is on the system's CPUs",
-            (where, inside),
+            (where, cpus),
         )
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
         ok(
