@@ -312,9 +312,8 @@ def group_launch():
     os.makedirs(
         f"{extern}/user/task_special", exist_ok=True
     )  # as Slurm makes it for pam_slurm_adopt
-    blocks = os.path.exists("/sys/devices/system/node/fgmn") or bool(
-        re.search(r"\bfgmn=", open("/proc/cmdline").read())
-    )
+    # a kernel without blocks takes no notice of fgmn=, and has the two nodes of the machine
+    blocks = len(glob.glob("/sys/devices/system/node/node[0-9]*")) > 2
     mems = open(f"{extern}/user/cpuset.mems.effective").read().strip()
     before, others = machine_state(), Others()
     with Hold(into=f"{extern}/user/task_special"):
