@@ -11,6 +11,7 @@
 
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000UL
+#define PF_EXITING 0x00000004UL
 #define PF_NO_SETAFFINITY 0x04000000UL
 
 int process_stat_read(struct process_stat *out, int root, const char *name)
@@ -42,6 +43,7 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 			*c = '?';
 	out->kernel = flags & PF_KTHREAD;
 	out->ended = (state == 'Z' || state == 'X') && threads <= 1;
+	out->exiting = (flags & PF_EXITING) && threads <= 1;
 	out->pinned = flags & PF_NO_SETAFFINITY;
 	return 0;
 }
@@ -66,18 +68,16 @@ int process_cgroup(char *buf, size_t size, int root, const char *name)
 	return *buf ? 0 : -1;
 }
 
-bool process_has_ended(pid_t pid)
+int process_stat_of(struct process_stat *out, pid_t pid)
 {
-	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct process_stat p;
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
 	char name[24];
-	bool ended;
 
 	snprintf(name, sizeof(name), "%ld", (long)pid);
-	ended = root >= 0 && (process_stat_read(&p, root, name) < 0 || p.ended);
+	rc = root < 0 ? -1 : process_stat_read(out, root, name);
 	if (root >= 0)
 		close(root);
-	return ended;
+	return rc;
 }
 
 int process_cgroup_of(char *buf, size_t size, pid_t pid)

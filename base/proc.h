@@ -13,6 +13,7 @@ struct process_stat {
 	bool kernel; /* a kernel thread */
 	/* all of its threads: one whose first thread alone has ended has its address space still */
 	bool ended;
+	bool exiting; /* its last thread ends, and has no address space any more, or soon */
 	bool pinned; /* whose affinity the kernel lets nobody change */
 	/* in clock ticks since boot: with the pid it names the process for ever */
 	unsigned long long start;
@@ -22,8 +23,8 @@ struct process_stat {
  */
 int process_stat_read(struct process_stat *out, int root, const char *name);
 
-/* Has process PID of this node ended, waited for or not? */
-bool process_has_ended(pid_t pid);
+/* The same of process PID of this node. */
+int process_stat_of(struct process_stat *out, pid_t pid);
 
 /* Its cgroup (v2) as "/a/b"; -1 when there is none. */
 int process_cgroup(char *buf, size_t size, int root, const char *name);

@@ -402,12 +402,12 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out,
 		      struct errbuf *err)
 {
-	char *text = malloc(LEDGER_ENTRY_MAX);
+	char *text = malloc(LEDGER_READ_MAX);
 	int rc;
 
 	if (!text)
 		return errprintf(err, "out of memory");
-	rc = file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, err);
+	rc = file_read(l->dir_fd, name, text, LEDGER_READ_MAX, err);
 	if (rc >= 0 && parse_job(out, text, err) < 0)
 		rc = errwrap(err, "ledger entry %s", name);
 	free(text);
@@ -421,9 +421,9 @@ static void add_named(struct ledger *l, const char *name, struct idset *out)
 	static const char *const word[] = { " mems ", "\nshare " };
 	struct errbuf ignored;
 	struct idset nodes;
-	char *text = malloc(LEDGER_ENTRY_MAX);
+	char *text = malloc(LEDGER_READ_MAX);
 
-	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0)
+	if (text && file_read(l->dir_fd, name, text, LEDGER_READ_MAX, &ignored) >= 0)
 		for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
 			for (char *at = strstr(text, word[i]); at; at = strstr(at, word[i])) {
 				char list[IDSET_LIST_MAX];

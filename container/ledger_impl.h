@@ -11,6 +11,7 @@
  * milliseconds: 4,000 ranks of 512-byte lists of CPUs at a time.
  */
 #define LEDGER_ENTRY_MAX (2u << 20)
+#define LEDGER_READ_MAX (8u << 20) /* what an earlier version may have written */
 #define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* as far as the job's cgroup */
 
 struct ledger {

@@ -19,12 +19,12 @@ struct swept {
 static bool unread_is_dead(struct ledger *l, const char *name)
 {
 	struct ledger_job job = { .inode = 0 };
-	char *text = malloc(LEDGER_ENTRY_MAX), expect[64];
+	char *text = malloc(LEDGER_READ_MAX), expect[64];
 	const char *at = text;
 	struct errbuf ignored;
 	bool is_dead = false;
 
-	if (text && file_read(l->dir_fd, name, text, LEDGER_ENTRY_MAX, &ignored) >= 0 &&
+	if (text && file_read(l->dir_fd, name, text, LEDGER_READ_MAX, &ignored) >= 0 &&
 	    ledger_take_head(&at, &job, &ignored) == 0) {
 		ledger_entry_name(expect, sizeof(expect), job.inode);
 		is_dead = strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);

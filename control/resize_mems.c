@@ -55,6 +55,7 @@ static void look_at(void *arg, void *result)
 	const struct job *job = arg;
 	struct found *o = result;
 	char path[64], *line = NULL;
+	struct process_stat p;
 	bool any = false;
 	size_t size = 0;
 	FILE *f;
@@ -70,8 +71,8 @@ static void look_at(void *arg, void *result)
 		else
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
-	/* as of a process whose first thread alone has ended; what has ended is left out later */
-	if (f && !any)
+	/* as of a process whose first thread alone has ended */
+	if (f && !any && process_stat_of(&p, job->pid) == 0 && !p.exiting)
 		o->error = ENODATA;
 	free(line);
 	if (f)
@@ -126,9 +127,10 @@ struct walk {
 static bool is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
+	struct process_stat p;
 
 	return process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, w->path) == 0 &&
-	       !process_has_ended(pid);
+	       process_stat_of(&p, pid) == 0 && !p.ended;
 }
 
 static void visit(pid_t pid, void *arg)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "serviceos/provision.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -127,12 +128,10 @@ static bool is_other_line(const char *line)
 	return !is_memory_line(line);
 }
 
-/* What is left of a drop-in whose memory lines have to stay; those of units count below the users'
- * slice, too, while the controller is on there. */
-static bool stays_with_memory(const char *line)
+/* What a drop-in of memory lines alone consists of. */
+static bool is_head_or_memory_line(const char *line)
 {
-	return *line == '#' || *line == '[' || is_memory_line(line) ||
-	       strncmp(line, UNITS_BAR, strlen(UNITS_BAR)) == 0;
+	return *line == '#' || *line == '[' || is_memory_line(line);
 }
 
 /* Add to OUT the lines of TEXT that are WANTED. */
@@ -172,6 +171,12 @@ static bool is_of_users(const struct service_item *it)
 	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_USERS_DROPIN) == 0;
 }
 
+/* The one that keeps cpusets away from what is a user's own. */
+static bool is_bar(const struct service_item *it)
+{
+	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_BAR_DROPIN) == 0;
+}
+
 /*
  * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH
  * of the cgroup, "" for all; NULL: a drop-in, which systemd applies to every unit but exceptions.
@@ -183,7 +188,7 @@ static bool waits_for_users(struct run *r, const struct service_item *it, const 
 	if (!service_user_in(r->in, path, who))
 		return false;
 	snprintf(why, sizeof(why), "%s at the next boot, or when users have logged out (%s)",
-		 is_of_users(it) && !it->there ? "cpusets and memory nodes" : "memory nodes", who);
+		 is_bar(it) ? "no cpusets" : "memory nodes", who);
 	r->p->waiting = true;
 	if (!r->again)
 		r->p->cannot(it, why, r->p->arg);
@@ -247,30 +252,53 @@ static bool is_to_come(const struct run *r, const struct service_item *it)
 	       !idset_subset(&is, &r->in->set->mems);
 }
 
-/* Would IT switch the cpuset controller off below the users' slice, where it is on? That moves all
- * of its processes. */
-static bool switches_off(const struct run *r, const struct service_item *it)
+static bool has_cpusets(const struct run *r, const char *slice)
 {
-	static const char file[] = "sys/fs/cgroup/" UNITS_USERS "/cgroup.subtree_control";
+	char path[ITEM_NAME_MAX], text[256];
 	struct errbuf ignored;
-	char text[256];
 
-	return is_of_users(it) && !it->there &&
-	       file_read(r->p->root, file, text, sizeof(text), &ignored) >= 0 &&
+	return (size_t)snprintf(path, sizeof(path),
+				"sys/fs/cgroup/" UNITS_USERS "/%s/cgroup.subtree_control",
+				slice) < sizeof(path) &&
+	       file_read(r->p->root, path, text, sizeof(text), &ignored) >= 0 &&
 	       strstr(text, "cpuset");
 }
 
 /*
+ * Does the drop-in that keeps cpusets away have to wait, whether it is there or not, as systemd
+ * would switch the controller off above a user's processes? That moves all of them.
+ */
+static bool bar_waits(struct run *r, const struct service_item *it)
+{
+	struct dirent **entry = NULL;
+	char path[ITEM_NAME_MAX];
+	bool rc = false;
+	int n;
+
+	if (!is_bar(it))
+		return false;
+	n = scandirat(r->p->root, "sys/fs/cgroup/" UNITS_USERS, &entry, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "/" UNITS_USERS "/%.255s", entry[i]->d_name);
+		if (!rc && strncmp(entry[i]->d_name, "user-", 5) == 0 &&
+		    has_cpusets(r, entry[i]->d_name))
+			rc = waits_for_users(r, it, path);
+		free(entry[i]);
+	}
+	free(entry);
+	return rc;
+}
+
+/*
  * The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as
- * found when they wait; those that are to come are taken out again.
+ * found when they wait; those that are to come are taken out again. "": none, or none of its lines.
  */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
 	bool to_come = is_to_come(r, it);
 
 	*text = '\0';
-	if ((!it->there && exception_waits(r, it)) ||
-	    (switches_off(r, it) && waits_for_users(r, it, "/" UNITS_USERS)))
+	if ((!it->there && exception_waits(r, it)) || bar_waits(r, it))
 		return;
 	if ((same_memory_lines(it->wanted, it->found) && !to_come) ||
 	    !waits_for_users(r, it, NULL)) {
@@ -370,7 +398,8 @@ static int apply_item(const struct service_item *it, void *arg)
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
 		return -1;
-	if (it->ok && !(r->p->as_new && was_changed(r, it)) && !is_to_come(r, it))
+	if (it->ok && !(r->p->as_new && was_changed(r, it)) && !is_to_come(r, it) &&
+	    !bar_waits(r, it))
 		return 0;
 	/* what the kernel once refused may have been so for a time only */
 	if (it->fixed || (fixed && *fixed->text && r->p->dry)) {
@@ -459,13 +488,13 @@ static int take_away(struct run *r, const struct undo_line *l)
 	strcpy(it.label, "a unit's exception or default");
 	if (file_read(r->p->root, l->name, it.found, sizeof(it.found), &ignored) > 0)
 		it.found[strlen(it.found) - 1] = '\0';
-	if (it.there && exception_waits(r, &it))
+	if (it.there && (exception_waits(r, &it) || (is_bar(&it) && units_have_memory_lines(r) &&
+						     waits_for_users(r, &it, NULL))))
 		return 0;
-	rest = (is_of_users(&it) && units_have_memory_lines(r)) || !same_memory_lines(it.found, "");
-	rest = rest && it.there && waits_for_users(r, &it, NULL);
+	rest = it.there && !same_memory_lines(it.found, "") && waits_for_users(r, &it, NULL);
 	if (rest) {
 		*text = '\0';
-		pick_lines(text, it.found, stays_with_memory);
+		pick_lines(text, it.found, is_head_or_memory_line);
 		if (strcmp(text, it.found) == 0)
 			return 0;
 	}
@@ -572,12 +601,18 @@ int provision_apply(struct provision *p, struct errbuf *err)
 /* Files first, and systemd told, so that nothing new is confined while the rest is put back. */
 static int remove_files(struct run *r)
 {
+	const struct undo_line *bar = undo_find(&r->undo, UNDO_FILE, UNITS_BAR_DROPIN);
+
 	for (unsigned i = r->undo.n; i-- > 0;) {
 		const struct undo_line *l = r->undo.line[i];
 
-		if (l->kind == UNDO_FILE && take_away(r, l) < 0)
+		if (l->kind == UNDO_FILE && strcmp(l->name, UNITS_BAR_DROPIN) != 0 &&
+		    take_away(r, l) < 0)
 			return -1;
 	}
+	/* last, whenever it came: the others turn the controller on that it keeps off */
+	if (bar && take_away(r, bar) < 0)
+		return -1;
 	for (unsigned i = r->undo.n; i-- > 0 && !r->p->dry;) {
 		const struct undo_line *l = r->undo.line[i];
 

@@ -67,17 +67,22 @@ static int give_type(struct each *e, size_t type)
  * All of users' sessions and managers together. A manager (user@UID.service) is delegated: its user
  * owns the directory, and would own cpusets below it if the controller were on in user-UID.slice,
  * as it is where one unit in there has AllowedCPUs. In these he could change the memory nodes of a
- * process that holds its address space, and hang the host (doc/HACKING.md).
+ * process that holds its address space, and hang the host (doc/HACKING.md). The line that keeps the
+ * controller off counts for the slice itself, too, so user.slice must not have it.
  */
 static int give_users(struct each *e)
 {
 	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX];
 	size_t used;
 
+	snprintf(e->it.name, sizeof(e->it.name), UNITS_BAR_DROPIN);
+	snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[Slice]\nDisableControllers=cpuset");
+	if (give(e, "no cpusets of users") != 0)
+		return -1;
 	idset_format(&e->in->set->cpus, cpus, sizeof(cpus));
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_USERS_DROPIN);
 	used = (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
-				HEAD "[Slice]\n" UNITS_BAR "\nAllowedCPUs=\nAllowedCPUs=%s", cpus);
+				HEAD "[Slice]\nAllowedCPUs=\nAllowedCPUs=%s", cpus);
 	if (e->in->set->own_mems) {
 		idset_format(&e->in->set->mems, mems, sizeof(mems));
 		snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used,
@@ -281,6 +286,15 @@ static int give_cpuset(struct each *e, const char *path, const char *unit, const
 	return e->fn(&e->it, e->arg);
 }
 
+static int give_cpusets(struct each *e, const char *path, const char *unit)
+{
+	int rc = give_cpuset(e, path, unit, "cpuset.cpus", "CPUs");
+
+	return rc == 0 && e->in->set->own_mems
+		       ? give_cpuset(e, path, unit, "cpuset.mems", "memory nodes")
+		       : rc;
+}
+
 /* Units below PATH, a slice; what a unit holds, or the slice of the users, is bounded by it. */
 static int walk(struct each *e, const char *path, unsigned depth)
 {
@@ -307,12 +321,14 @@ static int walk(struct each *e, const char *path, unsigned depth)
 				   sizeof(below) ||
 			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
 			; /* not ours, or too deep to be a unit */
-		} else if (is_unit(name) || strcmp(below, CGROUPS "/" UNITS_USERS) == 0) {
-			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
-			if (rc == 0 && e->in->set->own_mems)
-				rc = give_cpuset(e, below, name, "cpuset.mems", "memory nodes");
+		} else if (is_unit(name)) {
+			rc = give_cpusets(e, below, name);
 		} else if (ends_with_type(name, strlen(name), "slice") && depth < 8) {
-			rc = walk(e, below, depth + 1);
+			if (strcmp(below, CGROUPS "/" UNITS_USERS) == 0)
+				rc = give_cpusets(e, below, name);
+			/* sessions have some where the controller was on before */
+			if (rc == 0)
+				rc = walk(e, below, depth + 1);
 		}
 		free(entry[i]);
 	}

@@ -12,8 +12,8 @@
  * slurmstepd's scope, where jobs are, slurmd, which obeys slurm.conf, and
  * serviceos_except stay outside.
  *
- * Of users' sessions the slice has it that they are all in, and the cpuset
- * controller is off below that: what a user owns must not have it.
+ * Of users' sessions user.slice has it, and the cpuset controller is off below
+ * each user-UID.slice: what a user owns must not have it.
  *
  * systemd gives it to what it starts from then on. What runs already gets CPU
  * affinities: the cpuset of a cgroup with processes, once written, cannot be made
@@ -23,11 +23,10 @@
 #define UNITS_DIR "run/systemd/system"
 #define UNITS_DROPIN "00-nodeos-serviceos.conf"
 
-/* The slice of all users, the drop-in that it gets, and the line in it that keeps the controller
- * off. */
+/* The slice of all users, and the drop-ins of it and of each user's slice in it. */
 #define UNITS_USERS "user.slice"
 #define UNITS_USERS_DROPIN UNITS_DIR "/" UNITS_USERS ".d/" UNITS_DROPIN
-#define UNITS_BAR "DisableControllers=cpuset"
+#define UNITS_BAR_DROPIN UNITS_DIR "/user-.slice.d/" UNITS_DROPIN
 
 /* Names of slurmstepd's scope on this node, which systemd's HOSTNAME may be part of. */
 #define UNITS_SCOPE "slurmstepd.scope"

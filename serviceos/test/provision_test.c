@@ -695,6 +695,11 @@ static bool dropin_has(const char *line)
 	return text_has(service_dropin, line);
 }
 
+static bool bar_has(const char *line)
+{
+	return text_has(UNITS_BAR_DROPIN, line);
+}
+
 static bool users_have(const char *line)
 {
 	return text_has(UNITS_USERS_DROPIN, line);
@@ -881,24 +886,24 @@ static void logged_in(const char *before)
 static void users_slice(void)
 {
 	static const char mems[] = "sys/fs/cgroup/user.slice/cpuset.mems";
-	static const char on[] = "sys/fs/cgroup/user.slice/cgroup.subtree_control";
+	static const char on[] = "sys/fs/cgroup/user.slice/user-1000.slice/cgroup.subtree_control";
 	struct errbuf err = { "" };
 	struct provision p = provision(false);
 	unsigned changed;
 
 	put_user(session);
 	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
-	ok(users_have("[Slice]\nDisableControllers=cpuset\nAllowedCPUs=\nAllowedCPUs=0\n"),
-	   "his sessions have the system's CPUs by their slice, and no cpusets below it");
-	ok(!users_have("AllowedMemoryNodes"), "its memory nodes wait");
+	ok(users_have("[Slice]\nAllowedCPUs=\nAllowedCPUs=0\n"),
+	   "his sessions have the system's CPUs by their slice");
+	ok(bar_has("[Slice]\nDisableControllers=cpuset\n"), "and no cpusets below his own");
+	ok(!users_have("AllowedMemoryNodes"), "memory nodes of sessions wait");
 	remove_user();
 	is_int(apply(false, &changed), 0, "he has logged out: provision");
-	ok(users_have("DisableControllers=cpuset") && users_have("\nAllowedMemoryNodes=0-1\n"),
-	   "the slice is told of memory nodes");
+	ok(users_have("\nAllowedMemoryNodes=0-1\n"), "the slice is told of memory nodes");
 	put_user(session);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting && !users_have("AllowedMemoryNodes") &&
-		   users_have("DisableControllers=cpuset"),
+		   users_have("AllowedCPUs=0"),
 	   "one who logs in before systemd has given it these: they are taken back");
 	remove_user();
 	is_int(apply(false, &changed), 0, "without him");
@@ -908,21 +913,27 @@ static void users_slice(void)
 	ok(users_have("AllowedMemoryNodes=0-1"), "they stay");
 	p = provision(false);
 	ok(provision_undo(&p, &err) < 0 && p.waiting && !users_have("AllowedCPUs") &&
-		   users_have("[Slice]\nDisableControllers=cpuset\nAllowedMemoryNodes=\n"),
+		   users_have("AllowedMemoryNodes=0-1") && bar_has("DisableControllers=cpuset"),
 	   "unprovision: as long as units have memory nodes, no cpusets");
 	remove_user();
 	is_int(undo(NULL), 0, "without him all goes");
-	ok(!get(UNITS_USERS_DROPIN), "the slice's file, too");
+	ok(!get(UNITS_USERS_DROPIN) && !get(UNITS_BAR_DROPIN), "the slices' files, too");
 	unlinkat(root, mems, 0);
 
 	put(on, "cpuset cpu memory pids\n", 0644);
 	put_user(session);
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && p.waiting && !get(UNITS_USERS_DROPIN),
+	ok(provision_apply(&p, &err) == 0 && p.waiting && !bar_has("DisableControllers"),
 	   "cpusets that are there are not switched off above his processes");
+	is_int(apply(false, &changed), 0, "again");
+	is_int((int)changed, 0, "nothing is left that can be done");
 	remove_user();
 	is_int(apply(false, &changed), 0, "without him");
-	ok(users_have("DisableControllers=cpuset"), "they are");
+	ok(bar_has("DisableControllers=cpuset"), "they are");
+	put_user(session);
+	is_int(apply(false, &changed), 0, "he is back before systemd has done it");
+	ok(!bar_has("DisableControllers=cpuset"), "the line is taken back");
+	remove_user();
 	is_int(undo(NULL), 0, "unprovision");
 	unlinkat(root, on, 0);
 }

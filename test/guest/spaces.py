@@ -368,6 +368,14 @@ def own_manager():
     ok(r.code != 0 and os.path.isdir(f"{manager}/mine"), "nor can she make any", r.text)
     pid = run("systemctl show -P MainPID user@1000.service", user="root").out.strip()
     same(allowed(pid), ["0-1", "0"], "it has the system's CPUs and memory nodes")
+    slice_ = "/sys/fs/cgroup/user.slice/cpuset."
+    same(
+        [open(slice_ + f).read().strip() for f in ("cpus", "mems")],
+        ["0-1", "0"],
+        "and so has the slice of all sessions",
+    )
+    r = run(f"taskset -cp 3 {pid}", user="root")
+    ok(r.code != 0, "which nobody leaves by an affinity", r.text)
     run(f"rmdir {manager}/mine; systemctl stop user@1000.service", user="root", timeout=60)
 
 
