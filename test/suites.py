@@ -232,6 +232,7 @@ def follow(lines, log):
             sys.stdout.write(line)
             sys.stdout.flush()
         elif m[2]:
+            tally.suite = m[1]
             good, current = tally.end(int(m[2])) and good, None
         else:
             current, tally = m[1], Tally(m[1])
