@@ -218,8 +218,8 @@ static bool cpuset_waits(struct run *r, const struct service_item *it)
 /* Is IT a unit's exception, whose file takes the place of the drop-in of the unit's type? */
 static bool is_exception(const struct service_item *it)
 {
-	return is_file(it, UNITS_DROPIN) && !is_of_users(it) && same_memory_lines(it->wanted, "") &&
-	       same_memory_lines(it->found, "");
+	return is_file(it, UNITS_DROPIN) && !is_of_users(it) && !is_bar(it) &&
+	       same_memory_lines(it->wanted, "") && same_memory_lines(it->found, "");
 }
 
 /*
@@ -394,12 +394,13 @@ static int apply_item(const struct service_item *it, void *arg)
 	struct run *r = arg;
 	const struct undo_line *fixed = undo_find(&r->undo, UNDO_FIXED, it->name);
 	static char text[ITEM_TEXT_MAX];
+	bool as_new = r->p->as_new && was_changed(r, it);
 	int rc = 0;
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
 		return -1;
-	if (it->ok && !(r->p->as_new && was_changed(r, it)) && !is_to_come(r, it) &&
-	    !bar_waits(r, it))
+	/* lines of these two may be taken back */
+	if (it->ok && !as_new && !is_of_users(it) && !is_bar(it))
 		return 0;
 	/* what the kernel once refused may have been so for a time only */
 	if (it->fixed || (fixed && *fixed->text && r->p->dry)) {
@@ -408,7 +409,7 @@ static int apply_item(const struct service_item *it, void *arg)
 	}
 	if (it->kind == ITEM_DROPIN) {
 		dropin_text(r, it, text);
-		if (strcmp(text, it->found) == 0 && !(it->ok && r->p->as_new))
+		if (strcmp(text, it->found) == 0 && !(it->ok && as_new))
 			return 0;
 	} else if (cpuset_waits(r, it)) {
 		return 0;

@@ -38,27 +38,41 @@ static int give(struct each *e, const char *label)
 	return e->fn(&e->it, e->arg);
 }
 
-static int give_type(struct each *e, size_t type)
+/* Begin the text wanted of E's item, of the section SECTION: the CPUs. Returns its length. */
+static size_t want_cpus(struct each *e, const char *section)
 {
-	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX], label[64];
-	size_t used;
+	char cpus[IDSET_LIST_MAX];
 
 	idset_format(&e->in->set->cpus, cpus, sizeof(cpus));
-	snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%s.d/" UNITS_DROPIN, types[type].type);
 	/* the empty assignment: what a unit's own file says is not added to it */
-	used = (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
-				HEAD "[%s]\nAllowedCPUs=\nAllowedCPUs=%s", types[type].section,
-				cpus);
+	return (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
+				HEAD "[%s]\nAllowedCPUs=\nAllowedCPUs=%s", section, cpus);
+}
+
+/* And end it, from USED on: the memory nodes, if it has its own. */
+static void want_mems(struct each *e, size_t used)
+{
+	char mems[IDSET_LIST_MAX];
+
+	if (!e->in->set->own_mems)
+		return;
+	idset_format(&e->in->set->mems, mems, sizeof(mems));
+	snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used,
+		 "\nAllowedMemoryNodes=\nAllowedMemoryNodes=%s", mems);
+}
+
+static int give_type(struct each *e, size_t type)
+{
+	size_t used = want_cpus(e, types[type].section);
+	char label[64];
+
+	snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%s.d/" UNITS_DROPIN, types[type].type);
 	/* a unit's own affinity or policy would lie outside of it, and the unit not start */
 	if (strcmp(types[type].type, "scope") != 0)
 		used += (size_t)snprintf(
 			e->it.wanted + used, sizeof(e->it.wanted) - used, "\nCPUAffinity=%s",
 			e->in->set->own_mems ? "\nNUMAPolicy=default\nNUMAMask=" : "");
-	if (e->in->set->own_mems) {
-		idset_format(&e->in->set->mems, mems, sizeof(mems));
-		snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used,
-			 "\nAllowedMemoryNodes=\nAllowedMemoryNodes=%s", mems);
-	}
+	want_mems(e, used);
 	snprintf(label, sizeof(label), "every systemd %s", types[type].type);
 	return give(e, label);
 }
@@ -72,22 +86,12 @@ static int give_type(struct each *e, size_t type)
  */
 static int give_users(struct each *e)
 {
-	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX];
-	size_t used;
-
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_BAR_DROPIN);
 	snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[Slice]\nDisableControllers=cpuset");
 	if (give(e, "no cpusets of users") != 0)
 		return -1;
-	idset_format(&e->in->set->cpus, cpus, sizeof(cpus));
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_USERS_DROPIN);
-	used = (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
-				HEAD "[Slice]\nAllowedCPUs=\nAllowedCPUs=%s", cpus);
-	if (e->in->set->own_mems) {
-		idset_format(&e->in->set->mems, mems, sizeof(mems));
-		snprintf(e->it.wanted + used, sizeof(e->it.wanted) - used,
-			 "\nAllowedMemoryNodes=\nAllowedMemoryNodes=%s", mems);
-	}
+	want_mems(e, want_cpus(e, "Slice"));
 	return give(e, "users' sessions");
 }
 

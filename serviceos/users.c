@@ -120,15 +120,13 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 	snprintf(path, sizeof(path), "proc/%.16s/status", pid);
 	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
 		return errno == ENOENT || errno == ESRCH ? 0 : ULONG_MAX;
-	/* one that is only not waited for has no memory any more */
-	if (process_stat_read(&p, root, pid) == 0 && p.ended)
-		return 0;
 	line = strstr(text, "\nUid:");
 	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
 		return ULONG_MAX;
 	for (unsigned i = 0; i < 4; i++)
 		if (is_user(root, first, uid[i]))
-			return uid[i];
+			/* one that is only not waited for has no memory any more */
+			return process_stat_read(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
 	return 0;
 }
 

@@ -641,7 +641,6 @@ static void exempt(void)
 	is(service_exempt("/init.scope", &c), NULL, "init");
 }
 
-/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever it runs as. */
 static void put_state(char letter, unsigned threads)
 {
 	char text[128];
@@ -652,6 +651,7 @@ static void put_state(char letter, unsigned threads)
 	put("proc/777/stat", text, 0444);
 }
 
+/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever it runs as. */
 static void put_user(const char *cgroup)
 {
 	char text[256];
@@ -936,6 +936,15 @@ static void users_slice(void)
 	remove_user();
 	is_int(undo(NULL), 0, "unprovision");
 	unlinkat(root, on, 0);
+
+	/* provisioned by a version that had no such line, and a job runs */
+	is_int(apply(false, &changed), 0, "provision");
+	unlinkat(root, UNITS_BAR_DROPIN, 0);
+	put_user("/system.slice/slurmstepd.scope/job_1/step_0/user/task_0");
+	is_int(apply(false, &changed), 0, "again, with a user's process in a job alone");
+	ok(bar_has("DisableControllers=cpuset"), "that keeps the line from nothing");
+	remove_user();
+	is_int(undo(NULL), 0, "unprovision");
 }
 
 int main(void)
