@@ -386,7 +386,7 @@ static const char *bare_name(const char *name)
 	return strncmp(name, "argo/", 5) == 0 && !strchr(name + 5, '/') ? name + 5 : name;
 }
 
-static const char *isolator_name(struct loader *l, const struct json_node *isolator)
+static const char *name_of(struct loader *l, const struct json_node *isolator)
 {
 	return json_doc_string(&l->doc, json_doc_member(&l->doc, isolator, "name"));
 }
@@ -416,11 +416,11 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 static int check_once(struct loader *l, const struct json_node *array,
 		      const struct json_node *isolator)
 {
-	const char *name = isolator_name(l, isolator);
+	const char *name = name_of(l, isolator);
 
 	for (const struct json_node *other = json_doc_first(&l->doc, array); other != isolator;
 	     other = json_doc_next(&l->doc, other)) {
-		const char *first = isolator_name(l, other);
+		const char *first = name_of(l, other);
 
 		if (strcmp(bare_name(first), bare_name(name)) == 0)
 			return json_doc_fail(&l->doc, json_doc_member(&l->doc, isolator, "name"),
@@ -518,7 +518,7 @@ static int load_app(struct loader *l, const struct json_node *app, const struct 
 		return -1;
 	for (const struct json_node *i = json_doc_first(&l->doc, array); i;
 	     i = json_doc_next(&l->doc, i))
-		if (strcmp(bare_name(isolator_name(l, i)), "container") == 0) {
+		if (strcmp(bare_name(name_of(l, i)), "container") == 0) {
 			l->request.n++;
 			put_app(l, app, text);
 			return 0;
