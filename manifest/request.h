@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/errbuf.h"
+#include "manifest/isolator_name.h"
 #include "manifest/partition_name.h"
 #include "manifest/policy_name.h"
 #include "topology/plan.h" /* enum mems_kind */
@@ -101,6 +102,16 @@ int request_check(const struct request *r, struct errbuf *err);
 
 /* "no such container (there are: sim, vda, none)"; always -1. */
 int request_no_such(const struct request *r, const char *name, struct errbuf *err);
+
+/*
+ * Does C ask for the isolator ID by name? Each container has CPUs: ISOLATOR_CPUS is always true.
+ * False for memory nodes and for a scheduling policy that the site's defaults decide, for the
+ * partition "member", which is none, and for an ID that is no isolator.
+ */
+bool request_container_wants(const struct request_container *c, enum isolator_id id);
+
+/* Does a container of R? False of an empty R. */
+bool request_wants(const struct request *r, enum isolator_id id);
 
 /* Write the canonical text of a valid R into BUF; returns its length, -1 if it does not fit. */
 int request_format(const struct request *r, char *buf, size_t size, struct errbuf *err);

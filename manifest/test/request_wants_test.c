@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/test/tap.h"
+#include "manifest/request.h"
+
+/* The names of the isolators that a container of R asks for, or R itself where I is negative. */
+static const char *wanted(const struct request *r, int i)
+{
+	static char names[100];
+
+	names[0] = '\0';
+	for (int id = 0; id < ISOLATOR_COUNT; id++)
+		if (i < 0 ? request_wants(r, (enum isolator_id)id)
+			  : request_container_wants(&r->container[i], (enum isolator_id)id))
+			sprintf(names + strlen(names), "%s ", isolator_name((enum isolator_id)id));
+	return names;
+}
+
+static const struct {
+	const char *fields, *wants;
+} table[] = {
+	{ "", "cpus " },
+	{ " cpus=2 smt=1", "cpus " },
+	{ " mems=1", "cpus mems " },
+	{ " mems=17179869184b", "cpus mems " },
+	{ " policy=other", "cpus sched " },
+	{ " policy=hpc prio=1 quantum=0", "cpus sched " },
+	{ " partition=root", "cpus partition " },
+	{ " dimmap=1048576 dimmap_source=/a", "cpus dimmap " },
+	{ " ignored=power,resource/cpu", "cpus " },
+	{ " cpus=4 mems=2 policy=rr partition=isolated dimmap=1048576 dimmap_source=/a",
+	  "cpus mems sched partition dimmap " },
+};
+
+int main(void)
+{
+	static struct request r;
+	struct errbuf err;
+
+	is(wanted(&r, -1), "", "a request without containers asks for nothing");
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "nodeos 1;c=a%s;", table[i].fields);
+		is_int(request_parse(&r, text, &err), 0, "%s is a request", text);
+		is(wanted(&r, 0), table[i].wants, "its container asks for %s", table[i].wants);
+		is(wanted(&r, -1), table[i].wants, "the request with %s asks for the same",
+		   table[i].fields);
+	}
+	is_int(request_parse(&r,
+			     "nodeos 1;c=dimmap=1 mems=1;c=b cpus=1 dimmap=1048576 "
+			     "dimmap_source=/partition=root;",
+			     &err),
+	       -1, "a container's name has no \"=\"");
+	is_int(request_parse(&r,
+			     "nodeos 1;c=a mems=1;c=b cpus=1 dimmap=1048576 "
+			     "dimmap_source=/partition=root;",
+			     &err),
+	       0, "two containers");
+	is(wanted(&r, 0), "cpus mems ", "the first asks for memory nodes");
+	is(wanted(&r, 1), "cpus dimmap ", "the second for a buffer; its path is no isolator");
+	is(wanted(&r, -1), "cpus mems dimmap ", "the request asks for both");
+	ok(!request_container_wants(&r.container[0], ISOLATOR_COUNT) &&
+		   !request_wants(&r, ISOLATOR_COUNT),
+	   "no container asks for an isolator that there is not");
+	return tap_done();
+}
