@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "base/json_out.h"
+#include "container/isolator.h"
 #include "container/job_plan.h"
-#include "container/outcome.h"
 #include "host/conf.h"
 #include "manifest/request.h"
 #include "topology/service.h"
@@ -16,25 +16,13 @@
 #define REPORT_SCHEMA 1
 
 /*
- * One container of a plan as a JSON object: name, cpus, reserved, mems, policy,
- * priority, partition, asked, isolators, why. MORE (may be NULL) writes members of
- * who reports: a plan's "ranks", what a node sees of it now.
+ * One container of a plan as a JSON object: name, asked, what its isolators report (cpus,
+ * reserved, mems, policy, priority, partition...), isolators, why. MORE (may be NULL) writes
+ * members of the caller's own: a plan's "ranks", what a node sees of it now.
  */
-struct report_container {
-	const struct request_container *ask;
-	const struct placed *got;
-	const struct conf *conf;
-	bool alone; /* the job holds every CPU of the node */
-	bool policy_known; /* this kernel's policies count (not a dry run) */
-	enum guarantee guarantee;
-	uint64_t usable; /* bytes of its memory nodes that programs can use; 0: not known */
-	/* where its buffer of dimmapfs would be; NULL: it has none, or none is to be looked at */
-	const char *buffer;
-	void (*more)(struct json_out *j, const struct placed *got, void *arg);
-	void *arg;
-};
-
-void report_container(struct json_out *j, const struct report_container *c);
+void report_container(struct json_out *j, const struct judged *c,
+		      void (*more)(struct json_out *j, const struct placed *got, void *arg),
+		      void *arg);
 
 /* What report_plan_text is told of the node. */
 struct report_node {
@@ -43,7 +31,7 @@ struct report_node {
 	enum guarantee guarantee;
 	const struct idset *job_cpus;
 	const struct service_set *service;
-	/* as report_container's; NULL: not known */
+	/* bytes of memory nodes that programs can use; NULL: not known */
 	uint64_t (*usable)(const struct idset *mems, void *arg);
 	void *arg;
 };
@@ -56,9 +44,6 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 		      const struct node_plan *p, const struct report_node *node);
 
 /* The member "serviceos": what the node keeps for its system, empty lists when nothing. */
-/* "placement" and "quantum_ms", of policy hpc only. */
-void report_hpc(struct json_out *j, enum sched_policy policy, unsigned priority, unsigned quantum);
-
 void report_serviceos(struct json_out *j, const struct service_set *service);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "container/job_plan.h"
+#include "base/json_out.h"
 #include "host/conf.h"
 #include "manifest/request.h"
 
@@ -68,16 +68,21 @@ struct outcome_node {
 	bool policy_known;
 };
 
-/* Fill OUT[OUTCOMES_MAX]; returns how many. */
-unsigned outcomes_of(struct isolator_outcome *out, const struct request_container *ask,
-		     const struct placed *got, const struct conf *conf,
-		     const struct outcome_node *node);
+/* What became of a container's isolators, one after the other, in O[OUTCOMES_MAX] of the caller. */
+struct outcomes {
+	unsigned n;
+	struct isolator_outcome *o;
+};
 
-/*
- * Is container ASK allowed by the site: policy, priority, partition and buffer. Checked at submit
- * for the message and on the node for the truth.
- */
-int outcome_check_policy(const struct request_container *ask, const struct conf *conf,
-			 const char *conf_path, struct errbuf *err);
+/* The entry of that name, made as enforced when it is not there. */
+struct isolator_outcome *outcome_of(struct outcomes *o, const char *isolator);
+
+/* The entry becomes OUTCOME if that is worse, with the text behind its reasons. */
+void outcome_note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Members "placement" and "quantum_ms", of policy hpc only. */
+void outcome_hpc_json(struct json_out *j, enum sched_policy policy, unsigned priority,
+		      unsigned quantum);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/fileio.h"
 #include "container/fence.h"
+#include "container/isolator.h"
 #include "container/ledger_impl.h"
 
 /* Partitions whose steps have died: above them the kernel still keeps their CPUs. */
@@ -41,7 +42,7 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 	idset_zero(&gone);
 	for (unsigned i = job->n_steps; i-- > 0;)
 		if (all || ledger_step_has_ended(l, &job->step[i])) {
-			fence_drop(l->cgroup_fd, &job->step[i], &gone);
+			isolators_drop(l->cgroup_fd, &job->step[i], &gone);
 			ledger_job_del_step(job, job->step[i].inode);
 		}
 	if (idset_empty(&gone))

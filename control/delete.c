@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "base/monotonic.h"
+#include "container/isolator.h"
 #include "container/step_id.h"
 #include "control/resize_ranks.h"
 #include "control/resize_report.h"
 #include "control/resize_view.h"
-#include "host/buffer.h"
 
 #define KILLED " (its ranks were killed, and it stays: delete it again)"
 #define KILL_MS 15000 /* that killed ranks have to end */
@@ -193,7 +193,7 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		/* its device may take long, and others wait for the ledger; of one that stays
 		 * nothing is taken */
 		if (d.done)
-			buffer_release_one(conf.state_dir, inode, index);
+			isolators_release(conf.state_dir, inode, (int)index);
 	}
 	if (lock >= 0)
 		resize_unlock(lock, &conf);

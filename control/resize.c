@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "container/fence.h"
-#include "container/hpc_reserve.h"
+#include "container/isolator.h"
 #include "container/mems.h"
-#include "container/outcome.h"
 #include "control/resize_mems.h"
 #include "control/resize_plan.h"
 #include "control/resize_ranks.h"
@@ -20,41 +19,6 @@
 #define ROUNDS 8 /* of moving pages, while ranks start in the container */
 
 /* ------------------------------------------------------------------ may it be? */
-
-/* A CPU of the node stays outside of SCHED_HPC, and one of the job outside of real time, with the
- * container as NEXT. */
-static int check_room(const struct resize_view *v, const struct placed *next, struct errbuf *err)
-{
-	const struct request_container *ask = &v->request.container[v->index];
-	struct request one = { .n = 1, .container = { *ask } };
-	struct node_plan plan = { .n = 1, .container = (struct placed *)next };
-	struct idset outside = v->s.node_cpus, left = v->job_cpus;
-	struct sched_given got;
-	int any;
-
-	if (idset_subset(&next->reserved, &v->o.container->reserved))
-		return 0;
-	any = hpc_take_live(&outside, v->lock, 0, &v->s.conf, err);
-	if (any < 0)
-		return -1;
-	if ((hpc_take(&outside, &one, &plan, &v->s.conf) || any) && idset_empty(&outside))
-		return errprintf(err,
-				 "no CPU of this node would be left outside of policy \"hpc\", "
-				 "real time and partitions: leave one out for the system");
-	outcome_sched(&got, ask, &v->s.conf, true);
-	idset_andnot(&left, &next->reserved);
-	/* what this container has now is in what it is to have */
-	if (policy_is_realtime(got.policy) &&
-	    realtime_take_job(&left, v->o.job, 0, &v->s.conf, err) < 0)
-		return -1;
-	if (policy_is_realtime(got.policy) && idset_empty(&left))
-		return errprintf(err, "real-time containers would take every core of the job on "
-				      "this node: leave one core out of them");
-	if (got.policy == POLICY_HPC &&
-	    fence_check_jobs(v->s.cgroup_fd, v->o.job->cgroup, &next->cpus, err) < 0)
-		return errwrap(err, "container %s: policy \"hpc\"", next->name);
-	return 0;
-}
 
 static int check_site(const struct conf *conf, struct errbuf *err)
 {
@@ -67,26 +31,25 @@ static int check_site(const struct conf *conf, struct errbuf *err)
 				   NODEOS_CONF_PATH);
 }
 
-static int check_mems(const struct resize_view *v, const struct placed *next, struct errbuf *err)
+/* Does every isolator let the container become NEXT? */
+static int check_change(const struct resize_view *v, const struct placed *next, struct errbuf *err)
 {
-	struct idset gone = v->o.container->mems, all = next->mems;
+	struct isolator_change change = {
+		.conf = &v->s.conf,
+		.blocks = &v->s.blocks,
+		.cgroup_fd = v->s.cgroup_fd,
+		.ledger = v->lock,
+		.job = v->o.job,
+		.ask = &v->request.container[v->index],
+		.before = v->o.container,
+		.next = next,
+		.node_cpus = &v->s.node_cpus,
+		.job_cpus = &v->job_cpus,
+	};
 
-	if (!idset_equal(&gone, &next->mems) && check_site(&v->s.conf, err) < 0)
+	if (!idset_equal(&change.before->mems, &next->mems) && check_site(&v->s.conf, err) < 0)
 		return -1;
-	idset_andnot(&gone, &next->mems);
-	if (!idset_empty(&gone) && v->request.container[v->index].dimmap.size)
-		return errprintf(err,
-				 "container %s has its buffer (dimmap) on its memory nodes, which "
-				 "stay as long as it",
-				 next->name);
-	if (!v->s.blocks.on || !v->s.conf.blocks_by_memory ||
-	    idset_subset(&next->mems, &v->o.container->mems))
-		return 0;
-	for (unsigned i = 0; i < v->o.job->n_steps; i++)
-		node_plan_mems(v->o.job->step[i].plan, true, &all);
-	node_plan_mems(v->o.job->plan, true, &all);
-	return mems_check_memory(&v->s.blocks, &all, mems_of_job(v->s.cgroup_fd, v->o.job->cgroup),
-				 NODEOS_CONF_PATH, err);
+	return isolators_resize(&change, err);
 }
 
 /* ---------------------------------------------------------------------- doing it */
@@ -475,8 +438,7 @@ static int change(FILE *out, struct resize_view *v, const struct node_plan *made
 		c.next.shared |= c.before.shared;
 	c.mems_gone = c.before.mems;
 	idset_andnot(&c.mems_gone, &c.next.mems);
-	if (check_room(v, &c.next, err) < 0 || check_mems(v, &c.next, err) < 0 ||
-	    collect(&c, v, err) < 0)
+	if (check_change(v, &c.next, err) < 0 || collect(&c, v, err) < 0)
 		return -1;
 	rc = change_cpus(&c, v, err);
 	if (rc == 0)

@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "container/fence.h"
-#include "container/hpc_reserve.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "container/outcome.h"
 #include "launch/prepare_impl.h"
 
 /* The CPUs that Slurm gave to whose containers are to be planned. */
@@ -20,47 +17,32 @@ const struct idset *prepare_given(const struct step *s, const struct node_view *
 static int fill_named(struct step_part *p, const struct step *s, const struct node_view *v,
 		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
 {
-	const struct request_container *ask = &v->request->container[c - plan->container];
-	struct outcome_node node = { .alone = v->alone,
-				     .policy_known = true,
-				     .guarantee = v->guarantee,
-				     .usable = blocks_usable(&s->blocks, &c->mems) };
+	const struct judged judged = {
+		.ask = &v->request->container[c - plan->container],
+		.got = c,
+		.conf = &s->conf,
+		.node = { .alone = v->alone,
+			  .policy_known = true,
+			  .guarantee = v->guarantee,
+			  .usable = blocks_usable(&s->blocks, &c->mems) },
+	};
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct sched_given got;
+	struct isolator_step step;
+	struct isolator_part part;
 	unsigned n;
 
 	p->kind = STEP_NAMED;
 	snprintf(p->container, sizeof(p->container), "%s", c->name);
-	p->cpus = c->cpus;
-	p->mems = c->mems;
-	/* what the system has for itself is nobody else's */
-	p->bind_mems = c->confined || s->service.own_mems;
-	p->sized = ask->cpus > 0;
-	n = outcomes_of(o, ask, c, &s->conf, &node);
+	n = isolators_outcome(o, &judged);
 	for (unsigned i = 0; i < n; i++)
 		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome) {
 			p->outcome = o[i].outcome;
 			snprintf(p->why, sizeof(p->why), "%s", o[i].reason);
 		}
-	p->partition = ask->partition;
-	p->fence = c->reserved;
-	outcome_sched(&got, ask, &s->conf, true);
-	p->policy = got.policy;
-	p->priority = got.priority;
-	p->quantum = got.quantum;
-	p->quantum_named = ask->quantum_named;
-	if (!policy_supported(p->policy)) {
-		if (s->conf.strict)
-			return errprintf(
-				err,
-				"container %s: policy \"%s\": this kernel has no such scheduling "
-				"class: ask for a node that has it (--constraint=" HPC_FEATURE
-				", where the site lists that feature), or for \"other\" (outcome: "
-				"failed; strict=yes in %s)",
-				c->name, policy_name(p->policy), s->in.conf_path);
-		p->policy = POLICY_UNSET;
-	}
-	return 0;
+	step_isolators(&step, s, v);
+	step_isolator_part(&part, p, v);
+	part.plan = c;
+	return isolators_give(&step, &part, err);
 }
 
 static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
@@ -74,25 +56,25 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	p->kind = STEP_REST;
 	idset_zero(&held);
 	node_plan_reserved(plan, &held);
-	p->cpus = *whole;
-	idset_andnot(&p->cpus, &held);
-	if (idset_empty(&p->cpus)) {
-		p->cpus = *whole;
+	p->given.cpus = *whole;
+	idset_andnot(&p->given.cpus, &held);
+	if (idset_empty(&p->given.cpus)) {
+		p->given.cpus = *whole;
 		p->shares_all = true;
 	}
-	if (!idset_subset(&p->cpus, &s->service.cpus))
-		idset_andnot(&p->cpus, &s->service.cpus);
+	if (!idset_subset(&p->given.cpus, &s->service.cpus))
+		idset_andnot(&p->given.cpus, &s->service.cpus);
 	/* a partition keeps everybody out; there is a core of the job outside of all */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != s->step_inode &&
 		    job->step[i].partition != PARTITION_MEMBER)
-			idset_andnot(&p->cpus, &job->step[i].fence);
-	if (idset_empty(&p->cpus)) {
-		p->cpus = v->job_cpus;
+			idset_andnot(&p->given.cpus, &job->step[i].fence);
+	if (idset_empty(&p->given.cpus)) {
+		p->given.cpus = v->job_cpus;
 		for (unsigned i = 0; i < job->n_steps; i++)
 			if (job->step[i].inode != s->step_inode &&
 			    job->step[i].partition != PARTITION_MEMBER)
-				idset_andnot(&p->cpus, &job->step[i].fence);
+				idset_andnot(&p->given.cpus, &job->step[i].fence);
 	}
 	idset_zero(&held);
 	node_plan_mems(plan, true, &held);
@@ -104,8 +86,8 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_andnot(&left, &s->service.mems);
 	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
-		p->bind_mems = true;
-		p->mems = left;
+		p->given.bind_mems = true;
+		p->given.mems = left;
 	}
 }
 
@@ -145,8 +127,8 @@ static int fill_part(struct step_part *p, struct step *s, const struct node_view
 	const struct placed *c;
 
 	memset(p, 0, sizeof(*p));
-	p->cpus = v->job_cpus;
-	p->mems = v->job_mems;
+	p->given.cpus = v->job_cpus;
+	p->given.mems = v->job_mems;
 	p->kind = STEP_NONE;
 	if ((name && strcmp(name, CHOICE_NONE) == 0) || (!plan && !name))
 		return 0;
@@ -188,15 +170,15 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
 		struct step_part *p = &s->shared->part[i];
 
-		p->own_blocks = p->kind == STEP_NAMED &&
-				node_plan_find(plan, p->container)->confined;
-		if (p->own_blocks)
+		p->given.own_blocks = p->kind == STEP_NAMED &&
+				      node_plan_find(plan, p->container)->confined;
+		if (p->given.own_blocks)
 			continue;
 		if (idset_empty(&job->share))
 			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus,
 				   &v->job_mems, &s->service);
-		p->mems = idset_empty(&job->share) ? s->blocks.homes : job->share;
-		p->bind_mems = p->kind != STEP_NONE;
+		p->given.mems = idset_empty(&job->share) ? s->blocks.homes : job->share;
+		p->given.bind_mems = p->kind != STEP_NONE;
 	}
 }
 
@@ -225,66 +207,15 @@ int prepare_choose(struct step *s, const struct node_view *v, const struct node_
 	return 0;
 }
 
-/* One partition a step, one step a partition, and a core of the job outside of all. */
-static int check_fence(struct step *s, const struct node_view *v, struct step_part *p,
-		       const struct ledger_job *job, struct errbuf *err)
+int prepare_accept(struct step *s, const struct node_view *v, const struct ledger_job *job,
+		   struct errbuf *err)
 {
-	const char *kind = p->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
-	struct idset left = v->job_cpus;
+	struct isolator_part part[STEP_PARTS_MAX];
+	struct isolator_step step;
 
-	if (s->in.step_id >= STEP_ID_INTERACTIVE) {
-		p->partition = PARTITION_MEMBER;
-		snprintf(p->unfenced, sizeof(p->unfenced),
-			 "only a step of srun makes its container %s partition: this process gives "
-			 "way to it",
-			 kind);
-		return 0;
-	}
-	if (s->shared->n_parts > 1)
-		return errprintf(err,
-				 "container %s is to be %s partition: it needs a step of its own",
-				 p->container, kind);
-	idset_andnot(&left, &p->fence);
-	for (unsigned i = 0; i < job->n_steps; i++) {
-		const struct ledger_step *other = &job->step[i];
-
-		if (other->inode == s->step_inode)
-			continue;
-		if (other->step_id < STEP_ID_INTERACTIVE && step_is_in(s, other, p))
-			return errprintf(err,
-					 "container %s is %s partition, and step %u is in it: one "
-					 "step at a time",
-					 p->container, kind, other->step_id);
-		if (other->partition != PARTITION_MEMBER)
-			idset_andnot(&left, &other->fence);
-	}
-	if (idset_empty(&left))
-		return errprintf(err,
-				 "container %s: %s partition would take the job's last core on "
-				 "this node: leave one core out of all partitions",
-				 p->container, kind);
-	if (fence_check_alone(s->cgroup_fd, v->place.job, &p->fence, err) < 0)
-		return errwrap(err, "container %s: %s partition", p->container, kind);
-	return 0;
-}
-
-/* Of what SCHED_HPC leaves another job can have nothing but the guard's share. */
-static int check_hpc_alone(const struct step *s, const struct node_view *v,
-			   const struct step_part *p, struct errbuf *err)
-{
-	if (p->kind != STEP_NAMED || p->policy != POLICY_HPC ||
-	    fence_check_jobs(s->cgroup_fd, v->place.job, &p->cpus, err) == 0)
-		return 0;
-	return errwrap(err, "container %s: policy \"hpc\"", p->container);
-}
-
-int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job,
-			 struct errbuf *err)
-{
-	for (unsigned i = 0; i < s->shared->n_parts; i++)
-		if (check_hpc_alone(s, v, &s->shared->part[i], err) < 0 ||
-		    (s->shared->part[i].partition != PARTITION_MEMBER &&
-		     check_fence(s, v, &s->shared->part[i], job, err) < 0))
+	step_isolator_parts(&step, part, s, v);
+	for (unsigned i = 0; i < step.n; i++)
+		if (part[i].ask && isolators_accept(&step, &part[i], job, err) < 0)
 			return -1;
 	return 0;
 }

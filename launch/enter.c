@@ -12,11 +12,9 @@
 #include "launch/step_impl.h"
 #include "launch/variables.h"
 
-/* What we put into a rank's environment, and what must not reach its children from outside. */
-static const char *const own_variable[] = {
-	"NODEOS_CONTAINER", "NODEOS_CPUS",   "NODEOS_MEMS",
-	"NODEOS_POLICY",    "NODEOS_DIMMAP", "AC_APP_NAME",
-};
+/* What we put into a rank's environment beside the isolators' variables, and what must not reach its
+ * children from outside. */
+static const char *const own_variable[] = { "NODEOS_CONTAINER", "AC_APP_NAME" };
 
 /*
  * A true mask in SLURM_CPU_BIND would become --cpu-bind of a nested srun, outside
@@ -46,6 +44,16 @@ static void unset_all(const struct step_env *env, const char *const *name, size_
 		env->unset(env->arg, name[i]);
 }
 
+static void set_value(const char *name, const char *value, void *arg)
+{
+	const struct step_env *env = arg;
+
+	if (*value)
+		env->set(env->arg, name, value);
+	else
+		env->unset(env->arg, name);
+}
+
 void step_clean_env(const struct step_env *env)
 {
 	const char *set = env->get(env->arg, ENV_SET);
@@ -60,14 +68,7 @@ void step_clean_env(const struct step_env *env)
 	env->unset(env->arg, ENV_STEP_REQUEST);
 	unset_all(env, stale_option, sizeof(stale_option) / sizeof(stale_option[0]));
 	unset_all(env, own_variable, sizeof(own_variable) / sizeof(own_variable[0]));
-}
-
-static void set_list(const struct step_env *env, const char *name, const struct idset *set)
-{
-	char list[IDSET_LIST_MAX];
-
-	if (idset_format(set, list, sizeof(list)) > 0)
-		env->set(env->arg, name, list);
+	isolators_values(NULL, NULL, set_value, (void *)env);
 }
 
 static void set_default(const struct step_env *env, const char *name, const char *value)
@@ -76,7 +77,8 @@ static void set_default(const struct step_env *env, const char *name, const char
 		env->set(env->arg, name, value);
 }
 
-static void set_env(const struct step *s, const struct step_rank *r, const struct step_env *env)
+static void set_env(const struct step *s, const struct step_rank *r,
+		    const struct isolator_rank *self, const struct step_env *env)
 {
 	const struct step_part *p = &s->shared->part[r->part];
 
@@ -92,21 +94,17 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	if (p->kind == STEP_NONE)
 		return;
 	unset_all(env, slurm_variable, sizeof(slurm_variable) / sizeof(slurm_variable[0]));
-	set_list(env, "NODEOS_CPUS", &r->chosen);
-	set_list(env, "NODEOS_MEMS", &p->mems);
-	env->set(env->arg, "NODEOS_POLICY", policy_by_number(r->kernel_policy));
+	isolators_values(&p->given, self, set_value, (void *)env);
 	if (p->kind == STEP_NAMED) {
 		env->set(env->arg, "NODEOS_CONTAINER", p->container);
 		env->set(env->arg, "AC_APP_NAME", p->container);
-		if (*p->buffer)
-			env->set(env->arg, "NODEOS_DIMMAP", p->buffer);
 	}
 	/*
 	 * Places are for ranks that have CPUs of their own. A lone process with all of a container
 	 * that other steps use, too, may be a script or a launcher daemon, whose children would
 	 * inherit them, or one of several whose first threads would meet on the first core.
 	 */
-	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->cpus))
+	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->given.cpus))
 		return;
 	if (!env->get(env->arg, "OMP_PLACES") && !env->get(env->arg, "OMP_PROC_BIND")) {
 		set_default(env, "OMP_PLACES", "cores");
@@ -114,42 +112,10 @@ static void set_env(const struct step *s, const struct step_rank *r, const struc
 	}
 }
 
-/* Slurm tries --mem-bind within cpuset.mems and goes on when the kernel refuses; we do not. */
-static int check_mem_bind(const struct step_part *p, const struct step_env *env, struct errbuf *err)
-{
-	const char *type = env->get(env->arg, "SLURM_MEM_BIND_TYPE");
-	char mems[128], kind[32];
-
-	if (!type || (!strstr(type, "map_mem") && !strstr(type, "mask_mem")))
-		return 0;
-	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
-	if (idset_format(&p->mems, mems, sizeof(mems)) < 0)
-		strcpy(mems, "...");
-	return errprintf(err, "--mem-bind=%s names memory nodes outside of %s%s (which has %s)",
-			 kind, *p->container ? "container " : "what the containers leave",
-			 p->container, mems);
-}
-
-static int bind_memory(const struct step_part *p, const struct step_env *env, struct errbuf *err)
-{
-	struct idset nodes;
-	int mode;
-
-	if (!p->bind_mems)
-		return 0;
-	if (membind_get(&mode, &nodes, err) < 0)
-		return -1;
-	/* --mem-bind was given: the kernel keeps it inside cpuset.mems */
-	if (mode != MPOL_DEFAULT)
-		return 0;
-	return check_mem_bind(p, env, err) < 0 ? -1 : membind_set(&p->mems, err);
-}
-
-/* Ask the kernel what this rank really has; a difference from the plan is a failure. */
-static int look_at_self(const struct step_part *p, struct step_rank *r, struct errbuf *err)
+/* Ask the kernel what this rank really has. */
+static int look_at_self(struct step_rank *r, struct errbuf *err)
 {
 	struct sched_param param = { 0 };
-	const char *now;
 
 	if (status_sets("self", &r->kernel_cpus, &r->kernel_mems, err) < 0 ||
 	    membind_get(&r->kernel_mempolicy, &r->kernel_membind, err) < 0)
@@ -159,23 +125,6 @@ static int look_at_self(const struct step_part *p, struct step_rank *r, struct e
 		r->kernel_priority = param.sched_priority;
 	r->kernel_quantum = policy_quantum(0);
 	r->entered = true;
-	if (p->kind == STEP_NONE)
-		return 0;
-	/* what all containers share, a partition that has come since may have made smaller */
-	if (!idset_equal(&r->kernel_cpus, &r->chosen) && !p->shares_all)
-		return errprintf(err, "rank %u: the kernel gave other CPUs than planned",
-				 r->global_rank);
-	if (p->bind_mems && !idset_equal(&r->kernel_mems, &p->mems))
-		return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
-				 r->global_rank);
-	now = policy_by_number(r->kernel_policy);
-	/* "other" is what a container has that asks for nothing, and others may give it another */
-	if (p->kind == STEP_NAMED && p->policy != POLICY_UNSET && p->policy != POLICY_OTHER &&
-	    strcmp(now, policy_name(p->policy)) != 0)
-		return errprintf(
-			err,
-			"rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)",
-			r->global_rank, now, policy_name(p->policy));
 	return 0;
 }
 
@@ -183,38 +132,52 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 		 struct errbuf *err)
 {
 	const struct step_part *p = &s->shared->part[r->part];
+	struct isolator_rank self = {
+		.number = r->global_rank,
+		.container = p->container,
+		.chosen = &r->chosen,
+		.shares_all = p->shares_all,
+		.get = env->get,
+		.arg = env->arg,
+		.kernel_cpus = &r->kernel_cpus,
+		.kernel_mems = &r->kernel_mems,
+	};
 
-	if (p->kind != STEP_NONE) {
-		/* another plugin's task_init may have changed it since the root side set it */
-		if ((affinity_set(0, &r->chosen, err) < 0 && !p->shares_all) ||
-		    bind_memory(p, env, err) < 0)
-			return -1;
-	}
-	if (look_at_self(p, r, err) < 0)
+	if (p->kind != STEP_NONE && isolators_enter(&p->given, &self, err) < 0)
 		return -1;
-	set_env(s, r, env);
+	if (look_at_self(r, err) < 0)
+		return -1;
+	self.kernel_policy = r->kernel_policy;
+	if (p->kind != STEP_NONE && isolators_verify(&p->given, &self, err) < 0)
+		return -1;
+	set_env(s, r, &self, env);
 	return 0;
 }
 
-void step_show_buffer(struct step *s, unsigned rank)
+/* Once the step is prepared; a request that is not valid fails it. */
+static bool may_be_shown(const struct step *s)
 {
-	static const char asks[] = " dimmap=";
-	const char *request = s->in.job_request ? s->in.job_request : s->in.step_request;
+	if (s->request)
+		return isolators_shown(s->request);
+	return !s->in.job_request && !s->in.step_request && s->in.planned;
+}
+
+void step_show(struct step *s, unsigned rank)
+{
 	const struct timespec step = { 0, 2000000 };
 	const struct step_part *p;
 	pid_t parent = getppid();
 	struct errbuf err;
 
 	/* what the manifest in a job script says is not known yet, nor what the ledger has */
-	if (!s->in.script && (request ? !strstr(request, asks) : !s->in.planned))
+	if (!s->in.script && !may_be_shown(s))
 		return;
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) &&
 	       getppid() == parent)
 		nanosleep(&step, NULL);
 	p = &s->shared->part[s->shared->rank[rank].part];
-	if (!atomic_load(&s->shared->failed) && *p->buffer &&
-	    buffer_show(p->buffer, &s->shared->maker, &err) < 0)
-		step_fail(s, "container %s: dimmap: %s", p->container, err.text);
+	if (!atomic_load(&s->shared->failed) && isolators_show(&p->given, p->container, &err) < 0)
+		step_fail(s, "%s", err.text);
 }
 
 int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct errbuf *err)

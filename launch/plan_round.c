@@ -12,7 +12,6 @@
 #include "container/hpc_reserve.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "container/outcome.h"
 #include "container/planner_input.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
@@ -168,8 +167,8 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
 	/* it has one part, or none of them is a partition */
-	mine->partition = s->shared->part[0].partition;
-	mine->fence = s->shared->part[0].fence;
+	mine->partition = s->shared->part[0].given.partition;
+	mine->fence = s->shared->part[0].given.fence;
 	/* until its ranks have their CPUs; one that is in nothing gets none */
 	mine->launching = s->in.launching || s->shared->n_parts > 1 ||
 			  s->shared->part[0].kind != STEP_NONE;
@@ -206,7 +205,7 @@ static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job 
 		if (other->inode == s->step_inode || other->launching ||
 		    other->partition == PARTITION_MEMBER || !cgroup_is_empty(s->cgroup_fd, path))
 			continue;
-		fence_drop(s->cgroup_fd, other, &gone);
+		isolators_drop(s->cgroup_fd, other, &gone);
 		ledger_job_del_step(job, other->inode);
 	}
 	if (idset_empty(&gone))
@@ -371,7 +370,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 		mems_shrink_share(job, &s->blocks, &v->held, plan, s->in.job_memory);
 	}
 	if ((plan && check_realtime(s, v, plan, job, err) < 0) ||
-	    prepare_check_fences(s, v, job, err) < 0 || prepare_keep_cores(s, v, plan, err) < 0)
+	    prepare_accept(s, v, job, err) < 0 || prepare_keep_cores(s, v, plan, err) < 0)
 		goto out;
 	write_plan(s, v, plan);
 	rc = enter_ledger(l, job, s, v, plan == *made ? *made : NULL, err);

@@ -9,10 +9,8 @@
 
 #include "base/subprocess.h"
 #include "container/fence.h"
-#include "container/hpc_reserve.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "container/outcome.h"
 #include "host/buffer.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
@@ -104,7 +102,7 @@ static int check_request(const struct step *s, const struct request *r, struct e
 			err, "%u containers, at most %u are allowed here (max_containers in %s)",
 			r->n, s->conf.max_containers, s->in.conf_path);
 	for (unsigned i = 0; i < r->n; i++)
-		if (outcome_check_policy(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
+		if (isolators_allowed(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
 			return -1;
 	return 0;
 }
@@ -153,6 +151,8 @@ static int read_script(struct step *s, struct errbuf *err)
 		return -1;
 	}
 	snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s", text);
+	free(s->request);
+	s->request = NULL;
 	s->in.job_request = text; /* as copied by step_new, it lives as long as the step */
 	return 0;
 }
@@ -193,145 +193,46 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 	v->of_step = !s->in.job_request;
 	if (!v->request_text)
 		return 0;
-	v->request = malloc(sizeof(*v->request));
-	if (!v->request)
-		return errprintf(err, "out of memory");
-	if (request_parse(v->request, v->request_text, err) < 0)
-		return errwrap(err, "the request in the environment is not valid");
+	if (!s->request) {
+		s->request = malloc(sizeof(*s->request));
+		if (!s->request)
+			return errprintf(err, "out of memory");
+		if (request_parse(s->request, v->request_text, err) < 0)
+			return errwrap(err, "the request in the environment is not valid");
+	}
+	v->request = s->request;
 	return check_request(s, v->request, err);
 }
 
-/* Only ever wider: Slurm still binds the next rank to the step's own CPUs. */
-static int widen(struct step *s, const struct node_view *v, struct errbuf *err)
+/* Can this node do what the request says, whatever else it has? */
+static int check_node(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
-	struct idset both = s->step_cpus;
+	struct isolator_node node = {
+		.conf = &s->conf,
+		.conf_path = s->in.conf_path,
+		.guarantee = v->guarantee,
+		.job_memory = s->in.job_memory,
+	};
 
-	for (unsigned i = 0; i < s->shared->n_parts; i++)
-		if (s->shared->part[i].kind != STEP_NONE || s->shared->n_parts > 1)
-			idset_or(&both, &s->shared->part[i].cpus);
-	if (idset_equal(&both, &s->step_cpus))
-		return 0;
-	return cgroup_write_set(s->cgroup_fd, v->place.user, "cpuset.cpus", &both, err);
-}
-
-/* The step's directory, and with it whatever its ranks start: on a node with blocks. */
-static int confine_memory(struct step *s, const struct node_view *v, struct errbuf *err)
-{
-	struct idset all;
-	bool own = true;
-
-	if (!s->blocks.on)
-		return 0;
-	idset_zero(&all);
-	for (unsigned i = 0; i < s->shared->n_parts; i++) {
-		const struct step_part *p = &s->shared->part[i];
-
-		idset_or(&all, &p->mems);
-		own = own && p->own_blocks;
-	}
-	return mems_confine(&s->blocks, s->cgroup_fd, v->place.user, &all, own, err);
-}
-
-/* Buffers are the job's memory, as Slurm counts it; with less they could never be had, whoever else
- * is on the node. */
-static int check_buffers(const struct step *s, const struct node_view *v, struct errbuf *err)
-{
-	uint64_t all = 0;
-
-	/* a sum of many could begin again at 0 */
-	for (unsigned i = 0; v->request && i < v->request->n && all <= REQUEST_BYTES_MAX; i++)
-		all += v->request->container[i].dimmap.size;
-	if (!all)
-		return 0;
-	if (s->in.job_memory && all >= s->in.job_memory)
-		return errprintf(err,
-				 "buffers (dimmap) of %llu MiB do not fit in the job's memory "
-				 "here, %llu MiB: ask for more (--mem), or for smaller ones",
-				 (unsigned long long)(all >> 20),
-				 (unsigned long long)(s->in.job_memory >> 20));
-	if (!s->conf.dimmap_max && v->guarantee == GUARANTEE_ADVISORY)
-		return errprintf(
-			err,
-			"buffers (dimmap) have no limit here: neither Slurm bounds the memory of "
-			"jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: tell the admin",
-			s->in.conf_path);
-	return 0;
-}
-
-/*
- * srun returns before slurmstepd comes to our exit hook: take down what step containers of this
- * job, whose ranks have all ended, still have, or the next srun of a job script would find its
- * device in use.
- */
-static void release_ended(const struct step *s)
-{
-	char path[CGROUP_PATH_MAX + 8];
-	struct ledger_job *job = NULL;
-	struct errbuf ignored;
-
-	if (ledger_peek(s->conf.state_dir, s->job_inode, &job, &ignored) < 0 || !job)
-		return;
-	for (unsigned i = 0; i < job->n_steps; i++) {
-		const struct ledger_step *other = &job->step[i];
-
-		snprintf(path, sizeof(path), "%s/user", other->cgroup);
-		if (other->inode != s->step_inode && !other->launching && other->request &&
-		    strstr(other->request, " dimmap=") && cgroup_is_empty(s->cgroup_fd, path))
-			buffer_release(s->conf.state_dir, other->inode);
-	}
-	ledger_job_free(job);
-}
-
-/* The buffers of those containers that ranks of this step are in. They live as long as their
- * container: in the job plan, the job. */
-static int make_buffers(struct step *s, const struct node_view *v, struct errbuf *err)
-{
-	bool swept = false;
-
-	for (unsigned i = 0; i < s->shared->n_parts; i++) {
-		struct step_part *p = &s->shared->part[i];
-		int index = p->kind == STEP_NAMED ? request_find(v->request, p->container) : -1;
-		struct buffer b = {
-			.inode = v->of_step ? v->place.step_inode : v->place.job_inode,
-			.cgroup = v->of_step ? v->place.step : v->place.job,
-			.uid = s->in.uid,
-			.gid = s->in.gid,
-			.group = s->in.group,
-			.n_groups = s->in.n_groups,
-			.mems = &p->mems,
-		};
-
-		if (index < 0 || !v->request->container[index].dimmap.size)
-			continue;
-		if (!swept) {
-			buffer_sweep(s->conf.state_dir, s->cgroup_fd);
-			release_ended(s);
-		}
-		swept = true;
-		b.index = (unsigned)index;
-		b.ask = &v->request->container[index].dimmap;
-		if (buffer_make(&b, &s->conf, s->in.conf_path, err) < 0)
-			return errwrap(err, "container %s: dimmap", p->container);
-		buffer_maker_is_me(&s->shared->maker);
-		buffer_path(p->buffer, s->conf.state_dir, b.inode, b.index);
-	}
-	return 0;
+	return v->request ? isolators_possible(v->request, &node, err) : 0;
 }
 
 static void wait_for_last_job(const struct step *s, const struct node_view *v)
 {
-	bool of_srun = s->in.step_id < STEP_ID_INTERACTIVE;
-	struct sched_given got;
+	if (v->request &&
+	    isolators_alone(v->request, &s->conf, s->in.step_id < STEP_ID_INTERACTIVE))
+		fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
+				 1000 * s->conf.helper_timeout);
+}
 
-	for (unsigned i = 0; v->request && i < v->request->n; i++) {
-		outcome_sched(&got, &v->request->container[i], &s->conf, true);
-		if ((of_srun && v->request->container[i].partition != PARTITION_MEMBER) ||
-		    got.policy == POLICY_HPC) {
-			fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
-					 1000 * s->conf.helper_timeout);
-			return;
-		}
-	}
+/* Before the first rank is placed. */
+static int apply_to_step(struct step *s, const struct node_view *v, struct errbuf *err)
+{
+	struct isolator_part part[STEP_PARTS_MAX];
+	struct isolator_step step;
+
+	step_isolator_parts(&step, part, s, v);
+	return isolators_step(&step, err);
 }
 
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
@@ -348,12 +249,10 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 		return -1;
 	v.guarantee = mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, v.place.job);
 	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
-	    check_contain(&v, s, err) == 0 && check_buffers(s, &v, err) == 0) {
+	    check_contain(&v, s, err) == 0 && check_node(s, &v, err) == 0) {
 		wait_for_last_job(s, &v);
-		if (prepare_plan_and_choose(s, &v, err) == 0 && widen(s, &v, err) == 0 &&
-		    confine_memory(s, &v, err) == 0)
-			rc = make_buffers(s, &v, err);
+		if (prepare_plan_and_choose(s, &v, err) == 0)
+			rc = apply_to_step(s, &v, err);
 	}
-	free(v.request);
 	return rc;
 }

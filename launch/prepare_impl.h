@@ -24,7 +24,7 @@ struct node_view {
 	 */
 	struct idset outside;
 	bool any_hpc; /* among these */
-	struct request *request; /* the job's or the step's; NULL: neither */
+	const struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
 	bool of_step; /* request is a step container's */
 	enum guarantee guarantee;
@@ -49,8 +49,9 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err);
 
-int prepare_check_fences(struct step *s, const struct node_view *v, const struct ledger_job *job,
-			 struct errbuf *err);
+/* Can the step's containers be, beside what is live in JOB and on the node? */
+int prepare_accept(struct step *s, const struct node_view *v, const struct ledger_job *job,
+		   struct errbuf *err);
 
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
 		       struct errbuf *err);

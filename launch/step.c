@@ -27,6 +27,19 @@ static const char *copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
+/* Before the ranks are forked, which look at it; what is wrong with it, step_prepare says. */
+static void parse_early(struct step *s)
+{
+	const char *text = s->in.job_request ? s->in.job_request : s->in.step_request;
+	struct errbuf ignored;
+
+	s->request = text ? malloc(sizeof(*s->request)) : NULL;
+	if (s->request && request_parse(s->request, text, &ignored) < 0) {
+		free(s->request);
+		s->request = NULL;
+	}
+}
+
 int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 {
 	struct step *s = calloc(1, sizeof(*s));
@@ -54,6 +67,7 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 	s->in.script = copy(in->script);
 	s->in.helper_path = copy(in->helper_path);
 	s->in.script_path = copy(in->script_path);
+	parse_early(s);
 	for (unsigned i = 0; i < in->n_ranks; i++)
 		s->shared->rank[i].global_rank = in->global_rank[i];
 	s->in.global_rank = NULL; /* the caller's */
@@ -161,7 +175,7 @@ static int note_turns(struct step *s, unsigned part, struct errbuf *err)
 	struct crowd *crowd;
 	unsigned n;
 
-	if (p->policy != POLICY_HPC || (p->quantum_named && p->quantum))
+	if (p->given.policy != POLICY_HPC || (p->given.quantum_named && p->given.quantum))
 		return 0;
 	crowd = calloc(s->in.n_ranks, sizeof(*crowd));
 	if (!crowd)
@@ -187,7 +201,7 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		.n_ranks = p->n_ranks,
 		.bound = bound,
 		.cpus_per_task = s->in.cpus_per_task,
-		.sized = p->sized,
+		.sized = p->given.sized,
 		.overcommit = s->in.overcommit,
 		.by_thread = s->in.by_thread,
 		.unbound = s->in.unbound,
@@ -200,7 +214,7 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 
 	if (rankmap_make(&in, out, err) == 0)
 		return 0;
-	if (s->kept_one && p->policy == POLICY_HPC)
+	if (s->kept_one && p->given.policy == POLICY_HPC)
 		errappend(err, HPC_KEPT_ONE);
 	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave",
 		       p->container);
@@ -211,7 +225,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 		    struct idset *bound, struct idset *map, struct idset *taken, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[part];
-	struct idset avail = p->cpus;
+	struct idset avail = p->given.cpus;
 	struct idset busy, chosen;
 	struct errbuf ignored;
 	unsigned n = 0;
@@ -223,7 +237,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	add_busy(job, s, p, &busy);
 	idset_andnot(&avail, &busy);
 	if ((idset_empty(&avail) || make_map(s, p, &avail, bound, map, &ignored) < 0) &&
-	    make_map(s, p, &p->cpus, bound, map, err) < 0)
+	    make_map(s, p, &p->given.cpus, bound, map, err) < 0)
 		return -1;
 	n = 0;
 	idset_zero(&chosen);
@@ -239,7 +253,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 		return -1;
 	/* a lone process that has the whole container divides nothing, if this is all that its step
 	 * is */
-	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->cpus))
+	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->given.cpus))
 		idset_or(taken, &chosen);
 	return 0;
 }
@@ -305,10 +319,10 @@ out:
 	return rc;
 }
 
-/* Cgroup first, affinity after it (writing the cpuset re-masks the task), policy last. */
 static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
-	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
+	struct isolator_step step;
+	struct isolator_part part;
 	struct cgroup_place place;
 
 	if (affinity_get(pid, &s->shared->rank[rank].bound, err) < 0 ||
@@ -317,28 +331,12 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	if (place.step_inode != s->step_inode || !*place.task)
 		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank,
 				 place.task);
-	/*
-	 * Beside ranks in containers, Slurm's own binding of this one may be to a core of theirs,
-	 * and there is no --cpu-bind for one rank. A step that is all outside of containers is left
-	 * as Slurm has it.
-	 */
-	if (s->blocks.on && s->shared->n_parts > 1 &&
-	    mems_confine(&s->blocks, s->cgroup_fd, place.task, &p->mems, p->own_blocks, err) < 0)
-		return -1;
 	snprintf(s->shared->rank[rank].task, sizeof(s->shared->rank[rank].task), "%.23s",
 		 strrchr(place.task, '/') + 1);
-	if (p->kind == STEP_NONE)
-		return s->shared->n_parts > 1 ? affinity_set(pid, &p->cpus, err) : 0;
-	if (cgroup_write_set(s->cgroup_fd, place.task, "cpuset.cpus", &p->cpus, err) < 0)
-		return -1;
-	if (p->bind_mems && cgroup_write_mems(s->cgroup_fd, place.task, &p->mems, err) < 0)
-		return -1;
-	if (affinity_set(pid, &p->cpus, err) < 0)
-		return -1;
-	if (p->policy != POLICY_UNSET &&
-	    policy_apply(pid, p->policy, p->priority, p->quantum, err) < 0)
-		return -1;
-	return 0;
+	step_isolators(&step, s, NULL);
+	step.n = s->shared->n_parts;
+	step_isolator_part(&part, &s->shared->part[s->shared->rank[rank].part], NULL);
+	return isolators_rank(&step, &part, pid, place.task, err);
 }
 
 /* Every rank is bound: let the partition be, if this step is one, and those of its siblings again.
@@ -349,23 +347,23 @@ static int end_launch(struct step *s, struct errbuf *err)
 	struct errbuf why = { "" }, more = { "" };
 	int rc = 0;
 
-	if (!s->in.launching && p->partition == PARTITION_MEMBER)
+	if (!s->in.launching && p->given.partition == PARTITION_MEMBER)
 		return 0;
-	if (p->partition != PARTITION_MEMBER)
-		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->fence, &why);
+	if (p->given.partition != PARTITION_MEMBER)
+		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->given.fence, &why);
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
 		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
 	s->in.launching = false;
-	if (rc == 0 || p->partition == PARTITION_MEMBER) {
+	if (rc == 0 || p->given.partition == PARTITION_MEMBER) {
 		s->warning = *why.text ? why : more;
 		return 0;
 	}
 	if (rc < 0 && s->conf.strict)
 		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)",
 				 p->container, why.text, s->in.conf_path);
-	snprintf(p->unfenced, sizeof(p->unfenced), "%.199s", why.text);
+	snprintf(p->given.unfenced, sizeof(p->given.unfenced), "%.199s", why.text);
 	return 0;
 }
 
@@ -454,7 +452,7 @@ void step_end(struct step *s)
 
 		idset_zero(&gone);
 		if (mine)
-			fence_drop(fd, mine, &gone);
+			isolators_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
 		/* what its ranks have is its until it ends: who came by ssh is there, too */
 		if (!ledger_job_is_empty(job))
@@ -474,7 +472,7 @@ out:
 	if (fd >= 0)
 		close(fd);
 	/* a step container's; nobody waits for the ledger while they are written */
-	buffer_release(s->conf.state_dir, s->step_inode);
+	isolators_release(s->conf.state_dir, s->step_inode, -1);
 }
 
 bool step_job_is_planned(const char *conf_path, bool *fences)
@@ -529,7 +527,7 @@ static int end_one(const struct ledger_job *job, void *arg)
 	if (job->job_id != e->job_id || (e->node && !cgroup_is_of_node(job->cgroup, e->node)))
 		return 0;
 	for (unsigned i = 0; i < job->n_steps; i++)
-		fence_drop(e->root_fd, &job->step[i], &e->fences);
+		isolators_drop(e->root_fd, &job->step[i], &e->fences);
 	none.n_steps = 0;
 	if (fence_wanted(job))
 		fence_refresh_job(e->root_fd, &none);
@@ -557,7 +555,7 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
 	ledger_close(e.l);
 	if (e.inode)
-		buffer_release(conf.state_dir, e.inode);
+		isolators_release(conf.state_dir, e.inode, -1);
 	/* those of steps that were killed with their slurmstepd */
 	buffer_sweep(conf.state_dir, fd);
 	close(fd);

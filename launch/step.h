@@ -15,7 +15,7 @@
  *   step_new      slurmstepd, before the ranks are forked
  *   step_place    slurmstepd as root, once per rank, in order, before any rank goes on:
  *                 the first call plans, the last one makes the rank map
- *   step_show_buffer  every rank, as root
+ *   step_show     every rank, as root
  *   step_enter    every rank, as the user, last thing before exec
  *   step_end      slurmstepd as root, when the step is over
  *
@@ -66,11 +66,11 @@ void step_fail(struct step *s, const char *fmt, ...) __attribute__((format(print
 void step_place(struct step *s, unsigned rank, pid_t pid);
 
 /*
- * In the rank, still as root, in the mount namespace that it will run in: let its container's
- * buffer be there. Slurm lets ranks come here while slurmstepd is still in step_place of the first;
- * where there may be a buffer they wait for that. Failures are remembered.
+ * In the rank, still as root, in the mount namespace that it will run in: let what its container
+ * has mounted be there. Slurm lets ranks come here while slurmstepd is still in step_place of the
+ * first; where there may be such a mount they wait for that. Failures are remembered.
  */
-void step_show_buffer(struct step *s, unsigned rank);
+void step_show(struct step *s, unsigned rank);
 
 /* What a rank needs from its launcher to change the environment it will exec with. */
 struct step_env {

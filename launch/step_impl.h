@@ -6,10 +6,9 @@
 
 #include "base/hostname.h"
 #include "base/idset.h"
+#include "container/isolator.h"
 #include "container/ledger.h"
-#include "container/outcome.h"
 #include "host/blocks.h"
-#include "host/buffer.h"
 #include "host/cgroup.h"
 #include "host/conf.h"
 #include "launch/step.h"
@@ -54,27 +53,13 @@ struct step_part {
 	bool shares_ranks; /* another step's ranks sit on these CPUs, too */
 	uint32_t shares_with; /* that step */
 	unsigned fewer_cpus; /* than -c asked for each rank; 0: no */
-	enum partition partition; /* that its step is to be */
-	struct idset fence; /* its CPUs, with idle threads */
-	/* why the container is no partition for this step; "": it is, or need not be */
-	char unfenced[200];
 	enum outcome outcome; /* the worst of the container's isolators */
 	char why[200]; /* its reason; "": as asked */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
-	struct idset cpus;
-	struct idset mems;
-	bool bind_mems;
-	/* mems are its container's alone: its memory is bounded by what they hold */
-	bool own_blocks;
-	bool sized; /* the request says how many CPUs */
-	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
-	unsigned priority;
-	unsigned quantum; /* milliseconds, of POLICY_HPC */
-	bool quantum_named; /* by the request */
+	struct given given;
 	/* POLICY_HPC with more ranks than CPUs, and no quantum that the request names */
 	bool takes_turns;
 	unsigned n_ranks; /* of it on this node */
-	char buffer[BUFFER_PATH_MAX]; /* where its container's is mounted; "": it has none */
 };
 
 /* every container, what they leave, and none */
@@ -90,7 +75,6 @@ struct step_shared {
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	bool own_container; /* made for this step alone */
-	struct buffer_maker maker; /* of the buffers */
 	/* not in the ranks' environment yet, and their sruns need it; "": it is, or there is none
 	 */
 	char script_request[REQUEST_TEXT_MAX];
@@ -104,6 +88,8 @@ struct step_shared {
 
 struct step {
 	struct step_input in;
+	/* job's or step's, parsed; NULL: none is known yet, or it is not valid */
+	struct request *request;
 	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
 	char node[NODE_NAME_MAX];
 	bool prepared;
@@ -133,6 +119,18 @@ const char *step_part_word(const struct step_part *p);
 /* Is OTHER, a step of the same job, in the same container as P of S? Step containers are nobody
  * else's, whatever their names. */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
+
+struct node_view;
+
+/*
+ * isolate.c: S as its isolators see it, without parts, or with all of them, for which PART is the
+ * room; or one of its parts. V: while the step is prepared; NULL: later, when there is no request
+ * or plan at hand.
+ */
+void step_isolators(struct isolator_step *out, const struct step *s, const struct node_view *v);
+void step_isolator_parts(struct isolator_step *out, struct isolator_part part[STEP_PARTS_MAX],
+			 const struct step *s, const struct node_view *v);
+void step_isolator_part(struct isolator_part *out, struct step_part *p, const struct node_view *v);
 
 /* prepare.c: plan (or find the plan), choose the container, widen the step. */
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);

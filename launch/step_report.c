@@ -26,8 +26,9 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 		jout_set(j, "mems", &r->kernel_mems);
 		jout_string(j, "policy", policy_by_number(r->kernel_policy));
 		jout_number(j, "priority", (unsigned)r->kernel_priority);
-		report_hpc(j, r->kernel_policy == NODEOS_SCHED_HPC ? POLICY_HPC : POLICY_OTHER,
-			   (unsigned)r->kernel_priority, r->kernel_quantum);
+		outcome_hpc_json(j,
+				 r->kernel_policy == NODEOS_SCHED_HPC ? POLICY_HPC : POLICY_OTHER,
+				 (unsigned)r->kernel_priority, r->kernel_quantum);
 		jout_string(j, "mempolicy", membind_name(r->kernel_mempolicy));
 		jout_set(j, "mempolicy_nodes", &r->kernel_membind);
 		jout_close(j, '}');
@@ -38,7 +39,8 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 /* Is it other than asked for a reason that its container's isolators do not tell? */
 static bool differs(const struct step_part *p)
 {
-	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns || *p->unfenced;
+	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns ||
+	       *p->given.unfenced;
 }
 
 /* As outcomes go from good to bad. */
@@ -63,8 +65,8 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 	if (p->shares_all)
 		return "the containers hold every CPU of the job: this step, which names none, "
 		       "runs on all of them";
-	if (*p->unfenced)
-		return p->unfenced;
+	if (*p->given.unfenced)
+		return p->given.unfenced;
 	if (!p->shares_ranks && p->fewer_cpus)
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs",
 			 s->in.cpus_per_task, *p->container ? " in container " : "", p->container,
@@ -74,9 +76,9 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 		snprintf(buf, size,
 			 "%u ranks with policy \"hpc\" have fewer CPUs%s%s: ", p->n_ranks,
 			 *p->container ? " in container " : "", p->container);
-		if (p->quantum)
+		if (p->given.quantum)
 			snprintf(buf + strlen(buf), size - strlen(buf),
-				 "they take turns of %u ms (the quantum)", p->quantum);
+				 "they take turns of %u ms (the quantum)", p->given.quantum);
 		else
 			snprintf(buf + strlen(buf), size - strlen(buf),
 				 "with quantum:0 each waits until another blocks or yields");

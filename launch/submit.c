@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "container/outcome.h"
+#include "container/isolator.h"
 #include "host/conf.h"
 #include "manifest/choice.h"
 
@@ -49,7 +49,7 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 			"%u containers, at most %u are allowed at this site (max_containers in %s)",
 			r->n, conf.max_containers, conf_path);
 	for (unsigned i = 0; i < r->n; i++)
-		if (outcome_check_policy(&r->container[i], &conf, conf_path, err) < 0)
+		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0)
 			return -1;
 	return 0;
 }

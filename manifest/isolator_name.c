@@ -3,11 +3,8 @@
 
 #include <string.h>
 
-static const char *const names[ISOLATOR_COUNT] = {
-	[ISOLATOR_CPUS] = "cpus",     [ISOLATOR_MEMS] = "mems",
-	[ISOLATOR_SCHED] = "sched",   [ISOLATOR_PARTITION] = "partition",
-	[ISOLATOR_DIMMAP] = "dimmap",
-};
+#define ISOLATOR_WORD(id, name) [ISOLATOR_##id] = #name,
+static const char *const names[ISOLATOR_COUNT] = { ISOLATORS(ISOLATOR_WORD) };
 
 const char *isolator_name(enum isolator_id id)
 {

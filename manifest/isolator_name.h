@@ -3,17 +3,19 @@
 #define NODEOS_MANIFEST_ISOLATOR_NAME_H
 
 /*
- * What a container can keep for itself, in the order in which a launch applies it. The table of
- * what each does on a node is container/isolator.h's; a site allows them by allow_NAME.
+ * What a container can keep for itself, in the order in which a launch applies it: X(ID, name).
+ * What each does on a node is in container/isolator_NAME.c; a site allows it by allow_NAME.
  */
-enum isolator_id {
-	ISOLATOR_CPUS,
-	ISOLATOR_MEMS,
-	ISOLATOR_SCHED,
-	ISOLATOR_PARTITION,
-	ISOLATOR_DIMMAP,
-	ISOLATOR_COUNT,
-};
+#define ISOLATORS(X)            \
+	X(CPUS, cpus)           \
+	X(MEMS, mems)           \
+	X(SCHED, sched)         \
+	X(PARTITION, partition) \
+	X(DIMMAP, dimmap)
+
+#define ISOLATOR_ID(id, name) ISOLATOR_##id,
+enum isolator_id { ISOLATORS(ISOLATOR_ID) ISOLATOR_COUNT };
+#undef ISOLATOR_ID
 
 /* "cpus", "mems", "sched", "partition", "dimmap" */
 const char *isolator_name(enum isolator_id id);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "container/container_json.h"
+#include "container/isolator.h"
 #include "container/mems.h"
-#include "container/outcome.h"
 #include "container/step_id.h"
 #include "host/buffer.h"
 #include "host/interference.h"
@@ -109,6 +109,20 @@ static void put_now(struct json_out *j, const struct placed *got, void *arg)
 	node_container_json(j, arg);
 }
 
+static struct judged judged_of(const struct job_view *v, const struct request *r,
+			       const struct placed *got, unsigned i)
+{
+	return (struct judged){
+		.ask = &r->container[i],
+		.got = got,
+		.conf = &v->s->conf,
+		.node = { .alone = v->alone,
+			  .policy_known = true,
+			  .guarantee = v->guarantee,
+			  .usable = blocks_usable(&v->s->blocks, &got->mems) },
+	};
+}
+
 static void put_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
 	static struct request r;
@@ -120,24 +134,14 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->container[i].deleted)
 			continue;
-		char path[BUFFER_PATH_MAX];
 		struct node_container now = { v->s, v->noise, v->job, inode, &p->container[i] };
-		struct report_container c = {
-			.ask = &r.container[i],
-			.got = &p->container[i],
-			.conf = &v->s->conf,
-			.alone = v->alone,
-			.policy_known = true,
-			.guarantee = v->guarantee,
-			.usable = blocks_usable(&v->s->blocks, &p->container[i].mems),
-			.more = put_now,
-			.arg = &now,
-		};
+		char path[BUFFER_PATH_MAX];
+		struct judged c = judged_of(v, &r, &p->container[i], i);
 
 		buffer_path(path, v->s->conf.state_dir, inode, i);
 		if (r.container[i].dimmap.size)
 			c.buffer = path;
-		report_container(v->j, &c);
+		report_container(v->j, &c, put_now, &now);
 	}
 	node_plan_reserved(p, v->held);
 }
@@ -295,42 +299,6 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node,
 
 /* ----------------------------------------------------------------------- text */
 
-static void print_buffer(FILE *f, const struct request_dimmap *ask, const char *path)
-{
-	uint64_t major = 0, minor = 0, dirty = 0, lost = 0;
-	char text[8192];
-
-	if (buffer_stats(path, text, sizeof(text)) < 0) {
-		fprintf(f,
-			"    buffer of %s: not to be seen here (not made yet, or it could not be, "
-			"or it is in the job's own mount namespace)\n",
-			ask->source);
-		return;
-	}
-	buffer_stat(text, "major", &major);
-	buffer_stat(text, "minor", &minor);
-	buffer_stat(text, "dirty", &dirty);
-	buffer_stat(text, "lost", &lost);
-	fprintf(f,
-		"    buffer of %s: %llu MiB at %s, pages read by faults %llu, found %llu, dirty "
-		"%llu, lost %llu\n",
-		ask->source, (unsigned long long)(ask->size >> 20), path, (unsigned long long)major,
-		(unsigned long long)minor, (unsigned long long)dirty, (unsigned long long)lost);
-}
-
-static void print_policy(FILE *f, const struct request_container *ask, const struct conf *conf)
-{
-	struct sched_given sched;
-
-	outcome_sched(&sched, ask, conf, true);
-	fprintf(f, " policy %s", policy_name(sched.policy));
-	if (sched.policy == POLICY_HPC)
-		fprintf(f, " (placement %s, quantum %u ms)", hpc_placement_name(sched.priority),
-			sched.quantum);
-	else if (sched.priority)
-		fprintf(f, " (priority %u)", sched.priority);
-}
-
 /* What the request says of its I-th container; canonical: "nodeos 1;c=sim cpus=12 mems=3;". */
 static void print_asked(FILE *f, const char *request_text, unsigned i)
 {
@@ -348,9 +316,6 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 {
 	static struct request r;
 	const struct job_view *v = arg;
-	struct outcome_node node = { .alone = v->alone,
-				     .policy_known = true,
-				     .guarantee = v->guarantee };
 	struct errbuf ignored;
 
 	if (request_parse(&r, request_text, &ignored) < 0 || r.n != p->n)
@@ -359,6 +324,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct placed *c = &p->container[i];
 		struct node_container now = { v->s, v->noise, v->job, inode, c };
+		struct judged judged = judged_of(v, &r, c, i);
 		char path[BUFFER_PATH_MAX];
 		struct isolator_outcome o[OUTCOMES_MAX];
 		unsigned n;
@@ -367,20 +333,12 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 			fprintf(v->f, "  container %s: deleted\n", c->name);
 			continue;
 		}
-		node.usable = blocks_usable(&v->s->blocks, &c->mems);
-		n = outcomes_of(o, &r.container[i], c, &v->s->conf, &node);
-		fprintf(v->f, "  container %s: cpus %s", c->name, list_of(&c->cpus));
-		if (!idset_equal(&c->cpus, &c->reserved))
-			fprintf(v->f, " (reserved %s)", list_of(&c->reserved));
-		fprintf(v->f, " mems %s%s", list_of(&c->mems),
-			c->confined ? "" : " (not confined)");
-		if (c->confined && v->s->blocks.on)
-			fprintf(v->f, " (%llu MiB usable)",
-				(unsigned long long)(blocks_usable(&v->s->blocks, &c->mems) >> 20));
-		print_policy(v->f, &r.container[i], &v->s->conf);
-		if (r.container[i].partition != PARTITION_MEMBER)
-			fprintf(v->f, ", with a step of srun in it %s",
-				partition_name(r.container[i].partition));
+		buffer_path(path, v->s->conf.state_dir, inode, i);
+		if (r.container[i].dimmap.size)
+			judged.buffer = path;
+		n = isolators_outcome(o, &judged);
+		fprintf(v->f, "  container %s:", c->name);
+		isolators_text(v->f, &judged);
 		putc('\n', v->f);
 		print_asked(v->f, request_text, i);
 		for (const char *w = c->why; *w;) {
@@ -392,9 +350,7 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		for (unsigned k = 0; k < n; k++)
 			fprintf(v->f, "    %s: %s%s%s\n", o[k].isolator, outcome_name(o[k].outcome),
 				*o[k].reason ? ": " : "", o[k].reason);
-		buffer_path(path, v->s->conf.state_dir, inode, i);
-		if (r.container[i].dimmap.size)
-			print_buffer(v->f, &r.container[i].dimmap, path);
+		isolators_detail(v->f, &judged);
 		node_container_text(v->f, &now);
 	}
 }

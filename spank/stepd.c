@@ -378,7 +378,7 @@ int stepd_task_init_privileged(spank_t sp)
 	int rank = 0;
 
 	if (step && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS && rank >= 0)
-		step_show_buffer(step, (unsigned)rank);
+		step_show(step, (unsigned)rank);
 	return 0;
 }
 

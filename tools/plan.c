@@ -7,7 +7,7 @@
 
 #include "container/container_json.h"
 #include "container/hpc_reserve.h"
-#include "container/outcome.h"
+#include "container/isolator.h"
 #include "container/planner.h"
 #include "host/conf.h"
 #include "manifest/manifest.h"
@@ -221,6 +221,18 @@ static void put_memory(struct json_out *j, const struct machine *m)
 	jout_close(j, ']');
 }
 
+static struct judged judged_of(const struct planned *p, unsigned i)
+{
+	return (struct judged){
+		.ask = &p->request.container[i],
+		.got = &p->plan->container[i],
+		.conf = &p->conf,
+		.node = { .alone = true,
+			  .guarantee = guarantee_of(p),
+			  .usable = idset_empty(&p->withheld) ? 0 : p->usable[i] },
+	};
+}
+
 static void print_json(const struct planned *p)
 {
 	struct json_out j = { .f = stdout };
@@ -231,18 +243,9 @@ static void print_json(const struct planned *p)
 	jout_string(&j, "kind", "plan");
 	jout_open(&j, "containers", '[');
 	for (unsigned i = 0; i < p->plan->n; i++) {
-		struct report_container c = {
-			.ask = &p->request.container[i],
-			.got = &p->plan->container[i],
-			.conf = &p->conf,
-			.alone = true,
-			.guarantee = guarantee_of(p),
-			.usable = idset_empty(&p->withheld) ? 0 : p->usable[i],
-			.more = put_ranks,
-			.arg = (void *)p,
-		};
+		struct judged c = judged_of(p, i);
 
-		report_container(&j, &c);
+		report_container(&j, &c, put_ranks, (void *)p);
 	}
 	jout_close(&j, ']');
 	find_free(p, &cpus, &mems);
@@ -265,27 +268,17 @@ static const char *list_of(const struct idset *s)
 
 static void print_text(const struct planned *p)
 {
-	struct outcome_node node = { .alone = true, .guarantee = guarantee_of(p) };
 	struct idset cpus, mems;
 
 	for (unsigned i = 0; i < p->plan->n; i++) {
 		const struct placed *c = &p->plan->container[i];
 		struct isolator_outcome o[OUTCOMES_MAX];
-		struct sched_given sched;
-		unsigned n = outcomes_of(o, &p->request.container[i], c, &p->conf, &node);
+		struct judged judged = judged_of(p, i);
+		unsigned n = isolators_outcome(o, &judged);
 
-		printf("%s: cpus %s", c->name, list_of(&c->cpus));
-		if (!idset_equal(&c->cpus, &c->reserved))
-			printf(" (reserved %s)", list_of(&c->reserved));
-		printf(" mems %s%s", list_of(&c->mems), c->confined ? "" : " (not confined)");
-		if (c->confined && !idset_empty(&p->withheld))
-			printf(" (%llu MiB usable)", (unsigned long long)(p->usable[i] >> 20));
-		outcome_sched(&sched, &p->request.container[i], &p->conf, false);
-		if (sched.policy == POLICY_HPC)
-			printf(" policy hpc (placement %s, quantum %u ms)\n",
-			       hpc_placement_name(sched.priority), sched.quantum);
-		else
-			printf(" policy %s\n", policy_name(sched.policy));
+		printf("%s:", c->name);
+		isolators_text(stdout, &judged);
+		putchar('\n');
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");
 

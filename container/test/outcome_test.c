@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/outcome.h"
+#include "container/isolator.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,15 @@ static const struct isolator_outcome *find(const struct isolator_outcome *o, uns
 	return NULL;
 }
 
-static void outcomes(void)
+static unsigned outcomes(struct isolator_outcome *o, const struct request *r,
+			 const struct placed *got, const struct outcome_node *node)
+{
+	struct judged j = { .ask = &r->container[0], .got = got, .conf = &conf, .node = *node };
+
+	return isolators_outcome(o, &j);
+}
+
+static void judges(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct sched_given sched;
@@ -32,7 +40,7 @@ static void outcomes(void)
 		printf("Bail out! %s\n", err.text);
 	got.cpus = got.reserved = set_of("0-3");
 	got.mems = set_of("0");
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is_int(n, 3, "container, scheduler and one ignored");
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
 	       "3 threads rounded to 4: modified");
@@ -42,40 +50,40 @@ static void outcomes(void)
 	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED, "power is ignored");
 	got.asked = 2;
 	got.cpus = set_of("0-1");
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
 	       "2 instead of 3, resized: modified");
 	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized",
 	   "with the reason");
 	r.container[0].cpus = got.asked = 4;
 	got.cpus = set_of("0-3");
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "4 of 4, alone: enforced");
 	r.container[0].mems = 2;
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "mems: 1 given, as it has been resized",
 	   "1 memory node instead of 2");
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "is modified");
 	r.container[0].mems_kind = MEMS_SIZE;
 	r.container[0].mems = 64 << 20;
 	node.usable = 32 << 20;
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "mems: 32 MiB given, as it has been resized",
 	   "and 32 MiB instead of 64");
 	node.usable = 96 << 20;
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
 	       "whole blocks hold more than was asked: enforced");
 	node.usable = 0;
 	r.container[0].mems_kind = MEMS_COUNT;
 	r.container[0].mems = 1;
 	node.alone = false;
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
 	       "memory nodes beside other jobs: modified");
 	got.shared = true;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason,
 	   "mems: shared, another container uses some of these memory nodes (dram) too",
 	   "shared, with the kind");
@@ -83,17 +91,17 @@ static void outcomes(void)
 	got.shared = false;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_HBM);
 	node.alone = true;
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "mems: memory of kind hbm", "only HBM: said");
 	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "and enforced");
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "", "DRAM goes without saying");
 	got.kinds = 0;
 	node.alone = false;
 	r.container[0].policy = POLICY_HPC;
 	if (!policy_supported(POLICY_HPC)) {
-		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+		n = outcomes(o, &r, &got, &node);
 		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED,
 		       "no such class in this kernel: failed");
 	}
@@ -105,7 +113,7 @@ static void outcomes(void)
 		       "hpc_fallback, where the kernel has no such class");
 		is_int(sched.priority, 1, "with the lowest priority");
 		is_int(sched.quantum, 0, "and no quantum");
-		n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+		n = outcomes(o, &r, &got, &node);
 		is_int(find(o, n, "scheduler")->outcome, OUTCOME_MODIFIED,
 		       "which is told: modified");
 		is(find(o, n, "scheduler")->reason,
@@ -130,7 +138,7 @@ static void outcomes(void)
 	conf.hpc_fallback = POLICY_UNSET;
 	r.container[0].policy = POLICY_HPC;
 	node.policy_known = false;
-	n = outcomes_of(o, &r.container[0], &got, &conf, &node);
+	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
 	       "a dry run does not ask this kernel");
 }
@@ -142,15 +150,15 @@ static void site_rules(void)
 
 	if (request_parse(&r, "nodeos 1;c=sim policy=fifo prio=60;", &err) < 0)
 		printf("Bail out! %s\n", err.text);
-	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1,
+	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
 	       "fifo is not allowed by default");
 	ok(strstr(err.text, "allowed: other, batch, idle") != NULL, "says what is: %s", err.text);
 	conf.allow_policies |= 1u << POLICY_FIFO;
-	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), -1,
+	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
 	       "allowed, but not priority 60");
 	ok(strstr(err.text, "50") != NULL, "says the limit: %s", err.text);
 	r.container[0].priority = 0;
-	is_int(outcome_check_policy(&r.container[0], &conf, "/c", &err), 0,
+	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), 0,
 	       "priority 0 is the lowest, 1");
 }
 
@@ -181,7 +189,7 @@ static void json(void)
 int main(void)
 {
 	conf_defaults(&conf);
-	outcomes();
+	judges();
 	site_rules();
 	json();
 	return tap_done();

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of isolators, and the walks over it. */
+#include "container/isolator.h"
+
+#define ISOLATOR_ROW(id, name) [ISOLATOR_##id] = &isolator_##name,
+static const struct isolator *const table[ISOLATOR_COUNT] = { ISOLATORS(ISOLATOR_ROW) };
+
+/* The first that fails ends the walk. */
+#define WALK(hook, ...)                                                        \
+	do {                                                                   \
+		for (int i = 0; i < ISOLATOR_COUNT; i++)                       \
+			if (table[i]->hook && table[i]->hook(__VA_ARGS__) < 0) \
+				return -1;                                     \
+		return 0;                                                      \
+	} while (0)
+
+#define WALK_ALL(hook, ...)                                  \
+	do {                                                 \
+		for (int i = 0; i < ISOLATOR_COUNT; i++)     \
+			if (table[i]->hook)                  \
+				table[i]->hook(__VA_ARGS__); \
+	} while (0)
+
+int isolators_allowed(const struct request_container *ask, const struct conf *conf,
+		      const char *conf_path, struct errbuf *err)
+{
+	WALK(allowed, ask, conf, conf_path, err);
+}
+
+int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err)
+{
+	WALK(possible, r, n, err);
+}
+
+bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun)
+{
+	for (int i = 0; i < ISOLATOR_COUNT; i++)
+		for (unsigned k = 0; table[i]->alone && k < r->n; k++)
+			if (table[i]->alone(&r->container[k], conf, of_srun))
+				return true;
+	return false;
+}
+
+int isolators_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
+{
+	WALK(give, s, p, err);
+}
+
+int isolators_accept(const struct isolator_step *s, struct isolator_part *p,
+		     const struct ledger_job *job, struct errbuf *err)
+{
+	WALK(accept, s, p, job, err);
+}
+
+int isolators_step(const struct isolator_step *s, struct errbuf *err)
+{
+	WALK(step, s, err);
+}
+
+int isolators_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
+		   const char *task, struct errbuf *err)
+{
+	WALK(rank, s, p, pid, task, err);
+}
+
+bool isolators_shown(const struct request *r)
+{
+	for (int i = 0; i < ISOLATOR_COUNT; i++)
+		if (table[i]->show && request_wants(r, (enum isolator_id)i))
+			return true;
+	return false;
+}
+
+int isolators_show(const struct given *g, const char *name, struct errbuf *err)
+{
+	WALK(show, g, name, err);
+}
+
+int isolators_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+{
+	WALK(enter, g, r, err);
+}
+
+int isolators_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+{
+	WALK(verify, g, r, err);
+}
+
+void isolators_values(const struct given *g, const struct isolator_rank *r,
+		      void (*fn)(const char *name, const char *value, void *arg), void *arg)
+{
+	char value[IDSET_LIST_MAX];
+
+	for (int i = 0; i < ISOLATOR_COUNT; i++) {
+		if (!table[i]->variable)
+			continue;
+		value[0] = '\0';
+		if (g)
+			table[i]->value(g, r, value, sizeof(value));
+		fn(table[i]->variable, value, arg);
+	}
+}
+
+unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j)
+{
+	struct outcomes o = { .o = out };
+
+	WALK_ALL(outcome, &o, j);
+	for (unsigned i = 0; request_ignored_name[i] && o.n < OUTCOMES_MAX; i++)
+		if (j->ask->ignored >> i & 1)
+			outcome_note(outcome_of(&o, request_ignored_name[i]), OUTCOME_IGNORED,
+				     "not implemented here");
+	return o.n;
+}
+
+void isolators_asked(struct json_out *j, const struct request_container *ask)
+{
+	WALK_ALL(asked, j, ask);
+}
+
+void isolators_report(struct json_out *j, const struct judged *c)
+{
+	WALK_ALL(report, j, c);
+}
+
+void isolators_text(FILE *f, const struct judged *c)
+{
+	WALK_ALL(text, f, c);
+}
+
+void isolators_detail(FILE *f, const struct judged *c)
+{
+	WALK_ALL(detail, f, c);
+}
+
+int isolators_resize(const struct isolator_change *change, struct errbuf *err)
+{
+	WALK(resize, change, err);
+}
+
+void isolators_drop(int cgroup_fd, const struct ledger_step *s, struct idset *gone)
+{
+	WALK_ALL(drop, cgroup_fd, s, gone);
+}
+
+void isolators_release(const char *state_dir, uint64_t inode, int index)
+{
+	WALK_ALL(release, state_dir, inode, index);
+}

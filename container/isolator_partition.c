@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A step as a cpuset partition: nobody else on its CPUs, or none of the kernel's balancing. */
+#include <stdio.h>
+
+#include "container/fence.h"
+#include "container/isolator.h"
+#include "container/step_id.h"
+
+static int partition_allowed(const struct request_container *ask, const struct conf *conf,
+			     const char *conf_path, struct errbuf *err)
+{
+	if (conf_allows_partition(conf, ask->partition))
+		return 0;
+	return errprintf(err,
+			 "container %s: partition \"%s\" is not allowed at this site "
+			 "(allow_partitions in %s)",
+			 ask->name, partition_name(ask->partition), conf_path);
+}
+
+static bool partition_alone(const struct request_container *ask, const struct conf *conf,
+			    bool of_srun)
+{
+	(void)conf;
+	return of_srun && ask->partition != PARTITION_MEMBER;
+}
+
+static int partition_give(const struct isolator_step *s, struct isolator_part *p,
+			  struct errbuf *err)
+{
+	(void)s;
+	(void)err;
+	p->given->partition = p->ask->partition;
+	p->given->fence = p->plan->reserved;
+	return 0;
+}
+
+/* The job's CPUs that P and other steps' partitions leave; an earlier step in P's place fails. */
+static int left_of_job(struct idset *left, const struct isolator_step *s,
+		       const struct isolator_part *p, const struct ledger_job *job,
+		       const char *kind, struct errbuf *err)
+{
+	*left = *s->job_cpus;
+	idset_andnot(left, &p->given->fence);
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		const struct ledger_step *other = &job->step[i];
+
+		if (other->inode == s->inode)
+			continue;
+		if (other->step_id < STEP_ID_INTERACTIVE && !s->own_container && !other->plan &&
+		    ledger_step_in(other, p->name))
+			return errprintf(err,
+					 "container %s is %s partition, and step %u is in it: one "
+					 "step at a time",
+					 p->name, kind, other->step_id);
+		if (other->partition != PARTITION_MEMBER)
+			idset_andnot(left, &other->fence);
+	}
+	return 0;
+}
+
+/* One partition a step, one step a partition, and a core of the job outside of all. */
+static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
+			    const struct ledger_job *job, struct errbuf *err)
+{
+	struct given *g = p->given;
+	const char *kind = g->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
+	struct idset left;
+
+	if (g->partition == PARTITION_MEMBER)
+		return 0;
+	if (s->step_id >= STEP_ID_INTERACTIVE) {
+		g->partition = PARTITION_MEMBER;
+		snprintf(g->unfenced, sizeof(g->unfenced),
+			 "only a step of srun makes its container %s partition: this process gives "
+			 "way to it",
+			 kind);
+		return 0;
+	}
+	if (s->n > 1)
+		return errprintf(err,
+				 "container %s is to be %s partition: it needs a step of its own",
+				 p->name, kind);
+	if (left_of_job(&left, s, p, job, kind, err) < 0)
+		return -1;
+	if (idset_empty(&left))
+		return errprintf(err,
+				 "container %s: %s partition would take the job's last core on "
+				 "this node: leave one core out of all partitions",
+				 p->name, kind);
+	if (fence_check_alone(s->cgroup_fd, s->job_cgroup, &g->fence, err) < 0)
+		return errwrap(err, "container %s: %s partition", p->name, kind);
+	return 0;
+}
+
+static void partition_report(struct json_out *j, const struct judged *c)
+{
+	jout_string(j, "partition", partition_name(c->ask->partition));
+}
+
+static void partition_text(FILE *f, const struct judged *c)
+{
+	if (c->ask->partition != PARTITION_MEMBER)
+		fprintf(f, ", with a step of srun in it %s", partition_name(c->ask->partition));
+}
+
+const struct isolator isolator_partition = {
+	.allowed = partition_allowed,
+	.alone = partition_alone,
+	.give = partition_give,
+	.accept = partition_accept,
+	.report = partition_report,
+	.text = partition_text,
+	.drop = fence_drop,
+};

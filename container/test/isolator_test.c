@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/isolator.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+#include "container/step_id.h"
+
+static struct conf conf;
+static struct request request;
+static struct placed placed = { .name = "sim" };
+
+static const struct request_container *ask(const char *text)
+{
+	struct errbuf err;
+
+	if (request_parse(&request, text, &err) < 0)
+		printf("Bail out! %s: %s\n", text, err.text);
+	return &request.container[0];
+}
+
+/* What the members that WRITE puts into an object are. */
+static const char *members(void (*write)(struct json_out *j, const struct judged *c))
+{
+	static char text[2048];
+	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct json_out j = { .f = fmemopen(text, sizeof(text), "w") };
+	char *to = text;
+
+	jout_open(&j, NULL, '{');
+	write(&j, &judged);
+	jout_close(&j, '}');
+	fclose(j.f);
+	for (const char *from = text; *from; from++)
+		if (*from != ' ' && *from != '\n')
+			*to++ = *from;
+	*to = '\0';
+	return text;
+}
+
+static void write_asked(struct json_out *j, const struct judged *c)
+{
+	isolators_asked(j, c->ask);
+}
+
+static void reports(void)
+{
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+
+	ask("nodeos 1;c=sim cpus=2 smt=1 mems=1 policy=batch partition=root dimmap=1048576 "
+	    "dimmap_source=/d ignored=power;");
+	placed.cpus = set_of("0-1");
+	placed.reserved = set_of("0-3");
+	placed.mems = set_of("1");
+	placed.asked = 2;
+	placed.confined = true;
+	is(members(write_asked),
+	   "{\"cpus\":2,\"smt\":1,\"mems\":1,\"policy\":\"batch\",\"priority\":0,\"dimmap\":{"
+	   "\"size_bytes\":1048576,\"source\":\"/d\",\"access\":\"rw\"}}",
+	   "each isolator writes what was asked of it");
+	is(members(isolators_report),
+	   "{\"cpus\":\"0-1\",\"reserved\":\"0-3\",\"mems\":\"1\",\"mems_confined\":true,"
+	   "\"policy\":\"batch\",\"priority\":0,\"partition\":\"root\"}",
+	   "each isolator writes what was given");
+	is_int(isolators_outcome(o, &judged), 4, "outcomes of a container with all isolators");
+	is(o[0].isolator, "container", "CPUs and memory nodes are judged together, first");
+	is(o[1].isolator, "scheduler", "the policy is second");
+	is(o[2].isolator, "dimmap", "the buffer is third");
+	is(o[3].isolator, "power", "an isolator that is ignored is last");
+	is_int(o[3].outcome, OUTCOME_IGNORED, "power is ignored");
+}
+
+static void site(void)
+{
+	struct errbuf err = { "" };
+
+	is_int(isolators_allowed(ask("nodeos 1;c=sim cpus=2;"), &conf, "/c", &err), 0,
+	       "CPUs are allowed everywhere");
+	is_int(isolators_allowed(ask("nodeos 1;c=sim partition=root;"), &conf, "/c", &err), -1,
+	       "a root partition is not allowed by default");
+	is(err.text,
+	   "container sim: partition \"root\" is not allowed at this site (allow_partitions in /c)",
+	   "the message names the key");
+	is_int(isolators_allowed(ask("nodeos 1;c=sim dimmap=1048576 dimmap_source=/dev/x;"), &conf,
+				 "/c", &err),
+	       -1, "a buffer is not allowed by default");
+	is_int(isolators_alone(&request, &conf, true), 0, "a buffer needs no CPUs to itself");
+	is_int(isolators_shown(&request), 1, "a buffer is shown to ranks");
+	ask("nodeos 1;c=sim partition=isolated;");
+	is_int(isolators_alone(&request, &conf, true), 1,
+	       "a partition of srun needs its CPUs alone");
+	is_int(isolators_alone(&request, &conf, false), 0, "a batch script is no partition");
+	is_int(isolators_shown(&request), 0, "a partition is not shown to ranks");
+}
+
+static struct given given[2];
+static struct isolator_part part[2];
+static struct idset job_cpus, step_cpus;
+
+static struct isolator_step step_of(int root, unsigned n)
+{
+	static const struct blocks off;
+
+	for (unsigned i = 0; i < n; i++)
+		part[i] = (struct isolator_part){ .given = &given[i],
+						  .ask = &request.container[i],
+						  .plan = &placed,
+						  .name = "sim" };
+	return (struct isolator_step){ .conf = &conf,
+				       .conf_path = "/c",
+				       .blocks = &off,
+				       .cgroup_fd = root,
+				       .user = "job_1/step_0/user",
+				       .step_cpus = &step_cpus,
+				       .job_cpus = &job_cpus,
+				       .job_cgroup = "job_1",
+				       .inode = 7,
+				       .n = n,
+				       .part = part };
+}
+
+static void partitions(int root)
+{
+	struct ledger_step other = { .inode = 8, .step_id = 3, .places = "sim" };
+	struct ledger_job job = { .n_steps = 0, .step = &other };
+	struct isolator_step s = step_of(root, 1);
+	struct errbuf err = { "" };
+
+	job_cpus = set_of("0-7");
+	ask("nodeos 1;c=sim cpus=4 partition=root;");
+	is_int(isolators_give(&s, &part[0], &err), 0, "a container gives what its plan has");
+	is(list_of(&given[0].cpus), "0-1", "the CPUs of the plan");
+	is(list_of(&given[0].fence), "0-3", "the partition has idle siblings, too");
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a partition of half of the job");
+	job.n_steps = 1;
+	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a second step in a partition");
+	is(err.text, "container sim is a root partition, and step 3 is in it: one step at a time",
+	   "the message names the first step");
+	strcpy(other.places, "vda");
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a step in another container");
+	job_cpus = set_of("0-3");
+	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a partition of all of the job");
+	s.n = 2;
+	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a step in two places");
+	s.step_id = STEP_ID_BATCH;
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a batch script");
+	is_int(given[0].partition, PARTITION_MEMBER, "a batch script is no partition");
+	ok(*given[0].unfenced, "and the report says why: %s", given[0].unfenced);
+}
+
+static void cpus(int root)
+{
+	struct isolator_step s = step_of(root, 2);
+	struct errbuf err = { "" };
+	struct idset now;
+
+	memset(given, 0, sizeof(given));
+	given[0].cpus = set_of("0-1");
+	given[1].cpus = set_of("6");
+	step_cpus = set_of("4-5");
+	memset(part, 0, sizeof(part));
+	part[0].given = &given[0];
+	part[1] = (struct isolator_part){ .given = &given[1], .outside = true };
+	is_int(isolators_step(&s, &err), 0, "a step of ranks inside and outside: %s", err.text);
+	cgroup_read_set(root, "job_1/step_0/user", "cpuset.cpus", &now, &err);
+	is(list_of(&now), "0-1,4-6", "its directory has the CPUs of all places and its own");
+}
+
+struct seen {
+	char text[256];
+};
+
+static void note(const char *name, const char *value, void *arg)
+{
+	struct seen *seen = arg;
+	size_t used = strlen(seen->text);
+
+	snprintf(seen->text + used, sizeof(seen->text) - used, "%s=%s ", name, value);
+}
+
+static void variables(void)
+{
+	struct idset chosen = set_of("3");
+	struct isolator_rank rank = { .chosen = &chosen };
+	struct given g = { .mems = set_of("0-1"), .buffer = "/b" };
+	struct seen seen = { "" };
+
+	isolators_values(&g, &rank, note, &seen);
+	is(seen.text, "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b ",
+	   "variables of a rank");
+	seen.text[0] = '\0';
+	isolators_values(NULL, NULL, note, &seen);
+	is(seen.text, "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= ",
+	   "variables to be taken away");
+}
+
+static void changes(void)
+{
+	static const struct blocks off;
+	struct placed before = placed, next = placed;
+	struct isolator_change c = { .conf = &conf,
+				     .blocks = &off,
+				     .ask = &request.container[0],
+				     .before = &before,
+				     .next = &next,
+				     .node_cpus = &job_cpus,
+				     .job_cpus = &job_cpus };
+	struct errbuf err = { "" };
+
+	ask("nodeos 1;c=sim cpus=2 mems=2 dimmap=1048576 dimmap_source=/d;");
+	before.mems = set_of("0-1");
+	next.mems = set_of("0-2");
+	is_int(isolators_resize(&c, &err), 0, "more memory nodes beside a buffer: %s", err.text);
+	next.mems = set_of("1-2");
+	is_int(isolators_resize(&c, &err), -1, "a buffer's memory node does not go");
+	ask("nodeos 1;c=sim cpus=2 mems=2;");
+	is_int(isolators_resize(&c, &err), 0, "without a buffer it does: %s", err.text);
+}
+
+int main(void)
+{
+	int root;
+
+	scratch_make();
+	scratch_dir("job_1/step_0/user");
+	scratch_file("job_1/step_0/user/cpuset.cpus", "");
+	root = open(scratch, O_PATH | O_DIRECTORY);
+	conf_defaults(&conf);
+	reports();
+	site();
+	partitions(root);
+	cpus(root);
+	variables();
+	changes();
+	return tap_done();
+}
