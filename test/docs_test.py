@@ -73,6 +73,8 @@ def test_environment():
     expected |= set(
         re.findall(r'(?:set_default\(env|set_list\(env|env->set\(env->arg), "(\w+)"', source)
     )
+    for file in glob.glob(f"{SOURCE}/container/isolator_*.c"):
+        expected |= set(re.findall(r'\.variable = "(\w+)"', read(os.path.relpath(file, SOURCE))))
     expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
     same_set(documented, expected, "nodeos(7) has the variables that ranks get and lose")
     variables = read("launch/variables.h")
@@ -213,8 +215,12 @@ def test_tool():
 
 def json_members():
     found = set()
-    for file in (
+    isolators = [
+        os.path.relpath(f, SOURCE)[:-2] for f in glob.glob(f"{SOURCE}/container/isolator*.c")
+    ]
+    for file in isolators + [
         "container/container_json",
+        "container/outcome",
         "launch/step_report",
         "tools/list",
         "tools/plan",
@@ -225,17 +231,12 @@ def json_members():
         "tools/features",
         "tools/provision",
         "tools/kernel_cmdline",
-    ):
+    ]:
         code = read(f"{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))
-        if file == "container/container_json":
-            found |= {
-                key
-                for _, key in re.findall(
-                    r'\{ "(\w+)", "(\w+)" \}',
-                    re.search(r"wanted\[\] = \{(.*?)\};", code, re.S).group(1),
-                )
-            }
+        for table in re.findall(r"\bwanted\[\] = \{(.*?)\};", code, re.S):
+            if file.startswith("container/isolator"):
+                found |= {key for _, key in re.findall(r'\{ "(\w+)", "(\w+)" \}', table)}
         for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):
             found |= set(either)
         found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
