@@ -136,7 +136,7 @@ static int add_isolated(const struct ledger_job *job, void *arg)
 
 void fence_give_back(struct ledger *l)
 {
-	struct errbuf bad = { "" }, ignored;
+	struct errbuf bad = { 0 }, ignored;
 	struct idset isolated;
 
 	if (!workqueue_pending(ledger_dir(l)))

@@ -87,7 +87,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 		  const struct conf *conf, struct errbuf *err)
 {
 	struct live k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
-	struct errbuf bad = { "" };
+	struct errbuf bad = { 0 };
 	int rc;
 
 	if (!k.request)

@@ -159,7 +159,7 @@ static int answer(FILE *f, struct errbuf *err)
 int main(int argc, char **argv)
 {
 	struct timeval patience = { .tv_sec = SECONDS };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f;

@@ -388,7 +388,7 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct change back = { .next = c->before };
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	struct idset held;
 
 	if (idset_equal(&c->next.cpus, &c->before.cpus) &&

@@ -145,7 +145,7 @@ static void visit(pid_t pid, void *arg)
 			   .as_user = true,
 			   .uid = w->uid };
 	struct found o = { .error = 0 };
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	char name[32];
 	struct stat st;
 	enum apart_end end;

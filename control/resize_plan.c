@@ -77,7 +77,7 @@ static int offer_mems(struct plan_input *in, const struct resize_view *v, struct
 	const struct blocks *b = &v->s.blocks;
 	struct idset others, clean;
 	struct mems_held held;
-	struct errbuf bad = { "" };
+	struct errbuf bad = { 0 };
 
 	in->mems = v->job_mems;
 	in->default_mems = MEMS_ALL;

@@ -183,7 +183,7 @@ void step_show(struct step *s, unsigned rank)
 int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct errbuf *err)
 {
 	struct step_shared *sh = s->shared;
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 
 	err->text[0] = '\0';
 	if (!atomic_load(&sh->failed) && enter(s, &sh->rank[rank], env, &why) < 0)

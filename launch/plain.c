@@ -36,7 +36,7 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	struct mems_held *held;
 	struct ledger *l = NULL;
 	struct idset cpus, mems;
-	struct errbuf bad = { "" };
+	struct errbuf bad = { 0 };
 	int rc = -1;
 
 	if (ledger_peek(p->conf.state_dir, p->place.job_inode, &job, err) < 0)

@@ -315,7 +315,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 	const struct node_plan *plan = NULL;
 	struct ledger_job *job = NULL;
 	struct idset now_free;
-	struct errbuf bad = { "" };
+	struct errbuf bad = { 0 };
 	int rc = -1;
 
 	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0 ||

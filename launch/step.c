@@ -344,7 +344,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 static int end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
-	struct errbuf why = { "" }, more = { "" };
+	struct errbuf why = { 0 }, more = { 0 };
 	int rc = 0;
 
 	if (!s->in.launching && p->given.partition == PARTITION_MEMBER)
@@ -415,7 +415,7 @@ bool step_ends_others(const struct step *s, unsigned nodes)
 
 void step_place(struct step *s, unsigned rank, pid_t pid)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (rank >= s->in.n_ranks || atomic_load(&s->shared->failed))
 		return;

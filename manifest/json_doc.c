@@ -171,7 +171,7 @@ int json_doc_parse(struct json_doc *out, const char *name, const char *text, siz
 int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len,
 			  unsigned max_values, struct errbuf *err)
 {
-	struct errbuf reason = { "" };
+	struct errbuf reason = { 0 };
 	struct json_doc doc = { .name = name, .text = text, .len = len, .err = &reason };
 	size_t at = 0;
 	int result;

@@ -288,7 +288,7 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 {
 	char *nodes = slurm_show("hostnames", r->nodes, err), *text = NULL;
 	struct progress progress = { .all = nodes ? count_lines(nodes) : 0 };
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	struct parcels parcels;
 	const char *reason;
 	struct call c;

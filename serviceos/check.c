@@ -179,7 +179,7 @@ static void check_slurm(struct checking *c)
 {
 	static const char what[] = "Slurm: CpuSpecList of this node";
 	struct idset want, is;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned cpus_of_node;
 	char wanted[IDSET_LIST_MAX], list[IDSET_LIST_MAX];
 
@@ -203,7 +203,7 @@ static void check_conf(struct checking *c)
 {
 	static const char what[] = "nodeos.conf";
 	struct service_set want;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char wanted[2 * IDSET_LIST_MAX + 64], is[sizeof(wanted)], list[IDSET_LIST_MAX];
 
 	if (c->m && !idset_subset(&c->set->cpus, machine_cpus(c->m))) {
@@ -273,7 +273,7 @@ int service_check(const struct service_set *set, const struct conf *conf,
 		  struct errbuf *err)
 {
 	struct checking *c = calloc(1, sizeof(*c));
-	struct errbuf no_machine = { "" };
+	struct errbuf no_machine = { 0 };
 	struct machine *m = NULL;
 	int rc = 0;
 

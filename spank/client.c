@@ -483,7 +483,7 @@ static bool needs_plugin(void)
 
 int client_post_opt(spank_t sp, int is_srun)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (is_srun)
 		see_options();
@@ -566,7 +566,7 @@ static int user_init(spank_t sp, struct errbuf *err)
 /* srun knows its job and its ranks only now; nothing has been launched. */
 int client_user_init(spank_t sp)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	foreign = is_foreign(sp);
 	knows_job = true;

@@ -27,7 +27,7 @@ static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	uint32_t step_id = 0;
 
 	/* as root: the ledger is closed to the user that user_init runs as */
@@ -72,7 +72,7 @@ static void env_unset(void *arg, const char *name)
 int stepd_post_opt(spank_t sp)
 {
 	struct step_env env = { sp, env_get, env_set, env_unset };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	uint32_t job_id = 0, step_id = 0;
 	uid_t uid = 0;
 
@@ -92,7 +92,7 @@ int stepd_post_opt(spank_t sp)
 /* A step that is in no container has been bound by Slurm, or has failed. */
 static void end_launch(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (launching && step_launch_end(plugstack_conf(), &err) >= 0)
 		launching = false;
@@ -253,7 +253,7 @@ int stepd_user_init(spank_t sp)
 		.helper_path = NODEOS_LIBEXECDIR "/nodeos-plan",
 		.script_path = NODEOS_LIBEXECDIR "/nodeos-script",
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	bool off = options_off();
 	char *job_request, *step_request;
 	uint32_t *ranks = NULL;
@@ -298,7 +298,7 @@ static void keep_memory(spank_t sp)
 {
 	uint32_t job_id = 0;
 	uint64_t memory_mb = 0;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	uid_t uid = 0;
 
 	keeps_memory = false; /* once */
@@ -386,7 +386,7 @@ int stepd_task_init_privileged(spank_t sp)
 int stepd_task_init(spank_t sp)
 {
 	struct step_env env = { sp, env_get, env_set, env_unset };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int rank = 0;
 	int rc;
 
@@ -462,7 +462,7 @@ int stepd_exit(spank_t sp)
 
 int stepd_job_epilog(spank_t sp)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	uint32_t job_id = 0;
 
 	/* an epilog that fails drains the node: leave what cannot be undone to the next sweep */

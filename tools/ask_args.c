@@ -49,7 +49,7 @@ int tool_ask_step(struct ask *a, const char *command, const char *text)
 
 int tool_ask_container(struct ask *a, const char *command, const char *name)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (strlen(name) >= sizeof(a->container) || request_check_name(name, &err) < 0)
 		return tool_error(2, "%s: %.100s: %s", command, name,

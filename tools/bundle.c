@@ -448,7 +448,7 @@ int bundle_program(struct bundle *b, const char *file, const char *const *argv, 
 	};
 	const char *words[32];
 	char program[PROGRAM_PATH_MAX], what[512];
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	char *text = NULL;
 	size_t n = 0;
 	int status, rc;

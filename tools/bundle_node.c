@@ -160,7 +160,7 @@ static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth
 
 int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct errbuf *err)
 {
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	int fd = cgroup_open_root(root, &why);
 	char *text = NULL;
 	size_t size;
@@ -305,7 +305,7 @@ static int put_printed(struct bundle *b, const char *file, const char *what,
 				.extra_fd = -1,
 				.timeout = 30,
 				.output_max = 32u << 20 };
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	char *text = NULL;
 	int rc;
 

@@ -105,7 +105,7 @@ int bundle_slurm(struct bundle *b, struct errbuf *err)
 	char conf[PATH_MAX] = "", plugstack[PATH_MAX] = "", log[PATH_MAX] = "", host[NODE_NAME_MAX];
 	const char *show_node[] = { "scontrol", "show", "node", host, NULL };
 	const char *from_env = getenv("SLURM_CONF");
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 	char *config = slurm_show("config", NULL, &why);
 	int rc;
 

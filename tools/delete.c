@@ -30,7 +30,7 @@ int tool_delete(int argc, char **argv)
 		{ 0 },
 	};
 	struct ask a = { .operation = ASK_DELETE };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int c, status = 0;
 
 	optind = 1;

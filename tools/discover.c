@@ -55,7 +55,7 @@ int tool_discover(int argc, char **argv)
 {
 	struct machine *m = NULL;
 	struct blocks b = { .on = false };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	const char *file = NULL;
 	int c, rc;
 	static const struct option longs[] = {

@@ -210,7 +210,7 @@ int tool_exec(int argc, char **argv)
 	struct ask a = { .operation = ASK_FIND };
 	struct options o = { .pty = false };
 	char job[24], node[NODE_NAME_MAX];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int c;
 
 	optind = 1;

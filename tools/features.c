@@ -211,7 +211,7 @@ static const struct wanted {
 /* A step with a buffer that nothing limits is refused (check_buffers()). */
 static void check_limits(struct findings *f, const char *config)
 {
-	struct errbuf ignored = { "" };
+	struct errbuf ignored = { 0 };
 	struct conf conf;
 	char value[256];
 
@@ -259,7 +259,7 @@ static void check_slurm(struct findings *f, const char *config)
 static void check_sharing(struct findings *f)
 {
 	static const char start[] = "PartitionName=", forced[] = "OverSubscribe=FORCE";
-	struct errbuf ignored = { "" };
+	struct errbuf ignored = { 0 };
 	char *text = policy_supported(POLICY_HPC) ? slurm_show("partition", NULL, &ignored) : NULL;
 	char *next;
 
@@ -318,7 +318,7 @@ static bool nodeosd_listens(void)
 
 static void check_site(struct findings *f)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char controllers[512];
 	struct conf conf;
 	char *config;

@@ -56,7 +56,7 @@ int tool_list(int argc, char **argv)
 		{ 0 },
 	};
 	struct json_out j = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct node_state s;
 	bool json = false;
 	int c;

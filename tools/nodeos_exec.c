@@ -23,7 +23,7 @@ static int fail(int code, const char *what, const char *reason)
 int main(int argc, char **argv)
 {
 	const char *text = getenv(VARIABLE);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct app_exec x;
 	char **command;
 	int code;

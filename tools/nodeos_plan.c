@@ -102,7 +102,7 @@ static int run(struct node_plan **plan, struct errbuf *err)
 int main(void)
 {
 	struct node_plan *plan = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	/*
 	 * hwloc's plugins (libxml2, GPUs, X11) cost five times what planning does, at every

@@ -605,7 +605,7 @@ int tool_plan(int argc, char **argv)
 {
 	static struct planned p;
 	struct options o = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int status = parse_options(&o, argc, argv);
 
 	if (status >= 0)

@@ -483,7 +483,7 @@ static int run(struct options *o, int argc, char **argv,
 		{ 0 },
 	};
 	bool all = o->usage == provision_usage;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int c;
 
 	optind = 1;

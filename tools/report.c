@@ -131,7 +131,7 @@ struct wanted {
 
 static int report_node(const struct wanted *w)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct machine *m = NULL;
 	struct node_state s;
 	char node[NODE_NAME_MAX];
@@ -199,7 +199,7 @@ static int report_all(const struct wanted *w)
 	unsigned long job = w->job ? w->job : inside ? strtoul(inside, NULL, 10) : 0;
 	const struct gather_job whose = { .id = (uint32_t)job, .task = w->task, .inside = !w->job };
 	struct merged m = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char title[64];
 	int status;
 
@@ -218,7 +218,7 @@ static int report_all(const struct wanted *w)
 static int report_merged(const struct wanted *w, int n, char **file)
 {
 	struct merged m = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int status = 0;
 
 	for (int i = 0; i < n && status == 0; i++)

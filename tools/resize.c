@@ -60,7 +60,7 @@ int tool_resize(int argc, char **argv)
 		{ 0 },
 	};
 	struct ask a = { .operation = ASK_RESIZE };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int c, status = 0;
 
 	optind = 1;

@@ -24,7 +24,7 @@ static const char usage_text[] = "Usage: nodeosctl show [--json|--parcel] [--job
 
 static int show_parcel(struct ask *a)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char node[NODE_NAME_MAX], *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -52,7 +52,7 @@ int tool_show(int argc, char **argv)
 		{ 0 },
 	};
 	struct ask a = { .operation = ASK_SHOW };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned long job = 0;
 	bool parcel = false;
 	int status = tool_node_options(argc, argv, longs, usage_text, &a.json, &job, NULL, &parcel);

@@ -274,7 +274,7 @@ int tool_support_bundle(int argc, char **argv)
 	struct gathering g = { .who = geteuid() == 0 ? ROOT : USER };
 	char node[256] = "", time_text[32], name[BUNDLE_NAME_MAX], file[BUNDLE_NAME_MAX + 8];
 	const char *output = NULL, *tmp = getenv("TMPDIR");
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle_sum sum;
 	time_t now = time(NULL);
 	ssize_t len;

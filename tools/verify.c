@@ -131,7 +131,7 @@ static void check_partition(struct check *c)
 	const char *want = partition_name(c->step->partition);
 	const struct ledger_step *busy = launching_step(c->job);
 	char path[CGROUP_PATH_MAX + 8], state[256], list[IDSET_LIST_MAX], line[IDSET_LIST_MAX + 64];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (idset_format(&c->step->fence, list, sizeof(list)) < 0)
 		list[0] = '\0';
@@ -362,7 +362,7 @@ int tool_verify(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned long only = 0;
 	struct node_state s;
 	bool json = false, verbose = false;

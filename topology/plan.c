@@ -171,7 +171,7 @@ static int place(struct planner *p, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	rc = place_all(p, order, err);
 	if (rc == TOO_FEW_CPUS) {
-		struct errbuf second = { "" };
+		struct errbuf second = { 0 };
 
 		p->thrift = true;
 		rc = place_all(p, order, &second);

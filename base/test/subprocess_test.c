@@ -73,7 +73,7 @@ static void partial(void)
 				.keep_partial = true,
 				.heard = hear,
 				.arg = &times_heard };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *out = NULL;
 
 	is_int(helper_run(&h, &out, &err), -1, "one whose time is over: %s", err.text);
@@ -85,7 +85,7 @@ static void partial(void)
 static void held(void)
 {
 	static const char *const sleeper[] = { "/bin/sleep", "31", NULL };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	time_t start = time(NULL);
 	pid_t pid = tracer("sleep\n");
 	char *out;
@@ -113,7 +113,7 @@ int main(void)
 	static const char *const fds[] = { "/bin/ls", "/proc/self/fd", NULL };
 	static const char *const crasher[] = { "/bin/sh", "-c", "echo half; kill -SEGV $$", NULL };
 	static const char *const closer[] = { "/bin/sh", "-c", "exec >&-; exec sleep 30", NULL };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	time_t start = time(NULL);
 	char big[60000], *out;
 	int fd;

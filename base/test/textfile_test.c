@@ -79,7 +79,7 @@ static pid_t writer(const char *path, bool closes)
 
 static void pipes(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char want[256], *got = NULL;
 	size_t len = 0;
 	time_t started;
@@ -111,7 +111,7 @@ static void pipes(void)
 int main(void)
 {
 	struct rlimit room = { ROOM, RLIM_INFINITY };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	bool unheard;
 	int fd;
 

@@ -67,7 +67,7 @@ int main(void)
 	int number = 0, sig = SIGSEGV, code = 3;
 	size_t some = (size_t)1 << 30, much = (size_t)16 << 30;
 	time_t started;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	ok(trial(nothing, NULL, 5, &err) == 0, "what returns");
 	ok(trial(change, &number, 5, &err) == 0 && number == 0,

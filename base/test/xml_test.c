@@ -10,7 +10,7 @@
 static const char *events(const char *text, size_t len)
 {
 	static char out[4096];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	enum xml_event event = XML_BAD;
 	char *copy = malloc(len + 1);
 	size_t used = 0;

@@ -33,7 +33,7 @@ static const char *got(const char *dir, const char *file)
 {
 	static char buf[4][256];
 	static int next;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	next = (next + 1) % 4;
 	if (cgroup_read(root, dir, file, buf[next], sizeof(buf[next]), &err) < 0)
@@ -103,7 +103,7 @@ static void fresh_workqueues(const char *mask)
 
 static struct ledger *open_ledger(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct ledger *l = NULL;
 	char state[128];
 
@@ -118,7 +118,7 @@ static void workqueues(void)
 		     rest = set_of("4-15");
 	struct ledger *l = open_ledger();
 	int dir = ledger_dir(l);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	fresh_workqueues("ffff\n");
 	is_int(workqueue_leave(dir, &cpus, &err), 0, "four CPUs leave the workqueues");
@@ -152,7 +152,7 @@ static void raise_and_lower(void)
 {
 	struct ledger *l = open_ledger();
 	struct ledger_job *job;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	fresh();
 	fresh_workqueues("ffff\n");
@@ -189,7 +189,7 @@ static void raise_and_lower(void)
 /* The kernel says "isolated invalid (...)": a file that cannot be changed does, too. */
 static void not_valid(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct idset cpus = set_of("0-3");
 
 	fresh();
@@ -208,7 +208,7 @@ static void not_valid(void)
 static void dropped(void)
 {
 	struct ledger_job *one, *two, *kept = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct ledger *l;
 	struct idset gone;
 
@@ -264,7 +264,7 @@ static void dropped(void)
 
 static void others(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct idset cpus = set_of("0-3");
 	time_t start;
 

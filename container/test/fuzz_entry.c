@@ -40,7 +40,7 @@ static char *printed(const struct node_plan *p)
 static void check_plan(const char *text)
 {
 	struct node_plan *p = NULL, *again = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	const char *at = text, *next;
 	char *first, *second;
 
@@ -108,7 +108,7 @@ static void check_entry(const uint8_t *data, size_t size)
 {
 	static char dir[] = "/tmp/nodeos-fuzz.XXXXXX", path[64];
 	struct ledger_job *job = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int fd;
 
 	if (!*path) {

@@ -24,7 +24,7 @@ static const char *left(const char *offer, const char *outside, const char *requ
 	static char list[256];
 	static struct request r;
 	struct idset o = set_of(offer), out = set_of(outside);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned before;
 	bool kept;
 
@@ -46,7 +46,7 @@ static const char *after(const char *request)
 	static struct request r;
 	struct idset out = set_of("0-7");
 	struct node_plan *p = node_plan_new();
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	size_t used;
 
 	if (!p || request_parse(&r, request, &err) < 0)

@@ -19,7 +19,7 @@
 static struct request two(void)
 {
 	struct request r;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (request_parse(&r, "nodeos 1;c=sim cpus=4 mems=1;c=vda cpus=1 smt=1;", &err) < 0)
 		printf("Bail out! %s\n", err.text);

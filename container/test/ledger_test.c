@@ -91,7 +91,7 @@ static void keep_and_sweep(void)
 {
 	struct ledger_job *job = make_job("job_1", 1), *got = NULL;
 	uint64_t inode = job->inode;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct ledger *l;
 	char path[256];
 
@@ -202,7 +202,7 @@ static void corrupt(void)
 		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n"
 	};
 	struct ledger_job *good = make_job("job_g", 9), *job = make_job("job_2", 2), *got;
-	struct errbuf err, bad = { "" };
+	struct errbuf err, bad = { 0 };
 	struct ledger *l;
 	char name[300];
 	int n = 0;
@@ -233,7 +233,7 @@ static void corrupt(void)
 
 static void unread_mems(struct ledger *l, struct idset *out)
 {
-	struct errbuf bad = { "" }, err;
+	struct errbuf bad = { 0 }, err;
 	int n = 0;
 
 	ledger_each(l, count, &n, out, &bad, &err);
@@ -328,7 +328,7 @@ static void blind(void)
 static void quiet(void)
 {
 	struct ledger_job *job = make_job("job_q", 5);
-	struct errbuf err, bad = { "" };
+	struct errbuf err, bad = { 0 };
 	struct ledger *l;
 	int n = 0;
 
@@ -394,7 +394,7 @@ static int note(const struct ledger_job *job, void *arg)
 static struct looked looks(uid_t uid, unsigned long job, bool tells)
 {
 	struct looked seen = { .jobs = 0 };
-	struct errbuf bad = { "" }, err = { "" };
+	struct errbuf bad = { 0 }, err = { 0 };
 
 	if (ledger_look(state, root, uid, job, note, &seen, &bad, &err) < 0)
 		diag("%s", err.text);

@@ -33,7 +33,7 @@ static void judges(void)
 	struct outcome_node node = { .alone = true, .policy_known = true };
 	struct placed got = { .name = "sim", .asked = 3, .confined = true };
 	struct request r;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned n;
 
 	if (request_parse(&r, "nodeos 1;c=sim cpus=3 mems=1 policy=batch ignored=power;", &err) < 0)
@@ -146,7 +146,7 @@ static void judges(void)
 static void site_rules(void)
 {
 	struct request r;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (request_parse(&r, "nodeos 1;c=sim policy=fifo prio=60;", &err) < 0)
 		printf("Bail out! %s\n", err.text);

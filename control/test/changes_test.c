@@ -27,7 +27,7 @@ static const char *content(void)
 
 static void counted(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct stat st;
 
 	is_int(changes_note(path, state, false, &err), 0, "where no container was ever made: %s",
@@ -51,7 +51,7 @@ static void counted(void)
 static void locked(void)
 {
 	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	ok(fd >= 0 && flock(fd, LOCK_EX) == 0 && fcntl(fd, F_OFD_SETLK, &all) == 0,
@@ -65,7 +65,7 @@ static void locked(void)
 
 static void turns(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err),
 	    bob = private_lock(state, PRIVATE_LOCK_USER(1001), 0, &err);
 	long start = monotonic_ms();

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char formatted[REQUEST_TEXT_MAX];
 	char *text = malloc(size + 1);
 	struct request r, again;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	enum mems_kind kind;
 	uint64_t value;
 

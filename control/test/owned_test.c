@@ -56,7 +56,7 @@ static int find(struct owned *o, const struct node_state *s, const char *name, c
 /* The step whose container NAME is found, asked from CGROUP; 99: the job's; -1: none. */
 static int step_of(const struct node_state *s, const char *name, const char *cgroup)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct owned o;
 
 	if (find(&o, s, name, cgroup, &err) < 0) {
@@ -69,7 +69,7 @@ static int step_of(const struct node_state *s, const char *name, const char *cgr
 /* A refusal of owned_find begins with TEXT. */
 static bool refused(const struct node_state *s, const struct ask *a, const char *text)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct owned o;
 	int rc = owned_find(&o, s, a, "", &err);
 
@@ -87,7 +87,7 @@ static void by_step(const struct node_state *s)
 		   plan = ask_for("sim", 2);
 	struct ask remove = { .operation = ASK_DELETE, .container = "step" };
 	struct ledger_step *in_plan;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct owned o;
 
 	ok(owned_find(&o, s, &first, "", &err) == 0 && o.own == &job->step[0] && o.step == o.own &&
@@ -172,7 +172,7 @@ static void many(void)
 static void again(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct owned o;
 
 	ok(owned_find_again(&o, s, "step", job->step[0].inode, &err) == 0 &&
@@ -194,7 +194,7 @@ int main(void)
 {
 	struct ledger_job *job[2] = { make_job(7), NULL };
 	struct node_state s = { .n_jobs = 1, .job = job };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct owned o;
 	struct ask one;
 

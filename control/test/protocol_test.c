@@ -294,7 +294,7 @@ static void busy(void)
 	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
 	struct sigaction act = { .sa_handler = tick };
 	char path[100], heard[ASK_LINE_MAX];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	snprintf(path, sizeof(path), "%s/s", scratch);
 	is_int(asked_slowly(path, "ok\nhere\n", 8, 100000, heard, &err), 0,
@@ -315,7 +315,7 @@ static void busy(void)
 static void talk(void)
 {
 	char path[100], heard[ASK_LINE_MAX];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct ask a = { .operation = ASK_SHOW };
 
 	snprintf(path, sizeof(path), "%s/s", scratch);

@@ -138,7 +138,7 @@ static void threads(void)
 
 static void troubles(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct trace *t;
 
 	ok(!trace_create("/nonexistent/t", 1, 1, false, &err), "a directory that there is not");

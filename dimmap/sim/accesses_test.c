@@ -24,7 +24,7 @@ static void round_trip(void)
 		      { (uint64_t)4096 * 99999, 4096, true } };
 	static const uint64_t want[][2] = { { 2, 0 }, { 0, 1 }, { 1, 1 },
 					    { 1, 0 }, { 2, 0 }, { 99999, 1 } };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct accesses a = { 0 };
 	unsigned bad = 0;
 
@@ -103,7 +103,7 @@ static int parse(struct accesses *a, const void *data, size_t size, struct errbu
 static void refused(const struct raw *r, size_t size, const char *want)
 {
 	struct accesses a = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int result = parse(&a, r, size, &err);
 
 	ok(result == -1, "refused");
@@ -114,7 +114,7 @@ static void refused(const struct raw *r, size_t size, const char *want)
 static void troubles(void)
 {
 	struct accesses a = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct raw r = good_raw();
 
 	ok(parse(&a, &r, sizeof(r), &err) == 0 && a.n == 4 && a.pages == 3, "a trace in memory");
@@ -168,7 +168,7 @@ static void at_random(void)
 	random_start(&random, 1, 0);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct accesses a = { 0 };
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		struct raw r = good_raw();
 		unsigned char *byte = (unsigned char *)&r;
 		size_t size = random_below(&random, 2) ? sizeof(r)

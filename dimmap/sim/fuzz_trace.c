@@ -58,7 +58,7 @@ static int read_bytes(struct accesses *a, const uint8_t *data, size_t size, stru
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct accesses a = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int result;
 
 	if (size && data[0] == TRACE_MAGIC[0]) {

@@ -15,7 +15,7 @@ static const uint32_t sizes[] = { 1, 2, 3, 7, 64, 1000 };
 
 static void make(struct accesses *a, const char *pattern, uint64_t size, uint64_t n, uint64_t seed)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct pattern p;
 
 	memset(a, 0, sizeof(*a));
@@ -393,7 +393,7 @@ static void patterns(void)
 	static const char *const bad[] = { "",	       "zipf",	   "zipf:",    "zipf:0",
 					   "zipf:11",  "zipf:nan", "zipf:1x",  "uniform:1",
 					   "uniforms", "loop:0",   "loop:100", "scan:" };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct accesses a, b;
 	unsigned refused = 0, hot = 0;
 	struct pattern p;

@@ -65,7 +65,7 @@ static void ends(void)
 			   .seconds = 60,
 			   .keep_fd = -1 };
 	struct seen s = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	long start;
 
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
@@ -117,7 +117,7 @@ static void many_files(void)
 			   .keep_fd = -1 };
 	struct rlimit before, more = { 2000, 2000 };
 	struct seen s = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned n = 0;
 
 	getrlimit(RLIMIT_NOFILE, &before);
@@ -147,7 +147,7 @@ static void user(void)
 			   .uid = 12345,
 			   .gid = 54321 };
 	struct seen s = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char path[128], text[32] = "";
 	int fd;
 

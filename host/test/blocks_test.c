@@ -126,7 +126,7 @@ static void near_by(const struct blocks *b)
 
 static void damaged(const char *text, const char *why)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct blocks b;
 
 	put(text, "state/" BLOCKS_FILE);
@@ -138,7 +138,7 @@ static void damaged(const char *text, const char *why)
 
 int main(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct blocks b;
 	int dir;
 

@@ -30,7 +30,7 @@ static int same(const struct conf *a, const struct conf *b)
 static void defaults(void)
 {
 	struct conf c, parsed;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	conf_defaults(&c);
 	ok(conf_allows_policy(&c, POLICY_OTHER) && conf_allows_policy(&c, POLICY_BATCH) &&
@@ -80,7 +80,7 @@ static void good(void)
 		"dimmap_max = 16G\n"
 		"serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
 	struct conf c;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	is_int(parse(&c, text, &err), 0, "every key %s", err.text);
 	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
@@ -254,7 +254,7 @@ static void print(void)
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
 	struct conf c, again;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	is_int(parse(&c, odd, &err), 0, "odd values %s", err.text);
 	conf_print(f, &c);
@@ -291,7 +291,7 @@ static void installed_file(void)
 {
 	char *text = slurp("etc/nodeos.conf");
 	struct conf c, want;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned keys = 0;
 
 	if (!text)
@@ -339,7 +339,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 static void refuse_file(const char *path, uid_t owner, const char *says)
 {
 	struct conf c;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	ok(conf_load(&c, path, owner, &err) == -1 && strncmp(err.text, path, strlen(path)) == 0 &&
 		   strstr(err.text, says),
@@ -350,7 +350,7 @@ static void refuse_file(const char *path, uid_t owner, const char *says)
 static void links(const char *dir, const char *path, const char *link)
 {
 	char sub[80], inner[96];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct conf c;
 
 	snprintf(sub, sizeof(sub), "%s/sub", dir);
@@ -400,7 +400,7 @@ static void files(void)
 	char dir[] = "/tmp/nodeos-conf-XXXXXX";
 	char path[64], link[64];
 	struct conf c, want;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	FILE *f;
 
 	if (!mkdtemp(dir)) {

@@ -136,7 +136,7 @@ static void many(void)
 int main(void)
 {
 	static struct noise_on on;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct noise n;
 	struct idset cpus;
 	uint64_t total = 0, used = 0;

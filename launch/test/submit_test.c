@@ -22,7 +22,7 @@ static void wishes(void)
 		{ { .sched = "fifo:100" }, "--nodeos-sched" },
 	};
 	const struct submit_wish all = { .cpus = "8", .mems = "2", .sched = "hpc" };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct request r;
 
 	is_int(submit_request(&r, "step", &all, &err), 0, "all three options: %s", err.text);
@@ -59,7 +59,7 @@ static void names(void)
 	const struct request r = {
 		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	is_int(submit_check_container(&r, NULL, true, false, &err), 0, "no --nodeos-container");
 	is_int(submit_check_container(&r, "vda", true, false, &err), 0, "one of the manifest's: %s",
@@ -83,7 +83,7 @@ static void components(void)
 	const char *const one[] = { "2", NULL }, *const other[] = { "4", NULL },
 			  *const more[] = { "2", "1" };
 	struct submit_component c = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	is_int(submit_same_options(&c, one, name, 2, &err), 0,
 	       "a first component says what it likes");

@@ -21,7 +21,7 @@ static const char *at(const char *text, uint32_t rank)
 
 static void refused(const char *text, const char *part)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	ok(choice_parse(&c, text, &err) < 0 && strstr(err.text, part), "\"%s\": %s", text,
 	   err.text);

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char text[REQUEST_TEXT_MAX], again[REQUEST_TEXT_MAX];
 	struct request r, parsed;
 	struct manifest_info info;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	/* A copy of the exact size: reading past its end is found. */
 	char *copy = malloc(size ? size : 1);
 

@@ -47,7 +47,7 @@ static const char good[] =
 
 static void manifests(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct request r;
 	char text[512];
 
@@ -83,7 +83,7 @@ static const char pod[] =
 static void commands(void)
 {
 	struct manifest_info info;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct app_exec x;
 	struct request r;
 

@@ -50,7 +50,7 @@ static void accepted(void)
 
 	for (size_t i = 0; i < COUNT(good); i++) {
 		struct json_tree tree;
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		size_t at;
 
 		if (ok(json_pos_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at, &err) ==
@@ -143,7 +143,7 @@ static void refused(void)
 		size_t len = strlen(bad[i].text);
 		char *copy = malloc(len ? len : 1);
 		struct json_tree tree;
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		size_t at = 999;
 
 		memcpy(copy, bad[i].text, len);

@@ -495,7 +495,7 @@ static void nonsense(void)
 
 static char *read_ok(const char *path, size_t *len)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *text = NULL;
 
 	ok(manifest_read_file(&text, len, path, &err) == 0, "read %s %s", path, err.text);
@@ -551,7 +551,7 @@ static void older_argo(void)
 
 static void refuse_file(const char *path, const char *says)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *text = NULL;
 	size_t len;
 

@@ -85,7 +85,7 @@ static void round_trips(void)
 
 	for (size_t i = 0; i < COUNT(good); i++) {
 		struct request r;
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		int length;
 
 		is_int(request_parse(&r, good[i], &err), 0, "parse %zu %s", i, err.text);
@@ -244,7 +244,7 @@ static void refused(void)
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct request r, before;
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 
 		memset(&before, 0x5a, sizeof(before));
 		memcpy(&r, &before, sizeof(r));
@@ -257,7 +257,7 @@ static void refused(void)
 static void limits(void)
 {
 	struct request r;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *p;
 
 	/* The largest valid request fits, and is read back. */
@@ -407,7 +407,7 @@ static void mems(void)
 	for (size_t i = 0; i < COUNT(table); i++) {
 		enum mems_kind kind = MEMS_UNSET;
 		uint64_t value = 0;
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		int result = request_parse_mems(table[i].text, &kind, &value, &err);
 
 		ok((int)kind == table[i].kind && value == table[i].value &&
@@ -470,7 +470,7 @@ static void sched(void)
 
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct request r = { .n = 1, .container = { { .name = "a" } } };
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		char want[128] = "";
 
 		if (request_parse_sched(&r.container[0], table[i].text, &err) == 0)

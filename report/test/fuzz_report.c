@@ -65,7 +65,7 @@ static char *shown(struct merged *m, int (*show)(FILE *f, struct merged *m))
 static void check_merged(const char *text, size_t size)
 {
 	struct merged m = { 0 }, again = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *json, *table, *second, *svg;
 
 	if (merged_add(&m, "fuzz", text, size, &err) < 0) {

@@ -57,7 +57,7 @@ int main(void)
 					{ .kind = PICTURE_CONTAINER, .label = "two" },
 					{ .kind = PICTURE_FREE, .label = "free" } };
 	struct machine *m = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char path[300], one[32], two[32];
 	char *svg;
 

@@ -221,7 +221,7 @@ static struct provision provision(bool dry)
 static int apply(bool dry, unsigned *changed)
 {
 	struct provision p = provision(dry);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int rc = provision_apply(&p, &err);
 
 	if (rc < 0)
@@ -234,7 +234,7 @@ static int apply(bool dry, unsigned *changed)
 static int undo(unsigned *changed)
 {
 	struct provision p = provision(false);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int rc = provision_undo(&p, &err);
 
 	if (rc < 0)
@@ -401,7 +401,7 @@ static void once(const char *before)
 /* Where every CPU that is online is allowed, those to come are. */
 static void offline(const char *before)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct idset mine;
 	char list[IDSET_LIST_MAX], name[64];
 	struct undo u;
@@ -502,7 +502,7 @@ static void new_thread(const char *before)
 static void in_the_way(const char *before)
 {
 	struct provision p = provision(false);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	refuse = true;
 	is_int(provision_apply(&p, &err), -1, "a container is in the way");
@@ -558,7 +558,7 @@ static void killed(const char *before)
 static void meanwhile(const char *before)
 {
 	struct provision p = provision(false);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	is_int(apply(false, NULL), 0, "provision");
 	strcpy(conf.service_except, "munge.service");
@@ -585,7 +585,7 @@ static void meanwhile(const char *before)
 
 static void journal(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct undo u;
 	int fd;
 
@@ -709,7 +709,7 @@ static bool users_have(const char *line)
 static bool waits(const char *cgroup, const char *uids)
 {
 	struct provision p = provision(true);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char text[128];
 
 	put_user(cgroup);
@@ -793,7 +793,7 @@ static void many_groups(unsigned n)
 static void logged_in(const char *before)
 {
 	struct provision p = provision(false);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned changed;
 	char *now;
 
@@ -887,7 +887,7 @@ static void users_slice(void)
 {
 	static const char mems[] = "sys/fs/cgroup/user.slice/cpuset.mems";
 	static const char on[] = "sys/fs/cgroup/user.slice/user-1000.slice/cgroup.subtree_control";
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct provision p = provision(false);
 	unsigned changed;
 

@@ -76,7 +76,7 @@ static bool guarded(void)
 static void batch(const char *around, const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int code;
 
 	if (around)
@@ -110,7 +110,7 @@ static void batch(const char *around, const char *own)
 static void never_armed(const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (own)
 		setenv("SLURM_TASK_PROLOG", own, 1);
@@ -144,7 +144,7 @@ static void script(const char *environment, const char *words)
 static void async(const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (own)
 		setenv("SLURM_TASK_PROLOG", own, 1);
@@ -164,7 +164,7 @@ int main(void)
 {
 	const struct step_env env = { NULL, get, set, unset };
 	char own[] = "/tmp/nodeos-guard-XXXXXX";
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int fd = mkstemp(own);
 
 	if (fd < 0 || write(fd, "OWN=yes\n", 8) != 8)

@@ -25,7 +25,7 @@ static const char *in_scratch(const char *name)
 
 static struct bundle *begin(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle *b = NULL;
 
 	if (bundle_begin(&b, output, tmp, "name", &err) < 0)
@@ -93,7 +93,7 @@ static bool nothing_left(void)
 
 static void refuses(const char *at, const char *below, const char *words, const char *what)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle *b = NULL;
 
 	is_int(bundle_begin(&b, at, below, "name", &err), -1, "%s", what);
@@ -132,7 +132,7 @@ static void whole(void)
 				       "-p \"$PWD/more\"; done 2>/dev/null & sleep 30",
 				       tmp, NULL };
 	struct bundle_sum sum = { 0 };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle *b;
 	struct stat st;
 	char *list;
@@ -197,7 +197,7 @@ static void long_files(void)
 	char *text = malloc(size + 1), *got;
 	struct bundle *b = begin();
 	struct bundle_sum sum;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	for (size_t i = 0; i < size; i++)
 		text[i] = i % 100 == 99 ? '\n' : "0123456789"[i / 100 % 10];
@@ -225,7 +225,7 @@ static void long_files(void)
 
 static void given_up(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle *b = begin();
 
 	bundle_text(b, "a", "b", "c", 0, &err);
@@ -246,7 +246,7 @@ static void left_behind(void)
 		"/bin/sh", "-c",
 		"cd \"$WHERE\"/*/* && (while :; do echo more >>growing; done) & sleep 60", NULL
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle_sum sum;
 	struct bundle *b = begin();
 
@@ -281,7 +281,7 @@ static char *noise(size_t size)
 static void full_disk(void)
 {
 	const char *small = in_scratch("small");
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle *b = NULL;
 	struct bundle_sum sum;
 	char *text, at[256], full[256];
@@ -326,7 +326,7 @@ static void full_disk(void)
 
 static void configuration(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle_sum sum;
 	struct bundle *b = begin();
 	char file[300], path[300];
@@ -362,7 +362,7 @@ static void flood(void)
 	static const char *const much[] = { "/bin/sh", "-c",
 					    "echo first; head -c 9000000 /dev/zero | tr '\\0' x",
 					    NULL };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle_sum sum;
 	struct bundle *b = begin();
 	char name[512], *text;
@@ -394,7 +394,7 @@ static void flood(void)
 
 static void node(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct bundle_sum sum;
 	struct bundle *b = begin();
 	char cgroup[CGROUP_PATH_MAX];

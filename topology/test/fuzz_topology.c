@@ -75,7 +75,7 @@ static void check_resize(const struct machine *m, const struct plan *p,
 		.want_cpus = c->cpus_given + 1,
 	};
 	struct plan_container got;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (plan_resize(&got, m, &ask, &err) < 0) {
 		check_refusal(&err);
@@ -102,7 +102,7 @@ static void plan(const struct machine *m, unsigned seed)
 	struct plan_opts opts = { .cpus = *machine_cpus(m),
 				  .mems = *machine_mems(m),
 				  .default_mems = seed & 1 ? MEMS_LOCAL : MEMS_ALL };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct plan *p;
 
 	if (plan_make(&p, m, &opts, ask, 1 + seed % 3, &err) < 0) {
@@ -120,7 +120,7 @@ static void draw(const struct machine *m)
 				     .kind = PICTURE_CONTAINER,
 				     .cpus = *machine_cpus(m),
 				     .mems = *machine_mems(m) };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char *xml;
 
 	if (picture_xml(m, "title", &part, 1, &xml, &err) == 0)
@@ -134,7 +134,7 @@ static void look(struct machine *m, unsigned seed)
 	struct service_set service;
 	struct machine_part *part = NULL;
 	struct plan_core *core = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct idset set;
 	unsigned n;
 
@@ -153,7 +153,7 @@ static void look(struct machine *m, unsigned seed)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct machine *m = NULL;
 	unsigned seed = (unsigned)size;
 	clock_t start = clock();

@@ -266,7 +266,7 @@ static void behind_the_back(void)
 	const char *top = getenv("NODEOS_SOURCE");
 	char path[4096];
 	struct machine *m = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	snprintf(path, sizeof(path), "%s/topology/test/corpus/topology/nopu.xml", top ? top : ".");
 	setenv("HWLOC_XMLFILE", path, 1);

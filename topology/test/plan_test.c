@@ -202,7 +202,7 @@ static void run(const struct test *t)
 	struct plan_opts opts = { .default_mems = t->mems_default };
 	struct machine *m = NULL;
 	struct plan *plan = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned n = 0;
 
 	if (machine_load_arg(&m, t->machine, &err) < 0)

@@ -101,7 +101,7 @@ static void run(const struct test *t)
 	struct rankmap_renew in = {
 		.now = now, .before = &before, .after = &after, .n_cores = t->cores, .core = core
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char got[128];
 	int rc;
 

@@ -571,7 +571,7 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 		.by_thread = by_thread,
 		.threads_per_core = threads_per_core,
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	int rc;
 
 	for (unsigned c = 0; c < t->cores; c++) {

@@ -85,7 +85,7 @@ static void run(const struct test *t)
 		.want_mems = t->mems_count,
 	};
 	struct plan_container got;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct machine *m;
 	const char *source = getenv("NODEOS_SOURCE");
 	char buf[128], path[4096];
@@ -146,7 +146,7 @@ static const char *wrong(const struct machine *m)
 	struct plan_core *core;
 	unsigned n, all, width = 1;
 	struct idset may;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct plan *p;
 	const char *bad = NULL;
 
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 		return tap_done();
 	while (getline(&line, &size, f) > 0) {
 		struct machine *m;
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 		const char *bad = NULL;
 
 		line[strcspn(line, "\n")] = '\0';

@@ -65,7 +65,7 @@ static void one(size_t i)
 				   .own_mems = tests[i].mems != NULL };
 	struct machine *m;
 	struct service_set got;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct idset slurm;
 	int rc;
 
@@ -114,7 +114,7 @@ static void homes(void)
 		.kind = SERVICE_PER_NODE, .cores = 1, .own_mems = true, .homes = true
 	};
 	struct service_set got;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct machine *m;
 
 	if (machine_load_synthetic(&m, "package:4 " NODE "core:2 pu:1", &err) < 0)
@@ -141,7 +141,7 @@ static void special(void)
 		const char *mems;
 		bool good;
 	} asks[] = { { "0", true }, { "0,2", true }, { "2", true }, { "0-1", false } };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct machine *m;
 
 	if (machine_load_synthetic(&m, "package:4 " NODE "core:2 pu:1", &err) < 0)
