@@ -5,16 +5,46 @@
 #include <stdio.h>
 #include <string.h>
 
+static void __attribute__((format(printf, 3, 0)))
+set(struct errbuf *err, int code, const char *fmt, va_list ap)
+{
+	if (!err)
+		return;
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	err->code = code;
+}
+
 int errprintf(struct errbuf *err, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (err) {
-		va_start(ap, fmt);
-		vsnprintf(err->text, sizeof(err->text), fmt, ap);
-		va_end(ap);
-	}
+	va_start(ap, fmt);
+	set(err, 0, fmt, ap);
+	va_end(ap);
 	return -1;
+}
+
+int errcode(struct errbuf *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set(err, code, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int errcopy(struct errbuf *err, const struct errbuf *from)
+{
+	if (err)
+		*err = *from;
+	return -1;
+}
+
+void errclear(struct errbuf *err)
+{
+	if (err)
+		*err = (struct errbuf){ 0 };
 }
 
 int errappend(struct errbuf *err, const char *fmt, ...)

@@ -3,20 +3,39 @@
 #define NODEOS_BASE_ERRBUF_H
 
 /*
- * A caller-owned error text. Every function here that can fail takes one,
- * fills it with one line without a newline, returns -1 and has changed nothing.
+ * A caller-owned error text, and a code beside it for callers that act on the kind of an error:
+ * the text is for people and may be reworded at any time, so nothing is decided by its words.
+ * Every function here that can fail takes one, fills it with one line without a newline, returns
+ * -1 and has changed nothing. Text and code are valid after such a failure, and after errclear()
+ * or an initialisation with { 0 }, which is "no error".
+ *
+ * A room that gives codes has an enum for them whose value 0 means none (topology/refusal.h).
+ * Codes of two rooms never meet in one errbuf, as a code is kept only while an error passes
+ * through: errwrap(), errappend(), errcopy(). A text that is formatted into another one with
+ * errprintf() loses its code.
  */
 struct errbuf {
 	char text[512];
+	int code; /* 0: none */
 };
 
-/* Format the text into ERR (which may be NULL); always returns -1. */
+/* Format the text into ERR, without a code. ERR may be NULL, here and below. Returns -1, always. */
 int errprintf(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Put "PREFIX: " before the text already in ERR; always returns -1. */
+/* The same with CODE, a value of the enum of the room that fails. Returns -1, always. */
+int errcode(struct errbuf *err, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Put "PREFIX: " before the text already in ERR; its code stays. Returns -1, always. */
 int errwrap(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Put the message behind ERR's, as it is. -1, always. */
+/* Put the message behind ERR's text, as it is; its code stays. Returns -1, always. */
 int errappend(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Text and code of FROM, which is not NULL, into ERR. Returns -1, always. */
+int errcopy(struct errbuf *err, const struct errbuf *from);
+
+/* No error any more: an empty text and no code. */
+void errclear(struct errbuf *err);
 
 #endif

@@ -83,7 +83,7 @@ static char *ask(nodeos_t *n, const struct ask *a)
 	FILE *f = open_memstream(&answer, &len);
 	int rc;
 
-	n->err.text[0] = '\0';
+	errclear(&n->err);
 	if (!f) {
 		errprintf(&n->err, "out of memory");
 		return NULL;
@@ -191,7 +191,7 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 	struct ask a = { .operation = ASK_RESIZE, .job = n->have.job };
 	char *answer;
 
-	n->err.text[0] = '\0';
+	errclear(&n->err);
 	if (!*n->have.container)
 		return errprintf(&n->err, "this process is in no container");
 	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) ||
@@ -208,7 +208,7 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 
 int nodeos_fd(nodeos_t *n)
 {
-	n->err.text[0] = '\0';
+	errclear(&n->err);
 	if (n->fd >= 0)
 		return n->fd;
 	n->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -247,7 +247,7 @@ int nodeos_changed(nodeos_t *n)
 
 int nodeos_bind_memory(nodeos_t *n)
 {
-	n->err.text[0] = '\0';
+	errclear(&n->err);
 	if (idset_empty(&n->have.mems))
 		return errprintf(&n->err, "this process is in no container");
 	return membind_set(&n->have.mems, &n->err);

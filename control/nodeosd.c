@@ -83,7 +83,7 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 	}
 	/* of whose job that may be the ledger does not tell */
 	if (uid != 0)
-		s.bad.text[0] = '\0';
+		errclear(&s.bad);
 	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
 	if (a->json) {
 		machine_load_whole(&m, &ignored);

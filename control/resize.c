@@ -410,7 +410,7 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 		memcpy(v->o.container->why, c->before.why, sizeof(c->before.why));
 		v->o.container->asked = c->before.asked;
 		ledger_write(v->lock, v->o.job, &why);
-		why.text[0] = '\0';
+		errclear(&why);
 	}
 	rank_group_free(&back.in);
 	rank_group_free(&back.rest);

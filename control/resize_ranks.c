@@ -122,7 +122,7 @@ static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, cons
 			return -1;
 		*threads = p.threads;
 		if (p.bad)
-			return errprintf(err, "%s", p.err.text);
+			return errcopy(err, &p.err);
 		if (!p.changed)
 			return 0;
 	}

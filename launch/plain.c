@@ -89,7 +89,7 @@ static int keep(struct plain *p, struct errbuf *err)
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
 	if (mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
-		return rc < 0 ? -1 : errprintf(err, "%s", more.text);
+		return rc < 0 ? -1 : errcopy(err, &more);
 	return rc;
 }
 

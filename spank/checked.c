@@ -173,7 +173,7 @@ int checked_script(struct errbuf *warning, struct errbuf *err)
 	int len = script ? file_read_head(script, text, sizeof(text)) : -1;
 	unsigned stray;
 
-	warning->text[0] = '\0';
+	errclear(warning);
 	if (len <= 0 || !script_is(text, (size_t)len))
 		return 0;
 	stray = script_stray(text, (size_t)len);

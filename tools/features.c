@@ -342,7 +342,7 @@ static void check_site(struct findings *f)
 		      "dimmap_files)",
 		      NODEOS_CONF_PATH);
 	check_helpers(f);
-	err.text[0] = '\0';
+	errclear(&err);
 	config = slurm_show("config", NULL, &err);
 	if (config)
 		check_slurm(f, config);

@@ -297,7 +297,7 @@ int tool_support_bundle(int argc, char **argv)
 	setenv("LC_ALL", "C", 1); /* of what others print, too */
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &on_stop, NULL);
-	err.text[0] = '\0';
+	errclear(&err);
 	if (bundle_begin(&g.b, output, tmp && *tmp == '/' ? tmp : "/tmp", name, &err) < 0)
 		return tool_error(1, "support-bundle: %s", err.text);
 	status = gather(&g, &err) < 0 || bundle_end(g.b, about_text, &sum, &err) < 0 ? 1 : 0;

@@ -2,6 +2,36 @@
 #include "base/errbuf.h"
 #include "base/test/tap.h"
 
+static void codes(void)
+{
+	struct errbuf err = { 0 }, copy = { .text = "older", .code = 9 };
+
+	is_int(err.code, 0, "an initialised error has no code");
+	is_int(errcode(&err, 7, "need %d", 4), -1, "errcode returns -1");
+	is(err.text, "need 4", "errcode formats");
+	is_int(err.code, 7, "errcode keeps the code");
+	errwrap(&err, "container %s", "sim");
+	is_int(err.code, 7, "errwrap keeps the code");
+	errappend(&err, " (%d free)", 2);
+	is(err.text, "container sim: need 4 (2 free)", "errappend puts its text behind");
+	is_int(err.code, 7, "errappend keeps the code");
+	is_int(errcopy(&copy, &err), -1, "errcopy returns -1");
+	is(copy.text, "container sim: need 4 (2 free)", "errcopy takes the text");
+	is_int(copy.code, 7, "errcopy takes the code");
+	errprintf(&err, "another");
+	is_int(err.code, 0, "errprintf after errcode: the code is gone");
+	errclear(&copy);
+	is(copy.text, "", "errclear empties the text");
+	is_int(copy.code, 0, "errclear takes the code away");
+	is_int(errcode(NULL, 7, "x"), -1, "no buffer: errcode returns -1");
+	is_int(errappend(NULL, "x"), -1, "no buffer: errappend returns -1");
+	is_int(errcopy(NULL, &err), -1, "no buffer: errcopy returns -1");
+	errclear(NULL);
+	memset(&err, 0x5a, sizeof(err));
+	errprintf(&err, "first");
+	is_int(err.code, 0, "errprintf into memory with anything in it: no code");
+}
+
 int main(void)
 {
 	struct errbuf err, full;
@@ -24,5 +54,6 @@ int main(void)
 	errprintf(&full, "old");
 	errwrap(&full, "%s", x);
 	is_int((long long)strlen(full.text), sizeof(full.text) - 1, "a long prefix is cut");
+	codes();
 	return tap_done();
 }
