@@ -31,23 +31,24 @@ static int check(const struct planner *p, struct errbuf *err)
 	    check_subset(&p->opts->mems, &p->m->all_mems, "memory node", err) < 0)
 		return -1;
 	if (p->n && idset_empty(&p->opts->cpus))
-		return errprintf(err, "there is no CPU to give to containers");
+		return errcode(err, PLAN_NO_OFFER, "there is no CPU to give to containers");
 	if (p->n && idset_empty(&p->mems))
-		return errprintf(err, "there is no memory node to give to containers");
+		return errcode(err, PLAN_NO_OFFER, "there is no memory node to give to containers");
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct plan_ask *ask = &p->ask[i];
 
 		if (ask->mems_kind != MEMS_UNSET && ask->mems == 0)
-			return errprintf(
-				err, "container %.64s: needs at least one memory node, not mems=0",
+			return errcode(
+				err, PLAN_BAD_ASK,
+				"container %.64s: needs at least one memory node, not mems=0",
 				ask->name);
 		if (ask->cpus)
 			continue;
 		if (rest)
-			return errprintf(err,
-					 "containers %.64s and %.64s both ask for every core that "
-					 "is left: only one can",
-					 rest->name, ask->name);
+			return errcode(err, PLAN_BAD_ASK,
+				       "containers %.64s and %.64s both ask for every core that "
+				       "is left: only one can",
+				       rest->name, ask->name);
 		rest = ask;
 	}
 	return 0;
@@ -176,7 +177,7 @@ static int place(struct planner *p, struct errbuf *err)
 		p->thrift = true;
 		rc = place_all(p, order, &second);
 		if (rc == FAILED)
-			errprintf(err, "%s", second.text);
+			errcopy(err, &second);
 	}
 	free(order);
 	return rc == PLACED ? 0 : -1;

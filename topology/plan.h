@@ -8,6 +8,7 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "topology/refusal.h"
 
 /*
  * The planner: (machine, free set, asks) -> which CPUs and memory nodes each
@@ -84,7 +85,7 @@ struct plan {
 /*
  * Plan N asks. On success *OUT is a new plan (free with plan_free). Fails with
  * one line that says which container, what it needs, what there is and the
- * largest request that would fit.
+ * largest request that would fit; ERR's code is an enum plan_refusal.
  */
 int plan_make(struct plan **out, const struct machine *m, const struct plan_opts *opts,
 	      const struct plan_ask *ask, unsigned n, struct errbuf *err);

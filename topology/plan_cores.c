@@ -178,18 +178,18 @@ static enum placing too_few(const struct planner *p, const struct plan_ask *ask,
 	}
 	cores = ask->cpus / widest + (ask->cpus % widest != 0);
 	if (!left)
-		errprintf(err,
-			  "container %.64s: needs %s%u thread%s%s, but the containers planned "
-			  "before it left none free",
-			  ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
-			  ask->cpus > 1 ? "s" : "", ask->cpus ? "" : " (cpus=0 is what is left)");
+		errcode(err, PLAN_NO_CPUS,
+			"container %.64s: needs %s%u thread%s%s, but the containers planned "
+			"before it left none free",
+			ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
+			ask->cpus > 1 ? "s" : "", ask->cpus ? "" : " (cpus=0 is what is left)");
 	else
-		errprintf(err,
-			  "container %.64s: needs %u thread%s (%u core%s), %u %s free here%s; the "
-			  "largest request that fits now is cpus=%u",
-			  ask->name, ask->cpus, ask->cpus > 1 ? "s" : "", cores,
-			  cores > 1 ? "s" : "", left, left > 1 ? "are" : "is",
-			  first ? "" : " beside the larger containers", left);
+		errcode(err, PLAN_NO_CPUS,
+			"container %.64s: needs %u thread%s (%u core%s), %u %s free here%s; the "
+			"largest request that fits now is cpus=%u",
+			ask->name, ask->cpus, ask->cpus > 1 ? "s" : "", cores, cores > 1 ? "s" : "",
+			left, left > 1 ? "are" : "is", first ? "" : " beside the larger containers",
+			left);
 	return TOO_FEW_CPUS;
 }
 

@@ -110,22 +110,22 @@ static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t
 	char special[PLAN_SPECIAL_MAX];
 
 	if (n == 0)
-		errprintf(err,
-			  "container %.64s: no ordinary memory node may be given on this machine",
-			  ask->name);
+		errcode(err, PLAN_NO_MEMS,
+			"container %.64s: no ordinary memory node may be given on this machine",
+			ask->name);
 	else if (ask->mems_kind == MEMS_COUNT)
-		errprintf(err,
-			  "container %.64s: needs %llu memory nodes, %u may be given on this "
-			  "machine; "
-			  "the largest request that fits now is mems=%u",
-			  ask->name, (unsigned long long)ask->mems, n, n);
+		errcode(err, PLAN_NO_MEMS,
+			"container %.64s: needs %llu memory nodes, %u may be given on this "
+			"machine; "
+			"the largest request that fits now is mems=%u",
+			ask->name, (unsigned long long)ask->mems, n, n);
 	else
-		errprintf(err,
-			  "container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory "
-			  "node%s that may be given %s %.1f GiB (%llu bytes)%s; ",
-			  ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
-			  n == 1 ? "" : "s", n == 1 ? "holds" : "hold", (double)sum / gib,
-			  (unsigned long long)sum, n == 1 ? "" : " together");
+		errcode(err, PLAN_NO_MEMS,
+			"container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory "
+			"node%s that may be given %s %.1f GiB (%llu bytes)%s; ",
+			ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
+			n == 1 ? "" : "s", n == 1 ? "holds" : "hold", (double)sum / gib,
+			(unsigned long long)sum, n == 1 ? "" : " together");
 	if (n && ask->mems_kind == MEMS_SIZE)
 		offer_size(sum, err);
 	plan_format_special(p, special);

@@ -287,14 +287,15 @@ static int too_many(const struct map *m, struct errbuf *err)
 	char hint[48] = "";
 
 	if (in->sized)
-		return errprintf(err,
-				 "%u ranks on %u core%s: start fewer on each node, ask for a "
-				 "larger container (cpus), or use -O",
-				 in->n_ranks, m->n_cores, s);
+		return errcode(err, PLAN_NO_RANK_CPUS,
+			       "%u ranks on %u core%s: start fewer on each node, ask for a "
+			       "larger container (cpus), or use -O",
+			       in->n_ranks, m->n_cores, s);
 	if (!in->by_thread && m->threads > 1)
 		snprintf(hint, sizeof(hint), " (srun -c %u gives every rank a core)", m->threads);
-	return errprintf(err, "%u ranks on %u core%s: ask for more cpus%s, or use -O", in->n_ranks,
-			 m->n_cores, s, hint);
+	return errcode(err, PLAN_NO_RANK_CPUS,
+		       "%u ranks on %u core%s: ask for more cpus%s, or use -O", in->n_ranks,
+		       m->n_cores, s, hint);
 }
 
 /* Has Slurm given every rank CPUs of the container already, and not all the same? */

@@ -6,6 +6,7 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "topology/refusal.h"
 
 /*
  * Which rank of one step sits on which CPUs of its container. Needs libc only:
@@ -35,7 +36,8 @@ struct rankmap_in {
  * container; masks that say nothing (all equal, or unknown) are divided by local rank and
  * cpus_per_task; so are masks of more cores than the container has, in their order, each rank
  * getting no more cores than the widest mask holds. Every OUT is a non-empty subset of the
- * container. Without overcommit, ranks > cores of the container is an error (by_thread: > threads).
+ * container. Without overcommit, ranks > cores of the container is an error (by_thread: > threads),
+ * whose code is PLAN_NO_RANK_CPUS.
  */
 int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err);
 

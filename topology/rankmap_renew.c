@@ -146,8 +146,8 @@ static int divide(const struct rankmap_renew *in, const struct units *before, st
 	unsigned *got, k = 0, next = 0;
 
 	if (d.n > after->n && !d.shared)
-		return errprintf(err, "%u ranks do not fit on %u %s%s", d.n, after->n, unit,
-				 after->n == 1 ? "" : "s");
+		return errcode(err, PLAN_NO_RANK_CPUS, "%u ranks do not fit on %u %s%s", d.n,
+			       after->n, unit, after->n == 1 ? "" : "s");
 	got = calloc(in->n_ranks + 1u, sizeof(*got));
 	if (!got)
 		return errprintf(err, "out of memory");

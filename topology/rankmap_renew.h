@@ -4,6 +4,7 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "topology/refusal.h"
 
 /* The container of ranks that run gets other CPUs: which of them each rank gets. Needs libc only.
  */
@@ -20,8 +21,8 @@ struct rankmap_renew {
  * as before: by whole cores, or by threads where one of them has part of a core only; when they had
  * divided all of it, evenly (the first ranks get what is over), else each keeps as many as it had,
  * if there are as many. A rank keeps what it has and may have, and the rest is the nearest that is
- * free. More ranks than there are cores is an error, but for ranks that shared theirs before, which
- * share as evenly as can be.
+ * free. More ranks than there are cores is an error (its code is PLAN_NO_RANK_CPUS), but for ranks
+ * that shared theirs before, which share as evenly as can be.
  */
 int rankmap_renew(const struct rankmap_renew *in, struct idset *out, struct errbuf *err);
 

@@ -98,8 +98,8 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 	char list[128];
 
 	if (need > all)
-		return errprintf(
-			err,
+		return errcode(
+			err, PLAN_NO_CPUS,
 			"container %.64s has %u threads and can have %u at most here (%u asked)",
 			r->name, have, have + all, r->want_cpus);
 	for (unsigned i = 0; need && i < NEAR_LEVELS; i++) {
@@ -164,18 +164,18 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 	if (more)
 		idset_and(&from, &m->ordinary);
 	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
-		return errprintf(err,
-				 "container %.64s has %u memory nodes and can have %u at most here "
-				 "(%llu asked)",
-				 r->name, (unsigned)have, (unsigned)have + idset_count(&from),
-				 (unsigned long long)r->want_mems);
+		return errcode(err, PLAN_NO_MEMS,
+			       "container %.64s has %u memory nodes and can have %u at most here "
+			       "(%llu asked)",
+			       r->name, (unsigned)have, (unsigned)have + idset_count(&from),
+			       (unsigned long long)r->want_mems);
 	if (more && r->mems_kind == MEMS_SIZE && r->want_mems - have > machine_usable(m, &from))
-		return errprintf(err,
-				 "container %.64s has memory nodes of %llu MiB and can have %llu "
-				 "MiB at most here (%llu MiB asked)",
-				 r->name, (unsigned long long)(have >> 20),
-				 (unsigned long long)((have + machine_usable(m, &from)) >> 20),
-				 (unsigned long long)(r->want_mems >> 20));
+		return errcode(err, PLAN_NO_MEMS,
+			       "container %.64s has memory nodes of %llu MiB and can have %llu "
+			       "MiB at most here (%llu MiB asked)",
+			       r->name, (unsigned long long)(have >> 20),
+			       (unsigned long long)((have + machine_usable(m, &from)) >> 20),
+			       (unsigned long long)(r->want_mems >> 20));
 	if (choose(&got, m, r, &out->reserved, idset_count(&out->cpus), &from, r->mems_kind,
 		   more ? r->want_mems - have : r->want_mems, err) < 0)
 		return -1;
@@ -207,7 +207,8 @@ int plan_resize(struct plan_container *out, const struct machine *m, const struc
 
 	memset(out, 0, sizeof(*out));
 	if (ask->mems_kind != MEMS_UNSET && !ask->want_mems)
-		return errprintf(err, "container %.64s: needs at least one memory node", ask->name);
+		return errcode(err, PLAN_BAD_ASK, "container %.64s: needs at least one memory node",
+			       ask->name);
 	why = open_memstream(&text, &len);
 	if (!why)
 		return errprintf(err, "out of memory");

@@ -30,7 +30,7 @@ struct resize_ask {
  * What it is to have -> *OUT (free OUT->why). More CPUs come from the nearest domain that has any:
  * the L3 domains, NUMA localities and packages of its cores, then the rest of the machine, and
  * within that as the planner would choose them. Of its own the planner's choice for the new size
- * stays. Fails with one line that says what it has and what it could have.
+ * stays. Fails with one line that says what it has and what it could have; ERR's code is an enum plan_refusal.
  */
 #define RESIZED "resized" /* how the explanation begins */
 int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask,

@@ -29,6 +29,7 @@ struct test {
 	struct want want[MOST];
 	const char *free_cpus, *free_mems; /* NULL: not checked */
 	const char *error;
+	enum plan_refusal code;
 };
 
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
@@ -123,47 +124,58 @@ static const struct test tests[] = {
 	{ "mems: of one node", FAKE, .mems = "2", .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
 	  .error = "container a: needs 1.0 GiB of memory (1073741825 bytes), the 1 memory node "
 		   "that may be given holds 1.0 GiB (1073741824 bytes); "
-		   "the largest request that fits now is mems=1024MiB" },
+		   "the largest request that fits now is mems=1024MiB",
+	  .code = PLAN_NO_MEMS },
 	{ "mems: the size that is offered", FAKE, .mems = "2",
 	  .ask = { { "a", 1, 0, MEMS_SIZE, 1024 << 20 } }, .want = { { "2", NULL, "2" } } },
 
 	{ "too many", "package:2 numa:1 core:12 pu:2", .cpus = "4-47", .ask = { { "sim", 64 } },
 	  .error = "container sim: needs 64 threads (32 cores), 44 are free here; the largest "
-		   "request that fits now is cpus=44" },
+		   "request that fits now is cpus=44",
+	  .code = PLAN_NO_CPUS },
 	{ "too many beside others", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
 	  .error = "container vda: needs 4 threads (2 cores), 2 are free here beside the larger "
-		   "containers; the largest request that fits now is cpus=2" },
+		   "containers; the largest request that fits now is cpus=2",
+	  .code = PLAN_NO_CPUS },
 	{ "too many with smt=1", TWO, .ask = { { "sim", 9, 1 } },
 	  .error = "container sim: needs 9 threads (9 cores), 8 are free here; the largest request "
-		   "that fits now is cpus=8" },
+		   "that fits now is cpus=8",
+	  .code = PLAN_NO_CPUS },
 	{ "nothing left", TWO, .ask = { { "sim", 16 }, { "vda", 1 } },
 	  .error = "container vda: needs 1 thread, but the containers planned before it left none "
-		   "free" },
+		   "free",
+	  .code = PLAN_NO_CPUS },
 	{ "no rest", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
 	  .error = "container vda: needs at least 1 thread (cpus=0 is what is left), but the "
-		   "containers planned before it left none free" },
+		   "containers planned before it left none free",
+	  .code = PLAN_NO_CPUS },
 	{ "two rests", TWO, .ask = { { "a", 0 }, { "b", 0 } },
-	  .error = "containers a and b both ask for every core that is left: only one can" },
+	  .error = "containers a and b both ask for every core that is left: only one can",
+	  .code = PLAN_BAD_ASK },
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
 	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest "
-		   "request that fits now is mems=3" },
+		   "request that fits now is mems=3",
+	  .code = PLAN_NO_MEMS },
 	{ "too much memory", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 5 * GIB } },
 	  .error = "container a: needs 5.0 GiB of memory (5368709120 bytes), the 4 memory nodes "
 		   "that may be given hold 4.0 GiB (4294967296 bytes) together; "
-		   "the largest request that fits now is mems=4096MiB" },
+		   "the largest request that fits now is mems=4096MiB",
+	  .code = PLAN_NO_MEMS },
 	{ "mems=0", FAKE, .ask = { { "a", 1, 0, MEMS_COUNT, 0 } },
-	  .error = "container a: needs at least one memory node, not mems=0" },
+	  .error = "container a: needs at least one memory node, not mems=0",
+	  .code = PLAN_BAD_ASK },
 	{ "a CPU that is not there", TWO, .cpus = "0-16", .ask = { { "a", 1 } },
-	  .error = "this machine has no CPU 16" },
+	  .error = "this machine has no CPU 16", .code = PLAN_OK },
 	{ "a memory node that is not there", TWO, .mems = "0-2", .ask = { { "a", 1 } },
-	  .error = "this machine has no memory node 2" },
+	  .error = "this machine has no memory node 2", .code = PLAN_OK },
 	{ "no CPU", TWO, .cpus = "", .ask = { { "a", 1 } },
-	  .error = "there is no CPU to give to containers" },
+	  .error = "there is no CPU to give to containers", .code = PLAN_NO_OFFER },
 	{ "no memory node", TWO, .mems = "", .ask = { { "a", 1 } },
-	  .error = "there is no memory node to give to containers" },
+	  .error = "there is no memory node to give to containers", .code = PLAN_NO_OFFER },
 	{ "the largest number", TWO, .ask = { { "a", 4294967295u } },
 	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free here; "
-		   "the largest request that fits now is cpus=16" },
+		   "the largest request that fits now is cpus=16",
+	  .code = PLAN_NO_CPUS },
 };
 
 static struct idset parsed(const char *list)
@@ -214,6 +226,7 @@ static void run(const struct test *t)
 		n++;
 	if (plan_make(&plan, m, &opts, t->ask, n, &err) < 0) {
 		is(err.text, t->error ? t->error : "success", "%s", t->name);
+		is_int(err.code, (int)t->code, "%s: the code of the refusal", t->name);
 	} else if (ok(!t->error, "%s: can be planned", t->name)) {
 		for (unsigned i = 0; i < n; i++)
 			check_container(t, &plan->container[i], &t->ask[i], &t->want[i]);

@@ -111,6 +111,8 @@ static void run(const struct test *t)
 	rc = rankmap_renew(&in, out, &err);
 	if (*t->want[0] == '!') {
 		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "%s", t->name);
+		is_int(err.code, idset_empty(&after) ? PLAN_OK : PLAN_NO_RANK_CPUS,
+		       "%s: the code of the refusal", t->name);
 		return;
 	}
 	is_int(rc, 0, "%s (%s)", t->name, err.text);

@@ -585,6 +585,8 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 	rc = rankmap_make(&in, out, &err);
 	if (t->want[0][0] == '!') {
 		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "%s", t->name);
+		is_int(err.code, strstr(t->name, "no CPU") ? PLAN_OK : PLAN_NO_RANK_CPUS,
+		       "%s: the code of the refusal", t->name);
 		return;
 	}
 	if (!ok(rc == 0, "%s", t->name)) {

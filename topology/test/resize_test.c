@@ -27,12 +27,16 @@ static struct idset set_of(const char *list)
  * numbered in order. */
 static const char small[] = "pack:2 numa:1 l3:2 core:4 pu:1";
 
+/* Only a refusal has a code. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 struct test {
 	const char *name, *machine;
 	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
 	unsigned want, smt;
 	unsigned mems_count; /* 0: as they are */
 	const char *want_cpus, *want_mems; /* or in the first the error, starting with '!' */
+	enum plan_refusal code; /* with an error */
 };
 
 static const struct test tests[] = {
@@ -48,7 +52,7 @@ static const struct test tests[] = {
 	{ "shrink to the memory", small, "4-11", "4-11", "1", "", "", 4, 0, 0, "8-11", "1" },
 	{ "as it is", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
 	{ "too much", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0,
-	  "!container a has 2 threads and can have 4 at most here (5 asked)", NULL },
+	  "!container a has 2 threads and can have 4 at most here (5 asked)", NULL, PLAN_NO_CPUS },
 	{ "whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3", "0" },
 	{ "an odd number that it has already", "core:4 pu:2", "0-3", "0-3", "0", "", "", 3, 0, 0,
 	  "0-3", "0" },
@@ -58,7 +62,8 @@ static const struct test tests[] = {
 	{ "another memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
 	{ "the near one stays", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1, "8-11", "1" },
 	{ "never an expander at the machine", "cxlroot.xml", "0-3", "0-3", "0", "", "2", 0, 0, 2,
-	  "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL },
+	  "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL,
+	  PLAN_NO_MEMS },
 	{ "DRAM of the other package before", "cxlroot.xml", "0-3", "0-3", "0", "", "1-2", 0, 0, 2,
 	  "0-3", "0-1" },
 	{ "a special node that it has goes first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0, 0,
@@ -66,7 +71,8 @@ static const struct test tests[] = {
 	{ "fewer CPUs beside a special node that it has", "cxlroot.xml", "0-3", "0-3", "2", "", "",
 	  2, 0, 0, "0-1", "2" },
 	{ "no more of them", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
-	  "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL },
+	  "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL,
+	  PLAN_NO_MEMS },
 };
 
 static void run(const struct test *t)
@@ -98,6 +104,7 @@ static void run(const struct test *t)
 	rc = plan_resize(&got, m, &ask, &err);
 	if (*t->want_cpus == '!') {
 		is(rc < 0 ? err.text : "no error", t->want_cpus + 1, "%s", t->name);
+		is_int(err.code, (int)t->code, "%s: the code of the refusal", t->name);
 	} else if (is_int(rc, 0, "%s (%s)", t->name, err.text)) {
 		is(idset_brief(buf, &got.cpus), t->want_cpus, "%s: CPUs", t->name);
 		is(idset_brief(buf, &got.mems), t->want_mems, "%s: memory nodes", t->name);
