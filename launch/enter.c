@@ -185,7 +185,7 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 	struct step_shared *sh = s->shared;
 	struct errbuf why = { 0 };
 
-	err->text[0] = '\0';
+	errclear(err);
 	if (!atomic_load(&sh->failed) && enter(s, &sh->rank[rank], env, &why) < 0)
 		step_fail(s, "%s", why.text);
 

@@ -394,7 +394,7 @@ static const char *once(struct errbuf *text)
 	static struct errbuf copy;
 
 	copy = *text;
-	text->text[0] = '\0';
+	errclear(text);
 	return copy.text;
 }
 

@@ -75,7 +75,7 @@ static void reports(void)
 
 static void site(void)
 {
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	is_int(isolators_allowed(ask("nodeos 1;c=sim cpus=2;"), &conf, "/c", &err), 0,
 	       "CPUs are allowed everywhere");
@@ -127,7 +127,7 @@ static void partitions(int root)
 	struct ledger_step other = { .inode = 8, .step_id = 3, .places = "sim" };
 	struct ledger_job job = { .n_steps = 0, .step = &other };
 	struct isolator_step s = step_of(root, 1);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	job_cpus = set_of("0-7");
 	ask("nodeos 1;c=sim cpus=4 partition=root;");
@@ -154,7 +154,7 @@ static void partitions(int root)
 static void cpus(int root)
 {
 	struct isolator_step s = step_of(root, 2);
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct idset now;
 
 	memset(given, 0, sizeof(given));
@@ -208,7 +208,7 @@ static void changes(void)
 				     .next = &next,
 				     .node_cpus = &job_cpus,
 				     .job_cpus = &job_cpus };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	ask("nodeos 1;c=sim cpus=2 mems=2 dimmap=1048576 dimmap_source=/d;");
 	before.mems = set_of("0-1");
