@@ -37,7 +37,7 @@ static const char *got(const char *dir, const char *file)
 
 	next = (next + 1) % 4;
 	if (cgroup_read(root, dir, file, buf[next], sizeof(buf[next]), &err) < 0)
-		snprintf(buf[next], sizeof(buf[next]), "%s", err.text);
+		snprintf(buf[next], sizeof(buf[next]), "%.255s", err.text);
 	return buf[next];
 }
 
