@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "manifest/request_field.h"
 
 /* Append only: the canonical text lists them in this order, and nodes may run an older release. */
 const char *const request_ignored_name[] = {
@@ -208,66 +209,18 @@ static void put(struct out *o, const char *s)
 	o->used += n;
 }
 
-static void put_number(struct out *o, const char *field, uint64_t value)
-{
-	char digits[24];
-
-	put(o, field);
-	snprintf(digits, sizeof(digits), "%" PRIu64, value);
-	put(o, digits);
-}
-
-static void put_dimmap(struct out *o, const struct request_dimmap *d)
-{
-	if (!d->size)
-		return;
-	put_number(o, " dimmap=", d->size);
-	put(o, " dimmap_source=");
-	put(o, d->source);
-	if (d->policy) {
-		put(o, " dimmap_policy=");
-		put(o, request_dimmap_policies[d->policy - 1]);
-	}
-	if (d->fill)
-		put_number(o, " dimmap_fill=", d->fill);
-	if (d->read_only)
-		put(o, " dimmap_access=ro");
-}
-
 /* The record of a valid C, with its ';'. */
 static void put_container(struct out *o, const struct request_container *c)
 {
-	const char *before = " ignored=";
+	char value[REQUEST_VALUE_MAX];
 
-	put(o, "c=");
-	put(o, c->name);
-	if (c->cpus)
-		put_number(o, " cpus=", c->cpus);
-	if (c->smt)
-		put_number(o, " smt=", c->smt);
-	if (c->mems_kind != MEMS_UNSET)
-		put_number(o, " mems=", c->mems);
-	if (c->mems_kind == MEMS_SIZE)
-		put(o, "b");
-	if (c->policy != POLICY_UNSET) {
-		put(o, " policy=");
-		put(o, policy_name(c->policy));
-	}
-	if (c->priority > (policy_is_realtime(c->policy) ? 1 : 0))
-		put_number(o, " prio=", c->priority);
-	if (c->quantum_named)
-		put_number(o, " quantum=", c->quantum);
-	if (c->partition != PARTITION_MEMBER) {
-		put(o, " partition=");
-		put(o, partition_name(c->partition));
-	}
-	put_dimmap(o, &c->dimmap);
-	for (unsigned i = 0; i < IGNORED_COUNT; i++) {
-		if (!(c->ignored >> i & 1))
+	for (const struct request_field *f = request_fields; f->name; f++) {
+		if (!f->print(value, c))
 			continue;
-		put(o, before);
-		put(o, request_ignored_name[i]);
-		before = ",";
+		put(o, f == request_fields ? "" : " ");
+		put(o, f->name);
+		put(o, "=");
+		put(o, value);
 	}
 	put(o, ";");
 }
@@ -291,205 +244,34 @@ int request_format(const struct request *r, char *buf, size_t size, struct errbu
 	return (int)o.used;
 }
 
-/* Decimal digits without a leading zero, up to MAX, at *P up to END; advances *P. */
-static int parse_number(const char **p, const char *end, uint64_t max, uint64_t *value)
+static int unknown_field(const char *field, size_t len, struct errbuf *err)
 {
-	const char *s = *p;
-	uint64_t v = 0;
+	char quoted[WORD_QUOTE_MAX];
+	const char *before = "";
 
-	if (s == end || *s < '0' || *s > '9' ||
-	    (*s == '0' && end - s > 1 && s[1] >= '0' && s[1] <= '9'))
-		return -1;
-	for (; s < end && *s >= '0' && *s <= '9'; s++) {
-		unsigned digit = (unsigned)(*s - '0');
-
-		if (v > max / 10 || v * 10 > max - digit)
-			return -1;
-		v = v * 10 + digit;
+	errprintf(err, "unknown field %s (allowed: ", word_quote(quoted, field, len));
+	for (const struct request_field *f = request_fields; f->name; f++) {
+		errappend(err, "%s%s=", before, f->name);
+		before = ", ";
 	}
-	*p = s;
-	*value = v;
-	return 0;
+	return errappend(err, ")");
 }
 
-/* All of VALUE .. END is one number up to MAX. */
-static int parse_unsigned(unsigned *out, const char *value, const char *end, uint64_t max)
-{
-	uint64_t v;
-
-	if (parse_number(&value, end, max, &v) < 0 || value != end)
-		return -1;
-	*out = (unsigned)v;
-	return 0;
-}
-
-/* VALUE .. END as a text of its own. */
-static int copy_word(char *buf, size_t size, const char *value, const char *end)
-{
-	size_t len = (size_t)(end - value);
-
-	if (len >= size)
-		return -1;
-	memcpy(buf, value, len);
-	buf[len] = '\0';
-	return 0;
-}
-
-static int field_name(struct request_container *c, const char *value, const char *end)
-{
-	return copy_word(c->name, sizeof(c->name), value, end);
-}
-
-static int field_cpus(struct request_container *c, const char *value, const char *end)
-{
-	return parse_unsigned(&c->cpus, value, end, REQUEST_CPUS_MAX);
-}
-
-static int field_smt(struct request_container *c, const char *value, const char *end)
-{
-	return parse_unsigned(&c->smt, value, end, REQUEST_SMT_MAX);
-}
-
-static int field_mems(struct request_container *c, const char *value, const char *end)
-{
-	if (parse_number(&value, end, REQUEST_BYTES_MAX, &c->mems) < 0)
-		return -1;
-	c->mems_kind = MEMS_COUNT;
-	if (value < end && *value == 'b') {
-		c->mems_kind = MEMS_SIZE;
-		value++;
-	}
-	return value == end ? 0 : -1;
-}
-
-static int field_policy(struct request_container *c, const char *value, const char *end)
-{
-	char word[16];
-
-	if (copy_word(word, sizeof(word), value, end) < 0)
-		return -1;
-	c->policy = policy_by_name(word);
-	return c->policy == POLICY_UNSET ? -1 : 0;
-}
-
-static int field_prio(struct request_container *c, const char *value, const char *end)
-{
-	return parse_unsigned(&c->priority, value, end, 99);
-}
-
-static int field_quantum(struct request_container *c, const char *value, const char *end)
-{
-	c->quantum_named = true;
-	return parse_unsigned(&c->quantum, value, end, HPC_QUANTUM_MAX);
-}
-
-static int field_partition(struct request_container *c, const char *value, const char *end)
-{
-	char word[16];
-	int p;
-
-	if (copy_word(word, sizeof(word), value, end) < 0)
-		return -1;
-	p = partition_by_name(word);
-	c->partition = p < 0 ? PARTITION_MEMBER : (enum partition)p;
-	return p < 0 ? -1 : 0;
-}
-
-static int field_dimmap(struct request_container *c, const char *value, const char *end)
-{
-	return parse_number(&value, end, REQUEST_BYTES_MAX, &c->dimmap.size) < 0 || value != end
-		       ? -1
-		       : 0;
-}
-
-static int field_source(struct request_container *c, const char *value, const char *end)
-{
-	return copy_word(c->dimmap.source, sizeof(c->dimmap.source), value, end);
-}
-
-static int field_dimmap_policy(struct request_container *c, const char *value, const char *end)
-{
-	char word[16];
-
-	if (copy_word(word, sizeof(word), value, end) < 0)
-		return -1;
-	c->dimmap.policy = request_dimmap_policy(word);
-	return c->dimmap.policy ? 0 : -1;
-}
-
-static int field_fill(struct request_container *c, const char *value, const char *end)
-{
-	return parse_unsigned(&c->dimmap.fill, value, end, REQUEST_FILL_MAX);
-}
-
-static int field_access(struct request_container *c, const char *value, const char *end)
-{
-	c->dimmap.read_only = end - value == 2 && memcmp(value, "ro", 2) == 0;
-	return c->dimmap.read_only ? 0 : -1;
-}
-
-static int field_ignored(struct request_container *c, const char *value, const char *end)
-{
-	while (value < end) {
-		const char *comma = memchr(value, ',', (size_t)(end - value));
-		size_t len = (size_t)((comma ? comma : end) - value);
-		unsigned i = 0;
-
-		while (i < IGNORED_COUNT && (strlen(request_ignored_name[i]) != len ||
-					     memcmp(request_ignored_name[i], value, len) != 0))
-			i++;
-		if (i == IGNORED_COUNT)
-			return -1;
-		c->ignored |= UINT32_C(1) << i;
-		value += len + (comma ? 1 : 0);
-	}
-	return 0;
-}
-
-/*
- * The fields, in any order: order, omitted defaults and single blanks are what
- * the comparison with the formatted record demands.
- */
-static const struct field {
-	const char *name;
-	int (*parse)(struct request_container *c, const char *value, const char *end);
-} fields[] = {
-	{ "c", field_name },
-	{ "cpus", field_cpus },
-	{ "smt", field_smt },
-	{ "mems", field_mems },
-	{ "policy", field_policy },
-	{ "prio", field_prio },
-	{ "quantum", field_quantum },
-	{ "partition", field_partition },
-	{ "dimmap", field_dimmap },
-	{ "dimmap_source", field_source },
-	{ "dimmap_policy", field_dimmap_policy },
-	{ "dimmap_fill", field_fill },
-	{ "dimmap_access", field_access },
-	{ "ignored", field_ignored },
-};
-
+/* One field "NAME=VALUE", FIELD .. END. */
 static int parse_field(struct request_container *c, const char *field, const char *end,
 		       struct errbuf *err)
 {
-	char quoted[WORD_QUOTE_MAX];
 	size_t len = (size_t)(end - field);
 	const char *equals = memchr(field, '=', len);
+	const struct request_field *f;
+	char quoted[WORD_QUOTE_MAX];
 
-	for (size_t i = 0; equals && i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (strlen(fields[i].name) != (size_t)(equals - field) ||
-		    memcmp(fields[i].name, field, (size_t)(equals - field)) != 0)
-			continue;
-		if (fields[i].parse(c, equals + 1, end) < 0)
-			return errprintf(err, "bad value in %s", word_quote(quoted, field, len));
-		return 0;
-	}
-	return errprintf(err,
-			 "unknown field %s (allowed: c=, cpus=, smt=, mems=, policy=, prio=, "
-			 "quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
-			 "dimmap_fill=, dimmap_access=, ignored=)",
-			 word_quote(quoted, field, len));
+	f = equals ? request_field_find(field, (size_t)(equals - field)) : NULL;
+	if (!f)
+		return unknown_field(field, len, err);
+	if (f->parse(c, equals + 1, end) < 0)
+		return errprintf(err, "bad value in %s", word_quote(quoted, field, len));
+	return 0;
 }
 
 /* One record, RECORD .. END with its ';'. */
@@ -584,8 +366,8 @@ int request_parse_bytes(const char *text, uint64_t *bytes)
 	const char *unit = text;
 	int shift;
 
-	if (parse_number(&unit, text + strnlen(text, REQUEST_NAME_MAX), REQUEST_BYTES_MAX, bytes) <
-	    0)
+	if (request_field_number(&unit, text + strnlen(text, REQUEST_NAME_MAX), REQUEST_BYTES_MAX,
+				 bytes) < 0)
 		return -1;
 	shift = size_shift(unit);
 	if (shift < 0 || *bytes > REQUEST_BYTES_MAX >> shift)
@@ -603,7 +385,7 @@ int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, 
 	int shift;
 
 	word_quote(quoted, text, len);
-	if (parse_number(&unit, text + len, UINT64_MAX, &c.mems) < 0)
+	if (request_field_number(&unit, text + len, UINT64_MAX, &c.mems) < 0)
 		goto bad;
 	shift = size_shift(unit);
 	if (shift < 0)
@@ -645,7 +427,7 @@ static int sched_priority(struct request_container *c, const char *word, const c
 	char text[16];
 	int p;
 
-	if (parse_unsigned(&c->priority, word, end, 99) == 0)
+	if (request_field_find("prio", 4)->parse(c, word, end) == 0)
 		return 0;
 	if (c->policy != POLICY_HPC || end - word >= (ptrdiff_t)sizeof(text))
 		return -1;
@@ -663,7 +445,7 @@ int request_parse_sched(struct request_container *c, const char *text, struct er
 	char quoted[WORD_QUOTE_MAX];
 	const char *word = text, *end = text + strcspn(text, ":,");
 
-	if (field_policy(&got, text, end) < 0)
+	if (request_field_find("policy", 6)->parse(&got, text, end) < 0)
 		goto bad;
 	got.priority = request_default_priority(got.policy);
 	got.quantum_named = false;
@@ -678,7 +460,8 @@ int request_parse_sched(struct request_container *c, const char *text, struct er
 		word = end + 1;
 		end = word + strlen(word);
 		if (strncmp(word, quantum, sizeof(quantum) - 1) != 0 ||
-		    field_quantum(&got, word + sizeof(quantum) - 1, end) < 0)
+		    request_field_find("quantum", 7)->parse(&got, word + sizeof(quantum) - 1, end) <
+			    0)
 			goto bad;
 	}
 	if (check_policy(&got, err) < 0)

@@ -485,8 +485,42 @@ static void sched(void)
 	}
 }
 
+/* The words of the message come from the table of fields. */
+static void unknown_field(void)
+{
+	struct request r;
+	struct errbuf err;
+
+	request_parse(&r, "nodeos 1;c=a cpu=4;", &err);
+	is(err.text,
+	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
+	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
+	   "dimmap_fill=, dimmap_access=, ignored=)",
+	   "an unknown field: the allowed ones follow, in the order of the text");
+	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
+	is(err.text, "request: container 1: bad value in \"cpus=x\"", "a bad value");
+}
+
+/* Every ignored isolator at once, the longest value but a path. */
+static void all_ignored(void)
+{
+	static struct request r = { .n = 1, .container = { { .name = "a" } } };
+	struct request again;
+	struct errbuf err = { "" };
+	unsigned n = 0;
+
+	while (request_ignored_name[n])
+		r.container[0].ignored |= UINT32_C(1) << n++;
+	ok(request_format(&r, text, sizeof(text), &err) > 0 &&
+		   request_parse(&again, text, &err) == 0 &&
+		   again.container[0].ignored == r.container[0].ignored,
+	   "a request with all %u ignored isolators: %s", n, err.text);
+}
+
 int main(void)
 {
+	unknown_field();
+	all_ignored();
 	sched();
 	names();
 	round_trips();

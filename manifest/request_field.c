@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "manifest/request_field.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int request_field_number(const char **p, const char *end, uint64_t max, uint64_t *value)
+{
+	const char *s = *p;
+	uint64_t v = 0;
+
+	if (s == end || *s < '0' || *s > '9' ||
+	    (*s == '0' && end - s > 1 && s[1] >= '0' && s[1] <= '9'))
+		return -1;
+	for (; s < end && *s >= '0' && *s <= '9'; s++) {
+		unsigned digit = (unsigned)(*s - '0');
+
+		if (v > max / 10 || v * 10 > max - digit)
+			return -1;
+		v = v * 10 + digit;
+	}
+	*p = s;
+	*value = v;
+	return 0;
+}
+
+/* All of VALUE .. END is one number up to MAX. */
+static int parse_unsigned(unsigned *out, const char *value, const char *end, uint64_t max)
+{
+	uint64_t v;
+
+	if (request_field_number(&value, end, max, &v) < 0 || value != end)
+		return -1;
+	*out = (unsigned)v;
+	return 0;
+}
+
+/* VALUE .. END as a text of its own. */
+static int copy_word(char *buf, size_t size, const char *value, const char *end)
+{
+	size_t len = (size_t)(end - value);
+
+	if (len >= size)
+		return -1;
+	memcpy(buf, value, len);
+	buf[len] = '\0';
+	return 0;
+}
+
+static int field_name(struct request_container *c, const char *value, const char *end)
+{
+	return copy_word(c->name, sizeof(c->name), value, end);
+}
+
+static int field_cpus(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->cpus, value, end, REQUEST_CPUS_MAX);
+}
+
+static int field_smt(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->smt, value, end, REQUEST_SMT_MAX);
+}
+
+static int field_mems(struct request_container *c, const char *value, const char *end)
+{
+	if (request_field_number(&value, end, REQUEST_BYTES_MAX, &c->mems) < 0)
+		return -1;
+	c->mems_kind = MEMS_COUNT;
+	if (value < end && *value == 'b') {
+		c->mems_kind = MEMS_SIZE;
+		value++;
+	}
+	return value == end ? 0 : -1;
+}
+
+static int field_policy(struct request_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->policy = policy_by_name(word);
+	return c->policy == POLICY_UNSET ? -1 : 0;
+}
+
+static int field_prio(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->priority, value, end, 99);
+}
+
+static int field_quantum(struct request_container *c, const char *value, const char *end)
+{
+	c->quantum_named = true;
+	return parse_unsigned(&c->quantum, value, end, HPC_QUANTUM_MAX);
+}
+
+static int field_partition(struct request_container *c, const char *value, const char *end)
+{
+	char word[16];
+	int p;
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	p = partition_by_name(word);
+	c->partition = p < 0 ? PARTITION_MEMBER : (enum partition)p;
+	return p < 0 ? -1 : 0;
+}
+
+static int field_dimmap(struct request_container *c, const char *value, const char *end)
+{
+	return request_field_number(&value, end, REQUEST_BYTES_MAX, &c->dimmap.size) < 0 ||
+			       value != end
+		       ? -1
+		       : 0;
+}
+
+static int field_source(struct request_container *c, const char *value, const char *end)
+{
+	return copy_word(c->dimmap.source, sizeof(c->dimmap.source), value, end);
+}
+
+static int field_dimmap_policy(struct request_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->dimmap.policy = request_dimmap_policy(word);
+	return c->dimmap.policy ? 0 : -1;
+}
+
+static int field_fill(struct request_container *c, const char *value, const char *end)
+{
+	return parse_unsigned(&c->dimmap.fill, value, end, REQUEST_FILL_MAX);
+}
+
+static int field_access(struct request_container *c, const char *value, const char *end)
+{
+	c->dimmap.read_only = end - value == 2 && memcmp(value, "ro", 2) == 0;
+	return c->dimmap.read_only ? 0 : -1;
+}
+
+static int field_ignored(struct request_container *c, const char *value, const char *end)
+{
+	while (value < end) {
+		const char *comma = memchr(value, ',', (size_t)(end - value));
+		size_t len = (size_t)((comma ? comma : end) - value);
+		unsigned i = 0;
+
+		while (request_ignored_name[i] &&
+		       (strlen(request_ignored_name[i]) != len ||
+			memcmp(request_ignored_name[i], value, len) != 0))
+			i++;
+		if (!request_ignored_name[i])
+			return -1;
+		c->ignored |= UINT32_C(1) << i;
+		value += len + (comma ? 1 : 0);
+	}
+	return 0;
+}
+
+static bool print_number(char *value, uint64_t number)
+{
+	snprintf(value, REQUEST_VALUE_MAX, "%" PRIu64, number);
+	return number != 0;
+}
+
+static bool print_word(char *value, const char *word)
+{
+	snprintf(value, REQUEST_VALUE_MAX, "%s", word);
+	return true;
+}
+
+static bool print_name(char *value, const struct request_container *c)
+{
+	return print_word(value, c->name);
+}
+
+static bool print_cpus(char *value, const struct request_container *c)
+{
+	return print_number(value, c->cpus);
+}
+
+static bool print_smt(char *value, const struct request_container *c)
+{
+	return print_number(value, c->smt);
+}
+
+static bool print_mems(char *value, const struct request_container *c)
+{
+	print_number(value, c->mems);
+	if (c->mems_kind == MEMS_SIZE)
+		strcat(value, "b");
+	return c->mems_kind != MEMS_UNSET;
+}
+
+static bool print_policy(char *value, const struct request_container *c)
+{
+	return c->policy != POLICY_UNSET && print_word(value, policy_name(c->policy));
+}
+
+/* With fifo and rr, 0 and 1 are the same priority. */
+static bool print_prio(char *value, const struct request_container *c)
+{
+	return c->priority > (policy_is_realtime(c->policy) ? 1 : 0) &&
+	       print_number(value, c->priority);
+}
+
+static bool print_quantum(char *value, const struct request_container *c)
+{
+	print_number(value, c->quantum);
+	return c->quantum_named;
+}
+
+static bool print_partition(char *value, const struct request_container *c)
+{
+	return c->partition != PARTITION_MEMBER && print_word(value, partition_name(c->partition));
+}
+
+static bool print_dimmap(char *value, const struct request_container *c)
+{
+	return print_number(value, c->dimmap.size);
+}
+
+static bool print_source(char *value, const struct request_container *c)
+{
+	return c->dimmap.size && print_word(value, c->dimmap.source);
+}
+
+static bool print_dimmap_policy(char *value, const struct request_container *c)
+{
+	return c->dimmap.policy && print_word(value, request_dimmap_policies[c->dimmap.policy - 1]);
+}
+
+static bool print_fill(char *value, const struct request_container *c)
+{
+	return print_number(value, c->dimmap.fill);
+}
+
+static bool print_access(char *value, const struct request_container *c)
+{
+	return c->dimmap.read_only && print_word(value, "ro");
+}
+
+static bool print_ignored(char *value, const struct request_container *c)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; request_ignored_name[i] && used < REQUEST_VALUE_MAX; i++)
+		if (c->ignored >> i & 1)
+			used += (size_t)snprintf(value + used, REQUEST_VALUE_MAX - used, "%s%s",
+						 used ? "," : "", request_ignored_name[i]);
+	return used != 0;
+}
+
+const struct request_field request_fields[] = {
+	{ "c", field_name, print_name },
+	{ "cpus", field_cpus, print_cpus },
+	{ "smt", field_smt, print_smt },
+	{ "mems", field_mems, print_mems },
+	{ "policy", field_policy, print_policy },
+	{ "prio", field_prio, print_prio },
+	{ "quantum", field_quantum, print_quantum },
+	{ "partition", field_partition, print_partition },
+	{ "dimmap", field_dimmap, print_dimmap },
+	{ "dimmap_source", field_source, print_source },
+	{ "dimmap_policy", field_dimmap_policy, print_dimmap_policy },
+	{ "dimmap_fill", field_fill, print_fill },
+	{ "dimmap_access", field_access, print_access },
+	{ "ignored", field_ignored, print_ignored },
+	{ NULL, NULL, NULL },
+};
+
+const struct request_field *request_field_find(const char *name, size_t len)
+{
+	for (const struct request_field *f = request_fields; f->name; f++)
+		if (strlen(f->name) == len && memcmp(f->name, name, len) == 0)
+			return f;
+	return NULL;
+}
