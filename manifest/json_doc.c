@@ -59,13 +59,20 @@ static void node_path(const struct json_doc *doc, const struct json_node *node, 
 static int fail_at(const struct json_doc *doc, size_t at, const struct json_node *node,
 		   const char *reason)
 {
-	char name[NAME_SHOWN], path[PATH_SHOWN] = "";
+	char name[NAME_SHOWN], path[PATH_SHOWN] = "", whole[sizeof(doc->fault->path)] = "";
 	unsigned line, column;
 
 	copy_end(name, sizeof(name), doc->name);
 	json_pos_where(doc->text, at, &line, &column);
 	if (node)
-		node_path(doc, node, path, sizeof(path));
+		node_path(doc, node, whole, sizeof(whole));
+	copy_end(path, sizeof(path), whole);
+	if (doc->fault) {
+		doc->fault->line = line;
+		doc->fault->column = column;
+		strcpy(doc->fault->path, whole);
+		snprintf(doc->fault->message, sizeof(doc->fault->message), "%s", reason);
+	}
 	return errprintf(doc->err, "%s:%u:%u: %s%s%s", name, line, column, path,
 			 path[0] ? ": " : "", reason);
 }
@@ -162,23 +169,17 @@ static int build(struct json_doc *doc)
 	return 0;
 }
 
-int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len,
-		   struct errbuf *err)
+/* Parse the text that DOC names; OUT gets DOC with its values. */
+static int parse(struct json_doc *out, struct json_doc doc, unsigned max_values)
 {
-	return json_doc_parse_values(out, name, text, len, JSON_POS_VALUES, err);
-}
-
-int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len,
-			  unsigned max_values, struct errbuf *err)
-{
-	struct errbuf reason = { 0 };
-	struct json_doc doc = { .name = name, .text = text, .len = len, .err = &reason };
+	struct errbuf reason = { 0 }, *err = doc.err;
 	size_t at = 0;
 	int result;
 
-	if (len > INT_MAX)
-		return errprintf(err, "%.100s: too long", name);
-	result = json_pos_scan(&doc.tree, text, len, max_values, &at, &reason);
+	if (doc.len > INT_MAX)
+		return errprintf(err, "%.100s: too long", doc.name);
+	doc.err = &reason;
+	result = json_pos_scan(&doc.tree, doc.text, doc.len, max_values, &at, &reason);
 	if (result == 0)
 		result = build(&doc);
 	doc.err = err;
@@ -189,6 +190,22 @@ int json_doc_parse_values(struct json_doc *out, const char *name, const char *te
 	}
 	*out = doc;
 	return 0;
+}
+
+int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len,
+		   struct json_fault *fault, struct errbuf *err)
+{
+	struct json_doc doc = { .name = name, .text = text, .len = len, .err = err, .fault = fault };
+
+	return parse(out, doc, JSON_POS_VALUES);
+}
+
+int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len,
+			  unsigned max_values, struct errbuf *err)
+{
+	struct json_doc doc = { .name = name, .text = text, .len = len, .err = err };
+
+	return parse(out, doc, max_values);
 }
 
 void json_doc_free(struct json_doc *doc)

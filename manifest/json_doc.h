@@ -7,6 +7,13 @@
 #include "base/errbuf.h"
 #include "manifest/json_scan.h"
 
+/* Where a text is wrong, and what is wrong there: the parts of the message. */
+struct json_fault {
+	unsigned line, column; /* from 1; 0: the text as a whole */
+	char path[1024]; /* "app.isolators[1].value.cpus", ".." before a cut one; "": the root */
+	char message[512];
+};
+
 /*
  * A JSON text with its values (json-c's) and their positions (json_scan.h), and
  * the one way to fail about it: "NAME:LINE:COLUMN: PATH: reason".
@@ -19,15 +26,17 @@ struct json_doc {
 	struct json_object *root;
 	struct json_object **value; /* of tree.node[i], borrowed from root; NULL for null */
 	struct errbuf *err;
+	struct json_fault *fault; /* or NULL */
 };
 
 /*
  * Parse TEXT; messages of this and of all other functions here go to ERR and
- * call the text NAME. Free with json_doc_free; a failed parse needs no free.
+ * call the text NAME, their parts go to FAULT, which may be NULL. All are borrowed until
+ * json_doc_free; a failed parse needs no free.
  */
 int json_doc_parse(struct json_doc *doc, const char *name, const char *text, size_t len,
-		   struct errbuf *err);
-/* The same of a text that may have more values than a manifest. */
+		   struct json_fault *fault, struct errbuf *err);
+/* The same of a text that may have more values than a manifest, without a fault. */
 int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len,
 			  unsigned max_values, struct errbuf *err);
 void json_doc_free(struct json_doc *doc);

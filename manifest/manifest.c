@@ -18,6 +18,7 @@ struct loader {
 	const struct json_node *rest;
 	FILE *apps; /* what the apps run; NULL: nobody asks */
 	bool pod;
+	struct json_fault fault;
 };
 
 /* What the table of one isolator's members knows of a member. */
@@ -575,7 +576,7 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 {
 	int result;
 
-	if (json_doc_parse(&l->doc, name, text, len, err) < 0)
+	if (json_doc_parse(&l->doc, name, text, len, &l->fault, err) < 0)
 		return -1;
 	result = load(l);
 	json_doc_free(&l->doc);
@@ -586,6 +587,8 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 static int load_script(struct loader *l, const char *name, const char *text, size_t len,
 		       struct errbuf *err)
 {
+	static const char no_marks[] = "a script without " SCRIPT_MARK
+				       " lines before its first command";
 	char *copy = malloc(len + 1);
 	int result;
 
@@ -596,10 +599,10 @@ static int load_script(struct loader *l, const char *name, const char *text, siz
 	if (script_extract(copy, len) == 0) {
 		unsigned stray = script_stray(text, len);
 
-		result = errprintf(err,
-				   "%.200s:%u:1: a script without " SCRIPT_MARK
-				   " lines before its first command",
-				   name, stray ? stray : 1);
+		l->fault.line = stray ? stray : 1;
+		l->fault.column = 1;
+		strcpy(l->fault.message, no_marks);
+		result = errprintf(err, "%.200s:%u:1: %s", name, l->fault.line, no_marks);
 	} else {
 		result = parse_and_load(l, name, copy, len, err);
 	}
@@ -617,7 +620,7 @@ int manifest_load(struct request *out, struct manifest_info *info, const char *n
 
 	memset(&l, 0, sizeof(l));
 	if (info) {
-		info->apps = NULL;
+		*info = (struct manifest_info){ .apps = NULL };
 		l.apps = open_memstream(&apps, &size);
 		if (!l.apps)
 			return errprintf(err, "%.200s: out of memory", name_for_messages);
@@ -627,6 +630,8 @@ int manifest_load(struct request *out, struct manifest_info *info, const char *n
 	if (l.apps)
 		fclose(l.apps);
 	if (result < 0) {
+		if (info)
+			info->fault = l.fault;
 		free(apps);
 		return -1;
 	}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/errbuf.h"
+#include "manifest/json_doc.h"
 #include "manifest/request.h"
 
 /*
@@ -18,6 +19,8 @@ struct manifest_info {
 	bool pod; /* PodManifest, not ImageManifest */
 	/* malloc'ed: what each app that has an app.exec runs, a line "NAME WORDS" (app_exec.h) */
 	char *apps;
+	/* of a failure, the parts of the message; line 0: of the text as a whole */
+	struct json_fault fault;
 };
 
 /*
@@ -29,7 +32,8 @@ int manifest_read_file(char **text, size_t *len, const char *path, struct errbuf
 
 /*
  * Turn a manifest's text, or the #NODEOS lines of a job script, into the request; INFO may be NULL.
- * On failure *OUT is untouched and ERR has the first mistake of the text, one line:
+ * INFO->apps is the caller's to free. On failure it is NULL, *OUT is untouched, INFO->fault has
+ * the place of the mistake, and ERR has the first mistake of the text, one line:
  * "NAME:LINE:COLUMN: PATH.TO.VALUE: what is wrong (allowed: ...)".
  * A request made here passes request_check and is not bound to any node.
  */

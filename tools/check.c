@@ -182,6 +182,17 @@ static struct json_object *container_json(const struct request_container *c)
 	return o;
 }
 
+/* The parts of a message, where it has a place in the manifest. */
+static void add_fault(struct json_object *o, const struct json_fault *fault)
+{
+	if (!fault->line)
+		return;
+	json_object_object_add(o, "line", json_object_new_int64(fault->line));
+	json_object_object_add(o, "column", json_object_new_int64(fault->column));
+	json_object_object_add(o, "path", json_object_new_string(fault->path));
+	json_object_object_add(o, "message", json_object_new_string(fault->message));
+}
+
 /* R: NULL for a bad manifest, whose message is ERROR. */
 static struct json_object *manifest_json(const char *path, const struct request *r,
 					 const struct manifest_info *info, const char *error)
@@ -193,6 +204,7 @@ static struct json_object *manifest_json(const char *path, const struct request 
 	json_object_object_add(o, "ok", json_object_new_boolean(r != NULL));
 	if (!r) {
 		json_object_object_add(o, "error", json_object_new_string(error));
+		add_fault(o, &info->fault);
 		return o;
 	}
 	json_object_object_add(o, "kind",

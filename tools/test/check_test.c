@@ -76,6 +76,54 @@ static void json(void)
 	json_object_put(root);
 }
 
+/* A fault as "LINE:COLUMN: PATH: MESSAGE", of the members of --json. */
+static const char *fault(const char *text)
+{
+	static char got[1024];
+	struct json_object *root, *list, *one, *part[4] = { NULL };
+	static const char *const names[] = { "line", "column", "path", "message" };
+	char path[] = "/tmp/nodeos-check-XXXXXX";
+	int fd = mkstemp(path), n = 0;
+
+	got[0] = '\0';
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return "no file";
+	close(fd);
+	run("--json", path, NULL);
+	unlink(path);
+	root = json_tokener_parse(out);
+	if (json_object_object_get_ex(root, "manifests", &list)) {
+		one = json_object_array_get_idx(list, 0);
+		for (int i = 0; i < 4; i++)
+			n += json_object_object_get_ex(one, names[i], &part[i]);
+	}
+	if (n == 4)
+		snprintf(got, sizeof(got), "%d:%d: %s: %s", json_object_get_int(part[0]),
+			 json_object_get_int(part[1]), json_object_get_string(part[2]),
+			 json_object_get_string(part[3]));
+	json_object_put(root);
+	return got;
+}
+
+static void faults(void)
+{
+	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{"
+		 "\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":0}}]}}"),
+	   "2:57: app.isolators[0].value.cpus: \"0\" (allowed: a whole number from 1 to 1048576; "
+	   "without \"cpus\", all that are left)",
+	   "--json has the place of a bad value");
+	is(fault("{\"acKind\": \"a: b\"}"),
+	   "1:12: acKind: \"a: b\" (allowed: ImageManifest, PodManifest)",
+	   "a value with a colon does not move it");
+	is(fault("{\n1"), "2:1: : unexpected \"1\": expected a key in double quotes",
+	   "a text that is no JSON");
+	is(fault("#!/bin/sh\ntrue\n"),
+	   "1:1: : a script without #NODEOS lines before its first command", "a script");
+	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\"app\":{"
+		 "\"isolators\":[{\"name\":\"container\",\"value\":{}}]}}"),
+	   "", "a good manifest has no fault");
+}
+
 int main(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");
@@ -84,6 +132,7 @@ int main(void)
 	snprintf(dir, sizeof(dir), "%s/etc/examples", top ? top : ".");
 	if (!ok(chdir(dir) == 0, "in %s", dir))
 		return tap_done();
+	faults();
 	is_int(run("coupled.json", NULL, NULL), 0, "a good manifest");
 	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n",
 	   "its line");
