@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/words.h"
 #include "manifest/app_exec.h"
@@ -25,6 +26,9 @@ struct loader {
 struct member {
 	const char *name;
 	int (*load)(struct loader *l, const struct json_node *value, struct request_container *c);
+	/* words for it in other programs, in lower case with a blank after each: never accepted,
+	 * an unknown key among them gets the hint "did you mean" */
+	const char *others;
 };
 
 #define MEMBERS_MAX 8 /* of one isolator, with the end */
@@ -173,15 +177,20 @@ static int load_quantum(struct loader *l, const struct json_node *value,
 
 /* The members of the isolators' values in the order of loading: a priority needs its policy. */
 static const struct member container_members[] = {
-	{ "cpus", load_cpus },		 { "mems", load_mems }, { "smt", load_smt },
-	{ "partition", load_partition }, { NULL, NULL },
+	{ "cpus", load_cpus,
+	  "core cores thread threads cpu ncpu ncpus num_cpus vcpu vcpus processors cpuset " },
+	{ "mems", load_mems,
+	  "mem memory ram numa numanodes numa_nodes node nodes nodeset memory_nodes domains " },
+	{ "smt", load_smt, "ht hyperthreads hyperthreading threads_per_core threadspercore " },
+	{ "partition", load_partition, "exclusive isolation cpuset_partition " },
+	{ NULL, NULL, NULL },
 };
 
 static const struct member scheduler_members[] = {
-	{ "policy", load_policy },
-	{ "priority", load_priority },
-	{ "quantum", load_quantum },
-	{ NULL, NULL },
+	{ "policy", load_policy, "class sched type algorithm " },
+	{ "priority", load_priority, "prio rtprio nice placement " },
+	{ "quantum", load_quantum, "timeslice time_slice slice interval rr_interval " },
+	{ NULL, NULL, NULL },
 };
 
 static int check_object(struct loader *l, const struct json_node *value)
@@ -190,6 +199,26 @@ static int check_object(struct loader *l, const struct json_node *value)
 		return 0;
 	return json_doc_fail(&l->doc, value, "expected an object, got %s",
 			     json_kind_name(value->kind));
+}
+
+/* Is WORD, its letter case aside, one of LIST, which has a blank after each? */
+static bool listed(const char *word, const char *list)
+{
+	size_t len = strlen(word);
+
+	for (; *list; list += strcspn(list, " ") + 1)
+		if (len && strcspn(list, " ") == len && strncasecmp(word, list, len) == 0)
+			return true;
+	return false;
+}
+
+/* The member that KEY is another word for, or a slip of; NULL: none. */
+static const char *meant(const char *key, const struct member *members, const char *const *names)
+{
+	for (const struct member *m = members; m->name; m++)
+		if (listed(key, m->others))
+			return m->name;
+	return word_near(key, names);
 }
 
 static int unknown_member(struct loader *l, const struct json_node *node,
@@ -207,7 +236,7 @@ static int unknown_member(struct loader *l, const struct json_node *node,
 		names[i] = members[i].name;
 	word_quote(quoted, node->key, strlen(node->key));
 	word_list(list, sizeof(list), names);
-	near = word_near(node->key, names);
+	near = meant(node->key, members, names);
 	if (near)
 		return json_doc_fail_key(&l->doc, node,
 					 "unknown key %s, did you mean \"%s\"? (allowed: %s)",
@@ -351,8 +380,12 @@ static int load_access(struct loader *l, const struct json_node *value, struct r
 }
 
 static const struct member dimmap_members[] = {
-	{ "size", load_size }, { "source", load_source }, { "policy", load_dimmap_policy },
-	{ "fill", load_fill }, { "access", load_access }, { NULL, NULL },
+	{ "size", load_size, "bytes capacity length buffer buffer_size " },
+	{ "source", load_source, "file path device dev backing " },
+	{ "policy", load_dimmap_policy, "replacement eviction algorithm " },
+	{ "fill", load_fill, "readahead read_ahead chunk block block_size " },
+	{ "access", load_access, "mode readonly read_only ro rw permissions " },
+	{ NULL, NULL, NULL },
 };
 
 static int load_dimmap(struct loader *l, const struct json_node *value, struct request_container *c)
@@ -372,11 +405,11 @@ static int load_dimmap(struct loader *l, const struct json_node *value, struct r
 /* The isolators that do something here; "load" NULL: it was another's name, and load_isolator says
  * so. */
 static const struct member isolators[] = {
-	{ "container", load_container },
-	{ "scheduler", load_scheduler },
-	{ "dimmap", load_dimmap },
-	{ "partition", NULL },
-	{ NULL, NULL },
+	{ "container", load_container, "" },
+	{ "scheduler", load_scheduler, "" },
+	{ "dimmap", load_dimmap, "" },
+	{ "partition", NULL, "" },
+	{ NULL, NULL, NULL },
 };
 
 #define ISOLATOR_NAMES_MAX 40

@@ -283,7 +283,7 @@ def members(line):
 
 def test_isolators():
     text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
-    known = re.findall(r'\{ "([a-z]+)", \w+ \}', c_array("manifest/manifest.c", "isolators"))
+    known = re.findall(r'\{ "([a-z]+)", \w+,', c_array("manifest/manifest.c", "isolators"))
     ignored = c_strings(c_array("manifest/request.c", "request_ignored_name"))
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
@@ -303,7 +303,7 @@ def test_isolators():
         ("scheduler", "scheduler_members"),
         ("dimmap", "dimmap_members"),
     ):
-        table = re.findall(r'\{ "([a-z]+)", load_\w+ \}', c_array("manifest/manifest.c", array))
+        table = re.findall(r'\{ "([a-z]+)", load_\w+,', c_array("manifest/manifest.c", array))
         same_set(inner.get(name, []), table, f"of {name} the members")
     for title, array in (
         ("Fields of an ImageManifest", "image_manifest_fields"),
