@@ -9,49 +9,12 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-/* Append only: the canonical text lists them in this order, and nodes may run an older release. */
-const char *const request_ignored_name[] = {
-	"perfwrapper",
-	"power",
-	"hwbind",
-	"monitoring",
-	"image",
-	"resource/block-bandwidth",
-	"resource/block-iops",
-	"resource/cpu",
-	"resource/memory",
-	"resource/network-bandwidth",
-	"os/linux/apparmor-profile",
-	"os/linux/capabilities-remove-set",
-	"os/linux/capabilities-retain-set",
-	"os/linux/cpu-shares",
-	"os/linux/no-new-privileges",
-	"os/linux/oom-score-adj",
-	"os/linux/seccomp-remove-set",
-	"os/linux/seccomp-retain-set",
-	"os/linux/selinux-context",
-	"os/unix/sysctl",
-	"powerpolicy",
-	NULL,
-};
-
-#define IGNORED_COUNT (sizeof(request_ignored_name) / sizeof(request_ignored_name[0]) - 1)
-_Static_assert(IGNORED_COUNT < 32, "request_container.ignored has 32 bits");
-
 /* Bytes that hold any container's record: the name, every ignored name, the numbers. */
 #define RECORD_MAX 1000
 _Static_assert(sizeof("nodeos 1;") + REQUEST_CONTAINERS_MAX * RECORD_MAX <= REQUEST_TEXT_MAX,
 	       "every valid request fits");
 
 static const char header[] = "nodeos 1;";
-
-int request_ignored_index(const char *name)
-{
-	for (unsigned i = 0; i < IGNORED_COUNT; i++)
-		if (strcmp(name, request_ignored_name[i]) == 0)
-			return (int)i;
-	return -1;
-}
 
 static bool is_name_char(char c)
 {
@@ -149,7 +112,7 @@ static int check_container(const struct request_container *c, struct errbuf *err
 		return errprintf(err, "smt=%u (allowed: 1 to %d)", c->smt, REQUEST_SMT_MAX);
 	if ((unsigned)c->partition >= PARTITION_COUNT)
 		return errprintf(err, "unknown partition");
-	if (c->ignored >> IGNORED_COUNT)
+	if (c->ignored >> request_ignored_count())
 		return errprintf(err, "unknown bits in ignored");
 	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0
 		       ? -1

@@ -68,6 +68,9 @@ extern const char *const request_ignored_name[]; /* NULL-terminated */
 /* Index of NAME in request_ignored_name, or -1. */
 int request_ignored_index(const char *name);
 
+/* How many names request_ignored_name has, less than 32. */
+unsigned request_ignored_count(void);
+
 struct request_container {
 	char name[REQUEST_NAME_MAX];
 	unsigned cpus;

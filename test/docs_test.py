@@ -118,7 +118,7 @@ def test_conf():
 
 
 def test_manifest():
-    table = c_strings(c_array("manifest/request.c", "request_ignored_name"))
+    table = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
     text = page("nodeos-manifest.5")
     missing = [n for n in table if not re.search(rf"(?<![\w/-]){re.escape(n)}(?![\w/-])", text)]
     ok(table and not missing, "nodeos-manifest(5) names every ignored isolator", missing)

@@ -284,7 +284,7 @@ def members(line):
 def test_isolators():
     text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
     known = re.findall(r'\{ "([a-z]+)", \w+,', c_array("manifest/manifest.c", "isolators"))
-    ignored = c_strings(c_array("manifest/request.c", "request_ignored_name"))
+    ignored = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
         if depth == 1:
@@ -296,7 +296,7 @@ def test_isolators():
     same_set(
         documented,
         known + ignored,
-        "nodeos-manifest(5) has the isolators of manifest/manifest.c and request.c",
+        "nodeos-manifest(5) has the isolators of manifest/manifest.c and request_ignored.c",
     )
     for name, array in (
         ("container", "container_members"),
