@@ -506,7 +506,7 @@ static void all_ignored(void)
 {
 	static struct request r = { .n = 1, .container = { { .name = "a" } } };
 	struct request again;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	unsigned n = 0;
 
 	while (request_ignored_name[n])
