@@ -9,8 +9,10 @@
 
 #include "base/errbuf.h"
 #include "base/fileio.h"
+#include "host/conf_allow.h"
 #include "host/partition.h"
 #include "host/policy.h"
+#include "manifest/isolator_name.h"
 #include "topology/plan.h" /* enum mems_default */
 #include "topology/service.h"
 
@@ -22,6 +24,8 @@
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
+#define CONF_KEYS_MAX 40
+#define CONF_VALUE_MAX 256 /* bytes of a key or a value with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 
 /* What steps without containers get of a node whose memory nodes the kernel has divided (fgmn=). */
@@ -51,18 +55,38 @@ struct conf {
 	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */
 	char dimmap_devices[CONF_GLOBS_MAX]; /* "/dev/nvme1n1p1 /dev/disk/by-id/nvme-*"; "" */
 	bool dimmap_files; /* may buffers be of files that their user can open? */
+	struct conf_allow allow[ISOLATOR_COUNT]; /* whose containers may ask for each isolator */
+	bool debug; /* log the phases of the work */
 	uint64_t dimmap_max; /* bytes of one buffer; 0: no limit but the job's memory */
 };
 
-/* One key, for the parser, --print-defaults and the manual page's test. */
-struct conf_key {
-	const char *name;
-	const char *allowed; /* what may stand there, for messages */
-	const char *comment; /* one line */
-	int (*parse)(struct conf *c, const char *value); /* -1: not allowed */
-	void (*print)(FILE *f, const struct conf *c);
+/* The words of a list that is kept as bits 1 << place. */
+struct conf_set {
+	int first, end; /* places: from FIRST to before END */
+	int (*by_name)(const char *word); /* below FIRST: no such word */
+	const char *(*name)(int place);
 };
-extern const struct conf_key conf_keys[]; /* up to one without a name */
+
+/* One key: what the parser, etc/nodeos.conf and nodeos.conf(5) say of it. */
+struct conf_key {
+	char name[28];
+	const char *allowed; /* what may stand there, for messages */
+	const char *otherwise; /* its default, as a value of the file */
+	const char *comment; /* one line */
+	size_t at; /* of its field in struct conf */
+	unsigned min, max; /* what they mean is the type's: see conf_keys.c */
+	const char *const *words;
+	const struct conf_set *set;
+	bool (*is_word)(const char *text, size_t len);
+	int (*parse)(const struct conf_key *key, struct conf *c, const char *value); /* or -1 */
+	void (*print)(const struct conf_key *key, FILE *f, const struct conf *c);
+};
+
+/* Numbers of keys that depend on each other. */
+enum { CONF_KEY_ALLOW_POLICIES, CONF_KEY_DEFAULT_POLICY };
+
+/* Copy key number I, from 0 on, to *OUT; false: there are no more. */
+bool conf_key_at(struct conf_key *out, unsigned i);
 
 void conf_defaults(struct conf *c);
 
@@ -71,6 +95,16 @@ void conf_defaults(struct conf *c);
 int conf_parse_service(struct service_ask *out, const char *value);
 int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
+
+/*
+ * May U's job ask for isolator ID? Returns 0, or -1 with a line in ERR that has the key of CONF_PATH
+ * (conf_allow_check). Needed of the job: conf_needs_job().
+ */
+int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
+			const char *conf_path, struct errbuf *err);
+
+/* Does that depend on the job's account or Slurm's partition? */
+bool conf_needs_job(const struct conf *c, enum isolator_id id);
 
 /* May jobs have policy P? */
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
@@ -100,7 +134,10 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);
 
-/* Write every key with its comment and value, as a file that conf_parse reads. */
-void conf_print(FILE *f, const struct conf *c);
+/*
+ * Write every key with its comment, what is allowed and C's value, as a file that conf_parse reads;
+ * BEFORE stands before each key: "" or "#".
+ */
+void conf_print(FILE *f, const struct conf *c, const char *before);
 
 #endif

@@ -99,17 +99,13 @@ def test_hooks():
 
 
 def test_conf():
-    keys = re.findall(r'\{\s*"([a-z_]+)",', c_array("host/conf.c", "conf_keys"))
+    # which host/test/conf_test compares with the rows of host/conf_keys.c
+    keys = re.findall(r"^#([a-z_]+) = ", read("etc/nodeos.conf"), re.M)
     text = page("nodeos.conf.5")
     same_set(
         re.findall(r"^\.It Ic (\w+)$", text, re.M),
         keys,
-        "nodeos.conf(5) has the keys of host/conf.c",
-    )
-    same_set(
-        re.findall(r"^#?([a-z_]+) = ", read("etc/nodeos.conf"), re.M),
-        keys,
-        "etc/nodeos.conf has them, too",
+        "nodeos.conf(5) has the keys of etc/nodeos.conf",
     )
     every = set(keys)
     for name in PAGES:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 from guide_blocks import COMMANDS, Shell, blocks, try_block
-from manpages import BUILD, PAGES, SOURCE, c_array, c_strings, done, ok, read, skip
+from manpages import BUILD, PAGES, SOURCE, c_strings, done, ok, read, skip
 from rooms import INSTALLED
 
 TOOL = os.path.join(BUILD, "nodeosctl")
@@ -239,7 +239,7 @@ def test_options():
             )
             seen += 1
     ok(seen > 10 and len(helps) > 8, "commands of nodeosctl were found", seen, sorted(helps))
-    keys = set(re.findall(r'\{\s*"([a-z_]+)",', c_array("host/conf.c", "conf_keys")))
+    keys = set(re.findall(r"^#([a-z_]+) = ", read("etc/nodeos.conf"), re.M))
     used = set(re.findall(r"(?:^|[`'/^])([a-z_]+) = ", TEXT, re.M)) | set(
         re.findall(r"`([a-z]+_[a-z_]+)`", PROSE)
     )

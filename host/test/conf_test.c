@@ -254,16 +254,17 @@ static void print(void)
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
 	struct conf c, again;
+	struct conf_key key;
 	struct errbuf err = { 0 };
 
 	is_int(parse(&c, odd, &err), 0, "odd values %s", err.text);
-	conf_print(f, &c);
+	conf_print(f, &c, "");
 	fclose(f);
 	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again),
 	   "printed and read back %s", err.text);
-	for (const struct conf_key *key = conf_keys; key->name; key++)
-		ok(strstr(text, key->name) && strstr(text, key->comment),
-		   "%s is printed with its comment", key->name);
+	for (unsigned i = 0; conf_key_at(&key, i); i++)
+		ok(strstr(text, key.name) && strstr(text, key.comment),
+		   "%s is printed with its comment", key.name);
 	free(text);
 }
 
@@ -291,6 +292,7 @@ static void installed_file(void)
 {
 	char *text = slurp("etc/nodeos.conf");
 	struct conf c, want;
+	struct conf_key key;
 	struct errbuf err = { 0 };
 	unsigned keys = 0;
 
@@ -307,21 +309,106 @@ static void installed_file(void)
 		}
 	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
 	   "etc/nodeos.conf uncommented %s", err.text);
-	for (const struct conf_key *key = conf_keys; key->name; key++)
+	for (unsigned i = 0; conf_key_at(&key, i); i++)
 		keys--;
 	is_int(keys, 0, "every key is there once");
 	free(text);
+}
+
+/*
+ * Behind its first lines of prose, the installed file is what conf_print writes. With
+ * NODEOS_WRITE=1 it is made so.
+ */
+static void generated_file(void)
+{
+	char *text = slurp("etc/nodeos.conf"), *want = NULL, *body;
+	const char *top = getenv("NODEOS_SOURCE");
+	char path[4096];
+	struct conf c;
+	size_t len = 0;
+	FILE *f = open_memstream(&want, &len);
+
+	conf_defaults(&c);
+	conf_print(f, &c, "#");
+	fclose(f);
+	body = text ? strstr(text, "\n\n") : NULL;
+	if (body && getenv("NODEOS_WRITE")) {
+		snprintf(path, sizeof(path), "%s/etc/nodeos.conf", top ? top : ".");
+		f = fopen(path, "w");
+		if (ok(f != NULL, "write %s", path)) {
+			fprintf(f, "%.*s\n\n%s", (int)(body - text), text, want);
+			fclose(f);
+		}
+	} else
+		ok(body && strcmp(body + 2, want) == 0,
+		   "etc/nodeos.conf is what the rows of host/conf_keys.c say (NODEOS_WRITE=1 "
+		   "host/test/conf_test writes it)");
+	free(text);
+	free(want);
+}
+
+/* allow_NAME: what is understood, and who may. */
+static void allow(void)
+{
+	static const char *const bad[] = {
+		"maybe",	  "yes no",	"users",     "users:",
+		"users: ,",	  "users: a:b", "users: 01", "users: 4294967295",
+		"accounts: \x01", "Users: a",	"users a",   "partitions:,"
+	};
+	struct conf_user root = { .uid = 0 },
+			 job = { .uid = 1, .account = "Physics", .partition = "p" };
+	struct conf_user early = { .uid = 1, .undecided = true };
+	struct errbuf err = { "" };
+	char text[300];
+	struct conf c;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		snprintf(text, sizeof(text), "allow_mems = %s", bad[i]);
+		ok(parse(&c, text, &err) == -1 && !strchr(err.text, '\n'), "%s", err.text);
+	}
+	is_int(parse(&c,
+		     "allow_mems = users: nobody-here-x, root\nallow_sched = accounts: a,physics\n"
+		     "allow_dimmap = partitions: p2\nallow_partition = no\nallow_cpus = users: 1",
+		     &err),
+	       0, "lists %s", err.text);
+	is_int(conf_check_isolator(&c, ISOLATOR_MEMS, &root, "/c", &err), 0,
+	       "root by its name, behind a user that there is not");
+	ok(conf_check_isolator(&c, ISOLATOR_MEMS, &job, "/c", &err) == -1 &&
+		   strstr(err.text, "users nobody-here-x root only, and uid 1 is none of them "
+				    "(allow_mems in /c)"),
+	   "another: %s", err.text);
+	is_int(conf_check_isolator(&c, ISOLATOR_CPUS, &job, "/c", &err), 0, "a numeric uid");
+	is_int(conf_check_isolator(&c, ISOLATOR_SCHED, &job, "/c", &err), 0,
+	       "an account, letter case aside");
+	ok(conf_check_isolator(&c, ISOLATOR_DIMMAP, &job, "/c", &err) == -1 &&
+		   strstr(err.text, "this job's is \"p\""),
+	   "another partition: %s", err.text);
+	ok(conf_check_isolator(&c, ISOLATOR_SCHED, &root, "/c", &err) == -1 &&
+		   strstr(err.text, "not known"),
+	   "an unknown account: %s", err.text);
+	is_int(conf_check_isolator(&c, ISOLATOR_SCHED, &early, "/c", &err), 0,
+	       "at submission that is left to the nodes");
+	is_int(conf_check_isolator(&c, ISOLATOR_MEMS, &early, "/c", &err), -1,
+	       "users are checked there: %s", err.text);
+	is_int(conf_check_isolator(&c, ISOLATOR_PARTITION, &root, "/c", &err), -1, "no: %s",
+	       err.text);
+	memset(text, 'a', sizeof(text));
+	memcpy(text, "allow_cpus = users: ", 20);
+	text[120] = '\0';
+	is_int(parse(&c, text, &err), -1, "a name of 100 bytes: %s", err.text);
 }
 
 static void manual_page(void)
 {
 	char *text = slurp("doc/nodeos.conf.5");
 
-	for (const struct conf_key *key = conf_keys; text && key->name; key++) {
+	struct conf_key key;
+
+	for (unsigned i = 0; text && conf_key_at(&key, i); i++) {
 		char item[64];
 
-		snprintf(item, sizeof(item), "\n.It Ic %s\n", key->name);
-		ok(strstr(text, item) != NULL, "nodeos.conf(5) has %s", key->name);
+		snprintf(item, sizeof(item), "\n.It Ic %s\n", key.name);
+		ok(strstr(text, item) != NULL, "nodeos.conf(5) has %s", key.name);
 	}
 	free(text);
 }
@@ -499,6 +586,8 @@ int main(void)
 	refused();
 	print();
 	installed_file();
+	generated_file();
+	allow();
 	manual_page();
 	files();
 	return tap_done();

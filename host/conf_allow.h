@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_HOST_CONF_ALLOW_H
+#define NODEOS_HOST_CONF_ALLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/errbuf.h"
+
+/* The value of a key allow_NAME of nodeos.conf: whose containers may ask for an isolator. */
+enum conf_allow_kind { ALLOW_YES, ALLOW_NO, ALLOW_USERS, ALLOW_ACCOUNTS, ALLOW_PARTITIONS };
+
+#define CONF_NAMES_MAX 256 /* bytes of a list of names with the final NUL */
+
+struct conf_allow {
+	enum conf_allow_kind kind;
+	char names[CONF_NAMES_MAX]; /* "alice bob"; "" for yes and no */
+};
+
+/* The job that asks. Texts belong to the caller. */
+struct conf_user {
+	uid_t uid;
+	const char *account; /* NULL: not known */
+	const char *partition; /* Slurm's; NULL: not known */
+	/* before there is a job: what is not known for sure here is left to the nodes */
+	bool undecided;
+};
+
+/*
+ * Copy the texts of VALUE, separated by commas and blanks, to OUT of SIZE bytes with one blank
+ * between two. Returns -1 when there is none, IS_TEXT refuses one, or they do not fit; OUT is then
+ * undefined.
+ */
+int conf_texts_parse(char *out, size_t size, const char *value,
+		     bool (*is_text)(const char *text, size_t len));
+
+/* Parse "yes", "no", "users: a, b", "accounts: a, b" or "partitions: a, b"; -1: not allowed. */
+int conf_allow_parse(struct conf_allow *out, const char *value);
+void conf_allow_print(FILE *f, const struct conf_allow *a);
+
+/*
+ * May U's job have what ISOLATOR names? Users are looked up now, in the system's databases. Returns
+ * 0, or -1 with one line in ERR: what is asked for, whose it is, and which key of CONF_PATH says so.
+ * An account or partition that is not known is refused, unless U is undecided.
+ */
+int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,
+		     const char *conf_path, struct errbuf *err);
+
+#endif

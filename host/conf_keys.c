@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* The keys of nodeos.conf: a row each, with the type that parses and prints its value. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "host/conf.h"
+#include "host/conf_allow.h"
+#include "manifest/request.h"
+
+static void *field(const struct conf_key *key, struct conf *c)
+{
+	return (char *)c + key->at;
+}
+
+static const void *value_of(const struct conf_key *key, const struct conf *c)
+{
+	return (const char *)c + key->at;
+}
+
+/* A bool. */
+static int parse_yes(const struct conf_key *key, struct conf *c, const char *value)
+{
+	bool yes = strcmp(value, "yes") == 0;
+
+	if (!yes && strcmp(value, "no") != 0)
+		return -1;
+	*(bool *)field(key, c) = yes;
+	return 0;
+}
+
+static void print_yes(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	fputs(*(const bool *)value_of(key, c) ? "yes" : "no", f);
+}
+
+/* An enum whose constants are the places of the row's words. */
+static int parse_word(const struct conf_key *key, struct conf *c, const char *value)
+{
+	for (unsigned i = 0; key->words[i]; i++)
+		if (strcmp(value, key->words[i]) == 0) {
+			*(unsigned *)field(key, c) = i;
+			return 0;
+		}
+	return -1;
+}
+
+static void print_word(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	fputs(key->words[*(const unsigned *)value_of(key, c)], f);
+}
+
+/* A number from the row's MIN to its MAX. */
+static int parse_count(const struct conf_key *key, struct conf *c, const char *value)
+{
+	return word_count(value, key->min, key->max, field(key, c));
+}
+
+static void print_count(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	fprintf(f, "%u", *(const unsigned *)value_of(key, c));
+}
+
+/* "a, b" as bits by the row's table of words: one word at least, none twice. */
+static int parse_bits(const struct conf_key *key, struct conf *c, const char *value)
+{
+	uint32_t bits = 0;
+
+	for (;;) {
+		char word[16];
+		size_t len = strcspn(value, ", \t");
+		int bit;
+
+		if (len >= sizeof(word))
+			return -1;
+		memcpy(word, value, len);
+		word[len] = '\0';
+		bit = key->set->by_name(word);
+		if (bit < key->set->first || bits >> bit & 1)
+			return -1;
+		bits |= UINT32_C(1) << bit;
+		value += len;
+		value += strspn(value, " \t");
+		if (*value == '\0')
+			break;
+		if (*value++ != ',')
+			return -1;
+		value += strspn(value, " \t");
+	}
+	if ((bits & key->min) != key->min)
+		return -1;
+	*(uint32_t *)field(key, c) = bits;
+	return 0;
+}
+
+static void print_bits(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	uint32_t bits = *(const uint32_t *)value_of(key, c);
+	const char *before = "";
+
+	for (int i = key->set->first; i < key->set->end; i++)
+		if (bits >> i & 1) {
+			fprintf(f, "%s%s", before, key->set->name(i));
+			before = ", ";
+		}
+}
+
+static int policy_place(const char *word)
+{
+	return (int)policy_by_name(word);
+}
+
+static const char *policy_at(int i)
+{
+	return policy_name((enum sched_policy)i);
+}
+
+static const char *partition_at(int i)
+{
+	return partition_name((enum partition)i);
+}
+
+static const struct conf_set policies = { POLICY_OTHER, POLICY_COUNT, policy_place, policy_at };
+static const struct conf_set partitions = { PARTITION_MEMBER, PARTITION_COUNT, partition_by_name,
+					    partition_at };
+
+/* A policy, or "none" where the row allows that (MIN 0); up to policy MAX. */
+static int parse_policy(const struct conf_key *key, struct conf *c, const char *value)
+{
+	unsigned p = policy_by_name(value);
+
+	if (p == POLICY_UNSET && (key->min > 0 || strcmp(value, "none") != 0))
+		return -1;
+	if (p > key->max)
+		return -1;
+	*(unsigned *)field(key, c) = p;
+	return 0;
+}
+
+static void print_policy(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	unsigned p = *(const unsigned *)value_of(key, c);
+
+	fputs(p == POLICY_UNSET ? "none" : policy_name(p), f);
+}
+
+/* A list of texts that the row's IS_WORD allows in MAX bytes, or "none". */
+static int parse_texts(const struct conf_key *key, struct conf *c, const char *value)
+{
+	char *out = field(key, c);
+
+	out[0] = '\0';
+	if (strcmp(value, "none") == 0)
+		return 0;
+	return conf_texts_parse(out, key->max, value, key->is_word);
+}
+
+static void print_text(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	const char *text = value_of(key, c);
+
+	fputs(*text ? text : "none", f);
+}
+
+static int parse_allow(const struct conf_key *key, struct conf *c, const char *value)
+{
+	return conf_allow_parse(field(key, c), value);
+}
+
+static void print_allow(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	conf_allow_print(f, value_of(key, c));
+}
+
+static const char *const mems_words[] = { [MEMS_ALL] = "all", [MEMS_LOCAL] = "local", NULL };
+static const char *const unmanaged_words[] = {
+	[UNMANAGED_FREE_BLOCKS] = "free-blocks", [UNMANAGED_ALL] = "all", NULL
+};
+_Static_assert(sizeof(enum mems_default) == sizeof(unsigned) &&
+		       sizeof(enum unmanaged_mems) == sizeof(unsigned) &&
+		       sizeof(enum sched_policy) == sizeof(unsigned),
+	       "parse_word and parse_policy write an unsigned");
+
+/* Absolute, without "", "." and ".." among its parts, printable and without blanks, not "/". */
+static int parse_state_dir(const struct conf_key *key, struct conf *c, const char *value)
+{
+	size_t len = strlen(value);
+
+	(void)key;
+	if (value[0] != '/' || len >= sizeof(c->state_dir))
+		return -1;
+	for (const char *part = value; *part;) {
+		size_t n = strcspn(++part, "/");
+
+		if (n == 0 || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
+			return -1;
+		for (size_t i = 0; i < n; i++)
+			if (part[i] <= ' ' || part[i] > '~')
+				return -1;
+		part += n;
+	}
+	memset(c->state_dir, 0, sizeof(c->state_dir));
+	memcpy(c->state_dir, value, len);
+	return 0;
+}
+
+const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list of CPUs as 0,32";
+const char conf_service_mems_allowed[] =
+	"all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1";
+
+/* "2/node": cores of the node, of a socket */
+static int parse_counted(struct service_ask *out, const char *value)
+{
+	const char *slash = strchr(value, '/');
+	char count[8];
+	unsigned n;
+
+	if (!slash || (size_t)(slash - value) >= sizeof(count))
+		return -1;
+	memcpy(count, value, (size_t)(slash - value));
+	count[slash - value] = '\0';
+	if (word_count(count, 1, IDSET_MAX, &n) < 0 ||
+	    (strcmp(slash, "/node") != 0 && strcmp(slash, "/socket") != 0))
+		return -1;
+	out->kind = strcmp(slash, "/node") == 0 ? SERVICE_PER_NODE : SERVICE_PER_SOCKET;
+	out->cores = n;
+	return 0;
+}
+
+int conf_parse_service(struct service_ask *out, const char *value)
+{
+	struct errbuf ignored;
+
+	if (strcmp(value, "none") == 0) {
+		out->kind = SERVICE_NONE;
+		return 0;
+	}
+	if (strchr(value, '/'))
+		return parse_counted(out, value);
+	if (idset_parse(&out->cpus, value, &ignored) < 0 || idset_empty(&out->cpus))
+		return -1;
+	out->kind = SERVICE_CPUS;
+	return 0;
+}
+
+int conf_parse_service_mems(struct service_ask *out, const char *value)
+{
+	struct errbuf ignored;
+
+	out->own_mems = strcmp(value, "all") != 0;
+	out->homes = strcmp(value, "homes") == 0;
+	if (!out->own_mems || out->homes)
+		return 0;
+	return idset_parse(&out->mems, value, &ignored) < 0 || idset_empty(&out->mems) ? -1 : 0;
+}
+
+static int parse_serviceos(const struct conf_key *key, struct conf *c, const char *value)
+{
+	(void)key;
+	return conf_parse_service(&c->service, value);
+}
+
+static int parse_serviceos_mems(const struct conf_key *key, struct conf *c, const char *value)
+{
+	(void)key;
+	return conf_parse_service_mems(&c->service, value);
+}
+
+static void print_set(FILE *f, const struct idset *s)
+{
+	char list[IDSET_LIST_MAX];
+
+	if (idset_format(s, list, sizeof(list)) >= 0)
+		fputs(list, f);
+}
+
+static void print_serviceos(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	(void)key;
+	if (c->service.kind == SERVICE_NONE)
+		fputs("none", f);
+	else if (c->service.kind == SERVICE_CPUS)
+		print_set(f, &c->service.cpus);
+	else
+		fprintf(f, "%u/%s", c->service.cores,
+			c->service.kind == SERVICE_PER_NODE ? "node" : "socket");
+}
+
+static void print_serviceos_mems(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	(void)key;
+	if (c->service.homes)
+		fputs("homes", f);
+	else if (c->service.own_mems)
+		print_set(f, &c->service.mems);
+	else
+		fputs("all", f);
+}
+
+/* A unit with processes of its own, by its full name: it becomes part of a path. */
+static bool is_unit_name(const char *word, size_t len)
+{
+	static const char *const type[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+
+	/* a template has no processes ("a@.service"); below user.slice nobody is excepted, and
+	 * logins choose these names */
+	if (len == 0 || word[0] == '.' || word[0] == '@' || memmem(word, len, "@.", 2) ||
+	    strncmp(word, "user@", 5) == 0 || strncmp(word, "session-", 8) == 0)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!(word[i] >= 'a' && word[i] <= 'z') && !(word[i] >= 'A' && word[i] <= 'Z') &&
+		    !(word[i] >= '0' && word[i] <= '9') && !strchr(":-_.\\@", word[i]))
+			return false;
+	for (size_t i = 0; i < sizeof(type) / sizeof(type[0]); i++)
+		if (len > strlen(type[i]) &&
+		    memcmp(word + len - strlen(type[i]), type[i], strlen(type[i])) == 0)
+			return true;
+	return false;
+}
+
+static int parse_dimmap_max(const struct conf_key *key, struct conf *c, const char *value)
+{
+	(void)key;
+	c->dimmap_max = 0;
+	if (strcmp(value, "none") == 0)
+		return 0;
+	return request_parse_bytes(value, &c->dimmap_max) < 0 ||
+			       c->dimmap_max < REQUEST_DIMMAP_MIN ||
+			       c->dimmap_max > REQUEST_DIMMAP_MAX
+		       ? -1
+		       : 0;
+}
+
+static void print_dimmap_max(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	(void)key;
+	if (c->dimmap_max)
+		fprintf(f, "%" PRIu64, c->dimmap_max);
+	else
+		fputs("none", f);
+}
+
+/*
+ * A path or a pattern in a directory below /dev where only root puts names. A directory that is a
+ * pattern might be one of those where everybody does.
+ */
+static bool is_device_glob(const char *text, size_t len)
+{
+	char word[CONF_VALUE_MAX];
+
+	if (len >= sizeof(word))
+		return false;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	/* an open bracket matches itself only */
+	if (strchr(word, '[') && !strchr(strchr(word, '[') + 1, ']'))
+		return false;
+	return strncmp(word, "/dev/", 5) == 0 && request_is_source(word) &&
+	       strncmp(word, "/dev/shm/", 9) != 0 && strncmp(word, "/dev/mqueue/", 12) != 0 &&
+	       strcspn(word, "*?[") >= (size_t)(strrchr(word, '/') - word);
+}
+
+#define YES_NO(f) .at = offsetof(struct conf, f), .parse = parse_yes, .print = print_yes
+#define WORD(f, list) \
+	.at = offsetof(struct conf, f), .words = list, .parse = parse_word, .print = print_word
+#define COUNT(f, from, to)                                                            \
+	.at = offsetof(struct conf, f), .min = from, .max = to, .parse = parse_count, \
+	.print = print_count
+#define BITS(f, table, needed)                                                               \
+	.at = offsetof(struct conf, f), .set = &(table), .min = needed, .parse = parse_bits, \
+	.print = print_bits
+#define POLICY(f, from, to)                                                            \
+	.at = offsetof(struct conf, f), .min = from, .max = to, .parse = parse_policy, \
+	.print = print_policy
+#define TEXTS(f, allows)                                                                         \
+	.at = offsetof(struct conf, f), .max = sizeof(((struct conf *)0)->f), .is_word = allows, \
+	.parse = parse_texts, .print = print_text
+#define OWN(f, parses, prints) .at = offsetof(struct conf, f), .parse = parses, .print = prints
+
+/* Name, allowed words, default, one line for the administrator, and the type with its field. */
+static const struct conf_key row[] = {
+	{ "allow_policies", "a list of other, batch, idle, fifo, rr, hpc",
+	  "other, batch, idle, hpc", "scheduling policies that jobs may ask for",
+	  BITS(allow_policies, policies, 0) },
+	{ "default_policy", "one of allow_policies", "other",
+	  "the policy of a container that asks for none",
+	  POLICY(default_policy, POLICY_OTHER, POLICY_HPC) },
+	{ "hpc_fallback", "none, other, batch, idle, fifo, rr", "none",
+	  "what containers with policy hpc get where the kernel has no SCHED_HPC; of fifo and rr "
+	  "the lowest priority",
+	  POLICY(hpc_fallback, POLICY_UNSET, POLICY_RR) },
+	{ "max_rt_priority", "1 to 99", "50", "highest priority of fifo and rr",
+	  COUNT(max_rt_priority, 1, 99) },
+	{ "allow_partitions", "a list of member, root, isolated, with member", "member",
+	  "cpuset partitions that containers may be; not with OverSubscribe, gang scheduling or "
+	  "suspension",
+	  BITS(allow_partitions, partitions, 1u << PARTITION_MEMBER) },
+	{ "default_mems", "all, local", "all",
+	  "memory nodes of a container that asks for none: all, or those local to its cores",
+	  WORD(default_mems, mems_words) },
+	{ "unmanaged_mems", "free-blocks, all", "free-blocks",
+	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)",
+	  WORD(unmanaged_mems, unmanaged_words) },
+	{ "blocks_by_memory", "yes, no", "yes",
+	  "do containers get blocks of memory (fgmn=) only as far as their job has as much memory "
+	  "of Slurm?",
+	  YES_NO(blocks_by_memory) },
+	{ "resize_mems", "no, yes", "no",
+	  "may users change the memory nodes of live containers? A user with a file server of his "
+	  "own can then hang the host",
+	  YES_NO(resize_mems) },
+	{ "strict", "yes, no", "yes",
+	  "does an isolator that cannot be enforced on a node fail the step?", YES_NO(strict) },
+	{ "kill_on_bad_exit", "yes, no", "no",
+	  "does a rank's exit code other than 0 end the other ranks of a step in containers, as "
+	  "srun -K does?",
+	  YES_NO(kill_on_bad_exit) },
+	{ "max_containers", "1 to 64", "64", "containers of one job on a node",
+	  COUNT(max_containers, 1, REQUEST_CONTAINERS_MAX) },
+	{ "helper_timeout", "1 to 60", "10", "seconds that planning may take on a node",
+	  COUNT(helper_timeout, 1, 60) },
+	{ "state_dir", "an absolute path without blanks, \".\" and \"..\", up to 127 bytes",
+	  "/run/nodeos", "directory of the ledger; it must not outlive a boot",
+	  OWN(state_dir, parse_state_dir, print_text) },
+	{ "serviceos", conf_service_allowed, "none",
+	  "cores that the node keeps for its system; put to work by nodeosctl provision",
+	  OWN(service, parse_serviceos, print_serviceos) },
+	{ "serviceos_mems", conf_service_mems_allowed, "all",
+	  "memory nodes of the system: all, shared with containers, or nodes that no container "
+	  "gets",
+	  OWN(service, parse_serviceos_mems, print_serviceos_mems) },
+	{ "serviceos_except", "none, or a list of units with their type, as lustre.service", "none",
+	  "units that may run everywhere; slurmd and its jobs always may",
+	  TEXTS(service_except, is_unit_name) },
+	{ "dimmap_devices",
+	  "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind "
+	  "the last /",
+	  "none",
+	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write "
+	  "them",
+	  TEXTS(dimmap_devices, is_device_glob) },
+	{ "dimmap_files", "yes, no", "no",
+	  "may buffers of dimmapfs be of files that their user can open?", YES_NO(dimmap_files) },
+	{ "dimmap_max", "none, or a size from 1M to 8T as 16G", "none",
+	  "the largest buffer of dimmapfs; its job's memory is a limit, too, with "
+	  "ConstrainRAMSpace",
+	  OWN(dimmap_max, parse_dimmap_max, print_dimmap_max) },
+	{ "debug", "no, yes", "no", "do the plugin and its programs log the phases of their work?",
+	  YES_NO(debug) },
+};
+#define ROWS ((unsigned)(sizeof(row) / sizeof(row[0])))
+_Static_assert(ROWS + ISOLATOR_COUNT <= CONF_KEYS_MAX, "a table of CONF_KEYS_MAX holds every key");
+
+bool conf_key_at(struct conf_key *out, unsigned i)
+{
+	if (i < ROWS) {
+		*out = row[i];
+		return true;
+	}
+	i -= ROWS;
+	if (i >= ISOLATOR_COUNT)
+		return false;
+	*out = (struct conf_key){
+		.allowed = "yes, no, users: a, b, accounts: a, b, or partitions: a, b",
+		.otherwise = "yes",
+		.comment = "whose containers may ask for this isolator",
+		.at = offsetof(struct conf, allow) + i * sizeof(struct conf_allow),
+		.parse = parse_allow,
+		.print = print_allow,
+	};
+	snprintf(out->name, sizeof(out->name), "allow_%.20s", isolator_name(i));
+	return true;
+}
