@@ -27,6 +27,16 @@ int isolators_allowed(const struct request_container *ask, const struct conf *co
 	WALK(allowed, ask, conf, conf_path, err);
 }
 
+int isolators_user_may(const struct request_container *ask, const struct conf *conf,
+		       const struct conf_user *user, const char *conf_path, struct errbuf *err)
+{
+	for (int i = 0; i < ISOLATOR_COUNT; i++)
+		if (request_container_wants(ask, (enum isolator_id)i) &&
+		    conf_check_isolator(conf, (enum isolator_id)i, user, conf_path, err) < 0)
+			return errwrap(err, "container %s", ask->name);
+	return 0;
+}
+
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err)
 {
 	WALK(possible, r, n, err);

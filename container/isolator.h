@@ -196,6 +196,12 @@ ISOLATORS(ISOLATOR_ROW)
 /* Is container ASK allowed by the site? At submit for the message, on the node for the truth. */
 int isolators_allowed(const struct request_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err);
+/*
+ * May the job of USER have every isolator that ASK asks for (allow_NAME in the file CONF_PATH)?
+ * Returns 0, or -1 with the container, the isolator and the key in ERR.
+ */
+int isolators_user_may(const struct request_container *ask, const struct conf *conf,
+		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun);
 int isolators_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);

@@ -24,6 +24,14 @@
  */
 struct step;
 
+#define STEP_JOB_NAME_MAX 256
+
+/* What slurmctld knows of a job and nodes do not. */
+struct step_job {
+	char account[STEP_JOB_NAME_MAX];
+	char partition[STEP_JOB_NAME_MAX];
+};
+
 /* Texts come from the job's environment and options: hostile until checked here. */
 struct step_input {
 	uint32_t job_id;
@@ -52,6 +60,11 @@ struct step_input {
 	/* the job script, whose #NODEOS lines are the job's manifest; NULL: no such lines */
 	const char *script;
 	const char *conf_path;
+	/*
+	 * Asks slurmctld for job JOB_ID of user UID, within a bounded time; -1 with the reason in
+	 * ERR. Called only where the configuration depends on it. NULL: cannot be asked.
+	 */
+	int (*load_job)(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err);
 	const char *helper_path; /* the planning helper */
 	const char *script_path; /* nodeos-script, which reads SCRIPT */
 };

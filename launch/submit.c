@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "container/isolator.h"
 #include "host/conf.h"
@@ -39,6 +40,7 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 
 int submit_check_site(const struct request *r, const char *conf_path, struct errbuf *err)
 {
+	const struct conf_user user = { .uid = getuid(), .undecided = true };
 	struct conf conf;
 
 	if (conf_load(&conf, conf_path, 0, err) < 0)
@@ -49,7 +51,8 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 			"%u containers, at most %u are allowed at this site (max_containers in %s)",
 			r->n, conf.max_containers, conf_path);
 	for (unsigned i = 0; i < r->n; i++)
-		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0)
+		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0 ||
+		    isolators_user_may(&r->container[i], &conf, &user, conf_path, err) < 0)
 			return -1;
 	return 0;
 }

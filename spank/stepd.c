@@ -13,6 +13,7 @@
 #include "manifest/jobscript.h"
 #include "spank/guard.h"
 #include "spank/kill_step.h"
+#include "spank/load_job.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -250,6 +251,7 @@ int stepd_user_init(spank_t sp)
 		.container = option_value(OPT_CONTAINER),
 		.report = option_value(OPT_REPORT),
 		.conf_path = plugstack_conf(),
+		.load_job = load_job,
 		.helper_path = NODEOS_LIBEXECDIR "/nodeos-plan",
 		.script_path = NODEOS_LIBEXECDIR "/nodeos-script",
 	};
