@@ -97,8 +97,8 @@ int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /*
- * May U's job ask for isolator ID? Returns 0, or -1 with a line in ERR that has the key of CONF_PATH
- * (conf_allow_check). Needed of the job: conf_needs_job().
+ * May U's job ask for isolator ID? Returns 0, or -1 with a line in ERR that has the key of
+ * CONF_PATH (conf_allow_check). Needed of the job: conf_needs_job().
  */
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
 			const char *conf_path, struct errbuf *err);

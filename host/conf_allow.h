@@ -42,7 +42,8 @@ void conf_allow_print(FILE *f, const struct conf_allow *a);
 
 /*
  * May U's job have what ISOLATOR names? Users are looked up now, in the system's databases. Returns
- * 0, or -1 with one line in ERR: what is asked for, whose it is, and which key of CONF_PATH says so.
+ * 0, or -1 with one line in ERR: what is asked for, whose it is, and which key of CONF_PATH says
+ * so.
  * An account or partition that is not known is refused, unless U is undecided.
  */
 int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,

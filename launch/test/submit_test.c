@@ -40,7 +40,7 @@ static void site(void)
 	struct request r = {
 		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
 	};
-	struct errbuf err;
+	struct errbuf err = { "" };
 	char path[64] = "/tmp/submit_test.XXXXXX";
 	int fd = mkstemp(path);
 
@@ -51,6 +51,20 @@ static void site(void)
 	if (geteuid() == 0)
 		ok(strstr(err.text, "2 containers, at most 1") && strstr(err.text, path),
 		   "and names the file: %s", err.text);
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ok(fd >= 0 && dprintf(fd, "allow_mems = no\nallow_cpus = accounts: a\n") > 0,
+	   "a site without memory nodes, and cpus by account");
+	close(fd);
+	if (geteuid() == 0) {
+		is_int(submit_check_site(&r, path, &err), 0,
+		       "allows what is not asked for, and leaves the account to the nodes: %s",
+		       err.text);
+		r.container[1].mems_kind = MEMS_COUNT;
+		r.container[1].mems = 1;
+		ok(submit_check_site(&r, path, &err) == -1 &&
+			   strstr(err.text, "container vda: mems is not allowed"),
+		   "and refuses what is: %s", err.text);
+	}
 	unlink(path);
 }
 
