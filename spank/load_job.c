@@ -84,7 +84,7 @@ int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *er
 		.keep_fd = -1,
 		.seconds = LOAD_JOB_SECONDS,
 	};
-	struct errbuf why = { "" };
+	struct errbuf why = { 0 };
 
 	switch (apart_run(&a, &answer, &why)) {
 	case APART_DONE:

@@ -358,7 +358,7 @@ static void allow(void)
 	struct conf_user root = { .uid = 0 },
 			 job = { .uid = 1, .account = "Physics", .partition = "p" };
 	struct conf_user early = { .uid = 1, .undecided = true };
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char text[300];
 	struct conf c;
 

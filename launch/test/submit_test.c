@@ -40,7 +40,7 @@ static void site(void)
 	struct request r = {
 		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
 	};
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char path[64] = "/tmp/submit_test.XXXXXX";
 	int fd = mkstemp(path);
 

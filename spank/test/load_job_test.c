@@ -36,7 +36,7 @@ int slurm_load_job(job_info_msg_t **resp, uint32_t id, uint16_t flags)
 int main(void)
 {
 	static char long_name[300];
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct step_job job;
 	time_t start;
 
