@@ -224,6 +224,33 @@ static int parse_lines(struct node_plan *p, const char **text, char *line, size_
 	}
 }
 
+/* As they cross from the helper: what a plan can be refused for. */
+static const char *const refusal[PLAN_REFUSALS] = {
+	[PLAN_NO_CPUS] = "no-cpus",	      [PLAN_NO_MEMS] = "no-mems",
+	[PLAN_NO_OFFER] = "no-offer",	      [PLAN_BAD_ASK] = "bad-ask",
+	[PLAN_NO_RANK_CPUS] = "no-rank-cpus",
+};
+
+void node_plan_print_error(FILE *f, const struct errbuf *err)
+{
+	fprintf(f, "error %s\n", err->text);
+	if (err->code > PLAN_OK && err->code < PLAN_REFUSALS)
+		fprintf(f, "refusal %s\n", refusal[err->code]);
+}
+
+/* REST is all that stands behind the error's line. */
+static enum plan_refusal parse_refusal(const char *rest)
+{
+	char line[64];
+
+	for (int i = PLAN_OK + 1; i < PLAN_REFUSALS; i++) {
+		snprintf(line, sizeof(line), "refusal %s\n", refusal[i]);
+		if (strcmp(rest, line) == 0)
+			return (enum plan_refusal)i;
+	}
+	return PLAN_OK;
+}
+
 int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *err)
 {
 	size_t size = 4 * IDSET_LIST_MAX;
@@ -240,7 +267,7 @@ int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *er
 		for (char *c = line; *c; c++)
 			if (*c < ' ' || *c > '~')
 				*c = '?';
-		errprintf(err, "%.400s", line + 6);
+		errcode(err, parse_refusal(at), "%.400s", line + 6);
 	} else if (strcmp(line, "nodeos-plan 1") != 0) {
 		errprintf(err, "not a plan: \"%.40s\"", line);
 	} else {

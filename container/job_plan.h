@@ -9,6 +9,7 @@
 #include "base/idset.h"
 #include "manifest/request.h"
 #include "topology/memory_kind.h"
+#include "topology/refusal.h"
 
 /*
  * A plan as it crosses from the unprivileged helper to the root side, and as
@@ -21,7 +22,8 @@
  *   deleted vda                its user has given all that it had back (in the ledger only)
  *   end
  *
- * or "error TEXT" when there is no plan.
+ * or "error TEXT" when there is no plan, and behind it a line "refusal WORD" where the planner has
+ * refused (enum plan_refusal), which a release before it does not look at.
  */
 #define NODE_PLAN_TEXT_MAX (256u << 10)
 #define NODE_PLAN_WHY_MAX 4096
@@ -67,10 +69,11 @@ void node_plan_reserved(const struct node_plan *p, struct idset *out);
 void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out);
 
 void node_plan_print(FILE *f, const struct node_plan *p);
+void node_plan_print_error(FILE *f, const struct errbuf *err);
 
 /*
  * Parse the text at *TEXT up to its "end" line and move *TEXT behind it. An
- * "error" line gives -1 with that text. Bounded, trusts nothing.
+ * "error" line gives -1 with that text, and its refusal as the code. Bounded, trusts nothing.
  */
 int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *err);
 

@@ -50,21 +50,16 @@ int prepare_say_no_block_free(const struct step *s, const struct node_view *v, s
 int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 			      const struct plan_input *in, struct errbuf *err)
 {
-	bool of_cpus = strstr(err->text, " thread") != NULL;
 	struct idset wrong;
 	char a[128], b[128];
 
-	/* its own refusal names the container; anything else is no matter of CPUs or memory nodes
-	 */
-	if (strncmp(err->text, "container ", 10) != 0)
-		return -1;
-	if (!of_cpus && s->blocks.on)
+	if (err->code == PLAN_NO_MEMS && s->blocks.on)
 		return say_which_blocks(s, v, err);
-	if (!of_cpus)
-		return s->service.own_mems
-			       ? errappend(err, " (memory nodes %s are kept for the ServiceOS)",
-					   idset_brief(a, &s->service.mems))
-			       : -1;
+	if (err->code == PLAN_NO_MEMS && s->service.own_mems)
+		return errappend(err, " (memory nodes %s are kept for the ServiceOS)",
+				 idset_brief(a, &s->service.mems));
+	if (err->code != PLAN_NO_CPUS)
+		return -1;
 	if (wrongly_given(s, v, &wrong))
 		return errappend(err, " (%s has CPUs %s; " TELL_ADMIN ")",
 				 v->of_step ? "this step" : "this job",

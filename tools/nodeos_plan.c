@@ -110,7 +110,7 @@ int main(void)
 	 */
 	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
 	if (run(&plan, &err) < 0) {
-		printf("error %s\n", err.text);
+		node_plan_print_error(stdout, &err);
 		return 1;
 	}
 	node_plan_print(stdout, plan);

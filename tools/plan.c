@@ -150,7 +150,7 @@ static int map_ranks(struct planned *p, struct errbuf *err)
 			return errprintf(err, "out of memory");
 		if (rankmap_make(&in, p->map[i], err) == 0)
 			continue;
-		if (p->kept_one)
+		if (p->kept_one && err->code == PLAN_NO_RANK_CPUS)
 			errappend(err, HPC_KEPT_ONE);
 		return errwrap(err, "container %s", p->plan->container[i].name);
 	}
@@ -391,11 +391,10 @@ static void say_left_out(const char *option, const char *what, const struct idse
 /* The planner found too few CPUs or memory nodes: add which of them were withheld, and why. */
 static void say_withheld(const struct planned *p, const struct machine *m, struct errbuf *err)
 {
-	bool of_cpus = strstr(err->text, " thread") != NULL;
 	struct idset offered, mems = *machine_mems(m);
 	char list[128];
 
-	if (of_cpus) {
+	if (err->code == PLAN_NO_CPUS) {
 		if (!idset_empty(&p->service.cpus))
 			errappend(err, " (%u threads, CPUs %s, are kept for the ServiceOS)",
 				  idset_count(&p->service.cpus),
@@ -512,9 +511,9 @@ static int make(struct planned *p, struct errbuf *err)
 						     !idset_empty(&p->withheld));
 	if (rc == 0)
 		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
-	if (rc < 0 && strncmp(err->text, "container ", 10) == 0)
+	if (rc < 0 && (err->code == PLAN_NO_CPUS || err->code == PLAN_NO_MEMS))
 		say_withheld(p, m, err);
-	if (rc < 0 && p->kept_one && !idset_empty(&p->in.cpus))
+	if (rc < 0 && p->kept_one && err->code == PLAN_NO_CPUS)
 		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);

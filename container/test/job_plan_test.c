@@ -131,6 +131,50 @@ static void refused(void)
 	is(err.text, "needs 9 cores", "comes through");
 }
 
+/* What the planner refuses for, as the helper prints it; the helper is its user's to replace. */
+static void refusals(void)
+{
+	static const struct {
+		const char *text;
+		int code;
+		const char *what;
+	} answer[] = {
+		{ "error x\n", PLAN_OK, "no refusal" },
+		{ "error x\nrefusal no-cpus\n", PLAN_NO_CPUS, "too few CPUs" },
+		{ "error x\nrefusal no-mems\n", PLAN_NO_MEMS, "too few memory nodes" },
+		{ "error x\nrefusal no-offer\n", PLAN_NO_OFFER, "nothing to give" },
+		{ "error x\nrefusal bad-ask\n", PLAN_BAD_ASK, "possible nowhere" },
+		{ "error x\nrefusal no-rank-cpus\n", PLAN_NO_RANK_CPUS, "too many ranks" },
+		{ "error x\nrefusal later\n", PLAN_OK, "a word of a later release" },
+		{ "error x\nrefusal no-cpus", PLAN_OK, "a line that is cut" },
+		{ "error x\nrefusal no-cpus\nmore\n", PLAN_OK, "text behind it" },
+		{ "error x\nrefusal no-cpus \n", PLAN_OK, "a blank behind the word" },
+		{ "error x\nrefusal  no-cpus\n", PLAN_OK, "two blanks before it" },
+	};
+
+	for (size_t i = 0; i < sizeof(answer) / sizeof(answer[0]); i++) {
+		const char *at = answer[i].text;
+		struct node_plan *p = NULL;
+		struct errbuf err = { .code = 99 };
+
+		is_int(node_plan_parse(&p, &at, &err), -1, "an error with %s", answer[i].what);
+		is_int(err.code, answer[i].code, "the code of %s", answer[i].what);
+	}
+	for (int code = PLAN_OK; code < PLAN_REFUSALS; code++) {
+		struct node_plan *p = NULL;
+		struct errbuf err = { 0 }, back = { 0 };
+		char text[128] = "";
+		const char *at = text;
+		FILE *f = fmemopen(text, sizeof(text), "w");
+
+		errcode(&err, code, "why");
+		node_plan_print_error(f, &err);
+		fclose(f);
+		node_plan_parse(&p, &at, &back);
+		is_int(back.code, code, "code %d is printed and read back", code);
+	}
+}
+
 /* Change one thing of a good plan; the check must see it. */
 static void lies(void)
 {
@@ -206,6 +250,7 @@ int main(void)
 	round_trip();
 	deleted();
 	refused();
+	refusals();
 	lies();
 	input();
 	return tap_done();
