@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/monotonic.h"
+#include "base/proc.h"
 #include "container/step_id.h"
 #include "host/affinity.h"
 #include "topology/rankmap_renew.h"
@@ -82,12 +83,21 @@ int rank_group_renew(struct rank_group *g, const struct node_plan *plan, struct 
 
 /* One pass over the threads of a rank. */
 struct pass {
+	const char *path; /* of the rank's cgroup */
 	const struct idset *now, *next;
 	unsigned threads, changed;
 	long end; /* of what there is time for */
 	struct errbuf err; /* of one that is there and could not be bound */
 	bool bad;
 };
+
+/* Is that thread in the rank's cgroup still? */
+static bool is_there(const struct pass *p, pid_t tid)
+{
+	char path[RANK_PATH_MAX];
+
+	return process_cgroup_of(path, sizeof(path), tid) == 0 && strcmp(path, p->path) == 0;
+}
 
 static void bind_thread(pid_t tid, void *arg)
 {
@@ -97,7 +107,7 @@ static void bind_thread(pid_t tid, void *arg)
 
 	if (monotonic_ms() > p->end)
 		return;
-	/* who has ended meanwhile needs nothing */
+	/* one that has ended meanwhile needs nothing */
 	if (affinity_get(tid, &mask, &err) < 0)
 		return;
 	p->threads++;
@@ -105,6 +115,9 @@ static void bind_thread(pid_t tid, void *arg)
 	if (idset_equal(&mask, &want))
 		return;
 	p->changed++;
+	/* the file that names it was read a while ago: the number may be another user's by now */
+	if (!is_there(p, tid))
+		return;
 	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
 		return;
 	p->err = err;
@@ -116,7 +129,7 @@ static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, cons
 			const struct idset *next, long end, struct errbuf *err)
 {
 	for (int i = 0; i < PASSES && monotonic_ms() <= end; i++) {
-		struct pass p = { .now = now, .next = next, .end = end };
+		struct pass p = { .path = path, .now = now, .next = next, .end = end };
 
 		if (cgroup_each_thread(cgroup_fd, path, bind_thread, &p, err) < 0)
 			return -1;
