@@ -11,17 +11,23 @@
 
 #include "base/monotonic.h"
 #include "host/workqueue.h"
+#include "manifest/request.h"
 
 bool fence_wanted(const struct ledger_job *job)
 {
-	static const char field[] = " partition=";
+	struct request *r = malloc(sizeof(*r));
+	struct errbuf ignored;
+	bool wanted = !r;
 
-	if (job->request && strstr(job->request, field))
-		return true;
-	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].request && strstr(job->step[i].request, field))
-			return true;
-	return false;
+	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
+		const char *text = i ? job->step[i - 1].request : job->request;
+
+		/* one of another release may */
+		wanted = text && (request_parse(r, text, &ignored) < 0 ||
+				  request_wants(r, ISOLATOR_PARTITION));
+	}
+	free(r);
+	return wanted;
 }
 
 static void user_path(char buf[CGROUP_PATH_MAX + 8], const struct ledger_step *s)

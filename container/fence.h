@@ -11,7 +11,8 @@
  * up again when none is. The ledger is open in every call.
  */
 
-/* Does a container of the job's requests ask for a partition? */
+/* Does a container of the job's requests ask for a partition, or could one, as a request of another
+ * release? */
 bool fence_wanted(const struct ledger_job *job);
 
 int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
