@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The functions of the C sources: each name is defined in one file only (static ones count, so that
+a search for a name finds one function), none is longer than a screen, none has more parameters than
+a reader can keep apart. Tests, kernel/ and dimmap/module are left out.
+Part of make check. Needs universal-ctags. functions.py --list: offenders, known ones too, a line
+each; --table: numbers of each room, as Markdown."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import rooms
+
+MAX_LINES = 60  # from the line of the name to the closing brace
+MAX_PARAMETERS = 6
+
+# Names that something outside of the tree asks for.
+SEVERAL = {
+    "main": "each program has one",
+    "qemu_plugin_install": "QEMU looks it up in each plugin",
+}
+
+# What there was when this check was written. Nothing is added to these lists.
+KNOWN_NAMES = """
+add add_container add_core add_irq add_node add_part add_thread ask bad begin block_runs cannot
+check check_container check_kind check_mems check_object check_room check_set check_site
+check_slurm child choose compare confine copy core_cpus distance disturb divide draw draw_node
+each end end_launch explain fail fill find first_line follow found generate give give_back hear
+is_blank is_digit is_option is_unit judge keep kill_all kind_of list_of load look look_at lower
+make make_room map_ranks mark_shared marker_runs measure name_of next note now number number_in
+offer_mems options_parse pack packages_of parse parse_container parse_number parse_options
+parse_word part_of pattern_parse place play print_json print_plan print_set print_text put
+put_axes put_memory put_text put_words read_all read_file read_head read_line read_list read_set
+read_some reap run run_helper say show size_of start take take_answer take_job take_line take_mems
+tell too_few unknown_key usable_of value_of visit walk widen work x_of y_of
+""".split()
+KNOWN_LONG = """
+base/subprocess.c:child
+base/subprocess.c:helper_run
+base/subprocess.c:talk
+bench/cg.c:main
+launch/plan_round.c:settle
+tools/kernel_cmdline.c:cmdline_print
+tools/plan.c:parse_options
+tools/provision.c:run
+""".split()
+KNOWN_PARAMETERS = """
+base/textfile.c:read_all
+container/ledger.c:ledger_look
+container/mems.c:mems_look
+container/mems.c:mems_share
+control/resize_ranks.c:bind_threads
+dimmap/load/lriot/sweep.c:file_sweep
+dimmap/load/streamline/field.c:put_cube
+dimmap/sim/accesses_make.c:accesses_make
+host/buffer.c:make_in
+launch/choose.c:fill_part
+launch/report_path.c:report_path
+launch/step.c:map_part
+tools/bundle_node.c:hold
+tools/node_args.c:tool_node_options
+topology/plan_why.c:explain_level
+topology/resize.c:choose
+""".split()
+
+OUTSIDE = re.compile(r"^(kernel|test)/|^dimmap/(module|test)/|(^|/)fuzz_\w+\.c$")
+
+
+def files():
+    return sorted(p for p in rooms.sources() if not OUTSIDE.search(p) and not rooms.is_test(p))
+
+
+def count_parameters(signature):
+    """Of "(int a,void (*f)(int, int))": 2."""
+    depth, count = 0, 0 if signature in ("()", "(void)", "") else 1
+    for c in signature[1:-1]:
+        depth += (c in "([{") - (c in ")]}")
+        count += c == "," and depth == 0
+    return count
+
+
+def functions(top, paths):
+    """Each function as (file, name, line, lines, parameters)."""
+    out = subprocess.run(
+        [
+            "ctags",
+            "--options=NONE",
+            "--languages=C",
+            "--langmap=C:.c.h",
+            "--kinds-C=f",
+            "--fields=+neS",
+            "--output-format=json",
+            "-f",
+            "-",
+            "-L",
+            "-",
+        ],
+        cwd=top,
+        input="\n".join(paths),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = []
+    for tag in map(json.loads, out.splitlines()):
+        found.append(
+            (
+                tag["path"],
+                tag["name"],
+                tag["line"],
+                tag["end"] - tag["line"] + 1,
+                count_parameters(tag.get("signature", "")),
+            )
+        )
+    return sorted(found)
+
+
+def unseen(top, found):
+    """Files in which ctags sees another number of functions than there are bodies: the braces that
+    clang-format puts into column 0."""
+    wrong = []
+    for path in files() if top == rooms.SOURCE else []:
+        with open(os.path.join(top, path), encoding="utf-8") as f:
+            bodies = sum(line.rstrip() == "{" for line in f)
+        seen = sum(f[0] == path for f in found)
+        if bodies != seen:
+            wrong.append(f"{path}: ctags sees {seen} functions of {bodies}")
+    return wrong
+
+
+def several(found):
+    places = {}
+    for path, name, line, _, _ in found:
+        places.setdefault(name, {}).setdefault(path, f"{path}:{line}")
+    return {
+        name: f"{name}: {', '.join(at.values())}"
+        for name, at in sorted(places.items())
+        if len(at) > 1 and name not in SEVERAL
+    }
+
+
+def long(found):
+    return {
+        f"{path}:{name}": f"{path}:{line}: {name}: {n} lines"
+        for path, name, line, n, _ in found
+        if n > MAX_LINES
+    }
+
+
+def wide(found):
+    return {
+        f"{path}:{name}": f"{path}:{line}: {name}: {n} parameters"
+        for path, name, line, _, n in found
+        if n > MAX_PARAMETERS
+    }
+
+
+def without(known, offenders):
+    return [text for key, text in offenders.items() if key not in known]
+
+
+def plant():
+    """Two files that have one of each kind of offender, and what is found in them."""
+    body = "{\n" + "\tx++;\n" * (MAX_LINES - 3) + "}\n\n"
+    parameters = ", ".join(f"int p{i}" for i in range(MAX_PARAMETERS))
+    with tempfile.TemporaryDirectory() as top:
+        with open(os.path.join(top, "a.c"), "w") as f:
+            f.write(f"static int look(void)\n{{\n}}\n\nint fits(void)\n{body}")
+            f.write(f"int few({parameters})\n{{\n}}\n")
+        with open(os.path.join(top, "b.c"), "w") as f:
+            f.write("static int look(int (*f)(int, int), int n)\n{\n}\n\n")
+            f.write(f"int tall(void)\n{body.replace('{', '{' + chr(10), 1)}")
+            f.write(f"int broad({parameters},\n\t  int more)\n{{\n}}\n")
+        found = functions(top, ["a.c", "b.c"])
+    return list(several(found)), list(long(found)), list(wide(found))
+
+
+def table(found):
+    print("| room | functions | median lines | longest | most parameters |\n|---|---|---|---|---|")
+    sizes = {}
+    for path, _, _, n, parameters in found:
+        sizes.setdefault(rooms.room_of(path), []).append((n, parameters))
+    for room, of in sorted(sizes.items(), key=lambda x: -len(x[1])):
+        lengths = sorted(n for n, _ in of)
+        print(
+            f"| {room}/ | {len(of):,} | {lengths[len(lengths) // 2]} | {lengths[-1]}"
+            f" | {max(p for _, p in of)} |"
+        )
+
+
+def main():
+    if not shutil.which("ctags"):
+        # where the project is worked on, contrib/install-deps has installed it
+        if os.path.exists(os.path.join(rooms.SOURCE, ".git")):
+            print("not ok 1 - universal-ctags is installed\n1..1")
+            return 1
+        print("1..0 # SKIP no ctags: install universal-ctags")
+        return 0
+    found = functions(rooms.SOURCE, files())
+    if sys.argv[1:] == ["--list"]:
+        for offenders in (several(found), long(found), wide(found)):
+            print("\n".join(offenders.values()))
+        return 0
+    if sys.argv[1:] == ["--table"]:
+        table(found)
+        return 0
+    checks = [
+        ("the sources are found", [] if len(found) > 1000 else [f"{len(found)} functions"]),
+        ("every function is seen", unseen(rooms.SOURCE, found)),
+        ("no name is defined in two files", without(KNOWN_NAMES, several(found))),
+        (f"no function has more than {MAX_LINES} lines", without(KNOWN_LONG, long(found))),
+        (
+            f"no function has more than {MAX_PARAMETERS} parameters",
+            without(KNOWN_PARAMETERS, wide(found)),
+        ),
+        # The check itself: it must see what it is there for, and nothing else.
+        (
+            "one planted offender of each kind would be found",
+            ([] if plant() == (["look"], ["b.c:tall"], ["b.c:broad"]) else [f"found: {plant()}"]),
+        ),
+    ]
+    failed = 0
+    for number, (what, wrong) in enumerate(checks, 1):
+        print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
+        for w in wrong:
+            print(f"#   {w}")
+        failed += bool(wrong)
+    print(f"1..{len(checks)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
