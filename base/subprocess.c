@@ -36,29 +36,57 @@ static int give_up_immunity(void)
 	return rc;
 }
 
-/*
- * Between fork and exec, in what may be a copy of the multi-threaded
- * slurmstepd: async-signal-safe calls only. The raw system calls change this
- * process alone; glibc's wrappers would look for threads that are not there.
- */
-static void child(const struct helper_run *h, int in, int out, int said)
-{
-	static char *const no_env[] = { "LC_ALL=C", NULL };
-	struct rlimit nothing = { 0, 0 };
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-	int extra = h->extra_fd;
+/* The pipes to the child and from it, [0] to read and [1] to write; -1: closed, or there is none. */
+struct pipes {
+	int in[2];
+	int out[2];
+	int said[2]; /* its standard error, of one that is apart */
+};
 
-	sigemptyset(&none);
-	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &dfl, NULL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_pipes(struct pipes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		close_end(&p->in[i]);
+		close_end(&p->out[i]);
+		close_end(&p->said[i]);
+	}
+}
+
+static int open_pipes(struct pipes *p, bool apart, struct errbuf *err)
+{
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	if (pipe2(p->in, O_CLOEXEC) < 0 || pipe2(p->out, O_CLOEXEC) < 0 ||
+	    (apart && pipe2(p->said, O_CLOEXEC) < 0)) {
+		errprintf(err, "pipe: %s", strerror(errno));
+		close_pipes(p);
+		return -1;
+	}
+	fcntl(p->in[1], F_SETFL, O_NONBLOCK);
+	if (apart)
+		fcntl(p->said[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+/*
+ * Between fork and exec, in what may be a copy of the multi-threaded slurmstepd: async-signal-safe
+ * calls only, here and in all that this calls.
+ */
+static void connect_files(const struct helper_run *h, const struct pipes *p)
+{
+	int in, out, said = -1, extra = h->extra_fd;
 
 	/* move our ends above the numbers that they will be copied to */
-	in = fcntl(in, F_DUPFD_CLOEXEC, 10);
-	out = fcntl(out, F_DUPFD_CLOEXEC, 10);
+	in = fcntl(p->in[0], F_DUPFD_CLOEXEC, 10);
+	out = fcntl(p->out[1], F_DUPFD_CLOEXEC, 10);
 	if (h->apart)
-		said = fcntl(said, F_DUPFD_CLOEXEC, 10);
+		said = fcntl(p->said[1], F_DUPFD_CLOEXEC, 10);
 	if (extra >= 0)
 		extra = fcntl(extra, F_DUPFD_CLOEXEC, 10);
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0)
@@ -78,29 +106,50 @@ static void child(const struct helper_run *h, int in, int out, int said)
 		if (null < 0 || dup2(null, 2) < 0)
 			_exit(127);
 	}
-	if (extra >= 0 ? dup2(extra, 3) < 0 : false)
+	if (extra >= 0 && dup2(extra, 3) < 0)
 		_exit(127);
-	/*
-	 * A user's own command keeps its files (a manifest may be /dev/fd/63). One that drops
-	 * root's rights keeps none of slurmstepd's, nor its immunity from the OOM killer.
-	 */
-	if (h->uid != (uid_t)-1) {
-		if (give_up_immunity() < 0 ||
-		    syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, 0) < 0)
-			_exit(126);
-		if (setrlimit(RLIMIT_CORE, &nothing) < 0 || chdir("/") < 0 ||
-		    syscall(SYS_setgroups, 0, NULL) < 0 ||
-		    syscall(SYS_setresgid, h->gid, h->gid, h->gid) < 0 ||
-		    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
-		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-			_exit(126);
+}
+
+/*
+ * One that drops root's rights keeps none of slurmstepd's files, nor its immunity from the OOM
+ * killer. The raw system calls change this process alone; glibc's wrappers would look for threads
+ * that are not there.
+ */
+static void drop_rights(const struct helper_run *h)
+{
+	struct rlimit nothing = { 0, 0 };
+
+	if (give_up_immunity() < 0 ||
+	    syscall(SYS_close_range, h->extra_fd >= 0 ? 4U : 3U, ~0U, 0) < 0)
+		_exit(126);
+	if (setrlimit(RLIMIT_CORE, &nothing) < 0 || chdir("/") < 0 ||
+	    syscall(SYS_setgroups, 0, NULL) < 0 ||
+	    syscall(SYS_setresgid, h->gid, h->gid, h->gid) < 0 ||
+	    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		_exit(126);
 #ifndef NODEOS_SANITIZERS /* at its end, LeakSanitizer looks from a process of its own */
-		/* it is in slurmstepd's own cgroup: its user, should he get hold of it, makes no
-		 * other process there */
-		if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
-			_exit(126);
+	/* it is in slurmstepd's own cgroup: its user, should he get hold of it, makes no other
+	 * process there */
+	if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
+		_exit(126);
 #endif
-	}
+}
+
+static void exec_program(const struct helper_run *h, const struct pipes *p)
+{
+	static char *const no_env[] = { "LC_ALL=C", NULL };
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	sigemptyset(&none);
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &dfl, NULL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	connect_files(h, p);
+	/* a user's own command keeps its files: a manifest may be /dev/fd/63 */
+	if (h->uid != (uid_t)-1)
+		drop_rights(h);
 	execve(h->argv[0], (char *const *)h->argv, h->uid != (uid_t)-1 ? no_env : environ);
 	_exit(errno == ENOENT ? 125 : 127);
 }
@@ -119,82 +168,98 @@ static ssize_t pass_on(int said)
 	return n;
 }
 
-/* Feed the input and drain the output until both ends are closed. */
-static int talk(const struct helper_run *h, int in, int out, int said, char **text,
-		struct errbuf *err)
-{
-	long end = monotonic_ms() + (long)h->timeout * 1000;
-	size_t left = h->input ? strlen(h->input) : 0;
-	const char *next = h->input;
-	size_t used = 0, room = 4096;
-	char *buf = malloc(room);
+/* What is to be said to the program, and what it has answered. */
+struct dialogue {
+	const struct helper_run *h;
+	const char *next; /* of its input */
+	size_t left;
+	char *text; /* of its output, with room for a NUL at the end */
+	size_t used, room;
+};
 
-	if (!buf)
-		return errprintf(err, "out of memory");
-	for (;;) {
-		struct pollfd p[3] = { { out, POLLIN, 0 },
-				       { left ? in : -1, POLLOUT, 0 },
+static void feed_input(struct dialogue *d, int in)
+{
+	ssize_t n = write(in, d->next, d->left);
+
+	if (n > 0) {
+		d->next += n;
+		d->left -= (size_t)n;
+	} else if (errno != EINTR && errno != EAGAIN) {
+		d->left = 0; /* it wants no more; its answer says why */
+	}
+}
+
+/* Read a piece of its output: 1, 0 at its end, or -1. */
+static int hear_output(struct dialogue *d, int out, struct errbuf *err)
+{
+	ssize_t n;
+
+	if (d->used + 1 == d->room) {
+		char *more = d->room <= d->h->output_max ? realloc(d->text, d->room * 2) : NULL;
+
+		if (!more)
+			return errprintf(err, "%s: answer longer than %zu bytes", d->h->argv[0],
+					 d->h->output_max);
+		d->text = more;
+		d->room *= 2;
+	}
+	n = read(out, d->text + d->used, d->room - d->used - 1);
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN
+			       ? 1
+			       : errprintf(err, "%s: %s", d->h->argv[0], strerror(errno));
+	d->used += (size_t)n;
+	if (n > 0 && d->h->heard)
+		d->h->heard(d->text, d->used, d->h->arg);
+	return n > 0;
+}
+
+/* Feed the input and drain the output until both ends are closed. */
+static int exchange(struct dialogue *d, struct pipes *p, struct errbuf *err)
+{
+	long end = monotonic_ms() + (long)d->h->timeout * 1000;
+	int said = p->said[0], rc = 1;
+
+	while (rc > 0) {
+		struct pollfd f[3] = { { p->out[0], POLLIN, 0 },
+				       { d->left ? p->in[1] : -1, POLLOUT, 0 },
 				       { said, POLLIN, 0 } };
 		long wait = end - monotonic_ms();
-		ssize_t n;
 
-		if (!left && in >= 0) {
-			close(in);
-			in = -1;
-		}
-		if (wait <= 0 || poll(p, 3, (int)wait) == 0) {
-			errprintf(err, "%s: no answer within %u s", h->argv[0], h->timeout);
-			break;
-		}
-		if (p[1].revents) {
-			n = write(in, next, left);
-			if (n > 0) {
-				next += n;
-				left -= (size_t)n;
-			} else if (errno != EINTR && errno != EAGAIN) {
-				left = 0; /* it wants no more; its answer says why */
-			}
-		}
-		if (p[2].revents && pass_on(said) == 0)
+		if (!d->left)
+			close_end(&p->in[1]);
+		if (wait <= 0 || poll(f, 3, (int)wait) == 0)
+			return errprintf(err, "%s: no answer within %u s", d->h->argv[0],
+					 d->h->timeout);
+		if (f[1].revents)
+			feed_input(d, p->in[1]);
+		if (f[2].revents && pass_on(said) == 0)
 			said = -1;
-		if (!p[0].revents)
-			continue;
-		if (used + 1 == room) {
-			char *more = room <= h->output_max ? realloc(buf, room * 2) : NULL;
-
-			if (!more) {
-				errprintf(err, "%s: answer longer than %zu bytes", h->argv[0],
-					  h->output_max);
-				break;
-			}
-			buf = more;
-			room *= 2;
-		}
-		n = read(out, buf + used, room - used - 1);
-		if (n > 0) {
-			used += (size_t)n;
-			if (h->heard)
-				h->heard(buf, used, h->arg);
-		} else if (n == 0) {
-			/* who has taken it over may have closed the one, and speak on the other as
-			 * fast as this reads */
-			while (said >= 0 && monotonic_ms() < end && pass_on(said) > 0)
-				;
-			if (in >= 0)
-				close(in);
-			buf[used] = '\0';
-			*text = buf;
-			return 0;
-		} else if (errno != EINTR && errno != EAGAIN) {
-			errprintf(err, "%s: %s", h->argv[0], strerror(errno));
-			break;
-		}
+		if (f[0].revents)
+			rc = hear_output(d, p->out[0], err);
 	}
-	if (in >= 0)
-		close(in);
-	buf[used] = '\0';
-	*text = buf;
-	return -1;
+	/* who has taken it over may have closed the one, and speak on the other as fast as this
+	 * reads */
+	while (rc == 0 && said >= 0 && monotonic_ms() < end && pass_on(said) > 0)
+		;
+	return rc;
+}
+
+/* The same, with all that it has said in *TEXT; also when that fails, and NULL without memory. */
+static int talk(const struct helper_run *h, struct pipes *p, char **text, struct errbuf *err)
+{
+	struct dialogue d = {
+		.h = h, .next = h->input, .left = h->input ? strlen(h->input) : 0, .room = 4096
+	};
+	int rc;
+
+	*text = d.text = malloc(d.room);
+	if (!d.text)
+		return errprintf(err, "out of memory");
+	rc = exchange(&d, p, err);
+	d.text[d.used] = '\0';
+	*text = d.text;
+	return rc;
 }
 
 static pid_t wait_for(pid_t pid, int *status)
@@ -225,77 +290,59 @@ static pid_t reap(pid_t pid, int *status)
 	return wait_for(pid, status);
 }
 
+/* Its exit status, or -1: GOT and STATUS as of waitpid(). */
+static int exit_status(const struct helper_run *h, pid_t got, int status, struct errbuf *err)
+{
+	if (got == 0)
+		return errprintf(err, "%s: somebody keeps it from ending", h->argv[0]);
+	if (got < 0)
+		return 0;
+	if (!WIFEXITED(status))
+		return errprintf(err, "%s: died of signal %d", h->argv[0], WTERMSIG(status));
+	if (WEXITSTATUS(status) >= 125)
+		return errprintf(err, "%s: %s", h->argv[0],
+				 WEXITSTATUS(status) == 125 ? "not installed"
+							    : "could not be started");
+	return WEXITSTATUS(status);
+}
+
 int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 {
-	int to[2], from[2], said[2] = { -1, -1 };
 	void (*old_pipe)(int);
 	char *text = NULL;
 	int status = 0, rc;
+	struct pipes p;
 	pid_t pid, got;
 
-	if (pipe2(to, O_CLOEXEC) < 0)
-		return errprintf(err, "pipe: %s", strerror(errno));
-	if (pipe2(from, O_CLOEXEC) < 0) {
-		errprintf(err, "pipe: %s", strerror(errno));
-		close(to[0]);
-		close(to[1]);
+	if (open_pipes(&p, h->apart, err) < 0)
 		return -1;
-	}
-	if (h->apart && pipe2(said, O_CLOEXEC) < 0) {
-		errprintf(err, "pipe: %s", strerror(errno));
-		close(to[0]);
-		close(to[1]);
-		close(from[0]);
-		close(from[1]);
-		return -1;
-	}
-	fcntl(to[1], F_SETFL, O_NONBLOCK);
-	if (h->apart)
-		fcntl(said[0], F_SETFL, O_NONBLOCK);
 	pid = fork();
 	if (pid == 0)
-		child(h, to[0], from[1], said[1]);
-	close(to[0]);
-	close(from[1]);
-	if (said[1] >= 0)
-		close(said[1]);
+		exec_program(h, &p);
 	if (pid < 0) {
 		errprintf(err, "fork: %s", strerror(errno));
-		close(to[1]);
-		close(from[0]);
-		if (said[0] >= 0)
-			close(said[0]);
+		close_pipes(&p);
 		return -1;
 	}
+	close_end(&p.in[0]);
+	close_end(&p.out[1]);
+	close_end(&p.said[1]);
 	old_pipe = signal(SIGPIPE, SIG_IGN);
-	rc = talk(h, to[1], from[0], said[0], &text, err);
+	rc = talk(h, &p, &text, err);
 	if (rc < 0)
 		kill(pid, SIGKILL);
 	signal(SIGPIPE, old_pipe);
-	close(from[0]);
-	if (said[0] >= 0)
-		close(said[0]);
+	close_pipes(&p);
 	got = reap(pid, &status);
-	if (rc < 0 && h->keep_partial)
+	if (rc < 0 && h->keep_partial) {
 		*out = text;
-	else if (rc < 0)
-		free(text);
-	if (rc < 0)
 		return -1;
-	if (got == 0) {
-		free(text);
-		return errprintf(err, "%s: somebody keeps it from ending", h->argv[0]);
 	}
-	if (got == pid && !WIFEXITED(status)) {
+	if (rc == 0)
+		rc = exit_status(h, got, status, err);
+	if (rc < 0)
 		free(text);
-		return errprintf(err, "%s: died of signal %d", h->argv[0], WTERMSIG(status));
-	}
-	status = got == pid ? WEXITSTATUS(status) : 0;
-	if (status >= 125) {
-		free(text);
-		return errprintf(err, "%s: %s", h->argv[0],
-				 status == 125 ? "not installed" : "could not be started");
-	}
-	*out = text;
-	return status;
+	else
+		*out = text;
+	return rc;
 }

@@ -106,18 +106,25 @@ static int cannot_read(const char *path, size_t used, struct errbuf *err)
 	return errprintf(err, "%.200s: cannot read: %s", path, strerror(errno));
 }
 
-/* In pieces that double: most files are far below MAX. */
-static int read_all(char **text, size_t *len, int fd, int wait_ms, const char *path, size_t max,
-		    struct errbuf *err)
+/* What textfile_read() reads, once it is open. */
+struct source {
+	const char *path; /* for messages */
+	int fd;
+	int wait_ms; /* as read_some() has it */
+	size_t max;
+};
+
+/* In pieces that double: most files are far below the limit. */
+static int read_all(char **text, size_t *len, const struct source *s, struct errbuf *err)
 {
 	size_t used = 0, room = 1u << 16;
 	char *buf = malloc(room), *more;
 
-	while (buf && used <= max) {
-		ssize_t n = read_some(fd, buf + used, room - used - 1, wait_ms);
+	while (buf && used <= s->max) {
+		ssize_t n = read_some(s->fd, buf + used, room - used - 1, s->wait_ms);
 
 		if (n < 0) {
-			cannot_read(path, used, err);
+			cannot_read(s->path, used, err);
 			free(buf);
 			return -1;
 		}
@@ -133,10 +140,10 @@ static int read_all(char **text, size_t *len, int fd, int wait_ms, const char *p
 		room *= 2;
 	}
 	if (!buf)
-		return errprintf(err, "%.200s: %s", path, strerror(ENOMEM));
-	if (used > max) {
+		return errprintf(err, "%.200s: %s", s->path, strerror(ENOMEM));
+	if (used > s->max) {
 		free(buf);
-		return errprintf(err, "%.200s: more than %zu bytes", path, max);
+		return errprintf(err, "%.200s: more than %zu bytes", s->path, s->max);
 	}
 	buf[used] = '\0';
 	more = realloc(buf, used + 1);
@@ -147,18 +154,20 @@ static int read_all(char **text, size_t *len, int fd, int wait_ms, const char *p
 
 int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err)
 {
-	int fd, rc, wait_ms;
+	struct source s = { .path = path, .max = max };
+	int rc;
 
 	/* Anything that can be read, also a terminal, and for as long as it takes. */
 	if (strcmp(path, "-") == 0)
-		return read_all(text, len, STDIN_FILENO, -1, "standard input", max, err);
+		return read_all(text, len,
+				&(struct source){ "standard input", STDIN_FILENO, -1, max }, err);
 	/* Not blocking: opening a named pipe would wait for a writer without end. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
+	s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (s.fd < 0)
 		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));
-	rc = check_kind(&wait_ms, fd, path, max, err);
+	rc = check_kind(&s.wait_ms, s.fd, path, max, err);
 	if (rc == 0)
-		rc = read_all(text, len, fd, wait_ms, path, max, err);
-	close(fd);
+		rc = read_all(text, len, &s, err);
+	close(s.fd);
 	return rc;
 }

@@ -126,20 +126,24 @@ static long moves(void)
 	return n;
 }
 
+static long take_arguments(int argc, char **argv)
+{
+	if (argc != 6)
+		exit(2);
+	rank = (unsigned)atoi(argv[1]), ranks = (unsigned)atoi(argv[2]);
+	rows = atol(argv[3]), columns = atol(argv[4]);
+	if (!ranks || ranks > RANKS_MAX || rank >= ranks || rows * columns <= 0)
+		exit(2);
+	return atol(argv[5]);
+}
+
 int main(int argc, char **argv)
 {
 	struct rusage before, after;
 	double *memory, *x, *r, *p, *q, rr, start;
-	long iterations, n, moved;
+	long iterations = take_arguments(argc, argv), n = rows * columns, moved;
 	int first;
 
-	if (argc != 6)
-		return 2;
-	rank = (unsigned)atoi(argv[1]), ranks = (unsigned)atoi(argv[2]);
-	rows = atol(argv[3]), columns = atol(argv[4]), iterations = atol(argv[5]);
-	n = rows * columns;
-	if (!ranks || ranks > RANKS_MAX || rank >= ranks || n <= 0)
-		return 2;
 	shared = mmap(NULL, sizeof(*shared) + sizeof(double) * (size_t)n * ranks,
 		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, 3, 0);
 	memory = calloc((size_t)n * 3, sizeof(*memory));

@@ -125,15 +125,15 @@ static void bind_thread(pid_t tid, void *arg)
 }
 
 /* A thread that starts meanwhile has its parent's mask: until a pass finds nothing to do. */
-static int bind_threads(unsigned *threads, int cgroup_fd, const char *path, const struct idset *now,
-			const struct idset *next, long end, struct errbuf *err)
+static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, long end,
+			struct errbuf *err)
 {
 	for (int i = 0; i < PASSES && monotonic_ms() <= end; i++) {
-		struct pass p = { .path = path, .now = now, .next = next, .end = end };
+		struct pass p = { .path = path, .now = &m->now, .next = &m->next, .end = end };
 
 		if (cgroup_each_thread(cgroup_fd, path, bind_thread, &p, err) < 0)
 			return -1;
-		*threads = p.threads;
+		m->threads = p.threads;
 		if (p.bad)
 			return errcopy(err, &p.err);
 		if (!p.changed)
@@ -167,7 +167,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	rank_path(path, m->step, m->rank);
 	if (widen(cgroup_fd, user, &both, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
-	    bind_threads(&m->threads, cgroup_fd, path, &m->now, &m->next, end, err) < 0 ||
+	    bind_threads(m, cgroup_fd, path, end, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
 		/* a rank that has ended took its directory along */
 		if (cgroup_inode(cgroup_fd, path) == 0) {

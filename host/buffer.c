@@ -247,9 +247,17 @@ static int mount_when_free(int base, const char *name, const struct buffer *b, i
 	return mount;
 }
 
-static int make_in(int base, int dir, const char *name, const struct buffer *b,
-		   const struct conf *conf, const char *conf_path, struct errbuf *err)
+/* The directory of one buffer, open and locked. */
+struct buffer_dir {
+	int base; /* the one that it is in */
+	int dir;
+	char name[48];
+};
+
+static int make_in(const struct buffer_dir *at, const struct buffer *b, const struct conf *conf,
+		   const char *conf_path, struct errbuf *err)
 {
+	int dir = at->dir;
 	char owner[OWNER_MAX], old[OWNER_MAX];
 	struct errbuf ignored;
 	int point, source, mount = -1, rc = -1;
@@ -286,7 +294,7 @@ static int make_in(int base, int dir, const char *name, const struct buffer *b,
 	}
 	source = buffer_source_open(b, conf, conf_path, err);
 	if (source >= 0)
-		mount = mount_when_free(base, name, b, source, err);
+		mount = mount_when_free(at->base, at->name, b, source, err);
 	if (mount >= 0) {
 		rc = buffer_attach(mount, point, err);
 		close(mount);
@@ -300,20 +308,19 @@ static int make_in(int base, int dir, const char *name, const struct buffer *b,
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path,
 		struct errbuf *err)
 {
-	char name[48];
-	int base = open_base(conf->state_dir, true, err);
-	int dir, rc;
+	struct buffer_dir at = { .base = open_base(conf->state_dir, true, err) };
+	int rc;
 
-	if (base < 0)
+	if (at.base < 0)
 		return -1;
-	snprintf(name, sizeof(name), "%" PRIu64 ".%u", b->inode, b->index);
-	dir = open_locked(base, name, err);
-	rc = dir < 0 ? -1 : make_in(base, dir, name, b, conf, conf_path, err);
-	if (dir >= 0 && rc < 0)
-		remove_in(base, dir, name);
-	if (dir >= 0)
-		close(dir);
-	close(base);
+	snprintf(at.name, sizeof(at.name), "%" PRIu64 ".%u", b->inode, b->index);
+	at.dir = open_locked(at.base, at.name, err);
+	rc = at.dir < 0 ? -1 : make_in(&at, b, conf, conf_path, err);
+	if (at.dir >= 0 && rc < 0)
+		remove_in(at.base, at.dir, at.name);
+	if (at.dir >= 0)
+		close(at.dir);
+	close(at.base);
 	return rc;
 }
 

@@ -17,15 +17,30 @@
 #include "container/ledger.h"
 #include "host/buffer.h"
 
-/* End the text of F and hold it. */
-static int hold(struct bundle *b, const char *file, const char *what, FILE *f, char **text,
-		unsigned how, struct errbuf *err)
-{
-	int rc = ferror(f) | fclose(f) ? errprintf(err, "out of memory")
-				       : bundle_text(b, file, what, *text, how, err);
+/* A text that is being put together in memory. */
+struct memory_text {
+	FILE *f; /* NULL: out of memory */
+	char *text;
+	size_t size;
+};
 
-	free(*text);
-	*text = NULL;
+static void memory_text_open(struct memory_text *d)
+{
+	d->text = NULL;
+	d->f = open_memstream(&d->text, &d->size);
+}
+
+/* End the text and hold it. */
+static int hold_text(struct bundle *b, const char *file, const char *what, struct memory_text *d,
+		     unsigned how, struct errbuf *err)
+{
+	int rc;
+
+	if (!d->f)
+		return errprintf(err, "out of memory");
+	rc = ferror(d->f) | fclose(d->f) ? errprintf(err, "out of memory")
+					 : bundle_text(b, file, what, d->text, how, err);
+	free(d->text);
 	return rc;
 }
 
@@ -162,26 +177,21 @@ int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct 
 {
 	struct errbuf why = { 0 };
 	int fd = cgroup_open_root(root, &why);
-	char *text = NULL;
-	size_t size;
+	struct memory_text d;
 	bool cut;
-	FILE *f;
 
 	if (fd < 0)
 		return bundle_missing(b, "cgroups.txt", "the cgroup tree", why.text, err);
-	f = open_memstream(&text, &size);
-	if (!f) {
-		close(fd);
-		return errprintf(err, "out of memory");
-	}
-	walk(f, fd, *only ? only : ".", *only, *only ? 1 : 0);
+	memory_text_open(&d);
+	if (d.f)
+		walk(d.f, fd, *only ? only : ".", *only, *only ? 1 : 0);
 	close(fd);
-	cut = ftell(f) >= (long)BUNDLE_FILE_MAX;
-	return hold(b, "cgroups.txt",
-		    cut	    ? "the cgroup tree (its start)"
-		    : *only ? only
-			    : "the cgroup tree: its top, and Slurm's",
-		    f, &text, 0, err);
+	cut = d.f && ftell(d.f) >= (long)BUNDLE_FILE_MAX;
+	return hold_text(b, "cgroups.txt",
+			 cut	 ? "the cgroup tree (its start)"
+			 : *only ? only
+				 : "the cgroup tree: its top, and Slurm's",
+			 &d, 0, err);
 }
 
 /* ------------------------------------------------------------------- buffers */
@@ -189,33 +199,31 @@ int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct 
 int bundle_buffers(struct bundle *b, struct errbuf *err)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL, *text = NULL;
+	struct memory_text d;
+	char *line = NULL;
 	unsigned n = 0;
-	size_t size, room = 0;
-	FILE *f;
+	size_t room = 0;
 
 	if (!mounts)
 		return bundle_missing(b, "buffers.txt", "/proc/self/mountinfo", strerror(errno),
 				      err);
-	f = open_memstream(&text, &size);
-	while (f && getline(&line, &room, mounts) > 0) {
+	memory_text_open(&d);
+	while (d.f && getline(&line, &room, mounts) > 0) {
 		char at[BUFFER_PATH_MAX], stats[8192];
 
 		if (!strstr(line, " - dimmapfs ") || sscanf(line, "%*s %*s %*s %*s %191s", at) != 1)
 			continue;
 		n++;
-		fprintf(f, "== %s%s\n", line,
+		fprintf(d.f, "== %s%s\n", line,
 			buffer_stats(at, stats, sizeof(stats)) == 0
 				? stats
 				: "it does not tell its counters");
 	}
 	free(line);
 	fclose(mounts);
-	if (!f)
-		return errprintf(err, "out of memory");
-	if (n == 0)
-		fputs("No buffer of dimmapfs is mounted here.\n", f);
-	return hold(b, "buffers.txt", "the mounts of dimmapfs, and their .stats", f, &text, 0, err);
+	if (d.f && n == 0)
+		fputs("No buffer of dimmapfs is mounted here.\n", d.f);
+	return hold_text(b, "buffers.txt", "the mounts of dimmapfs, and their .stats", &d, 0, err);
 }
 
 /* -------------------------------------------------------------------- kernel */
@@ -277,20 +285,18 @@ static bool is_ours(const char *line)
 static int put_lines(struct bundle *b, const char *file, const char *what, char *text,
 		     bool (*wanted)(const char *line), struct errbuf *err)
 {
-	char *kept = NULL, *next;
-	size_t size;
-	FILE *f = open_memstream(&kept, &size);
+	struct memory_text d;
+	char *next;
 
-	if (!f)
-		return errprintf(err, "out of memory");
-	for (char *line = text; *line; line = next) {
+	memory_text_open(&d);
+	for (char *line = text; d.f && *line; line = next) {
 		next = strchrnul(line, '\n');
 		if (*next)
 			*next++ = '\0';
 		if (wanted(line))
-			fprintf(f, "%s\n", line);
+			fprintf(d.f, "%s\n", line);
 	}
-	return hold(b, file, what, f, &kept, BUNDLE_MASK, err);
+	return hold_text(b, file, what, &d, BUNDLE_MASK, err);
 }
 
 /* Of what the first of these programs prints that there is. */
@@ -325,22 +331,18 @@ static int put_printed(struct bundle *b, const char *file, const char *what,
 static int put_cmdline(struct bundle *b, struct errbuf *err)
 {
 	FILE *in = fopen("/proc/cmdline", "re");
-	char *text = NULL;
 	bool quoted = false;
-	size_t size;
-	FILE *f;
+	struct memory_text d;
 
 	if (!in)
 		return bundle_missing(b, "kernel/cmdline", "/proc/cmdline", strerror(errno), err);
-	f = open_memstream(&text, &size);
-	for (int c; f && (c = getc(in)) != EOF;) {
+	memory_text_open(&d);
+	for (int c; d.f && (c = getc(in)) != EOF;) {
 		quoted ^= c == '"';
-		putc(c == ' ' && !quoted ? '\n' : c, f);
+		putc(c == ' ' && !quoted ? '\n' : c, d.f);
 	}
 	fclose(in);
-	return f ? hold(b, "kernel/cmdline", "/proc/cmdline, a word a line", f, &text, BUNDLE_MASK,
-			err)
-		 : errprintf(err, "out of memory");
+	return hold_text(b, "kernel/cmdline", "/proc/cmdline, a word a line", &d, BUNDLE_MASK, err);
 }
 
 int bundle_kernel(struct bundle *b, bool log, struct errbuf *err)
@@ -366,25 +368,23 @@ int bundle_kernel(struct bundle *b, bool log, struct errbuf *err)
 int bundle_libraries(struct bundle *b, struct errbuf *err)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	char *line = NULL, *text = NULL, last[PATH_MAX] = "";
-	size_t size, room = 0;
-	FILE *f;
+	char *line = NULL, last[PATH_MAX] = "";
+	struct memory_text d;
+	size_t room = 0;
 
 	if (!maps)
 		return bundle_missing(b, "libraries.txt", "/proc/self/maps", strerror(errno), err);
-	f = open_memstream(&text, &size);
-	while (f && getline(&line, &room, maps) > 0) {
+	memory_text_open(&d);
+	while (d.f && getline(&line, &room, maps) > 0) {
 		const char *path = strchr(line, '/');
 
 		/* the parts of one file follow each other */
 		if (!path || !strstr(path, ".so") || strcmp(path, last) == 0)
 			continue;
 		snprintf(last, sizeof(last), "%s", path);
-		fputs(path, f);
+		fputs(path, d.f);
 	}
 	free(line);
 	fclose(maps);
-	return f ? hold(b, "libraries.txt", "the libraries that nodeosctl runs with", f, &text, 0,
-			err)
-		 : errprintf(err, "out of memory");
+	return hold_text(b, "libraries.txt", "the libraries that nodeosctl runs with", &d, 0, err);
 }

@@ -76,87 +76,136 @@ static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
 	return 0;
 }
 
-int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json,
-		  struct errbuf *err)
-{
-	struct json_out j = { .f = stdout };
-	char service[IDSET_LIST_MAX], others[IDSET_LIST_MAX], slurm[IDSET_LIST_MAX],
-		node[256] = "NAME";
-	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128], line[IDSET_LIST_MAX + 480];
-	char by_core[IDSET_LIST_MAX], fgmn[2 * KERNEL_LINE_MAX] = "", gres[300] = "";
-	struct idset rest = *machine_cpus(m), numbers, cores, for_jobs = nodes_for_jobs(m, set);
-	unsigned blocks = idset_count(&for_jobs);
-	const char *feature[] = { blocks ? GRES_NAME : NULL,
-				  here && policy_supported(POLICY_HPC) ? HPC_FEATURE : NULL,
-				  here && buffer_supported() ? BUFFER_FEATURE : NULL };
-	bool any = false;
-	bool lacks = here && access("/sys/devices/system/cpu/nohz_full", F_OK) < 0;
+/* What an administrator has to give: lines to print, "" where there is none. */
+struct lines {
+	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128];
+	char fgmn[2 * KERNEL_LINE_MAX]; /* of the kernel's, as this boot has them */
+	char node[IDSET_LIST_MAX + 480]; /* of slurm.conf */
+	char gres[300]; /* of gres.conf */
+	unsigned blocks;
+	struct idset numbers, cores; /* CpuSpecList as Slurm counts CPUs, or cores */
+	bool lacks_nohz;
+};
 
-	if (service_slurm_cpus(&numbers, m, &set->cpus, 0, err) < 0 ||
-	    service_slurm_cpus(&cores, m, &set->cpus, 1, err) < 0)
+static void append_features(char *line, size_t size, const char *const feature[3])
+{
+	bool any = false;
+
+	for (int i = 0; i < 3; i++)
+		if (feature[i]) {
+			snprintf(line + strlen(line), size - strlen(line), "%s%s",
+				 any ? "," : " Features=", feature[i]);
+			any = true;
+		}
+}
+
+/* The node's line of slurm.conf, and that of gres.conf. */
+static void make_slurm_lines(struct lines *l, const struct machine *m,
+			     const struct service_set *set, bool here)
+{
+	struct idset for_jobs = nodes_for_jobs(m, set);
+	const char *feature[3] = { l->blocks ? GRES_NAME : NULL,
+				   here && policy_supported(POLICY_HPC) ? HPC_FEATURE : NULL,
+				   here && buffer_supported() ? BUFFER_FEATURE : NULL };
+	char slurm[IDSET_LIST_MAX], node[256] = "NAME";
+
+	idset_format(&l->numbers, slurm, sizeof(slurm));
+	if (here && gethostname(node, sizeof(node) - 1) == 0)
+		node[strcspn(node, ".")] = '\0';
+	snprintf(l->node, sizeof(l->node), "NodeName=%s CpuSpecList=%s MemSpecLimit=%llu", node,
+		 slurm, (unsigned long long)spec_mib(m, set, &for_jobs));
+	append_features(l->node, sizeof(l->node), feature);
+	if (!l->blocks)
+		return;
+	snprintf(l->node + strlen(l->node), sizeof(l->node) - strlen(l->node),
+		 " Gres=" GRES_NAME ":%u", l->blocks);
+	snprintf(l->gres, sizeof(l->gres),
+		 "NodeName=%s Name=" GRES_NAME " Count=%u Flags=CountOnly", node, l->blocks);
+}
+
+static int make_lines(struct lines *l, const struct machine *m, const struct service_set *set,
+		      bool here, struct errbuf *err)
+{
+	struct idset rest = *machine_cpus(m), for_jobs = nodes_for_jobs(m, set);
+	char service[IDSET_LIST_MAX], others[IDSET_LIST_MAX];
+
+	l->fgmn[0] = l->gres[0] = '\0';
+	l->blocks = idset_count(&for_jobs);
+	l->lacks_nohz = here && access("/sys/devices/system/cpu/nohz_full", F_OK) < 0;
+	if (service_slurm_cpus(&l->numbers, m, &set->cpus, 0, err) < 0 ||
+	    service_slurm_cpus(&l->cores, m, &set->cpus, 1, err) < 0)
 		return -1;
 	idset_andnot(&rest, &set->cpus);
 	idset_format(&set->cpus, service, sizeof(service));
 	idset_format(&rest, others, sizeof(others));
-	idset_format(&numbers, slurm, sizeof(slurm));
-	idset_format(&cores, by_core, sizeof(by_core));
-	if (here && gethostname(node, sizeof(node) - 1) == 0)
-		node[strcspn(node, ".")] = '\0';
-	if (blocks && here && fgmn_parameters(fgmn, sizeof(fgmn), err) < 0)
+	if (l->blocks && here && fgmn_parameters(l->fgmn, sizeof(l->fgmn), err) < 0)
 		return -1;
-	snprintf(kernel, sizeof(kernel), "nohz_full=%s rcu_nocbs=%s irqaffinity=%s%s", others,
-		 others, service, fgmn);
-	snprintf(line, sizeof(line), "NodeName=%s CpuSpecList=%s MemSpecLimit=%llu", node, slurm,
-		 (unsigned long long)spec_mib(m, set, &for_jobs));
-	for (size_t i = 0; i < sizeof(feature) / sizeof(feature[0]); i++)
-		if (feature[i]) {
-			snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s",
-				 any ? "," : " Features=", feature[i]);
-			any = true;
-		}
-	if (blocks) {
-		snprintf(line + strlen(line), sizeof(line) - strlen(line), " Gres=" GRES_NAME ":%u",
-			 blocks);
-		snprintf(gres, sizeof(gres),
-			 "NodeName=%s Name=" GRES_NAME " Count=%u Flags=CountOnly", node, blocks);
-	}
-	if (json) {
-		jout_open(&j, NULL, '{');
-		jout_number(&j, "schema", REPORT_SCHEMA);
-		report_serviceos(&j, set);
-		jout_string(&j, "kernel", kernel);
-		jout_bool(&j, "kernel_has_nohz_full", !lacks);
-		jout_open(&j, "slurm.conf", '[');
-		jout_string(&j, NULL, line);
-		jout_string(&j, NULL, "PrologFlags=Contain");
-		if (blocks)
-			jout_string(&j, NULL, "GresTypes=" GRES_NAME);
-		jout_close(&j, ']');
-		jout_number(&j, "blocks", blocks);
-		jout_string(&j, "gres.conf", blocks ? gres : NULL);
-		jout_string(&j, "cpuspeclist_by_core", by_core);
-		jout_close(&j, '}');
-		return 0;
-	}
+	snprintf(l->kernel, sizeof(l->kernel), "nohz_full=%s rcu_nocbs=%s irqaffinity=%s%s", others,
+		 others, service, l->fgmn);
+	make_slurm_lines(l, m, set, here);
+	return 0;
+}
+
+static void print_lines_json(const struct lines *l, const struct service_set *set)
+{
+	struct json_out j = { .f = stdout };
+	char by_core[IDSET_LIST_MAX];
+
+	idset_format(&l->cores, by_core, sizeof(by_core));
+	jout_open(&j, NULL, '{');
+	jout_number(&j, "schema", REPORT_SCHEMA);
+	report_serviceos(&j, set);
+	jout_string(&j, "kernel", l->kernel);
+	jout_bool(&j, "kernel_has_nohz_full", !l->lacks_nohz);
+	jout_open(&j, "slurm.conf", '[');
+	jout_string(&j, NULL, l->node);
+	jout_string(&j, NULL, "PrologFlags=Contain");
+	if (l->blocks)
+		jout_string(&j, NULL, "GresTypes=" GRES_NAME);
+	jout_close(&j, ']');
+	jout_number(&j, "blocks", l->blocks);
+	jout_string(&j, "gres.conf", l->blocks ? l->gres : NULL);
+	jout_string(&j, "cpuspeclist_by_core", by_core);
+	jout_close(&j, '}');
+}
+
+static void print_lines(const struct lines *l)
+{
+	char by_core[IDSET_LIST_MAX];
+
 	printf("# kernel command line: the tick, RCU's callbacks and new interrupts leave the "
 	       "containers' CPUs%s\n",
-	       *fgmn ? ";\n# the blocks of memory are those of this boot" : "");
-	if (lacks)
+	       *l->fgmn ? ";\n# the blocks of memory are those of this boot" : "");
+	if (l->lacks_nohz)
 		puts("# (this kernel is built without CONFIG_NO_HZ_FULL and takes no notice of "
 		     "nohz_full)");
-	puts(kernel);
+	puts(l->kernel);
 	puts("# slurm.conf: add to the node's line (CpuSpecList counts as Slurm does, not as the "
 	     "kernel)");
-	puts(line);
-	if (!idset_equal(&numbers, &cores))
+	puts(l->node);
+	idset_format(&l->cores, by_core, sizeof(by_core));
+	if (!idset_equal(&l->numbers, &l->cores))
 		printf("# (where that line has CPUs= no more than the cores, Slurm counts cores: "
 		       "CpuSpecList=%s)\n",
 		       by_core);
 	puts("# and, beside other flags that are there:\nPrologFlags=Contain");
-	if (blocks)
+	if (l->blocks)
 		printf("# blocks of memory, so that sbatch --gres=" GRES_NAME
 		       ":N waits for them: slurm.conf, beside other types that are there\n"
 		       "GresTypes=" GRES_NAME "\n# gres.conf\n%s\n",
-		       gres);
+		       l->gres);
+}
+
+int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json,
+		  struct errbuf *err)
+{
+	struct lines l;
+
+	if (make_lines(&l, m, set, here, err) < 0)
+		return -1;
+	if (json)
+		print_lines_json(&l, set);
+	else
+		print_lines(&l);
 	return 0;
 }

@@ -57,14 +57,14 @@ int tool_list(int argc, char **argv)
 	};
 	struct json_out j = { 0 };
 	struct errbuf err = { 0 };
+	struct node_options o;
 	struct node_state s;
-	bool json = false;
-	int c;
+	int status;
 
-	c = tool_node_options(argc, argv, longs, usage_text, &json, NULL, NULL, NULL);
-	if (c >= 0)
-		return c;
-	j.f = json ? stdout : NULL;
+	status = tool_node_options(&o, argc, argv, longs, usage_text);
+	if (status >= 0)
+		return status;
+	j.f = o.json ? stdout : NULL;
 	if (node_state_load(&s, &err) < 0)
 		return tool_error(1, "list: %s", err.text);
 	if (j.f) {

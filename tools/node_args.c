@@ -6,24 +6,33 @@
 
 #include "tools/tool.h"
 
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage,
-		      bool *json, unsigned long *job, bool *verbose, bool *parcel)
+static bool has_verbose(const struct option *longs)
 {
+	while (longs->name && longs->val != 'v')
+		longs++;
+	return longs->name != NULL;
+}
+
+int tool_node_options(struct node_options *o, int argc, char **argv, const struct option *longs,
+		      const char *usage)
+{
+	const char *shorts = has_verbose(longs) ? "jvh" : "jh";
 	int c;
 
+	*o = (struct node_options){ .json = false };
 	optind = 1;
-	while ((c = tool_getopt(argc, argv, verbose ? "jvh" : "jh", longs)) != -1) {
+	while ((c = tool_getopt(argc, argv, shorts, longs)) != -1) {
 		char *end = NULL;
 
 		if (c == 'j') {
-			*json = true;
-		} else if (c == 'v' && verbose) {
-			*verbose = true;
-		} else if (c == 'P' && parcel) {
-			*parcel = true;
-		} else if (c == 'J' && job) {
-			*job = strtoul(optarg, &end, 10);
-			if (*optarg < '0' || *optarg > '9' || *job == 0 || *end)
+			o->json = true;
+		} else if (c == 'v') {
+			o->verbose = true;
+		} else if (c == 'P') {
+			o->parcel = true;
+		} else if (c == 'J') {
+			o->job = strtoul(optarg, &end, 10);
+			if (*optarg < '0' || *optarg > '9' || o->job == 0 || *end)
 				return tool_error(2,
 						  "%s: --job=%.40s: expected the number of a job",
 						  argv[0], optarg);

@@ -5,12 +5,18 @@
 #include <getopt.h>
 #include <stdbool.h>
 
+struct node_options {
+	bool json;
+	bool verbose;
+	bool parcel;
+	unsigned long job; /* 0: not given */
+};
+
 /*
- * Options of the commands that look at this node: --json, --help, and unless they are NULL
- * --job=ID, --verbose and --parcel, as LONGS says ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on,
- * or the exit status.
+ * Options of the commands that look at this node: those of --json, --help, --job=ID, --verbose and
+ * --parcel that are in LONGS ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on, or the exit status.
  */
-int tool_node_options(int argc, char **argv, const struct option *longs, const char *usage,
-		      bool *json, unsigned long *job, bool *verbose, bool *parcel);
+int tool_node_options(struct node_options *o, int argc, char **argv, const struct option *longs,
+		      const char *usage);
 
 #endif

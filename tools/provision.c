@@ -461,8 +461,8 @@ static int unprovision(struct options *o, struct errbuf *err)
 	return 0;
 }
 
-static int run(struct options *o, int argc, char **argv,
-	       int (*work)(struct options *o, struct errbuf *err))
+/* -1 to go on, or the exit status. */
+static int parse_arguments(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
@@ -483,7 +483,6 @@ static int run(struct options *o, int argc, char **argv,
 		{ 0 },
 	};
 	bool all = o->usage == provision_usage;
-	struct errbuf err = { 0 };
 	int c;
 
 	optind = 1;
@@ -518,6 +517,17 @@ static int run(struct options *o, int argc, char **argv,
 		return tool_error(2, "%s: --%s", argv[0],
 				  o->topology ? "topology goes with --cmdline"
 					      : "conf goes with --cmdline and --dry-run");
+	return -1;
+}
+
+static int run(struct options *o, int argc, char **argv,
+	       int (*work)(struct options *o, struct errbuf *err))
+{
+	struct errbuf err = { 0 };
+	int status = parse_arguments(o, argc, argv);
+
+	if (status >= 0)
+		return status;
 	if (work(o, &err) < 0)
 		return tool_error(1, "%s: %s", argv[0], err.text);
 	return 0;

@@ -53,16 +53,16 @@ int tool_show(int argc, char **argv)
 	};
 	struct ask a = { .operation = ASK_SHOW };
 	struct errbuf err = { 0 };
-	unsigned long job = 0;
-	bool parcel = false;
-	int status = tool_node_options(argc, argv, longs, usage_text, &a.json, &job, NULL, &parcel);
+	struct node_options o;
+	int status = tool_node_options(&o, argc, argv, longs, usage_text);
 
 	if (status >= 0)
 		return status;
-	if (job > UINT32_MAX)
-		return tool_error(2, "show: --job=%lu: no job has such a number", job);
-	a.job = (uint32_t)job;
-	if (parcel)
+	if (o.job > UINT32_MAX)
+		return tool_error(2, "show: --job=%lu: no job has such a number", o.job);
+	a.json = o.json;
+	a.job = (uint32_t)o.job;
+	if (o.parcel)
 		return show_parcel(&a);
 	return ask_node(&a, ASK_SOCKET, stdout, &err) < 0 ? tool_error(1, "show: %s", err.text) : 0;
 }

@@ -363,17 +363,16 @@ int tool_verify(int argc, char **argv)
 		{ 0 },
 	};
 	struct errbuf err = { 0 };
-	unsigned long only = 0;
+	struct node_options o;
 	struct node_state s;
-	bool json = false, verbose = false;
 	int status;
 
-	status = tool_node_options(argc, argv, longs, usage_text, &json, &only, &verbose, NULL);
+	status = tool_node_options(&o, argc, argv, longs, usage_text);
 	if (status >= 0)
 		return status;
-	if (load_settled(&s, only, &err) < 0)
+	if (load_settled(&s, o.job, &err) < 0)
 		return tool_error(1, "verify: %s", err.text);
-	status = verify(&s, only, json, verbose);
+	status = verify(&s, o.job, o.json, o.verbose);
 	node_state_free(&s);
 	return status;
 }

@@ -67,17 +67,26 @@ static unsigned room(const struct machine *m, const struct idset *cpus, unsigned
 	return sum;
 }
 
-/* The planner's choice of WANT threads among CPUS, with memory nodes as ASK says of MEMS. */
+/* One question to the planner. */
+struct choice_ask {
+	const struct idset *cpus, *mems; /* to choose among */
+	unsigned want; /* threads */
+	enum mems_kind kind; /* of WANT_MEMS */
+	uint64_t want_mems;
+};
+
 static int choose(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
-		  const struct idset *cpus, unsigned want, const struct idset *mems,
-		  enum mems_kind kind, uint64_t want_mems, struct errbuf *err)
+		  const struct choice_ask *a, struct errbuf *err)
 {
-	struct plan_ask ask = {
-		.name = r->name, .cpus = want, .smt = r->smt, .mems_kind = kind, .mems = want_mems
-	};
-	struct plan_opts opts = {
-		.cpus = *cpus, .mems = *mems, .mems_taken = r->mems_taken, .default_mems = MEMS_ALL
-	};
+	struct plan_ask ask = { .name = r->name,
+				.cpus = a->want,
+				.smt = r->smt,
+				.mems_kind = a->kind,
+				.mems = a->want_mems };
+	struct plan_opts opts = { .cpus = *a->cpus,
+				  .mems = *a->mems,
+				  .mems_taken = r->mems_taken,
+				  .default_mems = MEMS_ALL };
 	struct plan *p;
 
 	if (plan_make(&p, m, &opts, &ask, 1, err) < 0)
@@ -103,6 +112,7 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 			"container %.64s has %u threads and can have %u at most here (%u asked)",
 			r->name, have, have + all, r->want_cpus);
 	for (unsigned i = 0; need && i < NEAR_LEVELS; i++) {
+		struct choice_ask ask = { .cpus = &part, .mems = machine_mems(m) };
 		unsigned there;
 
 		if (near_level[i] >= 0 && !m->n_domains_of[near_level[i]])
@@ -112,8 +122,8 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 		there = room(m, &part, r->smt);
 		if (!there)
 			continue;
-		if (choose(&more, m, r, &part, need < there ? need : there, machine_mems(m),
-			   MEMS_UNSET, 0, err) < 0)
+		ask.want = need < there ? need : there;
+		if (choose(&more, m, r, &ask, err) < 0)
 			return -1;
 		free(more.why);
 		fprintf(why, "adds CPUs %s of %s\n", idset_brief(list, &more.cpus), near_name[i]);
@@ -128,16 +138,21 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 static int shrink(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
 		  FILE *why, struct errbuf *err)
 {
+	struct choice_ask ask = { .cpus = &r->reserved,
+				  .mems = machine_mems(m),
+				  .want = r->want_cpus };
 	struct idset gone = r->cpus, own = r->mems;
 	struct plan_container less;
-	bool beside;
 	char list[128];
 
 	/* of equal ones, those beside its memory, as far as the planner counts that */
 	idset_and(&own, &m->ordinary);
-	beside = r->mems_confined && !idset_empty(&own);
-	if (choose(&less, m, r, &r->reserved, r->want_cpus, beside ? &own : machine_mems(m),
-		   beside ? MEMS_COUNT : MEMS_UNSET, beside ? idset_count(&own) : 0, err) < 0)
+	if (r->mems_confined && !idset_empty(&own)) {
+		ask.mems = &own;
+		ask.kind = MEMS_COUNT;
+		ask.want_mems = idset_count(&own);
+	}
+	if (choose(&less, m, r, &ask, err) < 0)
 		return -1;
 	free(less.why);
 	out->cpus = less.cpus;
@@ -155,6 +170,11 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 						   : machine_usable(m, &r->mems);
 	bool more = r->want_mems > have;
 	struct idset from = more ? r->free_mems : r->mems;
+	const struct choice_ask ask = { .cpus = &out->reserved,
+					.mems = &from,
+					.want = idset_count(&out->cpus),
+					.kind = r->mems_kind,
+					.want_mems = more ? r->want_mems - have : r->want_mems };
 	struct plan_container got;
 	char list[128];
 
@@ -176,8 +196,7 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 			       r->name, (unsigned long long)(have >> 20),
 			       (unsigned long long)((have + machine_usable(m, &from)) >> 20),
 			       (unsigned long long)(r->want_mems >> 20));
-	if (choose(&got, m, r, &out->reserved, idset_count(&out->cpus), &from, r->mems_kind,
-		   more ? r->want_mems - have : r->want_mems, err) < 0)
+	if (choose(&got, m, r, &ask, err) < 0)
 		return -1;
 	free(got.why);
 	out->mems_confined = true;

@@ -68,9 +68,16 @@ struct pattern {
 /* "uniform", "zipf:A", "drift:A", "scan" or "loop:H"; -1 with ERR. */
 int pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
 
-/* N accesses to SIZE pages, WRITES of 100 of them writes. */
-int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, uint64_t n,
-		  unsigned writes, uint64_t seed, struct errbuf *err);
+/* Accesses to be made up. */
+struct accesses_wish {
+	struct pattern pattern;
+	uint64_t size; /* pages */
+	uint64_t n;
+	unsigned writes; /* percent of the accesses */
+	uint64_t seed;
+};
+
+int accesses_make(struct accesses *a, const struct accesses_wish *w, struct errbuf *err);
 
 void accesses_free(struct accesses *a);
 

@@ -42,24 +42,24 @@ int pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 /* In drift, each rank is another page after so many accesses. */
 #define DRIFT 64
 
-int accesses_make(struct accesses *a, const struct pattern *p, uint64_t size, uint64_t n,
-		  unsigned writes, uint64_t seed, struct errbuf *err)
+int accesses_make(struct accesses *a, const struct accesses_wish *w, struct errbuf *err)
 {
-	uint64_t hot = (uint64_t)((double)size * p->a / 100), scan = 0;
+	const struct pattern *p = &w->pattern;
+	uint64_t size = w->size, hot = (uint64_t)((double)size * p->a / 100), scan = 0;
 	struct random random;
 	struct scatter where;
 	struct zipf zipf;
 
-	random_start(&random, seed, 0);
-	scatter_start(&where, size, seed);
+	random_start(&random, w->seed, 0);
+	scatter_start(&where, size, w->seed);
 	if (p->kind == PATTERN_ZIPF || p->kind == PATTERN_DRIFT)
 		zipf_start(&zipf, p->a, size);
 	if (hot < 1)
 		hot = 1;
 	if (accesses_file(a, size, err) < 0)
 		return -1;
-	for (uint64_t i = 0; i < n; i++) {
-		bool write = writes && random_below(&random, 100) < writes;
+	for (uint64_t i = 0; i < w->n; i++) {
+		bool write = w->writes && random_below(&random, 100) < w->writes;
 		uint64_t index = 0;
 
 		switch (p->kind) {

@@ -12,8 +12,13 @@
 static int read_accesses(struct accesses *a, const struct options *o, struct errbuf *err)
 {
 	if (o->has_pattern)
-		return accesses_make(a, &o->pattern, o->size, o->accesses, (unsigned)o->writes,
-				     o->seed, err);
+		return accesses_make(a,
+				     &(struct accesses_wish){ .pattern = o->pattern,
+							      .size = o->size,
+							      .n = o->accesses,
+							      .writes = (unsigned)o->writes,
+							      .seed = o->seed },
+				     err);
 	for (char **trace = o->trace; *trace; trace++)
 		if (accesses_read(a, *trace, err) < 0)
 			return -1;

@@ -15,12 +15,11 @@ static const uint32_t sizes[] = { 1, 2, 3, 7, 64, 1000 };
 
 static void make(struct accesses *a, const char *pattern, uint64_t size, uint64_t n, uint64_t seed)
 {
+	struct accesses_wish w = { .size = size, .n = n, .writes = 20, .seed = seed };
 	struct errbuf err = { 0 };
-	struct pattern p;
 
 	memset(a, 0, sizeof(*a));
-	if (pattern_parse(&p, pattern, &err) < 0 ||
-	    accesses_make(a, &p, size, n, 20, seed, &err) < 0)
+	if (pattern_parse(&w.pattern, pattern, &err) < 0 || accesses_make(a, &w, &err) < 0)
 		bail("%s", err.text);
 }
 

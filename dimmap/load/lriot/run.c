@@ -278,11 +278,12 @@ static void add_up(const struct options *o, const struct shared *shared, struct 
 static int sweeps_and_run(const struct options *o, struct epochs *epochs, struct shared *shared,
 			  struct outcome *out, struct errbuf *err)
 {
+	const struct sweep_sum before = { &shared->found, &shared->errors, &out->blocks_before };
+	const struct sweep_sum after = { &shared->found, &shared->errors, &out->blocks_after };
 	bool learns = o->verify && !o->create;
 
 	guard_install();
-	if (learns && file_sweep(o, SWEEP_LEARN, epochs, &shared->found, &shared->errors,
-				 &out->blocks_before, err) < 0)
+	if (learns && file_sweep(o, SWEEP_LEARN, epochs, &before, err) < 0)
 		return -1;
 	if (atomic_load(&shared->found.n))
 		return 0;
@@ -290,9 +291,7 @@ static int sweeps_and_run(const struct options *o, struct epochs *epochs, struct
 	if (run_processes(o, o->verify ? epochs : NULL, shared, err) < 0)
 		return -1;
 	add_up(o, shared, out);
-	return o->verify ? file_sweep(o, SWEEP_CHECK, epochs, &shared->found, &shared->errors,
-				      &out->blocks_after, err)
-			 : 0;
+	return o->verify ? file_sweep(o, SWEEP_CHECK, epochs, &after, err) : 0;
 }
 
 int lriot_run(struct options *o, struct outcome *out, struct errbuf *err)

@@ -107,8 +107,8 @@ static uint32_t learn(struct epochs *e, uint64_t block, uint64_t offset, uint64_
 	return epoch;
 }
 
-int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struct findings *found,
-	       struct errors *errors, uint64_t *blocks, struct errbuf *err)
+int file_sweep(const struct options *o, enum sweep kind, struct epochs *e,
+	       const struct sweep_sum *sum, struct errbuf *err)
 {
 	uint64_t *words =
 		aligned_alloc(4096, o->block < 4096 ? 4096 : (o->block + 4095) / 4096 * 4096);
@@ -123,10 +123,10 @@ int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struc
 		struct finding wrong;
 		int status = o->backend->read(&t, words, offset, o->block);
 
-		errors_add(errors, status);
+		errors_add(sum->errors, status);
 		if (status)
 			continue;
-		++*blocks;
+		++*sum->blocks;
 		low = high = kind == SWEEP_LEARN ? learn(e, block, offset, words[0])
 						 : epochs_low(e, block);
 		if (kind == SWEEP_CHECK)
@@ -135,7 +135,7 @@ int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struc
 		if (stamps_wrong(words, offset, o->touch, (uint32_t)low, (uint32_t)high, &wrong) ||
 		    stamps_wrong(words + o->touch / 8, offset + o->touch, o->block - o->touch, 0,
 				 (uint32_t)high, &wrong))
-			findings_add(found, &wrong);
+			findings_add(sum->found, &wrong);
 	}
 	target_close(&t);
 	free(words);

@@ -22,9 +22,14 @@ enum sweep {
 	SWEEP_CHECK, /* what is there must be as the epochs say */
 };
 
-/* What is wrong goes to FOUND, what cannot be read to ERRORS, how many blocks were read to BLOCKS.
- */
-int file_sweep(const struct options *o, enum sweep kind, struct epochs *e, struct findings *found,
-	       struct errors *errors, uint64_t *blocks, struct errbuf *err);
+/* Where the results of a sweep are added. */
+struct sweep_sum {
+	struct findings *found; /* what is wrong */
+	struct errors *errors; /* of blocks that cannot be read */
+	uint64_t *blocks; /* number of those read */
+};
+
+int file_sweep(const struct options *o, enum sweep kind, struct epochs *e,
+	       const struct sweep_sum *sum, struct errbuf *err);
 
 #endif

@@ -51,14 +51,14 @@ static void put_point(FILE *f, const struct shape *s, const struct circle *c, ui
 	fwrite(v, sizeof(v), 1, f);
 }
 
-/* The points of the cube of SIDE from X, Y, Z on. */
-static void put_cube(FILE *f, const struct shape *s, const struct circle *c, uint32_t x, uint32_t y,
-		     uint32_t z, uint32_t side)
+/* The points of the cube of SIDE from AT (x, y, z) on. */
+static void put_cube(FILE *f, const struct shape *s, const struct circle *c, const uint32_t at[3],
+		     uint32_t side)
 {
 	for (uint32_t k = 0; k < side; k++)
 		for (uint32_t j = 0; j < side; j++)
 			for (uint32_t i = 0; i < side; i++)
-				put_point(f, s, c, x + i, y + j, z + k);
+				put_point(f, s, c, at[0] + i, at[1] + j, at[2] + k);
 }
 
 static void put_points(FILE *f, const struct shape *s, const struct circle *c)
@@ -68,7 +68,7 @@ static void put_points(FILE *f, const struct shape *s, const struct circle *c)
 	for (uint32_t z = 0; z < s->n; z += side)
 		for (uint32_t y = 0; y < s->n; y += side)
 			for (uint32_t x = 0; x < s->n && !ferror(f); x += side)
-				put_cube(f, s, c, x, y, z, side);
+				put_cube(f, s, c, (const uint32_t[3]){ x, y, z }, side);
 }
 
 /* Is there room for so many bytes? Who has opened a file of dimmapfs, or a device, has them. */
