@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The advice behind a refusal of the planner: its code chooses it, and no word of its text. */
+#include "launch/prepare_impl.h"
+
+#include <stdlib.h>
+
+#include "base/test/tap.h"
+
+static struct idset set_of(const char *list)
+{
+	struct errbuf err = { 0 };
+	struct idset s;
+
+	if (idset_parse(&s, list, &err) < 0)
+		abort();
+	return s;
+}
+
+/* The texts say the opposite of the codes beside them. */
+static const char of_threads[] = "container a: needs 9 threads", of_mems[] = "no memory node";
+
+/* What a job or a step is on its node, and the advice that follows; NULL: none. */
+struct advice_case {
+	const char *name;
+	enum plan_refusal code;
+	bool of_step, alone, kept_one, blocks;
+	const char *job, *service, *service_mems, *held;
+	const char *advice;
+};
+
+static const struct advice_case cases[] = {
+	{ .name = "a job's CPUs",
+	  .code = PLAN_NO_CPUS,
+	  .advice = " (this job has CPUs 0-3 here; --exclusive or -c gives it more)" },
+	{ .name = "a whole node's",
+	  .code = PLAN_NO_CPUS,
+	  .alone = true,
+	  .advice = " (this job has CPUs 0-3, all that jobs can have here)" },
+	{ .name = "a whole node's beside a ServiceOS",
+	  .code = PLAN_NO_CPUS,
+	  .alone = true,
+	  .service = "4,5",
+	  .service_mems = "1",
+	  .advice = " (2 threads of this node, CPUs 4-5, are kept for the ServiceOS)"
+		    " (this job has CPUs 0-3, all that jobs can have here)" },
+	{ .name = "a step's",
+	  .code = PLAN_NO_CPUS,
+	  .of_step = true,
+	  .advice = " (this step has CPUs 0-3 free; srun -c gives it more)" },
+	{ .name = "a step's that is the whole node",
+	  .code = PLAN_NO_CPUS,
+	  .of_step = true,
+	  .alone = true,
+	  .advice = " (this step has CPUs 0-3, all that jobs can have here)" },
+	{ .name = "policy hpc",
+	  .code = PLAN_NO_CPUS,
+	  .kept_one = true,
+	  .advice = " (one CPU of the node stays outside of policy \"hpc\")"
+		    " (this job has CPUs 0-3 here; --exclusive or -c gives it more)" },
+	{ .name = "CPUs of the ServiceOS given by Slurm",
+	  .code = PLAN_NO_CPUS,
+	  .service = "3-4",
+	  .advice = " (this job has CPUs 0-3; of these the ServiceOS has CPUs 3, which Slurm does "
+		    "not know: tell the admin (nodeosctl verify))" },
+	{ .name = "CPUs where memory is in blocks",
+	  .code = PLAN_NO_CPUS,
+	  .blocks = true,
+	  .advice = " (this job has CPUs 0-3 here; --exclusive or -c gives it more)" },
+
+	{ .name = "memory nodes",
+	  .code = PLAN_NO_MEMS,
+	  .alone = true,
+	  .kept_one = true,
+	  .advice = NULL },
+	{ .name = "memory nodes beside a ServiceOS's",
+	  .code = PLAN_NO_MEMS,
+	  .alone = true,
+	  .kept_one = true,
+	  .service = "4-5",
+	  .service_mems = "1",
+	  .advice = " (memory nodes 1 are kept for the ServiceOS)" },
+	{ .name = "blocks",
+	  .code = PLAN_NO_MEMS,
+	  .blocks = true,
+	  .service = "4-5",
+	  .service_mems = "1",
+	  .advice = " (this node has blocks 2-3, 2048 MiB of which programs can use)" },
+	{ .name = "blocks of other jobs",
+	  .code = PLAN_NO_MEMS,
+	  .blocks = true,
+	  .held = "3",
+	  .advice = " (blocks 3 belong to other jobs: with --gres=fgmn:N, where the site offers "
+		    "it, a job waits for N of them)" },
+};
+
+static struct block block[] = {
+	{ .node = 2, .usable = 1u << 30 },
+	{ .node = 3, .usable = 1u << 30 },
+};
+
+static void view(struct step *s, struct node_view *v, const struct advice_case *c)
+{
+	memset(s, 0, sizeof(*s));
+	memset(v, 0, sizeof(*v));
+	v->of_step = c->of_step;
+	v->alone = c->alone;
+	v->job_cpus = set_of("0-3");
+	s->step_cpus = v->job_cpus;
+	s->kept_one = c->kept_one;
+	s->service.cpus = set_of(c->service ? c->service : "");
+	s->service.own_mems = c->service_mems != NULL;
+	s->service.mems = set_of(c->service_mems ? c->service_mems : "");
+	v->held.containers = set_of(c->held ? c->held : "");
+	if (c->blocks)
+		s->blocks = (struct blocks){
+			.on = true, .n = 2, .block = block, .nodes = set_of("2-3")
+		};
+}
+
+static void check(const struct advice_case *c, const char *text)
+{
+	static struct step s;
+	static struct node_view v;
+	struct plan_input in = { .cpus = set_of("0-3") };
+	struct errbuf err = { 0 };
+	char want[1024];
+
+	view(&s, &v, c);
+	errcode(&err, (int)c->code, "%s", text);
+	snprintf(want, sizeof(want), "%s%s", text, c->advice ? c->advice : "");
+	is_int(prepare_say_what_there_is(&s, &v, &in, &err), -1, "%s: refused", c->name);
+	is(err.text, want, "%s: the advice", c->name);
+	is_int(err.code, (int)c->code, "%s: the code stays", c->name);
+}
+
+/* Whatever else is wrong, the node's CPUs and memory nodes are no help. */
+static void no_advice(void)
+{
+	struct advice_case c = {
+		.alone = true,
+		.kept_one = true,
+		.blocks = true,
+		.service = "3-4",
+		.service_mems = "1",
+		.held = "3",
+	};
+	char name[32];
+
+	for (int code = PLAN_OK; code < PLAN_REFUSALS; code++) {
+		if (code == PLAN_NO_CPUS || code == PLAN_NO_MEMS)
+			continue;
+		c.code = (enum plan_refusal)code;
+		snprintf(name, sizeof(name), "none for code %d", code);
+		c.name = name;
+		check(&c, of_threads);
+		check(&c, of_mems);
+	}
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check(&cases[i], cases[i].code == PLAN_NO_CPUS ? of_mems : of_threads);
+	no_advice();
+	return tap_done();
+}
