@@ -27,12 +27,19 @@ struct resize_ask {
 };
 
 /*
+ * The first word of the explanation, plan_resize()'s OUT->why. In the ledger an explanation has its
+ * lines alone, so the lines of an earlier resize are known by it; a field for them would be one
+ * that an older plugin, in a step that runs, refuses with all of the entry.
+ */
+#define RESIZED "resized"
+
+/*
  * What it is to have -> *OUT (free OUT->why). More CPUs come from the nearest domain that has any:
  * the L3 domains, NUMA localities and packages of its cores, then the rest of the machine, and
  * within that as the planner would choose them. Of its own the planner's choice for the new size
- * stays. Fails with one line that says what it has and what it could have; ERR's code is an enum plan_refusal.
+ * stays. Fails with one line that says what it has and what it could have; ERR's code is an enum
+ * plan_refusal.
  */
-#define RESIZED "resized" /* how the explanation begins */
 int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask,
 		struct errbuf *err);
 

@@ -108,6 +108,8 @@ static void run(const struct test *t)
 	} else if (is_int(rc, 0, "%s (%s)", t->name, err.text)) {
 		is(idset_brief(buf, &got.cpus), t->want_cpus, "%s: CPUs", t->name);
 		is(idset_brief(buf, &got.mems), t->want_mems, "%s: memory nodes", t->name);
+		ok(strncmp(got.why, RESIZED " ", strlen(RESIZED " ")) == 0,
+		   "%s: the explanation's first word: %s", t->name, got.why);
 		free(got.why);
 	}
 	machine_free(m);
