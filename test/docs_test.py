@@ -226,7 +226,7 @@ def json_members():
         "tools/verify",
         "tools/features",
         "tools/provision",
-        "tools/kernel_cmdline",
+        "report/kernel_cmdline",
     ]:
         code = read(f"{file}.c")
         found |= set(re.findall(r'jout_(?!raw)\w+\([^,"]*, "([^"]+)"', code))

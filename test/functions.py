@@ -40,32 +40,17 @@ read_some reap run run_helper say show size_of start take take_answer take_job t
 tell too_few unknown_key usable_of value_of visit walk widen work x_of y_of
 """.split()
 KNOWN_LONG = """
-base/subprocess.c:child
-base/subprocess.c:helper_run
-base/subprocess.c:talk
-bench/cg.c:main
 launch/plan_round.c:settle
-tools/kernel_cmdline.c:cmdline_print
 tools/plan.c:parse_options
-tools/provision.c:run
 """.split()
 KNOWN_PARAMETERS = """
-base/textfile.c:read_all
 container/ledger.c:ledger_look
 container/mems.c:mems_look
 container/mems.c:mems_share
-control/resize_ranks.c:bind_threads
-dimmap/load/lriot/sweep.c:file_sweep
-dimmap/load/streamline/field.c:put_cube
-dimmap/sim/accesses_make.c:accesses_make
-host/buffer.c:make_in
 launch/choose.c:fill_part
 launch/report_path.c:report_path
 launch/step.c:map_part
-tools/bundle_node.c:hold
-tools/node_args.c:tool_node_options
 topology/plan_why.c:explain_level
-topology/resize.c:choose
 """.split()
 
 OUTSIDE = re.compile(r"^(kernel|test)/|^dimmap/(module|test)/|(^|/)fuzz_\w+\.c$")

@@ -17,7 +17,7 @@
 #include "serviceos/provision.h"
 #include "serviceos/state.h"
 #include "serviceos/units.h"
-#include "tools/kernel_cmdline.h"
+#include "report/kernel_cmdline.h"
 #include "tools/tool.h"
 #include "topology/machine.h"
 

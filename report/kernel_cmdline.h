@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOOLS_KERNEL_CMDLINE_H
-#define NODEOS_TOOLS_KERNEL_CMDLINE_H
+#ifndef NODEOS_REPORT_KERNEL_CMDLINE_H
+#define NODEOS_REPORT_KERNEL_CMDLINE_H
 
 #include <stdbool.h>
 

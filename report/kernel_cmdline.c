@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/kernel_cmdline.h"
+#include "report/kernel_cmdline.h"
 
 #include <stdio.h>
 #include <string.h>
