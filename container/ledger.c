@@ -43,336 +43,6 @@ static void calm_down(const struct ledger *l)
 		sched_setscheduler(0, l->policy, &none);
 }
 
-static void free_step(struct ledger_step *s)
-{
-	free(s->placed);
-	free(s->request);
-	node_plan_free(s->plan);
-}
-
-void ledger_job_free(struct ledger_job *job)
-{
-	if (!job)
-		return;
-	for (unsigned i = 0; i < job->n_steps; i++)
-		free_step(&job->step[i]);
-	free(job->step);
-	free(job->request);
-	node_plan_free(job->plan);
-	free(job);
-}
-
-struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job_id, uid_t uid)
-{
-	struct ledger_job *job = calloc(1, sizeof(*job));
-
-	if (!job)
-		return NULL;
-	job->inode = place->job_inode;
-	job->job_id = job_id;
-	job->uid = uid;
-	snprintf(job->cgroup, sizeof(job->cgroup), "%s", place->job);
-	return job;
-}
-
-struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode)
-{
-	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].inode == step_inode)
-			return &job->step[i];
-	return NULL;
-}
-
-struct ledger_step *ledger_job_add_step(struct ledger_job *job)
-{
-	struct ledger_step *s = reallocarray(job->step, job->n_steps + 1u, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	job->step = s;
-	s = &job->step[job->n_steps++];
-	memset(s, 0, sizeof(*s));
-	return s;
-}
-
-struct ledger_rank *ledger_step_add_rank(struct ledger_step *s)
-{
-	struct ledger_rank *r = reallocarray(s->placed, s->n_placed + 1u, sizeof(*r));
-
-	if (!r)
-		return NULL;
-	s->placed = r;
-	r = &s->placed[s->n_placed++];
-	memset(r, 0, sizeof(*r));
-	return r;
-}
-
-void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode)
-{
-	struct ledger_step *s = ledger_job_step(job, step_inode);
-
-	if (!s)
-		return;
-	free_step(s);
-	job->n_steps--;
-	memmove(s, s + 1, (size_t)(&job->step[job->n_steps] - s) * sizeof(*s));
-}
-
-/* ------------------------------------------------------------ the text form */
-
-static void print_plan(FILE *f, const char *request, const struct node_plan *plan)
-{
-	if (!request || !plan)
-		return;
-	fprintf(f, "request %s\n", request);
-	node_plan_print(f, plan);
-}
-
-static void print_ranks(FILE *f, const struct ledger_step *s)
-{
-	char list[IDSET_LIST_MAX];
-
-	for (unsigned i = 0; i < s->n_placed; i++)
-		if (idset_format(&s->placed[i].cpus, list, sizeof(list)) > 0)
-			fprintf(f, "rank %s %s %s\n", s->placed[i].task, s->placed[i].place, list);
-}
-
-static char *format_job(const struct ledger_job *job)
-{
-	char list[IDSET_LIST_MAX];
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	if (!f)
-		return NULL;
-	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n",
-		job->job_id, (unsigned)job->uid, job->inode, job->cgroup);
-	print_plan(f, job->request, job->plan);
-	if (idset_format(&job->share, list, sizeof(list)) > 0)
-		fprintf(f, "share %s bytes %" PRIu64 "\n", list, job->share_bytes);
-	for (unsigned i = 0; i < job->n_steps; i++) {
-		const struct ledger_step *s = &job->step[i];
-
-		fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n",
-			s->step_id, s->inode, s->ranks, *s->places ? s->places : LEDGER_REST,
-			s->cgroup);
-		if (idset_format(&s->cpus, list, sizeof(list)) > 0)
-			fprintf(f, "cpus %s\n", list);
-		if (s->launching)
-			fputs("launching\n", f);
-		if (s->partition != PARTITION_MEMBER &&
-		    idset_format(&s->fence, list, sizeof(list)) > 0)
-			fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
-		print_ranks(f, s);
-		print_plan(f, s->request, s->plan);
-	}
-	fputs("end-of-entry\n", f);
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-void ledger_step_add(struct ledger_step *s, const char *place)
-{
-	size_t used = strlen(s->places);
-
-	snprintf(s->places + used, sizeof(s->places) - used, "%s%s", used ? "," : "", place);
-}
-
-bool ledger_step_in(const struct ledger_step *s, const char *place)
-{
-	size_t len = strlen(place);
-
-	for (const char *at = s->places; *at; at += strcspn(at, ","), at += *at == ',')
-		if (strcspn(at, ",") == len && strncmp(at, place, len) == 0)
-			return true;
-	return false;
-}
-
-/* If the line at *TEXT starts with WORD: the malloc'ed rest of it, *TEXT moved on. */
-static char *take_line(const char **text, const char *word)
-{
-	size_t len = strlen(word);
-	const char *end = strchr(*text, '\n');
-	char *rest;
-
-	if (!end || strncmp(*text, word, len) != 0)
-		return NULL;
-	rest = strndup(*text + len, (size_t)(end - *text) - len);
-	*text = end + 1;
-	return rest;
-}
-
-static int take_cgroup(const char **text, char *out)
-{
-	char *path = take_line(text, "cgroup ");
-	int rc = path && *path && *path != '/' && strlen(path) < CGROUP_PATH_MAX ? 0 : -1;
-
-	if (rc == 0)
-		strcpy(out, path);
-	free(path);
-	return rc;
-}
-
-/* The optional request and plan lines. */
-static int take_plan(const char **text, char **request, struct node_plan **plan, struct errbuf *err)
-{
-	*request = take_line(text, "request ");
-	if (!*request)
-		return 0;
-	return node_plan_parse(plan, text, err);
-}
-
-static int take_fence(const char **text, struct ledger_step *s, struct errbuf *err)
-{
-	char *line = take_line(text, "partition ");
-	char *blank = line ? strchr(line, ' ') : NULL;
-	int rc = 0;
-
-	if (line) {
-		if (blank)
-			*blank = '\0';
-		rc = partition_by_name(line);
-		if (!blank || rc <= PARTITION_MEMBER || idset_parse(&s->fence, blank + 1, err) < 0)
-			rc = errprintf(err, "bad partition line of step %" PRIu32, s->step_id);
-		else
-			s->partition = (enum partition)rc;
-	}
-	free(line);
-	return rc < 0 ? -1 : 0;
-}
-
-#define LEDGER_RANK_WIDTHS "%23s %63s"
-_Static_assert(LEDGER_TASK_MAX == 24 && REQUEST_NAME_MAX == 64,
-	       "LEDGER_RANK_WIDTHS is the room for both less one");
-
-static int take_ranks(const char **text, struct ledger_step *s, struct errbuf *err)
-{
-	struct ledger_rank *r;
-	char *line;
-	int rc = 0;
-
-	while (rc == 0 && (line = take_line(text, "rank "))) {
-		int n = -1;
-
-		r = s->n_placed < STEP_RANKS_MAX ? ledger_step_add_rank(s) : NULL;
-		if (r)
-			sscanf(line, LEDGER_RANK_WIDTHS " %n", r->task, r->place, &n);
-		/* the name of a directory that root will write into */
-		if (n < 0 || strncmp(r->task, "task_", 5) != 0 || strchr(r->task, '/') ||
-		    idset_parse(&r->cpus, line + n, err) < 0)
-			rc = errprintf(err, "bad rank line of step %" PRIu32, s->step_id);
-		free(line);
-	}
-	return rc;
-}
-
-#define LEDGER_PLACES_WIDTH "4223"
-_Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
-
-static int take_step(const char **text, struct ledger_job *job, struct errbuf *err)
-{
-	struct ledger_step *s = ledger_job_add_step(job);
-	char *line = take_line(text, "step ");
-	int n = -1;
-
-	if (s && line)
-		sscanf(line,
-		       "%" SCNu32 " inode %" SCNu64 " ranks %u container %" LEDGER_PLACES_WIDTH
-		       "s%n",
-		       &s->step_id, &s->inode, &s->ranks, s->places, &n);
-	if (n < 0 || line[n]) {
-		free(line);
-		return errprintf(err, "bad step line");
-	}
-	free(line);
-	if (take_cgroup(text, s->cgroup) < 0)
-		return errprintf(err, "bad cgroup line of step %" PRIu32, s->step_id);
-	line = take_line(text, "cpus ");
-	n = line ? idset_parse(&s->cpus, line, err) : 0;
-	free(line);
-	if (n < 0)
-		return -1;
-	line = take_line(text, "launching");
-	s->launching = line != NULL;
-	free(line);
-	if (take_fence(text, s, err) < 0 || take_ranks(text, s, err) < 0)
-		return -1;
-	return take_plan(text, &s->request, &s->plan, err);
-}
-
-/* "4-5 bytes 123" */
-static int take_share(char *line, struct ledger_job *job, struct errbuf *err)
-{
-	char *blank = strchr(line, ' ');
-	int n = -1;
-
-	if (blank)
-		sscanf(blank, " bytes %" SCNu64 "%n", &job->share_bytes, &n);
-	if (n < 0 || blank[n])
-		return errprintf(err, "bad share line");
-	*blank = '\0';
-	return idset_parse(&job->share, line, err);
-}
-
-int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err)
-{
-	static const char header[] = "nodeos-ledger 1\n";
-	unsigned uid = 0;
-	char *line;
-	int n = -1;
-
-	if (strncmp(*text, header, strlen(header)) != 0)
-		return errprintf(err, "not a ledger entry of this version");
-	*text += strlen(header);
-	line = take_line(text, "job ");
-	if (line)
-		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid,
-		       &job->inode, &n);
-	if (n >= 0 && line[n])
-		n = -1;
-	free(line);
-	job->uid = uid;
-	return n < 0 || take_cgroup(text, job->cgroup) < 0
-		       ? errprintf(err, "bad job or cgroup line")
-		       : 0;
-}
-
-static int parse_job(struct ledger_job **out, const char *text, struct errbuf *err)
-{
-	struct ledger_job *job = calloc(1, sizeof(*job));
-	char *line = NULL;
-
-	if (!job) {
-		errprintf(err, "out of memory");
-		goto bad;
-	}
-	if (ledger_take_head(&text, job, err) < 0)
-		goto bad;
-	if (take_plan(&text, &job->request, &job->plan, err) < 0)
-		goto bad;
-	line = take_line(&text, "share ");
-	if (line && take_share(line, job, err) < 0)
-		goto bad;
-	while (strncmp(text, "step ", 5) == 0)
-		if (take_step(&text, job, err) < 0)
-			goto bad;
-	if (strcmp(text, "end-of-entry\n") != 0) {
-		errprintf(err, "the entry is cut or has unknown lines");
-		goto bad;
-	}
-	free(line);
-	*out = job;
-	return 0;
-bad:
-	free(line);
-	ledger_job_free(job);
-	return -1;
-}
-
 /* --------------------------------------------------------------- the directory */
 
 /* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job.
@@ -399,44 +69,91 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
 }
 
-int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out,
+/* NAME whole, for the caller to free; NULL with the reason and errno. */
+static char *read_text(struct ledger *l, const char *name, struct errbuf *err)
+{
+	char *text = NULL;
+	struct stat st;
+	size_t len = 0;
+	ssize_t n = 1;
+	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), error;
+
+	/* it is replaced whole, never written to: what is open has this length */
+	if (fd < 0 || fstat(fd, &st) < 0)
+		goto bad;
+	errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
+	if (S_ISREG(st.st_mode) && st.st_size < (off_t)LEDGER_READ_MAX)
+		text = malloc((size_t)st.st_size + 1);
+	while (text && n > 0 && len < (size_t)st.st_size) {
+		n = read(fd, text + len, (size_t)st.st_size - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (text && n > 0) {
+		text[len] = '\0';
+		close(fd);
+		return text;
+	}
+bad:
+	error = errno;
+	errprintf(err, "%s", strerror(error));
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return NULL;
+}
+
+int ledger_read_entry(struct ledger *l, const char *name, bool light, struct ledger_job **out,
 		      struct errbuf *err)
 {
-	char *text = malloc(LEDGER_READ_MAX);
-	int rc;
+	char *text = read_text(l, name, err);
+	int rc = text ? ledger_parse(out, text, light, err) : -1;
 
-	if (!text)
-		return errprintf(err, "out of memory");
-	rc = file_read(l->dir_fd, name, text, LEDGER_READ_MAX, err);
-	if (rc >= 0 && parse_job(out, text, err) < 0)
-		rc = errwrap(err, "ledger entry %s", name);
 	free(text);
-	return rc < 0 ? -1 : 0;
+	return rc < 0 ? errwrap(err, "ledger entry %s", name) : 0;
+}
+
+int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job, size_t *size)
+{
+	char head[LEDGER_HEAD_MAX + 1];
+	const char *at = head;
+	struct errbuf ignored;
+	struct stat st;
+	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = fd < 0 || fstat(fd, &st) < 0 ? -1 : read(fd, head, LEDGER_HEAD_MAX);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	errno = 0;
+	if (n < 0)
+		return -1;
+	head[n] = '\0';
+	memset(job, 0, sizeof(*job));
+	if (size)
+		*size = (size_t)st.st_size;
+	return ledger_take_head(&at, job, &ignored);
 }
 
 /* " mems 4-5" of plans, if they are confined to them, and the share: lists that are cut count as
  * far as they go. */
-static void add_named(struct ledger *l, const char *name, struct idset *out)
+static void add_named(const char *text, struct idset *out)
 {
 	static const char *const word[] = { " mems ", "\nshare " };
 	struct errbuf ignored;
 	struct idset nodes;
-	char *text = malloc(LEDGER_READ_MAX);
 
-	if (text && file_read(l->dir_fd, name, text, LEDGER_READ_MAX, &ignored) >= 0)
-		for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-			for (char *at = strstr(text, word[i]); at; at = strstr(at, word[i])) {
-				char list[IDSET_LIST_MAX];
-				unsigned confined = 1;
+	for (size_t i = 0; text && i < sizeof(word) / sizeof(word[0]); i++)
+		for (const char *at = strstr(text, word[i]); at; at = strstr(at, word[i])) {
+			char list[IDSET_LIST_MAX];
+			unsigned confined = 1;
 
-				at += strlen(word[i]);
-				snprintf(list, sizeof(list), "%.*s",
-					 (int)strspn(at, "0123456789,-"), at);
-				sscanf(at + strlen(list), " asked %*u confined %u", &confined);
-				if (confined && idset_parse(&nodes, list, &ignored) == 0)
-					idset_or(out, &nodes);
-			}
-	free(text);
+			at += strlen(word[i]);
+			snprintf(list, sizeof(list), "%.*s", (int)strspn(at, "0123456789,-"), at);
+			sscanf(at + strlen(list), " asked %*u confined %u", &confined);
+			if (confined && idset_parse(&nodes, list, &ignored) == 0)
+				idset_or(out, &nodes);
+		}
 }
 
 int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *name, void *arg),
@@ -519,11 +236,6 @@ void ledger_close(struct ledger *l)
 	free(l);
 }
 
-bool ledger_job_is_empty(const struct ledger_job *job)
-{
-	return !job->plan && !job->n_steps && idset_empty(&job->share);
-}
-
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err)
 {
 	struct ledger l = { .dir_fd = open(state_dir,
@@ -548,7 +260,7 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 	*out = NULL;
 	if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return 0;
-	if (ledger_read_entry(l, name, out, err) < 0)
+	if (ledger_read_entry(l, name, false, out, err) < 0)
 		return -1;
 	if ((*out)->inode != inode) {
 		ledger_job_free(*out);
@@ -558,24 +270,69 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 	return 0;
 }
 
+struct sum {
+	const struct ledger_job *but;
+	size_t bytes;
+};
+
+static void add_size(struct ledger *l, const char *name, void *arg)
+{
+	struct sum *sum = arg;
+	struct ledger_job head;
+	size_t size;
+
+	if (ledger_read_head(l, name, &head, &size) == 0 && head.uid == sum->but->uid &&
+	    head.inode != sum->but->inode && size > LEDGER_FREE_MAX)
+		sum->bytes += size;
+}
+
+/* May NAME, JOB's entry, get SIZE bytes? What does not grow may. */
+static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
+			size_t size, struct errbuf *err)
+{
+	struct sum sum = { .but = job, .bytes = size };
+	struct stat now;
+
+	if (size <= LEDGER_FREE_MAX && job->n_steps <= LEDGER_STEPS_MAX)
+		return 0;
+	if (fstatat(l->dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && size <= (size_t)now.st_size)
+		return 0;
+	if (job->n_steps > LEDGER_STEPS_MAX)
+		return errprintf(err,
+				 "this job has %u steps at a time on this node, and NodeOS keeps "
+				 "%u: start the next ones when some have ended",
+				 job->n_steps, LEDGER_STEPS_MAX);
+	if (size > LEDGER_ENTRY_MAX)
+		return errprintf(err,
+				 "the ledger entry of this job would be longer than %u bytes: "
+				 "start the next steps when some have ended",
+				 LEDGER_ENTRY_MAX);
+	if (ledger_each_name(l, add_size, &sum, err) < 0)
+		return -1;
+	if (sum.bytes > LEDGER_USER_MAX)
+		return errprintf(err,
+				 "the ledger entries of this user's jobs on this node would be "
+				 "longer than %u bytes: start the next steps when some have ended",
+				 LEDGER_USER_MAX);
+	return 0;
+}
+
 int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err)
 {
-	char *text = format_job(job);
+	char *text = job->light ? NULL : ledger_format(job), name[64];
 	struct errbuf why;
-	char name[64];
 	int rc;
 
 	if (!text)
-		return errprintf(err, "out of memory");
-	if (strlen(text) >= LEDGER_ENTRY_MAX) {
-		free(text);
-		return errprintf(err, "the ledger entry of this job would be longer than %u bytes",
-				 LEDGER_ENTRY_MAX);
-	}
+		return errprintf(err, job->light ? "ledger: an entry without its ranks is not to "
+						   "be written"
+						 : "out of memory");
 	ledger_entry_name(name, sizeof(name), job->inode);
-	rc = file_replace(l->dir_fd, name, text, 0600, &why);
+	rc = check_bounds(l, name, job, strlen(text), err);
+	if (rc == 0 && file_replace(l->dir_fd, name, text, 0600, &why) < 0)
+		rc = errprintf(err, "ledger: %s/%s", l->dir, why.text);
 	free(text);
-	return rc < 0 ? errprintf(err, "ledger: %s/%s", l->dir, why.text) : 0;
+	return rc;
 }
 
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err)
@@ -593,9 +350,42 @@ struct each {
 	void *arg;
 	struct idset *unread;
 	struct errbuf *bad;
-	bool live; /* leave out steps that have ended, which no sweep has taken out */
+	const struct ledger_whose *whose; /* NULL: all, without their ranks */
+	bool live; /* leave out what has ended, which no sweep has taken out */
 	int rc;
 };
+
+/* The memory nodes that an entry mentions in what cannot be read of it. */
+static void add_unread(struct ledger *l, const char *name, const struct ledger_job *job,
+		       struct idset *out)
+{
+	struct errbuf ignored;
+	char *text = job ? NULL : read_text(l, name, &ignored);
+
+	add_named(text, out);
+	free(text);
+	if (job)
+		add_named(job->unknown, out);
+	for (unsigned i = 0; job && i < job->n_steps; i++)
+		add_named(job->step[i].unknown, out);
+}
+
+/* Is the entry NAME one that is asked for? false: it has been removed meanwhile, too. */
+static bool is_asked_for(struct ledger *l, const char *name, const struct each *e)
+{
+	const struct ledger_whose *whose = e->whose;
+	struct ledger_job job;
+
+	if (!whose)
+		return true;
+	errno = 0;
+	/* whose it is cannot be said: root, who asks for all, sees it */
+	if (ledger_read_head(l, name, &job, NULL) < 0)
+		return errno != ENOENT && whose->uid == (uid_t)-1;
+	return (whose->uid == (uid_t)-1 || job.uid == whose->uid) &&
+	       (!whose->job || job.job_id == whose->job) &&
+	       !(e->live && ledger_job_has_ended(l, &job));
+}
 
 static void each_one(struct ledger *l, const char *name, void *arg)
 {
@@ -604,14 +394,17 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 	struct errbuf why;
 	int rc;
 
-	if (ledger_read_entry(l, name, &job, &why) < 0) {
+	if (!is_asked_for(l, name, e))
+		return;
+	if (ledger_read_entry(l, name, !e->whose, &job, &why) < 0) {
 		/* without the lock it may have been removed meanwhile */
 		if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			*e->bad = why;
-		if (e->unread)
-			add_named(l, name, e->unread);
-		return;
 	}
+	if (e->unread)
+		add_unread(l, name, job, e->unread);
+	if (!job)
+		return;
 	for (unsigned i = e->live ? job->n_steps : 0; i-- > 0;)
 		if (ledger_step_has_ended(l, &job->step[i]))
 			ledger_job_del_step(job, job->step[i].inode);
@@ -627,54 +420,25 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		struct idset *unread, struct errbuf *bad, struct errbuf *err)
 {
-	struct each e = { fn, arg, unread, bad, false, 0 };
+	struct each e = { .fn = fn, .arg = arg, .unread = unread, .bad = bad };
 
-	if (ledger_each_name(l, each_one, &e, err) < 0)
-		return -1;
-	return e.rc;
+	return ledger_each_name(l, each_one, &e, err) < 0 ? -1 : e.rc;
 }
 
-struct look {
-	struct each each;
-	uid_t uid;
-	unsigned long job;
-};
-
-/* Is the entry NAME one that L asks for? false: it has been removed meanwhile, too. */
-static bool is_asked_for(const struct ledger *l, const char *name, const struct look *look)
+int ledger_each_of(struct ledger *l, const struct ledger_whose *whose,
+		   int (*fn)(const struct ledger_job *job, void *arg), void *arg,
+		   struct errbuf *bad, struct errbuf *err)
 {
-	char head[LEDGER_HEAD_MAX + 1];
-	struct ledger_job job = { .inode = 0 };
-	const char *at = head;
-	struct errbuf ignored;
-	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, head, LEDGER_HEAD_MAX);
+	struct each e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose };
 
-	if (fd >= 0)
-		close(fd);
-	head[n > 0 ? n : 0] = '\0';
-	if (fd < 0)
-		return false;
-	/* whose it is cannot be said: who asks for all is told */
-	if (ledger_take_head(&at, &job, &ignored) < 0)
-		return look->uid == (uid_t)-1;
-	return (look->uid == (uid_t)-1 || job.uid == look->uid) &&
-	       (!look->job || job.job_id == look->job) && !ledger_job_has_ended(l, &job);
+	return ledger_each_name(l, each_one, &e, err) < 0 ? -1 : e.rc;
 }
 
-static void look_at(struct ledger *l, const char *name, void *arg)
-{
-	struct look *look = arg;
-
-	if (is_asked_for(l, name, look))
-		each_one(l, name, &look->each);
-}
-
-int ledger_look(const char *state_dir, int cgroup_fd, uid_t uid, unsigned long job,
+int ledger_look(const char *state_dir, int cgroup_fd, const struct ledger_whose *whose,
 		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
 		struct errbuf *err)
 {
-	struct look look = { { fn, arg, NULL, bad, true, 0 }, uid, job };
+	struct each e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose, .live = true };
 	struct ledger l = { .dir_fd = dir_open_private(state_dir, err),
 			    .lock_fd = -1,
 			    .cgroup_fd = cgroup_fd };
@@ -682,9 +446,9 @@ int ledger_look(const char *state_dir, int cgroup_fd, uid_t uid, unsigned long j
 
 	if (l.dir_fd < 0)
 		return -1;
-	rc = ledger_each_name(&l, look_at, &look, err);
+	rc = ledger_each_name(&l, each_one, &e, err);
 	close(l.dir_fd);
-	return rc < 0 ? -1 : look.each.rc;
+	return rc < 0 ? -1 : e.rc;
 }
 
 int ledger_dir(const struct ledger *l)

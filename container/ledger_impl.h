@@ -2,15 +2,10 @@
 #ifndef NODEOS_CONTAINER_LEDGER_IMPL_H
 #define NODEOS_CONTAINER_LEDGER_IMPL_H
 
-/* What ledger.c and sweep.c share, and no other file includes. */
+/* What ledger.c, ledger_text.c and sweep.c share, and no other file includes. */
 
 #include "container/ledger.h"
 
-/*
- * Every launch on the node reads all entries, so none is longer than what takes some tens of
- * milliseconds: 4,000 ranks of 512-byte lists of CPUs at a time.
- */
-#define LEDGER_ENTRY_MAX (2u << 20)
 #define LEDGER_READ_MAX (8u << 20) /* what an earlier version may have written */
 #define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* as far as the job's cgroup */
 
@@ -29,11 +24,20 @@ int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 /* Write the name of the entry of the job with this inode into BUF. */
 void ledger_entry_name(char *buf, size_t size, uint64_t inode);
 
-/* Read entry NAME into *OUT (ledger_job_free). */
-int ledger_read_entry(struct ledger *l, const char *name, struct ledger_job **out,
+/* Read entry NAME into *OUT (ledger_job_free); LIGHT: without its ranks. */
+int ledger_read_entry(struct ledger *l, const char *name, bool light, struct ledger_job **out,
 		      struct errbuf *err);
 
-/* Parse an entry's first lines, as far as the job's cgroup; *TEXT moves on behind them. */
+/* Read the first lines of entry NAME, of whatever release, into JOB, which owns nothing then, and
+ * its length into *SIZE unless that is NULL. -1: it is gone (errno ENOENT), or damaged there. */
+int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job, size_t *size);
+
+/* The text of an entry, for the caller to free; NULL: out of memory. */
+char *ledger_format(const struct ledger_job *job);
+int ledger_parse(struct ledger_job **out, const char *text, bool light, struct errbuf *err);
+
+/* Parse an entry's first lines, as far as the job's cgroup, of whatever release it is; *TEXT moves
+ * on behind them. */
 int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err);
 
 /* Has JOB's directory gone, or is nothing in it? */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fileio.h"
 #include "container/fence.h"
 #include "container/isolator.h"
 #include "container/ledger_impl.h"
@@ -15,23 +14,17 @@ struct swept {
 	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
 };
 
-/* An unreadable entry's job, if its head is whole and the entry is that job's: does it live no
- * more? */
+/* Is NAME, an entry that cannot be read, of a job that has ended? false: or its head is not whole,
+ * or the job of its head has another entry. */
 static bool unread_is_dead(struct ledger *l, const char *name)
 {
-	struct ledger_job job = { .inode = 0 };
-	char *text = malloc(LEDGER_READ_MAX), expect[64];
-	const char *at = text;
-	struct errbuf ignored;
-	bool is_dead = false;
+	struct ledger_job job;
+	char expect[64];
 
-	if (text && file_read(l->dir_fd, name, text, LEDGER_READ_MAX, &ignored) >= 0 &&
-	    ledger_take_head(&at, &job, &ignored) == 0) {
-		ledger_entry_name(expect, sizeof(expect), job.inode);
-		is_dead = strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
-	}
-	free(text);
-	return is_dead;
+	if (ledger_read_head(l, name, &job, NULL) < 0)
+		return false;
+	ledger_entry_name(expect, sizeof(expect), job.inode);
+	return strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
 }
 
 /* Take down the fences of JOB's steps that have died, or of ALL, and take these steps from it. */
@@ -52,19 +45,34 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 	strcpy(swept->cgroup, job->cgroup);
 }
 
+/* Take out of the entry NAME what steps that have ended have left. */
+static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *swept)
+{
+	struct ledger_job *job = NULL;
+	struct errbuf ignored;
+
+	if (ledger_read_entry(l, name, false, &job, &ignored) < 0)
+		return;
+	sweep_steps(l, job, false, swept);
+	ledger_write(l, job, &ignored);
+	/* it may have died while launching */
+	fence_raise(l, l->cgroup_fd, job, 0, &ignored);
+	ledger_job_free(job);
+}
+
 static void sweep_one(struct ledger *l, const char *name, void *arg)
 {
 	struct ledger_job *job = NULL;
 	struct swept *swept = arg;
 	struct errbuf ignored;
+	bool any_ended = false;
 	char expect[64];
-	unsigned before;
 
 	/*
 	 * An entry that cannot be read stays as long as its job: it is evidence, and it may
 	 * protect one that lives. It fails the steps of that job, and nobody else's.
 	 */
-	if (ledger_read_entry(l, name, &job, &ignored) < 0) {
+	if (ledger_read_entry(l, name, true, &job, &ignored) < 0) {
 		if (unread_is_dead(l, name))
 			unlinkat(l->dir_fd, name, 0);
 		return;
@@ -76,14 +84,11 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 		ledger_job_free(job);
 		return;
 	}
-	before = job->n_steps;
-	sweep_steps(l, job, false, swept);
-	if (job->n_steps != before) {
-		ledger_write(l, job, &ignored);
-		/* it may have died while launching */
-		fence_raise(l, l->cgroup_fd, job, 0, &ignored);
-	}
+	for (unsigned i = 0; i < job->n_steps && !any_ended; i++)
+		any_ended = ledger_step_has_ended(l, &job->step[i]);
 	ledger_job_free(job);
+	if (any_ended)
+		sweep_ended_steps(l, name, swept);
 }
 
 int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,

@@ -8,11 +8,14 @@
 #include "report/node_state.h"
 
 /* The rank of S whose directory PATH is in, or NULL. */
-static const struct ledger_rank *rank_at(const struct ledger_step *s, const char *path)
+static const struct ledger_rank *rank_at(struct ledger_step *s, const char *path)
 {
 	const char *rest = cgroup_below(path, s->cgroup);
+	struct errbuf damaged;
 
 	rest = rest ? cgroup_below(rest, "user") : NULL;
+	if (rest && ledger_step_load_ranks(s, &damaged) < 0)
+		return NULL;
 	for (unsigned i = 0; rest && i < s->n_placed; i++)
 		if (cgroup_below(rest, s->placed[i].task))
 			return &s->placed[i];
@@ -31,7 +34,7 @@ static int tell(FILE *out, const struct node_state *s, const char *path, struct 
 {
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
-			const struct ledger_step *step = &s->job[i]->step[k];
+			struct ledger_step *step = &s->job[i]->step[k];
 			const struct ledger_rank *rank = rank_at(step, path);
 			const struct placed *c =
 				rank ? node_plan_find(step->plan ? step->plan : s->job[i]->plan,

@@ -92,19 +92,33 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 	return 0;
 }
 
+/* All ranks of JOB that are there: those that have ended leave the entry when it is written next. */
+static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
+{
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		if (ledger_step_load_ranks(&job->step[i], err) < 0)
+			return -1;
+		ledger_step_drop_ended(&job->step[i], cgroup_fd);
+	}
+	return 0;
+}
+
 /* 1: a step is being launched. */
 static int look(struct resize_view *v, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX];
+	uid_t uid = v->uid == 0 ? (uid_t)-1 : v->uid;
 	int rc = -1, at;
 
-	if (node_state_lock(&v->s, &v->lock, err) < 0)
+	if (node_state_lock(&v->s, uid, v->ask->job, &v->lock, err) < 0)
 		return -1;
-	node_state_keep(&v->s, v->uid == 0 ? (uid_t)-1 : v->uid, v->ask->job);
+	v->s.own = uid != (uid_t)-1;
 	if ((v->inode ? owned_find_again(&v->o, &v->s, v->ask->container, v->inode, err)
 		      : owned_find(&v->o, &v->s, v->ask, v->cgroup, err)) < 0)
 		goto out;
 	v->inode = v->o.inode;
+	if (load_ranks(v->o.job, v->s.cgroup_fd, err) < 0)
+		goto out;
 	at = request_parse(&v->request, v->o.request, err) < 0
 		     ? -1
 		     : request_find(&v->request, v->ask->container);

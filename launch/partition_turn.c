@@ -56,7 +56,8 @@ static int begin(struct launch *a, uint32_t job_id, uid_t uid, uint32_t step_id,
 	mine->launching = true;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
 	/* until it is known where its ranks are: with nobody who divides anything */
-	snprintf(mine->places, sizeof(mine->places), "%s", CHOICE_NONE);
+	if (ledger_step_set_places(mine, CHOICE_NONE) < 0)
+		return errprintf(err, "out of memory");
 	if (ledger_write(a->l, a->job, err) < 0)
 		return -1;
 	fence_lower(a->root_fd, a->job, err);

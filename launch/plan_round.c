@@ -155,6 +155,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 			const struct node_view *v, struct node_plan *made, struct errbuf *err)
 {
 	struct ledger_step *mine = ledger_job_step(job, s->step_inode);
+	int rc;
 
 	if (!mine)
 		mine = ledger_job_add_step(job);
@@ -172,9 +173,9 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	/* until its ranks have their CPUs; one that is in nothing gets none */
 	mine->launching = s->in.launching || s->shared->n_parts > 1 ||
 			  s->shared->part[0].kind != STEP_NONE;
-	mine->places[0] = '\0';
-	for (unsigned i = 0; i < s->shared->n_parts; i++)
-		ledger_step_add(mine, step_part_word(&s->shared->part[i]));
+	rc = ledger_step_set_places(mine, "");
+	for (unsigned i = 0; rc == 0 && i < s->shared->n_parts; i++)
+		rc = ledger_step_add(mine, step_part_word(&s->shared->part[i]));
 	if (made && v->of_step) {
 		mine->plan = made;
 		mine->request = strdup(v->request_text);
@@ -182,7 +183,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 		job->plan = made;
 		job->request = strdup(v->request_text);
 	}
-	if (made && !(v->of_step ? mine->request : job->request))
+	if (rc < 0 || (made && !(v->of_step ? mine->request : job->request)))
 		return errprintf(err, "out of memory");
 	return ledger_write(l, job, err);
 }

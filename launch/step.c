@@ -261,7 +261,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 /* So that a container that gets other CPUs later can take its ranks along. */
 static int note_ranks(const struct step *s, struct ledger_step *mine, struct errbuf *err)
 {
-	mine->n_placed = 0;
+	ledger_step_clear_ranks(mine);
 	for (unsigned i = 0; i < s->in.n_ranks; i++) {
 		const struct step_rank *r = &s->shared->rank[i];
 		const struct step_part *p = &s->shared->part[r->part];

@@ -16,7 +16,7 @@
 
 /* All processes of a container's ranks together. */
 struct effective {
-	const struct ledger_step *step; /* that is looked at */
+	struct ledger_step *step; /* that is looked at */
 	const char *container;
 	unsigned processes, n_policies;
 	struct idset cpus, mems;
@@ -28,7 +28,7 @@ static bool is_in(const struct effective *e, const char *task)
 {
 	char name[LEDGER_TASK_MAX];
 
-	if (!strchr(e->step->places, ','))
+	if (!strchr(ledger_step_places(e->step), ','))
 		return true; /* ledger_step_in has found it */
 	snprintf(name, sizeof(name), "task_%.16s", task);
 	for (unsigned i = 0; i < e->step->n_placed; i++)
@@ -65,7 +65,8 @@ static void look(struct effective *e, const struct node_container *c)
 		/* a step container has the ranks of its step alone, whatever others of the name
 		 * there are */
 		if ((c->inode == c->job->inode ? !e->step->plan : e->step->inode == c->inode) &&
-		    ledger_step_in(e->step, e->container))
+		    ledger_step_in(e->step, e->container) &&
+		    ledger_step_load_ranks(e->step, &ignored) == 0)
 			node_state_each_task(c->s, e->step, add_task, e, &ignored);
 	}
 }

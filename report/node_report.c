@@ -49,7 +49,7 @@ static void each_place(const struct ledger_step *step, void (*fn)(const char *pl
 {
 	char place[REQUEST_NAME_MAX];
 
-	for (const char *at = step->places; *at; at += *at == ',') {
+	for (const char *at = ledger_step_places(step); *at; at += *at == ',') {
 		size_t len = strcspn(at, ",");
 
 		snprintf(place, sizeof(place), "%.*s", (int)len, at);
@@ -61,8 +61,9 @@ static void each_place(const struct ledger_step *step, void (*fn)(const char *pl
 /* The one container that all of the step's ranks are in, or NULL. */
 static const char *single_container(const struct ledger_step *step)
 {
-	return strchr(step->places, ',') || strcmp(step->places, LEDGER_REST) == 0 ? NULL
-										   : step->places;
+	const char *places = ledger_step_places(step);
+
+	return strchr(places, ',') || strcmp(places, LEDGER_REST) == 0 ? NULL : places;
 }
 
 /* ----------------------------------------------------------------------- JSON */

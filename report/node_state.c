@@ -14,12 +14,15 @@
 static int keep_job(const struct ledger_job *job, void *arg)
 {
 	struct node_state *s = arg;
+	struct errbuf unknown;
 	struct ledger_job **more = reallocarray(s->job, s->n_jobs + 1u, sizeof(*more));
 
 	if (!more)
 		return -1;
 	s->job = more;
-	/* ledger_each frees its job after this call: take what it holds */
+	if (!*s->bad.text && ledger_job_of_later_release(job, &unknown))
+		s->bad = unknown;
+	/* ledger_each_of frees its job after this call: take what it holds */
 	s->job[s->n_jobs] = malloc(sizeof(*job));
 	if (!s->job[s->n_jobs])
 		return -1;
@@ -52,8 +55,10 @@ static int load_node(struct node_state *out, struct errbuf *err)
 	return access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT;
 }
 
-int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err)
+int node_state_lock(struct node_state *out, uid_t uid, unsigned long job, struct ledger **lock,
+		    struct errbuf *err)
 {
+	const struct ledger_whose whose = { uid, job };
 	int rc = load_node(out, err);
 
 	*lock = NULL;
@@ -62,7 +67,7 @@ int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf 
 	if (rc == 0 &&
 	    ledger_open(lock, out->conf.state_dir, out->cgroup_fd, out->conf.helper_timeout, err) ==
 		    0 &&
-	    ledger_each(*lock, keep_job, out, NULL, &out->bad, err) == 0)
+	    ledger_each_of(*lock, &whose, keep_job, out, &out->bad, err) == 0)
 		return 0;
 	ledger_close(*lock);
 	*lock = NULL;
@@ -74,7 +79,7 @@ int node_state_load(struct node_state *out, struct errbuf *err)
 {
 	struct ledger *l;
 
-	if (node_state_lock(out, &l, err) < 0)
+	if (node_state_lock(out, (uid_t)-1, 0, &l, err) < 0)
 		return -1;
 	ledger_close(l);
 	return 0;
@@ -82,12 +87,13 @@ int node_state_load(struct node_state *out, struct errbuf *err)
 
 int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct errbuf *err)
 {
+	const struct ledger_whose whose = { uid ? uid : (uid_t)-1, job };
 	int rc = load_node(out, err);
 
 	out->own = uid != 0;
 	if (rc == 0)
-		rc = ledger_look(out->conf.state_dir, out->cgroup_fd, uid ? uid : (uid_t)-1, job,
-				 keep_job, out, &out->bad, err);
+		rc = ledger_look(out->conf.state_dir, out->cgroup_fd, &whose, keep_job, out,
+				 &out->bad, err);
 	if (rc >= 0)
 		return 0;
 	node_state_free(out);

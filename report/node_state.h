@@ -28,10 +28,12 @@ struct node_state {
 int node_state_load(struct node_state *out, struct errbuf *err);
 
 /*
- * The same, and nothing changes until ledger_close(*LOCK): launches wait. *LOCK is NULL when no
- * container was ever made since boot.
+ * The same of UID's jobs ((uid_t)-1: anybody's) with the number JOB (0: any), and nothing changes
+ * until ledger_close(*LOCK): launches wait. *LOCK is NULL when no container was ever made since
+ * boot.
  */
-int node_state_lock(struct node_state *out, struct ledger **lock, struct errbuf *err);
+int node_state_lock(struct node_state *out, uid_t uid, unsigned long job, struct ledger **lock,
+		    struct errbuf *err);
 
 /*
  * The same without the lock, of jobs of UID (0: anybody's) with the number JOB (0: any): what a

@@ -245,7 +245,7 @@ static int save(const struct provision *p, struct errbuf *err)
 
 	if (service_state_load(&now, p->conf->state_dir, err) == 1 && same_service(&now, &p->set))
 		return 0;
-	if (node_state_lock(&s, &l, err) < 0)
+	if (node_state_lock(&s, (uid_t)-1, 0, &l, err) < 0)
 		return -1;
 	rc = none_in_the_way(&s, &p->set, err);
 	if (rc == 0)

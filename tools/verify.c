@@ -147,7 +147,7 @@ static void check_partition(struct check *c)
 
 static void check_step(struct check *c)
 {
-	struct where w = { c, container_of(c->job, c->step, c->step->places) };
+	struct where w = { c, container_of(c->job, c->step, ledger_step_places(c->step)) };
 	struct errbuf ignored;
 
 	step_id_format(c->step->step_id, c->id);

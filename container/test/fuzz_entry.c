@@ -15,6 +15,7 @@
 #include "base/secret.h"
 #include "container/ledger.h"
 #include "container/planner_input.h"
+#include "container/rank_runs.h"
 #include "manifest/app_exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -103,6 +104,26 @@ static void check_command(const char *text)
 	app_exec_free(&x);
 }
 
+/* No name leads out of the step's directory, and runs give what they were made of. */
+static void check_ranks(const struct ledger_step *s)
+{
+	struct ledger_step again = { .inode = 0 };
+	char *runs = s->n_placed ? rank_runs_format(s->placed, s->n_placed) : NULL;
+	struct errbuf err;
+
+	for (unsigned k = 0; k < s->n_placed; k++)
+		check(!strchr(s->placed[k].task, '/'));
+	if (runs) {
+		check(rank_runs_parse(&again, runs, &err) == 0 && again.n_placed == s->n_placed);
+		for (unsigned k = 0; k < s->n_placed; k++)
+			check(strcmp(again.placed[k].task, s->placed[k].task) == 0 &&
+			      strcmp(again.placed[k].place, s->placed[k].place) == 0 &&
+			      idset_equal(&again.placed[k].cpus, &s->placed[k].cpus));
+	}
+	ledger_step_clear_ranks(&again);
+	free(runs);
+}
+
 /* The parser is the ledger's own: a file of its directory. */
 static void check_entry(const uint8_t *data, size_t size)
 {
@@ -121,8 +142,8 @@ static void check_entry(const uint8_t *data, size_t size)
 	if (ledger_peek(dir, 1, &job, &err) == 0) {
 		check(job && job->inode == 1);
 		for (unsigned i = 0; i < job->n_steps; i++)
-			for (unsigned k = 0; k < job->step[i].n_placed; k++)
-				check(!strchr(job->step[i].placed[k].task, '/'));
+			if (ledger_step_load_ranks(&job->step[i], &err) == 0)
+				check_ranks(&job->step[i]);
 	} else {
 		check(err.text[0]);
 	}

@@ -116,6 +116,9 @@ static void keep_and_sweep(void)
 	is_int(ledger_write(l, job, &err), 0, "write");
 	is_int(ledger_read(l, inode, &got, &err), 0, "read (%s)", err.text);
 	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2, "job, uid, steps");
+	ok(got && got->step[0].n_placed == 0 && got->step[0].rank_lines,
+	   "its ranks are not loaded before they are asked for");
+	is_int(got ? ledger_step_load_ranks(&got->step[0], &err) : -1, 0, "ranks");
 	ok(got && got->step[0].n_placed == 2 && got->step[1].n_placed == 0 &&
 		   strcmp(got->step[0].placed[1].task, "task_1") == 0 &&
 		   strcmp(got->step[0].placed[0].place, "sim") == 0 &&
@@ -393,10 +396,11 @@ static int note(const struct ledger_job *job, void *arg)
 
 static struct looked looks(uid_t uid, unsigned long job, bool tells)
 {
+	const struct ledger_whose whose = { uid, job };
 	struct looked seen = { .jobs = 0 };
 	struct errbuf bad = { 0 }, err = { 0 };
 
-	if (ledger_look(state, root, uid, job, note, &seen, &bad, &err) < 0)
+	if (ledger_look(state, root, &whose, note, &seen, &bad, &err) < 0)
 		diag("%s", err.text);
 	ok((*bad.text != '\0') == tells, "uid %d is %s", (int)uid,
 	   tells ? "told of what is damaged" : "told of no damage");

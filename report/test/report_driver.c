@@ -74,7 +74,8 @@ static struct ledger_step *add_step(struct ledger_job *job, uint32_t id, const c
 	s->step_id = id;
 	s->ranks = 1;
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s", cgroup);
-	snprintf(s->places, sizeof(s->places), "%s", places);
+	if (ledger_step_set_places(s, places) < 0)
+		abort();
 	snprintf(path, sizeof(path), "%.200s/user/task_0", cgroup);
 	scratch_dir(path);
 	snprintf(path, sizeof(path), "%.200s/user/task_0/cgroup.procs", cgroup);

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Entries as text. Releases before ledger_ranks.c read each line of it in a fixed order, refuse
+ * other lines, and know a rank by a line "rank task_0 sim 0-3" alone: doc/HACKING.md, "The ledger
+ * of another release".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "container/ledger_impl.h"
+#include "container/rank_runs.h"
+#include "container/step_id.h"
+
+/* Bytes of lines "rank ..." in an entry: of some 700 ranks. Those of further steps are runs. */
+#define RANK_LINES_MAX (16u << 10)
+
+static void print_plan(FILE *f, const char *request, const struct node_plan *plan)
+{
+	if (!request || !plan)
+		return;
+	fprintf(f, "request %s\n", request);
+	node_plan_print(f, plan);
+}
+
+/* What is printed of a step's ranks. */
+struct rank_text {
+	const char *lines, *runs; /* NULL: none */
+	char *own_lines, *own_runs; /* to be freed */
+};
+
+static char *format_lines(const struct ledger_step *s)
+{
+	char list[IDSET_LIST_MAX], *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	for (unsigned i = 0; f && i < s->n_placed; i++)
+		if (idset_format(&s->placed[i].cpus, list, sizeof(list)) > 0)
+			fprintf(f, "rank %s %s %s\n", s->placed[i].task, s->placed[i].place, list);
+	if (f && fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Lines while there is ROOM for them, as every release knows them. -1: out of memory. */
+static int format_ranks(struct rank_text *out, const struct ledger_step *s, size_t *room)
+{
+	*out = (struct rank_text){ .lines = s->rank_lines, .runs = s->rank_runs };
+	if (!s->n_placed)
+		return 0;
+	out->lines = out->own_lines = format_lines(s);
+	if (!out->lines)
+		return -1;
+	if (strlen(out->lines) <= *room) {
+		*room -= strlen(out->lines);
+		return 0;
+	}
+	out->runs = out->own_runs = rank_runs_format(s->placed, s->n_placed);
+	if (out->runs)
+		out->lines = NULL;
+	return 0;
+}
+
+/*
+ * Earlier releases take a line that begins so for a step whose ranks are not placed yet, whatever
+ * is behind the word: they report and sweep it, and neither resize nor delete its container.
+ */
+static void print_launching(FILE *f, const struct ledger_step *s, const char *runs)
+{
+	if (runs)
+		fprintf(f, "launching %s %s\n", s->launching ? "yes" : "no", runs);
+	else if (s->launching)
+		fputs("launching\n", f);
+}
+
+static int print_step(FILE *f, const struct ledger_step *s, size_t *room)
+{
+	char list[IDSET_LIST_MAX];
+	struct rank_text ranks;
+	int rc = format_ranks(&ranks, s, room);
+
+	fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n",
+		s->step_id, s->inode, s->ranks,
+		*ledger_step_places(s) ? ledger_step_places(s) : LEDGER_REST, s->cgroup);
+	if (idset_format(&s->cpus, list, sizeof(list)) > 0)
+		fprintf(f, "cpus %s\n", list);
+	print_launching(f, s, ranks.runs);
+	if (s->partition != PARTITION_MEMBER && idset_format(&s->fence, list, sizeof(list)) > 0)
+		fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
+	fputs(ranks.lines ? ranks.lines : "", f);
+	print_plan(f, s->request, s->plan);
+	fputs(s->unknown ? s->unknown : "", f);
+	free(ranks.own_lines);
+	free(ranks.own_runs);
+	return rc;
+}
+
+char *ledger_format(const struct ledger_job *job)
+{
+	char list[IDSET_LIST_MAX], *text = NULL;
+	size_t size, room = RANK_LINES_MAX, used;
+	FILE *f = open_memstream(&text, &size);
+	int rc = 0;
+
+	if (!f)
+		return NULL;
+	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n",
+		job->job_id, (unsigned)job->uid, job->inode, job->cgroup);
+	print_plan(f, job->request, job->plan);
+	if (idset_format(&job->share, list, sizeof(list)) > 0)
+		fprintf(f, "share %s bytes %" PRIu64 "\n", list, job->share_bytes);
+	fputs(job->unknown ? job->unknown : "", f);
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		used = job->step[i].rank_lines ? strlen(job->step[i].rank_lines) : 0;
+		room -= used < room ? used : room;
+	}
+	for (unsigned i = 0; rc == 0 && i < job->n_steps; i++)
+		rc = print_step(f, &job->step[i], &room);
+	fputs("end-of-entry\n", f);
+	if (fclose(f) != 0 || rc < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* -------------------------------------------------------------------- parsing */
+
+/* Does the line at TEXT start with WORD? */
+static bool is_line(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* If the line at *TEXT starts with WORD: the malloc'ed rest of it, *TEXT moved on. */
+static char *take_line(const char **text, const char *word)
+{
+	size_t len = strlen(word);
+	const char *end = strchr(*text, '\n');
+	char *rest;
+
+	if (!end || !is_line(*text, word))
+		return NULL;
+	rest = strndup(*text + len, (size_t)(end - *text) - len);
+	*text = end + 1;
+	return rest;
+}
+
+static int take_cgroup(const char **text, char *out)
+{
+	char *path = take_line(text, "cgroup ");
+	int rc = path && *path && *path != '/' && strlen(path) < CGROUP_PATH_MAX ? 0 : -1;
+
+	if (rc == 0)
+		strcpy(out, path);
+	free(path);
+	return rc;
+}
+
+/* A request line and the plan behind it, once. */
+static int take_plan(const char **text, char **request, struct node_plan **plan, struct errbuf *err)
+{
+	if (*request)
+		return errprintf(err, "two requests of one step or job");
+	*request = take_line(text, "request ");
+	return *request ? node_plan_parse(plan, text, err) : errprintf(err, "bad request line");
+}
+
+static int take_fence(const char **text, struct ledger_step *s, struct errbuf *err)
+{
+	char *line = take_line(text, "partition ");
+	char *blank = line ? strchr(line, ' ') : NULL;
+	int rc = -1;
+
+	if (blank) {
+		*blank = '\0';
+		rc = partition_by_name(line);
+	}
+	if (rc <= PARTITION_MEMBER || idset_parse(&s->fence, blank + 1, err) < 0)
+		rc = errprintf(err, "bad partition line of step %" PRIu32, s->step_id);
+	else
+		s->partition = (enum partition)rc;
+	free(line);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Is the line at TEXT one that a release could have written? */
+static bool is_word_line(const char *text)
+{
+	size_t len = strcspn(text, "\n");
+
+	if (*text < 'a' || *text > 'z' || text[len] != '\n')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	return true;
+}
+
+/* Append the LEN bytes at TEXT to *ALL. */
+static int keep(char **all, const char *text, size_t len, struct errbuf *err)
+{
+	size_t used = *all ? strlen(*all) : 0;
+	char *more = realloc(*all, used + len + 1);
+
+	if (!more)
+		return errprintf(err, "out of memory");
+	memcpy(more + used, text, len);
+	more[used + len] = '\0';
+	*all = more;
+	return 0;
+}
+
+/* All lines from *TEXT on that no word of KNOWN begins. */
+static int keep_unknown(char **all, const char **text, const char *const *known, struct errbuf *err)
+{
+	const char *at = *text, *first = at;
+	bool stop = false;
+
+	while (!stop && is_word_line(at) && !is_line(at, "step ") && !is_line(at, "end-of-entry")) {
+		for (size_t i = 0; known[i]; i++)
+			stop = stop || is_line(at, known[i]);
+		at += stop ? 0 : strcspn(at, "\n") + 1;
+	}
+	*text = at;
+	return at == first ? errprintf(err, "the entry is cut or damaged")
+			   : keep(all, first, (size_t)(at - first), err);
+}
+
+/* All lines of ranks from *TEXT on; LIGHT: none of them is kept. */
+static int take_rank_lines(const char **text, struct ledger_step *s, bool light, struct errbuf *err)
+{
+	const char *first = *text, *end;
+
+	while (is_line(*text, "rank ") && (end = strchr(*text, '\n')))
+		*text = end + 1;
+	if (*text == first)
+		return errprintf(err, "bad rank line of step %" PRIu32, s->step_id);
+	return light ? 0 : keep(&s->rank_lines, first, (size_t)(*text - first), err);
+}
+
+/* "", or " yes RUNS" or " no RUNS" */
+static int take_launching(const char **text, struct ledger_step *s, bool light, struct errbuf *err)
+{
+	const char *at = *text + strlen("launching"), *end = strchr(at, '\n');
+	bool no = is_line(at, " no "), yes = is_line(at, " yes ");
+
+	if (!end || s->rank_runs || (*at != '\n' && !no && !yes))
+		return errprintf(err, "bad launching line of step %" PRIu32, s->step_id);
+	s->launching = !no;
+	*text = end + 1;
+	at += no ? strlen(" no ") : yes ? strlen(" yes ") : 0;
+	if (at == end || light)
+		return 0;
+	s->rank_runs = strndup(at, (size_t)(end - at));
+	return s->rank_runs ? 0 : errprintf(err, "out of memory");
+}
+
+#define LEDGER_PLACES_WIDTH "4223"
+_Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
+
+/* The lines "step" and "cgroup". */
+static int take_step_head(const char **text, struct ledger_step *s, struct errbuf *err)
+{
+	char *line = take_line(text, "step "), places[LEDGER_PLACES_MAX];
+	int n = -1;
+
+	if (line)
+		sscanf(line,
+		       "%" SCNu32 " inode %" SCNu64 " ranks %u container %" LEDGER_PLACES_WIDTH
+		       "s%n",
+		       &s->step_id, &s->inode, &s->ranks, places, &n);
+	if (n >= 0 && line[n])
+		n = -1;
+	free(line);
+	if (n < 0)
+		return errprintf(err, "bad step line");
+	if (ledger_step_set_places(s, places) < 0)
+		return errprintf(err, "out of memory");
+	return take_cgroup(text, s->cgroup) < 0
+		       ? errprintf(err, "bad cgroup line of step %" PRIu32, s->step_id)
+		       : 0;
+}
+
+static int take_cpus(const char **text, struct ledger_step *s, struct errbuf *err)
+{
+	char *line = take_line(text, "cpus ");
+	int rc = line ? idset_parse(&s->cpus, line, err)
+		      : errprintf(err, "bad cpus line of step %" PRIu32, s->step_id);
+
+	free(line);
+	return rc;
+}
+
+static int take_step(const char **text, struct ledger_job *job, bool light, struct errbuf *err)
+{
+	static const char *const known[] = { "cpus ", "launching", "partition ",
+					     "rank ", "request ",  NULL };
+	struct ledger_step *s = ledger_job_add_step(job);
+	int rc = s ? take_step_head(text, s, err) : errprintf(err, "out of memory");
+
+	while (rc == 0 && **text && !is_line(*text, "step ") && !is_line(*text, "end-of-entry")) {
+		if (is_line(*text, "cpus "))
+			rc = take_cpus(text, s, err);
+		else if (is_line(*text, "launching"))
+			rc = take_launching(text, s, light, err);
+		else if (is_line(*text, "partition "))
+			rc = take_fence(text, s, err);
+		else if (is_line(*text, "rank "))
+			rc = take_rank_lines(text, s, light, err);
+		else if (is_line(*text, "request "))
+			rc = take_plan(text, &s->request, &s->plan, err);
+		else
+			rc = keep_unknown(&s->unknown, text, known, err);
+	}
+	return rc;
+}
+
+/* "4-5 bytes 123" */
+static int take_share(const char **text, struct ledger_job *job, struct errbuf *err)
+{
+	char *line = take_line(text, "share "), *blank = line ? strchr(line, ' ') : NULL;
+	int n = -1, rc;
+
+	if (blank)
+		sscanf(blank, " bytes %" SCNu64 "%n", &job->share_bytes, &n);
+	if (n < 0 || blank[n]) {
+		rc = errprintf(err, "bad share line");
+	} else {
+		*blank = '\0';
+		rc = idset_parse(&job->share, line, err);
+	}
+	free(line);
+	return rc;
+}
+
+int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err)
+{
+	static const char header[] = "nodeos-ledger ";
+	unsigned uid = 0;
+	char *line;
+	int n = -1;
+
+	line = take_line(text, header);
+	if (!line || !*line || line[strspn(line, "0123456789")]) {
+		free(line);
+		return errprintf(err, "not a ledger entry");
+	}
+	free(line);
+	line = take_line(text, "job ");
+	if (line)
+		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid,
+		       &job->inode, &n);
+	if (n >= 0 && line[n])
+		n = -1;
+	free(line);
+	job->uid = uid;
+	return n < 0 || take_cgroup(text, job->cgroup) < 0
+		       ? errprintf(err, "bad job or cgroup line")
+		       : 0;
+}
+
+/* All but the head. */
+static int parse_rest(struct ledger_job *job, const char *text, bool light, struct errbuf *err)
+{
+	static const char *const known[] = { "request ", "share ", NULL };
+	int rc = 0;
+
+	while (rc == 0 && strcmp(text, "end-of-entry\n") != 0) {
+		if (is_line(text, "step "))
+			rc = take_step(&text, job, light, err);
+		else if (job->n_steps)
+			rc = errprintf(err, "the entry is cut or damaged");
+		else if (is_line(text, "request "))
+			rc = take_plan(&text, &job->request, &job->plan, err);
+		else if (is_line(text, "share "))
+			rc = take_share(&text, job, err);
+		else
+			rc = keep_unknown(&job->unknown, &text, known, err);
+	}
+	return rc;
+}
+
+int ledger_parse(struct ledger_job **out, const char *text, bool light, struct errbuf *err)
+{
+	struct ledger_job *job = calloc(1, sizeof(*job));
+	int rc;
+
+	if (!job)
+		return errprintf(err, "out of memory");
+	job->light = light;
+	rc = is_line(text, "nodeos-ledger 1\n")
+		     ? ledger_take_head(&text, job, err)
+		     : errprintf(err, "not a ledger entry of this version");
+	if (rc == 0)
+		rc = parse_rest(job, text, light, err);
+	if (rc < 0) {
+		ledger_job_free(job);
+		return -1;
+	}
+	*out = job;
+	return 0;
+}
+
+bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *why)
+{
+	const char *line = job->unknown;
+
+	for (unsigned i = 0; !line && i < job->n_steps; i++)
+		line = job->step[i].unknown;
+	if (!line)
+		return false;
+	errprintf(why,
+		  "the ledger's entry of job %" PRIu32 " has lines of a later release (\"%.*s\"), "
+		  "which this one keeps and does not know",
+		  job->job_id, (int)(strcspn(line, "\n") < 60 ? strcspn(line, "\n") : 60), line);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTAINER_RANK_RUNS_H
+#define NODEOS_CONTAINER_RANK_RUNS_H
+
+#include "container/ledger.h"
+
+/*
+ * The placed ranks of a step as runs: tokens with one blank between them, in the order of the
+ * ranks.
+ *
+ *   0-63:sim:0-3     task_0 to task_63 in container sim, all on the CPUs 0-3
+ *   64-127<64+4      the next ones, each in the place of the rank 64 before it, and on its CPUs with
+ *                    numbers that are 4 higher (or lower: -4)
+ *
+ * So 4,096 ranks with a core each on a node with 64 cores, dealt out in blocks, in turns, or by
+ * socket, are three or four tokens.
+ */
+
+/*
+ * The text of N ranks R, for the caller to free. NULL: out of memory, a rank without CPUs, or one
+ * whose directory is not "task_NUMBER", which has no such form.
+ */
+char *rank_runs_format(const struct ledger_rank *r, unsigned n);
+
+/*
+ * Append the ranks of RUNS to those of S; trusts nothing. -1 with the reason: the text is damaged,
+ * or names more than STEP_RANKS_MAX ranks; S then has those in front of the bad token.
+ */
+int rank_runs_parse(struct ledger_step *s, const char *runs, struct errbuf *err);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What 100 steps of 4,096 ranks of one user cost another user's launch, which opens the ledger, so
+ * sweeps it, and reads every entry: time, the least of many tries, and memory at most.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+#include "container/ledger.h"
+
+#define STEPS 100u
+#define RANKS 4096u
+#define TRIES 60
+
+static int root;
+static char state[128];
+
+static struct ledger_job *job_in(const char *dir, uid_t uid)
+{
+	struct cgroup_place place = { .task = "" };
+	char path[256];
+
+	snprintf(path, sizeof(path), "cg/%s", dir);
+	scratch_dir(path);
+	snprintf(place.job, sizeof(place.job), "%s", dir);
+	place.job_inode = cgroup_inode(root, dir);
+	return ledger_job_new(&place, 7, uid);
+}
+
+/* A step that lives, in a directory that is there: that of its job. */
+static void add_step(struct ledger_job *job, unsigned id)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+
+	s->inode = job->inode;
+	s->step_id = id;
+	s->ranks = RANKS;
+	snprintf(s->cgroup, sizeof(s->cgroup), "%s", job->cgroup);
+	if (ledger_step_set_places(s, "sim") < 0)
+		abort();
+	for (unsigned i = 0; i < RANKS; i++) {
+		struct ledger_rank *r = ledger_step_add_rank(s);
+
+		snprintf(r->task, sizeof(r->task), "task_%u", i);
+		strcpy(r->place, "sim");
+		/* by socket, in turns, in blocks */
+		idset_add(&r->cpus, id % 3 == 0	  ? i % 128 / 2 + i % 2 * 64
+				    : id % 3 == 1 ? i % 128
+						  : i / 32);
+	}
+}
+
+static int count(const struct ledger_job *job, void *arg)
+{
+	*(unsigned *)arg += job->n_steps;
+	return 0;
+}
+
+/* One launch's reading of the ledger. */
+static void launch(unsigned *steps)
+{
+	struct errbuf err, bad = { "" };
+	struct ledger *l;
+
+	*steps = 0;
+	if (ledger_open(&l, state, root, 1, &err) < 0 ||
+	    ledger_each(l, count, steps, NULL, &bad, &err) < 0)
+		abort();
+	ledger_close(l);
+}
+
+struct cost {
+	double ms;
+	long kib;
+	unsigned steps;
+};
+
+/* In a process of its own, whose memory at most is its own. */
+static struct cost measure(void)
+{
+	struct cost c = { .ms = 1e9 };
+	struct rusage after;
+	struct timespec a, b;
+	int pipe_fd[2], status;
+	pid_t pid;
+
+	if (pipe(pipe_fd) < 0 || (pid = fork()) < 0)
+		abort();
+	if (pid == 0) {
+		for (int i = 0; i < TRIES; i++) {
+			double ms;
+
+			clock_gettime(CLOCK_MONOTONIC, &a);
+			launch(&c.steps);
+			clock_gettime(CLOCK_MONOTONIC, &b);
+			ms = (double)(b.tv_sec - a.tv_sec) * 1e3 +
+			     (double)(b.tv_nsec - a.tv_nsec) / 1e6;
+			c.ms = ms < c.ms ? ms : c.ms;
+		}
+		getrusage(RUSAGE_SELF, &after);
+		c.kib = after.ru_maxrss;
+		_exit(write(pipe_fd[1], &c, sizeof(c)) != sizeof(c));
+	}
+	if (read(pipe_fd[0], &c, sizeof(c)) != sizeof(c) || waitpid(pid, &status, 0) < 0)
+		abort();
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+	return c;
+}
+
+/* The entries are made in a process of its own: what it had of memory is not that of who reads. */
+static void fill(unsigned jobs)
+{
+	pid_t pid = fork();
+	int status = 1;
+
+	if (pid == 0) {
+		struct errbuf err;
+		struct ledger *l;
+		int rc = ledger_open(&l, state, root, 1, &err);
+
+		for (unsigned k = 0; rc == 0 && k < jobs; k++) {
+			struct ledger_job *job;
+			char dir[32];
+
+			snprintf(dir, sizeof(dir), "job_%u", k);
+			job = job_in(dir, 1000);
+			for (unsigned i = 0; i < STEPS / jobs; i++)
+				add_step(job, i);
+			rc = ledger_write(l, job, &err);
+			ledger_job_free(job);
+		}
+		if (rc < 0)
+			diag("%s", err.text);
+		_exit(rc < 0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+		abort();
+}
+
+/* Bytes of all entries. */
+static long bytes(void)
+{
+	char path[200];
+	FILE *f;
+	long n = 0;
+
+	snprintf(path, sizeof(path), "cat %s/job-* | wc -c", state);
+	f = popen(path, "r");
+	if (!f || fscanf(f, "%ld", &n) != 1)
+		abort();
+	pclose(f);
+	return n;
+}
+
+int main(void)
+{
+	struct cost none, some;
+	struct errbuf err;
+	char path[256];
+
+	scratch_make();
+	scratch_dir("cg");
+	snprintf(path, sizeof(path), "%s/cg", scratch);
+	snprintf(state, sizeof(state), "%s/state", scratch);
+	root = cgroup_open_root(path, &err);
+	for (unsigned jobs = 1; jobs <= 4; jobs *= 4) {
+		none = measure();
+		fill(jobs);
+		some = measure();
+		is_int((int)some.steps, (int)STEPS, "%u steps of %u ranks in %u job%s", STEPS,
+		       RANKS, jobs, jobs == 1 ? "" : "s");
+		diag("%ld bytes of entries; a launch: %.3f ms, %ld KiB; without them %.3f ms, %ld "
+		     "KiB",
+		     bytes(), some.ms, some.kib, none.ms, none.kib);
+#ifdef __SANITIZE_ADDRESS__
+		skip(2, "what is counted is the sanitizer's");
+#else
+		ok(some.ms - none.ms < 1, "another's launch is longer by less than 1 ms");
+		ok(some.kib - none.kib < 1024, "and has less than 1 MiB of memory more");
+#endif
+		snprintf(path, sizeof(path), "rm -rf %s", state);
+		if (system(path) != 0)
+			abort();
+	}
+	close(root);
+	return tap_done();
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Entries of other releases, written by hand: of those before runs of ranks, which know lines in a
+ * fixed order and nothing else, and of those to come, which may have lines more. And the bounds of
+ * entries.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fileio.h"
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+#include "container/ledger.h"
+#include "container/mems.h"
+
+#define PLAN                                                                       \
+	"request nodeos 1;c=sim cpus=2;\n"                                         \
+	"nodeos-plan 1\n"                                                          \
+	"core 0,4\n"                                                               \
+	"container sim cpus 0,4 reserved 0,4 mems 2 asked 2 confined 1 shared 0\n" \
+	"why because\n"                                                            \
+	"end\n"
+
+static int root;
+static char state[128], entry[300];
+
+static struct ledger *opened(void)
+{
+	struct errbuf err;
+	struct ledger *l;
+
+	if (ledger_open(&l, state, root, 1, &err) < 0)
+		abort();
+	return l;
+}
+
+static uint64_t directory(const char *dir)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "cg/%s", dir);
+	scratch_dir(path);
+	return cgroup_inode(root, dir);
+}
+
+/* Write the entry of job 7 of user 1000 in DIR: HEAD, then BODY. */
+static uint64_t put(const char *dir, const char *header, const char *body)
+{
+	uint64_t inode = directory(dir);
+	char *text = malloc(strlen(body) + 400);
+
+	snprintf(entry, sizeof(entry), "state/job-%" PRIu64, inode);
+	sprintf(text, "%s\njob 7 uid 1000 inode %" PRIu64 "\ncgroup %s\n%s", header, inode, dir,
+		body);
+	scratch_file(entry, text);
+	free(text);
+	return inode;
+}
+
+static struct ledger_job *get(struct ledger *l, uint64_t inode)
+{
+	struct ledger_job *job = NULL;
+	struct errbuf err = { "" };
+
+	if (ledger_read(l, inode, &job, &err) < 0)
+		diag("%s", err.text);
+	return job;
+}
+
+/* The text of the entry at hand. */
+static const char *written(void)
+{
+	static char text[65536];
+	char path[sizeof(entry) + sizeof(scratch)];
+	int len;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch, entry);
+	len = file_read_head(path, text, sizeof(text) - 1);
+	text[len > 0 ? len : 0] = '\0';
+	return text;
+}
+
+/* A step of an earlier release with two ranks lives, and another has ended. */
+static void earlier_release(void)
+{
+	uint64_t step = directory("job_7/step_1"), inode;
+	struct ledger_job *job;
+	struct errbuf err = { "" };
+	struct ledger *l;
+	char body[2048];
+
+	snprintf(body, sizeof(body),
+		 PLAN "share 4-5 bytes 4096\n"
+		      "step 1 inode %" PRIu64 " ranks 3 container sim,-\ncgroup job_7/step_1\n"
+		      "cpus 0,4,6\n"
+		      "rank task_0 sim 0\nrank task_1 sim 4\nrank task_2 - 6\n"
+		      "step 2 inode 5 ranks 1 container sim\ncgroup job_7/step_2\n"
+		      "rank task_0 sim 0\nend-of-entry\n",
+		 step);
+	inode = put("job_7", "nodeos-ledger 1", body);
+	l = opened();
+	job = get(l, inode);
+	ok(job && job->n_steps == 1 && job->step[0].inode == step,
+	   "an entry of an earlier release is read, and what has ended is swept");
+	ok(strstr(written(), "\nrank task_0 sim 0\nrank task_1 sim 4\nrank task_2 - 6\nend-of-"),
+	   "its ranks are kept as they were");
+	if (!job || !job->n_steps)
+		abort();
+	is_int(ledger_step_load_ranks(&job->step[0], &err), 0, "they are loaded (%s)", err.text);
+	is_int((int)job->step[0].n_placed, 3, "all of them");
+	ok(strcmp(job->step[0].placed[2].place, LEDGER_REST) == 0 &&
+		   strcmp(job->step[0].placed[2].task, "task_2") == 0,
+	   "with their places");
+	is(list_of(&job->step[0].placed[1].cpus), "4", "and CPUs");
+	job->step[0].placed[1].cpus = set_of("0");
+	is_int(ledger_write(l, job, &err), 0, "a resize writes it");
+	ok(strstr(written(), "\nrank task_0 sim 0\nrank task_1 sim 0\nrank task_2 - 6\nend-of-"),
+	   "in lines that the earlier release knows");
+	ledger_step_drop_ended(&job->step[0], root);
+	is_int((int)job->step[0].n_placed, 0, "ranks whose directories are gone leave the step");
+	ledger_job_free(job);
+	ledger_remove(l, inode, &err);
+	ledger_close(l);
+}
+
+static void add_ranks(struct ledger_job *job, unsigned n, unsigned id)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+	char dir[64];
+
+	snprintf(dir, sizeof(dir), "%.30s/step_%u", job->cgroup, id);
+	s->inode = directory(dir);
+	s->step_id = id;
+	s->ranks = n;
+	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
+	if (ledger_step_set_places(s, "sim") < 0)
+		abort();
+	for (unsigned i = 0; i < n; i++) {
+		struct ledger_rank *r = ledger_step_add_rank(s);
+
+		snprintf(r->task, sizeof(r->task), "task_%u", i);
+		strcpy(r->place, "sim");
+		idset_add(&r->cpus, i % 64);
+	}
+}
+
+static struct ledger_job *new_job(const char *dir, uid_t uid)
+{
+	struct cgroup_place place = { .job_inode = directory(dir) };
+
+	snprintf(place.job, sizeof(place.job), "%s", dir);
+	snprintf(entry, sizeof(entry), "state/job-%" PRIu64, place.job_inode);
+	return ledger_job_new(&place, 7, uid);
+}
+
+/*
+ * What an earlier release cannot take for placed ranks it takes for a step that is being launched:
+ * the line in the place of "launching", and no other line is new.
+ */
+static void many_ranks(void)
+{
+	struct ledger_job *job = new_job("job_m", 1000), *got;
+	struct ledger *l = opened();
+	struct errbuf err = { "" };
+	uint64_t inode = job->inode;
+
+	add_ranks(job, 128, 1);
+	add_ranks(job, 4096, 2);
+	add_ranks(job, 4096, 3);
+	job->step[0].cpus = job->step[1].cpus = set_of("0-63");
+	job->step[2].launching = true;
+	is_int(ledger_write(l, job, &err), 0, "steps with 8,320 ranks are written (%s)", err.text);
+	ok(strstr(written(), "\ncpus 0-63\nrank task_0 sim 0\n"), "the small one in lines");
+	ok(strstr(written(), "\ncpus 0-63\nlaunching no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 "),
+	   "a large one in a line that says that its ranks are placed");
+	ok(strstr(written(), "/step_3\nlaunching yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
+	   "one that is launching as well");
+	ledger_job_free(job);
+	got = get(l, inode);
+	ok(got && got->n_steps == 3 && !got->step[1].launching && got->step[2].launching,
+	   "it is read: which are launching");
+	if (!got || got->n_steps != 3)
+		abort();
+	is_int(ledger_step_load_ranks(&got->step[1], &err), 0, "ranks (%s)", err.text);
+	ok(got->step[1].n_placed == 4096 &&
+		   strcmp(got->step[1].placed[4095].task, "task_4095") == 0 &&
+		   strcmp(list_of(&got->step[1].placed[4095].cpus), "63") == 0,
+	   "are those that were written");
+	is_int(ledger_write(l, got, &err), 0, "written again, one loaded and two not");
+	ok(strstr(written(), "no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 ") &&
+		   strstr(written(), "yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
+	   "both are kept");
+	ledger_job_free(got);
+	ledger_remove(l, inode, &err);
+	ledger_close(l);
+}
+
+static int light(const struct ledger_job *job, void *arg)
+{
+	struct ledger *l = ((void **)arg)[0];
+	struct errbuf *err = ((void **)arg)[1];
+
+	return job->light && !job->step[0].rank_lines && ledger_write(l, job, err) < 0 ? 0 : -1;
+}
+
+static void without_ranks(void)
+{
+	struct ledger_job *job = new_job("job_w", 1000);
+	struct errbuf err = { "" }, bad = { "" };
+	struct ledger *l = opened();
+	void *arg[] = { l, &err };
+
+	add_ranks(job, 2, 1);
+	if (ledger_write(l, job, &err) < 0)
+		abort();
+	is_int(ledger_each(l, light, arg, NULL, &bad, &err), 0,
+	       "entries of all jobs are read without ranks, and cannot be written so (%s)",
+	       err.text);
+	ok(strstr(written(), "\nrank task_1 "), "the entry has its ranks");
+	ledger_remove(l, job->inode, &err);
+	ledger_close(l);
+	ledger_job_free(job);
+}
+
+static int count(const struct ledger_job *job, void *arg)
+{
+	(void)job;
+	++*(int *)arg;
+	return 0;
+}
+
+/* Lines of a later release: read, kept, named, and the memory nodes in them are taken. */
+static void later_release(void)
+{
+	uint64_t step = directory("job_l/step_1"), inode;
+	struct errbuf err = { "" }, bad = { "" };
+	struct ledger_job *job;
+	struct idset mems;
+	struct ledger *l;
+	char body[2048];
+	int n = 0;
+
+	snprintf(body, sizeof(body),
+		 PLAN "gpus 0-1 of mems 7\n"
+		      "step 1 inode %" PRIu64 " ranks 1 container sim\ncgroup job_l/step_1\n"
+		      "nic eth0\nrank task_0 sim 0\nguest a\nguest b\n"
+		      "step 2 inode 5 ranks 1 container sim\ncgroup job_l/step_2\nnic eth1\n"
+		      "end-of-entry\n",
+		 step);
+	inode = put("job_l", "nodeos-ledger 1", body);
+	l = opened();
+	job = get(l, inode);
+	ok(job && job->n_steps == 1 && job->plan, "an entry with lines of a later release is read");
+	ok(strstr(written(), "\nend\ngpus 0-1 of mems 7\nstep 1 ") &&
+		   strstr(written(), "\nrank task_0 sim 0\nnic eth0\nguest a\nguest b\nend-of-") &&
+		   !strstr(written(), "eth1"),
+	   "and swept, with the lines of what lives kept");
+	ok(job && ledger_job_of_later_release(job, &err) &&
+		   strstr(err.text, "\"gpus 0-1 of mems 7"),
+	   "they are named: %s", err.text);
+	idset_zero(&mems);
+	ledger_each(l, count, &n, &mems, &bad, &err);
+	is(list_of(&mems), "7", "memory nodes in them are taken");
+	is(bad.text, "", "the entry is not a damaged one");
+	ledger_job_free(job);
+	ledger_remove(l, inode, &err);
+	ledger_close(l);
+}
+
+/* Of an entry whose form is new, the head tells when it goes. */
+static void later_format(void)
+{
+	uint64_t inode = put("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
+	struct ledger *l = opened();
+	struct ledger_job *job = NULL;
+	char path[300];
+	struct errbuf err;
+
+	is_int(ledger_read(l, inode, &job, &err), -1, "an entry of another form: %s", err.text);
+	ok(strstr(written(), "whatever"), "stays while its job lives");
+	ledger_close(l);
+	snprintf(path, sizeof(path), "%s/cg/job_f", scratch);
+	rmdir(path);
+	ledger_close(opened());
+	ok(!*written(), "and goes with it");
+}
+
+static void damaged(void)
+{
+	static const char *const body[] = {
+		"launching maybe\n", "launching no 0:sim:1\nlaunching no 0:sim:1\n",
+		"Gpus 1\n",	     "\n",
+		"gpus \x01\n",	     PLAN PLAN,
+	};
+	struct ledger *l = opened();
+	struct ledger_job *job = NULL;
+	struct errbuf err;
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(body) / sizeof(body[0]); i++) {
+		uint64_t inode;
+
+		snprintf(text, sizeof(text),
+			 "step 1 inode 2 ranks 1 container sim\ncgroup x\n%send-of-entry\n",
+			 body[i]);
+		inode = put("job_d", "nodeos-ledger 1", text);
+		is_int(ledger_read(l, inode, &job, &err), -1, "damaged %zu: %s", i, err.text);
+	}
+	ledger_remove(l, directory("job_d"), &err);
+	ledger_close(l);
+}
+
+/* Ranks that no run is made of. */
+static void scatter(struct ledger_step *s)
+{
+	srand(7); /* the same ones each time */
+	for (unsigned i = 0; i < s->n_placed; i++)
+		for (unsigned k = 0; k < 30; k++)
+			idset_add(&s->placed[i].cpus, (unsigned)rand() % 1024);
+}
+
+static void bounds(void)
+{
+	struct ledger_job *job = new_job("job_b", 1000), *more, *plain;
+	struct ledger *l = opened();
+	struct errbuf err = { "" };
+	char dir[32];
+
+	for (unsigned i = 0; i < LEDGER_STEPS_MAX; i++)
+		add_ranks(job, 0, i);
+	is_int(ledger_write(l, job, &err), 0, "a job has 1,024 steps (%s)", err.text);
+	add_ranks(job, 0, LEDGER_STEPS_MAX);
+	is_int(ledger_write(l, job, &err), -1, "and no more: %s", err.text);
+	ledger_job_del_step(job, job->step[3].inode);
+	ledger_job_del_step(job, job->step[3].inode);
+	is_int(ledger_write(l, job, &err), 0, "one fewer is written");
+	ledger_job_free(job);
+
+	job = new_job("job_c", 1000);
+	for (unsigned i = 0; i < 2; i++) {
+		add_ranks(job, 3000, i);
+		scatter(&job->step[i]);
+	}
+	is_int(ledger_write(l, job, &err), 0, "ranks in any place (%s)", err.text);
+	add_ranks(job, 3000, 2);
+	scatter(&job->step[2]);
+	is_int(ledger_write(l, job, &err), -1, "a job has 1 MiB: %s", err.text);
+	ledger_job_del_step(job, job->step[2].inode);
+	for (unsigned i = 0; i < 10; i++) {
+		snprintf(dir, sizeof(dir), "job_c%u", i);
+		more = new_job(dir, 1000);
+		add_ranks(more, 3000, 1);
+		scatter(&more->step[0]);
+		if (ledger_write(l, more, &err) < 0)
+			i = 20;
+		ledger_job_free(more);
+	}
+	ok(strstr(err.text, "of this user's jobs"), "all jobs of a user have 4 MiB: %s", err.text);
+	plain = new_job("job_p", 1000);
+	plain->share = set_of("4");
+	is_int(ledger_write(l, plain, &err), 0, "a job without containers is never refused");
+	ledger_job_free(plain);
+	plain = new_job("job_q", 2000);
+	add_ranks(plain, 3000, 1);
+	scatter(&plain->step[0]);
+	is_int(ledger_write(l, plain, &err), 0, "nor is another user's (%s)", err.text);
+	ledger_job_free(plain);
+	ledger_job_free(job);
+	ledger_close(l);
+}
+
+int main(void)
+{
+	struct errbuf err;
+	char path[256];
+
+	scratch_make();
+	scratch_dir("cg");
+	snprintf(path, sizeof(path), "%s/cg", scratch);
+	snprintf(state, sizeof(state), "%s/state", scratch);
+	root = cgroup_open_root(path, &err);
+	ledger_close(opened());
+	earlier_release();
+	many_ranks();
+	without_ranks();
+	later_release();
+	later_format();
+	damaged();
+	bounds();
+	close(root);
+	return tap_done();
+}
