@@ -185,7 +185,14 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	}
 	if (rc < 0 || (made && !(v->of_step ? mine->request : job->request)))
 		return errprintf(err, "out of memory");
-	return ledger_write(l, job, err);
+	if (ledger_write(l, job, err) == 0)
+		return 0;
+	/* one in no container has nothing that others must know of (ledger.h's bounds) */
+	if (made || s->shared->n_parts > 1 || s->shared->part[0].kind != STEP_NONE)
+		return -1;
+	s->warning = *err;
+	err->text[0] = '\0';
+	return 0;
 }
 
 /*
