@@ -124,7 +124,7 @@ static struct isolator_step step_of(int root, unsigned n)
 
 static void partitions(int root)
 {
-	struct ledger_step other = { .inode = 8, .step_id = 3, .places = "sim" };
+	struct ledger_step other = { .inode = 8, .step_id = 3, .places = (char *)"sim" };
 	struct ledger_job job = { .n_steps = 0, .step = &other };
 	struct isolator_step s = step_of(root, 1);
 	struct errbuf err = { 0 };
@@ -139,7 +139,7 @@ static void partitions(int root)
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a second step in a partition");
 	is(err.text, "container sim is a root partition, and step 3 is in it: one step at a time",
 	   "the message names the first step");
-	strcpy(other.places, "vda");
+	other.places = (char *)"vda";
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a step in another container");
 	job_cpus = set_of("0-3");
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a partition of all of the job");

@@ -65,7 +65,7 @@ static int count(const struct ledger_job *job, void *arg)
 /* One launch's reading of the ledger. */
 static void launch(unsigned *steps)
 {
-	struct errbuf err, bad = { "" };
+	struct errbuf err, bad = { 0 };
 	struct ledger *l;
 
 	*steps = 0;

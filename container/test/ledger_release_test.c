@@ -61,7 +61,7 @@ static uint64_t put(const char *dir, const char *header, const char *body)
 static struct ledger_job *get(struct ledger *l, uint64_t inode)
 {
 	struct ledger_job *job = NULL;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 
 	if (ledger_read(l, inode, &job, &err) < 0)
 		diag("%s", err.text);
@@ -86,7 +86,7 @@ static void earlier_release(void)
 {
 	uint64_t step = directory("job_7/step_1"), inode;
 	struct ledger_job *job;
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	struct ledger *l;
 	char body[2048];
 
@@ -162,7 +162,7 @@ static void many_ranks(void)
 {
 	struct ledger_job *job = new_job("job_m", 1000), *got;
 	struct ledger *l = opened();
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	uint64_t inode = job->inode;
 
 	add_ranks(job, 128, 1);
@@ -207,7 +207,7 @@ static int light(const struct ledger_job *job, void *arg)
 static void without_ranks(void)
 {
 	struct ledger_job *job = new_job("job_w", 1000);
-	struct errbuf err = { "" }, bad = { "" };
+	struct errbuf err = { 0 }, bad = { 0 };
 	struct ledger *l = opened();
 	void *arg[] = { l, &err };
 
@@ -234,7 +234,7 @@ static int count(const struct ledger_job *job, void *arg)
 static void later_release(void)
 {
 	uint64_t step = directory("job_l/step_1"), inode;
-	struct errbuf err = { "" }, bad = { "" };
+	struct errbuf err = { 0 }, bad = { 0 };
 	struct ledger_job *job;
 	struct idset mems;
 	struct ledger *l;
@@ -324,7 +324,7 @@ static void bounds(void)
 {
 	struct ledger_job *job = new_job("job_b", 1000), *more, *plain;
 	struct ledger *l = opened();
-	struct errbuf err = { "" };
+	struct errbuf err = { 0 };
 	char dir[32];
 
 	for (unsigned i = 0; i < LEDGER_STEPS_MAX; i++)

@@ -183,7 +183,7 @@ static void damaged(void)
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		struct ledger_step s = { .inode = 0 };
-		struct errbuf err = { "" };
+		struct errbuf err = { 0 };
 
 		is_int(rank_runs_parse(&s, text[i], &err), -1, "\"%s\" is refused", text[i]);
 		ledger_step_clear_ranks(&s);
