@@ -51,6 +51,13 @@ static int task_number(const char *task, unsigned *out)
 	return parse_number(&task, out) < 0 || *task ? -1 : 0;
 }
 
+static bool is_place(const char *place)
+{
+	struct errbuf ignored;
+
+	return strcmp(place, LEDGER_REST) == 0 || request_check_name(place, &ignored) == 0;
+}
+
 static uint64_t hash_of(const struct idset *s)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
@@ -80,7 +87,7 @@ static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, un
 	struct idset moved;
 
 	k->first = idset_next(&r[i].cpus, -1);
-	if (k->first < 0 || task_number(r[i].task, &k->number) < 0)
+	if (k->first < 0 || task_number(r[i].task, &k->number) < 0 || !is_place(r[i].place))
 		return -1;
 	move_set(&moved, &r[i].cpus, -k->first);
 	k->hash = hash_of(&moved);
@@ -175,7 +182,7 @@ static int parse_place(const char **at, struct ledger_rank *out, struct errbuf *
 		return -1;
 	memcpy(out->place, place, len);
 	out->place[len] = '\0';
-	if (strcmp(out->place, LEDGER_REST) != 0 && request_check_name(out->place, err) < 0)
+	if (!is_place(out->place))
 		return -1;
 	copy = strndup(list, list_len);
 	if (copy)

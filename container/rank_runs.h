@@ -9,16 +9,16 @@
  * ranks.
  *
  *   0-63:sim:0-3     task_0 to task_63 in container sim, all on the CPUs 0-3
- *   64-127<64+4      the next ones, each in the place of the rank 64 before it, and on its CPUs with
- *                    numbers that are 4 higher (or lower: -4)
+ *   64-127<64+4      the next ones, each in the place of the rank 64 before it, and on its CPUs
+ *                    with 4 added to their numbers (or taken from them: -4)
  *
  * So 4,096 ranks with a core each on a node with 64 cores, dealt out in blocks, in turns, or by
  * socket, are three or four tokens.
  */
 
 /*
- * The text of N ranks R, for the caller to free. NULL: out of memory, a rank without CPUs, or one
- * whose directory is not "task_NUMBER", which has no such form.
+ * The text of N ranks R, for the caller to free. NULL: out of memory, or there is no such form: a
+ * rank has no CPUs, its directory is not "task_NUMBER", or its place is no container's name.
  */
 char *rank_runs_format(const struct ledger_rank *r, unsigned n);
 

@@ -92,7 +92,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 	return 0;
 }
 
-/* All ranks of JOB that are there: those that have ended leave the entry when it is written next. */
+/* All ranks of JOB that are there; those that have ended leave the entry when it is written. */
 static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {

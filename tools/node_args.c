@@ -16,12 +16,12 @@ static bool has_verbose(const struct option *longs)
 int tool_node_options(struct node_options *o, int argc, char **argv, const struct option *longs,
 		      const char *usage)
 {
-	const char *shorts = has_verbose(longs) ? "jvh" : "jh";
+	bool verbose = has_verbose(longs);
 	int c;
 
 	*o = (struct node_options){ .json = false };
 	optind = 1;
-	while ((c = tool_getopt(argc, argv, shorts, longs)) != -1) {
+	while ((c = tool_getopt(argc, argv, verbose ? "jvh" : "jh", longs)) != -1) {
 		char *end = NULL;
 
 		if (c == 'j') {

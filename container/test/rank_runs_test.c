@@ -148,6 +148,9 @@ static void no_such_form(void)
 		free(text);
 	}
 	strcpy(r.task, "task_1");
+	strcpy(r.place, "a:b");
+	ok(!rank_runs_format(&r, 1), "nor is a rank in what is no container's name");
+	strcpy(r.place, "sim");
 	idset_zero(&r.cpus);
 	ok(!rank_runs_format(&r, 1), "nor is a rank without CPUs");
 }
