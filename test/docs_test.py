@@ -27,6 +27,7 @@ from manpages import (
     same_set,
     section,
     skip,
+    srun_options,
 )
 from rooms import ALLOWED
 
@@ -36,16 +37,14 @@ TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
 
 
 def test_options():
-    table = dict(
-        re.findall(r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"', read("spank/options.c"))
-    )
+    table = srun_options()
     documented = {}
     for line in items(section(page("nodeos-spank.8"), "OPTIONS")):
         found = re.match(r"Fl -(nodeos[a-z-]*) Ns = Ns (.*)", line)
         ok(found, f'nodeos-spank(8): ".It {line}" is an option with a value')
         if found:
             documented[found.group(1)] = found.group(2)
-    same_set(documented, table, "nodeos-spank(8) has the options of spank/options.c")
+    same_set(documented, table, "nodeos-spank(8) has the options of srun")
     for name, values in table.items():
         words = re.findall(r"\w+", documented.get(name, ""))
         ok(

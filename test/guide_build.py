@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 from guide_blocks import COMMANDS, Shell, blocks, try_block
-from manpages import BUILD, PAGES, SOURCE, c_strings, done, ok, read, skip
+from manpages import BUILD, PAGES, SOURCE, c_strings, done, ok, read, skip, srun_options
 from rooms import INSTALLED
 
 TOOL = os.path.join(BUILD, "nodeosctl")
@@ -211,7 +211,7 @@ def test_tree():
 
 
 def test_options():
-    table = set(re.findall(r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)"', read("spank/options.c")))
+    table = set(srun_options())
     used = set(re.findall(r"--(nodeos[a-z-]*)", TEXT)) - {"nodeos-"}
     ok(table and used <= table, "no option of srun that there is not", sorted(used - table))
     ok(table <= used, "every option of srun is shown once", sorted(table - used))

@@ -3,6 +3,7 @@
 
 import os
 import re
+import subprocess
 
 SOURCE = os.path.abspath(
     os.environ.get("NODEOS_SOURCE")
@@ -69,6 +70,13 @@ def same_set(documented, expected, what):
 def read(name):
     with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
         return f.read()
+
+
+def srun_options():
+    """The options of srun, sbatch and salloc with their arguments, as the plugin registers them."""
+    driver = os.path.join(BUILD, "spank/test/options_driver")
+    r = subprocess.run([driver], capture_output=True, text=True, timeout=60, check=True)
+    return dict(line.split("\t")[:2] for line in r.stdout.splitlines())
 
 
 def page(name):

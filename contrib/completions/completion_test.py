@@ -19,6 +19,7 @@ SOURCE = os.path.abspath(
 )
 BUILD = os.path.abspath(os.environ.get("NODEOS_BUILD") or SOURCE)
 TOOL = os.path.join(BUILD, "nodeosctl")
+DRIVER = os.path.join(BUILD, "spank/test/options_driver")
 OURS = os.path.join(SOURCE, "contrib/completions/nodeosctl")
 SLURM = os.path.join(SOURCE, "contrib/completions/nodeos-slurm")
 
@@ -280,16 +281,13 @@ esac
 
 
 def test_slurm(d):
-    table = dict(
-        re.findall(
-            r'\[OPT_\w+\]\s*=\s*\{\s*"([a-z-]+)",\s*"([^"]*)"',
-            open(os.path.join(SOURCE, "spank/options.c"), encoding="utf-8").read(),
-        )
-    )
+    r = subprocess.run([DRIVER], capture_output=True, text=True, timeout=60, check=True)
+    table = dict(line.split("\t")[:2] for line in r.stdout.splitlines())
     want = [f"--{name}=" for name in table]
-    ok(len(want) > 3, "the table of spank/options.c is understood")
-    for command in ("sbatch", "salloc", "srun"):
-        same(offered([command, "--n"]), want, f"{command}: the options of spank/options.c")
+    ok(len(want) > 3, "the plugin registers options")
+    same(offered(["srun", "--n"]), want, "the completion has the options of srun")
+    for command in ("sbatch", "salloc"):
+        same(offered([command, "--n"]), want, f"{command} has the same")
     same(offered(["srun", "-"]), want, "from a dash on")
     same(offered(["srun", ""]), [], "not before")
     same(
