@@ -13,6 +13,9 @@
 #include "base/words.h"
 #include "manifest/request.h"
 
+/* of a file that conf_print writes */
+#define LINE_COLUMNS 100
+
 static uint32_t policy_bit(enum sched_policy p)
 {
 	return UINT32_C(1) << p;
@@ -270,13 +273,35 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	return len < 0 ? -1 : conf_parse(out, path, text, (size_t)len, err);
 }
 
+/* The words of TITLE and TEXT as comment lines of LINE_COLUMNS at most. */
+static void print_comment(FILE *f, const char *title, const char *text)
+{
+	int column = fprintf(f, "# %s", title);
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (column + len + 1 > LINE_COLUMNS) {
+			fputs("\n#", f);
+			column = 1;
+		}
+		column += fprintf(f, "%s%.*s", column == 2 ? "" : " ", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+	fputc('\n', f);
+}
+
 void conf_print(FILE *f, const struct conf *c, const char *before)
 {
 	struct conf_key key;
 
 	for (unsigned i = 0; conf_key_at(&key, i); i++) {
-		fprintf(f, "%s# %s\n# Allowed: %s\n%s%s = ", i ? "\n" : "", key.comment,
-			key.allowed, before, key.name);
+		if (i)
+			fputc('\n', f);
+		print_comment(f, "", key.comment);
+		print_comment(f, "Allowed:", key.allowed);
+		fprintf(f, "%s%s = ", before, key.name);
 		key.print(&key, f, c);
 		fputc('\n', f);
 	}

@@ -25,6 +25,7 @@
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
 #define CONF_KEYS_MAX 40
+#define CONF_COMMENT_MAX 160 /* bytes of what a key is for, with the final NUL */
 #define CONF_VALUE_MAX 256 /* bytes of a key or a value with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 
@@ -72,7 +73,7 @@ struct conf_key {
 	char name[28];
 	const char *allowed; /* what may stand there, for messages */
 	const char *otherwise; /* its default, as a value of the file */
-	const char *comment; /* one line */
+	char comment[CONF_COMMENT_MAX]; /* one line */
 	size_t at; /* of its field in struct conf */
 	unsigned min, max; /* what they mean is the type's: see conf_keys.c */
 	const char *const *words;

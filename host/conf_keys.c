@@ -465,11 +465,12 @@ bool conf_key_at(struct conf_key *out, unsigned i)
 	*out = (struct conf_key){
 		.allowed = "yes, no, users: a, b, accounts: a, b, or partitions: a, b",
 		.otherwise = "yes",
-		.comment = "whose containers may ask for this isolator",
 		.at = offsetof(struct conf, allow) + i * sizeof(struct conf_allow),
 		.parse = parse_allow,
 		.print = print_allow,
 	};
 	snprintf(out->name, sizeof(out->name), "allow_%.20s", isolator_name(i));
+	snprintf(out->comment, sizeof(out->comment), "whose containers may ask for isolator %.20s",
+		 isolator_name(i));
 	return true;
 }

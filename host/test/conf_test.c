@@ -9,6 +9,10 @@
 
 #include "base/test/tap.h"
 
+/* The lines of doc/nodeos.conf.5 round its table of keys. */
+#define PAGE_BEGIN ".\\\" The table of keys: NODEOS_WRITE=1 host/test/conf_test writes it.\n"
+#define PAGE_END ".\\\" End of the table of keys.\n"
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static int parse(struct conf *c, const char *text, struct errbuf *err)
@@ -262,6 +266,9 @@ static void print(void)
 	fclose(f);
 	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again),
 	   "printed and read back %s", err.text);
+	/* comments as they are before they are wrapped */
+	for (char *p = text; (p = strstr(p, "\n# ")) != NULL;)
+		memmove(p, p + 2, strlen(p + 2) + 1);
 	for (unsigned i = 0; conf_key_at(&key, i); i++)
 		ok(strstr(text, key.name) && strstr(text, key.comment),
 		   "%s is printed with its comment", key.name);
@@ -316,34 +323,93 @@ static void installed_file(void)
 }
 
 /*
- * Behind its first lines of prose, the installed file is what conf_print writes. With
- * NODEOS_WRITE=1 it is made so.
+ * The file NAME of the source tree has WANT between the lines BEGIN and END (NULL: the file's end).
+ * With NODEOS_WRITE=1 it is made so.
  */
+static void generated(const char *name, const char *begin, const char *end, const char *want,
+		      const char *row)
+{
+	char *text = slurp(name), *from = text ? strstr(text, begin) : NULL, *to = NULL, path[4096];
+	const char *top = getenv("NODEOS_SOURCE");
+	FILE *f;
+
+	if (from) {
+		from += strlen(begin);
+		to = end ? strstr(from, end) : from + strlen(from);
+	}
+	if (!to || !getenv("NODEOS_WRITE")) {
+		ok(to && (size_t)(to - from) == strlen(want) &&
+			   strncmp(from, want, strlen(want)) == 0,
+		   "%s", row);
+		free(text);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", name);
+	f = fopen(path, "w");
+	if (ok(f != NULL, "write %s", path)) {
+		fprintf(f, "%.*s%s%s", (int)(from - text), text, want, to);
+		fclose(f);
+	}
+	free(text);
+}
+
+/* etc/nodeos.conf behind its first lines of prose. */
 static void generated_file(void)
 {
-	char *text = slurp("etc/nodeos.conf"), *want = NULL, *body;
-	const char *top = getenv("NODEOS_SOURCE");
-	char path[4096];
+	char *want = NULL;
 	struct conf c;
-	size_t len = 0;
+	size_t len = 0, longest = 0;
 	FILE *f = open_memstream(&want, &len);
 
 	conf_defaults(&c);
 	conf_print(f, &c, "#");
 	fclose(f);
-	body = text ? strstr(text, "\n\n") : NULL;
-	if (body && getenv("NODEOS_WRITE")) {
-		snprintf(path, sizeof(path), "%s/etc/nodeos.conf", top ? top : ".");
-		f = fopen(path, "w");
-		if (ok(f != NULL, "write %s", path)) {
-			fprintf(f, "%.*s\n\n%s", (int)(body - text), text, want);
-			fclose(f);
-		}
-	} else
-		ok(body && strcmp(body + 2, want) == 0,
-		   "etc/nodeos.conf is what the rows of host/conf_keys.c say (NODEOS_WRITE=1 "
-		   "host/test/conf_test writes it)");
-	free(text);
+	generated("etc/nodeos.conf", "\n\n", NULL, want,
+		  "etc/nodeos.conf is what the rows of host/conf_keys.c say (NODEOS_WRITE=1 "
+		  "host/test/conf_test writes it)");
+	for (const char *line = want; line && *line; line += strcspn(line, "\n") + 1)
+		if (strcspn(line, "\n") > longest)
+			longest = strcspn(line, "\n");
+	ok(longest <= 100, "its lines have 100 columns at most: %zu", longest);
+	free(want);
+}
+
+/* TEXT as mdoc shows it. */
+static void print_mdoc(FILE *f, const char *text)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p == '-' || (*p == '.' && p == text))
+			fputs(*p == '-' ? "\\-" : "\\&.", f);
+		else if (*p == '\\')
+			fputs("\\e", f);
+		else if (*p == ' ' && p > text + 1 && strchr(".?", p[-1]) && p[-2] >= 'a')
+			fputc('\n', f); /* a sentence has a line of its own */
+		else
+			fputc(*p, f);
+	}
+	fputc('\n', f);
+}
+
+/* The table of keys in nodeos.conf(5); the prose behind it is written by hand. */
+static void generated_table(void)
+{
+	char *want = NULL;
+	struct conf_key key;
+	size_t len = 0;
+	FILE *f = open_memstream(&want, &len);
+
+	fputs(".Bl -tag -width Ds -compact\n", f);
+	for (unsigned i = 0; conf_key_at(&key, i); i++) {
+		fprintf(f, ".It Ic %s No = ", key.name);
+		print_mdoc(f, key.otherwise);
+		print_mdoc(f, key.comment);
+		fputs(".br\nallowed: ", f);
+		print_mdoc(f, key.allowed);
+	}
+	fputs(".El\n", f);
+	fclose(f);
+	generated("doc/nodeos.conf.5", PAGE_BEGIN, PAGE_END, want,
+		  "nodeos.conf(5) has the table of keys");
 	free(want);
 }
 
@@ -587,6 +653,7 @@ int main(void)
 	print();
 	installed_file();
 	generated_file();
+	generated_table();
 	allow();
 	manual_page();
 	files();
