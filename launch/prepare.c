@@ -14,6 +14,7 @@
 #include "host/buffer.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
+#include "launch/site.h"
 
 #define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
 
@@ -94,35 +95,15 @@ static int check_contain(const struct node_view *v, const struct step *s, struct
 			 "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
 }
 
-/*
- * May this job have the isolators of R? Its environment is the user's to write, so account and
- * partition come from slurmctld.
- */
-static int check_isolators(const struct step *s, const struct request *r, struct errbuf *err)
-{
-	struct conf_user user = { .uid = s->in.uid };
-	struct step_job job = { "", "" };
-	bool needed = false;
-
-	for (unsigned i = 0; i < ISOLATOR_COUNT; i++)
-		needed = needed || (request_wants(r, (enum isolator_id)i) &&
-				    conf_needs_job(&s->conf, (enum isolator_id)i));
-	if (needed && s->in.load_job) {
-		if (s->in.load_job(&job, s->in.job_id, s->in.uid, err) < 0)
-			return errwrap(err, "%.128s goes by the job's account or partition",
-				       s->in.conf_path);
-		user.account = *job.account ? job.account : NULL;
-		user.partition = *job.partition ? job.partition : NULL;
-	}
-	for (unsigned i = 0; i < r->n; i++)
-		if (isolators_user_may(&r->container[i], &s->conf, &user, s->in.conf_path, err) < 0)
-			return -1;
-	return 0;
-}
-
 /* Every rule of the site that the request alone can break. */
 static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
 {
+	const struct site_job job = { .conf = &s->conf,
+				      .conf_path = s->in.conf_path,
+				      .job_id = s->in.job_id,
+				      .uid = s->in.uid,
+				      .load_job = s->in.load_job };
+
 	if (r->n > s->conf.max_containers)
 		return errprintf(
 			err, "%u containers, at most %u are allowed here (max_containers in %s)",
@@ -130,7 +111,7 @@ static int check_request(const struct step *s, const struct request *r, struct e
 	for (unsigned i = 0; i < r->n; i++)
 		if (isolators_allowed(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
 			return -1;
-	return check_isolators(s, r, err);
+	return site_check_isolators(&job, r, err);
 }
 
 /* The user's --nodeos-container. Whether there are such containers is seen with the plan. */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "launch/site.h"
+
+#include <string.h>
+
+#include "base/test/tap.h"
+
+#define UID 1001
+#define JOB 77
+
+static struct {
+	unsigned calls;
+	uint32_t job_id; /* of the last call */
+	uid_t uid;
+	bool fails;
+	struct step_job job;
+} slurmctld;
+
+static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
+{
+	slurmctld.calls++;
+	slurmctld.job_id = job_id;
+	slurmctld.uid = uid;
+	if (slurmctld.fails)
+		return errprintf(err, "slurmctld does not answer");
+	*out = slurmctld.job;
+	return 0;
+}
+
+/* One container with CPUs and a memory node, one with CPUs alone. */
+static const struct request request = {
+	.n = 2,
+	.container = { { .name = "sim", .cpus = 2, .mems_kind = MEMS_COUNT, .mems = 1 },
+		       { .name = "vda", .cpus = 2 } },
+};
+
+/* The answer for the request where nodeos.conf is TEXT. */
+static int check(const char *text, struct errbuf *err)
+{
+	struct conf conf;
+	struct site_job job = { .conf = &conf,
+				.conf_path = "/c",
+				.job_id = JOB,
+				.uid = UID,
+				.load_job = fake_load_job };
+
+	slurmctld.calls = 0;
+	errclear(err);
+	if (conf_parse(&conf, "/c", text, strlen(text), err) < 0)
+		bail("%s", err->text);
+	return site_check_isolators(&job, &request, err);
+}
+
+static void no_call(void)
+{
+	struct errbuf err = { 0 };
+
+	is_int(check("", &err), 0, "the defaults allow every isolator");
+	is_int(slurmctld.calls, 0, "the defaults need no call");
+	is_int(check("allow_sched = accounts: a\nallow_dimmap = partitions: p", &err), 0,
+	       "keys of isolators that the request does not ask for refuse nothing");
+	is_int(slurmctld.calls, 0, "these keys need no call");
+	is_int(check("allow_mems = users: 1001", &err), 0, "a user of the list is allowed");
+	is_int(slurmctld.calls, 0, "a list of users needs no call");
+}
+
+static void users(void)
+{
+	struct errbuf err = { 0 };
+
+	is_int(check("allow_mems = users: 1002, 1003", &err), -1,
+	       "a user who is not in the list is refused");
+	ok(strstr(err.text, "container sim: mems is for users 1002 1003 only") &&
+		   strstr(err.text, "(allow_mems in /c)"),
+	   "the message names container, list and key: %s", err.text);
+	is_int(check("allow_cpus = no", &err), -1, "no refuses every user: %s", err.text);
+}
+
+static void accounts(void)
+{
+	struct errbuf err = { 0 };
+
+	slurmctld.job = (struct step_job){ "physics", "debug" };
+	is_int(check("allow_mems = accounts: physics\nallow_cpus = partitions: debug", &err), 0,
+	       "account and partition of slurmctld are allowed: %s", err.text);
+	is_int(slurmctld.calls, 1, "two keys need one call");
+	ok(slurmctld.job_id == JOB && slurmctld.uid == UID, "the call names the job and its user");
+	is_int(check("allow_mems = accounts: biology", &err), -1, "another account is refused");
+	ok(strstr(err.text, "this job's is \"physics\"") != NULL,
+	   "the message names the job's account: %s", err.text);
+	is_int(check("allow_cpus = partitions: long", &err), -1, "another partition is refused");
+	ok(strstr(err.text, "this job's is \"debug\"") != NULL,
+	   "the message names the job's partition: %s", err.text);
+	slurmctld.job = (struct step_job){ "", "" };
+	is_int(check("allow_mems = accounts: physics", &err), -1,
+	       "an account that slurmctld does not know is refused: %s", err.text);
+}
+
+static void failure(void)
+{
+	struct errbuf err = { 0 };
+	struct conf conf;
+	const struct site_job alone = { .conf = &conf, .conf_path = "/c", .uid = UID };
+	static const char text[] = "allow_mems = accounts: physics";
+
+	slurmctld.job = (struct step_job){ "physics", "debug" };
+	slurmctld.fails = true;
+	is_int(check(text, &err), -1, "a failed call refuses");
+	is(err.text, "/c goes by the job's account or partition: slurmctld does not answer",
+	   "the message names the file and the reason");
+	slurmctld.fails = false;
+	ok(conf_parse(&conf, "/c", text, strlen(text), &err) == 0 &&
+		   site_check_isolators(&alone, &request, &err) == -1,
+	   "without a way to ask, an account is refused: %s", err.text);
+}
+
+int main(void)
+{
+	no_call();
+	users();
+	accounts();
+	failure();
+	return tap_done();
+}
