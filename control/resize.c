@@ -13,6 +13,7 @@
 #include "control/resize_plan.h"
 #include "control/resize_ranks.h"
 #include "control/resize_report.h"
+#include "control/resize_site.h"
 #include "topology/resize.h"
 
 #define TRIES 3 /* to move pages that somebody holds for a moment */
@@ -20,18 +21,7 @@
 
 /* ------------------------------------------------------------------ may it be? */
 
-static int check_site(const struct conf *conf, struct errbuf *err)
-{
-	return conf->resize_mems
-		       ? 0
-		       : errprintf(err,
-				   "the memory nodes of live containers cannot be changed at this "
-				   "site (resize_mems in %s): change only CPUs, or ask for other "
-				   "memory nodes in the next job's manifest",
-				   NODEOS_CONF_PATH);
-}
-
-/* Does every isolator let the container become NEXT? */
+/* Do the site and every isolator let the container become NEXT? */
 static int check_change(const struct resize_view *v, const struct placed *next, struct errbuf *err)
 {
 	struct isolator_change change = {
@@ -46,9 +36,15 @@ static int check_change(const struct resize_view *v, const struct placed *next, 
 		.node_cpus = &v->s.node_cpus,
 		.job_cpus = &v->job_cpus,
 	};
+	bool mems = !idset_equal(&change.before->mems, &next->mems);
+	bool cpus = !idset_equal(&change.before->cpus, &next->cpus) ||
+		    !idset_equal(&change.before->reserved, &next->reserved);
 
-	if (!idset_equal(&change.before->mems, &next->mems) && check_site(&v->s.conf, err) < 0)
+	if (mems && resize_check_mems(&v->s.conf, NODEOS_CONF_PATH, err) < 0)
 		return -1;
+	/* root may ask for the container of another user, whose it stays */
+	if (resize_check_user(&v->s.conf, NODEOS_CONF_PATH, v->o.job->uid, cpus, mems, err) < 0)
+		return errwrap(err, "container %s", next->name);
 	return isolators_resize(&change, err);
 }
 
@@ -470,7 +466,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 	*v = (struct resize_view){ .ask = a, .uid = uid, .cgroup = cgroup };
 	v->s.cgroup_fd = -1;
 	lock = conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
-			       (a->mems.given && check_site(&conf, err) < 0)
+			       (a->mems.given &&
+				resize_check_mems(&conf, NODEOS_CONF_PATH, err) < 0)
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {

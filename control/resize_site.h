@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTROL_RESIZE_SITE_H
+#define NODEOS_CONTROL_RESIZE_SITE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "host/conf.h"
+
+/* Does CONF let the memory nodes of live containers change (resize_mems)? 0, or -1 with a text. */
+int resize_check_mems(const struct conf *conf, const char *conf_path, struct errbuf *err);
+
+/*
+ * May a container of user UID get other CPUs (allow_cpus), other memory nodes (allow_mems)? Lists
+ * of users and "no" count here. Lists of accounts and partitions were decided when the container
+ * was launched: they do not change while a job runs, and nodeosd cannot ask slurmctld for them.
+ * Returns 0, or -1 with the key and the reason in ERR.
+ */
+int resize_check_user(const struct conf *conf, const char *conf_path, uid_t uid, bool cpus,
+		      bool mems, struct errbuf *err);
+
+#endif
