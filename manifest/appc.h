@@ -7,7 +7,7 @@
 /*
  * The NodeOS profile of AppC's manifests (spec 0.8.11, aci.md, pods.md and
  * types.md) as a table: which fields there are, their types, which must be
- * there. What isolators say is read by manifest.c.
+ * there. What isolators say is read by manifest_keys.c.
  *
  * Differences from AppC, all deliberate: exec, user and group are optional
  * (the Argo paper's own manifest has none), image too; app and its isolators

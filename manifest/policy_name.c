@@ -73,7 +73,7 @@ const char *policy_by_number(int kernel_policy)
 
 const char *policy_names(void)
 {
-	return "other, batch, idle, fifo, rr, hpc";
+	return POLICY_NAMES;
 }
 
 int policy_is_realtime(enum sched_policy p)

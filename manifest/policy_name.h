@@ -38,7 +38,8 @@ enum sched_policy policy_by_name(const char *name);
 const char *policy_name(enum sched_policy p); /* "other"; "unset" for POLICY_UNSET */
 const char *policy_appc_name(enum sched_policy p); /* "SCHED_OTHER"; "unset" for POLICY_UNSET */
 const char *policy_by_number(int kernel_policy); /* name for a kernel number, "?" if unknown */
-const char *policy_names(void); /* "other, batch, idle, fifo, rr, hpc" for messages */
+#define POLICY_NAMES "other, batch, idle, fifo, rr, hpc"
+const char *policy_names(void); /* POLICY_NAMES, for messages */
 int policy_is_realtime(enum sched_policy p); /* fifo, rr */
 
 /* Allowed priority range of P: hpc 0..2, fifo and rr 1..99 (0 = 1, as AppC manifests say "0"), else

@@ -366,10 +366,11 @@ int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, 
 	*value = c.mems;
 	return 0;
 bad:
-	return errprintf(err,
-			 "%s is neither a number of memory nodes nor a size (allowed: 1 to %d, or "
-			 "for example 512M, 16G, 16GiB)",
-			 quoted, REQUEST_MEMS_MAX);
+	return errprintf(
+		err,
+		"%s is neither a number of memory nodes nor a size (allowed: " REQUEST_MEMS_ALLOWED
+		")",
+		quoted);
 }
 
 unsigned request_default_priority(enum sched_policy policy)

@@ -39,6 +39,7 @@
 #define REQUEST_CPUS_MAX 1048576
 #define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
 #define REQUEST_MEMS_MAX 4096 /* memory nodes */
+#define REQUEST_MEMS_ALLOWED "1 to 4096, or for example 512M, 16G, 16GiB"
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
 
 /* A buffer of dimmapfs. */

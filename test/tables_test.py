@@ -283,7 +283,8 @@ def members(line):
 
 def test_isolators():
     text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
-    known = re.findall(r'\{ "([a-z]+)", \w+,', c_array("manifest/manifest.c", "isolators"))
+    rows = c_array("manifest/manifest_keys.c", "manifest_isolators")
+    known = re.findall(r'\{ "([a-z]+)", ', rows) + ["partition"]  # refused, with advice
     ignored = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
@@ -296,14 +297,14 @@ def test_isolators():
     same_set(
         documented,
         known + ignored,
-        "nodeos-manifest(5) has the isolators of manifest/manifest.c and request_ignored.c",
+        "nodeos-manifest(5) has the isolators of manifest/manifest_keys.c and request_ignored.c",
     )
     for name, array in (
-        ("container", "container_members"),
-        ("scheduler", "scheduler_members"),
-        ("dimmap", "dimmap_members"),
+        ("container", "container_keys"),
+        ("scheduler", "scheduler_keys"),
+        ("dimmap", "dimmap_keys"),
     ):
-        table = re.findall(r'\{ "([a-z]+)", load_\w+,', c_array("manifest/manifest.c", array))
+        table = re.findall(r'\.name = "([a-z]+)"', c_array("manifest/manifest_keys.c", array))
         same_set(inner.get(name, []), table, f"of {name} the members")
     for title, array in (
         ("Fields of an ImageManifest", "image_manifest_fields"),

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "manifest/manifest_keys.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/words.h"
+
+#define KEYS_MAX 8 /* of one isolator, with the end */
+
+/* A macro's number as text. */
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
+/* What a priority may be depends on the policy. */
+#define PRIORITY_HPC "a placement, user, rr or topo, or its number, 0 to 2"
+#define PRIORITY_REALTIME "a whole number from 0 to 99; 0 means 1"
+#define PRIORITY_NONE "0"
+
+#define PATTERN_SIZE "^[1-9][0-9]*([bB]|[KkMmGgTtPpEe](iB?)?)?$"
+
+/* The text of a value that may be written "48" or 48, cut at SIZE: no longer text is ever valid. */
+static int scalar(const struct json_doc *doc, const struct json_node *value, char *buf, size_t size)
+{
+	if (value->kind != JSON_STRING && value->kind != JSON_NUMBER)
+		return json_doc_fail(doc, value, "expected a number or a string, got %s",
+				     json_kind_name(value->kind));
+	json_doc_scalar(doc, value, buf, size);
+	return 0;
+}
+
+/* The text of a string; NULL with the message: it is none. */
+static const char *string(const struct json_doc *doc, const struct json_node *value)
+{
+	if (value->kind == JSON_STRING)
+		return json_doc_string(doc, value);
+	json_doc_fail(doc, value, "expected a string, got %s", json_kind_name(value->kind));
+	return NULL;
+}
+
+/* -1 with the message: TEXT is not what is ALLOWED. */
+static int refuse(const struct json_doc *doc, const struct json_node *value, const char *text,
+		  const char *allowed)
+{
+	char quoted[WORD_QUOTE_MAX];
+
+	return json_doc_fail(doc, value, "%s (allowed: %s)", word_quote(quoted, text, strlen(text)),
+			     allowed);
+}
+
+/* A whole number of the row's range. */
+static int load_count(const struct json_doc *doc, const struct manifest_key *key,
+		      const struct json_node *value, unsigned *out)
+{
+	char text[WORD_QUOTE_MAX];
+
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (word_count(text, (unsigned)key->min, (unsigned)key->max, out) < 0)
+		return refuse(doc, value, text, key->allowed);
+	return 0;
+}
+
+/* One of the row's words: its index, or -1 with the message. */
+static int load_word(const struct json_doc *doc, const struct manifest_key *key,
+		     const struct json_node *value)
+{
+	const char *text = string(doc, value);
+
+	if (!text)
+		return -1;
+	for (unsigned i = 0; key->word(i); i++)
+		if (strcmp(text, key->word(i)) == 0)
+			return (int)i;
+	return refuse(doc, value, text, key->allowed);
+}
+
+/* ------------------------------------------------------------------------- container */
+
+static int load_cpus(const struct json_doc *doc, const struct manifest_key *key,
+		     const struct json_node *value, struct request_container *c)
+{
+	return load_count(doc, key, value, &c->cpus);
+}
+
+static const char *smt_word(unsigned i)
+{
+	return i == 0 ? "all" : NULL;
+}
+
+static int load_smt(const struct json_doc *doc, const struct manifest_key *key,
+		    const struct json_node *value, struct request_container *c)
+{
+	if (value->kind == JSON_STRING && strcmp(json_doc_string(doc, value), key->word(0)) == 0)
+		return 0;
+	return load_count(doc, key, value, &c->smt);
+}
+
+static int load_mems(const struct json_doc *doc, const struct manifest_key *key,
+		     const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX];
+	struct errbuf why = { 0 };
+
+	(void)key;
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (request_parse_mems(text, &c->mems_kind, &c->mems, &why) < 0)
+		return json_doc_fail(doc, value, "%s", why.text);
+	return 0;
+}
+
+static const char *partition_word(unsigned i)
+{
+	return i < PARTITION_COUNT ? partition_name((enum partition)i) : NULL;
+}
+
+static int load_partition(const struct json_doc *doc, const struct manifest_key *key,
+			  const struct json_node *value, struct request_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	if (i >= 0)
+		c->partition = (enum partition)i;
+	return i < 0 ? -1 : 0;
+}
+
+static const struct manifest_key container_keys[] = {
+	{
+		.name = "cpus",
+		.load = load_cpus,
+		.allowed = "a whole number from 1 to " TEXT(
+			REQUEST_CPUS_MAX) "; without \"cpus\", all that are left",
+		.says = "Usable hardware threads.",
+		.absent = "all that are left",
+		.min = 1,
+		.max = REQUEST_CPUS_MAX,
+		.others = "core cores thread threads cpu ncpu ncpus num_cpus vcpu vcpus processors "
+			  "cpuset ",
+	},
+	{
+		.name = "mems",
+		.load = load_mems,
+		.allowed = REQUEST_MEMS_ALLOWED,
+		.says = "Memory nodes: how many, or how much memory they hold together.",
+		.absent = "default_mems of nodeos.conf",
+		.min = 1,
+		.max = REQUEST_MEMS_MAX,
+		.pattern = PATTERN_SIZE,
+		.others =
+			"mem memory ram numa numanodes numa_nodes node nodes nodeset memory_nodes "
+			"domains ",
+	},
+	{
+		.name = "smt",
+		.load = load_smt,
+		.allowed = "a whole number from 1 to " TEXT(
+			REQUEST_SMT_MAX) " threads used of each core, or \"all\"",
+		.says = "Threads that are used of each core; the others are kept idle.",
+		.absent = "all",
+		.min = 1,
+		.max = REQUEST_SMT_MAX,
+		.word = smt_word,
+		.others = "ht hyperthreads hyperthreading threads_per_core threadspercore ",
+	},
+	{
+		.name = "partition",
+		.load = load_partition,
+		.allowed = "member, root, isolated",
+		.says = "The cpuset partition that a step of srun in this container is.",
+		.absent = "member",
+		.word = partition_word,
+		.others = "exclusive isolation cpuset_partition ",
+	},
+	{ .name = NULL },
+};
+
+/* ------------------------------------------------------------------------- scheduler */
+
+/* "other" and so on, then "SCHED_OTHER" and so on. */
+static const char *policy_word(unsigned i)
+{
+	const unsigned n = POLICY_COUNT - POLICY_OTHER;
+
+	if (i < n)
+		return policy_name((enum sched_policy)(POLICY_OTHER + i));
+	return i < 2 * n ? policy_appc_name((enum sched_policy)(POLICY_OTHER + i - n)) : NULL;
+}
+
+static int load_policy(const struct json_doc *doc, const struct manifest_key *key,
+		       const struct json_node *value, struct request_container *c)
+{
+	const char *text = string(doc, value);
+
+	if (!text)
+		return -1;
+	c->policy = policy_by_name(text);
+	if (c->policy == POLICY_UNSET)
+		return refuse(doc, value, text, key->allowed);
+	c->priority = request_default_priority(c->policy);
+	return 0;
+}
+
+static const char *priority_word(unsigned i)
+{
+	return i < HPC_PLACEMENTS ? hpc_placement_name(i) : NULL;
+}
+
+static int load_priority(const struct json_doc *doc, const struct manifest_key *key,
+			 const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
+	unsigned min, max;
+	int placement;
+
+	(void)key;
+	/* manifest_keys_load reports the missing policy, which comes first. */
+	if (c->policy == POLICY_UNSET)
+		return 0;
+	policy_priority_range(c->policy, &min, &max);
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (word_count(text, 0, max, &c->priority) == 0)
+		return 0;
+	if (c->policy == POLICY_HPC) {
+		placement = hpc_placement_by_name(text);
+		c->priority = (unsigned)placement;
+		return placement >= 0 ? 0 : refuse(doc, value, text, PRIORITY_HPC);
+	}
+	return json_doc_fail(doc, value,
+			     max ? "%s with policy \"%s\" (allowed: " PRIORITY_REALTIME ")"
+				 : "%s: policy \"%s\" has no priorities (allowed: " PRIORITY_NONE
+				   ")",
+			     word_quote(quoted, text, strlen(text)), policy_name(c->policy));
+}
+
+static int load_quantum(const struct json_doc *doc, const struct manifest_key *key,
+			const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
+
+	if (c->policy == POLICY_UNSET)
+		return 0;
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (c->policy != POLICY_HPC)
+		return json_doc_fail(doc, value,
+				     "%s: policy \"%s\" has no quantum (\"SCHED_HPC\" has)",
+				     word_quote(quoted, text, strlen(text)),
+				     policy_name(c->policy));
+	c->quantum_named = true;
+	return load_count(doc, key, value, &c->quantum);
+}
+
+/* In the order of loading: a priority and a quantum need their policy. */
+static const struct manifest_key scheduler_keys[] = {
+	{
+		.name = "policy",
+		.load = load_policy,
+		.allowed = POLICY_NAMES ", also as \"SCHED_OTHER\" and so on",
+		.says = "The scheduling policy of the ranks.",
+		.missing = " (allowed: " POLICY_NAMES ")",
+		.word = policy_word,
+		.others = "class sched type algorithm ",
+	},
+	{
+		.name = "priority",
+		.load = load_priority,
+		.allowed = "with hpc " PRIORITY_HPC "; with fifo and rr " PRIORITY_REALTIME
+			   "; with the others " PRIORITY_NONE,
+		.says = "The priority, or where threads of hpc start.",
+		.absent = "topo with hpc, 1 with fifo and rr, 0 with the others",
+		.min = 0,
+		.max = 99,
+		.word = priority_word,
+		.others = "prio rtprio nice placement ",
+	},
+	{
+		.name = "quantum",
+		.load = load_quantum,
+		.allowed =
+			"a whole number of milliseconds from 0, never, to " TEXT(HPC_QUANTUM_MAX),
+		.says = "How long a thread of hpc runs while others wait for its CPU.",
+		.absent = TEXT(HPC_QUANTUM_DEFAULT),
+		.min = 0,
+		.max = HPC_QUANTUM_MAX,
+		.others = "timeslice time_slice slice interval rr_interval ",
+	},
+	{ .name = NULL },
+};
+
+/* ---------------------------------------------------------------------------- dimmap */
+
+static int load_size(const struct json_doc *doc, const struct manifest_key *key,
+		     const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
+
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (request_parse_bytes(text, &c->dimmap.size) == 0 &&
+	    c->dimmap.size >= REQUEST_DIMMAP_MIN && c->dimmap.size <= REQUEST_DIMMAP_MAX)
+		return 0;
+	return json_doc_fail(doc, value, "%s is no size of a buffer (allowed: %s)",
+			     word_quote(quoted, text, strlen(text)), key->allowed);
+}
+
+static int load_source(const struct json_doc *doc, const struct manifest_key *key,
+		       const struct json_node *value, struct request_container *c)
+{
+	const char *source = string(doc, value);
+
+	if (!source)
+		return -1;
+	if (!request_is_source(source))
+		return refuse(doc, value, source, key->allowed);
+	strcpy(c->dimmap.source, source);
+	return 0;
+}
+
+static const char *dimmap_policy_word(unsigned i)
+{
+	return request_dimmap_policies[i];
+}
+
+static int load_dimmap_policy(const struct json_doc *doc, const struct manifest_key *key,
+			      const struct json_node *value, struct request_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	c->dimmap.policy = (unsigned)(i + 1);
+	return i < 0 ? -1 : 0;
+}
+
+static int load_fill(const struct json_doc *doc, const struct manifest_key *key,
+		     const struct json_node *value, struct request_container *c)
+{
+	char text[WORD_QUOTE_MAX];
+	uint64_t fill;
+
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (request_parse_bytes(text, &fill) < 0 || !request_is_fill(fill))
+		return refuse(doc, value, text, key->allowed);
+	c->dimmap.fill = (unsigned)fill;
+	return 0;
+}
+
+static const char *access_word(unsigned i)
+{
+	static const char *const words[] = { "rw", "ro", NULL };
+
+	return words[i];
+}
+
+static int load_access(const struct json_doc *doc, const struct manifest_key *key,
+		       const struct json_node *value, struct request_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	c->dimmap.read_only = i == 1;
+	return i < 0 ? -1 : 0;
+}
+
+#define SOURCE_MEANT "the path of a block device or a file on the node"
+
+static const struct manifest_key dimmap_keys[] = {
+	{
+		.name = "size",
+		.load = load_size,
+		.allowed = "1M to 8T, for example 512M, 16G, 16GiB",
+		.says = "The size of the buffer.",
+		.missing = ": of the buffer, for example \"16G\"",
+		.min = REQUEST_DIMMAP_MIN,
+		.max = REQUEST_DIMMAP_MAX,
+		.pattern = PATTERN_SIZE,
+		.others = "bytes capacity length buffer buffer_size ",
+	},
+	{
+		.name = "source",
+		.load = load_source,
+		.allowed = SOURCE_MEANT ", " REQUEST_SOURCE_ALLOWED,
+		.says = "What the buffer is of.",
+		.missing = ": " SOURCE_MEANT,
+		.pattern = "^/[!-:<-~]{1,254}$",
+		.others = "file path device dev backing ",
+	},
+	{
+		.name = "policy",
+		.load = load_dimmap_policy,
+		.allowed = "fifo, dimmap, sieve, s3fifo",
+		.says = "Which pages stay.",
+		.absent = "s3fifo",
+		.word = dimmap_policy_word,
+		.others = "replacement eviction algorithm ",
+	},
+	{
+		.name = "fill",
+		.load = load_fill,
+		.allowed = "a power of two from 4K to 2M",
+		.says = "How much is read at once.",
+		.absent = "4K",
+		.min = REQUEST_FILL_MIN,
+		.max = REQUEST_FILL_MAX,
+		.pattern = PATTERN_SIZE,
+		.others = "readahead read_ahead chunk block block_size ",
+	},
+	{
+		.name = "access",
+		.load = load_access,
+		.allowed = "rw, ro",
+		.says = "Whether ranks may write.",
+		.absent = "rw",
+		.word = access_word,
+		.others = "mode readonly read_only ro rw permissions ",
+	},
+	{ .name = NULL },
+};
+
+/* ------------------------------------------------------------------------- isolators */
+
+const struct manifest_isolator manifest_isolators[] = {
+	{ "container", "How much of a node the container gets.", container_keys },
+	{ "scheduler", "The scheduling policy of the container's ranks.", scheduler_keys },
+	{ "dimmap", "A buffer for a file or device larger than memory.", dimmap_keys },
+	{ NULL, NULL, NULL },
+};
+
+const struct manifest_isolator *manifest_isolator_find(const char *name)
+{
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
+		if (strcmp(i->name, name) == 0)
+			return i;
+	return NULL;
+}
+
+int manifest_check_object(const struct json_doc *doc, const struct json_node *value)
+{
+	if (value->kind == JSON_OBJECT)
+		return 0;
+	return json_doc_fail(doc, value, "expected an object, got %s", json_kind_name(value->kind));
+}
+
+/* Is WORD, its letter case aside, one of LIST, which has a blank after each? */
+static bool listed(const char *word, const char *list)
+{
+	size_t len = strlen(word);
+
+	for (; *list; list += strcspn(list, " ") + 1)
+		if (len && strcspn(list, " ") == len && strncasecmp(word, list, len) == 0)
+			return true;
+	return false;
+}
+
+/* The key that WORD is another word for, or a slip of; NULL: none. */
+static const char *meant(const char *word, const struct manifest_key *keys,
+			 const char *const *names)
+{
+	for (const struct manifest_key *k = keys; k->name; k++)
+		if (listed(word, k->others))
+			return k->name;
+	return word_near(word, names);
+}
+
+static int unknown_key(const struct json_doc *doc, const struct json_node *node,
+		       const struct manifest_key *keys)
+{
+	const char *names[KEYS_MAX] = { NULL };
+	char quoted[WORD_QUOTE_MAX], list[128];
+	const char *near;
+
+	if (keys == container_keys && strcmp(node->key, "dimmap") == 0)
+		return json_doc_fail_key(
+			doc, node, "\"dimmap\" is an isolator of its own, beside \"container\"");
+	for (unsigned i = 0; i < KEYS_MAX - 1 && keys[i].name; i++)
+		names[i] = keys[i].name;
+	word_quote(quoted, node->key, strlen(node->key));
+	word_list(list, sizeof(list), names);
+	near = meant(node->key, keys, names);
+	if (near)
+		return json_doc_fail_key(doc, node,
+					 "unknown key %s, did you mean \"%s\"? (allowed: %s)",
+					 quoted, near, list);
+	return json_doc_fail_key(doc, node, "unknown key %s (allowed: %s)", quoted, list);
+}
+
+static const struct manifest_key *find_key(const struct manifest_key *keys, const char *name)
+{
+	for (; keys->name; keys++)
+		if (strcmp(keys->name, name) == 0)
+			return keys;
+	return NULL;
+}
+
+int manifest_keys_load(const struct json_doc *doc, const struct json_node *value,
+		       const struct manifest_isolator *isolator, struct request_container *c)
+{
+	if (manifest_check_object(doc, value) < 0)
+		return -1;
+	for (const struct json_node *m = json_doc_first(doc, value); m; m = json_doc_next(doc, m))
+		if (!find_key(isolator->keys, m->key))
+			return unknown_key(doc, m, isolator->keys);
+	for (const struct manifest_key *k = isolator->keys; k->name; k++) {
+		const struct json_node *m = json_pos_member(&doc->tree, value, k->name);
+
+		if (m && k->load(doc, k, m, c) < 0)
+			return -1;
+	}
+	for (const struct manifest_key *k = isolator->keys; k->name; k++)
+		if (!k->absent && !json_pos_member(&doc->tree, value, k->name))
+			return json_doc_fail(doc, value, "\"%s\" is missing%s", k->name,
+					     k->missing);
+	return 0;
+}
