@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* Prints the keys of manifests: as mdoc (argument "mdoc") for nodeos-manifest(5), or as a JSON
+ * Schema (argument "schema"). keys_test.py compares both with the files in doc. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "manifest/manifest_keys.h"
+
+static void put_mdoc_key(const struct manifest_key *k)
+{
+	printf(".It Cm %s\n%s\nAllowed: %s.\n", k->name, k->says, k->allowed);
+	if (k->absent)
+		printf("Default: %s.\n", k->absent);
+	else
+		puts("Required.");
+}
+
+static void put_mdoc(void)
+{
+	puts(".Bl -tag -width Ds");
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++) {
+		printf(".It Cm %s\n%s\n.Bl -tag -width Ds -compact\n", i->name, i->says);
+		for (const struct manifest_key *k = i->keys; k->name; k++)
+			put_mdoc_key(k);
+		puts(".El");
+	}
+	puts(".El");
+}
+
+/* The pieces of a text in one pair of quotes; NULL ends them. */
+static void put_text(const char *const *piece)
+{
+	putchar('"');
+	for (; *piece; piece++)
+		for (const char *s = *piece; *s; s++) {
+			if (*s == '"' || *s == '\\')
+				putchar('\\');
+			putchar(*s);
+		}
+	putchar('"');
+}
+
+static void put_string(const char *text)
+{
+	put_text((const char *const[]){ text, NULL });
+}
+
+/* JSON written with ' in the place of ", so that the literals need no escapes. */
+static void put_json(const char *text)
+{
+	for (; *text; text++)
+		putchar(*text == '\'' ? '"' : *text);
+}
+
+/* What the values of K are: a number, a number in quotes, words, other texts. */
+static void put_values(const struct manifest_key *k)
+{
+	const char *comma = "";
+
+	fputs("{\"anyOf\": [", stdout);
+	if (k->max) {
+		printf("{\"type\": \"integer\", \"minimum\": %" PRIu64 ", \"maximum\": %" PRIu64
+		       "}",
+		       k->min, k->max);
+		if (!k->pattern)
+			fputs(", {\"$ref\": \"#/$defs/digits\"}", stdout);
+		comma = ", ";
+	}
+	if (k->word) {
+		printf("%s{\"enum\": [", comma);
+		for (unsigned i = 0; k->word(i); i++) {
+			fputs(i ? ", " : "", stdout);
+			put_string(k->word(i));
+		}
+		fputs("]}", stdout);
+		comma = ", ";
+	}
+	if (k->pattern) {
+		printf("%s{\"type\": \"string\", \"pattern\": ", comma);
+		put_string(k->pattern);
+		putchar('}');
+	}
+	fputs("]", stdout);
+}
+
+static void put_key(const struct manifest_key *k, const char *comma)
+{
+	printf("%s\n        ", comma);
+	put_string(k->name);
+	fputs(": ", stdout);
+	put_values(k);
+	fputs(", \"description\": ", stdout);
+	put_text((const char *const[]){ k->says, " Allowed: ", k->allowed,
+					k->absent ? "; default: " : "; required",
+					k->absent ? k->absent : "", ".", NULL });
+	putchar('}');
+}
+
+/* The definition of an isolator's value. */
+static void put_isolator(const struct manifest_isolator *i)
+{
+	const char *comma = "";
+
+	fputs("    ", stdout);
+	put_string(i->name);
+	fputs(": {\n      \"type\": \"object\",\n      \"description\": ", stdout);
+	put_string(i->says);
+	fputs(",\n      \"properties\": {", stdout);
+	for (const struct manifest_key *k = i->keys; k->name; k++, comma = ",")
+		put_key(k, comma);
+	fputs("\n      },\n      \"required\": [", stdout);
+	comma = "";
+	for (const struct manifest_key *k = i->keys; k->name; k++)
+		if (!k->absent) {
+			fputs(comma, stdout);
+			put_string(k->name);
+			comma = ", ";
+		}
+	fputs("],\n      \"additionalProperties\": false\n    },\n", stdout);
+}
+
+/* NAME, and with the family of Argo where it has one. */
+static void put_name(const char *name, const char **comma)
+{
+	fputs(*comma, stdout);
+	put_string(name);
+	*comma = ", ";
+	if (strchr(name, '/'))
+		return;
+	fputs(", ", stdout);
+	put_text((const char *const[]){ "argo/", name, NULL });
+}
+
+/* The names of the isolators that do something, and of those that are ignored. */
+static void put_names(bool ignored)
+{
+	const char *comma = "";
+
+	for (const struct manifest_isolator *i = manifest_isolators; i->name && !ignored; i++)
+		put_name(i->name, &comma);
+	for (const char *const *name = request_ignored_name; *name && ignored; name++)
+		put_name(*name, &comma);
+}
+
+/* Which value belongs to which name. */
+static void put_pairs(void)
+{
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++) {
+		const char *comma = "";
+
+		fputs("        {\"if\": {\"properties\": {\"name\": {\"enum\": [", stdout);
+		put_name(i->name, &comma);
+		printf("]}}}, \"then\": {\"properties\": {\"value\": {\"$ref\": \"#/$defs/%s\"}}}}"
+		       "%s\n",
+		       i->name, i[1].name ? "," : "");
+	}
+}
+
+/* An isolator of any name that is known; those that are ignored; lists of either. */
+static void put_isolators(void)
+{
+	put_json("    'isolator': {\n"
+		 "      'type': 'object',\n"
+		 "      'properties': {\n"
+		 "        'name': {'enum': [");
+	put_names(false);
+	fputs(", ", stdout);
+	put_names(true);
+	put_json("], 'description': 'Of the isolator, with or without the family argo/.'},\n"
+		 "        'value': {'description': 'What the isolator takes.'}\n"
+		 "      },\n"
+		 "      'required': ['name', 'value'],\n"
+		 "      'additionalProperties': false,\n"
+		 "      'allOf': [\n");
+	put_pairs();
+	put_json("      ]\n"
+		 "    },\n"
+		 "    'ignored': {\n"
+		 "      'allOf': [{'$ref': '#/$defs/isolator'}],\n"
+		 "      'properties': {'name': {'enum': [");
+	put_names(true);
+	put_json("]}},\n"
+		 "      'description': 'An isolator that is loaded and does nothing.'\n"
+		 "    },\n");
+}
+
+static const char head[] =
+	"{\n"
+	"  '$schema': 'https://json-schema.org/draft/2020-12/schema',\n"
+	"  '$id': 'urn:nodeos-slurm:manifest:1',\n"
+	"  'title': 'NodeOS for Slurm: manifests of compute containers, see nodeos-manifest(5)',\n"
+	"  '$comment': 'SPDX-License-Identifier: GPL-2.0-or-later',\n"
+	"  'type': 'object',\n"
+	"  'properties': {\n"
+	"    'acKind': {'enum': ['ImageManifest', 'PodManifest'], 'description': 'One container, "
+	"or several.'}\n"
+	"  },\n"
+	"  'required': ['acKind'],\n"
+	"  'allOf': [\n"
+	"    {'if': {'properties': {'acKind': {'const': 'ImageManifest'}}}, 'then': {'$ref': "
+	"'#/$defs/image_manifest'}},\n"
+	"    {'if': {'properties': {'acKind': {'const': 'PodManifest'}}}, 'then': {'$ref': "
+	"'#/$defs/pod_manifest'}}\n"
+	"  ],\n"
+	"  '$defs': {\n"
+	"    'digits': {'type': 'string', 'description': 'A whole number in quotes.', 'pattern': "
+	"'^(0|[1-9][0-9]*)$'},\n"
+	"    'version': {\n"
+	"      'type': 'string',\n"
+	"      'description': 'The version of AppC that the manifest follows.',\n"
+	"      'pattern': '^(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}(-[0-9A-Za-z.-]+)?"
+	"([+][0-9A-Za-z.-]+)?$',\n"
+	"      'not': {'pattern': '^0[.]0[.]0([-+]|$)'}\n"
+	"    },\n"
+	"    'unused': {'type': ['array', 'null'], 'description': 'Checked, not used.'},\n"
+	"    'unused_map': {'type': ['object', 'null'], 'description': 'Checked, not used.'},\n"
+	"    'unused_text': {'type': ['string', 'null'], 'description': 'Checked, not used.'},\n";
+
+static const char apps[] =
+	"    'app': {\n"
+	"      'type': 'object',\n"
+	"      'description': 'What a container has, and what it runs.',\n"
+	"      'properties': {\n"
+	"        'exec': {'type': ['array', 'null'], 'items': {'type': 'string'}, 'description': "
+	"'The command, where the manifest stands in the place of a program.'},\n"
+	"        'user': {'$ref': '#/$defs/unused_text'},\n"
+	"        'group': {'$ref': '#/$defs/unused_text'},\n"
+	"        'supplementaryGIDs': {'$ref': '#/$defs/unused'},\n"
+	"        'eventHandlers': {'$ref': '#/$defs/unused'},\n"
+	"        'workingDirectory': {'type': ['string', 'null'], 'pattern': '^(/.*)?$', "
+	"'description': 'Where the command runs.'},\n"
+	"        'environment': {'type': ['array', 'null'], 'items': {'$ref': "
+	"'#/$defs/variable'}, 'description': 'The variables of the command.'},\n"
+	"        'isolators': {\n"
+	"          'type': 'array',\n"
+	"          'items': {'$ref': '#/$defs/isolator'},\n"
+	"          'contains': {'properties': {'name': {'enum': ['container', "
+	"'argo/container']}}},\n"
+	"          'description': 'Of the container; the isolator container is required.'\n"
+	"        },\n"
+	"        'mountPoints': {'$ref': '#/$defs/unused'},\n"
+	"        'ports': {'$ref': '#/$defs/unused'},\n"
+	"        'userAnnotations': {'$ref': '#/$defs/unused_map'},\n"
+	"        'userLabels': {'$ref': '#/$defs/unused_map'}\n"
+	"      },\n"
+	"      'required': ['isolators'],\n"
+	"      'additionalProperties': false\n"
+	"    },\n"
+	"    'variable': {\n"
+	"      'type': 'object',\n"
+	"      'description': 'A variable of the environment.',\n"
+	"      'properties': {\n"
+	"        'name': {'type': 'string', 'pattern': '^[A-Za-z_][A-Za-z_0-9.-]*$', "
+	"'description': 'Of the variable.'},\n"
+	"        'value': {'type': 'string', 'description': 'Its text.'}\n"
+	"      },\n"
+	"      'required': ['name', 'value'],\n"
+	"      'additionalProperties': false\n"
+	"    },\n"
+	"    'pod_app': {\n"
+	"      'type': 'object',\n"
+	"      'description': 'One container of several.',\n"
+	"      'properties': {\n"
+	"        'name': {'type': 'string', 'maxLength': 63, 'pattern': "
+	"'^[a-z0-9]+(-[a-z0-9]+)*$', 'not': {'const': 'none'}, 'description': 'Of the "
+	"container.'},\n"
+	"        'image': {'$ref': '#/$defs/unused_map'},\n"
+	"        'app': {'$ref': '#/$defs/app'},\n"
+	"        'readOnlyRootFS': {'type': ['boolean', 'null'], 'description': 'Checked, not "
+	"used.'},\n"
+	"        'mounts': {'$ref': '#/$defs/unused'},\n"
+	"        'annotations': {'$ref': '#/$defs/unused'}\n"
+	"      },\n"
+	"      'required': ['name', 'app'],\n"
+	"      'additionalProperties': false\n"
+	"    },\n";
+
+static const char manifests[] =
+	"    'image_manifest': {\n"
+	"      'type': 'object',\n"
+	"      'description': 'One container.',\n"
+	"      'properties': {\n"
+	"        'acKind': {'const': 'ImageManifest'},\n"
+	"        'acVersion': {'$ref': '#/$defs/version'},\n"
+	"        'name': {'type': 'string', 'maxLength': 63, 'pattern': "
+	"'^[a-z0-9]+([-._~/][a-z0-9]+)*$', 'not': {'const': 'none'}, 'description': 'Of the "
+	"container.'},\n"
+	"        'labels': {'$ref': '#/$defs/unused'},\n"
+	"        'app': {'$ref': '#/$defs/app'},\n"
+	"        'annotations': {'$ref': '#/$defs/unused'},\n"
+	"        'dependencies': {'$ref': '#/$defs/unused'},\n"
+	"        'pathWhitelist': {'$ref': '#/$defs/unused'}\n"
+	"      },\n"
+	"      'required': ['acKind', 'acVersion', 'name', 'app'],\n"
+	"      'additionalProperties': false\n"
+	"    },\n"
+	"    'pod_manifest': {\n"
+	"      'type': 'object',\n"
+	"      'description': 'Several containers.',\n"
+	"      'properties': {\n"
+	"        'acKind': {'const': 'PodManifest'},\n"
+	"        'acVersion': {'$ref': '#/$defs/version'},\n"
+	"        'apps': {'type': 'array', 'minItems': 1, 'maxItems': 64, 'items': {'$ref': "
+	"'#/$defs/pod_app'}, 'description': 'A container each.'},\n"
+	"        'volumes': {'$ref': '#/$defs/unused'},\n"
+	"        'isolators': {'type': ['array', 'null'], 'items': {'$ref': "
+	"'#/$defs/ignored'}, 'description': 'Of the whole pod; only such as are ignored.'},\n"
+	"        'annotations': {'$ref': '#/$defs/unused'},\n"
+	"        'ports': {'$ref': '#/$defs/unused'},\n"
+	"        'userAnnotations': {'$ref': '#/$defs/unused_map'},\n"
+	"        'userLabels': {'$ref': '#/$defs/unused_map'}\n"
+	"      },\n"
+	"      'required': ['acKind', 'acVersion', 'apps'],\n"
+	"      'additionalProperties': false\n"
+	"    }\n"
+	"  }\n"
+	"}\n";
+
+static void put_schema(void)
+{
+	put_json(head);
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
+		put_isolator(i);
+	put_isolators();
+	put_json(apps);
+	put_json(manifests);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "mdoc") == 0) {
+		put_mdoc();
+	} else if (argc == 2 && strcmp(argv[1], "schema") == 0) {
+		put_schema();
+	} else {
+		fputs("Usage: keys mdoc|schema\n", stderr);
+		return 2;
+	}
+	return fflush(stdout) == 0 ? 0 : 1;
+}

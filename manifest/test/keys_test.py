@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is made of the rows of manifest/manifest_keys.c, which the program manifest/test/keys
+prints: the table in nodeos-manifest(5) and nodeos-manifest.schema.json. keys_test.py --write makes
+both again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+
+import difflib
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test"))
+from manpages import BUILD, SOURCE, c_array, done, ok, page, read, same_set, section, skip
+
+PROGRAM = os.path.join(BUILD, "manifest/test/keys")
+PAGE = "doc/nodeos-manifest.5"
+SCHEMA = "doc/nodeos-manifest.schema.json"
+TABLE = re.compile(r'(?<=^\.\\" keys begin\n).*?(?=^\.\\" keys end$)', re.M | re.S)
+
+
+def printed(form):
+    return subprocess.run(
+        [PROGRAM, form], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+
+
+def write():
+    if not os.access(PROGRAM, os.X_OK):
+        sys.exit(f"{PROGRAM} is missing: make {os.path.relpath(PROGRAM, BUILD)}")
+    text = TABLE.sub(lambda found: printed("mdoc"), read(PAGE))
+    for name, content in ((PAGE, text), (SCHEMA, printed("schema"))):
+        with open(os.path.join(SOURCE, name), "w", encoding="utf-8") as f:
+            f.write(content)
+
+
+def same_text(has, expected, what):
+    lines = difflib.unified_diff(
+        has.splitlines(), expected.splitlines(), "the file", "the rows", lineterm="", n=0
+    )
+    ok(has == expected, what, *lines, "manifest/test/keys_test.py --write makes it again")
+
+
+def test_made():
+    tables = TABLE.findall(read(PAGE))
+    same_text("".join(tables), printed("mdoc"), "nodeos-manifest(5) has the table of keys")
+    same_text(
+        read(SCHEMA),
+        printed("schema"),
+        "nodeos-manifest.schema.json is made of the table of keys",
+    )
+
+
+def image(**app):
+    return {"acKind": "ImageManifest", "acVersion": "0.8.11", "name": "a", "app": app}
+
+
+def container(**value):
+    return {"isolators": [{"name": "container", "value": value}]}
+
+
+WRONG = {
+    "an unknown key": image(**container(cpu=4)),
+    "a number out of its range": image(**container(cpus=0)),
+    "a word that is none": image(**container(partition="exclusive")),
+    "no isolator container": image(isolators=[]),
+    "a buffer without a source": image(
+        isolators=[*container()["isolators"], {"name": "dimmap", "value": {"size": "1G"}}]
+    ),
+    "an unknown isolator": image(isolators=[*container()["isolators"], {"name": "x", "value": {}}]),
+    "an unknown field of an app": image(**container(), execute=["true"]),
+    "no name": {k: v for k, v in image(**container()).items() if k != "name"},
+}
+
+
+def test_manifests():
+    sys.path.insert(0, os.path.join(SOURCE, "test/guest"))
+    try:
+        import schema
+    except ImportError as e:
+        skip("manifests by nodeos-manifest.schema.json", f"{e} (Debian: python3-jsonschema)")
+        return
+    check = schema.Checker(os.path.join(SOURCE, SCHEMA))
+    for name, manifest in examples().items():
+        problems = check.problems(manifest)
+        ok(not problems, f"{name} is valid by nodeos-manifest.schema.json", *problems)
+    ok(not check.problems(image(**container())), "so is the smallest manifest")
+    for what, manifest in WRONG.items():
+        ok(check.problems(manifest), f"{what} is not", json.dumps(manifest))
+
+
+def examples():
+    return {
+        os.path.relpath(f, SOURCE): json.load(open(f, encoding="utf-8"))
+        for f in sorted(glob.glob(f"{SOURCE}/etc/examples/*.json"))
+    }
+
+
+def rows(definitions):
+    """The isolators of the rows with their keys."""
+    names = [
+        pair["if"]["properties"]["name"]["enum"][0] for pair in definitions["isolator"]["allOf"]
+    ]
+    return {name: list(definitions[name]["properties"]) for name in names}
+
+
+def used_keys(manifest):
+    """ISOLATOR.KEY of a manifest."""
+    apps = [a["app"] for a in manifest.get("apps", [])] or [manifest["app"]]
+    return {
+        f"{i['name'].removeprefix('argo/')}.{key}"
+        for app in apps
+        for i in app["isolators"]
+        if isinstance(i["value"], dict)
+        for key in i["value"]
+    }
+
+
+def test_keys():
+    definitions = json.loads(printed("schema"))["$defs"]
+    every = {f"{name}.{key}" for name, keys in rows(definitions).items() for key in keys}
+    text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
+    missing = {k for k in every if not re.search(rf"^\.It Cm {k.split('.')[1]}$", text, re.M)}
+    ok(every and not missing, "Isolators of nodeos-manifest(5) explains each key", sorted(missing))
+    used = set().union(*map(used_keys, examples().values()))
+    ok(every and every <= used, "each key is in a manifest of etc/examples", sorted(every - used))
+    for name, array in (
+        ("image_manifest", "image_manifest_fields"),
+        ("pod_manifest", "pod_manifest_fields"),
+        ("app", "app_fields"),
+        ("pod_app", "pod_app_fields"),
+    ):
+        table = re.findall(r'\{ "(\w+)", &\w+, (\w+)', c_array("manifest/appc.c", array))
+        same_set(
+            definitions[name]["properties"],
+            [field for field, _ in table],
+            f"the schema's {name} has the fields of manifest/appc.c",
+        )
+        same_set(
+            definitions[name]["required"],
+            [field for field, required in table if required == "true"],
+            "and requires the same",
+        )
+
+
+def test_isolator_names():
+    names = re.findall(r"\tX\([A-Z]+, (\w+)\)", read("manifest/isolator_name.h"))
+    told = re.findall(r"^\.Ic allow_(\w+)", page("nodeos-manifest.5"), re.M)
+    missing = [name for name in names if name not in told]
+    ok(
+        names and not missing,
+        "nodeos-manifest(5) has each isolator of manifest/isolator_name.h, by its allow_NAME",
+        missing,
+    )
+
+
+if sys.argv[1:] == ["--write"]:
+    write()
+    sys.exit(0)
+if not os.access(PROGRAM, os.X_OK):
+    skip("what is made of the table of keys", "manifest/test/keys is not built")
+else:
+    test_made()
+    test_keys()
+test_manifests()
+test_isolator_names()
+sys.exit(done())
