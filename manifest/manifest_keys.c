@@ -12,6 +12,11 @@
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
+/* AppC's words in any letter case */
+#define PATTERN_POLICY                                                                       \
+	"^[Ss][Cc][Hh][Ee][Dd]_([Oo][Tt][Hh][Ee][Rr]|[Bb][Aa][Tt][Cc][Hh]|[Ii][Dd][Ll][Ee]|" \
+	"[Ff][Ii][Ff][Oo]|[Rr][Rr]|[Hh][Pp][Cc])$"
+
 /* What a priority may be depends on the policy. */
 #define PRIORITY_HPC "a placement, user, rr or topo, or its number, 0 to 2"
 #define PRIORITY_REALTIME "a whole number from 0 to 99; 0 means 1"
@@ -261,6 +266,7 @@ static const struct manifest_key scheduler_keys[] = {
 		.says = "The scheduling policy of the ranks.",
 		.missing = " (allowed: " POLICY_NAMES ")",
 		.word = policy_word,
+		.pattern = PATTERN_POLICY,
 		.others = "class sched type algorithm ",
 	},
 	{

@@ -87,8 +87,24 @@ def test_manifests():
         problems = check.problems(manifest)
         ok(not problems, f"{name} is valid by nodeos-manifest.schema.json", *problems)
     ok(not check.problems(image(**container())), "so is the smallest manifest")
+    hpc = {"name": "scheduler", "value": {"policy": "sched_Hpc"}}
+    mixed = image(isolators=[*container()["isolators"], hpc])
+    ok(not check.problems(mixed), "so is a policy of AppC in any letter case")
+    problems = [f"{f}: {p}" for f, m in corpus().items() for p in check.problems(m)]
+    ok(not problems, "so is each manifest of the corpus that nodeosctl takes", *problems)
     for what, manifest in WRONG.items():
         ok(check.problems(manifest), f"{what} is not", json.dumps(manifest))
+
+
+def corpus():
+    """Those that the built nodeosctl takes."""
+    tool = os.path.join(BUILD, "nodeosctl")
+    return {
+        os.path.basename(f): json.load(open(f, encoding="utf-8"))
+        for f in sorted(glob.glob(f"{SOURCE}/manifest/test/corpus/manifest/*.json"))
+        if os.access(tool, os.X_OK)
+        and subprocess.run([tool, "check", f], capture_output=True, timeout=60).returncode == 0
+    }
 
 
 def examples():
