@@ -526,7 +526,7 @@ static void examples(void)
 		{ "coupled.json", "nodeos 1;c=sim cpus=12 mems=3;c=vda cpus=2 mems=1;" },
 		{ "small.json", "nodeos 1;c=small cpus=2;" },
 		{ "every-key.json",
-		  "nodeos 1;c=every-key cpus=4 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
+		  "nodeos 1;c=every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
