@@ -272,10 +272,10 @@ static const struct manifest_key scheduler_keys[] = {
 	{
 		.name = "priority",
 		.load = load_priority,
-		.allowed = "with hpc " PRIORITY_HPC "; with fifo and rr " PRIORITY_REALTIME
-			   "; with the others " PRIORITY_NONE,
+		.allowed = "with hpc " PRIORITY_HPC "; with other, batch and idle " PRIORITY_NONE
+			   "; with fifo and rr " PRIORITY_REALTIME,
 		.says = "The priority, or where threads of hpc start.",
-		.absent = "topo with hpc, 1 with fifo and rr, 0 with the others",
+		.absent = "topo with hpc, 1 with fifo and rr, else 0",
 		.min = 0,
 		.max = 99,
 		.word = priority_word,
