@@ -152,6 +152,9 @@ def test_documents():
         "plan with a buffer": output(
             "nodeosctl", "plan", "--json", "-t", machine, "outofcore.json"
         ),
+        "plan with every key": output(
+            "nodeosctl", "plan", "--json", "-t", "numa:1 core:2 pu:2", "every-key.json"
+        ),
         "plan of the rest": output("nodeosctl", "plan", "--json", "-t", machine, "rest.json"),
         "node": output("report/test/report_driver", "json", "n0", "coupled", "step"),
         "node with blocks": output(
