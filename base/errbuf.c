@@ -6,7 +6,7 @@
 #include <string.h>
 
 static void __attribute__((format(printf, 3, 0)))
-set(struct errbuf *err, int code, const char *fmt, va_list ap)
+errbuf_set(struct errbuf *err, int code, const char *fmt, va_list ap)
 {
 	if (!err)
 		return;
@@ -19,7 +19,7 @@ int errprintf(struct errbuf *err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	set(err, 0, fmt, ap);
+	errbuf_set(err, 0, fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -29,7 +29,7 @@ int errcode(struct errbuf *err, int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	set(err, code, fmt, ap);
+	errbuf_set(err, code, fmt, ap);
 	va_end(ap);
 	return -1;
 }

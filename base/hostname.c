@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void node_name(char buf[NODE_NAME_MAX])
+void hostname_short(char buf[NODE_NAME_MAX])
 {
 	const char *slurm = getenv("SLURMD_NODENAME");
 	char host[NODE_NAME_MAX] = "";
@@ -29,5 +29,5 @@ void node_name_of(char buf[NODE_NAME_MAX], const char *path)
 		snprintf(buf, NODE_NAME_MAX, "%.*s", (int)(len - end), part);
 		return;
 	}
-	node_name(buf);
+	hostname_short(buf);
 }

@@ -9,7 +9,7 @@
  * up to its first dot, as slurmd itself looks for its line of slurm.conf. Reports of one node have
  * one name by this, whoever writes them.
  */
-void node_name(char buf[NODE_NAME_MAX]);
+void hostname_short(char buf[NODE_NAME_MAX]);
 
 /*
  * The same for a caller that is not below slurmd, of the node whose slurmd has made the cgroup

@@ -110,7 +110,7 @@ static long parse_id(const char **p)
 }
 
 /* It may be anybody's, and the message goes to terminals and logs. */
-static int refuse(const char *list, struct errbuf *err)
+static int idset_refuse(const char *list, struct errbuf *err)
 {
 	char shown[65];
 
@@ -152,7 +152,7 @@ int idset_parse(struct idset *s, const char *list, struct errbuf *err)
 	*s = out;
 	return 0;
 bad:
-	return refuse(list, err);
+	return idset_refuse(list, err);
 }
 
 int idset_format(const struct idset *s, char *buf, size_t size)

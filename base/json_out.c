@@ -19,7 +19,7 @@ static void put_string(FILE *f, const char *s, size_t len)
 	putc('"', f);
 }
 
-static void begin(struct json_out *j, const char *key)
+static void json_out_begin(struct json_out *j, const char *key)
 {
 	if (!j->first)
 		putc(',', j->f);
@@ -39,7 +39,7 @@ void jout_open(struct json_out *j, const char *key, char bracket)
 {
 	if (!j->depth)
 		j->first = 1;
-	begin(j, key);
+	json_out_begin(j, key);
 	putc(bracket, j->f);
 	j->depth++;
 	j->first = 1;
@@ -61,7 +61,7 @@ void jout_close(struct json_out *j, char bracket)
 
 void jout_string(struct json_out *j, const char *key, const char *value)
 {
-	begin(j, key);
+	json_out_begin(j, key);
 	if (value)
 		put_string(j->f, value, strlen(value));
 	else
@@ -70,13 +70,13 @@ void jout_string(struct json_out *j, const char *key, const char *value)
 
 void jout_number(struct json_out *j, const char *key, unsigned long long value)
 {
-	begin(j, key);
+	json_out_begin(j, key);
 	fprintf(j->f, "%llu", value);
 }
 
 void jout_bool(struct json_out *j, const char *key, int value)
 {
-	begin(j, key);
+	json_out_begin(j, key);
 	fputs(value ? "true" : "false", j->f);
 }
 
@@ -94,7 +94,7 @@ void jout_lines(struct json_out *j, const char *key, const char *text)
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		begin(j, NULL);
+		json_out_begin(j, NULL);
 		put_string(j->f, text, len);
 		text += len + (text[len] == '\n');
 	}

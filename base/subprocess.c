@@ -78,7 +78,7 @@ static int open_pipes(struct pipes *p, bool apart, struct errbuf *err)
  * Between fork and exec, in what may be a copy of the multi-threaded slurmstepd: async-signal-safe
  * calls only, here and in all that this calls.
  */
-static void connect_files(const struct helper_run *h, const struct pipes *p)
+static void connect_files(const struct subprocess *h, const struct pipes *p)
 {
 	int in, out, said = -1, extra = h->extra_fd;
 
@@ -115,7 +115,7 @@ static void connect_files(const struct helper_run *h, const struct pipes *p)
  * killer. The raw system calls change this process alone; glibc's wrappers would look for threads
  * that are not there.
  */
-static void drop_rights(const struct helper_run *h)
+static void drop_rights(const struct subprocess *h)
 {
 	struct rlimit nothing = { 0, 0 };
 
@@ -136,7 +136,7 @@ static void drop_rights(const struct helper_run *h)
 #endif
 }
 
-static void exec_program(const struct helper_run *h, const struct pipes *p)
+static void exec_program(const struct subprocess *h, const struct pipes *p)
 {
 	static char *const no_env[] = { "LC_ALL=C", NULL };
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -170,7 +170,7 @@ static ssize_t pass_on(int said)
 
 /* What is to be said to the program, and what it has answered. */
 struct dialogue {
-	const struct helper_run *h;
+	const struct subprocess *h;
 	const char *next; /* of its input */
 	size_t left;
 	char *text; /* of its output, with room for a NUL at the end */
@@ -246,7 +246,7 @@ static int exchange(struct dialogue *d, struct pipes *p, struct errbuf *err)
 }
 
 /* The same, with all that it has said in *TEXT; also when that fails, and NULL without memory. */
-static int talk(const struct helper_run *h, struct pipes *p, char **text, struct errbuf *err)
+static int talk(const struct subprocess *h, struct pipes *p, char **text, struct errbuf *err)
 {
 	struct dialogue d = {
 		.h = h, .next = h->input, .left = h->input ? strlen(h->input) : 0, .room = 4096
@@ -280,7 +280,7 @@ static pid_t wait_for(pid_t pid, int *status)
  * It has closed its output or was killed: it ends at once, unless its owner holds it. Then it is
  * killed. One that a debugger holds even so (0) is left to init: nobody may make slurmstepd wait.
  */
-static pid_t reap(pid_t pid, int *status)
+static pid_t subprocess_reap(pid_t pid, int *status)
 {
 	pid_t got = wait_for(pid, status);
 
@@ -291,7 +291,7 @@ static pid_t reap(pid_t pid, int *status)
 }
 
 /* Its exit status, or -1: GOT and STATUS as of waitpid(). */
-static int exit_status(const struct helper_run *h, pid_t got, int status, struct errbuf *err)
+static int exit_status(const struct subprocess *h, pid_t got, int status, struct errbuf *err)
 {
 	if (got == 0)
 		return errprintf(err, "%s: somebody keeps it from ending", h->argv[0]);
@@ -306,7 +306,7 @@ static int exit_status(const struct helper_run *h, pid_t got, int status, struct
 	return WEXITSTATUS(status);
 }
 
-int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
+int subprocess_run(const struct subprocess *h, char **out, struct errbuf *err)
 {
 	void (*old_pipe)(int);
 	char *text = NULL;
@@ -333,7 +333,7 @@ int helper_run(const struct helper_run *h, char **out, struct errbuf *err)
 		kill(pid, SIGKILL);
 	signal(SIGPIPE, old_pipe);
 	close_pipes(&p);
-	got = reap(pid, &status);
+	got = subprocess_reap(pid, &status);
 	if (rc < 0 && h->keep_partial) {
 		*out = text;
 		return -1;

@@ -9,7 +9,7 @@
 #include "base/errbuf.h"
 
 /* A program that does on a node what needs libraries, run without root's rights. */
-struct helper_run {
+struct subprocess {
 	const char *const *argv; /* argv[0]: absolute path; NULL-terminated */
 	uid_t uid; /* run as; (uid_t)-1: as the caller is (a user's own command) */
 	gid_t gid;
@@ -35,6 +35,6 @@ struct helper_run {
  * standard output in *OUT (malloc'ed, NUL-terminated). Returns its exit status,
  * or -1 (could not start, timed out and was killed, spoke too much, died of a signal).
  */
-int helper_run(const struct helper_run *h, char **out, struct errbuf *err);
+int subprocess_run(const struct subprocess *h, char **out, struct errbuf *err);
 
 #endif

@@ -61,7 +61,8 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 }
 
 /* Is the opened file one to read? *WAIT_MS is how long each read may wait, -1: without a limit. */
-static int check_kind(int *wait_ms, int fd, const char *path, size_t max, struct errbuf *err)
+static int textfile_check_kind(int *wait_ms, int fd, const char *path, size_t max,
+			       struct errbuf *err)
 {
 	struct stat st;
 
@@ -81,7 +82,7 @@ static int check_kind(int *wait_ms, int fd, const char *path, size_t max, struct
  * As read(2). A pipe without a writer yet reads as empty, so wait for the first byte or the
  * hang-up; and a writer may stop and never close it.
  */
-static ssize_t read_some(int fd, char *buf, size_t size, int wait_ms)
+static ssize_t textfile_read_some(int fd, char *buf, size_t size, int wait_ms)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	ssize_t n;
@@ -110,18 +111,18 @@ static int cannot_read(const char *path, size_t used, struct errbuf *err)
 struct source {
 	const char *path; /* for messages */
 	int fd;
-	int wait_ms; /* as read_some() has it */
+	int wait_ms; /* as textfile_read_some() has it */
 	size_t max;
 };
 
 /* In pieces that double: most files are far below the limit. */
-static int read_all(char **text, size_t *len, const struct source *s, struct errbuf *err)
+static int textfile_read_all(char **text, size_t *len, const struct source *s, struct errbuf *err)
 {
 	size_t used = 0, room = 1u << 16;
 	char *buf = malloc(room), *more;
 
 	while (buf && used <= s->max) {
-		ssize_t n = read_some(s->fd, buf + used, room - used - 1, s->wait_ms);
+		ssize_t n = textfile_read_some(s->fd, buf + used, room - used - 1, s->wait_ms);
 
 		if (n < 0) {
 			cannot_read(s->path, used, err);
@@ -159,15 +160,16 @@ int textfile_read(char **text, size_t *len, const char *path, size_t max, struct
 
 	/* Anything that can be read, also a terminal, and for as long as it takes. */
 	if (strcmp(path, "-") == 0)
-		return read_all(text, len,
-				&(struct source){ "standard input", STDIN_FILENO, -1, max }, err);
+		return textfile_read_all(
+			text, len, &(struct source){ "standard input", STDIN_FILENO, -1, max },
+			err);
 	/* Not blocking: opening a named pipe would wait for a writer without end. */
 	s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s.fd < 0)
 		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));
-	rc = check_kind(&s.wait_ms, s.fd, path, max, err);
+	rc = textfile_check_kind(&s.wait_ms, s.fd, path, max, err);
 	if (rc == 0)
-		rc = read_all(text, len, &s, err);
+		rc = textfile_read_all(text, len, &s, err);
 	close(s.fd);
 	return rc;
 }

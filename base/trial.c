@@ -53,7 +53,7 @@ static void limit_memory(void)
 #endif
 }
 
-static void child(void (*try)(void *arg), void *arg, unsigned seconds)
+static void trial_child(void (*try)(void *arg), void *arg, unsigned seconds)
 {
 	static const int deadly[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU };
 	struct rlimit no_core = { 0, 0 }, cpu = { seconds, seconds + 1 };
@@ -91,7 +91,7 @@ static bool kill_late(pid_t pid, int alive, unsigned seconds)
 	return rc == 0;
 }
 
-static int judge(int status, bool late, unsigned seconds, struct errbuf *err)
+static int trial_judge(int status, bool late, unsigned seconds, struct errbuf *err)
 {
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
@@ -123,7 +123,7 @@ int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *er
 	pid = fork();
 	error = errno;
 	if (pid == 0)
-		child(try, arg, seconds);
+		trial_child(try, arg, seconds);
 	close(alive[1]);
 	if (pid > 0)
 		late = kill_late(pid, alive[0], ELAPSED_PER_CPU_SECOND * seconds);
@@ -137,5 +137,5 @@ int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *er
 	sigaction(SIGCHLD, &before, NULL);
 	if (got < 0)
 		return errprintf(err, "%s: %s", pid < 0 ? "fork" : "waitpid", strerror(error));
-	return judge(status, late, seconds, err);
+	return trial_judge(status, late, seconds, err);
 }

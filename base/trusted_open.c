@@ -22,7 +22,8 @@ struct walk {
 };
 
 /* Do only root and the owner decide about what has ST? WHAT it is: "" or "the link x: ". */
-static int check(const struct walk *w, const struct stat *st, const char *what, struct errbuf *err)
+static int trusted_open_check(const struct walk *w, const struct stat *st, const char *what,
+			      struct errbuf *err)
 {
 	bool sticky = S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX);
 
@@ -39,7 +40,7 @@ static int check(const struct walk *w, const struct stat *st, const char *what, 
 	return 0;
 }
 
-static int cannot(const struct walk *w, const char *what, struct errbuf *err)
+static int trusted_open_cannot(const struct walk *w, const char *what, struct errbuf *err)
 {
 	int error = errno;
 
@@ -53,53 +54,53 @@ static int move_to(struct walk *w, int fd, struct errbuf *err)
 	struct stat st;
 
 	if (fd < 0)
-		return cannot(w, "open", err);
+		return trusted_open_cannot(w, "open", err);
 	if (w->dir != AT_FDCWD)
 		close(w->dir);
 	w->dir = fd;
 	if (!w->links)
 		return 0;
 	if (fstat(fd, &st) < 0)
-		return cannot(w, "stat", err);
-	return check(w, &st, "a directory on the way: ", err);
+		return trusted_open_cannot(w, "stat", err);
+	return trusted_open_check(w, &st, "a directory on the way: ", err);
 }
 
 /* REST begins at the root, or in the directory that it stood in. */
-static int begin(struct walk *w, struct errbuf *err)
+static int trusted_open_begin(struct walk *w, struct errbuf *err)
 {
 	return *w->rest == '/' ? move_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), err) : 0;
 }
 
 /* Put what the link NAME holds before REST. */
-static int follow(struct walk *w, const char *name, struct errbuf *err)
+static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *err)
 {
 	char target[PATH_MAX], joined[2 * PATH_MAX];
 	ssize_t n = readlinkat(w->dir, name, target, sizeof(target) - 1);
 	struct stat st;
 
 	if (n < 0)
-		return cannot(w, "read the link", err);
+		return trusted_open_cannot(w, "read the link", err);
 	target[n] = '\0';
 	if (++w->links > LINKS_MAX) {
 		errno = ELOOP;
-		return cannot(w, "open", err);
+		return trusted_open_cannot(w, "open", err);
 	}
 	/* a relative target begins where the link is: from here on, what that is matters */
 	if (fstatat(w->dir, "", &st, AT_EMPTY_PATH) < 0)
-		return cannot(w, "stat", err);
-	if (check(w, &st, "the link's directory: ", err) < 0)
+		return trusted_open_cannot(w, "stat", err);
+	if (trusted_open_check(w, &st, "the link's directory: ", err) < 0)
 		return -1;
 	snprintf(joined, sizeof(joined), "%s%s%s", target, *w->rest ? "/" : "", w->rest);
 	if (strlen(joined) >= sizeof(w->rest)) {
 		errno = ENAMETOOLONG;
-		return cannot(w, "open", err);
+		return trusted_open_cannot(w, "open", err);
 	}
 	memcpy(w->rest, joined, strlen(joined) + 1);
-	return begin(w, err);
+	return trusted_open_begin(w, err);
 }
 
 /* Take the first component off REST into NAME; false: there is none. */
-static bool next(struct walk *w, char name[NAME_MAX + 1])
+static bool trusted_open_next(struct walk *w, char name[NAME_MAX + 1])
 {
 	char *at = w->rest + strspn(w->rest, "/");
 	size_t len = strcspn(at, "/");
@@ -121,12 +122,12 @@ static int open_file(struct walk *w, const char *name, struct errbuf *err)
 	struct stat st;
 
 	if (fd < 0)
-		return cannot(w, "open", err);
+		return trusted_open_cannot(w, "open", err);
 	if (fstat(fd, &st) < 0)
-		cannot(w, "stat", err);
+		trusted_open_cannot(w, "stat", err);
 	else if (!S_ISREG(st.st_mode))
 		errprintf(err, "%.160s: is not a regular file", w->path);
-	else if (check(w, &st, w->links ? "where it leads: " : "", err) == 0)
+	else if (trusted_open_check(w, &st, w->links ? "where it leads: " : "", err) == 0)
 		return fd;
 	close(fd);
 	errno = EPERM;
@@ -139,14 +140,15 @@ static int walk_on(struct walk *w, struct errbuf *err)
 	char name[NAME_MAX + 1], what[NAME_MAX + 32];
 	struct stat st;
 
-	if (begin(w, err) < 0)
+	if (trusted_open_begin(w, err) < 0)
 		return -1;
-	while (next(w, name)) {
+	while (trusted_open_next(w, name)) {
 		if (fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return cannot(w, "open", err);
+			return trusted_open_cannot(w, "open", err);
 		if (S_ISLNK(st.st_mode)) {
 			snprintf(what, sizeof(what), "the link %s: ", name);
-			if (check(w, &st, what, err) < 0 || follow(w, name, err) < 0)
+			if (trusted_open_check(w, &st, what, err) < 0 ||
+			    trusted_open_follow(w, name, err) < 0)
 				return -1;
 		} else if (!*w->rest) {
 			return open_file(w, name, err);
@@ -165,7 +167,7 @@ int trusted_open(const char *path, uid_t owner, struct errbuf *err)
 
 	if (strlen(path) >= sizeof(w.rest)) {
 		errno = ENAMETOOLONG;
-		return cannot(&w, "open", err);
+		return trusted_open_cannot(&w, "open", err);
 	}
 	memcpy(w.rest, path, strlen(path) + 1);
 	fd = walk_on(&w, err);

@@ -42,7 +42,7 @@ const char *word_quote(char buf[WORD_QUOTE_MAX], const char *s, size_t len)
 }
 
 /* tolower() depends on the locale. */
-static char lower(char c)
+static char words_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -55,7 +55,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c)
 }
 
 /* Edits (insert, delete, replace, swap) that turn A into B; both at most WORD_MAX long. */
-static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
+static unsigned words_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	unsigned row[3][WORD_MAX + 1];
 
@@ -68,11 +68,12 @@ static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
 
 		now[0] = i;
 		for (unsigned j = 1; j <= nb; j++) {
-			bool same = lower(a[i - 1]) == lower(b[j - 1]);
+			bool same = words_lower(a[i - 1]) == words_lower(b[j - 1]);
 
 			now[j] = smallest(before[j] + 1, now[j - 1] + 1, before[j - 1] + !same);
-			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-			    lower(a[i - 2]) == lower(b[j - 1]) && two_before[j - 2] + 1 < now[j])
+			if (i > 1 && j > 1 && words_lower(a[i - 1]) == words_lower(b[j - 2]) &&
+			    words_lower(a[i - 2]) == words_lower(b[j - 1]) &&
+			    two_before[j - 2] + 1 < now[j])
 				now[j] = two_before[j - 2] + 1;
 		}
 	}
@@ -94,7 +95,7 @@ const char *word_near(const char *word, const char *const *names)
 
 		if (n > WORD_MAX)
 			continue;
-		d = distance(word, len, *names, n);
+		d = words_distance(word, len, *names, n);
 		if (d < best) {
 			best = d;
 			near = *names;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum xml_event bad(const struct xml *x, struct errbuf *err, const char *what)
+static enum xml_event xml_bad(const struct xml *x, struct errbuf *err, const char *what)
 {
 	errprintf(err, "line %u: %s", x->at_line, what);
 	return XML_BAD;
@@ -72,12 +72,12 @@ static int skip_markup(struct xml *x, struct errbuf *err)
 		return 0;
 	/* entities that a document defines itself are how small files become huge ones */
 	if (*end == '>' && x->at[strcspn(x->at, "[>")] == '[') {
-		bad(x, err, "a DOCTYPE with declarations of its own is not read");
+		xml_bad(x, err, "a DOCTYPE with declarations of its own is not read");
 		return -1;
 	}
 	if (skip_to(x, end))
 		return 1;
-	bad(x, err, "markup without its end");
+	xml_bad(x, err, "markup without its end");
 	return -1;
 }
 
@@ -148,21 +148,22 @@ static char *read_value(struct xml *x, struct errbuf *err)
 	char quote = *x->at, *value = x->at + 1, *from = value, *to = value;
 
 	if (quote != '"' && quote != '\'') {
-		bad(x, err, "an attribute's value stands in quotes");
+		xml_bad(x, err, "an attribute's value stands in quotes");
 		return NULL;
 	}
 	while (*from && *from != quote) {
 		if (*from == '<') {
-			bad(x, err, "\"<\" in an attribute's value (write &lt;)");
+			xml_bad(x, err, "\"<\" in an attribute's value (write &lt;)");
 			return NULL;
 		}
 		if (*from == '&') {
 			size_t n = reference(to, &from);
 
 			if (!n) {
-				bad(x, err,
-				    "an entity that is not known (&lt; &gt; &amp; &quot; &apos; "
-				    "&#10; are)");
+				xml_bad(x, err,
+					"an entity that is not known (&lt; &gt; &amp; &quot; "
+					"&apos; "
+					"&#10; are)");
 				return NULL;
 			}
 			to += n;
@@ -172,7 +173,7 @@ static char *read_value(struct xml *x, struct errbuf *err)
 		*to++ = *from++;
 	}
 	if (!*from) {
-		bad(x, err, "a value without its closing quote");
+		xml_bad(x, err, "a value without its closing quote");
 		return NULL;
 	}
 	x->at = from + 1;
@@ -187,19 +188,19 @@ static int read_attr(struct xml *x, struct errbuf *err)
 	char *end = x->at + len;
 
 	if (!len)
-		return bad(x, err, "expected an attribute, \">\" or \"/>\""), -1;
+		return xml_bad(x, err, "expected an attribute, \">\" or \"/>\""), -1;
 	if (x->n_attrs == XML_ATTRS_MAX)
-		return bad(x, err, "an element with too many attributes"), -1;
+		return xml_bad(x, err, "an element with too many attributes"), -1;
 	a->name = x->at;
 	x->at = end;
 	skip_spaces(x);
 	if (*x->at != '=')
-		return bad(x, err, "an attribute without a value"), -1;
+		return xml_bad(x, err, "an attribute without a value"), -1;
 	x->at++;
 	skip_spaces(x);
 	*end = '\0';
 	if (xml_attr(x, a->name))
-		return bad(x, err, "an attribute is there twice"), -1;
+		return xml_bad(x, err, "an attribute is there twice"), -1;
 	a->value = read_value(x, err);
 	if (!a->value)
 		return -1;
@@ -214,9 +215,9 @@ static enum xml_event start(struct xml *x, struct errbuf *err)
 	bool more = true;
 
 	if (!len)
-		return bad(x, err, "\"<\" without the name of an element");
+		return xml_bad(x, err, "\"<\" without the name of an element");
 	if (x->depth == XML_DEPTH_MAX)
-		return bad(x, err, "elements are nested too deeply");
+		return xml_bad(x, err, "elements are nested too deeply");
 	x->line = x->at_line;
 	x->name = x->open[x->depth++] = x->at;
 	x->n_attrs = 0;
@@ -228,7 +229,7 @@ static enum xml_event start(struct xml *x, struct errbuf *err)
 		if (*x->at == '>' || (*x->at == '/' && x->at[1] == '>'))
 			more = false;
 		else if (!spaced)
-			return bad(x, err, "expected a blank, \">\" or \"/>\" in an element");
+			return xml_bad(x, err, "expected a blank, \">\" or \"/>\" in an element");
 		else if (read_attr(x, err) < 0)
 			return XML_BAD;
 	}
@@ -238,18 +239,18 @@ static enum xml_event start(struct xml *x, struct errbuf *err)
 	return XML_START;
 }
 
-static enum xml_event end(struct xml *x, struct errbuf *err)
+static enum xml_event xml_end(struct xml *x, struct errbuf *err)
 {
 	size_t len = name_length(x->at += 2);
 	const char *open = x->depth ? x->open[x->depth - 1] : NULL;
 
 	if (!open || len != strlen(open) || strncmp(x->at, open, len) != 0)
-		return bad(x, err, "the end of an element that is not the open one");
+		return xml_bad(x, err, "the end of an element that is not the open one");
 	x->line = x->at_line;
 	x->at += len;
 	skip_spaces(x);
 	if (*x->at != '>')
-		return bad(x, err, "expected \">\"");
+		return xml_bad(x, err, "expected \">\"");
 	x->at++;
 	x->name = open;
 	x->pop = true;
@@ -276,28 +277,28 @@ enum xml_event xml_next(struct xml *x, struct errbuf *err)
 		for (; *x->at && *x->at != '<'; x->at++) {
 			x->at_line += *x->at == '\n';
 			if (!x->depth && !is_space(*x->at))
-				return bad(x, err,
-					   x->done ? "text behind the end of the document"
-						   : "this does not begin as XML does");
+				return xml_bad(x, err,
+					       x->done ? "text behind the end of the document"
+						       : "this does not begin as XML does");
 		}
 		if (!*x->at && x->done)
 			return XML_DONE;
 		if (!*x->at)
-			return bad(x, err,
-				   x->depth ? "the document ends within an element"
-					    : "no element: this is not XML");
+			return xml_bad(x, err,
+				       x->depth ? "the document ends within an element"
+						: "no element: this is not XML");
 		skipped = skip_markup(x, err);
 		if (skipped < 0)
 			return XML_BAD;
 		if (skipped)
 			continue;
 		if (x->done)
-			return bad(x, err, "a second document behind the first");
+			return xml_bad(x, err, "a second document behind the first");
 		if (x->at[1] != '/')
 			return start(x, err);
 		x->text = from;
 		x->text_len = (size_t)(x->at - from);
-		return end(x, err);
+		return xml_end(x, err);
 	}
 }
 

@@ -49,7 +49,7 @@ static void barrier(void)
 	}
 }
 
-static double now(void)
+static double cg_now(void)
 {
 	struct timespec t;
 
@@ -59,12 +59,12 @@ static double now(void)
 
 static void warm_up(void)
 {
-	double start = now();
+	double start = cg_now();
 	int warm;
 
 	do {
 		if (rank == 0)
-			atomic_store(&shared->warm, now() - start > WARM);
+			atomic_store(&shared->warm, cg_now() - start > WARM);
 		barrier();
 		warm = atomic_load(&shared->warm);
 		barrier();
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 	barrier();
 	if (rank == 0)
 		MARK(1);
-	start = now();
+	start = cg_now();
 	barrier();
 	for (long k = 0; k < iterations; k++) {
 		double alpha, next;
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 	printf("rank %u cpu %d %d moves %ld involuntary %ld voluntary %ld seconds %.3f residual "
 	       "%a\n",
 	       rank, first, sched_getcpu(), moves() - moved, after.ru_nivcsw - before.ru_nivcsw,
-	       after.ru_nvcsw - before.ru_nvcsw, now() - start, rr);
+	       after.ru_nvcsw - before.ru_nvcsw, cg_now() - start, rr);
 	fflush(stdout);
 	return 0;
 }

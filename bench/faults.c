@@ -95,7 +95,7 @@ static void count(const char *scene, const char *kind, size_t step, size_t fault
 	munmap(p, step * faults);
 }
 
-static void confine(const char *nodes)
+static void faults_confine(const char *nodes)
 {
 	mkdir("/cg/faults", 0755);
 	put("/cg/faults/cpuset.mems", nodes);
@@ -112,7 +112,7 @@ static void bind_to(unsigned node)
 }
 
 /* Use memory until pages come from as many nodes as "FIRST-LAST" names. */
-static void fill(const char *nodes)
+static void faults_fill(const char *nodes)
 {
 	unsigned first, last, seen = 0;
 	char has[NODES_MAX] = { 0 };
@@ -133,7 +133,7 @@ static void fill(const char *nodes)
 	}
 }
 
-static void play(const char *scene, unsigned rounds)
+static void faults_play(const char *scene, unsigned rounds)
 {
 	const char *nodes = strchr(scene, '=');
 	cpu_set_t cpu;
@@ -143,11 +143,11 @@ static void play(const char *scene, unsigned rounds)
 	if (sched_setaffinity(0, sizeof(cpu), &cpu) < 0)
 		die("sched_setaffinity");
 	if (nodes)
-		confine(++nodes);
+		faults_confine(++nodes);
 	if (strncmp(scene, "bind=", 5) == 0)
 		bind_to((unsigned)atoi(nodes));
 	if (strncmp(scene, "full=", 5) == 0)
-		fill(nodes);
+		faults_fill(nodes);
 	count(scene, "4K", 4096, SMALL, rounds, MADV_NOHUGEPAGE);
 	if (strncmp(scene, "full=", 5) != 0)
 		count(scene, "2M", 2 * MIB, HUGE, rounds, MADV_HUGEPAGE);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			play(argv[i], rounds);
+			faults_play(argv[i], rounds);
 		if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0) {
 			printf("faults: %s: status %d\n", argv[i], status);
 			return 1;

@@ -27,7 +27,7 @@ static long meminfo(const char *name)
 	return kib;
 }
 
-static long number_in(const char *path)
+static long footprint_number_in(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	long n = -1;
@@ -75,7 +75,8 @@ int main(int argc, char **argv)
 	sleep(3); /* khugepaged sets min_free_kbytes, the boot's last work ends */
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		printf("footprint %s %ld\n", field[i], meminfo(field[i]));
-	printf("footprint min_free_kbytes %ld\n", number_in("/proc/sys/vm/min_free_kbytes"));
+	printf("footprint min_free_kbytes %ld\n",
+	       footprint_number_in("/proc/sys/vm/min_free_kbytes"));
 	printf("footprint kswapd_threads %d\n", threads("kswapd"));
 	printf("footprint kcompactd_threads %d\n", threads("kcompactd"));
 	slab = meminfo("Slab");

@@ -23,7 +23,7 @@ static inline void die(const char *what)
 	_exit(1);
 }
 
-static inline void put(const char *path, const char *text)
+static inline void guest_put(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 

@@ -50,7 +50,7 @@ static long call(long number, long a, long b, long c, long d)
 }
 
 /* 0 to 255, else -1 */
-static int number(const char *text)
+static int mark_number(const char *text)
 {
 	int n = *text ? 0 : -1;
 
@@ -67,19 +67,19 @@ int run(long *stack)
 	int status = 0;
 	long child;
 
-	if (argc < 2 || number(argv[1]) < 0)
+	if (argc < 2 || mark_number(argv[1]) < 0)
 		return 125;
-	if (argc < 4 || number(argv[3]) >= 0) {
+	if (argc < 4 || mark_number(argv[3]) >= 0) {
 		for (int i = 1; i < argc; i++) {
-			if (number(argv[i]) < 0)
+			if (mark_number(argv[i]) < 0)
 				return 125;
-			mark((unsigned)number(argv[i]));
+			mark((unsigned)mark_number(argv[i]));
 		}
 		return 0;
 	}
-	if (number(argv[2]) < 0)
+	if (mark_number(argv[2]) < 0)
 		return 125;
-	mark((unsigned)number(argv[1]));
+	mark((unsigned)mark_number(argv[1]));
 	child = call(NR_FORK, 0, 0, 0, 0);
 	if (child == 0) {
 		call(NR_EXECVE, (long)argv[3], (long)(argv + 3), (long)(argv + argc + 1), 0);
@@ -87,6 +87,6 @@ int run(long *stack)
 	}
 	if (child > 0)
 		call(NR_WAIT4, child, (long)&status, 0, 0);
-	mark((unsigned)number(argv[2]));
+	mark((unsigned)mark_number(argv[2]));
 	return child < 0 ? 126 : status & 0x7f ? 128 + (status & 0x7f) : (status >> 8) & 0xff;
 }

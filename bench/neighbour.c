@@ -51,8 +51,8 @@ static void on_cpu(int n)
 
 /* Those of "NAME NUMBER" lines that begin like one of the words of BEGIN; each number of a
  * "total=NUMBER" line. */
-static unsigned read_file(struct counter *c, unsigned n, const char *path, const char *const *begin,
-			  const char *suffix)
+static unsigned neighbour_read_file(struct counter *c, unsigned n, const char *path,
+				    const char *const *begin, const char *suffix)
 {
 	char line[256], name[40];
 	FILE *f = fopen(path, "r");
@@ -87,9 +87,9 @@ static unsigned read_counters(struct counter *c)
 	unsigned n = 0, first, last;
 	char path[128];
 
-	n = read_file(c, n, "/cg/worker/memory.stat", reclaim, "");
-	n = read_file(c, n, "/cg/worker/memory.pressure", pressure, "");
-	n = read_file(c, n, "/proc/vmstat", stall, "");
+	n = neighbour_read_file(c, n, "/cg/worker/memory.stat", reclaim, "");
+	n = neighbour_read_file(c, n, "/cg/worker/memory.pressure", pressure, "");
+	n = neighbour_read_file(c, n, "/proc/vmstat", stall, "");
 	if (sscanf(worker_nodes, "%u-%u", &first, &last) < 2)
 		last = first;
 	for (unsigned nid = first; nid <= last; nid++) {
@@ -97,14 +97,14 @@ static unsigned read_counters(struct counter *c)
 
 		snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/numastat", nid);
 		snprintf(suffix, sizeof(suffix), "@%u", nid);
-		n = read_file(c, n, path, miss, suffix);
+		n = neighbour_read_file(c, n, path, miss, suffix);
 	}
 	return n;
 }
 
 /* ------------------------------------------------------------------ the two of them */
 
-static void work(unsigned rounds, int go, int done)
+static void neighbour_work(unsigned rounds, int go, int done)
 {
 	char *p = map(PAGES * 4096, MADV_NOHUGEPAGE), c;
 
@@ -183,7 +183,7 @@ static unsigned arm(int go, int done, int with_hog)
 	return kills;
 }
 
-static void measure(const char *name, unsigned rounds, int go, int done, int with_hog)
+static void neighbour_measure(const char *name, unsigned rounds, int go, int done, int with_hog)
 {
 	static struct counter before[NAMES_MAX], after[NAMES_MAX];
 	unsigned n = read_counters(before), kills = arm(go, done, with_hog);
@@ -221,13 +221,13 @@ int main(int argc, char **argv)
 	worker = fork();
 	if (worker == 0) {
 		close(go[1]);
-		work(rounds, go[0], done[1]);
+		neighbour_work(rounds, go[0], done[1]);
 	}
-	measure("alone", rounds, go[1], done[0], 0);
+	neighbour_measure("alone", rounds, go[1], done[0], 0);
 	put("/cg/hog/memory.max", limit);
-	measure("limit", rounds, go[1], done[0], 1);
+	neighbour_measure("limit", rounds, go[1], done[0], 1);
 	put("/cg/hog/memory.max", "max");
-	measure("nodes", rounds, go[1], done[0], 1);
+	neighbour_measure("nodes", rounds, go[1], done[0], 1);
 	close(go[1]);
 	return waitpid(worker, NULL, 0) != worker;
 }

@@ -69,7 +69,7 @@ static int direct = -1;
 static pthread_barrier_t barrier;
 static struct worker worker[THREADS_MAX];
 
-static uint64_t next(uint64_t *x)
+static uint64_t outofcore_next(uint64_t *x)
 {
 	*x ^= *x << 13;
 	*x ^= *x >> 7;
@@ -80,7 +80,7 @@ static uint64_t next(uint64_t *x)
 static void touch(struct worker *w, unsigned long accesses)
 {
 	for (unsigned long i = 0; i < accesses; i++) {
-		uint64_t r = next(&w->random);
+		uint64_t r = outofcore_next(&w->random);
 
 		if (direct >= 0) {
 			off_t at = (off_t)((r >> 8) % (scene.file / PAGE) * PAGE);
@@ -97,7 +97,7 @@ static void touch(struct worker *w, unsigned long accesses)
 	}
 }
 
-static void *work(void *arg)
+static void *outofcore_work(void *arg)
 {
 	struct worker *w = arg;
 	cpu_set_t set;
@@ -117,7 +117,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static uint64_t number_in(const char *path, const char *name)
+static uint64_t outofcore_number_in(const char *path, const char *name)
 {
 	static char text[1 << 16];
 	int fd = open(path, O_RDONLY);
@@ -173,7 +173,7 @@ static uint64_t sectors_read(void)
 	return sectors;
 }
 
-static void load(const char *module, const char *parameters)
+static void outofcore_load(const char *module, const char *parameters)
 {
 	int fd = open(module, O_RDONLY);
 
@@ -187,7 +187,7 @@ static void map_dimmap(void)
 	char device[64], options[160], text[32], *batch, *policy = NULL;
 	int fd;
 
-	load("/dimmapfs.ko", "");
+	outofcore_load("/dimmapfs.ko", "");
 	snprintf(text, sizeof(text), "%s", scene.arm);
 	batch = strchr(text, '@');
 	if (batch) {
@@ -266,7 +266,7 @@ static void bound(void)
 }
 
 /* Counts to the log; the file's pages that a bound of memory.max leaves are told by memory.stat. */
-static void run(const char *name)
+static void outofcore_run(const char *name)
 {
 	struct rusage before, after;
 	struct timespec start, end;
@@ -291,7 +291,7 @@ static void run(const char *name)
 	for (unsigned i = 0; i < scene.threads; i++) {
 		worker[i].number = i;
 		worker[i].random = 0x9e3779b97f4a7c15ULL * (i + 1);
-		if (pthread_create(&worker[i].thread, NULL, work, &worker[i]))
+		if (pthread_create(&worker[i].thread, NULL, outofcore_work, &worker[i]))
 			die("pthread_create");
 	}
 	pthread_barrier_wait(&barrier);
@@ -305,7 +305,7 @@ static void run(const char *name)
 	MARK(2);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	getrusage(RUSAGE_SELF, &after);
-	file = number_in("/cg/outofcore/memory.stat", "\nfile ");
+	file = outofcore_number_in("/cg/outofcore/memory.stat", "\nfile ");
 	printf("outofcore %s accesses %lu major %ld minor %ld interrupts %llu pages %llu "
 	       "nanoseconds %lld file %llu\n",
 	       name, (unsigned long)scene.faults / scene.threads * scene.threads,
@@ -330,8 +330,8 @@ int main(int argc, char **argv)
 {
 	/* a distribution's kernel has it as a module */
 	if (access("/null_blk.ko", F_OK) == 0) {
-		load("/configfs.ko", "");
-		load("/null_blk.ko", "gb=8 irqmode=0 memory_backed=1");
+		outofcore_load("/configfs.ko", "");
+		outofcore_load("/null_blk.ko", "gb=8 irqmode=0 memory_backed=1");
 		usleep(300000); /* for its node in /dev */
 	}
 	for (int i = 1; i < argc; i++) {
@@ -345,13 +345,13 @@ int main(int argc, char **argv)
 			die(argv[i]);
 		scene.buffer *= MIB;
 		if (!scene.buffer)
-			scene.buffer =
-				number_in("/proc/meminfo", "MemAvailable: ") * 1024 / PAGE * PAGE;
+			scene.buffer = outofcore_number_in("/proc/meminfo", "MemAvailable: ") *
+				       1024 / PAGE * PAGE;
 		scene.file *= scene.buffer;
 		fflush(stdout);
 		pid = fork();
 		if (pid == 0)
-			run(argv[i]);
+			outofcore_run(argv[i]);
 		if (pid < 0 || waitpid(pid, &status, 0) != pid ||
 		    (status && !WIFSIGNALED(status))) {
 			printf("outofcore %s: status %d\n", argv[i], status);

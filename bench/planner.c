@@ -28,7 +28,7 @@ static double now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-static int compare(const void *a, const void *b)
+static int planner_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -92,7 +92,7 @@ static void bench(const char *name, unsigned runs)
 		}
 		plan_free(plan);
 	}
-	qsort(ms, runs, sizeof(*ms), compare);
+	qsort(ms, runs, sizeof(*ms), planner_compare);
 	printf("%-48s load %6.2f ms  plan median %6.3f ms  max %6.3f ms", name, load, ms[runs / 2],
 	       ms[runs - 1]);
 	if (instructions >= 0)

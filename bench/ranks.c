@@ -86,7 +86,7 @@ static void set_policy(int policy, int priority)
 		die("sched_setattr");
 }
 
-static uint64_t draw(uint64_t *state, uint64_t below)
+static uint64_t ranks_draw(uint64_t *state, uint64_t below)
 {
 	/* xorshift64 */
 	*state ^= *state << 13;
@@ -97,15 +97,15 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 
 /* Sleeps for up to 20 ms, computes for up to 2 million rounds: a daemon, a cron job, a user's
  * shell. */
-static void disturb(uint64_t seed)
+static void ranks_disturb(uint64_t seed)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
 
 	for (;;) {
-		struct timespec rest = { .tv_nsec = 1000 * (long)draw(&state, 20000) };
+		struct timespec rest = { .tv_nsec = 1000 * (long)ranks_draw(&state, 20000) };
 
 		nanosleep(&rest, NULL);
-		for (volatile uint64_t n = draw(&state, 2000000); n > 0; n--)
+		for (volatile uint64_t n = ranks_draw(&state, 2000000); n > 0; n--)
 			;
 	}
 }
@@ -179,7 +179,7 @@ static void run_threads(const char *arm)
 	tell_threads(result);
 }
 
-static void run(const char *arm, const char *load, int seed)
+static void ranks_run(const char *arm, const char *load, int seed)
 {
 	struct timespec settle = { .tv_nsec = 300000000 };
 	int busy = strcmp(load, "busy") == 0 ? BUSY : 0;
@@ -191,7 +191,7 @@ static void run(const char *arm, const char *load, int seed)
 		other[i] = fork();
 		if (other[i] == 0) {
 			on_cpus(0, (int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
-			disturb((uint64_t)seed * BUSY + (uint64_t)i);
+			ranks_disturb((uint64_t)seed * BUSY + (uint64_t)i);
 		}
 	}
 	nanosleep(&settle, NULL);
@@ -237,6 +237,6 @@ int main(int argc, char **argv)
 	for (int seed = first; seed <= last; seed++)
 		for (int l = 0; l < loads; l++)
 			for (int a = 0; a < arms; a++)
-				run(arm[(a + seed) % arms], load[l], seed);
+				ranks_run(arm[(a + seed) % arms], load[l], seed);
 	return 0;
 }

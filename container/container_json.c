@@ -21,7 +21,8 @@ static void put_isolators(struct json_out *j, const struct judged *c)
 }
 
 void report_container(struct json_out *j, const struct judged *c,
-		      void (*more)(struct json_out *j, const struct placed *got, void *arg),
+		      void (*more)(struct json_out *j, const struct planned_container *got,
+				   void *arg),
 		      void *arg)
 {
 	jout_open(j, NULL, '{');
@@ -47,7 +48,7 @@ void report_serviceos(struct json_out *j, const struct service_set *service)
 }
 
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
-		      const struct node_plan *p, const struct report_node *node)
+		      const struct job_plan *p, const struct report_node *node)
 {
 	struct json_out j = { .f = fmemopen(buf, size, "w"), .depth = 1, .first = 1 };
 	struct idset left = *node->job_cpus;
@@ -78,7 +79,7 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 	jout_close(&j, ']');
 	report_serviceos(&j, node->service);
 	idset_zero(&held);
-	node_plan_reserved(p, &held);
+	job_plan_reserved(p, &held);
 	idset_andnot(&left, &held);
 	jout_open(&j, "free", '{');
 	jout_set(&j, "cpus", &left);

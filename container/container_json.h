@@ -21,7 +21,8 @@
  * members of the caller's own: a plan's "ranks", what a node sees of it now.
  */
 void report_container(struct json_out *j, const struct judged *c,
-		      void (*more)(struct json_out *j, const struct placed *got, void *arg),
+		      void (*more)(struct json_out *j, const struct planned_container *got,
+				   void *arg),
 		      void *arg);
 
 /* What report_plan_text is told of the node. */
@@ -41,7 +42,7 @@ struct report_node {
  * text for jout_raw_members. A text longer than SIZE is left out whole ("").
  */
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
-		      const struct node_plan *p, const struct report_node *node);
+		      const struct job_plan *p, const struct report_node *node);
 
 /* The member "serviceos": what the node keeps for its system, empty lists when nothing. */
 void report_serviceos(struct json_out *j, const struct service_set *service);

@@ -5,7 +5,7 @@
 
 #include "container/outcome.h"
 
-static bool is_hpc(const struct request_container *ask, const struct conf *conf, bool this_kernel)
+static bool is_hpc(const struct requested_container *ask, const struct conf *conf, bool this_kernel)
 {
 	struct sched_given got;
 
@@ -14,7 +14,7 @@ static bool is_hpc(const struct request_container *ask, const struct conf *conf,
 }
 
 /* Has the system little or nothing of the CPUs of such a container? */
-static bool takes_cpus(const struct request_container *ask, const struct conf *conf)
+static bool takes_cpus(const struct requested_container *ask, const struct conf *conf)
 {
 	struct sched_given got;
 
@@ -23,7 +23,7 @@ static bool takes_cpus(const struct request_container *ask, const struct conf *c
 	       ask->partition != PARTITION_MEMBER;
 }
 
-bool hpc_room_matters(const struct request *r, const struct conf *conf)
+bool hpc_reserve_matters(const struct request *r, const struct conf *conf)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		if (takes_cpus(&r->container[i], conf))
@@ -31,7 +31,7 @@ bool hpc_room_matters(const struct request *r, const struct conf *conf)
 	return false;
 }
 
-bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p,
+bool hpc_take(struct idset *outside, const struct request *r, const struct job_plan *p,
 	      const struct conf *conf)
 {
 	bool any = false;
@@ -54,7 +54,7 @@ struct live {
 	struct request *request; /* room for one */
 };
 
-static void take_text(struct live *k, const char *text, const struct node_plan *p)
+static void take_text(struct live *k, const char *text, const struct job_plan *p)
 {
 	struct errbuf ignored;
 	struct idset all;
@@ -67,12 +67,12 @@ static void take_text(struct live *k, const char *text, const struct node_plan *
 	}
 	/* of another version, which may know policies that this one does not */
 	idset_zero(&all);
-	node_plan_reserved(p, &all);
+	job_plan_reserved(p, &all);
 	idset_andnot(k->outside, &all);
 	k->any = true;
 }
 
-static int take_job(const struct ledger_job *job, void *arg)
+static int hpc_reserve_take_job(const struct ledger_job *job, void *arg)
 {
 	struct live *k = arg;
 
@@ -92,7 +92,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 
 	if (!k.request)
 		return errprintf(err, "out of memory");
-	rc = ledger_each(l, take_job, &k, NULL, &bad, err);
+	rc = ledger_each(l, hpc_reserve_take_job, &k, NULL, &bad, err);
 	free(k.request);
 	/* of a job that has ended no entry is left: this one may have ranks on any CPU */
 	if (rc == 0 && *bad.text)
@@ -103,7 +103,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 	return rc < 0 ? -1 : k.any;
 }
 
-bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p,
+bool realtime_take(struct idset *left, const struct request *r, const struct job_plan *p,
 		   const struct conf *conf)
 {
 	struct sched_given got;

@@ -18,13 +18,13 @@
  */
 
 /* Does any container of R take CPUs from the system? */
-bool hpc_room_matters(const struct request *r, const struct conf *conf);
+bool hpc_reserve_matters(const struct request *r, const struct conf *conf);
 
 /*
  * Take the CPUs that containers of plan P, made of R, take from the system out of OUTSIDE; returns
  * whether any has SCHED_HPC.
  */
-bool hpc_take(struct idset *outside, const struct request *r, const struct node_plan *p,
+bool hpc_take(struct idset *outside, const struct request *r, const struct job_plan *p,
 	      const struct conf *conf);
 
 /* Likewise of every live job, but for what step MY_STEP has brought itself: 1, 0, or -1 with a
@@ -34,7 +34,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 
 /* Take the CPUs of real-time containers of plan P, made of R, out of LEFT; returns whether there
  * are any. */
-bool realtime_take(struct idset *left, const struct request *r, const struct node_plan *p,
+bool realtime_take(struct idset *left, const struct request *r, const struct job_plan *p,
 		   const struct conf *conf);
 
 /* Likewise of all plans of JOB, but for what step MY_STEP has brought itself; -1: out of memory. */

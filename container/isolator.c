@@ -21,13 +21,13 @@ static const struct isolator *const table[ISOLATOR_COUNT] = { ISOLATORS(ISOLATOR
 				table[i]->hook(__VA_ARGS__); \
 	} while (0)
 
-int isolators_allowed(const struct request_container *ask, const struct conf *conf,
+int isolators_allowed(const struct requested_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err)
 {
 	WALK(allowed, ask, conf, conf_path, err);
 }
 
-int isolators_user_may(const struct request_container *ask, const struct conf *conf,
+int isolators_user_may(const struct requested_container *ask, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err)
 {
 	for (int i = 0; i < ISOLATOR_COUNT; i++)
@@ -123,7 +123,7 @@ unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j)
 	return o.n;
 }
 
-void isolators_asked(struct json_out *j, const struct request_container *ask)
+void isolators_asked(struct json_out *j, const struct requested_container *ask)
 {
 	WALK_ALL(asked, j, ask);
 }

@@ -52,8 +52,8 @@ struct given {
 struct isolator_part {
 	struct given *given;
 	/* the container's request and plan, while the step is prepared; NULL: what they leave */
-	const struct request_container *ask;
-	const struct placed *plan;
+	const struct requested_container *ask;
+	const struct planned_container *plan;
 	unsigned index; /* of the container in its request */
 	const char *name; /* the container's, "" for what they leave */
 	bool outside; /* ranks that asked to be in no container */
@@ -109,8 +109,8 @@ struct isolator_rank {
 
 /* A container as a report or a dry run judges it. */
 struct judged {
-	const struct request_container *ask;
-	const struct placed *got;
+	const struct requested_container *ask;
+	const struct planned_container *got;
 	const struct conf *conf;
 	struct outcome_node node;
 	/* where its buffer would be; NULL: it has none, or none is to be looked at */
@@ -124,8 +124,8 @@ struct isolator_change {
 	int cgroup_fd;
 	struct ledger *ledger;
 	const struct ledger_job *job;
-	const struct request_container *ask;
-	const struct placed *before, *next;
+	const struct requested_container *ask;
+	const struct planned_container *before, *next;
 	const struct idset *node_cpus, *job_cpus;
 };
 
@@ -134,12 +134,12 @@ struct isolator {
 	const char *variable;
 
 	/* May the site's users ask for this? At submit, with their rights, and on the node. */
-	int (*allowed)(const struct request_container *ask, const struct conf *conf,
+	int (*allowed)(const struct requested_container *ask, const struct conf *conf,
 		       const char *conf_path, struct errbuf *err);
 	/* Can this node do what R asks for, whatever else it has? Before anything is planned. */
 	int (*possible)(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 	/* May no other job have CPUs of this container's job? OF_SRUN: its step is one of srun. */
-	bool (*alone)(const struct request_container *ask, const struct conf *conf, bool of_srun);
+	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
 	/* Fill what P is given, of its request and plan. The ledger is open. */
 	int (*give)(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
 	/* Can P be, beside what is live in JOB and on the node? The ledger is open. */
@@ -165,7 +165,7 @@ struct isolator {
 	/* What became of it, for dry run, launch and report. */
 	void (*outcome)(struct outcomes *o, const struct judged *j);
 	/* Members of "asked", and of the container itself. */
-	void (*asked)(struct json_out *j, const struct request_container *ask);
+	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct judged *c);
 	/* The same in the line of a text that names the container, and in lines below it. */
 	void (*text)(FILE *f, const struct judged *c);
@@ -194,13 +194,13 @@ ISOLATORS(ISOLATOR_ROW)
 /* Each calls the hook of that name of all isolators in their order, up to the first that fails. */
 
 /* Is container ASK allowed by the site? At submit for the message, on the node for the truth. */
-int isolators_allowed(const struct request_container *ask, const struct conf *conf,
+int isolators_allowed(const struct requested_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err);
 /*
  * May the job of USER have every isolator that ASK asks for (allow_NAME in the file CONF_PATH)?
  * Returns 0, or -1 with the container, the isolator and the key in ERR.
  */
-int isolators_user_may(const struct request_container *ask, const struct conf *conf,
+int isolators_user_may(const struct requested_container *ask, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun);
@@ -222,7 +222,7 @@ void isolators_values(const struct given *g, const struct isolator_rank *r,
 
 /* Fill OUT[OUTCOMES_MAX] with what became of J's isolators, ignored ones included; how many. */
 unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j);
-void isolators_asked(struct json_out *j, const struct request_container *ask);
+void isolators_asked(struct json_out *j, const struct requested_container *ask);
 void isolators_report(struct json_out *j, const struct judged *c);
 void isolators_text(FILE *f, const struct judged *c);
 void isolators_detail(FILE *f, const struct judged *c);

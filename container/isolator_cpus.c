@@ -79,7 +79,7 @@ static void cpus_outcome(struct outcomes *o, const struct judged *j)
 			     j->ask->cpus, given);
 }
 
-static void cpus_asked(struct json_out *j, const struct request_container *ask)
+static void cpus_asked(struct json_out *j, const struct requested_container *ask)
 {
 	if (ask->cpus)
 		jout_number(j, "cpus", ask->cpus);

@@ -6,7 +6,7 @@
 #include "container/isolator.h"
 #include "host/buffer.h"
 
-static int dimmap_allowed(const struct request_container *ask, const struct conf *conf,
+static int dimmap_allowed(const struct requested_container *ask, const struct conf *conf,
 			  const char *conf_path, struct errbuf *err)
 {
 	if (!ask->dimmap.size)
@@ -134,7 +134,7 @@ static void dimmap_outcome(struct outcomes *o, const struct judged *j)
 		outcome_note(mine, OUTCOME_ENFORCED, "where the node has dimmapfs and the source");
 }
 
-static void dimmap_asked(struct json_out *j, const struct request_container *ask)
+static void dimmap_asked(struct json_out *j, const struct requested_container *ask)
 {
 	const struct request_dimmap *d = &ask->dimmap;
 

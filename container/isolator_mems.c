@@ -121,7 +121,7 @@ static void note_others(struct isolator_outcome *o, const struct judged *j)
 static void mems_outcome(struct outcomes *o, const struct judged *j)
 {
 	struct isolator_outcome *mine = outcome_of(o, "container");
-	const struct request_container *ask = j->ask;
+	const struct requested_container *ask = j->ask;
 
 	if (!j->got->confined)
 		return;
@@ -135,7 +135,7 @@ static void mems_outcome(struct outcomes *o, const struct judged *j)
 	note_others(mine, j);
 }
 
-static void mems_asked(struct json_out *j, const struct request_container *ask)
+static void mems_asked(struct json_out *j, const struct requested_container *ask)
 {
 	if (ask->mems_kind == MEMS_COUNT)
 		jout_number(j, "mems", ask->mems);
@@ -187,8 +187,8 @@ static int mems_resize(const struct isolator_change *c, struct errbuf *err)
 	    idset_subset(&c->next->mems, &c->before->mems))
 		return 0;
 	for (unsigned i = 0; i < c->job->n_steps; i++)
-		node_plan_mems(c->job->step[i].plan, true, &all);
-	node_plan_mems(c->job->plan, true, &all);
+		job_plan_mems(c->job->step[i].plan, true, &all);
+	job_plan_mems(c->job->plan, true, &all);
 	return mems_check_memory(c->blocks, &all, mems_of_job(c->cgroup_fd, c->job->cgroup),
 				 NODEOS_CONF_PATH, err);
 }

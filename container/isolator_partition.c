@@ -6,7 +6,7 @@
 #include "container/isolator.h"
 #include "container/step_id.h"
 
-static int partition_allowed(const struct request_container *ask, const struct conf *conf,
+static int partition_allowed(const struct requested_container *ask, const struct conf *conf,
 			     const char *conf_path, struct errbuf *err)
 {
 	if (conf_allows_partition(conf, ask->partition))
@@ -17,7 +17,7 @@ static int partition_allowed(const struct request_container *ask, const struct c
 			 ask->name, partition_name(ask->partition), conf_path);
 }
 
-static bool partition_alone(const struct request_container *ask, const struct conf *conf,
+static bool partition_alone(const struct requested_container *ask, const struct conf *conf,
 			    bool of_srun)
 {
 	(void)conf;

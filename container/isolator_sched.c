@@ -8,8 +8,9 @@
 #include "container/isolator.h"
 #include "host/policy.h"
 
-static int refuse_policy(const struct request_container *ask, const struct conf *conf,
-			 enum sched_policy p, const char *conf_path, struct errbuf *err)
+static int isolator_sched_refuse_policy(const struct requested_container *ask,
+					const struct conf *conf, enum sched_policy p,
+					const char *conf_path, struct errbuf *err)
 {
 	char allowed[128] = "";
 
@@ -23,14 +24,14 @@ static int refuse_policy(const struct request_container *ask, const struct conf 
 			 ask->name, policy_name(p), allowed, conf_path);
 }
 
-static int sched_allowed(const struct request_container *ask, const struct conf *conf,
+static int sched_allowed(const struct requested_container *ask, const struct conf *conf,
 			 const char *conf_path, struct errbuf *err)
 {
 	struct sched_given got;
 
 	outcome_sched(&got, ask, conf, false);
 	if (!conf_allows_policy(conf, got.policy))
-		return refuse_policy(ask, conf, got.policy, conf_path, err);
+		return isolator_sched_refuse_policy(ask, conf, got.policy, conf_path, err);
 	if (policy_is_realtime(got.policy) && got.priority > conf->max_rt_priority)
 		return errprintf(err,
 				 "container %s: priority %u is above this site's limit %u "
@@ -40,7 +41,8 @@ static int sched_allowed(const struct request_container *ask, const struct conf 
 }
 
 /* What SCHED_HPC leaves to another job is the guard's share. */
-static bool sched_alone(const struct request_container *ask, const struct conf *conf, bool of_srun)
+static bool sched_alone(const struct requested_container *ask, const struct conf *conf,
+			bool of_srun)
 {
 	struct sched_given got;
 
@@ -142,7 +144,7 @@ static void sched_outcome(struct outcomes *o, const struct judged *j)
 			     j->ask->priority, got.priority);
 }
 
-static void sched_asked(struct json_out *j, const struct request_container *ask)
+static void sched_asked(struct json_out *j, const struct requested_container *ask)
 {
 	if (ask->policy != POLICY_UNSET) {
 		jout_string(j, "policy", policy_name(ask->policy));
@@ -180,7 +182,7 @@ static void sched_text(FILE *f, const struct judged *c)
 static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 {
 	struct request one = { .n = 1, .container = { *c->ask } };
-	struct node_plan plan = { .n = 1, .container = (struct placed *)c->next };
+	struct job_plan plan = { .n = 1, .container = (struct planned_container *)c->next };
 	struct idset outside = *c->node_cpus, left = *c->job_cpus;
 	struct sched_given got;
 	int any;

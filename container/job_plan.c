@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct node_plan *node_plan_new(void)
+struct job_plan *job_plan_new(void)
 {
-	return calloc(1, sizeof(struct node_plan));
+	return calloc(1, sizeof(struct job_plan));
 }
 
-void node_plan_free(struct node_plan *p)
+void job_plan_free(struct job_plan *p)
 {
 	if (!p)
 		return;
@@ -18,7 +18,7 @@ void node_plan_free(struct node_plan *p)
 	free(p);
 }
 
-int node_plan_add_core(struct node_plan *p, const struct idset *cpus)
+int job_plan_add_core(struct job_plan *p, const struct idset *cpus)
 {
 	struct idset *core = reallocarray(p->core, p->n_cores + 1u, sizeof(*core));
 
@@ -29,9 +29,9 @@ int node_plan_add_core(struct node_plan *p, const struct idset *cpus)
 	return 0;
 }
 
-struct placed *node_plan_add(struct node_plan *p, const char *name)
+struct planned_container *job_plan_add(struct job_plan *p, const char *name)
 {
-	struct placed *c = reallocarray(p->container, p->n + 1u, sizeof(*c));
+	struct planned_container *c = reallocarray(p->container, p->n + 1u, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -42,7 +42,7 @@ struct placed *node_plan_add(struct node_plan *p, const char *name)
 	return c;
 }
 
-const struct placed *node_plan_find(const struct node_plan *p, const char *name)
+const struct planned_container *job_plan_find(const struct job_plan *p, const char *name)
 {
 	for (unsigned i = 0; p && i < p->n; i++)
 		if (strcmp(p->container[i].name, name) == 0)
@@ -50,20 +50,20 @@ const struct placed *node_plan_find(const struct node_plan *p, const char *name)
 	return NULL;
 }
 
-void node_plan_reserved(const struct node_plan *p, struct idset *out)
+void job_plan_reserved(const struct job_plan *p, struct idset *out)
 {
 	for (unsigned i = 0; p && i < p->n; i++)
 		idset_or(out, &p->container[i].reserved);
 }
 
-void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out)
+void job_plan_mems(const struct job_plan *p, bool confined, struct idset *out)
 {
 	for (unsigned i = 0; p && i < p->n; i++)
 		if (!confined || p->container[i].confined)
 			idset_or(out, &p->container[i].mems);
 }
 
-static void print_set(FILE *f, const char *word, const struct idset *s)
+static void job_plan_print_set(FILE *f, const char *word, const struct idset *s)
 {
 	char *list = malloc(IDSET_LIST_MAX);
 
@@ -73,15 +73,15 @@ static void print_set(FILE *f, const char *word, const struct idset *s)
 	free(list);
 }
 
-void node_plan_print(FILE *f, const struct node_plan *p)
+void job_plan_print(FILE *f, const struct job_plan *p)
 {
 	fputs("nodeos-plan 1\n", f);
 	for (unsigned i = 0; i < p->n_cores; i++) {
-		print_set(f, "core ", &p->core[i]);
+		job_plan_print_set(f, "core ", &p->core[i]);
 		putc('\n', f);
 	}
 	for (unsigned i = 0; i < p->n; i++) {
-		const struct placed *c = &p->container[i];
+		const struct planned_container *c = &p->container[i];
 		char kinds[MEMORY_KINDS_TEXT_MAX];
 
 		if (c->deleted) {
@@ -89,9 +89,9 @@ void node_plan_print(FILE *f, const struct node_plan *p)
 			continue;
 		}
 		fprintf(f, "container %s", c->name);
-		print_set(f, " cpus ", &c->cpus);
-		print_set(f, " reserved ", &c->reserved);
-		print_set(f, " mems ", &c->mems);
+		job_plan_print_set(f, " cpus ", &c->cpus);
+		job_plan_print_set(f, " reserved ", &c->reserved);
+		job_plan_print_set(f, " mems ", &c->mems);
 		fprintf(f, " asked %u confined %d shared %d", c->asked, c->confined, c->shared);
 		if (c->kinds)
 			fprintf(f, " kinds %s", memory_kinds_format(kinds, c->kinds));
@@ -119,26 +119,27 @@ static int next_line(const char **text, char *buf, size_t size)
 	return 0;
 }
 
-static struct placed *parse_name(struct node_plan *p, const char *word, struct errbuf *err)
+static struct planned_container *parse_name(struct job_plan *p, const char *word,
+					    struct errbuf *err)
 {
-	struct placed *c = NULL;
+	struct planned_container *c = NULL;
 
 	if (!word || request_check_name(word, err) < 0 || p->n >= REQUEST_CONTAINERS_MAX ||
-	    node_plan_find(p, word))
+	    job_plan_find(p, word))
 		errprintf(err, "bad container line");
-	else if (!(c = node_plan_add(p, word)))
+	else if (!(c = job_plan_add(p, word)))
 		errprintf(err, "out of memory");
 	return c;
 }
 
-static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
+static int job_plan_parse_container(struct job_plan *p, char *line, struct errbuf *err)
 {
 	static const char *const key[] = {
 		"cpus", "reserved", "mems", "asked", "confined", "shared"
 	};
 	char *save = NULL;
 	char *word = strtok_r(line, " ", &save);
-	struct placed *c = parse_name(p, word, err);
+	struct planned_container *c = parse_name(p, word, err);
 
 	if (!c)
 		return -1;
@@ -179,7 +180,7 @@ static int parse_container(struct node_plan *p, char *line, struct errbuf *err)
 }
 
 /* Keep what a person may read: printable ASCII, as much as fits. */
-void node_plan_add_why(struct placed *c, const char *line)
+void job_plan_add_why(struct planned_container *c, const char *line)
 {
 	size_t used = strlen(c->why);
 
@@ -192,8 +193,8 @@ void node_plan_add_why(struct placed *c, const char *line)
 	c->why[used] = '\0';
 }
 
-static int parse_lines(struct node_plan *p, const char **text, char *line, size_t size,
-		       struct errbuf *err)
+static int job_plan_parse_lines(struct job_plan *p, const char **text, char *line, size_t size,
+				struct errbuf *err)
 {
 	for (;;) {
 		struct idset core;
@@ -203,12 +204,12 @@ static int parse_lines(struct node_plan *p, const char **text, char *line, size_
 		if (strcmp(line, "end") == 0)
 			return 0;
 		if (strncmp(line, "why ", 4) == 0 && p->n) {
-			node_plan_add_why(&p->container[p->n - 1], line + 4);
+			job_plan_add_why(&p->container[p->n - 1], line + 4);
 		} else if (strncmp(line, "container ", 10) == 0) {
-			if (parse_container(p, line + 10, err) < 0)
+			if (job_plan_parse_container(p, line + 10, err) < 0)
 				return -1;
 		} else if (strncmp(line, "deleted ", 8) == 0) {
-			struct placed *c = parse_name(p, line + 8, err);
+			struct planned_container *c = parse_name(p, line + 8, err);
 
 			if (!c)
 				return -1;
@@ -216,7 +217,7 @@ static int parse_lines(struct node_plan *p, const char **text, char *line, size_
 		} else if (strncmp(line, "core ", 5) == 0 && !p->n && p->n_cores < IDSET_MAX) {
 			if (idset_parse(&core, line + 5, err) < 0)
 				return -1;
-			if (node_plan_add_core(p, &core) < 0)
+			if (job_plan_add_core(p, &core) < 0)
 				return errprintf(err, "out of memory");
 		} else {
 			return errprintf(err, "unexpected line \"%.60s\"", line);
@@ -231,7 +232,7 @@ static const char *const refusal[PLAN_REFUSALS] = {
 	[PLAN_NO_RANK_CPUS] = "no-rank-cpus",
 };
 
-void node_plan_print_error(FILE *f, const struct errbuf *err)
+void job_plan_print_error(FILE *f, const struct errbuf *err)
 {
 	fprintf(f, "error %s\n", err->text);
 	if (err->code > PLAN_OK && err->code < PLAN_REFUSALS)
@@ -251,11 +252,11 @@ static enum plan_refusal parse_refusal(const char *rest)
 	return PLAN_OK;
 }
 
-int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *err)
+int job_plan_parse(struct job_plan **out, const char **text, struct errbuf *err)
 {
 	size_t size = 4 * IDSET_LIST_MAX;
 	char *line = malloc(size);
-	struct node_plan *p = node_plan_new();
+	struct job_plan *p = job_plan_new();
 	const char *at = *text;
 	int rc = -1;
 
@@ -271,11 +272,11 @@ int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *er
 	} else if (strcmp(line, "nodeos-plan 1") != 0) {
 		errprintf(err, "not a plan: \"%.40s\"", line);
 	} else {
-		rc = parse_lines(p, &at, line, size, err);
+		rc = job_plan_parse_lines(p, &at, line, size, err);
 	}
 	free(line);
 	if (rc < 0) {
-		node_plan_free(p);
+		job_plan_free(p);
 		return -1;
 	}
 	*text = at;
@@ -283,8 +284,8 @@ int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *er
 	return 0;
 }
 
-int node_plan_check(const struct node_plan *p, const struct request *r, const struct idset *cpus,
-		    const struct idset *mems, struct errbuf *err)
+int job_plan_check(const struct job_plan *p, const struct request *r, const struct idset *cpus,
+		   const struct idset *mems, struct errbuf *err)
 {
 	struct idset seen;
 
@@ -300,7 +301,7 @@ int node_plan_check(const struct node_plan *p, const struct request *r, const st
 		return errprintf(err, "the plan's cores do not hold every CPU of the job");
 	idset_zero(&seen);
 	for (unsigned i = 0; i < p->n; i++) {
-		const struct placed *c = &p->container[i];
+		const struct planned_container *c = &p->container[i];
 
 		if (strcmp(c->name, r->container[i].name) != 0 || c->asked != r->container[i].cpus)
 			return errprintf(err, "container %s of the plan is not the request's %s",

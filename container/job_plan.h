@@ -25,10 +25,10 @@
  * or "error TEXT" when there is no plan, and behind it a line "refusal WORD" where the planner has
  * refused (enum plan_refusal), which a release before it does not look at.
  */
-#define NODE_PLAN_TEXT_MAX (256u << 10)
-#define NODE_PLAN_WHY_MAX 4096
+#define JOB_PLAN_TEXT_MAX (256u << 10)
+#define JOB_PLAN_WHY_MAX 4096
 
-struct placed {
+struct planned_container {
 	char name[REQUEST_NAME_MAX];
 	struct idset cpus; /* what ranks may run on */
 	struct idset reserved; /* cpus and their idle siblings: nobody else's */
@@ -38,50 +38,50 @@ struct placed {
 	bool confined; /* mems were chosen: memory is bound to them */
 	bool shared; /* some of the mems serve another container, too */
 	bool deleted; /* all sets are empty */
-	char why[NODE_PLAN_WHY_MAX];
+	char why[JOB_PLAN_WHY_MAX];
 };
 
-struct node_plan {
+struct job_plan {
 	unsigned n_cores;
 	struct idset *core;
 	unsigned n;
-	struct placed *container;
+	struct planned_container *container;
 };
 
 /* New empty plan / free (NULL is fine). */
-struct node_plan *node_plan_new(void);
-void node_plan_free(struct node_plan *p);
+struct job_plan *job_plan_new(void);
+void job_plan_free(struct job_plan *p);
 
 /* Append; return -1 when out of memory. */
-int node_plan_add_core(struct node_plan *p, const struct idset *cpus);
-struct placed *node_plan_add(struct node_plan *p, const char *name);
+int job_plan_add_core(struct job_plan *p, const struct idset *cpus);
+struct planned_container *job_plan_add(struct job_plan *p, const char *name);
 
 /* Add a line to the explanation of C; what does not fit is left out. */
-void node_plan_add_why(struct placed *c, const char *line);
+void job_plan_add_why(struct planned_container *c, const char *line);
 
-const struct placed *node_plan_find(const struct node_plan *p, const char *name);
+const struct planned_container *job_plan_find(const struct job_plan *p, const char *name);
 
 /* Union of all containers' reserved CPUs, added to OUT. */
-void node_plan_reserved(const struct node_plan *p, struct idset *out);
+void job_plan_reserved(const struct job_plan *p, struct idset *out);
 
 /* Add to OUT the memory nodes of P's containers, or (CONFINED) only of those that are kept to
  * theirs; P may be NULL. */
-void node_plan_mems(const struct node_plan *p, bool confined, struct idset *out);
+void job_plan_mems(const struct job_plan *p, bool confined, struct idset *out);
 
-void node_plan_print(FILE *f, const struct node_plan *p);
-void node_plan_print_error(FILE *f, const struct errbuf *err);
+void job_plan_print(FILE *f, const struct job_plan *p);
+void job_plan_print_error(FILE *f, const struct errbuf *err);
 
 /*
  * Parse the text at *TEXT up to its "end" line and move *TEXT behind it. An
  * "error" line gives -1 with that text, and its refusal as the code. Bounded, trusts nothing.
  */
-int node_plan_parse(struct node_plan **out, const char **text, struct errbuf *err);
+int job_plan_parse(struct job_plan **out, const char **text, struct errbuf *err);
 
 /*
  * What root believes of a helper's plan is what it has checked itself: the
  * containers of R in R's order, as large as asked, disjoint, inside CPUS and MEMS.
  */
-int node_plan_check(const struct node_plan *p, const struct request *r, const struct idset *cpus,
-		    const struct idset *mems, struct errbuf *err);
+int job_plan_check(const struct job_plan *p, const struct request *r, const struct idset *cpus,
+		   const struct idset *mems, struct errbuf *err);
 
 #endif

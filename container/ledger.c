@@ -70,7 +70,7 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 }
 
 /* NAME whole, for the caller to free; NULL with the reason and errno. */
-static char *read_text(struct ledger *l, const char *name, struct errbuf *err)
+static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf *err)
 {
 	char *text = NULL;
 	struct stat st;
@@ -106,7 +106,7 @@ bad:
 int ledger_read_entry(struct ledger *l, const char *name, bool light, struct ledger_job **out,
 		      struct errbuf *err)
 {
-	char *text = read_text(l, name, err);
+	char *text = ledger_read_text(l, name, err);
 	int rc = text ? ledger_parse(out, text, light, err) : -1;
 
 	free(text);
@@ -275,7 +275,7 @@ struct sum {
 	size_t bytes;
 };
 
-static void add_size(struct ledger *l, const char *name, void *arg)
+static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 {
 	struct sum *sum = arg;
 	struct ledger_job head;
@@ -307,7 +307,7 @@ static int check_bounds(struct ledger *l, const char *name, const struct ledger_
 				 "the ledger entry of this job would be longer than %u bytes: "
 				 "start the next steps when some have ended",
 				 LEDGER_ENTRY_MAX);
-	if (ledger_each_name(l, add_size, &sum, err) < 0)
+	if (ledger_each_name(l, ledger_add_size, &sum, err) < 0)
 		return -1;
 	if (sum.bytes > LEDGER_USER_MAX)
 		return errprintf(err,
@@ -360,7 +360,7 @@ static void add_unread(struct ledger *l, const char *name, const struct ledger_j
 		       struct idset *out)
 {
 	struct errbuf ignored;
-	char *text = job ? NULL : read_text(l, name, &ignored);
+	char *text = job ? NULL : ledger_read_text(l, name, &ignored);
 
 	add_named(text, out);
 	free(text);

@@ -62,7 +62,7 @@ struct ledger_step {
 	enum partition partition; /* of its directory "user", see container/fence.h */
 	struct idset fence; /* the CPUs of this partition */
 	char *request; /* of a step container; NULL: the job's */
-	struct node_plan *plan; /* of a step container; NULL: the job's */
+	struct job_plan *plan; /* of a step container; NULL: the job's */
 	char *unknown; /* lines that a later release has written; NULL: none */
 };
 
@@ -72,7 +72,7 @@ struct ledger_job {
 	uid_t uid;
 	char cgroup[CGROUP_PATH_MAX];
 	char *request; /* the job plan's; NULL: no job plan */
-	struct node_plan *plan;
+	struct job_plan *plan;
 	/* memory nodes of its ranks that are in no container with its own; empty: not chosen, or
 	 * all */
 	struct idset share;

@@ -22,7 +22,7 @@ static void free_step(struct ledger_step *s)
 	free(s->places);
 	free(s->unknown);
 	free(s->request);
-	node_plan_free(s->plan);
+	job_plan_free(s->plan);
 }
 
 void ledger_job_free(struct ledger_job *job)
@@ -34,7 +34,7 @@ void ledger_job_free(struct ledger_job *job)
 	free(job->step);
 	free(job->unknown);
 	free(job->request);
-	node_plan_free(job->plan);
+	job_plan_free(job->plan);
 	free(job);
 }
 

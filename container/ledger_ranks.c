@@ -13,7 +13,7 @@ _Static_assert(LEDGER_TASK_MAX == 24 && REQUEST_NAME_MAX == 64,
 	       "LEDGER_RANK_WIDTHS is the room for both less one");
 
 /* "task_0 sim 0-3" */
-static int parse_line(struct ledger_step *s, const char *line, struct errbuf *err)
+static int ledger_ranks_parse_line(struct ledger_step *s, const char *line, struct errbuf *err)
 {
 	struct ledger_rank *r = s->n_placed < STEP_RANKS_MAX ? ledger_step_add_rank(s) : NULL;
 	int n = -1;
@@ -27,14 +27,15 @@ static int parse_line(struct ledger_step *s, const char *line, struct errbuf *er
 }
 
 /* Lines "rank task_0 sim 0-3". */
-static int parse_lines(struct ledger_step *s, const char *text, struct errbuf *err)
+static int ledger_ranks_parse_lines(struct ledger_step *s, const char *text, struct errbuf *err)
 {
 	struct errbuf ignored;
 
 	for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
 		char *line = strndup(text, (size_t)(end - text));
-		int rc = line && strncmp(line, "rank ", 5) == 0 ? parse_line(s, line + 5, &ignored)
-								: -1;
+		int rc = line && strncmp(line, "rank ", 5) == 0
+				 ? ledger_ranks_parse_line(s, line + 5, &ignored)
+				 : -1;
 
 		free(line);
 		if (rc < 0)
@@ -49,7 +50,7 @@ int ledger_step_load_ranks(struct ledger_step *s, struct errbuf *err)
 
 	if (!s->rank_lines && !s->rank_runs)
 		return 0;
-	if ((s->rank_lines && parse_lines(&made, s->rank_lines, err) < 0) ||
+	if ((s->rank_lines && ledger_ranks_parse_lines(&made, s->rank_lines, err) < 0) ||
 	    (s->rank_runs && rank_runs_parse(&made, s->rank_runs, err) < 0)) {
 		free(made.placed);
 		return -1;

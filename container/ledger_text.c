@@ -16,12 +16,12 @@
 /* Bytes of lines "rank ..." in an entry: of some 700 ranks. Those of further steps are runs. */
 #define RANK_LINES_MAX (16u << 10)
 
-static void print_plan(FILE *f, const char *request, const struct node_plan *plan)
+static void ledger_text_print_plan(FILE *f, const char *request, const struct job_plan *plan)
 {
 	if (!request || !plan)
 		return;
 	fprintf(f, "request %s\n", request);
-	node_plan_print(f, plan);
+	job_plan_print(f, plan);
 }
 
 /* What is printed of a step's ranks. */
@@ -91,7 +91,7 @@ static int print_step(FILE *f, const struct ledger_step *s, size_t *room)
 	if (s->partition != PARTITION_MEMBER && idset_format(&s->fence, list, sizeof(list)) > 0)
 		fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
 	fputs(ranks.lines ? ranks.lines : "", f);
-	print_plan(f, s->request, s->plan);
+	ledger_text_print_plan(f, s->request, s->plan);
 	fputs(s->unknown ? s->unknown : "", f);
 	free(ranks.own_lines);
 	free(ranks.own_runs);
@@ -109,7 +109,7 @@ char *ledger_format(const struct ledger_job *job)
 		return NULL;
 	fprintf(f, "nodeos-ledger 1\njob %" PRIu32 " uid %u inode %" PRIu64 "\ncgroup %s\n",
 		job->job_id, (unsigned)job->uid, job->inode, job->cgroup);
-	print_plan(f, job->request, job->plan);
+	ledger_text_print_plan(f, job->request, job->plan);
 	if (idset_format(&job->share, list, sizeof(list)) > 0)
 		fprintf(f, "share %s bytes %" PRIu64 "\n", list, job->share_bytes);
 	fputs(job->unknown ? job->unknown : "", f);
@@ -136,7 +136,7 @@ static bool is_line(const char *text, const char *word)
 }
 
 /* If the line at *TEXT starts with WORD: the malloc'ed rest of it, *TEXT moved on. */
-static char *take_line(const char **text, const char *word)
+static char *ledger_text_take_line(const char **text, const char *word)
 {
 	size_t len = strlen(word);
 	const char *end = strchr(*text, '\n');
@@ -151,7 +151,7 @@ static char *take_line(const char **text, const char *word)
 
 static int take_cgroup(const char **text, char *out)
 {
-	char *path = take_line(text, "cgroup ");
+	char *path = ledger_text_take_line(text, "cgroup ");
 	int rc = path && *path && *path != '/' && strlen(path) < CGROUP_PATH_MAX ? 0 : -1;
 
 	if (rc == 0)
@@ -161,17 +161,17 @@ static int take_cgroup(const char **text, char *out)
 }
 
 /* A request line and the plan behind it, once. */
-static int take_plan(const char **text, char **request, struct node_plan **plan, struct errbuf *err)
+static int take_plan(const char **text, char **request, struct job_plan **plan, struct errbuf *err)
 {
 	if (*request)
 		return errprintf(err, "two requests of one step or job");
-	*request = take_line(text, "request ");
-	return *request ? node_plan_parse(plan, text, err) : errprintf(err, "bad request line");
+	*request = ledger_text_take_line(text, "request ");
+	return *request ? job_plan_parse(plan, text, err) : errprintf(err, "bad request line");
 }
 
 static int take_fence(const char **text, struct ledger_step *s, struct errbuf *err)
 {
-	char *line = take_line(text, "partition ");
+	char *line = ledger_text_take_line(text, "partition ");
 	char *blank = line ? strchr(line, ' ') : NULL;
 	int rc = -1;
 
@@ -201,7 +201,7 @@ static bool is_word_line(const char *text)
 }
 
 /* Append the LEN bytes at TEXT to *ALL. */
-static int keep(char **all, const char *text, size_t len, struct errbuf *err)
+static int ledger_text_keep(char **all, const char *text, size_t len, struct errbuf *err)
 {
 	size_t used = *all ? strlen(*all) : 0;
 	char *more = realloc(*all, used + len + 1);
@@ -227,7 +227,7 @@ static int keep_unknown(char **all, const char **text, const char *const *known,
 	}
 	*text = at;
 	return at == first ? errprintf(err, "the entry is cut or damaged")
-			   : keep(all, first, (size_t)(at - first), err);
+			   : ledger_text_keep(all, first, (size_t)(at - first), err);
 }
 
 /* All lines of ranks from *TEXT on; LIGHT: none of them is kept. */
@@ -239,7 +239,7 @@ static int take_rank_lines(const char **text, struct ledger_step *s, bool light,
 		*text = end + 1;
 	if (*text == first)
 		return errprintf(err, "bad rank line of step %" PRIu32, s->step_id);
-	return light ? 0 : keep(&s->rank_lines, first, (size_t)(*text - first), err);
+	return light ? 0 : ledger_text_keep(&s->rank_lines, first, (size_t)(*text - first), err);
 }
 
 /* "", or " yes RUNS" or " no RUNS" */
@@ -265,7 +265,7 @@ _Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for p
 /* The lines "step" and "cgroup". */
 static int take_step_head(const char **text, struct ledger_step *s, struct errbuf *err)
 {
-	char *line = take_line(text, "step "), places[LEDGER_PLACES_MAX];
+	char *line = ledger_text_take_line(text, "step "), places[LEDGER_PLACES_MAX];
 	int n = -1;
 
 	if (line)
@@ -285,9 +285,9 @@ static int take_step_head(const char **text, struct ledger_step *s, struct errbu
 		       : 0;
 }
 
-static int take_cpus(const char **text, struct ledger_step *s, struct errbuf *err)
+static int ledger_text_take_cpus(const char **text, struct ledger_step *s, struct errbuf *err)
 {
-	char *line = take_line(text, "cpus ");
+	char *line = ledger_text_take_line(text, "cpus ");
 	int rc = line ? idset_parse(&s->cpus, line, err)
 		      : errprintf(err, "bad cpus line of step %" PRIu32, s->step_id);
 
@@ -304,7 +304,7 @@ static int take_step(const char **text, struct ledger_job *job, bool light, stru
 
 	while (rc == 0 && **text && !is_line(*text, "step ") && !is_line(*text, "end-of-entry")) {
 		if (is_line(*text, "cpus "))
-			rc = take_cpus(text, s, err);
+			rc = ledger_text_take_cpus(text, s, err);
 		else if (is_line(*text, "launching"))
 			rc = take_launching(text, s, light, err);
 		else if (is_line(*text, "partition "))
@@ -322,7 +322,8 @@ static int take_step(const char **text, struct ledger_job *job, bool light, stru
 /* "4-5 bytes 123" */
 static int take_share(const char **text, struct ledger_job *job, struct errbuf *err)
 {
-	char *line = take_line(text, "share "), *blank = line ? strchr(line, ' ') : NULL;
+	char *line = ledger_text_take_line(text, "share "),
+	     *blank = line ? strchr(line, ' ') : NULL;
 	int n = -1, rc;
 
 	if (blank)
@@ -344,13 +345,13 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 	char *line;
 	int n = -1;
 
-	line = take_line(text, header);
+	line = ledger_text_take_line(text, header);
 	if (!line || !*line || line[strspn(line, "0123456789")]) {
 		free(line);
 		return errprintf(err, "not a ledger entry");
 	}
 	free(line);
-	line = take_line(text, "job ");
+	line = ledger_text_take_line(text, "job ");
 	if (line)
 		sscanf(line, "%" SCNu32 " uid %u inode %" SCNu64 "%n", &job->job_id, &uid,
 		       &job->inode, &n);

@@ -17,7 +17,7 @@ struct look {
 	uint64_t my_job, my_step;
 };
 
-static uint64_t usable_of(const struct blocks *b, unsigned node)
+static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
 {
 	struct idset one;
 
@@ -37,7 +37,7 @@ static void add_load(struct look *k, const struct ledger_job *job)
 
 	for (int node = idset_next(&job->share, -1); node >= 0 && all;
 	     node = idset_next(&job->share, node)) {
-		uint64_t usable = usable_of(k->blocks, (unsigned)node);
+		uint64_t usable = mems_usable_of(k->blocks, (unsigned)node);
 
 		k->held->most[node] += job->share_bytes < usable ? job->share_bytes : usable;
 		k->held->even[node] +=
@@ -45,20 +45,20 @@ static void add_load(struct look *k, const struct ledger_job *job)
 	}
 }
 
-static int look_at(const struct ledger_job *job, void *arg)
+static int mems_look_at(const struct ledger_job *job, void *arg)
 {
 	struct look *k = arg;
 	bool mine = job->inode == k->my_job;
 
 	if (!mine) {
-		node_plan_mems(job->plan, true, &k->held->containers);
+		job_plan_mems(job->plan, true, &k->held->containers);
 		idset_or(&k->held->shares, &job->share);
 		add_load(k, job);
 	}
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != k->my_step)
-			node_plan_mems(job->step[i].plan, true,
-				       mine ? &k->held->siblings : &k->held->containers);
+			job_plan_mems(job->step[i].plan, true,
+				      mine ? &k->held->siblings : &k->held->containers);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, u
 
 	memset(out, 0, sizeof(*out));
 	k.held = out;
-	return ledger_each(l, look_at, &k, &out->containers, bad, err);
+	return ledger_each(l, mems_look_at, &k, &out->containers, bad, err);
 }
 
 /* ------------------------------------------------------------- a share for a job */
@@ -84,7 +84,7 @@ struct share {
 /* What such jobs leave of NODE. */
 static uint64_t left_of(const struct share *s, unsigned node)
 {
-	uint64_t usable = usable_of(s->b, node), load = s->load[node];
+	uint64_t usable = mems_usable_of(s->b, node), load = s->load[node];
 
 	return usable > load ? usable - load : 0;
 }
@@ -121,18 +121,18 @@ static int emptiest(const struct share *s, const struct idset *nodes)
 	return best;
 }
 
-static void add_node(struct share *s, int node)
+static void mems_add_node(struct share *s, int node)
 {
 	idset_add(s->out, (unsigned)node);
 	s->have += left_of(s, (unsigned)node);
 }
 
 /* One after the other until there is enough, or none is left. */
-static void take(struct share *s, const struct idset *nodes)
+static void mems_take(struct share *s, const struct idset *nodes)
 {
 	for (int node = idset_next(nodes, -1); node >= 0 && s->have < s->want;
 	     node = idset_next(nodes, node))
-		add_node(s, node);
+		mems_add_node(s, node);
 }
 
 /* FREE in the order in which a job takes them. */
@@ -144,11 +144,11 @@ static void take_free(struct share *s, struct idset free, const struct idset *jo
 	blocks_near(s->b, "", &free, job_cpus, &near);
 	part = clean;
 	idset_and(&part, &near);
-	take(s, &part);
+	mems_take(s, &part);
 	idset_andnot(&clean, &near);
-	take(s, &clean);
+	mems_take(s, &clean);
 	idset_andnot(&free, s->out);
-	take(s, &free);
+	mems_take(s, &free);
 }
 
 /* Slurm's --mem, or, where Slurm does not deal in memory, by the job's part of the CPUs. */
@@ -178,19 +178,19 @@ static uint64_t wanted(const struct blocks *b, const struct idset *own, uint64_t
 }
 
 void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		       const struct node_plan *plan, uint64_t job_memory)
+		       const struct job_plan *plan, uint64_t job_memory)
 {
 	struct idset own = held->siblings;
 	uint64_t want;
 
-	node_plan_mems(plan, true, &own);
+	job_plan_mems(plan, true, &own);
 	want = wanted(b, &own, job_memory);
 	if (job_memory && want < job->share_bytes)
 		job->share_bytes = want;
 }
 
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		const struct node_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
+		const struct job_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
 		const struct idset *job_mems, const struct service_set *service)
 {
 	struct share s = { .b = b, .load = held->most, .out = &job->share };
@@ -199,7 +199,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	int fit;
 
 	idset_zero(&job->share);
-	node_plan_mems(plan, true, &own);
+	job_plan_mems(plan, true, &own);
 	s.want = wanted(b, &own, memory);
 	idset_and(&free, job_mems);
 	if (service->own_mems)
@@ -211,11 +211,11 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	idset_andnot(&free, &held->shares);
 	fit = s.want ? best_fit(&s, &used) : -1;
 	if (fit >= 0)
-		add_node(&s, fit);
+		mems_add_node(&s, fit);
 	take_free(&s, free, job_cpus);
 	s.load = held->even;
 	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
-		add_node(&s, node);
+		mems_add_node(&s, node);
 	job->share_bytes = s.want;
 	/* more memory was promised than there is: be many where others are already */
 	if (idset_empty(&job->share))

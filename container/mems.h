@@ -39,7 +39,7 @@ int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, u
  * such jobs have. Empty when not even that is among JOB_MEMS.
  */
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		const struct node_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
+		const struct job_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
 		const struct idset *job_mems, const struct service_set *service);
 
 /*
@@ -47,7 +47,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
  * job's memory than when it was chosen: others may have what it needs no longer.
  */
 void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		       const struct node_plan *plan, uint64_t job_memory);
+		       const struct job_plan *plan, uint64_t job_memory);
 
 /*
  * Keep the directory PATH to NODES. BOUND: they are its own, and its memory stays below what they

@@ -19,7 +19,7 @@ const char *guarantee_name(enum guarantee g)
 	return name[g];
 }
 
-void outcome_sched(struct sched_given *out, const struct request_container *ask,
+void outcome_sched(struct sched_given *out, const struct requested_container *ask,
 		   const struct conf *conf, bool this_kernel)
 {
 	memset(out, 0, sizeof(*out));

@@ -42,7 +42,7 @@ struct sched_given {
  * What container ASK gets: its own or the site's default. THIS_KERNEL: is it for the kernel
  * that runs here, whose policies are known?
  */
-void outcome_sched(struct sched_given *out, const struct request_container *ask,
+void outcome_sched(struct sched_given *out, const struct requested_container *ask,
 		   const struct conf *conf, bool this_kernel);
 
 /* What a container with memory nodes of its own can rely on. */

@@ -7,10 +7,10 @@
 
 #include "topology/resize.h"
 
-static int add_container(struct node_plan *out, const struct machine *m, const char *name,
-			 unsigned asked, const struct plan_container *from)
+static int planner_add_container(struct job_plan *out, const struct machine *m, const char *name,
+				 unsigned asked, const struct plan_container *from)
 {
-	struct placed *to = node_plan_add(out, name);
+	struct planned_container *to = job_plan_add(out, name);
 
 	if (!to)
 		return -1;
@@ -25,18 +25,18 @@ static int add_container(struct node_plan *out, const struct machine *m, const c
 	return 0;
 }
 
-static int add_containers(struct node_plan *out, const struct machine *m, const struct request *r,
+static int add_containers(struct job_plan *out, const struct machine *m, const struct request *r,
 			  const struct plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (add_container(out, m, r->container[i].name, r->container[i].cpus,
-				  &p->container[i]) < 0)
+		if (planner_add_container(out, m, r->container[i].name, r->container[i].cpus,
+					  &p->container[i]) < 0)
 			return -1;
 	return 0;
 }
 
 /* Memory that an unconfined container may use as well is not a confined one's own. */
-static void mark_shared(struct node_plan *p)
+static void planner_mark_shared(struct job_plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
 		for (unsigned k = 0; k < p->n; k++)
@@ -44,7 +44,7 @@ static void mark_shared(struct node_plan *p)
 				p->container[i].shared = true;
 }
 
-static int add_cores(struct node_plan *out, const struct machine *m, const struct idset *cpus,
+static int add_cores(struct job_plan *out, const struct machine *m, const struct idset *cpus,
 		     struct errbuf *err)
 {
 	struct plan_core *core = NULL;
@@ -52,14 +52,14 @@ static int add_cores(struct node_plan *out, const struct machine *m, const struc
 	int rc = machine_cores(m, cpus, &core, &n, err);
 
 	for (unsigned i = 0; rc == 0 && i < n; i++)
-		if (node_plan_add_core(out, &core[i].cpus) < 0)
+		if (job_plan_add_core(out, &core[i].cpus) < 0)
 			rc = errprintf(err, "out of memory");
 	free(core);
 	return rc;
 }
 
-int planning_make(struct node_plan **out, const struct machine *m, const struct request *r,
-		  const struct plan_input *in, struct errbuf *err)
+int planner_make(struct job_plan **out, const struct machine *m, const struct request *r,
+		 const struct plan_input *in, struct errbuf *err)
 {
 	struct plan_ask ask[REQUEST_CONTAINERS_MAX];
 	struct plan_opts opts = {
@@ -68,7 +68,7 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 		.mems_taken = in->mems_taken,
 		.default_mems = in->default_mems,
 	};
-	struct node_plan *np = node_plan_new();
+	struct job_plan *np = job_plan_new();
 	struct plan *p = NULL;
 	struct idset withheld;
 	int rc = -1;
@@ -88,22 +88,22 @@ int planning_make(struct node_plan **out, const struct machine *m, const struct 
 	} else if (add_cores(np, m, &in->cores, err) == 0 &&
 		   plan_make(&p, m, &opts, ask, r->n, err) == 0) {
 		rc = add_containers(np, m, r, p);
-		mark_shared(np);
+		planner_mark_shared(np);
 		if (rc < 0)
 			errprintf(err, "out of memory");
 	}
 	plan_free(p);
 	if (rc < 0)
-		node_plan_free(np);
+		job_plan_free(np);
 	else
 		*out = np;
 	return rc;
 }
 
-int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r,
-		    const struct plan_input *in, struct errbuf *err)
+int planner_resize(struct job_plan **out, const struct machine *m, const struct request *r,
+		   const struct plan_input *in, struct errbuf *err)
 {
-	const struct request_container *c = &r->container[0];
+	const struct requested_container *c = &r->container[0];
 	struct resize_ask ask = {
 		.name = c->name,
 		.cpus = in->has_cpus,
@@ -118,7 +118,7 @@ int planning_resize(struct node_plan **out, const struct machine *m, const struc
 		.mems_kind = c->mems_kind,
 		.want_mems = c->mems,
 	};
-	struct node_plan *np = node_plan_new();
+	struct job_plan *np = job_plan_new();
 	struct plan_container got = { .why = NULL };
 	struct idset withheld;
 	int rc = -1;
@@ -132,19 +132,19 @@ int planning_resize(struct node_plan **out, const struct machine *m, const struc
 	} else if (r->n != 1) {
 		errprintf(err, "one container is resized at a time");
 	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_resize(&got, m, &ask, err) == 0) {
-		rc = add_container(np, m, c->name, c->cpus, &got);
+		rc = planner_add_container(np, m, c->name, c->cpus, &got);
 		if (rc < 0)
 			errprintf(err, "out of memory");
 	}
 	free(got.why);
 	if (rc < 0)
-		node_plan_free(np);
+		job_plan_free(np);
 	else
 		*out = np;
 	return rc;
 }
 
-int planning_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err)
+int planner_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err)
 {
 	struct blocks b;
 	int rc = 0;

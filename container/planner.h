@@ -9,25 +9,25 @@
 #include "topology/machine.h"
 
 /*
- * From a request to a node_plan by the planner: the one place where request
+ * From a request to a job_plan by the planner: the one place where request
  * and topology meet. Linked into the helper and nodeosctl, never into the plugin.
  * Of divided memory nodes (fgmn=) only the blocks are given, whatever IN allows.
  */
-int planning_make(struct node_plan **out, const struct machine *m, const struct request *r,
-		  const struct plan_input *in, struct errbuf *err);
+int planner_make(struct job_plan **out, const struct machine *m, const struct request *r,
+		 const struct plan_input *in, struct errbuf *err);
 
 /*
  * The same for one container that is to be resized: IN->resize, and R of it alone.
  * OUT->container[0].why tells what changes.
  */
-int planning_resize(struct node_plan **out, const struct machine *m, const struct request *r,
-		    const struct plan_input *in, struct errbuf *err);
+int planner_resize(struct job_plan **out, const struct machine *m, const struct request *r,
+		   const struct plan_input *in, struct errbuf *err);
 
 /*
  * M is this machine: note how much of its memory nodes can be used, where the kernel has divided
  * them. Only root may read that; for others, and on other kernels, nothing happens. KEEP, unless
  * NULL, is what was read, to be freed.
  */
-int planning_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
+int planner_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
 
 #endif

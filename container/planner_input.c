@@ -21,7 +21,7 @@ static const char *const default_word[] = {
 	[MEMS_ORDINARY] = "ordinary",
 };
 
-static void print_set(FILE *f, const char *key, const struct idset *set)
+static void planner_input_print_set(FILE *f, const char *key, const struct idset *set)
 {
 	char list[IDSET_LIST_MAX];
 
@@ -40,10 +40,10 @@ char *plan_input_format(const struct plan_input *in)
 	if (!f)
 		return NULL;
 	for (int i = 0; i < SETS; i++)
-		print_set(f, set_key[i], set[i]);
+		planner_input_print_set(f, set_key[i], set[i]);
 	fprintf(f, "default_mems %s\n", default_word[in->default_mems]);
 	for (int i = 0; in->resize && i < HAS; i++)
-		print_set(f, has_key[i], has[i]);
+		planner_input_print_set(f, has_key[i], has[i]);
 	if (in->resize)
 		fprintf(f, "has_confined %d\n", in->has_confined);
 	fprintf(f, "request %s\n", in->request);
@@ -56,7 +56,7 @@ char *plan_input_format(const struct plan_input *in)
 
 /* The value of the line at *TEXT, which begins with KEY; *TEXT is moved behind it. NULL: it is
  * another. */
-static char *take(char **text, const char *key)
+static char *planner_input_take(char **text, const char *key)
 {
 	size_t len = strlen(key);
 	char *value = *text + len + 1, *end = strchr(*text, '\n');
@@ -70,7 +70,7 @@ static char *take(char **text, const char *key)
 
 static int take_set(struct idset *out, char **text, const char *key, struct errbuf *err)
 {
-	char *value = take(text, key);
+	char *value = planner_input_take(text, key);
 
 	if (!value)
 		return errprintf(err, "planner input: no \"%s\" line", key);
@@ -87,7 +87,7 @@ int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 	for (int i = 0; i < SETS; i++)
 		if (take_set(set[i], &text, set_key[i], err) < 0)
 			return -1;
-	value = take(&text, "default_mems");
+	value = planner_input_take(&text, "default_mems");
 	if (!value)
 		return errprintf(err, "planner input: no \"default_mems\" line");
 	out->default_mems = strcmp(value, "local") == 0	     ? MEMS_LOCAL
@@ -98,12 +98,12 @@ int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 		if (take_set(has[i], &text, has_key[i], err) < 0)
 			return -1;
 	if (out->resize) {
-		value = take(&text, "has_confined");
+		value = planner_input_take(&text, "has_confined");
 		if (!value)
 			return errprintf(err, "planner input: no \"has_confined\" line");
 		out->has_confined = strcmp(value, "1") == 0;
 	}
-	out->request = take(&text, "request");
+	out->request = planner_input_take(&text, "request");
 	return out->request ? 0 : errprintf(err, "planner input: no \"request\" line");
 }
 
@@ -114,7 +114,7 @@ enum mems_default plan_input_default_mems(enum mems_default site, bool own_mems,
 	return own_mems && site == MEMS_ALL ? MEMS_ORDINARY : site;
 }
 
-int plan_input_ask(struct node_plan **out, struct helper_run *h, const char *state_dir,
+int plan_input_ask(struct job_plan **out, struct subprocess *h, const char *state_dir,
 		   const struct plan_input *in, struct errbuf *err)
 {
 	char path[DIR_PATH_MAX + 16], *text = NULL, *input = plan_input_format(in);
@@ -124,12 +124,12 @@ int plan_input_ask(struct node_plan **out, struct helper_run *h, const char *sta
 	snprintf(path, sizeof(path), "%s/machine.xml", state_dir);
 	h->extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	h->input = input;
-	h->output_max = NODE_PLAN_TEXT_MAX; /* so that a few steps' plans fit in a ledger entry */
+	h->output_max = JOB_PLAN_TEXT_MAX; /* so that a few steps' plans fit in a ledger entry */
 	if (!input) {
 		errprintf(err, "out of memory");
-	} else if (helper_run(h, &text, err) >= 0) {
+	} else if (subprocess_run(h, &text, err) >= 0) {
 		at = text;
-		rc = node_plan_parse(out, &at, err);
+		rc = job_plan_parse(out, &at, err);
 	}
 	if (h->extra_fd >= 0)
 		close(h->extra_fd);
@@ -138,10 +138,10 @@ int plan_input_ask(struct node_plan **out, struct helper_run *h, const char *sta
 	return rc;
 }
 
-int plan_input_refuse(struct node_plan **out, struct errbuf *err)
+int plan_input_refuse(struct job_plan **out, struct errbuf *err)
 {
 	errwrap(err, "the planner's answer is refused");
-	node_plan_free(*out);
+	job_plan_free(*out);
 	*out = NULL;
 	return -1;
 }

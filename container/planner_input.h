@@ -42,11 +42,11 @@ enum mems_default plan_input_default_mems(enum mems_default site, bool own_mems,
  * that STATE_DIR has since boot; without that the helper looks for itself. *OUT is what it answers:
  * it has a user's rights, so the caller checks it. -1 without an answer.
  */
-int plan_input_ask(struct node_plan **out, struct helper_run *h, const char *state_dir,
+int plan_input_ask(struct job_plan **out, struct subprocess *h, const char *state_dir,
 		   const struct plan_input *in, struct errbuf *err);
 
 /* The answer *OUT is not one to IN, as ERR says: free it. -1. */
-int plan_input_refuse(struct node_plan **out, struct errbuf *err);
+int plan_input_refuse(struct job_plan **out, struct errbuf *err);
 
 /* Parse; OUT->request points into TEXT, which is cut up. */
 int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err);

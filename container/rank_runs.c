@@ -32,7 +32,7 @@ static int move_set(struct idset *dst, const struct idset *src, int by)
 }
 
 /* Digits alone and no zero in front: what is printed again the same. */
-static int parse_number(const char **at, unsigned *out)
+static int rank_runs_parse_number(const char **at, unsigned *out)
 {
 	size_t len = strspn(*at, "0123456789");
 
@@ -48,7 +48,7 @@ static int task_number(const char *task, unsigned *out)
 	if (strncmp(task, "task_", 5) != 0)
 		return -1;
 	task += 5;
-	return parse_number(&task, out) < 0 || *task ? -1 : 0;
+	return rank_runs_parse_number(&task, out) < 0 || *task ? -1 : 0;
 }
 
 static bool is_place(const char *place)
@@ -198,10 +198,10 @@ static int parse_back(const char **at, unsigned *back, int *by)
 	unsigned number;
 	bool down;
 
-	if (parse_number(at, back) < 0 || (**at != '+' && **at != '-'))
+	if (rank_runs_parse_number(at, back) < 0 || (**at != '+' && **at != '-'))
 		return -1;
 	down = *(*at)++ == '-';
-	if (parse_number(at, &number) < 0 || number >= IDSET_MAX)
+	if (rank_runs_parse_number(at, &number) < 0 || number >= IDSET_MAX)
 		return -1;
 	*by = down ? -(int)number : (int)number;
 	return 0;
@@ -214,10 +214,10 @@ static int parse_token(struct ledger_step *s, const char **at, struct errbuf *er
 	unsigned first, last, back = 0;
 	int by = 0;
 
-	if (parse_number(at, &first) < 0)
+	if (rank_runs_parse_number(at, &first) < 0)
 		return -1;
 	last = first;
-	if (**at == '-' && (++*at, parse_number(at, &last) < 0))
+	if (**at == '-' && (++*at, rank_runs_parse_number(at, &last) < 0))
 		return -1;
 	if (last < first || last - first >= STEP_RANKS_MAX - s->n_placed)
 		return -1;

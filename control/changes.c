@@ -14,7 +14,7 @@
 
 #define PATIENCE_MS 10000
 
-static int note(const char *path, bool more, struct errbuf *err)
+static int control_changes_note(const char *path, bool more, struct errbuf *err)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	char text[32] = "";
@@ -51,10 +51,10 @@ int changes_note(const char *path, const char *state_dir, bool more, struct errb
 		       (st.st_mode & 0444) == 0444) ||
 		      access(state_dir, F_OK) < 0))
 		return 0;
-	lock = private_lock(state_dir, PRIVATE_LOCK_CHANGES, PATIENCE_MS, err);
+	lock = lock_private(state_dir, PRIVATE_LOCK_CHANGES, PATIENCE_MS, err);
 	if (lock < 0)
 		return -1;
-	rc = note(path, more, err);
+	rc = control_changes_note(path, more, err);
 	close(lock);
 	return rc;
 }

@@ -55,7 +55,7 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 	return fd;
 }
 
-static int say(int fd, const char *line)
+static int client_say(int fd, const char *line)
 {
 	size_t left = strlen(line);
 
@@ -73,7 +73,7 @@ static int say(int fd, const char *line)
 }
 
 /* As read(2), whatever signals come, but not for longer than SECONDS. */
-static ssize_t hear(int fd, long seconds, char *buf, size_t size)
+static ssize_t client_hear(int fd, long seconds, char *buf, size_t size)
 {
 	long end = monotonic_ms() + seconds * 1000;
 
@@ -95,14 +95,14 @@ static const char *why_not(void)
 }
 
 /* The answer's first line says what the rest is. */
-static int take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
+static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
 {
 	char piece[sizeof(err->text) + 4096], *end = NULL;
 	size_t used = 0;
 	ssize_t n = 1;
 
 	while (n > 0 && !end && used < sizeof(piece) - 1) {
-		n = hear(fd, seconds, piece + used, sizeof(piece) - 1 - used);
+		n = client_hear(fd, seconds, piece + used, sizeof(piece) - 1 - used);
 		used += n > 0 ? (size_t)n : 0;
 		piece[used] = '\0';
 		end = memchr(piece, '\n', used);
@@ -121,7 +121,7 @@ static int take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
 		return errprintf(err, "nodeosd has answered what this version does not know: %.60s",
 				 piece);
 	fwrite(end + 1, 1, used - (size_t)(end + 1 - piece), out);
-	while ((n = hear(fd, seconds, piece, sizeof(piece))) > 0)
+	while ((n = client_hear(fd, seconds, piece, sizeof(piece))) > 0)
 		fwrite(piece, 1, (size_t)n, out);
 	return n < 0 ? errprintf(err, "nodeosd's answer ends before its end: %s", why_not()) : 0;
 }
@@ -133,8 +133,8 @@ static int ask_once(const char *line, const char *socket_path, long seconds, FIL
 
 	if (fd < 0)
 		return -1;
-	if (say(fd, line) == 0)
-		rc = take_answer(fd, seconds, out, err);
+	if (client_say(fd, line) == 0)
+		rc = client_take_answer(fd, seconds, out, err);
 	else if (errno == EPIPE || errno == ECONNRESET)
 		rc = AGAIN;
 	else

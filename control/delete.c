@@ -36,7 +36,7 @@ static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[
 }
 
 /* All that is in their cgroups, which forks cannot escape. */
-static void kill_all(const struct rank_group *g, int cgroup_fd)
+static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 {
 	char path[RANK_PATH_MAX];
 	struct errbuf ignored;
@@ -92,7 +92,7 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 		/* as it is: nobody dies for what could not be written down then */
 		rc = -1;
 	} else if (live) {
-		kill_all(&in, v->s.cgroup_fd);
+		delete_kill_all(&in, v->s.cgroup_fd);
 		d->killed = true;
 		rc = 1;
 	}
@@ -124,9 +124,9 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 {
 	static const struct mapped nothing;
 	static const struct idset none;
-	struct placed *entry = v->o.container;
-	const struct placed before = *entry;
-	struct placed after = { .deleted = true };
+	struct planned_container *entry = v->o.container;
+	const struct planned_container before = *entry;
+	struct planned_container after = { .deleted = true };
 	struct rank_group gone = { .n = 0 }, rest = { .n = 0 };
 	struct resize_told t = { .job_id = v->o.job->job_id,
 				 .before = &before,

@@ -28,7 +28,8 @@ struct nodeos {
 };
 
 /* Of a line "WORD VALUE". */
-static int take_line(struct have *h, const char *word, const char *value, struct errbuf *err)
+static int libnodeos_take_line(struct have *h, const char *word, const char *value,
+			       struct errbuf *err)
 {
 	struct {
 		const char *word;
@@ -54,7 +55,7 @@ static int take_line(struct have *h, const char *word, const char *value, struct
 	return 0;
 }
 
-static int take_answer(struct have *h, char *answer, struct errbuf *err)
+static int libnodeos_take_answer(struct have *h, char *answer, struct errbuf *err)
 {
 	char *save = NULL;
 
@@ -65,7 +66,7 @@ static int take_answer(struct have *h, char *answer, struct errbuf *err)
 		if (!blank)
 			continue; /* of a later version */
 		*blank = '\0';
-		if (take_line(h, line, blank + 1, err) < 0)
+		if (libnodeos_take_line(h, line, blank + 1, err) < 0)
 			return -1;
 	}
 	if (!*h->container || idset_empty(&h->cpus))
@@ -76,7 +77,7 @@ static int take_answer(struct have *h, char *answer, struct errbuf *err)
 }
 
 /* What nodeosd says to A: malloc'ed, or NULL. */
-static char *ask(nodeos_t *n, const struct ask *a)
+static char *libnodeos_ask(nodeos_t *n, const struct ask *a)
 {
 	char *answer = NULL;
 	size_t len;
@@ -100,12 +101,12 @@ static char *ask(nodeos_t *n, const struct ask *a)
 int nodeos_refresh(nodeos_t *n)
 {
 	struct ask a = { .operation = ASK_QUERY };
-	char *answer = ask(n, &a);
+	char *answer = libnodeos_ask(n, &a);
 	struct have *h = answer ? malloc(sizeof(*h)) : NULL;
 	int rc = -1;
 
 	if (h)
-		rc = take_answer(h, answer, &n->err);
+		rc = libnodeos_take_answer(h, answer, &n->err);
 	else if (answer)
 		errprintf(&n->err, "out of memory");
 	if (rc == 0)
@@ -201,7 +202,7 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 	if (!a.cpus.given && !a.mems.given)
 		return 0;
 	memcpy(a.container, n->have.container, sizeof(a.container));
-	answer = ask(n, &a);
+	answer = libnodeos_ask(n, &a);
 	free(answer);
 	return answer ? nodeos_refresh(n) : -1;
 }

@@ -12,7 +12,7 @@
 
 #define FILE_NAME "resize.lock"
 
-int private_lock(const char *state_dir, uint64_t what, long ms, struct errbuf *err)
+int lock_private(const char *state_dir, uint64_t what, long ms, struct errbuf *err)
 {
 	/* one byte of it, which need not be there; of this descriptor, not of the process */
 	struct flock byte = {

@@ -16,6 +16,6 @@
 
 /* A descriptor whose end is the lock's, or -1: errno is EAGAIN when somebody else has had it for MS
  * milliseconds. */
-int private_lock(const char *state_dir, uint64_t what, long ms, struct errbuf *err);
+int lock_private(const char *state_dir, uint64_t what, long ms, struct errbuf *err);
 
 #endif

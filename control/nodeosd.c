@@ -39,7 +39,7 @@ static const char usage_text[] = "Usage: nodeosd\n"
 				 "  -V, --version  print the version\n";
 
 /* One line within the time, however it comes in pieces. */
-static int read_line(char line[ASK_LINE_MAX], struct errbuf *err)
+static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 {
 	size_t len = 0;
 	ssize_t n;
@@ -65,7 +65,7 @@ static int read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 }
 
 /* The containers of one's own jobs; root's are all. */
-static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
+static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 {
 	struct machine *m = NULL;
 	struct errbuf ignored;
@@ -98,7 +98,8 @@ static int show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 
 /* Where srun starts a command beside the ranks of a container: processes are Slurm's to make, never
  * moved. */
-static int find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup, struct errbuf *err)
+static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup,
+			struct errbuf *err)
 {
 	char node[NODE_NAME_MAX];
 	struct node_state s;
@@ -132,13 +133,13 @@ static int answer(FILE *f, struct errbuf *err)
 	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
 		return errprintf(err, "standard input is no socket with a user at its other end: "
 				      "nodeosd.socket of systemd starts nodeosd");
-	if (read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
+	if (nodeosd_read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
 		return -1;
 	if (process_cgroup_of(cgroup, sizeof(cgroup), peer.pid) < 0)
 		cgroup[0] = '\0';
 	switch (a.operation) {
 	case ASK_SHOW:
-		return show(f, &a, peer.uid, err);
+		return nodeosd_show(f, &a, peer.uid, err);
 	case ASK_QUERY:
 		return query_peer(f, peer.pid, peer.uid, err);
 	case ASK_RESIZE:
@@ -151,7 +152,7 @@ static int answer(FILE *f, struct errbuf *err)
 		alarm(0);
 		return delete_container(f, &a, peer.uid, cgroup, err);
 	case ASK_FIND:
-		return find(f, &a, peer.uid, cgroup, err);
+		return nodeosd_find(f, &a, peer.uid, cgroup, err);
 	}
 	return errprintf(err, "request: no such operation");
 }

@@ -5,10 +5,10 @@
 
 #include "host/cgroup.h"
 
-static void look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own,
-		    const char *name)
+static void owned_look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own,
+			  const char *name)
 {
-	struct node_plan *plan = own ? own->plan : job->plan;
+	struct job_plan *plan = own ? own->plan : job->plan;
 
 	for (unsigned i = 0; plan && i < plan->n; i++)
 		if (strcmp(plan->container[i].name, name) == 0)
@@ -24,7 +24,7 @@ static void look_at(struct owned *f, struct ledger_job *job, struct ledger_step 
 /* Of the job plan. */
 static void look_in_plan(struct owned *f, struct ledger_job *job, const char *name)
 {
-	look_at(f, job, NULL, name);
+	owned_look_at(f, job, NULL, name);
 	for (unsigned i = 0; f->container && i < job->n_steps; i++)
 		if (ledger_step_in(&job->step[i], name))
 			f->step = &job->step[i];
@@ -35,9 +35,9 @@ static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_
 			 const char *name)
 {
 	if (step->plan) {
-		look_at(f, job, step, name);
+		owned_look_at(f, job, step, name);
 	} else if (ledger_step_in(step, name)) {
-		look_at(f, job, NULL, name);
+		owned_look_at(f, job, NULL, name);
 		f->step = step;
 	}
 }
@@ -48,7 +48,7 @@ static void look_in_job(struct owned *f, struct ledger_job *job, const struct as
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (!a->step_given)
-			look_at(f, job, &job->step[i], a->container);
+			owned_look_at(f, job, &job->step[i], a->container);
 		else if (job->step[i].step_id == a->step)
 			look_in_step(f, job, &job->step[i], a->container);
 	if (!f->container && !a->step_given)
@@ -64,7 +64,7 @@ static bool look_in_own(struct owned *out, const struct node_state *s, const cha
 			struct ledger_step *step = &s->job[i]->step[k];
 
 			if (step->plan && cgroup_below(cgroup, step->cgroup))
-				look_at(out, s->job[i], step, name);
+				owned_look_at(out, s->job[i], step, name);
 		}
 	return out->container;
 }
@@ -188,7 +188,7 @@ int owned_find_again(struct owned *out, const struct node_state *s, const char *
 		struct ledger_step *own = ledger_job_step(s->job[i], inode);
 
 		if (own)
-			look_at(out, s->job[i], own, name);
+			owned_look_at(out, s->job[i], own, name);
 		else if (s->job[i]->inode == inode)
 			look_in_plan(out, s->job[i], name);
 	}

@@ -10,8 +10,8 @@ struct owned {
 	struct ledger_job *job;
 	/* that has brought it, a step container; NULL: it is of the job plan */
 	struct ledger_step *own;
-	struct node_plan *plan;
-	struct placed *container;
+	struct job_plan *plan;
+	struct planned_container *container;
 	const char *request; /* that it is of */
 	uint64_t inode; /* that its plan lives as long as */
 	/* that has ranks in it: the one that was asked for, or else the last one; NULL: none */

@@ -108,7 +108,7 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 }
 
 /* What goes with what. */
-static int check(const struct ask *a, struct errbuf *err)
+static int protocol_check(const struct ask *a, struct errbuf *err)
 {
 	bool amount = a->cpus.given || a->mems.given;
 
@@ -162,7 +162,7 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 			memset(out, 0, sizeof(*out));
 			return -1;
 		}
-	if (check(out, err) < 0) {
+	if (protocol_check(out, err) < 0) {
 		memset(out, 0, sizeof(*out));
 		return -1;
 	}

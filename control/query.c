@@ -22,7 +22,7 @@ static const struct ledger_rank *rank_at(struct ledger_step *s, const char *path
 	return NULL;
 }
 
-static void print_set(FILE *out, const char *word, const struct idset *s)
+static void query_print_set(FILE *out, const char *word, const struct idset *s)
 {
 	char list[IDSET_LIST_MAX];
 
@@ -30,23 +30,23 @@ static void print_set(FILE *out, const char *word, const struct idset *s)
 	fprintf(out, "%s %s\n", word, list);
 }
 
-static int tell(FILE *out, const struct node_state *s, const char *path, struct errbuf *err)
+static int query_tell(FILE *out, const struct node_state *s, const char *path, struct errbuf *err)
 {
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
 			struct ledger_step *step = &s->job[i]->step[k];
 			const struct ledger_rank *rank = rank_at(step, path);
-			const struct placed *c =
-				rank ? node_plan_find(step->plan ? step->plan : s->job[i]->plan,
-						      rank->place)
+			const struct planned_container *c =
+				rank ? job_plan_find(step->plan ? step->plan : s->job[i]->plan,
+						     rank->place)
 				     : NULL;
 
 			if (!c)
 				continue;
 			fprintf(out, "job %u\ncontainer %s\n", s->job[i]->job_id, c->name);
-			print_set(out, "cpus", &c->cpus);
-			print_set(out, "mems", &c->mems);
-			print_set(out, "rank_cpus", &rank->cpus);
+			query_print_set(out, "cpus", &c->cpus);
+			query_print_set(out, "mems", &c->mems);
+			query_print_set(out, "rank_cpus", &rank->cpus);
 			return 0;
 		}
 	return errprintf(err, "this process is in no container");
@@ -67,7 +67,7 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 	    changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 ||
 	    node_state_look(&s, uid, 0, err) < 0)
 		return -1;
-	rc = tell(out, &s, path, err);
+	rc = query_tell(out, &s, path, err);
 	node_state_free(&s);
 	return rc;
 }

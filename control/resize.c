@@ -22,7 +22,8 @@
 /* ------------------------------------------------------------------ may it be? */
 
 /* Do the site and every isolator let the container become NEXT? */
-static int check_change(const struct resize_view *v, const struct placed *next, struct errbuf *err)
+static int check_change(const struct resize_view *v, const struct planned_container *next,
+			struct errbuf *err)
 {
 	struct isolator_change change = {
 		.conf = &v->s.conf,
@@ -51,8 +52,9 @@ static int check_change(const struct resize_view *v, const struct placed *next, 
 /* ---------------------------------------------------------------------- doing it */
 
 /* The container's entry as NEXT says; where HAS is given, with what it had, too. */
-static void write_entry(struct placed *c, const struct placed *next, const struct placed *has_cpus,
-			const struct placed *has_mems)
+static void write_entry(struct planned_container *c, const struct planned_container *next,
+			const struct planned_container *has_cpus,
+			const struct planned_container *has_mems)
 {
 	c->cpus = next->cpus;
 	c->reserved = next->reserved;
@@ -72,7 +74,7 @@ static void write_entry(struct placed *c, const struct placed *next, const struc
 }
 
 /* Of many times only the last one is told. */
-static void explain(struct placed *c, const char *why)
+static void resize_explain(struct planned_container *c, const char *why)
 {
 	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why
 								    : strstr(c->why, "\n" RESIZED),
@@ -82,12 +84,12 @@ static void explain(struct placed *c, const char *why)
 		*last = '\0';
 	for (; *why; why += strcspn(why, "\n"), why += *why == '\n') {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(why, "\n"), why);
-		node_plan_add_why(c, line);
+		job_plan_add_why(c, line);
 	}
 }
 
 struct change {
-	struct placed before, next;
+	struct planned_container before, next;
 	struct idset mems_gone;
 	struct rank_group in, rest; /* the container's ranks, and those in what is left */
 	struct mapped had, left; /* on mems_gone, before and after the move */
@@ -144,7 +146,7 @@ static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
  * come. */
 static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
 {
-	struct placed *entry = v->o.container;
+	struct planned_container *entry = v->o.container;
 	struct errbuf ignored;
 
 	resize_view_left(&c->rest.before, v);
@@ -163,7 +165,7 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	if (bind_all(c, v, err) < 0)
 		goto undo;
 	write_entry(entry, &c->next, NULL, &c->before);
-	explain(entry, c->next.why);
+	resize_explain(entry, c->next.why);
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
 	/* there was room for the first, and is none for this: what is written there is more than it
@@ -306,7 +308,7 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 /* With the ledger open, and all of the container's ranks off what they leave, if they could. */
 static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
-	struct placed *entry = v->o.container;
+	struct planned_container *entry = v->o.container;
 	int rc;
 
 	/* a block is handed over without memory of its old container, or not at all */
@@ -332,10 +334,10 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 }
 
 /* No rank has a memory node that is to come: the ledger does not go on to say so. */
-static void give_back(const struct change *c, struct resize_view *v)
+static void resize_give_back(const struct change *c, struct resize_view *v)
 {
 	struct errbuf ignored;
-	struct placed *entry;
+	struct planned_container *entry;
 
 	if (resize_view_open(v, &ignored) < 0)
 		return;
@@ -363,7 +365,7 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 			more = resize_view_open(v, err) < 0 ? -1 : any_new(c, v, err);
 	}
 	if (more < 0 && !c->widened)
-		give_back(c, v);
+		resize_give_back(c, v);
 	if (more < 0)
 		return -1;
 	if (more == 0)
@@ -416,8 +418,7 @@ stays:
 			  why.text);
 }
 
-static int change(FILE *out, struct resize_view *v, const struct node_plan *made,
-		  struct errbuf *err)
+static int change(FILE *out, struct resize_view *v, const struct job_plan *made, struct errbuf *err)
 {
 	struct change c = { .before = *v->o.container, .next = made->container[0] };
 	struct resize_told t = { .job_id = v->o.job->job_id,
@@ -457,7 +458,7 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		     const char *helper_path, struct errbuf *err)
 {
 	struct resize_view *v = calloc(1, sizeof(*v));
-	struct node_plan *made = NULL;
+	struct job_plan *made = NULL;
 	struct conf conf;
 	int lock, rc = -1;
 
@@ -474,7 +475,7 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		rc = change(out, v, made, err);
 		resize_view_close(v);
 	}
-	node_plan_free(made);
+	job_plan_free(made);
 	if (lock >= 0)
 		resize_unlock(lock, &conf);
 	free(v);

@@ -50,7 +50,7 @@ static uint64_t bytes_on(const char *line, const struct idset *nodes)
 	return size ? pages * strtoull(size + strlen(" kernelpagesize_kB="), NULL, 10) << 10 : 0;
 }
 
-static void look_at(void *arg, void *result)
+static void resize_mems_look_at(void *arg, void *result)
 {
 	const struct job *job = arg;
 	struct found *o = result;
@@ -124,7 +124,7 @@ struct walk {
 };
 
 /* Is it in PATH still, or has it ended, or its number become another's? */
-static bool is_there(const struct walk *w, pid_t pid)
+static bool resize_mems_is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
 	struct process_stat p;
@@ -133,7 +133,7 @@ static bool is_there(const struct walk *w, pid_t pid)
 	       process_stat_of(&p, pid) == 0 && !p.ended;
 }
 
-static void visit(pid_t pid, void *arg)
+static void resize_mems_visit(pid_t pid, void *arg)
 {
 	struct walk *w = arg;
 	struct apart a = { .work = w->work,
@@ -151,7 +151,7 @@ static void visit(pid_t pid, void *arg)
 	enum apart_end end;
 
 	snprintf(name, sizeof(name), "/proc/%ld", (long)pid);
-	if (w->rc < 0 || !is_there(w, pid) || stat(name, &st) < 0)
+	if (w->rc < 0 || !resize_mems_is_there(w, pid) || stat(name, &st) < 0)
 		return;
 	w->job.pid = pid;
 	a.gid = st.st_gid;
@@ -165,7 +165,7 @@ static void visit(pid_t pid, void *arg)
 		w->out->files = o.mapped.files > w->out->files ? o.mapped.files : w->out->files;
 	}
 	/* what has ended meanwhile has nothing */
-	if ((end == APART_DONE && !o.error) || !is_there(w, pid))
+	if ((end == APART_DONE && !o.error) || !resize_mems_is_there(w, pid))
 		return;
 	if (end == APART_LATE)
 		w->rc = errprintf(w->err,
@@ -187,7 +187,7 @@ static int each_process(struct walk *w, const struct rank_group *g)
 	w->path = path;
 	for (unsigned i = 0; i < g->n; i++) {
 		rank_path(path, g->moved[i].step, g->moved[i].rank);
-		cgroup_each_pid(w->cgroup_fd, path, visit, w, &ended);
+		cgroup_each_pid(w->cgroup_fd, path, resize_mems_visit, w, &ended);
 	}
 	w->path = NULL;
 	return w->rc;
@@ -196,7 +196,7 @@ static int each_process(struct walk *w, const struct rank_group *g)
 int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup_fd, uid_t uid,
 		      const struct idset *nodes, struct errbuf *err)
 {
-	struct walk w = { .work = look_at,
+	struct walk w = { .work = resize_mems_look_at,
 			  .job = { .nodes = nodes },
 			  .seconds = LOOK_SECONDS,
 			  .uid = uid,
@@ -277,11 +277,11 @@ static void visit_in(const char *path, pid_t pid, void *arg)
 	struct walk *w = arg;
 
 	w->path = path;
-	visit(pid, w);
+	resize_mems_visit(pid, w);
 }
 
 /*
- * What confine() changes for M: its rank's directory, and where the step is kept to nodes at all,
+ * What resize_mems_confine() changes for M: its rank's directory, and where the step is kept to nodes at all,
  * all below the directory "user": ranks of other containers and processes in none, too.
  */
 static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
@@ -314,8 +314,9 @@ int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, st
 	return w.rc;
 }
 
-static int confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b,
-		   const struct idset *nodes, const struct idset *later, struct errbuf *err)
+static int resize_mems_confine(const struct rank_group *g, int cgroup_fd, const struct blocks *b,
+			       const struct idset *nodes, const struct idset *later,
+			       struct errbuf *err)
 {
 	/* a directory has no more than the one above it */
 	for (unsigned i = 0; i < g->n; i++)
@@ -347,7 +348,7 @@ static void confine_apart(void *arg, void *result)
 	struct confined *o = result;
 	int fd = cgroup_open_root(NULL, &o->err);
 
-	o->rc = fd < 0 ? -1 : confine(c->g, fd, c->b, c->nodes, c->later, &o->err);
+	o->rc = fd < 0 ? -1 : resize_mems_confine(c->g, fd, c->b, c->nodes, c->later, &o->err);
 }
 
 _Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "a message fits");

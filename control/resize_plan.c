@@ -35,7 +35,7 @@ static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, con
 /* The request of this container alone, as it is to be. */
 static int write_request(struct input *i, const struct resize_view *v, struct errbuf *err)
 {
-	const struct placed *c = v->o.container;
+	const struct planned_container *c = v->o.container;
 	const struct ask *a = v->ask;
 	struct request r = { .n = 1 };
 	unsigned n = 0;
@@ -71,7 +71,8 @@ static void offer_cpus(struct plan_input *in, const struct resize_view *v)
 	idset_andnot(&in->cpus, &held);
 }
 
-static int offer_mems(struct plan_input *in, const struct resize_view *v, struct errbuf *err)
+static int resize_plan_offer_mems(struct plan_input *in, const struct resize_view *v,
+				  struct errbuf *err)
 {
 	const struct ledger_job *job = v->o.job;
 	const struct blocks *b = &v->s.blocks;
@@ -117,7 +118,7 @@ static int offer_mems(struct plan_input *in, const struct resize_view *v, struct
 	return 0;
 }
 
-static int fill(struct input *i, const struct resize_view *v, struct errbuf *err)
+static int resize_plan_fill(struct input *i, const struct resize_view *v, struct errbuf *err)
 {
 	memset(i, 0, sizeof(*i));
 	i->in.resize = true;
@@ -126,7 +127,7 @@ static int fill(struct input *i, const struct resize_view *v, struct errbuf *err
 	i->in.has_mems = v->o.container->mems;
 	i->in.has_confined = v->o.container->confined;
 	offer_cpus(&i->in, v);
-	return offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
+	return resize_plan_offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
 }
 
 /* Was a plan that was made of A made of what there is in B? */
@@ -139,12 +140,12 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 	       idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
 }
 
-/* What node_plan_check() cannot know: memory that was not asked to change stays, and what was, is
+/* What job_plan_check() cannot know: memory that was not asked to change stays, and what was, is
  * bound. */
-static int check_kept(const struct node_plan *p, const struct plan_input *in,
+static int check_kept(const struct job_plan *p, const struct plan_input *in,
 		      const struct request *r, struct errbuf *err)
 {
-	const struct placed *c = &p->container[0];
+	const struct planned_container *c = &p->container[0];
 
 	if (r->container[0].mems_kind != MEMS_UNSET && !c->confined &&
 	    !idset_equal(&c->mems, &in->has_mems))
@@ -158,12 +159,13 @@ static int check_kept(const struct node_plan *p, const struct plan_input *in,
 }
 
 /* With the rights of the job's user, who may stop it, and so with the ledger closed. */
-static int run_helper(struct node_plan **out, const struct conf *conf, const struct plan_input *in,
-		      const char *helper_path, uid_t uid, struct errbuf *err)
+static int resize_plan_run_helper(struct job_plan **out, const struct conf *conf,
+				  const struct plan_input *in, const char *helper_path, uid_t uid,
+				  struct errbuf *err)
 {
 	const char *argv[] = { helper_path, NULL };
 	struct passwd *pw = getpwuid(uid);
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.uid = uid,
 		.gid = pw ? pw->pw_gid : 65534,
@@ -174,13 +176,13 @@ static int run_helper(struct node_plan **out, const struct conf *conf, const str
 	if (plan_input_ask(out, &h, conf->state_dir, in, err) < 0)
 		return -1;
 	if (request_parse(&r, in->request, err) < 0 ||
-	    node_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 ||
+	    job_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 ||
 	    check_kept(*out, in, &r, err) < 0)
 		return plan_input_refuse(out, err);
 	return 0;
 }
 
-int resize_plan(struct node_plan **out, struct resize_view *v, const char *helper_path,
+int resize_plan(struct job_plan **out, struct resize_view *v, const char *helper_path,
 		struct errbuf *err)
 {
 	struct input *of = calloc(2, sizeof(*of));
@@ -192,7 +194,7 @@ int resize_plan(struct node_plan **out, struct resize_view *v, const char *helpe
 
 		if (resize_view_open(v, err) < 0)
 			break;
-		if (fill(now, v, err) < 0) {
+		if (resize_plan_fill(now, v, err) < 0) {
 			resize_view_close(v);
 			break;
 		}
@@ -200,18 +202,18 @@ int resize_plan(struct node_plan **out, struct resize_view *v, const char *helpe
 			free(of);
 			return 0;
 		}
-		node_plan_free(*out);
+		job_plan_free(*out);
 		*out = NULL;
 		uid = v->o.job->uid;
 		resize_view_close(v);
-		if (run_helper(out, &v->s.conf, &now->in, helper_path, uid, err) < 0)
+		if (resize_plan_run_helper(out, &v->s.conf, &now->in, helper_path, uid, err) < 0)
 			break;
 		errprintf(err, "other steps of the job kept changing its containers: try again");
 	}
 	if (!of)
 		errprintf(err, "out of memory");
 	free(of);
-	node_plan_free(*out);
+	job_plan_free(*out);
 	*out = NULL;
 	return -1;
 }

@@ -5,12 +5,12 @@
 #include "control/resize_view.h"
 
 /*
- * Open V and plan what its container is to have: *OUT has it alone (node_plan_free). With the
+ * Open V and plan what its container is to have: *OUT has it alone (job_plan_free). With the
  * rights of the job's user, by the helper at HELPER_PATH, and the ledger closed meanwhile: who
  * could stop the helper keeps nobody waiting. When another step has changed what there is to have,
  * it is planned anew. On failure V is closed.
  */
-int resize_plan(struct node_plan **out, struct resize_view *v, const char *helper_path,
+int resize_plan(struct job_plan **out, struct resize_view *v, const char *helper_path,
 		struct errbuf *err);
 
 #endif

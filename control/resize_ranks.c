@@ -58,7 +58,7 @@ void rank_group_free(struct rank_group *g)
 	g->n = 0;
 }
 
-int rank_group_renew(struct rank_group *g, const struct node_plan *plan, struct errbuf *err)
+int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err)
 {
 	struct idset *now = calloc(g->n + 1u, sizeof(*now)),
 		     *next = calloc(g->n + 1u, sizeof(*next));
@@ -92,7 +92,7 @@ struct pass {
 };
 
 /* Is that thread in the rank's cgroup still? */
-static bool is_there(const struct pass *p, pid_t tid)
+static bool resize_ranks_is_there(const struct pass *p, pid_t tid)
 {
 	char path[RANK_PATH_MAX];
 
@@ -116,7 +116,7 @@ static void bind_thread(pid_t tid, void *arg)
 		return;
 	p->changed++;
 	/* the file that names it was read a while ago: the number may be another user's by now */
-	if (!is_there(p, tid))
+	if (!resize_ranks_is_there(p, tid))
 		return;
 	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
 		return;
@@ -181,7 +181,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 }
 
 /* What a step's ranks divide, as other steps' rank maps see it. */
-static void note(const struct rank_group *g)
+static void resize_ranks_note(const struct rank_group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
 		g->moved[i].rank->cpus = g->moved[i].next;
@@ -207,7 +207,7 @@ int rank_group_bind(struct rank_group *g, int cgroup_fd, struct errbuf *err)
 	while (done < g->n && (rc = bind_rank(g, &g->moved[done], cgroup_fd, end, err)) == 0)
 		done++;
 	if (rc == 0) {
-		note(g);
+		resize_ranks_note(g);
 		return 0;
 	}
 	end = monotonic_ms() + BIND_MS;

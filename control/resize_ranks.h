@@ -27,7 +27,7 @@ void rank_group_free(struct rank_group *g);
 
 /* Find out what each will have, PLAN's cores being those of the job (topology/rankmap_renew.h).
  * Changes nothing else. */
-int rank_group_renew(struct rank_group *g, const struct node_plan *plan, struct errbuf *err);
+int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 
 /*
  * Bind them, their processes and all threads of these: cgroups first as wide as before and after

@@ -14,7 +14,7 @@ struct told_rank {
 	unsigned threads;
 };
 
-static int add(struct resize_told *t, const struct rank_group *g, bool rest)
+static int resize_report_add(struct resize_told *t, const struct rank_group *g, bool rest)
 {
 	for (unsigned i = 0; i < g->n; i++) {
 		const struct rank_moved *m = &g->moved[i];
@@ -39,8 +39,9 @@ static int add(struct resize_told *t, const struct rank_group *g, bool rest)
 int resize_told_ranks(struct resize_told *t, const struct rank_group *in,
 		      const struct rank_group *rest, struct errbuf *err)
 {
-	return add(t, in, false) < 0 || add(t, rest, true) < 0 ? errprintf(err, "out of memory")
-							       : 0;
+	return resize_report_add(t, in, false) < 0 || resize_report_add(t, rest, true) < 0
+		       ? errprintf(err, "out of memory")
+		       : 0;
 }
 
 void resize_told_free(struct resize_told *t)

@@ -10,7 +10,7 @@
 /* What became of a resize, or of a container that is deleted, for who asked for it. */
 struct resize_told {
 	uint32_t job_id;
-	const struct placed *before, *after;
+	const struct planned_container *before, *after;
 	const struct idset *mems_gone;
 	const struct mapped *had, *left; /* on mems_gone, before and after */
 	unsigned n;

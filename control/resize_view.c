@@ -104,7 +104,7 @@ static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 }
 
 /* 1: a step is being launched. */
-static int look(struct resize_view *v, struct errbuf *err)
+static int resize_view_look(struct resize_view *v, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX];
 	uid_t uid = v->uid == 0 ? (uid_t)-1 : v->uid;
@@ -151,7 +151,7 @@ int resize_view_open(struct resize_view *v, struct errbuf *err)
 	long start = monotonic_ms();
 	int rc;
 
-	while ((rc = look(v, err)) == 1 && monotonic_ms() - start < 10000)
+	while ((rc = resize_view_look(v, err)) == 1 && monotonic_ms() - start < 10000)
 		nanosleep(&pause, NULL);
 	return rc == 0 ? 0 : -1;
 }
@@ -163,7 +163,7 @@ void resize_view_left(struct idset *out, const struct resize_view *v)
 
 	idset_zero(&held);
 	idset_zero(&fences);
-	node_plan_reserved(v->o.plan, &held);
+	job_plan_reserved(v->o.plan, &held);
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].partition != PARTITION_MEMBER)
 			idset_or(&fences, &job->step[i].fence);
@@ -183,9 +183,9 @@ void resize_view_left(struct idset *out, const struct resize_view *v)
 void resize_view_held(struct idset *out, const struct resize_view *v)
 {
 	idset_zero(out);
-	node_plan_reserved(v->o.job->plan, out);
+	job_plan_reserved(v->o.job->plan, out);
 	for (unsigned i = 0; i < v->o.job->n_steps; i++)
-		node_plan_reserved(v->o.job->step[i].plan, out);
+		job_plan_reserved(v->o.job->step[i].plan, out);
 	idset_andnot(out, &v->o.container->reserved);
 }
 
@@ -202,7 +202,7 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 		v->uid = v->o.job->uid;
 		resize_view_close(v);
 	}
-	fd = private_lock(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
+	fd = lock_private(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
 	if (fd < 0 && errno == EAGAIN)
 		errprintf(err,
 			  "another container of the same user is being changed on this node for %d "

@@ -82,7 +82,7 @@ static _Noreturn void process(const struct apart *a, int out)
 }
 
 /* The result of SIZE bytes, or fewer: what was read before END. */
-static ssize_t hear(int in, void *result, size_t size, long end)
+static ssize_t apart_hear(int in, void *result, size_t size, long end)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
 	long left;
@@ -117,7 +117,7 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 		errprintf(err, "fork: %s", strerror(errno));
 		return APART_FAILED;
 	}
-	n = hear(ends[0], got, a->size, end);
+	n = apart_hear(ends[0], got, a->size, end);
 	close(ends[0]);
 	/*
 	 * Its user may stop it even after its result is here, so it is killed, and waited for until

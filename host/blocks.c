@@ -18,7 +18,7 @@
 #define NODE_DIR "/sys/devices/system/node"
 
 /* The first line of ROOT/PATH, without its end; -1: there is none. */
-static int first_line(char *buf, size_t size, const char *root, const char *path)
+static int blocks_first_line(char *buf, size_t size, const char *root, const char *path)
 {
 	char whole[ROOT_PATH_MAX];
 
@@ -33,18 +33,18 @@ static int line_of_node(char *buf, size_t size, const char *root, unsigned node,
 	char path[384];
 
 	snprintf(path, sizeof(path), NODE_DIR "/node%u/%s", node, file);
-	return first_line(buf, size, root, path);
+	return blocks_first_line(buf, size, root, path);
 }
 
 bool blocks_are_on(const char *root)
 {
 	char text[8];
 
-	return first_line(text, sizeof(text), root, "/sys/kernel/mm/fgmn/enabled") == 0 &&
+	return blocks_first_line(text, sizeof(text), root, "/sys/kernel/mm/fgmn/enabled") == 0 &&
 	       strcmp(text, "1") == 0;
 }
 
-static struct block *find(const struct blocks *b, unsigned node)
+static struct block *blocks_find(const struct blocks *b, unsigned node)
 {
 	for (unsigned i = 0; i < b->n; i++)
 		if (b->block[i].node == node)
@@ -52,7 +52,7 @@ static struct block *find(const struct blocks *b, unsigned node)
 	return NULL;
 }
 
-static int add(struct blocks *b, const struct block *one)
+static int blocks_add(struct blocks *b, const struct block *one)
 {
 	struct block *more = reallocarray(b->block, b->n + 1u, sizeof(*more));
 
@@ -119,7 +119,7 @@ static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 		return errprintf(err, "%s: %s", path, strerror(errno));
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "Node %u, zone", &node) == 1) {
-			one = find(b, node);
+			one = blocks_find(b, node);
 			high = 0;
 		} else if (one && sscanf(line, " high %" SCNu64, &pages) == 1) {
 			high = pages;
@@ -166,7 +166,7 @@ static int read_nodes(struct blocks *b, const char *root, struct errbuf *err)
 	char text[4096];
 	struct idset all;
 
-	if (first_line(text, sizeof(text), root, NODE_DIR "/has_memory") < 0)
+	if (blocks_first_line(text, sizeof(text), root, NODE_DIR "/has_memory") < 0)
 		return errprintf(err, "%s" NODE_DIR "/has_memory: %s", root, strerror(errno));
 	if (idset_parse(&all, text, err) < 0)
 		return errwrap(err, "%s" NODE_DIR "/has_memory", root);
@@ -175,7 +175,7 @@ static int read_nodes(struct blocks *b, const char *root, struct errbuf *err)
 
 		if (line_of_node(text, sizeof(text), root, one.node, "physical_node") == 0)
 			one.home = (unsigned)strtoul(text, NULL, 10);
-		if (one.home >= IDSET_MAX || add(b, &one) < 0)
+		if (one.home >= IDSET_MAX || blocks_add(b, &one) < 0)
 			return errprintf(err,
 					 "%s" NODE_DIR
 					 "/node%d/physical_node: \"%.20s\" is no memory node",
@@ -229,7 +229,7 @@ int blocks_save(int dir, const struct blocks *b, struct errbuf *err)
 	return rc;
 }
 
-static int parse(struct blocks *b, const char *text, struct errbuf *err)
+static int blocks_parse(struct blocks *b, const char *text, struct errbuf *err)
 {
 	int n;
 
@@ -242,9 +242,9 @@ static int parse(struct blocks *b, const char *text, struct errbuf *err)
 		sscanf(text, "node %u home %u usable %" SCNu64 " present %" SCNu64 "\n%n",
 		       &one.node, &one.home, &one.usable, &one.present, &n);
 		if (n < 0 || one.node >= IDSET_MAX || one.home >= IDSET_MAX ||
-		    one.usable > one.present || find(b, one.node))
+		    one.usable > one.present || blocks_find(b, one.node))
 			return errprintf(err, "bad line \"%.60s\"", text);
-		if (add(b, &one) < 0)
+		if (blocks_add(b, &one) < 0)
 			return errprintf(err, "out of memory");
 	}
 	return strcmp(text, "end\n") == 0 ? 0 : errprintf(err, "cut, or with unknown lines");
@@ -265,7 +265,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 	if (!text)
 		return errprintf(err, "out of memory");
 	rc = file_read(AT_FDCWD, path, text, TEXT_MAX, err);
-	if (rc >= 0 && parse(&b, text, err) < 0)
+	if (rc >= 0 && blocks_parse(&b, text, err) < 0)
 		rc = errwrap(err, "%s (remove it and run nodeosctl discover)", path);
 	free(text);
 	if (rc < 0) {

@@ -24,7 +24,7 @@
 #include "host/buffer.h"
 
 /* What dimmapfs says of a mount that it refuses: lines "e MESSAGE", each read for itself. */
-static int explain(int fs, const char *what, struct errbuf *err)
+static int buffer_mount_explain(int fs, const char *what, struct errbuf *err)
 {
 	int error = errno;
 	char text[256], all[512] = "";
@@ -39,10 +39,10 @@ static int explain(int fs, const char *what, struct errbuf *err)
 	return errprintf(err, "%s: %s", what, *all ? all : strerror(error));
 }
 
-static int set(int fs, const char *key, const char *value, struct errbuf *err)
+static int buffer_mount_set(int fs, const char *key, const char *value, struct errbuf *err)
 {
 	return syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, key, value, 0) < 0
-		       ? explain(fs, key, err)
+		       ? buffer_mount_explain(fs, key, err)
 		       : 0;
 }
 
@@ -51,7 +51,7 @@ static int set_number(int fs, const char *key, uint64_t value, struct errbuf *er
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
-	return set(fs, key, text, err);
+	return buffer_mount_set(fs, key, text, err);
 }
 
 static int configure(int fs, const struct buffer *b, struct errbuf *err)
@@ -60,18 +60,19 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 
 	if (idset_format(b->mems, nodes, sizeof(nodes)) < 0)
 		return errprintf(err, "the list of its memory nodes is too long");
-	if (set_number(fs, "size", b->ask->size, err) < 0 || set(fs, "nodes", nodes, err) < 0 ||
+	if (set_number(fs, "size", b->ask->size, err) < 0 ||
+	    buffer_mount_set(fs, "nodes", nodes, err) < 0 ||
 	    set_number(fs, "uid", b->uid, err) < 0 || set_number(fs, "gid", b->gid, err) < 0 ||
-	    set(fs, "mode", "700", err) < 0)
+	    buffer_mount_set(fs, "mode", "700", err) < 0)
 		return -1;
 	if (b->ask->policy &&
-	    set(fs, "policy", request_dimmap_policies[b->ask->policy - 1], err) < 0)
+	    buffer_mount_set(fs, "policy", request_dimmap_policies[b->ask->policy - 1], err) < 0)
 		return -1;
 	if (b->ask->fill && set_number(fs, "fill", b->ask->fill, err) < 0)
 		return -1;
 	/* takes its memory */
 	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return explain(fs, "cannot be made", err);
+		return buffer_mount_explain(fs, "cannot be made", err);
 	return 0;
 }
 
@@ -121,7 +122,7 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 		mount = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
 				     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 		if (mount < 0)
-			explain(fs, "cannot be mounted", err);
+			buffer_mount_explain(fs, "cannot be mounted", err);
 	}
 	close(fs);
 	if (mount >= 0 && bind_source(mount, b, source, busy, err) < 0) {
@@ -193,7 +194,7 @@ void buffer_maker_is_me(struct buffer_maker *m)
 }
 
 /* With the lock, so that no two ranks of one namespace mount it over each other. */
-static int show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
+static int buffer_mount_show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
 {
 	char ns[64];
 	const char *why;
@@ -256,7 +257,7 @@ int buffer_show(const char *path, const struct buffer_maker *maker, struct errbu
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		rc = errprintf(err, "%s: %s", dir, strerror(errno));
 	else
-		rc = show(path, maker, err);
+		rc = buffer_mount_show(path, maker, err);
 	if (lock >= 0)
 		close(lock);
 	return rc;

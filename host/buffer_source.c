@@ -137,7 +137,7 @@ static int receive_result(int from, int *error)
  * async-signal-safe calls only, and raw system calls where glibc's wrappers would look for threads.
  * Having changed its user it can be killed, but not traced by him.
  */
-static void child(const struct buffer *b, const gid_t *group, int n, int to)
+static void buffer_source_child(const struct buffer *b, const gid_t *group, int n, int to)
 {
 	const struct request_dimmap *ask = b->ask;
 	sigset_t none;
@@ -176,7 +176,7 @@ static void child(const struct buffer *b, const gid_t *group, int n, int to)
 }
 
 /* It ends at once, or its user holds it, or the filesystem does: then it is left to init. */
-static void reap(pid_t pid)
+static void buffer_source_reap(pid_t pid)
 {
 	const struct timespec step = { 0, 2000000 };
 
@@ -203,7 +203,7 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	}
 	pid = fork();
 	if (pid == 0)
-		child(b, group, n, pair[1]);
+		buffer_source_child(b, group, n, pair[1]);
 	close(pair[1]);
 	free(group);
 	if (pid < 0) {
@@ -212,7 +212,7 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 		p.fd = pair[0];
 		if (poll(&p, 1, (int)seconds * 1000) > 0)
 			fd = receive_result(pair[0], &error);
-		reap(pid);
+		buffer_source_reap(pid);
 	}
 	close(pair[0]);
 	if (fd < 0 && error == ENOTSUP)

@@ -221,7 +221,7 @@ int cgroup_read_set(int root_fd, const char *path, const char *file, struct idse
 	return rc;
 }
 
-static int read_list(struct idset *out, const char *path, struct errbuf *err)
+static int cgroup_read_list(struct idset *out, const char *path, struct errbuf *err)
 {
 	char list[4096];
 
@@ -233,12 +233,12 @@ static int read_list(struct idset *out, const char *path, struct errbuf *err)
 
 int cgroup_node_cpus(struct idset *out, struct errbuf *err)
 {
-	return read_list(out, "/sys/devices/system/cpu/online", err);
+	return cgroup_read_list(out, "/sys/devices/system/cpu/online", err);
 }
 
 int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err)
 {
-	return read_list(out, "/sys/devices/system/node/has_cpu", err);
+	return cgroup_read_list(out, "/sys/devices/system/node/has_cpu", err);
 }
 
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
@@ -344,7 +344,7 @@ static void tell_path(pid_t pid, void *arg)
 	b->fn(b->path, pid, b->arg);
 }
 
-static int walk(struct below *b, const char *path, struct errbuf *err);
+static int cgroup_walk(struct below *b, const char *path, struct errbuf *err);
 
 static int walk_into(struct below *b, const char *path, const char *name, struct errbuf *err)
 {
@@ -357,13 +357,13 @@ static int walk_into(struct below *b, const char *path, const char *name, struct
 	if (asprintf(&below, "%s/%s", path, name) < 0)
 		return errprintf(err, "out of memory");
 	b->depth++;
-	rc = walk(b, below, err);
+	rc = cgroup_walk(b, below, err);
 	b->depth--;
 	free(below);
 	return rc;
 }
 
-static int walk(struct below *b, const char *path, struct errbuf *err)
+static int cgroup_walk(struct below *b, const char *path, struct errbuf *err)
 {
 	struct errbuf ended;
 	int fd = open_dir(b->root_fd, path, &ended), rc = 0;
@@ -393,5 +393,5 @@ int cgroup_each_pid_below(int root_fd, const char *path,
 {
 	struct below b = { .root_fd = root_fd, .fn = fn, .arg = arg };
 
-	return walk(&b, path, err);
+	return cgroup_walk(&b, path, err);
 }

@@ -100,7 +100,7 @@ struct parser {
 	struct errbuf *err;
 };
 
-static int unknown_key(const struct parser *p, const char *word)
+static int conf_unknown_key(const struct parser *p, const char *word)
 {
 	struct conf_key key[CONF_KEYS_MAX];
 	const char *names[CONF_KEYS_MAX + 1] = { NULL };
@@ -140,10 +140,10 @@ static int parse_pair(struct parser *p, const char *word, const char *value)
 					 key.allowed);
 		return 0;
 	}
-	return unknown_key(p, word);
+	return conf_unknown_key(p, word);
 }
 
-static bool is_blank(char c)
+static bool conf_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
@@ -151,11 +151,11 @@ static bool is_blank(char c)
 /* Copy the LEN bytes at S without blanks round them; -1 when they do not fit. */
 static int copy_trimmed(char buf[CONF_VALUE_MAX], const char *s, size_t len)
 {
-	while (len && is_blank(s[0])) {
+	while (len && conf_is_blank(s[0])) {
 		s++;
 		len--;
 	}
-	while (len && is_blank(s[len - 1]))
+	while (len && conf_is_blank(s[len - 1]))
 		len--;
 	if (len >= CONF_VALUE_MAX)
 		return -1;
@@ -165,7 +165,7 @@ static int copy_trimmed(char buf[CONF_VALUE_MAX], const char *s, size_t len)
 }
 
 /* One line without its '\n'. */
-static int parse_line(struct parser *p, const char *line, size_t len)
+static int conf_parse_line(struct parser *p, const char *line, size_t len)
 {
 	const char *comment = memchr(line, '#', len);
 	const char *equals;
@@ -226,7 +226,7 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 		const char *stop = newline ? newline : end;
 
 		p.line++;
-		if (parse_line(&p, text, (size_t)(stop - text)) < 0)
+		if (conf_parse_line(&p, text, (size_t)(stop - text)) < 0)
 			return -1;
 		text = stop + 1;
 	}
@@ -237,7 +237,7 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 }
 
 /* Read FD into BUF of SIZE bytes; the length, or -1 for an error or when it is full. */
-static ssize_t read_file(int fd, char *buf, size_t size, const char *path, struct errbuf *err)
+static ssize_t conf_read_file(int fd, char *buf, size_t size, const char *path, struct errbuf *err)
 {
 	size_t used = 0;
 
@@ -268,7 +268,7 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	}
 	if (fd < 0)
 		return -1;
-	len = read_file(fd, text, sizeof(text), path, err);
+	len = conf_read_file(fd, text, sizeof(text), path, err);
 	close(fd);
 	return len < 0 ? -1 : conf_parse(out, path, text, (size_t)len, err);
 }

@@ -50,18 +50,18 @@ static bool is_name(const char *text, size_t len)
 	return len > 0 && len < NAME_MAX_BYTES;
 }
 
-static bool is_number(const char *text, size_t len)
+static bool conf_allow_is_number(const char *text, size_t len)
 {
 	return strspn(text, "0123456789") >= len;
 }
 
 /* A name, or a uid as id(1) prints it. */
-static bool is_user(const char *text, size_t len)
+static bool conf_allow_is_user(const char *text, size_t len)
 {
 	char word[NAME_MAX_BYTES];
 	unsigned uid;
 
-	if (!is_name(text, len) || !is_number(text, len))
+	if (!is_name(text, len) || !conf_allow_is_number(text, len))
 		return is_name(text, len);
 	memcpy(word, text, len);
 	word[len] = '\0';
@@ -84,7 +84,7 @@ int conf_allow_parse(struct conf_allow *out, const char *value)
 		value += len + 1;
 		value += strspn(value, " \t");
 		return conf_texts_parse(out->names, sizeof(out->names), value,
-					i == ALLOW_USERS ? is_user : is_name);
+					i == ALLOW_USERS ? conf_allow_is_user : is_name);
 	}
 	return -1;
 }
@@ -119,7 +119,7 @@ static int is_uid(const char *name, uid_t uid)
 	int error = ERANGE;
 	uid_t got = 0;
 
-	if (is_number(name, strlen(name)))
+	if (conf_allow_is_number(name, strlen(name)))
 		return strtoul(name, NULL, 10) == uid;
 	for (size_t size = 4096; error == ERANGE && size <= PASSWD_MAX; size *= 4) {
 		char *buf = malloc(size);

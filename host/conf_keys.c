@@ -14,7 +14,7 @@ static void *field(const struct conf_key *key, struct conf *c)
 	return (char *)c + key->at;
 }
 
-static const void *value_of(const struct conf_key *key, const struct conf *c)
+static const void *conf_keys_value_of(const struct conf_key *key, const struct conf *c)
 {
 	return (const char *)c + key->at;
 }
@@ -32,11 +32,11 @@ static int parse_yes(const struct conf_key *key, struct conf *c, const char *val
 
 static void print_yes(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	fputs(*(const bool *)value_of(key, c) ? "yes" : "no", f);
+	fputs(*(const bool *)conf_keys_value_of(key, c) ? "yes" : "no", f);
 }
 
 /* An enum whose constants are the places of the row's words. */
-static int parse_word(const struct conf_key *key, struct conf *c, const char *value)
+static int conf_keys_parse_word(const struct conf_key *key, struct conf *c, const char *value)
 {
 	for (unsigned i = 0; key->words[i]; i++)
 		if (strcmp(value, key->words[i]) == 0) {
@@ -46,9 +46,9 @@ static int parse_word(const struct conf_key *key, struct conf *c, const char *va
 	return -1;
 }
 
-static void print_word(const struct conf_key *key, FILE *f, const struct conf *c)
+static void conf_keys_print_word(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	fputs(key->words[*(const unsigned *)value_of(key, c)], f);
+	fputs(key->words[*(const unsigned *)conf_keys_value_of(key, c)], f);
 }
 
 /* A number from the row's MIN to its MAX. */
@@ -59,7 +59,7 @@ static int parse_count(const struct conf_key *key, struct conf *c, const char *v
 
 static void print_count(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	fprintf(f, "%u", *(const unsigned *)value_of(key, c));
+	fprintf(f, "%u", *(const unsigned *)conf_keys_value_of(key, c));
 }
 
 /* "a, b" as bits by the row's table of words: one word at least, none twice. */
@@ -96,7 +96,7 @@ static int parse_bits(const struct conf_key *key, struct conf *c, const char *va
 
 static void print_bits(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	uint32_t bits = *(const uint32_t *)value_of(key, c);
+	uint32_t bits = *(const uint32_t *)conf_keys_value_of(key, c);
 	const char *before = "";
 
 	for (int i = key->set->first; i < key->set->end; i++)
@@ -138,9 +138,9 @@ static int parse_policy(const struct conf_key *key, struct conf *c, const char *
 	return 0;
 }
 
-static void print_policy(const struct conf_key *key, FILE *f, const struct conf *c)
+static void conf_keys_print_policy(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	unsigned p = *(const unsigned *)value_of(key, c);
+	unsigned p = *(const unsigned *)conf_keys_value_of(key, c);
 
 	fputs(p == POLICY_UNSET ? "none" : policy_name(p), f);
 }
@@ -156,9 +156,9 @@ static int parse_texts(const struct conf_key *key, struct conf *c, const char *v
 	return conf_texts_parse(out, key->max, value, key->is_word);
 }
 
-static void print_text(const struct conf_key *key, FILE *f, const struct conf *c)
+static void conf_keys_print_text(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	const char *text = value_of(key, c);
+	const char *text = conf_keys_value_of(key, c);
 
 	fputs(*text ? text : "none", f);
 }
@@ -170,7 +170,7 @@ static int parse_allow(const struct conf_key *key, struct conf *c, const char *v
 
 static void print_allow(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	conf_allow_print(f, value_of(key, c));
+	conf_allow_print(f, conf_keys_value_of(key, c));
 }
 
 static const char *const mems_words[] = { [MEMS_ALL] = "all", [MEMS_LOCAL] = "local", NULL };
@@ -268,7 +268,7 @@ static int parse_serviceos_mems(const struct conf_key *key, struct conf *c, cons
 	return conf_parse_service_mems(&c->service, value);
 }
 
-static void print_set(FILE *f, const struct idset *s)
+static void conf_keys_print_set(FILE *f, const struct idset *s)
 {
 	char list[IDSET_LIST_MAX];
 
@@ -282,7 +282,7 @@ static void print_serviceos(const struct conf_key *key, FILE *f, const struct co
 	if (c->service.kind == SERVICE_NONE)
 		fputs("none", f);
 	else if (c->service.kind == SERVICE_CPUS)
-		print_set(f, &c->service.cpus);
+		conf_keys_print_set(f, &c->service.cpus);
 	else
 		fprintf(f, "%u/%s", c->service.cores,
 			c->service.kind == SERVICE_PER_NODE ? "node" : "socket");
@@ -294,7 +294,7 @@ static void print_serviceos_mems(const struct conf_key *key, FILE *f, const stru
 	if (c->service.homes)
 		fputs("homes", f);
 	else if (c->service.own_mems)
-		print_set(f, &c->service.mems);
+		conf_keys_print_set(f, &c->service.mems);
 	else
 		fputs("all", f);
 }
@@ -363,8 +363,9 @@ static bool is_device_glob(const char *text, size_t len)
 }
 
 #define YES_NO(f) .at = offsetof(struct conf, f), .parse = parse_yes, .print = print_yes
-#define WORD(f, list) \
-	.at = offsetof(struct conf, f), .words = list, .parse = parse_word, .print = print_word
+#define WORD(f, list)                                                                 \
+	.at = offsetof(struct conf, f), .words = list, .parse = conf_keys_parse_word, \
+	.print = conf_keys_print_word
 #define COUNT(f, from, to)                                                            \
 	.at = offsetof(struct conf, f), .min = from, .max = to, .parse = parse_count, \
 	.print = print_count
@@ -373,10 +374,10 @@ static bool is_device_glob(const char *text, size_t len)
 	.print = print_bits
 #define POLICY(f, from, to)                                                            \
 	.at = offsetof(struct conf, f), .min = from, .max = to, .parse = parse_policy, \
-	.print = print_policy
+	.print = conf_keys_print_policy
 #define TEXTS(f, allows)                                                                         \
 	.at = offsetof(struct conf, f), .max = sizeof(((struct conf *)0)->f), .is_word = allows, \
-	.parse = parse_texts, .print = print_text
+	.parse = parse_texts, .print = conf_keys_print_text
 #define OWN(f, parses, prints) .at = offsetof(struct conf, f), .parse = parses, .print = prints
 
 /* Name, allowed words, default, one line for the administrator, and the type with its field. */
@@ -423,7 +424,7 @@ static const struct conf_key row[] = {
 	  COUNT(helper_timeout, 1, 60) },
 	{ "state_dir", "an absolute path without blanks, \".\" and \"..\", up to 127 bytes",
 	  "/run/nodeos", "directory of the ledger; it must not outlive a boot",
-	  OWN(state_dir, parse_state_dir, print_text) },
+	  OWN(state_dir, parse_state_dir, conf_keys_print_text) },
 	{ "serviceos", conf_service_allowed, "none",
 	  "cores that the node keeps for its system; put to work by nodeosctl provision",
 	  OWN(service, parse_serviceos, print_serviceos) },

@@ -44,7 +44,7 @@ static void free_entries(struct dirent **e, int n)
 	free(e);
 }
 
-static int add(struct noise *n, const struct noise_source *one)
+static int interference_add(struct noise *n, const struct noise_source *one)
 {
 	struct noise_source *more;
 
@@ -79,7 +79,7 @@ static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 	return n > 0;
 }
 
-static int add_irq(struct noise *n, int root, const char *number)
+static int interference_add_irq(struct noise *n, int root, const char *number)
 {
 	static const char *const files[] = { "effective_affinity_list", "smp_affinity_list" };
 	struct noise_source one = { .irq = (int)strtol(number, NULL, 10) };
@@ -93,7 +93,7 @@ static int add_irq(struct noise *n, int root, const char *number)
 		    idset_parse(&one.cpus, text, &ignored) < 0 || idset_empty(&one.cpus))
 			continue;
 		snprintf(path, sizeof(path), "proc/irq/%.200s", number);
-		return name_irq(one.name, root, path) ? add(n, &one) : 0;
+		return name_irq(one.name, root, path) ? interference_add(n, &one) : 0;
 	}
 	return 0;
 }
@@ -107,7 +107,7 @@ static void name_thread(char name[NOISE_NAME_MAX], const char *comm)
 	snprintf(name, NOISE_NAME_MAX, "%.*s", (int)len, comm);
 }
 
-static int add_thread(struct noise *n, int root, const char *pid)
+static int interference_add_thread(struct noise *n, int root, const char *pid)
 {
 	struct noise_source one = { .irq = -1 };
 	struct process_stat p;
@@ -118,11 +118,11 @@ static int add_thread(struct noise *n, int root, const char *pid)
 	    status_sets_at(root, pid, &one.cpus, &mems, &ignored) < 0)
 		return 0;
 	name_thread(one.name, p.comm);
-	return add(n, &one);
+	return interference_add(n, &one);
 }
 
-static int each(struct noise *n, int root, const char *path, bool *known,
-		int (*fn)(struct noise *n, int root, const char *name))
+static int interference_each(struct noise *n, int root, const char *path, bool *known,
+			     int (*fn)(struct noise *n, int root, const char *name))
 {
 	struct dirent **e;
 	int count = entries(&e, root, path, numbered), rc = 0;
@@ -143,8 +143,8 @@ int noise_read(struct noise *out, int root, struct errbuf *err)
 	/* "(null)" where the kernel was not told */
 	if (file_read(root, "sys/devices/system/cpu/nohz_full", text, sizeof(text), &ignored) >= 0)
 		idset_parse(&out->no_tick, text + strspn(text, " "), &ignored);
-	if (each(out, root, "proc/irq", &out->irqs_known, add_irq) == 0 &&
-	    each(out, root, "proc", &out->threads_known, add_thread) == 0)
+	if (interference_each(out, root, "proc/irq", &out->irqs_known, interference_add_irq) == 0 &&
+	    interference_each(out, root, "proc", &out->threads_known, interference_add_thread) == 0)
 		return 0;
 	noise_free(out);
 	return errprintf(err, "out of memory");

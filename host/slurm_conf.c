@@ -11,10 +11,10 @@
 
 /* What the program ARGV[0], whose path is found, prints; NULL: it has failed, and ERR has a text if
  * there is more to say. */
-static char *ask(const char **argv, struct errbuf *err)
+static char *slurm_conf_ask(const char **argv, struct errbuf *err)
 {
 	char program[PROGRAM_PATH_MAX];
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.uid = (uid_t)-1,
 		.extra_fd = -1,
@@ -26,7 +26,7 @@ static char *ask(const char **argv, struct errbuf *err)
 
 	program_find(name, program);
 	argv[0] = program;
-	if (helper_run(&h, &text, err) != 0) {
+	if (subprocess_run(&h, &text, err) != 0) {
 		free(text);
 		text = NULL;
 	}
@@ -37,7 +37,7 @@ static char *ask(const char **argv, struct errbuf *err)
 char *slurm_show(const char *what, const char *name, struct errbuf *err)
 {
 	const char *argv[] = { "scontrol", "show", what, name, NULL };
-	char *text = ask(argv, err);
+	char *text = slurm_conf_ask(argv, err);
 
 	if (!text && !*err->text)
 		errprintf(err, "scontrol show %s failed: is slurmctld up?", what);
@@ -49,7 +49,7 @@ char *slurm_job_records(const char *job, struct errbuf *err)
 	const char *argv[] = { "squeue", "--noheader", "--states=all",
 			       "--jobs", job,	       "--format=%A|%i|%T|%U|%G|%N",
 			       NULL };
-	char *text = ask(argv, err);
+	char *text = slurm_conf_ask(argv, err);
 
 	if (!text && !*err->text)
 		errprintf(err, "squeue knows no such job (has it ended, or is slurmctld not up?)");
@@ -77,7 +77,7 @@ int slurm_spec_cpus(struct idset *out, unsigned *cpus_of_node, struct errbuf *er
 	char *text, *at;
 	int rc = 0;
 
-	node_name(host);
+	hostname_short(host);
 	text = slurm_show("node", host, err);
 	if (!text)
 		return -1;

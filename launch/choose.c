@@ -15,7 +15,8 @@ const struct idset *prepare_given(const struct step *s, const struct node_view *
 }
 
 static int fill_named(struct step_part *p, const struct step *s, const struct node_view *v,
-		      const struct node_plan *plan, const struct placed *c, struct errbuf *err)
+		      const struct job_plan *plan, const struct planned_container *c,
+		      struct errbuf *err)
 {
 	const struct judged judged = {
 		.ask = &v->request->container[c - plan->container],
@@ -46,7 +47,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 }
 
 static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
-		      const struct node_plan *plan, const struct ledger_job *job)
+		      const struct job_plan *plan, const struct ledger_job *job)
 {
 	/* a step that brought its own containers is left with what it has, not with the job's */
 	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
@@ -55,7 +56,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 
 	p->kind = STEP_REST;
 	idset_zero(&held);
-	node_plan_reserved(plan, &held);
+	job_plan_reserved(plan, &held);
 	p->given.cpus = *whole;
 	idset_andnot(&p->given.cpus, &held);
 	if (idset_empty(&p->given.cpus)) {
@@ -77,7 +78,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 				idset_andnot(&p->given.cpus, &job->step[i].fence);
 	}
 	idset_zero(&held);
-	node_plan_mems(plan, true, &held);
+	job_plan_mems(plan, true, &held);
 	if (s->service.own_mems)
 		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
@@ -95,7 +96,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 static int no_container(const struct ledger_job *job, const char *name, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].plan && node_plan_find(job->step[i].plan, name))
+		if (job->step[i].plan && job_plan_find(job->step[i].plan, name))
 			return errprintf(err,
 					 "--nodeos-container=%.64s: it is step %u's own container, "
 					 "made by the options of its srun: no other step can join "
@@ -109,7 +110,7 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
  * A step that came without its job's environment and names no container; the text names those
  * there are.
  */
-static void note_rest(struct step *s, const struct node_plan *plan)
+static void note_rest(struct step *s, const struct job_plan *plan)
 {
 	errprintf(&s->note,
 		  "this step was started without the environment of its job and names no "
@@ -121,10 +122,10 @@ static void note_rest(struct step *s, const struct node_plan *plan)
 
 /* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
 static int fill_part(struct step_part *p, struct step *s, const struct node_view *v,
-		     const struct node_plan *plan, const struct ledger_job *job, const char *name,
+		     const struct job_plan *plan, const struct ledger_job *job, const char *name,
 		     struct errbuf *err)
 {
-	const struct placed *c;
+	const struct planned_container *c;
 
 	memset(p, 0, sizeof(*p));
 	p->given.cpus = v->job_cpus;
@@ -134,7 +135,7 @@ static int fill_part(struct step_part *p, struct step *s, const struct node_view
 		return 0;
 	if (!plan)
 		return no_container(job, name, err);
-	c = name ? node_plan_find(plan, name)
+	c = name ? job_plan_find(plan, name)
 	    : plan->n == 1 && !plan->container[0].deleted && !s->from_ledger ? &plan->container[0]
 									     : NULL;
 	if (c && c->deleted)
@@ -152,7 +153,7 @@ static int fill_part(struct step_part *p, struct step *s, const struct node_view
 }
 
 /* Index of the part with P's place, P added when there is none. */
-static unsigned add_part(struct step_shared *sh, const struct step_part *p)
+static unsigned choose_add_part(struct step_shared *sh, const struct step_part *p)
 {
 	unsigned i = 0;
 
@@ -164,14 +165,14 @@ static unsigned add_part(struct step_shared *sh, const struct step_part *p)
 }
 
 /* On a node with blocks: ranks without memory nodes of their own get the job's share. */
-void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan,
+void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job)
 {
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
 		struct step_part *p = &s->shared->part[i];
 
 		p->given.own_blocks = p->kind == STEP_NAMED &&
-				      node_plan_find(plan, p->container)->confined;
+				      job_plan_find(plan, p->container)->confined;
 		if (p->given.own_blocks)
 			continue;
 		if (idset_empty(&job->share))
@@ -183,7 +184,7 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 }
 
 /* Every rank's place. Of the ranks that nobody names, all go to the same. */
-int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
+int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err)
 {
 	struct step_shared *sh = s->shared;
@@ -197,7 +198,7 @@ int prepare_choose(struct step *s, const struct node_view *v, const struct node_
 		if (i == 0 || name != last) {
 			if (fill_part(&part, s, v, plan, job, name, err) < 0)
 				return -1;
-			sh->rank[i].part = add_part(sh, &part);
+			sh->rank[i].part = choose_add_part(sh, &part);
 		} else {
 			sh->rank[i].part = sh->rank[i - 1].part;
 		}
@@ -220,7 +221,7 @@ int prepare_accept(struct step *s, const struct node_view *v, const struct ledge
 	return 0;
 }
 
-int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
+int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
 	/* without a plan nothing is mapped; the job's CPUs stand for one core */

@@ -38,7 +38,8 @@ static int launch_open(struct launch *a, const char *conf_path, struct errbuf *e
 	return ledger_read(a->l, a->place.job_inode, &a->job, err);
 }
 
-static int begin(struct launch *a, uint32_t job_id, uid_t uid, uint32_t step_id, struct errbuf *err)
+static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, uint32_t step_id,
+				struct errbuf *err)
 {
 	struct ledger_step *mine;
 
@@ -71,13 +72,13 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 	int rc = launch_open(&a, conf_path, err);
 
 	if (rc == 0)
-		rc = begin(&a, job_id, uid, step_id, err);
+		rc = partition_turn_begin(&a, job_id, uid, step_id, err);
 	launch_close(&a);
 	return rc;
 }
 
 /* 2: another step is launching, and this one has a partition to come. */
-static int end(struct launch *a, struct errbuf *err)
+static int partition_turn_end(struct launch *a, struct errbuf *err)
 {
 	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
 	uint64_t inode = a->place.step_inode;
@@ -110,7 +111,7 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 	for (unsigned i = 0;; i++) {
 		rc = launch_open(&a, conf_path, err);
 		if (rc == 0)
-			rc = end(&a, err);
+			rc = partition_turn_end(&a, err);
 		launch_close(&a);
 		if (rc == 0)
 			return 0;

@@ -77,7 +77,7 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	return rc;
 }
 
-static int keep(struct plain *p, struct errbuf *err)
+static int plain_keep(struct plain *p, struct errbuf *err)
 {
 	struct idset share = p->blocks.homes;
 	char user[CGROUP_PATH_MAX + 8];
@@ -132,7 +132,7 @@ int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t
 {
 	struct plain p = { .job_id = job_id, .uid = uid, .job_memory = job_memory };
 
-	return with_place(conf_path, &p, keep, err);
+	return with_place(conf_path, &p, plain_keep, err);
 }
 
 int step_keep_extern(const char *conf_path, struct errbuf *err)

@@ -19,7 +19,8 @@
 #define ROUNDS_MAX 32 /* of planning */
 
 /* Memory nodes that containers to be planned may have, and which of them others have already. */
-static void offer_mems(struct plan_input *in, const struct step *s, const struct node_view *v)
+static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
+				  const struct node_view *v)
 {
 	in->mems = v->job_mems;
 	/* fill_named binds every container, also to special memory if that is what it has */
@@ -52,15 +53,15 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 		return;
 	idset_zero(&held);
 	for (unsigned i = 0; i < job->n_steps; i++)
-		node_plan_reserved(job->step[i].plan, &held);
+		job_plan_reserved(job->step[i].plan, &held);
 	idset_andnot(out, &held);
 }
 
-static int run_helper(struct node_plan **out, struct step *s, const struct node_view *v,
-		      const struct plan_input *in, struct errbuf *err)
+static int plan_round_run_helper(struct job_plan **out, struct step *s, const struct node_view *v,
+				 const struct plan_input *in, struct errbuf *err)
 {
 	const char *argv[] = { s->in.helper_path, NULL };
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.uid = s->in.uid,
 		.gid = s->in.gid,
@@ -69,7 +70,7 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
 
 	if (plan_input_ask(out, &h, s->conf.state_dir, in, err) < 0)
 		return -1;
-	if (node_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0)
+	if (job_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0)
 		return plan_input_refuse(out, err);
 	return 0;
 }
@@ -78,9 +79,8 @@ static int run_helper(struct node_plan **out, struct step *s, const struct node_
  * One core of the job stays without real-time ranks, those of its other live steps included:
  * the shell, slurmstepd and kthreads live there.
  */
-static int check_realtime(const struct step *s, const struct node_view *v,
-			  const struct node_plan *p, const struct ledger_job *job,
-			  struct errbuf *err)
+static int check_realtime(const struct step *s, const struct node_view *v, const struct job_plan *p,
+			  const struct ledger_job *job, struct errbuf *err)
 {
 	struct idset left = v->job_cpus;
 
@@ -102,7 +102,7 @@ static int check_realtime(const struct step *s, const struct node_view *v,
 
 /* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers
  * included. */
-static int check_hpc(const struct step *s, const struct node_view *v, const struct node_plan *made,
+static int check_hpc(const struct step *s, const struct node_view *v, const struct job_plan *made,
 		     struct errbuf *err)
 {
 	struct idset left = v->outside;
@@ -126,7 +126,7 @@ static const char no_request[] =
  * when there is one already, NULL when it has to be made.
  */
 static int known_plan(const struct node_view *v, const struct step *s, const struct ledger_job *job,
-		      const struct node_plan **plan, struct errbuf *err)
+		      const struct job_plan **plan, struct errbuf *err)
 {
 	*plan = NULL;
 	if (!job || !job->plan) {
@@ -152,7 +152,7 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 
 /* Put this step, and a new plan with it, into the ledger. The plan's owner becomes the entry. */
 static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
-			const struct node_view *v, struct node_plan *made, struct errbuf *err)
+			const struct node_view *v, struct job_plan *made, struct errbuf *err)
 {
 	struct ledger_step *mine = ledger_job_step(job, s->step_inode);
 	int rc;
@@ -160,7 +160,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	if (!mine)
 		mine = ledger_job_add_step(job);
 	if (!mine) {
-		node_plan_free(made);
+		job_plan_free(made);
 		return errprintf(err, "out of memory");
 	}
 	mine->inode = s->step_inode;
@@ -232,7 +232,7 @@ static uint64_t usable(const struct idset *mems, void *arg)
 	return blocks_usable(&s->blocks, mems);
 }
 
-static void write_plan(struct step *s, const struct node_view *v, const struct node_plan *plan)
+static void write_plan(struct step *s, const struct node_view *v, const struct job_plan *plan)
 {
 	struct report_node node = {
 		.conf = &s->conf,
@@ -264,21 +264,21 @@ static void find_dirty(const struct step *s, struct node_view *v, const struct l
 }
 
 static int check_memory(const struct step *s, const struct node_view *v,
-			const struct node_plan *plan, struct errbuf *err)
+			const struct job_plan *plan, struct errbuf *err)
 {
 	struct idset mems = v->held.siblings;
 
-	node_plan_mems(plan, true, &mems);
+	job_plan_mems(plan, true, &mems);
 	return mems_check_memory(&s->blocks, &mems, s->in.job_memory, s->in.conf_path, err);
 }
 
 /* Who asked for a size has that much of blocks: the planner may have known no better than what they
  * are in all. */
-static int check_sizes(const struct step *s, const struct node_view *v,
-		       const struct node_plan *plan, struct errbuf *err)
+static int check_sizes(const struct step *s, const struct node_view *v, const struct job_plan *plan,
+		       struct errbuf *err)
 {
 	for (unsigned i = 0; i < plan->n && i < v->request->n; i++) {
-		const struct request_container *ask = &v->request->container[i];
+		const struct requested_container *ask = &v->request->container[i];
 		uint64_t have = blocks_usable(&s->blocks, &plan->container[i].mems);
 		char a[128];
 
@@ -296,7 +296,7 @@ static int check_sizes(const struct step *s, const struct node_view *v,
  * Is PLAN, made of IN while the ledger was closed, still possible? Other jobs plan at the same
  * time, and a block is one job's.
  */
-static bool still_good(const struct node_plan *plan, const struct plan_input *in,
+static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 		       const struct step *s, const struct node_view *v,
 		       const struct idset *now_free)
 {
@@ -307,9 +307,9 @@ static bool still_good(const struct node_plan *plan, const struct plan_input *in
 		return false;
 	if (!s->blocks.on)
 		return true;
-	offer_mems(&now, s, v);
+	plan_round_offer_mems(&now, s, v);
 	idset_zero(&mems);
-	node_plan_mems(plan, true, &mems);
+	job_plan_mems(plan, true, &mems);
 	return idset_subset(&mems, &now.mems);
 }
 
@@ -317,10 +317,10 @@ static bool still_good(const struct node_plan *plan, const struct plan_input *in
  * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
  * (the helper runs unlocked: its user could stop it, and everybody would wait).
  */
-static int settle(struct ledger *l, struct step *s, struct node_view *v, struct node_plan **made,
+static int settle(struct ledger *l, struct step *s, struct node_view *v, struct job_plan **made,
 		  struct plan_input *in, struct errbuf *err)
 {
-	const struct node_plan *plan = NULL;
+	const struct job_plan *plan = NULL;
 	struct ledger_job *job = NULL;
 	struct idset now_free;
 	struct errbuf bad = { 0 };
@@ -336,7 +336,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 		free_for(v, s, job, &now_free);
 		v->outside = v->node_cpus;
 		/* reads every entry of the ledger */
-		if (hpc_room_matters(v->request, &s->conf)) {
+		if (hpc_reserve_matters(v->request, &s->conf)) {
 			int any = hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err);
 
 			if (any < 0)
@@ -346,7 +346,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 		s->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
 		if (!still_good(*made, in, s, v, &now_free)) {
 			in->cpus = now_free;
-			offer_mems(in, s, v);
+			plan_round_offer_mems(in, s, v);
 			in->cores = v->job_cpus;
 			in->request = v->request_text;
 			rc = 0;
@@ -360,7 +360,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 			goto out;
 		if (s->kept_one)
 			for (unsigned i = 0; i < (*made)->n; i++)
-				node_plan_add_why(
+				job_plan_add_why(
 					&(*made)->container[i],
 					"one CPU of the node stays outside of policy \"hpc\"");
 		plan = *made;
@@ -407,7 +407,7 @@ static int look_at_service(struct node_view *v, struct step *s, struct errbuf *e
 
 int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
 {
-	struct node_plan *made = NULL;
+	struct job_plan *made = NULL;
 	struct plan_input in = { .resize = false };
 	struct ledger *l;
 	int rc = 0;
@@ -420,17 +420,17 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 		rc = look_at_service(v, s, err) < 0 ? -1 : settle(l, s, v, &made, &in, err);
 		ledger_close(l);
 		if (rc == 0) {
-			node_plan_free(made);
+			job_plan_free(made);
 			made = NULL;
 			if (idset_empty(&in.cpus))
 				rc = prepare_say_none_free(s, v, err);
 			else if (s->blocks.on && idset_empty(&in.mems))
 				rc = prepare_say_no_block_free(s, v, err);
-			else if (run_helper(&made, s, v, &in, err) < 0)
+			else if (plan_round_run_helper(&made, s, v, &in, err) < 0)
 				rc = prepare_say_what_there_is(s, v, &in, err);
 		}
 	}
-	node_plan_free(made);
+	job_plan_free(made);
 	if (rc == 0)
 		return errprintf(
 			err, "other steps kept taking what was planned for this one: try again");

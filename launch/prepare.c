@@ -18,7 +18,7 @@
 
 #define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
 
-static int look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
+static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
 {
 	struct errbuf ignored;
 	struct idset with_cpus;
@@ -133,7 +133,7 @@ static int read_script(struct step *s, struct errbuf *err)
 {
 	const char *argv[] = { s->in.script_path, "--request", "--name=job script", "--",
 			       s->in.script,	  NULL };
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.uid = s->in.uid,
 		.gid = s->in.gid,
@@ -147,7 +147,7 @@ static int read_script(struct step *s, struct errbuf *err)
 
 	if (!s->in.script)
 		return 0;
-	status = helper_run(&h, &text, err);
+	status = subprocess_run(&h, &text, err);
 	if (status < 0)
 		return -1;
 	text[strcspn(text, "\n")] = '\0';
@@ -212,7 +212,7 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 }
 
 /* Can this node do what the request says, whatever else it has? */
-static int check_node(const struct step *s, const struct node_view *v, struct errbuf *err)
+static int prepare_check_node(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct isolator_node node = {
 		.conf = &s->conf,
@@ -250,13 +250,13 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0 ||
 	    blocks_load(&s->blocks, s->conf.state_dir, "", err) < 0)
 		return -1;
-	if (look(&v, s, pid, err) == 0)
+	if (prepare_look(&v, s, pid, err) == 0)
 		number_ranks(&v, s, rank);
 	else
 		return -1;
 	v.guarantee = mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, v.place.job);
 	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
-	    check_contain(&v, s, err) == 0 && check_node(s, &v, err) == 0) {
+	    check_contain(&v, s, err) == 0 && prepare_check_node(s, &v, err) == 0) {
 		wait_for_last_job(s, &v);
 		if (prepare_plan_and_choose(s, &v, err) == 0)
 			rc = apply_to_step(s, &v, err);

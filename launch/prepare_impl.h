@@ -42,18 +42,18 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 const struct idset *prepare_given(const struct step *s, const struct node_view *v);
 
 /* On a node with blocks: ranks without memory nodes of their own get the job's share. */
-void prepare_share_mems(struct step *s, const struct node_view *v, const struct node_plan *plan,
+void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job);
 
 /* Every rank's place. Of the ranks that nobody names, all go to the same. */
-int prepare_choose(struct step *s, const struct node_view *v, const struct node_plan *plan,
+int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err);
 
 /* Can the step's containers be, beside what is live in JOB and on the node? */
 int prepare_accept(struct step *s, const struct node_view *v, const struct ledger_job *job,
 		   struct errbuf *err);
 
-int prepare_keep_cores(struct step *s, const struct node_view *v, const struct node_plan *plan,
+int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err);
 
 /* refuse.c */

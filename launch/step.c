@@ -22,7 +22,7 @@
 #include "launch/step_impl.h"
 #include "topology/rankmap.h"
 
-static const char *copy(const char *s)
+static const char *step_copy(const char *s)
 {
 	return s ? strdup(s) : NULL;
 }
@@ -59,20 +59,20 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	}
 	s->in = *in;
-	s->in.job_request = copy(in->job_request);
-	s->in.step_request = copy(in->step_request);
-	s->in.container = copy(in->container);
-	s->in.report = copy(in->report);
-	s->in.conf_path = copy(in->conf_path);
-	s->in.script = copy(in->script);
-	s->in.helper_path = copy(in->helper_path);
-	s->in.script_path = copy(in->script_path);
+	s->in.job_request = step_copy(in->job_request);
+	s->in.step_request = step_copy(in->step_request);
+	s->in.container = step_copy(in->container);
+	s->in.report = step_copy(in->report);
+	s->in.conf_path = step_copy(in->conf_path);
+	s->in.script = step_copy(in->script);
+	s->in.helper_path = step_copy(in->helper_path);
+	s->in.script_path = step_copy(in->script_path);
 	parse_early(s);
 	for (unsigned i = 0; i < in->n_ranks; i++)
 		s->shared->rank[i].global_rank = in->global_rank[i];
 	s->in.global_rank = NULL; /* the caller's */
 	s->cgroup_fd = -1;
-	node_name(s->node);
+	hostname_short(s->node);
 	*out = s;
 	return 0;
 }
@@ -282,7 +282,7 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
  * All masks are known: divide the container, if possible on cores that no other
  * step in it is bound to, and write down which ones we took.
  */
-static int map_ranks(struct step *s, struct errbuf *err)
+static int step_map_ranks(struct step *s, struct errbuf *err)
 {
 	struct idset *bound = calloc(s->in.n_ranks, sizeof(*bound));
 	struct idset *map = calloc(s->in.n_ranks, sizeof(*map));
@@ -341,7 +341,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 
 /* Every rank is bound: let the partition be, if this step is one, and those of its siblings again.
  */
-static int end_launch(struct step *s, struct errbuf *err)
+static int step_end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
 	struct errbuf why = { 0 }, more = { 0 };
@@ -367,7 +367,7 @@ static int end_launch(struct step *s, struct errbuf *err)
 	return 0;
 }
 
-static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
+static int launch_step_place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 {
 	if (!s->prepared && step_prepare(s, rank, pid, err) < 0)
 		return -1;
@@ -378,15 +378,15 @@ static int place(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	if (rank + 1 < s->in.n_ranks)
 		return 0;
 	if (s->shared->n_parts == 1 && s->shared->part[0].kind == STEP_NONE)
-		return end_launch(s, err);
-	if (map_ranks(s, err) < 0)
+		return step_end_launch(s, err);
+	if (step_map_ranks(s, err) < 0)
 		return -1;
 	/* before the ranks go on: task/affinity reads a rank's CPUs for --mem-bind=local */
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
 		if (s->shared->part[s->shared->rank[i].part].kind != STEP_NONE &&
 		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
 			return -1;
-	return end_launch(s, err);
+	return step_end_launch(s, err);
 }
 
 static const char *once(struct errbuf *text)
@@ -425,7 +425,7 @@ void step_place(struct step *s, unsigned rank, pid_t pid)
 	 * process that shares slurmstepd's memory, but not its table of open files.
 	 */
 	s->cgroup_fd = cgroup_open_root(NULL, &err);
-	if (s->cgroup_fd < 0 || place(s, rank, pid, &err) < 0)
+	if (s->cgroup_fd < 0 || launch_step_place(s, rank, pid, &err) < 0)
 		step_fail(s, "%s", err.text);
 	if (s->cgroup_fd >= 0)
 		close(s->cgroup_fd);

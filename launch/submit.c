@@ -15,7 +15,7 @@
 int submit_request(struct request *r, const char *name, const struct submit_wish *wish,
 		   struct errbuf *err)
 {
-	struct request_container *c = &r->container[0];
+	struct requested_container *c = &r->container[0];
 
 	memset(r, 0, sizeof(*r));
 	r->n = 1;

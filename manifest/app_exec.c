@@ -8,7 +8,7 @@ static const char plain[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+,:@";
 static const char digits[] = "0123456789ABCDEF";
 
-static void put_text(FILE *f, const char *s)
+static void app_exec_put_text(FILE *f, const char *s)
 {
 	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
@@ -24,10 +24,10 @@ void app_exec_put(FILE *f, char kind, const char *name, const char *value)
 {
 	fprintf(f, " %c=", kind);
 	if (name) {
-		put_text(f, name);
+		app_exec_put_text(f, name);
 		putc('=', f);
 	}
-	put_text(f, value);
+	app_exec_put_text(f, value);
 }
 
 static int hex(char c)

@@ -64,20 +64,20 @@ static bool valid_absolute(const char *s)
 	return s[0] == '\0' || s[0] == '/';
 }
 
-static bool is_digit(char c)
+static bool appc_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 static bool is_alnum(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return appc_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* ^[A-Za-z_][A-Za-z_0-9.-]*$ */
 static bool valid_variable(const char *s)
 {
-	if (is_digit(*s) || *s == '.' || *s == '-' || *s == '\0')
+	if (appc_is_digit(*s) || *s == '.' || *s == '-' || *s == '\0')
 		return false;
 	while (is_alnum(*s) || *s == '_' || *s == '.' || *s == '-')
 		s++;
@@ -92,7 +92,7 @@ static bool semver_identifiers(const char **s, bool strict)
 		bool number = true;
 
 		for (; is_alnum(**s) || **s == '-'; ++*s)
-			number = number && is_digit(**s);
+			number = number && appc_is_digit(**s);
 		if (*s == start || (strict && number && *start == '0' && *s - start > 1))
 			return false;
 	} while (**s == '.');
@@ -107,7 +107,7 @@ static bool valid_semver(const char *s)
 	for (unsigned part = 0; part < 3; part++) {
 		const char *start = s;
 
-		for (; is_digit(*s); s++)
+		for (; appc_is_digit(*s); s++)
 			zero = zero && *s == '0';
 		if (s == start || (*start == '0' && s - start > 1))
 			return false;
@@ -127,7 +127,7 @@ static bool valid_hash(const char *s)
 {
 	if (strncmp(s, "sha512-", 7) != 0)
 		return false;
-	for (s += 7; is_digit(*s) || (*s >= 'a' && *s <= 'f'); s++)
+	for (s += 7; appc_is_digit(*s) || (*s >= 'a' && *s <= 'f'); s++)
 		;
 	return *s == '\0' && s[-1] != '-';
 }
@@ -340,7 +340,8 @@ static const struct field pod_manifest_fields[] = {
 };
 static const struct type pod_manifest = { .kind = JSON_OBJECT, .fields = pod_manifest_fields };
 
-static int check(const struct json_doc *doc, const struct json_node *node, const struct type *type);
+static int manifest_appc_check(const struct json_doc *doc, const struct json_node *node,
+			       const struct type *type);
 
 static int check_string(const struct json_doc *doc, const struct json_node *node,
 			const struct type *type)
@@ -407,7 +408,7 @@ static int check_array(const struct json_doc *doc, const struct json_node *node,
 		return json_doc_fail(doc, node, "%u items (allowed: 256)", node->n);
 	for (const struct json_node *item = json_doc_first(doc, node); item;
 	     item = json_doc_next(doc, item)) {
-		if (check(doc, item, type->item) < 0)
+		if (manifest_appc_check(doc, item, type->item) < 0)
 			return -1;
 		if (type->unique && check_unique(doc, node, type, item) < 0)
 			return -1;
@@ -423,8 +424,8 @@ static const struct field *find_field(const struct field *fields, const char *na
 	return NULL;
 }
 
-static int unknown_key(const struct json_doc *doc, const struct json_node *node,
-		       const struct field *fields)
+static int appc_unknown_key(const struct json_doc *doc, const struct json_node *node,
+			    const struct field *fields)
 {
 	const char *names[FIELDS_MAX] = { NULL };
 	char quoted[WORD_QUOTE_MAX], list[256];
@@ -442,29 +443,30 @@ static int unknown_key(const struct json_doc *doc, const struct json_node *node,
 	return json_doc_fail_key(doc, node, "unknown key %s (allowed: %s)", quoted, list);
 }
 
-static int check_object(const struct json_doc *doc, const struct json_node *node,
-			const struct type *type)
+static int appc_check_object(const struct json_doc *doc, const struct json_node *node,
+			     const struct type *type)
 {
 	for (const struct json_node *m = json_doc_first(doc, node); m; m = json_doc_next(doc, m)) {
 		const struct field *field = type->fields ? find_field(type->fields, m->key) : NULL;
 
 		if (type->fields && !field)
-			return unknown_key(doc, m, type->fields);
+			return appc_unknown_key(doc, m, type->fields);
 		/* The Go tools write absent arrays as null. */
 		if (field && m->kind == JSON_NULL && !field->required)
 			continue;
-		if (field && check(doc, m, field->type) < 0)
+		if (field && manifest_appc_check(doc, m, field->type) < 0)
 			return -1;
-		if (type->item && check(doc, m, type->item) < 0)
+		if (type->item && manifest_appc_check(doc, m, type->item) < 0)
 			return -1;
 	}
 	for (const struct field *field = type->fields; field && field->name; field++)
-		if (field->required && !json_pos_member(&doc->tree, node, field->name))
+		if (field->required && !json_scan_member(&doc->tree, node, field->name))
 			return json_doc_fail(doc, node, "\"%s\" is missing", field->name);
 	return 0;
 }
 
-static int check(const struct json_doc *doc, const struct json_node *node, const struct type *type)
+static int manifest_appc_check(const struct json_doc *doc, const struct json_node *node,
+			       const struct type *type)
 {
 	if (type->any)
 		return 0;
@@ -479,7 +481,7 @@ static int check(const struct json_doc *doc, const struct json_node *node, const
 	case JSON_ARRAY:
 		return check_array(doc, node, type);
 	case JSON_OBJECT:
-		return check_object(doc, node, type);
+		return appc_check_object(doc, node, type);
 	default:
 		return 0;
 	}
@@ -493,7 +495,7 @@ int appc_is_pod(const struct json_doc *doc)
 }
 
 /* acKind decides which fields there are, so it is checked before them. */
-static int check_kind(const struct json_doc *doc)
+static int appc_check_kind(const struct json_doc *doc)
 {
 	static const char *const kinds[] = { "ImageManifest", "PodManifest", NULL };
 	static const struct type kind_type = { .kind = JSON_STRING, .words = kinds };
@@ -503,16 +505,17 @@ static int check_kind(const struct json_doc *doc)
 	if (root->kind != JSON_OBJECT)
 		return json_doc_fail(doc, root, "expected a manifest (an object), got %s",
 				     json_kind_name(root->kind));
-	kind = json_pos_member(&doc->tree, root, "acKind");
+	kind = json_scan_member(&doc->tree, root, "acKind");
 	if (!kind)
 		return json_doc_fail(doc, root,
 				     "\"acKind\" is missing (allowed: ImageManifest, PodManifest)");
-	return check(doc, kind, &kind_type);
+	return manifest_appc_check(doc, kind, &kind_type);
 }
 
 int appc_check(const struct json_doc *doc)
 {
-	if (check_kind(doc) < 0)
+	if (appc_check_kind(doc) < 0)
 		return -1;
-	return check(doc, json_doc_root(doc), appc_is_pod(doc) ? &pod_manifest : &image_manifest);
+	return manifest_appc_check(doc, json_doc_root(doc),
+				   appc_is_pod(doc) ? &pod_manifest : &image_manifest);
 }

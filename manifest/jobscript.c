@@ -10,7 +10,7 @@ bool script_is(const char *text, size_t len)
 	return len >= 2 && text[0] == '#' && text[1] == '!';
 }
 
-static bool is_blank(char c)
+static bool jobscript_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
@@ -19,14 +19,14 @@ static bool is_blank(char c)
 static bool is_marked(const char *line, size_t len)
 {
 	return len >= MARK_LEN && memcmp(line, SCRIPT_MARK, MARK_LEN) == 0 &&
-	       (len == MARK_LEN || is_blank(line[MARK_LEN]) || line[MARK_LEN] == '{');
+	       (len == MARK_LEN || jobscript_is_blank(line[MARK_LEN]) || line[MARK_LEN] == '{');
 }
 
 static bool is_command(const char *line, size_t len)
 {
 	size_t i = 0;
 
-	while (i < len && is_blank(line[i]))
+	while (i < len && jobscript_is_blank(line[i]))
 		i++;
 	return i < len && line[i] != '#';
 }
@@ -66,14 +66,14 @@ static bool is_stray(const char *line, size_t len)
 
 	if (is_marked(line, len))
 		return true;
-	if (len < MARK_LEN + 2 || *line != '#' || !is_blank(line[1]))
+	if (len < MARK_LEN + 2 || *line != '#' || !jobscript_is_blank(line[1]))
 		return false;
-	while (i < len && is_blank(line[i]))
+	while (i < len && jobscript_is_blank(line[i]))
 		i++;
 	if (len - i < MARK_LEN || memcmp(line + i, &SCRIPT_MARK[1], MARK_LEN - 1) != 0)
 		return false;
 	i += MARK_LEN - 1;
-	while (i < len && is_blank(line[i]))
+	while (i < len && jobscript_is_blank(line[i]))
 		i++;
 	return i < len && line[i] == '{';
 }

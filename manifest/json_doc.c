@@ -63,7 +63,7 @@ static int fail_at(const struct json_doc *doc, size_t at, const struct json_node
 	unsigned line, column;
 
 	copy_end(name, sizeof(name), doc->name);
-	json_pos_where(doc->text, at, &line, &column);
+	json_scan_where(doc->text, at, &line, &column);
 	if (node)
 		node_path(doc, node, whole, sizeof(whole));
 	copy_end(path, sizeof(path), whole);
@@ -170,7 +170,7 @@ static int build(struct json_doc *doc)
 }
 
 /* Parse the text that DOC names; OUT gets DOC with its values. */
-static int parse(struct json_doc *out, struct json_doc doc, unsigned max_values)
+static int manifest_json_doc_parse(struct json_doc *out, struct json_doc doc, unsigned max_values)
 {
 	struct errbuf reason = { 0 }, *err = doc.err;
 	size_t at = 0;
@@ -179,7 +179,7 @@ static int parse(struct json_doc *out, struct json_doc doc, unsigned max_values)
 	if (doc.len > INT_MAX)
 		return errprintf(err, "%.100s: too long", doc.name);
 	doc.err = &reason;
-	result = json_pos_scan(&doc.tree, doc.text, doc.len, max_values, &at, &reason);
+	result = json_scan_scan(&doc.tree, doc.text, doc.len, max_values, &at, &reason);
 	if (result == 0)
 		result = build(&doc);
 	doc.err = err;
@@ -197,7 +197,7 @@ int json_doc_parse(struct json_doc *out, const char *name, const char *text, siz
 {
 	struct json_doc doc = { .name = name, .text = text, .len = len, .err = err, .fault = fault };
 
-	return parse(out, doc, JSON_POS_VALUES);
+	return manifest_json_doc_parse(out, doc, JSON_POS_VALUES);
 }
 
 int json_doc_parse_values(struct json_doc *out, const char *name, const char *text, size_t len,
@@ -205,12 +205,12 @@ int json_doc_parse_values(struct json_doc *out, const char *name, const char *te
 {
 	struct json_doc doc = { .name = name, .text = text, .len = len, .err = err };
 
-	return parse(out, doc, max_values);
+	return manifest_json_doc_parse(out, doc, max_values);
 }
 
 void json_doc_free(struct json_doc *doc)
 {
-	json_pos_free(&doc->tree);
+	json_scan_free(&doc->tree);
 	json_object_put(doc->root);
 	free(doc->value);
 	memset(doc, 0, sizeof(*doc));
@@ -234,7 +234,7 @@ const struct json_node *json_doc_next(const struct json_doc *doc, const struct j
 const struct json_node *json_doc_member(const struct json_doc *doc, const struct json_node *object,
 					const char *key)
 {
-	const struct json_node *node = json_pos_member(&doc->tree, object, key);
+	const struct json_node *node = json_scan_member(&doc->tree, object, key);
 
 	return node && node->kind != JSON_NULL ? node : NULL;
 }
@@ -259,6 +259,6 @@ unsigned json_doc_line(const struct json_doc *doc, const struct json_node *node)
 {
 	unsigned line, column;
 
-	json_pos_where(doc->text, node->at, &line, &column);
+	json_scan_where(doc->text, node->at, &line, &column);
 	return line;
 }

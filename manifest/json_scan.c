@@ -36,7 +36,7 @@ const char *json_kind_name(enum json_kind kind)
 	return name[kind];
 }
 
-void json_pos_where(const char *text, size_t at, unsigned *line, unsigned *column)
+void json_scan_where(const char *text, size_t at, unsigned *line, unsigned *column)
 {
 	*line = *column = 1;
 	for (size_t i = 0; i < at; i++) {
@@ -331,7 +331,7 @@ static int scan_literal(struct scan *s)
 }
 
 /* A new node, the last child of PARENT; its index, or -1. */
-static int add_node(struct scan *s, enum json_kind kind, unsigned parent)
+static int json_scan_add_node(struct scan *s, enum json_kind kind, unsigned parent)
 {
 	struct json_tree *t = &s->tree;
 	struct json_node *node;
@@ -355,7 +355,7 @@ static int add_node(struct scan *s, enum json_kind kind, unsigned parent)
 	return (int)t->n++;
 }
 
-static enum json_kind kind_of(char c)
+static enum json_kind json_scan_kind_of(char c)
 {
 	switch (c) {
 	case '{':
@@ -428,7 +428,7 @@ static int check_keys(struct scan *s, unsigned object)
 	free(sorted);
 	if (!twice)
 		return 0;
-	json_pos_where(s->text, first->key_at, &line, &column);
+	json_scan_where(s->text, first->key_at, &line, &column);
 	return FAULT(s, twice->key_at, "key %s is here a second time: the first is at %u:%u",
 		     word_quote(quoted, twice->key, strlen(twice->key)), line, column);
 }
@@ -489,8 +489,8 @@ static int scan_value(struct scan *s, unsigned parent, const char *key, size_t k
 
 	if (s->pos == s->len)
 		return unexpected(s, "a value");
-	kind = kind_of(s->text[s->pos]);
-	self = add_node(s, kind, parent);
+	kind = json_scan_kind_of(s->text[s->pos]);
+	self = json_scan_add_node(s, kind, parent);
 	if (self < 0)
 		return -1;
 	s->tree.node[self].key = key;
@@ -528,8 +528,8 @@ static int scan_text(struct scan *s)
 	return s->pos == s->len ? 0 : unexpected(s, "nothing after the end of the value");
 }
 
-int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,
-		  size_t *at, struct errbuf *err)
+int json_scan_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,
+		   size_t *at, struct errbuf *err)
 {
 	struct scan s = { .text = text, .len = len, .max_values = max_values, .err = err };
 
@@ -540,7 +540,7 @@ int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned
 		return errprintf(err, "%s", strerror(ENOMEM));
 	}
 	if (scan_text(&s) < 0) {
-		json_pos_free(&s.tree);
+		json_scan_free(&s.tree);
 		*at = s.fault_at;
 		return -1;
 	}
@@ -548,15 +548,15 @@ int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned
 	return 0;
 }
 
-void json_pos_free(struct json_tree *tree)
+void json_scan_free(struct json_tree *tree)
 {
 	free(tree->node);
 	free(tree->keys);
 	memset(tree, 0, sizeof(*tree));
 }
 
-const struct json_node *json_pos_member(const struct json_tree *tree,
-					const struct json_node *object, const char *key)
+const struct json_node *json_scan_member(const struct json_tree *tree,
+					 const struct json_node *object, const char *key)
 {
 	for (unsigned i = object->first; i; i = tree->node[i].next)
 		if (strcmp(tree->node[i].key, key) == 0)

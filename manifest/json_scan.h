@@ -45,22 +45,22 @@ struct json_tree {
 };
 
 /*
- * Scan TEXT of LEN bytes. On success *TREE is to be freed with json_pos_free;
+ * Scan TEXT of LEN bytes. On success *TREE is to be freed with json_scan_free;
  * on failure ERR holds the reason (no position in it) and *AT the offset of the
  * first fault in the text.
  */
-int json_pos_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,
-		  size_t *at, struct errbuf *err);
-void json_pos_free(struct json_tree *tree);
+int json_scan_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,
+		   size_t *at, struct errbuf *err);
+void json_scan_free(struct json_tree *tree);
 
 /* The member KEY of object OBJECT, or NULL. */
-const struct json_node *json_pos_member(const struct json_tree *tree,
-					const struct json_node *object, const char *key);
+const struct json_node *json_scan_member(const struct json_tree *tree,
+					 const struct json_node *object, const char *key);
 
 /* "object", "string", … with an article, for messages. */
 const char *json_kind_name(enum json_kind kind);
 
 /* Line and column of offset AT, from 1; a column is a character, not a byte, and a tab is one. */
-void json_pos_where(const char *text, size_t at, unsigned *line, unsigned *column);
+void json_scan_where(const char *text, size_t at, unsigned *line, unsigned *column);
 
 #endif

@@ -24,7 +24,7 @@ struct loader {
 
 /* One container of a manifest may leave "cpus" out. */
 static int check_rest(struct loader *l, const struct json_node *value,
-		      const struct request_container *c)
+		      const struct requested_container *c)
 {
 	if (c->cpus)
 		return 0;
@@ -45,7 +45,7 @@ static const char *bare_name(const char *name)
 	return strncmp(name, "argo/", 5) == 0 && !strchr(name + 5, '/') ? name + 5 : name;
 }
 
-static const char *name_of(struct loader *l, const struct json_node *isolator)
+static const char *manifest_name_of(struct loader *l, const struct json_node *isolator)
 {
 	return json_doc_string(&l->doc, json_doc_member(&l->doc, isolator, "name"));
 }
@@ -75,11 +75,11 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 static int check_once(struct loader *l, const struct json_node *array,
 		      const struct json_node *isolator)
 {
-	const char *name = name_of(l, isolator);
+	const char *name = manifest_name_of(l, isolator);
 
 	for (const struct json_node *other = json_doc_first(&l->doc, array); other != isolator;
 	     other = json_doc_next(&l->doc, other)) {
-		const char *first = name_of(l, other);
+		const char *first = manifest_name_of(l, other);
 
 		if (strcmp(bare_name(first), bare_name(name)) == 0)
 			return json_doc_fail(&l->doc, json_doc_member(&l->doc, isolator, "name"),
@@ -92,10 +92,10 @@ static int check_once(struct loader *l, const struct json_node *array,
 
 /* C: the container whose isolators these are, or NULL for the pod's own. */
 static int load_isolator(struct loader *l, const struct json_node *isolator,
-			 struct request_container *c, uint32_t *ignored)
+			 struct requested_container *c, uint32_t *ignored)
 {
 	const struct json_node *node = json_doc_member(&l->doc, isolator, "name");
-	const struct json_node *value = json_pos_member(&l->doc.tree, isolator, "value");
+	const struct json_node *value = json_scan_member(&l->doc.tree, isolator, "value");
 	const char *name = json_doc_string(&l->doc, node);
 	const char *bare = bare_name(name);
 	const struct manifest_isolator *known = manifest_isolator_find(bare);
@@ -123,7 +123,7 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 }
 
 static int load_isolators(struct loader *l, const struct json_node *array,
-			  struct request_container *c, uint32_t *ignored)
+			  struct requested_container *c, uint32_t *ignored)
 {
 	for (const struct json_node *i = json_doc_first(&l->doc, array); i;
 	     i = json_doc_next(&l->doc, i))
@@ -132,7 +132,7 @@ static int load_isolators(struct loader *l, const struct json_node *array,
 	return 0;
 }
 
-static void put_words(struct loader *l, const struct json_node *app)
+static void manifest_put_words(struct loader *l, const struct json_node *app)
 {
 	const struct json_node *dir = json_doc_member(&l->doc, app, "workingDirectory");
 	const struct json_node *env = json_doc_member(&l->doc, app, "environment");
@@ -158,7 +158,7 @@ static void put_app(struct loader *l, const struct json_node *app, const char *n
 	if (!l->apps || !exec || !exec->n)
 		return;
 	fputs(name, l->apps);
-	put_words(l, app);
+	manifest_put_words(l, app);
 	putc('\n', l->apps);
 }
 
@@ -166,7 +166,7 @@ static void put_app(struct loader *l, const struct json_node *app, const char *n
 static int load_app(struct loader *l, const struct json_node *app, const struct json_node *name)
 {
 	const struct json_node *array = json_doc_member(&l->doc, app, "isolators");
-	struct request_container *c = &l->request.container[l->request.n];
+	struct requested_container *c = &l->request.container[l->request.n];
 	const char *text = json_doc_string(&l->doc, name);
 	struct errbuf why = { 0 };
 
@@ -177,7 +177,7 @@ static int load_app(struct loader *l, const struct json_node *app, const struct 
 		return -1;
 	for (const struct json_node *i = json_doc_first(&l->doc, array); i;
 	     i = json_doc_next(&l->doc, i))
-		if (strcmp(bare_name(name_of(l, i)), "container") == 0) {
+		if (strcmp(bare_name(manifest_name_of(l, i)), "container") == 0) {
 			l->request.n++;
 			put_app(l, app, text);
 			return 0;
@@ -208,7 +208,7 @@ static int load_pod(struct loader *l, const struct json_node *root)
 	return 0;
 }
 
-static int load(struct loader *l)
+static int manifest_manifest_load(struct loader *l)
 {
 	const struct json_node *root = json_doc_root(&l->doc);
 	struct errbuf why = { 0 };
@@ -236,7 +236,7 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 
 	if (json_doc_parse(&l->doc, name, text, len, &l->fault, err) < 0)
 		return -1;
-	result = load(l);
+	result = manifest_manifest_load(l);
 	json_doc_free(&l->doc);
 	return result;
 }

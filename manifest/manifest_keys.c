@@ -44,8 +44,8 @@ static const char *string(const struct json_doc *doc, const struct json_node *va
 }
 
 /* -1 with the message: TEXT is not what is ALLOWED. */
-static int refuse(const struct json_doc *doc, const struct json_node *value, const char *text,
-		  const char *allowed)
+static int manifest_keys_refuse(const struct json_doc *doc, const struct json_node *value,
+				const char *text, const char *allowed)
 {
 	char quoted[WORD_QUOTE_MAX];
 
@@ -62,7 +62,7 @@ static int load_count(const struct json_doc *doc, const struct manifest_key *key
 	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
 	if (word_count(text, (unsigned)key->min, (unsigned)key->max, out) < 0)
-		return refuse(doc, value, text, key->allowed);
+		return manifest_keys_refuse(doc, value, text, key->allowed);
 	return 0;
 }
 
@@ -77,13 +77,13 @@ static int load_word(const struct json_doc *doc, const struct manifest_key *key,
 	for (unsigned i = 0; key->word(i); i++)
 		if (strcmp(text, key->word(i)) == 0)
 			return (int)i;
-	return refuse(doc, value, text, key->allowed);
+	return manifest_keys_refuse(doc, value, text, key->allowed);
 }
 
 /* ------------------------------------------------------------------------- container */
 
 static int load_cpus(const struct json_doc *doc, const struct manifest_key *key,
-		     const struct json_node *value, struct request_container *c)
+		     const struct json_node *value, struct requested_container *c)
 {
 	return load_count(doc, key, value, &c->cpus);
 }
@@ -94,7 +94,7 @@ static const char *smt_word(unsigned i)
 }
 
 static int load_smt(const struct json_doc *doc, const struct manifest_key *key,
-		    const struct json_node *value, struct request_container *c)
+		    const struct json_node *value, struct requested_container *c)
 {
 	if (value->kind == JSON_STRING && strcmp(json_doc_string(doc, value), key->word(0)) == 0)
 		return 0;
@@ -102,7 +102,7 @@ static int load_smt(const struct json_doc *doc, const struct manifest_key *key,
 }
 
 static int load_mems(const struct json_doc *doc, const struct manifest_key *key,
-		     const struct json_node *value, struct request_container *c)
+		     const struct json_node *value, struct requested_container *c)
 {
 	char text[WORD_QUOTE_MAX];
 	struct errbuf why = { 0 };
@@ -121,7 +121,7 @@ static const char *partition_word(unsigned i)
 }
 
 static int load_partition(const struct json_doc *doc, const struct manifest_key *key,
-			  const struct json_node *value, struct request_container *c)
+			  const struct json_node *value, struct requested_container *c)
 {
 	int i = load_word(doc, key, value);
 
@@ -183,7 +183,7 @@ static const struct manifest_key container_keys[] = {
 /* ------------------------------------------------------------------------- scheduler */
 
 /* "other" and so on, then "SCHED_OTHER" and so on. */
-static const char *policy_word(unsigned i)
+static const char *manifest_keys_policy_word(unsigned i)
 {
 	const unsigned n = POLICY_COUNT - POLICY_OTHER;
 
@@ -193,7 +193,7 @@ static const char *policy_word(unsigned i)
 }
 
 static int load_policy(const struct json_doc *doc, const struct manifest_key *key,
-		       const struct json_node *value, struct request_container *c)
+		       const struct json_node *value, struct requested_container *c)
 {
 	const char *text = string(doc, value);
 
@@ -201,7 +201,7 @@ static int load_policy(const struct json_doc *doc, const struct manifest_key *ke
 		return -1;
 	c->policy = policy_by_name(text);
 	if (c->policy == POLICY_UNSET)
-		return refuse(doc, value, text, key->allowed);
+		return manifest_keys_refuse(doc, value, text, key->allowed);
 	c->priority = request_default_priority(c->policy);
 	return 0;
 }
@@ -212,7 +212,7 @@ static const char *priority_word(unsigned i)
 }
 
 static int load_priority(const struct json_doc *doc, const struct manifest_key *key,
-			 const struct json_node *value, struct request_container *c)
+			 const struct json_node *value, struct requested_container *c)
 {
 	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
 	unsigned min, max;
@@ -230,7 +230,7 @@ static int load_priority(const struct json_doc *doc, const struct manifest_key *
 	if (c->policy == POLICY_HPC) {
 		placement = hpc_placement_by_name(text);
 		c->priority = (unsigned)placement;
-		return placement >= 0 ? 0 : refuse(doc, value, text, PRIORITY_HPC);
+		return placement >= 0 ? 0 : manifest_keys_refuse(doc, value, text, PRIORITY_HPC);
 	}
 	return json_doc_fail(doc, value,
 			     max ? "%s with policy \"%s\" (allowed: " PRIORITY_REALTIME ")"
@@ -240,7 +240,7 @@ static int load_priority(const struct json_doc *doc, const struct manifest_key *
 }
 
 static int load_quantum(const struct json_doc *doc, const struct manifest_key *key,
-			const struct json_node *value, struct request_container *c)
+			const struct json_node *value, struct requested_container *c)
 {
 	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
 
@@ -265,7 +265,7 @@ static const struct manifest_key scheduler_keys[] = {
 		.allowed = POLICY_NAMES ", also as \"SCHED_OTHER\" and so on",
 		.says = "The scheduling policy of the ranks.",
 		.missing = " (allowed: " POLICY_NAMES ")",
-		.word = policy_word,
+		.word = manifest_keys_policy_word,
 		.pattern = PATTERN_POLICY,
 		.others = "class sched type algorithm ",
 	},
@@ -298,7 +298,7 @@ static const struct manifest_key scheduler_keys[] = {
 /* ---------------------------------------------------------------------------- dimmap */
 
 static int load_size(const struct json_doc *doc, const struct manifest_key *key,
-		     const struct json_node *value, struct request_container *c)
+		     const struct json_node *value, struct requested_container *c)
 {
 	char text[WORD_QUOTE_MAX], quoted[WORD_QUOTE_MAX];
 
@@ -312,14 +312,14 @@ static int load_size(const struct json_doc *doc, const struct manifest_key *key,
 }
 
 static int load_source(const struct json_doc *doc, const struct manifest_key *key,
-		       const struct json_node *value, struct request_container *c)
+		       const struct json_node *value, struct requested_container *c)
 {
 	const char *source = string(doc, value);
 
 	if (!source)
 		return -1;
 	if (!request_is_source(source))
-		return refuse(doc, value, source, key->allowed);
+		return manifest_keys_refuse(doc, value, source, key->allowed);
 	strcpy(c->dimmap.source, source);
 	return 0;
 }
@@ -330,7 +330,7 @@ static const char *dimmap_policy_word(unsigned i)
 }
 
 static int load_dimmap_policy(const struct json_doc *doc, const struct manifest_key *key,
-			      const struct json_node *value, struct request_container *c)
+			      const struct json_node *value, struct requested_container *c)
 {
 	int i = load_word(doc, key, value);
 
@@ -339,7 +339,7 @@ static int load_dimmap_policy(const struct json_doc *doc, const struct manifest_
 }
 
 static int load_fill(const struct json_doc *doc, const struct manifest_key *key,
-		     const struct json_node *value, struct request_container *c)
+		     const struct json_node *value, struct requested_container *c)
 {
 	char text[WORD_QUOTE_MAX];
 	uint64_t fill;
@@ -347,7 +347,7 @@ static int load_fill(const struct json_doc *doc, const struct manifest_key *key,
 	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
 	if (request_parse_bytes(text, &fill) < 0 || !request_is_fill(fill))
-		return refuse(doc, value, text, key->allowed);
+		return manifest_keys_refuse(doc, value, text, key->allowed);
 	c->dimmap.fill = (unsigned)fill;
 	return 0;
 }
@@ -360,7 +360,7 @@ static const char *access_word(unsigned i)
 }
 
 static int load_access(const struct json_doc *doc, const struct manifest_key *key,
-		       const struct json_node *value, struct request_container *c)
+		       const struct json_node *value, struct requested_container *c)
 {
 	int i = load_word(doc, key, value);
 
@@ -468,8 +468,8 @@ static const char *meant(const char *word, const struct manifest_key *keys,
 	return word_near(word, names);
 }
 
-static int unknown_key(const struct json_doc *doc, const struct json_node *node,
-		       const struct manifest_key *keys)
+static int manifest_keys_unknown_key(const struct json_doc *doc, const struct json_node *node,
+				     const struct manifest_key *keys)
 {
 	const char *names[KEYS_MAX] = { NULL };
 	char quoted[WORD_QUOTE_MAX], list[128];
@@ -499,21 +499,21 @@ static const struct manifest_key *find_key(const struct manifest_key *keys, cons
 }
 
 int manifest_keys_load(const struct json_doc *doc, const struct json_node *value,
-		       const struct manifest_isolator *isolator, struct request_container *c)
+		       const struct manifest_isolator *isolator, struct requested_container *c)
 {
 	if (manifest_check_object(doc, value) < 0)
 		return -1;
 	for (const struct json_node *m = json_doc_first(doc, value); m; m = json_doc_next(doc, m))
 		if (!find_key(isolator->keys, m->key))
-			return unknown_key(doc, m, isolator->keys);
+			return manifest_keys_unknown_key(doc, m, isolator->keys);
 	for (const struct manifest_key *k = isolator->keys; k->name; k++) {
-		const struct json_node *m = json_pos_member(&doc->tree, value, k->name);
+		const struct json_node *m = json_scan_member(&doc->tree, value, k->name);
 
 		if (m && k->load(doc, k, m, c) < 0)
 			return -1;
 	}
 	for (const struct manifest_key *k = isolator->keys; k->name; k++)
-		if (!k->absent && !json_pos_member(&doc->tree, value, k->name))
+		if (!k->absent && !json_scan_member(&doc->tree, value, k->name))
 			return json_doc_fail(doc, value, "\"%s\" is missing%s", k->name,
 					     k->missing);
 	return 0;

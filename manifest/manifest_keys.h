@@ -15,7 +15,7 @@ struct manifest_key {
 	const char *name;
 	/* VALUE into C */
 	int (*load)(const struct json_doc *doc, const struct manifest_key *key,
-		    const struct json_node *value, struct request_container *c);
+		    const struct json_node *value, struct requested_container *c);
 	const char *allowed; /* what a message has after "allowed: "; no sentences */
 	const char *says; /* what the key means: one sentence */
 	/* what counts without the key, no sentence; NULL: the key is required */
@@ -45,7 +45,7 @@ const struct manifest_isolator *manifest_isolator_find(const char *name);
 
 /* Load the object VALUE of ISOLATOR into C: known keys only, and every required one. */
 int manifest_keys_load(const struct json_doc *doc, const struct json_node *value,
-		       const struct manifest_isolator *isolator, struct request_container *c);
+		       const struct manifest_isolator *isolator, struct requested_container *c);
 
 /* -1 with the message: VALUE is no object. */
 int manifest_check_object(const struct json_doc *doc, const struct json_node *value);

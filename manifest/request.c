@@ -59,7 +59,7 @@ int request_find(const struct request *r, const char *name)
 	return -1;
 }
 
-static int check_mems(const struct request_container *c, struct errbuf *err)
+static int check_mems(const struct requested_container *c, struct errbuf *err)
 {
 	switch (c->mems_kind) {
 	case MEMS_UNSET:
@@ -78,7 +78,7 @@ static int check_mems(const struct request_container *c, struct errbuf *err)
 	return errprintf(err, "mems is of an unknown kind");
 }
 
-static int check_policy(const struct request_container *c, struct errbuf *err)
+static int check_policy(const struct requested_container *c, struct errbuf *err)
 {
 	unsigned min, max;
 
@@ -104,7 +104,7 @@ static int check_policy(const struct request_container *c, struct errbuf *err)
 	return 0;
 }
 
-static int check_container(const struct request_container *c, struct errbuf *err)
+static int request_check_container(const struct requested_container *c, struct errbuf *err)
 {
 	if (c->cpus > REQUEST_CPUS_MAX)
 		return errprintf(err, "cpus=%u (allowed: 1 to %d)", c->cpus, REQUEST_CPUS_MAX);
@@ -127,13 +127,13 @@ int request_check(const struct request *r, struct errbuf *err)
 		return errprintf(err, "%u containers (allowed: 1 to %d)", r->n,
 				 REQUEST_CONTAINERS_MAX);
 	for (unsigned i = 0; i < r->n; i++) {
-		const struct request_container *c = &r->container[i];
+		const struct requested_container *c = &r->container[i];
 
 		if (request_check_name(c->name, err) < 0)
 			return -1;
 		if (request_find(r, c->name) != (int)i)
 			return errprintf(err, "two containers are named \"%s\"", c->name);
-		if (check_container(c, err) < 0)
+		if (request_check_container(c, err) < 0)
 			return errwrap(err, "container %s", c->name);
 		for (unsigned k = 0; c->dimmap.size && k < i; k++)
 			if (r->container[k].dimmap.size &&
@@ -160,7 +160,7 @@ struct out {
 	size_t size, used;
 };
 
-static void put(struct out *o, const char *s)
+static void request_put(struct out *o, const char *s)
 {
 	size_t n = strlen(s);
 
@@ -173,19 +173,19 @@ static void put(struct out *o, const char *s)
 }
 
 /* The record of a valid C, with its ';'. */
-static void put_container(struct out *o, const struct request_container *c)
+static void put_container(struct out *o, const struct requested_container *c)
 {
 	char value[REQUEST_VALUE_MAX];
 
 	for (const struct request_field *f = request_fields; f->name; f++) {
 		if (!f->print(value, c))
 			continue;
-		put(o, f == request_fields ? "" : " ");
-		put(o, f->name);
-		put(o, "=");
-		put(o, value);
+		request_put(o, f == request_fields ? "" : " ");
+		request_put(o, f->name);
+		request_put(o, "=");
+		request_put(o, value);
 	}
-	put(o, ";");
+	request_put(o, ";");
 }
 
 int request_format(const struct request *r, char *buf, size_t size, struct errbuf *err)
@@ -196,7 +196,7 @@ int request_format(const struct request *r, char *buf, size_t size, struct errbu
 		buf[0] = '\0';
 	if (request_check(r, err) < 0)
 		return -1;
-	put(&o, header);
+	request_put(&o, header);
 	for (unsigned i = 0; i < r->n; i++)
 		put_container(&o, &r->container[i]);
 	if (o.used == o.size) {
@@ -221,7 +221,7 @@ static int unknown_field(const char *field, size_t len, struct errbuf *err)
 }
 
 /* One field "NAME=VALUE", FIELD .. END. */
-static int parse_field(struct request_container *c, const char *field, const char *end,
+static int parse_field(struct requested_container *c, const char *field, const char *end,
 		       struct errbuf *err)
 {
 	size_t len = (size_t)(end - field);
@@ -238,8 +238,8 @@ static int parse_field(struct request_container *c, const char *field, const cha
 }
 
 /* One record, RECORD .. END with its ';'. */
-static int parse_container(struct request_container *c, const char *record, const char *end,
-			   struct errbuf *err)
+static int request_parse_container(struct requested_container *c, const char *record,
+				   const char *end, struct errbuf *err)
 {
 	const char *field = record;
 	char canonical[RECORD_MAX];
@@ -255,7 +255,7 @@ static int parse_container(struct request_container *c, const char *record, cons
 			return -1;
 		field = stop + 1;
 	}
-	if (request_check_name(c->name, err) < 0 || check_container(c, err) < 0)
+	if (request_check_name(c->name, err) < 0 || request_check_container(c, err) < 0)
 		return -1;
 	put_container(&o, c);
 	if (o.used != (size_t)(end - record) || memcmp(canonical, record, o.used) != 0)
@@ -264,7 +264,7 @@ static int parse_container(struct request_container *c, const char *record, cons
 	return 0;
 }
 
-static int parse(struct request *r, const char *text, struct errbuf *err)
+static int manifest_request_parse(struct request *r, const char *text, struct errbuf *err)
 {
 	size_t len = strnlen(text, REQUEST_TEXT_MAX);
 	const char *p = text + sizeof(header) - 1;
@@ -291,7 +291,7 @@ static int parse(struct request *r, const char *text, struct errbuf *err)
 		if (r->n == REQUEST_CONTAINERS_MAX)
 			return errprintf(err, "too many containers (allowed: %d)",
 					 REQUEST_CONTAINERS_MAX);
-		if (parse_container(&r->container[r->n], p, end + 1, err) < 0)
+		if (request_parse_container(&r->container[r->n], p, end + 1, err) < 0)
 			return errwrap(err, "container %u", r->n + 1);
 		r->n++;
 		p = end + 1;
@@ -304,7 +304,7 @@ int request_parse(struct request *r, const char *text, struct errbuf *err)
 	struct request out;
 
 	memset(&out, 0, sizeof(out));
-	if (parse(&out, text, err) < 0)
+	if (manifest_request_parse(&out, text, err) < 0)
 		return errwrap(err, "request");
 	*r = out;
 	return 0;
@@ -343,7 +343,7 @@ int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, 
 {
 	char quoted[WORD_QUOTE_MAX];
 	size_t len = strnlen(text, REQUEST_NAME_MAX);
-	struct request_container c = { .mems_kind = MEMS_COUNT };
+	struct requested_container c = { .mems_kind = MEMS_COUNT };
 	const char *unit = text;
 	int shift;
 
@@ -378,7 +378,7 @@ unsigned request_default_priority(enum sched_policy policy)
 	return policy == POLICY_HPC ? HPC_TOPO : 0;
 }
 
-unsigned request_quantum(const struct request_container *c, enum sched_policy policy)
+unsigned request_quantum(const struct requested_container *c, enum sched_policy policy)
 {
 	if (policy != POLICY_HPC)
 		return 0;
@@ -386,7 +386,7 @@ unsigned request_quantum(const struct request_container *c, enum sched_policy po
 }
 
 /* What follows "hpc:" or "fifo:", up to END. */
-static int sched_priority(struct request_container *c, const char *word, const char *end)
+static int sched_priority(struct requested_container *c, const char *word, const char *end)
 {
 	char text[16];
 	int p;
@@ -402,10 +402,10 @@ static int sched_priority(struct request_container *c, const char *word, const c
 	return p < 0 ? -1 : 0;
 }
 
-int request_parse_sched(struct request_container *c, const char *text, struct errbuf *err)
+int request_parse_sched(struct requested_container *c, const char *text, struct errbuf *err)
 {
 	static const char quantum[] = "quantum:";
-	struct request_container got = *c;
+	struct requested_container got = *c;
 	char quoted[WORD_QUOTE_MAX];
 	const char *word = text, *end = text + strcspn(text, ":,");
 

@@ -72,7 +72,7 @@ int request_ignored_index(const char *name);
 /* How many names request_ignored_name has, less than 32. */
 unsigned request_ignored_count(void);
 
-struct request_container {
+struct requested_container {
 	char name[REQUEST_NAME_MAX];
 	unsigned cpus;
 	unsigned smt;
@@ -89,7 +89,7 @@ struct request_container {
 
 struct request {
 	unsigned n;
-	struct request_container container[REQUEST_CONTAINERS_MAX];
+	struct requested_container container[REQUEST_CONTAINERS_MAX];
 };
 
 /* AppC ACIdentifier, "none" excluded (it is an option's word); -1 with the reason. */
@@ -112,7 +112,7 @@ int request_no_such(const struct request *r, const char *name, struct errbuf *er
  * False for memory nodes and for a scheduling policy that the site's defaults decide, for the
  * partition "member", which is none, and for an ID that is no isolator.
  */
-bool request_container_wants(const struct request_container *c, enum isolator_id id);
+bool request_container_wants(const struct requested_container *c, enum isolator_id id);
 
 /* Does a container of R? False of an empty R. */
 bool request_wants(const struct request *r, enum isolator_id id);
@@ -127,14 +127,14 @@ int request_parse(struct request *r, const char *text, struct errbuf *err);
  * What --nodeos-sched takes -> policy, priority and quantum of C: "other", "fifo:10", "hpc",
  * "hpc:rr", "hpc:topo,quantum:20", "hpc,quantum:0".
  */
-int request_parse_sched(struct request_container *c, const char *text, struct errbuf *err);
+int request_parse_sched(struct requested_container *c, const char *text, struct errbuf *err);
 
 /* The priority of a container that names POLICY alone: topology-aware placement with hpc, else 0.
  */
 unsigned request_default_priority(enum sched_policy policy);
 
 /* The quantum of C in milliseconds where it gets POLICY; 0: none, or another policy than hpc. */
-unsigned request_quantum(const struct request_container *c, enum sched_policy policy);
+unsigned request_quantum(const struct requested_container *c, enum sched_policy policy);
 
 /* The policy of that name -> request_dimmap.policy; 0: there is none. */
 unsigned request_dimmap_policy(const char *name);

@@ -48,22 +48,22 @@ static int copy_word(char *buf, size_t size, const char *value, const char *end)
 	return 0;
 }
 
-static int field_name(struct request_container *c, const char *value, const char *end)
+static int field_name(struct requested_container *c, const char *value, const char *end)
 {
 	return copy_word(c->name, sizeof(c->name), value, end);
 }
 
-static int field_cpus(struct request_container *c, const char *value, const char *end)
+static int field_cpus(struct requested_container *c, const char *value, const char *end)
 {
 	return parse_unsigned(&c->cpus, value, end, REQUEST_CPUS_MAX);
 }
 
-static int field_smt(struct request_container *c, const char *value, const char *end)
+static int field_smt(struct requested_container *c, const char *value, const char *end)
 {
 	return parse_unsigned(&c->smt, value, end, REQUEST_SMT_MAX);
 }
 
-static int field_mems(struct request_container *c, const char *value, const char *end)
+static int field_mems(struct requested_container *c, const char *value, const char *end)
 {
 	if (request_field_number(&value, end, REQUEST_BYTES_MAX, &c->mems) < 0)
 		return -1;
@@ -75,7 +75,7 @@ static int field_mems(struct request_container *c, const char *value, const char
 	return value == end ? 0 : -1;
 }
 
-static int field_policy(struct request_container *c, const char *value, const char *end)
+static int field_policy(struct requested_container *c, const char *value, const char *end)
 {
 	char word[16];
 
@@ -85,18 +85,18 @@ static int field_policy(struct request_container *c, const char *value, const ch
 	return c->policy == POLICY_UNSET ? -1 : 0;
 }
 
-static int field_prio(struct request_container *c, const char *value, const char *end)
+static int field_prio(struct requested_container *c, const char *value, const char *end)
 {
 	return parse_unsigned(&c->priority, value, end, 99);
 }
 
-static int field_quantum(struct request_container *c, const char *value, const char *end)
+static int field_quantum(struct requested_container *c, const char *value, const char *end)
 {
 	c->quantum_named = true;
 	return parse_unsigned(&c->quantum, value, end, HPC_QUANTUM_MAX);
 }
 
-static int field_partition(struct request_container *c, const char *value, const char *end)
+static int field_partition(struct requested_container *c, const char *value, const char *end)
 {
 	char word[16];
 	int p;
@@ -108,7 +108,7 @@ static int field_partition(struct request_container *c, const char *value, const
 	return p < 0 ? -1 : 0;
 }
 
-static int field_dimmap(struct request_container *c, const char *value, const char *end)
+static int field_dimmap(struct requested_container *c, const char *value, const char *end)
 {
 	return request_field_number(&value, end, REQUEST_BYTES_MAX, &c->dimmap.size) < 0 ||
 			       value != end
@@ -116,12 +116,12 @@ static int field_dimmap(struct request_container *c, const char *value, const ch
 		       : 0;
 }
 
-static int field_source(struct request_container *c, const char *value, const char *end)
+static int field_source(struct requested_container *c, const char *value, const char *end)
 {
 	return copy_word(c->dimmap.source, sizeof(c->dimmap.source), value, end);
 }
 
-static int field_dimmap_policy(struct request_container *c, const char *value, const char *end)
+static int field_dimmap_policy(struct requested_container *c, const char *value, const char *end)
 {
 	char word[16];
 
@@ -131,18 +131,18 @@ static int field_dimmap_policy(struct request_container *c, const char *value, c
 	return c->dimmap.policy ? 0 : -1;
 }
 
-static int field_fill(struct request_container *c, const char *value, const char *end)
+static int field_fill(struct requested_container *c, const char *value, const char *end)
 {
 	return parse_unsigned(&c->dimmap.fill, value, end, REQUEST_FILL_MAX);
 }
 
-static int field_access(struct request_container *c, const char *value, const char *end)
+static int field_access(struct requested_container *c, const char *value, const char *end)
 {
 	c->dimmap.read_only = end - value == 2 && memcmp(value, "ro", 2) == 0;
 	return c->dimmap.read_only ? 0 : -1;
 }
 
-static int field_ignored(struct request_container *c, const char *value, const char *end)
+static int field_ignored(struct requested_container *c, const char *value, const char *end)
 {
 	while (value < end) {
 		const char *comma = memchr(value, ',', (size_t)(end - value));
@@ -167,28 +167,28 @@ static bool print_number(char *value, uint64_t number)
 	return number != 0;
 }
 
-static bool print_word(char *value, const char *word)
+static bool request_field_print_word(char *value, const char *word)
 {
 	snprintf(value, REQUEST_VALUE_MAX, "%s", word);
 	return true;
 }
 
-static bool print_name(char *value, const struct request_container *c)
+static bool print_name(char *value, const struct requested_container *c)
 {
-	return print_word(value, c->name);
+	return request_field_print_word(value, c->name);
 }
 
-static bool print_cpus(char *value, const struct request_container *c)
+static bool print_cpus(char *value, const struct requested_container *c)
 {
 	return print_number(value, c->cpus);
 }
 
-static bool print_smt(char *value, const struct request_container *c)
+static bool print_smt(char *value, const struct requested_container *c)
 {
 	return print_number(value, c->smt);
 }
 
-static bool print_mems(char *value, const struct request_container *c)
+static bool print_mems(char *value, const struct requested_container *c)
 {
 	print_number(value, c->mems);
 	if (c->mems_kind == MEMS_SIZE)
@@ -196,55 +196,57 @@ static bool print_mems(char *value, const struct request_container *c)
 	return c->mems_kind != MEMS_UNSET;
 }
 
-static bool print_policy(char *value, const struct request_container *c)
+static bool request_field_print_policy(char *value, const struct requested_container *c)
 {
-	return c->policy != POLICY_UNSET && print_word(value, policy_name(c->policy));
+	return c->policy != POLICY_UNSET && request_field_print_word(value, policy_name(c->policy));
 }
 
 /* With fifo and rr, 0 and 1 are the same priority. */
-static bool print_prio(char *value, const struct request_container *c)
+static bool print_prio(char *value, const struct requested_container *c)
 {
 	return c->priority > (policy_is_realtime(c->policy) ? 1 : 0) &&
 	       print_number(value, c->priority);
 }
 
-static bool print_quantum(char *value, const struct request_container *c)
+static bool print_quantum(char *value, const struct requested_container *c)
 {
 	print_number(value, c->quantum);
 	return c->quantum_named;
 }
 
-static bool print_partition(char *value, const struct request_container *c)
+static bool print_partition(char *value, const struct requested_container *c)
 {
-	return c->partition != PARTITION_MEMBER && print_word(value, partition_name(c->partition));
+	return c->partition != PARTITION_MEMBER &&
+	       request_field_print_word(value, partition_name(c->partition));
 }
 
-static bool print_dimmap(char *value, const struct request_container *c)
+static bool print_dimmap(char *value, const struct requested_container *c)
 {
 	return print_number(value, c->dimmap.size);
 }
 
-static bool print_source(char *value, const struct request_container *c)
+static bool print_source(char *value, const struct requested_container *c)
 {
-	return c->dimmap.size && print_word(value, c->dimmap.source);
+	return c->dimmap.size && request_field_print_word(value, c->dimmap.source);
 }
 
-static bool print_dimmap_policy(char *value, const struct request_container *c)
+static bool print_dimmap_policy(char *value, const struct requested_container *c)
 {
-	return c->dimmap.policy && print_word(value, request_dimmap_policies[c->dimmap.policy - 1]);
+	return c->dimmap.policy &&
+	       request_field_print_word(value, request_dimmap_policies[c->dimmap.policy - 1]);
 }
 
-static bool print_fill(char *value, const struct request_container *c)
+static bool print_fill(char *value, const struct requested_container *c)
 {
 	return print_number(value, c->dimmap.fill);
 }
 
-static bool print_access(char *value, const struct request_container *c)
+static bool print_access(char *value, const struct requested_container *c)
 {
-	return c->dimmap.read_only && print_word(value, "ro");
+	return c->dimmap.read_only && request_field_print_word(value, "ro");
 }
 
-static bool print_ignored(char *value, const struct request_container *c)
+static bool print_ignored(char *value, const struct requested_container *c)
 {
 	size_t used = 0;
 
@@ -260,7 +262,7 @@ const struct request_field request_fields[] = {
 	{ "cpus", field_cpus, print_cpus },
 	{ "smt", field_smt, print_smt },
 	{ "mems", field_mems, print_mems },
-	{ "policy", field_policy, print_policy },
+	{ "policy", field_policy, request_field_print_policy },
 	{ "prio", field_prio, print_prio },
 	{ "quantum", field_quantum, print_quantum },
 	{ "partition", field_partition, print_partition },

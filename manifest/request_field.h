@@ -11,12 +11,12 @@
 struct request_field {
 	const char *name;
 	/* VALUE .. END into C; -1: no such value */
-	int (*parse)(struct request_container *c, const char *value, const char *end);
+	int (*parse)(struct requested_container *c, const char *value, const char *end);
 	/*
 	 * The value of a valid C into VALUE, of REQUEST_VALUE_MAX bytes; false: C has the default,
 	 * the record leaves the field out, and what VALUE holds means nothing.
 	 */
-	bool (*print)(char *value, const struct request_container *c);
+	bool (*print)(char *value, const struct requested_container *c);
 };
 
 /*

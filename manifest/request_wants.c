@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "manifest/request.h"
 
-bool request_container_wants(const struct request_container *c, enum isolator_id id)
+bool request_container_wants(const struct requested_container *c, enum isolator_id id)
 {
 	switch (id) {
 	case ISOLATOR_CPUS:

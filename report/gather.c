@@ -41,7 +41,7 @@ static void free_records(struct records *all)
 	free(all->r);
 }
 
-static bool is_number(const char *text)
+static bool gather_is_number(const char *text)
 {
 	return *text && !text[strspn(text, "0123456789")] && strlen(text) <= 10;
 }
@@ -58,14 +58,15 @@ static bool read_record(struct record *out, char *line)
 			return false;
 		*field[i]++ = '\0';
 	}
-	if (!is_number(field[0]) || !is_number(field[3]) || !is_number(field[4]))
+	if (!gather_is_number(field[0]) || !gather_is_number(field[3]) ||
+	    !gather_is_number(field[4]))
 		return false;
 	*out = (struct record){ .id = (uint32_t)strtoul(field[0], NULL, 10),
 				.leader = (uint32_t)strtoul(field[1], &end, 10),
 				.part = -1,
 				.nodes = field[5] };
 	out->component = *end == '+';
-	if ((*end == '+' || *end == '_') && is_number(end + 1))
+	if ((*end == '+' || *end == '_') && gather_is_number(end + 1))
 		out->part = strtol(end + 1, NULL, 10);
 	snprintf(out->state, sizeof(out->state), "%s", field[2]);
 	snprintf(out->uid, sizeof(out->uid), "%s", field[3]);
@@ -85,8 +86,8 @@ static bool is_meant(const struct record *r, const struct gather_job *j)
 }
 
 /* Keep those records that are meant and run. */
-static int choose(struct records *all, const struct gather_job *j, const char *name,
-		  struct errbuf *err)
+static int gather_choose(struct records *all, const struct gather_job *j, const char *name,
+			 struct errbuf *err)
 {
 	char state[32] = "not known", tasks[128] = "";
 	unsigned n = 0;
@@ -142,7 +143,7 @@ static int look_up(struct records *out, const struct gather_job *j, struct errbu
 		return errprintf(err,
 				 "job %s: squeue has answered what this version does not know: %s",
 				 name, first);
-	return choose(out, j, name, err);
+	return gather_choose(out, j, name, err);
 }
 
 /* -------------------------------------------------------------------------- asking */
@@ -302,17 +303,17 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 	others = c.argv[0] == c.setpriv;
 	if (others)
 		forget(true);
-	rc = helper_run(&(struct helper_run){ .argv = c.argv,
-					      .uid = (uid_t)-1,
-					      .extra_fd = -1,
-					      .keep_stderr = !others,
-					      .apart = others,
-					      .timeout = SECONDS,
-					      .output_max = PARCELS_MAX,
-					      .keep_partial = true,
-					      .heard = isatty(STDERR_FILENO) ? heard : NULL,
-					      .arg = &progress },
-			&text, &why);
+	rc = subprocess_run(&(struct subprocess){ .argv = c.argv,
+						  .uid = (uid_t)-1,
+						  .extra_fd = -1,
+						  .keep_stderr = !others,
+						  .apart = others,
+						  .timeout = SECONDS,
+						  .output_max = PARCELS_MAX,
+						  .keep_partial = true,
+						  .heard = isatty(STDERR_FILENO) ? heard : NULL,
+						  .arg = &progress },
+			    &text, &why);
 	if (progress.seen && progress.seen < progress.all)
 		putc('\n', stderr);
 	reason = rc < 0	  ? why.text

@@ -50,7 +50,7 @@ int draw_svg(const struct machine *m, const char *title, const struct picture_pa
 			       "-",
 			       NULL };
 	char *xml, *svg = NULL;
-	struct helper_run h = { .argv = argv,
+	struct subprocess h = { .argv = argv,
 				.uid = (uid_t)-1,
 				.extra_fd = -1,
 				.timeout = SECONDS,
@@ -64,7 +64,7 @@ int draw_svg(const struct machine *m, const char *title, const struct picture_pa
 	if (picture_xml(m, title, part, n, &xml, err) < 0)
 		return -1;
 	h.input = xml;
-	rc = helper_run(&h, &svg, err);
+	rc = subprocess_run(&h, &svg, err);
 	free(xml);
 	if (rc > 0)
 		errprintf(err, "%s ended with %d: hwloc 2.4 and later draw SVG", argv[0], rc);

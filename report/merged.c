@@ -89,9 +89,10 @@ static int get_text(const struct json_doc *d, const struct json_node *o, const c
 }
 
 /* FN for each item of the array KEY. */
-static int each(const struct json_doc *d, const struct json_node *o, const char *key, bool optional,
-		int (*fn)(const struct json_doc *d, const struct json_node *item, void *arg),
-		void *arg)
+static int merged_each(const struct json_doc *d, const struct json_node *o, const char *key,
+		       bool optional,
+		       int (*fn)(const struct json_doc *d, const struct json_node *item, void *arg),
+		       void *arg)
 {
 	const struct json_node *array;
 
@@ -202,7 +203,7 @@ static int add_memory(const struct json_doc *d, const struct json_node *item, vo
 	return 0;
 }
 
-static int add_irq(const struct json_doc *d, const struct json_node *item, void *arg)
+static int merged_add_irq(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct merged_container *c = arg;
 	struct idset cpus;
@@ -221,13 +222,13 @@ static int get_now(const struct json_doc *d, const struct json_node *o, struct m
 	c->processes = c->irqs = c->threads = -1;
 	if (member(d, o, "effective", JSON_OBJECT, true, &effective) < 0 ||
 	    member(d, o, "noise", JSON_OBJECT, true, &noise) < 0 ||
-	    each(d, o, "memory", true, add_memory, c) < 0)
+	    merged_each(d, o, "memory", true, add_memory, c) < 0)
 		return -1;
 	if (effective && get_number(d, effective, "processes", false, INT32_MAX, &processes) < 0)
 		return -1;
 	if (noise && (get_number(d, noise, "irqs", true, INT32_MAX, &irqs) < 0 ||
 		      get_number(d, noise, "threads", true, INT32_MAX, &threads) < 0 ||
-		      each(d, noise, "irq_names", true, add_irq, c) < 0))
+		      merged_each(d, noise, "irq_names", true, merged_add_irq, c) < 0))
 		return -1;
 	if (processes != UINT64_MAX)
 		c->processes = (long)processes;
@@ -250,7 +251,7 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 	    get_set(d, o, "mems", false, &c->mems) < 0 ||
 	    member(d, o, "mems_confined", JSON_BOOL, false, &confined) < 0 ||
 	    get_text(d, o, "policy", false, c->policy, sizeof(c->policy)) < 0 ||
-	    each(d, o, "isolators", false, add_outcome, c) < 0 || get_now(d, o, c) < 0)
+	    merged_each(d, o, "isolators", false, add_outcome, c) < 0 || get_now(d, o, c) < 0)
 		return -1;
 	c->confined = d->text[confined->at] == 't';
 	return 0;
@@ -300,7 +301,7 @@ static int count_ranks(const struct json_doc *d, const struct json_node *ranks, 
 }
 
 /* Every step of a job reports its job's containers: they are one, seen twice. */
-static int add_container(const struct json_doc *d, const struct json_node *item, void *arg)
+static int merged_add_container(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct taking *t = arg;
 	struct merged_container c = { .job = t->job }, *more;
@@ -349,10 +350,12 @@ static int add_job(const struct json_doc *d, const struct json_node *item, void 
 {
 	struct taking *t = arg;
 
-	return get_job(d, item, t) < 0 ? -1 : each(d, item, "containers", false, add_container, t);
+	return get_job(d, item, t) < 0
+		       ? -1
+		       : merged_each(d, item, "containers", false, merged_add_container, t);
 }
 
-static int add_core(const struct json_doc *d, const struct json_node *item, void *arg)
+static int merged_add_core(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct merged_part *part = arg;
 	struct idset *more;
@@ -372,7 +375,7 @@ static int add_core(const struct json_doc *d, const struct json_node *item, void
 		       : (int)(part->n_cores++, 0);
 }
 
-static int add_part(const struct json_doc *d, const struct json_node *item, void *arg)
+static int merged_add_part(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct taking *t = arg;
 	struct merged_part *more =
@@ -390,7 +393,7 @@ static int add_part(const struct json_doc *d, const struct json_node *item, void
 	    get_set(d, item, "mems", false, &more->mems) < 0)
 		return -1;
 	more->package = (unsigned)package;
-	return each(d, item, "cores", false, add_core, more);
+	return merged_each(d, item, "cores", false, merged_add_core, more);
 }
 
 static int get_service(const struct json_doc *d, const struct json_node *o,
@@ -434,7 +437,7 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 		return errprintf(d->err, "more than %d nodes, or no memory", MERGED_NODES_MAX);
 	if (get_service(d, o, t.node) < 0)
 		return -1;
-	rc = each(d, o, "machine", true, add_part, &t);
+	rc = merged_each(d, o, "machine", true, merged_add_part, &t);
 	if (t.node->n_parts || rc < 0) {
 		free_parts(&t.made);
 	} else {
@@ -447,8 +450,8 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 	    (get_job(d, o, &t) < 0 || member(d, o, "ranks", JSON_ARRAY, false, &t.ranks) < 0))
 		return -1;
 	/* a step that failed before there was a plan has no containers */
-	if (step ? each(d, o, "containers", true, add_container, &t) < 0
-		 : each(d, o, "jobs", false, add_job, &t) < 0)
+	if (step ? merged_each(d, o, "containers", true, merged_add_container, &t) < 0
+		 : merged_each(d, o, "jobs", false, add_job, &t) < 0)
 		return -1;
 	if (!m->reports)
 		m->reports = json_object_new_array();
@@ -458,7 +461,7 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 	return 0;
 }
 
-static int take(const struct json_doc *d, const struct json_node *o, void *arg);
+static int merged_take(const struct json_doc *d, const struct json_node *o, void *arg);
 
 static int take_missing(const struct json_doc *d, const struct json_node *item, void *arg)
 {
@@ -470,7 +473,7 @@ static int take_missing(const struct json_doc *d, const struct json_node *item, 
 	return merged_add_missing(arg, node, reason) < 0 ? errprintf(d->err, "out of memory") : 0;
 }
 
-static int take(const struct json_doc *d, const struct json_node *o, void *arg)
+static int merged_take(const struct json_doc *d, const struct json_node *o, void *arg)
 {
 	struct merged *m = arg;
 	uint64_t schema = 0;
@@ -491,9 +494,9 @@ static int take(const struct json_doc *d, const struct json_node *o, void *arg)
 				     "\"%s\" is not of a node (allowed: node, as report and show "
 				     "print, step, as --nodeos-report leaves%s)",
 				     kind, o == json_doc_root(d) ? ", nodes" : "");
-	return each(d, o, "nodes", false, take, m) < 0
+	return merged_each(d, o, "nodes", false, merged_take, m) < 0
 		       ? -1
-		       : each(d, o, "missing", true, take_missing, m);
+		       : merged_each(d, o, "missing", true, take_missing, m);
 }
 
 int merged_add(struct merged *m, const char *name, const char *text, size_t len, struct errbuf *err)
@@ -504,7 +507,7 @@ int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 
 	if (json_doc_parse_values(&doc, name, text, len, MERGED_VALUES_MAX, err) < 0)
 		return -1;
-	rc = take(&doc, json_doc_root(&doc), m);
+	rc = merged_take(&doc, json_doc_root(&doc), m);
 	json_doc_free(&doc);
 	/* nothing by halves: a node that is broken off is none */
 	while (rc < 0 && m->n_nodes > before) {

@@ -146,7 +146,7 @@ static void name_nodes(FILE *f, const struct value *v)
 		fprintf(f, " and %u more", v->n - NODES_NAMED);
 }
 
-static void add_node(struct value *v, const char *node)
+static void merged_compare_add_node(struct value *v, const char *node)
 {
 	if (v->n < NODES_NAMED)
 		v->node[v->n] = node;
@@ -168,7 +168,7 @@ static int add_line(struct merged *m, char *line)
 }
 
 /* Each value once, and where it is; a line if there are several. */
-static int compare(struct merged *m, const struct merged_key *key, unsigned field)
+static int merged_compare_compare(struct merged *m, const struct merged_key *key, unsigned field)
 {
 	struct value *value = NULL;
 	unsigned n = 0;
@@ -196,7 +196,7 @@ static int compare(struct merged *m, const struct merged_key *key, unsigned fiel
 			memset(&value[n], 0, sizeof(*value));
 			snprintf(value[n++].text, sizeof(value->text), "%s", text);
 		}
-		add_node(&value[k], m->node[i].name);
+		merged_compare_add_node(&value[k], m->node[i].name);
 	}
 	if (n < 2) {
 		free(value);
@@ -234,7 +234,7 @@ static int look_for(struct merged *m, const struct merged_key *key)
 
 	for (unsigned i = 0; i < m->n_nodes; i++)
 		if (has_job(&m->node[i], key->job) && !merged_find(&m->node[i], key))
-			add_node(&without, m->node[i].name);
+			merged_compare_add_node(&without, m->node[i].name);
 	if (!without.n)
 		return 0;
 	f = open_memstream(&line, &len);
@@ -262,7 +262,7 @@ int merged_done(struct merged *m, struct errbuf *err)
 	for (unsigned i = 0; rc == 0 && i < n; i++) {
 		rc = look_for(m, &key[i]);
 		for (unsigned k = 0; rc == 0 && k < sizeof(compared) / sizeof(compared[0]); k++)
-			rc = compare(m, &key[i], k);
+			rc = merged_compare_compare(m, &key[i], k);
 	}
 	free(key);
 	return rc < 0 ? errprintf(err, "out of memory") : 0;

@@ -128,7 +128,7 @@ static struct box box_of(const struct merged_part *p)
 	return b;
 }
 
-static unsigned packages_of(const struct merged_node *node)
+static unsigned merged_svg_packages_of(const struct merged_node *node)
 {
 	unsigned n = 0;
 
@@ -137,7 +137,7 @@ static unsigned packages_of(const struct merged_node *node)
 	return n;
 }
 
-static void size_of(const struct merged_node *node, double *width, double *height)
+static void merged_svg_size_of(const struct merged_node *node, double *width, double *height)
 {
 	*width = PAD;
 	*height = 0;
@@ -147,7 +147,7 @@ static void size_of(const struct merged_node *node, double *width, double *heigh
 		*width += b.width + PART_GAP;
 		*height = fmax(*height, b.height);
 	}
-	*width += packages_of(node) * (3 * PAD - PART_GAP);
+	*width += merged_svg_packages_of(node) * (3 * PAD - PART_GAP);
 	*width = fmax(*width, 300);
 	*height += NODE_HEAD + PACKAGE_HEAD + 2.5 * PAD;
 }
@@ -244,8 +244,8 @@ static void say_node(char *buf, char *noise, size_t size, const struct merged_no
 		snprintf(noise + strlen(noise), size - strlen(noise), " on these");
 }
 
-static void draw_node(struct sheet *s, const struct merged_node *node, double x, double y,
-		      double width, double height)
+static void merged_svg_draw_node(struct sheet *s, const struct merged_node *node, double x,
+				 double y, double width, double height)
 {
 	double frame = height - NODE_HEAD - PAD, px = x + PAD;
 	char text[160], noise[160];
@@ -367,7 +367,7 @@ static int draw_sheet(struct sheet *s, const char *title)
 	size_t len;
 
 	for (unsigned i = 0; i < s->m->n_nodes; i++) {
-		size_of(&s->m->node[i], &w, &h);
+		merged_svg_size_of(&s->m->node[i], &w, &h);
 		width = fmax(width, w);
 		height = fmax(height, h);
 	}
@@ -387,8 +387,8 @@ static int draw_sheet(struct sheet *s, const char *title)
 		return -1;
 	text_at(s, MARGIN, 38, "title", title);
 	for (unsigned i = 0; i < s->m->n_nodes; i++)
-		draw_node(s, &s->m->node[i], MARGIN + i % columns * (width + GAP),
-			  TITLE + i / columns * (height + GAP), width, height);
+		merged_svg_draw_node(s, &s->m->node[i], MARGIN + i % columns * (width + GAP),
+				     TITLE + i / columns * (height + GAP), width, height);
 	h = draw_legend(s, y + MARGIN / 2.0) + MARGIN / 2.0;
 	if (fclose(s->f) != 0)
 		return -1;

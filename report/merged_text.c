@@ -14,7 +14,7 @@ static const char *const head[COLUMNS] = { "NODE",	"JOB",		 "CONTAINER", "ASKED"
 					   "CPUS",	"MEMS",		 "POLICY",    "OUTCOME",
 					   "PROCESSES", "IRQS/KTHREADS", "MEMORY" };
 
-static char *list_of(const struct idset *s)
+static char *merged_text_list_of(const struct idset *s)
 {
 	char text[IDSET_LIST_MAX];
 
@@ -22,7 +22,7 @@ static char *list_of(const struct idset *s)
 	return strdup(*text ? text : "-");
 }
 
-static char *number(long n)
+static char *merged_text_number(long n)
 {
 	char text[24] = "-";
 
@@ -53,24 +53,24 @@ static char *noise_of(const struct merged_container *c)
 	return strdup(text);
 }
 
-static void fill(char *cell[COLUMNS], const struct merged_node *node,
-		 const struct merged_container *c)
+static void merged_text_fill(char *cell[COLUMNS], const struct merged_node *node,
+			     const struct merged_container *c)
 {
 	cell[0] = strdup(node->name);
-	cell[1] = number(c->job);
+	cell[1] = merged_text_number(c->job);
 	cell[2] = strdup(c->name);
 	cell[3] = strdup(c->asked);
-	cell[4] = list_of(&c->cpus);
-	cell[5] = list_of(&c->mems);
+	cell[4] = merged_text_list_of(&c->cpus);
+	cell[5] = merged_text_list_of(&c->mems);
 	cell[6] = strdup(c->policy);
 	cell[7] = strdup(*c->outcome ? c->outcome : "-");
-	cell[8] = number(c->processes);
+	cell[8] = merged_text_number(c->processes);
 	cell[9] = noise_of(c);
 	cell[10] = memory_of(c);
 }
 
 /* Twice the same walk: first to see how wide the columns are, then to print. */
-static void walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
+static void merged_text_walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
 {
 	for (unsigned i = 0; i < m->n_nodes; i++) {
 		if (f && !m->node[i].n_containers)
@@ -78,7 +78,7 @@ static void walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
 		for (unsigned k = 0; k < m->node[i].n_containers; k++) {
 			char *cell[COLUMNS];
 
-			fill(cell, &m->node[i], &m->node[i].container[k]);
+			merged_text_fill(cell, &m->node[i], &m->node[i].container[k]);
 			for (unsigned c = 0; c < COLUMNS; c++) {
 				const char *text = cell[c] ? cell[c] : "?";
 
@@ -99,11 +99,11 @@ void merged_text(FILE *f, const struct merged *m)
 
 	for (unsigned c = 0; c < COLUMNS; c++)
 		width[c] = strlen(head[c]);
-	walk(NULL, m, width);
+	merged_text_walk(NULL, m, width);
 	for (unsigned c = 0; c < COLUMNS; c++)
 		fprintf(f, "%-*s%s", c + 1 < COLUMNS ? (int)width[c] : 0, head[c],
 			c + 1 < COLUMNS ? "  " : "\n");
-	walk(f, m, width);
+	merged_text_walk(f, m, width);
 	for (unsigned i = 0; i < m->n_differences; i++)
 		fprintf(f, "differs: %s\n", m->difference[i]);
 	if (!m->n_differences && m->n_nodes > 1)

@@ -54,7 +54,7 @@ static void add_task(const char *task, const struct process_state *p, unsigned n
 	}
 }
 
-static void look(struct effective *e, const struct node_container *c)
+static void node_container_look(struct effective *e, const struct node_container *c)
 {
 	struct errbuf ignored;
 
@@ -89,7 +89,7 @@ static void each_memory(const struct node_container *c,
 
 /* ----------------------------------------------------------------------- JSON */
 
-static void put_memory(unsigned node, uint64_t total, uint64_t used, void *arg)
+static void node_container_put_memory(unsigned node, uint64_t total, uint64_t used, void *arg)
 {
 	struct json_out *j = arg;
 
@@ -136,7 +136,7 @@ void node_container_json(struct json_out *j, const struct node_container *c)
 	struct effective e;
 	struct noise_on on;
 
-	look(&e, c);
+	node_container_look(&e, c);
 	jout_open(j, "effective", '{');
 	jout_number(j, "processes", e.processes);
 	jout_set(j, "cpus", &e.cpus);
@@ -147,7 +147,7 @@ void node_container_json(struct json_out *j, const struct node_container *c)
 	jout_close(j, ']');
 	jout_close(j, '}');
 	jout_open(j, "memory", '[');
-	each_memory(c, put_memory, j);
+	each_memory(c, node_container_put_memory, j);
 	jout_close(j, ']');
 	if (!c->noise)
 		return;
@@ -158,7 +158,7 @@ void node_container_json(struct json_out *j, const struct node_container *c)
 
 /* ----------------------------------------------------------------------- text */
 
-static const char *list_of(const struct idset *s)
+static const char *node_container_list_of(const struct idset *s)
 {
 	static char text[IDSET_LIST_MAX];
 
@@ -179,7 +179,7 @@ static void print_irqs(FILE *f, const struct noise_on *on)
 	fprintf(f, "%u IRQ%s", on->irqs, on->irqs == 1 ? "" : "s");
 	for (unsigned i = 0; i < on->n_irqs && i < IRQS_IN_TEXT; i++)
 		fprintf(f, "%s%d %s on %s", i ? ", " : " (", on->irq[i].irq, on->irq[i].name,
-			list_of(&on->irq[i].cpus));
+			node_container_list_of(&on->irq[i].cpus));
 	if (on->irqs > IRQS_IN_TEXT)
 		fprintf(f, ", and %u more", on->irqs - IRQS_IN_TEXT);
 	fputs(on->irqs ? ")" : "", f);
@@ -199,11 +199,11 @@ void node_container_text(FILE *f, const struct node_container *c)
 	struct effective e;
 	struct noise_on on;
 
-	look(&e, c);
+	node_container_look(&e, c);
 	fprintf(f, "    effective: %u process%s", e.processes, e.processes == 1 ? "" : "es");
 	if (e.processes) {
-		fprintf(f, " on cpus %s", list_of(&e.cpus));
-		fprintf(f, " mems %s policy", list_of(&e.mems));
+		fprintf(f, " on cpus %s", node_container_list_of(&e.cpus));
+		fprintf(f, " mems %s policy", node_container_list_of(&e.mems));
 		for (unsigned i = 0; i < e.n_policies; i++)
 			fprintf(f, "%s %s", i ? "," : "", policy_by_number(e.policy[i]));
 	}
@@ -222,5 +222,5 @@ void node_container_text(FILE *f, const struct node_container *c)
 		print_threads(f, &on);
 	else
 		fputs("kernel threads not to be read", f);
-	fprintf(f, "; tick on %s\n", list_of(&on.tick));
+	fprintf(f, "; tick on %s\n", node_container_list_of(&on.tick));
 }

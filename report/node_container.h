@@ -16,7 +16,7 @@ struct node_container {
 	const struct ledger_job *job;
 	/* of the directory that its plan lives as long as: the job's, or a step's */
 	uint64_t inode;
-	const struct placed *got;
+	const struct planned_container *got;
 };
 
 /* The members "effective", "memory" and "noise". */

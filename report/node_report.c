@@ -23,7 +23,7 @@ const char *node_report_user(uid_t uid)
 	return pw ? pw->pw_name : "?";
 }
 
-static const char *list_of(const struct idset *s)
+static const char *node_report_list_of(const struct idset *s)
 {
 	static char text[IDSET_LIST_MAX];
 
@@ -32,7 +32,7 @@ static const char *list_of(const struct idset *s)
 }
 
 void node_report_each_plan(const struct ledger_job *job,
-			   void (*fn)(const struct node_plan *p, const char *request_text,
+			   void (*fn)(const struct job_plan *p, const char *request_text,
 				      uint64_t inode, void *arg),
 			   void *arg)
 {
@@ -104,14 +104,14 @@ struct job_view {
 	enum guarantee guarantee;
 };
 
-static void put_now(struct json_out *j, const struct placed *got, void *arg)
+static void put_now(struct json_out *j, const struct planned_container *got, void *arg)
 {
 	(void)got;
 	node_container_json(j, arg);
 }
 
-static struct judged judged_of(const struct job_view *v, const struct request *r,
-			       const struct placed *got, unsigned i)
+static struct judged node_report_judged_of(const struct job_view *v, const struct request *r,
+					   const struct planned_container *got, unsigned i)
 {
 	return (struct judged){
 		.ask = &r->container[i],
@@ -124,7 +124,7 @@ static struct judged judged_of(const struct job_view *v, const struct request *r
 	};
 }
 
-static void put_plan(const struct node_plan *p, const char *request_text, uint64_t inode, void *arg)
+static void put_plan(const struct job_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
 	static struct request r;
 	struct job_view *v = arg;
@@ -137,17 +137,17 @@ static void put_plan(const struct node_plan *p, const char *request_text, uint64
 			continue;
 		struct node_container now = { v->s, v->noise, v->job, inode, &p->container[i] };
 		char path[BUFFER_PATH_MAX];
-		struct judged c = judged_of(v, &r, &p->container[i], i);
+		struct judged c = node_report_judged_of(v, &r, &p->container[i], i);
 
 		buffer_path(path, v->s->conf.state_dir, inode, i);
 		if (r.container[i].dimmap.size)
 			c.buffer = path;
 		report_container(v->j, &c, put_now, &now);
 	}
-	node_plan_reserved(p, v->held);
+	job_plan_reserved(p, v->held);
 }
 
-static void put_deleted(const struct node_plan *p, const char *request_text, uint64_t inode,
+static void put_deleted(const struct job_plan *p, const char *request_text, uint64_t inode,
 			void *arg)
 {
 	(void)request_text;
@@ -312,8 +312,8 @@ static void print_asked(FILE *f, const char *request_text, unsigned i)
 	fprintf(f, "    asked: %.*s\n", (int)strcspn(at, ";"), at);
 }
 
-static void print_plan(const struct node_plan *p, const char *request_text, uint64_t inode,
-		       void *arg)
+static void node_report_print_plan(const struct job_plan *p, const char *request_text,
+				   uint64_t inode, void *arg)
 {
 	static struct request r;
 	const struct job_view *v = arg;
@@ -323,9 +323,9 @@ static void print_plan(const struct node_plan *p, const char *request_text, uint
 		return;
 	fprintf(v->f, "  asked: %s\n", request_text);
 	for (unsigned i = 0; i < p->n; i++) {
-		const struct placed *c = &p->container[i];
+		const struct planned_container *c = &p->container[i];
 		struct node_container now = { v->s, v->noise, v->job, inode, c };
-		struct judged judged = judged_of(v, &r, c, i);
+		struct judged judged = node_report_judged_of(v, &r, c, i);
 		char path[BUFFER_PATH_MAX];
 		struct isolator_outcome o[OUTCOMES_MAX];
 		unsigned n;
@@ -362,8 +362,8 @@ static void print_task(const char *task, const struct process_state *p, unsigned
 
 	for (unsigned i = 0; i < n; i++) {
 		fprintf(f, "    rank %s pid %ld: kernel shows cpus %s", task, (long)p[i].pid,
-			list_of(&p[i].cpus));
-		fprintf(f, " mems %s policy %s\n", list_of(&p[i].mems),
+			node_report_list_of(&p[i].cpus));
+		fprintf(f, " mems %s policy %s\n", node_report_list_of(&p[i].mems),
 			policy_by_number(p[i].policy));
 	}
 }
@@ -387,26 +387,28 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 	struct errbuf ignored;
 	char id[16];
 
-	fprintf(f, "node %s: cpus %s, %u job%s%s with containers\n", node, list_of(&s->node_cpus),
-		s->n_jobs, s->n_jobs == 1 ? "" : "s", s->own ? " of yours" : "");
+	fprintf(f, "node %s: cpus %s, %u job%s%s with containers\n", node,
+		node_report_list_of(&s->node_cpus), s->n_jobs, s->n_jobs == 1 ? "" : "s",
+		s->own ? " of yours" : "");
 	if (!idset_empty(&s->service.cpus)) {
-		fprintf(f, "ServiceOS: cpus %s", list_of(&s->service.cpus));
-		fprintf(f, " mems %s%s\n", list_of(&s->service.mems),
+		fprintf(f, "ServiceOS: cpus %s", node_report_list_of(&s->service.cpus));
+		fprintf(f, " mems %s%s\n", node_report_list_of(&s->service.mems),
 			s->service.own_mems ? "" : " (shared)");
 	}
 	if (s->blocks.on) {
-		fprintf(f, "blocks of memory: %s (%llu MiB usable)", list_of(&s->blocks.nodes),
+		fprintf(f, "blocks of memory: %s (%llu MiB usable)",
+			node_report_list_of(&s->blocks.nodes),
 			(unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
-		fprintf(f, ", left of divided nodes: %s\n", list_of(&s->blocks.homes));
+		fprintf(f, ", left of divided nodes: %s\n", node_report_list_of(&s->blocks.homes));
 		if (!idset_empty(&s->blocks.poor))
 			fprintf(f, "blocks with less than nine tenths usable: %s\n",
-				list_of(&s->blocks.poor));
+				node_report_list_of(&s->blocks.poor));
 		if (!idset_empty(&s->blocks.taken))
 			fprintf(f, "blocks with less than half usable, given to nobody: %s\n",
-				list_of(&s->blocks.taken));
+				node_report_list_of(&s->blocks.taken));
 		if (!idset_empty(&s->blocks.special))
 			fprintf(f, "special memory (no CPU is near), given to nobody unasked: %s\n",
-				list_of(&s->blocks.special));
+				node_report_list_of(&s->blocks.special));
 	}
 	for (unsigned i = 0; i < s->n_jobs; i++) {
 		const struct ledger_job *job = s->job[i];
@@ -418,9 +420,9 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 			fprintf(f,
 				"  ranks in no container with memory nodes of its own: mems %s "
 				"(%llu MiB usable)\n",
-				list_of(&job->share),
+				node_report_list_of(&job->share),
 				(unsigned long long)(blocks_usable(&s->blocks, &job->share) >> 20));
-		node_report_each_plan(job, print_plan, &v);
+		node_report_each_plan(job, node_report_print_plan, &v);
 		for (unsigned k = 0; k < job->n_steps; k++) {
 			step_id_format(job->step[k].step_id, id);
 			fprintf(f, "  step %s:", id);

@@ -18,7 +18,7 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node,
 /* The plans of a job: its own, then those of its step containers; INODE is that of the directory
  * which they live as long as. */
 void node_report_each_plan(const struct ledger_job *job,
-			   void (*fn)(const struct node_plan *p, const char *request_text,
+			   void (*fn)(const struct job_plan *p, const char *request_text,
 				      uint64_t inode, void *arg),
 			   void *arg);
 

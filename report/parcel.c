@@ -34,7 +34,7 @@ struct parcel_line {
 };
 
 /* Of the line at AT, of N bytes; false: it is nobody's. */
-static bool read_line(struct parcel_line *out, const char *at, size_t n)
+static bool parcel_read_line(struct parcel_line *out, const char *at, size_t n)
 {
 	const char *blank = memchr(at, ' ', n);
 
@@ -82,7 +82,7 @@ int parcels_index(struct parcels *out, const char *text)
 			out->line = more;
 			room = room ? room * 2 : 1024;
 		}
-		out->n += read_line(&out->line[out->n], text, (size_t)(stop - text));
+		out->n += parcel_read_line(&out->line[out->n], text, (size_t)(stop - text));
 	}
 	if (out->n)
 		qsort(out->line, out->n, sizeof(*out->line), by_node);

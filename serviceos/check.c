@@ -31,8 +31,8 @@ struct checking {
 	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* of the ServiceOS */
 };
 
-static void found(struct checking *c, enum service_verdict verdict, const char *what,
-		  const char *expected, const char *is, const char *why)
+static void check_found(struct checking *c, enum service_verdict verdict, const char *what,
+			const char *expected, const char *is, const char *why)
 {
 	struct service_finding f = { verdict, what, expected, is, why };
 
@@ -56,8 +56,8 @@ static int check_item(const struct service_item *it, void *arg)
 	}
 	if (it->kind == ITEM_DROPIN) {
 		snprintf(what, sizeof(what), "/%s (%s)", it->name, it->label);
-		found(c, SERVICE_DRIFT, what, "as provision writes it",
-		      it->there ? "another text" : "missing", provision_it);
+		check_found(c, SERVICE_DRIFT, what, "as provision writes it",
+			    it->there ? "another text" : "missing", provision_it);
 		return 0;
 	}
 	if (it->kind == ITEM_THREAD)
@@ -65,12 +65,12 @@ static int check_item(const struct service_item *it, void *arg)
 	else
 		snprintf(what, sizeof(what), "%s", it->label);
 	if (it->fixed || (fixed && *fixed->text))
-		found(c, SERVICE_FIXED, what, service_item_shown(it, it->wanted, wanted),
-		      service_item_shown(it, it->found, is),
-		      it->fixed ? service_item_fixed(it) : fixed->text);
+		check_found(c, SERVICE_FIXED, what, service_item_shown(it, it->wanted, wanted),
+			    service_item_shown(it, it->found, is),
+			    it->fixed ? service_item_fixed(it) : fixed->text);
 	else
-		found(c, SERVICE_DRIFT, what, service_item_shown(it, it->wanted, wanted),
-		      service_item_shown(it, it->found, is), provision_it);
+		check_found(c, SERVICE_DRIFT, what, service_item_shown(it, it->wanted, wanted),
+			    service_item_shown(it, it->found, is), provision_it);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ struct reach {
 	unsigned threads;
 };
 
-static void add_thread(struct reach *r, const char *name)
+static void check_add_thread(struct reach *r, const char *name)
 {
 	struct idset cpus, mems;
 	struct errbuf ignored;
@@ -102,11 +102,11 @@ static void unreadable(struct checking *c, int pid)
 	if (process_stat_read(&p, c->root, name) < 0 || p.kernel || p.ended)
 		return;
 	snprintf(what, sizeof(what), "process %d (%s)", p.pid, p.comm);
-	found(c, SERVICE_DRIFT, what, c->cpus, "not to be read in /proc", NULL);
+	check_found(c, SERVICE_DRIFT, what, c->cpus, "not to be read in /proc", NULL);
 }
 
-static void judge(struct checking *c, const struct process_stat *p, const char *cgroup,
-		  const struct reach *r)
+static void check_judge(struct checking *c, const struct process_stat *p, const char *cgroup,
+			const struct reach *r)
 {
 	char what[512], list[IDSET_LIST_MAX], thread[64];
 	const struct undo_line *tried;
@@ -127,8 +127,8 @@ static void judge(struct checking *c, const struct process_stat *p, const char *
 		 cpus_ok ? "memory nodes" : "CPUs");
 	idset_format(cpus_ok ? &r->mems : &r->cpus, list, sizeof(list));
 	tried = undo_find(&c->undo, UNDO_FIXED, thread);
-	found(c, SERVICE_DRIFT, what, cpus_ok ? c->mems : c->cpus, list,
-	      tried && *tried->text ? tried->text : provision_it);
+	check_found(c, SERVICE_DRIFT, what, cpus_ok ? c->mems : c->cpus, list,
+		    tried && *tried->text ? tried->text : provision_it);
 }
 
 /* Threads share their process's cgroup unless somebody threaded it; each has its own affinity. */
@@ -153,12 +153,12 @@ static void check_process(struct checking *c, const char *pid)
 	for (int i = 0; i < n; i++) {
 		if (isdigit((unsigned char)e[i]->d_name[0])) {
 			snprintf(name, sizeof(name), "%.16s/task/%.16s", pid, e[i]->d_name);
-			add_thread(&reach, name);
+			check_add_thread(&reach, name);
 		}
 		free(e[i]);
 	}
 	free(e);
-	judge(c, &p, cgroup, &reach);
+	check_judge(c, &p, cgroup, &reach);
 }
 
 static void check_processes(struct checking *c)
@@ -175,7 +175,7 @@ static void check_processes(struct checking *c)
 }
 
 /* Does slurmctld keep jobs from the same cores? */
-static void check_slurm(struct checking *c)
+static void check_check_slurm(struct checking *c)
 {
 	static const char what[] = "Slurm: CpuSpecList of this node";
 	struct idset want, is;
@@ -185,7 +185,7 @@ static void check_slurm(struct checking *c)
 
 	if (!c->m || slurm_spec_cpus(&is, &cpus_of_node, &err) < 0 ||
 	    service_slurm_cpus(&want, c->m, &c->set->cpus, cpus_of_node, &err) < 0) {
-		found(c, SERVICE_UNKNOWN, what, NULL, NULL, c->m ? err.text : c->no_machine);
+		check_found(c, SERVICE_UNKNOWN, what, NULL, NULL, c->m ? err.text : c->no_machine);
 		return;
 	}
 	if (idset_equal(&want, &is)) {
@@ -194,8 +194,8 @@ static void check_slurm(struct checking *c)
 	}
 	idset_format(&want, wanted, sizeof(wanted));
 	idset_format(&is, list, sizeof(list));
-	found(c, SERVICE_DRIFT, what, wanted, *list ? list : "none",
-	      "slurm.conf, see nodeosctl provision --cmdline and nodeos-spank(8)");
+	check_found(c, SERVICE_DRIFT, what, wanted, *list ? list : "none",
+		    "slurm.conf, see nodeosctl provision --cmdline and nodeos-spank(8)");
 }
 
 /* Is the node provisioned as nodeos.conf says? */
@@ -211,15 +211,15 @@ static void check_conf(struct checking *c)
 		idset_andnot(&want.cpus, machine_cpus(c->m));
 		idset_format(&want.cpus, list, sizeof(list));
 		snprintf(wanted, sizeof(wanted), "CPUs %s of the ServiceOS", list);
-		found(c, SERVICE_DRIFT, wanted, "online", "offline",
-		      "bring them online, or nodeosctl unprovision");
+		check_found(c, SERVICE_DRIFT, wanted, "online", "offline",
+			    "bring them online, or nodeosctl unprovision");
 		return;
 	}
 	if (!c->m || service_choose(&want, c->m, &c->conf->service, &err) < 0) {
 		snprintf(wanted, sizeof(wanted), NODEOS_CONF_PATH ": %.200s",
 			 c->m ? err.text : c->no_machine);
-		found(c, SERVICE_DRIFT, wanted, "a ServiceOS that fits this machine", "another",
-		      "correct the file, then nodeosctl provision");
+		check_found(c, SERVICE_DRIFT, wanted, "a ServiceOS that fits this machine",
+			    "another", "correct the file, then nodeosctl provision");
 		return;
 	}
 	if (service_same(&want, c->set)) {
@@ -236,11 +236,11 @@ static void check_conf(struct checking *c)
 		snprintf(is + strlen(is), sizeof(is) - strlen(is), " mems %s%s",
 			 c->set->own_mems ? "" : "shared ", c->mems);
 	}
-	found(c, SERVICE_DRIFT, what, wanted, is,
-	      idset_empty(&want.cpus) ? "nodeosctl unprovision" : provision_it);
+	check_found(c, SERVICE_DRIFT, what, wanted, is,
+		    idset_empty(&want.cpus) ? "nodeosctl unprovision" : provision_it);
 }
 
-static int check_node(struct checking *c, struct errbuf *err)
+static int check_check_node(struct checking *c, struct errbuf *err)
 {
 	struct service_items in;
 	char kept[32];
@@ -255,9 +255,9 @@ static int check_node(struct checking *c, struct errbuf *err)
 		rc = service_each_item(&in, check_item, c, err);
 		if (rc == 0) {
 			check_processes(c);
-			check_slurm(c);
+			check_check_slurm(c);
 			snprintf(kept, sizeof(kept), "%u", c->kept);
-			found(c, SERVICE_KEPT, "the ServiceOS", c->cpus, kept, NULL);
+			check_found(c, SERVICE_KEPT, "the ServiceOS", c->cpus, kept, NULL);
 		}
 		undo_close(&c->undo);
 	}
@@ -290,7 +290,7 @@ int service_check(const struct service_set *set, const struct conf *conf,
 	idset_format(&set->mems, c->mems, sizeof(c->mems));
 	check_conf(c);
 	if (!idset_empty(&set->cpus))
-		rc = check_node(c, err);
+		rc = check_check_node(c, err);
 	machine_free(m);
 	free(c);
 	return rc;

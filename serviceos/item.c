@@ -37,7 +37,7 @@ void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX])
 }
 
 /* Fill wanted and ok of a kernel's file from found; false: it is no such file. */
-static bool judge(struct each *e, unsigned least)
+static bool item_judge(struct each *e, unsigned least)
 {
 	struct service_item *it = &e->it;
 	const struct idset *cpus = &e->in->set->cpus;
@@ -93,7 +93,7 @@ static int give_file(struct each *e, enum item_kind kind, const char *path, unsi
 	snprintf(e->it.label, sizeof(e->it.label), "%s", label);
 	/* an IRQ or a device may go at any time */
 	if (file_read(e->in->root, path, e->it.found, sizeof(e->it.found), &ignored) < 0 ||
-	    !judge(e, least))
+	    !item_judge(e, least))
 		return 0;
 	return e->fn(&e->it, e->arg);
 }

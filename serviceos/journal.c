@@ -12,15 +12,15 @@
 
 #include "base/fileio.h"
 
-static int compare(const void *a, const void *b)
+static int journal_compare(const void *a, const void *b)
 {
 	const struct undo_line *x = a, *y = b;
 
 	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int keep(struct undo *u, enum undo_kind kind, const char *name, const char *text,
-		struct errbuf *err)
+static int journal_keep(struct undo *u, enum undo_kind kind, const char *name, const char *text,
+			struct errbuf *err)
 {
 	struct undo_line **more = reallocarray(u->line, u->n + 1u, sizeof(*more));
 	struct undo_line *line = malloc(sizeof(*line)), **at;
@@ -33,7 +33,7 @@ static int keep(struct undo *u, enum undo_kind kind, const char *name, const cha
 	}
 	*line = (struct undo_line){ kind, strdup(name), strdup(text) };
 	more[u->n++] = line;
-	at = line->name && line->text ? tsearch(line, &u->tree, compare) : NULL;
+	at = line->name && line->text ? tsearch(line, &u->tree, journal_compare) : NULL;
 	if (!at)
 		return errprintf(err, "out of memory");
 	if (kind == UNDO_FIXED)
@@ -42,7 +42,7 @@ static int keep(struct undo *u, enum undo_kind kind, const char *name, const cha
 }
 
 /* "K name<TAB>text" */
-static int parse(struct undo *u, char *text, struct errbuf *err)
+static int journal_parse(struct undo *u, char *text, struct errbuf *err)
 {
 	for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
 		char *tab = memchr(line, '\t', (size_t)(end - line));
@@ -55,13 +55,13 @@ static int parse(struct undo *u, char *text, struct errbuf *err)
 					 "boot; what was before provision is not known then",
 					 line);
 		*tab = '\0';
-		if (keep(u, (enum undo_kind)line[0], line + 2, tab + 1, err) < 0)
+		if (journal_keep(u, (enum undo_kind)line[0], line + 2, tab + 1, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int load(struct undo *u, enum undo_mode mode, struct errbuf *err)
+static int journal_load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 {
 	struct stat st;
 	char *text, *last;
@@ -83,7 +83,7 @@ static int load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 	last = strrchr(text, '\n');
 	whole = last ? (size_t)(last + 1 - text) : 0;
 	text[whole] = '\0';
-	rc = parse(u, text, err);
+	rc = journal_parse(u, text, err);
 	if (rc == 0 && mode != UNDO_READ && whole < used && ftruncate(u->fd, (off_t)whole) < 0)
 		rc = errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
 	free(text);
@@ -102,7 +102,7 @@ int undo_open(struct undo *u, int dir, enum undo_mode mode, struct errbuf *err)
 		return 1;
 	if (u->fd < 0)
 		return errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
-	if (load(u, mode, err) < 0) {
+	if (journal_load(u, mode, err) < 0) {
 		undo_close(u);
 		return -1;
 	}
@@ -114,7 +114,7 @@ void undo_close(struct undo *u)
 	for (unsigned i = 0; i < u->n; i++) {
 		if (u->line[i]->name)
 			/* one of two with the same name is enough */
-			tdelete(u->line[i], &u->tree, compare);
+			tdelete(u->line[i], &u->tree, journal_compare);
 	}
 	for (unsigned i = 0; i < u->n; i++) {
 		free(u->line[i]->name);
@@ -132,7 +132,7 @@ void undo_close(struct undo *u)
 const struct undo_line *undo_find(const struct undo *u, enum undo_kind kind, const char *name)
 {
 	struct undo_line key = { kind, (char *)name, NULL };
-	struct undo_line **at = tfind(&key, &u->tree, compare);
+	struct undo_line **at = tfind(&key, &u->tree, journal_compare);
 
 	return at ? *at : NULL;
 }
@@ -163,7 +163,7 @@ int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char 
 			errwrap(err, "the journal's last line is half");
 	}
 	free(line);
-	return rc < 0 ? -1 : keep(u, kind, name, text, err);
+	return rc < 0 ? -1 : journal_keep(u, kind, name, text, err);
 }
 
 int undo_remove(struct undo *u, struct errbuf *err)

@@ -61,7 +61,7 @@ static struct run *run_new(struct provision *p, const struct service_items *in, 
 	return r;
 }
 
-static int fail(struct run *r, const char *path)
+static int provision_fail(struct run *r, const char *path)
 {
 	return errprintf(r->err, "/%s: %s", path, strerror(errno));
 }
@@ -99,7 +99,7 @@ static int make_dirs(struct run *r, const char *path)
 		if (undo_note(&r->undo, UNDO_DIR, part, "", r->err) < 0)
 			return -1;
 		if (mkdirat(r->p->root, part, 0755) < 0 && errno != EEXIST)
-			return fail(r, part);
+			return provision_fail(r, part);
 	}
 	return 0;
 }
@@ -328,14 +328,14 @@ static int write_dropin(struct run *r, const struct service_item *it, const char
 			it->name);
 	dir = open_dir_of(r, it->name, &name);
 	if (dir < 0)
-		return fail(r, it->name);
+		return provision_fail(r, it->name);
 	snprintf(text, sizeof(text), "%s\n", wanted);
 	rc = file_replace(dir, name, text, 0644, r->err);
 	close(dir);
 	return rc < 0 ? errwrap(r->err, "/%s", it->name) : 0;
 }
 
-static enum undo_kind kind_of(const struct service_item *it)
+static enum undo_kind provision_kind_of(const struct service_item *it)
 {
 	return it->kind == ITEM_THREAD ? UNDO_THREAD : UNDO_MASK;
 }
@@ -357,7 +357,8 @@ static const char *before(const struct run *r, const struct service_item *it)
 
 static int set_item(struct run *r, const struct service_item *it)
 {
-	if (!it->open && undo_note(&r->undo, kind_of(it), it->name, before(r, it), r->err) < 0)
+	if (!it->open &&
+	    undo_note(&r->undo, provision_kind_of(it), it->name, before(r, it), r->err) < 0)
 		return -1;
 	if (service_item_set(r->p->root, it, it->wanted, r->err) == 0)
 		return undo_find(&r->undo, UNDO_FIXED, it->name)
@@ -383,8 +384,8 @@ static void tell_fixed(struct run *r, const struct service_item *it, const char 
 /* By the provision before, so that it will be put back and changed again. */
 static bool was_changed(const struct run *r, const struct service_item *it)
 {
-	const struct undo_line *l =
-		undo_find(&r->undo, it->kind == ITEM_DROPIN ? UNDO_FILE : kind_of(it), it->name);
+	const struct undo_line *l = undo_find(
+		&r->undo, it->kind == ITEM_DROPIN ? UNDO_FILE : provision_kind_of(it), it->name);
 
 	return l && (it->kind == ITEM_DROPIN || strcmp(l->text, before(r, it)) != 0);
 }
@@ -433,7 +434,8 @@ static int note_item(const struct service_item *it, void *arg)
 
 	return it->fixed || it->open || it->kind == ITEM_DROPIN
 		       ? 0
-		       : undo_note(&r->undo, kind_of(it), it->name, before(r, it), r->err);
+		       : undo_note(&r->undo, provision_kind_of(it), it->name, before(r, it),
+				   r->err);
 }
 
 /*
@@ -462,11 +464,11 @@ static int remove_file(struct run *r, const char *path)
 	int dir = open_dir_of(r, path, &name);
 
 	if (dir < 0)
-		return errno == ENOENT ? 0 : fail(r, path);
+		return errno == ENOENT ? 0 : provision_fail(r, path);
 	snprintf(tmp, sizeof(tmp), ".%.300s.new", name);
 	unlinkat(dir, tmp, 0); /* of a run that was killed */
 	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT) {
-		fail(r, path);
+		provision_fail(r, path);
 		close(dir);
 		return -1;
 	}
@@ -620,7 +622,7 @@ static int remove_files(struct run *r)
 		/* somebody else's file keeps a directory of ours */
 		if (l->kind == UNDO_DIR && unlinkat(r->p->root, l->name, AT_REMOVEDIR) < 0 &&
 		    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
-			return fail(r, l->name);
+			return provision_fail(r, l->name);
 	}
 	return tell_systemd(r);
 }
@@ -708,7 +710,7 @@ static const char *old_default(const struct run *r, const struct service_item *i
 static int undo_item(const struct service_item *it, void *arg)
 {
 	struct run *r = arg;
-	const struct undo_line *l = undo_find(&r->undo, kind_of(it), it->name);
+	const struct undo_line *l = undo_find(&r->undo, provision_kind_of(it), it->name);
 	const char *text = l ? l->text : old_default(r, it);
 
 	if (it->kind == ITEM_DROPIN || it->open || it->fixed || !text)

@@ -13,7 +13,7 @@
 #define HEAD "nodeos-serviceos 1\n"
 
 /* The set behind "\nKEY ". */
-static int read_set(struct idset *out, char *text, const char *key, struct errbuf *err)
+static int state_read_set(struct idset *out, char *text, const char *key, struct errbuf *err)
 {
 	char *at = strstr(text, key), *end = at ? strchr(at + 1, '\n') : NULL;
 	char list[IDSET_LIST_MAX];
@@ -44,8 +44,8 @@ int service_state_load(struct service_set *out, const char *state_dir, struct er
 			err,
 			"%s is of another version of NodeOS: remove it and run nodeosctl provision",
 			path);
-	if (read_set(&s.cpus, text, "\ncpus ", err) < 0 ||
-	    read_set(&s.mems, text, "\nmems ", err) < 0)
+	if (state_read_set(&s.cpus, text, "\ncpus ", err) < 0 ||
+	    state_read_set(&s.mems, text, "\nmems ", err) < 0)
 		return errwrap(err, "%s (remove it and run nodeosctl provision)", path);
 	at = strstr(text, "\nexcept ");
 	if (at)

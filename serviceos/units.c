@@ -31,7 +31,7 @@ struct each {
 	struct service_item it;
 };
 
-static int give(struct each *e, const char *label)
+static int units_give(struct each *e, const char *label)
 {
 	e->it.kind = ITEM_DROPIN;
 	snprintf(e->it.label, sizeof(e->it.label), "%s", label);
@@ -74,7 +74,7 @@ static int give_type(struct each *e, size_t type)
 			e->in->set->own_mems ? "\nNUMAPolicy=default\nNUMAMask=" : "");
 	want_mems(e, used);
 	snprintf(label, sizeof(label), "every systemd %s", types[type].type);
-	return give(e, label);
+	return units_give(e, label);
 }
 
 /*
@@ -88,11 +88,11 @@ static int give_users(struct each *e)
 {
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_BAR_DROPIN);
 	snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "[Slice]\nDisableControllers=cpuset");
-	if (give(e, "no cpusets of users") != 0)
+	if (units_give(e, "no cpusets of users") != 0)
 		return -1;
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_USERS_DROPIN);
 	want_mems(e, want_cpus(e, "Slice"));
-	return give(e, "users' sessions");
+	return units_give(e, "users' sessions");
 }
 
 /* Does the name UNIT of LEN bytes end in ".TYPE"? */
@@ -122,7 +122,7 @@ static int give_exempt(struct each *e, const char *unit, size_t len)
 		snprintf(e->it.wanted, sizeof(e->it.wanted), HEAD "# %.*s may run everywhere.",
 			 (int)len, unit);
 	snprintf(label, sizeof(label), "all CPUs for %.*s", (int)len < 100 ? (int)len : 100, unit);
-	return give(e, label);
+	return units_give(e, label);
 }
 
 static bool is_scope(const char *unit, size_t len)
@@ -186,7 +186,7 @@ static int give_irqbalance(struct each *e)
 		 UNITS_DIR "/irqbalance.service.d/nodeos-serviceos.conf");
 	snprintf(e->it.wanted, sizeof(e->it.wanted),
 		 HEAD "[Service]\nEnvironmentFile=-%s/irqbalance.env", e->in->conf->state_dir);
-	if (give(e, "irqbalance") != 0)
+	if (units_give(e, "irqbalance") != 0)
 		return -1;
 	/* CPUs to come are banned as well */
 	memset(&banned, 0xff, sizeof(banned));
@@ -194,7 +194,7 @@ static int give_irqbalance(struct each *e)
 	idset_format(&banned, list, sizeof(list));
 	snprintf(e->it.name, sizeof(e->it.name), "%s/irqbalance.env", e->in->conf->state_dir + 1);
 	snprintf(e->it.wanted, sizeof(e->it.wanted), "IRQBALANCE_BANNED_CPULIST=%s", list);
-	return give(e, "irqbalance");
+	return units_give(e, "irqbalance");
 }
 
 int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg),
@@ -271,7 +271,7 @@ const char *service_exempt(const char *path, const struct conf *conf)
 
 /* ---------------------------------------------------------------------- cgroups */
 
-static bool is_unit(const char *name)
+static bool units_is_unit(const char *name)
 {
 	for (size_t i = 0; i < UNIT_TYPES; i++)
 		if (ends_with_type(name, strlen(name), types[i].type))
@@ -300,7 +300,7 @@ static int give_cpusets(struct each *e, const char *path, const char *unit)
 }
 
 /* Units below PATH, a slice; what a unit holds, or the slice of the users, is bounded by it. */
-static int walk(struct each *e, const char *path, unsigned depth)
+static int units_walk(struct each *e, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;
 	int n = scandirat(e->in->root, path, &entry, NULL, alphasort), rc = 0;
@@ -325,14 +325,14 @@ static int walk(struct each *e, const char *path, unsigned depth)
 				   sizeof(below) ||
 			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
 			; /* not ours, or too deep to be a unit */
-		} else if (is_unit(name)) {
+		} else if (units_is_unit(name)) {
 			rc = give_cpusets(e, below, name);
 		} else if (ends_with_type(name, strlen(name), "slice") && depth < 8) {
 			if (strcmp(below, CGROUPS "/" UNITS_USERS) == 0)
 				rc = give_cpusets(e, below, name);
 			/* sessions have some where the controller was on before */
 			if (rc == 0)
-				rc = walk(e, below, depth + 1);
+				rc = units_walk(e, below, depth + 1);
 		}
 		free(entry[i]);
 	}
@@ -346,14 +346,14 @@ int service_each_cgroup(const struct service_items *in,
 	static struct each e;
 
 	e = (struct each){ .in = in, .fn = fn, .arg = arg };
-	return walk(&e, CGROUPS, 0);
+	return units_walk(&e, CGROUPS, 0);
 }
 
 /* ----------------------------------------------------------------------- systemd */
 
 static int run_systemctl(const char *const *argv, char **text, struct errbuf *err)
 {
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.uid = (uid_t)-1,
 		.extra_fd = -1,
@@ -362,7 +362,7 @@ static int run_systemctl(const char *const *argv, char **text, struct errbuf *er
 		.output_max = 1 << 16,
 	};
 
-	return helper_run(&h, text, err);
+	return subprocess_run(&h, text, err);
 }
 
 static int systemctl(const char *verb, const char *unit, struct errbuf *err)

@@ -96,7 +96,7 @@ static bool is_of_a_package(int root, unsigned long uid)
 }
 
 /* All others are system accounts; subordinate uids of namespaces are users', too. */
-static bool is_user(int root, unsigned long first, unsigned long uid)
+static bool users_is_user(int root, unsigned long first, unsigned long uid)
 {
 	if (!uid || uid < first || uid == UID_NOBODY)
 		return false;
@@ -124,7 +124,7 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 	if (!line || sscanf(line + 5, "%lu %lu %lu %lu", &uid[0], &uid[1], &uid[2], &uid[3]) != 4)
 		return ULONG_MAX;
 	for (unsigned i = 0; i < 4; i++)
-		if (is_user(root, first, uid[i]))
+		if (users_is_user(root, first, uid[i]))
 			/* one that is only not waited for has no memory any more */
 			return process_stat_read(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
 	return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* getopt_long takes any unambiguous beginning of an option's name. */
-static bool is_option(const char *word, const char *option, size_t shortest)
+static bool argv_is_option(const char *word, const char *option, size_t shortest)
 {
 	size_t len = strcspn(word, "=");
 
@@ -15,18 +15,18 @@ static bool is_option(const char *word, const char *option, size_t shortest)
 
 static bool shapes_step(const char *word)
 {
-	return is_option(word, "--exact", 5) || is_option(word, "--exclusive", 5) ||
-	       is_option(word, "--overlap", 4) || is_option(word, "--gres", 5) ||
-	       strncmp(word, "--gpus", 6) == 0 || is_option(word, "--tres-per-task", 8) ||
+	return argv_is_option(word, "--exact", 5) || argv_is_option(word, "--exclusive", 5) ||
+	       argv_is_option(word, "--overlap", 4) || argv_is_option(word, "--gres", 5) ||
+	       strncmp(word, "--gpus", 6) == 0 || argv_is_option(word, "--tres-per-task", 8) ||
 	       strncmp(word, "-G", 2) == 0;
 }
 
 static void note_request(struct argv_view *out, const char *word)
 {
-	out->manifest = out->manifest || is_option(word, "--nodeos-manifest", 11);
-	out->sched = out->sched || is_option(word, "--nodeos-sched", 10);
-	out->cpus = out->cpus || is_option(word, "--nodeos-cpus", 11);
-	out->mems = out->mems || is_option(word, "--nodeos-mems", 11);
+	out->manifest = out->manifest || argv_is_option(word, "--nodeos-manifest", 11);
+	out->sched = out->sched || argv_is_option(word, "--nodeos-sched", 10);
+	out->cpus = out->cpus || argv_is_option(word, "--nodeos-cpus", 11);
+	out->mems = out->mems || argv_is_option(word, "--nodeos-mems", 11);
 	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems;
 }
 
@@ -40,9 +40,9 @@ static bool ends_in_json(const char *word)
 /* Options of srun that take no value from the next word, among those that go with containers. */
 static bool is_flag(const char *word)
 {
-	return is_option(word, "--async", 4) || is_option(word, "--parsable", 6) ||
-	       is_option(word, "--exact", 5) || is_option(word, "--exclusive", 5) ||
-	       is_option(word, "--overlap", 4);
+	return argv_is_option(word, "--async", 4) || argv_is_option(word, "--parsable", 6) ||
+	       argv_is_option(word, "--exact", 5) || argv_is_option(word, "--exclusive", 5) ||
+	       argv_is_option(word, "--overlap", 4);
 }
 
 /*
@@ -75,14 +75,15 @@ static void note_job(struct argv_view *out, const char *word, const char *next)
 static void note_option(struct argv_view *out, const char *before, const char *word,
 			const char *next)
 {
-	out->names_container = out->names_container || is_option(word, "--nodeos-container", 11);
-	out->names_report = out->names_report || is_option(word, "--nodeos-report", 10);
+	out->names_container = out->names_container ||
+			       argv_is_option(word, "--nodeos-container", 11);
+	out->names_report = out->names_report || argv_is_option(word, "--nodeos-report", 10);
 	note_request(out, word);
 	out->shapes_step = out->shapes_step || shapes_step(word);
 	out->off = out->off || strcmp(word, "--nodeos=off") == 0 ||
 		   (strcmp(before, "--nodeos") == 0 && strcmp(word, "off") == 0);
-	out->async = out->async || is_option(word, "--async", 4);
-	if (is_option(word, "--jobid", 6))
+	out->async = out->async || argv_is_option(word, "--async", 4);
+	if (argv_is_option(word, "--jobid", 6))
 		note_job(out, word, next);
 }
 

@@ -27,7 +27,7 @@ int checked_manifest(struct request *r, char **apps, const char *file, struct er
 {
 	static const char tool[] = NODEOS_BINDIR "/nodeosctl";
 	const char *argv[] = { tool, "check", "--launch", "--", file, NULL };
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.uid = (uid_t)-1,
 		.extra_fd = -1,
@@ -36,7 +36,7 @@ int checked_manifest(struct request *r, char **apps, const char *file, struct er
 		.output_max = REQUEST_TEXT_MAX + APPS_MAX,
 	};
 	char *text, *rest;
-	int status = helper_run(&h, &text, err);
+	int status = subprocess_run(&h, &text, err);
 	int rc = -1;
 
 	if (status < 0)

@@ -155,7 +155,7 @@ static bool is_anothers(enum option_id id)
 }
 
 /* The value of option ID for this step, NULL: none. */
-static const char *value_of(enum option_id id)
+static const char *client_value_of(enum option_id id)
 {
 	return is_anothers(id) ? NULL : option_value(id);
 }
@@ -294,17 +294,18 @@ int client_init(spank_t sp, int is_srun)
 static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 {
 	const struct submit_wish wish = {
-		.cpus = value_of(OPT_CPUS),
-		.mems = value_of(OPT_MEMS),
-		.sched = value_of(OPT_SCHED),
+		.cpus = client_value_of(OPT_CPUS),
+		.mems = client_value_of(OPT_MEMS),
+		.sched = client_value_of(OPT_SCHED),
 	};
 
 	return submit_request(r, is_srun ? "step" : "job", &wish, err);
 }
 
-static int check_container(const struct request *r, bool is_srun, bool new_job, struct errbuf *err)
+static int client_check_container(const struct request *r, bool is_srun, bool new_job,
+				  struct errbuf *err)
 {
-	return submit_check_container(r, value_of(OPT_CONTAINER), is_srun, new_job, err);
+	return submit_check_container(r, client_value_of(OPT_CONTAINER), is_srun, new_job, err);
 }
 
 /* An option whose value is the one that sbatch or salloc left means "the job's request". */
@@ -340,18 +341,19 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 	else if (program) {
 		r = program_request;
 		rc = 0;
-	} else if (!value_of(OPT_MANIFEST))
+	} else if (!client_value_of(OPT_MANIFEST))
 		rc = from_options(&r, is_srun, err);
-	else if (strcmp(value_of(OPT_MANIFEST), "-") == 0)
+	else if (strcmp(client_value_of(OPT_MANIFEST), "-") == 0)
 		rc = errprintf(err,
 			       "--nodeos-manifest=-: standard input is the job's; give a file");
-	else if (value_of(OPT_SCHED) || value_of(OPT_CPUS) || value_of(OPT_MEMS))
+	else if (client_value_of(OPT_SCHED) || client_value_of(OPT_CPUS) ||
+		 client_value_of(OPT_MEMS))
 		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and "
 				    "--nodeos-mems would: give one or the other");
 	else
-		rc = checked_manifest(&r, NULL, value_of(OPT_MANIFEST), err);
+		rc = checked_manifest(&r, NULL, client_value_of(OPT_MANIFEST), err);
 	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 ||
-	    check_container(&r, is_srun, false, err) < 0 ||
+	    client_check_container(&r, is_srun, false, err) < 0 ||
 	    request_format(&r, text, sizeof(text), err) < 0)
 		return -1;
 	if (is_srun)
@@ -367,7 +369,7 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 /* Read the manifest that stands in the program's place, and say what the ranks run. */
 static int take_program(struct errbuf *err)
 {
-	const char *name = value_of(OPT_CONTAINER);
+	const char *name = client_value_of(OPT_CONTAINER);
 	char *apps = NULL;
 	int rc;
 
@@ -412,7 +414,7 @@ static int check_planned(const char *job_request, struct errbuf *err)
 				 own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
 		return 0; /* forged or of another version: the nodes judge, and say so */
-	return check_container(&r, true, false, err);
+	return client_check_container(&r, true, false, err);
 }
 
 static int same_for_all_components(struct errbuf *err)
@@ -469,13 +471,13 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 	if (options_make_request())
 		return 0;
 	new_job = !is_srun || (!outer_job && !argv_words.names_job && !argv_words.json);
-	return check_container(NULL, is_srun, new_job, err);
+	return client_check_container(NULL, is_srun, new_job, err);
 }
 
 /* Does this step have to be in containers, as far as is known here? */
 static bool needs_plugin(void)
 {
-	const char *container = value_of(OPT_CONTAINER);
+	const char *container = client_value_of(OPT_CONTAINER);
 
 	return (getenv(ENV_JOB_REQUEST) && !foreign) || getenv(ENV_STEP_REQUEST) ||
 	       (container && strcmp(container, CHOICE_NONE) != 0);
@@ -512,7 +514,7 @@ static bool is_foreign(spank_t sp)
 static int check_ranks(spank_t sp, struct errbuf *err)
 {
 	static struct choice choice;
-	const char *text = value_of(OPT_CONTAINER);
+	const char *text = client_value_of(OPT_CONTAINER);
 	uint32_t total = 0;
 
 	if (!text || getenv("SLURM_HET_SIZE") ||
@@ -558,7 +560,7 @@ static int user_init(spank_t sp, struct errbuf *err)
 	if (!job_request && ships && ship(sp, true, err) < 0)
 		return -1;
 	if (!job_request && !getenv(ENV_STEP_REQUEST) &&
-	    check_container(NULL, true, !outer_job && !argv_words.names_job, err) < 0)
+	    client_check_container(NULL, true, !outer_job && !argv_words.names_job, err) < 0)
 		return -1;
 	return check_ranks(sp, err);
 }

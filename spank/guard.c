@@ -135,8 +135,8 @@ void guard_disarm_client(void)
 }
 
 /* NAME gets back what SAVED has, when it still holds POISON. */
-static void give_back(const struct step_env *env, const char *name, const char *saved,
-		      const char *poison)
+static void guard_give_back(const struct step_env *env, const char *name, const char *saved,
+			    const char *poison)
 {
 	const char *now = env->get(env->arg, name);
 	const char *old;
@@ -175,7 +175,7 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	if (!version) {
 		/* srun --async with an option that needs nothing of this node: prepared, and never
 		 * armed */
-		give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
+		guard_give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 		return 0;
 	}
 	if (strcmp(version, GUARD_VERSION) != 0)
@@ -184,9 +184,9 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 				 "than this node has (guard %lu, here %s): upgrade the older one",
 				 strtoul(version, NULL, 10), GUARD_VERSION);
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
-		give_back(env, step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
+		guard_give_back(env, step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
 	lift_bash_env(env);
-	give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
+	guard_give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 	prolog = env->get(env->arg, "SLURM_TASK_PROLOG");
 	if (prolog && strcmp(prolog, NOWHERE) == 0)
 		env->unset(env->arg, "SLURM_TASK_PROLOG");

@@ -19,7 +19,7 @@ struct kind {
 	unsigned nodes;
 };
 
-static void add(struct kind *kind, unsigned *n, const node_info_t *node)
+static void hint_add(struct kind *kind, unsigned *n, const node_info_t *node)
 {
 	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit,
 			  1 };
@@ -38,7 +38,7 @@ static void add(struct kind *kind, unsigned *n, const node_info_t *node)
 		kind[(*n)++] = k;
 }
 
-static void say(const struct kind *k)
+static void hint_say(const struct kind *k)
 {
 	bool memory = k->memory_kept && k->memory_kept < k->memory;
 
@@ -72,9 +72,9 @@ void hint_unavailable(int error)
 		return;
 	for (unsigned i = 0; i < all->record_count; i++)
 		if (all->node_array[i].name)
-			add(kind, &n, &all->node_array[i]);
+			hint_add(kind, &n, &all->node_array[i]);
 	for (unsigned i = 0; i < n; i++)
-		say(&kind[i]);
+		hint_say(&kind[i]);
 	release(all);
 }
 

@@ -38,7 +38,7 @@ static int ask_slurmctld(const struct order *o)
 }
 
 /* RESULT: an errno; 0: done. */
-static void ask_apart(void *arg, void *result)
+static void kill_step_ask_apart(void *arg, void *result)
 {
 	if (ask_slurmctld(arg) < 0)
 		*(int *)result = errno;
@@ -48,7 +48,7 @@ int kill_step(uint32_t job_id, uint32_t step_id)
 {
 	struct order order = { job_id, step_id };
 	struct apart a = {
-		.work = ask_apart,
+		.work = kill_step_ask_apart,
 		.arg = &order,
 		.size = sizeof(int),
 		.keep_fd = -1,

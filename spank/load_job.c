@@ -20,7 +20,7 @@ struct answer {
 };
 _Static_assert(sizeof(struct answer) <= APART_RESULT_MAX, "an answer comes in one piece");
 
-static int load(job_info_msg_t **out, uint32_t job_id)
+static int load_job_load(job_info_msg_t **out, uint32_t job_id)
 {
 #if defined(SLURM_VERSION_NUM) && SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
 	slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
@@ -43,21 +43,21 @@ static int load(job_info_msg_t **out, uint32_t job_id)
 }
 
 /* A text that does not fit is "", which is not known. */
-static void copy(char to[STEP_JOB_NAME_MAX], const char *from)
+static void load_job_copy(char to[STEP_JOB_NAME_MAX], const char *from)
 {
 	if (from && strlen(from) < STEP_JOB_NAME_MAX)
 		memcpy(to, from, strlen(from) + 1);
 }
 
 /* In the process apart, whose end frees the message. */
-static void ask_apart(void *arg, void *result)
+static void load_job_ask_apart(void *arg, void *result)
 {
 	const struct question *q = arg;
 	struct answer *a = result;
 	job_info_msg_t *msg = NULL;
 
 	errno = 0;
-	if (load(&msg, q->job_id) < 0 || !msg) {
+	if (load_job_load(&msg, q->job_id) < 0 || !msg) {
 		a->error = errno ? errno : EIO;
 		return;
 	}
@@ -68,8 +68,8 @@ static void ask_apart(void *arg, void *result)
 		if (job->job_id != q->job_id || job->user_id != q->uid)
 			continue;
 		a->error = 0;
-		copy(a->job.account, job->account);
-		copy(a->job.partition, job->partition);
+		load_job_copy(a->job.account, job->account);
+		load_job_copy(a->job.partition, job->partition);
 	}
 }
 
@@ -78,7 +78,7 @@ int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *er
 	struct question question = { job_id, uid };
 	struct answer answer = { .error = ECHILD };
 	struct apart a = {
-		.work = ask_apart,
+		.work = load_job_ask_apart,
 		.arg = &question,
 		.size = sizeof(answer),
 		.keep_fd = -1,

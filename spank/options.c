@@ -9,33 +9,33 @@
 /* Longest value that we keep; a longer one is nobody's file name or pattern. */
 #define VALUE_MAX 4096
 
-static int take(int id, const char *value, int remote);
+static int options_take(int id, const char *value, int remote);
 
 static struct spank_option table[OPT_COUNT + 1] = {
 	[OPT_NODEOS] = { "nodeos", "off|help",
 			 "[nodeos] off: as if NodeOS were not installed; help: list these options",
-			 1, OPT_NODEOS, take },
+			 1, OPT_NODEOS, options_take },
 	[OPT_MANIFEST] = { "nodeos-manifest", "FILE",
 			   "[nodeos] make the containers of this AppC manifest on every node", 1,
-			   OPT_MANIFEST, take },
+			   OPT_MANIFEST, options_take },
 	[OPT_CONTAINER] = { "nodeos-container", "NAME|NAME:RANKS,...",
 			    "[nodeos] run in container NAME (none: in no one), or these ranks of "
 			    "the step",
-			    1, OPT_CONTAINER, take },
+			    1, OPT_CONTAINER, options_take },
 	[OPT_SCHED] = { "nodeos-sched", "POLICY",
 			"[nodeos] policy: other, batch, idle, fifo[:PRIO], rr[:PRIO], "
 			"hpc[:user|rr|topo][,quantum:MS]",
-			1, OPT_SCHED, take },
+			1, OPT_SCHED, options_take },
 	[OPT_CPUS] = { "nodeos-cpus", "N",
 		       "[nodeos] one container of N hardware threads (whole cores)", 1, OPT_CPUS,
-		       take },
+		       options_take },
 	[OPT_MEMS] = { "nodeos-mems", "N|SIZE",
 		       "[nodeos] with N memory nodes, or as many as hold SIZE (16G)", 1, OPT_MEMS,
-		       take },
+		       options_take },
 	[OPT_REPORT] = { "nodeos-report", "PATTERN",
 			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
 			 "node)",
-			 1, OPT_REPORT, take },
+			 1, OPT_REPORT, options_take },
 	SPANK_OPTIONS_TABLE_END,
 };
 
@@ -57,7 +57,7 @@ static void print_help(void)
  * May be called several times (script, environment, command line): the last wins.
  * Slurm ignores a failing remote callback, so nothing is judged here.
  */
-static int take(int id, const char *value, int remote)
+static int options_take(int id, const char *value, int remote)
 {
 	/* here, because srun without a command never gets further */
 	if (id == OPT_NODEOS && !remote && value && strcmp(value, "help") == 0) {

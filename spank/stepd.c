@@ -91,7 +91,7 @@ int stepd_post_opt(spank_t sp)
 }
 
 /* A step that is in no container has been bound by Slurm, or has failed. */
-static void end_launch(void)
+static void stepd_end_launch(void)
 {
 	struct errbuf err = { 0 };
 
@@ -339,7 +339,7 @@ int stepd_task_post_fork(spank_t sp)
 		if (launching && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS &&
 		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS &&
 		    rank + 1 == (int)n)
-			end_launch();
+			stepd_end_launch();
 		return 0;
 	}
 	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS ||
@@ -458,7 +458,7 @@ int stepd_exit(spank_t sp)
 	(void)sp;
 	if (step)
 		step_end(step);
-	end_launch(); /* one that never came so far */
+	stepd_end_launch(); /* one that never came so far */
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "tools/tool.h"
 
 /* --step=JOB.STEP names one, too. */
-static int take_job(struct ask *a, const char *command, uint32_t job)
+static int ask_args_take_job(struct ask *a, const char *command, uint32_t job)
 {
 	if (a->step_given && a->job && a->job != job)
 		return tool_error(2,
@@ -26,7 +26,7 @@ int tool_ask_job(struct ask *a, const char *command, const char *text)
 	if (ask_parse_number(&job, text, 1, UINT32_MAX) < 0)
 		return tool_error(2, "%s: --job=%.40s: expected the number of a job", command,
 				  text);
-	return take_job(a, command, job);
+	return ask_args_take_job(a, command, job);
 }
 
 int tool_ask_step(struct ask *a, const char *command, const char *text)
@@ -44,7 +44,7 @@ int tool_ask_step(struct ask *a, const char *command, const char *text)
 				  "on, or JOB.STEP",
 				  command, text);
 	a->step_given = true;
-	return job ? take_job(a, command, job) : 0;
+	return job ? ask_args_take_job(a, command, job) : 0;
 }
 
 int tool_ask_container(struct ask *a, const char *command, const char *name)

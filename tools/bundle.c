@@ -197,18 +197,18 @@ void bundle_free(struct bundle *b)
 }
 
 /* The first line of what tar and gzip say, which may begin with an empty one; cuts TEXT. */
-static const char *first_line(char *text)
+static const char *bundle_first_line(char *text)
 {
 	text += strspn(text, "\n");
 	text[strcspn(text, "\n")] = '\0';
 	return *text ? text : "no reason told";
 }
 
-static int pack(struct bundle *b, struct errbuf *err)
+static int bundle_pack(struct bundle *b, struct errbuf *err)
 {
 	char tar[PROGRAM_PATH_MAX];
 	const char *argv[] = { tar, "-C", b->top, "-czf", "/dev/fd/3", b->name, NULL };
-	struct helper_run h = { .argv = argv,
+	struct subprocess h = { .argv = argv,
 				.uid = (uid_t)-1,
 				.extra_fd = b->fd,
 				.join_stderr = true,
@@ -218,11 +218,11 @@ static int pack(struct bundle *b, struct errbuf *err)
 	int status;
 
 	program_find("tar", tar);
-	status = helper_run(&h, &said, err);
+	status = subprocess_run(&h, &said, err);
 	if (status < 0)
 		return errwrap(err, "%s", b->output);
 	if (status > 0)
-		errprintf(err, "%s: %s", b->output, first_line(said));
+		errprintf(err, "%s: %s", b->output, bundle_first_line(said));
 	free(said);
 	if (status > 0)
 		return -1;
@@ -256,7 +256,7 @@ int bundle_end(struct bundle *b, const char *about, struct bundle_sum *sum, stru
 {
 	struct stat st;
 
-	if (write_manifest(b, about, err) < 0 || pack(b, err) < 0)
+	if (write_manifest(b, about, err) < 0 || bundle_pack(b, err) < 0)
 		return -1;
 	if (fstat(b->fd, &st) < 0)
 		return errprintf(err, "%s: %s", b->output, strerror(errno));
@@ -352,7 +352,7 @@ int bundle_made(struct bundle *b, const char *file, const char *what, struct err
 }
 
 /* Up to SIZE bytes of FD; how many, or -1 with errno. */
-static ssize_t read_some(int fd, char *buf, size_t size)
+static ssize_t bundle_read_some(int fd, char *buf, size_t size)
 {
 	size_t used = 0;
 	ssize_t n = 1;
@@ -368,7 +368,7 @@ static ssize_t read_some(int fd, char *buf, size_t size)
 }
 
 /* Malloc'ed text of PATH; NULL with errno (EINVAL: no regular file). *CUT: it is not all. */
-static char *read_text(const char *path, bool tail, bool *cut)
+static char *bundle_read_text(const char *path, bool tail, bool *cut)
 {
 	char *text = malloc(BUNDLE_FILE_MAX + 1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -380,7 +380,7 @@ static char *read_text(const char *path, bool tail, bool *cut)
 			errno = EINVAL;
 		else if (!tail || st.st_size <= (off_t)BUNDLE_FILE_MAX ||
 			 lseek(fd, st.st_size - (off_t)BUNDLE_FILE_MAX, SEEK_SET) >= 0)
-			n = read_some(fd, text, BUNDLE_FILE_MAX);
+			n = bundle_read_some(fd, text, BUNDLE_FILE_MAX);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -407,7 +407,7 @@ int bundle_file(struct bundle *b, const char *file, const char *path, unsigned h
 	char *text;
 	int rc;
 
-	text = read_text(path, how & BUNDLE_TAIL, &cut);
+	text = bundle_read_text(path, how & BUNDLE_TAIL, &cut);
 	if (!text)
 		return bundle_missing(b, file, path,
 				      errno == EINVAL ? "not a regular file" : strerror(errno),
@@ -422,7 +422,7 @@ int bundle_file(struct bundle *b, const char *file, const char *path, unsigned h
 }
 
 /* ARGV as a person would type it, cut to what fits. */
-static void put_words(char *buf, size_t size, const char *const *argv)
+static void bundle_put_words(char *buf, size_t size, const char *const *argv)
 {
 	size_t used = 0;
 
@@ -438,7 +438,7 @@ static void put_words(char *buf, size_t size, const char *const *argv)
 int bundle_program(struct bundle *b, const char *file, const char *const *argv, unsigned timeout,
 		   unsigned how, struct errbuf *err)
 {
-	struct helper_run h = {
+	struct subprocess h = {
 		.uid = (uid_t)-1,
 		.extra_fd = -1,
 		.join_stderr = !(how & BUNDLE_STDOUT),
@@ -463,8 +463,8 @@ int bundle_program(struct bundle *b, const char *file, const char *const *argv, 
 		words[0] = program;
 	}
 	h.argv = words;
-	put_words(what, sizeof(what) - 32, argv);
-	status = helper_run(&h, &text, &why);
+	bundle_put_words(what, sizeof(what) - 32, argv);
+	status = subprocess_run(&h, &text, &why);
 	end_orphans();
 	/* whoever lets a log grow must not keep all of it out */
 	if (status < 0 && text && *text) {

@@ -146,7 +146,7 @@ static void put_cgroup(FILE *f, int root, const char *path)
 
 /* SHOWN: all of it and below; else the first two levels, and where the name has slurm. No more than
  * fits into a file. */
-static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth)
+static void bundle_node_walk(FILE *f, int root, const char *path, bool shown, unsigned depth)
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -168,7 +168,7 @@ static void walk(FILE *f, int root, const char *path, bool shown, unsigned depth
 			continue;
 		if (snprintf(child, sizeof(child), "%s%s%s", depth ? path : "", depth ? "/" : "",
 			     e->d_name) < (int)sizeof(child))
-			walk(f, root, child, inside, depth + 1);
+			bundle_node_walk(f, root, child, inside, depth + 1);
 	}
 	closedir(d);
 }
@@ -184,7 +184,7 @@ int bundle_cgroups(struct bundle *b, const char *root, const char *only, struct 
 		return bundle_missing(b, "cgroups.txt", "the cgroup tree", why.text, err);
 	memory_text_open(&d);
 	if (d.f)
-		walk(d.f, fd, *only ? only : ".", *only, *only ? 1 : 0);
+		bundle_node_walk(d.f, fd, *only ? only : ".", *only, *only ? 1 : 0);
 	close(fd);
 	cut = d.f && ftell(d.f) >= (long)BUNDLE_FILE_MAX;
 	return hold_text(b, "cgroups.txt",
@@ -263,7 +263,7 @@ static const char *const log_word[] = { "nodeos",	    "fgmn",   "dimmap",	      
 					"cpuset",	    "oom",    "out of memory", "hung task",
 					"blocked for more", "lockup", "rcu:" };
 
-static bool is_option(const char *line)
+static bool bundle_node_is_option(const char *line)
 {
 	const char *name = strstr(line, "CONFIG_");
 
@@ -306,7 +306,7 @@ static int put_printed(struct bundle *b, const char *file, const char *what,
 {
 	char program[PROGRAM_PATH_MAX];
 	const char *words[8] = { program };
-	struct helper_run h = { .argv = words,
+	struct subprocess h = { .argv = words,
 				.uid = (uid_t)-1,
 				.extra_fd = -1,
 				.timeout = 30,
@@ -318,7 +318,7 @@ static int put_printed(struct bundle *b, const char *file, const char *what,
 	program_find(argv[0], program);
 	for (size_t i = 1; argv[i] && i + 1 < sizeof(words) / sizeof(words[0]); i++)
 		words[i] = argv[i];
-	rc = helper_run(&h, &text, &why);
+	rc = subprocess_run(&h, &text, &why);
 	if (rc == 0)
 		rc = put_lines(b, file, what, text, wanted, err);
 	else
@@ -356,8 +356,9 @@ int bundle_kernel(struct bundle *b, bool log, struct errbuf *err)
 
 	uname(&u);
 	snprintf(path, sizeof(path), "/boot/config-%s", u.release);
-	if (put_cmdline(b, err) < 0 || put_printed(b, "kernel/config", built_in ? unpack[2] : path,
-						   built_in ? unpack : print, is_option, err) < 0)
+	if (put_cmdline(b, err) < 0 ||
+	    put_printed(b, "kernel/config", built_in ? unpack[2] : path, built_in ? unpack : print,
+			bundle_node_is_option, err) < 0)
 		return -1;
 	return log ? put_printed(b, "kernel/log.txt",
 				 "dmesg, the lines on NodeOS, cpusets and memory", dmesg, is_ours,

@@ -109,7 +109,7 @@ int bundle_slurm(struct bundle *b, struct errbuf *err)
 	char *config = slurm_show("config", NULL, &why);
 	int rc;
 
-	node_name(host);
+	hostname_short(host);
 	slurm_value(config, "SLURM_CONF", conf, sizeof(conf));
 	slurm_value(config, "PlugStackConfig", plugstack, sizeof(plugstack));
 	slurm_value(config, "SlurmdLogFile", log, sizeof(log));

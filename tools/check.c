@@ -35,7 +35,8 @@ enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST, OUTPUT_LAUNCH };
 /* --name; NULL: the path */
 static const char *message_name;
 
-static int load(struct request *r, struct manifest_info *info, const char *path, struct errbuf *err)
+static int check_load(struct request *r, struct manifest_info *info, const char *path,
+		      struct errbuf *err)
 {
 	const char *name = message_name		    ? message_name
 			   : strcmp(path, "-") == 0 ? "standard input"
@@ -52,7 +53,7 @@ static int load(struct request *r, struct manifest_info *info, const char *path,
 }
 
 /* "sim cpus=12 mems=3 policy=hpc": the request's own words, the defaults left out. */
-static void print_container(const struct request_container *c)
+static void print_container(const struct requested_container *c)
 {
 	printf(" %s", c->name);
 	if (c->cpus)
@@ -75,7 +76,7 @@ static void print_container(const struct request_container *c)
 		printf(" dimmap=%" PRIu64 "b dimmap_source=%s", c->dimmap.size, c->dimmap.source);
 }
 
-static void print_text(const char *path, const struct request *r)
+static void check_print_text(const char *path, const struct request *r)
 {
 	uint32_t ignored = 0;
 	const char *before = ", ignored: ";
@@ -122,7 +123,7 @@ static void add_isolator(struct json_object *list, const char *name, const char 
 	json_object_array_add(list, isolator);
 }
 
-static struct json_object *isolators_json(const struct request_container *c)
+static struct json_object *isolators_json(const struct requested_container *c)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -155,7 +156,7 @@ static struct json_object *dimmap_json(const struct request_dimmap *d)
 	return o;
 }
 
-static struct json_object *container_json(const struct request_container *c)
+static struct json_object *container_json(const struct requested_container *c)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -217,12 +218,12 @@ static struct json_object *manifest_json(const char *path, const struct request 
 }
 
 /* Check one manifest; its result goes to standard output, or to LIST. */
-static int check(const char *path, enum output output, struct json_object *list)
+static int check_check(const char *path, enum output output, struct json_object *list)
 {
 	static struct request r;
 	struct manifest_info info = { .apps = NULL };
 	struct errbuf err;
-	int result = load(&r, &info, path, &err);
+	int result = check_load(&r, &info, path, &err);
 
 	if (result < 0)
 		fprintf(stderr, "%s\n", err.text);
@@ -234,12 +235,12 @@ static int check(const char *path, enum output output, struct json_object *list)
 	else if (result == 0 && output == OUTPUT_LAUNCH)
 		result = print_request(path, &r, info.apps);
 	else if (result == 0)
-		print_text(path, &r);
+		check_print_text(path, &r);
 	free(info.apps);
 	return result;
 }
 
-static void print_json(struct json_object *list)
+static void check_print_json(struct json_object *list)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -251,7 +252,7 @@ static void print_json(struct json_object *list)
 }
 
 /* -1: go on; else the exit status. */
-static int parse_options(int argc, char **argv, enum output *output)
+static int check_parse_options(int argc, char **argv, enum output *output)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },   { "request", no_argument, NULL, 'r' },
@@ -287,7 +288,7 @@ int tool_check(int argc, char **argv)
 {
 	enum output output;
 	struct json_object *list = NULL;
-	int status = parse_options(argc, argv, &output);
+	int status = check_parse_options(argc, argv, &output);
 
 	if (status >= 0)
 		return status;
@@ -295,9 +296,9 @@ int tool_check(int argc, char **argv)
 	if (output == OUTPUT_JSON)
 		list = json_object_new_array();
 	for (int i = optind; i < argc; i++)
-		if (check(argv[i], output, list) < 0)
+		if (check_check(argv[i], output, list) < 0)
 			status = EXIT_FAILURE;
 	if (output == OUTPUT_JSON)
-		print_json(list);
+		check_print_json(list);
 	return status;
 }

@@ -79,7 +79,7 @@ int tool_discover(int argc, char **argv)
 				     "--output=FILE.xml it goes to a file");
 	rc = machine_load_whole(&m, &err); /* a service may be confined to the ServiceOS */
 	if (rc == 0)
-		rc = planning_note_usable(m, &b, &err);
+		rc = planner_note_usable(m, &b, &err);
 	if (rc == 0)
 		rc = file ? machine_write_xml(m, file, &err) : write_state(m, &b, &err);
 	blocks_free(&b);

@@ -42,7 +42,7 @@ struct options {
 };
 
 /* The value behind "WORD " of a line of nodeosd's answer; "" when there is none. */
-static const char *value_of(const char *answer, const char *word, char *buf, size_t size)
+static const char *exec_value_of(const char *answer, const char *word, char *buf, size_t size)
 {
 	size_t len = strlen(word);
 
@@ -72,7 +72,8 @@ static int without_nodeosd(const struct ask *a, struct errbuf *err)
 }
 
 /* Fill JOB and NODE ("": any of the job) for A. */
-static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], struct errbuf *err)
+static int exec_find(const struct ask *a, char job[24], char node[NODE_NAME_MAX],
+		     struct errbuf *err)
 {
 	char *answer = NULL;
 	size_t len = 0;
@@ -89,8 +90,8 @@ static int find(const struct ask *a, char job[24], char node[NODE_NAME_MAX], str
 	rc = ask_node(a, ASK_SOCKET, f, err);
 	if (fclose(f) != 0)
 		rc = errprintf(err, "out of memory");
-	if (rc == 0 &&
-	    (!*value_of(answer, "job", job, 24) || !*value_of(answer, "node", node, NODE_NAME_MAX)))
+	if (rc == 0 && (!*exec_value_of(answer, "job", job, 24) ||
+			!*exec_value_of(answer, "node", node, NODE_NAME_MAX)))
 		rc = errprintf(err, "nodeosd names no job and node: is it of another version?");
 	free(answer);
 	return rc;
@@ -239,7 +240,7 @@ int tool_exec(int argc, char **argv)
 				  optind == argc ? "no CONTAINER to run in" : "no COMMAND to run");
 	if (tool_ask_container(&a, argv[0], argv[optind]) != 0)
 		return 2;
-	if (find(&a, job, node, &err) < 0)
+	if (exec_find(&a, job, node, &err) < 0)
 		return tool_error(1, "exec: %s", err.text);
 	return run_srun(&o, &a, job, node, argv + c);
 }

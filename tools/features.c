@@ -46,9 +46,10 @@ struct findings {
 	char text[32][640]; /* a whole errbuf, and what stands before it */
 };
 
-static void found(struct findings *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void features_found(struct findings *f, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void found(struct findings *f, const char *fmt, ...)
+static void features_found(struct findings *f, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -220,13 +221,13 @@ static void check_limits(struct findings *f, const char *config)
 		return;
 	slurm_value(config, "ConstrainRAMSpace", value, sizeof(value));
 	if (strcasecmp(value, "yes") != 0)
-		found(f,
-		      "nothing limits the memory of buffers, so they are refused: set "
-		      "ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s",
-		      NODEOS_CONF_PATH);
+		features_found(f,
+			       "nothing limits the memory of buffers, so they are refused: set "
+			       "ConstrainRAMSpace=yes in cgroup.conf, or dimmap_max in %s",
+			       NODEOS_CONF_PATH);
 }
 
-static void check_slurm(struct findings *f, const char *config)
+static void features_check_slurm(struct findings *f, const char *config)
 {
 	char value[256], series[16];
 
@@ -235,23 +236,26 @@ static void check_slurm(struct findings *f, const char *config)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		slurm_value(config, wanted[i].key, value, sizeof(value));
 		if (!strcasestr(value, wanted[i].part))
-			found(f, "%s is \"%s\": set %s", wanted[i].key, value, wanted[i].mend);
+			features_found(f, "%s is \"%s\": set %s", wanted[i].key, value,
+				       wanted[i].mend);
 	}
 	slurm_value(config, "CgroupPlugin", value, sizeof(value));
 	if (*value && !strstr(value, "v2") && !strstr(value, "autodetect"))
-		found(f, "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf",
-		      value);
+		features_found(f,
+			       "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf",
+			       value);
 	slurm_value(config, "SLURM_VERSION", value, sizeof(value));
 	fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)
-		found(f, "the plugin %s is missing, or is not of this version of NodeOS",
-		      NODEOS_PLUGIN_PATH);
+		features_found(f, "the plugin %s is missing, or is not of this version of NodeOS",
+			       NODEOS_PLUGIN_PATH);
 	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
-		found(f,
-		      "the plugin was built for Slurm %s, and this is Slurm %s: build it again "
-		      "with this series' headers",
-		      series, value);
+		features_found(
+			f,
+			"the plugin was built for Slurm %s, and this is Slurm %s: build it again "
+			"with this series' headers",
+			series, value);
 }
 
 /* Where jobs have to share CPUs, policy hpc is refused on those of another one
@@ -273,11 +277,12 @@ static void check_sharing(struct findings *f)
 		/* without a number it is 4 (slurm.conf(5)) */
 		if (how &&
 		    (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
-			found(f,
-			      "partition %.*s has %.*s: jobs with policy hpc are refused on CPUs "
-			      "of other jobs; set OverSubscribe=NO, or FORCE:1",
-			      (int)strcspn(at + strlen(start), " \n"), at + strlen(start),
-			      (int)strcspn(how, " \n"), how);
+			features_found(
+				f,
+				"partition %.*s has %.*s: jobs with policy hpc are refused on CPUs "
+				"of other jobs; set OverSubscribe=NO, or FORCE:1",
+				(int)strcspn(at + strlen(start), " \n"), at + strlen(start),
+				(int)strcspn(how, " \n"), how);
 	}
 	free(text);
 }
@@ -291,12 +296,14 @@ static void check_helpers(struct findings *f)
 
 	for (size_t i = 0; i < sizeof(helper) / sizeof(helper[0]); i++)
 		if (stat(helper[i], &st) < 0)
-			found(f, "%s: %s: install it again", helper[i], strerror(errno));
+			features_found(f, "%s: %s: install it again", helper[i], strerror(errno));
 		else if (st.st_uid != 0 || (st.st_mode & 07777) != 0711)
-			found(f,
-			      "%s has owner %u and mode %04o, with which users may trace it: chown "
-			      "root, chmod 0711",
-			      helper[i], (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
+			features_found(f,
+				       "%s has owner %u and mode %04o, with which users may trace "
+				       "it: chown "
+				       "root, chmod 0711",
+				       helper[i], (unsigned)st.st_uid,
+				       (unsigned)st.st_mode & 07777);
 }
 
 /* Users' nodeosctl needs it, containers do not: no finding. It is not asked itself, for each
@@ -325,29 +332,31 @@ static void check_site(struct findings *f)
 	int fd = cgroup_open_root(NULL, &err);
 
 	if (fd < 0)
-		found(f, "%s", err.text);
+		features_found(f, "%s", err.text);
 	else if (cgroup_read(fd, ".", "cgroup.controllers", controllers, sizeof(controllers),
 			     &err) < 0 ||
 		 !strstr(controllers, "cpuset"))
-		found(f, "the cgroup v2 root offers no cpuset controller (is cgroup v1 mounted "
-			 "beside it?): boot with systemd.unified_cgroup_hierarchy=1");
+		features_found(
+			f, "the cgroup v2 root offers no cpuset controller (is cgroup v1 mounted "
+			   "beside it?): boot with systemd.unified_cgroup_hierarchy=1");
 	if (fd >= 0)
 		close(fd);
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
-		found(f, "%s", err.text);
+		features_found(f, "%s", err.text);
 	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
-		found(f,
-		      "%s allows buffers of dimmapfs, which this kernel has not: install the "
-		      "module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and "
-		      "dimmap_files)",
-		      NODEOS_CONF_PATH);
+		features_found(
+			f,
+			"%s allows buffers of dimmapfs, which this kernel has not: install the "
+			"module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and "
+			"dimmap_files)",
+			NODEOS_CONF_PATH);
 	check_helpers(f);
 	errclear(&err);
 	config = slurm_show("config", NULL, &err);
 	if (config)
-		check_slurm(f, config);
+		features_check_slurm(f, config);
 	else
-		found(f, "%s", err.text);
+		features_found(f, "%s", err.text);
 	free(config);
 	check_sharing(f);
 	fact(f, "nodeosd",

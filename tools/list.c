@@ -16,8 +16,8 @@ static const char usage_text[] = "Usage: nodeosctl list [--json]\n"
 				 "  -h, --help  print this\n";
 
 /* One line, or one JSON object, a container; STEP NULL: of the job plan. */
-static void put(struct json_out *j, const struct ledger_job *job, const struct ledger_step *step,
-		const struct placed *c)
+static void list_put(struct json_out *j, const struct ledger_job *job,
+		     const struct ledger_step *step, const struct planned_container *c)
 {
 	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX], id[16] = "-";
 	unsigned steps = 0;
@@ -80,10 +80,10 @@ int tool_list(int argc, char **argv)
 		const struct ledger_job *job = s.job[i];
 
 		for (unsigned k = 0; job->plan && k < job->plan->n; k++)
-			put(&j, job, NULL, &job->plan->container[k]);
+			list_put(&j, job, NULL, &job->plan->container[k]);
 		for (unsigned m = 0; m < job->n_steps; m++)
 			for (unsigned k = 0; job->step[m].plan && k < job->step[m].plan->n; k++)
-				put(&j, job, &job->step[m], &job->step[m].plan->container[k]);
+				list_put(&j, job, &job->step[m], &job->step[m].plan->container[k]);
 	}
 	if (j.f) {
 		jout_close(&j, ']');

@@ -14,7 +14,7 @@
 
 #define VARIABLE "SLURM_SPANK_NODEOS_EXEC"
 
-static int fail(int code, const char *what, const char *reason)
+static int nodeos_exec_fail(int code, const char *what, const char *reason)
 {
 	fprintf(stderr, "nodeos: error: %s: %s\n", what, reason);
 	return code;
@@ -29,22 +29,23 @@ int main(int argc, char **argv)
 	int code;
 
 	if (!text)
-		return fail(1, argv[0], "is run by srun MANIFEST.json, not by hand");
+		return nodeos_exec_fail(1, argv[0], "is run by srun MANIFEST.json, not by hand");
 	if (app_exec_parse(&x, text, &err) < 0)
-		return fail(1, VARIABLE, err.text);
+		return nodeos_exec_fail(1, VARIABLE, err.text);
 	unsetenv(VARIABLE);
 	for (unsigned i = 0; i < x.n_env; i++)
 		putenv(x.env[i]); /* stays until exec */
 	if (x.dir && chdir(x.dir) < 0)
-		return fail(1, x.dir, strerror(errno));
+		return nodeos_exec_fail(1, x.dir, strerror(errno));
 	command = calloc(x.n_words + (size_t)argc + 1, sizeof(*command));
 	if (!command)
-		return fail(1, argv[0], "out of memory");
+		return nodeos_exec_fail(1, argv[0], "out of memory");
 	memcpy(command, x.word, x.n_words * sizeof(*command));
 	for (int i = 1; i < argc; i++)
 		command[x.n_words + (unsigned)i - 1] = argv[i];
 	execvp(command[0], command);
 	code = errno == ENOENT ? 127 : 126;
-	return fail(code, command[0],
-		    errno == ENOENT ? "app.exec of the manifest: not found" : strerror(errno));
+	return nodeos_exec_fail(code, command[0],
+				errno == ENOENT ? "app.exec of the manifest: not found"
+						: strerror(errno));
 }

@@ -47,7 +47,7 @@ static char *slurp(int fd, size_t max, size_t *len)
 	return NULL;
 }
 
-static int load(struct machine **m, struct errbuf *err)
+static int helper_load(struct machine **m, struct errbuf *err)
 {
 	struct stat st;
 	size_t len = 0;
@@ -68,7 +68,7 @@ static int load(struct machine **m, struct errbuf *err)
 		      : 0;
 }
 
-static int run(struct node_plan **plan, struct errbuf *err)
+static int tools_helper_run(struct job_plan **plan, struct errbuf *err)
 {
 	static struct request request;
 	struct plan_input in;
@@ -83,7 +83,7 @@ static int run(struct node_plan **plan, struct errbuf *err)
 	if (rc == 0)
 		rc = request_parse(&request, in.request, err);
 	if (rc == 0)
-		rc = load(&m, err);
+		rc = helper_load(&m, err);
 	/* CPUs or memory have come since machine.xml was made: look at the machine itself */
 	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) ||
 			!idset_subset(&in.mems, machine_mems(m)))) {
@@ -92,8 +92,8 @@ static int run(struct node_plan **plan, struct errbuf *err)
 		rc = machine_load_this(&m, err);
 	}
 	if (rc == 0)
-		rc = in.resize ? planning_resize(plan, m, &request, &in, err)
-			       : planning_make(plan, m, &request, &in, err);
+		rc = in.resize ? planner_resize(plan, m, &request, &in, err)
+			       : planner_make(plan, m, &request, &in, err);
 	machine_free(m);
 	free(text);
 	return rc;
@@ -101,7 +101,7 @@ static int run(struct node_plan **plan, struct errbuf *err)
 
 int main(void)
 {
-	struct node_plan *plan = NULL;
+	struct job_plan *plan = NULL;
 	struct errbuf err = { 0 };
 
 	/*
@@ -109,11 +109,11 @@ int main(void)
 	 * launch, and say nothing of cores and memory: the built-in parts read XML and Linux.
 	 */
 	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
-	if (run(&plan, &err) < 0) {
-		node_plan_print_error(stdout, &err);
+	if (tools_helper_run(&plan, &err) < 0) {
+		job_plan_print_error(stdout, &err);
 		return 1;
 	}
-	node_plan_print(stdout, plan);
-	node_plan_free(plan);
+	job_plan_print(stdout, plan);
+	job_plan_free(plan);
 	return fflush(stdout) == 0 ? 0 : 1;
 }

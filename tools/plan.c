@@ -60,7 +60,7 @@ struct planned {
 	struct request request;
 	struct service_set service;
 	struct plan_input in;
-	struct node_plan *plan;
+	struct job_plan *plan;
 	bool kept_one; /* one CPU of the node stays outside of policy hpc */
 	/* from containers, where the kernel has divided memory nodes (fgmn=) */
 	struct idset withheld;
@@ -78,7 +78,7 @@ static enum guarantee guarantee_of(const struct planned *p)
 		       : GUARANTEE_PHYSICAL;
 }
 
-static int number(const char *text, unsigned max, unsigned *out)
+static int plan_number(const char *text, unsigned max, unsigned *out)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
@@ -97,7 +97,7 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 
 	if (!p->o->ntasks)
 		return 0;
-	if (number(p->o->ntasks, 65536, &n) == 0) {
+	if (plan_number(p->o->ntasks, 65536, &n) == 0) {
 		for (unsigned i = 0; i < p->request.n; i++)
 			p->ranks[i] = n;
 		return 0;
@@ -122,7 +122,7 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 					    word);
 		else if (p->ranks[i])
 			rc = errprintf(err, "--ntasks: container \"%.64s\" is there twice", word);
-		else if (number(eq + 1, 65536, &p->ranks[i]) < 0)
+		else if (plan_number(eq + 1, 65536, &p->ranks[i]) < 0)
 			rc = errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536",
 				       eq + 1);
 	}
@@ -130,7 +130,7 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 	return rc;
 }
 
-static int map_ranks(struct planned *p, struct errbuf *err)
+static int plan_map_ranks(struct planned *p, struct errbuf *err)
 {
 	for (unsigned i = 0; i < p->plan->n; i++) {
 		struct rankmap_in in = {
@@ -157,7 +157,7 @@ static int map_ranks(struct planned *p, struct errbuf *err)
 	return 0;
 }
 
-static void put_ranks(struct json_out *j, const struct placed *got, void *arg)
+static void put_ranks(struct json_out *j, const struct planned_container *got, void *arg)
 {
 	const struct planned *p = arg;
 	size_t i = (size_t)(got - p->plan->container);
@@ -178,7 +178,7 @@ static void find_free(const struct planned *p, struct idset *cpus, struct idset 
 	struct idset held;
 
 	idset_zero(&held);
-	node_plan_reserved(p->plan, &held);
+	job_plan_reserved(p->plan, &held);
 	*cpus = p->in.cpus;
 	idset_andnot(cpus, &held);
 	*mems = p->in.mems;
@@ -204,7 +204,7 @@ static void put_kind(struct json_out *j, enum memory_kind kind, const struct ids
  * What the machine's memory nodes are made of. A kind may be there twice: a node that a driver has
  * added is not ordinary beside others of its kind.
  */
-static void put_memory(struct json_out *j, const struct machine *m)
+static void plan_put_memory(struct json_out *j, const struct machine *m)
 {
 	jout_open(j, "memory", '[');
 	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
@@ -221,7 +221,7 @@ static void put_memory(struct json_out *j, const struct machine *m)
 	jout_close(j, ']');
 }
 
-static struct judged judged_of(const struct planned *p, unsigned i)
+static struct judged plan_judged_of(const struct planned *p, unsigned i)
 {
 	return (struct judged){
 		.ask = &p->request.container[i],
@@ -233,7 +233,7 @@ static struct judged judged_of(const struct planned *p, unsigned i)
 	};
 }
 
-static void print_json(const struct planned *p)
+static void plan_print_json(const struct planned *p)
 {
 	struct json_out j = { .f = stdout };
 	struct idset cpus, mems;
@@ -243,14 +243,14 @@ static void print_json(const struct planned *p)
 	jout_string(&j, "kind", "plan");
 	jout_open(&j, "containers", '[');
 	for (unsigned i = 0; i < p->plan->n; i++) {
-		struct judged c = judged_of(p, i);
+		struct judged c = plan_judged_of(p, i);
 
 		report_container(&j, &c, put_ranks, (void *)p);
 	}
 	jout_close(&j, ']');
 	find_free(p, &cpus, &mems);
 	report_serviceos(&j, &p->service);
-	put_memory(&j, p->machine);
+	plan_put_memory(&j, p->machine);
 	jout_open(&j, "free", '{');
 	jout_set(&j, "cpus", &cpus);
 	jout_set(&j, "mems", &mems);
@@ -258,7 +258,7 @@ static void print_json(const struct planned *p)
 	jout_close(&j, '}');
 }
 
-static const char *list_of(const struct idset *s)
+static const char *plan_list_of(const struct idset *s)
 {
 	static char text[IDSET_LIST_MAX];
 
@@ -266,14 +266,14 @@ static const char *list_of(const struct idset *s)
 	return *text ? text : "-";
 }
 
-static void print_text(const struct planned *p)
+static void plan_print_text(const struct planned *p)
 {
 	struct idset cpus, mems;
 
 	for (unsigned i = 0; i < p->plan->n; i++) {
-		const struct placed *c = &p->plan->container[i];
+		const struct planned_container *c = &p->plan->container[i];
 		struct isolator_outcome o[OUTCOMES_MAX];
-		struct judged judged = judged_of(p, i);
+		struct judged judged = plan_judged_of(p, i);
 		unsigned n = isolators_outcome(o, &judged);
 
 		printf("%s:", c->name);
@@ -290,19 +290,19 @@ static void print_text(const struct planned *p)
 				printf("  %s: %s (%s)\n", o[k].isolator, outcome_name(o[k].outcome),
 				       o[k].reason);
 		for (unsigned r = 0; r < p->ranks[i]; r++)
-			printf("  rank %u: cpus %s\n", r, list_of(&p->map[i][r]));
+			printf("  rank %u: cpus %s\n", r, plan_list_of(&p->map[i][r]));
 	}
 	find_free(p, &cpus, &mems);
 	if (!idset_empty(&p->service.cpus)) {
-		printf("ServiceOS: cpus %s", list_of(&p->service.cpus));
-		printf(" mems %s%s\n", list_of(&p->service.mems),
+		printf("ServiceOS: cpus %s", plan_list_of(&p->service.cpus));
+		printf(" mems %s%s\n", plan_list_of(&p->service.mems),
 		       p->service.own_mems ? "" : " (shared)");
 	}
-	printf("free: cpus %s", list_of(&cpus));
-	printf(" mems %s\n", list_of(&mems));
+	printf("free: cpus %s", plan_list_of(&cpus));
+	printf(" mems %s\n", plan_list_of(&mems));
 }
 
-static int draw(const struct planned *p, struct errbuf *err)
+static int plan_draw(const struct planned *p, struct errbuf *err)
 {
 	struct picture_part *part = calloc(p->plan->n + 2, sizeof(*part));
 	char title[256];
@@ -318,7 +318,7 @@ static int draw(const struct planned *p, struct errbuf *err)
 		draw_label(&part[n++], "ServiceOS", "");
 	}
 	for (unsigned i = 0; i < p->plan->n; i++) {
-		const struct placed *c = &p->plan->container[i];
+		const struct planned_container *c = &p->plan->container[i];
 		struct sched_given sched;
 		char more[64];
 
@@ -424,7 +424,7 @@ static void say_withheld(const struct planned *p, const struct machine *m, struc
 
 static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *err)
 {
-	if (!p->o->topology && planning_note_usable(m, NULL, err) < 0)
+	if (!p->o->topology && planner_note_usable(m, NULL, err) < 0)
 		return -1;
 	machine_withheld(m, &p->withheld);
 	return 0;
@@ -481,7 +481,7 @@ static int offer(struct planned *p, const struct machine *m, struct errbuf *err)
 	return 0;
 }
 
-static int make(struct planned *p, struct errbuf *err)
+static int tools_plan_make(struct planned *p, struct errbuf *err)
 {
 	struct machine *m = NULL;
 	int rc;
@@ -510,7 +510,7 @@ static int make(struct planned *p, struct errbuf *err)
 	p->in.default_mems = plan_input_default_mems(p->conf.default_mems, p->service.own_mems,
 						     !idset_empty(&p->withheld));
 	if (rc == 0)
-		rc = planning_make(&p->plan, m, &p->request, &p->in, err);
+		rc = planner_make(&p->plan, m, &p->request, &p->in, err);
 	if (rc < 0 && (err->code == PLAN_NO_CPUS || err->code == PLAN_NO_MEMS))
 		say_withheld(p, m, err);
 	if (rc < 0 && p->kept_one && err->code == PLAN_NO_CPUS)
@@ -518,10 +518,10 @@ static int make(struct planned *p, struct errbuf *err)
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);
 	p->machine = m;
-	return rc < 0 ? -1 : map_ranks(p, err);
+	return rc < 0 ? -1 : plan_map_ranks(p, err);
 }
 
-static int parse_options(struct options *o, int argc, char **argv)
+static int plan_parse_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "topology", required_argument, NULL, 't' },
@@ -575,7 +575,8 @@ static int parse_options(struct options *o, int argc, char **argv)
 			o->svg = optarg;
 			break;
 		case 'C':
-			if (number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
+			if (plan_number(optarg, 65535, &o->cpus_per_task) < 0 ||
+			    o->cpus_per_task == 0)
 				return tool_error(2,
 						  "plan: --cpus-per-task=%s: expected a number "
 						  "from 1 to 65535",
@@ -605,26 +606,26 @@ int tool_plan(int argc, char **argv)
 	static struct planned p;
 	struct options o = { 0 };
 	struct errbuf err = { 0 };
-	int status = parse_options(&o, argc, argv);
+	int status = plan_parse_options(&o, argc, argv);
 
 	if (status >= 0)
 		return status;
 	p.o = &o;
-	if (make(&p, &err) < 0) {
+	if (tools_plan_make(&p, &err) < 0) {
 		/* a manifest's mistake begins with its place, as a compiler's */
 		fprintf(stderr, "%s\n", err.text);
 		status = 1;
 	} else {
 		status = 0;
 		if (o.svg)
-			status = draw(&p, &err) < 0 ? tool_error(1, "plan: %s", err.text) : 0;
+			status = plan_draw(&p, &err) < 0 ? tool_error(1, "plan: %s", err.text) : 0;
 		else if (o.json)
-			print_json(&p);
+			plan_print_json(&p);
 		else
-			print_text(&p);
+			plan_print_text(&p);
 	}
 	machine_free(p.machine);
-	node_plan_free(p.plan);
+	job_plan_free(p.plan);
 	for (unsigned i = 0; i < p.request.n; i++)
 		free(p.map[i]);
 	return status;

@@ -13,11 +13,11 @@
 #include "container/container_json.h"
 #include "container/planner.h"
 #include "host/conf.h"
+#include "report/kernel_cmdline.h"
 #include "report/node_state.h"
 #include "serviceos/provision.h"
 #include "serviceos/state.h"
 #include "serviceos/units.h"
-#include "report/kernel_cmdline.h"
 #include "tools/tool.h"
 #include "topology/machine.h"
 
@@ -62,7 +62,7 @@ struct options {
 	size_t size;
 };
 
-static void say(const struct service_item *it, const char *to, void *arg)
+static void provision_say(const struct service_item *it, const char *to, void *arg)
 {
 	struct options *o = arg;
 	char name[ITEM_NAME_MAX + 1], found[IDSET_LIST_MAX], text[IDSET_LIST_MAX];
@@ -92,7 +92,7 @@ static void say(const struct service_item *it, const char *to, void *arg)
 		       service_item_shown(it, to, text));
 }
 
-static void cannot(const struct service_item *it, const char *why, void *arg)
+static void provision_cannot(const struct service_item *it, const char *why, void *arg)
 {
 	struct options *o = arg;
 	char found[IDSET_LIST_MAX];
@@ -105,7 +105,7 @@ static void cannot(const struct service_item *it, const char *why, void *arg)
 		       why);
 }
 
-static const char *list_of(const struct idset *s)
+static const char *provision_list_of(const struct idset *s)
 {
 	static char text[IDSET_LIST_MAX];
 
@@ -118,10 +118,10 @@ static const char *list_without(const struct idset *s, const struct idset *other
 	struct idset left = *s;
 
 	idset_andnot(&left, others);
-	return list_of(&left);
+	return provision_list_of(&left);
 }
 
-static void begin(struct options *o, const struct service_set *s)
+static void provision_begin(struct options *o, const struct service_set *s)
 {
 	if (!o->json)
 		return;
@@ -134,7 +134,7 @@ static void begin(struct options *o, const struct service_set *s)
 	jout_open(&o->j, "changes", '[');
 }
 
-static void end(struct options *o, const struct provision *p, const char *done)
+static void provision_end(struct options *o, const struct provision *p, const char *done)
 {
 	if (o->json) {
 		jout_close(&o->j, ']');
@@ -149,8 +149,8 @@ static void end(struct options *o, const struct provision *p, const char *done)
 			fputs(o->text, stdout);
 		return;
 	}
-	printf("ServiceOS: cpus %s", list_of(&p->set.cpus));
-	printf(" mems %s%s: %s, %u change%s%s", list_of(&p->set.mems),
+	printf("ServiceOS: cpus %s", provision_list_of(&p->set.cpus));
+	printf(" mems %s%s: %s, %u change%s%s", provision_list_of(&p->set.mems),
 	       p->set.own_mems ? "" : " (shared)", done, p->changed, p->changed == 1 ? "" : "s",
 	       o->dry ? " to make" : "");
 	if (o->put_back)
@@ -192,27 +192,27 @@ static int none_in_the_way(const struct node_state *s, const struct service_set 
 					       s->job[i]->job_id);
 	for (unsigned i = 0; rc == 0 && i < s->n_jobs; i++) {
 		idset_zero(&held);
-		node_plan_reserved(s->job[i]->plan, &held);
+		job_plan_reserved(s->job[i]->plan, &held);
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++)
-			node_plan_reserved(s->job[i]->step[k].plan, &held);
+			job_plan_reserved(s->job[i]->step[k].plan, &held);
 		idset_and(&held, &set->cpus);
 		if (!idset_empty(&held))
 			rc = errprintf(err,
 				       "CPUs %.200s belong to containers of job %u: drain the node "
 				       "first, or choose others",
-				       list_of(&held), s->job[i]->job_id);
+				       provision_list_of(&held), s->job[i]->job_id);
 		if (rc < 0 || !set->own_mems)
 			continue;
 		held = s->job[i]->share;
-		node_plan_mems(s->job[i]->plan, false, &held);
+		job_plan_mems(s->job[i]->plan, false, &held);
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++)
-			node_plan_mems(s->job[i]->step[k].plan, false, &held);
+			job_plan_mems(s->job[i]->step[k].plan, false, &held);
 		idset_and(&held, &set->mems);
 		if (!idset_empty(&held))
 			rc = errprintf(err,
 				       "containers of job %u may have memory on nodes %.200s: "
 				       "drain the node first, or choose others",
-				       s->job[i]->job_id, list_of(&held));
+				       s->job[i]->job_id, provision_list_of(&held));
 	}
 	return rc;
 }
@@ -280,15 +280,15 @@ static int open_state(const struct conf *conf, struct errbuf *err)
 	return dir;
 }
 
-static int choose(struct service_set *set, const struct conf *conf, const struct options *o,
-		  struct machine **m, struct errbuf *err)
+static int provision_choose(struct service_set *set, const struct conf *conf,
+			    const struct options *o, struct machine **m, struct errbuf *err)
 {
 	const char *path = o->conf_path ? o->conf_path : NODEOS_CONF_PATH;
 	struct service_set now;
 	struct errbuf ignored;
 	int rc = o->topology ? machine_load_arg(m, o->topology, err) : machine_load_whole(m, err);
 
-	if (rc == 0 && !o->topology && planning_note_usable(*m, NULL, err) < 0) {
+	if (rc == 0 && !o->topology && planner_note_usable(*m, NULL, err) < 0) {
 		machine_free(*m);
 		*m = NULL;
 		rc = -1;
@@ -304,7 +304,7 @@ static int choose(struct service_set *set, const struct conf *conf, const struct
 		return errprintf(err,
 				 "serviceos is none in %s, and this node is provisioned (CPUs "
 				 "%.200s): nodeosctl unprovision undoes that",
-				 path, list_of(&now.cpus));
+				 path, provision_list_of(&now.cpus));
 	return errprintf(err,
 			 "serviceos is none in %s: name the cores there, as \"serviceos = 1/node\"",
 			 path);
@@ -386,8 +386,8 @@ static int provision(struct options *o, struct errbuf *err)
 			       .dry = o->dry,
 			       .reload = service_units_reload,
 			       .save = save,
-			       .say = say,
-			       .cannot = cannot,
+			       .say = provision_say,
+			       .cannot = provision_cannot,
 			       .arg = o };
 	struct machine *m = NULL;
 	struct idset m_cpus;
@@ -397,7 +397,7 @@ static int provision(struct options *o, struct errbuf *err)
 		return errprintf(err, "only root provisions a node (for all: --cmdline)");
 	if (load_conf(&conf, o, err) < 0)
 		return -1;
-	rc = choose(&p.set, &conf, o, &m, err);
+	rc = provision_choose(&p.set, &conf, o, &m, err);
 	snprintf(p.set.except, sizeof(p.set.except), "%s", conf.service_except);
 	if (rc == 0)
 		m_cpus = *machine_cpus(m);
@@ -408,14 +408,14 @@ static int provision(struct options *o, struct errbuf *err)
 		return rc;
 	if (begin_provision(&p, err) < 0)
 		return -1;
-	begin(o, &p.set);
+	provision_begin(o, &p.set);
 	if (take_over(o, &p, &m_cpus, err) < 0)
 		return -1;
 	/* the changes of a node that is put back first cannot be seen on one that is not */
 	p.as_new = o->dry && o->put_back;
 	if (provision_apply(&p, err) < 0)
 		return -1;
-	end(o, &p, o->dry ? "dry run" : "provisioned");
+	provision_end(o, &p, o->dry ? "dry run" : "provisioned");
 	if (p.changed)
 		warn_unknown(conf.service_except);
 	if (p.unsettled)
@@ -431,8 +431,8 @@ static int unprovision(struct options *o, struct errbuf *err)
 			       .dry = o->dry,
 			       .reload = service_units_reload,
 			       .save = save,
-			       .say = say,
-			       .cannot = cannot,
+			       .say = provision_say,
+			       .cannot = provision_cannot,
 			       .arg = o };
 	struct service_set none;
 	int rc;
@@ -442,7 +442,7 @@ static int unprovision(struct options *o, struct errbuf *err)
 	if (load_conf(&conf, o, err) < 0 || begin_provision(&p, err) < 0)
 		return -1;
 	service_state_load(&p.set, conf.state_dir, err); /* the journal is what counts */
-	begin(o, &p.set);
+	provision_begin(o, &p.set);
 	none = (struct service_set){ .own_mems = false };
 	rc = check_containers(&none, err);
 	if (rc == 0)
@@ -452,7 +452,7 @@ static int unprovision(struct options *o, struct errbuf *err)
 	if (rc == 1 && !o->json)
 		puts("this node is not provisioned: nothing to do");
 	else
-		end(o, &p, o->dry ? "dry run" : "put back");
+		provision_end(o, &p, o->dry ? "dry run" : "put back");
 	if (!o->dry && service_unit_active(UNITS_TIMER))
 		fputs("nodeosctl: unprovision: " UNITS_TIMER
 		      " is active and will soon provision this node again: "
@@ -520,8 +520,8 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 	return -1;
 }
 
-static int run(struct options *o, int argc, char **argv,
-	       int (*work)(struct options *o, struct errbuf *err))
+static int provision_run(struct options *o, int argc, char **argv,
+			 int (*work)(struct options *o, struct errbuf *err))
 {
 	struct errbuf err = { 0 };
 	int status = parse_arguments(o, argc, argv);
@@ -537,12 +537,12 @@ int tool_provision(int argc, char **argv)
 {
 	struct options o = { .usage = provision_usage };
 
-	return run(&o, argc, argv, provision);
+	return provision_run(&o, argc, argv, provision);
 }
 
 int tool_unprovision(int argc, char **argv)
 {
 	struct options o = { .usage = unprovision_usage };
 
-	return run(&o, argc, argv, unprovision);
+	return provision_run(&o, argc, argv, unprovision);
 }

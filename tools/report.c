@@ -39,7 +39,7 @@ struct drawing {
 };
 
 /* One more part before the last, which is left without it. */
-static void add_part(struct drawing *d, struct picture_part part, const char *what)
+static void report_add_part(struct drawing *d, struct picture_part part, const char *what)
 {
 	struct picture_part *more = realloc(d->part, (d->n + 1) * sizeof(*more));
 
@@ -56,15 +56,14 @@ static void add_part(struct drawing *d, struct picture_part part, const char *wh
 	d->n++;
 }
 
-static void draw_plan(const struct node_plan *p, const char *request_text, uint64_t inode,
-		      void *arg)
+static void draw_plan(const struct job_plan *p, const char *request_text, uint64_t inode, void *arg)
 {
 	struct drawing *d = arg;
 
 	(void)request_text;
 	(void)inode;
 	for (unsigned i = 0; i < p->n; i++) {
-		const struct placed *c = &p->container[i];
+		const struct planned_container *c = &p->container[i];
 		struct picture_part part = { .kind = PICTURE_CONTAINER, .cpus = c->reserved };
 		char what[REQUEST_NAME_MAX + 64];
 
@@ -74,12 +73,12 @@ static void draw_plan(const struct node_plan *p, const char *request_text, uint6
 			part.mems = c->mems;
 		snprintf(what, sizeof(what), "%s of job %u (%s)", c->name, d->job->job_id,
 			 node_report_user(d->job->uid));
-		add_part(d, part, what);
+		report_add_part(d, part, what);
 	}
 }
 
-static int draw_node(const struct node_state *s, const char *node, const char *path,
-		     struct errbuf *err)
+static int report_draw_node(const struct node_state *s, const char *node, const char *path,
+			    struct errbuf *err)
 {
 	struct drawing d = { .part = calloc(1, sizeof(*d.part)), .n = 1 };
 	struct picture_part service = { .kind = PICTURE_SERVICE, .cpus = s->service.cpus };
@@ -103,7 +102,7 @@ static int draw_node(const struct node_state *s, const char *node, const char *p
 	if (s->service.own_mems)
 		service.mems = s->service.mems;
 	if (!d.failed && !idset_empty(&service.cpus))
-		add_part(&d, service, "ServiceOS");
+		report_add_part(&d, service, "ServiceOS");
 	for (unsigned i = 0; !d.failed && i < s->n_jobs; i++) {
 		d.job = s->job[i];
 		node_report_each_plan(s->job[i], draw_plan, &d);
@@ -146,7 +145,7 @@ static int report_node(const struct wanted *w)
 	}
 	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
 	if (w->svg) {
-		status = draw_node(&s, node, w->svg, &err) < 0
+		status = report_draw_node(&s, node, w->svg, &err) < 0
 				 ? tool_error(1, "report: %s", err.text)
 				 : 0;
 	} else if (w->json) {

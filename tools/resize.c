@@ -28,7 +28,7 @@ static const char usage_text[] =
 	"Exit status: 0 done, 1 not possible (and all is as before, but for what the message "
 	"names), 2 when the call is wrong.\n";
 
-static int take_cpus(struct ask *a, const char *text)
+static int resize_take_cpus(struct ask *a, const char *text)
 {
 	if (ask_parse_amount(&a->cpus, text, false) == 0)
 		return 0;
@@ -38,7 +38,7 @@ static int take_cpus(struct ask *a, const char *text)
 		text);
 }
 
-static int take_mems(struct ask *a, const char *text)
+static int resize_take_mems(struct ask *a, const char *text)
 {
 	if (ask_parse_mems(&a->mems, text) == 0)
 		return 0;
@@ -67,10 +67,10 @@ int tool_resize(int argc, char **argv)
 	while (status == 0 && (c = tool_getopt(argc, argv, "jh", longs)) != -1) {
 		switch (c) {
 		case 'c':
-			status = take_cpus(&a, optarg);
+			status = resize_take_cpus(&a, optarg);
 			break;
 		case 'm':
-			status = take_mems(&a, optarg);
+			status = resize_take_mems(&a, optarg);
 			break;
 		case 'J':
 			status = tool_ask_job(&a, argv[0], optarg);

@@ -31,7 +31,7 @@ int tool_run(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct request_container ask = { .policy = POLICY_UNSET };
+	struct requested_container ask = { .policy = POLICY_UNSET };
 	struct errbuf err;
 	int c;
 

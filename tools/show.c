@@ -31,7 +31,7 @@ static int show_parcel(struct ask *a)
 	int rc = f ? 0 : errprintf(&err, "out of memory");
 
 	a->json = true;
-	node_name(node);
+	hostname_short(node);
 	if (rc == 0)
 		rc = ask_node(a, ASK_SOCKET, f, &err);
 	if (f && fclose(f) != 0)

@@ -217,7 +217,7 @@ static int gather(struct gathering *g, struct errbuf *err)
 	return 0;
 }
 
-static void tell(const char *output, enum who who, const struct bundle_sum *sum)
+static void bundle_tool_tell(const char *output, enum who who, const struct bundle_sum *sum)
 {
 	printf("%s: %lld bytes, %u files\n", output, sum->bytes, sum->held);
 	printf("It holds %s; MANIFEST in it lists all.\n",
@@ -304,7 +304,7 @@ int tool_support_bundle(int argc, char **argv)
 	if (status)
 		tool_error(1, "support-bundle: %s", err.text);
 	else
-		tell(output, g.who, &sum);
+		bundle_tool_tell(output, g.who, &sum);
 	bundle_free(g.b);
 	return status;
 }

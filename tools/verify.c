@@ -49,8 +49,8 @@ struct check {
 	struct errbuf bad;
 };
 
-static void put_text(const struct check *c, const char *what, const char *want, const char *got,
-		     bool good)
+static void verify_put_text(const struct check *c, const char *what, const char *want,
+			    const char *got, bool good)
 {
 	if (good)
 		printf("job %u step %s: %s: %s: ok\n", c->job->job_id, c->id, what, want);
@@ -59,14 +59,15 @@ static void put_text(const struct check *c, const char *what, const char *want, 
 		       c->job->job_id, c->id, what, want, got);
 }
 
-static void put(struct check *c, const char *what, const char *want, const char *got, bool good)
+static void verify_put(struct check *c, const char *what, const char *want, const char *got,
+		       bool good)
 {
 	c->count++;
 	c->wrong += !good;
 	if (c->quiet)
 		return;
 	if (!c->j.f) {
-		put_text(c, what, want, got, good);
+		verify_put_text(c, what, want, got, good);
 		return;
 	}
 	jout_open(&c->j, NULL, '{');
@@ -79,21 +80,21 @@ static void put(struct check *c, const char *what, const char *want, const char 
 	jout_close(&c->j, '}');
 }
 
-static const struct placed *container_of(const struct ledger_job *job,
-					 const struct ledger_step *step, const char *name)
+static const struct planned_container *
+container_of(const struct ledger_job *job, const struct ledger_step *step, const char *name)
 {
-	const struct placed *c = step->plan ? node_plan_find(step->plan, name) : NULL;
+	const struct planned_container *c = step->plan ? job_plan_find(step->plan, name) : NULL;
 
-	return c || !job->plan ? c : node_plan_find(job->plan, name);
+	return c || !job->plan ? c : job_plan_find(job->plan, name);
 }
 
 struct where {
 	struct check *c;
-	const struct placed *at;
+	const struct planned_container *at;
 };
 
-static void check_set(struct check *c, const char *rank, const char *what, const struct idset *want,
-		      const struct idset *got)
+static void verify_check_set(struct check *c, const char *rank, const char *what,
+			     const struct idset *want, const struct idset *got)
 {
 	char wanted[IDSET_LIST_MAX], shown[IDSET_LIST_MAX], line[160];
 	struct idset outside = *got;
@@ -104,7 +105,7 @@ static void check_set(struct check *c, const char *rank, const char *what, const
 	if (idset_format(got, shown, sizeof(shown)) < 0)
 		shown[0] = '\0';
 	snprintf(line, sizeof(line), "rank %.16s: %s within the container", rank, what);
-	put(c, line, wanted, shown, idset_empty(&outside) && !idset_empty(got));
+	verify_put(c, line, wanted, shown, idset_empty(&outside) && !idset_empty(got));
 }
 
 static void check_task(const char *task, const struct process_state *p, unsigned n, void *arg)
@@ -112,9 +113,9 @@ static void check_task(const char *task, const struct process_state *p, unsigned
 	const struct where *w = arg;
 
 	for (unsigned i = 0; i < n; i++) {
-		check_set(w->c, task, "CPUs", &w->at->cpus, &p[i].cpus);
+		verify_check_set(w->c, task, "CPUs", &w->at->cpus, &p[i].cpus);
 		if (w->at->confined)
-			check_set(w->c, task, "memory nodes", &w->at->mems, &p[i].mems);
+			verify_check_set(w->c, task, "memory nodes", &w->at->mems, &p[i].mems);
 	}
 }
 
@@ -140,9 +141,9 @@ static void check_partition(struct check *c)
 		snprintf(state, sizeof(state), "%.250s", err.text);
 	snprintf(line, sizeof(line), "partition of CPUs %s%s", list,
 		 busy ? " (member while a step of the job is launched)" : "");
-	put(c, line, busy ? partition_name(PARTITION_MEMBER) : want, state,
-	    strcmp(state, want) == 0 ||
-		    (busy && strcmp(state, partition_name(PARTITION_MEMBER)) == 0));
+	verify_put(c, line, busy ? partition_name(PARTITION_MEMBER) : want, state,
+		   strcmp(state, want) == 0 ||
+			   (busy && strcmp(state, partition_name(PARTITION_MEMBER)) == 0));
 }
 
 static void check_step(struct check *c)
@@ -209,10 +210,10 @@ static void check_blocks(struct check *c)
 	for (unsigned i = 0; i < c->s->n_jobs; i++) {
 		const struct ledger_job *job = c->s->job[i];
 
-		node_plan_mems(job->plan, true, &held);
+		job_plan_mems(job->plan, true, &held);
 		idset_or(&held, &job->share);
 		for (unsigned k = 0; k < job->n_steps; k++)
-			node_plan_mems(job->step[k].plan, true, &held);
+			job_plan_mems(job->step[k].plan, true, &held);
 	}
 	idset_andnot(&free, &held);
 	blocks_gone(&c->s->blocks, "", &held);
@@ -223,7 +224,7 @@ static void check_blocks(struct check *c)
 		   "with files in memory (/dev/shm?) or processes outside of jobs");
 }
 
-static char *copy(const char *text)
+static char *verify_copy(const char *text)
 {
 	return text ? strdup(text) : NULL;
 }
@@ -236,7 +237,8 @@ static void keep_fixed(struct check *c, const struct service_finding *f)
 		return;
 	c->fixed = more;
 	c->n_unknown += f->verdict == SERVICE_UNKNOWN;
-	more[c->n_fixed++] = (struct fixed){ copy(f->what), copy(f->found), copy(f->why) };
+	more[c->n_fixed++] =
+		(struct fixed){ verify_copy(f->what), verify_copy(f->found), verify_copy(f->why) };
 }
 
 /* Drift stands among the other checks; what nobody can change in a list of its own, later. */

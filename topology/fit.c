@@ -65,7 +65,7 @@ static struct table *table_new(unsigned n, unsigned first, unsigned last)
 	return t;
 }
 
-static int64_t pack(const unsigned *v, unsigned n, unsigned bits)
+static int64_t fit_pack(const unsigned *v, unsigned n, unsigned bits)
 {
 	int64_t sum = 0;
 
@@ -138,8 +138,8 @@ static void charge(const struct chooser *ch, struct state *s, unsigned levels, u
 			fit[l] = free;
 		}
 	}
-	s->price[ch->slot_place] += pack(count, LEVELS + 1, 15);
-	s->price[ch->slot_fit] += pack(fit, LEVELS, 20);
+	s->price[ch->slot_place] += fit_pack(count, LEVELS + 1, 15);
+	s->price[ch->slot_fit] += fit_pack(fit, LEVELS, 20);
 	s->price[ch->slot_memory] -= memory;
 }
 
@@ -163,7 +163,7 @@ static struct table *table_of_core(const struct chooser *ch, unsigned i)
 		if (m->n_domains_of[l] && m->core[fc->core].of[l] == NONE)
 			own |= 1u << l;
 	charge(ch, taken, own, 1, ch->in->core_memory ? ch->in->core_memory[fc->core] : 0);
-	taken->price[ch->slot_waste] += pack((unsigned[]){ fc->threads, 1 }, 2, 20);
+	taken->price[ch->slot_waste] += fit_pack((unsigned[]){ fc->threads, 1 }, 2, 20);
 	taken->price[ch->slot_place] += (int64_t)fc->half << 15 * LEVELS;
 	t->set[(size_t)units] = UINT64_C(1) << i % 64;
 	if (rank_sets(t) < 0) {

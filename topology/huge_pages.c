@@ -8,7 +8,7 @@
 
 #define PATH_BYTES 512
 
-static uint64_t number_in(const char *path)
+static uint64_t huge_pages_number_in(const char *path)
 {
 	uint64_t number = 0;
 	FILE *f = fopen(path, "re");
@@ -36,7 +36,7 @@ uint64_t huge_pages_of(const char *root, unsigned node)
 		if (sscanf(e->d_name, "hugepages-%" SCNu64 "kB", &kib) != 1)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s/nr_hugepages", dir, e->d_name);
-		sum += number_in(path) * (kib << 10);
+		sum += huge_pages_number_in(path) * (kib << 10);
 	}
 	if (d)
 		closedir(d);

@@ -30,7 +30,7 @@ static void copy_sets(struct machine *m)
 	idset_and(&m->mems, &m->all_mems);
 }
 
-static bool is_unit(hwloc_obj_t obj)
+static bool machine_is_unit(hwloc_obj_t obj)
 {
 	return obj->type == HWLOC_OBJ_CORE || obj->type == HWLOC_OBJ_PU;
 }
@@ -68,7 +68,7 @@ static void add_pus(struct machine *m, hwloc_obj_t obj)
 }
 
 /* userdata is ours (the topology is private) and remembers the table entry for place_node(). */
-static void add_core(struct machine *m, hwloc_obj_t obj)
+static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 {
 	struct core *core = &m->core[m->n_cores++];
 
@@ -86,10 +86,10 @@ static void add_object(struct machine *m, hwloc_obj_t obj)
 {
 	unsigned levels = levels_of(obj);
 	unsigned index = m->n_domains;
-	bool keep = !is_unit(obj) && (levels || obj->memory_arity || index == 0);
+	bool keep = !machine_is_unit(obj) && (levels || obj->memory_arity || index == 0);
 
-	if (is_unit(obj)) {
-		add_core(m, obj);
+	if (machine_is_unit(obj)) {
+		machine_add_core(m, obj);
 		return;
 	}
 	if (keep) {
@@ -138,7 +138,7 @@ static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 	if (hwloc_bitmap_iszero(owner->cpuset) ||
 	    (!owner->parent && machine_parts_have_memory(owner)))
 		return;
-	for (unit = owner; unit && !(is_unit(unit) && unit->userdata); unit = unit->parent)
+	for (unit = owner; unit && !(machine_is_unit(unit) && unit->userdata); unit = unit->parent)
 		;
 	if (unit) {
 		node->core = (unsigned)((struct core *)unit->userdata - m->core);
@@ -167,7 +167,7 @@ static unsigned home_of(hwloc_obj_t obj)
 }
 
 /* Less huge pages, or as machine_note_usable noted it; an XML's writer may have noted too much. */
-static uint64_t usable_of(hwloc_obj_t obj)
+static uint64_t machine_usable_of(hwloc_obj_t obj)
 {
 	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE);
 	uint64_t all = obj->attr->numanode.local_memory, huge = machine_huge_bytes(obj);
@@ -188,7 +188,7 @@ static void add_nodes(struct machine *m)
 		node->os = obj->os_index;
 		node->home = home_of(obj);
 		node->bytes = obj->attr->numanode.local_memory;
-		node->usable = usable_of(obj);
+		node->usable = machine_usable_of(obj);
 		place_node(m, node, obj);
 	}
 }
@@ -356,7 +356,7 @@ int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes)
 	if (!hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE) &&
 	    hwloc_obj_add_info(obj, MACHINE_INFO_USABLE, text) < 0)
 		return -1;
-	m->node[i].usable = usable_of(obj);
+	m->node[i].usable = machine_usable_of(obj);
 	return 0;
 }
 

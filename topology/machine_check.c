@@ -6,7 +6,7 @@
 #include "topology/machine_impl.h"
 
 /* Ids of SET, which has an end, are below IDSET_MAX. */
-static int check_set(hwloc_const_bitmap_t set, const char *what, struct errbuf *err)
+static int machine_check_check_set(hwloc_const_bitmap_t set, const char *what, struct errbuf *err)
 {
 	int last = set ? hwloc_bitmap_last(set) : -1;
 
@@ -32,13 +32,13 @@ static int check_pu(hwloc_obj_t pu, struct idset *seen, struct errbuf *err)
 }
 
 /* OBJ's CPUs are those of the PUs below it, and those are of no other object. */
-static int check_object(hwloc_obj_t obj, struct idset *seen, struct errbuf *err)
+static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struct errbuf *err)
 {
 	hwloc_bitmap_t left;
 	int first;
 
-	if (check_set(obj->cpuset, "CPU", err) < 0 ||
-	    check_set(obj->complete_cpuset, "CPU", err) < 0)
+	if (machine_check_check_set(obj->cpuset, "CPU", err) < 0 ||
+	    machine_check_check_set(obj->complete_cpuset, "CPU", err) < 0)
 		return -1;
 	if (obj->type == HWLOC_OBJ_PU)
 		return check_pu(obj, seen, err);
@@ -46,7 +46,7 @@ static int check_object(hwloc_obj_t obj, struct idset *seen, struct errbuf *err)
 	if (!left)
 		return errprintf(err, "out of memory");
 	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling) {
-		if (check_object(child, seen, err) < 0) {
+		if (machine_check_check_object(child, seen, err) < 0) {
 			hwloc_bitmap_free(left);
 			return -1;
 		}
@@ -76,7 +76,7 @@ static int check_nodes(hwloc_topology_t topo, struct errbuf *err)
 
 	idset_zero(&seen);
 	while ((obj = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_NUMANODE, obj))) {
-		if (check_set(obj->nodeset, "memory node", err) < 0)
+		if (machine_check_check_set(obj->nodeset, "memory node", err) < 0)
 			return -1;
 		if (obj->os_index >= IDSET_MAX || !hwloc_bitmap_isset(obj->nodeset, obj->os_index))
 			return errprintf(err, "memory node %u: its nodeset is not itself",
@@ -95,10 +95,14 @@ int machine_check(hwloc_topology_t topo, struct errbuf *err)
 	struct idset seen;
 
 	idset_zero(&seen);
-	if (check_set(hwloc_topology_get_topology_cpuset(topo), "CPU", err) < 0 ||
-	    check_set(hwloc_topology_get_allowed_cpuset(topo), "CPU", err) < 0 ||
-	    check_set(hwloc_topology_get_topology_nodeset(topo), "memory node", err) < 0 ||
-	    check_set(hwloc_topology_get_allowed_nodeset(topo), "memory node", err) < 0)
+	if (machine_check_check_set(hwloc_topology_get_topology_cpuset(topo), "CPU", err) < 0 ||
+	    machine_check_check_set(hwloc_topology_get_allowed_cpuset(topo), "CPU", err) < 0 ||
+	    machine_check_check_set(hwloc_topology_get_topology_nodeset(topo), "memory node", err) <
+		    0 ||
+	    machine_check_check_set(hwloc_topology_get_allowed_nodeset(topo), "memory node", err) <
+		    0)
 		return -1;
-	return check_object(hwloc_get_root_obj(topo), &seen, err) < 0 ? -1 : check_nodes(topo, err);
+	return machine_check_check_object(hwloc_get_root_obj(topo), &seen, err) < 0
+		       ? -1
+		       : check_nodes(topo, err);
 }

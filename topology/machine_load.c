@@ -106,8 +106,8 @@ static int refused(struct errbuf *err, const char *what, bool this_machine)
 			 what, why);
 }
 
-static int load(struct machine **out, enum source source, const char *text, size_t len,
-		const char *what, struct errbuf *err)
+static int machine_load_load(struct machine **out, enum source source, const char *text, size_t len,
+			     const char *what, struct errbuf *err)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 
@@ -147,12 +147,12 @@ error:
 
 int machine_load_this(struct machine **out, struct errbuf *err)
 {
-	return load(out, FROM_THIS, NULL, 0, "this machine", err);
+	return machine_load_load(out, FROM_THIS, NULL, 0, "this machine", err);
 }
 
 int machine_load_whole(struct machine **out, struct errbuf *err)
 {
-	return load(out, FROM_WHOLE, NULL, 0, "this machine", err);
+	return machine_load_load(out, FROM_WHOLE, NULL, 0, "this machine", err);
 }
 
 static int load_xml(struct machine **out, const char *text, size_t len, const char *what,
@@ -167,7 +167,7 @@ static int load_xml(struct machine **out, const char *text, size_t len, const ch
 				 MACHINE_XML_MAX);
 	if (machine_xml_check(&xml, &xml_len, text, len, err) < 0)
 		return errwrap(err, "%.200s", what);
-	rc = load(out, FROM_BUFFER, xml, xml_len, what, err);
+	rc = machine_load_load(out, FROM_BUFFER, xml, xml_len, what, err);
 	free(xml);
 	return rc;
 }
@@ -194,7 +194,7 @@ int machine_load_synthetic(struct machine **out, const char *description, struct
 {
 	if (machine_synthetic_check(description, err) < 0)
 		return errwrap(err, "machine \"%.200s\"", description);
-	return load(out, FROM_SYNTHETIC, description, 0, description, err);
+	return machine_load_load(out, FROM_SYNTHETIC, description, 0, description, err);
 }
 
 struct wanted {

@@ -22,7 +22,7 @@ struct reader {
 };
 
 /* The place in the description, as far as it is worth showing. */
-static int bad(struct reader *r, const char *at, const char *what)
+static int synthetic_bad(struct reader *r, const char *at, const char *what)
 {
 	char shown[25];
 
@@ -33,24 +33,24 @@ static int bad(struct reader *r, const char *at, const char *what)
 	return errprintf(r->err, "at \"%s\": %s (expected " EXAMPLE ", or FILE.xml)", shown, what);
 }
 
-static bool is_digit(char c)
+static bool synthetic_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 /* A decimal number; more than MOST: MOST + 1. Without a digit: 0. */
-static unsigned number(struct reader *r, unsigned most)
+static unsigned synthetic_number(struct reader *r, unsigned most)
 {
 	unsigned n = 0;
 
-	for (; is_digit(*r->at); r->at++)
+	for (; synthetic_is_digit(*r->at); r->at++)
 		if (n <= most)
 			n = n * 10 + (unsigned)(*r->at - '0');
 	return n <= most ? n : most + 1;
 }
 
 /* "0,4,1,5": each id once, one for each object. */
-static int read_list(struct reader *r, unsigned total)
+static int synthetic_read_list(struct reader *r, unsigned total)
 {
 	const char *start = r->at;
 	struct idset seen;
@@ -60,21 +60,21 @@ static int read_list(struct reader *r, unsigned total)
 	for (;; r->at++) {
 		unsigned id;
 
-		if (!is_digit(*r->at))
-			return bad(r, start, "indexes are ids with commas between them");
-		id = number(r, IDSET_MAX - 1);
+		if (!synthetic_is_digit(*r->at))
+			return synthetic_bad(r, start, "indexes are ids with commas between them");
+		id = synthetic_number(r, IDSET_MAX - 1);
 		if (id >= IDSET_MAX)
 			return errprintf(r->err,
 					 "an index is beyond the %d ids that NodeOS handles",
 					 IDSET_MAX);
 		if (idset_has(&seen, id))
-			return bad(r, start, "an index is there twice");
+			return synthetic_bad(r, start, "an index is there twice");
 		idset_add(&seen, id);
 		n++;
 		if (*r->at != ',')
 			break;
 	}
-	return n == total ? 0 : bad(r, start, "not as many indexes as objects");
+	return n == total ? 0 : synthetic_bad(r, start, "not as many indexes as objects");
 }
 
 /* "2*4:1*2" */
@@ -84,14 +84,14 @@ static int read_loops(struct reader *r, unsigned total)
 	unsigned product = 1;
 
 	for (;; r->at++) {
-		unsigned step = number(r, total), most = total / product, n = 0;
+		unsigned step = synthetic_number(r, total), most = total / product, n = 0;
 
 		if (step && step <= total && *r->at == '*') {
 			r->at++;
-			n = number(r, most);
+			n = synthetic_number(r, most);
 		}
 		if (!n || n > most)
-			return bad(r, start, "no interleaving of these objects");
+			return synthetic_bad(r, start, "no interleaving of these objects");
 		product *= n;
 		if (*r->at != ':')
 			return 0;
@@ -107,7 +107,8 @@ static int read_names(struct reader *r)
 		hwloc_obj_type_t type;
 
 		if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || !(r->types & 1u << type))
-			return bad(r, start, "indexes by levels that are not there, or come later");
+			return synthetic_bad(r, start,
+					     "indexes by levels that are not there, or come later");
 		r->at += strcspn(r->at, ": )]");
 		if (*r->at != ':')
 			return 0;
@@ -118,8 +119,8 @@ static int read_indexes(struct reader *r, unsigned total)
 {
 	size_t list = strspn(r->at, "0123456789,");
 
-	if (is_digit(*r->at))
-		return r->at[list] == '*' ? read_loops(r, total) : read_list(r, total);
+	if (synthetic_is_digit(*r->at))
+		return r->at[list] == '*' ? read_loops(r, total) : synthetic_read_list(r, total);
 	return read_names(r);
 }
 
@@ -137,7 +138,7 @@ static int read_attrs(struct reader *r, unsigned total)
 			r->at += strcspn(r->at, " )");
 		}
 		if (*r->at != ' ' && *r->at != ')')
-			return bad(r, start, "brackets that do not close");
+			return synthetic_bad(r, start, "brackets that do not close");
 		r->at += strspn(r->at, " ");
 	}
 	r->at++;
@@ -151,7 +152,7 @@ static int read_memory(struct reader *r)
 	hwloc_obj_type_t type;
 
 	if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || type != HWLOC_OBJ_NUMANODE)
-		return bad(r, start, "memory in brackets is numa");
+		return synthetic_bad(r, start, "memory in brackets is numa");
 	r->at += strcspn(r->at, " (]");
 	r->nodes += r->cpus;
 	if (r->nodes > IDSET_MAX)
@@ -160,7 +161,7 @@ static int read_memory(struct reader *r)
 	if (*r->at == '(' && read_attrs(r, r->cpus) < 0)
 		return -1;
 	if (*r->at != ']')
-		return bad(r, start, "brackets that do not close");
+		return synthetic_bad(r, start, "brackets that do not close");
 	r->at++;
 	return 0;
 }
@@ -170,35 +171,36 @@ static int read_level(struct reader *r)
 {
 	const char *start = r->at;
 	hwloc_obj_type_t type = HWLOC_OBJ_PU;
-	bool typed = !is_digit(*r->at);
+	bool typed = !synthetic_is_digit(*r->at);
 	unsigned n;
 
 	if (++r->levels > LEVELS_MAX)
-		return bad(r, start, "too many levels");
+		return synthetic_bad(r, start, "too many levels");
 	if (typed) {
 		r->at += strcspn(r->at, ": ");
 		if (*r->at != ':')
-			return bad(r, start,
-				   "neither a level with a number of objects, nor the name of a "
-				   "file that ends in .xml or has a /");
+			return synthetic_bad(
+				r, start,
+				"neither a level with a number of objects, nor the name of a "
+				"file that ends in .xml or has a /");
 		r->at++;
 		if (strncmp(start, "Tile", 4) == 0 || strncmp(start, "Module", 6) == 0)
 			type = HWLOC_OBJ_GROUP;
 		else if (hwloc_type_sscanf(start, &type, NULL, 0) < 0)
-			return bad(r, start, "hwloc has no such type of object");
+			return synthetic_bad(r, start, "hwloc has no such type of object");
 		if (type == HWLOC_OBJ_MACHINE ||
 		    (!hwloc_obj_type_is_normal(type) && type != HWLOC_OBJ_NUMANODE))
-			return bad(r, start, "a level has objects that hold CPUs");
+			return synthetic_bad(r, start, "a level has objects that hold CPUs");
 		if (type != HWLOC_OBJ_GROUP && (r->types & 1u << type))
-			return bad(r, start, "a second level of this type");
+			return synthetic_bad(r, start, "a second level of this type");
 		r->types |= 1u << type;
 	}
 	r->typed += typed;
 	r->ends_typed = typed;
 	r->ends_in_pus = type == HWLOC_OBJ_PU;
-	n = number(r, IDSET_MAX);
+	n = synthetic_number(r, IDSET_MAX);
 	if (!n)
-		return bad(r, start, "a level has at least one object");
+		return synthetic_bad(r, start, "a level has at least one object");
 	if (n > IDSET_MAX / r->cpus)
 		return errprintf(r->err, "CPU %d is beyond the %d ids that NodeOS handles",
 				 IDSET_MAX, IDSET_MAX);

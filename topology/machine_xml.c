@@ -13,7 +13,7 @@
 #include "base/idset.h"
 #include "base/xml.h"
 
-#define GROUP_LIKE                                                                               \
+#define GROUP_LIKE \
 	HWLOC_OBJ_GROUP /* Cache, Tile, Module, System: names of other releases, nothing depends \
 			   on which */
 #define SHOWN 24 /* bytes of a value in a message */
@@ -91,7 +91,7 @@ static struct level *level_at(struct checker *c, unsigned up)
 	return &c->level[c->x.depth - 1 - up];
 }
 
-static int parse_number(uint64_t *out, const char *text)
+static int machine_xml_parse_number(uint64_t *out, const char *text)
 {
 	uint64_t n = 0;
 
@@ -113,14 +113,14 @@ static int number_attr(struct checker *c, uint64_t *out, const char *name, uint6
 
 	if (!text)
 		return 0;
-	if (parse_number(out, text) == 0 && *out <= most)
+	if (machine_xml_parse_number(out, text) == 0 && *out <= most)
 		return 1;
 	return bad(c, "%s=\"%.*s\": expected a number up to %llu", name, SHOWN, text,
 		   (unsigned long long)most);
 }
 
 /* One word of 32 bits, as "0x0000000f" or nothing. */
-static int parse_word(uint32_t *out, const char *text, size_t len)
+static int machine_xml_parse_word(uint32_t *out, const char *text, size_t len)
 {
 	*out = 0;
 	if (len >= 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
@@ -157,7 +157,7 @@ static int parse_set(struct checker *c, struct idset *set, const char *name, con
 		uint32_t word;
 
 		n = strcspn(at, ",");
-		if (parse_word(&word, at, n) < 0 || (words == 1 && !n))
+		if (machine_xml_parse_word(&word, at, n) < 0 || (words == 1 && !n))
 			return bad(c,
 				   "%s=\"%.*s\" is no set (expected hexadecimal words of 32 bits, "
 				   "as 0x0000000f)",
@@ -173,7 +173,7 @@ static int parse_set(struct checker *c, struct idset *set, const char *name, con
 }
 
 /* TEXT in an attribute, as hwloc's reader takes it: one that has no other references. */
-static void put_text(FILE *f, const char *text)
+static void machine_xml_put_text(FILE *f, const char *text)
 {
 	static const struct {
 		char c;
@@ -196,7 +196,7 @@ static void put_text(FILE *f, const char *text)
 static void put_attr(FILE *f, const char *name, const char *value)
 {
 	fprintf(f, " %s=\"", name);
-	put_text(f, value);
+	machine_xml_put_text(f, value);
 	putc('"', f);
 }
 
@@ -349,8 +349,8 @@ static int put_object(struct checker *c)
 			continue;
 		if (value == SET && parse_set(c, &set, name, text) < 0)
 			return -1;
-		if ((value == NUMBER && parse_number(&n, text) < 0) ||
-		    (value == SIGNED && parse_number(&n, text + (*text == '-')) < 0))
+		if ((value == NUMBER && machine_xml_parse_number(&n, text) < 0) ||
+		    (value == SIGNED && machine_xml_parse_number(&n, text + (*text == '-')) < 0))
 			return bad(c, "%s=\"%.*s\": expected a number", name, SHOWN, text);
 		put_attr(c->out, name, text);
 	}
@@ -360,7 +360,8 @@ static int put_object(struct checker *c)
 
 /* Format 1 leaves what is offline or not allowed out of cpuset and nodeset, and has objects for it
  * all the same. */
-static int read_set(struct checker *c, struct idset *set, const char *name, const char *complete)
+static int machine_xml_read_set(struct checker *c, struct idset *set, const char *name,
+				const char *complete)
 {
 	const char *text = c->major < 2 ? xml_attr(&c->x, complete) : NULL;
 
@@ -414,10 +415,10 @@ static int open_object(struct checker *c)
 	if (check_sets(c) < 0)
 		return -1;
 	if (parse_set(c, &l->cpus, "cpuset", xml_attr(&c->x, "cpuset")) < 0 ||
-	    read_set(c, &l->all, "cpuset", "complete_cpuset") < 0)
+	    machine_xml_read_set(c, &l->all, "cpuset", "complete_cpuset") < 0)
 		return -1;
 	if (l->type == HWLOC_OBJ_NUMANODE &&
-	    (read_set(c, &nodes, "nodeset", "complete_nodeset") < 0 ||
+	    (machine_xml_read_set(c, &nodes, "nodeset", "complete_nodeset") < 0 ||
 	     check_id(c, "memory node", "nodeset", &nodes, &c->nodes) < 0))
 		return -1;
 	if (l->type == HWLOC_OBJ_PU && check_id(c, "CPU", "cpuset", &l->all, &c->pus) < 0)
@@ -456,7 +457,8 @@ static int put_pair(struct checker *c, const char *a, const char *b, bool number
 	level_at(c, 0)->part = LEAF;
 	if (!first || !second)
 		return bad(c, "<%.*s> without %s and %s", SHOWN, c->x.name, a, b);
-	if (numbers && (parse_number(&n, first) < 0 || parse_number(&n, second) < 0))
+	if (numbers &&
+	    (machine_xml_parse_number(&n, first) < 0 || machine_xml_parse_number(&n, second) < 0))
 		return bad(c, "<%.*s>: expected numbers", SHOWN, c->x.name);
 	fprintf(c->out, "<%s", c->x.name);
 	put_attr(c->out, a, first);
@@ -595,7 +597,7 @@ static int close_numbers(struct checker *c)
 		word[n] = '\0';
 		if (!n)
 			break;
-		if (parse_number(&value, word) < 0)
+		if (machine_xml_parse_number(&value, word) < 0)
 			return bad(c, "\"%s\": expected numbers", word);
 		if (add_number(c, value, level_at(c, 0)->part == INDEXES) < 0)
 			return -1;
@@ -690,7 +692,7 @@ static int put_memvalue(struct checker *c)
 			continue;
 		if (known[i].value == SET && parse_set(c, &set, name, text) < 0)
 			return -1;
-		if ((known[i].value == NUMBER && parse_number(&n, text) < 0) ||
+		if ((known[i].value == NUMBER && machine_xml_parse_number(&n, text) < 0) ||
 		    (known[i].value == TEXT && hwloc_type_sscanf(text, &type, NULL, 0) < 0))
 			return bad(c, "%s=\"%.*s\" is not known", name, SHOWN, text);
 		put_attr(c->out, name, text);
@@ -712,7 +714,8 @@ static int open_cpukind(struct checker *c)
 		return -1;
 	fputs("<cpukind", c->out);
 	put_attr(c->out, "cpuset", cpuset);
-	if (forced && (parse_number(&n, forced + (*forced == '-')) < 0 || n > INT32_MAX))
+	if (forced &&
+	    (machine_xml_parse_number(&n, forced + (*forced == '-')) < 0 || n > INT32_MAX))
 		return bad(c, "forced_efficiency=\"%.*s\": expected a number", SHOWN, forced);
 	if (forced)
 		put_attr(c->out, "forced_efficiency", forced);
@@ -815,7 +818,7 @@ static int close_element(struct checker *c)
 	return 0;
 }
 
-static int read_all(struct checker *c, char *text, size_t len)
+static int machine_xml_read_all(struct checker *c, char *text, size_t len)
 {
 	enum xml_event event;
 	int rc = xml_open(&c->x, text, len, c->err);
@@ -848,7 +851,7 @@ int machine_xml_check(char **out, size_t *out_len, const char *text, size_t len,
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	c->err = err;
-	rc = read_all(c, copy, len);
+	rc = machine_xml_read_all(c, copy, len);
 	if (fclose(c->out) != 0 && rc == 0)
 		rc = errprintf(err, "out of memory");
 	free_matrix(&c->m);

@@ -13,8 +13,8 @@ static unsigned package_of(const struct machine *m, unsigned core)
 
 /* The part that a memory node is drawn in: of its first core, or where the node is that it was
  * carved from. */
-static struct machine_part *part_of(const struct machine *m, const unsigned *part_of_core,
-				    struct machine_part *part, const struct memnode *node)
+static struct machine_part *parts_part_of(const struct machine *m, const unsigned *part_of_core,
+					  struct machine_part *part, const struct memnode *node)
 {
 	for (unsigned i = 0; node->first_core == node->end_core && i < m->n_nodes; i++)
 		if (m->node[i].os == node->home && m->node[i].first_core < m->node[i].end_core)
@@ -45,7 +45,7 @@ int machine_parts(const struct machine *m, struct machine_part **out, unsigned *
 			idset_add(&part[*n - 1].cpus, m->pu[p]);
 	}
 	for (unsigned i = 0; *n && i < m->n_nodes; i++)
-		idset_add(&part_of(m, of_core, part, &m->node[i])->mems, m->node[i].os);
+		idset_add(&parts_part_of(m, of_core, part, &m->node[i])->mems, m->node[i].os);
 	free(of_core);
 	*out = part;
 	return 0;

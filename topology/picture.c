@@ -115,7 +115,7 @@ static int paint_machine(struct picture *p)
 	return rc;
 }
 
-static int note(struct picture *p, const char *text, const char *colour)
+static int picture_note(struct picture *p, const char *text, const char *colour)
 {
 	hwloc_obj_t box =
 		hwloc_topology_insert_misc_object(p->topo, hwloc_get_root_obj(p->topo), text);
@@ -123,19 +123,19 @@ static int note(struct picture *p, const char *text, const char *colour)
 	return box ? paint(box, colour) : -1;
 }
 
-static int draw(struct picture *p, const char *title)
+static int picture_draw(struct picture *p, const char *title)
 {
 	int rc = paint_machine(p);
 
 	if (rc == 0)
-		rc = note(p, title, plain);
+		rc = picture_note(p, title, plain);
 	for (unsigned i = 0; rc == 0 && i < p->n; i++)
-		rc = note(p, p->part[i].label, p->colour[i]);
-	return rc == 0 && p->sharing ? note(p, "memory node of several", shared) : rc;
+		rc = picture_note(p, p->part[i].label, p->colour[i]);
+	return rc == 0 && p->sharing ? picture_note(p, "memory node of several", shared) : rc;
 }
 
 /* A copy that may have objects of our own, which a topology says before it is loaded. */
-static int copy(hwloc_topology_t *out, hwloc_topology_t topo)
+static int picture_copy(hwloc_topology_t *out, hwloc_topology_t topo)
 {
 	char *xml = NULL;
 	int len, rc;
@@ -154,12 +154,13 @@ static int copy(hwloc_topology_t *out, hwloc_topology_t topo)
 	return rc;
 }
 
-static int make(struct picture *p, const char *title, char **xml)
+static int picture_make(struct picture *p, const char *title, char **xml)
 {
 	char *own = NULL;
 	int len;
 
-	if (draw(p, title) < 0 || hwloc_topology_export_xmlbuffer(p->topo, &own, &len, 0) < 0)
+	if (picture_draw(p, title) < 0 ||
+	    hwloc_topology_export_xmlbuffer(p->topo, &own, &len, 0) < 0)
 		return -1;
 	*xml = strdup(own);
 	hwloc_free_xmlbuffer(p->topo, own);
@@ -178,8 +179,8 @@ int picture_xml(const struct machine *m, const char *title, const struct picture
 	for (unsigned i = 0; p.colour && i < n; i++)
 		picture_colour(p.colour[i], part[i].kind,
 			       part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
-	if (p.colour && copy(&p.topo, m->topo) == 0) {
-		rc = make(&p, title, xml);
+	if (p.colour && picture_copy(&p.topo, m->topo) == 0) {
+		rc = picture_make(&p, title, xml);
 		hwloc_topology_destroy(p.topo);
 	}
 	if (rc < 0)

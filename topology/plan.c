@@ -23,7 +23,7 @@ static int check_subset(const struct idset *part, const struct idset *all, const
 	return errprintf(err, "this machine has no %s %s", what, list);
 }
 
-static int check(const struct planner *p, struct errbuf *err)
+static int plan_check(const struct planner *p, struct errbuf *err)
 {
 	const struct plan_ask *rest = NULL;
 
@@ -78,7 +78,7 @@ static int index_cores(struct planner *p, struct errbuf *err)
 }
 
 /* Cores that ASK would need, all being as wide as the widest. */
-static unsigned size_of(const struct planner *p, const struct plan_ask *ask)
+static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask)
 {
 	unsigned widest = 1;
 
@@ -98,7 +98,7 @@ static int *order_asks(const struct planner *p)
 	for (unsigned i = 0; order && size && i < p->n; i++) {
 		unsigned at = i;
 
-		size[i] = size_of(p, &p->ask[i]);
+		size[i] = plan_size_of(p, &p->ask[i]);
 		for (; at > 0 && size[order[at - 1]] < size[i]; at--)
 			order[at] = order[at - 1];
 		order[at] = (int)i;
@@ -163,7 +163,7 @@ static enum placing place_all(struct planner *p, const int *order, struct errbuf
  * Locality first may spend the threads of uneven cores (offline threads, mixed
  * kinds) so that a later container misses one; then waste nothing first instead.
  */
-static int place(struct planner *p, struct errbuf *err)
+static int plan_place(struct planner *p, struct errbuf *err)
 {
 	int *order = order_asks(p);
 	enum placing rc;
@@ -184,7 +184,7 @@ static int place(struct planner *p, struct errbuf *err)
 }
 
 /* A node is shared when two confined containers, or one and another job's, have it. */
-static void mark_shared(struct planner *p)
+static void plan_mark_shared(struct planner *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		struct plan_container *c = &p->draft[i].c;
@@ -208,7 +208,7 @@ static int finish(struct plan **out, struct planner *p, struct errbuf *err)
 		plan_free(plan);
 		return errprintf(err, "out of memory");
 	}
-	mark_shared(p);
+	plan_mark_shared(p);
 	plan->n = p->n;
 	plan->free_cpus = p->opts->cpus;
 	plan->free_mems = p->mems;
@@ -242,7 +242,7 @@ int plan_make(struct plan **out, const struct machine *m, const struct plan_opts
 	idset_andnot(&p.mems, &m->empty);
 	p.ordinary = p.mems;
 	idset_and(&p.ordinary, &m->ordinary);
-	if (check(&p, err) == 0 && index_cores(&p, err) == 0 && place(&p, err) == 0)
+	if (plan_check(&p, err) == 0 && index_cores(&p, err) == 0 && plan_place(&p, err) == 0)
 		rc = finish(out, &p, err);
 	for (unsigned i = 0; p.draft && i < n; i++) {
 		if (p.draft[i].why)

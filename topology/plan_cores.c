@@ -57,7 +57,7 @@ static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 }
 
 /* Is the set of A before that of B: it holds the lowest core that only one of them holds. */
-static bool lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
+static bool plan_cores_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (a->take[i] != b->take[i])
@@ -105,7 +105,7 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 		}
 		merge_best(best, &other, in);
 		rule = fit_compare(&other.key, &best->key, in->thrift, &cmp);
-		if (cmp < 0 || (rule == FIT_EQUAL && lower(&other, best, in->n))) {
+		if (cmp < 0 || (rule == FIT_EQUAL && plan_cores_lower(&other, best, in->n))) {
 			bool *take = best->take;
 
 			best->key = other.key;
@@ -120,8 +120,8 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 }
 
 /* Rules 1 to 6; the memory rule only where the winner of the others has too little. */
-static int choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
-		  struct fit_out *fit)
+static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
+			     struct fit_out *fit)
 {
 	struct local_memory mem = { 0 };
 	int rc = fit_kinds(in, fit);
@@ -141,7 +141,7 @@ static int choose(const struct planner *p, const struct plan_ask *ask, struct fi
 	return rc;
 }
 
-static void take(struct planner *p, unsigned i, unsigned core)
+static void plan_cores_take(struct planner *p, unsigned i, unsigned core)
 {
 	const struct core *c = &p->m->core[core];
 	struct draft *d = &p->draft[i];
@@ -164,8 +164,8 @@ static void take(struct planner *p, unsigned i, unsigned core)
 	}
 }
 
-static enum placing too_few(const struct planner *p, const struct plan_ask *ask, unsigned left,
-			    struct errbuf *err)
+static enum placing plan_cores_too_few(const struct planner *p, const struct plan_ask *ask,
+				       unsigned left, struct errbuf *err)
 {
 	unsigned widest = 1, cores;
 	bool first = true;
@@ -220,14 +220,14 @@ enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
 	in.core = list;
 	p->draft[i].c.cpus_asked = ask->cpus;
 	if (sum < ask->cpus || sum == 0) {
-		rc = too_few(p, ask, sum, err);
-	} else if (ask->cpus && choose(p, ask, &in, &fit) <= 0) {
+		rc = plan_cores_too_few(p, ask, sum, err);
+	} else if (ask->cpus && plan_cores_choose(p, ask, &in, &fit) <= 0) {
 		errprintf(err, "out of memory");
 		rc = FAILED;
 	} else {
 		for (unsigned k = 0; k < in.n; k++)
 			if (!ask->cpus || fit.take[k])
-				take(p, i, list[k].core);
+				plan_cores_take(p, i, list[k].core);
 		plan_explain_cores(p, i, &in, ask->cpus ? &fit : NULL);
 	}
 	fit_free(&fit);

@@ -14,7 +14,7 @@ struct candidate {
 	unsigned node;
 };
 
-static int compare(const void *va, const void *vb)
+static int plan_mems_compare(const void *va, const void *vb)
 {
 	const struct candidate *a = va, *b = vb;
 
@@ -27,7 +27,7 @@ static int compare(const void *va, const void *vb)
 	return a->tie > b->tie ? 1 : -(a->tie < b->tie);
 }
 
-static void packages_of(const struct machine *m, const bool *core, struct idset *packages)
+static void plan_mems_packages_of(const struct machine *m, const bool *core, struct idset *packages)
 {
 	idset_zero(packages);
 	for (unsigned c = 0; c < m->n_cores; c++)
@@ -40,8 +40,8 @@ static void packages_of(const struct machine *m, const bool *core, struct idset 
  * From the nearest of the cores' own nodes, by the machine's latencies; where it
  * tells none, or the cores have no memory: 1 in one of their packages, else 2.
  */
-static uint64_t distance(const struct machine *m, const bool *core, const struct idset *packages,
-			 unsigned to)
+static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
+				   const struct idset *packages, unsigned to)
 {
 	uint64_t least = UINT64_MAX;
 	bool known = false;
@@ -70,7 +70,7 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	*out = calloc(m->n_nodes, sizeof(**out));
 	if (!*out)
 		return -1;
-	packages_of(m, d->core, &packages);
+	plan_mems_packages_of(m, d->core, &packages);
 	for (unsigned i = 0; i < m->n_nodes; i++) {
 		const struct memnode *node = &m->node[i];
 		struct candidate *c = &(*out)[*n];
@@ -80,11 +80,11 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 		c->node = i;
 		c->used = idset_has(&p->mems_used, node->os);
 		c->remote = !plan_node_is_local(node, d->core);
-		c->distance = c->remote ? distance(m, d->core, &packages, i) : 0;
+		c->distance = c->remote ? plan_mems_distance(m, d->core, &packages, i) : 0;
 		c->tie = c->remote ? node->os : i;
 		(*n)++;
 	}
-	qsort(*out, *n, sizeof(**out), compare);
+	qsort(*out, *n, sizeof(**out), plan_mems_compare);
 	return 0;
 }
 
@@ -103,8 +103,8 @@ static void offer_size(uint64_t bytes, struct errbuf *err)
 		errappend(err, "no size fits now");
 }
 
-static int too_few(const struct planner *p, const struct plan_ask *ask, uint64_t sum, unsigned n,
-		   struct errbuf *err)
+static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask, uint64_t sum,
+			     unsigned n, struct errbuf *err)
 {
 	const double gib = 1024.0 * 1024 * 1024;
 	char special[PLAN_SPECIAL_MAX];
@@ -157,7 +157,7 @@ static unsigned local_ones(const struct candidate *c, unsigned n)
 	return count;
 }
 
-static void give(struct planner *p, struct draft *d, const struct candidate *c)
+static void plan_mems_give(struct planner *p, struct draft *d, const struct candidate *c)
 {
 	idset_add(&d->c.mems, p->m->node[c->node].os);
 }
@@ -171,7 +171,7 @@ static int unconfined(struct planner *p, unsigned i, struct errbuf *err)
 	bool bound = p->opts->default_mems == MEMS_ORDINARY;
 
 	if (bound && idset_empty(&p->ordinary))
-		return too_few(p, &p->ask[i], 0, 0, err);
+		return plan_mems_too_few(p, &p->ask[i], 0, 0, err);
 	p->draft[i].c.mems = bound ? p->ordinary : p->mems;
 	plan_explain_mems(p, i, 0, 0);
 	return 0;
@@ -192,18 +192,18 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : enough(p, ask, c, n, &sum);
 	if (n == 0 || (!many && ask->mems_kind != MEMS_UNSET)) {
 		free(c);
-		return too_few(p, ask, sum, n, err);
+		return plan_mems_too_few(p, ask, sum, n, err);
 	}
 	d->c.mems_confined = true;
 	for (unsigned k = 0; k < many; k++)
 		if (plan_node_amount(&p->m->node[c[k].node], ask))
-			give(p, d, &c[k]);
+			plan_mems_give(p, d, &c[k]);
 	/* Not asked, and no local node is untaken: share them; without any, the nearest. */
 	for (unsigned k = 0; k < n && !many; k++)
 		if (!c[k].remote)
-			give(p, d, &c[k]);
+			plan_mems_give(p, d, &c[k]);
 	if (idset_empty(&d->c.mems))
-		give(p, d, &c[0]);
+		plan_mems_give(p, d, &c[0]);
 	for (unsigned k = 0; k < n; k++) {
 		if (!idset_has(&d->c.mems, p->m->node[c[k].node].os))
 			continue;

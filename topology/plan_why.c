@@ -108,8 +108,9 @@ static bool holds_all(const struct draft *draft, const struct domain *d)
 	return n == draft->n_cores;
 }
 
-static void look(const struct planner *p, const struct draft *draft, const struct fit_in *in,
-		 const struct fit_out *fit, enum level level, struct level_view *v)
+static void plan_why_look(const struct planner *p, const struct draft *draft,
+			  const struct fit_in *in, const struct fit_out *fit, enum level level,
+			  struct level_view *v)
 {
 	const struct machine *m = p->m;
 	const struct domain *chosen;
@@ -207,7 +208,7 @@ static void explain_level(FILE *f, const struct planner *p, const struct draft *
 {
 	const struct machine *m = p->m;
 
-	look(p, draft, in, fit, level, v);
+	plan_why_look(p, draft, in, fit, level, v);
 	if (v->free >= 2 && !repeats(m, level, v)) {
 		list_candidates(f, p, in, fit, level, v);
 		if (!v->inside) {

@@ -131,7 +131,7 @@ static bool masks_say_nothing(const struct rankmap_in *in)
  * container's ranks equally many. A lone rank gets as many cores as Slurm gave its step: a launcher
  * daemon and a batch script hold the whole job, "srun --exact -n1 -c2" one of several such steps.
  */
-static void divide(const struct map *m, struct idset *out)
+static void rankmap_divide(const struct map *m, struct idset *out)
 {
 	const unsigned n = m->in->n_ranks;
 	const unsigned all = m->n_cores / n;
@@ -197,7 +197,7 @@ static unsigned count_threads(const struct map *m)
 }
 
 /* One thread, or a part of them: thread t of the step's core -> t (modulo) of the container's. */
-static void add_thread(const struct idset *core, unsigned t, struct idset *out)
+static void rankmap_add_thread(const struct idset *core, unsigned t, struct idset *out)
 {
 	int id = idset_next(core, -1);
 
@@ -233,7 +233,7 @@ static unsigned widest_mask(const struct map *m)
 }
 
 /* k-th core to k-th core. Returns false when the mask lies in none of the step's cores. */
-static bool follow(const struct map *m, const struct idset *bound, struct idset *out)
+static bool rankmap_follow(const struct map *m, const struct idset *bound, struct idset *out)
 {
 	uint16_t held[IDSET_MAX];
 
@@ -249,7 +249,7 @@ static bool follow(const struct map *m, const struct idset *bound, struct idset 
 		if (held[seat->core] == m->step_threads[seat->core])
 			idset_or(out, &core);
 		else
-			add_thread(&core, seat->thread, out);
+			rankmap_add_thread(&core, seat->thread, out);
 	}
 	return !idset_empty(out);
 }
@@ -299,7 +299,7 @@ static int too_many(const struct map *m, struct errbuf *err)
 }
 
 /* Has Slurm given every rank CPUs of the container already, and not all the same? */
-static bool keep(const struct rankmap_in *in, struct idset *out)
+static bool rankmap_keep(const struct rankmap_in *in, struct idset *out)
 {
 	for (unsigned r = 0; r < in->n_ranks; r++) {
 		struct idset outside = in->bound[r];
@@ -344,21 +344,21 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 	for (unsigned r = 0; r < in->n_ranks; r++)
 		m.order[r] = (uint16_t)r;
 	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores &&
-	    !in->threads_per_core && keep(in, out))
+	    !in->threads_per_core && rankmap_keep(in, out))
 		return 0; /* one of several small steps, "--exact -n1 -c2" */
 	if (masks_say_nothing(in)) {
-		(in->by_thread ? divide_threads : divide)(&m, out);
+		(in->by_thread ? divide_threads : rankmap_divide)(&m, out);
 		return 0;
 	}
-	if (!in->threads_per_core && keep(in, out))
+	if (!in->threads_per_core && rankmap_keep(in, out))
 		return 0;
 	list_step(&m);
 	for (unsigned r = 0; ok && r < in->n_ranks; r++)
-		ok = follow(&m, &in->bound[r], &out[r]);
+		ok = rankmap_follow(&m, &in->bound[r], &out[r]);
 	if (!ok || collides(&m, out)) {
 		order_by_core(&m);
 		m.bound = ok ? widest_mask(&m) : 0;
-		(in->by_thread ? divide_threads : divide)(&m, out);
+		(in->by_thread ? divide_threads : rankmap_divide)(&m, out);
 	}
 	return 0;
 }

@@ -68,7 +68,7 @@ static unsigned units_of(const struct units *before, const struct idset *cpus)
 	return n;
 }
 
-static void take(struct units *u, unsigned i, struct idset *out)
+static void rankmap_renew_take(struct units *u, unsigned i, struct idset *out)
 {
 	u->taken[i] = true;
 	idset_or(out, &u->cpus[i]);
@@ -86,21 +86,21 @@ static unsigned nearest(const struct units *u, unsigned at)
 }
 
 /* RANK takes COUNT units: first those that it has. */
-static void keep(struct units *u, const struct rankmap_renew *in, unsigned rank, unsigned count,
-		 struct idset *out, unsigned *got)
+static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, unsigned rank,
+			       unsigned count, struct idset *out, unsigned *got)
 {
 	*got = 0;
 	idset_zero(out);
 	for (unsigned i = 0; i < u->n && *got < count; i++)
 		if (!u->taken[i] && idset_intersects(&u->cpus[i], &in->now[rank])) {
-			take(u, i, out);
+			rankmap_renew_take(u, i, out);
 			++*got;
 		}
 }
 
 /* Beside what it has kept, or else where it would be if all were dealt in order. */
-static void fill(struct units *u, unsigned count, unsigned got, unsigned expected,
-		 struct idset *out)
+static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, unsigned expected,
+			       struct idset *out)
 {
 	unsigned at = expected;
 
@@ -109,7 +109,7 @@ static void fill(struct units *u, unsigned count, unsigned got, unsigned expecte
 			at = i;
 	for (; got < count; got++) {
 		at = nearest(u, at < u->n ? at : u->n - 1);
-		take(u, at, out);
+		rankmap_renew_take(u, at, out);
 	}
 }
 
@@ -120,7 +120,8 @@ struct division {
 	bool all; /* together they had the whole container */
 };
 
-static struct division look(const struct rankmap_renew *in, const struct units *before)
+static struct division rankmap_renew_look(const struct rankmap_renew *in,
+					  const struct units *before)
 {
 	struct division d = { 0 };
 	struct idset all;
@@ -138,10 +139,11 @@ static struct division look(const struct rankmap_renew *in, const struct units *
 	return d;
 }
 
-static int divide(const struct rankmap_renew *in, const struct units *before, struct units *after,
-		  const char *unit, struct idset *out, struct errbuf *err)
+static int rankmap_renew_divide(const struct rankmap_renew *in, const struct units *before,
+				struct units *after, const char *unit, struct idset *out,
+				struct errbuf *err)
 {
-	struct division d = look(in, before);
+	struct division d = rankmap_renew_look(in, before);
 	bool even = d.all || d.had > after->n || d.shared;
 	unsigned *got, k = 0, next = 0;
 
@@ -165,9 +167,9 @@ static int divide(const struct rankmap_renew *in, const struct units *before, st
 			count = even ? after->n / d.n + (k < after->n % d.n)
 				     : units_of(before, &in->now[r]);
 			if (pass == 0)
-				keep(after, in, r, count, &out[r], &got[r]);
+				rankmap_renew_keep(after, in, r, count, &out[r], &got[r]);
 			else
-				fill(after, count, got[r], next, &out[r]);
+				rankmap_renew_fill(after, count, got[r], next, &out[r]);
 			next += count;
 			k++;
 		}
@@ -192,7 +194,8 @@ int rankmap_renew(const struct rankmap_renew *in, struct idset *out, struct errb
 		if (is_whole(in, r))
 			out[r] = *in->after;
 	if (rc == 0)
-		rc = divide(in, &before, &after, threads ? "thread" : "core", out, err);
+		rc = rankmap_renew_divide(in, &before, &after, threads ? "thread" : "core", out,
+					  err);
 	units_free(&before);
 	units_free(&after);
 	return rc;

@@ -17,7 +17,7 @@ static const int near_level[] = { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, -1 };
 
 #define NEAR_LEVELS (sizeof(near_level) / sizeof(near_level[0]))
 
-static struct idset core_cpus(const struct machine *m, unsigned c)
+static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 {
 	struct idset s;
 
@@ -38,12 +38,12 @@ static int nearby(struct idset *out, const struct machine *m, int level, const s
 	if (!used)
 		return errprintf(err, "out of memory");
 	for (unsigned c = 0; level >= 0 && c < m->n_cores; c++) {
-		s = core_cpus(m, c);
+		s = resize_core_cpus(m, c);
 		if (m->core[c].of[level] != NONE && idset_intersects(&s, held))
 			used[m->core[c].of[level]] = true;
 	}
 	for (unsigned c = 0; level >= 0 && c < m->n_cores; c++) {
-		s = core_cpus(m, c);
+		s = resize_core_cpus(m, c);
 		if (m->core[c].of[level] == NONE || !used[m->core[c].of[level]])
 			idset_andnot(out, &s);
 	}
@@ -57,7 +57,7 @@ static unsigned room(const struct machine *m, const struct idset *cpus, unsigned
 	unsigned sum = 0;
 
 	for (unsigned c = 0; c < m->n_cores; c++) {
-		struct idset s = core_cpus(m, c);
+		struct idset s = resize_core_cpus(m, c);
 		unsigned n;
 
 		idset_and(&s, cpus);
@@ -75,8 +75,8 @@ struct choice_ask {
 	uint64_t want_mems;
 };
 
-static int choose(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
-		  const struct choice_ask *a, struct errbuf *err)
+static int resize_choose(struct plan_container *out, const struct machine *m,
+			 const struct resize_ask *r, const struct choice_ask *a, struct errbuf *err)
 {
 	struct plan_ask ask = { .name = r->name,
 				.cpus = a->want,
@@ -123,7 +123,7 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 		if (!there)
 			continue;
 		ask.want = need < there ? need : there;
-		if (choose(&more, m, r, &ask, err) < 0)
+		if (resize_choose(&more, m, r, &ask, err) < 0)
 			return -1;
 		free(more.why);
 		fprintf(why, "adds CPUs %s of %s\n", idset_brief(list, &more.cpus), near_name[i]);
@@ -152,7 +152,7 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 		ask.kind = MEMS_COUNT;
 		ask.want_mems = idset_count(&own);
 	}
-	if (choose(&less, m, r, &ask, err) < 0)
+	if (resize_choose(&less, m, r, &ask, err) < 0)
 		return -1;
 	free(less.why);
 	out->cpus = less.cpus;
@@ -196,7 +196,7 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 			       r->name, (unsigned long long)(have >> 20),
 			       (unsigned long long)((have + machine_usable(m, &from)) >> 20),
 			       (unsigned long long)(r->want_mems >> 20));
-	if (choose(&got, m, r, &ask, err) < 0)
+	if (resize_choose(&got, m, r, &ask, err) < 0)
 		return -1;
 	free(got.why);
 	out->mems_confined = true;

@@ -5,7 +5,7 @@
 
 #include "topology/machine_impl.h"
 
-static void core_cpus(struct idset *out, const struct machine *m, const struct core *c)
+static void service_core_cpus(struct idset *out, const struct machine *m, const struct core *c)
 {
 	idset_zero(out);
 	for (unsigned i = 0; i < c->n_pus; i++)
@@ -25,7 +25,7 @@ static int take_counted(struct idset *out, const struct machine *m, const struct
 			package = c->of[LEVEL_PACKAGE];
 			taken = 0;
 		}
-		core_cpus(&cpus, m, c);
+		service_core_cpus(&cpus, m, c);
 		if (taken == ask->cores || !idset_intersects(&cpus, &m->cpus))
 			continue;
 		idset_or(out, &cpus);
@@ -50,7 +50,7 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 				 idset_brief(a, &ask->cpus), idset_brief(b, &m->cpus));
 	idset_zero(&whole);
 	for (unsigned i = 0; i < m->n_cores; i++) {
-		core_cpus(&cpus, m, &m->core[i]);
+		service_core_cpus(&cpus, m, &m->core[i]);
 		if (idset_intersects(&cpus, &ask->cpus))
 			idset_or(&whole, &cpus);
 	}
@@ -80,8 +80,8 @@ static int leave_ordinary(const struct machine *m, const struct idset *wanted, s
 			 idset_brief(a, wanted), idset_brief(b, &left), idset_brief(c, &ordinary));
 }
 
-static int take_mems(struct service_set *out, const struct machine *m,
-		     const struct service_ask *ask, struct errbuf *err)
+static int service_take_mems(struct service_set *out, const struct machine *m,
+			     const struct service_ask *ask, struct errbuf *err)
 {
 	struct idset wanted;
 	char a[128], b[128];
@@ -132,7 +132,7 @@ int service_choose(struct service_set *out, const struct machine *m, const struc
 				 "serviceos: CPUs %s are all that this machine has: none would be "
 				 "left for containers",
 				 idset_brief(a, &s.cpus));
-	if (take_mems(&s, m, ask, err) < 0)
+	if (service_take_mems(&s, m, ask, err) < 0)
 		return -1;
 done:
 	*out = s;
@@ -160,7 +160,7 @@ int service_slurm_cpus(struct idset *out, const struct machine *m, const struct 
 				 IDSET_MAX);
 	idset_zero(out);
 	for (unsigned i = 0; i < m->n_cores; i++) {
-		core_cpus(&core, m, &m->core[i]);
+		service_core_cpus(&core, m, &m->core[i]);
 		for (unsigned k = 0; idset_intersects(&core, cpus) && k < threads; k++)
 			idset_add(out, i * threads + k);
 	}

@@ -11,7 +11,7 @@ static const char *name(void)
 {
 	static char buf[NODE_NAME_MAX];
 
-	node_name(buf);
+	hostname_short(buf);
 	return buf;
 }
 

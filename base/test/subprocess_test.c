@@ -16,7 +16,7 @@ static unsigned timeout = 20; /* a busy machine is slow */
 static int run(const char *const *argv, const char *input, uid_t uid, char **out,
 	       struct errbuf *err)
 {
-	struct helper_run h = {
+	struct subprocess h = {
 		.argv = argv,
 		.input = input,
 		.uid = uid,
@@ -27,7 +27,7 @@ static int run(const char *const *argv, const char *input, uid_t uid, char **out
 	};
 
 	*out = NULL;
-	return helper_run(&h, out, err);
+	return subprocess_run(&h, out, err);
 }
 
 /* A process of the helper's user that traces it and never waits for it. */
@@ -65,7 +65,7 @@ static void hear(const char *text, size_t len, void *arg)
 static void partial(void)
 {
 	static const char *const slow[] = { "/bin/sh", "-c", "echo one; exec sleep 30", NULL };
-	struct helper_run h = { .argv = slow,
+	struct subprocess h = { .argv = slow,
 				.uid = (uid_t)-1,
 				.extra_fd = -1,
 				.timeout = 2,
@@ -76,7 +76,7 @@ static void partial(void)
 	struct errbuf err = { 0 };
 	char *out = NULL;
 
-	is_int(helper_run(&h, &out, &err), -1, "one whose time is over: %s", err.text);
+	is_int(subprocess_run(&h, &out, &err), -1, "one whose time is over: %s", err.text);
 	is(out, "one\n", "what it has said is kept where that is asked for");
 	ok(times_heard == 1, "and was heard at once");
 	free(out);

@@ -85,7 +85,7 @@ static double distances(const float *x, unsigned atoms, int part, int parts)
 	return sum;
 }
 
-static int follow(const char *path, const char *done, int part, int parts, int passes)
+static int analysis_follow(const char *path, const char *done, int part, int parts, int passes)
 {
 	struct timespec rest = { .tv_nsec = 1000000 };
 	float *x = malloc(sizeof(*x) * 3 * ATOMS_MAX);
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 		return 2;
 	for (int i = 0; i < workers; i++)
 		if (fork() == 0)
-			exit(follow(argv[1], argv[2], i, workers, atoi(argv[4])));
+			exit(analysis_follow(argv[1], argv[2], i, workers, atoi(argv[4])));
 	while (wait(&status) > 0)
 		bad |= status != 0;
 	return bad;

@@ -26,37 +26,37 @@ static void check(int cond)
 		abort();
 }
 
-static char *printed(const struct node_plan *p)
+static char *printed(const struct job_plan *p)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
 	check(f != NULL);
-	node_plan_print(f, p);
+	job_plan_print(f, p);
 	fclose(f);
 	return text;
 }
 
 static void check_plan(const char *text)
 {
-	struct node_plan *p = NULL, *again = NULL;
+	struct job_plan *p = NULL, *again = NULL;
 	struct errbuf err = { 0 };
 	const char *at = text, *next;
 	char *first, *second;
 
-	if (node_plan_parse(&p, &at, &err) < 0)
+	if (job_plan_parse(&p, &at, &err) < 0)
 		return;
 	check(at >= text && at <= text + strlen(text));
 	first = printed(p);
 	next = first;
-	check(node_plan_parse(&again, &next, &err) == 0 && !*next);
+	check(job_plan_parse(&again, &next, &err) == 0 && !*next);
 	second = printed(again);
 	check(strcmp(first, second) == 0);
 	free(first);
 	free(second);
-	node_plan_free(p);
-	node_plan_free(again);
+	job_plan_free(p);
+	job_plan_free(again);
 }
 
 static void check_question(const char *text)

@@ -45,14 +45,14 @@ static const char *after(const char *request)
 	static char list[256];
 	static struct request r;
 	struct idset out = set_of("0-7");
-	struct node_plan *p = node_plan_new();
+	struct job_plan *p = job_plan_new();
 	struct errbuf err = { 0 };
 	size_t used;
 
 	if (!p || request_parse(&r, request, &err) < 0)
 		return "bad request";
 	for (unsigned i = 0; i < r.n; i++) {
-		struct placed *c = node_plan_add(p, r.container[i].name);
+		struct planned_container *c = job_plan_add(p, r.container[i].name);
 
 		idset_add(&c->cpus, 2 * i);
 		idset_add(&c->reserved, 2 * i);
@@ -62,7 +62,7 @@ static const char *after(const char *request)
 	idset_format(&out, list + used, sizeof(list) - used);
 	if (used)
 		list[0] = '!';
-	node_plan_free(p);
+	job_plan_free(p);
 	return list;
 }
 
@@ -74,15 +74,15 @@ static const char *left_of_job(uint64_t my_step)
 	static char list[256], fifo[] = "nodeos 1;c=a cpus=2 policy=fifo;",
 			       fair[] = "nodeos 1;c=a cpus=2;";
 	static const char *const cpus[] = { "4-5", "0-1", "2-3" };
-	struct node_plan *p[3];
+	struct job_plan *p[3];
 	struct ledger_step step[2] = { { .inode = 1, .request = fifo },
 				       { .inode = 2, .request = fifo } };
 	struct ledger_job job = { .request = fifo, .step = step, .n_steps = 2 };
 	struct idset out = set_of("0-7");
 
 	for (unsigned i = 0; i < 3; i++) {
-		p[i] = node_plan_new();
-		node_plan_add(p[i], "a")->reserved = set_of(cpus[i]);
+		p[i] = job_plan_new();
+		job_plan_add(p[i], "a")->reserved = set_of(cpus[i]);
 	}
 	job.plan = p[0];
 	step[0].plan = p[1];
@@ -92,7 +92,7 @@ static const char *left_of_job(uint64_t my_step)
 	if (realtime_take_job(&out, &job, my_step, &conf, &err) < 0)
 		return err.text;
 	for (unsigned i = 0; i < 3; i++)
-		node_plan_free(p[i]);
+		job_plan_free(p[i]);
 	idset_format(&out, list, sizeof(list));
 	return list;
 }

@@ -10,9 +10,9 @@
 
 static struct conf conf;
 static struct request request;
-static struct placed placed = { .name = "sim" };
+static struct planned_container placed = { .name = "sim" };
 
-static const struct request_container *ask(const char *text)
+static const struct requested_container *ask(const char *text)
 {
 	struct errbuf err;
 
@@ -200,7 +200,7 @@ static void variables(void)
 static void changes(void)
 {
 	static const struct blocks off;
-	struct placed before = placed, next = placed;
+	struct planned_container before = placed, next = placed;
 	struct isolator_change c = { .conf = &conf,
 				     .blocks = &off,
 				     .ask = &request.container[0],

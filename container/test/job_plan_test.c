@@ -28,14 +28,14 @@ static struct request two(void)
 
 static void round_trip(void)
 {
-	struct node_plan *p;
+	struct job_plan *p;
 	struct errbuf err;
 	const char *at = GOOD "rest";
 	char *text;
 	size_t size;
 	FILE *f;
 
-	is_int(node_plan_parse(&p, &at, &err), 0, "a good plan");
+	is_int(job_plan_parse(&p, &at, &err), 0, "a good plan");
 	is(at, "rest", "stops behind its end line");
 	is_int(p->n_cores, 4, "cores");
 	is_int(p->n, 2, "containers");
@@ -45,11 +45,11 @@ static void round_trip(void)
 	   "kinds of memory");
 	is_int(p->container[1].kinds, 0, "which a ledger of an earlier version does not have");
 	f = open_memstream(&text, &size);
-	node_plan_print(f, p);
+	job_plan_print(f, p);
 	fclose(f);
 	is(text, GOOD, "prints as it was");
 	free(text);
-	node_plan_free(p);
+	job_plan_free(p);
 }
 
 /* What a user has given back has its line, and nothing else. */
@@ -58,28 +58,28 @@ static void deleted(void)
 	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 "
 				   "mems 0 asked 1 confined 1 shared 0\ndeleted vda\nend\n";
 	struct idset held, mems;
-	struct node_plan *p;
+	struct job_plan *p;
 	struct errbuf err;
 	const char *at = text;
 	char *again;
 	size_t size;
 	FILE *f;
 
-	is_int(node_plan_parse(&p, &at, &err), 0, "a plan with a deleted container");
+	is_int(job_plan_parse(&p, &at, &err), 0, "a plan with a deleted container");
 	ok(p->n == 2 && !p->container[0].deleted && p->container[1].deleted, "the second one");
-	ok(node_plan_find(p, "vda") == &p->container[1], "it is still known");
+	ok(job_plan_find(p, "vda") == &p->container[1], "it is still known");
 	idset_zero(&held);
 	idset_zero(&mems);
-	node_plan_reserved(p, &held);
-	node_plan_mems(p, false, &mems);
+	job_plan_reserved(p, &held);
+	job_plan_mems(p, false, &mems);
 	is(list_of(&held), "0,4", "it holds no CPU");
 	is(list_of(&mems), "0", "nor memory");
 	f = open_memstream(&again, &size);
-	node_plan_print(f, p);
+	job_plan_print(f, p);
 	fclose(f);
 	is(again, text, "prints as it was");
 	free(again);
-	node_plan_free(p);
+	job_plan_free(p);
 }
 
 static void refused(void)
@@ -118,16 +118,16 @@ static void refused(void)
 		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n",
 		  "a name twice" },
 	};
-	struct node_plan *p;
+	struct job_plan *p;
 	struct errbuf err;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *at = bad[i].text;
 
-		is_int(node_plan_parse(&p, &at, &err), -1, "refused: %s", bad[i].what);
+		is_int(job_plan_parse(&p, &at, &err), -1, "refused: %s", bad[i].what);
 	}
 	const char *at = "error needs 9 cores\n";
-	is_int(node_plan_parse(&p, &at, &err), -1, "the helper's own error");
+	is_int(job_plan_parse(&p, &at, &err), -1, "the helper's own error");
 	is(err.text, "needs 9 cores", "comes through");
 }
 
@@ -154,23 +154,23 @@ static void refusals(void)
 
 	for (size_t i = 0; i < sizeof(answer) / sizeof(answer[0]); i++) {
 		const char *at = answer[i].text;
-		struct node_plan *p = NULL;
+		struct job_plan *p = NULL;
 		struct errbuf err = { .code = 99 };
 
-		is_int(node_plan_parse(&p, &at, &err), -1, "an error with %s", answer[i].what);
+		is_int(job_plan_parse(&p, &at, &err), -1, "an error with %s", answer[i].what);
 		is_int(err.code, answer[i].code, "the code of %s", answer[i].what);
 	}
 	for (int code = PLAN_OK; code < PLAN_REFUSALS; code++) {
-		struct node_plan *p = NULL;
+		struct job_plan *p = NULL;
 		struct errbuf err = { 0 }, back = { 0 };
 		char text[128] = "";
 		const char *at = text;
 		FILE *f = fmemopen(text, sizeof(text), "w");
 
 		errcode(&err, code, "why");
-		node_plan_print_error(f, &err);
+		job_plan_print_error(f, &err);
 		fclose(f);
-		node_plan_parse(&p, &at, &back);
+		job_plan_parse(&p, &at, &back);
 		is_int(back.code, code, "code %d is printed and read back", code);
 	}
 }
@@ -200,18 +200,18 @@ static void lies(void)
 
 	for (size_t i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
 		const char *at = GOOD;
-		struct node_plan *p;
-		struct placed *c;
+		struct job_plan *p;
+		struct planned_container *c;
 
-		if (node_plan_parse(&p, &at, &err) < 0)
+		if (job_plan_parse(&p, &at, &err) < 0)
 			abort();
 		c = &p->container[lie[i].container];
 		c->cpus = set_of(lie[i].cpus);
 		c->reserved = set_of(lie[i].reserved);
 		c->mems = set_of(lie[i].mems);
-		is_int(node_plan_check(p, &r, &cpus, &mems, &err), lie[i].what ? -1 : 0, "%s%s",
+		is_int(job_plan_check(p, &r, &cpus, &mems, &err), lie[i].what ? -1 : 0, "%s%s",
 		       lie[i].what ? "refused: " : "a true plan", lie[i].what ? lie[i].what : "");
-		node_plan_free(p);
+		job_plan_free(p);
 	}
 }
 

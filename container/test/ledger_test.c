@@ -31,16 +31,16 @@ static struct ledger_job *make_job(const char *dir, uint32_t id)
 
 static void add_plan(struct ledger_job *job)
 {
-	struct placed *c;
+	struct planned_container *c;
 
 	job->request = strdup("nodeos 1;c=sim cpus=2;");
-	job->plan = node_plan_new();
-	c = node_plan_add(job->plan, "sim");
+	job->plan = job_plan_new();
+	c = job_plan_add(job->plan, "sim");
 	c->cpus = c->reserved = set_of("0-1");
 	c->mems = set_of("0");
 	c->asked = 2;
 	strcpy(c->why, "because");
-	if (node_plan_add_core(job->plan, &c->cpus) < 0)
+	if (job_plan_add_core(job->plan, &c->cpus) < 0)
 		abort();
 }
 
@@ -260,12 +260,12 @@ static void unread(void)
 	add_step(job, "job_u/step_1", 1);
 	step = &job->step[0];
 	step->request = strdup("nodeos 1;c=x cpus=2;");
-	step->plan = node_plan_new();
-	*node_plan_add(step->plan, "x") = (struct placed){ .name = "x",
-							   .cpus = set_of("0"),
-							   .reserved = set_of("0"),
-							   .mems = set_of("9"),
-							   .asked = 1 };
+	step->plan = job_plan_new();
+	*job_plan_add(step->plan, "x") = (struct planned_container){ .name = "x",
+								     .cpus = set_of("0"),
+								     .reserved = set_of("0"),
+								     .mems = set_of("9"),
+								     .asked = 1 };
 	job->share = set_of("6,8");
 	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
 		abort();

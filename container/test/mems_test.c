@@ -34,14 +34,14 @@ static void others(const char *containers, const char *shares, unsigned mib_each
 static void gets(unsigned mib, const char *plan_mems, const char *want, const char *what)
 {
 	struct idset cpus, mems = set_of("0,2-6");
-	struct node_plan *plan = *plan_mems ? node_plan_new() : NULL;
+	struct job_plan *plan = *plan_mems ? job_plan_new() : NULL;
 	struct ledger_job job = { .job_id = 1 };
 	struct idset own = held.siblings;
 	uint64_t needs;
 
 	idset_zero(&cpus);
 	if (plan) {
-		struct placed *c = node_plan_add(plan, "sim");
+		struct planned_container *c = job_plan_add(plan, "sim");
 
 		c->mems = set_of(plan_mems);
 		c->confined = true;
@@ -52,7 +52,7 @@ static void gets(unsigned mib, const char *plan_mems, const char *want, const ch
 	mems_share(&job, &blocks, &held, plan, mib * MIB, &cpus, &mems, &service);
 	is(list_of(&job.share), want, "%s", what);
 	ok(job.share_bytes == needs, "%s: and as much as it needs is noted", what);
-	node_plan_free(plan);
+	job_plan_free(plan);
 }
 
 int main(void)

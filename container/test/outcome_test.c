@@ -19,7 +19,7 @@ static const struct isolator_outcome *find(const struct isolator_outcome *o, uns
 }
 
 static unsigned outcomes(struct isolator_outcome *o, const struct request *r,
-			 const struct placed *got, const struct outcome_node *node)
+			 const struct planned_container *got, const struct outcome_node *node)
 {
 	struct judged j = { .ask = &r->container[0], .got = got, .conf = &conf, .node = *node };
 
@@ -31,7 +31,7 @@ static void judges(void)
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct sched_given sched;
 	struct outcome_node node = { .alone = true, .policy_known = true };
-	struct placed got = { .name = "sim", .asked = 3, .confined = true };
+	struct planned_container got = { .name = "sim", .asked = 3, .confined = true };
 	struct request r;
 	struct errbuf err = { 0 };
 	unsigned n;

@@ -66,22 +66,22 @@ static void locked(void)
 static void turns(void)
 {
 	struct errbuf err = { 0 };
-	int alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err),
-	    bob = private_lock(state, PRIVATE_LOCK_USER(1001), 0, &err);
+	int alice = lock_private(state, PRIVATE_LOCK_USER(1000), 0, &err),
+	    bob = lock_private(state, PRIVATE_LOCK_USER(1001), 0, &err);
 	long start = monotonic_ms();
 
 	ok(alice >= 0 && bob >= 0, "users take turns for themselves: %s", err.text);
-	ok(private_lock(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN,
+	ok(lock_private(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN,
 	   "a second one of the same user waits");
 	ok(monotonic_ms() - start >= 100, "for the time that was said");
 	close(alice);
-	alice = private_lock(state, PRIVATE_LOCK_USER(1000), 0, &err);
+	alice = lock_private(state, PRIVATE_LOCK_USER(1000), 0, &err);
 	ok(alice >= 0, "and comes when the first is done: %s", err.text);
 	close(alice);
 	close(bob);
 	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES, "no user is the changes");
 	chmod(state, 0755);
-	ok(private_lock(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
+	ok(lock_private(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
 		   strstr(err.text, "must belong to"),
 	   "not in a directory of others: %s", err.text);
 	chmod(state, 0700);

@@ -12,10 +12,10 @@ static struct ledger_job *make_job(uint32_t id)
 	struct ledger_job *job = ledger_job_new(&place, id, 1000);
 
 	for (unsigned i = 0; i < 3; i++) {
-		struct node_plan *p = node_plan_new();
+		struct job_plan *p = job_plan_new();
 		struct ledger_step *s;
 
-		if (!p || !node_plan_add(p, name[i]))
+		if (!p || !job_plan_add(p, name[i]))
 			bail("out of memory");
 		idset_add(&p->container[0].cpus, i);
 		if (i == 0) {
@@ -154,7 +154,7 @@ static void many(void)
 	for (unsigned i = 0; i < 30; i++) {
 		struct ledger_step *step = ledger_job_add_step(job);
 
-		if (!step || !(step->plan = node_plan_new()) || !node_plan_add(step->plan, "step"))
+		if (!step || !(step->plan = job_plan_new()) || !job_plan_add(step->plan, "step"))
 			bail("out of memory");
 		step->step_id = ASK_STEP_MAX - 30 + i;
 		snprintf(step->cgroup, sizeof(step->cgroup), "slurm/job_7/step_%u", step->step_id);

@@ -66,7 +66,7 @@ struct pattern {
 };
 
 /* "uniform", "zipf:A", "drift:A", "scan" or "loop:H"; -1 with ERR. */
-int pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
+int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
 
 /* Accesses to be made up. */
 struct accesses_wish {

@@ -8,7 +8,7 @@
 #include "dimmap/load/value.h"
 #include "dimmap/load/zipf.h"
 
-int pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
+int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 {
 	static const struct {
 		const char *name;

@@ -37,7 +37,7 @@ static int broken(FILE *f, const char *name, struct errbuf *err)
 	return ferror(f) ? errprintf(err, "%s: %s", name, strerror(errno)) : 0;
 }
 
-static int read_head(struct head *head, FILE *f, const char *name, struct errbuf *err)
+static int accesses_read_read_head(struct head *head, FILE *f, const char *name, struct errbuf *err)
 {
 	unsigned char raw[TRACE_HEAD];
 	size_t got = fread(raw, 1, sizeof(raw), f);
@@ -104,7 +104,7 @@ int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf 
 	struct head head = { 0 };
 	size_t got;
 
-	if (read_head(&head, f, name, err) < 0)
+	if (accesses_read_read_head(&head, f, name, err) < 0)
 		return -1;
 	if (accesses_file(a, head.pages, err) < 0)
 		return errwrap(err, "%s", name);

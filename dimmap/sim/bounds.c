@@ -95,7 +95,7 @@ struct heap {
 	uint32_t *place, *next; /* by page */
 };
 
-static void put(struct heap *h, uint32_t at, uint32_t x)
+static void bounds_put(struct heap *h, uint32_t at, uint32_t x)
 {
 	h->page[at] = x;
 	h->place[x] = at;
@@ -106,10 +106,10 @@ static void rise(struct heap *h, uint32_t at)
 	uint32_t x = h->page[at];
 
 	while (at && h->next[h->page[(at - 1) / 2]] < h->next[x]) {
-		put(h, at, h->page[(at - 1) / 2]);
+		bounds_put(h, at, h->page[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
-	put(h, at, x);
+	bounds_put(h, at, x);
 }
 
 static void sink(struct heap *h, uint32_t at)
@@ -123,10 +123,10 @@ static void sink(struct heap *h, uint32_t at)
 			child++;
 		if (child >= h->n || h->next[h->page[child]] <= h->next[x])
 			break;
-		put(h, at, h->page[child]);
+		bounds_put(h, at, h->page[child]);
 		at = child;
 	}
-	put(h, at, x);
+	bounds_put(h, at, x);
 }
 
 static uint32_t take_last(struct heap *h)
@@ -135,7 +135,7 @@ static uint32_t take_last(struct heap *h)
 
 	h->place[x] = OUT;
 	if (--h->n) {
-		put(h, 0, h->page[h->n]);
+		bounds_put(h, 0, h->page[h->n]);
 		sink(h, 0);
 	}
 	return x;
@@ -155,7 +155,7 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 				went(out, dirty[y]);
 				dirty[y] = false;
 			}
-			put(h, h->n++, x);
+			bounds_put(h, h->n++, x);
 		}
 		/* it was needed now, sooner than any other: it can rise only */
 		h->next[x] = next[i];

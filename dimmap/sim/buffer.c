@@ -70,7 +70,7 @@ void buffer_free(struct buffer *b)
 	free(b);
 }
 
-static void make_room(struct buffer *b, struct part *p)
+static void buffer_make_room(struct buffer *b, struct part *p)
 {
 	while (!dimmap_count(&p->pool, DIMMAP_FREE)) {
 		uint32_t n = dimmap_pool_pick(&p->pool, p->picked, p->batch, NULL, NULL), x;
@@ -91,14 +91,14 @@ static uint32_t admit(struct buffer *b, struct part *p, uint64_t key)
 {
 	uint32_t x;
 
-	make_room(b, p);
+	buffer_make_room(b, p);
 	x = dimmap_pool_admit(&p->pool, key);
 	p->dirty[x] = false;
 	b->counts.read++;
 	return x;
 }
 
-static struct part *part_of(struct buffer *b, uint64_t key)
+static struct part *buffer_part_of(struct buffer *b, uint64_t key)
 {
 	const uint64_t files = ~UINT64_C(0) << 48;
 	uint64_t hash = dimmap_hash((key & files) | (key & ~files) / BUFFER_WINDOW);
@@ -123,7 +123,7 @@ static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_
 enum buffer_result buffer_access(struct buffer *b, uint64_t key, uint64_t file_pages, bool write)
 {
 	enum buffer_result result = BUFFER_HIT;
-	struct part *p = part_of(b, key);
+	struct part *p = buffer_part_of(b, key);
 	uint32_t x = dimmap_pool_find(&p->pool, key);
 
 	if (x == DIMMAP_NONE) {

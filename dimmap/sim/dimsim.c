@@ -25,8 +25,8 @@ static int read_accesses(struct accesses *a, const struct options *o, struct err
 	return 0;
 }
 
-static int play(const struct accesses *a, const struct buffer_options *o, struct buffer_counts *out,
-		struct errbuf *err)
+static int dimsim_play(const struct accesses *a, const struct buffer_options *o,
+		       struct buffer_counts *out, struct errbuf *err)
 {
 	struct buffer *b = buffer_new(o);
 
@@ -58,7 +58,7 @@ static int play_policy(const struct accesses *a, const struct options *o, unsign
 	b.pools = pages / 16 > 1 ? pages / 16 : 1;
 	if (o->pools < b.pools)
 		b.pools = (uint32_t)o->pools;
-	return play(a, &b, out, err);
+	return dimsim_play(a, &b, out, err);
 }
 
 static int play_all(struct results *r, const struct accesses *a, const struct options *o,
@@ -128,7 +128,7 @@ static void set_up(struct results *r, const struct accesses *a, const struct opt
 	r->line[r->lines++].name = "opt";
 }
 
-static int draw(const struct results *r, const char *path, struct errbuf *err)
+static int dimsim_draw(const struct results *r, const char *path, struct errbuf *err)
 {
 	FILE *f = fopen(path, "we");
 	int failed;
@@ -142,7 +142,7 @@ static int draw(const struct results *r, const char *path, struct errbuf *err)
 	return 0;
 }
 
-static int run(const struct options *o, struct errbuf *err)
+static int dimsim_run(const struct options *o, struct errbuf *err)
 {
 	static struct results r;
 	struct accesses a = { 0 };
@@ -153,7 +153,7 @@ static int run(const struct options *o, struct errbuf *err)
 		result = play_all(&r, &a, o, err);
 	}
 	if (result == 0 && o->svg)
-		result = draw(&r, o->svg, err);
+		result = dimsim_draw(&r, o->svg, err);
 	if (result == 0)
 		(o->json ? results_json : results_text)(stdout, &r);
 	accesses_free(&a);
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 {
 	struct options o;
 	struct errbuf err;
-	int parsed = options_parse(&o, argc, argv, &err);
+	int parsed = sim_options_parse(&o, argc, argv, &err);
 
 	if (parsed > 0) {
 		fputs(options_usage, stdout);
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 			err.text);
 		return 2;
 	}
-	if (run(&o, &err) < 0) {
+	if (dimsim_run(&o, &err) < 0) {
 		fprintf(stderr, "nodeos-dimsim: %s\n", err.text);
 		return 1;
 	}

@@ -57,7 +57,7 @@ static int all_policies(struct options *o)
 	return 0;
 }
 
-static int refuse_policy(const char *word, struct errbuf *err)
+static int options_refuse_policy(const char *word, struct errbuf *err)
 {
 	const char *name[POLICIES_MAX + 2] = { "all" };
 	char list[256], quoted[WORD_QUOTE_MAX];
@@ -97,7 +97,7 @@ static int add_policy(struct options *o, const char *word, struct errbuf *err)
 	if (strcmp(word, "all") == 0)
 		return all_policies(o);
 	if (!policy)
-		return refuse_policy(word, err);
+		return options_refuse_policy(word, err);
 	for (unsigned i = 0; i < o->policies; i++)
 		if (o->policy[i] == policy)
 			return 0;
@@ -105,7 +105,7 @@ static int add_policy(struct options *o, const char *word, struct errbuf *err)
 	return 0;
 }
 
-static int add_size(struct options *o, const char *word, struct errbuf *err)
+static int options_add_size(struct options *o, const char *word, struct errbuf *err)
 {
 	size_t len = strlen(word);
 	struct wish wish = { .percent = len && word[len - 1] == '%' };
@@ -143,10 +143,10 @@ static int take_pattern(struct options *o, const char *value, struct errbuf *err
 {
 	o->has_pattern = true;
 	o->pattern_text = value;
-	return pattern_parse(&o->pattern, value, err);
+	return sim_pattern_parse(&o->pattern, value, err);
 }
 
-static int take(struct options *o, int letter, const char *value, struct errbuf *err)
+static int sim_options_take(struct options *o, int letter, const char *value, struct errbuf *err)
 {
 	switch (letter) {
 	case 'p':
@@ -154,7 +154,7 @@ static int take(struct options *o, int letter, const char *value, struct errbuf 
 		return each_word(o, value, add_policy, err);
 	case 'n':
 		o->wishes = 0;
-		return each_word(o, value, add_size, err);
+		return each_word(o, value, options_add_size, err);
 	case 'b':
 		return option_count("batch", value, 1, 512, &o->batch, err);
 	case 'f':
@@ -186,7 +186,7 @@ static int take(struct options *o, int letter, const char *value, struct errbuf 
 	}
 }
 
-int options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
+int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
 {
 	int c;
 
@@ -194,7 +194,7 @@ int options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
 		.batch = 64, .fill = 1, .pools = 1, .size = 10000, .accesses = 1000000, .seed = 1
 	};
 	all_policies(o);
-	if (each_word(o, "1%,2%,5%,10%,25%,50%", add_size, err) < 0)
+	if (each_word(o, "1%,2%,5%,10%,25%,50%", options_add_size, err) < 0)
 		return -1;
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":p:n:b:f:k:v:jg:qt:s:a:w:x:h", longs, NULL)) != -1) {
@@ -202,7 +202,7 @@ int options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
 			return 1;
 		if (c == '?' || c == ':')
 			return option_refuse(err, c, argv);
-		if (take(o, c, optarg, err) < 0)
+		if (sim_options_take(o, c, optarg, err) < 0)
 			return -1;
 	}
 	o->trace = argv + optind;

@@ -32,7 +32,7 @@ struct options {
 extern const char options_usage[];
 
 /* 0, 1: --help, -1: wrong */
-int options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
+int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
 
 /* Sizes for so many pages in use: ascending, each once. Returns how many. */
 unsigned options_sizes(const struct options *o, uint32_t pages, uint32_t size[SIZES_MAX]);

@@ -61,7 +61,7 @@ static void put_title(FILE *f, const char *text)
 }
 
 /* Sizes by their logarithm; one alone in the middle. */
-static double x_of(const struct results *r, unsigned size)
+static double plot_x_of(const struct results *r, unsigned size)
 {
 	double first = log2(r->size[0]), last = log2(r->size[r->sizes - 1]);
 	double part = last > first ? (log2(r->size[size]) - first) / (last - first) : 0.5;
@@ -69,27 +69,28 @@ static double x_of(const struct results *r, unsigned size)
 	return LEFT + 20 + part * (WIDTH - LEFT - RIGHT - 40);
 }
 
-static double y_of(double ratio)
+static double plot_y_of(double ratio)
 {
 	return HEIGHT - BOTTOM - ratio * (HEIGHT - TOP - BOTTOM);
 }
 
-static void put_axes(FILE *f, const struct results *r)
+static void plot_put_axes(FILE *f, const struct results *r)
 {
 	double before = -TICK_STEP;
 
 	for (unsigned i = 0; i <= 10; i += 2) {
 		fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='%s'/>\n", LEFT,
-			WIDTH - RIGHT, y_of(i / 10.0), y_of(i / 10.0), i ? "#e3e7ec" : "#666");
+			WIDTH - RIGHT, plot_y_of(i / 10.0), plot_y_of(i / 10.0),
+			i ? "#e3e7ec" : "#666");
 		fprintf(f, "<text x='%d' y='%.1f' text-anchor='end'>%u %%</text>\n", LEFT - 10,
-			y_of(i / 10.0) + 4, 10 * i);
+			plot_y_of(i / 10.0) + 4, 10 * i);
 	}
 	for (unsigned i = 0; i < r->sizes; i++) {
-		double x = x_of(r, i);
+		double x = plot_x_of(r, i);
 
 		/* not on another one, and the last is told in any case */
 		if (x - before < TICK_STEP ||
-		    (i + 1 < r->sizes && x_of(r, r->sizes - 1) - x < TICK_STEP))
+		    (i + 1 < r->sizes && plot_x_of(r, r->sizes - 1) - x < TICK_STEP))
 			continue;
 		before = x;
 		fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#eef1f5'/>\n", x, x,
@@ -121,14 +122,14 @@ static void put_line(FILE *f, const struct results *r, unsigned line)
 		"stroke-dasharray='%s' d='",
 		look->color, look->width, *look->dash ? look->dash : "none");
 	for (unsigned i = 0; i < r->sizes; i++)
-		fprintf(f, "%c%.1f,%.1f", i ? 'L' : 'M', x_of(r, i),
-			y_of(results_ratio(r, line, i)));
+		fprintf(f, "%c%.1f,%.1f", i ? 'L' : 'M', plot_x_of(r, i),
+			plot_y_of(results_ratio(r, line, i)));
 	fputs("'/>\n", f);
 	for (unsigned i = 0; *look->mark && i < r->sizes; i++)
 		fprintf(f,
 			"<path transform='translate(%.1f %.1f)' stroke-width='1.5' fill='white' "
 			"d='%s'/>\n",
-			x_of(r, i), y_of(results_ratio(r, line, i)), look->mark);
+			plot_x_of(r, i), plot_y_of(results_ratio(r, line, i)), look->mark);
 	fputs("</g>\n", f);
 }
 
@@ -149,7 +150,7 @@ static void put_names(FILE *f, const struct results *r)
 		order[at] = i;
 	}
 	for (unsigned i = 0; i < r->lines; i++) {
-		y[i] = y_of(results_ratio(r, order[i], r->sizes - 1));
+		y[i] = plot_y_of(results_ratio(r, order[i], r->sizes - 1));
 		if (i && y[i] < y[i - 1] + NAME_STEP)
 			y[i] = y[i - 1] + NAME_STEP;
 	}
@@ -165,8 +166,9 @@ static void put_names(FILE *f, const struct results *r)
 		fprintf(f,
 			"<path d='M%.1f,%.1fL%d,%.1f' stroke='%s' stroke-opacity='0.45' "
 			"fill='none'/>\n",
-			x_of(r, r->sizes - 1) + 9, y_of(results_ratio(r, order[i], r->sizes - 1)),
-			x - 4, y[i], look->color);
+			plot_x_of(r, r->sizes - 1) + 9,
+			plot_y_of(results_ratio(r, order[i], r->sizes - 1)), x - 4, y[i],
+			look->color);
 		fprintf(f,
 			"<path d='M%d,%.1fh26' stroke='%s' stroke-width='%.1f' "
 			"stroke-dasharray='%s' fill='none'/>\n",
@@ -195,7 +197,7 @@ void results_svg(FILE *f, const struct results *r)
 		"%u, read %u at once, pools: %u</text>\n",
 		LEFT, (unsigned long long)r->accesses, (unsigned long long)r->pages, r->batch,
 		r->fill, r->pools);
-	put_axes(f, r);
+	plot_put_axes(f, r);
 	for (unsigned i = 0; i < r->lines; i++)
 		put_line(f, r, i);
 	put_names(f, r);

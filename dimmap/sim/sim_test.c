@@ -19,7 +19,7 @@ static void make(struct accesses *a, const char *pattern, uint64_t size, uint64_
 	struct errbuf err = { 0 };
 
 	memset(a, 0, sizeof(*a));
-	if (pattern_parse(&w.pattern, pattern, &err) < 0 || accesses_make(a, &w, &err) < 0)
+	if (sim_pattern_parse(&w.pattern, pattern, &err) < 0 || accesses_make(a, &w, &err) < 0)
 		bail("%s", err.text);
 }
 
@@ -398,7 +398,7 @@ static void patterns(void)
 	struct pattern p;
 
 	for (unsigned i = 0; i < N(bad); i++)
-		refused += pattern_parse(&p, bad[i], &err) < 0;
+		refused += sim_pattern_parse(&p, bad[i], &err) < 0;
 	is_int(refused, N(bad), "what is no pattern is refused");
 	is(err.text,
 	   "--pattern=\"scan:\": expected uniform, scan, zipf:A or drift:A with A from 0.01 to 10, "
@@ -437,7 +437,7 @@ static void given(const char *list, uint32_t pages, const char *want)
 	unsigned n;
 
 	optind = 0;
-	if (options_parse(&o, 5, argv, &err) < 0) {
+	if (sim_options_parse(&o, 5, argv, &err) < 0) {
 		is(err.text, want, "%s is refused", list);
 		return;
 	}

@@ -53,10 +53,10 @@ static void accepted(void)
 		struct errbuf err = { 0 };
 		size_t at;
 
-		if (ok(json_pos_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at, &err) ==
-			       0,
+		if (ok(json_scan_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at,
+				      &err) == 0,
 		       "good %zu %s", i, err.text))
-			json_pos_free(&tree);
+			json_scan_free(&tree);
 	}
 }
 
@@ -147,7 +147,7 @@ static void refused(void)
 		size_t at = 999;
 
 		memcpy(copy, bad[i].text, len);
-		is_int(json_pos_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1,
+		is_int(json_scan_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1,
 		       "bad %zu: %s", i, err.text);
 		is_int((long long)at, (long long)bad[i].at, "at");
 		ok(strstr(err.text, bad[i].says) != NULL, "says %s", bad[i].says);
@@ -166,12 +166,13 @@ static void tree_of(void)
 	unsigned line, column;
 	size_t at;
 
-	if (!ok(json_pos_scan(&t, text, sizeof(text) - 1, JSON_POS_VALUES, &at, &err) == 0, "scan"))
+	if (!ok(json_scan_scan(&t, text, sizeof(text) - 1, JSON_POS_VALUES, &at, &err) == 0,
+		"scan"))
 		return;
 	is_int(t.n, 7, "seven values");
 	is_int(t.node[0].kind, JSON_OBJECT, "the root");
 	is_int(t.node[0].n, 3, "its members");
-	a = json_pos_member(&t, &t.node[0], "a");
+	a = json_scan_member(&t, &t.node[0], "a");
 	is_int((long long)a->key_at, 2, "key a");
 	is_int((long long)a->at, 7, "value a");
 	is_int((long long)a->end, 16, "its end");
@@ -180,18 +181,18 @@ static void tree_of(void)
 	is_int(t.node[a->first].kind, JSON_NUMBER, "a number");
 	is_int(t.node[t.node[a->first].next].index, 1, "second item");
 	is_int(t.node[t.node[a->first].next].next, 0, "the last");
-	b = json_pos_member(&t, &t.node[0], "b\n");
+	b = json_scan_member(&t, &t.node[0], "b\n");
 	is_int((long long)b->key_at, 20, "a key with an escape");
-	c = json_pos_member(&t, b, "c");
+	c = json_scan_member(&t, b, "c");
 	ok(c && c->kind == JSON_NULL && &t.node[c->parent] == b, "a null, and its parent");
-	ok(!json_pos_member(&t, b, "a"), "no such member");
-	e = json_pos_member(&t, &t.node[0], "\xc3\xa9");
+	ok(!json_scan_member(&t, b, "a"), "no such member");
+	e = json_scan_member(&t, &t.node[0], "\xc3\xa9");
 	ok(e && e->index == 2, "a key in UTF-8");
-	json_pos_where(text, e->key_at, &line, &column);
+	json_scan_where(text, e->key_at, &line, &column);
 	ok(line == 2 && column == 23, "line 2, column 23: %u:%u", line, column);
-	json_pos_where(text, e->at, &line, &column);
+	json_scan_where(text, e->at, &line, &column);
 	ok(line == 2 && column == 28, "columns count characters, not bytes: %u:%u", line, column);
-	json_pos_free(&t);
+	json_scan_free(&t);
 }
 
 static int scan_depth(unsigned depth, size_t *at)
@@ -203,9 +204,9 @@ static int scan_depth(unsigned depth, size_t *at)
 
 	memset(text, '[', depth);
 	memset(text + depth, ']', depth);
-	result = json_pos_scan(&t, text, 2 * depth, JSON_POS_VALUES, at, &err);
+	result = json_scan_scan(&t, text, 2 * depth, JSON_POS_VALUES, at, &err);
 	if (result == 0)
-		json_pos_free(&t);
+		json_scan_free(&t);
 	return result;
 }
 
@@ -227,13 +228,13 @@ static void limits(void)
 	}
 	/* The array is a value as well. */
 	many[2 * JSON_POS_VALUES - 2] = ']';
-	ok(json_pos_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0,
+	ok(json_scan_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0,
 	   "as many values as allowed");
 	is_int(t.n, JSON_POS_VALUES, "all there");
-	json_pos_free(&t);
+	json_scan_free(&t);
 	many[2 * JSON_POS_VALUES - 2] = ',';
 	many[2 * JSON_POS_VALUES] = ']';
-	is_int(json_pos_scan(&t, many, 2 * JSON_POS_VALUES + 1, JSON_POS_VALUES, &at, &err), -1,
+	is_int(json_scan_scan(&t, many, 2 * JSON_POS_VALUES + 1, JSON_POS_VALUES, &at, &err), -1,
 	       "one more");
 	free(many);
 }

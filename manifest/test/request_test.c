@@ -264,7 +264,7 @@ static void limits(void)
 	memset(&r, 0, sizeof(r));
 	r.n = REQUEST_CONTAINERS_MAX;
 	for (unsigned i = 0; i < r.n; i++) {
-		struct request_container *c = &r.container[i];
+		struct requested_container *c = &r.container[i];
 
 		memset(c->name, 'x', sizeof(c->name) - 1);
 		c->name[0] = (char)('0' + i / 10);

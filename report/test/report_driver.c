@@ -29,10 +29,10 @@ static void add_job(struct node_state *s, struct ledger_job *job)
 	s->job[s->n_jobs++] = job;
 }
 
-static void place(struct node_plan *p, const char *name, const char *cpus, const char *reserved,
+static void place(struct job_plan *p, const char *name, const char *cpus, const char *reserved,
 		  const char *mems, bool confined)
 {
-	struct placed *c = node_plan_add(p, name);
+	struct planned_container *c = job_plan_add(p, name);
 
 	if (!c)
 		abort();
@@ -42,7 +42,7 @@ static void place(struct node_plan *p, const char *name, const char *cpus, const
 	c->confined = confined;
 	c->kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	c->asked = idset_count(&c->cpus);
-	node_plan_add_why(c, "asks what it gets");
+	job_plan_add_why(c, "asks what it gets");
 }
 
 /* One that is not canonical would leave its containers out in silence. */
@@ -106,7 +106,7 @@ static void coupled(struct node_state *s)
 		request_of("nodeos 1;c=sim cpus=4 mems=2 policy=batch;c=vda smt=1 mems=1048576b "
 			   "dimmap=67108864 dimmap_source=/tmp/x dimmap_policy=sieve "
 			   "dimmap_fill=65536 dimmap_access=ro;c=gone cpus=2;");
-	job->plan = node_plan_new();
+	job->plan = job_plan_new();
 	place(job->plan, "sim", "0-3", "0-3", "0-1", true);
 	place(job->plan, "vda", "4,6", "4-7", "0", false);
 	place(job->plan, "gone", "", "", "", false);
@@ -127,7 +127,7 @@ static void step(struct node_state *s)
 
 	own->request = request_of(
 		"nodeos 1;c=step cpus=2 policy=hpc prio=1 quantum=20 partition=isolated;");
-	own->plan = node_plan_new();
+	own->plan = job_plan_new();
 	place(own->plan, "step", "8-9", "8-9", "1", false);
 	job->share = set_of("1");
 	add_job(s, job);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const void *a, const void *b)
+static int gaps_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -55,7 +55,7 @@ int gaps_summary(struct summary *out, const struct gaps *g)
 	for (size_t i = 0; i < g->n; i++)
 		squares += ((double)length[i] - mean) * ((double)length[i] - mean);
 	if (g->n) {
-		qsort(length, g->n, sizeof(*length), compare);
+		qsort(length, g->n, sizeof(*length), gaps_compare);
 		out->median = length[g->n / 2];
 		out->variation = mean > 0 ? sqrt(squares / (double)g->n) / mean : 0;
 	}
@@ -74,13 +74,13 @@ int gaps_summary(struct summary *out, const struct gaps *g)
 /* more than can be told apart: of these the longest of each column stay */
 #define MARKS_MAX 20000
 
-static double x_of(uint64_t at, uint64_t total)
+static double gaps_x_of(uint64_t at, uint64_t total)
 {
 	return LEFT + (WIDTH - LEFT - RIGHT) * (total ? (double)at / (double)total : 0);
 }
 
 /* From 100 ns to 1 s. */
-static double y_of(uint64_t ns)
+static double gaps_y_of(uint64_t ns)
 {
 	double d = log10(ns < 100 ? 100 : ns > 1000000000 ? 1e9 : (double)ns) - 2;
 
@@ -98,7 +98,7 @@ static void put_escaped(FILE *f, const char *text)
 			putc(*text, f);
 }
 
-static void put_axes(FILE *f, uint64_t total)
+static void gaps_put_axes(FILE *f, uint64_t total)
 {
 	static const char *const name[] = { "100 ns",	     "1 \302\265s", "10 \302\265s",
 					    "100 \302\265s", "1 ms",	    "10 ms",
@@ -106,7 +106,7 @@ static void put_axes(FILE *f, uint64_t total)
 	uint64_t at = 100;
 
 	for (unsigned i = 0; i < 8; i++, at *= 10) {
-		double y = y_of(at);
+		double y = gaps_y_of(at);
 
 		fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='#d8dee6'/>\n", LEFT,
 			WIDTH - RIGHT, y, y);
@@ -114,7 +114,7 @@ static void put_axes(FILE *f, uint64_t total)
 			name[i]);
 	}
 	for (unsigned i = 0; i <= 5; i++) {
-		double x = x_of(total / 5 * i, total);
+		double x = gaps_x_of(total / 5 * i, total);
 
 		fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#eef1f5'/>\n", x, x,
 			TOP, HEIGHT - BOTTOM);
@@ -144,7 +144,7 @@ void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char
 		LEFT, s->count, (double)g->total / 1e9,
 		g->total ? 100.0 * (double)s->lost_all / (double)g->total : 0,
 		(double)s->longest.length / 1e6);
-	put_axes(f, g->total);
+	gaps_put_axes(f, g->total);
 	for (size_t i = 0; i < g->n; i += every) {
 		const struct gap *most = &g->gap[i];
 
@@ -153,7 +153,7 @@ void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char
 				most = &g->gap[k];
 		fprintf(f,
 			"<circle cx='%.1f' cy='%.1f' r='%s' fill='#2a6f97' fill-opacity='0.55'/>\n",
-			x_of(most->at, g->total), y_of(most->length),
+			gaps_x_of(most->at, g->total), gaps_y_of(most->length),
 			most->length >= 1000000 ? "3.5" : "2");
 	}
 	fprintf(f, "<text x='%d' y='%d' text-anchor='middle'>time since the start</text>\n</svg>\n",

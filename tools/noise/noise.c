@@ -59,7 +59,7 @@ struct run {
 	int cpu; /* at the end */
 };
 
-static uint64_t now(void)
+static uint64_t noise_now(void)
 {
 	struct timespec t;
 
@@ -67,7 +67,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static bool note(struct run *r, uint64_t at, uint64_t length)
+static bool noise_note(struct run *r, uint64_t at, uint64_t length)
 {
 	if (r->gaps.n == GAPS_MAX) {
 		r->full = true;
@@ -88,10 +88,10 @@ static void look_where(struct run *r)
 /* The shortest of many looks at the clock that are not the same. */
 static uint64_t shortest_look(void)
 {
-	uint64_t least = UINT64_MAX, before = now();
+	uint64_t least = UINT64_MAX, before = noise_now();
 
 	for (unsigned i = 0; i < 1000000; i++) {
-		uint64_t at = now();
+		uint64_t at = noise_now();
 
 		if (at > before && at - before < least)
 			least = at - before;
@@ -103,16 +103,16 @@ static uint64_t shortest_look(void)
 static void detours(struct run *r, const struct options *o)
 {
 	uint64_t limit = (r->gaps.least = shortest_look()) * o->threshold;
-	uint64_t start = now(), before = start, end = start + (uint64_t)(o->seconds * 1e9);
+	uint64_t start = noise_now(), before = start, end = start + (uint64_t)(o->seconds * 1e9);
 
 	while (before < end) {
-		uint64_t at = now();
+		uint64_t at = noise_now();
 
 		if (at - before > limit) {
-			if (!note(r, before - start, at - before))
+			if (!noise_note(r, before - start, at - before))
 				break;
 			look_where(r);
-			at = now(); /* the note is no detour */
+			at = noise_now(); /* the note is no detour */
 		}
 		before = at;
 	}
@@ -133,10 +133,10 @@ static void compute(uint64_t n)
 
 static uint64_t time_of(uint64_t n)
 {
-	uint64_t start = now();
+	uint64_t start = noise_now();
 
 	compute(n);
-	return now() - start;
+	return noise_now() - start;
 }
 
 /* How many rounds take that long, when nothing interrupts: the shortest of some tries. */
@@ -160,25 +160,25 @@ static uint64_t rounds_of(uint64_t ns)
 static void quanta(struct run *r, const struct options *o)
 {
 	uint64_t n = rounds_of((uint64_t)o->microseconds * 1000);
-	uint64_t start = now(), end = start + (uint64_t)(o->seconds * 1e9), before = start;
+	uint64_t start = noise_now(), end = start + (uint64_t)(o->seconds * 1e9), before = start;
 
 	r->gaps.least = UINT64_MAX;
 	while (before < end) {
 		uint64_t at;
 
 		compute(n);
-		at = now();
-		if (!note(r, before - start, at - before))
+		at = noise_now();
+		if (!noise_note(r, before - start, at - before))
 			break;
 		if (at - before < r->gaps.least)
 			r->gaps.least = at - before;
 		look_where(r);
-		before = now();
+		before = noise_now();
 	}
 	r->gaps.total = before - start;
 }
 
-static const char *policy_word(void)
+static const char *noise_policy_word(void)
 {
 	return policy_by_number(sched_getscheduler(0));
 }
@@ -190,12 +190,12 @@ static const char *rank(void)
 	return text ? text : "0";
 }
 
-static void print_text(const struct run *r, const struct options *o, const struct summary *s)
+static void noise_print_text(const struct run *r, const struct options *o, const struct summary *s)
 {
 	double seconds = (double)r->gaps.total / 1e9;
 
 	printf("rank %s, CPU %d, policy %s: %.1f s, %s %" PRIu64 " ns at least%s\n", rank(), r->cpu,
-	       policy_word(), seconds, o->work ? "a piece of work" : "a look at the clock",
+	       noise_policy_word(), seconds, o->work ? "a piece of work" : "a look at the clock",
 	       r->gaps.least, r->full ? ", ended early: too many to note" : "");
 	printf("%zu %s, %.4f %% of the time lost, the longest %.3f ms after %.3f s", s->count,
 	       o->work ? "pieces of work" : "detours",
@@ -212,12 +212,12 @@ static void print_text(const struct run *r, const struct options *o, const struc
 	       r->involuntary, r->voluntary, r->moves);
 }
 
-static void print_json(const struct run *r, const struct options *o, const struct summary *s)
+static void noise_print_json(const struct run *r, const struct options *o, const struct summary *s)
 {
 	printf("{\"schema\":1,\"rank\":%s,\"cpu\":%d,\"policy\":\"%s\",\"method\":\"%s\",\"ns\":"
 	       "%" PRIu64 ",\"least_ns\":%" PRIu64 ",\"ended_early\":%s",
 	       strspn(rank(), "0123456789") == strlen(rank()) && *rank() ? rank() : "0", r->cpu,
-	       policy_word(), o->work ? "work" : "detour", r->gaps.total, r->gaps.least,
+	       noise_policy_word(), o->work ? "work" : "detour", r->gaps.total, r->gaps.least,
 	       r->full ? "true" : "false");
 	printf(",\"count\":%zu,\"lost_ns\":%" PRIu64 ",\"longest_ns\":%" PRIu64
 	       ",\"median_ns\":%" PRIu64 ",\"variation\":%.6f,\"by_length\":[",
@@ -238,7 +238,7 @@ static int plot(const struct run *r, const struct options *o, const struct summa
 	snprintf(path, sizeof(path), "%.*s%s%s", at ? (int)(at - o->plot) : (int)strlen(o->plot),
 		 o->plot, at ? rank() : "", at ? at + 2 : "");
 	snprintf(title, sizeof(title), "%s of rank %.10s on CPU %d, policy %s",
-		 o->work ? "Fixed work" : "Detours", rank(), r->cpu, policy_word());
+		 o->work ? "Fixed work" : "Detours", rank(), r->cpu, noise_policy_word());
 	f = fopen(path, "we");
 	if (f)
 		gaps_svg(f, &r->gaps, s, title);
@@ -249,7 +249,7 @@ static int plot(const struct run *r, const struct options *o, const struct summa
 	return 0;
 }
 
-static int measure(const struct options *o)
+static int noise_measure(const struct options *o)
 {
 	struct run r = { .cpu = sched_getcpu() };
 	struct rusage before, after;
@@ -276,9 +276,9 @@ static int measure(const struct options *o)
 		return 1;
 	}
 	if (o->json)
-		print_json(&r, o, &s);
+		noise_print_json(&r, o, &s);
 	else
-		print_text(&r, o, &s);
+		noise_print_text(&r, o, &s);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fputs("nodeos-noise: cannot write standard output\n", stderr);
 		return 1;
@@ -286,7 +286,7 @@ static int measure(const struct options *o)
 	return o->plot ? plot(&r, o, &s) : 0;
 }
 
-static int number(const char *text, double min, double max, double *out)
+static int noise_number(const char *text, double min, double max, double *out)
 {
 	char *end;
 
@@ -294,7 +294,7 @@ static int number(const char *text, double min, double max, double *out)
 	return *end || end == text || !(*out >= min && *out <= max) ? -1 : 0;
 }
 
-static int bad(const char *option, const char *value, const char *expected)
+static int noise_bad(const char *option, const char *value, const char *expected)
 {
 	fprintf(stderr, "nodeos-noise: --%s=%.60s: expected %s\n", option, value, expected);
 	return 2;
@@ -319,18 +319,18 @@ int main(int argc, char **argv)
 		switch (c) {
 		case 'w':
 			o.work = true;
-			if (optarg && number(optarg, 1, 1e6, &d) < 0)
-				return bad("work", optarg, "microseconds, 1 to 1000000");
+			if (optarg && noise_number(optarg, 1, 1e6, &d) < 0)
+				return noise_bad("work", optarg, "microseconds, 1 to 1000000");
 			if (optarg)
 				o.microseconds = (unsigned)d;
 			break;
 		case 's':
-			if (number(optarg, 0.01, 86400, &o.seconds) < 0)
-				return bad("seconds", optarg, "a number from 0.01 to 86400");
+			if (noise_number(optarg, 0.01, 86400, &o.seconds) < 0)
+				return noise_bad("seconds", optarg, "a number from 0.01 to 86400");
 			break;
 		case 't':
-			if (number(optarg, 2, 1e6, &d) < 0)
-				return bad("threshold", optarg, "a number from 2 to 1000000");
+			if (noise_number(optarg, 2, 1e6, &d) < 0)
+				return noise_bad("threshold", optarg, "a number from 2 to 1000000");
 			o.threshold = (unsigned)d;
 			break;
 		case 'j':
@@ -351,5 +351,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "nodeos-noise: unexpected \"%.60s\"\n%s", argv[optind], usage_text);
 		return 2;
 	}
-	return measure(&o);
+	return noise_measure(&o);
 }

@@ -37,7 +37,7 @@ static struct bundle *begin(void)
 static char *printed(const char *a, const char *b, const char *c, const char *d)
 {
 	const char *argv[] = { a, b, c, d, NULL };
-	struct helper_run h = { .argv = argv,
+	struct subprocess h = { .argv = argv,
 				.uid = (uid_t)-1,
 				.extra_fd = -1,
 				.join_stderr = true,
@@ -46,7 +46,7 @@ static char *printed(const char *a, const char *b, const char *c, const char *d)
 	struct errbuf err;
 	char *text = NULL;
 
-	if (helper_run(&h, &text, &err) < 0)
+	if (subprocess_run(&h, &text, &err) < 0)
 		bail("%s", err.text);
 	return text;
 }

@@ -64,7 +64,7 @@ static const struct option run_longs[] = {
 	{ 0 },
 };
 
-static int take(struct options *o, int letter, const char *value, struct errbuf *err)
+static int bfs_take(struct options *o, int letter, const char *value, struct errbuf *err)
 {
 	switch (letter) {
 	case 's':
@@ -95,7 +95,7 @@ static int take(struct options *o, int letter, const char *value, struct errbuf 
 }
 
 /* 0, 1: --help, -1: wrong */
-static int parse(struct options *o, int argc, char **argv, bool runs, struct errbuf *err)
+static int bfs_parse(struct options *o, int argc, char **argv, bool runs, struct errbuf *err)
 {
 	char quoted[WORD_QUOTE_MAX];
 	int c;
@@ -108,7 +108,7 @@ static int parse(struct options *o, int argc, char **argv, bool runs, struct err
 			return 1;
 		if (c == '?' || c == ':')
 			return option_refuse(err, c, argv);
-		if (take(o, c, optarg, err) < 0)
+		if (bfs_take(o, c, optarg, err) < 0)
 			return -1;
 	}
 	if (optind >= argc)
@@ -121,7 +121,7 @@ static int parse(struct options *o, int argc, char **argv, bool runs, struct err
 	return 0;
 }
 
-static int generate(const struct options *o, struct errbuf *err)
+static int bfs_generate(const struct options *o, struct errbuf *err)
 {
 	struct rmat r = { (uint32_t)o->scale, (uint32_t)o->edge_factor, o->seed };
 	struct json_out j = { .f = stdout };
@@ -145,8 +145,8 @@ static int generate(const struct options *o, struct errbuf *err)
 	return 0;
 }
 
-static void print_json(const struct options *o, const struct search *s,
-		       const struct search_result *r, int checked)
+static void bfs_print_json(const struct options *o, const struct search *s,
+			   const struct search_result *r, int checked)
 {
 	struct json_out j = { .f = stdout };
 	char sum[17];
@@ -177,8 +177,8 @@ static void print_json(const struct options *o, const struct search *s,
 	jout_close(&j, '}');
 }
 
-static void print_text(const struct options *o, const struct search *s,
-		       const struct search_result *r, int checked)
+static void bfs_print_text(const struct options *o, const struct search *s,
+			   const struct search_result *r, int checked)
 {
 	printf("%10s %10s %6s %14s %10s %14s %10s %10s  %s\n", "root", "reached", "depth", "arcs",
 	       "seconds", "arcs/s", "majflt", "minflt", "checksum");
@@ -202,14 +202,14 @@ static int search(const struct options *o, struct search *s, struct errbuf *err)
 	if (checked < 0)
 		code = -1;
 	if (code == 0) {
-		(o->json ? print_json : print_text)(o, s, &result, checked);
+		(o->json ? bfs_print_json : bfs_print_text)(o, s, &result, checked);
 		code = checked ? -1 : 0; /* ERR tells which vertex */
 	}
 	free(result.level);
 	return code;
 }
 
-static int run(const struct options *o, struct errbuf *err)
+static int bfs_run(const struct options *o, struct errbuf *err)
 {
 	struct search s = { .threads = (unsigned)o->threads,
 			    .pin = o->pin,
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	result = parse(&o, argc - 1, argv + 1, runs, &err);
+	result = bfs_parse(&o, argc - 1, argv + 1, runs, &err);
 	if (result > 0) {
 		fputs(usage_text, stdout);
 		return 0;
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 			argv[1], err.text);
 		return 2;
 	}
-	result = runs ? run(&o, &err) : generate(&o, &err);
+	result = runs ? bfs_run(&o, &err) : bfs_generate(&o, &err);
 	if (result < 0)
 		fprintf(stderr, "nodeos-bfs %s: %s\n", argv[1], err.text);
 	if (fflush(stdout) != 0) {

@@ -59,7 +59,7 @@ static void put_arcs(const struct rmat *r, const struct scatter *names, uint64_t
 }
 
 /* Room on the disk is found missing here, not by a SIGBUS. */
-static int make_room(int fd, uint64_t bytes)
+static int graph_make_room(int fd, uint64_t bytes)
 {
 	struct stat st;
 
@@ -85,7 +85,7 @@ static int put_graph(int fd, const struct rmat *r, uint64_t *first, uint64_t arc
 	memcpy(page, &head, sizeof(head));
 	if (write_all(fd, page, sizeof(page)) < 0 || write_all(fd, first, (vertices + 1) * 8) < 0)
 		return errno;
-	error = make_room(fd, start + arcs * 4);
+	error = graph_make_room(fd, start + arcs * 4);
 	if (error || !arcs)
 		return error;
 	/* from the start, as the machine's pages may be larger */
@@ -122,7 +122,7 @@ int graph_generate(const char *path, const struct rmat *r, uint64_t *bytes, stru
 	return error ? errprintf(err, "%s: %s", path, strerror(error)) : 0;
 }
 
-static int read_head(const char *path, struct head *h, struct errbuf *err)
+static int graph_read_head(const char *path, struct head *h, struct errbuf *err)
 {
 	int64_t n = file_head(path, h, sizeof(*h), err);
 
@@ -150,7 +150,7 @@ int graph_open(struct graph *g, const char *path, bool random, struct errbuf *er
 	struct head h;
 
 	memset(g, 0, sizeof(*g));
-	if (read_head(path, &h, err) < 0)
+	if (graph_read_head(path, &h, err) < 0)
 		return -1;
 	g->rmat = (struct rmat){ h.scale, h.edge_factor, h.seed };
 	g->vertices = rmat_vertices(&g->rmat);

@@ -39,7 +39,7 @@ static void hand_over(struct front *f, struct finds *found)
 	found->n = 0;
 }
 
-static void visit(struct front *f, struct finds *found, uint32_t vertex, unsigned thread)
+static void search_visit(struct front *f, struct finds *found, uint32_t vertex, unsigned thread)
 {
 	const struct search *s = f->search;
 	const struct graph *g = s->graph;
@@ -83,7 +83,7 @@ static void next_level(struct front *f)
 	atomic_store(&f->taken, 0);
 }
 
-static void work(void *arg, unsigned thread)
+static void search_work(void *arg, unsigned thread)
 {
 	struct front *f = arg;
 	struct finds found = { .n = 0 };
@@ -92,7 +92,7 @@ static void work(void *arg, unsigned thread)
 	while (f->now_n) {
 		for (uint64_t i; (i = atomic_fetch_add(&f->taken, TAKE)) < f->now_n;)
 			for (uint64_t k = i; k < i + TAKE && k < f->now_n; k++)
-				visit(f, &found, f->now[k], thread);
+				search_visit(f, &found, f->now[k], thread);
 		hand_over(f, &found);
 		if (pthread_barrier_wait(&f->all) == PTHREAD_BARRIER_SERIAL_THREAD)
 			next_level(f);
@@ -140,7 +140,7 @@ int search_run(const struct search *s, struct search_result *out, struct errbuf 
 		f.now[0] = s->root;
 		pthread_barrier_init(&f.all, NULL, s->threads);
 		clock_gettime(CLOCK_MONOTONIC, &start);
-		result = team_run(s->threads, work, &f, s->pin, &out->counts, err);
+		result = team_run(s->threads, search_work, &f, s->pin, &out->counts, err);
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		pthread_barrier_destroy(&f.all);
 		out->seconds = (double)(end.tv_sec - start.tv_sec) +

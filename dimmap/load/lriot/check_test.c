@@ -141,7 +141,7 @@ static bool all_once(const char *text, uint64_t blocks, unsigned threads)
 	struct walk w;
 	struct random r;
 
-	pattern_parse(&p, text, NULL);
+	lriot_pattern_parse(&p, text, NULL);
 	for (unsigned t = 0; t < threads; t++) {
 		walk_start(&w, &p, blocks, 1, t, threads);
 		random_start(&r, 1, t);
@@ -166,12 +166,12 @@ static void patterns(void)
 	struct walk w;
 	unsigned same = 0;
 
-	pattern_parse(&p, "stride:3", NULL);
+	lriot_pattern_parse(&p, "stride:3", NULL);
 	walk_start(&w, &p, 10, 1, 0, 1);
 	for (unsigned i = 0; i < 12; i++)
 		same += walk_next(&w, &r) == strided[i];
 	is_int(same, 12, "stride:3 of ten blocks");
-	pattern_parse(&p, "seq", NULL);
+	lriot_pattern_parse(&p, "seq", NULL);
 	walk_start(&w, &p, 10, 1, 1, 4);
 	is_int((long long)walk_next(&w, &r), 2,
 	       "seq: the second of four threads begins at a quarter");
@@ -183,7 +183,7 @@ static void patterns(void)
 	   "a round visits each block once, from wherever it starts");
 	before = p;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(pattern_parse(&p, bad[i], &err) < 0 &&
+		ok(lriot_pattern_parse(&p, bad[i], &err) < 0 &&
 			   strstr(err.text, "expected uniform, zipf:A") && p.kind == before.kind,
 		   "no pattern: \"%s\"", bad[i]);
 }

@@ -112,7 +112,7 @@ static void __attribute__((noreturn)) live_as_child(struct disturber *d)
 }
 
 /* Those that have ended, or all. */
-static void reap(struct disturber *d, bool all)
+static void disturb_reap(struct disturber *d, bool all)
 {
 	int status;
 
@@ -127,7 +127,7 @@ static int fork_reader(struct disturber *d)
 {
 	pid_t pid;
 
-	reap(d, d->children == CHILDREN);
+	disturb_reap(d, d->children == CHILDREN);
 	(void)random_next(&d->random); /* not what the last child has drawn */
 	pid = fork();
 	if (pid < 0)
@@ -139,7 +139,7 @@ static int fork_reader(struct disturber *d)
 	return 0;
 }
 
-static void *disturb(void *arg)
+static void *disturb_disturb(void *arg)
 {
 	int (*what[3])(struct disturber *);
 	struct disturber *d = arg;
@@ -157,7 +157,7 @@ static void *disturb(void *arg)
 		result = what[random_below(&d->random, n)](d);
 		rest(d);
 	}
-	reap(d, true);
+	disturb_reap(d, true);
 	/* others may wait forever for what is away */
 	if (result < 0) {
 		dprintf(STDERR_FILENO, "nodeos-lriot: %s: %s\n", o->file, d->err.text);
@@ -176,7 +176,7 @@ struct disturber *disturb_start(struct worker *reader, struct disturbed *count, 
 		d->count = count;
 		d->page = (uint64_t)sysconf(_SC_PAGESIZE);
 		random_start(&d->random, reader->o->seed, THREADS_MAX + reader->number);
-		error = pthread_create(&d->thread, NULL, disturb, d);
+		error = pthread_create(&d->thread, NULL, disturb_disturb, d);
 	}
 	if (error) {
 		errprintf(err, "cannot start a thread: %s", strerror(error));

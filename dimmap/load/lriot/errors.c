@@ -7,7 +7,7 @@
 
 const char *const error_names[ERROR_KINDS] = { "sigbus", "eio", "enospc", "other" };
 
-static enum error_kind kind_of(int status)
+static enum error_kind errors_kind_of(int status)
 {
 	switch (status) {
 	case GOT_SIGBUS:
@@ -25,8 +25,8 @@ void errors_add(struct errors *e, int status)
 {
 	if (!status)
 		return;
-	atomic_fetch_add(&e->n[kind_of(status)], 1);
-	if (kind_of(status) == ERROR_OTHER)
+	atomic_fetch_add(&e->n[errors_kind_of(status)], 1);
+	if (errors_kind_of(status) == ERROR_OTHER)
 		atomic_store(&e->other, status);
 }
 

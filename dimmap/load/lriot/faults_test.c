@@ -118,7 +118,7 @@ static int run_options(const char *mode, char *text, struct options *o)
 			argv[argc++] = word;
 	argv[argc++] = "--file";
 	argv[argc++] = path;
-	if (options_parse(o, argc, argv, &err) != 0)
+	if (lriot_options_parse(o, argc, argv, &err) != 0)
 		bail("%s", err.text);
 	memset(done, 0, sizeof(*done));
 	good = backend_by_name(mode);

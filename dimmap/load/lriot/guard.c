@@ -27,13 +27,13 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 }
 
 /* For the compiler: nothing that may fail comes before or after these. */
-static void begin(struct attempt *now)
+static void guard_begin(struct attempt *now)
 {
 	attempt = now;
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static void end(void)
+static void guard_end(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	attempt = NULL;
@@ -58,11 +58,11 @@ int guarded_load(uint64_t *to, const void *from, size_t words, int segv_too)
 	int sig = sigsetjmp(now.back, 0);
 
 	if (sig == 0) {
-		begin(&now);
+		guard_begin(&now);
 		for (size_t i = 0; i < words; i++)
 			to[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
 	}
-	end();
+	guard_end();
 	return sig;
 }
 
@@ -75,10 +75,10 @@ int guarded_store(void *to, const uint64_t *from, size_t words, int segv_too)
 	int sig = sigsetjmp(now.back, 0);
 
 	if (sig == 0) {
-		begin(&now);
+		guard_begin(&now);
 		for (size_t i = 0; i < words; i++)
 			__atomic_store_n(&target[i], from[i], __ATOMIC_RELAXED);
 	}
-	end();
+	guard_end();
 	return sig;
 }

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	static struct outcome out;
 	struct options o;
 	struct errbuf err;
-	int parsed = options_parse(&o, argc, argv, &err);
+	int parsed = lriot_options_parse(&o, argc, argv, &err);
 
 	if (parsed > 0) {
 		fputs(options_usage, stdout);

@@ -95,7 +95,7 @@ static const struct {
 	{ 'e', offsetof(struct options, sample), 1, UINT32_MAX, NULL },
 };
 
-static const char *name_of(int letter)
+static const char *options_name_of(int letter)
 {
 	for (const struct option *l = longs; l->name; l++)
 		if (l->val == letter)
@@ -111,16 +111,17 @@ static int take_number(struct options *o, int letter, const char *value, struct 
 		if (numbers[i].letter != letter)
 			continue;
 		if (!numbers[i].bytes)
-			return option_count(name_of(letter), value, numbers[i].min, numbers[i].max,
-					    out, err);
+			return option_count(options_name_of(letter), value, numbers[i].min,
+					    numbers[i].max, out, err);
 		if (value_size(value, numbers[i].min, numbers[i].max, out) < 0)
-			return value_refuse(err, name_of(letter), value, "%s", numbers[i].bytes);
+			return value_refuse(err, options_name_of(letter), value, "%s",
+					    numbers[i].bytes);
 	}
 	return 0;
 }
 
 /* What stands in one value only. */
-static int take(struct options *o, int letter, char *value, struct errbuf *err)
+static int lriot_options_take(struct options *o, int letter, char *value, struct errbuf *err)
 {
 	switch (letter) {
 	case 'f':
@@ -155,7 +156,7 @@ static int take(struct options *o, int letter, char *value, struct errbuf *err)
 		break;
 	case 'p':
 		o->pattern_text = value;
-		return pattern_parse(&o->pattern, value, err);
+		return lriot_pattern_parse(&o->pattern, value, err);
 	case 's':
 		if (value_real(value, 0.01, 1e7, &o->seconds) < 0)
 			return value_refuse(err, "secs", value, "seconds, from 0.01 to 10000000");
@@ -213,7 +214,7 @@ static int fits_together(struct options *o, const bool *given, struct errbuf *er
 	return 0;
 }
 
-int options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
+int lriot_options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
 {
 	bool given[256] = { false };
 	char quoted[WORD_QUOTE_MAX];
@@ -236,7 +237,7 @@ int options_parse(struct options *o, int argc, char **argv, struct errbuf *err)
 		if (c == '?' || c == ':')
 			return option_refuse(err, c, argv);
 		given[c] = true;
-		if (take(o, c, optarg, err) < 0)
+		if (lriot_options_take(o, c, optarg, err) < 0)
 			return -1;
 	}
 	if (optind < argc)

@@ -38,7 +38,7 @@ extern const char options_usage[];
 
 /* 0: run, 1: --help, -1: wrong, with ERR. Everything that can be said without the file is checked.
  */
-int options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
+int lriot_options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
 
 static inline bool options_writes(const struct options *o)
 {

@@ -5,7 +5,7 @@
 
 #include "dimmap/load/value.h"
 
-int pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
+int lriot_pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 {
 	struct pattern found = { .kind = PATTERN_STRIDE, .stride = 1 };
 

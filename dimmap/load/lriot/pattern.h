@@ -19,7 +19,7 @@ struct pattern {
 };
 
 /* "uniform", "zipf:A", "seq" or "stride:K". */
-int pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
+int lriot_pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
 
 /* One thread's walk over the blocks of a file. */
 struct walk {

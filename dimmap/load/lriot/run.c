@@ -40,7 +40,7 @@ struct crew {
 	struct work_done *children; /* which nobody adds up */
 };
 
-static void work(void *arg, unsigned thread)
+static void run_work(void *arg, unsigned thread)
 {
 	struct crew *c = arg;
 
@@ -110,8 +110,8 @@ static int crew_run(struct crew *c, struct epochs *epochs, int ready, int go, st
 
 	if (crew_make(c, epochs, err) < 0)
 		return -1;
-	team = team_start((unsigned)o->threads, work, c, o->pin, c->number * (unsigned)o->threads,
-			  err);
+	team = team_start((unsigned)o->threads, run_work, c, o->pin,
+			  c->number * (unsigned)o->threads, err);
 	if (!team)
 		return -1;
 	if (wait_for_all(ready, go) < 0)
@@ -149,7 +149,7 @@ struct processes {
 	int go;
 };
 
-static void kill_all(struct processes *p)
+static void run_kill_all(struct processes *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
 		if (p->pid[i] > 0)
@@ -218,7 +218,7 @@ static int wait_for_end(struct processes *p, const struct shared *shared, struct
 					   shared->process[i].err.text[0]
 						   ? shared->process[i].err.text
 						   : "a process ended early");
-		kill_all(p);
+		run_kill_all(p);
 	}
 	return result;
 }

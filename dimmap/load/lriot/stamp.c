@@ -5,7 +5,7 @@
 
 #define ALWAYS UINT64_C(0xd1aa)
 
-static uint64_t place(uint64_t offset)
+static uint64_t stamp_place(uint64_t offset)
 {
 	return random_mix(offset / 8 + 0x6c72696f74); /* mix(0) is 0, which a hole in a file has,
 							 too */
@@ -13,12 +13,12 @@ static uint64_t place(uint64_t offset)
 
 uint64_t stamp_make(uint64_t offset, uint32_t epoch, unsigned writer)
 {
-	return place(offset) ^ (ALWAYS << 48 | (uint64_t)(writer & 0xffff) << 32 | epoch);
+	return stamp_place(offset) ^ (ALWAYS << 48 | (uint64_t)(writer & 0xffff) << 32 | epoch);
 }
 
 bool stamp_read(uint64_t offset, uint64_t word, uint32_t *epoch, unsigned *writer)
 {
-	uint64_t plain = word ^ place(offset);
+	uint64_t plain = word ^ stamp_place(offset);
 
 	*epoch = (uint32_t)plain;
 	*writer = (unsigned)(plain >> 32) & 0xffff;

@@ -16,7 +16,7 @@
 
 #define CHUNK (UINT64_C(1) << 20) /* a multiple of each block */
 
-static int fill(int fd, uint64_t size)
+static int sweep_fill(int fd, uint64_t size)
 {
 	uint64_t *words = malloc(CHUNK);
 	int error = words ? 0 : ENOMEM;
@@ -46,7 +46,7 @@ static int create(const struct options *o, uint64_t size, struct errbuf *err)
 	     ftruncate(fd, (off_t)size) < 0 && (errno != EPERM || (uint64_t)st.st_size < size)))
 		error = errno;
 	else
-		error = fill(fd, size);
+		error = sweep_fill(fd, size);
 	if (!error && fsync(fd) < 0)
 		error = errno;
 	/* a run begins with nothing in memory */

@@ -121,7 +121,7 @@ int field_generate(const char *path, const struct shape *s, struct errbuf *err)
 
 /* -------------------------------------------------------------------------- reading */
 
-static int read_head(const char *path, struct head *h, struct errbuf *err)
+static int field_read_head(const char *path, struct head *h, struct errbuf *err)
 {
 	int64_t n = file_head(path, h, sizeof(*h), err);
 
@@ -170,7 +170,7 @@ int field_open(struct field *f, const char *path, bool random, struct errbuf *er
 	struct head h;
 
 	memset(f, 0, sizeof(*f));
-	if (read_head(path, &h, err) < 0)
+	if (field_read_head(path, &h, err) < 0)
 		return -1;
 	f->shape = (struct shape){ h.n, h.brick, h.flow };
 	f->per_unit = h.n / (2 * M_PI);

@@ -38,7 +38,7 @@ struct job {
 	} * part; /* of each thread */
 };
 
-static double distance(const double a[3], const double b[3])
+static double lines_distance(const double a[3], const double b[3])
 {
 	double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
 
@@ -58,10 +58,10 @@ static void one_line(const struct job *j, const struct probe *probe, uint64_t i,
 			rk4_step(flow_velocity, &l->field->shape.flow, q, l->h);
 	}
 	part->checksum += sum_of(i, p);
-	part->furthest = fmax(part->furthest, distance(p, q));
+	part->furthest = fmax(part->furthest, lines_distance(p, q));
 }
 
-static void work(void *arg, unsigned thread)
+static void lines_work(void *arg, unsigned thread)
 {
 	const struct job *j = arg;
 	const struct lines *l = j->lines;
@@ -74,8 +74,8 @@ static void work(void *arg, unsigned thread)
 	j->part[thread] = part;
 }
 
-static int run(const struct lines *l, uint64_t compare, struct lines_result *out, double *furthest,
-	       struct errbuf *err)
+static int lines_run(const struct lines *l, uint64_t compare, struct lines_result *out,
+		     double *furthest, struct errbuf *err)
 {
 	struct job j = { l, compare, aligned_alloc(64, l->threads * sizeof(struct part)) };
 	struct timespec start, end;
@@ -85,7 +85,7 @@ static int run(const struct lines *l, uint64_t compare, struct lines_result *out
 		return errprintf(err, "out of memory");
 	memset(out, 0, sizeof(*out));
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	result = team_run(l->threads, work, &j, l->pin, &out->counts, err);
+	result = team_run(l->threads, lines_work, &j, l->pin, &out->counts, err);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	out->seconds =
 		(double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
@@ -101,7 +101,7 @@ int lines_trace(const struct lines *l, struct lines_result *out, struct errbuf *
 {
 	double ignored = 0;
 
-	return run(l, 0, out, &ignored, err);
+	return lines_run(l, 0, out, &ignored, err);
 }
 
 int lines_check(const struct lines *l, struct lines_check *out, struct errbuf *err)
@@ -120,5 +120,5 @@ int lines_check(const struct lines *l, struct lines_check *out, struct errbuf *e
 	/* and rounding */
 	out->bound = flow_apart(&s->flow, epsilon, (double)out->steps, l->h) + 1e-9;
 	out->furthest = 0;
-	return run(l, out->steps, &ignored, &out->furthest, err);
+	return lines_run(l, out->steps, &ignored, &out->furthest, err);
 }

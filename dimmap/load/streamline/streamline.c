@@ -95,7 +95,7 @@ static int take_flow(struct options *o, const char *value, struct errbuf *err)
 			    "three numbers from -100 to 100 with commas between them");
 }
 
-static int take(struct options *o, int letter, const char *value, struct errbuf *err)
+static int streamline_take(struct options *o, int letter, const char *value, struct errbuf *err)
 {
 	switch (letter) {
 	case 'n':
@@ -133,7 +133,8 @@ static int take(struct options *o, int letter, const char *value, struct errbuf 
 }
 
 /* 0, 1: --help, -1: wrong */
-static int parse(struct options *o, int argc, char **argv, bool traces, struct errbuf *err)
+static int streamline_parse(struct options *o, int argc, char **argv, bool traces,
+			    struct errbuf *err)
 {
 	char quoted[WORD_QUOTE_MAX];
 	int c;
@@ -150,7 +151,7 @@ static int parse(struct options *o, int argc, char **argv, bool traces, struct e
 			return 1;
 		if (c == '?' || c == ':')
 			return option_refuse(err, c, argv);
-		if (take(o, c, optarg, err) < 0)
+		if (streamline_take(o, c, optarg, err) < 0)
 			return -1;
 	}
 	if (optind >= argc)
@@ -182,7 +183,7 @@ static void put_shape(struct json_out *j, const struct options *o, const struct 
 	jout_number(j, "bytes", field_bytes(s));
 }
 
-static int generate(const struct options *o, struct errbuf *err)
+static int streamline_generate(const struct options *o, struct errbuf *err)
 {
 	struct json_out j = { .f = stdout };
 
@@ -199,8 +200,8 @@ static int generate(const struct options *o, struct errbuf *err)
 	return 0;
 }
 
-static void print_json(const struct options *o, const struct lines *l, const struct lines_result *r,
-		       const struct lines_check *c)
+static void streamline_print_json(const struct options *o, const struct lines *l,
+				  const struct lines_result *r, const struct lines_check *c)
 {
 	struct json_out j = { .f = stdout };
 	char sum[17];
@@ -229,8 +230,8 @@ static void print_json(const struct options *o, const struct lines *l, const str
 	jout_close(&j, '}');
 }
 
-static void print_text(const struct options *o, const struct lines *l, const struct lines_result *r,
-		       const struct lines_check *c)
+static void streamline_print_text(const struct options *o, const struct lines *l,
+				  const struct lines_result *r, const struct lines_check *c)
 {
 	printf("%8s %14s %10s %14s %10s %10s  %s\n", "lines", "steps", "seconds", "steps/s",
 	       "majflt", "minflt", "checksum");
@@ -239,7 +240,7 @@ static void print_text(const struct options *o, const struct lines *l, const str
 	       r->counts.majflt, r->counts.minflt, r->checksum);
 	if (o->check)
 		printf("check: after %" PRIu64 " steps the line that is furthest from the flow's "
-					       "own is %.3g away; %.3g allowed%s\n",
+		       "own is %.3g away; %.3g allowed%s\n",
 		       c->steps, c->furthest, c->bound, c->furthest <= c->bound ? "" : ": FAILED");
 }
 
@@ -266,7 +267,7 @@ static int trace(struct options *o, struct errbuf *err)
 	if (code == 0 && o->check)
 		code = lines_check(l, &check, err);
 	if (code == 0) {
-		(o->json ? print_json : print_text)(o, l, &result, &check);
+		(o->json ? streamline_print_json : streamline_print_text)(o, l, &result, &check);
 		code = o->check && !(check.furthest <= check.bound);
 	}
 	field_close(&field);
@@ -290,7 +291,7 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	result = parse(&o, argc - 1, argv + 1, traces, &err);
+	result = streamline_parse(&o, argc - 1, argv + 1, traces, &err);
 	if (result > 0) {
 		fputs(usage_text, stdout);
 		return 0;
@@ -301,7 +302,7 @@ int main(int argc, char **argv)
 			argv[1], err.text);
 		return 2;
 	}
-	result = traces ? trace(&o, &err) : generate(&o, &err);
+	result = traces ? trace(&o, &err) : streamline_generate(&o, &err);
 	if (result < 0)
 		fprintf(stderr, "nodeos-streamline %s: %s\n", argv[1], err.text);
 	if (fflush(stdout) != 0) {
