@@ -36,7 +36,7 @@ static struct counter counter[CPUS_MAX];
 static int n_cpus;
 static FILE *out;
 
-static void insn - count_add(uint64_t *to, uint64_t n)
+static void insn_count_add(uint64_t *to, uint64_t n)
 {
 	/* one writer: no locked instruction needed, but no torn value either */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
@@ -47,20 +47,20 @@ static uint64_t get(const uint64_t *from)
 	return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 
-static void insn - count_block_runs(unsigned cpu, void *arg)
+static void insn_count_block_runs(unsigned cpu, void *arg)
 {
 	const struct block *b = arg;
 	struct counter *c = &counter[cpu < CPUS_MAX ? cpu : CPUS_MAX - 1];
 
 	if (b->is_rep && c->last_rep == b->rep) {
-		insn - count_add(&c->repeated, 1);
+		insn_count_add(&c->repeated, 1);
 		return;
 	}
 	c->last_rep = b->rep;
-	insn - count_add(&c->insns[b->kernel], b->insns);
+	insn_count_add(&c->insns[b->kernel], b->insns);
 }
 
-static void insn - count_marker_runs(unsigned cpu, void *arg)
+static void insn_count_marker_runs(unsigned cpu, void *arg)
 {
 	uint64_t user = 0, kernel = 0, repeated = 0;
 	struct timespec now;
@@ -99,6 +99,6 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 			"insn-count: needs out=FILE, writable, and a whole machine to emulate\n");
 		return -1;
 	}
-	n_cpus = watch_blocks(id, info, insn - count_block_runs, insn - count_marker_runs);
+	n_cpus = watch_blocks(id, info, insn_count_block_runs, insn_count_marker_runs);
 	return n_cpus < 0 ? -1 : 0;
 }

@@ -47,7 +47,7 @@ static int has_rank(unsigned cpu)
 	return later < n_ranks;
 }
 
-static void rank - count_block_runs(unsigned cpu, void *arg)
+static void rank_count_block_runs(unsigned cpu, void *arg)
 {
 	const struct block *b = arg;
 
@@ -65,7 +65,7 @@ static void rank - count_block_runs(unsigned cpu, void *arg)
 	}
 }
 
-static void rank - count_marker_runs(unsigned cpu, void *arg)
+static void rank_count_marker_runs(unsigned cpu, void *arg)
 {
 	(void)cpu;
 	if ((uintptr_t)arg == 1) {
@@ -99,6 +99,6 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 				"machine to emulate\n");
 		return -1;
 	}
-	n_cpus = watch_blocks(id, info, rank - count_block_runs, rank - count_marker_runs);
+	n_cpus = watch_blocks(id, info, rank_count_block_runs, rank_count_marker_runs);
 	return n_cpus < 0 ? -1 : 0;
 }
