@@ -405,6 +405,25 @@ static int look_at_service(struct node_view *v, struct step *s, struct errbuf *e
 	return 0;
 }
 
+/* Where its ranks go, and what they get there. */
+static void log_places(const struct step *s)
+{
+	for (unsigned i = 0; i < s->shared->n_parts; i++) {
+		const struct step_part *p = &s->shared->part[i];
+		char cpus[128], mems[128];
+
+		STEP_LOG(s, "choose",
+			 "%u ranks in %s: CPUs %s, memory nodes %s%s, policy %s, partition %s",
+			 p->n_ranks,
+			 p->kind == STEP_REST ? "what the containers leave" : step_part_word(p),
+			 idset_brief(cpus, &p->given.cpus), idset_brief(mems, &p->given.mems),
+			 p->given.bind_mems ? "" : " (not bound)",
+			 p->given.policy == POLICY_UNSET ? "as it is"
+							 : policy_name(p->given.policy),
+			 partition_name(p->given.partition));
+	}
+}
+
 int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
 {
 	struct job_plan *made = NULL;
@@ -414,6 +433,8 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 
 	/* a round is lost only to another step of this very job, or, with blocks, to another job */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
+		char cpus[128], mems[128];
+
 		rc = ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err);
 		if (rc < 0)
 			break;
@@ -428,9 +449,14 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 				rc = prepare_say_no_block_free(s, v, err);
 			else if (plan_round_run_helper(&made, s, v, &in, err) < 0)
 				rc = prepare_say_what_there_is(s, v, &in, err);
+			STEP_LOG(s, "plan", "round %d: of CPUs %s and memory nodes %s: %s", round,
+				 idset_brief(cpus, &in.cpus), idset_brief(mems, &in.mems),
+				 rc < 0 ? err->text : "a plan");
 		}
 	}
 	job_plan_free(made);
+	if (rc > 0)
+		log_places(s);
 	if (rc == 0)
 		return errprintf(
 			err, "other steps kept taking what was planned for this one: try again");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "base/subprocess.h"
 #include "container/fence.h"
 #include "container/ledger.h"
@@ -227,9 +228,14 @@ static int prepare_check_node(const struct step *s, const struct node_view *v, s
 static void wait_for_last_job(const struct step *s, const struct node_view *v)
 {
 	if (v->request &&
-	    isolators_alone(v->request, &s->conf, s->in.step_id < STEP_ID_INTERACTIVE))
+	    isolators_alone(v->request, &s->conf, s->in.step_id < STEP_ID_INTERACTIVE)) {
+		long start = monotonic_ms();
+
 		fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
 				 1000 * s->conf.helper_timeout);
+		STEP_LOG(s, "wait", "%ld ms for the end of other jobs on its CPUs",
+			 monotonic_ms() - start);
+	}
 }
 
 /* Before the first rank is placed. */
@@ -257,6 +263,12 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	v.guarantee = mems_guarantee(&s->blocks, &s->conf, s->cgroup_fd, v.place.job);
 	if (read_choice(s, err) == 0 && read_request(&v, s, err) == 0 &&
 	    check_contain(&v, s, err) == 0 && prepare_check_node(s, &v, err) == 0) {
+		STEP_LOG(s, "request", "%s of %s", v.request_text ? v.request_text : "none",
+			 !v.request_text  ? "its job"
+			 : s->from_ledger ? "the ledger"
+			 : s->in.script	  ? "the job script"
+			 : v.of_step	  ? "its own options"
+					  : "its job's environment");
 		wait_for_last_job(s, &v);
 		if (prepare_plan_and_choose(s, &v, err) == 0)
 			rc = apply_to_step(s, &v, err);

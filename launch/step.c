@@ -356,6 +356,8 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	else
 		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
 	s->in.launching = false;
+	STEP_LOG(s, "partition", "%s: %s", partition_name(p->given.partition),
+		 rc == 0 && !*why.text ? "as asked" : why.text);
 	if (rc == 0 || p->given.partition == PARTITION_MEMBER) {
 		s->warning = *why.text ? why : more;
 		return 0;
@@ -425,8 +427,10 @@ void step_place(struct step *s, unsigned rank, pid_t pid)
 	 * process that shares slurmstepd's memory, but not its table of open files.
 	 */
 	s->cgroup_fd = cgroup_open_root(NULL, &err);
-	if (s->cgroup_fd < 0 || launch_step_place(s, rank, pid, &err) < 0)
+	if (s->cgroup_fd < 0 || launch_step_place(s, rank, pid, &err) < 0) {
+		STEP_LOG(s, "refuse", "rank %u: %s", rank, err.text);
 		step_fail(s, "%s", err.text);
+	}
 	if (s->cgroup_fd >= 0)
 		close(s->cgroup_fd);
 	s->cgroup_fd = -1;
@@ -455,6 +459,8 @@ void step_end(struct step *s)
 			isolators_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
 		/* what its ranks have is its until it ends: who came by ssh is there, too */
+		STEP_LOG(s, "end", "out of the ledger; %u other steps of its job are in it",
+			 job->n_steps);
 		if (!ledger_job_is_empty(job))
 			ledger_write(l, job, &err);
 		else

@@ -67,6 +67,12 @@ struct step_input {
 	int (*load_job)(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err);
 	const char *helper_path; /* the planning helper */
 	const char *script_path; /* nodeos-script, which reads SCRIPT */
+	/*
+	 * Where each decision is logged, a line each: for those who debug, and (debug=yes in
+	 * nodeos.conf) for everybody. NULL: nowhere.
+	 */
+	void (*log_debug)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+	void (*log_info)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };
 
 /* Copies what IN points to, but for groups. */

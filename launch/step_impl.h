@@ -113,6 +113,20 @@ struct step {
 	unsigned n_cores;
 };
 
+/*
+ * Log a decision about the step S in PHASE of its launch. The arguments are evaluated only where
+ * the line goes somewhere; Slurm formats it only at its level.
+ */
+#define STEP_LOG(s, phase, fmt, ...)                                                   \
+	do {                                                                           \
+		void (*log_)(const char *, ...) = (s)->conf.debug ? (s)->in.log_info   \
+								  : (s)->in.log_debug; \
+                                                                                       \
+		if (log_)                                                              \
+			log_("nodeos: " phase ": step %u.%u: " fmt, (s)->in.job_id,    \
+			     (s)->in.step_id, ##__VA_ARGS__);                          \
+	} while (0)
+
 /* The word for a part in the ledger and in reports: its container, "none", or "-" for the rest. */
 const char *step_part_word(const struct step_part *p);
 

@@ -272,6 +272,8 @@ int stepd_user_init(spank_t sp)
 	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container &&
 	    !in.report && !job_is_planned)
 		return 0;
+	in.log_debug = slurm_debug;
+	in.log_info = slurm_info;
 	in.job_request = job_request;
 	in.step_request = step_request;
 	/* without the shared state nothing can be told later: -1 is all there is left */
