@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: ci limit=1200 plain step inherit parts policy
+# run: ci limit=1200 plain step inherit parts policy allow
 # run: deep limit=2400
 # rooms: spank launch container host topology manifest report tools
 """The tests inside the virtual cluster: every placement is compared, rank by rank, with what
@@ -1345,6 +1345,65 @@ def group_policy(machine):
     )
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
+    all_idle("nodes are idle")
+
+
+def group_allow(machine):
+    """Whose containers may have which isolator, which slurmctld is asked for, and debug."""
+    conf = "/etc/nodeos/nodeos.conf"
+    log = "/var/log/slurm/slurmd.log"
+
+    def site(*lines):
+        text = "\\n".join(("helper_timeout = 60", *lines))
+        for node in ("n0", "n1"):
+            run(
+                f"[ -e /tmp/keep ] || cp {conf} /tmp/keep; printf '{text}\\n' > {conf}",
+                user="root",
+                node=node,
+            )
+
+    def srun(options="--nodeos-sched=batch"):
+        return run(f"srun -w n0 -n1 -c2 --nodeos-cpus=2 {options} {WHEREAMI}")
+
+    run("rm -f /tmp/keep", user="root")
+    run("rm -f /tmp/keep", user="root", node="n1")
+    site("allow_sched = users: bob")
+    r = srun()
+    ok(r.code != 0 and "allow_sched" in r.err, "a policy is refused to all but bob", r.text)
+    ok(srun("").code == 0, "a container that asks for none is not")
+    site("allow_sched = partitions: main")
+    r = srun()
+    ok(r.code == 0 and len(ranks(r)) == 1, "jobs of a partition may have it", r.text)
+    r = run(f"SLURM_JOB_PARTITION=other srun -w n0 -n1 -c2 --nodeos-sched=batch {WHEREAMI}")
+    ok(r.code == 0 or "other" in r.err, "the partition is not what a variable says", r.text)
+    site("allow_sched = partitions: other")
+    r = run(
+        "salloc -w n0 -n1 -c2 bash -c 'SLURM_JOB_PARTITION=other srun -n1 --nodeos-sched=batch"
+        f" {WHEREAMI}'"
+    )
+    ok(
+        r.code != 0 and "allow_sched" in r.err and "nodeos: error: n0" in r.err,
+        "jobs of another may not, whatever their environment says",
+        r.text,
+    )
+    site("allow_sched = no", "debug = yes")
+    r = srun()
+    ok(r.code != 0 and "allow_sched" in r.err, "nobody may", r.text)
+    run(f"truncate -s 0 {log}", user="root")
+    ok(srun("").code == 0, "a container of CPUs alone")
+    text = run(f"grep -a 'nodeos: ' {log}", user="root").out
+    ok(
+        all(f"nodeos: {phase}: step " in text for phase in ("request", "plan", "choose", "end")),
+        "debug = yes logs each decision",
+        text,
+    )
+    for node in ("n0", "n1"):
+        run(f"cp /tmp/keep {conf}", user="root", node=node)
+    run(f"truncate -s 0 {log}", user="root")
+    ok(
+        srun("").code == 0 and "nodeos: " not in run(f"grep -a 'nodeos: ' {log}", user="root").out,
+        "debug = no logs none",
+    )
     all_idle("nodes are idle")
 
 
