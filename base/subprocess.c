@@ -36,7 +36,7 @@ static int give_up_immunity(void)
 	return rc;
 }
 
-/* The pipes to the child and from it, [0] to read and [1] to write; -1: closed, or there is none. */
+/* The pipes to the child and from it, [0] to read and [1] to write; -1: closed, or none. */
 struct pipes {
 	int in[2];
 	int out[2];

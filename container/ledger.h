@@ -49,7 +49,7 @@ struct ledger_step {
 	 * ledger_step_places() */
 	char *places;
 	struct idset cpus; /* that its ranks are bound to, when they divide the container */
-	/* its ranks that are in a container, or in what these leave, after ledger_step_load_ranks();
+	/* its ranks in a container, or in what these leave, after ledger_step_load_ranks();
 	 * of a step that launches, none yet */
 	unsigned n_placed;
 	struct ledger_rank *placed;

@@ -281,8 +281,9 @@ static void visit_in(const char *path, pid_t pid, void *arg)
 }
 
 /*
- * What resize_mems_confine() changes for M: its rank's directory, and where the step is kept to nodes at all,
- * all below the directory "user": ranks of other containers and processes in none, too.
+ * What resize_mems_confine() changes for M: its rank's directory, and where the step is kept to
+ * nodes at all, all below the directory "user": ranks of other containers and processes in none,
+ * too.
  */
 static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
 {

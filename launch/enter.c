@@ -12,8 +12,8 @@
 #include "launch/step_impl.h"
 #include "launch/variables.h"
 
-/* What we put into a rank's environment beside the isolators' variables, and what must not reach its
- * children from outside. */
+/* What we put into a rank's environment beside the isolators' variables, and what must not reach
+ * its children from outside. */
 static const char *const own_variable[] = { "NODEOS_CONTAINER", "AC_APP_NAME" };
 
 /*

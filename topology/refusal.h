@@ -8,7 +8,7 @@
  * does not.
  */
 enum plan_refusal {
-	PLAN_OK, /* no refusal, or an error of another kind: out of memory, a CPU that is not there */
+	PLAN_OK, /* no refusal, or an error of another kind: out of memory, no such CPU */
 	PLAN_NO_CPUS, /* a container needs more hardware threads than there are for it */
 	PLAN_NO_MEMS, /* it needs more memory nodes, or larger ones, than there are for it */
 	PLAN_NO_OFFER, /* no CPU, or no memory node, may be given to any container */
