@@ -112,6 +112,15 @@ def made(name, machine):
         return keep(output(f"{GUEST}/chrt"), f"{BUILD}/tools/chrt")
     if name == "dimmapfs":
         return keep(output(f"{TOP}/dimmap/build"), f"{BUILD}/dimmap/dimmapfs.ko")
+    if name == "stage":  # what this tree installs, as a file
+        return keep(output(f"{GUEST}/stage"), f"{BUILD}/tools/now.tar")
+    if name.startswith("release-"):  # what a commit before it has installed
+        tree = f"{BUILD}/{name}"
+        if not os.path.exists(tree):
+            subprocess.run(["git", "clone", "-q", "--shared", TOP, tree], check=True)
+            commit = name.partition("-")[2]
+            subprocess.run(["git", "-C", tree, "checkout", "-q", commit], check=True)
+        return keep(output(f"{tree}/test/guest/stage"), f"{BUILD}/tools/release.tar")
     if name == "debs":
         debs = output(f"{GUEST}/debs", "--slurm", machine["slurm"])
         shutil.rmtree(f"{BUILD}/debs", ignore_errors=True)

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# boot: put=release-729764e,stage
+# run: deep limit=3600
+# rooms: container
+"""Live steps that another release has launched: reported, resized and swept by this one, and the
+other way round. release.tar is what the commit in the line "boot" installs, now.tar what this tree
+does; Slurm goes on with its jobs meanwhile. release.py [GROUP...]"""
+
+import glob
+import json
+import os
+import sys
+
+import cluster
+from cluster import HOME, Machine, all_idle, note, ok, run, same
+from containers import pod, write
+from livejob import Job, delete, resize
+
+
+def install(name):
+    """Both nodes have the files of NAME from now on; what runs keeps its own."""
+    for result in cluster.both(f"tar -C / --no-same-owner -xf {os.path.abspath(name)}").values():
+        ok(result.code == 0, f"the files of {name} are put in place", result.text)
+    cluster.patient()
+    cluster.site("resize_mems = yes")
+
+
+def reported(job, what):
+    r = run("nodeosctl report --json", user="root")
+    jobs = json.loads(r.out)["jobs"] if r.code == 0 else []
+    mine = [j for j in jobs if str(j["job"]) == job.id]
+    ok(
+        len(mine) == 1 and {c["name"] for c in mine[0]["containers"]} == {"sim", "vda"},
+        f"{what}: its job is reported",
+        r.text,
+    )
+    r = run("nodeosctl list", user="root")
+    ok(r.code == 0 and job.id in r.out, f"{what}: its job is listed", r.text)
+
+
+def killed(job, what):
+    """slurmstepd of a step dies: whoever opens the ledger next takes out what the step had."""
+    before = len(job.show()["steps"])
+    run(
+        f"pkill -KILL -f 'slurmstepd: \\[{job.id}\\.0\\]'; sleep 1;"
+        f" for f in /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job.id}/step_0/cgroup.kill;"
+        " do echo 1 >$f; done; sleep 2",
+        user="root",
+    )
+    r = run(
+        f"srun --jobid={job.id} --overlap --mpi=none -n1 -N1 --nodeos-container=vda true",
+        timeout=300,
+    )
+    ok(r.code == 0, f"{what}: a step is launched beside it", r.text)
+    ok(len(job.show()["steps"]) < before, f"{what}: a killed step is swept", job.show()["steps"])
+
+
+def over(first, second, what):
+    """Launched with FIRST, then SECOND's files are there."""
+    install(first)
+    job = Job(rest="-n1")
+    job.check(f"{what}: before")
+    install(second)
+    reported(job, what)
+    r, told = resize("sim --cpus=-4")
+    ok(
+        r.code == 0 and told["cpus"]["after"] != told["cpus"]["before"],
+        f"{what}: sim gives",
+        r.text,
+    )
+    job.check(f"{what}: after it")
+    r, _ = resize(f"--job={job.id} vda --cpus=8")
+    ok(r.code == 0, f"{what}: vda takes", r.text)
+    job.check(f"{what}: after both")
+    killed(job, what)
+    run(f"scancel {job.id}", user="root")
+    all_idle("nodes are idle")
+    same(cluster.leftovers(), "", f"{what}: no entry is left")
+
+
+def group_older(machine):
+    over("release.tar", "now.tar", "an older release's step")
+
+
+def group_newer(machine):
+    over("now.tar", "release.tar", "a newer release's step")
+
+
+def group_many(machine):
+    """More ranks than an entry has lines for: the older release keeps them and says so."""
+    install("now.tar")
+    script = f"{HOME}/many.sh"
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(
+            "#!/bin/bash\nsrun -n900 --overcommit --mpi=none --nodeos-container=sim sleep 1000\n"
+        )
+    os.chmod(script, 0o755)
+    manifest = write("many.json", pod(sim={"container": {"cpus": 8, "mems": 1}}))
+    job = run(
+        f"sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o many.log {script}"
+    ).out.strip()
+    entry = ""
+    for _ in range(300):
+        entries = [open(p).read() for p in glob.glob("/run/nodeos/job-*")]
+        entry = next((e for e in entries if f"job {job} " in e and "launching no " in e), "")
+        if entry:
+            break
+        run("sleep 1")
+    ok(entry and entry.count("\nrank ") < 900, "900 ranks are runs in the entry", entry[:2000])
+    ok(len(entry) < 16384 + 4096, f"which is {len(entry)} bytes long")
+    r, _ = resize(f"--job={job} sim --cpus=-2")
+    ok(r.code == 0, "this release resizes their container", r.text)
+    install("release.tar")
+    r = run("nodeosctl list", user="root")
+    ok(r.code == 0 and job in r.out, "the older one lists their job", r.text)
+    r, _ = resize(f"--job={job} sim --cpus=-2")
+    ok(r.code != 0 and "launched" in r.err, "and does not change their container", r.text)
+    r, _ = delete(f"--job={job} sim")
+    ok(r.code != 0, "nor delete it", r.text)
+    run(f"scancel {job}", user="root")
+    all_idle("nodes are idle")
+    same(cluster.leftovers(), "", "no entry is left")
+    install("now.tar")
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    os.makedirs(HOME, exist_ok=True)
+    os.chown(HOME, 1000, 1000)
+    machine = Machine()
+    note(f"machine: {len(machine.cpus)} CPUs")
+    cluster.run_groups(GROUPS, sys.argv[1:] or list(GROUPS), machine)
+    install("now.tar")
+    cluster.done()
+
+
+main()
