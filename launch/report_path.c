@@ -32,8 +32,8 @@ int report_path_check(const char *pattern, struct errbuf *err)
 	return 0;
 }
 
-int report_path(char *out, size_t size, const char *pattern, uint32_t job_id, uint32_t step_id,
-		const char *node, struct errbuf *err)
+int report_path(char *out, size_t size, const char *pattern, const struct report_names *names,
+		struct errbuf *err)
 {
 	size_t used = 0;
 
@@ -45,11 +45,11 @@ int report_path(char *out, size_t size, const char *pattern, uint32_t job_id, ui
 		if (*p == '%') {
 			p++;
 			if (*p == 'j')
-				snprintf(text, sizeof(text), "%u", job_id);
+				snprintf(text, sizeof(text), "%u", names->job_id);
 			else if (*p == 's')
-				step_id_format(step_id, text);
+				step_id_format(names->step_id, text);
 			else if (*p == 'N')
-				snprintf(text, sizeof(text), "%s", node);
+				snprintf(text, sizeof(text), "%s", names->node);
 		}
 		if (used + strlen(text) >= size)
 			return errprintf(err, "--nodeos-report: longer than %zu bytes", size - 1);

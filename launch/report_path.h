@@ -12,7 +12,14 @@
  * percent sign. %N and %s are demanded, or nodes and steps would overwrite each other.
  */
 int report_path_check(const char *pattern, struct errbuf *err);
-int report_path(char *out, size_t size, const char *pattern, uint32_t job_id, uint32_t step_id,
-		const char *node, struct errbuf *err);
+
+/* Whose report it is: what %j, %s and %N stand for. */
+struct report_names {
+	uint32_t job_id, step_id;
+	const char *node;
+};
+
+int report_path(char *out, size_t size, const char *pattern, const struct report_names *names,
+		struct errbuf *err);
 
 #endif

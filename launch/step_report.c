@@ -137,13 +137,13 @@ static void put_step(FILE *f, const struct step *s)
 
 int step_report(const struct step *s, struct errbuf *err)
 {
+	const struct report_names names = { s->in.job_id, s->in.step_id, s->node };
 	char path[4096];
 	struct stat emptied;
 	int fd;
 	FILE *f;
 
-	if (report_path(path, sizeof(path), s->in.report, s->in.job_id, s->in.step_id, s->node,
-			err) < 0)
+	if (report_path(path, sizeof(path), s->in.report, &names, err) < 0)
 		return -1;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
 	f = fd < 0 ? NULL : fdopen(fd, "w");
