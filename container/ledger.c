@@ -434,14 +434,14 @@ int ledger_each_of(struct ledger *l, const struct ledger_whose *whose,
 	return ledger_each_name(l, each_one, &e, err) < 0 ? -1 : e.rc;
 }
 
-int ledger_look(const char *state_dir, int cgroup_fd, const struct ledger_whose *whose,
+int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
 		struct errbuf *err)
 {
 	struct each e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose, .live = true };
-	struct ledger l = { .dir_fd = dir_open_private(state_dir, err),
+	struct ledger l = { .dir_fd = dir_open_private(at->state_dir, err),
 			    .lock_fd = -1,
-			    .cgroup_fd = cgroup_fd };
+			    .cgroup_fd = at->cgroup_fd };
 	int rc;
 
 	if (l.dir_fd < 0)

@@ -109,12 +109,18 @@ int ledger_dir(const struct ledger *l);
  */
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
+/* Where a ledger that nobody opens is. */
+struct ledger_at {
+	const char *state_dir;
+	int cgroup_fd; /* its entries' directories are below this one */
+};
+
 /*
  * Call FN as ledger_each() does, without the lock, with the entries as each was a moment ago: those
- * that ledger_each_of() would take and that live below CGROUP_FD, with their steps that live. For
+ * that ledger_each_of() would take and that live below AT's CGROUP_FD, with their steps that live. For
  * what users may ask as often as they like: no launch waits for it.
  */
-int ledger_look(const char *state_dir, int cgroup_fd, const struct ledger_whose *whose,
+int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
 		struct errbuf *err);
 

@@ -91,9 +91,11 @@ int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct
 	int rc = load_node(out, err);
 
 	out->own = uid != 0;
-	if (rc == 0)
-		rc = ledger_look(out->conf.state_dir, out->cgroup_fd, &whose, keep_job, out,
-				 &out->bad, err);
+	if (rc == 0) {
+		const struct ledger_at at = { out->conf.state_dir, out->cgroup_fd };
+
+		rc = ledger_look(&at, &whose, keep_job, out, &out->bad, err);
+	}
 	if (rc >= 0)
 		return 0;
 	node_state_free(out);

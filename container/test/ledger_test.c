@@ -397,10 +397,11 @@ static int note(const struct ledger_job *job, void *arg)
 static struct looked looks(uid_t uid, unsigned long job, bool tells)
 {
 	const struct ledger_whose whose = { uid, job };
+	const struct ledger_at at = { state, root };
 	struct looked seen = { .jobs = 0 };
 	struct errbuf bad = { 0 }, err = { 0 };
 
-	if (ledger_look(state, root, &whose, note, &seen, &bad, &err) < 0)
+	if (ledger_look(&at, &whose, note, &seen, &bad, &err) < 0)
 		diag("%s", err.text);
 	ok((*bad.text != '\0') == tells, "uid %d is %s", (int)uid,
 	   tells ? "told of what is damaged" : "told of no damage");
