@@ -14,7 +14,7 @@
 struct look {
 	struct mems_held *held;
 	const struct blocks *blocks;
-	uint64_t my_job, my_step;
+	const struct mems_self *self;
 };
 
 static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
@@ -48,7 +48,7 @@ static void add_load(struct look *k, const struct ledger_job *job)
 static int mems_look_at(const struct ledger_job *job, void *arg)
 {
 	struct look *k = arg;
-	bool mine = job->inode == k->my_job;
+	bool mine = job->inode == k->self->job;
 
 	if (!mine) {
 		job_plan_mems(job->plan, true, &k->held->containers);
@@ -56,16 +56,16 @@ static int mems_look_at(const struct ledger_job *job, void *arg)
 		add_load(k, job);
 	}
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].inode != k->my_step)
+		if (job->step[i].inode != k->self->step)
 			job_plan_mems(job->step[i].plan, true,
 				      mine ? &k->held->siblings : &k->held->containers);
 	return 0;
 }
 
-int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job,
-	      uint64_t my_step, struct errbuf *bad, struct errbuf *err)
+int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b,
+	      const struct mems_self *self, struct errbuf *bad, struct errbuf *err)
 {
-	struct look k = { .blocks = b, .my_job = my_job, .my_step = my_step };
+	struct look k = { .blocks = b, .self = self };
 
 	memset(out, 0, sizeof(*out));
 	k.held = out;

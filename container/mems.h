@@ -25,9 +25,14 @@ struct mems_held {
 	uint64_t most[IDSET_MAX], even[IDSET_MAX];
 };
 
+/* Who looks: the inodes of its job's directory and its step's; a step of 0 is none. */
+struct mems_self {
+	uint64_t job, step;
+};
+
 /* Look into the ledger; BLOCKS may be off. What is wrong with an unreadable entry goes to BAD. */
-int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b, uint64_t my_job,
-	      uint64_t my_step, struct errbuf *bad, struct errbuf *err);
+int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b,
+	      const struct mems_self *self, struct errbuf *bad, struct errbuf *err);
 
 /*
  * Choose JOB's share: the memory nodes for its ranks that are in no container with its own. As much

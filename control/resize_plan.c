@@ -75,6 +75,7 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 				  struct errbuf *err)
 {
 	const struct ledger_job *job = v->o.job;
+	const struct mems_self self = { job->inode, v->o.own ? v->o.own->inode : 0 };
 	const struct blocks *b = &v->s.blocks;
 	struct idset others, clean;
 	struct mems_held held;
@@ -91,7 +92,7 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 				 "container %s has no memory nodes of its own (it asked for none): "
 				 "its ranks use what containers leave of the job's",
 				 v->o.container->name);
-	if (mems_look(&held, v->lock, b, job->inode, v->o.own ? v->o.own->inode : 0, &bad, err) < 0)
+	if (mems_look(&held, v->lock, b, &self, &bad, err) < 0)
 		return -1;
 	/* of this job's other containers, of this plan or of steps */
 	others = held.siblings;

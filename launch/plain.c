@@ -32,6 +32,7 @@ struct plain {
 /* The job's share: as its first step here has chosen it, or chosen now. */
 static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 {
+	const struct mems_self self = { p->place.job_inode, p->place.step_inode };
 	struct ledger_job *job = NULL;
 	struct mems_held *held;
 	struct ledger *l = NULL;
@@ -58,8 +59,7 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	    ledger_open(&l, p->conf.state_dir, p->cgroup_fd, p->conf.helper_timeout, err) == 0 &&
 	    service_state_load(&p->service, p->conf.state_dir, err) >= 0 &&
 	    ledger_read(l, p->place.job_inode, &job, err) == 0 &&
-	    mems_look(held, l, &p->blocks, p->place.job_inode, p->place.step_inode, &bad, err) ==
-		    0) {
+	    mems_look(held, l, &p->blocks, &self, &bad, err) == 0) {
 		if (!job)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
 		/* a block may have been taken offline since */

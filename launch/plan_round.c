@@ -320,6 +320,7 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 static int settle(struct ledger *l, struct step *s, struct node_view *v, struct job_plan **made,
 		  struct plan_input *in, struct errbuf *err)
 {
+	const struct mems_self self = { s->job_inode, s->step_inode };
 	const struct job_plan *plan = NULL;
 	struct ledger_job *job = NULL;
 	struct idset now_free;
@@ -328,7 +329,7 @@ static int settle(struct ledger *l, struct step *s, struct node_view *v, struct 
 
 	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0 ||
 	    ((s->blocks.on || (!plan && v->request)) &&
-	     mems_look(&v->held, l, &s->blocks, s->job_inode, s->step_inode, &bad, err) < 0))
+	     mems_look(&v->held, l, &s->blocks, &self, &bad, err) < 0))
 		goto out;
 	if (s->blocks.on && !plan)
 		find_dirty(s, v, job);
