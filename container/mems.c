@@ -152,21 +152,21 @@ static void take_free(struct share *s, struct idset free, const struct idset *jo
 }
 
 /* Slurm's --mem, or, where Slurm does not deal in memory, by the job's part of the CPUs. */
-static uint64_t memory_of_job(const struct blocks *b, uint64_t job_memory,
-			      const struct idset *job_cpus, const struct service_set *service)
+static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *given,
+			      const struct service_set *service)
 {
 	uint64_t all = blocks_usable(b, &b->nodes);
 	struct idset node_cpus;
 	struct errbuf ignored;
 
-	if (job_memory)
-		return job_memory;
+	if (given->memory)
+		return given->memory;
 	if (cgroup_node_cpus(&node_cpus, &ignored) < 0 || idset_empty(&node_cpus))
 		return all;
 	idset_andnot(&node_cpus, &service->cpus);
-	return idset_subset(&node_cpus, job_cpus)
+	return idset_subset(&node_cpus, given->cpus)
 		       ? all
-		       : all / idset_count(&node_cpus) * idset_count(job_cpus);
+		       : all / idset_count(&node_cpus) * idset_count(given->cpus);
 }
 
 /* Whoever has blocks for all of it has its other ranks there, too. */
@@ -190,18 +190,18 @@ void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const str
 }
 
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		const struct job_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
-		const struct idset *job_mems, const struct service_set *service)
+		const struct job_plan *plan, const struct mems_given *given,
+		const struct service_set *service)
 {
 	struct share s = { .b = b, .load = held->most, .out = &job->share };
 	struct idset free = b->nodes, used, own = held->siblings;
-	uint64_t memory = memory_of_job(b, job_memory, job_cpus, service);
+	uint64_t memory = memory_of_job(b, given, service);
 	int fit;
 
 	idset_zero(&job->share);
 	job_plan_mems(plan, true, &own);
 	s.want = wanted(b, &own, memory);
-	idset_and(&free, job_mems);
+	idset_and(&free, given->mems);
 	if (service->own_mems)
 		idset_andnot(&free, &service->mems);
 	idset_andnot(&free, &held->containers);
@@ -212,7 +212,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	fit = s.want ? best_fit(&s, &used) : -1;
 	if (fit >= 0)
 		mems_add_node(&s, fit);
-	take_free(&s, free, job_cpus);
+	take_free(&s, free, given->cpus);
 	s.load = held->even;
 	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
 		mems_add_node(&s, node);
@@ -222,11 +222,11 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 		job->share = !idset_empty(&own) ? own : used;
 	if (idset_empty(&job->share)) {
 		job->share = b->homes;
-		idset_and(&job->share, job_mems);
+		idset_and(&job->share, given->mems);
 	}
 	if (idset_empty(&job->share)) {
 		job->share = held->shares;
-		idset_and(&job->share, job_mems);
+		idset_and(&job->share, given->mems);
 	}
 }
 

@@ -34,18 +34,24 @@ struct mems_self {
 int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b,
 	      const struct mems_self *self, struct errbuf *bad, struct errbuf *err);
 
+/* What Slurm has given a job on this node. */
+struct mems_given {
+	uint64_t memory; /* bytes; 0: not known */
+	const struct idset *cpus, *mems;
+};
+
 /*
  * Choose JOB's share: the memory nodes for its ranks that are in no container with its own. As much
- * as JOB_MEMORY (bytes; 0: by its part of the node's CPUs) is beyond what its containers have (PLAN
+ * as GIVEN's memory (where not known: by its part of the node's CPUs) is beyond what its containers have (PLAN
  * may be NULL): in one block that other such jobs leave enough of, wherever theirs goes, else in
  * blocks that nobody has, those near its CPUs first, and those with somebody's left files in them
  * last. If that is not enough, in what others leave if their memory is spread evenly; then the
  * blocks of other such jobs are shared; without any its own containers'; then homes, and what other
- * such jobs have. Empty when not even that is among JOB_MEMS.
+ * such jobs have. Empty when not even that is among GIVEN's mems.
  */
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		const struct job_plan *plan, uint64_t job_memory, const struct idset *job_cpus,
-		const struct idset *job_mems, const struct service_set *service);
+		const struct job_plan *plan, const struct mems_given *given,
+		const struct service_set *service);
 
 /*
  * What JOB's share has to hold, as above, now that the step containers of PLAN hold more of the

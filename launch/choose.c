@@ -168,6 +168,8 @@ static unsigned choose_add_part(struct step_shared *sh, const struct step_part *
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job)
 {
+	const struct mems_given given = { s->in.job_memory, &v->job_cpus, &v->job_mems };
+
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
 		struct step_part *p = &s->shared->part[i];
 
@@ -176,8 +178,7 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 		if (p->given.own_blocks)
 			continue;
 		if (idset_empty(&job->share))
-			mems_share(job, &s->blocks, &v->held, plan, s->in.job_memory, &v->job_cpus,
-				   &v->job_mems, &s->service);
+			mems_share(job, &s->blocks, &v->held, plan, &given, &s->service);
 		p->given.mems = idset_empty(&job->share) ? s->blocks.homes : job->share;
 		p->given.bind_mems = p->kind != STEP_NONE;
 	}

@@ -32,11 +32,12 @@ struct plain {
 /* The job's share: as its first step here has chosen it, or chosen now. */
 static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 {
+	struct idset cpus, mems;
+	const struct mems_given given = { p->job_memory, &cpus, &mems };
 	const struct mems_self self = { p->place.job_inode, p->place.step_inode };
 	struct ledger_job *job = NULL;
 	struct mems_held *held;
 	struct ledger *l = NULL;
-	struct idset cpus, mems;
 	struct errbuf bad = { 0 };
 	int rc = -1;
 
@@ -64,8 +65,7 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
 		/* a block may have been taken offline since */
 		if (job && (idset_empty(&job->share) || !idset_subset(&job->share, &mems)))
-			mems_share(job, &p->blocks, held, job->plan, p->job_memory, &cpus, &mems,
-				   &p->service);
+			mems_share(job, &p->blocks, held, job->plan, &given, &p->service);
 		/* what cannot be written down holds for this step all the same */
 		if (job && !idset_empty(&job->share))
 			*out = job->share;

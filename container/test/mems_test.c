@@ -34,6 +34,7 @@ static void others(const char *containers, const char *shares, unsigned mib_each
 static void gets(unsigned mib, const char *plan_mems, const char *want, const char *what)
 {
 	struct idset cpus, mems = set_of("0,2-6");
+	const struct mems_given given = { mib * MIB, &cpus, &mems };
 	struct job_plan *plan = *plan_mems ? job_plan_new() : NULL;
 	struct ledger_job job = { .job_id = 1 };
 	struct idset own = held.siblings;
@@ -49,7 +50,7 @@ static void gets(unsigned mib, const char *plan_mems, const char *want, const ch
 	}
 	needs = mib * MIB > blocks_usable(&blocks, &own) ? mib * MIB - blocks_usable(&blocks, &own)
 							 : 0;
-	mems_share(&job, &blocks, &held, plan, mib * MIB, &cpus, &mems, &service);
+	mems_share(&job, &blocks, &held, plan, &given, &service);
 	is(list_of(&job.share), want, "%s", what);
 	ok(job.share_bytes == needs, "%s: and as much as it needs is noted", what);
 	job_plan_free(plan);
