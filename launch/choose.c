@@ -120,11 +120,19 @@ static void note_rest(struct step *s, const struct job_plan *plan)
 			errappend(&s->note, " %.64s", plan->container[i].name);
 }
 
-/* The place that NAME (NULL: none named) means under PLAN (NULL: there is none). */
-static int fill_part(struct step_part *p, struct step *s, const struct node_view *v,
-		     const struct job_plan *plan, const struct ledger_job *job, const char *name,
-		     struct errbuf *err)
+/* Under what ranks choose. */
+struct choice_under {
+	const struct node_view *view;
+	const struct job_plan *plan; /* NULL: there is none */
+	const struct ledger_job *job;
+};
+
+/* The place that NAME (NULL: none named) means. */
+static int fill_part(struct step_part *p, struct step *s, const struct choice_under *under,
+		     const char *name, struct errbuf *err)
 {
+	const struct node_view *v = under->view;
+	const struct job_plan *plan = under->plan;
 	const struct planned_container *c;
 
 	memset(p, 0, sizeof(*p));
@@ -134,7 +142,7 @@ static int fill_part(struct step_part *p, struct step *s, const struct node_view
 	if ((name && strcmp(name, CHOICE_NONE) == 0) || (!plan && !name))
 		return 0;
 	if (!plan)
-		return no_container(job, name, err);
+		return no_container(under->job, name, err);
 	c = name ? job_plan_find(plan, name)
 	    : plan->n == 1 && !plan->container[0].deleted && !s->from_ledger ? &plan->container[0]
 									     : NULL;
@@ -146,7 +154,7 @@ static int fill_part(struct step_part *p, struct step *s, const struct node_view
 		return fill_named(p, s, v, plan, c, err);
 	if (name)
 		return request_no_such(v->request, name, err);
-	fill_rest(p, s, v, plan, job);
+	fill_rest(p, s, v, plan, under->job);
 	if (s->from_ledger)
 		note_rest(s, plan);
 	return 0;
@@ -188,6 +196,7 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err)
 {
+	const struct choice_under under = { v, plan, job };
 	struct step_shared *sh = s->shared;
 	const char *name, *last = NULL;
 	struct step_part part;
@@ -197,7 +206,7 @@ int prepare_choose(struct step *s, const struct node_view *v, const struct job_p
 	for (unsigned i = 0; i < s->in.n_ranks; i++) {
 		name = s->choice ? choice_of(s->choice, sh->rank[i].global_rank) : NULL;
 		if (i == 0 || name != last) {
-			if (fill_part(&part, s, v, plan, job, name, err) < 0)
+			if (fill_part(&part, s, &under, name, err) < 0)
 				return -1;
 			sh->rank[i].part = choose_add_part(sh, &part);
 		} else {
