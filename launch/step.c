@@ -220,9 +220,15 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		       p->container);
 }
 
-/* Divide one part among its ranks; adds to TAKEN what they hold of it. */
+/* Memory for the masks of one part's ranks, for as many as the step has. */
+struct rank_masks {
+	struct idset *bound; /* as Slurm has bound them */
+	struct idset *map; /* as they are divided */
+};
+
+/* Divide one part among its ranks, in MASKS; adds to TAKEN what they hold of it. */
 static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
-		    struct idset *bound, struct idset *map, struct idset *taken, struct errbuf *err)
+		    const struct rank_masks *masks, struct idset *taken, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[part];
 	struct idset avail = p->given.cpus;
@@ -232,20 +238,21 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
 		if (s->shared->rank[i].part == part)
-			bound[n++] = s->shared->rank[i].bound;
+			masks->bound[n++] = s->shared->rank[i].bound;
 	idset_zero(&busy);
 	add_busy(job, s, p, &busy);
 	idset_andnot(&avail, &busy);
-	if ((idset_empty(&avail) || make_map(s, p, &avail, bound, map, &ignored) < 0) &&
-	    make_map(s, p, &p->given.cpus, bound, map, err) < 0)
+	if ((idset_empty(&avail) ||
+	     make_map(s, p, &avail, masks->bound, masks->map, &ignored) < 0) &&
+	    make_map(s, p, &p->given.cpus, masks->bound, masks->map, err) < 0)
 		return -1;
 	n = 0;
 	idset_zero(&chosen);
 	for (unsigned i = 0; i < s->in.n_ranks; i++) {
 		if (s->shared->rank[i].part != part)
 			continue;
-		s->shared->rank[i].chosen = map[n];
-		idset_or(&chosen, &map[n++]);
+		s->shared->rank[i].chosen = masks->map[n];
+		idset_or(&chosen, &masks->map[n++]);
 	}
 	note_sharing(job, s, p, &chosen);
 	note_fewer(s, part);
@@ -284,14 +291,16 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
  */
 static int step_map_ranks(struct step *s, struct errbuf *err)
 {
-	struct idset *bound = calloc(s->in.n_ranks, sizeof(*bound));
-	struct idset *map = calloc(s->in.n_ranks, sizeof(*map));
+	const struct rank_masks masks = {
+		.bound = calloc(s->in.n_ranks, sizeof(*masks.bound)),
+		.map = calloc(s->in.n_ranks, sizeof(*masks.map)),
+	};
 	struct ledger_job *job = NULL;
 	struct ledger_step *mine;
 	struct ledger *l = NULL;
 	int rc = -1;
 
-	if (!bound || !map) {
+	if (!masks.bound || !masks.map) {
 		errprintf(err, "out of memory");
 		goto out;
 	}
@@ -308,14 +317,14 @@ static int step_map_ranks(struct step *s, struct errbuf *err)
 	idset_zero(&mine->cpus);
 	for (unsigned i = 0; i < s->shared->n_parts; i++)
 		if (s->shared->part[i].kind != STEP_NONE &&
-		    map_part(s, i, job, bound, map, &mine->cpus, err) < 0)
+		    map_part(s, i, job, &masks, &mine->cpus, err) < 0)
 			goto out;
 	rc = note_ranks(s, mine, err) < 0 ? -1 : ledger_write(l, job, err);
 out:
 	ledger_job_free(job);
 	ledger_close(l);
-	free(bound);
-	free(map);
+	free(masks.bound);
+	free(masks.map);
 	return rc;
 }
 
