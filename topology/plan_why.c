@@ -202,11 +202,12 @@ static bool repeats(const struct machine *m, enum level level, const struct leve
 }
 
 /* One line for LEVEL where there was something to choose; narrows V to the domain chosen. */
-static void explain_level(FILE *f, const struct planner *p, const struct draft *draft,
+static void explain_level(const struct planner *p, const struct draft *draft,
 			  const struct fit_in *in, const struct fit_out *fit, enum level level,
 			  struct level_view *v)
 {
 	const struct machine *m = p->m;
+	FILE *f = draft->why;
 
 	plan_why_look(p, draft, in, fit, level, v);
 	if (v->free >= 2 && !repeats(m, level, v)) {
@@ -256,7 +257,7 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\nwaste before locality: the other order left too few threads for "
 				"a container");
 	for (unsigned l = 0; fit && l < LEVELS; l++)
-		explain_level(d->why, p, d, in, fit, (enum level)l, &v);
+		explain_level(p, d, in, fit, (enum level)l, &v);
 	if (fit && fit->key.mixed)
 		fprintf(d->why, "\nCPU kinds are mixed: no single kind fits as well");
 }
