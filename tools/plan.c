@@ -521,6 +521,70 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 	return rc < 0 ? -1 : plan_map_ranks(p, err);
 }
 
+/* The option C, with its value: -1, or the status that the tool ends with. */
+static int plan_take_option(struct options *o, int c)
+{
+	switch (c) {
+	case 't':
+		o->topology = optarg;
+		break;
+	case 'c':
+		o->cpus = optarg;
+		break;
+	case 'm':
+		o->mems = optarg;
+		break;
+	case 'S':
+		o->serviceos = optarg;
+		break;
+	case 'M':
+		o->serviceos_mems = optarg;
+		break;
+	case 'n':
+		o->ntasks = optarg;
+		break;
+	case 'O':
+		o->overcommit = true;
+		break;
+	case 'F':
+		o->conf_path = optarg;
+		break;
+	case 'j':
+		o->json = true;
+		break;
+	case 'V':
+		o->svg = optarg;
+		break;
+	case 'C':
+		if (plan_number(optarg, 65535, &o->cpus_per_task) < 0 || o->cpus_per_task == 0)
+			return tool_error(2,
+					  "plan: --cpus-per-task=%s: expected a number "
+					  "from 1 to 65535",
+					  optarg);
+		break;
+	default:
+		return tool_help(c, usage_text);
+	}
+	return -1;
+}
+
+/* Do the options fit each other, and are those of the ServiceOS right? As above. */
+static int plan_check_options(const struct options *o, const char *tool)
+{
+	struct service_ask ask;
+
+	if (o->svg && o->json)
+		return tool_error(2, "plan: --json and --svg: expected one of them");
+	if (o->serviceos && conf_parse_service(&ask, o->serviceos) < 0)
+		return tool_error(2, "%s: --serviceos=%.100s: expected %s", tool, o->serviceos,
+				  conf_service_allowed);
+	if (o->serviceos_mems && conf_parse_service_mems(&ask, o->serviceos_mems) < 0)
+		return tool_error(2, "%s: --serviceos-mems=%.100s: expected %s", tool,
+				  o->serviceos_mems, conf_service_mems_allowed);
+	return -1;
+}
+
+/* -1, or the status that the tool ends with. */
 static int plan_parse_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -538,67 +602,19 @@ static int plan_parse_options(struct options *o, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct service_ask ask;
-	int c;
+	int c, status;
 
 	optind = 1;
 	while ((c = tool_getopt(argc, argv, "t:c:m:n:Ojh", longs)) != -1) {
-		switch (c) {
-		case 't':
-			o->topology = optarg;
-			break;
-		case 'c':
-			o->cpus = optarg;
-			break;
-		case 'm':
-			o->mems = optarg;
-			break;
-		case 'S':
-			o->serviceos = optarg;
-			break;
-		case 'M':
-			o->serviceos_mems = optarg;
-			break;
-		case 'n':
-			o->ntasks = optarg;
-			break;
-		case 'O':
-			o->overcommit = true;
-			break;
-		case 'F':
-			o->conf_path = optarg;
-			break;
-		case 'j':
-			o->json = true;
-			break;
-		case 'V':
-			o->svg = optarg;
-			break;
-		case 'C':
-			if (plan_number(optarg, 65535, &o->cpus_per_task) < 0 ||
-			    o->cpus_per_task == 0)
-				return tool_error(2,
-						  "plan: --cpus-per-task=%s: expected a number "
-						  "from 1 to 65535",
-						  optarg);
-			break;
-		default:
-			return tool_help(c, usage_text);
-		}
+		status = plan_take_option(o, c);
+		if (status >= 0)
+			return status;
 	}
 	if (argc - optind != 1)
 		return tool_wrong(argv[0],
 				  optind == argc ? "which MANIFEST?" : "one MANIFEST at a time");
 	o->manifest = argv[optind];
-	if (o->svg && o->json)
-		return tool_error(2, "plan: --json and --svg: expected one of them");
-	if (o->serviceos && conf_parse_service(&ask, o->serviceos) < 0)
-		return tool_error(2, "%s: --serviceos=%.100s: expected %s", argv[0], o->serviceos,
-				  conf_service_allowed);
-	if (o->serviceos_mems && conf_parse_service_mems(&ask, o->serviceos_mems) < 0)
-		return tool_error(2, "%s: --serviceos-mems=%.100s: expected %s", argv[0],
-				  o->serviceos_mems, conf_service_mems_allowed);
-	return -1;
+	return plan_check_options(o, argv[0]);
 }
 
 int tool_plan(int argc, char **argv)
