@@ -313,79 +313,109 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 	return idset_subset(&mems, &now.mems);
 }
 
-/*
- * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from *IN
- * (the helper runs unlocked: its user could stop it, and everybody would wait).
- */
-static int settle(struct ledger *l, struct step *s, struct node_view *v, struct job_plan **made,
-		  struct plan_input *in, struct errbuf *err)
+/* A try to settle the plan, and what it leaves to the next. */
+struct plan_try {
+	struct ledger *ledger; /* open during a try */
+	struct plan_input in; /* what the next plan has to be made from */
+	struct job_plan *made; /* of IN; NULL: none yet, or the ledger's entry has it */
+};
+
+/* Are the plan that was made, and what it is made of, within the node's bounds? */
+static int accept_made(const struct plan_try *t, const struct step *s, const struct node_view *v,
+		       struct errbuf *err)
 {
-	const struct mems_self self = { s->job_inode, s->step_inode };
-	const struct job_plan *plan = NULL;
-	struct ledger_job *job = NULL;
+	if (s->blocks.on && ((s->conf.blocks_by_memory && check_memory(s, v, t->made, err) < 0) ||
+			     check_sizes(s, v, t->made, err) < 0))
+		return -1;
+	if (check_hpc(s, v, t->made, err) < 0)
+		return -1;
+	if (s->kept_one)
+		for (unsigned i = 0; i < t->made->n; i++)
+			job_plan_add_why(&t->made->container[i],
+					 "one CPU of the node stays outside of policy \"hpc\"");
+	return 0;
+}
+
+/* The ledger has no plan: 1 = the one that was made is good, -1 and 0 as settle_plan() says. */
+static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
+		      const struct ledger_job *job, struct errbuf *err)
+{
 	struct idset now_free;
-	struct errbuf bad = { 0 };
-	int rc = -1;
 
-	if (ledger_read(l, s->job_inode, &job, err) < 0 || known_plan(v, s, job, &plan, err) < 0 ||
-	    ((s->blocks.on || (!plan && v->request)) &&
-	     mems_look(&v->held, l, &s->blocks, &self, &bad, err) < 0))
-		goto out;
-	if (s->blocks.on && !plan)
-		find_dirty(s, v, job);
-	if (!plan && v->request) {
-		free_for(v, s, job, &now_free);
-		v->outside = v->node_cpus;
-		/* reads every entry of the ledger */
-		if (hpc_reserve_matters(v->request, &s->conf)) {
-			int any = hpc_take_live(&v->outside, l, s->step_inode, &s->conf, err);
+	free_for(v, s, job, &now_free);
+	v->outside = v->node_cpus;
+	/* reads every entry of the ledger */
+	if (hpc_reserve_matters(v->request, &s->conf)) {
+		int any = hpc_take_live(&v->outside, t->ledger, s->step_inode, &s->conf, err);
 
-			if (any < 0)
-				goto out;
-			v->any_hpc = any;
-		}
-		s->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
-		if (!still_good(*made, in, s, v, &now_free)) {
-			in->cpus = now_free;
-			plan_round_offer_mems(in, s, v);
-			in->cores = v->job_cpus;
-			in->request = v->request_text;
-			rc = 0;
-			goto out;
-		}
-		if (s->blocks.on &&
-		    ((s->conf.blocks_by_memory && check_memory(s, v, *made, err) < 0) ||
-		     check_sizes(s, v, *made, err) < 0))
-			goto out;
-		if (check_hpc(s, v, *made, err) < 0)
-			goto out;
-		if (s->kept_one)
-			for (unsigned i = 0; i < (*made)->n; i++)
-				job_plan_add_why(
-					&(*made)->container[i],
-					"one CPU of the node stays outside of policy \"hpc\"");
-		plan = *made;
+		if (any < 0)
+			return -1;
+		v->any_hpc = any;
 	}
-	if (!job)
-		job = ledger_job_new(&v->place, s->in.job_id, s->in.uid);
-	if (!job) {
-		errprintf(err, "out of memory");
-		goto out;
+	s->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
+	if (!still_good(t->made, &t->in, s, v, &now_free)) {
+		t->in.cpus = now_free;
+		plan_round_offer_mems(&t->in, s, v);
+		t->in.cores = v->job_cpus;
+		t->in.request = v->request_text;
+		return 0;
 	}
-	if (reap_ended(l, s, job, err) < 0 || prepare_choose(s, v, plan, job, err) < 0)
-		goto out;
+	return accept_made(t, s, v, err) < 0 ? -1 : 1;
+}
+
+/* PLAN (NULL: none) is good: every rank's place under it, and the step into the ledger. */
+static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
+		      const struct job_plan *plan, struct ledger_job *job, struct errbuf *err)
+{
+	int rc;
+
+	if (reap_ended(t->ledger, s, job, err) < 0 || prepare_choose(s, v, plan, job, err) < 0)
+		return -1;
 	if (s->blocks.on) {
 		prepare_share_mems(s, v, plan, job);
 		mems_shrink_share(job, &s->blocks, &v->held, plan, s->in.job_memory);
 	}
 	if ((plan && check_realtime(s, v, plan, job, err) < 0) ||
 	    prepare_accept(s, v, job, err) < 0 || prepare_keep_cores(s, v, plan, err) < 0)
-		goto out;
+		return -1;
 	write_plan(s, v, plan);
-	rc = enter_ledger(l, job, s, v, plan == *made ? *made : NULL, err);
-	if (plan == *made)
-		*made = NULL;
-	rc = rc < 0 ? -1 : 1;
+	rc = enter_ledger(t->ledger, job, s, v, plan == t->made ? t->made : NULL, err);
+	if (plan == t->made)
+		t->made = NULL;
+	return rc;
+}
+
+/*
+ * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from T's IN
+ * (the helper runs unlocked: its user could stop it, and everybody would wait).
+ */
+static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, struct errbuf *err)
+{
+	const struct mems_self self = { s->job_inode, s->step_inode };
+	const struct job_plan *plan = NULL;
+	struct ledger_job *job = NULL;
+	struct errbuf bad = { 0 };
+	int rc = -1;
+
+	if (ledger_read(t->ledger, s->job_inode, &job, err) < 0 ||
+	    known_plan(v, s, job, &plan, err) < 0 ||
+	    ((s->blocks.on || (!plan && v->request)) &&
+	     mems_look(&v->held, t->ledger, &s->blocks, &self, &bad, err) < 0))
+		goto out;
+	if (s->blocks.on && !plan)
+		find_dirty(s, v, job);
+	if (!plan && v->request) {
+		rc = judge_made(t, s, v, job, err);
+		if (rc <= 0)
+			goto out;
+		plan = t->made;
+	}
+	if (!job)
+		job = ledger_job_new(&v->place, s->in.job_id, s->in.uid);
+	if (!job)
+		rc = errprintf(err, "out of memory");
+	else
+		rc = enter_plan(t, s, v, plan, job, err) < 0 ? -1 : 1;
 out:
 	ledger_job_free(job);
 	return rc;
@@ -427,35 +457,34 @@ static void log_places(const struct step *s)
 
 int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
 {
-	struct job_plan *made = NULL;
-	struct plan_input in = { .resize = false };
-	struct ledger *l;
+	struct plan_try t = { .made = NULL };
 	int rc = 0;
 
 	/* a round is lost only to another step of this very job, or, with blocks, to another job */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
 		char cpus[128], mems[128];
 
-		rc = ledger_open(&l, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout, err);
+		rc = ledger_open(&t.ledger, s->conf.state_dir, s->cgroup_fd, s->conf.helper_timeout,
+				 err);
 		if (rc < 0)
 			break;
-		rc = look_at_service(v, s, err) < 0 ? -1 : settle(l, s, v, &made, &in, err);
-		ledger_close(l);
+		rc = look_at_service(v, s, err) < 0 ? -1 : settle_plan(&t, s, v, err);
+		ledger_close(t.ledger);
 		if (rc == 0) {
-			job_plan_free(made);
-			made = NULL;
-			if (idset_empty(&in.cpus))
+			job_plan_free(t.made);
+			t.made = NULL;
+			if (idset_empty(&t.in.cpus))
 				rc = prepare_say_none_free(s, v, err);
-			else if (s->blocks.on && idset_empty(&in.mems))
+			else if (s->blocks.on && idset_empty(&t.in.mems))
 				rc = prepare_say_no_block_free(s, v, err);
-			else if (plan_round_run_helper(&made, s, v, &in, err) < 0)
-				rc = prepare_say_what_there_is(s, v, &in, err);
+			else if (plan_round_run_helper(&t.made, s, v, &t.in, err) < 0)
+				rc = prepare_say_what_there_is(s, v, &t.in, err);
 			STEP_LOG(s, "plan", "round %d: of CPUs %s and memory nodes %s: %s", round,
-				 idset_brief(cpus, &in.cpus), idset_brief(mems, &in.mems),
+				 idset_brief(cpus, &t.in.cpus), idset_brief(mems, &t.in.mems),
 				 rc < 0 ? err->text : "a plan");
 		}
 	}
-	job_plan_free(made);
+	job_plan_free(t.made);
 	if (rc > 0)
 		log_places(s);
 	if (rc == 0)
