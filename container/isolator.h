@@ -46,6 +46,7 @@ struct given {
 	char unfenced[200];
 	char buffer[BUFFER_PATH_MAX]; /* where the container's buffer is mounted; "": none */
 	struct buffer_maker maker; /* of it */
+	unsigned oom; /* 1 + oom_score_adj of the ranks; 0: leave it as it is */
 };
 
 /* One place of a step, on root's side. */

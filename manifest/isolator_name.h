@@ -11,13 +11,14 @@
 	X(MEMS, mems)           \
 	X(SCHED, sched)         \
 	X(PARTITION, partition) \
-	X(DIMMAP, dimmap)
+	X(DIMMAP, dimmap)       \
+	X(OOM, oom)
 
 #define ISOLATOR_ID(id, name) ISOLATOR_##id,
 enum isolator_id { ISOLATORS(ISOLATOR_ID) ISOLATOR_COUNT };
 #undef ISOLATOR_ID
 
-/* "cpus", "mems", "sched", "partition", "dimmap" */
+/* "cpus", "mems", "sched", "partition", "dimmap", "oom" */
 const char *isolator_name(enum isolator_id id);
 int isolator_by_name(const char *name); /* -1: no such word */
 

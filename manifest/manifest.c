@@ -64,8 +64,9 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 	near = word_near(bare_name(name), names);
 	return json_doc_fail(
 		&l->doc, node,
-		"no isolator is named %s%s%s%s (allowed: container, scheduler, dimmap; "
-		"perfwrapper, power, powerpolicy, hwbind, monitoring, image and AppC's own load "
+		"no isolator is named %s%s%s%s (allowed: container, scheduler, dimmap, "
+		"os/linux/oom-score-adj; "
+		"perfwrapper, power, powerpolicy, hwbind, monitoring, image and AppC's others load "
 		"and are ignored)",
 		word_quote(quoted, name, strlen(name)), near ? ", did you mean \"" : "",
 		near ? near : "", near ? "\"?" : "");
@@ -101,7 +102,7 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	const struct manifest_isolator *known = manifest_isolator_find(bare);
 	int i = request_ignored_index(bare);
 
-	if (i >= 0) {
+	if (i >= 0 && !known) {
 		*ignored |= UINT32_C(1) << i;
 		/* Argo's values are objects; AppC's may be anything (no-new-privileges: true). */
 		return strchr(bare, '/') ? 0 : manifest_check_object(&l->doc, value);

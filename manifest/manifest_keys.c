@@ -423,12 +423,42 @@ static const struct manifest_key dimmap_keys[] = {
 	{ .name = NULL },
 };
 
+/* ------------------------------------------------------------- os/linux/oom-score-adj */
+
+static int load_oom(const struct json_doc *doc, const struct manifest_key *key,
+		    const struct json_node *value, struct requested_container *c)
+{
+	unsigned adj;
+
+	if (load_count(doc, key, value, &adj) < 0)
+		return -1;
+	c->oom = 1 + adj;
+	return 0;
+}
+
+/* A key named "" is alone: the value of the isolator is its value, and no object. */
+static const struct manifest_key oom_keys[] = {
+	{
+		.name = "",
+		.load = load_oom,
+		.allowed = "0 to " TEXT(REQUEST_OOM_MAX),
+		.says = "The oom_score_adj of the ranks, a number.",
+		.missing = "",
+		.min = 0,
+		.max = REQUEST_OOM_MAX,
+		.others = "",
+	},
+	{ .name = NULL },
+};
+
 /* ------------------------------------------------------------------------- isolators */
 
 const struct manifest_isolator manifest_isolators[] = {
 	{ "container", "How much of a node the container gets.", container_keys },
 	{ "scheduler", "The scheduling policy of the container's ranks.", scheduler_keys },
 	{ "dimmap", "A buffer for a file or device larger than memory.", dimmap_keys },
+	{ "os/linux/oom-score-adj", "How early the kernel kills ranks when memory is short.",
+	  oom_keys },
 	{ NULL, NULL, NULL },
 };
 
@@ -501,6 +531,8 @@ static const struct manifest_key *find_key(const struct manifest_key *keys, cons
 int manifest_keys_load(const struct json_doc *doc, const struct json_node *value,
 		       const struct manifest_isolator *isolator, struct requested_container *c)
 {
+	if (!*isolator->keys->name)
+		return isolator->keys->load(doc, isolator->keys, value, c);
 	if (manifest_check_object(doc, value) < 0)
 		return -1;
 	for (const struct json_node *m = json_doc_first(doc, value); m; m = json_doc_next(doc, m))

@@ -161,6 +161,14 @@ static int field_ignored(struct requested_container *c, const char *value, const
 	return 0;
 }
 
+static int field_oom(struct requested_container *c, const char *value, const char *end)
+{
+	if (parse_unsigned(&c->oom, value, end, REQUEST_OOM_MAX) < 0)
+		return -1;
+	c->oom++;
+	return 0;
+}
+
 static bool print_number(char *value, uint64_t number)
 {
 	snprintf(value, REQUEST_VALUE_MAX, "%" PRIu64, number);
@@ -257,6 +265,12 @@ static bool print_ignored(char *value, const struct requested_container *c)
 	return used != 0;
 }
 
+static bool print_oom(char *value, const struct requested_container *c)
+{
+	print_number(value, c->oom - UINT64_C(1));
+	return c->oom != 0;
+}
+
 const struct request_field request_fields[] = {
 	{ "c", field_name, print_name },
 	{ "cpus", field_cpus, print_cpus },
@@ -272,6 +286,7 @@ const struct request_field request_fields[] = {
 	{ "dimmap_fill", field_fill, print_fill },
 	{ "dimmap_access", field_access, print_access },
 	{ "ignored", field_ignored, print_ignored },
+	{ "oom", field_oom, print_oom },
 	{ NULL, NULL, NULL },
 };
 

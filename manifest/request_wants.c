@@ -14,6 +14,8 @@ bool request_container_wants(const struct requested_container *c, enum isolator_
 		return c->partition != PARTITION_MEMBER;
 	case ISOLATOR_DIMMAP:
 		return c->dimmap.size != 0;
+	case ISOLATOR_OOM:
+		return c->oom != 0;
 	case ISOLATOR_COUNT:
 		break;
 	}

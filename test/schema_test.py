@@ -25,9 +25,10 @@ CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
 # Members that a document may be without, by hand: all others have to be there.
 OPTIONAL = {
-    "asked": "smt mems mems_bytes policy priority quantum_ms dimmap",
+    "asked": "smt mems mems_bytes policy priority quantum_ms dimmap oom_score_adj",
     "asked/dimmap": "policy fill_bytes",
-    "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap noise",
+    "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap "
+    "oom_score_adj noise",
     "noise": "irqs irq_names threads thread_names",
     "jobs": "share_mems",
     "blocks": "special",

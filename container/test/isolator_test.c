@@ -96,6 +96,38 @@ static void site(void)
 	is_int(isolators_shown(&request), 0, "a partition is not shown to ranks");
 }
 
+static void oom(void)
+{
+	struct isolator_rank rank = { .number = 3 };
+	struct given g = { .oom = 1 + 700 };
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct errbuf err = { 0 };
+
+	ask("nodeos 1;c=sim cpus=2 oom=700;");
+	is(members(write_asked), "{\"cpus\":2,\"oom_score_adj\":700}", "a score is asked");
+	ok(strstr(members(isolators_report), ",\"oom_score_adj\":700}"), "and given");
+	is_int(isolators_outcome(o, &judged), 2, "CPUs and the score have an outcome");
+	is(o[1].isolator, "os/linux/oom-score-adj", "the score is named as in manifests");
+	is_int(o[1].outcome, OUTCOME_ENFORCED, "it is no longer ignored");
+	is_int(isolators_shown(&request), 1, "ranks set it as root");
+	/* every user may raise it */
+	is_int(isolator_oom.verify(&g, &rank, &err), -1, "a rank that has another score");
+	ok(strstr(err.text, "rank 3: it has oom_score_adj "), "the message: %s", err.text);
+	is_int(isolators_show(&g, "sim", &err), 0, "a rank sets its score");
+	is_int(isolator_oom.verify(&g, &rank, &err), 0, "and the kernel has it");
+	g.oom = 1 + 701;
+	is_int(isolator_oom.verify(&g, &rank, &err), -1, "it is compared exactly");
+	is(err.text, "rank 3: it has oom_score_adj 700, not 701 as planned (another plugin?)",
+	   "the message has both");
+	g.oom = 0;
+	is_int(isolators_show(&g, "sim", &err), 0, "nothing asked");
+	is_int(isolator_oom.verify(&g, &rank, &err), 0, "nothing compared");
+	ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
+	is_int(isolators_outcome(o, &judged), 2, "a request of an older release");
+	is_int(o[1].outcome, OUTCOME_IGNORED, "has it ignored");
+}
+
 static struct given given[2];
 static struct isolator_part part[2];
 static struct idset job_cpus, step_cpus;
@@ -130,9 +162,10 @@ static void partitions(int root)
 	struct errbuf err = { 0 };
 
 	job_cpus = set_of("0-7");
-	ask("nodeos 1;c=sim cpus=4 partition=root;");
+	ask("nodeos 1;c=sim cpus=4 partition=root oom=0;");
 	is_int(isolators_give(&s, &part[0], &err), 0, "a container gives what its plan has");
 	is(list_of(&given[0].cpus), "0-1", "the CPUs of the plan");
+	is_int(given[0].oom, 1, "a score of 0 is one that was asked for");
 	is(list_of(&given[0].fence), "0-3", "the partition has idle siblings, too");
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a partition of half of the job");
 	job.n_steps = 1;
@@ -231,6 +264,7 @@ int main(void)
 	conf_defaults(&conf);
 	reports();
 	site();
+	oom();
 	partitions(root);
 	cpus(root);
 	variables();

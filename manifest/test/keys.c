@@ -21,6 +21,11 @@ static void put_mdoc(void)
 {
 	puts(".Bl -tag -width Ds");
 	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++) {
+		if (!*i->keys->name) {
+			printf(".It Cm %s\n%s\n%s\nAllowed: %s.\n", i->name, i->says, i->keys->says,
+			       i->keys->allowed);
+			continue;
+		}
 		printf(".It Cm %s\n%s\n.Bl -tag -width Ds -compact\n", i->name, i->says);
 		for (const struct manifest_key *k = i->keys; k->name; k++)
 			put_mdoc_key(k);
@@ -98,13 +103,30 @@ static void put_key(const struct manifest_key *k, const char *comma)
 	putchar('}');
 }
 
+/* What the schema calls the value of I: a '/' would begin another part of a reference. */
+static const char *definition(const struct manifest_isolator *i)
+{
+	const char *slash = strrchr(i->name, '/');
+
+	return slash ? slash + 1 : i->name;
+}
+
 /* The definition of an isolator's value. */
 static void put_isolator(const struct manifest_isolator *i)
 {
 	const char *comma = "";
 
 	fputs("    ", stdout);
-	put_string(i->name);
+	put_string(definition(i));
+	if (!*i->keys->name) {
+		fputs(": ", stdout);
+		put_values(i->keys);
+		fputs(", \"description\": ", stdout);
+		put_text((const char *const[]){ i->keys->says, " Allowed: ", i->keys->allowed, ".",
+						NULL });
+		puts("},");
+		return;
+	}
 	fputs(": {\n      \"type\": \"object\",\n      \"description\": ", stdout);
 	put_string(i->says);
 	fputs(",\n      \"properties\": {", stdout);
@@ -141,7 +163,8 @@ static void put_names(bool ignored)
 	for (const struct manifest_isolator *i = manifest_isolators; i->name && !ignored; i++)
 		put_name(i->name, &comma);
 	for (const char *const *name = request_ignored_name; *name && ignored; name++)
-		put_name(*name, &comma);
+		if (!manifest_isolator_find(*name))
+			put_name(*name, &comma);
 }
 
 /* Which value belongs to which name. */
@@ -154,7 +177,7 @@ static void put_pairs(void)
 		put_name(i->name, &comma);
 		printf("]}}}, \"then\": {\"properties\": {\"value\": {\"$ref\": \"#/$defs/%s\"}}}}"
 		       "%s\n",
-		       i->name, i[1].name ? "," : "");
+		       definition(i), i[1].name ? "," : "");
 	}
 }
 

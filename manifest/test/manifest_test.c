@@ -88,6 +88,12 @@ static void good(void)
 		  "nodeos 1;c=a cpus=1 ignored=power,powerpolicy;" },
 		{ IMAGE("{\"name\":\"os/linux/no-new-privileges\",\"value\":true}," CONTAINER),
 		  "nodeos 1;c=a cpus=1 ignored=os/linux/no-new-privileges;" },
+		{ IMAGE("{\"name\":\"os/linux/oom-score-adj\",\"value\":500}," CONTAINER),
+		  "nodeos 1;c=a cpus=1 oom=500;" },
+		{ IMAGE(CONTAINER ",{\"name\":\"os/linux/oom-score-adj\",\"value\":\"0\"}"),
+		  "nodeos 1;c=a cpus=1 oom=0;" },
+		{ IMAGE(CONTAINER ",{\"name\":\"os/linux/oom-score-adj\",\"value\":1000}"),
+		  "nodeos 1;c=a cpus=1 oom=1000;" },
 		{ POD(APP("sim", SIZES("\"cpus\":12,\"mems\":3")) "," APP(
 			  "vda", SIZES("\"cpus\":2,\"mems\":1"))),
 		  "nodeos 1;c=sim cpus=12 mems=3;c=vda cpus=2 mems=1;" },
@@ -223,11 +229,20 @@ static const struct {
 	  "expected an object, got null" },
 	{ IMAGE("{\"name\":\"contianer\",\"value\":{}}"), "3:9",
 	  "app.isolators[0].name: no isolator is named \"contianer\", did you mean \"container\"? "
-	  "(allowed: container, scheduler, dimmap;" },
+	  "(allowed: container, scheduler, dimmap, os/linux/oom-score-adj;" },
 	{ IMAGE("{\"name\":\"argo/scheduller\",\"value\":{}}"), "3:9",
 	  "did you mean \"scheduler\"" },
 	{ IMAGE("{\"name\":\"argo/resource/cpu\",\"value\":{}}"), "3:9",
 	  "no isolator is named \"argo/resource/cpu\"" },
+	{ IMAGE("{\"name\":\"os/linux/oom-score-adj\",\"value\":-1}"), "3:42",
+	  "app.isolators[0].value: \"-1\" (allowed: 0 to 1000)" },
+	{ IMAGE("{\"name\":\"os/linux/oom-score-adj\",\"value\":\"1001\"}"), "3:42",
+	  "app.isolators[0].value: \"1001\" (allowed: 0 to 1000)" },
+	{ IMAGE("{\"name\":\"os/linux/oom-score-adj\",\"value\":{}}"), "3:42",
+	  "app.isolators[0].value: expected a number or a string, got an object" },
+	{ POD(APP("a", CONTAINER) "],\n\"isolators\":[{\"name\":\"os/linux/oom-score-adj\","
+				  "\"value\":1}"),
+	  "4:22", "\"os/linux/oom-score-adj\" of a pod: it belongs to apps[].app.isolators" },
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
 	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9",
 	  "\"Container\" (allowed: an AppC identifier" },
@@ -528,7 +543,7 @@ static void examples(void)
 		{ "every-key.json",
 		  "nodeos 1;c=every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
-		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro;" },
+		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
 				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },

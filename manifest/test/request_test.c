@@ -81,6 +81,8 @@ static void round_trips(void)
 		"dimmap_policy=sieve dimmap_fill=2097152 dimmap_access=ro ignored=power;",
 		"nodeos 1;c=a dimmap=4194304 dimmap_source=/s/.x/..y/a=b,c'd dimmap_fill=4096;",
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
+		"nodeos 1;c=a oom=0;",
+		"nodeos 1;c=a ignored=power,os/linux/oom-score-adj oom=1000;",
 	};
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -202,6 +204,11 @@ static void refused(void)
 		"nodeos 1;c=a policy=fifo prio=1;",
 		"nodeos 1;c=a policy=fifo prio=0;",
 		"nodeos 1;c=a prio=1 policy=hpc;",
+		"nodeos 1;c=a oom=;",
+		"nodeos 1;c=a oom=-1;",
+		"nodeos 1;c=a oom=1001;",
+		"nodeos 1;c=a oom=00;",
+		"nodeos 1;c=a oom=1 ignored=power;",
 		"nodeos 1;c=a ignored=;",
 		"nodeos 1;c=a ignored=monitoring,power;",
 		"nodeos 1;c=a ignored=power,power;",
@@ -495,7 +502,7 @@ static void unknown_field(void)
 	is(err.text,
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
-	   "dimmap_fill=, dimmap_access=, ignored=)",
+	   "dimmap_fill=, dimmap_access=, ignored=, oom=)",
 	   "an unknown field: the allowed ones follow, in the order of the text");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"", "a bad value");
