@@ -74,6 +74,8 @@ static void print_container(const struct requested_container *c)
 		printf(" partition=%s", partition_name(c->partition));
 	if (c->dimmap.size)
 		printf(" dimmap=%" PRIu64 "b dimmap_source=%s", c->dimmap.size, c->dimmap.source);
+	if (c->oom)
+		printf(" oom=%u", c->oom - 1);
 }
 
 static void check_print_text(const char *path, const struct request *r)
@@ -132,6 +134,8 @@ static struct json_object *isolators_json(const struct requested_container *c)
 		add_isolator(list, "scheduler", "accepted", "each node decides");
 	if (c->dimmap.size)
 		add_isolator(list, "dimmap", "accepted", "each node decides");
+	if (c->oom)
+		add_isolator(list, "os/linux/oom-score-adj", "accepted", "each node decides");
 	for (unsigned i = 0; request_ignored_name[i]; i++)
 		if (c->ignored >> i & 1)
 			add_isolator(list, request_ignored_name[i], "ignored",
@@ -179,6 +183,8 @@ static struct json_object *container_json(const struct requested_container *c)
 				       json_object_new_string(partition_name(c->partition)));
 	if (c->dimmap.size)
 		json_object_object_add(o, "dimmap", dimmap_json(&c->dimmap));
+	if (c->oom)
+		json_object_object_add(o, "oom_score_adj", json_object_new_int64(c->oom - 1));
 	json_object_object_add(o, "isolators", isolators_json(c));
 	return o;
 }
