@@ -117,8 +117,8 @@ struct ledger_at {
 
 /*
  * Call FN as ledger_each() does, without the lock, with the entries as each was a moment ago: those
- * that ledger_each_of() would take and that live below AT's CGROUP_FD, with their steps that live. For
- * what users may ask as often as they like: no launch waits for it.
+ * that ledger_each_of() would take and that live below AT's CGROUP_FD, with their steps that live.
+ * For what users may ask as often as they like: no launch waits for it.
  */
 int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
