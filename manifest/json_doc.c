@@ -195,9 +195,9 @@ static int manifest_json_doc_parse(struct json_doc *out, struct json_doc doc, un
 int json_doc_parse(struct json_doc *out, const char *name, const char *text, size_t len,
 		   struct json_fault *fault, struct errbuf *err)
 {
-	struct json_doc doc = {
-		.name = name, .text = text, .len = len, .err = err, .fault = fault
-	};
+	struct json_doc doc = { .name = name, .text = text, .len = len, .err = err };
+
+	doc.fault = fault;
 
 	return manifest_json_doc_parse(out, doc, JSON_POS_VALUES);
 }
