@@ -268,7 +268,7 @@ int job_plan_parse(struct job_plan **out, const char **text, struct errbuf *err)
 		for (char *c = line; *c; c++)
 			if (*c < ' ' || *c > '~')
 				*c = '?';
-		errcode(err, parse_refusal(at), "%.400s", line + 6);
+		errcode(err, (int)parse_refusal(at), "%.400s", line + 6);
 	} else if (strcmp(line, "nodeos-plan 1") != 0) {
 		errprintf(err, "not a plan: \"%.40s\"", line);
 	} else {

@@ -1386,12 +1386,16 @@ def group_allow(machine):
         "jobs of another may not, whatever their environment says",
         r.text,
     )
-    manifest = write("oom.json", pod(sim={"container": {"cpus": 2}, "os/linux/oom-score-adj": 300}))
+    manifest = write("oom.json", pod(sim={"container": {"cpus": 8}, "os/linux/oom-score-adj": 300}))
     r = run(
-        f"srun -w n0 -n2 -c2 --nodeos-manifest={manifest} cat /proc/self/oom_score_adj;"
+        f"srun -w n0 -n2 -c4 --nodeos-manifest={manifest} cat /proc/self/oom_score_adj;"
         " srun -w n0 -n1 cat /proc/self/oom_score_adj"
     )
-    same(r.out.split(), ["300", "300", "0"], "oom_score_adj of ranks in a container, and without")
+    ok(
+        r.out.split() == ["300", "300", "0"],
+        "oom_score_adj of ranks in a container, and without",
+        r.text,
+    )
     site("allow_sched = no", "debug = yes")
     r = srun()
     ok(r.code != 0 and "allow_sched" in r.err, "nobody may", r.text)
