@@ -43,7 +43,8 @@ struct mems_given {
 /*
  * Choose JOB's share: the memory nodes for its ranks that are in no container with its own. As much
  * as GIVEN's memory (where not known: by its part of the node's CPUs) is beyond what its containers
- * have (PLAN may be NULL): in one block that other such jobs leave enough of, wherever theirs goes, else in
+ * have (PLAN may be NULL): in one block that other such jobs leave enough of, wherever theirs goes,
+ * else in
  * blocks that nobody has, those near its CPUs first, and those with somebody's left files in them
  * last. If that is not enough, in what others leave if their memory is spread evenly; then the
  * blocks of other such jobs are shared; without any its own containers'; then homes, and what other

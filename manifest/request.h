@@ -65,7 +65,8 @@ struct request_dimmap {
 /*
  * Argo's and AppC's isolators that load and do nothing here: bit i of "ignored"
  * is name i. Those that manifest_isolators has by now are in requests of older releases only.
- * Argo's by bare name ("power"), AppC's with their family ("resource/cpu"), so a name with a '/' has no
+ * Argo's by bare name ("power"), AppC's with their family ("resource/cpu"), so a name with a '/'
+ * has no
  * "argo/" spelling.
  */
 extern const char *const request_ignored_name[]; /* NULL-terminated */
