@@ -10,28 +10,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/test/fixture.h"
 #include "base/test/tap.h"
-#include "container/ledger.h"
+#include "container/test/ledger_fixture.h"
 
 #define STEPS 100u
 #define RANKS 4096u
 #define TRIES 60
-
-static int root;
-static char state[128];
-
-static struct ledger_job *job_in(const char *dir, uid_t uid)
-{
-	struct cgroup_place place = { .task = "" };
-	char path[256];
-
-	snprintf(path, sizeof(path), "cg/%s", dir);
-	scratch_dir(path);
-	snprintf(place.job, sizeof(place.job), "%s", dir);
-	place.job_inode = cgroup_inode(root, dir);
-	return ledger_job_new(&place, 7, uid);
-}
 
 /* A step that lives, in a directory that is there: that of its job. */
 static void add_step(struct ledger_job *job, unsigned id)
@@ -114,7 +98,7 @@ static struct cost measure(void)
 	return c;
 }
 
-/* The entries are made in a process of its own: what it had of memory is not that of who reads. */
+/* In a process of its own, whose memory does not count for the one that reads. */
 static void fill(unsigned jobs)
 {
 	pid_t pid = fork();
@@ -130,7 +114,7 @@ static void fill(unsigned jobs)
 			char dir[32];
 
 			snprintf(dir, sizeof(dir), "job_%u", k);
-			job = job_in(dir, 1000);
+			job = job_in(dir, 7, 1000);
 			for (unsigned i = 0; i < STEPS / jobs; i++)
 				add_step(job, i);
 			rc = ledger_write(l, job, &err);
@@ -162,14 +146,9 @@ static long bytes(void)
 int main(void)
 {
 	struct cost none, some;
-	struct errbuf err;
 	char path[256];
 
-	scratch_make();
-	scratch_dir("cg");
-	snprintf(path, sizeof(path), "%s/cg", scratch);
-	snprintf(state, sizeof(state), "%s/state", scratch);
-	root = cgroup_open_root(path, &err);
+	ledger_fixture();
 	for (unsigned jobs = 1; jobs <= 4; jobs *= 4) {
 		none = measure();
 		fill(jobs);

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/fileio.h"
-#include "base/test/fixture.h"
 #include "base/test/tap.h"
-#include "container/ledger.h"
 #include "container/mems.h"
+#include "container/test/ledger_fixture.h"
 
 #define PLAN                                                                       \
 	"request nodeos 1;c=sim cpus=2;\n"                                         \
@@ -22,8 +21,7 @@
 	"why because\n"                                                            \
 	"end\n"
 
-static int root;
-static char state[128], entry[300];
+static char entry[300];
 
 static struct ledger *opened(void)
 {
@@ -35,19 +33,10 @@ static struct ledger *opened(void)
 	return l;
 }
 
-static uint64_t directory(const char *dir)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "cg/%s", dir);
-	scratch_dir(path);
-	return cgroup_inode(root, dir);
-}
-
 /* Write the entry of job 7 of user 1000 in DIR: HEAD, then BODY. */
 static uint64_t put(const char *dir, const char *header, const char *body)
 {
-	uint64_t inode = directory(dir);
+	uint64_t inode = cgroup_dir(dir);
 	char *text = malloc(strlen(body) + 400);
 
 	snprintf(entry, sizeof(entry), "state/job-%" PRIu64, inode);
@@ -84,7 +73,7 @@ static const char *written(void)
 /* A step of an earlier release with two ranks lives, and another has ended. */
 static void earlier_release(void)
 {
-	uint64_t step = directory("job_7/step_1"), inode;
+	uint64_t step = cgroup_dir("job_7/step_1"), inode;
 	struct ledger_job *job;
 	struct errbuf err = { 0 };
 	struct ledger *l;
@@ -130,7 +119,7 @@ static void add_ranks(struct ledger_job *job, unsigned n, unsigned id)
 	char dir[64];
 
 	snprintf(dir, sizeof(dir), "%.30s/step_%u", job->cgroup, id);
-	s->inode = directory(dir);
+	s->inode = cgroup_dir(dir);
 	s->step_id = id;
 	s->ranks = n;
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
@@ -147,11 +136,10 @@ static void add_ranks(struct ledger_job *job, unsigned n, unsigned id)
 
 static struct ledger_job *new_job(const char *dir, uid_t uid)
 {
-	struct cgroup_place place = { .job_inode = directory(dir) };
+	struct ledger_job *job = job_in(dir, 7, uid);
 
-	snprintf(place.job, sizeof(place.job), "%s", dir);
-	snprintf(entry, sizeof(entry), "state/job-%" PRIu64, place.job_inode);
-	return ledger_job_new(&place, 7, uid);
+	snprintf(entry, sizeof(entry), "state/job-%" PRIu64, job->inode);
+	return job;
 }
 
 /*
@@ -233,7 +221,7 @@ static int count(const struct ledger_job *job, void *arg)
 /* Lines of a later release: read, kept, named, and the memory nodes in them are taken. */
 static void later_release(void)
 {
-	uint64_t step = directory("job_l/step_1"), inode;
+	uint64_t step = cgroup_dir("job_l/step_1"), inode;
 	struct errbuf err = { 0 }, bad = { 0 };
 	struct ledger_job *job;
 	struct idset mems;
@@ -268,7 +256,7 @@ static void later_release(void)
 	ledger_close(l);
 }
 
-/* Of an entry whose form is new, the head tells when it goes. */
+/* An entry of a form that is not known goes with the job that its head names. */
 static void later_format(void)
 {
 	uint64_t inode = put("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
@@ -307,7 +295,7 @@ static void damaged(void)
 		inode = put("job_d", "nodeos-ledger 1", text);
 		is_int(ledger_read(l, inode, &job, &err), -1, "damaged %zu: %s", i, err.text);
 	}
-	ledger_remove(l, directory("job_d"), &err);
+	ledger_remove(l, cgroup_dir("job_d"), &err);
 	ledger_close(l);
 }
 
@@ -372,14 +360,7 @@ static void bounds(void)
 
 int main(void)
 {
-	struct errbuf err;
-	char path[256];
-
-	scratch_make();
-	scratch_dir("cg");
-	snprintf(path, sizeof(path), "%s/cg", scratch);
-	snprintf(state, sizeof(state), "%s/state", scratch);
-	root = cgroup_open_root(path, &err);
+	ledger_fixture();
 	ledger_close(opened());
 	earlier_release();
 	many_ranks();

@@ -11,23 +11,8 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-#include "base/test/fixture.h"
 #include "base/test/tap.h"
-
-static int root;
-static char state[128];
-
-static struct ledger_job *make_job(const char *dir, uint32_t id)
-{
-	struct cgroup_place place = { .task = "" };
-	char path[256];
-
-	snprintf(path, sizeof(path), "cg/%s", dir);
-	scratch_dir(path);
-	snprintf(place.job, sizeof(place.job), "%s", dir);
-	place.job_inode = cgroup_inode(root, dir);
-	return ledger_job_new(&place, id, 1000);
-}
+#include "container/test/ledger_fixture.h"
 
 static void add_plan(struct ledger_job *job)
 {
@@ -47,11 +32,8 @@ static void add_plan(struct ledger_job *job)
 static void add_step(struct ledger_job *job, const char *dir, uint32_t id)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
-	char path[256];
 
-	snprintf(path, sizeof(path), "cg/%s", dir);
-	scratch_dir(path);
-	s->inode = cgroup_inode(root, dir);
+	s->inode = cgroup_dir(dir);
 	s->step_id = id;
 	s->ranks = 4;
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
@@ -89,7 +71,7 @@ static void who_has_it_hurries(void)
 
 static void keep_and_sweep(void)
 {
-	struct ledger_job *job = make_job("job_1", 1), *got = NULL;
+	struct ledger_job *job = job_in("job_1", 1, 1000), *got = NULL;
 	uint64_t inode = job->inode;
 	struct errbuf err = { 0 };
 	struct ledger *l;
@@ -204,7 +186,7 @@ static void corrupt(void)
 		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4-5\nend-of-entry\n",
 		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n"
 	};
-	struct ledger_job *good = make_job("job_g", 9), *job = make_job("job_2", 2), *got;
+	struct ledger_job *good = job_in("job_g", 9, 1000), *job = job_in("job_2", 2, 1000), *got;
 	struct errbuf err, bad = { 0 };
 	struct ledger *l;
 	char name[300];
@@ -245,7 +227,7 @@ static void unread_mems(struct ledger *l, struct idset *out)
 /* What an entry that is damaged names is somebody's as long as its job lives, and goes with it. */
 static void unread(void)
 {
-	struct ledger_job *job = make_job("job_u", 8);
+	struct ledger_job *job = job_in("job_u", 8, 1000);
 	struct ledger_step *step;
 	struct errbuf err;
 	struct ledger *l;
@@ -311,7 +293,7 @@ static void unread(void)
 /* A directory that cannot be looked at is no reason to forget who lives there. */
 static void blind(void)
 {
-	struct ledger_job *job = make_job("job_b", 6), *got = NULL;
+	struct ledger_job *job = job_in("job_b", 6, 1000), *got = NULL;
 	struct errbuf err;
 	struct ledger *l;
 
@@ -330,7 +312,7 @@ static void blind(void)
 /* An entry that reads well leaves no text behind that a report would show as a problem. */
 static void quiet(void)
 {
-	struct ledger_job *job = make_job("job_q", 5);
+	struct ledger_job *job = job_in("job_q", 5, 1000);
 	struct errbuf err, bad = { 0 };
 	struct ledger *l;
 	int n = 0;
@@ -347,7 +329,7 @@ static void quiet(void)
 /* An entry that has no room is told with its path, and the one that is there stays. */
 static void full(void)
 {
-	struct ledger_job *job = make_job("small", 9), *again = NULL;
+	struct ledger_job *job = job_in("small", 9, 1000), *again = NULL;
 	struct ledger *l = NULL;
 	struct errbuf err;
 	char dir[160], path[192], want[256];
@@ -411,8 +393,8 @@ static struct looked looks(uid_t uid, unsigned long job, bool tells)
 /* What users ask for keeps no launch waiting, and another user's entry costs nothing. */
 static void without_the_lock(void)
 {
-	struct ledger_job *mine = make_job("job_m", 11), *other = make_job("job_o", 12),
-			  *ended = make_job("job_e", 13), *damaged = make_job("job_d", 14);
+	struct ledger_job *mine = job_in("job_m", 11, 1000), *other = job_in("job_o", 12, 1000),
+			  *ended = job_in("job_e", 13, 1000), *damaged = job_in("job_d", 14, 1000);
 	char name[64], text[256], path[300];
 	struct looked seen;
 	struct ledger *l;
@@ -475,14 +457,7 @@ static void locking(void)
 
 int main(void)
 {
-	struct errbuf err;
-	char path[128];
-
-	scratch_make();
-	scratch_dir("cg");
-	snprintf(path, sizeof(path), "%s/cg", scratch);
-	snprintf(state, sizeof(state), "%s/state", scratch);
-	root = cgroup_open_root(path, &err);
+	ledger_fixture();
 	keep_and_sweep();
 	who_has_it_hurries();
 	quiet();

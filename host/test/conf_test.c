@@ -413,7 +413,7 @@ static void generated_table(void)
 	free(want);
 }
 
-/* allow_NAME: what is understood, and who may. */
+/* allow_NAME: its words, and the users that it lets through. */
 static void allow(void)
 {
 	static const char *const bad[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* What slurmctld tells of a job is believed of that job and user alone, and waited for a while. */
+/* An answer of slurmctld counts for that job and user alone, and has a limit of time. */
 #include "spank/load_job.h"
 
 #include <errno.h>
