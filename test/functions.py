@@ -177,14 +177,7 @@ def main():
             ([] if plant() == (["look"], ["b.c:tall"], ["b.c:broad"]) else [f"found: {plant()}"]),
         ),
     ]
-    failed = 0
-    for number, (what, wrong) in enumerate(checks, 1):
-        print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
-        for w in wrong:
-            print(f"#   {w}")
-        failed += bool(wrong)
-    print(f"1..{len(checks)}")
-    return 1 if failed else 0
+    return rooms.report(checks)
 
 
 if __name__ == "__main__":

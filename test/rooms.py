@@ -247,6 +247,18 @@ def table(includes):
         )
 
 
+def report(checks):
+    """Print CHECKS, of (what holds, lines of what does not), as TAP; the exit status."""
+    failed = 0
+    for number, (what, wrong) in enumerate(checks, 1):
+        print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
+        for w in wrong:
+            print(f"#   {w}")
+        failed += bool(wrong)
+    print(f"1..{len(checks)}")
+    return 1 if failed else 0
+
+
 def main():
     if sys.argv[1:] == ["--installed"]:
         print("\n".join(INSTALLED))
@@ -302,14 +314,7 @@ def main():
             ),
         )
     )
-    failed = 0
-    for number, (what, wrong) in enumerate(checks, 1):
-        print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
-        for w in wrong:
-            print(f"#   {w}")
-        failed += bool(wrong)
-    print(f"1..{len(checks)}")
-    return 1 if failed else 0
+    return report(checks)
 
 
 if __name__ == "__main__":
