@@ -46,8 +46,8 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 
 		if (other->inode == s->inode)
 			continue;
-		if (other->step_id < STEP_ID_INTERACTIVE && !s->own_container && !other->plan &&
-		    ledger_step_in(other, p->name))
+		if (other->step_id < STEP_ID_INTERACTIVE && !s->own_container &&
+		    ledger_step_in_job_plan(other, p->name))
 			return errprintf(err,
 					 "container %s is %s partition, and step %u is in it: one "
 					 "step at a time",

@@ -15,7 +15,6 @@
 
 #include "base/fileio.h"
 #include "container/ledger_impl.h"
-#include "container/step_id.h"
 
 #define ENTRY_PREFIX "job-"
 
@@ -379,7 +378,7 @@ static bool is_asked_for(struct ledger *l, const char *name, const struct each *
 	if (!whose)
 		return true;
 	errno = 0;
-	/* whose it is cannot be said: root, who asks for all, sees it */
+	/* an entry without a readable owner is shown to root alone, when all are asked for */
 	if (ledger_read_head(l, name, &job, NULL) < 0)
 		return errno != ENOENT && whose->uid == (uid_t)-1;
 	return (whose->uid == (uid_t)-1 || job.uid == whose->uid) &&

@@ -109,7 +109,7 @@ int ledger_dir(const struct ledger *l);
  */
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
-/* Where a ledger that nobody opens is. */
+/* Where a ledger is, for a look without opening it. */
 struct ledger_at {
 	const char *state_dir;
 	int cgroup_fd; /* its entries' directories are below this one */
@@ -181,6 +181,8 @@ const char *ledger_step_places(const struct ledger_step *s);
 int ledger_step_add(struct ledger_step *s, const char *place);
 int ledger_step_set_places(struct ledger_step *s, const char *places);
 bool ledger_step_in(const struct ledger_step *s, const char *place);
+/* Is any in PLACE of the job plan? A step with containers of its own has none there. */
+bool ledger_step_in_job_plan(const struct ledger_step *s, const char *place);
 
 /* ----------------------------------------------------------------- ledger_ranks.c */
 

@@ -142,6 +142,11 @@ bool ledger_step_in(const struct ledger_step *s, const char *place)
 	return false;
 }
 
+bool ledger_step_in_job_plan(const struct ledger_step *s, const char *place)
+{
+	return !s->plan && ledger_step_in(s, place);
+}
+
 bool ledger_job_is_empty(const struct ledger_job *job)
 {
 	return !job->plan && !job->n_steps && idset_empty(&job->share) && !job->unknown;

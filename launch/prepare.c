@@ -12,7 +12,6 @@
 #include "container/fence.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "host/buffer.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 #include "launch/site.h"

@@ -68,8 +68,8 @@ struct step_input {
 	const char *helper_path; /* the planning helper */
 	const char *script_path; /* nodeos-script, which reads SCRIPT */
 	/*
-	 * Where each decision is logged, a line each: for those who debug, and (debug=yes in
-	 * nodeos.conf) for everybody. NULL: nowhere.
+	 * Log of decisions, a line each: log_info with debug=yes in nodeos.conf, else log_debug.
+	 * NULL: none.
 	 */
 	void (*log_debug)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	void (*log_info)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

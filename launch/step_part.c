@@ -12,6 +12,5 @@ const char *step_part_word(const struct step_part *p)
 
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p)
 {
-	return !s->shared->own_container && !other->plan &&
-	       ledger_step_in(other, step_part_word(p));
+	return !s->shared->own_container && ledger_step_in_job_plan(other, step_part_word(p));
 }
