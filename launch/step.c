@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "launch/step.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -468,8 +467,6 @@ void step_end(struct step *s)
 			isolators_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
 		/* what its ranks have is its until it ends: who came by ssh is there, too */
-		STEP_LOG(s, "end", "out of the ledger; %u other steps of its job are in it",
-			 job->n_steps);
 		if (!ledger_job_is_empty(job))
 			ledger_write(l, job, &err);
 		else
@@ -481,8 +478,12 @@ void step_end(struct step *s)
 		if (launching || fence_wanted(job))
 			fence_raise(l, fd, job, 0, &err);
 	}
-	ledger_job_free(job);
 	ledger_close(l);
+	/* the log may block: other launches do not wait for it */
+	if (job)
+		STEP_LOG(s, "end", "out of the ledger; %u other steps of its job are in it",
+			 job->n_steps);
+	ledger_job_free(job);
 out:
 	if (fd >= 0)
 		close(fd);
