@@ -6,9 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "container/fence.h"
 #include "container/isolator.h"
-#include "container/mems.h"
 #include "control/resize_mems.h"
 #include "control/resize_plan.h"
 #include "control/resize_ranks.h"
@@ -20,6 +18,13 @@
 #define ROUNDS 8 /* of moving pages, while ranks start in the container */
 
 /* ------------------------------------------------------------------ may it be? */
+
+static int refuse_change(struct errbuf *err, const struct errbuf *why,
+			 const struct planned_container *c)
+{
+	errcopy(err, why);
+	return errwrap(err, "container %s", c->name);
+}
 
 /* Do the site and every isolator let the container become NEXT? */
 static int check_change(const struct resize_view *v, const struct planned_container *next,
@@ -43,9 +48,10 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 
 	if (mems && resize_check_mems(&v->s.conf, NODEOS_CONF_PATH, err) < 0)
 		return -1;
-	/* root may ask for the container of another user, whose it stays */
-	if (resize_check_user(&v->s.conf, NODEOS_CONF_PATH, v->o.job->uid, cpus, mems, err) < 0)
-		return errwrap(err, "container %s", next->name);
+	if (cpus && *v->no_cpus.text)
+		return refuse_change(err, &v->no_cpus, next);
+	if (mems && *v->no_mems.text)
+		return refuse_change(err, &v->no_mems, next);
 	return isolators_resize(&change, err);
 }
 
@@ -471,6 +477,14 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 				resize_check_mems(&conf, NODEOS_CONF_PATH, err) < 0)
 		       ? -1
 		       : resize_lock(v, &conf, err);
+	/*
+	 * With the ledger closed: the user database may answer late. Root may ask for the container
+	 * of another user, whose it stays.
+	 */
+	if (lock >= 0) {
+		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);
+		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, false, true, &v->no_mems);
+	}
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
 		rc = change(out, v, made, err);
 		resize_view_close(v);

@@ -19,6 +19,8 @@ struct resize_view {
 	/* of the plan of O once it was found: the next look is for the same one, though another
 	 * step may have brought one of its name */
 	uint64_t inode;
+	/* why the site does not let this user change CPUs, or memory nodes; "": it does */
+	struct errbuf no_cpus, no_mems;
 	struct request request;
 	unsigned index; /* of the container in it */
 	struct idset job_cpus, job_mems;
