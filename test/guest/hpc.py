@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # boot: put=chrt
-# run: ci limit=900 words sixteen turns outside
+# run: ci limit=900 words sixteen turns
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: host launch kernel

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: ci limit=1200 plain step inherit parts policy allow
+# run: ci limit=1200 plain inherit policy allow
 # run: deep limit=2400
 # rooms: spank launch container host topology manifest report tools
 """The tests inside the virtual cluster: every placement is compared, rank by rank, with what
