@@ -35,7 +35,9 @@ static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct e
 		idset_and(&v->rest_mems, &with_cpus);
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
 		return errprintf(err, "the job's cgroup does not confine its CPUs: NodeOS needs "
-				      "ConstrainCores=yes in cgroup.conf");
+				      "task/cgroup in TaskPlugin in slurm.conf and "
+				      "ConstrainCores=yes in cgroup.conf (see nodeosctl features "
+				      "--site)");
 	snprintf(s->user, sizeof(s->user), "%s", v->place.user);
 	s->job_inode = v->place.job_inode;
 	s->step_inode = v->place.step_inode;

@@ -23,6 +23,7 @@
 #include "host/built_for.h"
 #include "host/cgroup.h"
 #include "host/conf.h"
+#include "host/isolcpus.h"
 #include "host/policy.h"
 #include "host/slurm_conf.h"
 #include "tools/tool.h"
@@ -65,7 +66,7 @@ static void fact(struct findings *f, const char *key, const char *value)
 	if (f->j)
 		jout_string(f->j, key, value);
 	else
-		printf("%-20s %s\n", key, value);
+		printf("%-20s %s\n", key, *value ? value : "none");
 }
 
 /* The Slurm series that the installed plugin was built for: "24.11"; "" when there is none. */
@@ -156,7 +157,8 @@ static void kernel_facts(struct findings *f)
 {
 	struct utsname u;
 	struct errbuf err;
-	char text[4608], series[16];
+	char text[4608], series[16], list[128];
+	struct idset isolated;
 	int fd;
 
 	fact(f, "version", VERSION);
@@ -172,6 +174,8 @@ static void kernel_facts(struct findings *f)
 	fact(f, "json-c", json_c_version());
 	uname(&u);
 	fact(f, "kernel", u.release);
+	isolcpus_read("", &isolated);
+	fact(f, "isolated-cpus", idset_brief(list, &isolated));
 	snprintf(text, sizeof(text), "%d", numa_available() < 0 ? 1 : numa_num_configured_nodes());
 	fact(f, "memory-nodes", text);
 	memory_blocks(text, sizeof(text));
@@ -201,8 +205,8 @@ static const struct wanted {
 	const char *key, *part, *mend;
 } wanted[] = {
 	{ "ProctrackType", "proctrack/cgroup", "ProctrackType=proctrack/cgroup in slurm.conf" },
-	{ "TaskPlugin", "task/affinity", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
-	{ "TaskPlugin", "task/cgroup", "TaskPlugin=task/affinity,task/cgroup in slurm.conf" },
+	{ "TaskPlugin", "task/cgroup",
+	  "TaskPlugin=task/affinity,task/cgroup (or task/cgroup alone) in slurm.conf" },
 	{ "PrologFlags", "Contain",
 	  "PrologFlags=Contain in slurm.conf (without it the job's cgroup goes between the steps "
 	  "of a salloc)" },
@@ -323,6 +327,28 @@ static bool nodeosd_listens(void)
 	return listens;
 }
 
+/* The helpers are started by way of close_range(2). */
+static void check_kernel(struct findings *f)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname u;
+
+	uname(&u);
+	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	    (major < 5 || (major == 5 && minor < 9)))
+		features_found(f, "the kernel is %s, and NodeOS needs 5.9 or later", u.release);
+}
+
+static void check_isolcpus(struct findings *f)
+{
+	struct idset isolated;
+	char list[128];
+
+	isolcpus_read("", &isolated);
+	if (!idset_empty(&isolated))
+		features_found(f, "CPUs %s are " ISOLCPUS_MEANS, idset_brief(list, &isolated));
+}
+
 static void check_site(struct findings *f)
 {
 	struct errbuf err = { 0 };
@@ -331,6 +357,8 @@ static void check_site(struct findings *f)
 	char *config;
 	int fd = cgroup_open_root(NULL, &err);
 
+	check_kernel(f);
+	check_isolcpus(f);
 	if (fd < 0)
 		features_found(f, "%s", err.text);
 	else if (cgroup_read(fd, ".", "cgroup.controllers", controllers, sizeof(controllers),

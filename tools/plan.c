@@ -10,6 +10,7 @@
 #include "container/isolator.h"
 #include "container/planner.h"
 #include "host/conf.h"
+#include "host/isolcpus.h"
 #include "manifest/manifest.h"
 #include "report/lstopo.h"
 #include "tools/tool.h"
@@ -617,6 +618,24 @@ static int plan_parse_options(struct options *o, int argc, char **argv)
 	return plan_check_options(o, argv[0]);
 }
 
+/* Of a plan for this machine: CPUs of it on which ranks do not run as users expect. */
+static void warn_of_isolcpus(const struct planned *p)
+{
+	struct idset isolated, given;
+	char list[128];
+
+	if (p->o->topology)
+		return;
+	idset_zero(&given);
+	for (unsigned i = 0; i < p->plan->n; i++)
+		idset_or(&given, &p->plan->container[i].cpus);
+	isolcpus_read("", &isolated);
+	idset_and(&isolated, &given);
+	if (!idset_empty(&isolated))
+		tool_error(0, "plan: warning: CPUs %s are " ISOLCPUS_MEANS,
+			   idset_brief(list, &isolated));
+}
+
 int tool_plan(int argc, char **argv)
 {
 	static struct planned p;
@@ -633,6 +652,7 @@ int tool_plan(int argc, char **argv)
 		status = 1;
 	} else {
 		status = 0;
+		warn_of_isolcpus(&p);
 		if (o.svg)
 			status = plan_draw(&p, &err) < 0 ? tool_error(1, "plan: %s", err.text) : 0;
 		else if (o.json)

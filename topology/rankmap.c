@@ -286,11 +286,15 @@ static int too_many(const struct map *m, struct errbuf *err)
 	const char *s = m->n_cores > 1 ? "s" : "";
 	char hint[48] = "";
 
-	if (in->sized)
+	if (in->sized) {
+		if (m->threads > 1)
+			snprintf(hint, sizeof(hint), " (cpus=%u are %u threads)",
+				 idset_count(in->container), idset_count(in->container));
 		return errcode(err, PLAN_NO_RANK_CPUS,
-			       "%u ranks on %u core%s: start fewer on each node, ask for a "
+			       "%u ranks on %u core%s%s: start fewer on each node, ask for a "
 			       "larger container (cpus), or use -O",
-			       in->n_ranks, m->n_cores, s);
+			       in->n_ranks, m->n_cores, s, hint);
+	}
 	if (!in->by_thread && m->threads > 1)
 		snprintf(hint, sizeof(hint), " (srun -c %u gives every rank a core)", m->threads);
 	return errcode(err, PLAN_NO_RANK_CPUS,

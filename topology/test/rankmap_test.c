@@ -718,8 +718,44 @@ static void large(void)
 	ok(same, "the container being the step, every rank keeps its mask");
 }
 
+/* A container's size is in threads, a step's ranks count cores: the message says which is which. */
+static void too_many_for_the_size(void)
+{
+	static const struct {
+		unsigned threads; /* of a core */
+		const char *container, *want, *name;
+	} table[] = {
+		{ 2, "0-1,4-5",
+		  "4 ranks on 2 cores (cpus=4 are 4 threads): start fewer on each node, ask for a "
+		  "larger container (cpus), or use -O",
+		  "four ranks in cpus=4 of two-threaded cores are refused: cpus counts threads" },
+		{ 1, "0-1",
+		  "4 ranks on 2 cores: start fewer on each node, ask for a larger container "
+		  "(cpus), or use -O",
+		  "four ranks in cpus=2 of one-threaded cores are refused" },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct idset core[4] = { 0 }, container = parsed(table[i].container), out[4];
+		struct rankmap_in in = {
+			.n_ranks = 4,
+			.n_cores = 4,
+			.core = core,
+			.container = &container,
+			.sized = true,
+		};
+		struct errbuf err = { 0 };
+
+		for (unsigned id = 0; id < 4 * table[i].threads; id++)
+			idset_add(&core[id % 4], id);
+		is_int(rankmap(&in, out, &err), -1, "%s", table[i].name);
+		is(err.text, table[i].want, "%s: the message", table[i].name);
+	}
+}
+
 int main(void)
 {
+	too_many_for_the_size();
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i], false, 0, false);
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++)

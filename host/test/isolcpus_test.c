@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/isolcpus.h"
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+int main(void)
+{
+	static const struct {
+		const char *line, *want;
+	} table[] = {
+		{ "2-3,8\n", "2-3,8" },
+		{ "\n", "" },
+		{ "(null)\n", "" },
+		{ "", "" },
+	};
+	struct idset s;
+
+	scratch_make();
+	scratch_dir("sys/devices/system/cpu");
+	idset_zero(&s);
+	idset_add(&s, 1);
+	isolcpus_read(scratch, &s);
+	is(list_of(&s), "", "a kernel without the file isolates no CPUs");
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		scratch_file("sys/devices/system/cpu/isolated", table[i].line);
+		idset_add(&s, 1);
+		isolcpus_read(scratch, &s);
+		is(list_of(&s), table[i].want, "the kernel's line %zu: CPUs \"%s\"", i,
+		   table[i].want);
+	}
+	return tap_done();
+}
