@@ -297,22 +297,22 @@ static int check_bounds(struct ledger *l, const char *name, const struct ledger_
 	if (fstatat(l->dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && size <= (size_t)now.st_size)
 		return 0;
 	if (job->n_steps > LEDGER_STEPS_MAX)
-		return errprintf(err,
-				 "this job has %u steps at a time on this node, and NodeOS keeps "
-				 "%u: start the next ones when some have ended",
-				 job->n_steps, LEDGER_STEPS_MAX);
+		return errcode(err, LEDGER_BOUND,
+			       "this job has %u steps at a time on this node, and NodeOS keeps "
+			       "%u: start the next ones when some have ended",
+			       job->n_steps, LEDGER_STEPS_MAX);
 	if (size > LEDGER_ENTRY_MAX)
-		return errprintf(err,
-				 "the ledger entry of this job would be longer than %u bytes: "
-				 "start the next steps when some have ended",
-				 LEDGER_ENTRY_MAX);
+		return errcode(err, LEDGER_BOUND,
+			       "the ledger entry of this job would be longer than %u bytes: "
+			       "start the next steps when some have ended",
+			       LEDGER_ENTRY_MAX);
 	if (ledger_each_name(l, ledger_add_size, &sum, err) < 0)
 		return -1;
 	if (sum.bytes > LEDGER_USER_MAX)
-		return errprintf(err,
-				 "the ledger entries of this user's jobs on this node would be "
-				 "longer than %u bytes: start the next steps when some have ended",
-				 LEDGER_USER_MAX);
+		return errcode(err, LEDGER_BOUND,
+			       "the ledger entries of this user's jobs on this node would be "
+			       "longer than %u bytes: start the next steps when some have ended",
+			       LEDGER_USER_MAX);
 	return 0;
 }
 

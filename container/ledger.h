@@ -127,10 +127,17 @@ int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 /* The job with this inode: *OUT NULL when it has no entry. Free with ledger_job_free. */
 int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
+/* errbuf.code of this file's errors; the planner's codes pass through this room and are lower. */
+enum ledger_refusal {
+	LEDGER_OK, /* none, or an error of another kind */
+	LEDGER_BOUND = PLAN_REFUSALS, /* the entry would be beyond a bound */
+};
+
 /*
  * Replace or make the entry of JOB. -1 with the reason, the entry as it was: JOB is light, the file
- * cannot be written, or it would be longer than it is and beyond a bound: LEDGER_STEPS_MAX steps or
- * LEDGER_ENTRY_MAX bytes of a job, LEDGER_USER_MAX bytes of its user's jobs on this node.
+ * cannot be written, or (LEDGER_BOUND) it would be longer than it is and beyond a bound:
+ * LEDGER_STEPS_MAX steps or LEDGER_ENTRY_MAX bytes of a job, LEDGER_USER_MAX bytes of its user's
+ * jobs on this node.
  */
 int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err);
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);

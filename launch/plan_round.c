@@ -185,13 +185,22 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	}
 	if (rc < 0 || (made && !(v->of_step ? mine->request : job->request)))
 		return errprintf(err, "out of memory");
-	if (ledger_write(l, job, err) == 0)
-		return 0;
-	/* one in no container has nothing that others must know of (ledger.h's bounds) */
-	if (made || s->shared->n_parts > 1 || s->shared->part[0].kind != STEP_NONE)
+	return ledger_write(l, job, err);
+}
+
+/*
+ * A job whose entry is full (ledger.h's bounds) may have more steps in no container: others need to
+ * know of nothing that these have. CHOSE: a plan was made, or memory nodes were chosen, for this
+ * one, which others would be given, too. Any other error says that the ledger does not work.
+ */
+static int go_on_unnoted(struct step *s, bool chose, struct errbuf *err)
+{
+	if (err->code != LEDGER_BOUND || chose || s->shared->n_parts > 1 ||
+	    s->shared->part[0].kind != STEP_NONE)
 		return -1;
-	s->warning = *err;
-	err->text[0] = '\0';
+	errwrap(err, "warning: this step runs, but nodeosctl does not show it");
+	step_add_warning(s, err);
+	errclear(err);
 	return 0;
 }
 
@@ -367,7 +376,8 @@ static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct job_plan *plan, struct ledger_job *job, struct errbuf *err)
 {
-	int rc;
+	struct job_plan *made = plan == t->made ? t->made : NULL;
+	bool had_share = !idset_empty(&job->share);
 
 	if (reap_ended(t->ledger, s, job, err) < 0 || prepare_choose(s, v, plan, job, err) < 0)
 		return -1;
@@ -379,10 +389,11 @@ static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 	    prepare_accept(s, v, job, err) < 0 || prepare_keep_cores(s, v, plan, err) < 0)
 		return -1;
 	write_plan(s, v, plan);
-	rc = enter_ledger(t->ledger, job, s, v, plan == t->made ? t->made : NULL, err);
-	if (plan == t->made)
-		t->made = NULL;
-	return rc;
+	if (made)
+		t->made = NULL; /* the entry's from here on */
+	if (enter_ledger(t->ledger, job, s, v, made, err) == 0)
+		return 0;
+	return go_on_unnoted(s, made || (!had_share && !idset_empty(&job->share)), err);
 }
 
 /*

@@ -367,7 +367,7 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	STEP_LOG(s, "partition", "%s: %s", partition_name(p->given.partition),
 		 rc == 0 && !*why.text ? "as asked" : why.text);
 	if (rc == 0 || p->given.partition == PARTITION_MEMBER) {
-		s->warning = *why.text ? why : more;
+		step_add_warning(s, *why.text ? &why : &more);
 		return 0;
 	}
 	if (rc < 0 && s->conf.strict)
@@ -397,25 +397,6 @@ static int launch_step_place(struct step *s, unsigned rank, pid_t pid, struct er
 		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)
 			return -1;
 	return step_end_launch(s, err);
-}
-
-static const char *once(struct errbuf *text)
-{
-	static struct errbuf copy;
-
-	copy = *text;
-	errclear(text);
-	return copy.text;
-}
-
-const char *step_warning(struct step *s)
-{
-	return once(&s->warning);
-}
-
-const char *step_note(struct step *s)
-{
-	return once(&s->note);
 }
 
 bool step_ends_others(const struct step *s, unsigned nodes)

@@ -134,6 +134,9 @@ const char *step_part_word(const struct step_part *p);
  * else's, whatever their names. */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
+/* step_warning.c: put WHY, "" for nothing, behind what step_warning() has not given yet. */
+void step_add_warning(struct step *s, const struct errbuf *why);
+
 struct node_view;
 
 /*

@@ -320,6 +320,7 @@ static void bounds(void)
 	is_int(ledger_write(l, job, &err), 0, "a job has 1,024 steps (%s)", err.text);
 	add_ranks(job, 0, LEDGER_STEPS_MAX);
 	is_int(ledger_write(l, job, &err), -1, "and no more: %s", err.text);
+	is_int(err.code, LEDGER_BOUND, "the error of too many steps is the bound's");
 	ledger_job_del_step(job, job->step[3].inode);
 	ledger_job_del_step(job, job->step[3].inode);
 	is_int(ledger_write(l, job, &err), 0, "one fewer is written");
@@ -334,6 +335,7 @@ static void bounds(void)
 	add_ranks(job, 3000, 2);
 	scatter(&job->step[2]);
 	is_int(ledger_write(l, job, &err), -1, "a job has 1 MiB: %s", err.text);
+	is_int(err.code, LEDGER_BOUND, "the error of a long entry is the bound's");
 	ledger_job_del_step(job, job->step[2].inode);
 	for (unsigned i = 0; i < 10; i++) {
 		snprintf(dir, sizeof(dir), "job_c%u", i);
@@ -345,6 +347,7 @@ static void bounds(void)
 		ledger_job_free(more);
 	}
 	ok(strstr(err.text, "of this user's jobs"), "all jobs of a user have 4 MiB: %s", err.text);
+	is_int(err.code, LEDGER_BOUND, "the error of a user's long entries is the bound's");
 	plain = new_job("job_p", 1000);
 	plain->share = set_of("4");
 	is_int(ledger_write(l, plain, &err), 0, "a job without containers is never refused");

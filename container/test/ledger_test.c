@@ -354,6 +354,7 @@ static void full(void)
 	snprintf(want, sizeof(want), "ledger: %s/job-%" PRIu64 ": No space left on device", dir,
 		 job->inode);
 	is_int(ledger_write(l, job, &err), -1, "which cannot be replaced when it is full");
+	is_int(err.code, LEDGER_OK, "a full file system is no bound of the ledger's");
 	is(err.text, want, "that is told");
 	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1,
 	       "it is as it was");

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the user should know of a step that goes on. */
+#include "launch/step_impl.h"
+
+void step_add_warning(struct step *s, const struct errbuf *why)
+{
+	if (!*s->warning.text)
+		s->warning = *why;
+	else if (*why->text)
+		errappend(&s->warning, "; %s", why->text);
+}
+
+static const char *once(struct errbuf *text)
+{
+	static struct errbuf copy;
+
+	copy = *text;
+	errclear(text);
+	return copy.text;
+}
+
+const char *step_warning(struct step *s)
+{
+	return once(&s->warning);
+}
+
+const char *step_note(struct step *s)
+{
+	return once(&s->note);
+}
