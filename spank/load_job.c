@@ -15,7 +15,7 @@ struct question {
 };
 
 struct answer {
-	int error; /* an errno; 0: JOB is filled in */
+	int error; /* of the system, or Slurm's; 0: JOB is filled in */
 	struct step_job job;
 };
 _Static_assert(sizeof(struct answer) <= APART_RESULT_MAX, "an answer comes in one piece");
@@ -73,6 +73,19 @@ static void load_job_ask_apart(void *arg, void *result)
 	}
 }
 
+/* Slurm's errors are beyond the system's, and its function knows both. */
+static int load_job_refuse(struct errbuf *err, uint32_t job_id, int error)
+{
+	char *(*text)(int);
+
+	*(void **)&text = dlsym(RTLD_DEFAULT, "slurm_strerror");
+	if (!text)
+		return errprintf(err, "slurmctld does not tell them of job %u: error %d", job_id,
+				 error);
+	return errprintf(err, "slurmctld does not tell them of job %u: %.200s", job_id,
+			 text(error));
+}
+
 int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
 {
 	struct question question = { job_id, uid };
@@ -97,8 +110,7 @@ int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *er
 				 why.text);
 	}
 	if (answer.error)
-		return errprintf(err, "slurmctld does not tell them of job %u: %s", job_id,
-				 strerror(answer.error));
+		return load_job_refuse(err, job_id, answer.error);
 	*out = answer.job;
 	return 0;
 }

@@ -29,8 +29,16 @@ int slurm_load_job(job_info_msg_t **resp, uint32_t id, uint16_t flags)
 	while (slurmctld == IS_AWAY)
 		pause();
 	*resp = &msg;
-	errno = EPERM;
+	errno = ESLURM_INVALID_JOB_ID;
 	return slurmctld == ANSWERS ? 0 : -1;
+}
+
+/* As Slurm's, which has texts that the system has not. */
+#undef slurm_strerror
+char *slurm_strerror(int error)
+{
+	return error == ESLURM_INVALID_JOB_ID ? (char *)"Invalid job id specified"
+					      : strerror(error);
 }
 
 int main(void)
@@ -49,9 +57,13 @@ int main(void)
 	is_int(load_job(&job, 7, 1, &err), 0, "a job of an array %s", err.text);
 	is(job.account, "physics", "has its own account");
 	is(job.partition, "", "a name that does not fit is not known");
-	is_int(load_job(&job, 7, 2, &err), -1, "another user's job: %s", err.text);
+	is_int(load_job(&job, 7, 2, &err), -1, "another user's job");
+	is(err.text, "slurmctld does not tell them of job 7: No such file or directory",
+	   "the reason is the system's text of the system's error");
 	slurmctld = REFUSES;
-	is_int(load_job(&job, 7, 1, &err), -1, "slurmctld refuses: %s", err.text);
+	is_int(load_job(&job, 7, 1, &err), -1, "slurmctld refuses");
+	is(err.text, "slurmctld does not tell them of job 7: Invalid job id specified",
+	   "the reason is Slurm's text of its error");
 	slurmctld = IS_AWAY;
 	start = time(NULL);
 	is_int(load_job(&job, 7, 1, &err), -1, "slurmctld is away: %s", err.text);
