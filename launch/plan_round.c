@@ -15,6 +15,7 @@
 #include "container/planner_input.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
+#include "launch/site.h"
 
 #define ROUNDS_MAX 32 /* of planning */
 
@@ -55,6 +56,22 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 	for (unsigned i = 0; i < job->n_steps; i++)
 		job_plan_reserved(job->step[i].plan, &held);
 	idset_andnot(out, &held);
+}
+
+/*
+ * May the job have such containers (allow_NAME)? Only where they are made: a step that joins those
+ * of the ledger needs no answer of slurmctld or the user database, which may come late.
+ */
+static int plan_round_check_site(const struct step *s, const struct node_view *v,
+				 struct errbuf *err)
+{
+	const struct site_job job = { .conf = &s->conf,
+				      .conf_path = s->in.conf_path,
+				      .job_id = s->in.job_id,
+				      .uid = s->in.uid,
+				      .load_job = s->in.load_job };
+
+	return site_check_isolators(&job, v->request, err);
 }
 
 static int plan_round_run_helper(struct job_plan **out, struct step *s, const struct node_view *v,
@@ -327,6 +344,7 @@ struct plan_try {
 	struct ledger *ledger; /* open during a try */
 	struct plan_input in; /* what the next plan has to be made from */
 	struct job_plan *made; /* of IN; NULL: none yet, or the ledger's entry has it */
+	bool admitted; /* the site lets the job have what is to be planned */
 };
 
 /* Are the plan that was made, and what it is made of, within the node's bounds? */
@@ -466,6 +484,24 @@ static void log_places(const struct step *s)
 	}
 }
 
+/* The ledger is closed: T->made of T->in. */
+static int plan_round_make(struct plan_try *t, struct step *s, struct node_view *v,
+			   struct errbuf *err)
+{
+	job_plan_free(t->made);
+	t->made = NULL;
+	if (!t->admitted && plan_round_check_site(s, v, err) < 0)
+		return -1;
+	t->admitted = true;
+	if (idset_empty(&t->in.cpus))
+		return prepare_say_none_free(s, v, err);
+	if (s->blocks.on && idset_empty(&t->in.mems))
+		return prepare_say_no_block_free(s, v, err);
+	if (plan_round_run_helper(&t->made, s, v, &t->in, err) < 0)
+		return prepare_say_what_there_is(s, v, &t->in, err);
+	return 0;
+}
+
 int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *err)
 {
 	struct plan_try t = { .made = NULL };
@@ -482,14 +518,7 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 		rc = look_at_service(v, s, err) < 0 ? -1 : settle_plan(&t, s, v, err);
 		ledger_close(t.ledger);
 		if (rc == 0) {
-			job_plan_free(t.made);
-			t.made = NULL;
-			if (idset_empty(&t.in.cpus))
-				rc = prepare_say_none_free(s, v, err);
-			else if (s->blocks.on && idset_empty(&t.in.mems))
-				rc = prepare_say_no_block_free(s, v, err);
-			else if (plan_round_run_helper(&t.made, s, v, &t.in, err) < 0)
-				rc = prepare_say_what_there_is(s, v, &t.in, err);
+			rc = plan_round_make(&t, s, v, err);
 			STEP_LOG(s, "plan", "round %d: of CPUs %s and memory nodes %s: %s", round,
 				 idset_brief(cpus, &t.in.cpus), idset_brief(mems, &t.in.mems),
 				 rc < 0 ? err->text : "a plan");

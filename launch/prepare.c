@@ -14,7 +14,6 @@
 #include "container/mems.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
-#include "launch/site.h"
 
 #define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
 
@@ -97,15 +96,10 @@ static int check_contain(const struct node_view *v, const struct step *s, struct
 			 "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
 }
 
-/* Every rule of the site that the request alone can break. */
+/* Every rule of the site that the request alone can break; whose job it is counts where containers
+ * are made (plan_round.c). */
 static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
 {
-	const struct site_job job = { .conf = &s->conf,
-				      .conf_path = s->in.conf_path,
-				      .job_id = s->in.job_id,
-				      .uid = s->in.uid,
-				      .load_job = s->in.load_job };
-
 	if (r->n > s->conf.max_containers)
 		return errprintf(
 			err, "%u containers, at most %u are allowed here (max_containers in %s)",
@@ -113,7 +107,7 @@ static int check_request(const struct step *s, const struct request *r, struct e
 	for (unsigned i = 0; i < r->n; i++)
 		if (isolators_allowed(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
 			return -1;
-	return site_check_isolators(&job, r, err);
+	return 0;
 }
 
 /* The user's --nodeos-container. Whether there are such containers is seen with the plan. */

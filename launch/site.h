@@ -17,9 +17,10 @@ struct site_job {
 };
 
 /*
- * May the job have the isolators of R (allow_NAME of nodeos.conf)? Its environment is the user's to
- * write, so account and partition come from LOAD_JOB, which is called once, and only when a key for
- * an isolator of R depends on them. Returns 0, or -1 with the reason in ERR.
+ * May the job have the isolators of R (allow_NAME of nodeos.conf)? Where they are made, and with no
+ * lock held: slurmctld and the user database may answer late. The job's environment is the user's
+ * to write, so account and partition come from LOAD_JOB, which is called once, and only when a key
+ * for an isolator of R depends on them. Returns 0, or -1 with the reason in ERR.
  */
 int site_check_isolators(const struct site_job *j, const struct request *r, struct errbuf *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a step may do when the ledger does not take its entry. */
+/* When a step asks whether its job may have its containers, and what it may do when the ledger does
+ * not take its entry. */
 #include <inttypes.h>
 
 #include "base/test/tap.h"
 #include "container/test/ledger_fixture.h"
 #include "launch/prepare_impl.h"
 
-#define UID 1000
 #define JOB 7
 #define TASKS 1 /* ranks of a step */
 
@@ -17,8 +17,46 @@ static struct request request;
  */
 static struct block home[] = { { .node = 0, .home = 0, .usable = 1u << 30, .present = 1u << 30 } };
 
+static struct {
+	unsigned calls;
+	bool away, locked_out;
+	const char *account;
+} slurmctld;
+
+/* As long as this takes, others need the ledger. */
+static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
+{
+	struct ledger *l = NULL;
+
+	(void)job_id;
+	(void)uid;
+	slurmctld.calls++;
+	if (ledger_open(&l, state, root, 0, err) < 0)
+		slurmctld.locked_out = true;
+	ledger_close(l);
+	if (slurmctld.away)
+		return errprintf(err, "slurmctld does not answer");
+	snprintf(out->account, sizeof(out->account), "%s", slurmctld.account);
+	return 0;
+}
+
+static char helper[128]; /* plans as the request says, and leaves the file "planned" */
+
+static void make_helper(void)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\n: >%s/planned\necho 'nodeos-plan 1\ncore 0\ncontainer sim cpus 0 "
+		 "reserved 0 mems 0 asked 1 confined 0 shared 0 kinds dram\nend'\n",
+		 scratch);
+	scratch_file("helper", text);
+	snprintf(helper, sizeof(helper), "%s/helper", scratch);
+	chmod(helper, 0700);
+}
+
 /* Steps live as long as slurmstepd. */
-static struct step *step[16];
+static struct step *step[32];
 static unsigned n_steps;
 
 static struct step *new_step(const struct ledger_job *job, const char *container)
@@ -27,12 +65,14 @@ static struct step *new_step(const struct ledger_job *job, const char *container
 	const struct step_input in = {
 		.job_id = JOB,
 		.step_id = 2000 + n_steps,
-		.uid = UID,
+		.uid = getuid(),
+		.gid = getgid(),
 		.n_ranks = TASKS,
 		.global_rank = rank,
 		.job_request = job->request,
 		.conf_path = "/c",
-		.helper_path = "/bin/false",
+		.load_job = fake_load_job,
+		.helper_path = helper,
 	};
 	struct errbuf err = { 0 };
 	struct step **s = &step[n_steps++];
@@ -62,12 +102,14 @@ static int plan(struct step *s, const struct ledger_job *job, bool *noted, struc
 	memset(&v, 0, sizeof(v));
 	v.place.job_inode = job->inode;
 	snprintf(v.place.job, sizeof(v.place.job), "%s", job->cgroup);
+	v.place.step_inode = s->step_inode;
 	snprintf(v.place.step, sizeof(v.place.step), "%s", job->cgroup);
 	v.job_cpus = set_of("0");
 	v.job_mems = set_of("0");
 	v.rest_mems = v.job_mems;
 	v.request = job->request ? &request : NULL;
 	v.request_text = job->request;
+	v.of_step = !s->in.job_request;
 	errclear(err);
 	rc = prepare_plan_and_choose(s, &v, err);
 	if (ledger_peek(state, job->inode, &now, NULL) < 0)
@@ -80,7 +122,7 @@ static int plan(struct step *s, const struct ledger_job *job, bool *noted, struc
 /* The entry of a job in DIR with N steps that live. */
 static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, const char *share)
 {
-	struct ledger_job *job = job_in(dir, JOB, UID);
+	struct ledger_job *job = job_in(dir, JOB, getuid());
 	struct planned_container *c;
 	struct errbuf err = { 0 };
 	struct ledger *l = NULL;
@@ -110,6 +152,62 @@ static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, c
 		bail("%s", err.text);
 	ledger_close(l);
 	return job;
+}
+
+/* The key is for accounts; a request of the job's, or (OF_STEP) of each step's own. */
+static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *err)
+{
+	struct step *s = new_step(job, "sim");
+	static const char text[] = "allow_cpus = accounts: physics";
+	char dir[sizeof(s->conf.state_dir)];
+	bool noted;
+	int rc;
+
+	strcpy(dir, s->conf.state_dir);
+	if (conf_parse(&s->conf, "/c", text, strlen(text), err) < 0)
+		bail("%s", err->text);
+	strcpy(s->conf.state_dir, dir);
+	if (of_step) {
+		s->in.step_request = s->in.job_request;
+		s->in.job_request = NULL;
+	}
+	rc = plan(s, job, &noted, err);
+	ok(noted == (rc == 0), "the ledger has a step that is planned, and no other");
+	return rc;
+}
+
+static void site(void)
+{
+	struct ledger_job *job = write_job("site", 0, false, "0");
+	char planned[128];
+	struct errbuf err;
+
+	snprintf(planned, sizeof(planned), "%s/planned", scratch);
+
+	job->request = strdup(request_text);
+	slurmctld.account = "biology";
+	is_int(plan_one(job, false, &err), -1, "another account is refused");
+	ok(strstr(err.text, "cpus is for accounts physics only"), "the reason: %s", err.text);
+	is_int(slurmctld.calls, 1, "slurmctld is asked where containers are made");
+	ok(!slurmctld.locked_out, "the ledger is not locked meanwhile");
+	ok(access(planned, F_OK) < 0, "no plan is made for a job that is refused");
+	slurmctld.account = "physics";
+	is_int(plan_one(job, false, &err), 0, "the job's account is allowed %s", err.text);
+	is_int(slurmctld.calls, 2, "slurmctld is asked once for it");
+	ok(access(planned, F_OK) == 0, "a plan is made for it");
+	slurmctld.away = true;
+	is_int(plan_one(job, false, &err), 0, "a step in these containers needs no slurmctld %s",
+	       err.text);
+	is_int(slurmctld.calls, 2, "slurmctld is not asked for it");
+	ledger_job_free(job);
+
+	job = write_job("site_step", 0, false, "0");
+	job->request = strdup(request_text);
+	is_int(plan_one(job, true, &err), -1, "a step's own containers need it: %s", err.text);
+	slurmctld.away = false;
+	is_int(plan_one(job, true, &err), 0, "each step's own are asked for %s", err.text);
+	is_int(slurmctld.calls, 4, "slurmctld is asked for each");
+	ledger_job_free(job);
 }
 
 static void divide(struct step *s)
@@ -212,6 +310,8 @@ int main(void)
 	ledger_fixture();
 	if (request_parse(&request, request_text, &err) < 0)
 		bail("%s", err.text);
+	make_helper();
+	site();
 	room();
 	full();
 	unwritable();
