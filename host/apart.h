@@ -9,9 +9,9 @@
 #include "base/errbuf.h"
 
 /*
- * Work that can wait for a user's address space for ever, or for slurmctld, in a process of its
- * own: the caller waits for a bounded time, holds no lock meanwhile, and goes on without the
- * process if need be. The process is a fork without exec: of a caller with several threads, WORK
+ * Work that can wait for ever, for a user's address space, slurmctld or the user database, in a
+ * process of its own: the caller waits for a bounded time, holds no lock meanwhile, and goes on
+ * without the process if need be. The process is a fork without exec: of a caller with several threads, WORK
  * may wait for a lock that another of them held, until its time is over. It shares no open file
  * with the caller but KEEP_FD.
  */

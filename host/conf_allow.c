@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/words.h"
+#include "host/apart.h"
 
 #define NAME_MAX_BYTES 64 /* of one name with the final NUL */
 #define PASSWD_MAX (1 << 20) /* bytes of a user's entry */
@@ -112,15 +113,13 @@ void conf_allow_print(FILE *f, const struct conf_allow *a)
 	}
 }
 
-/* 1: NAME is the user UID, 0: not or unknown, -1 with errno: the databases do not answer. */
-static int is_uid(const char *name, uid_t uid)
+/* Is the user NAME the one of UID? Where the user database does not answer, *ERROR says why. */
+static bool is_uid(const char *name, uid_t uid, int *error_out)
 {
 	struct passwd pw, *found = NULL;
 	int error = ERANGE;
 	uid_t got = 0;
 
-	if (conf_allow_is_number(name, strlen(name)))
-		return strtoul(name, NULL, 10) == uid;
 	for (size_t size = 4096; error == ERANGE && size <= PASSWD_MAX; size *= 4) {
 		char *buf = malloc(size);
 
@@ -132,32 +131,87 @@ static int is_uid(const char *name, uid_t uid)
 		got = found ? found->pw_uid : 0;
 		free(buf);
 	}
-	/* what getpwnam_r(3) lists for a name that there is not */
-	if (!found && error && error != ENOENT && error != ESRCH && error != EPERM) {
-		errno = error;
-		return -1;
-	}
+	/* glibc gives 0 for a name that no database knows, ENOENT where one has no server */
+	if (!found && error)
+		*error_out = error;
 	return found && got == uid;
 }
 
-static bool has_name(const struct conf_allow *a, const struct conf_user *u, int *error)
+struct users_question {
+	const struct conf_allow *allow;
+	uid_t uid;
+};
+
+struct users_answer {
+	bool listed;
+	int error; /* an errno; 0: every name was looked up */
+};
+
+/* In a process apart, which may wait for the database's server for ever. */
+static void look_users_up(void *arg, void *result)
+{
+	const struct users_question *q = arg;
+	struct users_answer *a = result;
+	char word[NAME_MAX_BYTES];
+	size_t len;
+
+	for (const char *at = q->allow->names; (len = next_name(word, at)) > 0; at += len) {
+		if (!conf_allow_is_number(word, len) && is_uid(word, q->uid, &a->error)) {
+			a->listed = true;
+			return;
+		}
+		len += at[len] == ' ';
+	}
+}
+
+/* Is UID in the list? 1, 0, or -1 with the reason: the user database does not say. */
+static int find_user(const struct conf_allow *allow, uid_t uid, struct errbuf *err)
+{
+	struct users_question question = { allow, uid };
+	struct users_answer answer = { .listed = false };
+	struct apart a = {
+		.work = look_users_up,
+		.arg = &question,
+		.size = sizeof(answer),
+		.keep_fd = -1,
+		.seconds = CONF_ALLOW_SECONDS,
+	};
+	char word[NAME_MAX_BYTES];
+	bool names = false;
+	size_t len;
+
+	for (const char *at = allow->names; (len = next_name(word, at)) > 0; at += len) {
+		if (!conf_allow_is_number(word, len))
+			names = true;
+		else if (strtoul(word, NULL, 10) == uid)
+			return 1;
+		len += at[len] == ' ';
+	}
+	if (!names)
+		return 0;
+	switch (apart_run(&a, &answer, err)) {
+	case APART_DONE:
+		break;
+	case APART_LATE:
+		return errprintf(err, "no answer within %d s", CONF_ALLOW_SECONDS);
+	default:
+		return -1;
+	}
+	if (!answer.listed && answer.error)
+		return errprintf(err, "%s", strerror(answer.error));
+	return answer.listed;
+}
+
+/* Is OWN, an account or a partition, in the list? */
+static bool has_name(const struct conf_allow *a, const char *own)
 {
 	char word[NAME_MAX_BYTES];
 	size_t len;
 
 	for (const char *at = a->names; (len = next_name(word, at)) > 0; at += len) {
-		int same = 0;
-
-		if (a->kind == ALLOW_USERS)
-			same = is_uid(word, u->uid);
-		else if (a->kind == ALLOW_ACCOUNTS) /* which Slurm compares so, too */
-			same = strcasecmp(word, u->account) == 0;
-		else
-			same = strcmp(word, u->partition) == 0;
-		if (same > 0)
+		/* Slurm compares accounts so, too */
+		if ((a->kind == ALLOW_ACCOUNTS ? strcasecmp(word, own) : strcmp(word, own)) == 0)
 			return true;
-		if (same < 0)
-			*error = errno;
 		len += at[len] == ' ';
 	}
 	return false;
@@ -167,8 +221,9 @@ int conf_allow_check(const struct conf_allow *a, const char *isolator, const str
 		     const char *conf_path, struct errbuf *err)
 {
 	const char *own = a->kind == ALLOW_ACCOUNTS ? u->account : u->partition;
-	char quoted[WORD_QUOTE_MAX], whose[128];
-	int error = 0;
+	char quoted[WORD_QUOTE_MAX], whose[192];
+	struct errbuf why = { 0 };
+	int listed;
 
 	if (a->kind == ALLOW_YES)
 		return 0;
@@ -178,12 +233,15 @@ int conf_allow_check(const struct conf_allow *a, const char *isolator, const str
 	/* root may submit for another user */
 	if (u->undecided && (a->kind == ALLOW_USERS ? u->uid == 0 : !own))
 		return 0;
-	if ((a->kind == ALLOW_USERS || own) && has_name(a, u, &error))
+	listed = a->kind == ALLOW_USERS ? find_user(a, u->uid, &why) : own && has_name(a, own);
+	if (listed > 0 || (listed < 0 && u->undecided))
 		return 0;
-	if (a->kind == ALLOW_USERS)
-		snprintf(whose, sizeof(whose), "uid %lu is none of them%s%s", (unsigned long)u->uid,
-			 error ? ", as far as the user database answers: " : "",
-			 error ? strerror(error) : "");
+	if (listed < 0)
+		snprintf(whose, sizeof(whose),
+			 "the user database does not say whether uid %lu is one: %.100s",
+			 (unsigned long)u->uid, why.text);
+	else if (a->kind == ALLOW_USERS)
+		snprintf(whose, sizeof(whose), "uid %lu is none of them", (unsigned long)u->uid);
 	else if (own)
 		snprintf(whose, sizeof(whose), "this job's is %s",
 			 word_quote(quoted, own, strlen(own)));

@@ -12,6 +12,7 @@
 /* The value of a key allow_NAME of nodeos.conf: whose containers may ask for an isolator. */
 enum conf_allow_kind { ALLOW_YES, ALLOW_NO, ALLOW_USERS, ALLOW_ACCOUNTS, ALLOW_PARTITIONS };
 
+#define CONF_ALLOW_SECONDS 10 /* that the user database may take for a list */
 #define CONF_NAMES_MAX 256 /* bytes of a list of names with the final NUL */
 
 struct conf_allow {
@@ -41,10 +42,11 @@ int conf_allow_parse(struct conf_allow *out, const char *value);
 void conf_allow_print(FILE *f, const struct conf_allow *a);
 
 /*
- * May U's job have what ISOLATOR names? Users are looked up now, in the system's databases. Returns
- * 0, or -1 with one line in ERR: what is asked for, whose it is, and which key of CONF_PATH says
- * so.
- * An account or partition that is not known is refused, unless U is undecided.
+ * May U's job have what ISOLATOR names? Names of users are looked up now, in the system's
+ * databases, by a process of its own that gets CONF_ALLOW_SECONDS: no lock is to be held meanwhile.
+ * Returns 0, or -1 with one line in ERR: what is asked for, whose it is, and which key of CONF_PATH
+ * says so. An account or partition that is not known is refused, and so is who the databases do not
+ * know for certain, unless U is undecided.
  */
 int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,
 		     const char *conf_path, struct errbuf *err);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A user database that fails, or does not answer, in a list of users. */
+#include "host/conf_allow.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/test/tap.h"
+
+#define ALICE 1001
+#define BOB 1002
+
+static enum { ANSWERS, FAILS, NO_SERVER, IS_AWAY } database;
+
+/* In the place of the C library's. */
+int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
+{
+	static const int error[] = { [FAILS] = EIO, [NO_SERVER] = ENOENT };
+
+	(void)buf;
+	(void)size;
+	while (database == IS_AWAY)
+		pause();
+	*found = NULL;
+	if (database != ANSWERS)
+		return error[database];
+	if (strcmp(name, "alice") != 0)
+		return 0;
+	pw->pw_uid = ALICE;
+	*found = pw;
+	return 0;
+}
+
+static int check(const char *value, uid_t uid, bool undecided, struct errbuf *err)
+{
+	const struct conf_user user = { .uid = uid, .undecided = undecided };
+	struct conf_allow allow;
+
+	errclear(err);
+	if (conf_allow_parse(&allow, value) < 0)
+		bail("%s", value);
+	return conf_allow_check(&allow, "mems", &user, "/c", err);
+}
+
+static void answers(void)
+{
+	struct errbuf err;
+
+	database = ANSWERS;
+	is_int(check("users: carol, alice", ALICE, false, &err), 0, "a user of the list %s",
+	       err.text);
+	is_int(check("users: carol, alice", BOB, false, &err), -1, "another user");
+	is(err.text,
+	   "mems is for users carol alice only, and uid 1002 is none of them (allow_mems in /c)",
+	   "the message says whose it is");
+	is_int(check("users: carol, alice", BOB, true, &err), -1,
+	       "another user is refused at submission, too");
+}
+
+/* SAID: what the message says of the database. */
+static void no_answer(const char *name, const char *said)
+{
+	struct errbuf err;
+	char want[256];
+
+	is_int(check("users: alice, 1002", BOB, false, &err), 0,
+	       "%s: a number is in the list all the same", name);
+	is_int(check("users: 1003", BOB, false, &err), -1, "%s: numbers alone are certain", name);
+	is_int(check("users: alice", ALICE, false, &err), -1, "%s: a job is refused", name);
+	snprintf(want, sizeof(want),
+		 "mems is for users alice only, and the user database does not say whether uid "
+		 "1001 is one: %s (allow_mems in /c)",
+		 said);
+	is(err.text, want, "%s: the message names the user database", name);
+	is_int(check("users: alice", ALICE, true, &err), 0,
+	       "%s: at submission that is left to the nodes %s", name, err.text);
+}
+
+static void away(void)
+{
+	time_t start = time(NULL);
+
+	database = IS_AWAY;
+	no_answer("without an answer", "no answer within 10 s");
+	ok(time(NULL) - start <= 2 * (CONF_ALLOW_SECONDS + 5), "each wait has an end");
+}
+
+int main(void)
+{
+	alarm(120); /* without a limit the test has one */
+	answers();
+	database = FAILS;
+	no_answer("an error", "Input/output error");
+	database = NO_SERVER;
+	no_answer("no server", "No such file or directory");
+	away();
+	return tap_done();
+}
