@@ -27,13 +27,18 @@ int isolators_allowed(const struct requested_container *ask, const struct conf *
 	WALK(allowed, ask, conf, conf_path, err);
 }
 
-int isolators_user_may(const struct requested_container *ask, const struct conf *conf,
+int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err)
 {
-	for (int i = 0; i < ISOLATOR_COUNT; i++)
-		if (request_container_wants(ask, (enum isolator_id)i) &&
+	for (int i = 0; i < ISOLATOR_COUNT; i++) {
+		unsigned k = 0;
+
+		while (k < r->n && !request_container_wants(&r->container[k], (enum isolator_id)i))
+			k++;
+		if (k < r->n &&
 		    conf_check_isolator(conf, (enum isolator_id)i, user, conf_path, err) < 0)
-			return errwrap(err, "container %s", ask->name);
+			return errwrap(err, "container %s", r->container[k].name);
+	}
 	return 0;
 }
 

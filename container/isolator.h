@@ -198,10 +198,11 @@ ISOLATORS(ISOLATOR_ROW)
 int isolators_allowed(const struct requested_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err);
 /*
- * May the job of USER have every isolator that ASK asks for (allow_NAME in the file CONF_PATH)?
- * Returns 0, or -1 with the container, the isolator and the key in ERR.
+ * May the job of USER have every isolator that R asks for (allow_NAME in the file CONF_PATH)? Each
+ * is asked for once, as the user database may answer late. Returns 0, or -1 with the first
+ * container that has it, the isolator and the key in ERR.
  */
-int isolators_user_may(const struct requested_container *ask, const struct conf *conf,
+int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun);

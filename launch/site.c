@@ -25,8 +25,5 @@ int site_check_isolators(const struct site_job *j, const struct request *r, stru
 		user.account = *job.account ? job.account : NULL;
 		user.partition = *job.partition ? job.partition : NULL;
 	}
-	for (unsigned i = 0; i < r->n; i++)
-		if (isolators_user_may(&r->container[i], j->conf, &user, j->conf_path, err) < 0)
-			return -1;
-	return 0;
+	return isolators_user_may(r, j->conf, &user, j->conf_path, err);
 }

@@ -51,10 +51,9 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 			"%u containers, at most %u are allowed at this site (max_containers in %s)",
 			r->n, conf.max_containers, conf_path);
 	for (unsigned i = 0; i < r->n; i++)
-		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0 ||
-		    isolators_user_may(&r->container[i], &conf, &user, conf_path, err) < 0)
+		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0)
 			return -1;
-	return 0;
+	return isolators_user_may(r, &conf, &user, conf_path, err);
 }
 
 int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "launch/site.h"
 
+#include <pwd.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/test/tap.h"
 
@@ -24,6 +26,20 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 	if (slurmctld.fails)
 		return errprintf(err, "slurmctld does not answer");
 	*out = slurmctld.job;
+	return 0;
+}
+
+static unsigned *lookups; /* shared with the process that does them */
+
+/* In the place of the C library's. */
+int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
+{
+	(void)name;
+	(void)buf;
+	(void)size;
+	++*lookups;
+	pw->pw_uid = UID;
+	*found = pw;
 	return 0;
 }
 
@@ -73,6 +89,9 @@ static void users(void)
 	ok(strstr(err.text, "container sim: mems is for users 1002 1003 only") &&
 		   strstr(err.text, "(allow_mems in /c)"),
 	   "the message names container, list and key: %s", err.text);
+	*lookups = 0;
+	is_int(check("allow_cpus = users: alice", &err), 0, "a name of the list is allowed");
+	is_int(*lookups, 1, "a name is looked up once for both containers");
 	is_int(check("allow_cpus = no", &err), -1, "no refuses every user: %s", err.text);
 }
 
@@ -116,6 +135,10 @@ static void failure(void)
 
 int main(void)
 {
+	lookups = mmap(NULL, sizeof(*lookups), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (lookups == MAP_FAILED)
+		bail("out of memory");
 	no_call();
 	users();
 	accounts();
