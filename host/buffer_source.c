@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -17,8 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/apart.h"
+
 #define NOT_HIS (-1) /* beside errors of open(2) */
-#define GROUPS_MAX 65536 /* as the kernel's NGROUPS_MAX */
+#define GROUPS_HERE 500 /* of a user, where Slurm does not say them */
 
 static int open_flags(const struct request_dimmap *ask)
 {
@@ -39,46 +40,57 @@ static int open_device(const struct request_dimmap *ask, struct errbuf *err)
 	return errprintf(err, "%s: is no block device", ask->source);
 }
 
-/* The user's groups by the node's user database, malloc'ed; without a name there the one of the job
- * alone. */
-static gid_t *groups_here(uid_t uid, gid_t gid, int *n)
-{
-	char text[4096];
-	struct passwd pw, *found = NULL;
-	gid_t *list = NULL, *more;
+/* A user's, as the node's user database has them. */
+struct groups {
+	int n; /* 0: more than there is room for */
+	gid_t list[GROUPS_HERE];
+};
+_Static_assert(sizeof(struct groups) <= APART_RESULT_MAX, "groups come in one piece");
 
-	*n = 1;
-	if (getpwuid_r(uid, &pw, text, sizeof(text), &found) != 0)
-		found = NULL;
-	for (int room = 64; room <= GROUPS_MAX; room *= 4) {
-		more = realloc(list, (size_t)room * sizeof(*list));
-		if (!more)
-			break;
-		list = more;
-		list[0] = gid;
-		*n = 1;
-		if (!found)
-			break;
-		*n = room;
-		if (getgrouplist(pw.pw_name, gid, list, n) >= 0)
-			break;
-		*n = 1;
-	}
-	return list;
+/* In a process apart; without a name in the database the one of the job alone. */
+static void look_groups_up(void *arg, void *result)
+{
+	const struct buffer *b = arg;
+	struct groups *g = result;
+	struct passwd pw, *found = NULL;
+	char text[4096];
+
+	g->list[0] = b->gid;
+	g->n = 1;
+	if (getpwuid_r(b->uid, &pw, text, sizeof(text), &found) != 0 || !found)
+		return;
+	g->n = GROUPS_HERE;
+	if (getgrouplist(pw.pw_name, b->gid, g->list, &g->n) < 0)
+		g->n = 0;
 }
 
-/* Those that Slurm told: nodes need not know users. */
-static gid_t *groups_of(const struct buffer *b, int *n)
+/* Those that Slurm told, as nodes need not know users; else the node's own, in HERE. NULL with the
+ * reason: the user database has no answer within SECONDS. */
+static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsigned seconds, int *n,
+			      struct errbuf *err)
 {
-	gid_t *list;
+	struct apart a = {
+		.work = look_groups_up,
+		.arg = (void *)b,
+		.size = sizeof(*here),
+		.keep_fd = -1,
+		.seconds = seconds,
+	};
 
-	if (b->n_groups <= 0)
-		return groups_here(b->uid, b->gid, n);
-	list = malloc((size_t)b->n_groups * sizeof(*list));
-	if (list)
-		memcpy(list, b->group, (size_t)b->n_groups * sizeof(*list));
 	*n = b->n_groups;
-	return list;
+	if (*n > 0)
+		return b->group;
+	if (apart_run(&a, here, err) != APART_DONE) {
+		errwrap(err, "the user database does not say the groups of uid %u",
+			(unsigned)b->uid);
+		return NULL;
+	}
+	*n = here->n;
+	if (*n > 0)
+		return here->list;
+	errprintf(err, "uid %u has more than %d groups, and Slurm has not said which",
+		  (unsigned)b->uid, GROUPS_HERE);
+	return NULL;
 }
 
 /* What a child sends: a descriptor, or the error that kept it from one. */
@@ -190,22 +202,22 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	const struct request_dimmap *ask = b->ask;
 	struct pollfd p = { .events = POLLIN };
 	int pair[2], n, error = ETIMEDOUT, fd = -1;
-	gid_t *group;
+	struct groups here;
+	const gid_t *group;
 	pid_t pid;
 
 	/* names there lead to files of whoever opens them */
 	if (strncmp(ask->source, "/proc/", 6) == 0)
 		return errprintf(err, "%s: files below /proc cannot be", ask->source);
-	group = groups_of(b, &n);
-	if (!group || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		free(group);
+	group = groups_of(b, &here, seconds, &n, err);
+	if (!group)
+		return errwrap(err, "%s", ask->source);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return errprintf(err, "%s: %s", ask->source, strerror(errno));
-	}
 	pid = fork();
 	if (pid == 0)
 		buffer_source_child(b, group, n, pair[1]);
 	close(pair[1]);
-	free(group);
 	if (pid < 0) {
 		error = errno;
 	} else {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,6 +19,34 @@
 static const gid_t *groups;
 static int n_groups;
 static struct conf conf = { .helper_timeout = 10, .dimmap_files = true };
+
+/* The node's user database: NOBODY is not in it, or in one group more, or in many. */
+static enum { UNKNOWN, ONE_GROUP, MANY_GROUPS, IS_AWAY } database;
+
+/* Both in the place of the C library's. */
+int getpwuid_r(uid_t uid, struct passwd *pw, char *buf, size_t size, struct passwd **found)
+{
+	(void)buf;
+	(void)size;
+	while (database == IS_AWAY)
+		pause();
+	pw->pw_name = (char *)"nobody";
+	*found = uid == NOBODY && database != UNKNOWN ? pw : NULL;
+	return 0;
+}
+
+int getgrouplist(const char *user, gid_t group, gid_t *list, int *n)
+{
+	int room = *n;
+
+	(void)user;
+	*n = database == MANY_GROUPS ? 100000 : 2;
+	if (room < *n)
+		return -1;
+	list[0] = group;
+	list[1] = NOBODY + 2;
+	return *n;
+}
 
 /* What buffer_source_open says of NAME in the scratch directory for user UID: its first byte, or
  * the reason without the path. */
@@ -102,6 +131,19 @@ static void sources(void)
 	n_groups = 2;
 	is(source("other-group", NOBODY, false), "x", "which Slurm says he is in");
 	n_groups = 0;
+	database = ONE_GROUP;
+	is(source("other-group", NOBODY, false), "x", "the user database says that he is in it");
+	database = MANY_GROUPS;
+	is(source("other-group", NOBODY, false),
+	   "uid 65534 has more than 500 groups, and Slurm has not said which",
+	   "he is in more groups than there is room for");
+	database = IS_AWAY;
+	conf.helper_timeout = 2;
+	is(source("other-group", NOBODY, false),
+	   "the user database does not say the groups of uid 65534: no end within 2 s",
+	   "the user database does not answer");
+	conf.helper_timeout = 10;
+	database = UNKNOWN;
 	is(source("/proc/self/exe", NOBODY, true), "files below /proc cannot be",
 	   "what leads to our own files");
 	is(source("fifo", NOBODY, false), "is no regular file", "a named pipe, without waiting");
@@ -227,6 +269,7 @@ static void sweep(void)
 
 int main(void)
 {
+	alarm(120); /* without a limit the test has one */
 	scratch_make();
 	sources();
 	sweep();
