@@ -42,11 +42,14 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 		.node_cpus = &v->s.node_cpus,
 		.job_cpus = &v->job_cpus,
 	};
-	bool mems = !idset_equal(&change.before->mems, &next->mems);
+	/* all of the job's become its own where it had not chosen any */
+	bool mems = !idset_equal(&change.before->mems, &next->mems) ||
+		    change.before->confined != next->confined;
 	bool cpus = !idset_equal(&change.before->cpus, &next->cpus) ||
 		    !idset_equal(&change.before->reserved, &next->reserved);
 
-	if (mems && resize_check_mems(&v->s.conf, NODEOS_CONF_PATH, err) < 0)
+	if (mems && (resize_check_mems(&v->s.conf, NODEOS_CONF_PATH, err) < 0 ||
+		     resize_check_launched(&v->s.conf, NODEOS_CONF_PATH, change.ask, err) < 0))
 		return -1;
 	if (cpus && *v->no_cpus.text)
 		return refuse_change(err, &v->no_cpus, next);

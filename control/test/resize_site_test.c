@@ -56,9 +56,48 @@ static void users(void)
 	   "the message names list and key: %s", err.text);
 }
 
+static void launched(void)
+{
+	static const struct {
+		const char *conf;
+		enum mems_kind kind;
+		int want;
+	} row[] = {
+		{ "", MEMS_UNSET, 0 },
+		{ "allow_mems = users: 1001", MEMS_UNSET, 0 },
+		{ "allow_mems = accounts: a", MEMS_UNSET, -1 },
+		{ "allow_mems = accounts: a", MEMS_COUNT, 0 },
+		{ "allow_mems = accounts: a", MEMS_SIZE, 0 },
+		{ "allow_mems = partitions: p", MEMS_UNSET, -1 },
+		{ "allow_mems = partitions: p", MEMS_COUNT, 0 },
+		{ "allow_cpus = accounts: a", MEMS_UNSET, 0 },
+	};
+	struct requested_container ask = { .name = "sim", .cpus = 2 };
+	struct errbuf err = { 0 };
+	struct conf conf;
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		if (conf_parse(&conf, "/c", row[i].conf, strlen(row[i].conf), &err) < 0)
+			bail("%s", err.text);
+		ask.mems_kind = row[i].kind;
+		is_int(resize_check_launched(&conf, "/c", &ask, &err), row[i].want,
+		       "launched with%s memory nodes, other ones %s with \"%s\"",
+		       row[i].kind == MEMS_UNSET ? "out" : "", row[i].want ? "may not" : "may",
+		       row[i].conf);
+	}
+	ask.mems_kind = MEMS_UNSET;
+	conf_parse(&conf, "/c", row[2].conf, strlen(row[2].conf), &err);
+	resize_check_launched(&conf, "/c", &ask, &err);
+	ok(strstr(err.text, "container sim was launched without memory nodes") &&
+		   strstr(err.text, "(allow_mems in /c goes by account or partition)") &&
+		   strstr(err.text, "ask for mems in the next job's manifest"),
+	   "the message names container and key, and says what to do: %s", err.text);
+}
+
 int main(void)
 {
 	mems();
+	launched();
 	users();
 	return tap_done();
 }
