@@ -11,9 +11,9 @@
 /*
  * Work that can wait for ever, for a user's address space, slurmctld or the user database, in a
  * process of its own: the caller waits for a bounded time, holds no lock meanwhile, and goes on
- * without the process if need be. The process is a fork without exec: of a caller with several threads, WORK
- * may wait for a lock that another of them held, until its time is over. It shares no open file
- * with the caller but KEEP_FD.
+ * without the process if need be. The process is a fork without exec: of a caller with several
+ * threads, WORK may wait for a lock that another of them held, until its time is over. It shares no
+ * open file with the caller but KEEP_FD.
  */
 struct apart {
 	/* in the process; what it leaves in RESULT, zeroed before, is the caller's */
