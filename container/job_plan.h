@@ -77,11 +77,4 @@ void job_plan_print_error(FILE *f, const struct errbuf *err);
  */
 int job_plan_parse(struct job_plan **out, const char **text, struct errbuf *err);
 
-/*
- * What root believes of a helper's plan is what it has checked itself: the
- * containers of R in R's order, as large as asked, disjoint, inside CPUS and MEMS.
- */
-int job_plan_check(const struct job_plan *p, const struct request *r, const struct idset *cpus,
-		   const struct idset *mems, struct errbuf *err);
-
 #endif

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/subprocess.h"
+#include "container/job_plan_check.h"
 #include "container/mems.h"
-#include "container/planner_input.h"
 
 /* of planning: one is lost when the job's containers have changed meanwhile */
 #define ROUNDS 32
@@ -141,26 +141,8 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 	       idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
 }
 
-/* What job_plan_check() cannot know: memory that was not asked to change stays, and what was, is
- * bound. */
-static int check_kept(const struct job_plan *p, const struct plan_input *in,
-		      const struct request *r, struct errbuf *err)
-{
-	const struct planned_container *c = &p->container[0];
-
-	if (r->container[0].mems_kind != MEMS_UNSET && !c->confined &&
-	    !idset_equal(&c->mems, &in->has_mems))
-		return errprintf(err, "container %s: memory nodes that are not its own", c->name);
-	if (r->container[0].mems_kind == MEMS_UNSET &&
-	    (!idset_equal(&c->mems, &in->has_mems) || c->confined != in->has_confined))
-		return errprintf(err,
-				 "container %s: other memory nodes, which nobody has asked for",
-				 c->name);
-	return 0;
-}
-
 /* With the rights of the job's user, who may stop it, and so with the ledger closed. */
-static int resize_plan_run_helper(struct job_plan **out, const struct conf *conf,
+static int resize_plan_run_helper(struct job_plan **out, const struct node_state *s,
 				  const struct plan_input *in, const char *helper_path, uid_t uid,
 				  struct errbuf *err)
 {
@@ -170,15 +152,14 @@ static int resize_plan_run_helper(struct job_plan **out, const struct conf *conf
 		.argv = argv,
 		.uid = uid,
 		.gid = pw ? pw->pw_gid : 65534,
-		.timeout = conf->helper_timeout,
+		.timeout = s->conf.helper_timeout,
 	};
 	struct request r;
 
-	if (plan_input_ask(out, &h, conf->state_dir, in, err) < 0)
+	if (plan_input_ask(out, &h, s->conf.state_dir, in, err) < 0)
 		return -1;
 	if (request_parse(&r, in->request, err) < 0 ||
-	    job_plan_check(*out, &r, &in->cpus, &in->mems, err) < 0 ||
-	    check_kept(*out, in, &r, err) < 0)
+	    job_plan_check(*out, &r, in, &s->blocks, "", err) < 0)
 		return plan_input_refuse(out, err);
 	return 0;
 }
@@ -207,7 +188,7 @@ int resize_plan(struct job_plan **out, struct resize_view *v, const char *helper
 		*out = NULL;
 		uid = v->o.job->uid;
 		resize_view_close(v);
-		if (resize_plan_run_helper(out, &v->s.conf, &now->in, helper_path, uid, err) < 0)
+		if (resize_plan_run_helper(out, &v->s, &now->in, helper_path, uid, err) < 0)
 			break;
 		errprintf(err, "other steps of the job kept changing its containers: try again");
 	}

@@ -10,9 +10,9 @@
 #include "container/container_json.h"
 #include "container/fence.h"
 #include "container/hpc_reserve.h"
+#include "container/job_plan_check.h"
 #include "container/ledger.h"
 #include "container/mems.h"
-#include "container/planner_input.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 #include "launch/site.h"
@@ -87,7 +87,7 @@ static int plan_round_run_helper(struct job_plan **out, struct step *s, const st
 
 	if (plan_input_ask(out, &h, s->conf.state_dir, in, err) < 0)
 		return -1;
-	if (job_plan_check(*out, v->request, &in->cpus, &in->mems, err) < 0)
+	if (job_plan_check(*out, v->request, in, &s->blocks, "", err) < 0)
 		return plan_input_refuse(out, err);
 	return 0;
 }

@@ -16,16 +16,6 @@
 #define KINDS \
 	"nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 kinds"
 
-static struct request two(void)
-{
-	struct request r;
-	struct errbuf err = { 0 };
-
-	if (request_parse(&r, "nodeos 1;c=sim cpus=4 mems=1;c=vda cpus=1 smt=1;", &err) < 0)
-		printf("Bail out! %s\n", err.text);
-	return r;
-}
-
 static void round_trip(void)
 {
 	struct job_plan *p;
@@ -175,46 +165,6 @@ static void refusals(void)
 	}
 }
 
-/* Change one thing of a good plan; the check must see it. */
-static void lies(void)
-{
-	static const struct {
-		const char *cpus, *reserved, *mems;
-		int container;
-		const char *what;
-	} lie[] = {
-		{ "0-1,4-5", "0-1,4-5", "0", 0, NULL }, /* the truth */
-		{ "0-1,4", "0-1,4", "0", 0, "fewer CPUs than asked" },
-		{ "0-1,4-5,8", "0-1,4-5,8", "0", 0, "CPUs outside the job" },
-		{ "0-1,4-5", "0-1,4", "0", 0, "CPUs that are not reserved" },
-		{ "1-2,4-5", "1-2,4-5", "0", 0, "a CPU of the other container" },
-		{ "0-1,4-5", "0-1,4-5,6", "0", 0, "an idle sibling of the other" },
-		{ "0-1,4-5", "0-1,4-5", "0-1", 0, "more memory nodes than asked" },
-		{ "0-1,4-5", "0-1,4-5", "3", 0, "a memory node outside the job" },
-		{ "2", "2,6", "", 1, "no memory node" },
-		{ "", "2,6", "0", 1, "no CPU" },
-	};
-	struct idset cpus = set_of("0-7"), mems = set_of("0-1");
-	struct request r = two();
-	struct errbuf err;
-
-	for (size_t i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
-		const char *at = GOOD;
-		struct job_plan *p;
-		struct planned_container *c;
-
-		if (job_plan_parse(&p, &at, &err) < 0)
-			abort();
-		c = &p->container[lie[i].container];
-		c->cpus = set_of(lie[i].cpus);
-		c->reserved = set_of(lie[i].reserved);
-		c->mems = set_of(lie[i].mems);
-		is_int(job_plan_check(p, &r, &cpus, &mems, &err), lie[i].what ? -1 : 0, "%s%s",
-		       lie[i].what ? "refused: " : "a true plan", lie[i].what ? lie[i].what : "");
-		job_plan_free(p);
-	}
-}
-
 static void input(void)
 {
 	struct plan_input in = {
@@ -251,7 +201,6 @@ int main(void)
 	deleted();
 	refused();
 	refusals();
-	lies();
 	input();
 	return tap_done();
 }

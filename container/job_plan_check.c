@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "container/job_plan_check.h"
+
+#include <string.h>
+
+/* Every one is disjoint from the others and not empty: they are no more than IN's CPUs. */
+static int check_plan_cores(const struct job_plan *p, const struct plan_input *in,
+			    struct errbuf *err)
+{
+	struct idset seen;
+
+	idset_zero(&seen);
+	for (unsigned i = 0; i < p->n_cores; i++) {
+		if (idset_empty(&p->core[i]) || idset_intersects(&seen, &p->core[i]))
+			return errprintf(err, "the plan's cores overlap");
+		if (!idset_subset(&p->core[i], &in->cores))
+			return errprintf(err, "the plan has cores outside the job's");
+		idset_or(&seen, &p->core[i]);
+	}
+	if (!idset_subset(&in->cpus, &seen))
+		return errprintf(err, "the plan's cores do not hold every CPU of the job");
+	return 0;
+}
+
+static int check_plan_cpus(const struct planned_container *c, const struct plan_input *in,
+			   const struct idset *seen, struct errbuf *err)
+{
+	if (idset_empty(&c->cpus) || idset_count(&c->cpus) < c->asked)
+		return errprintf(err, "container %s: %u CPUs planned, %u asked", c->name,
+				 idset_count(&c->cpus), c->asked);
+	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &in->cpus))
+		return errprintf(err, "container %s: CPUs outside the job's", c->name);
+	if (idset_intersects(seen, &c->reserved))
+		return errprintf(err, "container %s: CPUs of another container", c->name);
+	return 0;
+}
+
+/* As plan_mems() and plan_resize() do it. */
+static int check_confined(const struct planned_container *c, const struct requested_container *ask,
+			  const struct plan_input *in, struct errbuf *err)
+{
+	bool chosen = ask->mems_kind != MEMS_UNSET;
+	bool must = chosen || in->default_mems == MEMS_LOCAL;
+	bool may = must;
+
+	if (in->resize) {
+		must = in->has_confined || (chosen && !idset_equal(&c->mems, &in->has_mems));
+		/* it keeps all that it has: whether that is what was asked, sizes decide */
+		may = must || ask->mems_kind == MEMS_SIZE;
+	}
+	if (c->confined ? may : !must)
+		return 0;
+	return errprintf(err, "container %s: planned as %sconfined to its memory nodes", c->name,
+			 c->confined ? "" : "not ");
+}
+
+/* The planner stops at the node that makes it enough. What it counts of each node is this, or more
+ * where the kernel holds some of it. */
+static int check_size(const struct planned_container *c, uint64_t asked, const struct blocks *b,
+		      const char *root, struct errbuf *err)
+{
+	uint64_t sum = 0, most = 0;
+
+	for (int node = idset_next(&c->mems, -1); node >= 0; node = idset_next(&c->mems, node)) {
+		struct idset one;
+		uint64_t bytes;
+
+		idset_zero(&one);
+		idset_add(&one, (unsigned)node);
+		bytes = blocks_usable_now(b, root, &one);
+		sum += bytes;
+		most = bytes > most ? bytes : most;
+	}
+	if (sum - most < asked)
+		return 0;
+	return errprintf(err, "container %s: %u memory nodes planned, %llu bytes need fewer",
+			 c->name, idset_count(&c->mems), (unsigned long long)asked);
+}
+
+static int check_plan_mems(const struct planned_container *c, const struct requested_container *ask,
+			   const struct plan_input *in, struct errbuf *err)
+{
+	if (idset_empty(&c->mems) || !idset_subset(&c->mems, &in->mems))
+		return errprintf(err, "container %s: memory nodes outside the job's", c->name);
+	if (ask->mems_kind == MEMS_COUNT && idset_count(&c->mems) != ask->mems)
+		return errprintf(err, "container %s: %u memory nodes planned, %llu asked", c->name,
+				 idset_count(&c->mems), (unsigned long long)ask->mems);
+	if (!in->resize)
+		return 0;
+	if (ask->mems_kind == MEMS_UNSET && !idset_equal(&c->mems, &in->has_mems))
+		return errprintf(err, "container %s: other memory nodes, which are not asked for",
+				 c->name);
+	if (!idset_subset(&c->mems, &in->has_mems) && !idset_subset(&in->has_mems, &c->mems))
+		return errprintf(err, "container %s: other memory nodes in place of its own",
+				 c->name);
+	return 0;
+}
+
+int job_plan_check(const struct job_plan *p, const struct request *r, const struct plan_input *in,
+		   const struct blocks *b, const char *root, struct errbuf *err)
+{
+	struct idset seen;
+
+	if (p->n != r->n)
+		return errprintf(err, "the plan has %u containers, the request %u", p->n, r->n);
+	if (check_plan_cores(p, in, err) < 0)
+		return -1;
+	idset_zero(&seen);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct planned_container *c = &p->container[i];
+		const struct requested_container *ask = &r->container[i];
+
+		if (strcmp(c->name, ask->name) != 0 || c->asked != ask->cpus)
+			return errprintf(err, "container %s of the plan is not the request's %s",
+					 c->name, ask->name);
+		if (check_plan_cpus(c, in, &seen, err) < 0 ||
+		    check_plan_mems(c, ask, in, err) < 0 || check_confined(c, ask, in, err) < 0 ||
+		    (ask->mems_kind == MEMS_SIZE && check_size(c, ask->mems, b, root, err) < 0))
+			return -1;
+		idset_or(&seen, &c->reserved);
+	}
+	return 0;
+}
