@@ -7,7 +7,7 @@
 
 #define WORD_MAX 40 /* longer words are nobody's slip */
 
-static bool printable(char c)
+static bool is_printable(char c)
 {
 	return c >= ' ' && c <= '~';
 }
@@ -20,7 +20,7 @@ const char *word_quote(char buf[WORD_QUOTE_MAX], const char *s, size_t len)
 
 	buf[used++] = '"';
 	for (size_t i = 0; i < len; i++) {
-		size_t need = printable(s[i]) ? 1 : 4;
+		size_t need = is_printable(s[i]) ? 1 : 4;
 
 		if (used + need > room) {
 			memcpy(buf + used, "...", 3);

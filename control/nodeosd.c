@@ -18,6 +18,7 @@
 
 #include "base/fileio.h"
 #include "base/hostname.h"
+#include "base/printable.h"
 #include "base/proc.h"
 #include "config.h"
 #include "control/delete.h"
@@ -193,7 +194,7 @@ int main(int argc, char **argv)
 
 		snprintf(line, sizeof(line), "error %s\n", err.text);
 		if (write_all(0, line, strlen(line)) < 0)
-			fprintf(stderr, "nodeosd: %s\n", err.text);
+			fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), err.text));
 	} else if (write_all(0, text, len) < 0) {
 		rc = -1;
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "base/printable.h"
 #include "container/step_id.h"
 #include "control/changes.h"
 #include "control/lock.h"
@@ -213,10 +214,11 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 
 void resize_unlock(int lock, const struct conf *conf)
 {
+	char line[PRINTABLE_LOG_MAX];
 	struct errbuf why;
 
 	close(lock);
 	/* what cannot be told is for the journal: it is done */
 	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
-		fprintf(stderr, "nodeosd: %s\n", why.text);
+		fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), why.text));
 }

@@ -69,7 +69,7 @@ struct step_input {
 	const char *script_path; /* nodeos-script, which reads SCRIPT */
 	/*
 	 * Log of decisions, a line each: log_info with debug=yes in nodeos.conf, else log_debug.
-	 * NULL: none.
+	 * NULL: none. A line may be long and hold bytes of the user's: they see to that.
 	 */
 	void (*log_debug)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	void (*log_info)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

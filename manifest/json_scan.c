@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/words.h"
 
 struct scan {
@@ -69,41 +70,6 @@ static int unexpected(struct scan *s, const char *expected)
 		hint = " (JSON's quotes are double quotes)";
 	return FAULT(s, s->pos, "unexpected %s: expected %s%s",
 		     word_quote(quoted, s->text + s->pos, 1), expected, hint);
-}
-
-/* Length of the UTF-8 character at the current position (Unicode 15, table 3-7), or 0. */
-static size_t utf8_length(const struct scan *s)
-{
-	const unsigned char *p = (const unsigned char *)s->text + s->pos;
-	size_t left = s->len - s->pos;
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		n = 2;
-	else if (p[0] >= 0xe0 && p[0] <= 0xef)
-		n = 3;
-	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	/* Overlong forms, surrogates and code points above U+10FFFF show in the second byte. */
-	if (p[0] == 0xe0)
-		low = 0xa0;
-	else if (p[0] == 0xed)
-		high = 0x9f;
-	else if (p[0] == 0xf0)
-		low = 0x90;
-	else if (p[0] == 0xf4)
-		high = 0x8f;
-	if (left < n || p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
 }
 
 static size_t utf8_encode(char *out, uint32_t c)
@@ -229,7 +195,7 @@ static int scan_string(struct scan *s, char *out, size_t *length)
 			return FAULT(s, s->pos,
 				     "control character 0x%02x in a string: write it as \\u%04x",
 				     (unsigned)s->text[s->pos], (unsigned)s->text[s->pos]);
-		n = utf8_length(s);
+		n = utf8_length(s->text + s->pos, s->len - s->pos);
 		if (n == 0)
 			return FAULT(s, s->pos, "byte 0x%02x in a string is not valid UTF-8",
 				     (unsigned)(unsigned char)s->text[s->pos]);

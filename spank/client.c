@@ -21,6 +21,7 @@
 #include "spank/argv.h"
 #include "spank/checked.h"
 #include "spank/guard.h"
+#include "spank/log.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -436,7 +437,7 @@ static int check_script(struct errbuf *err)
 	int rc = checked_script(&warning, err);
 
 	if (*warning.text)
-		slurm_error("nodeos: warning: %s", warning.text);
+		log_error("nodeos: warning: %s", warning.text);
 	return rc;
 }
 
@@ -490,7 +491,7 @@ int client_post_opt(spank_t sp, int is_srun)
 	if (is_srun)
 		see_options();
 	if (post_opt(sp, is_srun, &err) < 0) {
-		slurm_error("nodeos: %s", err.text);
+		log_error("nodeos: %s", err.text);
 		return -1;
 	}
 	/* no hook of srun --async comes later */
@@ -575,7 +576,7 @@ int client_user_init(spank_t sp)
 	if (is_off())
 		return 0;
 	if (user_init(sp, &err) < 0) {
-		slurm_error("nodeos: %s", err.text);
+		log_error("nodeos: %s", err.text);
 		return -1;
 	}
 	if (needs_plugin())

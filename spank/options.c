@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spank/log.h"
+
 /* Longest value that we keep; a longer one is nobody's file name or pattern. */
 #define VALUE_MAX 4096
 
@@ -67,7 +69,7 @@ static int options_take(int id, const char *value, int remote)
 	if (id < 0 || id >= OPT_COUNT || !value)
 		return -1;
 	if (strlen(value) >= VALUE_MAX) {
-		slurm_error("nodeos: --%s: longer than %d bytes", table[id].name, VALUE_MAX - 1);
+		log_error("nodeos: --%s: longer than %d bytes", table[id].name, VALUE_MAX - 1);
 		return -1;
 	}
 	free(given[id]);
@@ -79,7 +81,7 @@ int options_register(spank_t sp)
 {
 	for (struct spank_option *o = table; o->name; o++)
 		if (spank_option_register(sp, o) != ESPANK_SUCCESS) {
-			slurm_error("nodeos: cannot register option --%s", o->name);
+			log_error("nodeos: cannot register option --%s", o->name);
 			return -1;
 		}
 	return 0;

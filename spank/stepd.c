@@ -14,6 +14,7 @@
 #include "spank/guard.h"
 #include "spank/kill_step.h"
 #include "spank/load_job.h"
+#include "spank/log.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
@@ -42,8 +43,8 @@ int stepd_init(spank_t sp)
 		step_keep_extern(plugstack_conf(), &err);
 	}
 	if (*err.text)
-		slurm_info("nodeos: the memory of this step is not kept off the containers': %s",
-			   err.text);
+		log_info("nodeos: the memory of this step is not kept off the containers': %s",
+			 err.text);
 	return options_register(sp);
 }
 
@@ -85,7 +86,7 @@ int stepd_post_opt(spank_t sp)
 	    spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS) {
 		launching = step_launch_begin(plugstack_conf(), job_id, uid, step_id, &err) > 0;
 		if (*err.text)
-			slurm_error("nodeos: %s", err.text);
+			log_error("nodeos: %s", err.text);
 	}
 	return 0;
 }
@@ -98,7 +99,7 @@ static void stepd_end_launch(void)
 	if (launching && step_launch_end(plugstack_conf(), &err) >= 0)
 		launching = false;
 	if (*err.text)
-		slurm_error("nodeos: %s", err.text);
+		log_error("nodeos: %s", err.text);
 }
 
 /* malloc'ed copy of a variable of the step's environment; NULL when not set. */
@@ -272,8 +273,8 @@ int stepd_user_init(spank_t sp)
 	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container &&
 	    !in.report && !job_is_planned)
 		return 0;
-	in.log_debug = slurm_debug;
-	in.log_info = slurm_info;
+	in.log_debug = log_debug;
+	in.log_info = log_info;
 	in.job_request = job_request;
 	in.step_request = step_request;
 	/* without the shared state nothing can be told later: -1 is all there is left */
@@ -285,7 +286,7 @@ int stepd_user_init(spank_t sp)
 		step_new(&step, &in, &err);
 	}
 	if (*err.text)
-		slurm_error("nodeos: error: %s", err.text);
+		log_error("nodeos: error: %s", err.text);
 	if (step && plugstack_problem())
 		step_fail(step, "%s", plugstack_problem());
 	free(job_request);
@@ -312,8 +313,8 @@ static void keep_memory(spank_t sp)
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) != ESPANK_SUCCESS)
 		memory_mb = 0;
 	if (step_keep_memory(plugstack_conf(), job_id, uid, memory_mb << 20, &err) < 0)
-		slurm_info("nodeos: the memory of this step is not kept off the containers': %s",
-			   err.text);
+		log_info("nodeos: the memory of this step is not kept off the containers': %s",
+			 err.text);
 }
 
 /* What the user should know, once for the step: its first node tells. */
@@ -323,7 +324,7 @@ static void tell_note(spank_t sp)
 	uint32_t node_id = 0;
 
 	if (*note && spank_get_item(sp, S_JOB_NODEID, &node_id) == ESPANK_SUCCESS && !node_id)
-		slurm_spank_log("nodeos: note: %s", note);
+		log_user("nodeos: note: %s", note);
 }
 
 /* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
@@ -352,7 +353,7 @@ int stepd_task_post_fork(spank_t sp)
 	step_place(step, (unsigned)rank, pid);
 	warning = step_warning(step);
 	if (*warning)
-		slurm_error("nodeos: %s", warning);
+		log_error("nodeos: %s", warning);
 	tell_note(sp);
 	return 0;
 }
@@ -395,11 +396,11 @@ int stepd_task_init(spank_t sp)
 	int rc;
 
 	if (*guard_problem.text) {
-		slurm_error("nodeos: error: %s", guard_problem.text);
+		log_error("nodeos: error: %s", guard_problem.text);
 		return -1;
 	}
 	if (set_program(sp, &env, &err) < 0) {
-		slurm_error("nodeos: error: %s", err.text);
+		log_error("nodeos: error: %s", err.text);
 		return -1;
 	}
 	if (!step) {
@@ -408,12 +409,12 @@ int stepd_task_init(spank_t sp)
 		return 0;
 	}
 	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS || rank < 0) {
-		slurm_error("nodeos: error: Slurm does not tell this rank's number");
+		log_error("nodeos: error: Slurm does not tell this rank's number");
 		return -1;
 	}
 	rc = step_enter(step, (unsigned)rank, &env, &err);
 	if (*err.text)
-		slurm_error("%s", err.text);
+		log_error("%s", err.text);
 	else if (rc < 0)
 		/*
 		 * What Slurm does next is this and two lines of its own for every rank, which
@@ -444,11 +445,12 @@ int stepd_task_exit(spank_t sp)
 	if (kill_step(job_id, step_id) == 0)
 		return 0;
 	if (errno == ETIMEDOUT)
-		slurm_error("nodeos: step %u.%u has failed here and was not killed on its other "
-			    "nodes: slurmctld has not answered within %u s; its ranks there go on "
-			    "until they end, or scancel %u.%u is run",
-			    job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
+		log_error("nodeos: step %u.%u has failed here and was not killed on its other "
+			  "nodes: slurmctld has not answered within %u s; its ranks there go on "
+			  "until they end, or scancel %u.%u is run",
+			  job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
 	else
+		/* Slurm has the words for its own errors; there is nothing of a user's in it */
 		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be "
 			    "killed: %m",
 			    job_id, step_id);
@@ -473,6 +475,6 @@ int stepd_job_epilog(spank_t sp)
 	if (spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
 		step_job_end(plugstack_conf(), job_id, &err);
 	if (*err.text)
-		slurm_error("nodeos: epilog: %s", err.text);
+		log_error("nodeos: epilog: %s", err.text);
 	return 0;
 }

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Nothing is decided by the words of a message or of a request: no comparison or search looks into
 the text of an errbuf, or into a request's. Codes (base/errbuf.h) and parsed requests
-(manifest/request.h) are there for that. A text that is copied to another name first is not seen
-here. TAP."""
+(manifest/request.h) are there for that. And no message goes to a log or a terminal as it is, since
+it may hold a user's bytes (base/printable.h). A text that is copied to another name first is not
+seen here. TAP."""
 
 import glob
 import re
@@ -11,6 +12,7 @@ import re
 from rooms import INSTALLED, SOURCE
 
 SEARCH = r"\b(?:str(?:case)?str|strn?(?:case)?cmp|strspn|strcspn|memmem|fnmatch|sscanf)"
+RAW = r"\b(?:slurm_(?:error|info|verbose|debug\d?|spank_log)|f(?:printf|puts)\((?=[^;]*\bstderr\b))"
 PATH = r"(?<![\w.>])(?:\w+(?:\[\w*\])?(?:->|\.))*"
 REQUEST = rf"{PATH}(?:job_request|step_request|request_text|request)\b(?!->|\.|\[)"
 # what may stand before it in the call: arguments, and calls among them
@@ -68,6 +70,17 @@ def searches(code, names):
     ]
 
 
+def raw_messages(code, names):
+    """Places in C code where a message's text is printed as it is: [(line, text)...]."""
+    code = without_words(code)
+    message = rf"{PATH}(?:{'|'.join(sorted(names))})(?:\[\w*\])?(?:->|\.)text\b"
+    return [
+        (code.count("\n", 0, m.start()) + 1, re.sub(r"\s+", " ", m[0])[:80])
+        for m in re.finditer(rf"{RAW}[^;]*;", code)
+        if re.search(message, re.sub(rf"\bprintable\({BEFORE}{message}\)", "", m[0]))
+    ]
+
+
 def first_call(code):
     depth = 0
     for i, c in enumerate(code):
@@ -113,6 +126,22 @@ def self_test():
     ):
         found = searches(text, names)
         ok(not found, f"not taken for one: {text!r}", [f"found {t}" for _, t in found])
+    for text in (
+        'slurm_error("nodeos: %s", err.text);',
+        'slurm_spank_log("%s",\n\terr->text);',
+        'fprintf(stderr, "%s: %s\\n", printable(line, sizeof(line), name), why.text);',
+        "fputs(err.text, stderr);",
+    ):
+        found = raw_messages(text, names)
+        ok(len(found) == 1, f"printed as it is: {text!r}", () if found else ["not seen"])
+    for text in (
+        'log_error("nodeos: %s", err.text);',
+        'fprintf(stderr, "%s\\n", printable(line, sizeof(line), why.text));',
+        'fprintf(f, "error %s\\n", err->text);',
+        'slurm_error("nodeos: %m");\nerrprintf(err, "%s", why.text);',
+    ):
+        found = raw_messages(text, names)
+        ok(not found, f"not printed as it is: {text!r}", [f"found {t}" for _, t in found])
 
 
 def main():
@@ -133,6 +162,10 @@ def main():
             for line, text in searches(code[name], names)
         ]
         ok(not found, f"{room}: no words of messages or requests decide anything", found)
+    found = [
+        f"{name}:{line}: {text}" for name in code for line, text in raw_messages(code[name], names)
+    ]
+    ok(not found, "no message goes to a log or a terminal as it is", found)
     print(f"1..{count}")
     return 1 if failed else 0
 

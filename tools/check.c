@@ -3,11 +3,13 @@
 
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "manifest/manifest.h"
 #include "manifest/request.h"
 #include "tools/tool.h"
@@ -82,8 +84,10 @@ static void check_print_text(const char *path, const struct request *r)
 {
 	uint32_t ignored = 0;
 	const char *before = ", ignored: ";
+	char name[PATH_MAX];
 
-	printf("%s: ok: %u container%s:", path, r->n, r->n == 1 ? "" : "s");
+	printf("%s: ok: %u container%s:", printable(name, sizeof(name), path), r->n,
+	       r->n == 1 ? "" : "s");
 	for (unsigned i = 0; i < r->n; i++) {
 		if (i)
 			putchar(',');
@@ -104,10 +108,8 @@ static int print_request(const char *path, const struct request *r, const char *
 	static char text[REQUEST_TEXT_MAX];
 	struct errbuf err;
 
-	if (request_format(r, text, sizeof(text), &err) < 0) {
-		fprintf(stderr, "%s: %s\n", path, err.text);
-		return -1;
-	}
+	if (request_format(r, text, sizeof(text), &err) < 0)
+		return tool_message(-1, "%s: %s", path, err.text);
 	puts(text);
 	for (const char *line = apps; line && *line; line += strcspn(line, "\n") + 1)
 		printf("app %.*s\n", (int)strcspn(line, "\n"), line);
@@ -232,7 +234,7 @@ static int check_check(const char *path, enum output output, struct json_object 
 	int result = check_load(&r, &info, path, &err);
 
 	if (result < 0)
-		fprintf(stderr, "%s\n", err.text);
+		tool_message(-1, "%s", err.text);
 	if (output == OUTPUT_JSON)
 		json_object_array_add(list,
 				      manifest_json(path, result < 0 ? NULL : &r, &info, err.text));

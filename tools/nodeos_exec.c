@@ -5,18 +5,23 @@
  * arguments of srun's command line appended, as the user and inside the container.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "manifest/app_exec.h"
 
 #define VARIABLE "SLURM_SPANK_NODEOS_EXEC"
 
 static int nodeos_exec_fail(int code, const char *what, const char *reason)
 {
-	fprintf(stderr, "nodeos: error: %s: %s\n", what, reason);
+	char name[PATH_MAX], why[sizeof(((struct errbuf *)0)->text)];
+
+	fprintf(stderr, "nodeos: error: %s: %s\n", printable(name, sizeof(name), what),
+		printable(why, sizeof(why), reason));
 	return code;
 }
 

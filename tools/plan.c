@@ -648,8 +648,7 @@ int tool_plan(int argc, char **argv)
 	p.o = &o;
 	if (tools_plan_make(&p, &err) < 0) {
 		/* a manifest's mistake begins with its place, as a compiler's */
-		fprintf(stderr, "%s\n", err.text);
-		status = 1;
+		status = tool_message(1, "%s", err.text);
 	} else {
 		status = 0;
 		warn_of_isolcpus(&p);

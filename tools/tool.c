@@ -4,13 +4,36 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/printable.h"
+
+#define MESSAGE_MAX 4096 /* the longest have a path */
+
+/* A message may hold bytes of a file or a user, and the terminal may be root's. */
+static void __attribute__((format(printf, 1, 0))) put_message(const char *fmt, va_list ap)
+{
+	char text[MESSAGE_MAX];
+
+	fputs(printable_format(text, sizeof(text), fmt, ap), stderr);
+}
+
+int tool_message(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_message(fmt, ap);
+	va_end(ap);
+	putc('\n', stderr);
+	return status;
+}
+
 int tool_error(int status, const char *fmt, ...)
 {
 	va_list ap;
 
 	fputs("nodeosctl: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	put_message(fmt, ap);
 	va_end(ap);
 	putc('\n', stderr);
 	return status;
@@ -22,7 +45,7 @@ int tool_wrong(const char *command, const char *fmt, ...)
 
 	fprintf(stderr, "nodeosctl: %s: ", command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	put_message(fmt, ap);
 	va_end(ap);
 	fprintf(stderr, " (see nodeosctl %s --help)\n", command);
 	return 2;

@@ -25,7 +25,12 @@ int tool_support_bundle(int argc, char **argv);
 int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 
-/* "nodeosctl: MESSAGE" on standard error; returns STATUS. */
+/*
+ * A message on standard error, one line whatever is in it (base/printable.h); returns STATUS.
+ * tool_message() is for one that begins with its place, as a compiler's; the others are
+ * "nodeosctl: MESSAGE".
+ */
+int tool_message(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard error, for a wrong call;

@@ -16,6 +16,7 @@
 #include "spank/checked.h"
 #include "spank/nodeos.h"
 #include "spank/options.h"
+#include "spank/test/slurm_log.h"
 
 #define OPTIONS_MAX 20
 
@@ -56,14 +57,9 @@ spank_err_t spank_job_control_setenv(spank_t sp, const char *name, const char *v
 	return ESPANK_SUCCESS;
 }
 
-void slurm_error(const char *format, ...)
+static void slurm_logged(const char *level, const char *text)
 {
-	va_list ap;
-
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf("\n");
+	printf("%s%s\n", strcmp(level, "error") == 0 ? "" : level, text);
 }
 
 int checked_manifest(struct request *r, char **apps, const char *file, struct errbuf *err)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /* Prints the options that the plugin registers: name, argument and help text, a tab between. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "spank/options.h"
+#include "spank/test/slurm_log.h"
 
 spank_err_t spank_option_register(spank_t sp, struct spank_option *opt)
 {
@@ -13,13 +11,9 @@ spank_err_t spank_option_register(spank_t sp, struct spank_option *opt)
 	return ESPANK_SUCCESS;
 }
 
-void slurm_error(const char *format, ...)
+static void slurm_logged(const char *level, const char *text)
 {
-	va_list ap;
-
-	va_start(ap, format);
-	vfprintf(stderr, format, ap);
-	va_end(ap);
+	fprintf(stderr, "%s: %s\n", level, text);
 }
 
 int main(void)

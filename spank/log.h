@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_SPANK_LOG_H
+#define NODEOS_SPANK_LOG_H
+
+/*
+ * Slurm's log and, from a step, its user's terminal: the plugin writes there through these. A
+ * message may hold bytes of a user's, so each becomes one line of at most PRINTABLE_LOG_MAX bytes
+ * (base/printable.h).
+ */
+void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* slurm_spank_log(): for the user, without the word "error". */
+void log_user(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

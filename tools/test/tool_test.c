@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What reaches the terminal of a message with bytes that a user has chosen. */
+#include "tools/tool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/test/tap.h"
+#include "tools/check.h"
+
+#define HOSTILE "a\nnodeosctl: forged\033[2J\377\303\257"
+#define SHOWN "a?nodeosctl: forged?[2J?\303\257"
+
+static int kept, fd;
+
+static void capture(void)
+{
+	fflush(NULL);
+	kept = dup(STDERR_FILENO);
+	fd = memfd_create("errors", 0);
+	if (kept < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+		bail("no file for standard error");
+}
+
+static const char *captured(void)
+{
+	static char text[16384];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	close(fd);
+	return text;
+}
+
+int main(void)
+{
+	static char large[65536];
+	char check[] = "check", missing[] = "/nonexistent/" HOSTILE;
+	char *argv[] = { check, missing, NULL };
+	int status;
+
+	capture();
+	status = tool_error(3, "%s is unknown", HOSTILE);
+	is(captured(), "nodeosctl: " SHOWN " is unknown\n", "tool_error: one line, no ESC");
+	is_int(status, 3, "tool_error returns the status");
+	capture();
+	status = tool_wrong("list", "unexpected \"%s\"", HOSTILE);
+	is(captured(), "nodeosctl: list: unexpected \"" SHOWN "\" (see nodeosctl list --help)\n",
+	   "tool_wrong: one line, no ESC");
+	is_int(status, 2, "tool_wrong returns 2");
+	capture();
+	status = tool_message(1, "%s:1:2: wrong", HOSTILE);
+	is(captured(), SHOWN ":1:2: wrong\n", "tool_message: one line, no ESC");
+	is_int(status, 1, "tool_message returns the status");
+	memset(large, 'x', sizeof(large) - 1);
+	capture();
+	tool_error(1, "%s", large);
+	is_int((long long)strlen(captured()), (long long)strlen("nodeosctl: ") + 4095 + 1,
+	       "64 KiB are 4 KiB");
+	capture();
+	status = tool_check(2, argv);
+	is(captured(), "/nonexistent/" SHOWN ": cannot open: No such file or directory\n",
+	   "the name of a manifest");
+	is_int(status, 1, "which is not there");
+	return tap_done();
+}
