@@ -180,9 +180,10 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
 		struct step_part *p = &s->shared->part[i];
+		const struct planned_container *c =
+			p->kind == STEP_NAMED ? job_plan_find(plan, p->container) : NULL;
 
-		p->given.own_blocks = p->kind == STEP_NAMED &&
-				      job_plan_find(plan, p->container)->confined;
+		p->given.own_blocks = c && c->confined;
 		if (p->given.own_blocks)
 			continue;
 		if (idset_empty(&job->share))

@@ -391,7 +391,7 @@ static int sched_priority(struct requested_container *c, const char *word, const
 	char text[16];
 	int p;
 
-	if (request_field_find("prio", 4)->parse(c, word, end) == 0)
+	if (request_field_prio(c, word, end) == 0)
 		return 0;
 	if (c->policy != POLICY_HPC || end - word >= (ptrdiff_t)sizeof(text))
 		return -1;
@@ -409,7 +409,7 @@ int request_parse_sched(struct requested_container *c, const char *text, struct 
 	char quoted[WORD_QUOTE_MAX];
 	const char *word = text, *end = text + strcspn(text, ":,");
 
-	if (request_field_find("policy", 6)->parse(&got, text, end) < 0)
+	if (request_field_policy(&got, text, end) < 0)
 		goto bad;
 	got.priority = request_default_priority(got.policy);
 	got.quantum_named = false;
@@ -424,8 +424,7 @@ int request_parse_sched(struct requested_container *c, const char *text, struct 
 		word = end + 1;
 		end = word + strlen(word);
 		if (strncmp(word, quantum, sizeof(quantum) - 1) != 0 ||
-		    request_field_find("quantum", 7)->parse(&got, word + sizeof(quantum) - 1, end) <
-			    0)
+		    request_field_quantum(&got, word + sizeof(quantum) - 1, end) < 0)
 			goto bad;
 	}
 	if (check_policy(&got, err) < 0)

@@ -75,7 +75,7 @@ static int field_mems(struct requested_container *c, const char *value, const ch
 	return value == end ? 0 : -1;
 }
 
-static int field_policy(struct requested_container *c, const char *value, const char *end)
+int request_field_policy(struct requested_container *c, const char *value, const char *end)
 {
 	char word[16];
 
@@ -85,12 +85,12 @@ static int field_policy(struct requested_container *c, const char *value, const 
 	return c->policy == POLICY_UNSET ? -1 : 0;
 }
 
-static int field_prio(struct requested_container *c, const char *value, const char *end)
+int request_field_prio(struct requested_container *c, const char *value, const char *end)
 {
 	return parse_unsigned(&c->priority, value, end, 99);
 }
 
-static int field_quantum(struct requested_container *c, const char *value, const char *end)
+int request_field_quantum(struct requested_container *c, const char *value, const char *end)
 {
 	c->quantum_named = true;
 	return parse_unsigned(&c->quantum, value, end, HPC_QUANTUM_MAX);
@@ -276,9 +276,9 @@ const struct request_field request_fields[] = {
 	{ "cpus", field_cpus, print_cpus },
 	{ "smt", field_smt, print_smt },
 	{ "mems", field_mems, print_mems },
-	{ "policy", field_policy, request_field_print_policy },
-	{ "prio", field_prio, print_prio },
-	{ "quantum", field_quantum, print_quantum },
+	{ "policy", request_field_policy, request_field_print_policy },
+	{ "prio", request_field_prio, print_prio },
+	{ "quantum", request_field_quantum, print_quantum },
 	{ "partition", field_partition, print_partition },
 	{ "dimmap", field_dimmap, print_dimmap },
 	{ "dimmap_source", field_source, print_source },

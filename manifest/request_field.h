@@ -26,6 +26,11 @@ struct request_field {
  */
 extern const struct request_field request_fields[];
 
+/* The parsers of three fields, whose values options have, too: as the row's. */
+int request_field_policy(struct requested_container *c, const char *value, const char *end);
+int request_field_prio(struct requested_container *c, const char *value, const char *end);
+int request_field_quantum(struct requested_container *c, const char *value, const char *end);
+
 /* The field of the name NAME, LEN bytes; NULL: there is none. */
 const struct request_field *request_field_find(const char *name, size_t len);
 

@@ -420,7 +420,10 @@ static int apply_item(const struct service_item *it, void *arg)
 	if (rc < 0)
 		return -1;
 	if (rc > 0) {
-		tell_fixed(r, it, undo_find(&r->undo, UNDO_FIXED, it->name)->text);
+		fixed = undo_find(&r->undo, UNDO_FIXED, it->name);
+		if (!fixed)
+			return errprintf(r->err, "%s: its line in the journal is lost", it->name);
+		tell_fixed(r, it, fixed->text);
 		return 0;
 	}
 	r->p->changed++;

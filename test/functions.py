@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The functions of the C sources: each name is defined in one file only (static ones count, so that
 a search for a name finds one function), none is longer than a screen, none has more parameters than
-a reader can keep apart. Tests, kernel/ and dimmap/module are left out.
+a reader can keep apart; what a NAME_find() gives, NULL too, is looked at before it is used. Tests,
+kernel/ and dimmap/module are left out.
 Part of make check. Needs universal-ctags. functions.py --list: offenders, a line
 each; --table: numbers of each room, as Markdown."""
 
@@ -26,6 +27,8 @@ SEVERAL = {
 }
 
 OUTSIDE = re.compile(r"^(kernel|test)/|^dimmap/(module|test)/|(^|/)fuzz_\w+\.c$")
+
+UNSEEN_RESULT = re.compile(r"\b\w+_find\((?:[^();]|\([^();]*\))*\)(?:->|\[)")
 
 
 def files():
@@ -117,6 +120,17 @@ def wide(found):
     }
 
 
+def unchecked(top, paths):
+    """Where what a function may not find is used at once."""
+    wrong = []
+    for path in paths:
+        with open(os.path.join(top, path), encoding="utf-8") as f:
+            code = f.read()
+        for m in UNSEEN_RESULT.finditer(code):
+            wrong.append(f"{path}:{code.count(chr(10), 0, m.start()) + 1}: {m[0]}")
+    return wrong
+
+
 def plant():
     """Two files that have one of each kind of offender, and what is found in them."""
     body = "{\n" + "\tx++;\n" * (MAX_LINES - 3) + "}\n\n"
@@ -129,8 +143,12 @@ def plant():
             f.write("static int look(int (*f)(int, int), int n)\n{\n}\n\n")
             f.write(f"int tall(void)\n{body.replace('{', '{' + chr(10), 1)}")
             f.write(f"int broad({parameters},\n\t  int more)\n{{\n}}\n")
+            f.write(
+                "int use(void)\n{\n\treturn x_find(1,\n\t\tf(2))->n + (x_find(1) ? 1 : 0);\n}\n"
+            )
         found = functions(top, ["a.c", "b.c"])
-    return list(several(found)), list(long(found)), list(wide(found))
+        used = [text[-3:] for text in unchecked(top, ["a.c", "b.c"])]
+    return list(several(found)), list(long(found)), list(wide(found)), used
 
 
 def table(found):
@@ -171,10 +189,15 @@ def main():
             f"no function has more than {MAX_PARAMETERS} parameters",
             list(wide(found).values()),
         ),
+        ("what is not found is not used", unchecked(rooms.SOURCE, files())),
         # The check itself: it must see what it is there for, and nothing else.
         (
             "one planted offender of each kind would be found",
-            ([] if plant() == (["look"], ["b.c:tall"], ["b.c:broad"]) else [f"found: {plant()}"]),
+            (
+                []
+                if plant() == (["look"], ["b.c:tall"], ["b.c:broad"], [")->"])
+                else [f"found: {plant()}"]
+            ),
         ),
     ]
     return rooms.report(checks)
