@@ -164,15 +164,21 @@ void step_show(struct step *s, unsigned rank)
 {
 	const struct timespec step = { 0, 2000000 };
 	const struct step_part *p;
-	pid_t parent = getppid();
-	struct errbuf err;
+	struct errbuf err = { 0 };
 
 	/* what the manifest in a job script says is not known yet, nor what the ledger has */
 	if (!s->in.script && !may_be_shown(s))
 		return;
-	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed) &&
-	       getppid() == parent)
-		nanosleep(&step, NULL);
+	/* a parent that is read here may be the one after slurmstepd, which never ends */
+	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed)) {
+		if (getppid() == s->in.stepd) {
+			nanosleep(&step, NULL);
+			continue;
+		}
+		step_fail(s, "slurmstepd has ended before the ranks were placed");
+		/* it may have been killed when it had begun to tell of another failure */
+		atomic_store(&s->shared->failed, 1);
+	}
 	p = &s->shared->part[s->shared->rank[rank].part];
 	if (!atomic_load(&s->shared->failed) && isolators_show(&p->given, p->container, &err) < 0)
 		step_fail(s, "%s", err.text);

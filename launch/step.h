@@ -36,6 +36,8 @@ struct step_job {
 struct step_input {
 	uint32_t job_id;
 	uint32_t step_id;
+	/* slurmstepd itself: with contain_spank its later hooks run in processes that it clones */
+	pid_t stepd;
 	uid_t uid;
 	gid_t gid;
 	/* supplementary ones, n_groups of them, which live as long as the step; 0: not told */
@@ -87,7 +89,8 @@ void step_place(struct step *s, unsigned rank, pid_t pid);
 /*
  * In the rank, still as root, in the mount namespace that it will run in: let what its container
  * has mounted be there. Slurm lets ranks come here while slurmstepd is still in step_place of the
- * first; where there may be such a mount they wait for that. Failures are remembered.
+ * first; where there may be such a mount they wait for that. Failures are remembered: that
+ * slurmstepd has ended meanwhile is one.
  */
 void step_show(struct step *s, unsigned rank);
 

@@ -22,6 +22,7 @@
 #define VALUE_MAX 70000
 
 static struct step *step;
+static pid_t stepd;
 static bool job_is_planned, site_has_fences;
 static bool launching;
 static bool keeps_memory; /* of every step on this node */
@@ -32,6 +33,7 @@ int stepd_init(spank_t sp)
 	struct errbuf err = { 0 };
 	uint32_t step_id = 0;
 
+	stepd = getpid(); /* in the hooks that contain_spank moves it would be a clone's */
 	/* as root: the ledger is closed to the user that user_init runs as */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
@@ -248,6 +250,7 @@ int stepd_user_init(spank_t sp)
 	struct step_input in = {
 		.request_expected = options_make_request(),
 		.launching = launching,
+		.stepd = stepd,
 		.planned = job_is_planned,
 		.container = option_value(OPT_CONTAINER),
 		.report = option_value(OPT_REPORT),

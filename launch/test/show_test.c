@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ranks wait in step_show() for slurmstepd, and no longer than it lives. */
+#include "launch/step_impl.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/test/tap.h"
+
+#define PATIENCE_MS 10000
+
+static const char *get_env(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+	return NULL;
+}
+
+static void set_env(void *arg, const char *name, const char *value)
+{
+	(void)arg;
+	(void)name;
+	(void)value;
+}
+
+static void unset_env(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+}
+
+/* A step of a job that has containers, so that its ranks wait. */
+static struct step *new_step(void)
+{
+	static const uint32_t rank[] = { 0 };
+	const struct step_input in = {
+		.n_ranks = 1, .global_rank = rank, .planned = true, .stepd = getpid()
+	};
+	struct errbuf err = { 0 };
+	struct step *s;
+
+	if (step_new(&s, &in, &err) < 0)
+		abort();
+	return s;
+}
+
+/* The rank's hooks; what step_enter() says is written to TO. */
+static void run_rank(struct step *s, int to)
+{
+	const struct step_env env = { NULL, get_env, set_env, unset_env };
+	struct errbuf err = { 0 };
+
+	step_show(s, 0);
+	if (step_enter(s, 0, &env, &err) == 0)
+		strcpy(err.text, "the rank goes on");
+	_exit(write(to, err.text, strlen(err.text)) < 0);
+}
+
+/* What the rank writes within PATIENCE_MS into TEXT; "": nothing. The rank is this process's child
+ * or becomes it. */
+static void wait_for_rank(int from, pid_t rank, char *text, size_t size)
+{
+	struct pollfd p = { .fd = from, .events = POLLIN };
+	ssize_t n = poll(&p, 1, PATIENCE_MS) > 0 ? read(from, text, size - 1) : 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	kill(rank, SIGKILL);
+	waitpid(rank, NULL, 0);
+	close(from);
+}
+
+/* slurmstepd is killed before its rank comes to step_show(); FAILING: within step_fail(). The text
+ * of the rank's end, "": it waits. */
+static const char *killed_before(bool failing)
+{
+	static char text[sizeof(((struct errbuf *)0)->text)];
+	int gone[2], told[2], number[2];
+	pid_t stepd, rank = -1;
+
+	if (pipe(gone) < 0 || pipe(told) < 0 || pipe(number) < 0)
+		abort();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	stepd = fork();
+	if (stepd == 0) {
+		struct step *s = new_step();
+
+		atomic_store(&s->shared->failing, failing);
+		rank = fork();
+		if (rank == 0) {
+			close(gone[1]);
+			if (read(gone[0], text, 1) != 0)
+				_exit(1);
+			run_rank(s, told[1]);
+		}
+		_exit(write(number[1], &rank, sizeof(rank)) != sizeof(rank));
+	}
+	close(told[1]);
+	waitpid(stepd, NULL, 0);
+	if (read(number[0], &rank, sizeof(rank)) != sizeof(rank) || rank <= 0)
+		abort();
+	close(gone[1]); /* by now the rank has another parent */
+	wait_for_rank(told[0], rank, text, sizeof(text));
+	return text;
+}
+
+/* slurmstepd lives, and the step fails while the rank waits. */
+static void failed_meanwhile(void)
+{
+	char text[sizeof(((struct errbuf *)0)->text)];
+	static struct step *s;
+	int told[2];
+	pid_t rank;
+
+	s = new_step();
+	if (pipe(told) < 0)
+		abort();
+	rank = fork();
+	if (rank == 0)
+		run_rank(s, told[1]);
+	close(told[1]);
+	usleep(50000);
+	step_fail(s, "no CPUs");
+	wait_for_rank(told[0], rank, text, sizeof(text));
+	ok(strstr(text, "no CPUs") != NULL && !strstr(text, "ended"),
+	   "a rank waits while slurmstepd lives: \"%s\"", text);
+}
+
+int main(void)
+{
+	failed_meanwhile();
+	ok(strstr(killed_before(false), "slurmstepd has ended") != NULL,
+	   "a rank whose slurmstepd is gone before it looks ends");
+	ok(strstr(killed_before(true), "nodeos: error: ") != NULL,
+	   "so does one whose slurmstepd was killed while it failed");
+	return tap_done();
+}
