@@ -128,6 +128,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	const struct planned_container before = *entry;
 	struct planned_container after = { .deleted = true };
 	struct rank_group gone = { .n = 0 }, rest = { .n = 0 };
+	struct bind_time limit;
 	struct resize_told t = { .job_id = v->o.job->job_id,
 				 .before = &before,
 				 .after = &after,
@@ -150,8 +151,10 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	}
 	d->done = true;
 	/* it is nobody's from here on; who gets it late has lost nothing */
-	rc = rank_group_bind(&rest, v->s.cgroup_fd, err);
+	bind_time_start(&limit, v->s.conf.helper_timeout);
+	rc = rank_group_bind(&rest, v->s.cgroup_fd, &limit, err);
 	if (rc < 0) {
+		bind_time_tell(&limit, err);
 		errwrap(err,
 			"container %s is deleted, but ranks in no container have not got its CPUs",
 			before.name);

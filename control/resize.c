@@ -119,36 +119,33 @@ static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
 		       : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
 }
 
-/* Put the ranks of G, which are bound or not, back to where they were. */
-static void bind_back(struct rank_group *g, int cgroup_fd)
-{
-	struct idset before = g->before;
-	struct errbuf ignored;
-
-	g->before = g->after;
-	g->after = before;
-	for (unsigned i = 0; i < g->n; i++) {
-		struct idset now = g->moved[i].now;
-
-		g->moved[i].now = g->moved[i].next;
-		g->moved[i].next = now;
-	}
-	rank_group_bind(g, cgroup_fd, &ignored);
-}
-
 /* Who gives CPUs up goes first. */
-static int bind_all(struct change *c, struct resize_view *v, struct errbuf *err)
+static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t,
+		    struct errbuf *err)
 {
 	bool shrinks = idset_subset(&c->next.reserved, &c->before.reserved);
 	struct rank_group *first = shrinks ? &c->in : &c->rest,
 			  *second = shrinks ? &c->rest : &c->in;
 
-	if (rank_group_bind(first, v->s.cgroup_fd, err) < 0)
+	if (rank_group_bind(first, v->s.cgroup_fd, t, err) < 0)
 		return -1;
-	if (rank_group_bind(second, v->s.cgroup_fd, err) == 0)
+	if (rank_group_bind(second, v->s.cgroup_fd, t, err) == 0)
 		return 0;
-	bind_back(first, v->s.cgroup_fd);
+	rank_group_undo(first, v->s.cgroup_fd, t);
 	return -1;
+}
+
+/* No other container gets what a rank that is not as before may run on. */
+static void keep_grown(struct planned_container *entry, const struct planned_container *next,
+		       struct errbuf *err)
+{
+	char list[128];
+
+	entry->cpus = next->cpus;
+	entry->reserved = next->reserved;
+	entry->asked = next->asked;
+	errappend(err, " (so container %s keeps CPUs %s: resize it again)", next->name,
+		  idset_brief(list, &next->cpus));
 }
 
 /* The ranks' CPUs; the ledger says that the container has the memory nodes of before and those to
@@ -157,6 +154,7 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 {
 	struct planned_container *entry = v->o.container;
 	struct errbuf ignored;
+	struct bind_time t;
 
 	resize_view_left(&c->rest.before, v);
 	write_entry(entry, &c->next, NULL, NULL);
@@ -171,7 +169,8 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	write_entry(entry, &c->next, &c->before, &c->before);
 	if (ledger_write(v->lock, v->o.job, err) < 0)
 		return -1;
-	if (bind_all(c, v, err) < 0)
+	bind_time_start(&t, v->s.conf.helper_timeout);
+	if (bind_all(c, v, &t, err) < 0)
 		goto undo;
 	write_entry(entry, &c->next, NULL, &c->before);
 	resize_explain(entry, c->next.why);
@@ -179,10 +178,13 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 		return 0;
 	/* there was room for the first, and is none for this: what is written there is more than it
 	 * has, never less */
-	bind_back(&c->in, v->s.cgroup_fd);
-	bind_back(&c->rest, v->s.cgroup_fd);
+	rank_group_undo(&c->in, v->s.cgroup_fd, &t);
+	rank_group_undo(&c->rest, v->s.cgroup_fd, &t);
 undo:
 	*entry = c->before;
+	bind_time_tell(&t, err);
+	if (t.n_stuck && !idset_subset(&c->next.cpus, &c->before.cpus))
+		keep_grown(entry, &c->next, err);
 	ledger_write(v->lock, v->o.job, &ignored);
 	return -1;
 }

@@ -12,9 +12,25 @@
 #include "topology/rankmap_renew.h"
 
 #define PASSES 20 /* over a rank's threads, until none is new */
-/* for all of a group: nobody else's job starts meanwhile, and how many there are is its user's
- * choice */
-#define BIND_MS 3000
+/* Parts of a launch's patience, in percent. The rest is for a cgroup that the kernel changes just
+ * then, and for the ledger itself. */
+#define BIND_PERCENT 40
+#define UNDO_PERCENT 30
+
+void bind_time_start(struct bind_time *t, unsigned helper_timeout)
+{
+	*t = (struct bind_time){ .bind_ms = (long)helper_timeout * 10 * BIND_PERCENT,
+				 .undo_ms = (long)helper_timeout * 10 * UNDO_PERCENT };
+	t->bind_end = monotonic_ms() + t->bind_ms;
+}
+
+int bind_time_tell(const struct bind_time *t, struct errbuf *err)
+{
+	if (!t->n_stuck)
+		return errappend(err, " (the ranks are bound as before)");
+	return errappend(err, " (%u rank%s could not be put back in %ld ms: %s)", t->n_stuck,
+			 t->n_stuck == 1 ? "" : "s", t->undo_ms, t->stuck);
+}
 
 void rank_path(char *buf, const struct ledger_step *step, const struct ledger_rank *rank)
 {
@@ -81,6 +97,12 @@ int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct e
 	return rc;
 }
 
+/* Is it later than END? Then -1. */
+static int resize_ranks_late(long end, struct errbuf *err)
+{
+	return monotonic_ms() > end ? errprintf(err, "the time is over") : 0;
+}
+
 /* One pass over the threads of a rank. */
 struct pass {
 	const char *path; /* of the rank's cgroup */
@@ -89,6 +111,7 @@ struct pass {
 	long end; /* of what there is time for */
 	struct errbuf err; /* of one that is there and could not be bound */
 	bool bad;
+	bool late; /* the time was over before the last thread */
 };
 
 /* Is that thread in the rank's cgroup still? */
@@ -105,7 +128,8 @@ static void bind_thread(pid_t tid, void *arg)
 	struct idset mask, want;
 	struct errbuf err;
 
-	if (monotonic_ms() > p->end)
+	p->late = p->late || monotonic_ms() > p->end;
+	if (p->late)
 		return;
 	/* one that has ended meanwhile needs nothing */
 	if (affinity_get(tid, &mask, &err) < 0)
@@ -128,7 +152,7 @@ static void bind_thread(pid_t tid, void *arg)
 static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, long end,
 			struct errbuf *err)
 {
-	for (int i = 0; i < PASSES && monotonic_ms() <= end; i++) {
+	for (int i = 0; i < PASSES; i++) {
 		struct pass p = { .path = path, .now = &m->now, .next = &m->next, .end = end };
 
 		if (cgroup_each_thread(cgroup_fd, path, bind_thread, &p, err) < 0)
@@ -136,6 +160,8 @@ static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, l
 		m->threads = p.threads;
 		if (p.bad)
 			return errcopy(err, &p.err);
+		if (p.late)
+			return resize_ranks_late(end, err);
 		if (!p.changed)
 			return 0;
 	}
@@ -156,6 +182,7 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
 }
 
+/* ERR names the rank. */
 static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end,
 		     struct errbuf *err)
 {
@@ -165,7 +192,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	idset_or(&both, &g->after);
 	snprintf(user, sizeof(user), "%s/user", m->step->cgroup);
 	rank_path(path, m->step, m->rank);
-	if (widen(cgroup_fd, user, &both, err) < 0 ||
+	if (resize_ranks_late(end, err) < 0 || widen(cgroup_fd, user, &both, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
 	    bind_threads(m, cgroup_fd, path, end, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
@@ -188,7 +215,8 @@ static void resize_ranks_note(const struct rank_group *g)
 	for (unsigned i = 0; i < g->n; i++) {
 		struct ledger_step *s = g->moved[i].step;
 
-		if (idset_empty(&s->cpus))
+		/* the ranks of one step stand together */
+		if ((i && g->moved[i - 1].step == s) || idset_empty(&s->cpus))
 			continue;
 		idset_zero(&s->cpus);
 		for (unsigned k = 0; k < s->n_placed; k++)
@@ -196,27 +224,57 @@ static void resize_ranks_note(const struct rank_group *g)
 	}
 }
 
-int rank_group_bind(struct rank_group *g, int cgroup_fd, struct errbuf *err)
+/* Add to T a rank that was not undone, with the reason. */
+static void note_stuck(struct bind_time *t, const struct errbuf *why)
 {
-	struct rank_group back = { .before = g->after, .after = g->before };
-	struct errbuf ignored;
-	long end = monotonic_ms() + BIND_MS;
-	unsigned done = 0;
-	int rc = 0;
+	size_t used = strlen(t->stuck);
 
-	while (done < g->n && (rc = bind_rank(g, &g->moved[done], cgroup_fd, end, err)) == 0)
-		done++;
-	if (rc == 0) {
-		resize_ranks_note(g);
-		return 0;
-	}
-	end = monotonic_ms() + BIND_MS;
-	for (unsigned i = 0; i <= done && i < g->n; i++) {
-		struct rank_moved m = g->moved[i];
+	/* the first ones whole, and of all how many there are */
+	if (used + strlen(why->text) + 3 < sizeof(t->stuck))
+		snprintf(t->stuck + used, sizeof(t->stuck) - used, "%s%s", used ? "; " : "",
+			 why->text);
+	t->n_stuck++;
+}
 
-		m.now = g->moved[i].next;
-		m.next = g->moved[i].now;
-		bind_rank(&back, &m, cgroup_fd, end, &ignored);
+/* Turn G round, and bind the first N of it as before. */
+static void undo_first(struct rank_group *g, unsigned n, int cgroup_fd, struct bind_time *t)
+{
+	struct idset before = g->before;
+	struct errbuf why;
+
+	if (!t->undo_end)
+		t->undo_end = monotonic_ms() + t->undo_ms;
+	g->before = g->after;
+	g->after = before;
+	for (unsigned i = 0; i < g->n; i++) {
+		struct rank_moved *m = &g->moved[i];
+		struct idset now = m->now;
+
+		m->now = m->next;
+		m->next = now;
+		if (i < n && bind_rank(g, m, cgroup_fd, t->undo_end, &why) < 0)
+			note_stuck(t, &why);
 	}
-	return -1;
+}
+
+void rank_group_undo(struct rank_group *g, int cgroup_fd, struct bind_time *t)
+{
+	undo_first(g, g->n, cgroup_fd, t);
+	resize_ranks_note(g);
+}
+
+int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, struct errbuf *err)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		if (bind_rank(g, &g->moved[i], cgroup_fd, t->bind_end, err) < 0) {
+			if (monotonic_ms() > t->bind_end)
+				errwrap(err,
+					"the %u ranks could not be bound in %ld ms, as long as "
+					"launches may wait for it (helper_timeout)",
+					g->n, t->bind_ms);
+			undo_first(g, i + 1, cgroup_fd, t);
+			return -1;
+		}
+	resize_ranks_note(g);
+	return 0;
 }

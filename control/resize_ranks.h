@@ -30,12 +30,34 @@ void rank_group_free(struct rank_group *g);
 int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 
 /*
+ * The time for one change, all of its groups together: how many ranks and threads there are is
+ * their user's choice, and launches of other jobs wait for the ledger meanwhile.
+ */
+struct bind_time {
+	long bind_ms, undo_ms;
+	long bind_end, undo_end; /* by monotonic_ms(); undo_end is 0 until something is undone */
+	unsigned n_stuck; /* ranks that could not be bound as before */
+	char stuck[240]; /* the first ones: "step 1, task_0: REASON; ..." */
+};
+
+/* It begins: both limits together are less than the HELPER_TIMEOUT seconds after which a launch
+ * gives up. */
+void bind_time_start(struct bind_time *t, unsigned helper_timeout);
+
+/* Put behind ERR's text which ranks are not as before, or that all are. Returns -1, always. */
+int bind_time_tell(const struct bind_time *t, struct errbuf *err);
+
+/*
  * Bind them, their processes and all threads of these: cgroups first as wide as before and after
  * together, then every thread, then the cgroups as they are to be, which the kernel enforces on
- * whatever has come meanwhile. Notes it in the job (the caller writes the ledger). On failure,
- * those that were bound are bound as before.
+ * whatever has come meanwhile. Notes it in the job (the caller writes the ledger). On failure, of
+ * which one is that the time for binding is over, those that were bound are undone.
  */
-int rank_group_bind(struct rank_group *g, int cgroup_fd, struct errbuf *err);
+int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, struct errbuf *err);
+
+/* Bind those of a group that is bound as before, and note it in the job. G is turned round: its
+ * "now" is its "next". What cannot be undone, or not in time, is named in T. */
+void rank_group_undo(struct rank_group *g, int cgroup_fd, struct bind_time *t);
 
 /* Directory of a rank, BUF of CGROUP_PATH_MAX + 64 bytes. */
 #define RANK_PATH_MAX (CGROUP_PATH_MAX + 64)

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The time that ranks are bound in, on plain files in the place of cgroups; lists of CPUs have one
+ * length, as the kernel's files are written without being cut.
+ */
+#include "control/resize_ranks.h"
+
+#include "base/fileio.h"
+#include "base/monotonic.h"
+#include "base/test/tap.h"
+#include "container/test/ledger_fixture.h"
+
+#define RANKS 3
+
+static struct ledger_job *job;
+
+/* The CPUs that the cgroup of each rank of GROUP has, "0-3 4-7 4-7". */
+static const char *kernel_has(const char *group)
+{
+	static char all[RANKS * 8];
+	char path[128], text[8];
+	struct errbuf err = { 0 };
+
+	all[0] = '\0';
+	for (unsigned i = 0; i < RANKS; i++) {
+		snprintf(path, sizeof(path), "%s/user/task_%u/cpuset.cpus", group, i);
+		if (file_read(root, path, text, sizeof(text), &err) < 0)
+			bail("%s", err.text);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%.3s", i ? " " : "",
+			 text);
+	}
+	return all;
+}
+
+/* Step ID, the next one of the job, with RANKS ranks on CPUs 0-3 in a place of their own; LISTED in
+ * cgroup.threads of each. */
+static void add_step(unsigned id, const char *listed)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+	char path[128], group[32];
+
+	if (!s)
+		abort();
+	s->step_id = id;
+	s->cpus = set_of("0-3");
+	snprintf(group, sizeof(group), "job_7/step_%u", id);
+	strcpy(s->cgroup, group);
+	for (unsigned i = 0; i < RANKS; i++) {
+		struct ledger_rank *r = ledger_step_add_rank(s);
+
+		if (!r)
+			abort();
+		snprintf(r->task, sizeof(r->task), "task_%u", i);
+		snprintf(r->place, sizeof(r->place), "c%u", id);
+		r->cpus = s->cpus;
+		snprintf(path, sizeof(path), "%s/user/task_%u", group, i);
+		cgroup_dir(path);
+		snprintf(path, sizeof(path), "cg/%s/user/task_%u/cpuset.cpus", group, i);
+		scratch_file(path, "0-3");
+		snprintf(path, sizeof(path), "cg/%s/user/task_%u/cgroup.threads", group, i);
+		scratch_file(path, listed);
+	}
+	snprintf(path, sizeof(path), "cg/%s/user/cpuset.cpus", group);
+	scratch_file(path, "0-7");
+}
+
+/* The ranks of step ID, which are to have CPUs 4-7. */
+static struct rank_group group_of(unsigned id)
+{
+	struct rank_group g = { .before = set_of("0-3"), .after = set_of("4-7") };
+	struct errbuf err = { 0 };
+	char place[8];
+
+	snprintf(place, sizeof(place), "c%u", id % 100);
+	if (rank_group_collect(&g, job, NULL, place, &err) < 0 || g.n != RANKS)
+		bail("%s", err.text);
+	for (unsigned i = 0; i < RANKS; i++)
+		g.moved[i].next = g.after;
+	return g;
+}
+
+static void limits(void)
+{
+	bool less = true;
+
+	for (unsigned timeout = 1; timeout <= 60; timeout++) {
+		struct bind_time t;
+
+		bind_time_start(&t, timeout);
+		less = less && t.bind_ms > 0 && t.undo_ms > 0 &&
+		       t.bind_ms + t.undo_ms < 1000L * timeout;
+	}
+	ok(less, "binding and undoing together take less time than a launch waits");
+}
+
+/* Both groups have one limit, and it ends when one of them is bound. */
+static void two_groups(void)
+{
+	struct rank_group one = group_of(1), two = group_of(2);
+	struct errbuf err = { 0 };
+	struct bind_time t;
+
+	bind_time_start(&t, 60);
+	is_int(rank_group_bind(&one, root, &t, &err), 0, "in time a group is bound (%s)", err.text);
+	is(kernel_has("job_7/step_1"), "4-7 4-7 4-7", "its cgroups have the new CPUs");
+	is(list_of(&job->step[0].placed[2].cpus), "4-7", "the ledger has them for its ranks");
+	is(list_of(&job->step[0].cpus), "4-7", "the ledger has them for the step");
+	t.bind_end = monotonic_ms() - 1;
+	is_int(rank_group_bind(&two, root, &t, &err), -1, "then the time is over: %s", err.text);
+	is(kernel_has("job_7/step_2"), "0-3 0-3 0-3", "the next group is as before");
+	is(list_of(&job->step[1].placed[0].cpus), "0-3", "the ledger has it as before");
+	rank_group_undo(&one, root, &t);
+	is(kernel_has("job_7/step_1"), "0-3 0-3 0-3", "the first is undone");
+	is(list_of(&job->step[0].placed[2].cpus), "0-3",
+	   "the ledger has the old CPUs for its ranks");
+	is(list_of(&job->step[0].cpus), "0-3", "the ledger has the old CPUs for the step");
+	is_int(t.n_stuck, 0, "no rank is stuck");
+	bind_time_tell(&t, &err);
+	ok(strstr(err.text, "as before") != NULL, "the message says that all are as before: %s",
+	   err.text);
+	rank_group_free(&one);
+	rank_group_free(&two);
+}
+
+/* What is bound and has no time to be undone stays, and is named. */
+static void late_undo(void)
+{
+	struct rank_group g = group_of(3);
+	struct errbuf err = { 0 };
+	struct bind_time t;
+
+	bind_time_start(&t, 60);
+	if (rank_group_bind(&g, root, &t, &err) < 0)
+		bail("%s", err.text);
+	t.undo_ms = -1;
+	rank_group_undo(&g, root, &t);
+	is(kernel_has("job_7/step_3"), "4-7 4-7 4-7", "without time to undo, ranks stay");
+	is_int(t.n_stuck, RANKS, "all are counted");
+	bind_time_tell(&t, &err);
+	ok(strstr(err.text, "3 ranks") && strstr(err.text, "step 3, task_0") &&
+		   strstr(err.text, "step 3, task_2"),
+	   "all are named: %s", err.text);
+	rank_group_free(&g);
+}
+
+/* A rank has so many threads that the time ends between two of them. */
+static void late_thread(void)
+{
+	struct rank_group g = group_of(4);
+	struct errbuf err = { 0 };
+	struct bind_time t;
+
+	bind_time_start(&t, 60);
+	t.bind_end = monotonic_ms() + 2;
+	is_int(rank_group_bind(&g, root, &t, &err), -1, "threads take too long: %s", err.text);
+	ok(strstr(err.text, "step 4, task_0") != NULL, "their rank is named");
+	rank_group_free(&g);
+}
+
+/* LINES lines that name this process's first thread. */
+static char *many_threads(unsigned lines)
+{
+	char *text = malloc(lines * 12u + 1), *at = text;
+
+	if (!text)
+		abort();
+	for (unsigned i = 0; i < lines; i++)
+		at += sprintf(at, "%d\n", (int)getpid());
+	return text;
+}
+
+int main(void)
+{
+	char *listed = many_threads(200000);
+
+	ledger_fixture();
+	job = job_in("job_7", 7, 1000);
+	for (unsigned id = 1; id <= 4; id++)
+		add_step(id, id == 4 ? listed : "");
+	free(listed);
+	limits();
+	two_groups();
+	late_undo();
+	late_thread();
+	ledger_job_free(job);
+	close(root);
+	return tap_done();
+}
