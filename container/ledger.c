@@ -93,8 +93,8 @@ static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf 
 		return text;
 	}
 bad:
-	error = errno;
-	errprintf(err, "%s", strerror(error));
+	error = n == 0 ? ENODATA : errno;
+	errprintf(err, "%s", n == 0 ? "it was cut while it was read" : strerror(error));
 	free(text);
 	if (fd >= 0)
 		close(fd);
