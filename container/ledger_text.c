@@ -242,18 +242,30 @@ static int take_rank_lines(const char **text, struct ledger_step *s, bool light,
 	return light ? 0 : ledger_text_keep(&s->rank_lines, first, (size_t)(*text - first), err);
 }
 
-/* "", or " yes RUNS" or " no RUNS" */
-static int take_launching(const char **text, struct ledger_step *s, bool light, struct errbuf *err)
+/*
+ * "", or " yes RUNS" or " no RUNS" (then *RUNS is set). A line of another form, or a second one
+ * with runs, is kept with those that are not known: what the step holds is known without it, and
+ * when it has ended. What may be on its way is taken for that, as releases before this one do.
+ */
+static int take_launching(const char **text, struct ledger_step *s, bool light, bool *runs,
+			  struct errbuf *err)
 {
-	const char *at = *text + strlen("launching"), *end = strchr(at, '\n');
+	const char *first = *text, *at = first + strlen("launching"), *end = strchr(at, '\n');
 	bool no = is_line(at, " no "), yes = is_line(at, " yes ");
 
-	if (!end || s->rank_runs || (*at != '\n' && !no && !yes))
+	if (!end)
 		return errprintf(err, "bad launching line of step %" PRIu32, s->step_id);
-	s->launching = !no;
 	*text = end + 1;
-	at += no ? strlen(" no ") : yes ? strlen(" yes ") : 0;
-	if (at == end || light)
+	if (*runs || (*at != '\n' && !no && !yes)) {
+		s->launching = true;
+		return ledger_text_keep(&s->unknown, first, (size_t)(*text - first), err);
+	}
+	s->launching = s->launching || !no;
+	if (at == end)
+		return 0;
+	*runs = true;
+	at += no ? strlen(" no ") : strlen(" yes ");
+	if (light)
 		return 0;
 	s->rank_runs = strndup(at, (size_t)(end - at));
 	return s->rank_runs ? 0 : errprintf(err, "out of memory");
@@ -301,12 +313,13 @@ static int take_step(const char **text, struct ledger_job *job, bool light, stru
 					     "rank ", "request ",  NULL };
 	struct ledger_step *s = ledger_job_add_step(job);
 	int rc = s ? take_step_head(text, s, err) : errprintf(err, "out of memory");
+	bool runs = false;
 
 	while (rc == 0 && **text && !is_line(*text, "step ") && !is_line(*text, "end-of-entry")) {
 		if (is_line(*text, "cpus "))
 			rc = ledger_text_take_cpus(text, s, err);
 		else if (is_line(*text, "launching"))
-			rc = take_launching(text, s, light, err);
+			rc = take_launching(text, s, light, &runs, err);
 		else if (is_line(*text, "partition "))
 			rc = take_fence(text, s, err);
 		else if (is_line(*text, "rank "))
@@ -418,5 +431,9 @@ bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *wh
 		  "the ledger's entry of job %" PRIu32 " has lines of a later release (\"%.*s\"), "
 		  "which this one keeps and does not know",
 		  job->job_id, (int)(strcspn(line, "\n") < 60 ? strcspn(line, "\n") : 60), line);
+	/* a line of ranks may be of any bytes, and this goes to terminals */
+	for (char *c = why->text; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	return true;
 }

@@ -274,12 +274,60 @@ static void later_format(void)
 	ok(!*written(), "and goes with it");
 }
 
+/* Only lines of ranks are damaged, of a step that lives and of one that has ended. */
+static void damaged_ranks(void)
+{
+	static const struct {
+		const char *lines, *kept;
+	} rank[] = {
+		{ "launching maybe\n", "\nlaunching maybe\nend-of-" },
+		{ "launching \x01\n", "\nlaunching \x01\nend-of-" },
+		{ "launching no 0:sim:1\nlaunching no 0:sim:2\n",
+		  " 0:sim:1\nlaunching no 0:sim:2\nend-of-" },
+		{ "rank nobody knows\n", "\nrank nobody knows\nend-of-" },
+	};
+	uint64_t step = cgroup_dir("job_r/step_1"), inode;
+	struct errbuf err = { 0 };
+	struct ledger_job *job;
+	char body[2048], path[300];
+	struct ledger *l;
+
+	for (size_t i = 0; i < sizeof(rank) / sizeof(rank[0]); i++) {
+		snprintf(body, sizeof(body),
+			 PLAN "step 1 inode %" PRIu64
+			      " ranks 1 container sim\ncgroup job_r/step_1\n"
+			      "%sstep 2 inode 5 ranks 1 container sim\ncgroup job_r/step_2\n%s"
+			      "step 3 inode 6 ranks 1 container sim\ncgroup job_r/step_3\n"
+			      "rank task_0 sim 0\nend-of-entry\n",
+			 step, rank[i].lines, rank[i].lines);
+		inode = put("job_r", "nodeos-ledger 1", body);
+		l = opened();
+		job = get(l, inode);
+		is_int(job ? (int)job->n_steps : -1, 1, "damaged ranks %zu: ended steps are swept",
+		       i);
+		ok(strstr(written(), rank[i].kept) != NULL,
+		   "the line of the step that lives is kept");
+		ok(job && (ledger_job_of_later_release(job, &err) ||
+			   ledger_step_load_ranks(&job->step[0], &err) < 0),
+		   "its line is named: %s", err.text);
+		ledger_job_free(job);
+		ledger_close(l);
+	}
+	snprintf(path, sizeof(path), "%s/cg/job_r/step_1", scratch);
+	rmdir(path);
+	l = opened();
+	job = get(l, inode);
+	ok(job && job->n_steps == 0 && job->plan,
+	   "a step with damaged ranks goes when it has ended");
+	ledger_job_free(job);
+	ledger_remove(l, inode, &err);
+	ledger_close(l);
+}
+
 static void damaged(void)
 {
 	static const char *const body[] = {
-		"launching maybe\n", "launching no 0:sim:1\nlaunching no 0:sim:1\n",
-		"Gpus 1\n",	     "\n",
-		"gpus \x01\n",	     PLAN PLAN,
+		"Gpus 1\n", "\n", "gpus \x01\n", "rank task_0 sim 0", PLAN PLAN,
 	};
 	struct ledger *l = opened();
 	struct ledger_job *job = NULL;
@@ -370,6 +418,7 @@ int main(void)
 	without_ranks();
 	later_release();
 	later_format();
+	damaged_ranks();
 	damaged();
 	bounds();
 	close(root);
