@@ -162,7 +162,7 @@ static bool may_be_shown(const struct step *s)
 
 void step_show(struct step *s, unsigned rank)
 {
-	const struct timespec step = { 0, 2000000 };
+	struct timespec pause = { 0, 1000000 };
 	const struct step_part *p;
 	struct errbuf err = { 0 };
 
@@ -172,7 +172,10 @@ void step_show(struct step *s, unsigned rank)
 	/* a parent that is read here may be the one after slurmstepd, which never ends */
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed)) {
 		if (getppid() == s->in.stepd) {
-			nanosleep(&step, NULL);
+			nanosleep(&pause, NULL);
+			/* hundreds of ranks that look often would keep slurmstepd from its work */
+			if (pause.tv_nsec < 64000000)
+				pause.tv_nsec *= 2;
 			continue;
 		}
 		step_fail(s, "slurmstepd has ended before the ranks were placed");
