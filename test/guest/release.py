@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import sys
+import time
 
 import cluster
 from cluster import HOME, Machine, all_idle, note, ok, run, same
@@ -87,36 +88,52 @@ def group_newer(machine):
     over("now.tar", "release.tar", "a newer release's step")
 
 
-def group_many(machine):
-    """More ranks than an entry has lines for: the older release keeps them and says so."""
-    install("now.tar")
-    script = f"{HOME}/many.sh"
-    with open(script, "w", encoding="utf-8") as f:
-        f.write(
-            "#!/bin/bash\nsrun -n900 --overcommit --mpi=none --nodeos-container=sim sleep 1000\n"
-        )
-    os.chmod(script, 0o755)
-    manifest = write("many.json", pod(sim={"container": {"cpus": 8, "mems": 1}}))
+# 240 lines "rank task_N LONG CPUS" are more than the 16 KiB that an entry has for them
+LONG = "c" * 63
+RANKS = 240
+
+
+def many_ranks():
+    """A job of alice's on n0 with RANKS ranks in the container LONG, and its entry when they are
+    placed; "" when the job ends before that, or after 15 minutes."""
+    script = write(
+        "many.sh",
+        f"#!/bin/bash\nsrun -n{RANKS} --overcommit --mpi=none --nodeos-container={LONG}"
+        " sleep 3000\n",
+    )
+    manifest = write("many.json", pod(**{LONG: {"container": {"cpus": "8", "mems": "1"}}}))
     job = run(
         f"sbatch --parsable -N1 -w n0 --exclusive --nodeos-manifest={manifest} -o many.log {script}"
     ).out.strip()
-    entry = ""
-    for _ in range(300):
-        entries = [open(p).read() for p in glob.glob("/run/nodeos/job-*")]
-        entry = next((e for e in entries if f"job {job} " in e and "launching no " in e), "")
-        if entry:
-            break
-        run("sleep 1")
-    ok(entry and entry.count("\nrank ") < 900, "900 ranks are runs in the entry", entry[:2000])
-    ok(len(entry) < 16384 + 4096, f"which is {len(entry)} bytes long")
-    r, _ = resize(f"--job={job} sim --cpus=-2")
+    end = time.time() + 900
+    while time.time() < end and run(f"squeue -h -j {job}").out.strip():
+        for path in glob.glob("/run/nodeos/job-*"):
+            with open(path, encoding="utf-8") as f:
+                entry = f.read()
+            if f"\njob {job} " in entry and "\nlaunching no " in entry:
+                return job, entry
+        time.sleep(2)
+    return job, ""
+
+
+def group_many(machine):
+    """More ranks than an entry has lines for: the older release keeps them and says so."""
+    install("now.tar")
+    job, entry = many_ranks()
+    if not ok(entry, f"{RANKS} ranks are placed", run("cat many.log").text):
+        run(f"scancel {job}", user="root")
+        all_idle("nodes are idle")
+        return
+    ok(entry.count(f" {LONG} ") < RANKS, "they are runs in the entry", entry[:2000])
+    ok(len(entry) < 16384, f"which is {len(entry)} bytes long")
+    r, _ = resize(f"--job={job} {LONG} --cpus=-2")
     ok(r.code == 0, "this release resizes their container", r.text)
     install("release.tar")
     r = run("nodeosctl list", user="root")
     ok(r.code == 0 and job in r.out, "the older one lists their job", r.text)
-    r, _ = resize(f"--job={job} sim --cpus=-2")
+    r, _ = resize(f"--job={job} {LONG} --cpus=-2")
     ok(r.code != 0 and "launched" in r.err, "and does not change their container", r.text)
-    r, _ = delete(f"--job={job} sim")
+    r, _ = delete(f"--job={job} {LONG}")
     ok(r.code != 0, "nor delete it", r.text)
     run(f"scancel {job}", user="root")
     all_idle("nodes are idle")
