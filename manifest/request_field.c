@@ -272,22 +272,23 @@ static bool print_oom(char *value, const struct requested_container *c)
 }
 
 const struct request_field request_fields[] = {
-	{ "c", field_name, print_name },
-	{ "cpus", field_cpus, print_cpus },
-	{ "smt", field_smt, print_smt },
-	{ "mems", field_mems, print_mems },
-	{ "policy", request_field_policy, request_field_print_policy },
-	{ "prio", request_field_prio, print_prio },
-	{ "quantum", request_field_quantum, print_quantum },
-	{ "partition", field_partition, print_partition },
-	{ "dimmap", field_dimmap, print_dimmap },
-	{ "dimmap_source", field_source, print_source },
-	{ "dimmap_policy", field_dimmap_policy, print_dimmap_policy },
-	{ "dimmap_fill", field_fill, print_fill },
-	{ "dimmap_access", field_access, print_access },
-	{ "ignored", field_ignored, print_ignored },
-	{ "oom", field_oom, print_oom },
-	{ NULL, NULL, NULL },
+	/* each container has CPUs, and each record a name */
+	{ "c", ISOLATOR_CPUS, field_name, print_name },
+	{ "cpus", ISOLATOR_CPUS, field_cpus, print_cpus },
+	{ "smt", ISOLATOR_CPUS, field_smt, print_smt },
+	{ "mems", ISOLATOR_MEMS, field_mems, print_mems },
+	{ "policy", ISOLATOR_SCHED, request_field_policy, request_field_print_policy },
+	{ "prio", ISOLATOR_SCHED, request_field_prio, print_prio },
+	{ "quantum", ISOLATOR_SCHED, request_field_quantum, print_quantum },
+	{ "partition", ISOLATOR_PARTITION, field_partition, print_partition },
+	{ "dimmap", ISOLATOR_DIMMAP, field_dimmap, print_dimmap },
+	{ "dimmap_source", ISOLATOR_DIMMAP, field_source, print_source },
+	{ "dimmap_policy", ISOLATOR_DIMMAP, field_dimmap_policy, print_dimmap_policy },
+	{ "dimmap_fill", ISOLATOR_DIMMAP, field_fill, print_fill },
+	{ "dimmap_access", ISOLATOR_DIMMAP, field_access, print_access },
+	{ "ignored", ISOLATOR_COUNT, field_ignored, print_ignored },
+	{ "oom", ISOLATOR_OOM, field_oom, print_oom },
+	{ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 
 const struct request_field *request_field_find(const char *name, size_t len)

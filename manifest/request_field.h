@@ -10,6 +10,8 @@
 /* A field "NAME=VALUE" of a container's record. */
 struct request_field {
 	const char *name;
+	/* the isolator that a container asks for by this field; ISOLATOR_COUNT: none */
+	enum isolator_id isolator;
 	/* VALUE .. END into C; -1: no such value */
 	int (*parse)(struct requested_container *c, const char *value, const char *end);
 	/*

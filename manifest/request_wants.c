@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "manifest/request.h"
+#include "manifest/request_field.h"
 
 bool request_container_wants(const struct requested_container *c, enum isolator_id id)
 {
-	switch (id) {
-	case ISOLATOR_CPUS:
-		return true;
-	case ISOLATOR_MEMS:
-		return c->mems_kind != MEMS_UNSET;
-	case ISOLATOR_SCHED:
-		return c->policy != POLICY_UNSET;
-	case ISOLATOR_PARTITION:
-		return c->partition != PARTITION_MEMBER;
-	case ISOLATOR_DIMMAP:
-		return c->dimmap.size != 0;
-	case ISOLATOR_OOM:
-		return c->oom != 0;
-	case ISOLATOR_COUNT:
-		break;
-	}
+	char value[REQUEST_VALUE_MAX];
+
+	for (const struct request_field *f = request_fields; f->name; f++)
+		if (f->isolator == id && id != ISOLATOR_COUNT && f->print(value, c))
+			return true;
 	return false;
 }
 
