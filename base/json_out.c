@@ -74,6 +74,12 @@ void jout_number(struct json_out *j, const char *key, unsigned long long value)
 	fprintf(j->f, "%llu", value);
 }
 
+void jout_signed(struct json_out *j, const char *key, long long value)
+{
+	json_out_begin(j, key);
+	fprintf(j->f, "%lld", value);
+}
+
 void jout_bool(struct json_out *j, const char *key, int value)
 {
 	json_out_begin(j, key);

@@ -3,12 +3,13 @@
 #include "container/isolator.h"
 
 #define ISOLATOR_ROW(id, name) [ISOLATOR_##id] = &isolator_##name,
-static const struct isolator *const table[ISOLATOR_COUNT] = { ISOLATORS(ISOLATOR_ROW) };
+static const struct isolator *const table[] = { ISOLATORS(ISOLATOR_ROW) & isolator_number };
+#define ROWS ((int)(sizeof(table) / sizeof(table[0])))
 
 /* The first that fails ends the walk. */
 #define WALK(hook, ...)                                                        \
 	do {                                                                   \
-		for (int i = 0; i < ISOLATOR_COUNT; i++)                       \
+		for (int i = 0; i < ROWS; i++)                                 \
 			if (table[i]->hook && table[i]->hook(__VA_ARGS__) < 0) \
 				return -1;                                     \
 		return 0;                                                      \
@@ -16,7 +17,7 @@ static const struct isolator *const table[ISOLATOR_COUNT] = { ISOLATORS(ISOLATOR
 
 #define WALK_ALL(hook, ...)                                  \
 	do {                                                 \
-		for (int i = 0; i < ISOLATOR_COUNT; i++)     \
+		for (int i = 0; i < ROWS; i++)               \
 			if (table[i]->hook)                  \
 				table[i]->hook(__VA_ARGS__); \
 	} while (0)
@@ -49,7 +50,7 @@ int isolators_possible(const struct request *r, const struct isolator_node *n, s
 
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun)
 {
-	for (int i = 0; i < ISOLATOR_COUNT; i++)
+	for (int i = 0; i < ROWS; i++)
 		for (unsigned k = 0; table[i]->alone && k < r->n; k++)
 			if (table[i]->alone(&r->container[k], conf, of_srun))
 				return true;
@@ -80,7 +81,7 @@ int isolators_rank(const struct isolator_step *s, const struct isolator_part *p,
 
 bool isolators_shown(const struct request *r)
 {
-	for (int i = 0; i < ISOLATOR_COUNT; i++)
+	for (int i = 0; i < ROWS; i++)
 		if (table[i]->show && request_wants(r, (enum isolator_id)i))
 			return true;
 	return false;
@@ -106,7 +107,7 @@ void isolators_values(const struct given *g, const struct isolator_rank *r,
 {
 	char value[IDSET_LIST_MAX];
 
-	for (int i = 0; i < ISOLATOR_COUNT; i++) {
+	for (int i = 0; i < ROWS; i++) {
 		if (!table[i]->variable)
 			continue;
 		value[0] = '\0';

@@ -22,7 +22,8 @@
  * The isolators: what a container keeps for itself. Each is one file, isolator_NAME.c, with one
  * row of hooks; launch, reports and resize walk all rows, in the order of ISOLATORS
  * (manifest/isolator_name.h), and know none of them by name. A new isolator needs its keys in the
- * tables of manifest/, a line in ISOLATORS, and its file.
+ * tables of manifest/, a line in ISOLATORS, and its file. What isolators of RANK_NUMBERS have in
+ * common is in isolator_number.c.
  */
 
 /*
@@ -46,7 +47,7 @@ struct given {
 	char unfenced[200];
 	char buffer[BUFFER_PATH_MAX]; /* where the container's buffer is mounted; "": none */
 	struct buffer_maker maker; /* of it */
-	unsigned oom; /* 1 + oom_score_adj of the ranks; 0: leave it as it is */
+	struct rank_value number[RANK_NUMBER_COUNT];
 };
 
 /* One place of a step, on root's side. */
@@ -191,6 +192,7 @@ struct isolator {
 #define ISOLATOR_ROW(id, name) extern const struct isolator isolator_##name;
 ISOLATORS(ISOLATOR_ROW)
 #undef ISOLATOR_ROW
+extern const struct isolator isolator_number; /* all of RANK_NUMBERS together */
 
 /* Each calls the hook of that name of all isolators in their order, up to the first that fails. */
 

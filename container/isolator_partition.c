@@ -92,6 +92,12 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 	return 0;
 }
 
+static void partition_asked(struct json_out *j, const struct requested_container *ask)
+{
+	if (ask->partition != PARTITION_MEMBER)
+		jout_string(j, "partition", partition_name(ask->partition));
+}
+
 static void partition_report(struct json_out *j, const struct judged *c)
 {
 	jout_string(j, "partition", partition_name(c->ask->partition));
@@ -108,6 +114,7 @@ const struct isolator isolator_partition = {
 	.alone = partition_alone,
 	.give = partition_give,
 	.accept = partition_accept,
+	.asked = partition_asked,
 	.report = partition_report,
 	.text = partition_text,
 	.drop = fence_drop,

@@ -2,6 +2,8 @@
 #ifndef NODEOS_MANIFEST_ISOLATOR_NAME_H
 #define NODEOS_MANIFEST_ISOLATOR_NAME_H
 
+#include <stdbool.h>
+
 /*
  * What a container can keep for itself, in the order in which a launch applies it: X(ID, name).
  * What each does on a node is in container/isolator_NAME.c; a site allows it by allow_NAME.
@@ -14,11 +16,43 @@
 	X(DIMMAP, dimmap)       \
 	X(OOM, oom)
 
+/*
+ * Those of them whose value is one number, which each rank of the container gets: X(ID, name in
+ * requests, name in manifests, name in reports, least, most, description, other words). The row is
+ * all that manifests, requests, reports and their pages need.
+ */
+#define RANK_NUMBERS(X)                                                                      \
+	X(OOM, oom, "os/linux/oom-score-adj", "oom_score_adj", 0, 1000,                      \
+	  "The oom_score_adj of each rank, see proc(5): the higher, the earlier the kernel " \
+	  "kills it when memory is short. "                                                  \
+	  "A negative one would spare a rank at the cost of others and is refused.",         \
+	  "oom oom_score oom_adj oom_score_adj oom-score oom-adj oom-score-adj oomscoreadjust ")
+
 #define ISOLATOR_ID(id, name) ISOLATOR_##id,
 enum isolator_id { ISOLATORS(ISOLATOR_ID) ISOLATOR_COUNT };
 #undef ISOLATOR_ID
 
-/* "cpus", "mems", "sched", "partition", "dimmap", "oom" */
+#define RANK_NUMBER_ID(id, ...) RANK_NUMBER_##id,
+enum rank_number_id { RANK_NUMBERS(RANK_NUMBER_ID) RANK_NUMBER_COUNT };
+#undef RANK_NUMBER_ID
+
+struct rank_number {
+	enum isolator_id isolator;
+	const char *name, *member; /* in manifests, and in reports */
+	int min, max;
+	const char *says; /* sentences */
+	const char *others; /* as in manifest/manifest_keys.h */
+};
+
+extern const struct rank_number rank_numbers[RANK_NUMBER_COUNT];
+
+/* The number of one container; it may be 0. */
+struct rank_value {
+	bool set; /* else ranks have it as it is */
+	int value;
+};
+
+/* "cpus", "mems", "sched", "partition", "dimmap" and so on */
 const char *isolator_name(enum isolator_id id);
 int isolator_by_name(const char *name); /* -1: no such word */
 

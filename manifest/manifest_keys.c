@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/words.h"
+#include "manifest/request_field.h"
 
 #define KEYS_MAX 8 /* of one isolator, with the end */
 
@@ -133,6 +134,7 @@ static int load_partition(const struct json_doc *doc, const struct manifest_key 
 static const struct manifest_key container_keys[] = {
 	{
 		.name = "cpus",
+		.isolator = ISOLATOR_CPUS,
 		.load = load_cpus,
 		.allowed = "a whole number from 1 to " TEXT(
 			REQUEST_CPUS_MAX) "; without \"cpus\", all that are left",
@@ -145,6 +147,7 @@ static const struct manifest_key container_keys[] = {
 	},
 	{
 		.name = "mems",
+		.isolator = ISOLATOR_MEMS,
 		.load = load_mems,
 		.allowed = REQUEST_MEMS_ALLOWED,
 		.says = "Memory nodes: how many, or how much memory they hold together.",
@@ -158,6 +161,7 @@ static const struct manifest_key container_keys[] = {
 	},
 	{
 		.name = "smt",
+		.isolator = ISOLATOR_CPUS,
 		.load = load_smt,
 		.allowed = "a whole number from 1 to " TEXT(
 			REQUEST_SMT_MAX) " threads used of each core, or \"all\"",
@@ -170,6 +174,7 @@ static const struct manifest_key container_keys[] = {
 	},
 	{
 		.name = "partition",
+		.isolator = ISOLATOR_PARTITION,
 		.load = load_partition,
 		.allowed = "member, root, isolated",
 		.says = "The cpuset partition that a step of srun in this container is.",
@@ -261,6 +266,7 @@ static int load_quantum(const struct json_doc *doc, const struct manifest_key *k
 static const struct manifest_key scheduler_keys[] = {
 	{
 		.name = "policy",
+		.isolator = ISOLATOR_SCHED,
 		.load = load_policy,
 		.allowed = POLICY_NAMES ", also as \"SCHED_OTHER\" and so on",
 		.says = "The scheduling policy of the ranks.",
@@ -271,6 +277,7 @@ static const struct manifest_key scheduler_keys[] = {
 	},
 	{
 		.name = "priority",
+		.isolator = ISOLATOR_SCHED,
 		.load = load_priority,
 		.allowed = "with hpc " PRIORITY_HPC "; with other, batch and idle " PRIORITY_NONE
 			   "; with fifo and rr " PRIORITY_REALTIME,
@@ -283,6 +290,7 @@ static const struct manifest_key scheduler_keys[] = {
 	},
 	{
 		.name = "quantum",
+		.isolator = ISOLATOR_SCHED,
 		.load = load_quantum,
 		.allowed =
 			"a whole number of milliseconds from 0, never, to " TEXT(HPC_QUANTUM_MAX),
@@ -373,6 +381,7 @@ static int load_access(const struct json_doc *doc, const struct manifest_key *ke
 static const struct manifest_key dimmap_keys[] = {
 	{
 		.name = "size",
+		.isolator = ISOLATOR_DIMMAP,
 		.load = load_size,
 		.allowed = "1M to 8T, for example 512M, 16G, 16GiB",
 		.says = "The size of the buffer.",
@@ -384,6 +393,7 @@ static const struct manifest_key dimmap_keys[] = {
 	},
 	{
 		.name = "source",
+		.isolator = ISOLATOR_DIMMAP,
 		.load = load_source,
 		.allowed = SOURCE_MEANT ", " REQUEST_SOURCE_ALLOWED,
 		.says = "What the buffer is of.",
@@ -393,6 +403,7 @@ static const struct manifest_key dimmap_keys[] = {
 	},
 	{
 		.name = "policy",
+		.isolator = ISOLATOR_DIMMAP,
 		.load = load_dimmap_policy,
 		.allowed = "fifo, dimmap, sieve, s3fifo",
 		.says = "Which pages stay.",
@@ -402,6 +413,7 @@ static const struct manifest_key dimmap_keys[] = {
 	},
 	{
 		.name = "fill",
+		.isolator = ISOLATOR_DIMMAP,
 		.load = load_fill,
 		.allowed = "a power of two from 4K to 2M",
 		.says = "How much is read at once.",
@@ -413,6 +425,7 @@ static const struct manifest_key dimmap_keys[] = {
 	},
 	{
 		.name = "access",
+		.isolator = ISOLATOR_DIMMAP,
 		.load = load_access,
 		.allowed = "rw, ro",
 		.says = "Whether ranks may write.",
@@ -423,43 +436,55 @@ static const struct manifest_key dimmap_keys[] = {
 	{ .name = NULL },
 };
 
-/* ------------------------------------------------------------- os/linux/oom-score-adj */
+/* ---------------------------------------------------------------------- RANK_NUMBERS */
 
-static int load_oom(const struct json_doc *doc, const struct manifest_key *key,
-		    const struct json_node *value, struct requested_container *c)
+static int load_rank_number(const struct json_doc *doc, const struct manifest_key *key,
+			    const struct json_node *value, struct requested_container *c)
 {
-	unsigned adj;
+	char text[WORD_QUOTE_MAX];
+	struct rank_value *out = c->number;
 
-	if (load_count(doc, key, value, &adj) < 0)
+	while (rank_numbers[out - c->number].isolator != key->isolator)
+		out++;
+	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
-	c->oom = 1 + adj;
+	if (request_field_signed(&out->value, text, text + strlen(text), (int)key->min,
+				 (int)key->max) < 0)
+		return manifest_keys_refuse(doc, value, text, key->allowed);
+	out->set = true;
 	return 0;
 }
 
 /* A key named "" is alone: the value of the isolator is its value, and no object. */
-static const struct manifest_key oom_keys[] = {
-	{
-		.name = "",
-		.load = load_oom,
-		.allowed = "0 to " TEXT(REQUEST_OOM_MAX),
-		.says = "The oom_score_adj of the ranks, a number.",
-		.missing = "",
-		.min = 0,
-		.max = REQUEST_OOM_MAX,
-		.others = "",
-	},
-	{ .name = NULL },
-};
+#define NUMBER_KEYS(id, field, isolator_, member, min_, max_, says_, others_) \
+	static const struct manifest_key field##_keys[] = {                   \
+		{                                                             \
+			.name = "",                                           \
+			.isolator = ISOLATOR_##id,                            \
+			.load = load_rank_number,                             \
+			.allowed = TEXT(min_) " to " TEXT(max_),              \
+			.missing = "",                                        \
+			.min = min_,                                          \
+			.max = max_,                                          \
+			.others = "",                                         \
+		},                                                            \
+		{ .name = NULL },                                             \
+	};
+RANK_NUMBERS(NUMBER_KEYS)
 
 /* ------------------------------------------------------------------------- isolators */
 
+#define NUMBER_ISOLATOR(id, field, name, member, min, max, says, others) \
+	{ name, says, field##_keys, others },
+
 const struct manifest_isolator manifest_isolators[] = {
-	{ "container", "How much of a node the container gets.", container_keys },
-	{ "scheduler", "The scheduling policy of the container's ranks.", scheduler_keys },
-	{ "dimmap", "A buffer for a file or device larger than memory.", dimmap_keys },
-	{ "os/linux/oom-score-adj", "How early the kernel kills ranks when memory is short.",
-	  oom_keys },
-	{ NULL, NULL, NULL },
+	{ "container", "How much of a node the container gets.", container_keys,
+	  "containers compute_container cgroup cgroups resources limits " },
+	{ "scheduler", "The scheduling policy of the container's ranks.", scheduler_keys,
+	  "sched scheduling " },
+	{ "dimmap", "A buffer for a file or device larger than memory.", dimmap_keys,
+	  "dimmapfs di-mmap mmap buffer " },
+	RANK_NUMBERS(NUMBER_ISOLATOR){ NULL, NULL, NULL, NULL },
 };
 
 const struct manifest_isolator *manifest_isolator_find(const char *name)
@@ -468,6 +493,11 @@ const struct manifest_isolator *manifest_isolator_find(const char *name)
 		if (strcmp(i->name, name) == 0)
 			return i;
 	return NULL;
+}
+
+const char *manifest_bare_name(const char *name)
+{
+	return strncmp(name, "argo/", 5) == 0 && !strchr(name + 5, '/') ? name + 5 : name;
 }
 
 int manifest_check_object(const struct json_doc *doc, const struct json_node *value)
@@ -488,44 +518,74 @@ static bool listed(const char *word, const char *list)
 	return false;
 }
 
-/* The key that WORD is another word for, or a slip of; NULL: none. */
-static const char *meant(const char *word, const struct manifest_key *keys,
-			 const char *const *names)
-{
-	for (const struct manifest_key *k = keys; k->name; k++)
-		if (listed(word, k->others))
-			return k->name;
-	return word_near(word, names);
-}
-
-static int manifest_keys_unknown_key(const struct json_doc *doc, const struct json_node *node,
-				     const struct manifest_key *keys)
-{
-	const char *names[KEYS_MAX] = { NULL };
-	char quoted[WORD_QUOTE_MAX], list[128];
-	const char *near;
-
-	if (keys == container_keys && strcmp(node->key, "dimmap") == 0)
-		return json_doc_fail_key(
-			doc, node, "\"dimmap\" is an isolator of its own, beside \"container\"");
-	for (unsigned i = 0; i < KEYS_MAX - 1 && keys[i].name; i++)
-		names[i] = keys[i].name;
-	word_quote(quoted, node->key, strlen(node->key));
-	word_list(list, sizeof(list), names);
-	near = meant(node->key, keys, names);
-	if (near)
-		return json_doc_fail_key(doc, node,
-					 "unknown key %s, did you mean \"%s\"? (allowed: %s)",
-					 quoted, near, list);
-	return json_doc_fail_key(doc, node, "unknown key %s (allowed: %s)", quoted, list);
-}
-
 static const struct manifest_key *find_key(const struct manifest_key *keys, const char *name)
 {
 	for (; keys->name; keys++)
 		if (strcmp(keys->name, name) == 0)
 			return keys;
 	return NULL;
+}
+
+/* The key of KEYS that WORD is another word for; NULL: none. */
+static const struct manifest_key *find_other(const struct manifest_key *keys, const char *word)
+{
+	for (; keys->name; keys++)
+		if (listed(word, keys->others))
+			return keys;
+	return NULL;
+}
+
+const struct manifest_isolator *manifest_isolator_other(const char *word)
+{
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
+		if (listed(word, i->others))
+			return i;
+	return NULL;
+}
+
+const char *manifest_key_meant(const char *word, const struct manifest_isolator **isolator)
+{
+	const struct manifest_key *key = NULL;
+
+	for (*isolator = manifest_isolators; (*isolator)->name; ++*isolator)
+		if (*word && find_key((*isolator)->keys, word))
+			return word;
+	for (*isolator = manifest_isolators; (*isolator)->name; ++*isolator) {
+		key = find_other((*isolator)->keys, word);
+		if (key)
+			return key->name;
+	}
+	return NULL;
+}
+
+/* A key that is no key of ISOLATOR, which other isolators may have the name of. */
+static int manifest_keys_unknown_key(const struct json_doc *doc, const struct json_node *node,
+				     const struct manifest_isolator *isolator)
+{
+	const char *bare = manifest_bare_name(node->key), *names[KEYS_MAX] = { NULL };
+	const struct manifest_key *other = find_other(isolator->keys, node->key);
+	const struct manifest_isolator *meant = manifest_isolator_other(bare);
+	char quoted[WORD_QUOTE_MAX], list[128];
+	const char *near;
+
+	word_quote(quoted, node->key, strlen(node->key));
+	if (manifest_isolator_find(bare) || request_ignored_index(bare) >= 0)
+		return json_doc_fail_key(doc, node, "%s is an isolator of its own, beside \"%s\"",
+					 quoted, isolator->name);
+	for (unsigned i = 0; i < KEYS_MAX - 1 && isolator->keys[i].name; i++)
+		names[i] = isolator->keys[i].name;
+	word_list(list, sizeof(list), names);
+	near = other ? other->name : word_near(node->key, names);
+	if (near)
+		return json_doc_fail_key(doc, node,
+					 "unknown key %s, did you mean \"%s\"? (allowed: %s)",
+					 quoted, near, list);
+	if (meant)
+		return json_doc_fail_key(doc, node,
+					 "unknown key %s, did you mean the isolator \"%s\", beside "
+					 "\"%s\"? (allowed: %s)",
+					 quoted, meant->name, isolator->name, list);
+	return json_doc_fail_key(doc, node, "unknown key %s (allowed: %s)", quoted, list);
 }
 
 int manifest_keys_load(const struct json_doc *doc, const struct json_node *value,
@@ -537,7 +597,7 @@ int manifest_keys_load(const struct json_doc *doc, const struct json_node *value
 		return -1;
 	for (const struct json_node *m = json_doc_first(doc, value); m; m = json_doc_next(doc, m))
 		if (!find_key(isolator->keys, m->key))
-			return manifest_keys_unknown_key(doc, m, isolator->keys);
+			return manifest_keys_unknown_key(doc, m, isolator);
 	for (const struct manifest_key *k = isolator->keys; k->name; k++) {
 		const struct json_node *m = json_scan_member(&doc->tree, value, k->name);
 

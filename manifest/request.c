@@ -114,6 +114,14 @@ static int request_check_container(const struct requested_container *c, struct e
 		return errprintf(err, "unknown partition");
 	if (c->ignored >> request_ignored_count())
 		return errprintf(err, "unknown bits in ignored");
+	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++) {
+		const struct rank_number *n = &rank_numbers[i];
+		const struct rank_value *v = &c->number[i];
+
+		if (v->set ? v->value < n->min || v->value > n->max : v->value != 0)
+			return errprintf(err, "%s=%d (allowed: %d to %d)",
+					 isolator_name(n->isolator), v->value, n->min, n->max);
+	}
 	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0
 		       ? -1
 		       : check_policy(c, err);

@@ -29,9 +29,9 @@
  * they are the same), quantum (milliseconds, with hpc only; none: the node decides), partition
  * (member), dimmap (bytes of a buffer; none: no buffer) and with it dimmap_source, and
  * dimmap_policy and dimmap_fill (none: as dimmapfs has it), dimmap_access (rw), ignored (the
- * isolators of request_ignored_name that the manifest named, in table order), oom (oom_score_adj of
- * the ranks; none: left as it is). A text that is not canonical is refused, so equal requests are
- * equal texts.
+ * isolators of request_ignored_name that the manifest named, in table order), and the numbers of
+ * RANK_NUMBERS by their names (none: left as it is). A text that is not canonical is refused, so
+ * equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64
@@ -41,8 +41,6 @@
 #define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
 #define REQUEST_MEMS_MAX 4096 /* memory nodes */
 #define REQUEST_MEMS_ALLOWED "1 to 4096, or for example 512M, 16G, 16GiB"
-/* Of oom_score_adj: with less than 0 a user would be spared at the cost of the others. */
-#define REQUEST_OOM_MAX 1000
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
 
 /* A buffer of dimmapfs. */
@@ -66,8 +64,7 @@ struct request_dimmap {
  * Argo's and AppC's isolators that load and do nothing here: bit i of "ignored"
  * is name i. Those that manifest_isolators has by now are in requests of older releases only.
  * Argo's by bare name ("power"), AppC's with their family ("resource/cpu"), so a name with a '/'
- * has no
- * "argo/" spelling.
+ * has no "argo/" spelling.
  */
 extern const char *const request_ignored_name[]; /* NULL-terminated */
 
@@ -90,7 +87,7 @@ struct requested_container {
 	enum partition partition;
 	struct request_dimmap dimmap;
 	uint32_t ignored;
-	unsigned oom; /* 1 + oom_score_adj; 0: as it is */
+	struct rank_value number[RANK_NUMBER_COUNT];
 };
 
 struct request {

@@ -2,6 +2,7 @@
 #include "manifest/request_field.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,23 @@ int request_field_number(const char **p, const char *end, uint64_t max, uint64_t
 	}
 	*p = s;
 	*value = v;
+	return 0;
+}
+
+int request_field_signed(int *out, const char *value, const char *end, int min, int max)
+{
+	bool negative = value < end && *value == '-';
+	uint64_t v;
+	int number;
+
+	if (negative)
+		value++;
+	if (request_field_number(&value, end, INT_MAX, &v) < 0 || value != end || (negative && !v))
+		return -1;
+	number = negative ? -(int)v : (int)v;
+	if (number < min || number > max)
+		return -1;
+	*out = number;
 	return 0;
 }
 
@@ -161,14 +179,6 @@ static int field_ignored(struct requested_container *c, const char *value, const
 	return 0;
 }
 
-static int field_oom(struct requested_container *c, const char *value, const char *end)
-{
-	if (parse_unsigned(&c->oom, value, end, REQUEST_OOM_MAX) < 0)
-		return -1;
-	c->oom++;
-	return 0;
-}
-
 static bool print_number(char *value, uint64_t number)
 {
 	snprintf(value, REQUEST_VALUE_MAX, "%" PRIu64, number);
@@ -265,11 +275,28 @@ static bool print_ignored(char *value, const struct requested_container *c)
 	return used != 0;
 }
 
-static bool print_oom(char *value, const struct requested_container *c)
+static bool print_rank_value(char *value, const struct rank_value *v)
 {
-	print_number(value, c->oom - UINT64_C(1));
-	return c->oom != 0;
+	snprintf(value, REQUEST_VALUE_MAX, "%d", v->value);
+	return v->set;
 }
+
+/* field_NAME() and print_NAME() of a row of RANK_NUMBERS, and its row here */
+#define NUMBER_FUNCTIONS(id, field, isolator, member, min, max, ...)                             \
+	static int field_##field(struct requested_container *c, const char *value,               \
+				 const char *end)                                                \
+	{                                                                                        \
+		c->number[RANK_NUMBER_##id].set = true;                                          \
+		return request_field_signed(&c->number[RANK_NUMBER_##id].value, value, end, min, \
+					    max);                                                \
+	}                                                                                        \
+	static bool print_##field(char *value, const struct requested_container *c)              \
+	{                                                                                        \
+		return print_rank_value(value, &c->number[RANK_NUMBER_##id]);                    \
+	}
+RANK_NUMBERS(NUMBER_FUNCTIONS)
+
+#define NUMBER_FIELD(id, field, ...) { #field, ISOLATOR_##id, field_##field, print_##field },
 
 const struct request_field request_fields[] = {
 	/* each container has CPUs, and each record a name */
@@ -287,8 +314,7 @@ const struct request_field request_fields[] = {
 	{ "dimmap_fill", ISOLATOR_DIMMAP, field_fill, print_fill },
 	{ "dimmap_access", ISOLATOR_DIMMAP, field_access, print_access },
 	{ "ignored", ISOLATOR_COUNT, field_ignored, print_ignored },
-	{ "oom", ISOLATOR_OOM, field_oom, print_oom },
-	{ NULL, ISOLATOR_COUNT, NULL, NULL },
+	RANK_NUMBERS(NUMBER_FIELD){ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 
 const struct request_field *request_field_find(const char *name, size_t len)

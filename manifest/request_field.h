@@ -22,9 +22,9 @@ struct request_field {
 };
 
 /*
- * Every field, in the order of the canonical text, up to a row without a name. Append only: nodes
- * may run an older release. Parsing takes fields in any order: order, omitted defaults and single
- * blanks are what the comparison with the printed record demands.
+ * Every field, in the order of the canonical text, up to a row without a name. The order of two
+ * fields never changes: nodes may run an older release. Parsing takes fields in any order: order,
+ * omitted defaults and single blanks are what the comparison with the printed record demands.
  */
 extern const struct request_field request_fields[];
 
@@ -41,5 +41,8 @@ const struct request_field *request_field_find(const char *name, size_t len);
  * behind them. -1: there are none, or more; *P and *VALUE are untouched.
  */
 int request_field_number(const char **p, const char *end, uint64_t max, uint64_t *value);
+
+/* Likewise all of VALUE .. END, from MIN to MAX, with '-' before a negative one. */
+int request_field_signed(int *out, const char *value, const char *end, int min, int max);
 
 #endif

@@ -108,6 +108,11 @@ def c_array(file, name):
     return found.group(1) if found else ""
 
 
+def rank_numbers():
+    """Of each row of RANK_NUMBERS the names in manifests and in reports."""
+    return re.findall(r'\tX\(\w+, \w+, "([^"]+)", "(\w+)"', read("manifest/isolator_name.h"))
+
+
 def c_strings(text):
     return re.findall(r'"((?:[^"\\]|\\.)*)"', text)
 

@@ -25,7 +25,7 @@ CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
 # Members that a document may be without, by hand: all others have to be there.
 OPTIONAL = {
-    "asked": "smt mems mems_bytes policy priority quantum_ms dimmap oom_score_adj",
+    "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj",
     "asked/dimmap": "policy fill_bytes",
     "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap "
     "oom_score_adj noise",

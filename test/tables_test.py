@@ -23,6 +23,7 @@ from manpages import (
     makefile,
     ok,
     page,
+    rank_numbers,
     read,
     same_set,
     section,
@@ -286,6 +287,8 @@ def test_isolators():
     rows = c_array("manifest/manifest_keys.c", "manifest_isolators")
     known = re.findall(r'\{ "([a-z]+)", ', rows) + ["partition"]  # refused, with advice
     ignored = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
+    # those that are one number are in the table that keys_test.py has written
+    ignored = [name for name in ignored if name not in dict(rank_numbers())]
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
         if depth == 1:

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/check.h"
 
-#include <inttypes.h>
-#include <json-c/json.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "base/printable.h"
+#include "container/isolator.h"
 #include "manifest/manifest.h"
-#include "manifest/request.h"
+#include "manifest/manifest_keys.h"
+#include "manifest/request_field.h"
 #include "tools/tool.h"
 
 static const char usage[] =
@@ -57,27 +57,12 @@ static int check_load(struct request *r, struct manifest_info *info, const char 
 /* "sim cpus=12 mems=3 policy=hpc": the request's own words, the defaults left out. */
 static void print_container(const struct requested_container *c)
 {
-	printf(" %s", c->name);
-	if (c->cpus)
-		printf(" cpus=%u", c->cpus);
-	else
-		printf(" cpus=rest");
-	if (c->smt)
-		printf(" smt=%u", c->smt);
-	if (c->mems_kind != MEMS_UNSET)
-		printf(" mems=%" PRIu64 "%s", c->mems, c->mems_kind == MEMS_SIZE ? "b" : "");
-	if (c->policy != POLICY_UNSET)
-		printf(" policy=%s", policy_name(c->policy));
-	if (c->priority)
-		printf(" prio=%u", c->priority);
-	if (c->quantum_named)
-		printf(" quantum=%u", c->quantum);
-	if (c->partition != PARTITION_MEMBER)
-		printf(" partition=%s", partition_name(c->partition));
-	if (c->dimmap.size)
-		printf(" dimmap=%" PRIu64 "b dimmap_source=%s", c->dimmap.size, c->dimmap.source);
-	if (c->oom)
-		printf(" oom=%u", c->oom - 1);
+	char value[REQUEST_VALUE_MAX];
+
+	printf(" %s%s", c->name, c->cpus ? "" : " cpus=rest");
+	for (const struct request_field *f = request_fields + 1; f->name; f++)
+		if (f->isolator != ISOLATOR_COUNT && f->print(value, c))
+			printf(" %s=%s", f->name, value);
 }
 
 static void check_print_text(const char *path, const struct request *r)
@@ -116,117 +101,66 @@ static int print_request(const char *path, const struct request *r, const char *
 	return 0;
 }
 
-static void add_isolator(struct json_object *list, const char *name, const char *outcome,
+static void put_isolator(struct json_out *j, const char *name, const char *outcome,
 			 const char *reason)
 {
-	struct json_object *isolator = json_object_new_object();
-
-	json_object_object_add(isolator, "name", json_object_new_string(name));
-	json_object_object_add(isolator, "outcome", json_object_new_string(outcome));
-	json_object_object_add(isolator, "reason", json_object_new_string(reason));
-	json_object_array_add(list, isolator);
+	jout_open(j, NULL, '{');
+	jout_string(j, "name", name);
+	jout_string(j, "outcome", outcome);
+	jout_string(j, "reason", reason);
+	jout_close(j, '}');
 }
 
-static struct json_object *isolators_json(const struct requested_container *c)
+static void check_put_container(struct json_out *j, const struct requested_container *c)
 {
-	struct json_object *list = json_object_new_array();
-
-	add_isolator(list, "container", "accepted", "each node decides");
-	if (c->policy != POLICY_UNSET)
-		add_isolator(list, "scheduler", "accepted", "each node decides");
-	if (c->dimmap.size)
-		add_isolator(list, "dimmap", "accepted", "each node decides");
-	if (c->oom)
-		add_isolator(list, "os/linux/oom-score-adj", "accepted", "each node decides");
+	jout_open(j, NULL, '{');
+	jout_string(j, "name", c->name);
+	isolators_asked(j, c);
+	jout_open(j, "isolators", '[');
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
+		if (request_container_wants(c, i->keys->isolator))
+			put_isolator(j, i->name, "accepted", "each node decides");
 	for (unsigned i = 0; request_ignored_name[i]; i++)
 		if (c->ignored >> i & 1)
-			add_isolator(list, request_ignored_name[i], "ignored",
+			put_isolator(j, request_ignored_name[i], "ignored",
 				     "not implemented by NodeOS for Slurm");
-	return list;
-}
-
-/* As in a report. */
-static struct json_object *dimmap_json(const struct request_dimmap *d)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "size_bytes", json_object_new_int64((int64_t)d->size));
-	json_object_object_add(o, "source", json_object_new_string(d->source));
-	if (d->policy)
-		json_object_object_add(
-			o, "policy",
-			json_object_new_string(request_dimmap_policies[d->policy - 1]));
-	if (d->fill)
-		json_object_object_add(o, "fill_bytes", json_object_new_int64(d->fill));
-	json_object_object_add(o, "access", json_object_new_string(d->read_only ? "ro" : "rw"));
-	return o;
-}
-
-static struct json_object *container_json(const struct requested_container *c)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "name", json_object_new_string(c->name));
-	if (c->cpus)
-		json_object_object_add(o, "cpus", json_object_new_int64(c->cpus));
-	if (c->smt)
-		json_object_object_add(o, "smt", json_object_new_int64(c->smt));
-	if (c->mems_kind != MEMS_UNSET)
-		json_object_object_add(o, c->mems_kind == MEMS_SIZE ? "mems_bytes" : "mems",
-				       json_object_new_int64((int64_t)c->mems));
-	if (c->policy != POLICY_UNSET) {
-		json_object_object_add(o, "policy", json_object_new_string(policy_name(c->policy)));
-		json_object_object_add(o, "priority", json_object_new_int64(c->priority));
-	}
-	if (c->quantum_named)
-		json_object_object_add(o, "quantum_ms", json_object_new_int64(c->quantum));
-	if (c->partition != PARTITION_MEMBER)
-		json_object_object_add(o, "partition",
-				       json_object_new_string(partition_name(c->partition)));
-	if (c->dimmap.size)
-		json_object_object_add(o, "dimmap", dimmap_json(&c->dimmap));
-	if (c->oom)
-		json_object_object_add(o, "oom_score_adj", json_object_new_int64(c->oom - 1));
-	json_object_object_add(o, "isolators", isolators_json(c));
-	return o;
+	jout_close(j, ']');
+	jout_close(j, '}');
 }
 
 /* The parts of a message, where it has a place in the manifest. */
-static void add_fault(struct json_object *o, const struct json_fault *fault)
+static void put_fault(struct json_out *j, const struct json_fault *fault)
 {
 	if (!fault->line)
 		return;
-	json_object_object_add(o, "line", json_object_new_int64(fault->line));
-	json_object_object_add(o, "column", json_object_new_int64(fault->column));
-	json_object_object_add(o, "path", json_object_new_string(fault->path));
-	json_object_object_add(o, "message", json_object_new_string(fault->message));
+	jout_number(j, "line", fault->line);
+	jout_number(j, "column", fault->column);
+	jout_string(j, "path", fault->path);
+	jout_string(j, "message", fault->message);
 }
 
 /* R: NULL for a bad manifest, whose message is ERROR. */
-static struct json_object *manifest_json(const char *path, const struct request *r,
-					 const struct manifest_info *info, const char *error)
+static void put_manifest(struct json_out *j, const char *path, const struct request *r,
+			 const struct manifest_info *info, const char *error)
 {
-	struct json_object *o = json_object_new_object();
-	struct json_object *containers;
-
-	json_object_object_add(o, "manifest", json_object_new_string(path));
-	json_object_object_add(o, "ok", json_object_new_boolean(r != NULL));
-	if (!r) {
-		json_object_object_add(o, "error", json_object_new_string(error));
-		add_fault(o, &info->fault);
-		return o;
+	jout_open(j, NULL, '{');
+	jout_string(j, "manifest", path);
+	jout_bool(j, "ok", r != NULL);
+	if (r) {
+		jout_string(j, "kind", info->pod ? "PodManifest" : "ImageManifest");
+		jout_open(j, "containers", '[');
+		for (unsigned i = 0; i < r->n; i++)
+			check_put_container(j, &r->container[i]);
+		jout_close(j, ']');
+	} else {
+		jout_string(j, "error", error);
+		put_fault(j, &info->fault);
 	}
-	json_object_object_add(o, "kind",
-			       json_object_new_string(info->pod ? "PodManifest" : "ImageManifest"));
-	containers = json_object_new_array();
-	for (unsigned i = 0; i < r->n; i++)
-		json_object_array_add(containers, container_json(&r->container[i]));
-	json_object_object_add(o, "containers", containers);
-	return o;
+	jout_close(j, '}');
 }
 
-/* Check one manifest; its result goes to standard output, or to LIST. */
-static int check_check(const char *path, enum output output, struct json_object *list)
+/* Check one manifest; its result goes to standard output, as JSON to J. */
+static int check_check(const char *path, enum output output, struct json_out *j)
 {
 	static struct request r;
 	struct manifest_info info = { .apps = NULL };
@@ -236,8 +170,7 @@ static int check_check(const char *path, enum output output, struct json_object 
 	if (result < 0)
 		tool_message(-1, "%s", err.text);
 	if (output == OUTPUT_JSON)
-		json_object_array_add(list,
-				      manifest_json(path, result < 0 ? NULL : &r, &info, err.text));
+		put_manifest(j, path, result < 0 ? NULL : &r, &info, err.text);
 	else if (result == 0 && output == OUTPUT_REQUEST)
 		result = print_request(path, &r, NULL);
 	else if (result == 0 && output == OUTPUT_LAUNCH)
@@ -246,17 +179,6 @@ static int check_check(const char *path, enum output output, struct json_object 
 		check_print_text(path, &r);
 	free(info.apps);
 	return result;
-}
-
-static void check_print_json(struct json_object *list)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "schema", json_object_new_int(1));
-	json_object_object_add(o, "manifests", list);
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
-						       JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(o);
 }
 
 /* -1: go on; else the exit status. */
@@ -295,18 +217,23 @@ static int check_parse_options(int argc, char **argv, enum output *output)
 int tool_check(int argc, char **argv)
 {
 	enum output output;
-	struct json_object *list = NULL;
+	struct json_out j = { .f = stdout };
 	int status = check_parse_options(argc, argv, &output);
 
 	if (status >= 0)
 		return status;
 	status = EXIT_SUCCESS;
-	if (output == OUTPUT_JSON)
-		list = json_object_new_array();
+	if (output == OUTPUT_JSON) {
+		jout_open(&j, NULL, '{');
+		jout_number(&j, "schema", 1);
+		jout_open(&j, "manifests", '[');
+	}
 	for (int i = optind; i < argc; i++)
-		if (check_check(argv[i], output, list) < 0)
+		if (check_check(argv[i], output, &j) < 0)
 			status = EXIT_FAILURE;
-	if (output == OUTPUT_JSON)
-		check_print_json(list);
+	if (output == OUTPUT_JSON) {
+		jout_close(&j, ']');
+		jout_close(&j, '}');
+	}
 	return status;
 }

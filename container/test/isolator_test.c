@@ -58,8 +58,9 @@ static void reports(void)
 	placed.asked = 2;
 	placed.confined = true;
 	is(members(write_asked),
-	   "{\"cpus\":2,\"smt\":1,\"mems\":1,\"policy\":\"batch\",\"priority\":0,\"dimmap\":{"
-	   "\"size_bytes\":1048576,\"source\":\"/d\",\"access\":\"rw\"}}",
+	   "{\"cpus\":2,\"smt\":1,\"mems\":1,\"policy\":\"batch\",\"priority\":0,"
+	   "\"partition\":\"root\",\"dimmap\":{\"size_bytes\":1048576,\"source\":\"/"
+	   "d\",\"access\":\"rw\"}}",
 	   "each isolator writes what was asked of it");
 	is(members(isolators_report),
 	   "{\"cpus\":\"0-1\",\"reserved\":\"0-3\",\"mems\":\"1\",\"mems_confined\":true,"
@@ -99,7 +100,7 @@ static void site(void)
 static void oom(void)
 {
 	struct isolator_rank rank = { .number = 3 };
-	struct given g = { .oom = 1 + 700 };
+	struct given g = { .number[RANK_NUMBER_OOM] = { true, 700 } };
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
 	struct errbuf err = { 0 };
@@ -116,11 +117,11 @@ static void oom(void)
 	ok(strstr(err.text, "rank 3: it has oom_score_adj "), "the message: %s", err.text);
 	is_int(isolators_show(&g, "sim", &err), 0, "a rank sets its score");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0, "and the kernel has it");
-	g.oom = 1 + 701;
+	g.number[RANK_NUMBER_OOM].value = 701;
 	is_int(isolator_oom.verify(&g, &rank, &err), -1, "it is compared exactly");
 	is(err.text, "rank 3: it has oom_score_adj 700, not 701 as planned (another plugin?)",
 	   "the message has both");
-	g.oom = 0;
+	g.number[RANK_NUMBER_OOM] = (struct rank_value){ false, 0 };
 	is_int(isolators_show(&g, "sim", &err), 0, "nothing asked");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0, "nothing compared");
 	ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
@@ -165,7 +166,7 @@ static void partitions(int root)
 	ask("nodeos 1;c=sim cpus=4 partition=root oom=0;");
 	is_int(isolators_give(&s, &part[0], &err), 0, "a container gives what its plan has");
 	is(list_of(&given[0].cpus), "0-1", "the CPUs of the plan");
-	is_int(given[0].oom, 1, "a score of 0 is one that was asked for");
+	is_int(given[0].number[RANK_NUMBER_OOM].set, 1, "a score of 0 is one that was asked for");
 	is(list_of(&given[0].fence), "0-3", "the partition has idle siblings, too");
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a partition of half of the job");
 	job.n_steps = 1;

@@ -12,6 +12,9 @@
 /* The lines of doc/nodeos.conf.5 round its table of keys. */
 #define PAGE_BEGIN ".\\\" The table of keys: NODEOS_WRITE=1 host/test/conf_test writes it.\n"
 #define PAGE_END ".\\\" End of the table of keys.\n"
+#define NUMBERS_BEGIN \
+	".\\\" Keys of RANK_NUMBERS: NODEOS_WRITE=1 host/test/conf_test writes them.\n"
+#define NUMBERS_END ".\\\" End of the keys of RANK_NUMBERS.\n"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -413,6 +416,22 @@ static void generated_table(void)
 	free(want);
 }
 
+/* allow_NAME of isolators that are one number: nothing of them is special. */
+static void generated_numbers(void)
+{
+	char *want = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&want, &len);
+
+	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
+		fprintf(f, ".It Ic allow_%s\nThe same for\n.Cm %s .\nDefault:\n.Cm yes .\n",
+			isolator_name(n->isolator), n->name);
+	fclose(f);
+	generated("doc/nodeos.conf.5", NUMBERS_BEGIN, NUMBERS_END, want,
+		  "nodeos.conf(5) has the keys of isolators that are one number");
+	free(want);
+}
+
 /* allow_NAME: its words, and the users that it lets through. */
 static void allow(void)
 {
@@ -654,6 +673,7 @@ int main(void)
 	installed_file();
 	generated_file();
 	generated_table();
+	generated_numbers();
 	allow();
 	manual_page();
 	files();

@@ -1,37 +1,90 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* Prints the keys of manifests: as mdoc (argument "mdoc") for nodeos-manifest(5), or as a JSON
- * Schema (argument "schema"). keys_test.py compares both with the files in doc. */
+/* Prints what is made of the tables of isolators and keys, by its argument: for
+ * nodeos-manifest(5) the table of keys (mdoc) and the list of what is ignored; a JSON Schema of
+ * manifests; the members of reports for nodeosctl(1), and for the schema of reports. keys_test.py
+ * compares these with the files in doc. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "manifest/manifest_keys.h"
 
-static void put_mdoc_key(const struct manifest_key *k)
+/* Sentences, a line each, as mdoc wants them. */
+static void put_sentences(const char *text)
+{
+	for (; *text; text++)
+		putchar(*text == ' ' && text[-1] == '.' ? '\n' : *text);
+	putchar('\n');
+}
+
+/* Which key of nodeos.conf allows K, unless that is said of the key BEFORE. */
+static void put_allow(const struct manifest_key *k, const struct manifest_key *before)
+{
+	if (!before || before->isolator != k->isolator)
+		printf("A site allows it by\n.Ic allow_%s .\n", isolator_name(k->isolator));
+}
+
+static void put_mdoc_key(const struct manifest_key *k, const struct manifest_key *before)
 {
 	printf(".It Cm %s\n%s\nAllowed: %s.\n", k->name, k->says, k->allowed);
 	if (k->absent)
 		printf("Default: %s.\n", k->absent);
 	else
 		puts("Required.");
+	put_allow(k, before);
 }
 
 static void put_mdoc(void)
 {
 	puts(".Bl -tag -width Ds");
 	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++) {
+		printf(".It Cm %s\n", i->name);
+		put_sentences(i->says);
 		if (!*i->keys->name) {
-			printf(".It Cm %s\n%s\n%s\nAllowed: %s.\n", i->name, i->says, i->keys->says,
-			       i->keys->allowed);
+			printf("Allowed: %s, as a number or a string.\n", i->keys->allowed);
+			put_allow(i->keys, NULL);
 			continue;
 		}
-		printf(".It Cm %s\n%s\n.Bl -tag -width Ds -compact\n", i->name, i->says);
+		puts(".Bl -tag -width Ds -compact");
 		for (const struct manifest_key *k = i->keys; k->name; k++)
-			put_mdoc_key(k);
+			put_mdoc_key(k, k == i->keys ? NULL : k - 1);
 		puts(".El");
 	}
 	puts(".El");
+}
+
+/* The isolators of AppC's own that are ignored. */
+static void put_ignored(void)
+{
+	const char *last = NULL;
+
+	for (const char *const *name = request_ignored_name; *name; name++) {
+		if (!strchr(*name, '/') || manifest_isolator_find(*name))
+			continue;
+		if (last)
+			printf(".Cm %s ,\n", last);
+		last = *name;
+	}
+	printf("and\n.Cm %s .\n", last);
+}
+
+/* The members of reports that are RANK_NUMBERS, for nodeosctl(1). */
+static void put_members(void)
+{
+	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
+		printf(".It Cm %s\nThe number of\n.Ql %s ,\nalso in\n.Cm asked ;\n"
+		       "left out when not asked.\n",
+		       n->member, n->name);
+}
+
+/* The same for nodeos-report.schema.json. */
+static void put_report(void)
+{
+	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
+		printf("        \"%s\": {\"type\": \"integer\", \"minimum\": %d, \"maximum\": "
+		       "%d, \"description\": \"Of the ranks, as %s.\"},\n",
+		       n->member, n->min, n->max, n->name);
 }
 
 /* The pieces of a text in one pair of quotes; NULL ends them. */
@@ -65,12 +118,12 @@ static void put_values(const struct manifest_key *k)
 	const char *comma = "";
 
 	fputs("{\"anyOf\": [", stdout);
-	if (k->max) {
-		printf("{\"type\": \"integer\", \"minimum\": %" PRIu64 ", \"maximum\": %" PRIu64
+	if (k->min != k->max) {
+		printf("{\"type\": \"integer\", \"minimum\": %" PRId64 ", \"maximum\": %" PRId64
 		       "}",
 		       k->min, k->max);
 		if (!k->pattern)
-			fputs(", {\"$ref\": \"#/$defs/digits\"}", stdout);
+			printf(", {\"$ref\": \"#/$defs/%s\"}", k->min < 0 ? "signed" : "digits");
 		comma = ", ";
 	}
 	if (k->word) {
@@ -122,7 +175,7 @@ static void put_isolator(const struct manifest_isolator *i)
 		fputs(": ", stdout);
 		put_values(i->keys);
 		fputs(", \"description\": ", stdout);
-		put_text((const char *const[]){ i->keys->says, " Allowed: ", i->keys->allowed, ".",
+		put_text((const char *const[]){ i->says, " Allowed: ", i->keys->allowed, ".",
 						NULL });
 		puts("},");
 		return;
@@ -230,6 +283,8 @@ static const char head[] =
 	"  '$defs': {\n"
 	"    'digits': {'type': 'string', 'description': 'A whole number in quotes.', 'pattern': "
 	"'^(0|[1-9][0-9]*)$'},\n"
+	"    'signed': {'type': 'string', 'description': 'Likewise, perhaps with a minus sign.', "
+	"'pattern': '^(0|-?[1-9][0-9]*)$'},\n"
 	"    'version': {\n"
 	"      'type': 'string',\n"
 	"      'description': 'The version of AppC that the manifest follows.',\n"
@@ -353,13 +408,19 @@ static void put_schema(void)
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && strcmp(argv[1], "mdoc") == 0) {
-		put_mdoc();
-	} else if (argc == 2 && strcmp(argv[1], "schema") == 0) {
-		put_schema();
-	} else {
-		fputs("Usage: keys mdoc|schema\n", stderr);
-		return 2;
-	}
-	return fflush(stdout) == 0 ? 0 : 1;
+	static const struct {
+		const char *word;
+		void (*put)(void);
+	} forms[] = {
+		{ "mdoc", put_mdoc },	    { "ignored", put_ignored }, { "schema", put_schema },
+		{ "members", put_members }, { "report", put_report },
+	};
+
+	for (size_t i = 0; argc == 2 && i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (strcmp(argv[1], forms[i].word) == 0) {
+			forms[i].put();
+			return fflush(stdout) == 0 ? 0 : 1;
+		}
+	fputs("Usage: keys mdoc|ignored|schema|members|report\n", stderr);
+	return 2;
 }

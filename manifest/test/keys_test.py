@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is made of the rows of manifest/manifest_keys.c, which the program manifest/test/keys
-prints: the table in nodeos-manifest(5) and nodeos-manifest.schema.json. keys_test.py --write makes
-both again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+"""What is made of the tables of isolators and keys (manifest/manifest_keys.c, isolator_name.h),
+which the program manifest/test/keys prints: parts of nodeos-manifest(5), of nodeosctl(1) and of
+nodeos-report.schema.json, and nodeos-manifest.schema.json. keys_test.py --write makes all of them
+again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
 
 import difflib
 import glob
@@ -18,7 +19,25 @@ from manpages import BUILD, SOURCE, c_array, done, ok, page, read, same_set, sec
 PROGRAM = os.path.join(BUILD, "manifest/test/keys")
 PAGE = "doc/nodeos-manifest.5"
 SCHEMA = "doc/nodeos-manifest.schema.json"
-TABLE = re.compile(r'(?<=^\.\\" keys begin\n).*?(?=^\.\\" keys end$)', re.M | re.S)
+
+
+def between(name):
+    """What lines of a page have round it."""
+    return re.compile(rf'(?<=^\.\\" {name} begin\n).*?(?=^\.\\" {name} end$)', re.M | re.S)
+
+
+# What is made: its file, what it has there, the argument of keys.
+MADE = (
+    (PAGE, between("keys"), "mdoc"),
+    (PAGE, between("ignored"), "ignored"),
+    ("doc/nodeosctl.1", between("numbers"), "members"),
+    (
+        "doc/nodeos-report.schema.json",
+        re.compile(r'(?:^ +"\w+": .*"Of the ranks, as \S+"},\n)+', re.M),
+        "report",
+    ),
+    (SCHEMA, re.compile(r"\A.*\Z", re.S), "schema"),
+)
 
 
 def printed(form):
@@ -30,10 +49,10 @@ def printed(form):
 def write():
     if not os.access(PROGRAM, os.X_OK):
         sys.exit(f"{PROGRAM} is missing: make {os.path.relpath(PROGRAM, BUILD)}")
-    text = TABLE.sub(lambda found: printed("mdoc"), read(PAGE))
-    for name, content in ((PAGE, text), (SCHEMA, printed("schema"))):
+    for name, place, form in MADE:
+        text = place.sub(lambda found: printed(form), read(name))
         with open(os.path.join(SOURCE, name), "w", encoding="utf-8") as f:
-            f.write(content)
+            f.write(text)
 
 
 def same_text(has, expected, what):
@@ -44,12 +63,13 @@ def same_text(has, expected, what):
 
 
 def test_made():
-    tables = TABLE.findall(read(PAGE))
-    same_text("".join(tables), printed("mdoc"), "nodeos-manifest(5) has the table of keys")
-    same_text(
-        read(SCHEMA),
-        printed("schema"),
-        "nodeos-manifest.schema.json is made of the table of keys",
+    for name, place, form in MADE:
+        found = place.findall(read(name)) or [""]
+        for text in found:
+            same_text(text, printed(form), f"{name} has what keys {form} prints")
+    ok(
+        len(MADE[3][1].findall(read(MADE[3][0]))) == 2,
+        "nodeos-report.schema.json has it of what is asked and of a container",
     )
 
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/test/tap.h"
+#include "manifest/request_field.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -493,6 +494,30 @@ static void sched(void)
 }
 
 /* The words of the message come from the table of fields. */
+/* Numbers of ranks may be negative where a row of RANK_NUMBERS has them so. */
+static void signed_numbers(void)
+{
+	static const char *const bad[] = { "",	  "-",	 "-0",		"--1",	       "+1",
+					   "01",  "-01", " 1",		"1 ",	       "21",
+					   "-21", "1.0", "99999999999", "-99999999999" };
+	static const char *const good[] = { "-20", "-1", "0", "20" };
+	static const int want[] = { -20, -1, 0, 20 };
+	int n;
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		n = 7;
+		is_int(request_field_signed(&n, good[i], good[i] + strlen(good[i]), -20, 20), 0,
+		       "\"%s\" is a number", good[i]);
+		is_int(n, want[i], "its value");
+	}
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		n = 7;
+		is_int(request_field_signed(&n, bad[i], bad[i] + strlen(bad[i]), -20, 20), -1,
+		       "\"%s\" is no number from -20 to 20", bad[i]);
+		is_int(n, 7, "it leaves the value as it is");
+	}
+}
+
 static void unknown_field(void)
 {
 	struct request r;
@@ -527,6 +552,7 @@ static void all_ignored(void)
 int main(void)
 {
 	unknown_field();
+	signed_numbers();
 	all_ignored();
 	sched();
 	names();

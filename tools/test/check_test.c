@@ -76,6 +76,39 @@ static void json(void)
 	json_object_put(root);
 }
 
+/* Members of the container and the names of its isolators in --json of every-key.json. */
+static void accepted(void)
+{
+	static const char want[] =
+		"name cpus smt mems policy priority quantum_ms partition dimmap oom_score_adj "
+		"isolators container=accepted scheduler=accepted dimmap=accepted "
+		"os/linux/oom-score-adj=accepted ";
+	struct json_object *root, *one, *list, *name, *outcome;
+	char got[512] = "";
+
+	is_int(run("--json", "every-key.json", NULL), 0, "--json, every key");
+	root = json_tokener_parse(out);
+	json_object_object_get_ex(root, "manifests", &list);
+	one = json_object_array_get_idx(list, 0);
+	json_object_object_get_ex(one, "containers", &list);
+	one = json_object_array_get_idx(list, 0);
+	json_object_object_foreach(one, key, value)
+	{
+		(void)value;
+		strcat(strcat(got, key), " ");
+	}
+	json_object_object_get_ex(one, "isolators", &list);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		one = json_object_array_get_idx(list, i);
+		json_object_object_get_ex(one, "name", &name);
+		json_object_object_get_ex(one, "outcome", &outcome);
+		sprintf(got + strlen(got), "%s=%s ", json_object_get_string(name),
+			json_object_get_string(outcome));
+	}
+	is(got, want, "its members and isolators");
+	json_object_put(root);
+}
+
 /* A fault as "LINE:COLUMN: PATH: MESSAGE", of the members of --json. */
 static const char *fault(const char *text)
 {
@@ -152,14 +185,24 @@ int main(void)
 	is(out, "small.json: ok: 1 container: small cpus=2\n", "the good one's line");
 	is_int(run("outofcore.json", NULL, NULL), 0, "one with a buffer");
 	is(out,
-	   "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296b "
-	   "dimmap_source=/dev/nvme0n1\n",
+	   "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296 "
+	   "dimmap_source=/dev/nvme0n1 dimmap_fill=65536\n",
 	   "its line");
 	is_int(run("--json", "outofcore.json", NULL), 0, "as JSON");
-	ok(strstr(out, "\"size_bytes\":4294967296") && strstr(out, "\"source\":\"/dev/nvme0n1\"") &&
-		   strstr(out, "\"fill_bytes\":65536") && strstr(out, "\"access\":\"rw\"") &&
-		   strstr(out, "\"name\":\"dimmap\""),
+	ok(strstr(out, "\"size_bytes\": 4294967296") &&
+		   strstr(out, "\"source\": \"/dev/nvme0n1\"") &&
+		   strstr(out, "\"fill_bytes\": 65536") && strstr(out, "\"access\": \"rw\"") &&
+		   strstr(out, "\"name\": \"dimmap\""),
 	   "the buffer and its isolator: %s", out);
+	is_int(run("every-key.json", "rest.json", NULL), 0, "every key, and what is left");
+	is(out,
+	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
+	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
+	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500\n"
+	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
+	   "policy=batch\n",
+	   "their lines");
+	accepted();
 	json();
 	is_int(run("--help", NULL, NULL), 0, "--help");
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0], "on standard output");

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What isolators of RANK_NUMBERS have in common: what is asked is given, and reported. */
+#include <stdio.h>
+#include <string.h>
+
+#include "container/isolator.h"
+
+static int number_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
+{
+	(void)s;
+	(void)err;
+	memcpy(p->given->number, p->ask->number, sizeof(p->given->number));
+	return 0;
+}
+
+static void number_outcome(struct outcomes *o, const struct judged *j)
+{
+	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++)
+		if (j->ask->number[i].set)
+			outcome_of(o, rank_numbers[i].name);
+}
+
+static void number_asked(struct json_out *j, const struct requested_container *ask)
+{
+	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++)
+		if (ask->number[i].set)
+			jout_signed(j, rank_numbers[i].member, ask->number[i].value);
+}
+
+static void number_report(struct json_out *j, const struct judged *c)
+{
+	number_asked(j, c->ask);
+}
+
+static void number_text(FILE *f, const struct judged *c)
+{
+	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++)
+		if (c->ask->number[i].set)
+			fprintf(f, ", %s %d", rank_numbers[i].member, c->ask->number[i].value);
+}
+
+const struct isolator isolator_number = {
+	.give = number_give,
+	.outcome = number_outcome,
+	.asked = number_asked,
+	.report = number_report,
+	.text = number_text,
+};
