@@ -39,37 +39,45 @@ static int check_rest(struct loader *l, const struct json_node *value,
 
 #define ISOLATOR_NAMES_MAX 40
 
-/* "power" of "argo/power"; AppC's families have no "argo/" spelling. */
-static const char *bare_name(const char *name)
-{
-	return strncmp(name, "argo/", 5) == 0 && !strchr(name + 5, '/') ? name + 5 : name;
-}
-
 static const char *manifest_name_of(struct loader *l, const struct json_node *isolator)
 {
 	return json_doc_string(&l->doc, json_doc_member(&l->doc, isolator, "name"));
 }
 
+/* Append to LIST, from AT on, the isolators that are ignored, or Argo's of them. */
+static void add_ignored(const char **list, unsigned at, bool all)
+{
+	for (const char *const *p = request_ignored_name; *p && at < ISOLATOR_NAMES_MAX - 1; p++)
+		if (!manifest_isolator_find(*p) && (all || !strchr(*p, '/')))
+			list[at++] = *p;
+}
+
 static int unknown_isolator(struct loader *l, const struct json_node *node, const char *name)
 {
-	const char *names[ISOLATOR_NAMES_MAX] = { NULL };
-	char quoted[WORD_QUOTE_MAX];
-	const char *near;
+	const char *names[ISOLATOR_NAMES_MAX] = { NULL }, *argo[ISOLATOR_NAMES_MAX] = { NULL };
+	char quoted[WORD_QUOTE_MAX], known[256], ignored[128];
+	const char *bare = manifest_bare_name(name), *key, *near;
+	const struct manifest_isolator *other = manifest_isolator_other(bare), *of;
 	unsigned n = 0;
 
-	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
+	word_quote(quoted, name, strlen(name));
+	key = other ? NULL : manifest_key_meant(bare, &of);
+	if (key)
+		return json_doc_fail(&l->doc, node,
+				     "isolator %s: write it as \"%s\" in the value of \"%s\"",
+				     quoted, key, of->name);
+	for (const struct manifest_isolator *i = manifest_isolators;
+	     i->name && n < ISOLATOR_NAMES_MAX - 1; i++)
 		names[n++] = i->name;
-	for (const char *const *p = request_ignored_name; *p && n < ISOLATOR_NAMES_MAX - 1; p++)
-		names[n++] = *p;
-	near = word_near(bare_name(name), names);
-	return json_doc_fail(
-		&l->doc, node,
-		"no isolator is named %s%s%s%s (allowed: container, scheduler, dimmap, "
-		"os/linux/oom-score-adj; "
-		"perfwrapper, power, powerpolicy, hwbind, monitoring, image and AppC's others load "
-		"and are ignored)",
-		word_quote(quoted, name, strlen(name)), near ? ", did you mean \"" : "",
-		near ? near : "", near ? "\"?" : "");
+	word_list(known, sizeof(known), names);
+	add_ignored(names, n, true);
+	add_ignored(argo, 0, false);
+	near = other ? other->name : word_near(bare, names);
+	return json_doc_fail(&l->doc, node,
+			     "no isolator is named %s%s%s%s (allowed: %s; %s and AppC's others "
+			     "load and are ignored)",
+			     quoted, near ? ", did you mean \"" : "", near ? near : "",
+			     near ? "\"?" : "", known, word_list(ignored, sizeof(ignored), argo));
 }
 
 /* One name may be given once per list, under both spellings together. */
@@ -82,7 +90,7 @@ static int check_once(struct loader *l, const struct json_node *array,
 	     other = json_doc_next(&l->doc, other)) {
 		const char *first = manifest_name_of(l, other);
 
-		if (strcmp(bare_name(first), bare_name(name)) == 0)
+		if (strcmp(manifest_bare_name(first), manifest_bare_name(name)) == 0)
 			return json_doc_fail(&l->doc, json_doc_member(&l->doc, isolator, "name"),
 					     "isolator \"%s\" is here a second time: the first, "
 					     "\"%s\", is at line %u",
@@ -98,7 +106,7 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	const struct json_node *node = json_doc_member(&l->doc, isolator, "name");
 	const struct json_node *value = json_scan_member(&l->doc.tree, isolator, "value");
 	const char *name = json_doc_string(&l->doc, node);
-	const char *bare = bare_name(name);
+	const char *bare = manifest_bare_name(name);
 	const struct manifest_isolator *known = manifest_isolator_find(bare);
 	int i = request_ignored_index(bare);
 
@@ -107,11 +115,6 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 		/* Argo's values are objects; AppC's may be anything (no-new-privileges: true). */
 		return strchr(bare, '/') ? 0 : manifest_check_object(&l->doc, value);
 	}
-	if (strcmp(bare, "partition") == 0)
-		return json_doc_fail(
-			&l->doc, node,
-			"isolator \"%s\": write it as \"partition\" in the value of \"container\"",
-			name);
 	if (!known)
 		return unknown_isolator(l, node, name);
 	if (!c)
@@ -178,7 +181,7 @@ static int load_app(struct loader *l, const struct json_node *app, const struct 
 		return -1;
 	for (const struct json_node *i = json_doc_first(&l->doc, array); i;
 	     i = json_doc_next(&l->doc, i))
-		if (strcmp(bare_name(manifest_name_of(l, i)), "container") == 0) {
+		if (strcmp(manifest_bare_name(manifest_name_of(l, i)), "container") == 0) {
 			l->request.n++;
 			put_app(l, app, text);
 			return 0;
