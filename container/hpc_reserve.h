@@ -48,9 +48,10 @@ int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t
 bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r,
 		  const struct conf *conf, bool this_kernel);
 
-/* What is said to who has one rank too many for what is left. */
-#define HPC_KEPT_ONE                                                                           \
-	" (one CPU of the node stays outside of policy \"hpc\": start one rank fewer on each " \
-	"node, or let the site keep a core for the system, a ServiceOS)"
+/* Why hpc_keep_one() took one, and the hint when a step needs one rank more than is left. */
+#define HPC_KEPT "one CPU of the node stays outside of policy \"hpc\""
+#define HPC_KEPT_ONE                                                                 \
+	" (" HPC_KEPT ": start one rank fewer on each node, or let the site keep a " \
+	"core for the system, a ServiceOS)"
 
 #endif

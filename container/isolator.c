@@ -57,6 +57,18 @@ bool isolators_alone(const struct request *r, const struct conf *conf, bool of_s
 	return false;
 }
 
+int isolators_offer(struct isolator_planning *p, struct errbuf *err)
+{
+	p->offered = true;
+	WALK(offer, p, err);
+}
+
+int isolators_planned(const struct isolator_planning *p, const struct job_plan *plan,
+		      struct errbuf *err)
+{
+	WALK(planned, p, plan, err);
+}
+
 int isolators_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
 {
 	WALK(give, s, p, err);

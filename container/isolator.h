@@ -69,6 +69,26 @@ struct isolator_node {
 	uint64_t job_memory; /* bytes that Slurm gave the job here; 0: not known */
 };
 
+/*
+ * Containers that are to be planned, or have a plan; the ledger is open. The pointers are the
+ * caller's.
+ */
+struct isolator_planning {
+	const struct conf *conf;
+	const char *conf_path;
+	const struct request *request;
+	struct ledger *ledger;
+	const struct ledger_job *job; /* NULL: it has no entry yet */
+	uint64_t step_inode;
+	const struct idset *node_cpus, *job_cpus;
+	struct idset cpus; /* that the planner may give */
+	const char *kept; /* why these are fewer than there are; NULL: they are not */
+	bool offered; /* the plan is made now; else it was before, and CPUS is not known */
+	/* what live containers leave to the system, and whether any of them has SCHED_HPC */
+	struct idset outside;
+	bool any_hpc;
+};
+
 /* A step on this node, on root's side. Everything is the caller's. */
 struct isolator_step {
 	const struct conf *conf;
@@ -142,6 +162,11 @@ struct isolator {
 	int (*possible)(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 	/* May no other job have CPUs of this container's job? OF_SRUN: its step is one of srun. */
 	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
+	/* Before containers are planned: take from P's CPUs what they may not have, and say why. */
+	int (*offer)(struct isolator_planning *p, struct errbuf *err);
+	/* Can the containers of PLAN be, beside each other and what is live? */
+	int (*planned)(const struct isolator_planning *p, const struct job_plan *plan,
+		       struct errbuf *err);
 	/* Fill what P is given, of its request and plan. The ledger is open. */
 	int (*give)(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
 	/* Can P be, beside what is live in JOB and on the node? The ledger is open. */
@@ -208,6 +233,10 @@ int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun);
+/* Sets OFFERED, too. */
+int isolators_offer(struct isolator_planning *p, struct errbuf *err);
+int isolators_planned(const struct isolator_planning *p, const struct job_plan *plan,
+		      struct errbuf *err);
 int isolators_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
 int isolators_accept(const struct isolator_step *s, struct isolator_part *p,
 		     const struct ledger_job *job, struct errbuf *err);

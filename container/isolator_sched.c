@@ -51,6 +51,72 @@ static bool sched_alone(const struct requested_container *ask, const struct conf
 	return got.policy == POLICY_HPC;
 }
 
+static int sched_offer(struct isolator_planning *p, struct errbuf *err)
+{
+	p->outside = *p->node_cpus;
+	/* reads every entry of the ledger */
+	if (hpc_reserve_matters(p->request, p->conf)) {
+		int any = hpc_take_live(&p->outside, p->ledger, p->step_inode, p->conf, err);
+
+		if (any < 0)
+			return -1;
+		p->any_hpc = any;
+	}
+	if (hpc_keep_one(&p->cpus, &p->outside, p->request, p->conf, true))
+		p->kept = HPC_KEPT;
+	return 0;
+}
+
+/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers
+ * included. */
+static int check_hpc(const struct isolator_planning *p, const struct job_plan *plan,
+		     struct errbuf *err)
+{
+	struct idset left = p->outside;
+	bool any = hpc_take(&left, p->request, plan, p->conf) || p->any_hpc;
+
+	if (!any || !idset_empty(&left))
+		return 0;
+	return errprintf(err,
+			 "no CPU of this node would be left outside of policy \"hpc\", real time "
+			 "and partitions%s: leave one out for the system",
+			 p->any_hpc ? ", those of other jobs and steps included" : "");
+}
+
+/*
+ * One core of the job stays without real-time ranks, those of its other live steps included:
+ * the shell, slurmstepd and kthreads live there.
+ */
+static int check_realtime(const struct isolator_planning *p, const struct job_plan *plan,
+			  struct errbuf *err)
+{
+	struct idset left = *p->job_cpus;
+
+	if (!realtime_take(&left, p->request, plan, p->conf))
+		return 0;
+	if (p->job && realtime_take_job(&left, p->job, p->step_inode, p->conf, err) < 0)
+		return -1;
+	if (!idset_empty(&left))
+		return 0;
+	errprintf(err, "real-time containers would take every core of the job on this node: leave "
+		       "one core out of them");
+	if (p->conf->hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC))
+		errappend(err,
+			  " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such "
+			  "class: hpc_fallback in %s)",
+			  policy_name(p->conf->hpc_fallback), p->conf_path);
+	return -1;
+}
+
+static int sched_planned(const struct isolator_planning *p, const struct job_plan *plan,
+			 struct errbuf *err)
+{
+	/* what others have is known where the plan is new */
+	if (p->offered && check_hpc(p, plan, err) < 0)
+		return -1;
+	return check_realtime(p, plan, err);
+}
+
 static int sched_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
 {
 	struct given *g = p->given;
@@ -214,6 +280,8 @@ const struct isolator isolator_sched = {
 	.variable = "NODEOS_POLICY",
 	.allowed = sched_allowed,
 	.alone = sched_alone,
+	.offer = sched_offer,
+	.planned = sched_planned,
 	.give = sched_give,
 	.accept = sched_accept,
 	.rank = sched_rank,

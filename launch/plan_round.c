@@ -9,7 +9,6 @@
 #include "base/subprocess.h"
 #include "container/container_json.h"
 #include "container/fence.h"
-#include "container/hpc_reserve.h"
 #include "container/job_plan_check.h"
 #include "container/ledger.h"
 #include "container/mems.h"
@@ -90,47 +89,6 @@ static int plan_round_run_helper(struct job_plan **out, struct step *s, const st
 	if (job_plan_check(*out, v->request, in, &s->blocks, "", err) < 0)
 		return plan_input_refuse(out, err);
 	return 0;
-}
-
-/*
- * One core of the job stays without real-time ranks, those of its other live steps included:
- * the shell, slurmstepd and kthreads live there.
- */
-static int check_realtime(const struct step *s, const struct node_view *v, const struct job_plan *p,
-			  const struct ledger_job *job, struct errbuf *err)
-{
-	struct idset left = v->job_cpus;
-
-	if (!realtime_take(&left, v->request, p, &s->conf))
-		return 0;
-	if (realtime_take_job(&left, job, s->step_inode, &s->conf, err) < 0)
-		return -1;
-	if (!idset_empty(&left))
-		return 0;
-	errprintf(err, "real-time containers would take every core of the job on this node: leave "
-		       "one core out of them");
-	if (s->conf.hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC))
-		errappend(err,
-			  " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such "
-			  "class: hpc_fallback in %s)",
-			  policy_name(s->conf.hpc_fallback), s->in.conf_path);
-	return -1;
-}
-
-/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers
- * included. */
-static int check_hpc(const struct step *s, const struct node_view *v, const struct job_plan *made,
-		     struct errbuf *err)
-{
-	struct idset left = v->outside;
-	bool any = hpc_take(&left, v->request, made, &s->conf) || v->any_hpc;
-
-	if (!any || !idset_empty(&left))
-		return 0;
-	return errprintf(err,
-			 "no CPU of this node would be left outside of policy \"hpc\", real time "
-			 "and partitions%s: leave one out for the system",
-			 v->any_hpc ? ", those of other jobs and steps included" : "");
 }
 
 static const char no_request[] =
@@ -342,6 +300,7 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 /* A try to settle the plan, and what it leaves to the next. */
 struct plan_try {
 	struct ledger *ledger; /* open during a try */
+	struct isolator_planning planning; /* as this try sees it */
 	struct plan_input in; /* what the next plan has to be made from */
 	struct job_plan *made; /* of IN; NULL: none yet, or the ledger's entry has it */
 	bool admitted; /* the site lets the job have what is to be planned */
@@ -354,12 +313,8 @@ static int accept_made(const struct plan_try *t, const struct step *s, const str
 	if (s->blocks.on && ((s->conf.blocks_by_memory && check_memory(s, v, t->made, err) < 0) ||
 			     check_sizes(s, v, t->made, err) < 0))
 		return -1;
-	if (check_hpc(s, v, t->made, err) < 0)
-		return -1;
-	if (s->kept_one)
-		for (unsigned i = 0; i < t->made->n; i++)
-			job_plan_add_why(&t->made->container[i],
-					 "one CPU of the node stays outside of policy \"hpc\"");
+	for (unsigned i = 0; s->kept && i < t->made->n; i++)
+		job_plan_add_why(&t->made->container[i], s->kept);
 	return 0;
 }
 
@@ -367,21 +322,14 @@ static int accept_made(const struct plan_try *t, const struct step *s, const str
 static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct ledger_job *job, struct errbuf *err)
 {
-	struct idset now_free;
+	struct isolator_planning *p = &t->planning;
 
-	free_for(v, s, job, &now_free);
-	v->outside = v->node_cpus;
-	/* reads every entry of the ledger */
-	if (hpc_reserve_matters(v->request, &s->conf)) {
-		int any = hpc_take_live(&v->outside, t->ledger, s->step_inode, &s->conf, err);
-
-		if (any < 0)
-			return -1;
-		v->any_hpc = any;
-	}
-	s->kept_one = hpc_keep_one(&now_free, &v->outside, v->request, &s->conf, true);
-	if (!still_good(t->made, &t->in, s, v, &now_free)) {
-		t->in.cpus = now_free;
+	free_for(v, s, job, &p->cpus);
+	if (isolators_offer(p, err) < 0)
+		return -1;
+	s->kept = p->kept;
+	if (!still_good(t->made, &t->in, s, v, &p->cpus)) {
+		t->in.cpus = p->cpus;
 		plan_round_offer_mems(&t->in, s, v);
 		t->in.cores = v->job_cpus;
 		t->in.request = v->request_text;
@@ -403,7 +351,7 @@ static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		prepare_share_mems(s, v, plan, job);
 		mems_shrink_share(job, &s->blocks, &v->held, plan, s->in.job_memory);
 	}
-	if ((plan && check_realtime(s, v, plan, job, err) < 0) ||
+	if ((plan && isolators_planned(&t->planning, plan, err) < 0) ||
 	    prepare_accept(s, v, job, err) < 0 || prepare_keep_cores(s, v, plan, err) < 0)
 		return -1;
 	write_plan(s, v, plan);
@@ -433,6 +381,16 @@ static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, 
 		goto out;
 	if (s->blocks.on && !plan)
 		find_dirty(s, v, job);
+	t->planning = (struct isolator_planning){
+		.conf = &s->conf,
+		.conf_path = s->in.conf_path,
+		.request = v->request,
+		.ledger = t->ledger,
+		.job = job,
+		.step_inode = s->step_inode,
+		.node_cpus = &v->node_cpus,
+		.job_cpus = &v->job_cpus,
+	};
 	if (!plan && v->request) {
 		rc = judge_made(t, s, v, job, err);
 		if (rc <= 0)

@@ -18,12 +18,6 @@ struct node_view {
 	struct idset rest_mems;
 	struct idset node_cpus;
 	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
-	/*
-	 * What live containers leave to the system (container/hpc_reserve.h). Known when the
-	 * request takes some of it.
-	 */
-	struct idset outside;
-	bool any_hpc; /* among these */
 	const struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
 	bool of_step; /* request is a step container's */

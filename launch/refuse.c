@@ -67,8 +67,8 @@ int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 	if (v->alone && !idset_empty(&s->service.cpus))
 		errappend(err, " (%u threads of this node, CPUs %s, are kept for the ServiceOS)",
 			  idset_count(&s->service.cpus), idset_brief(a, &s->service.cpus));
-	if (s->kept_one)
-		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
+	if (s->kept)
+		errappend(err, " (%s)", s->kept);
 	return errappend(
 		err,
 		!v->of_step && v->alone ? " (this job has CPUs %s, all that jobs can have here)"
@@ -89,9 +89,8 @@ int prepare_say_none_free(const struct step *s, const struct node_view *v, struc
 		return errprintf(err, "no CPU is free: %s has CPUs %s; " TELL_ADMIN,
 				 v->of_step ? "this step" : "this job",
 				 idset_brief(a, prepare_given(s, v)), idset_brief(b, &wrong));
-	if (s->kept_one)
-		return errprintf(err, "no CPU is free: the last one outside of policy \"hpc\" "
-				      "stays for the system");
+	if (s->kept)
+		return errprintf(err, "no CPU is free: %s", s->kept);
 	return errprintf(
 		err, "no CPU of this step is free: other step containers of the job hold them all");
 }

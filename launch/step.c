@@ -213,7 +213,7 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 
 	if (rankmap_make(&in, out, err) == 0)
 		return 0;
-	if (s->kept_one && p->given.policy == POLICY_HPC && err->code == PLAN_NO_RANK_CPUS)
+	if (s->kept && p->given.policy == POLICY_HPC && err->code == PLAN_NO_RANK_CPUS)
 		errappend(err, HPC_KEPT_ONE);
 	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave",
 		       p->container);

@@ -93,8 +93,7 @@ struct step {
 	struct choice *choice; /* NULL: --nodeos-container was not given, or not yet read */
 	char node[NODE_NAME_MAX];
 	bool prepared;
-	/* for the system, of the CPUs that containers with SCHED_HPC might have had */
-	bool kept_one;
+	const char *kept; /* why containers may not have all free CPUs; NULL: they may */
 	bool from_ledger; /* the request: the step came without the environment of its job */
 	struct errbuf warning, note;
 	struct step_shared *shared;

@@ -515,7 +515,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 	if (rc < 0 && (err->code == PLAN_NO_CPUS || err->code == PLAN_NO_MEMS))
 		say_withheld(p, m, err);
 	if (rc < 0 && p->kept_one && err->code == PLAN_NO_CPUS)
-		errappend(err, " (one CPU of the node stays outside of policy \"hpc\")");
+		errappend(err, " (" HPC_KEPT ")");
 	for (unsigned i = 0; rc == 0 && i < p->plan->n; i++)
 		p->usable[i] = machine_usable(m, &p->plan->container[i].mems);
 	p->machine = m;

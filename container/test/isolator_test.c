@@ -231,6 +231,69 @@ static void variables(void)
 	   "variables to be taken away");
 }
 
+/* Real time and SCHED_HPC beside what else there is; the planner has given RESERVED. */
+static void planned(void)
+{
+	struct planned_container one = { .name = "sim", .reserved = set_of("0-3") };
+	struct planned_container other = { .name = "vda", .reserved = set_of("4-5") };
+	struct job_plan plan = { .n = 1, .container = &one };
+	struct job_plan before = { .n = 1, .container = &other };
+	struct idset node = set_of("0-7"), job_has = set_of("0-3");
+	struct ledger_job job = { .plan = &before, .request = (char *)"nodeos 1;c=vda policy=rr;" };
+	struct isolator_planning p = { .conf = &conf,
+				       .conf_path = "/c",
+				       .request = &request,
+				       .node_cpus = &node,
+				       .job_cpus = &job_has };
+	struct errbuf err = { 0 };
+
+	one.cpus = one.reserved;
+	ask("nodeos 1;c=sim policy=fifo;");
+	is_int(isolators_planned(&p, &plan, &err), -1, "real time on all of the job");
+	is(err.text,
+	   "real-time containers would take every core of the job on this node: leave one core "
+	   "out of them",
+	   "the message");
+	one.reserved = set_of("0-2");
+	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside one CPU");
+	job_has = set_of("0-5");
+	one.reserved = set_of("0-3");
+	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside two CPUs");
+	p.job = &job;
+	is_int(isolators_planned(&p, &plan, &err), -1, "of which the job's plan has both");
+	ask("nodeos 1;c=sim policy=batch;");
+	is_int(isolators_planned(&p, &plan, &err), 0, "a container with another policy is free");
+
+	one.cpus = one.reserved = set_of("3-4");
+	ask("nodeos 1;c=sim partition=root;");
+	p.any_hpc = true;
+	p.outside = set_of("3-4");
+	is_int(isolators_planned(&p, &plan, &err), 0,
+	       "a plan of before is not judged by what others have now");
+	p.offered = true;
+	is_int(isolators_planned(&p, &plan, &err), -1, "a partition on all that others leave");
+	is(err.text,
+	   "no CPU of this node would be left outside of policy \"hpc\", real time and "
+	   "partitions, those of other jobs and steps included: leave one out for the system",
+	   "the message");
+	p.outside = set_of("3-5");
+	is_int(isolators_planned(&p, &plan, &err), 0, "one CPU stays outside");
+	p.any_hpc = false;
+	p.outside = set_of("3-4");
+	is_int(isolators_planned(&p, &plan, &err), 0, "without policy hpc none has to");
+
+	ask("nodeos 1;c=sim policy=batch;");
+	p = (struct isolator_planning){ .conf = &conf,
+					.request = &request,
+					.node_cpus = &node,
+					.job_cpus = &job_has,
+					.cpus = set_of("0-7") };
+	is_int(isolators_offer(&p, &err), 0, "an offer");
+	ok(p.offered && !p.kept, "the plan is made now, and of all CPUs");
+	is(list_of(&p.cpus), "0-7", "they are all offered");
+	is(list_of(&p.outside), "0-7", "and live containers leave them all");
+}
+
 static void changes(void)
 {
 	static const struct blocks off;
@@ -269,6 +332,7 @@ int main(void)
 	partitions(root);
 	cpus(root);
 	variables();
+	planned();
 	changes();
 	return tap_done();
 }

@@ -106,7 +106,7 @@ static void view(struct step *s, struct node_view *v, const struct advice_case *
 	v->alone = c->alone;
 	v->job_cpus = set_of("0-3");
 	s->step_cpus = v->job_cpus;
-	s->kept_one = c->kept_one;
+	s->kept = c->kept_one ? "one CPU of the node stays outside of policy \"hpc\"" : NULL;
 	s->service.cpus = set_of(c->service ? c->service : "");
 	s->service.own_mems = c->service_mems != NULL;
 	s->service.mems = set_of(c->service_mems ? c->service_mems : "");
@@ -157,10 +157,30 @@ static void no_advice(void)
 	}
 }
 
+/* Of no CPU at all the reason is the message. */
+static void none_free(void)
+{
+	struct advice_case c = { .of_step = true };
+	static struct step s;
+	static struct node_view v;
+	struct errbuf err = { 0 };
+
+	view(&s, &v, &c);
+	prepare_say_none_free(&s, &v, &err);
+	is(err.text, "no CPU of this step is free: other step containers of the job hold them all",
+	   "other steps have all CPUs");
+	c.kept_one = true;
+	view(&s, &v, &c);
+	prepare_say_none_free(&s, &v, &err);
+	is(err.text, "no CPU is free: one CPU of the node stays outside of policy \"hpc\"",
+	   "the last CPU is kept");
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(&cases[i], cases[i].code == PLAN_NO_CPUS ? of_mems : of_threads);
 	no_advice();
+	none_free();
 	return tap_done();
 }
