@@ -748,7 +748,7 @@ static void too_many_for_the_size(void)
 
 		for (unsigned id = 0; id < 4 * table[i].threads; id++)
 			idset_add(&core[id % 4], id);
-		is_int(rankmap(&in, out, &err), -1, "%s", table[i].name);
+		is_int(rankmap_make(&in, out, &err), -1, "%s", table[i].name);
 		is(err.text, table[i].want, "%s: the message", table[i].name);
 	}
 }
