@@ -22,7 +22,7 @@ int resize_told_ranks(struct resize_told *t, const struct rank_group *in,
 		      const struct rank_group *rest, struct errbuf *err);
 void resize_told_free(struct resize_told *t);
 
-/* As text, or as JSON; nodeosctl(1) has the form. */
+/* As text, or as JSON; nodeosctl-resize(1) has the form. */
 void resize_tell(FILE *out, const struct resize_told *t, bool json);
 
 #endif

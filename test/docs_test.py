@@ -14,10 +14,12 @@ import sys
 
 from manpages import (
     BUILD,
+    COMMANDS,
     PAGES,
     SOURCE,
     c_array,
     c_strings,
+    command_page,
     done,
     items,
     makefile,
@@ -155,31 +157,33 @@ def tool_options(command):
     return {name: letter if letter in letters else "" for name, letter in longs}
 
 
-def commands():
-    return re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("tools/nodeosctl.c", "command"))
-
-
 def test_tool():
     text = page("nodeosctl.1")
-    listing = section(text, "COMMANDS")
     same_set(
-        re.findall(r"^\.Ss ([\w-]+)$", listing, re.M),
-        commands(),
+        re.findall(r"^\.It Xr nodeosctl-([\w-]+) 1$", section(text, "COMMANDS"), re.M),
+        COMMANDS,
         "nodeosctl(1) has the commands of tools/nodeosctl.c",
-    )
-    same_set(
-        re.findall(r"^\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M),
-        commands(),
-        "so has its synopsis",
     )
     general = section(text, "DESCRIPTION")
     ok(
         all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")),
         "nodeosctl(1): --help and --version",
     )
-    for command in commands():
+    for command in COMMANDS:
+        text = command_page(command)
+        ok(
+            f".Dt NODEOSCTL-{command.upper()} 1\n" in text
+            and f".Nm nodeosctl-{command}\n" in section(text, "NAME")
+            and ".Xr nodeosctl 1" in section(text, "SEE ALSO"),
+            f"nodeosctl-{command}(1) is the page of {command} and refers to nodeosctl(1)",
+        )
+        same_set(
+            re.findall(r"^\.Nm nodeosctl\n\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M),
+            [command],
+            "so does its synopsis",
+        )
         documented = {}
-        for line in items(section(listing, command, ".Ss")):
+        for line in items(section(text, "OPTIONS")):
             found = re.match(r"Fl (?:(\w) , Fl )?-([a-z-]+)", line)
             if found:
                 documented[found.group(2)] = found.group(1) or ""
@@ -188,7 +192,7 @@ def test_tool():
         same_set(
             [f"{n} {s}" for n, s in documented.items()] or ["none"],
             [f"{n} {s}" for n, s in expected.items()] or ["none"],
-            f"nodeosctl(1) has the options of {command}",
+            f"nodeosctl-{command}(1) has the options of {command}",
         )
         source = read(tool_file(command))
         usage = "".join(
@@ -247,7 +251,10 @@ def json_members():
 
 def documented_members():
     words = set()
-    text = section(page("nodeosctl.1"), "JSON")
+    text = section(page("nodeos-report.5"), "MEMBERS") + section(
+        page("nodeos-report.5"), "DESCRIPTION"
+    )
+    text += "".join(section(command_page(c), "JSON") for c in COMMANDS)
     for line in re.findall(r"^\.(?:It )?Cm (.*)$", text, re.M):
         words |= set(re.split(r"[ ,]+", line))
     return {word for word in words if word[:1].isalpha()}
@@ -277,7 +284,7 @@ def members_of(value):
 
 def test_json():
     same_set(
-        documented_members(), json_members(), "nodeosctl(1) has the members of every JSON document"
+        documented_members(), json_members(), "the pages have the members of every JSON document"
     )
     same_set(
         sorted(
@@ -285,13 +292,13 @@ def test_json():
         )
         or ["none"],
         ["none"],
-        "it has the members of doc/nodeos-report.schema.json",
+        "they have the members of doc/nodeos-report.schema.json",
     )
     step = read("launch/step_report.c")
     kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
     ok(
-        kinds and all(f".Ql {k} " in page("nodeosctl.1") for k in kinds),
-        "nodeosctl(1) has the outcomes of a step",
+        kinds and all(f".Ql {k} " in page("nodeos-report.5") for k in kinds),
+        "nodeos-report(5) has the outcomes of a step",
         kinds,
     )
     found = re.search(r"name\[\] = \{(.*?)\};", read("container/outcome.c"))
@@ -318,19 +325,31 @@ def test_built_tool():
     r = run(["--help"])
     same_set(
         re.findall(r"^  ([\w-]+)", r.stdout, re.M),
-        commands(),
+        COMMANDS,
         "nodeosctl --help lists the commands",
     )
-    for command in commands():
+    ok(run(["help"]).stdout == r.stdout, "nodeosctl help prints the same")
+    for command in COMMANDS:
         r = run([command, "--help"])
         ok(
-            r.returncode == 0 and f"nodeosctl {command}" in r.stdout,
-            f"nodeosctl {command} --help",
+            r.returncode == 0
+            and f"nodeosctl {command}" in r.stdout
+            and r.stdout.endswith(f"\nManual page: man nodeosctl-{command}\n"),
+            f"nodeosctl {command} --help names its page",
             r.stdout,
             r.stderr,
         )
+        helped = run(["help", command])
+        ok(
+            (helped.returncode, helped.stdout) == (0, r.stdout),
+            f"nodeosctl help {command} prints the same",
+            helped.stdout,
+            helped.stderr,
+        )
     for words, says in (
         (["chek"], 'unknown command "chek", did you mean "check"? (see nodeosctl --help)'),
+        (["help", "chek"], 'unknown command "chek", did you mean "check"? (see nodeosctl --help)'),
+        (["help", "plan", "run"], "help: expected one COMMAND (see nodeosctl --help)"),
         (["--json"], 'unknown option "--json": a command comes first (see nodeosctl --help)'),
         (["delete"], "delete: which CONTAINER? (see nodeosctl delete --help)"),
         (["exec", "sim"], "exec: no COMMAND to run (see nodeosctl exec --help)"),
@@ -385,7 +404,10 @@ def test_built_tool():
             sorted(got - known),
             r.stderr,
         )
-    for block in re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", page("nodeosctl.1"), re.M | re.S):
+    every = "".join(command_page(c) for c in COMMANDS)
+    blocks = re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", every, re.M | re.S)
+    ok(sum(b.startswith("$ nodeosctl") for b in blocks) >= 3, "the pages have examples to run")
+    for block in blocks:
         for command, wanted in re.findall(
             r"^\$ nodeosctl ([^\n]*)\n((?:(?!\$ ).*\n)*)", block, re.M
         ):

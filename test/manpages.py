@@ -10,25 +10,43 @@ SOURCE = os.path.abspath(
     or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 )
 BUILD = os.path.abspath(os.environ.get("NODEOS_BUILD") or SOURCE)
+
+number = failures = 0
+
+
+def read(name):
+    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def c_array(file, name):
+    """The text between the braces of an array's initializer."""
+    found = re.search(rf"\b{name}\[[^\]]*\]\s*=\s*\{{(.*?)\n\}};", read(file), re.S)
+    return found.group(1) if found else ""
+
+
+# the commands of nodeosctl; each has a page
+COMMANDS = re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("tools/nodeosctl.c", "command"))
 PAGES = (
     "dimmapfs.5",
     "nodeosctl.1",
+    *(f"nodeosctl-{command}.1" for command in COMMANDS),
     "nodeos-bfs.1",
     "nodeos-dimsim.1",
     "nodeos-lriot.1",
+    "nodeos-diagnostics.7",
     "nodeos-mpirun.1",
     "nodeos-noise.1",
     "nodeos-sched-count.1",
     "nodeos-streamline.1",
     "nodeos.conf.5",
     "nodeos-manifest.5",
+    "nodeos-report.5",
     "nodeos.3",
     "nodeos.7",
     "nodeos-plugstack.8",
     "nodeos-spank.8",
 )
-
-number = failures = 0
 
 
 def makefile():
@@ -67,11 +85,6 @@ def same_set(documented, expected, what):
     )
 
 
-def read(name):
-    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
-        return f.read()
-
-
 def srun_options():
     """The options of srun, sbatch and salloc with their arguments, as the plugin registers them."""
     driver = os.path.join(BUILD, "spank/test/options_driver")
@@ -83,6 +96,10 @@ def page(name):
     return "\n".join(
         line for line in read(f"doc/{name}").splitlines() if not line.startswith('.\\"')
     )
+
+
+def command_page(command):
+    return page(f"nodeosctl-{command}.1")
 
 
 def section(text, title, mark=".Sh"):
@@ -100,12 +117,6 @@ def items(text):
         for line in text.splitlines()
         if line.startswith(".It ")
     ]
-
-
-def c_array(file, name):
-    """The text between the braces of an array's initializer."""
-    found = re.search(rf"\b{name}\[[^\]]*\]\s*=\s*\{{(.*?)\n\}};", read(file), re.S)
-    return found.group(1) if found else ""
 
 
 def rank_numbers():

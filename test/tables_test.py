@@ -13,11 +13,13 @@ import sys
 
 from manpages import (
     BUILD,
+    COMMANDS,
     PAGES,
     SOURCE,
     c_array,
     c_strings,
     c_unescape,
+    command_page,
     done,
     items,
     makefile,
@@ -143,7 +145,7 @@ def test_programs():
         else:
             skip(f"{name} --help", "it is not built")
     same_set(
-        [p[:-2] for p in PAGES if p.endswith(".1") and p != "nodeosctl.1"],
+        [p[:-2] for p in PAGES if p.endswith(".1") and not p.startswith("nodeosctl")],
         PROGRAMS,
         "these are all programs with a page",
     )
@@ -163,13 +165,9 @@ def test_nodeosctl():
     if not os.access(TOOL, os.X_OK):
         skip("what nodeosctl's commands print", "no nodeosctl in the build tree")
         return
-    text = page("nodeosctl.1")
-    synopsis = re.findall(
-        r"^\.Nm\n\.Cm ([\w-]+)\n(.*?)(?=^\.Nm$|\Z)", section(text, "SYNOPSIS"), re.M | re.S
-    )
     for command in re.findall(r"^  ([\w-]+)", printed([TOOL]), re.M):
-        documented, shorts = set(), {}
-        for line in items(section(section(text, "COMMANDS"), command, ".Ss")):
+        text, documented, shorts = command_page(command), set(), {}
+        for line in items(section(text, "OPTIONS")):
             m = re.match(r"Fl (?:(\w) , Fl )?-([a-z-]+)( Ns = Ns)?", line)
             if m:
                 documented.add(f"--{m.group(2)}" + ("=" if m.group(3) else ""))
@@ -182,23 +180,17 @@ def test_nodeosctl():
         same_set(
             documented or {"none"},
             table or {"none"},
-            f"nodeosctl(1) and nodeosctl {command} --help have the same options and values",
+            f"nodeosctl-{command}(1) and --help have the same options and values",
         )
-        flags = " ".join(part for name, part in synopsis if name == command)
-        used = set(
-            re.findall(
-                r"Fl (?:[^\n]*\| )?\\-([a-z][a-z-]+)",
-                flags.replace("Fl \\-json | \\-request", "Fl \\-json Fl \\-request"),
-            )
-        )
+        flags = section(text, "SYNOPSIS")
+        used = set(re.findall(r"Fl (?:[^\n]*\| )?\\-([a-z][a-z-]+)", flags))
         for group in re.findall(r"Fl (\w+)", flags):
             used |= {shorts.get(letter, f"-{letter}?") for letter in group}
-        if command != "check":  # which has two that srun uses for itself
-            same_set(
-                used or {"none"},
-                {o.strip("-=") if o != "none" else o for o in documented} or {"none"},
-                f"so has the synopsis of {command}",
-            )
+        same_set(
+            used or {"none"},
+            {o.strip("-=") if o != "none" else o for o in documented} or {"none"},
+            f"so has the synopsis of {command}",
+        )
     for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
         # as a command: in mdoc's quotes, in backquotes, or at the start of a line of an example
         words = set(
@@ -208,7 +200,7 @@ def test_nodeosctl():
                 re.M,
             )
         )
-        unknown = words - {c for c, _ in synopsis}
+        unknown = words - {"help", *COMMANDS}
         ok(not unknown, f"{file} names no command that there is not", sorted(unknown))
 
 
@@ -233,13 +225,8 @@ def test_daemon():
         served,
         "nodeosd --help names the commands that it serves",
     )
-    listing = section(page("nodeosctl.1"), "COMMANDS")
-    asks = [
-        c
-        for c in re.findall(r"^\.Ss ([\w-]+)$", listing, re.M)
-        if re.search(r"^\.Nm nodeosd", section(listing, c, ".Ss"), re.M)
-    ]
-    same_set(asks, served, "nodeosctl(1) says of these that they ask nodeosd")
+    asks = [c for c in COMMANDS if re.search(r"^\.Nm nodeosd", command_page(c), re.M)]
+    same_set(asks, served, "the pages say of these that they ask nodeosd")
 
 
 # ------------------------------------------------------------------ manifest
@@ -598,34 +585,33 @@ def pairs(text):
 
 
 def test_messages():
-    """Every message in DIAGNOSTICS is one that a program can print:
+    """Every message in nodeos-diagnostics(7) is one that a program can print:
     most of its words stand in this order in a format of the sources."""
     known = {
         t
         for text in list(formats()) + [os.strerror(e) for e in range(1, 134)]
         for t in pairs(text)[1]
     }
-    for name in PAGES:
-        for line in items(section(page(name), "DIAGNOSTICS")):
-            text = line.strip()
-            if not text.startswith('"'):
-                continue
-            message = text[1:-1].replace('""', '"')
-            # values in quotes, files, and the words that a table allows are in no format
-            fixed = re.sub(
-                r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container'
-                r" \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b",
-                " ",
-                message,
-            )
-            words, rows = pairs(fixed)
-            found = {at + k for at, row in enumerate(rows) if row in known for k in range(2)}
-            ok(
-                len(words) - len(found) <= max(2, 0.3 * len(words)),
-                f'{name}: "{message[:70]}"',
-                "not in the sources: "
-                + " ".join(w for at, w in enumerate(words) if at not in found),
-            )
+    elsewhere = [p for p in PAGES if ".Sh DIAGNOSTICS\n" in page(p)]
+    ok(not elsewhere, "messages are in nodeos-diagnostics(7) only", elsewhere)
+    messages = [line.strip() for line in items(page("nodeos-diagnostics.7"))]
+    ok(len(messages) > 100 and all(m[0] == m[-1] == '"' for m in messages), "each is in quotes")
+    for text in messages:
+        message = text[1:-1].replace('""', '"')
+        # values in quotes, files, and the words that a table allows are in no format
+        fixed = re.sub(
+            r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container'
+            r" \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b",
+            " ",
+            message,
+        )
+        words, rows = pairs(fixed)
+        found = {at + k for at, row in enumerate(rows) if row in known for k in range(2)}
+        ok(
+            len(words) - len(found) <= max(2, 0.3 * len(words)),
+            f'"{message[:70]}"',
+            "not in the sources: " + " ".join(w for at, w in enumerate(words) if at not in found),
+        )
 
 
 for test in (

@@ -204,7 +204,7 @@ static int check_parse_options(int argc, char **argv, enum output *output)
 			continue;
 		}
 		if (option == 'h' || option == '?')
-			return tool_help(option, usage);
+			return tool_help(option, "check", usage);
 		if (*output != OUTPUT_TEXT && *output != chosen)
 			return tool_wrong(argv[0],
 					  "--json, --request and --launch: expected one of them");

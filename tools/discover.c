@@ -70,7 +70,7 @@ int tool_discover(int argc, char **argv)
 			file = optarg;
 			continue;
 		}
-		return tool_help(c, usage_text);
+		return tool_help(c, argv[0], usage_text);
 	}
 	if (optind != argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);

@@ -229,7 +229,7 @@ int tool_exec(int argc, char **argv)
 			o.dry = true;
 			break;
 		default:
-			return tool_help(c, usage_text);
+			return tool_help(c, argv[0], usage_text);
 		}
 	}
 	c = optind + 1;

@@ -411,7 +411,7 @@ int tool_features(int argc, char **argv)
 		} else if (c == 's') {
 			site = 1;
 		} else {
-			return tool_help(c, usage_text);
+			return tool_help(c, argv[0], usage_text);
 		}
 	}
 	if (optind != argc)

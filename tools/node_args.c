@@ -37,7 +37,7 @@ int tool_node_options(struct node_options *o, int argc, char **argv, const struc
 						  "%s: --job=%.40s: expected the number of a job",
 						  argv[0], optarg);
 		} else {
-			return tool_help(c, usage);
+			return tool_help(c, argv[0], usage);
 		}
 	}
 	if (optind == argc)

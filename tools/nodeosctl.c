@@ -41,7 +41,9 @@ static const struct command {
 
 static int usage(FILE *f)
 {
-	fputs("Usage: nodeosctl COMMAND [OPTION]... (nodeosctl COMMAND --help tells more)\n\n", f);
+	fputs("Usage: nodeosctl COMMAND [OPTION]...\n"
+	      "       nodeosctl help COMMAND          (or: man nodeosctl-COMMAND)\n\n",
+	      f);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(f, "  %-14s %s\n", command[i].name, command[i].help);
 	fputs("\n(root): only root may; (nodeosd): for everybody, on a node of the job\n"
@@ -69,27 +71,51 @@ static int unknown(const char *word)
 		    : tool_error(2, "unknown command %s (see nodeosctl --help)", quoted);
 }
 
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(name, command[i].name) == 0)
+			return &command[i];
+	return NULL;
+}
+
+/* Run the command ARGV[0]; its exit status, or 1 when its output cannot be written. */
+static int run_command(int argc, char **argv)
+{
+	const struct command *c = find_command(argv[0]);
+	int status;
+
+	if (!c)
+		return unknown(argv[0]);
+	status = c->run(argc, argv);
+	if (fflush(stdout) != 0)
+		return tool_error(1, "cannot write standard output: %s", strerror(errno));
+	if (ferror(stdout))
+		return tool_error(1, "cannot write all of standard output");
+	return status;
+}
+
+/* nodeosctl help [COMMAND]: what COMMAND --help prints. */
+static int help(int argc, char **argv)
+{
+	char option[] = "--help", *words[] = { argc > 1 ? argv[1] : NULL, option, NULL };
+
+	if (argc > 2)
+		return tool_error(2, "help: expected one COMMAND (see nodeosctl --help)");
+	return argc > 1 ? run_command(2, words) : usage(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return usage(stderr);
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-	    strcmp(argv[1], "help") == 0)
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return usage(stdout);
+	if (strcmp(argv[1], "help") == 0)
+		return help(argc - 1, argv + 1);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		puts("nodeosctl " VERSION);
 		return 0;
 	}
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (strcmp(argv[1], command[i].name) == 0) {
-			int status = command[i].run(argc - 1, argv + 1);
-
-			if (fflush(stdout) != 0)
-				return tool_error(1, "cannot write standard output: %s",
-						  strerror(errno));
-			if (ferror(stdout))
-				return tool_error(1, "cannot write all of standard output");
-			return status;
-		}
-	return unknown(argv[1]);
+	return run_command(argc - 1, argv + 1);
 }

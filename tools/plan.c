@@ -564,7 +564,7 @@ static int plan_take_option(struct options *o, int c)
 					  optarg);
 		break;
 	default:
-		return tool_help(c, usage_text);
+		return tool_help(c, "plan", usage_text);
 	}
 	return -1;
 }

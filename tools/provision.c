@@ -507,7 +507,7 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 			o->conf_path = optarg;
 			break;
 		default:
-			return tool_help(c, o->usage);
+			return tool_help(c, argv[0], o->usage);
 		}
 	}
 	if (optind != argc)

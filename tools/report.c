@@ -268,7 +268,7 @@ int tool_report(int argc, char **argv)
 					"with --all-nodes of a task of an array, as 7_2",
 					optarg);
 		} else {
-			return tool_help(c, usage_text);
+			return tool_help(c, argv[0], usage_text);
 		}
 	}
 	if (w.json && w.svg)

@@ -82,7 +82,7 @@ int tool_resize(int argc, char **argv)
 			a.json = true;
 			break;
 		default:
-			return tool_help(c, usage_text);
+			return tool_help(c, argv[0], usage_text);
 		}
 	}
 	if (status)

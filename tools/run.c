@@ -43,7 +43,7 @@ int tool_run(int argc, char **argv)
 				return tool_error(2, "run: --sched: %s", err.text);
 			break;
 		default:
-			return tool_help(c, usage_text);
+			return tool_help(c, argv[0], usage_text);
 		}
 	}
 	if (ask.policy == POLICY_UNSET || optind == argc)

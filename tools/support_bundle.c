@@ -257,7 +257,7 @@ static int take_options(int argc, char **argv, const char **output, unsigned lon
 					"support-bundle: --job=%.40s: expected the number of a job",
 					optarg);
 		} else {
-			return tool_help(c, usage_text);
+			return tool_help(c, argv[0], usage_text);
 		}
 	}
 	if (optind < argc)

@@ -66,10 +66,10 @@ int tool_getopt(int argc, char **argv, const char *shorts, const struct option *
 	return c;
 }
 
-int tool_help(int c, const char *usage)
+int tool_help(int c, const char *command, const char *usage)
 {
 	if (c != 'h')
 		return 2;
-	fputs(usage, stdout);
+	printf("%s\nManual page: man nodeosctl-%s\n", usage, command);
 	return 0;
 }

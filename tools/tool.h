@@ -41,8 +41,8 @@ int tool_wrong(const char *command, const char *fmt, ...) __attribute__((format(
  * the options are. */
 int tool_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 
-/* What is left of an option C of tool_getopt(): 'h' prints USAGE and is 0; what getopt has
- * complained about is 2. */
-int tool_help(int c, const char *usage);
+/* For an option C of tool_getopt() that is not COMMAND's own: 'h' prints USAGE and the name of the
+ * command's manual page, and returns 0; an option that getopt has refused returns 2. */
+int tool_help(int c, const char *command, const char *usage);
 
 #endif

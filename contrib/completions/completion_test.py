@@ -104,9 +104,11 @@ def options_of(text):
 def test_nodeosctl(commands, d):
     same(
         offered(["nodeosctl", ""]),
-        commands + ["--help", "--version", "-h", "-V"],
+        commands + ["help", "--help", "--version", "-h", "-V"],
         "nodeosctl: the commands of nodeosctl --help",
     )
+    same(offered(["nodeosctl", "help", ""]), commands, "nodeosctl help: the same commands")
+    same(offered(["nodeosctl", "help", "plan", ""]), [], "nodeosctl help plan: nothing more")
     same(offered(["nodeosctl", "p"]), ["plan", "provision"], "those with p")
     for command in commands:
         text = helped(command)

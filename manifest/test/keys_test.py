@@ -30,7 +30,7 @@ def between(name):
 MADE = (
     (PAGE, between("keys"), "mdoc"),
     (PAGE, between("ignored"), "ignored"),
-    ("doc/nodeosctl.1", between("numbers"), "members"),
+    ("doc/nodeos-report.5", between("numbers"), "members"),
     (
         "doc/nodeos-report.schema.json",
         re.compile(r'(?:^ +"\w+": .*"Of the ranks, as \S+"},\n)+', re.M),
