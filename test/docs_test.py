@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the manual pages and README say, against the tables in the C sources and the built tool.
-TAP. NODEOS_SOURCE: the source tree (default: this one); NODEOS_BUILD: a build tree, whose
-nodeosctl is run when it is there."""
+"""What the manual pages, README and other texts say, against the tables in the C sources and the
+built tool. TAP. NODEOS_SOURCE: the source tree (default: this one); NODEOS_BUILD: a build tree,
+whose nodeosctl is run when it is there."""
 
 import glob
 import json
@@ -35,6 +35,7 @@ from manpages import (
 from rooms import ALLOWED
 
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
+TEXTS = ["README", "NEWS", "doc/install.md", "doc/status.md", "doc/HACKING.md"]
 
 # ------------------------------------------------------------------ the pages
 
@@ -55,10 +56,11 @@ def test_options():
             f"--{name}: the values {values}",
             documented.get(name),
         )
-    for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
+    for file in TEXTS + [f"doc/{p}" for p in PAGES]:
         used = set(
             re.findall(r"--(nodeos[a-z-]*)", read(file).replace("\\-", "-").replace("Fl -", "--"))
         )
+        used -= {"nodeos-"}  # --nodeos-NAME
         ok(
             used <= set(table),
             f"{file} names no option that there is not",
@@ -434,11 +436,30 @@ def test_built_tool():
         r.stdout,
         r.stderr,
     )
+    commands = re.findall(r"^    \./nodeosctl (.*)$", read("README"), re.M)
+    ok(len(commands) >= 2, "README has commands of nodeosctl")
+    for command in commands:
+        r = subprocess.run(
+            f"'{TOOL}' {command}",
+            shell=True,
+            cwd=SOURCE,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        ok(r.returncode == 0 and r.stdout, f'README\'s "nodeosctl {command}" works', r.stderr)
 
 
 # ----------------------------------------------------------------- references
 
 TOP = tuple(ALLOWED)
+FILES = ("AUTHORS", "CONTRIBUTING", "COPYING", "NEWS", "README", "SECURITY")
+
+
+def exists(name):
+    """Is there a file NAME, or the source of a program of the tests?"""
+    path = os.path.join(SOURCE, name)
+    return os.path.exists(path) or "/test/" in name and os.path.exists(f"{path}.c")
 
 
 def references(text):
@@ -446,19 +467,26 @@ def references(text):
     words = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ +(\./\S+)$", text, re.M)
     for word in words:
         word = word.split()[0]
-        if word in ("./configure",):  # made by autoreconf
+        if word in ("./configure",) or "NAME" in word:  # made by autoreconf; any
             continue
-        if word.startswith("./") or word.split("/")[0] in TOP or word in ("COPYING", "NEWS"):
+        if word.startswith("./") or word.split("/")[0] in TOP or word in FILES:
             yield word[2:] if word.startswith("./") else word
     yield from re.findall(r"^    ([a-z]+/) ", text, re.M)
 
 
 def test_references():
-    text = read("README")
-    named = sorted(set(references(text)))
-    missing = [n for n in named if not os.path.exists(os.path.join(SOURCE, n))]
-    ok(len(named) > 10 and not missing, "the files that README names exist", missing)
-    for file in ["README", "NEWS"]:
+    for file in sorted(set(TEXTS) - {"NEWS"}) + ["CONTRIBUTING", "SECURITY"]:
+        named = set(references(read(file)))
+        missing = sorted(n for n in named if not exists(n))
+        least = 10 if file == "README" else 3
+        ok(
+            len(named) > least and not missing,
+            f"the {len(named)} files that {file} names exist",
+            missing,
+        )
+    listed = re.findall(r"^    ([a-z]+)/ ", read("README"), re.M)
+    same_set(listed, ALLOWED, "README's tree has all rooms")
+    for file in TEXTS + ["SECURITY"]:
         pages = set(re.findall(r"\b(nodeos[a-z.-]*)\((\d)\)", read(file)))
         ok(
             pages and all(f"{n}.{s}" in PAGES for n, s in pages),
@@ -478,6 +506,21 @@ def test_references():
             f"{name} refers to pages that exist",
             found,
         )
+
+
+def test_status():
+    """Tables that a reader takes in at a glance: no row of several thoughts."""
+    parts = re.split(r"^## ", read("doc/status.md"), flags=re.M)
+    tables = [re.findall(r"^\|(.*)\|$", part, re.M) for part in parts]
+    for part, columns, least in ((1, 4, 40), (2, 3, 5), (3, 7, 10)):
+        rows = [[c.strip() for c in row.split("|")] for row in tables[part][2:]]
+        title = parts[part].splitlines()[0]
+        wrong = [r for r in rows if len(r) != columns or not all(r[:2])]
+        ok(len(rows) >= least and not wrong, f"{title}: {columns} columns in each row", *wrong)
+        wide = [c for r in rows for c in r if len(c) > 80]
+        ok(not wide, f"{title}: no cell above 80 characters", *wide)
+    lines = len(read("README").splitlines())
+    ok(lines <= 130, "README is one short text, of at most 130 lines", lines)
 
 
 def test_lint():
@@ -503,6 +546,7 @@ for test in (
     test_tool,
     test_json,
     test_built_tool,
+    test_status,
     test_references,
 ):
     test()

@@ -191,7 +191,9 @@ def test_nodeosctl():
             {o.strip("-=") if o != "none" else o for o in documented} or {"none"},
             f"so has the synopsis of {command}",
         )
-    for file in ["README", "NEWS"] + [f"doc/{p}" for p in PAGES]:
+    for file in ["README", "NEWS", "doc/install.md", "doc/HACKING.md"] + [
+        f"doc/{p}" for p in PAGES
+    ]:
         # as a command: in mdoc's quotes, in backquotes, or at the start of a line of an example
         words = set(
             re.findall(
