@@ -141,11 +141,15 @@ def examples():
 
 
 def rows(definitions):
-    """The isolators of the rows with their keys; one with a '/' in its name has none."""
+    """The isolators of the rows with their keys; one whose value is a number has none."""
     names = [
         pair["if"]["properties"]["name"]["enum"][0] for pair in definitions["isolator"]["allOf"]
     ]
-    return {n: list(definitions[n]["properties"]) for n in names if n in definitions}
+    return {
+        n: list(definitions[n]["properties"])
+        for n in names
+        if "properties" in definitions.get(n, {})
+    }
 
 
 def used_keys(manifest):
