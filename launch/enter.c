@@ -208,6 +208,6 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 		return 0;
 	}
 	if (atomic_exchange(&sh->told, 1) == 0)
-		errprintf(err, "nodeos: error: %s: %s", s->node, sh->error);
+		errprintf(err, "nodeos: %s: %s", s->node, sh->error);
 	return -1;
 }

@@ -28,7 +28,7 @@
  * nothing: in any bash but that of the submitted job's script.
  */
 static const char bash_env[] = "${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV_AROUND "\" ] || { "
-			       "echo \"nodeos: error: ${SLURMD_NODENAME:-$(hostname)}: " REASON
+			       "echo \"error: nodeos: ${SLURMD_NODENAME:-$(hostname)}: " REASON
 			       "\" >&2; kill -KILL $$; })}";
 
 /* What each guarded variable is called while its own value is kept aside. */

@@ -289,7 +289,7 @@ int stepd_user_init(spank_t sp)
 		step_new(&step, &in, &err);
 	}
 	if (*err.text)
-		log_error("nodeos: error: %s", err.text);
+		log_error("nodeos: %s", err.text);
 	if (step && plugstack_problem())
 		step_fail(step, "%s", plugstack_problem());
 	free(job_request);
@@ -399,11 +399,11 @@ int stepd_task_init(spank_t sp)
 	int rc;
 
 	if (*guard_problem.text) {
-		log_error("nodeos: error: %s", guard_problem.text);
+		log_error("nodeos: %s", guard_problem.text);
 		return -1;
 	}
 	if (set_program(sp, &env, &err) < 0) {
-		log_error("nodeos: error: %s", err.text);
+		log_error("nodeos: %s", err.text);
 		return -1;
 	}
 	if (!step) {
@@ -412,7 +412,7 @@ int stepd_task_init(spank_t sp)
 		return 0;
 	}
 	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS || rank < 0) {
-		log_error("nodeos: error: Slurm does not tell this rank's number");
+		log_error("nodeos: Slurm does not tell this rank's number");
 		return -1;
 	}
 	rc = step_enter(step, (unsigned)rank, &env, &err);

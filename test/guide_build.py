@@ -272,7 +272,7 @@ def test_messages():
         q
         for q in quoted
         if " " in q
-        and not q.startswith(("sbatch:", "srun ", "nodeos: error", "not enough", "--", "{"))
+        and not q.startswith(("sbatch:", "srun ", "error: nodeos:", "not enough", "--", "{"))
     ]
     ok(len(messages) > 6, "messages were found", messages)
     for message in messages:

@@ -20,7 +20,7 @@ static int nodeos_exec_fail(int code, const char *what, const char *reason)
 {
 	char name[PATH_MAX], why[sizeof(((struct errbuf *)0)->text)];
 
-	fprintf(stderr, "nodeos: error: %s: %s\n", printable(name, sizeof(name), what),
+	fprintf(stderr, "error: nodeos: %s: %s\n", printable(name, sizeof(name), what),
 		printable(why, sizeof(why), reason));
 	return code;
 }

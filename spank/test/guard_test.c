@@ -184,7 +184,7 @@ int main(void)
 	script("SLURM_TASK_PROLOG=/usr/libexec/nodeos/nodeos-task-prolog "
 	       "SLURM_SPANK_NODEOS_SAVED_PROLOG=/bin/pwd",
 	       "/");
-	script("SLURM_SPANK_NODEOS_GUARD=2", "nodeos: error: ");
+	script("SLURM_SPANK_NODEOS_GUARD=2", "error: nodeos: ");
 	setenv("SLURM_SPANK_NODEOS_GUARD", "1", 1);
 	ok(guard_lift(&env, &err) < 0 && strstr(err.text, "another version"),
 	   "a guard of another version is refused: %s", err.text);

@@ -34,7 +34,7 @@ def slurmd_lines(node):
     """Our error lines in the node's own log; a byte that is not printable ASCII shows as 1."""
     log = on(
         node,
-        r"LC_ALL=C grep -a 'nodeos: error' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~'"
+        r"LC_ALL=C grep -a 'error: nodeos' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~'"
         r" '\001'",
     )
     return log.out.split("\n")[:-1]
@@ -57,7 +57,7 @@ def refused(launcher, options, words, what, nodes=None):
         text[-1500:],
     )
     for node in nodes or ():
-        ok(f"nodeos: error: {node}:" in text, f"{what}, {launcher}: {node} says it", text[-1500:])
+        ok(f"error: nodeos: {node}:" in text, f"{what}, {launcher}: {node} says it", text[-1500:])
 
 
 def group_matrix():
@@ -396,7 +396,7 @@ def group_state():
     cluster.wait_idle()
     text = open(f"{HOME}/second.out").read() + open(f"{HOME}/second.err").read()
     ok(
-        "nodeos: error: n0:" in text and "@n0" not in text,
+        "error: nodeos: n0:" in text and "@n0" not in text,
         "the next step of the job whose entry is spoilt fails, with a message",
         text,
     )
@@ -432,7 +432,7 @@ def hostile_list():
         "too long": "nodeos 1;" + "c=a;" * 20000,
         "just below the limit": "nodeos 1;" + "c=a;" * 16000,
         "with control characters": "nodeos 1;c=si\x1b[2Jm cpus=2;",
-        "with a line break": "nodeos 1;c=sim cpus=2;\nnodeos: error: n0: forged",
+        "with a line break": "nodeos 1;c=sim cpus=2;\nerror: nodeos: n0: forged",
         "with 65 containers": "nodeos 1;" + "".join(f"c=a{i} cpus=1;" for i in range(65)),
         "with a path for a name": "nodeos 1;c=../../etc/passwd cpus=1;",
         "with a negative count": "nodeos 1;c=sim cpus=-1;",

@@ -410,7 +410,7 @@ def group_names():
     ok(r.code == 0 and r.out == "other\n", "a rank on a host of another name", r.text)
     same(run("ls name.*").out, "name.0.n1.json\n", "%N is Slurm's name of the node")
     r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=64 hostname")
-    ok(r.code != 0 and "nodeos: error: n1:" in r.err, "so it is in messages", r.text)
+    ok(r.code != 0 and "error: nodeos: n1:" in r.err, "so it is in messages", r.text)
     on("n1", "hostname n1")
     all_idle("nodes are idle")
 

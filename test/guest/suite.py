@@ -509,7 +509,7 @@ def group_mistakes(machine):
 def fails_on_nodes(command, words, what, nodes=2, env=None):
     start = time.time()
     r = run(command, env=env)
-    lines = [x for x in (r.err + r.out).splitlines() if "nodeos: error:" in x]
+    lines = [x for x in (r.err + r.out).splitlines() if "error: nodeos:" in x]
     ok(
         r.code != 0 and len(lines) == nodes and all(words in x for x in lines),
         f"{what}: fails, one message a node",
@@ -1278,7 +1278,7 @@ def group_nolibs(machine):
         run("mv /usr/libexec/nodeos/hidden /usr/libexec/nodeos/nodeos-plan", user="root", node="n1")
         ok(
             r.code != 0
-            and "nodeos: error: n1" in r.err
+            and "error: nodeos: n1" in r.err
             and "nodeos-plan" in r.err
             and "not installed" in r.err,
             "a container without its helper fails with a message",
@@ -1382,7 +1382,7 @@ def group_allow(machine):
         f" {WHEREAMI}'"
     )
     ok(
-        r.code != 0 and "allow_sched" in r.err and "nodeos: error: n0" in r.err,
+        r.code != 0 and "allow_sched" in r.err and "error: nodeos: n0" in r.err,
         "jobs of another may not, whatever their environment says",
         r.text,
     )

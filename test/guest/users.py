@@ -483,7 +483,7 @@ def group_full(machine):
     with Full("/run"):
         before, xml = as_it_is(job), open("/run/nodeos/machine.xml").read()
         r = run(f"{small} --nodeos-cpus=2 echo alive", user="bob", cwd="/")
-        told = [line for line in r.err.splitlines() if "nodeos: error" in line]
+        told = [line for line in r.err.splitlines() if "error: nodeos:" in line]
         ok(
             r.code != 0
             and "alive" not in r.out
@@ -500,7 +500,7 @@ def group_full(machine):
         told_once(here("nodeosctl discover", "root"), "/run/nodeos/", "/run: discover")
         # it is a step, which needs an entry in the ledger as any other
         r = here("nodeosctl exec own true")
-        told = [line for line in r.err.splitlines() if "nodeos: error" in line]
+        told = [line for line in r.err.splitlines() if "error: nodeos:" in line]
         ok(
             r.code != 0 and len(told) == 1 and "/run/nodeos/job-" in told[0] and WORDS in told[0],
             "/run: exec: one line names the file",
