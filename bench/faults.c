@@ -98,8 +98,8 @@ static void count(const char *scene, const char *kind, size_t step, size_t fault
 static void faults_confine(const char *nodes)
 {
 	mkdir("/cg/faults", 0755);
-	put("/cg/faults/cpuset.mems", nodes);
-	put("/cg/faults/cgroup.procs", "0");
+	guest_put("/cg/faults/cpuset.mems", nodes);
+	guest_put("/cg/faults/cgroup.procs", "0");
 }
 
 static void bind_to(unsigned node)

@@ -109,7 +109,7 @@ static void neighbour_work(unsigned rounds, int go, int done)
 	char *p = map(PAGES * 4096, MADV_NOHUGEPAGE), c;
 
 	on_cpu(1);
-	put("/cg/worker/cgroup.procs", "0");
+	guest_put("/cg/worker/cgroup.procs", "0");
 	while (read(go, &c, 1) == 1) {
 		for (unsigned i = 0; i < WARM + rounds; i++) {
 			if (i >= WARM)
@@ -137,7 +137,7 @@ static pid_t start_hog(void)
 	if (pid)
 		return pid;
 	on_cpu(2);
-	put("/cg/hog/cgroup.procs", "0");
+	guest_put("/cg/hog/cgroup.procs", "0");
 	for (;;) {
 		char *p = map(MIB, MADV_NOHUGEPAGE);
 
@@ -210,11 +210,11 @@ int main(int argc, char **argv)
 	hog_nodes = argv[3];
 	hog_max = atol(argv[4]) * (long)MIB;
 	snprintf(limit, sizeof(limit), "%ld", hog_max);
-	put("/cg/cgroup.subtree_control", "+cpuset +memory");
+	guest_put("/cg/cgroup.subtree_control", "+cpuset +memory");
 	mkdir("/cg/worker", 0755);
 	mkdir("/cg/hog", 0755);
-	put("/cg/worker/cpuset.mems", worker_nodes);
-	put("/cg/hog/cpuset.mems", hog_nodes);
+	guest_put("/cg/worker/cpuset.mems", worker_nodes);
+	guest_put("/cg/hog/cpuset.mems", hog_nodes);
 	on_cpu(0);
 	if (pipe(go) < 0 || pipe(done) < 0)
 		die("pipe");
@@ -224,9 +224,9 @@ int main(int argc, char **argv)
 		neighbour_work(rounds, go[0], done[1]);
 	}
 	neighbour_measure("alone", rounds, go[1], done[0], 0);
-	put("/cg/hog/memory.max", limit);
+	guest_put("/cg/hog/memory.max", limit);
 	neighbour_measure("limit", rounds, go[1], done[0], 1);
-	put("/cg/hog/memory.max", "max");
+	guest_put("/cg/hog/memory.max", "max");
 	neighbour_measure("nodes", rounds, go[1], done[0], 1);
 	close(go[1]);
 	return waitpid(worker, NULL, 0) != worker;

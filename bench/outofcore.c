@@ -260,9 +260,9 @@ static void bound(void)
 	char text[32];
 
 	mkdir("/cg/outofcore", 0755);
-	put("/cg/outofcore/cgroup.procs", "0");
+	guest_put("/cg/outofcore/cgroup.procs", "0");
 	snprintf(text, sizeof(text), "%lu", scene.buffer + 4 * MIB);
-	put("/cg/outofcore/memory.max", text);
+	guest_put("/cg/outofcore/memory.max", text);
 }
 
 /* Counts to the log; the file's pages that a bound of memory.max leaves are told by memory.stat. */
@@ -273,10 +273,10 @@ static void outofcore_run(const char *name)
 	uint64_t tlb, sectors, file;
 	bool ours = strncmp(scene.arm, "dimmap", 6) == 0;
 
-	put("/proc/sys/vm/drop_caches", "3");
+	guest_put("/proc/sys/vm/drop_caches", "3");
 	if (access("/sys/kernel/mm/lru_gen/enabled", F_OK) == 0)
-		put("/sys/kernel/mm/lru_gen/enabled",
-		    strncmp(scene.arm, "mglru", 5) == 0 ? "y" : "n");
+		guest_put("/sys/kernel/mm/lru_gen/enabled",
+			  strncmp(scene.arm, "mglru", 5) == 0 ? "y" : "n");
 	else if (strncmp(scene.arm, "mglru", 5) == 0)
 		die("this kernel has no CONFIG_LRU_GEN");
 	if (!ours && strncmp(scene.arm, "free", 4) != 0 && strcmp(scene.arm, "umap") != 0)

@@ -28,19 +28,19 @@ static void watch_threads(const char *name)
 
 	if (access(TRACE "trace", F_OK) < 0 && mount("tracefs", TRACE, "tracefs", 0, NULL) < 0)
 		die("tracefs");
-	put(TRACE "tracing_on", "0");
+	guest_put(TRACE "tracing_on", "0");
 	snprintf(filter, sizeof(filter), "prev_comm == \"%s\"", name);
-	put(TRACE "events/sched/sched_switch/filter", filter);
+	guest_put(TRACE "events/sched/sched_switch/filter", filter);
 	snprintf(filter, sizeof(filter), "comm == \"%s\"", name);
-	put(TRACE "events/sched/sched_migrate_task/filter", filter);
-	put(TRACE "events/sched/sched_switch/enable", "1");
-	put(TRACE "events/sched/sched_migrate_task/enable", "1");
-	put(TRACE "buffer_size_kb", "8192");
+	guest_put(TRACE "events/sched/sched_migrate_task/filter", filter);
+	guest_put(TRACE "events/sched/sched_switch/enable", "1");
+	guest_put(TRACE "events/sched/sched_migrate_task/enable", "1");
+	guest_put(TRACE "buffer_size_kb", "8192");
 	/* opened to be cut, it is emptied; truncate() does nothing to it */
 	trace = open(TRACE "trace", O_WRONLY | O_TRUNC);
 	if (trace < 0 || close(trace) < 0)
 		die(TRACE "trace");
-	put(TRACE "tracing_on", "1");
+	guest_put(TRACE "tracing_on", "1");
 }
 
 static struct thread *thread_of(struct thread *all, int *n, int pid, int cpu)
@@ -90,7 +90,7 @@ static void tell_threads(const char *result)
 	int n = 0;
 	FILE *f;
 
-	put(TRACE "tracing_on", "0");
+	guest_put(TRACE "tracing_on", "0");
 	f = fopen(TRACE "trace", "r");
 	if (!f)
 		die("trace");
