@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest.h"
+#include "bench/lib/guest.h"
 
 #define SMALL 1024
 #define HUGE 32

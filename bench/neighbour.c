@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "guest.h"
+#include "bench/lib/guest.h"
 
 #define PAGES 1024
 #define WARM 3 /* rounds that are not counted */

@@ -40,7 +40,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "guest.h"
+#include "bench/lib/guest.h"
 
 #define PAGE 4096UL
 #define THREADS_MAX 64

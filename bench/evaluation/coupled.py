@@ -15,7 +15,7 @@ INPUTS = [
     "bench/evaluation/coupled.py",
     "bench/evaluation/coupled-guest",
     "bench/evaluation/analysis.c",
-    "bench/rank-count.c",
+    "bench/lib/rank-count.c",
     "tools/noise/nodeos-sched-count",
     *guest.INPUTS,
     *guest.PROJECT,

@@ -6,9 +6,9 @@ import shutil
 
 INPUTS = [
     "bench/evaluation/guest.py",
-    "bench/block.h",
-    "bench/mark.c",
-    "bench/plugin.sh",
+    "bench/lib/block.h",
+    "bench/lib/mark.c",
+    "bench/lib/plugin",
     "test/guest/run",
     "test/guest/packages",
 ]
@@ -31,12 +31,8 @@ def build(context, plugin):
     directory = f"{context.out}/build"
     os.makedirs(directory, exist_ok=True)
     context.run(
-        "bash",
-        "-euc",
-        '. "$0/test/guest/lib.sh"; . "$0/bench/plugin.sh"; plugin_build "$(plugin_header)" "$1"'
-        ' "$2"',
-        context.top,
-        f"{context.top}/bench/{plugin}.c",
+        f"{context.top}/bench/lib/plugin",
+        f"{context.top}/bench/lib/{plugin}.c",
         directory,
     )
     context.run(
@@ -53,7 +49,7 @@ def build(context, plugin):
         "-Wl,-z,noexecstack",
         "-o",
         f"{directory}/mark",
-        f"{context.top}/bench/mark.c",
+        f"{context.top}/bench/lib/mark.c",
     )
     return directory
 

@@ -14,7 +14,7 @@ INPUTS = [
     "bench/evaluation/launch.py",
     "bench/evaluation/launch-guest",
     "bench/evaluation/pair.json",
-    "bench/insn-count.c",
+    "bench/lib/insn-count.c",
     *guest.INPUTS,
     *guest.PROJECT,
 ]

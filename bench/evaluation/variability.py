@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """HPL's table of variability: migrations and switches of ranks on a busy node, under CFS,
-SCHED_FIFO and SCHED_HPC. The full size is bench/hpc's 30 seeds in doc/benchmarks.md; here as many
-seeds as one waits for."""
+SCHED_FIFO and SCHED_HPC. The full size is bench/run hpc's 30 seeds in doc/benchmarks.md; here as
+many seeds as one waits for."""
 
 import json
 import os
@@ -17,12 +17,8 @@ ONE_PROCESSOR = True
 INPUTS = [
     "bench/evaluation/variability.py",
     "bench/evaluation/benchmarks.py",
-    "bench/hpc",
-    "bench/ranks.c",
-    "bench/cg.c",
-    "bench/rank-count.c",
-    "bench/hpc-table.py",
-    "bench/plugin.sh",
+    "bench/hpc/*",
+    "bench/lib/*",
     "kernel/patches/*/series",
 ]
 ARMS = {
@@ -42,7 +38,8 @@ def run(context):
         ("1-2", "cfs+fifo+topo") if context.quick else ("1-30", "cfs+pinned+fifo+user+rr+topo")
     )
     context.run(
-        f"{context.top}/bench/hpc",
+        f"{context.top}/bench/run",
+        "hpc",
         "--seeds",
         seeds,
         "--loads",
@@ -52,8 +49,8 @@ def run(context):
         "--out",
         f"{context.out}/bench-hpc",
     )
-    with open(f"{context.out}/bench-hpc/results.json", encoding="utf-8") as f:
-        runs = json.load(f)["plain"]
+    with open(f"{context.out}/bench-hpc/result.json", encoding="utf-8") as f:
+        runs = json.load(f)["raw"]["plain"]
     return {
         "seeds": seeds,
         "rows": {

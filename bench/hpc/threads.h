@@ -10,7 +10,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "guest.h"
+#include "bench/lib/guest.h"
 
 #define TRACE "/sys/kernel/tracing/"
 #define THREADS_MAX 256

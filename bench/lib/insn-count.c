@@ -16,7 +16,7 @@
  * What is not exact: a block that is left in its middle, by a page fault for example,
  * counts whole, and again when it is resumed. The other CPUs' counters are read while they count.
  *
- * Needs qemu-plugin.h of the very QEMU that will load it (plugin.sh gets it).
+ * Needs qemu-plugin.h of the very QEMU that will load it (plugin gets it).
  */
 #include <stdio.h>
 #include <time.h>

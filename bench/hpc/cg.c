@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "guest.h"
+#include "bench/lib/guest.h"
 
 #define RANKS_MAX 64
 #define WARM 1.2 /* more than the period of the fair server */

@@ -1,0 +1,16 @@
+#!/bin/bash
+# gmx.sh ARM THREADS: some steps of GROMACS (water.sh) by so many threads that spin while they wait
+# for each other, bound to CPUs from 1 on in arms that want it. For ranks.c, which calls it in a
+# guest; leaves a checksum of the result.
+set -euo pipefail
+
+cd /tmp
+pin=off
+case $1 in pinned | fifo | user) pin=on ;; esac
+export OMP_WAIT_POLICY=active
+if ! gmx -quiet -nobackup mdrun -s topol.tpr -deffnm md -ntmpi 1 -ntomp "$2" -pin "$pin" \
+	-pinoffset 1 -pinstride 1 -reprod -nb cpu >mdrun.log 2>&1; then
+	cat mdrun.log
+	exit 1
+fi
+md5sum <md.gro | cut -d' ' -f1 >/tmp/result

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots an emulated machine of two sockets with two cores of two threads each, and runs a conjugate
+gradient of 7 ranks, or GROMACS with 7 threads, that spin while they wait for each other on CPUs 1
+to 7, under several arms of scheduling:
+
+    cfs      the default class, on any of these CPUs
+    pinned   the default class, a CPU for each rank
+    fifo     SCHED_FIFO, a CPU for each
+    user     SCHED_HPC, a CPU for each, by the program
+    rr topo  SCHED_HPC, placed by the kernel
+
+alone (idle) and beside programs of the default class that sleep and compute by turns (busy), for as
+long as a seed says, the same seed for all arms. Counts for each the instructions on the ranks' CPUs
+that were not theirs, and their migrations and switches. QEMU's clock goes by instructions
+(-icount): what took how long, it does not tell. Of GROMACS the whole program is counted, from its
+start. 2 minutes for each 10 runs on an idle processor once the kernel is built."""
+
+import re
+import shutil
+
+from bench.lib import guests, marks, options
+from bench.lib.context import TOP, Failed, need_tools, read, store
+from bench.lib.options import Option
+
+TITLE = "What SCHED_HPC keeps from ranks"
+MINUTES = {"quick": 4, "full": 15}
+INPUTS = [*guests.INPUTS, "bench/hpc/*", "bench/lib/water.sh", "kernel/test/*init.c"]
+ARMS = ("cfs", "pinned", "fifo", "user", "rr", "topo")
+LOADS = ("idle", "busy")
+BOOTS = {"plain": "", "nohz": "nohz_full=1-7 rcu_nocbs=1-7"}
+RANKS = 7
+OPTIONS = (
+    Option("program", "P", "cg, or gmx, Debian's GROMACS", "cg", read=options.one("cg", "gmx")),
+    Option("seeds", "A-B", "seeds", "1-5", "1-2", options.interval),
+    Option("loads", "L+L", "of idle and busy", list(LOADS), ["busy"], options.words(*LOADS)),
+    Option("arms", "A+A", "as above", list(ARMS), ["cfs", "fifo", "topo"], options.words(*ARMS)),
+    Option("boots", "B+B", "of plain and nohz (nohz_full)", ["plain"], read=options.words(*BOOTS)),
+    Option("kernel", "FILE", "with SCHED_HPC, instead of kernel/build's"),
+)
+# Where programs of the ranks are, and no other one that computes: cg by its linking; GROMACS where
+# the kernel puts programs that may lie anywhere, and libraries (the shell that starts it counts)
+OWN = {"cg": "0x20000000-0x2fffffff", "gmx": "0x550000000000-0x7fffffffffff"}
+SCRIPT = """exec 2>&1
+(cd /tmp && /mnt/water.sh 20) >/tmp/prepare.log 2>&1 || {{
+	cat /tmp/prepare.log; echo "/ranks: cannot prepare"
+}}
+/mnt/ranks threads:{ranks} {seeds} {loads} {arms} /mnt/gmx.sh
+echo "/ranks: exit $?"
+echo "=== end"
+"""
+RANK = re.compile(
+    r"rank (\d+) cpu (\d+) (\d+) moves (-?\d+) involuntary (\d+) voluntary (\d+)"
+    r" (?:seconds (\S+) )?residual (\S+)"
+)
+
+
+def build(context, program, given):
+    """The initramfs; returns the rest of the kernel's command line, and QEMU's disk."""
+    root = guests.root(context)
+    here = f"{TOP}/bench/hpc"
+    if program == "cg":
+        guests.program(context, f"{root}/init", f"{TOP}/kernel/test/init.c")
+        guests.program(context, f"{root}/ranks", f"{here}/ranks.c")
+        guests.program(context, f"{root}/cg", f"{here}/cg.c", "-Wl,-Ttext-segment=0x20000000")
+        guests.initramfs(context)
+        return "do=run:/ranks:{ranks}:{seeds}:{loads}:{arms}:/cg:32:256:40".format(**given), []
+    guests.program(context, f"{root}/init", f"{TOP}/kernel/test/image-init.c")
+    guests.program(context, f"{root}/tests/ranks", f"{here}/ranks.c")
+    for script in (f"{here}/gmx.sh", f"{TOP}/bench/lib/water.sh"):
+        shutil.copy(script, f"{root}/tests")
+    store(f"{root}/tests/run", SCRIPT.format(**given))
+    guests.initramfs(context)
+    image = context.path_of(f"{TOP}/test/guest/image")
+    return "", ["-drive", f"file={image},format=raw,if=virtio,snapshot=on"]
+
+
+def run(context):
+    need_tools("gcc", "cpio", "qemu-system-x86_64:qemu-system-x86")
+    given, program = context.options, context.options.program
+    words = {"ranks": RANKS, "seeds": given.seeds}
+    words |= {"loads": "+".join(given.loads), "arms": "+".join(given.arms)}
+    kernel = given.kernel or guests.kernel(context)
+    append, disk = build(context, program, words)
+    plugin = guests.plugin(context, "rank-count")
+    found = {}
+    for boot in given.boots:
+        counted = f"{context.out}/{boot}.marks"
+        more = f",own={OWN[program]},ranks={RANKS}"
+        machine = [*guests.two_sockets(8, 2, 1), *disk, *guests.COUNTED, "shift=2,sleep=off"]
+        machine += ["-rtc", "base=2026-01-01,clock=vm"]
+        machine += ["-plugin", guests.plugged(plugin, counted, more)]
+        full = f"{append} {BOOTS[boot]}"
+        guests.boot(context, boot, kernel, machine, full, "/ranks: exit 0", timeout=7200)
+        found[boot] = runs_of(read(f"{context.out}/{boot}.log"), marks.rows(counted))
+    return found
+
+
+def runs_of(log, counted):
+    """[{arm, load, seed, ranks, own, kernel, other, all, moves, involuntary, voluntary}], run by
+    run, of a guest's console and of rank-count.c's lines."""
+    runs = []
+    for line in log.splitlines():
+        # the first one may follow what the firmware has left on its line
+        if m := re.search(r"run (\w+) (\w+) (\d+)$", line):
+            runs.append({"arm": m[1], "load": m[2], "seed": int(m[3]), "ranks": []})
+        elif m := RANK.fullmatch(line):
+            rank = {"moves": int(m[4]), "involuntary": int(m[5]), "voluntary": int(m[6])}
+            rank |= {"seconds": float(m[7] or 0), "residual": m[8]}
+            runs[-1]["ranks"].append(rank)
+        elif line.startswith("rank "):
+            raise Failed(f"a line of a rank in another form: {line}")
+    if len(runs) != len(counted):
+        raise Failed(f"{len(runs)} runs, {len(counted)} of them counted")
+    for one, (own, kernel, other, every) in zip(runs, counted):
+        one.update(own=own, kernel=kernel, other=other, all=every)
+        for name in ("moves", "involuntary", "voluntary"):
+            one[name] = sum(rank[name] for rank in one["ranks"])
+    numbers = [len(one["ranks"]) for one in runs]
+    if len(set(numbers)) > 1:
+        raise Failed(f"some runs have more ranks or threads than others: {numbers}")
+    residuals = {rank["residual"] for one in runs for rank in one["ranks"]}
+    if len(residuals) != 1:
+        raise Failed(f"the ranks do not agree: residuals {residuals}")
+    return runs

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tables and verdicts of bench/run hpc, a table a boot."""
+
+import statistics
+
+from bench.lib.tables import Table, number, spread
+from bench.lib.tap import Verdict
+
+HPC = ("user", "rr", "topo")
+HEAD = [
+    "node",
+    "arm",
+    "foreign instructions per own",
+    "of cfs",
+    "kernel, thousands",
+    "other programs, thousands",
+    "involuntary switches",
+    "migrations",
+    "most of a rank",
+]
+# the clock of all CPUs goes by the instructions of all: ticks are most of what is left where
+# nothing stops them (doc/benchmarks.md)
+LIMIT = {"plain": 0.15, "nohz": 0.05}
+GUARD = 0.05  # of each second, for fair tasks
+
+
+def foreign(run):
+    """Instructions of others per own, %."""
+    return 100 * (run["kernel"] + run["other"]) / run["own"]
+
+
+def chosen(runs, arm, load=None):
+    return [r for r in runs if r["arm"] == arm and load in (None, r["load"])]
+
+
+def row(runs, arm, load):
+    of, cfs = chosen(runs, arm, load), chosen(runs, "cfs", load)
+    middle = statistics.median(map(foreign, of))
+    return [
+        load,
+        arm,
+        spread(list(map(foreign, of)), 2, after=" %"),
+        number(middle / statistics.median(map(foreign, cfs)) if cfs else None, 3),
+        *(spread([r[what] // 1000 for r in of], 0) for what in ("kernel", "other")),
+        *(spread([r[what] for r in of], 0) for what in ("involuntary", "moves")),
+        max(rank["moves"] for r in of for rank in r["ranks"]),
+    ]
+
+
+def tables(raw):
+    out = []
+    for boot, runs in raw.items():
+        places = dict.fromkeys((r["load"], r["arm"]) for r in runs)
+        loads = list(dict.fromkeys(load for load, _ in places))
+        arms = [a for a in ("cfs", "pinned", "fifo", *HPC) if a in {arm for _, arm in places}]
+        seeds = ", ".join(str(s) for s in sorted({r["seed"] for r in runs}))
+        title = (
+            f"Boot {boot}: {len(runs[0]['ranks'])} ranks or threads, seeds {seeds}; median"
+            " (smallest to largest) of the seeds, sums of all ranks"
+        )
+        out.append(Table(HEAD, [row(runs, arm, load) for load in loads for arm in arms], title))
+    return out
+
+
+def of_arm(boot, runs, arm):
+    """What has to hold in each run, and of the medians beside CFS on a busy node."""
+    what, of = f"{boot}: {arm}", chosen(runs, arm)
+    solver = bool(of[0]["ranks"][0]["seconds"])  # cg says how long it took, GROMACS does not
+    # GROMACS binds its first thread to each CPU in turn, to see what it is: 16 moves of 8 CPUs
+    most = max(rank["moves"] for r in of for rank in r["ranks"][not solver :])
+    yield Verdict(most <= 1, f"{what}: no rank is moved more than once: {most}")
+    # in each second, or part of one, the guard lets fair tasks in:
+    # there and back, and for their own switches meanwhile
+    most = max(rank["involuntary"] / (2 + int(rank["seconds"])) for r in of for rank in r["ranks"])
+    text = f"{what}: no rank loses its CPU but to the guard: {most:.1f} times a period"
+    yield Verdict(most <= 2, text)
+    busy, cfs = chosen(runs, arm, "busy"), chosen(runs, "cfs", "busy")
+    if not busy or not cfs:
+        return
+    ratio = statistics.median(map(foreign, busy)) / statistics.median(map(foreign, cfs))
+    text = f"{what}, busy node: foreign instructions are {ratio:.3f} of CFS, at most {LIMIT[boot]}"
+    yield Verdict(ratio <= LIMIT[boot], text)
+    if solver:  # of what is measured when those that were there have left
+        share = statistics.median(r["other"] / r["own"] for r in busy)
+        text = f"{what}, busy node: {100 * share:.2f} % are other programs', at most the guard's 5"
+        yield Verdict(share <= GUARD, text)
+
+
+def judge(raw):
+    return [
+        verdict
+        for boot, runs in raw.items()
+        for arm in HPC
+        if chosen(runs, arm)
+        for verdict in of_arm(boot, runs, arm)
+    ]

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an experiment measures with: its options and folder, commands with a log, and results that
+are kept until an input changes."""
+
+import argparse
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from bench.lib.options import filled
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Failed(RuntimeError):
+    """The experiment cannot go on; the text is for its user."""
+
+
+def load(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def store(path, text):
+    """Whole or not at all."""
+    with open(f"{path}.new", "w", encoding="utf-8") as f:
+        f.write(text)
+    os.replace(f"{path}.new", path)
+
+
+class Context:
+    """options: the experiment's, by name; out: its folder, with build in it."""
+
+    def __init__(self, name, options, out=None):
+        self.name, self.options = name, options
+        self.out = os.path.realpath(out or options.out)
+        if re.search(r"[\s,]", self.out):
+            raise Failed(f"--out {self.out}: QEMU's command line allows no blank and no comma")
+        self.build = f"{self.out}/build"
+        os.makedirs(self.build, exist_ok=True)
+
+    def part(self, name, experiment, **given):
+        """The context of an experiment below this one: GIVEN are options of it, the rest are
+        defaults."""
+        values = argparse.Namespace(**dict.fromkeys(o.name for o in experiment.OPTIONS))
+        for option in ("quick", "again", "header"):
+            setattr(values, option, getattr(self.options, option))
+        vars(values).update(given)
+        return Context(name, filled(values, experiment.OPTIONS), f"{self.out}/{name}")
+
+    def say(self, text):
+        print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", file=sys.stderr, flush=True)
+
+    def run(self, *command, log=None, env=None, timeout=None, check=True):
+        """A command whose output goes to a log, the experiment's own or LOG; when it fails, the
+        log's end is in the error. Returns its exit code."""
+        path = log or f"{self.out}/log"
+        with open(path, "w" if log else "a", encoding="utf-8") as f:
+            if not log:
+                print(f"== {' '.join(command)}", file=f, flush=True)
+            try:
+                code = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=f,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **(env or {})},
+                    timeout=timeout,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired as e:
+                raise Failed(f"{command[0]} did not end in {timeout} s; see {path}") from e
+        if code and check:
+            end = "\n".join(read(path).splitlines()[-15:])
+            raise Failed(f"exit {code} of {' '.join(command[:3])} ...; {path} ends:\n{end}")
+        return code
+
+    def path_of(self, *command):
+        """The last line that COMMAND prints: a script that builds what is missing, and says where
+        it is. Its progress is shown."""
+        got = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        if got.returncode or not got.stdout.strip():
+            raise Failed(f"exit {got.returncode} of {' '.join(command)}")
+        return got.stdout.splitlines()[-1]
+
+    def programs(self, *names):
+        """Programs of the project by their paths, built here."""
+        build = f"{self.build}/nodeos"
+        self.say(f"building {', '.join(names)}")
+        os.makedirs(build, exist_ok=True)
+        if not os.path.exists(f"{TOP}/configure"):
+            self.run("sh", "-c", f"cd '{TOP}' && autoreconf -i")
+        if not os.path.exists(f"{build}/Makefile"):
+            self.run("sh", "-c", f"cd '{build}' && '{TOP}/configure' --disable-shared")
+        self.run("make", "-s", "-C", build, *names)
+        return [f"{build}/{name}" for name in names]
+
+
+def need_tools(*tools):
+    """Each COMMAND[:PACKAGE] must be there."""
+    missing = [t.rpartition(":")[2] for t in tools if not shutil.which(t.partition(":")[0])]
+    if missing:
+        names = " ".join(missing)
+        raise Failed(f"missing here: {names}; try: apt-get install {names}")
+
+
+def key_of(experiment, options):
+    """Changes when an option or the content of an input does."""
+    values = {o.name: getattr(options, o.name) for o in experiment.OPTIONS}
+    digest = hashlib.sha256(json.dumps([options.quick, values], sort_keys=True).encode())
+    for pattern in experiment.INPUTS:
+        found = sorted(glob.glob(f"{TOP}/{pattern}"))
+        if not found:
+            raise Failed(f"an input of {experiment.__name__} is missing: {pattern}")
+        for path in found:
+            with open(path, "rb") as f:
+                content = hashlib.sha256(f.read()).digest()
+            digest.update(os.path.relpath(path, TOP).encode() + b"\0" + content)
+    return digest.hexdigest()
+
+
+def kept(path, key):
+    """An earlier result of the same inputs, or None."""
+    try:
+        result = load(path)
+    except (OSError, ValueError):
+        return None
+    return result if result.get("key") == key else None
+
+
+def measured(context, experiment):
+    """What EXPERIMENT's run() returns, as JSON has it: kept in result.json, or made anew."""
+    path, options = f"{context.out}/result.json", context.options
+    key = key_of(experiment, options)
+    result = None if options.again else kept(path, key)
+    if result:
+        context.say(f"as measured before ({path})")
+        return result["raw"]
+    size = "quick" if options.quick else "full"
+    minutes = experiment.MINUTES[size]
+    context.say(f"{experiment.TITLE}, {size}: about {minutes} min; log: {context.out}/log")
+    start = time.time()
+    raw = json.loads(json.dumps(experiment.run(context)))
+    seconds = round(time.time() - start)
+    store(path, json.dumps({"key": key, "seconds": seconds, "raw": raw}, indent=1) + "\n")
+    context.say(f"measured in {seconds} s")
+    return raw

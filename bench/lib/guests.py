@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests that experiments measure in: a kernel with an initramfs, or a node of the virtual cluster;
+QEMU's plugins; programs for both."""
+
+import os
+import re
+import shutil
+
+from bench.lib.context import TOP, Failed, read
+
+LIB = f"{TOP}/bench/lib"
+# what decides what any guest measures, and what the virtual cluster has besides
+INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
+CLUSTER = [
+    *INPUTS,
+    *(f"{room}/*.c" for room in ("spank", "base", "topology", "manifest", "host", "container")),
+    "launch/*.c",
+    "etc/nodeos.conf",
+    "test/guest/run",
+    "test/guest/packages",
+]
+STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", f"-I{TOP}")
+APPEND = "console=ttyS0 quiet panic=-1 nokaslr tsc=reliable lpj=4000000 no_timer_check"
+COUNTED = ["-accel", "tcg,thread=single", "-icount"]  # and its options
+
+
+def kernel(context, *arguments):
+    return context.path_of(f"{TOP}/kernel/build", *arguments)
+
+
+def plugin(context, name):
+    """NAME.c as a plugin of the installed QEMU."""
+    header = context.options.header
+    command = [f"{LIB}/plugin", f"{LIB}/{name}.c", context.build, *([header] if header else [])]
+    context.run(*command)
+    return f"{context.build}/{name}.so"
+
+
+def program(context, to, source, *flags):
+    """A static program; FLAGS may be of any stage."""
+    context.run("gcc", "-static", *STRICT, "-o", to, source, *flags)
+    return to
+
+
+def mark(context):
+    """The program that executes markers (mark.c): no libc, or its instructions count, too."""
+    plain = ("-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-Wl,-z,noexecstack")
+    return program(context, f"{context.build}/mark", f"{LIB}/mark.c", *plain)
+
+
+def root(context):
+    """An empty directory that becomes an initramfs."""
+    path = f"{context.build}/root"
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+def initramfs(context):
+    to = f"{context.build}/guest.cpio.gz"
+    pack = 'cd "$0" && find . -mindepth 1 | cpio -o -H newc --quiet | gzip -n >"$1"'
+    context.run("bash", "-o", "pipefail", "-c", pack, f"{context.build}/root", to)
+    return to
+
+
+def two_sockets(cpus, threads, gib):
+    """QEMU's words for a machine of two sockets with so much memory each."""
+    half, words = cpus // 2, []
+    for n in (0, 1):
+        words += ["-object", f"memory-backend-ram,id=m{n},size={gib}G"]
+        words += ["-numa", f"node,nodeid={n},memdev=m{n},cpus={n * half}-{n * half + half - 1}"]
+    smp = f"{cpus},sockets=2,cores={half // threads},threads={threads}"
+    return ["-m", f"{2 * gib}G", "-smp", smp, *words, "-numa", "dist,src=0,dst=1,val=21"]
+
+
+def plugged(plugin, marks, more=""):
+    """QEMU's word for a plugin that writes MARKS, which it appends to."""
+    if os.path.exists(marks):
+        os.remove(marks)
+    return f"{plugin},out={marks}{more}"
+
+
+def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35"):
+    """A guest with the initramfs, to its end; its console is in NAME.log, and one of the lines
+    there must be ENDED."""
+    log = f"{context.out}/{name}.log"
+    context.say(f"{name}: console in {log}")
+    command = ["qemu-system-x86_64", "-machine", model, "-cpu", "max", "-nographic", "-no-reboot"]
+    command += ["-nodefaults", "-serial", "stdio", "-kernel", kernel]
+    command += ["-initrd", f"{context.build}/guest.cpio.gz", "-append", f"{APPEND} {append}"]
+    context.run(*command, *machine, log=log, timeout=timeout, check=False)
+    text = read(log).replace("\r", "")
+    with open(log, "w", encoding="utf-8") as f:
+        f.write(text)
+    if not re.search(f"^{re.escape(ended)}$", text, re.M):
+        raise Failed(f'the guest did not say "{ended}"; see {log}')
+
+
+def cluster(context, puts, command, more=(), share="share", clock=None, limit=7200):
+    """COMMAND as root in a guest with one node of Slurm that has PUTS beside it; returns the
+    directory of what it left. CLOCK is "icount" where the counts hang on how programs run beside
+    each other, "tcg" where they are of work that has to be done anyway: then all of the machine's
+    processors emulate."""
+    to = f"{context.out}/{share}"
+    shutil.rmtree(to, ignore_errors=True)
+    words = [word for file in puts for word in ("--put", file)]
+    words += ["--nodes", "1", "--timeout", str(limit), "--share", to, *more, "--", *command]
+    env = {"NODEOS_ACCEL": clock} if clock else None
+    context.run(f"{TOP}/test/guest/run", *words, env=env)
+    return to

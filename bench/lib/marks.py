@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Lines of counters that QEMU's plugins write at markers (mark.c)."""
+
+from bench.lib.context import Failed
+
+ID, NANOSECONDS, USER, KERNEL, REPEATED, CPU0 = range(6)  # columns of insn-count.c
+
+
+def rows(path):
+    """Lists of numbers, a line each."""
+    with open(path, encoding="utf-8") as f:
+        return [[int(word) for word in line.split()] for line in f]
+
+
+def pair(found, at):
+    """Rows AT and AT + 1: a program's first marker and its second."""
+    if len(found) < at + 2:
+        raise Failed(f"{len(found)} marks, where {at + 2} and more should be")
+    first, second = found[at : at + 2]
+    if (first[ID], second[ID]) != (1, 2):
+        raise Failed(f"markers {first[ID]} and {second[ID]} where 1 and 2 should be")
+    return first, second
+
+
+def explained(found, at):
+    """Nothing was counted but what the guest's log names."""
+    if at != len(found):
+        raise Failed(f"{len(found)} marks, {at} of them explained")

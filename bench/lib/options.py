@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options of experiments: their kinds of values, and the parser with those that all have."""
+
+import argparse
+import re
+from typing import Any, Callable, NamedTuple
+
+from bench.lib.tables import FORMATS
+
+
+class Option(NamedTuple):
+    """--NAME METAVAR; FULL without it, or QUICK with --quick. READ makes the value of a text, or
+    raises ValueError with what is allowed. An option without metavar is a switch."""
+
+    name: str
+    metavar: str
+    help: str
+    full: Any = None
+    quick: Any = None
+    read: Callable = str
+
+
+def whole(text):
+    if not re.fullmatch(r"[0-9]+", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
+def positive(text):
+    if not re.fullmatch(r"0*[1-9][0-9]*", text):
+        raise ValueError("a whole number above 0")
+    return int(text)
+
+
+def interval(text):
+    """A-B"""
+    found = re.fullmatch(r"([0-9]+)-([0-9]+)", text)
+    if not found or int(found[1]) > int(found[2]):
+        raise ValueError("FIRST-LAST")
+    return text
+
+
+def words(*allowed):
+    """Some of ALLOWED with "+" between them, as a list."""
+
+    def read(text):
+        found = text.split("+")
+        if not set(found) <= set(allowed) or len(set(found)) < len(found):
+            raise ValueError(f"words of {', '.join(allowed)} with + between them")
+        return found
+
+    return read
+
+
+def one(*allowed):
+    """One of ALLOWED."""
+
+    def read(text):
+        if text not in allowed:
+            raise ValueError(f"one of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def directory_with(path):
+    """A directory that has the file PATH."""
+
+    def read(text):
+        try:
+            with open(f"{text}/{path}"):
+                return text
+        except OSError as e:
+            raise ValueError(f"a directory with {path}") from e
+
+    return read
+
+
+def argument(read):
+    """READ for argparse, whose own message would be "invalid read value"."""
+
+    def convert(text):
+        try:
+            return read(text)
+        except ValueError as e:
+            raise argparse.ArgumentTypeError(f"{text}: {e}") from e
+
+    return convert
+
+
+def shown(value):
+    return "+".join(value) if isinstance(value, list) else str(value)
+
+
+def help_of(option):
+    if option.full is None:
+        return option.help
+    quick = "" if option.quick is None else f"; {shown(option.quick)} with --quick"
+    return f"{option.help} (default {shown(option.full)}{quick})"
+
+
+def filled(values, given):
+    """Sets what was not given, by --quick or in full."""
+    for option in given:
+        if getattr(values, option.name) is None:
+            quick = values.quick and option.quick is not None
+            setattr(values, option.name, option.quick if quick else option.full)
+    return values
+
+
+def parsed(name, experiment, out, argv):
+    """The options of ARGV for EXPERIMENT, a module with OPTIONS."""
+    minutes = experiment.MINUTES
+    p = argparse.ArgumentParser(
+        prog=f"bench/run {name}",
+        description=experiment.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"About {minutes['full']} minutes on two processors with nothing else to do,"
+        f" {minutes['quick']} with --quick.",
+        allow_abbrev=False,
+    )
+    for option in experiment.OPTIONS:
+        if option.metavar:
+            kind = {"metavar": option.metavar, "type": argument(option.read)}
+        else:
+            kind = {"action": "store_true"}
+        p.add_argument(f"--{option.name}", help=help_of(option), **kind)
+    p.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    p.add_argument(
+        "--again", action="store_true", help="measure, even if the same was measured before"
+    )
+    p.add_argument("--check", action="store_true", help="print the verdicts as TAP, too")
+    p.add_argument("--format", choices=FORMATS, default="markdown", help="of the tables")
+    p.add_argument("--out", metavar="DIR", default=out, help=f"of what is measured (default {out})")
+    p.add_argument(
+        "--header",
+        metavar="FILE",
+        help="qemu-plugin.h of the installed QEMU, instead of that in Debian's source package",
+    )
+    return filled(p.parse_args(argv), experiment.OPTIONS)
