@@ -8,6 +8,10 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 sys.dont_write_bytecode = True
+import bench.dimmap.run
+import bench.dimmap.table
+import bench.fgmn.run
+import bench.fgmn.table
 import bench.hpc.run
 import bench.hpc.table
 from bench.lib.context import Failed
@@ -93,8 +97,167 @@ def test_hpc():
     t.raises(Failed, "[2, 2, 1]", "hpc: a rank too few", runs_of, missing, counted)
 
 
+def scene(arm, threads, writes, times=48, **counts):
+    counts = " ".join(f"{key} {n}" for key, n in counts.items()) or "killed"
+    return f"outofcore {arm}/{threads}/10/{writes}/8/{times}/nullb0 {counts}"
+
+
+def test_dimmap():
+    log = "\n".join(
+        [
+            "what init says",
+            scene("direct", 1, 0, accesses=10, major=0, interrupts=0, pages=10),
+            scene("random", 1, 0, accesses=10, major=10, interrupts=5, pages=10),
+            scene("default", 1, 0),
+            scene("dimmap", 1, 0, accesses=10, major=8, interrupts=1, pages=8),
+        ]
+    )
+    # ID, nanoseconds, user, kernel; the one that was killed has set its first marker
+    counted = [
+        *([1, 0, 0, 1000], [2, 0, 0, 2000]),
+        *([1, 0, 0, 5000], [2, 0, 0, 9000]),
+        *([1, 0, 0, 9500],),
+        *([1, 0, 0, 10_000], [2, 0, 0, 12_000]),
+    ]
+    found = bench.dimmap.run.scenes_of(log, counted)
+    (table,) = bench.dimmap.table.tables({"counted": found})
+    t.same(
+        texts(table),
+        [
+            # 2000 for 8 faults, 4000 for 10; the device's are 100: 150 of 300
+            "1 | 0 % | dimmap | 250 | 0.62 | 150 | 0.50 | 0.125 | 1.00",
+            "1 | 0 % | random | 400 | 1.00 | 300 | 1.00 | 0.500 | 1.00",
+        ],
+        "dimmap: instructions by faults that read, of the best mmap, without the device's",
+    )
+    t.same(
+        table.notes,
+        [
+            "Killed, as the cgroup's memory did not suffice: default, 1 thread, 0 % writes,"
+            " 48 times.",
+            "O_DIRECT reads of a page, with their system call: 100 with 1 thread",
+        ],
+        "dimmap: what was killed, and the device alone",
+    )
+    scenes_of = bench.dimmap.run.scenes_of
+    t.raises(Failed, "6 and more", "dimmap: a scene not counted", scenes_of, log, counted[:5])
+    timed = "\n".join(
+        [
+            scene("dimmap", 1, 0, 4, accesses=60, nanoseconds=2_000_000),
+            scene("random", 1, 0, 4, accesses=40, nanoseconds=2_000_000),
+            scene("default", 1, 0, 4, accesses=10, nanoseconds=2_000_000),
+            scene("dimmap", 4, 0, 4, accesses=60, nanoseconds=1_000_000),
+        ]
+    )
+    (table,) = bench.dimmap.table.tables({"timed": scenes_of(timed, None)})
+    t.same(
+        texts(table),
+        [
+            "4 | 0 % | dimmap | 30.0 (1.50) | 60.0",
+            "4 | 0 % | random | 20.0 (1.00) | ",
+            "4 | 0 % | default | 5.0 (0.25) | ",
+        ],
+        "dimmap: thousand accesses a second, of the best mmap with as many threads",
+    )
+    bounded, free = bench.dimmap.run.scenes_counted(5, ["default"])
+    t.same(
+        (bounded[:3], len(bounded), free[-1]),
+        (
+            ["direct/1/5/0/8/48/nullb0", "dimmap/1/5/0/8/48/nullb0", "default/1/5/0/8/48/nullb0"],
+            2 * (1 + 2 * 2) + 3,
+            "free-random/4/5/0/0/24/nullb0",
+        ),
+        "dimmap: scenes of the two boots",
+    )
+
+
+def test_fgmn():
+    def faults(each, scenes, node=0):
+        """What faults.c says of one round of each scene, with EACH kernel instructions a fault."""
+        log, counts, at = [], [], 0
+        for scene in scenes:
+            for kind, n in (("4K", 1024), ("2M", 32)):
+                log.append(f"faults {scene} {kind} {n} 1 node {node}:{n}")
+                # CPU 1 has 7 of user space besides
+                counts.append([1, 0, 0, 0, 0, 0, at])
+                counts.append([2, 0, 7, 0, 0, 99, at + each * n + 7])
+                at += 10**6
+        return bench.fgmn.run.faults_of("\n".join(log), counts)
+
+    raw = {
+        "stock": faults(200, ["none", "cpuset=0"]),
+        "off": faults(202, ["none", "cpuset=0"]),
+        "on": faults(300, ["cpuset=2"], node=2),
+    }
+    (table,) = bench.fgmn.table.tables({"faults": raw})
+    t.same(
+        texts(table),
+        [
+            "stock | none | 200 | 1.000 | 1.000 | 200 | 1.000 | 1.000",
+            "stock | cpuset=0 | 200 | 1.000 | 1.000 | 200 | 1.000 | 1.000",
+            "off | none | 202 | 1.010 | 1.010 | 202 | 1.010 | 1.010",
+            "off | cpuset=0 | 202 | 1.010 | 1.010 | 202 | 1.010 | 1.010",
+            # a block of the CPU's socket, beside the stock kernel's node 0
+            "on | cpuset=2 | 300 | 1.500 | 1.500 | 300 | 1.500 | 1.500",
+        ],
+        "fgmn: kernel instructions per fault, of the stock kernel's nearest scene",
+    )
+    t.raises(Failed, "nodes [3]", "fgmn: pages elsewhere", faults, 1, ["cpuset=2"], 3)
+    log = "neighbour alone 2 kills 0\nneighbour limit 2 kills 3\nneighbour limit moved x 0 4"
+    own = [100, 300, 210, 410]  # of CPU 1, a round each
+    counts = [row for n in own for row in ([1, 0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, n])]
+    (table,) = bench.fgmn.table.tables({"neighbour": bench.fgmn.run.arms_of(log, counts)})
+    t.same(
+        texts(table),
+        [
+            "alone | 0 | 200 (100 to 300) | 1.0000 | 1.0000 | none",
+            "limit | 3 | 310 (210 to 410) | 1.5500 | 1.5500 | x 0 to 4",
+        ],
+        "fgmn: a neighbour's rounds, of those alone",
+    )
+    counts.append([1] * 7)
+    arms_of = bench.fgmn.run.arms_of
+    t.raises(Failed, "9 marks, 8 of", "fgmn: a mark too many", arms_of, log, counts)
+    boots = [
+        {
+            "variant": variant,
+            "cpus": 8,
+            "thp": "always",
+            "sizes": bench.fgmn.run.sizes_of(
+                f"footprint groups 4\nfootprint Slab {kib}\nfootprint groups_slab {kib}\n"
+                f"footprint kswapd_threads {kib // 1024}\n"
+            ),
+        }
+        for variant, kib in (("stock", 2048), ("off", 2048), ("on", 5120))
+    ]
+    t.same(
+        texts(bench.fgmn.table.memory(boots, 8, "always")),
+        [
+            "Slab, MiB | 2.0 | 2.0 | 5.0 | +3.0",
+            "groups_slab, KiB per cgroup | 512.0 | 512.0 | 1,280.0 | +768.0",
+            "kswapd_threads | 2 | 2 | 5 | +3",
+        ],
+        "fgmn: memory in MiB, of cgroups in KiB each, and threads",
+    )
+    meminfo, zones = "", ""
+    for node, mib in ((1, 9), (2, 126), (3, 125)):
+        meminfo += f"Node {node} MemTotal:  {mib * 1024} kB\nNode {node} MemFree:  1024 kB\n"
+        zones += f"Node {node}, zone   Normal\n  pages free 9\n     min  256\n     low  {mib}\n"
+    found = bench.fgmn.run.blocks_of(f"{meminfo}{zones}=== done\n{meminfo}")
+    t.same(
+        bench.fgmn.table.blocks(found),
+        [
+            "2 blocks: MemTotal 125.0 to 126.0 MiB, MemFree 1.0 to 1.0 MiB; watermarks when init"
+            " ran: min 1.0 to 1.0 MiB, low 0.5 to 0.5 MiB"
+        ],
+        "fgmn: blocks without homes, before the program ran",
+    )
+
+
 def main():
     test_hpc()
+    test_dimmap()
+    test_fgmn()
     sys.exit(t.end())
 
 

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots an emulated machine of 4 CPUs and touches pages of a device at random, through dimmapfs and
+through mmap with all that Linux offers for that (memory.max or the machine's whole memory as the
+bound, MADV_RANDOM or not, the multi-generational LRU or not where the kernel has it), and counts
+kernel instructions per page fault that reads, and interrupts that flush other CPUs' TLBs. QEMU's
+clock goes by instructions (-icount). The device is null_blk with memory: what it takes of the
+instructions is measured by O_DIRECT reads, too.
+
+With --throughput it counts accesses per second of that clock instead, with 1 to 64 threads, and a
+device that takes --latency for each request: 15 minutes."""
+
+import glob
+import lzma
+import os
+import re
+import shutil
+
+from bench.lib import guests, marks
+from bench.lib.context import TOP, Failed, need_tools, read, store
+from bench.lib.options import Option, directory_with, positive
+
+TITLE = "Page faults of dimmapfs beside mmap"
+MINUTES = {"quick": 2, "full": 5}
+INPUTS = [*guests.INPUTS, "bench/dimmap/*", "dimmap/module/*", "dimmap/policy/*.[ch]"]
+OPTIONS = (
+    Option(
+        "faults",
+        "N",
+        "of each scene (default 20000; 2000 with --quick, 6000 with --throughput)",
+        read=positive,
+    ),
+    Option("throughput", "", "count accesses a second, by threads"),
+    Option("latency", "NS", "of the device, with --throughput", 20000, None, positive),
+    Option(
+        "umap",
+        "DIR",
+        "LLNL's UMap beside it, with --throughput: its sources (github.com/LLNL/umap)",
+        read=directory_with("src/umap/umap.cpp"),
+    ),
+    Option("debian", "", "with the stock kernel of Debian 13 (multi-generational LRU)"),
+)
+THREADS = (1, 4, 16, 32, 64)
+FREE = ("free-default", "free-random")
+COMMAND_LINE = 1700  # of a kernel's, for scenes
+
+
+def umap_objects(context, sources):
+    """UMap, without its logging, to link with."""
+    build = f"{context.build}/umap"
+    shutil.rmtree(build, ignore_errors=True)
+    os.makedirs(f"{build}/umap")
+    store(
+        f"{build}/umap/config.h",
+        "".join(f"#define UMAP_VERSION_{part} 0\n" for part in ("MAJOR", "MINOR", "PATCH")),
+    )
+    flags = ["-O2", "-std=c++11", f"-I{build}", f"-I{sources}/src"]
+    objects = []
+    for source in glob.glob(f"{sources}/src/**/*.cpp", recursive=True):
+        objects.append(f"{build}/{os.path.basename(source)}.o")
+        context.run("g++", *flags, "-c", "-o", objects[-1], source)
+    return objects
+
+
+def build(context, variant, tree):
+    """The initramfs: programs, the module and, of Debian's kernel, null_blk."""
+    root, source = guests.root(context), f"{TOP}/bench/dimmap/outofcore.c"
+    guests.program(context, f"{root}/init", f"{TOP}/kernel/test/init.c")
+    if context.options.umap:
+        objects = umap_objects(context, os.path.realpath(context.options.umap))
+        objects.append(f"{context.build}/outofcore.o")
+        context.run("gcc", *guests.STRICT, "-c", "-o", objects[-1], source)
+        context.run("g++", "-static", "-pthread", "-o", f"{root}/outofcore", *objects)
+    else:
+        guests.program(context, f"{root}/outofcore", source, "-pthread")
+    shutil.copy(context.path_of(f"{TOP}/dimmap/build", *variant), f"{root}/dimmapfs.ko")
+    for driver in ("configfs", "null_blk") if os.path.isdir(f"{tree}/boot") else ():
+        (packed,) = glob.glob(f"{tree}/lib/modules/**/{driver}.ko.xz", recursive=True)
+        with lzma.open(packed) as f, open(f"{root}/{driver}.ko", "wb") as to:
+            shutil.copyfileobj(f, to)
+    guests.initramfs(context)
+
+
+def arms_of(tree):
+    """mmap's arms with this kernel."""
+    configs = [f"{tree}/.config", *glob.glob(f"{tree}/boot/config-*")]
+    has = any(re.search("^CONFIG_LRU_GEN=y$", read(c), re.M) for c in configs if os.path.exists(c))
+    return ["default", "random", *(["mglru", "mglru-random"] if has else [])]
+
+
+def scenes_counted(faults, arms):
+    """(of the boot with a bound, of the one whose memory is the bound)"""
+    bounded, free = [], []
+    for threads in (1, 4):
+        bounded.append(f"direct/{threads}/{faults}/0/8/48/nullb0")
+        for writes in (0, 30):
+            for arm in ("dimmap", *arms):
+                bounded.append(f"{arm}/{threads}/{faults}/{writes}/8/48/nullb0")
+        free += [f"{arm}/{threads}/{faults}/0/0/24/nullb0" for arm in FREE]
+    bounded += [f"dimmap@{batch}/4/{faults}/0/8/48/nullb0" for batch in (1, 16, 256)]
+    return bounded, free
+
+
+def scenes_timed(faults, arms, umap, times, writes):
+    """Of a file that is TIMES the buffer."""
+    scenes = []
+    for threads in THREADS:
+        scenes += [
+            f"{arm}/{threads}/{faults}/{writes}/8/{times}/nullb0"
+            for arm in ("dimmap", "direct", *arms)
+        ]
+        # UMap has private mappings: what is written is lost
+        if umap and not writes:
+            scenes.append(f"umap/{threads}/{faults}/0/8/{times}/nullb0")
+    return scenes
+
+
+def boot(context, name, kernel, memory, scenes, plugin=None):
+    """A boot of SCENES; returns what they print and QEMU counts."""
+    text, counted = ":".join(scenes), f"{context.out}/{name}.marks"
+    if len(text) >= COMMAND_LINE:
+        raise Failed(f"{name}: too many scenes for a kernel's command line")
+    machine = ["-m", memory, "-smp", "4", *guests.COUNTED, "shift=0,sleep=off"]
+    device = "irqmode=0"
+    if plugin:
+        machine += ["-plugin", guests.plugged(plugin, counted)]
+    else:  # a device that answers later does so by a timer
+        device = f"irqmode=2 null_blk.completion_nsec={context.options.latency}"
+        device += " null_blk.submit_queues=4 null_blk.hw_queue_depth=64"
+    append = f"null_blk.gb=8 null_blk.{device} null_blk.memory_backed=1 do=run:/outofcore:{text}"
+    guests.boot(context, name, kernel, machine, append, "/outofcore: exit 0", timeout=7200)
+    return scenes_of(read(f"{context.out}/{name}.log"), marks.rows(counted) if plugin else None)
+
+
+def run(context):
+    need_tools("gcc", "cpio", "qemu-system-x86_64:qemu-system-x86")
+    given = context.options
+    variant = ["--variant", "debian"] if given.debian else []
+    kernel, tree = guests.kernel(context, *variant), guests.kernel(context, "--tree", *variant)
+    build(context, variant, tree)
+    arms, faults = arms_of(tree), given.faults or (2000 if given.quick else 20000)
+    if not given.throughput:
+        plugin = guests.plugin(context, "insn-count")
+        bounded, free = scenes_counted(faults, arms)
+        found = boot(context, "bounded", kernel, "1G", bounded, plugin)
+        return {"counted": found + boot(context, "whole", kernel, "192M", free, plugin)}
+    faults, timed = given.faults or 6000, []
+    for times in (48, 4):  # one boot would have more scenes than fit on a kernel's command line
+        for writes in (0, 30):
+            scenes = scenes_timed(faults, arms, given.umap, times, writes)
+            timed += boot(context, f"throughput-{times}-{writes}", kernel, "1G", scenes)
+    return {"timed": timed}
+
+
+def scenes_of(log, counted):
+    """[{arm, threads, writes, times, killed, accesses, major, ..., kernel}] of outofcore.c's lines
+    and, where QEMU counted, insn-count.c's."""
+    found, at = [], 0
+    for line in log.splitlines():
+        words = line.split()
+        if words[:1] != ["outofcore"] or len(words) < 3:
+            continue
+        arm, threads, _, writes, _, times, _ = words[1].split("/")
+        scene = {"arm": arm, "threads": int(threads), "writes": int(writes), "times": int(times)}
+        scene["killed"] = words[2] == "killed"
+        found.append(scene)
+        if scene["killed"]:
+            continue
+        scene |= dict(zip(words[2::2], map(int, words[3::2])))
+        found[-1] = scene
+        if counted is None:
+            continue
+        # who was killed has set the first marker, or none
+        while len(counted) > at + 1 and counted[at + 1][marks.ID] == 1:
+            at += 1
+        first, second = marks.pair(counted, at)
+        scene["kernel"] = second[marks.KERNEL] - first[marks.KERNEL]
+        at += 2
+    return found

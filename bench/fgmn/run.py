@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots an emulated machine of 8 GiB in two sockets with the stock kernel, the patched one without
+fgmn= (off) and the patched one with fgmn=all:23x128M (on):
+
+    faults     kernel instructions per page fault, of 4 KiB and of 2 MiB, in cpusets of one node and
+               of many; QEMU counts, its clock goes by instructions (-icount), so that the same
+               kernel gives the same counts
+    neighbour  instructions of fixed work on blocks, alone and beside a container that is killed
+               again and again because its own blocks do not suffice
+    memory     what each boot keeps for itself, and what a cgroup with the memory controller adds,
+               with 8 and with 16 CPUs
+
+10 minutes on two idle processors once the kernels are built."""
+
+import re
+
+from bench.lib import guests, marks
+from bench.lib.context import TOP, Failed, need_tools, read
+from bench.lib.options import Option, positive, words
+
+TITLE = "What finer-grained memory nodes cost"
+MINUTES = {"quick": 4, "full": 10}
+INPUTS = [*guests.INPUTS, "bench/fgmn/*", "kernel/test/init.c"]
+PARTS = ("faults", "neighbour", "memory")
+OPTIONS = (
+    Option(
+        "rounds",
+        "N",
+        "rounds of 1024 small and of 32 huge faults, ten times as many of the neighbour's work",
+        21,
+        3,
+        positive,
+    ),
+    Option("groups", "N", "cgroups", 50, 10, positive),
+    Option("only", "P+P", "of faults, neighbour and memory", list(PARTS), None, words(*PARTS)),
+)
+BLOCKS = "fgmn=all:23x128M"
+VARIANTS = ("stock", "off", "on")
+CPU = marks.CPU0 + 1  # where faults.c and neighbour.c run
+BOOTS = ((8, "always"), (8, "never"), (16, "always"))  # CPUs, huge pages
+SCENES = "none:cpuset=0:cpuset=1:bind=0:bind=1"
+# blocks 2-24 are of node 0, 25-47 of node 1
+WITH_BLOCKS = ":cpuset=2:cpuset=24:cpuset=47:cpuset=2-24:full=2-24:bind=2:bind=47"
+FAULTS = re.compile(r"^faults (\S+) (\S+) (\d+) (\d+) node (.*)$", re.M)
+
+
+def boot(context, name, kernel, cpus, append, ended, machine):
+    """Two sockets of 4 GiB; 1 GiB lies below 4 GiB."""
+    machine = [*guests.two_sockets(cpus, 1, 4), *machine]
+    model = "q35,max-ram-below-4g=1G"
+    guests.boot(context, name, kernel, machine, append, f"/{ended}: exit 0", model=model)
+    return read(f"{context.out}/{name}.log")
+
+
+def counted(context, name, kernel, append, program, plugin):
+    """The console of a boot with 4 CPUs, and what QEMU counts at PROGRAM's markers."""
+    path = f"{context.out}/{name}.marks"
+    machine = [*guests.COUNTED, "shift=0,sleep=off", "-plugin", guests.plugged(plugin, path)]
+    return boot(context, name, kernel, 4, append, program, machine), marks.rows(path)
+
+
+def run(context):
+    need_tools("gcc", "cpio", "qemu-system-x86_64:qemu-system-x86")
+    rounds, groups, only = (getattr(context.options, o.name) for o in OPTIONS)
+    kernels = {"on": guests.kernel(context)}
+    if set(only) != {"neighbour"}:
+        kernels |= {"stock": guests.kernel(context, "--variant", "stock"), "off": kernels["on"]}
+    root = guests.root(context)
+    guests.program(context, f"{root}/init", f"{TOP}/kernel/test/init.c")
+    for name in ("faults", "footprint", "neighbour"):
+        guests.program(context, f"{root}/{name}", f"{TOP}/bench/fgmn/{name}.c")
+    guests.initramfs(context)
+    plugin = guests.plugin(context, "insn-count") if set(only) != {"memory"} else None
+    found = {}
+    if "faults" in only:
+        found["faults"] = {}
+        for variant in VARIANTS:
+            scenes = f"{BLOCKS} do=run:/faults:{rounds}:{SCENES}{WITH_BLOCKS}"
+            if variant != "on":
+                scenes = f"do=run:/faults:{rounds}:{SCENES}"
+            given = [f"faults.{variant}", kernels[variant], scenes, "faults", plugin]
+            found["faults"][variant] = faults_of(*counted(context, *given))
+    if "neighbour" in only:
+        # two blocks each, of the same socket; 256 MiB less struct pages and high watermarks are
+        # 233: of them 230
+        work = f"{BLOCKS} psi=1 do=run:/neighbour:{10 * rounds}:2-3:4-5:230"
+        given = ["neighbour.on", kernels["on"], work, "neighbour", plugin]
+        found["neighbour"] = arms_of(*counted(context, *given))
+    if "memory" in only:
+        found["memory"] = memory(context, kernels, groups)
+    return found
+
+
+def memory(context, kernels, groups):
+    """[{variant, cpus, thp, sizes}], and of the blocks {total, free, min, low}, KiB."""
+    boots = []
+    for variant in VARIANTS:
+        for cpus, thp in BOOTS:
+            append = f"transparent_hugepage={thp} do=run:/footprint:{groups}"
+            append += f" {BLOCKS}" * (variant == "on")
+            given = [f"memory.{variant}.{cpus}.{thp}", kernels[variant], cpus, append, "footprint"]
+            log = boot(context, *given, ["-accel", "tcg,thread=multi"])
+            boots.append({"variant": variant, "cpus": cpus, "thp": thp, "sizes": sizes_of(log)})
+            if (variant, cpus, thp) == ("on", 8, "always"):
+                blocks = blocks_of(log)
+    return {"boots": boots, "blocks": blocks}
+
+
+def nodes_named(words):
+    named = set()
+    for word in words.split(","):
+        first, _, last = word.partition("-")
+        named |= set(range(int(first), int(last or first) + 1))
+    return named
+
+
+def faults_of(log, counts):
+    """[{scene, kind, each}]: kernel instructions per fault, round by round. On CPU only faults.c
+    is in user space then."""
+    found, at = [], 0
+    for scene, kind, faults, rounds, pages in FAULTS.findall(log):
+        nodes = {int(word.partition(":")[0]) for word in pages.split()}
+        if not nodes <= nodes_named(scene.partition("=")[2] or "0"):
+            raise Failed(f"{scene}: pages on nodes {sorted(nodes)}")
+        each = []
+        for _ in range(int(rounds)):
+            first, second = marks.pair(counts, at)
+            all_of_cpu, user = (second[n] - first[n] for n in (CPU, marks.USER))
+            each.append((all_of_cpu - user) / int(faults))
+            at += 2
+        found.append({"scene": scene, "kind": kind, "each": each})
+    marks.explained(counts, at)
+    return found
+
+
+def arms_of(log, counts):
+    """[{arm, kills, rounds, moved}]: instructions of each round, and counters that moved."""
+    found, at = [], 0
+    for arm, rounds, kills in re.findall(r"^neighbour (\w+) (\d+) kills (\d+)$", log, re.M):
+        pairs = [marks.pair(counts, at + 2 * n) for n in range(int(rounds))]
+        at += 2 * len(pairs)
+        moved = re.findall(rf"^neighbour {arm} moved (\S+) (\d+) (\d+)$", log, re.M)
+        own = [second[CPU] - first[CPU] for first, second in pairs]
+        found.append({"arm": arm, "kills": int(kills), "rounds": own, "moved": moved})
+    marks.explained(counts, at)
+    return found
+
+
+def sizes_of(log):
+    return {n: int(v) for n, v in re.findall(r"^footprint (\w+) (-?\d+)$", log, re.M)}
+
+
+def blocks_of(log):
+    """What blocks have, and keep: KiB of each; nodes 0 and 1 are homes."""
+    log = log.partition("=== done")[0]
+    size = r"^Node (\d+) MemTotal: +(\d+) kB\nNode \d+ MemFree: +(\d+) kB"
+    mark = r"^Node (\d+), zone +Normal\n(?:  .*\n)*? +min +(\d+)\n +low +(\d+)"
+    sizes = [(int(a), int(b)) for n, a, b in re.findall(size, log, re.M) if int(n) >= 2]
+    pages = [(4 * int(a), 4 * int(b)) for n, a, b in re.findall(mark, log, re.M) if int(n) >= 2]
+    (total, free), (least, low) = zip(*sizes), zip(*pages)
+    return {"total": total, "free": free, "min": least, "low": low}
