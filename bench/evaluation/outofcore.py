@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 7: a simulation beside a tracer whose field is larger than its container's memory.
-The full size is bench/streamline's in doc/benchmarks.md; quick: shorter lines."""
+The full size is bench/run streamline's in doc/benchmarks.md; quick: shorter lines."""
 
 import json
 import os
@@ -14,8 +14,8 @@ MINUTES = {"quick": 12, "full": 35}
 INPUTS = [
     "bench/evaluation/outofcore.py",
     "bench/evaluation/benchmarks.py",
-    "bench/streamline",
-    "bench/streamline-guest",
+    "bench/streamline/*",
+    "bench/lib/*",
     "dimmap/load/streamline/*.c",
     "dimmap/module/*.c",
     "dimmap/policy/*.c",
@@ -34,10 +34,14 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 def run(context):
     size = ["--seeds", "50", "--steps", "100"] if context.quick else []
     context.run(
-        f"{context.top}/bench/streamline", *size, "--out", f"{context.out}/bench-streamline"
+        f"{context.top}/bench/run",
+        "streamline",
+        *size,
+        "--out",
+        f"{context.out}/bench-streamline",
     )
-    with open(f"{context.out}/bench-streamline/runs.json", encoding="utf-8") as f:
-        runs = json.load(f)["runs"]
+    with open(f"{context.out}/bench-streamline/result.json", encoding="utf-8") as f:
+        runs = json.load(f)["raw"]
     rows = []
     for threads in sorted({r["threads"] for r in runs}):
         for beside in (False, True):

@@ -120,7 +120,7 @@ def key_of(experiment, options):
     values = {o.name: getattr(options, o.name) for o in experiment.OPTIONS}
     digest = hashlib.sha256(json.dumps([options.quick, values], sort_keys=True).encode())
     for pattern in experiment.INPUTS:
-        found = sorted(glob.glob(f"{TOP}/{pattern}"))
+        found = sorted(glob.glob(f"{TOP}/{pattern}", recursive=True))
         if not found:
             raise Failed(f"an input of {experiment.__name__} is missing: {pattern}")
         for path in found:

@@ -124,7 +124,8 @@ def parsed(name, experiment, out, argv):
             kind = {"metavar": option.metavar, "type": argument(option.read)}
         else:
             kind = {"action": "store_true"}
-        p.add_argument(f"--{option.name}", help=help_of(option), **kind)
+        flag = "--" + option.name.replace("_", "-")
+        p.add_argument(flag, help=help_of(option), **kind)
     p.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     p.add_argument(
         "--again", action="store_true", help="measure, even if the same was measured before"

@@ -21,7 +21,7 @@ import types
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 sys.dont_write_bytecode = True
-from bench.lib import context, guests, marks, options, tables
+from bench.lib import context, guests, job, marks, options, tables
 from bench.lib.options import Option
 from bench.lib.tables import Table, number, spread
 from bench.lib.tap import Tests, Verdict, plan
@@ -288,6 +288,34 @@ def test_guests(directory):
     )
 
 
+def test_job(directory):
+    job.manifest(f"{directory}/m.json", sim={"container": {"cpus": 2}, "dimmap": {"size": "1M"}})
+    isolators = [
+        {"name": "container", "value": {"cpus": 2}},
+        {"name": "dimmap", "value": {"size": "1M"}},
+    ]
+    t.same(
+        context.load(f"{directory}/m.json"),
+        {
+            "acKind": "PodManifest",
+            "acVersion": "0.8.11",
+            "apps": [{"name": "sim", "app": {"isolators": isolators}}],
+        },
+        "a manifest for a job in a guest",
+    )
+    context.store(f"{directory}/gmx", "#!/bin/sh\necho $3 >>ran\n")
+    os.chmod(f"{directory}/gmx", 0o755)
+    environ = os.environ | {"PATH": f"{directory}:{os.environ['PATH']}"}
+    command = [f"{TOP}/bench/lib/water.sh", "20", "nstxout = 2"]
+    subprocess.run(command, cwd=directory, env=environ, check=True)
+    lines = context.read(f"{directory}/md.mdp").splitlines()
+    t.same(
+        ("nsteps = 20" in lines, lines[-1], context.read(f"{directory}/ran")),
+        (True, "nstxout = 2", "solvate\ngrompp\n"),
+        "GROMACS's water has the steps and the lines that are asked for",
+    )
+
+
 def test_tap():
     verdicts = [Verdict(True, "one"), Verdict(False, "two"), Verdict(True, "three", "why")]
     want = "ok 1 - one\nnot ok 2 - two\nok 3 - three # SKIP why\n1..3"
@@ -345,7 +373,10 @@ def test_pages():
             try:
                 experiment = importlib.import_module(f"bench.{name}.run")
                 given = [w for w in argv if w.startswith("--")]
-                known = {f"--{o.name}" for o in experiment.OPTIONS} | {"--quick", "--check"}
+                known = {"--" + o.name.replace("_", "-") for o in experiment.OPTIONS} | {
+                    "--quick",
+                    "--check",
+                }
                 if set(given) - known:
                     wrong.append(f"{path}: {line}")
                 elif TOP not in argv:
@@ -376,6 +407,7 @@ def main():
         test_commands(directory)
         test_kept(directory)
         test_guests(directory)
+        test_job(directory)
     test_tap()
     test_driver()
     test_pages()

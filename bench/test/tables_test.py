@@ -4,6 +4,7 @@
 
 import os
 import sys
+import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
@@ -14,8 +15,13 @@ import bench.fgmn.run
 import bench.fgmn.table
 import bench.hpc.run
 import bench.hpc.table
+import bench.launch.calls
+import bench.launch.table
+import bench.policies.run
+import bench.policies.table
+import bench.streamline.table
 from bench.lib.context import Failed
-from bench.lib.tables import cell_text
+from bench.lib.tables import cell_text, markdown
 from bench.lib.tap import Tests
 
 t = Tests()
@@ -254,8 +260,216 @@ def test_fgmn():
     )
 
 
+def test_launch_counts():
+    """By hand, in ID, nanoseconds, user and kernel: a guest that executes 1 M user and 2 M kernel
+    instructions a second when it is idle."""
+    rows, now = [], [0, 0, 0]
+
+    def mark(number, seconds, user, kernel):
+        for n, more in enumerate((seconds * 10**9, user * 10**6, kernel * 10**6)):
+            now[n] += more
+        rows.append([number, *now])
+
+    mark(10, 1, 0, 0)
+    mark(11, 1, 1, 2)
+    mark(12, 1, 1, 2)
+    for kind, user in ((20, 40), (30, 50), (20, 60), (30, 90)):
+        mark(kind, 1, 0, 0)
+        mark(kind + 1, 4, user, 100)  # srun
+        mark(kind + 2, 1, 3, 2)  # what comes after it
+    mark(90, 1, 0, 0)
+    mark(91, 1, 2, 5)
+    launches, pairs, helper = bench.launch.table.counts(rows)
+    t.same(
+        launches.title,
+        "Idle guest: 1.00 user and 2.00 kernel M instructions per second (1 samples), taken off"
+        " below.",
+        "launch: an idle guest",
+    )
+    t.same(
+        texts(launches),
+        [
+            # 40 + 3 less 5 s of 1, 60 + 3 less 5; 100 + 2 less 5 s of 2; 3 less 1 after srun
+            "plain | 2 | 48.0 (38.0 to 58.0) | 2.00 | 92.0 | 140.0 (130.0 to 150.0) |"
+            " 155.0 (145.0 to 165.0) | 4.00",
+            "container | 2 | 68.0 (48.0 to 88.0) | 2.00 | 92.0 | 160.0 (140.0 to 180.0) |"
+            " 175.0 (155.0 to 195.0) | 4.00",
+        ],
+        "launch: instructions, less what an idle guest executes in that time",
+    )
+    t.same(
+        texts(pairs),
+        [
+            # 48 - 38 and 88 - 58; 140 / 130 and 180 / 150
+            "container against plain | 20.0 (10.0 to 30.0) | 0.00 | 20.0 (10.0 to 30.0) |"
+            " 1.14 (1.08 to 1.20) | 1.00"
+        ],
+        "launch: pair by pair",
+    )
+    t.same(texts(helper), ["helper, with its input | 1 | 2.00 | 5.00"], "launch: the helper alone")
+
+
+SLURMD = """1 poll([]) = 0
+1 clone(flags=SIGCHLD) = 10
+10 close(3) = 0
+10 execve("/usr/sbin/slurmstepd", ["slurmstepd"], 0x1) = 0
+10 read(0, "", 3) = 0
+10 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 11
+11 poll([]) = 0
+10 clone(flags=SIGCHLD <unfinished ...>
+20 setuid(1) = 0
+10 <... clone resumed>) = 20
+20 execve("/usr/bin/true", ["true"], 0x2) = 0
+20 brk(0) = 1
+1 vfork() = 40
+40 execve("/usr/sbin/slurmstepd", ["slurmstepd", "spank", "epilog"], 0x1) = 0
+40 open() = 3
+--- SIGCHLD ---
+"""
+HELPER = """10 fork() = 30
+30 close(1) = 0
+30 execve("/usr/libexec/nodeos/nodeos-plan", ["nodeos-plan"], 0x2) = 0
+30 brk(0) = 1
+"""
+
+
+def test_launch_calls(directory):
+    for name, text in (
+        ("slurmd.plain.0", SLURMD),
+        ("srun.plain.0", "5 read(1) = 0\n"),
+        ("slurmd.contained.0", SLURMD + HELPER),
+        ("srun.contained.0", "5 read(1) = 0\n5 futex(1) = 0\n"),
+    ):
+        with open(f"{directory}/{name}", "w") as f:
+            f.write(text)
+    runs = bench.launch.calls.all_of(directory)
+    of_step = {"read": 1, "clone3": 1, "clone": 1, "poll": 1}
+    t.same(
+        {r["kind"]: r["calls"]["slurmstepd of the step"] for r in runs},
+        {"plain": of_step, "contained": of_step | {"fork": 1}},
+        "launch: calls of slurmstepd and its thread, one of them in two lines",
+    )
+    table = bench.launch.table.traces(runs)
+    t.same(
+        texts(table),
+        [
+            "srun | none | 1 | 2",
+            "slurmstepd of the epilog | none | 1 | 1",
+            "slurmstepd of the step | none | 4 | 5",
+            # until it is the user's program, which does not count
+            "slurmstepd's forks, until their exec of `true` | none | 2 | 2",
+            "fork for the helper, until its exec | none | none | 2",
+            "helper nodeos-plan | none | none | 1",
+            # poll, clone, vfork, and close and execve of what becomes slurmstepd
+            "slurmd, and its forks until slurmstepd's exec | none | 6 | 6",
+            "together: slurmstepd of the step, its forks, the helper | none | 6 | 10",
+            "together: everything above | none | 14 | 19",
+        ],
+        "launch: system calls by whose they are",
+    )
+    t.same(
+        table.notes[:2],
+        [
+            "srun, contained against plain, medians: futex +1",
+            "slurmstepd of the step, contained against plain, medians: fork +1",
+        ],
+        "launch: which calls a container adds",
+    )
+
+
+def test_policies():
+    def played(name, hits):
+        """Of two buffers, 10 and 50 of 100 pages; HITS of 100 by policy."""
+        results = [
+            {"policy": p, "buffer": buffer, "hit_ratio": hit / 100}
+            for p, of in hits.items()
+            for buffer, hit in zip((50, 10), of)
+        ]
+        return {"name": name, "pages": 100, "results": results}
+
+    hits = {"fifo": (60, 20), "dimmap": (62, 20), "sieve": (70, 20), "s3fifo": (70.04, 30)}
+    raw = [
+        played("BFS", hits | {"lru": (65, 25), "opt": (80, 50)}),
+        played("BFS", hits | {"lru": (67, 35), "opt": (80, 50)}),
+    ]
+    (table,) = bench.policies.table.tables(raw)
+    t.same(
+        markdown(table).splitlines()[2:],
+        [
+            "| BFS | 10 | 20.0 | 20.0 | 20.0 | **30.0** | 30.0 | 50.0 |",
+            # 0.04 behind the best is as good
+            "| BFS | 50 | 60.0 | 62.0 | **70.0** | **70.0** | 66.0 | 80.0 |",
+            "| mean |  | 40.00 | 41.00 | 45.00 | 50.02 | 48.00 | 65.00 |",
+            # roots of 80/50 x 40/20, 1.6 x 1.9, 1.6 x 1.5, 1.4 x 1.498, 1.4 x 1.7
+            "| misses, of the optimum's (geometric mean) |  | 1.79 | 1.74 | 1.55 | 1.45 | 1.54 |"
+            " 1.00 |",
+        ],
+        "policies: means of the seeds, the best of ours in bold, and misses of the optimum's",
+    )
+    of_seed = list(bench.policies.run.accesses("lriot", "bfs", "streamline", "FILE", 2))
+    t.same(
+        [name for name, _, _ in of_seed],
+        [
+            *(f"LRIOT, {p}" for p in ("uniform", "zipf:0.8", "zipf:1.1", "seq")),
+            "LRIOT, zipf:0.8, 30 % writes",
+            "BFS",
+            *(f"streamlines, {layout}" for layout in ("row", "brick:8")),
+        ],
+        "policies: eight loads",
+    )
+    t.same(
+        [name for name, _, command in of_seed if "--seed=2" not in command],
+        ["BFS"],
+        "policies: each load has the random numbers, BFS those of its graph",
+    )
+
+
+def test_streamline():
+    def run(n, arm, beside, rate, checksum="a"):
+        return {
+            "run": n,
+            "arm": arm,
+            "beside": beside,
+            "threads": 1,
+            "steps_per_second": rate,
+            "steps": 1000,
+            "cpu_seconds": 0.25,
+            "majflt": 1000 * n,
+            "pages_read": 5,
+            "simulation_steps_per_second": 4.25 if beside else None,
+            "checksum": f"{n}{checksum}",
+        }
+
+    runs = [
+        *(run(n, "mmap", False, rate) for n, rate in ((1, 100), (2, 300), (3, 200))),
+        *(run(n, "dimmap", False, 500) for n in (1, 2, 3)),
+        *(run(n, "mmap", True, 100) for n in (1, 2, 3)),
+        *(run(n, "dimmap", True, 400) for n in (1, 2, 3)),
+    ]
+    (table,) = bench.streamline.table.tables(runs)
+    t.same(
+        texts(table),
+        [
+            "1 | alone | mmap | 200 (100 to 300) | 1.00 | 1.00 | 2,000 | 5 | 250 | ",
+            "1 | alone | dimmap | 500 | 2.50 | 1.00 | 2,000 | 5 | 250 | ",
+            "1 | beside GROMACS | mmap | 100 | 1.00 | 0.50 | 2,000 | 5 | 250 | 4.2",
+            "1 | beside GROMACS | dimmap | 400 | 4.00 | 0.80 | 2,000 | 5 | 250 | 4.2",
+        ],
+        "streamline: rates, of the best mmap and of itself alone",
+    )
+    judge = bench.streamline.table.judge
+    t.same([v.good for v in judge(runs)], [True], "streamline: other lines in each run")
+    runs.append(run(1, "dimmap", True, 400, "b"))
+    t.same([v.good for v in judge(runs)], [False], "streamline: other lines in an arm")
+
+
 def main():
     test_hpc()
+    test_policies()
+    test_streamline()
+    test_launch_counts()
+    with tempfile.TemporaryDirectory() as directory:
+        test_launch_calls(directory)
     test_dimmap()
     test_fgmn()
     sys.exit(t.end())

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots one emulated node twice. The first time QEMU counts instructions of the whole guest around
+launches as user alice, in turns:
+
+    plain       srun -n4 -c2 true
+    container   srun -n4 -c2 --nodeos-cpus=8 true
+    stock       as plain, the plugin's line taken out of plugstack.conf
+
+then around steps of one existing job, then around the helper nodeos-plan run by hand. The second
+time strace counts system calls of srun, slurmd and all that slurmd starts."""
+
+from bench.launch import calls
+from bench.lib import guests, marks
+from bench.lib.context import TOP, need_tools
+from bench.lib.options import Option, whole, words
+
+TITLE = "What a launch costs with a container and without"
+MINUTES = {"quick": 10, "full": 30}
+INPUTS = [*guests.CLUSTER, "bench/launch/*"]
+PARTS = ("counts", "traces")
+OPTIONS = (
+    Option("pairs", "N", "counted launches of each kind", 20, 2, whole),
+    Option("step_pairs", "N", "the same for steps of one job", 10, 2, whole),
+    Option("traced", "N", "traced launches of each kind", 4, 1, whole),
+    Option("settle", "S", "seconds after srun that count, too", 2, None, whole),
+    Option("only", "P+P", "of counts and traces", list(PARTS), None, words(*PARTS)),
+)
+
+
+def run(context):
+    need_tools("gcc", "qemu-system-x86_64:qemu-system-x86")
+    given, found = context.options, {}
+    guest = f"{TOP}/bench/launch/guest"
+    stage = ["--stage", context.path_of(f"{TOP}/test/guest/stage")]  # one build for both boots
+    if "counts" in given.only:
+        counted = f"{context.out}/marks"
+        plugin = guests.plugged(guests.plugin(context, "insn-count"), counted)
+        puts, more = [guest, guests.mark(context)], [*stage, "--qemu", f"-plugin {plugin}"]
+        sizes = map(str, (given.pairs, given.step_pairs, given.settle))
+        guests.cluster(context, puts, ["./guest", "count", *sizes], more, "counts", "tcg")
+        found["counts"] = marks.rows(counted)
+    if "traces" in given.only:
+        sizes = map(str, (given.traced, given.settle))
+        to = guests.cluster(context, [guest], ["./guest", "trace", *sizes], stage, "traces")
+        found["traces"] = calls.all_of(to)
+    return found

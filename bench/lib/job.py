@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""For programs that run jobs of user alice's in a guest: copied beside them."""
+
+import json
+import os
+import subprocess
+import sys
+
+HOME = "/shared/home/alice"
+
+
+def read(path):
+    """ "" when there is no such file."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def alice(command, cwd=HOME, show=()):
+    """What a shell command of alice's prints. When it fails, this program ends, with that and the
+    ends of the files SHOW of CWD."""
+    environ = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}
+    environ |= {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "USER": "alice"}
+    done = subprocess.run(
+        ["setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "bash", "-c", command],
+        cwd=cwd,
+        env=environ | {"LANG": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        files = "".join(f"{name}:\n{read(f'{cwd}/{name}')[-2000:]}" for name in show)
+        sys.exit(f"{command}: exit {done.returncode}\n{done.stdout}{files}")
+    return done.stdout
+
+
+def manifest(path, **apps):
+    """A manifest of applications, each with the values of its isolators by name."""
+    pods = [
+        {"name": app, "app": {"isolators": [{"name": n, "value": v} for n, v in values.items()]}}
+        for app, values in apps.items()
+    ]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"acKind": "PodManifest", "acVersion": "0.8.11", "apps": pods}, f)
+    return path

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Builds nodeos-lriot, nodeos-bfs, nodeos-streamline and nodeos-dimsim, lets the first three touch
+files as they do, with several patterns, layouts and random numbers, and prints how many accesses of
+100 each policy finds in the buffer, beside LRU and Belady's optimum. Needs no guest and no module:
+only which pages are touched matters. The traces take 2 GB."""
+
+import json
+import os
+import subprocess
+
+from bench.lib.context import Failed, need_tools
+from bench.lib.options import Option, positive
+
+TITLE = "Which policy a buffer of dimmapfs should have"
+MINUTES = {"quick": 2, "full": 5}
+INPUTS = ["bench/policies/*", "dimmap/load/**/*.[ch]", "dimmap/policy/*.[ch]", "dimmap/sim/*.[ch]"]
+OPTIONS = (
+    Option("pages", "SIZES", "of the buffer, as nodeos-dimsim has them", "2%,5%,10%,25%,50%"),
+    Option("seeds", "N", "of random numbers", 3, 1, positive),
+)
+PROGRAMS = ("nodeos-lriot", "nodeos-bfs", "nodeos-streamline", "nodeos-dimsim")
+
+
+def accesses(lriot, bfs, streamline, file, seed):
+    """(name, commands that make FILE, command whose accesses count) of all loads."""
+    threads = ["--threads=8", "--ops=100000", f"--seed={seed}"]
+    patterns = {
+        f"LRIOT, {p}": [f"--pattern={p}"] for p in ("uniform", "zipf:0.8", "zipf:1.1", "seq")
+    }
+    patterns["LRIOT, zipf:0.8, 30 % writes"] = ["--pattern=zipf:0.8", "--read-percent=70"]
+    for name, words in patterns.items():
+        yield name, [], [lriot, "--create", "--size=64M", f"--file={file}", *words, *threads]
+    make = [bfs, "generate", "--scale=18", f"--seed={seed}", file]
+    yield "BFS", make, [bfs, "run", file]
+    for layout in ("row", "brick:8"):
+        make = [streamline, "generate", "--grid=160", f"--layout={layout}", file]
+        lines = ["--seeds=1000", "--steps=1000", "--threads=4", f"--seed={seed}"]
+        yield f"streamlines, {layout}", make, [streamline, "trace", *lines, file]
+
+
+def run(context):
+    need_tools("gcc", "make")
+    *loads, dimsim = context.programs(*PROGRAMS)
+    trace, file, found = f"{context.out}/trace", f"{context.out}/file", []
+    try:
+        for seed in range(1, context.options.seeds + 1):
+            for name, make, command in accesses(*loads, file, seed):
+                context.say(f"{name}, {seed}")
+                if make:
+                    context.run(*make)
+                context.run(*command, f"--trace={trace}")
+                found.append(played(dimsim, context.options.pages, trace) | {"name": name})
+    finally:
+        for path in (trace, file):
+            if os.path.exists(path):
+                os.remove(path)
+    return found
+
+
+def played(dimsim, sizes, trace):
+    """What nodeos-dimsim makes of the trace: {pages, results: [{policy, buffer, hit_ratio}]}"""
+    command = [dimsim, f"--pages={sizes}", "--json", trace]
+    got = subprocess.run(command, capture_output=True, text=True)
+    if got.returncode:
+        raise Failed(f"exit {got.returncode} of {' '.join(command)}: {got.stderr}")
+    return json.loads(got.stdout)

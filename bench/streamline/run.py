@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots one node with Slurm whose memory is divided into nodes of 64 MiB, and follows streamlines
+through a field four times as large from container vda, which has one of them: by mmap, with
+MADV_RANDOM, too, and by the container's buffer (isolator dimmap); alone, and while GROMACS runs in
+container sim of the same job. All threads that follow lines share a CPU, and GROMACS has one, so
+that the two have a processor of their own under emulation where nothing else runs; the device
+(null_blk) takes --latency. Measures steps a second, CPU time, major faults and pages read, each
+three times: under emulation only what arms have to each other."""
+
+import shutil
+
+from bench.lib import guests
+from bench.lib.context import TOP, load, need_tools
+from bench.lib.options import Option, positive
+
+TITLE = "Streamlines out of core beside a simulation"
+MINUTES = {"quick": 12, "full": 30}
+INPUTS = [
+    *guests.CLUSTER,
+    "bench/streamline/*",
+    "bench/lib/job.py",
+    "bench/lib/water.sh",
+    "dimmap/load/streamline/*.c",
+    "dimmap/module/*.c",
+    "dimmap/policy/*.c",
+]
+OPTIONS = (
+    Option("grid", "N", "points of the field in each direction: 225 MiB", 270, None, positive),
+    Option("seeds", "N", "streamlines", 200, 50, positive),
+    Option("steps", "N", "of each", 200, 100, positive),
+    Option("latency", "NS", "of the device", 200000, None, positive),
+)
+
+
+def run(context):
+    need_tools("qemu-system-x86_64:qemu-system-x86")
+    module = f"{context.build}/dimmapfs.ko"
+    shutil.copy(context.path_of(f"{TOP}/dimmap/build"), module)
+    puts = [f"{TOP}/bench/streamline/guest", f"{TOP}/bench/lib/job.py"]
+    puts += [f"{TOP}/bench/lib/water.sh", module]
+    sizes = [str(getattr(context.options, o.name)) for o in OPTIONS]
+    more = ["--numa", "2", "--memory", "4096", "--qemu", "-machine max-ram-below-4g=1G"]
+    more += ["--append", "fgmn=all:6x64M null_blk.nr_devices=0"]
+    left = guests.cluster(context, puts, ["./guest", *sizes], more)
+    return load(f"{left}/runs.json")["runs"]
