@@ -3,23 +3,22 @@
 
 import re
 
+from bench.lib.context import TOP, read
+
 
 def number(text):
-    """ "1,018 (816 to 1,456)" -> (1018, 816, 1456); one number is all three"""
+    """ "1,018 (816 to 1,456)" -> [1018, 816, 1456]: median and ends; one number is all three"""
     found = [
         float(n.replace(",", ""))
         for n in re.findall(r"-?\d[\d,]*(?:\.\d+)?", text.replace("**", ""))
     ]
-    if len(found) == 1:
-        return found[0], found[0], found[0]
-    return found[0], found[1], found[2]
+    return found[:3] if len(found) > 1 else found * 3
 
 
-def table(top, after, head):
+def table(after, head):
     """Rows, without markup, of the first table below the text AFTER whose first line
     begins with HEAD."""
-    with open(f"{top}/doc/benchmarks.md", encoding="utf-8") as f:
-        text = f.read()
+    text = read(f"{TOP}/doc/benchmarks.md")
     at = text.index(after)
     lines = text[text.index(head, at) :].splitlines()
     rows = []

@@ -2,23 +2,24 @@
 """A simulation and an analysis of what it writes on one node,
 as Figure 5 of the Argo NodeOS paper has them: alone, in one container, in two, by taskset."""
 
-import json
 import statistics
 
-import guest
-import plot
+from bench.evaluation import plot
+from bench.lib import guests, marks
+from bench.lib.context import TOP, Failed, load
+from bench.lib.tables import Table, number, spread
 
 TITLE = "Figure 5: a simulation and its analysis"
 MINUTES = {"quick": 10, "full": 25}
 ONE_PROCESSOR = True
+OPTIONS = ()
 INPUTS = [
-    "bench/evaluation/coupled.py",
-    "bench/evaluation/coupled-guest",
+    "bench/evaluation/coupled*",
     "bench/evaluation/analysis.c",
-    "bench/lib/rank-count.c",
+    "bench/lib/job.py",
+    "bench/lib/water.sh",
     "tools/noise/nodeos-sched-count",
-    *guest.INPUTS,
-    *guest.PROJECT,
+    *guests.CLUSTER,
 ]
 ARMS = {
     "alone": "GROMACS alone",
@@ -26,47 +27,42 @@ ARMS = {
     "two": "two containers",
     "taskset": "taskset, no container",
 }
+HEAD = [
+    "",
+    "other programs on the simulation's CPUs, M",
+    "of the simulation's own",
+    "kernel there, M",
+    "involuntary switches",
+    "migrations",
+    "the simulation's own M, with what it spins",
+]
 SIZES = {"quick": ["3", "20", "8"], "full": ["10", "20", "8"]}
 
 
 def run(context):
-    build = guest.build(context, "rank-count")
-    here = f"{context.top}/bench/evaluation"
+    plugin, here = guests.plugin(context, "rank-count"), f"{TOP}/bench/evaluation"
     # where no other program of the guest is: these come as position-independent ones
-    context.run(
-        "gcc",
-        "-static",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wl,-Ttext-segment=0x20000000",
-        "-o",
-        f"{build}/analysis",
-        f"{here}/analysis.c",
-        "-lm",
-    )
-    share, marks = guest.boot(
-        context,
-        f"{build}/rank-count.so,own=0x550000000000-0x7fffffffffff,ranks=7",
-        [f"{here}/coupled-guest", f"{build}/mark", f"{build}/analysis"],
-        ["./coupled-guest", *SIZES["quick" if context.quick else "full"]],
-    )
-    return read(f"{share}/runs.json", marks)
+    flags = ["-Wl,-Ttext-segment=0x20000000", "-lm"]
+    to = f"{context.build}/analysis"
+    puts = [guests.program(context, to, f"{here}/analysis.c", *flags), guests.mark(context)]
+    puts += [f"{here}/coupled-guest", f"{TOP}/bench/lib/job.py", f"{TOP}/bench/lib/water.sh"]
+    counted, own = f"{context.out}/marks", ",own=0x550000000000-0x7fffffffffff,ranks=7"
+    more = ["--memory", "1024", "--qemu", f"-plugin {guests.plugged(plugin, counted, own)}"]
+    sizes = SIZES["quick" if context.options.quick else "full"]
+    left = guests.cluster(context, puts, ["./coupled-guest", *sizes], more, clock="icount")
+    return read(f"{left}/runs.json", counted)
 
 
-def read(path, marks):
-    with open(path, encoding="utf-8") as f:
-        raw = json.load(f)
-    with open(marks, encoding="utf-8") as f:
-        counted = [[int(n) for n in line.split()] for line in f]
-    if len(counted) != len(raw["runs"]):
-        raise RuntimeError(f"{len(raw['runs'])} runs, {len(counted)} of them counted")
-    for r, (own, kernel, other, every) in zip(raw["runs"], counted):
+def read(path, counted):
+    """The runs of PATH, each with its line of COUNTED."""
+    raw, counts = load(path), marks.rows(counted)
+    if len(counts) != len(raw["runs"]):
+        raise Failed(f"{len(raw['runs'])} runs, {len(counts)} of them counted")
+    for r, (own, kernel, other, every) in zip(raw["runs"], counts):
         r.update(own=own, kernel=kernel, other=other, all=every)
     results = {tuple(r["result"]) for r in raw["runs"]}
     if len(results) != 1:
-        raise RuntimeError(f"the simulation's results differ: {results}")
+        raise Failed(f"the simulation's results differ: {results}")
     return raw
 
 
@@ -83,43 +79,32 @@ def quantities(raw):
     return found
 
 
-def spread(values, unit=1):
-    values = [v / unit for v in values]
-    digits = 1 if unit > 1 and max(values) < 100 else 0
-    return (
-        f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f} to"
-        f" {max(values):,.{digits}f})"
-    )
-
-
 def tables(raw):
-    out = [
-        (
-            "| | other programs on the simulation's CPUs, M | of the simulation's own | kernel"
-            " there, M | involuntary switches | migrations | the simulation's own M, with what it"
-            " spins |"
-        ),
-        "|" + "---|" * 7,
-    ]
+    rows = []
     for arm, name in ARMS.items():
-        share = 100 * statistics.median(
-            o / w for o, w in zip(of(raw, arm, "other"), of(raw, arm, "own"))
-        )
-        name = f"**{name}**" if arm == "two" else name
-        out.append(
-            f"| {name} | {spread(of(raw, arm, 'other'), 1e6)} | {share:.1f} % |"
-            f" {spread(of(raw, arm, 'kernel'), 1e6)} | {spread(of(raw, arm, 'involuntary'))} |"
-            f" {spread(of(raw, arm, 'migrations'))} | {spread(of(raw, arm, 'own'), 1e6)} |"
+
+        def millions(what):
+            values = of(raw, arm, what)
+            return spread(values, int(max(values) < 100e6), 1e6)
+
+        of_own = zip(of(raw, arm, "other"), of(raw, arm, "own"))
+        rows.append(
+            [
+                f"**{name}**" if arm == "two" else name,
+                millions("other"),
+                number(100 * statistics.median(o / w for o, w in of_own), 1, after=" %"),
+                millions("kernel"),
+                spread(of(raw, arm, "involuntary"), 0),
+                spread(of(raw, arm, "migrations"), 0),
+                millions("own"),
+            ]
         )
     n = len({r["round"] for r in raw["runs"]})
-    out += [
-        "",
-        (
-            f"{n} rounds, the arms by turns; GROMACS with seven threads, {raw['steps']} steps of a"
-            " box of water, the same result to the last bit in all runs."
-        ),
-    ]
-    return "\n".join(out)
+    note = (
+        f"{n} rounds, the arms by turns; GROMACS with seven threads, {raw['steps']} steps of a box"
+        " of water, the same result to the last bit in all runs."
+    )
+    return [Table(HEAD, rows, notes=[note])]
 
 
 def plots(raw):

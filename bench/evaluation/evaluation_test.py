@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of bench/evaluate: what it reads, mpibind's rules on machines small enough to do by hand,
+"""Tests of the evaluation: what it reads, mpibind's rules on machines small enough to do by hand,
 what is counted of placements, the comparison, the plots, the planner's part of the evaluation in
 short, and doc/evaluation.md. TAP."""
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -20,38 +18,26 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 TOOL = os.path.join(os.environ.get("NODEOS_BUILD", TOP), "nodeosctl")
 sys.dont_write_bytecode = True
-sys.path.insert(0, HERE)
-import benchmarks
-import coupled
-import launch
-import machine
-import mpibind
-import planner
-import plot
+sys.path.insert(0, TOP)
+from bench.evaluation import (
+    benchmarks,
+    coupled,
+    launch,
+    machine,
+    mpibind,
+    outofcore,
+    planner,
+    plot,
+    table,
+    variability,
+)
+from bench.evaluation import run as evaluate
+from bench.lib.context import Failed
+from bench.lib.tables import cell_text, written
+from bench.lib.tap import Tests
 
-count = failed = 0
-
-
-def same(got, want, what):
-    global count, failed
-    count += 1
-    failed += got != want
-    print(f"{'' if got == want else 'not '}ok {count} - {what}", flush=True)
-    if got != want:
-        print(f"#   got:  {got}\n#   want: {want}")
-
-
-def skip(what, why):
-    global count
-    count += 1
-    print(f"ok {count} - {what} # SKIP {why}")
-
-
-def program():
-    loader = importlib.machinery.SourceFileLoader("evaluate", f"{TOP}/bench/evaluate")
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("evaluate", loader))
-    loader.exec_module(module)
-    return module
+t = Tests()
+same, skip = t.same, t.skip
 
 
 def test_sets():
@@ -142,27 +128,29 @@ def test_planner(directory):
             )
 
 
-def test_compare(evaluate):
+def test_compare():
     stated = [
         {"name": "a.x", "unit": "", "value": 10, "spread": 2},
+        {"name": "a.w", "unit": "", "value": 10, "spread": 2},
         {"name": "a.y", "unit": "", "value": 1, "spread": 0},
         {"name": "a.z", "unit": "", "value": 1, "spread": 0},
         {"name": "a.f", "unit": "", "value": 1, "spread": 0, "quick": False},
     ]
     verdicts = {
-        name: verdict
-        for name, verdict, _ in evaluate.compare(
-            stated, {"a.x": 12, "a.y": 1.01, "a.f": 5, "a.n": 3}, True
+        v.what: v.skip or v.good
+        for v in table.compare(
+            stated, {"a.x": 12, "a.w": 7.9, "a.y": 1.01, "a.f": 5, "a.n": 3}, True
         )
     }
     same(
         verdicts,
         {
-            "a.x": "within",
-            "a.y": "OUTSIDE",
+            "a.x: 12 , stated 10 ± 2": True,
+            "a.w: 7.9 , stated 10 ± 2": False,
+            "a.y: 1.01 , stated 1 ± 0": False,
             "a.z": "not measured",
-            "a.f": "not measured",
-            "a.n": "new",
+            "a.f": "full size only",
+            "a.n: 3": "not stated",
         },
         "numbers within their spread, outside, missing, new",
     )
@@ -179,7 +167,8 @@ def test_record(directory):
     r = subprocess.run(
         [
             sys.executable,
-            os.path.join(TOP, "bench/evaluate"),
+            os.path.join(TOP, "bench/run"),
+            "evaluation",
             "--quick",
             "--record",
             "--only=planner",
@@ -197,29 +186,7 @@ def test_record(directory):
     )
 
 
-def test_resumed(evaluate, directory):
-    """An experiment is done again when an input has changed, and only then."""
-    done = []
-
-    class Experiment:
-        __name__, TITLE, MINUTES, INPUTS = "made-up", "made up", {"quick": 0, "full": 0}, ["README"]
-
-        @staticmethod
-        def run(context):
-            done.append(context.name)
-            return {"n": len(done)}
-
-    options = type("Options", (), {"out": directory, "quick": True, "nodeosctl": None})
-    evaluate.say = lambda text: None
-    results = [evaluate.measured("made-up", Experiment, options, [])["raw"]["n"] for _ in range(2)]
-    Experiment.INPUTS = ["README", "NEWS"]
-    results.append(evaluate.measured("made-up", Experiment, options, [])["raw"]["n"])
-    options.quick = False
-    results.append(evaluate.measured("made-up", Experiment, options, [])["raw"]["n"])
-    same(results, [1, 1, 2, 3], "done once, again with another input, again in another size")
-
-
-def test_side_by_side(evaluate):
+def test_side_by_side():
     """Those that need one processor each run together, as many as there are processors;
     the order stays."""
     one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
@@ -304,11 +271,7 @@ def test_launches():
         (500, 1000),
         "a launch, less what an idle machine executes in its time",
     )
-    try:
-        launch.launches(lines, marks[:5])
-        same("no error", "an error", "a mark too few")
-    except RuntimeError as e:
-        same("5 marks" in str(e), True, "a mark too few is an error")
+    t.raises(Failed, "5 marks", "a mark too few is an error", launch.launches, lines, marks[:5])
 
 
 def test_coupled(directory):
@@ -330,11 +293,73 @@ def test_coupled(directory):
     )
     with open(f"{directory}/marks", "a") as f:
         f.write("1 1 1 1\n")
-    try:
-        coupled.read(f"{directory}/runs.json", f"{directory}/marks")
-        same("no error", "an error", "a mark too many")
-    except RuntimeError as e:
-        same("5 of them counted" in str(e), True, "a mark too many is an error")
+    given = [coupled.read, f"{directory}/runs.json", f"{directory}/marks"]
+    t.raises(Failed, "5 of them counted", "a mark too many is an error", *given)
+
+
+def texts(tables):
+    return [" | ".join(cell_text(c) for c in row) for row in tables[0].rows]
+
+
+def test_tables():
+    runs = [
+        {"arm": arm, "round": n, "own": 200_000_000, "kernel": kernel, "other": other}
+        | {"involuntary": 10 * n, "migrations": 3}
+        for arm, kernel, other in (("alone", 50_000_000, 4_000_000), ("two", 120_500_000, 0))
+        for n in (1, 2, 3)
+    ]
+    runs += [r | {"arm": arm} for arm in ("one", "taskset") for r in runs[:3]]
+    of = coupled.tables({"runs": runs, "steps": 20})
+    same(
+        [row for n, row in enumerate(texts(of)) if n in (0, 2)],
+        [
+            "GROMACS alone | 4.0 | 2.0 % | 50.0 | 20 (10 to 30) | 3 | 200",
+            "**two containers** | 0.0 | 0.0 % | 120 | 20 (10 to 30) | 3 | 200",
+        ],
+        "Figure 5: millions with a decimal below 100, and of the simulation's own",
+    )
+    same(of[0].notes[0][:8], "3 rounds", "Figure 5: its rounds")
+    rows = [
+        {"arm": arm, "nodes": nodes, "user": user * 10**6, "kernel": 10**6, "helpers": 0}
+        for arm, nodes, user in (
+            ("stock", 1, 80),
+            ("plain", 1, 90),
+            ("plain", 1, 110),
+            ("container", 1, 125),
+            ("stock", 32, 3000),
+            ("plain", 32, 3300),
+            ("container", 32, 3630),
+        )
+    ]
+    rows.append({"arm": "helpers-manifest", "nodes": 4, "helpers": 4, "user": 0, "kernel": 0})
+    of = launch.tables({"rows": rows})
+    same(
+        texts(of),
+        [
+            "1 | 80 | 100 (90 to 110) | 125 |  | 1.25 | 1.25 | 126",
+            "32 | 3,000 | 3,300 | 3,630 |  | 1.10 | 1.10 | 3,631",
+        ],
+        "launches: medians, ratios of user instructions, and what was not measured",
+    )
+    same(
+        of[0].notes,
+        [
+            "Runs of the helper nodeos-plan in one launch of four ranks a node: 4 on 4 nodes"
+            " (manifest)."
+        ],
+        "launches: the helper's runs",
+    )
+    verdicts = table.judge({"results": {}, "failures": {"coupled": "why"}, "quick": True})
+    same(
+        [v.what for v in verdicts if not v.good],
+        ["coupled: the experiment failed"],
+        "a part that failed is a verdict that does not hold",
+    )
+    same(
+        {v.skip for v in verdicts if v.good},
+        {"not measured"},
+        "its numbers are not measured, and those of parts that were not run are not named",
+    )
 
 
 def test_benchmarks():
@@ -343,10 +368,10 @@ def test_benchmarks():
             benchmarks.number(t)
             for t in ("1,018 (816 to 1,456)", "0", "**9,518** (9,269 to 10,406)", "0 (0 to 4.7)")
         ],
-        [(1018, 816, 1456), (0, 0, 0), (9518, 9269, 10406), (0, 0, 4.7)],
+        [[1018, 816, 1456], [0, 0, 0], [9518, 9269, 10406], [0, 0, 4.7]],
         "numbers of doc/benchmarks.md with their ends",
     )
-    rows = benchmarks.table(TOP, "--seeds 1-30 --boots plain+nohz", "| busy node | foreign")
+    rows = benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign")
     same(
         [row[0] for row in rows],
         [
@@ -401,7 +426,7 @@ def test_plots():
     same(plot.of([5, 1, 2, 9]), plot.Value(3.5, 1, 9), "a median with its ends")
 
 
-def test_page(evaluate):
+def test_page():
     with open(f"{TOP}/doc/evaluation.md", encoding="utf-8") as f:
         page = f.read()
     with open(f"{HERE}/quantities.json", encoding="utf-8") as f:
@@ -412,13 +437,24 @@ def test_page(evaluate):
             page,
             re.S,
         )
-        for name in evaluate.EXPERIMENTS
+        for name in evaluate.PARTS
     }
     same(
         [name for name, text in blocks.items() if not text or not text[1].strip()],
         [],
-        "doc/evaluation.md has the tables of all experiments",
+        "doc/evaluation.md has the tables of all parts",
     )
+    for module in (variability, outofcore):
+        name = module.__name__.rpartition(".")[2]
+        raw = module.stated()
+        same(
+            blocks[name][1].strip(),
+            written(module.tables(raw)),
+            f"{name}: doc/evaluation.md says what doc/benchmarks.md does",
+        )
+        value = {q["name"]: q["value"] for q in quantities}
+        found = module.quantities(raw)
+        same(found, {k: value[k] for k in found}, f"{name}: so does quantities.json")
     same(
         [
             p
@@ -432,11 +468,11 @@ def test_page(evaluate):
         [
             q["name"]
             for q in quantities
-            if q["name"].partition(".")[0] not in evaluate.EXPERIMENTS
-            or not {"unit", "value", "spread", "where"} <= set(q)
+            if q["name"].partition(".")[0] not in evaluate.PARTS
+            or not {"unit", "value", "spread"} <= set(q)
         ],
         [],
-        "quantities.json: each has an experiment, unit, value, spread and where it is from",
+        "quantities.json: each has a part, unit, value and spread",
     )
     same(len({q["name"] for q in quantities}), len(quantities), "none twice")
     value = {q["name"]: q["value"] for q in quantities}
@@ -450,7 +486,6 @@ def test_page(evaluate):
 
 
 def main():
-    evaluate = program()
     with tempfile.TemporaryDirectory() as directory:
         test_sets()
         if shutil.which("hwloc-distrib") and shutil.which("lstopo-no-graphics"):
@@ -461,18 +496,17 @@ def main():
                 "machines and placements",
                 "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)",
             )
-        test_compare(evaluate)
+        test_compare()
         test_record(directory)
-        test_side_by_side(evaluate)
-        test_resumed(evaluate, directory)
+        test_side_by_side()
         test_analysis(directory)
         test_coupled(directory)
     test_launches()
+    test_tables()
     test_benchmarks()
     test_plots()
-    test_page(evaluate)
-    print(f"1..{count}")
-    sys.exit(1 if failed else 0)
+    test_page()
+    sys.exit(t.end())
 
 
 main()

@@ -5,25 +5,28 @@ every instruction counted."""
 import json
 import statistics
 
-import guest
-import plot
+from bench.evaluation import plot
+from bench.lib import guests, marks
+from bench.lib.context import TOP, Failed, read
+from bench.lib.tables import Table, number, spread
 
 TITLE = "Launch cost over simulated nodes"
 MINUTES = {"quick": 10, "full": 40}
-INPUTS = [
-    "bench/evaluation/launch.py",
-    "bench/evaluation/launch-guest",
-    "bench/evaluation/pair.json",
-    "bench/lib/insn-count.c",
-    *guest.INPUTS,
-    *guest.PROJECT,
-]
+OPTIONS = ()
+INPUTS = ["bench/evaluation/launch*", "bench/evaluation/pair.json", *guests.CLUSTER]
 ARMS = {
     "stock": "without the plugin",
     "plain": "plugin, no option",
     "container": "one container",
     "manifest": "manifest of two",
 }
+HEAD = [
+    "nodes",
+    *(f"{name}: user M" for name in ARMS.values()),
+    "container of plugin, no option (user)",
+    "plugin, no option, of without (user)",
+    "container: user and kernel M",
+]
 SIZES = {
     "quick": ["16", "1:2", "4:1", "16:1"],
     "full": ["64", "1:5", "2:3", "4:3", "8:2", "16:2", "32:1", "64:1"],
@@ -35,15 +38,13 @@ def launches(lines, marks):
     what an idle machine executes meanwhile is off."""
     rows, idle = [], None
     if len(marks) < 3 * len(lines):
-        raise RuntimeError(f"{len(lines)} launches, but {len(marks)} marks")
+        raise Failed(f"{len(lines)} launches, but {len(marks)} marks")
     for n, row in enumerate(lines):
         first, _, last = marks[3 * n : 3 * n + 3]
         if (first[0], last[0]) != (10, 12):
-            raise RuntimeError(f"launch {n}: marks {first[0]}, {last[0]}")
+            raise Failed(f"launch {n}: marks {first[0]}, {last[0]}")
         if row["code"]:
-            raise RuntimeError(
-                f"launch {n}, {row['arm']} on {row['nodes']} nodes: exit {row['code']}"
-            )
+            raise Failed(f"launch {n}, {row['arm']} on {row['nodes']} nodes: exit {row['code']}")
         got = {
             **row,
             "seconds": row["ended"] - row["begun"],
@@ -60,26 +61,14 @@ def launches(lines, marks):
 
 
 def run(context):
-    build = guest.build(context, "insn-count")
-    here = f"{context.top}/bench/evaluation"
-    share, marks = guest.boot(
-        context,
-        f"{build}/insn-count.so",
-        [f"{here}/launch-guest", f"{here}/pair.json", f"{build}/mark"],
-        ["./launch-guest", *SIZES["quick" if context.quick else "full"]],
-        memory=3072,
-        limit=14400,
-        clock="tcg",
-    )
-    return read(f"{share}/launches.jsonl", marks)
-
-
-def read(path, marks):
-    with open(path, encoding="utf-8") as f:
-        lines = [json.loads(line) for line in f]
-    with open(marks, encoding="utf-8") as f:
-        marks = [[int(n) for n in line.split()] for line in f]
-    return {"rows": launches(lines, marks)}
+    plugin, here = guests.plugin(context, "insn-count"), f"{TOP}/bench/evaluation"
+    puts = [f"{here}/launch-guest", f"{here}/pair.json", guests.mark(context)]
+    counted = f"{context.out}/marks"
+    more = ["--memory", "3072", "--qemu", f"-plugin {guests.plugged(plugin, counted)}"]
+    command = ["./launch-guest", *SIZES["quick" if context.options.quick else "full"]]
+    left = guests.cluster(context, puts, command, more, clock="tcg", limit=14400)
+    lines = read(f"{left}/launches.jsonl").splitlines()
+    return {"rows": launches([json.loads(line) for line in lines], marks.rows(counted))}
 
 
 def of(raw, arm, nodes, what):
@@ -119,45 +108,24 @@ def quantities(raw):
 
 
 def tables(raw):
-    def cell(arm, nodes, what):
-        values = of(raw, arm, nodes, what)
-        if not values:
-            return ""
-        low, high = min(values), max(values)
-        text = f"{statistics.median(values):,.0f}"
-        return text if len(values) == 1 else f"{text} ({low:,.0f} to {high:,.0f})"
-
-    def times(a, b, nodes):
-        r = ratio(raw, a, b, nodes)
-        return f"{r:.2f}" if r else ""
-
-    out = [
-        "| nodes | "
-        + " | ".join(f"{name}: user M" for name in ARMS.values())
-        + " | container of plugin, no option (user) | plugin, no option, of without (user) |"
-        " container: user and kernel M |",
-        "|" + "---|" * (len(ARMS) + 4),
-    ]
+    rows = []
     for nodes in sizes(raw):
-        out.append(
-            f"| {nodes} | "
-            + " | ".join(cell(arm, nodes, "user") for arm in ARMS)
-            + f" | **{times('container', 'plain', nodes)}** | {times('plain', 'stock', nodes)} |"
-            f" {cell('container', nodes, 'both')} |"
+        rows.append(
+            [
+                nodes,
+                *(spread(of(raw, arm, nodes, "user"), 0) for arm in ARMS),
+                number(ratio(raw, "container", "plain", nodes), 2, bold=True),
+                number(ratio(raw, "plain", "stock", nodes), 2),
+                spread(of(raw, "container", nodes, "both"), 0),
+            ]
         )
     helpers = [
         f"{r['helpers']} on {r['nodes']} nodes ({r['arm'].removeprefix('helpers-')})"
         for r in raw["rows"]
         if r["arm"].startswith("helpers-")
     ]
-    if helpers:
-        out += [
-            "",
-            "Runs of the helper nodeos-plan in one launch of four ranks a node: "
-            + ", ".join(helpers)
-            + ".",
-        ]
-    return "\n".join(out)
+    text = "Runs of the helper nodeos-plan in one launch of four ranks a node: "
+    return [Table(HEAD, rows, notes=[f"{text}{', '.join(helpers)}."] if helpers else [])]
 
 
 def plots(raw):

@@ -1,146 +1,99 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 7: a simulation beside a tracer whose field is larger than its container's memory.
-The full size is bench/run streamline's in doc/benchmarks.md; quick: shorter lines."""
+Measured by bench/run streamline; its full size is in doc/benchmarks.md."""
 
-import json
-import os
-import statistics
+from statistics import median
 
-import benchmarks
-import plot
+import bench.streamline.run
+from bench.evaluation import benchmarks, plot
+from bench.lib.context import measured
+from bench.lib.tables import Table, number, spread
 
 TITLE = "Figure 7: a simulation beside an out-of-core tracer"
 MINUTES = {"quick": 12, "full": 35}
-INPUTS = [
-    "bench/evaluation/outofcore.py",
-    "bench/evaluation/benchmarks.py",
-    "bench/streamline/*",
-    "bench/lib/*",
-    "dimmap/load/streamline/*.c",
-    "dimmap/module/*.c",
-    "dimmap/policy/*.c",
-    "host/buffer*.c",
-    "kernel/patches/*/series",
-]
+OPTIONS = ()
+INPUTS = ["bench/evaluation/outofcore.py", *bench.streamline.run.INPUTS]
 ARMS = {
     "mmap": "mmap",
     "mmap, MADV_RANDOM": "mmap, MADV_RANDOM",
     "dimmap": "buffer, page by page",
     "dimmap, fill 64K": "buffer, fill 64K",
 }
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEAD = ["threads", "tracer", "steps a second beside GROMACS", "of the best mmap"]
+HEAD += ["of itself alone", "major faults", "pages read"]
 
 
 def run(context):
-    size = ["--seeds", "50", "--steps", "100"] if context.quick else []
-    context.run(
-        f"{context.top}/bench/run",
-        "streamline",
-        *size,
-        "--out",
-        f"{context.out}/bench-streamline",
-    )
-    with open(f"{context.out}/bench-streamline/result.json", encoding="utf-8") as f:
-        runs = json.load(f)["raw"]
-    rows = []
-    for threads in sorted({r["threads"] for r in runs}):
-        for beside in (False, True):
-            for arm in ARMS:
-                mine = [
-                    r
-                    for r in runs
-                    if (r["threads"], r["beside"], r["arm"]) == (threads, beside, arm)
-                ]
-                rates = [r["steps_per_second"] for r in mine]
-                rows.append(
-                    {
-                        "threads": threads,
-                        "beside": beside,
-                        "arm": arm,
-                        "rate": [statistics.median(rates), min(rates), max(rates)],
-                        "faults": statistics.median(r["majflt"] for r in mine),
-                        "read": statistics.median(r["pages_read"] for r in mine),
-                    }
-                )
-    return {"rows": rows}
+    part = context.part("streamline", bench.streamline.run)
+    found = {}
+    for r in measured(part, bench.streamline.run):
+        row = found.setdefault((r["threads"], r["beside"], r["arm"]), {})
+        for name, value in (
+            ("rate", r["steps_per_second"]),
+            ("faults", r["majflt"]),
+            ("read", r["pages_read"]),
+        ):
+            row.setdefault(name, []).append(value)
+    return {"rows": [[*key, row] for key, row in found.items()]}
 
 
 def stated():
+    """The same of doc/benchmarks.md, where median and ends are the values."""
     rows = []
-    for row in benchmarks.table(TOP, "### Streamlines in a container", "| threads |"):
-        rows.append(
-            {
-                "threads": int(row[0]),
-                "beside": row[1] != "alone",
-                "arm": row[2],
-                "rate": list(benchmarks.number(row[3])),
-                "faults": benchmarks.number(row[6])[0],
-                "read": benchmarks.number(row[7])[0],
-            }
-        )
+    for row in benchmarks.table("### Streamlines in a container", "| threads |"):
+        cells = zip(("rate", "faults", "read"), (row[3], row[6], row[7]))
+        values = {name: benchmarks.number(cell) for name, cell in cells}
+        rows.append([int(row[0]), row[1] != "alone", row[2], values])
     return {"rows": rows}
 
 
-def of(raw, threads, beside, arm):
-    return next(
-        r for r in raw["rows"] if (r["threads"], r["beside"], r["arm"]) == (threads, beside, arm)
-    )
+def of(raw, threads, beside, arm, what="rate"):
+    key = [threads, beside, arm]
+    return next(row[3][what] for row in raw["rows"] if row[:3] == key)
 
 
-def best_mmap(raw, threads, beside):
-    return max(of(raw, threads, beside, arm)["rate"][0] for arm in ARMS if arm.startswith("mmap"))
+def ratios(raw, threads, arm):
+    """Of the best mmap's rate, and of itself alone, in the median."""
+    rate = median(of(raw, threads, True, arm))
+    best = max(median(of(raw, threads, True, a)) for a in ARMS if a.startswith("mmap"))
+    return rate / best, rate / median(of(raw, threads, False, arm))
 
 
 def quantities(raw):
     found = {}
     for threads in (1, 16):
         for arm in ARMS:
-            found[f"outofcore.of-mmap.{threads}.{arm.replace(', ', '-').replace(' ', '-')}"] = (
-                round(of(raw, threads, True, arm)["rate"][0] / best_mmap(raw, threads, True), 2)
-            )
-            found[f"outofcore.of-alone.{threads}.{arm.replace(', ', '-').replace(' ', '-')}"] = (
-                round(
-                    of(raw, threads, True, arm)["rate"][0]
-                    / of(raw, threads, False, arm)["rate"][0],
-                    2,
-                )
-            )
+            end = f"{threads}.{arm.replace(', ', '-').replace(' ', '-')}"
+            of_mmap, of_alone = ratios(raw, threads, arm)
+            found[f"outofcore.of-mmap.{end}"] = round(of_mmap, 2)
+            found[f"outofcore.of-alone.{end}"] = round(of_alone, 2)
     return found
 
 
 def tables(raw):
-    out = [
-        (
-            "| threads | tracer | steps a second beside GROMACS | of the best mmap | of itself"
-            " alone | major faults | pages read |"
-        ),
-        "|" + "---|" * 7,
-    ]
+    rows = []
     for threads in (1, 16):
         for arm, name in ARMS.items():
-            r = of(raw, threads, True, arm)
-            middle, low, high = r["rate"]
-            name = f"**{name}**" if arm.startswith("dimmap") else name
-            out.append(
-                f"| {threads} | {name} | {middle:,.0f} ({low:,.0f} to {high:,.0f}) |"
-                f" {middle / best_mmap(raw, threads, True):.2f} |"
-                f" {middle / of(raw, threads, False, arm)['rate'][0]:.2f} | {r['faults']:,.0f} |"
-                f" {r['read']:,.0f} |"
+            rows.append(
+                [
+                    threads,
+                    f"**{name}**" if arm.startswith("dimmap") else name,
+                    spread(of(raw, threads, True, arm), 0),
+                    *(number(ratio, 2) for ratio in ratios(raw, threads, arm)),
+                    number(median(of(raw, threads, True, arm, "faults"))),
+                    number(median(of(raw, threads, True, arm, "read"))),
+                ]
             )
-    return "\n".join(out)
+    return [Table(HEAD, rows)]
 
 
 def plots(raw):
     panels = []
     for threads in (1, 16):
         for beside, where in ((False, "alone"), (True, "beside GROMACS")):
-            panels.append(
-                (
-                    f"{threads} thread{'s' if threads > 1 else ''}, {where}",
-                    "steps a second",
-                    [plot.Value(*of(raw, threads, beside, arm)["rate"]) for arm in ARMS],
-                )
-            )
+            name = f"{threads} thread{'s' if threads > 1 else ''}, {where}"
+            values = [plot.of(of(raw, threads, beside, arm)) for arm in ARMS]
+            panels.append((name, "steps a second", values))
     return {
         "outofcore.svg": plot.panels(
             "Streamlines through a field four times as large as the container's memory",
@@ -152,9 +105,3 @@ def plots(raw):
             note="Ratios count: the emulator's seconds are not a machine's.",
         )
     }
-
-
-def page():
-    """What doc/evaluation.md has of it: the numbers of doc/benchmarks.md."""
-    raw = stated()
-    return tables(raw), plots(raw)

@@ -9,12 +9,15 @@ import statistics
 import subprocess
 import tempfile
 
-import machine
-import mpibind
-import plot
+from bench.evaluation import machine, mpibind, plot
+from bench.lib import job
+from bench.lib.context import TOP
+from bench.lib.options import Option
+from bench.lib.tables import Table, number
 
 TITLE = "The planner beside hwloc-distrib and mpibind"
 MINUTES = {"quick": 1, "full": 2}
+OPTIONS = (Option("nodeosctl", "FILE", "instead of building one"),)
 INPUTS = [
     "bench/evaluation/planner.py",
     "bench/evaluation/machine.py",
@@ -95,16 +98,8 @@ def distrib(m, n, within=None):
 
 def nodeos(tool, m, sizes, threads, directory):
     """The ranks' CPUs of each container, or None when the planner refuses."""
-    apps = [
-        {
-            "name": f"c{n}",
-            "app": {"isolators": [{"name": "container", "value": {"cpus": size * threads}}]},
-        }
-        for n, size in enumerate(sizes)
-    ]
-    path = f"{directory}/manifest.json"
-    with open(path, "w") as f:
-        json.dump({"acKind": "PodManifest", "acVersion": "0.8.11", "apps": apps}, f)
+    apps = {f"c{n}": {"container": {"cpus": size * threads}} for n, size in enumerate(sizes)}
+    path = job.manifest(f"{directory}/manifest.json", **apps)
     ranks = ",".join(f"c{n}={size}" for n, size in enumerate(sizes))
     got = subprocess.run(
         [tool, "plan", "--json", f"--topology={m.xml}", f"--ntasks={ranks}", path],
@@ -168,16 +163,16 @@ def measure(m, placed):
     }
 
 
-def machines(top, directory):
+def machines(directory):
     """(group, Machine): the papers', those of the planner's tests, recorded ones where they are."""
     for name, text in PAPERS.items():
         yield "papers", machine.from_text(name, text, directory)
-    with open(f"{top}/topology/test/machines.txt") as f:
+    with open(f"{TOP}/topology/test/machines.txt") as f:
         for n, text in enumerate(
             line.strip() for line in f if line.strip() and not line.startswith("#")
         ):
             yield "synthetic", machine.from_text(f"{n}: {text}", text, directory)
-    folder = os.environ.get("NODEOS_TOPOLOGIES", f"{top}/../shared/topologies")
+    folder = os.environ.get("NODEOS_TOPOLOGIES", f"{TOP}/../shared/topologies")
     for path in sorted(glob.glob(f"{folder}/*.xml")):
         yield (
             "recorded",
@@ -187,8 +182,9 @@ def machines(top, directory):
 
 def run(context):
     rows = []
+    tool = context.options.nodeosctl or context.programs("nodeosctl")[0]
     with tempfile.TemporaryDirectory() as directory:
-        for group, m in machines(context.top, directory):
+        for group, m in machines(directory):
             for request, sizes in requests(len(m.cores)).items():
                 threads = m.threads if len({len(core) for core in m.cores}) == 1 else None
                 # cores of unlike size: as many threads as the machine's cores have in the mean,
@@ -196,7 +192,7 @@ def run(context):
                 width = threads or max(1, len(m.pus) // len(m.cores))
                 total = sum(sizes)
                 placed = {
-                    "nodeos": nodeos(context.nodeosctl, m, sizes, width, directory),
+                    "nodeos": nodeos(tool, m, sizes, width, directory),
                     "first": first_free(m, sizes, width),
                     "distrib": containers_of(sizes, distrib(m, total)),
                     "mpibind": containers_of(sizes, mpibind.mapped(m, total)),
@@ -245,37 +241,22 @@ def tables(raw):
         "synthetic": "The machines of the planner's tests",
         "recorded": "Machines recorded by the hwloc project",
     }
+    reach = "localities that the first container's ranks reach, % of all"
     for group, title in titles.items():
-        rows = [r for r in raw["rows"] if r["group"] == group]
-        if not rows:
+        found = [r for r in raw["rows"] if r["group"] == group]
+        if not found:
             continue
-        names = dict.fromkeys(r["machine"] for r in rows)
-        asked = sum(1 for r in rows if r["method"] == "nodeos")
-        out.append(f"{title}: {len(names)} machines, {asked} requests\n")
-        out.append(
-            "| "
-            + " | ".join(
-                [
-                    "placed by",
-                    *MEASURES.values(),
-                    "localities that the first container's ranks reach, % of all",
-                ]
-            )
-            + " |"
-        )
-        out.append("|" + "---|" * (len(MEASURES) + 2))
+        machines = len({r["machine"] for r in found})
+        asked = sum(1 for r in found if r["method"] == "nodeos")
+        rows = []
         for method, name in METHODS.items():
-            cells = [f"{total(rows, method, what):,}" for what in MEASURES]
-            reach = 100 * statistics.mean(r["reach"] for r in rows if r["method"] == method)
-            out.append(
-                "| "
-                + " | ".join(
-                    [f"**{name}**" if method == "nodeos" else name, *cells, f"{reach:.0f}"]
-                )
-                + " |"
-            )
-        out.append("")
-    return "\n".join(out)
+            mean = statistics.mean(r["reach"] for r in found if r["method"] == method)
+            totals = [total(found, method, what) for what in MEASURES]
+            name = f"**{name}**" if method == "nodeos" else name
+            rows.append([name, *totals, number(100 * mean)])
+        head = ["placed by", *MEASURES.values(), reach]
+        out.append(Table(head, rows, f"{title}: {machines} machines, {asked} requests"))
+    return out
 
 
 def plots(raw):

@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """HPL's table of variability: migrations and switches of ranks on a busy node, under CFS,
-SCHED_FIFO and SCHED_HPC. The full size is bench/run hpc's 30 seeds in doc/benchmarks.md; here as
-many seeds as one waits for."""
+SCHED_FIFO and SCHED_HPC. Measured by bench/run hpc; its 30 seeds are in doc/benchmarks.md."""
 
-import json
-import os
 import statistics
-import sys
 
-import benchmarks
-import plot
+import bench.hpc.run
+from bench.evaluation import benchmarks, plot
+from bench.hpc.table import HPC, foreign
+from bench.lib.context import measured
+from bench.lib.tables import Table, number, spread
 
 TITLE = "Variability: SCHED_HPC beside CFS and SCHED_FIFO"
 MINUTES = {"quick": 4, "full": 60}
 ONE_PROCESSOR = True
-INPUTS = [
-    "bench/evaluation/variability.py",
-    "bench/evaluation/benchmarks.py",
-    "bench/hpc/*",
-    "bench/lib/*",
-    "kernel/patches/*/series",
-]
+OPTIONS = ()
+INPUTS = ["bench/evaluation/variability.py", *bench.hpc.run.INPUTS]
 ARMS = {
     "cfs": "CFS",
     "pinned": "CFS, pinned",
@@ -29,55 +23,44 @@ ARMS = {
     "rr": "SCHED_HPC rr",
     "topo": "SCHED_HPC topo",
 }
-MEASURES = ("foreign", "involuntary", "migrations")
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MEASURES = {
+    "foreign": ("Foreign instructions", "% of the ranks' own"),
+    "involuntary": ("Involuntary switches", "of all ranks"),
+    "migrations": ("Migrations", "of all ranks"),
+}
+HEAD = [
+    "busy node",
+    "foreign instructions per own, %",
+    "involuntary switches, all ranks",
+    "migrations",
+    "from the least to the most: foreign",
+    "switches",
+    "migrations",
+]
 
 
 def run(context):
-    seeds, arms = (
-        ("1-2", "cfs+fifo+topo") if context.quick else ("1-30", "cfs+pinned+fifo+user+rr+topo")
-    )
-    context.run(
-        f"{context.top}/bench/run",
-        "hpc",
-        "--seeds",
-        seeds,
-        "--loads",
-        "busy",
-        "--arms",
-        arms,
-        "--out",
-        f"{context.out}/bench-hpc",
-    )
-    with open(f"{context.out}/bench-hpc/result.json", encoding="utf-8") as f:
-        runs = json.load(f)["raw"]["plain"]
-    return {
-        "seeds": seeds,
-        "rows": {
-            arm: {
-                "foreign": [
-                    100 * (r["kernel"] + r["other"]) / r["own"] for r in runs if r["arm"] == arm
-                ],
-                "involuntary": [r["involuntary"] for r in runs if r["arm"] == arm],
-                "migrations": [r["moves"] for r in runs if r["arm"] == arm],
-            }
-            for arm in arms.split("+")
-        },
-    }
+    given = {} if context.options.quick else {"seeds": "1-30"}
+    hpc = context.part("hpc", bench.hpc.run, loads=["busy"], **given)
+    runs, rows = measured(hpc, bench.hpc.run)["plain"], {}
+    for arm in hpc.options.arms:
+        of = [r for r in runs if r["arm"] == arm]
+        rows[arm] = {
+            "foreign": [foreign(r) for r in of],
+            "involuntary": [r["involuntary"] for r in of],
+            "migrations": [r["moves"] for r in of],
+        }
+    seeds = hpc.options.seeds
+    return {"seeds": seeds, "drawn": f"seeds {seeds}", "rows": rows}
 
 
 def stated():
-    """The same of doc/benchmarks.md, where the ends are there beside the median:
-    (median, smallest, largest)."""
-    rows = {}
-    for row in benchmarks.table(TOP, "--seeds 1-30 --boots plain+nohz", "| busy node | foreign"):
-        arm = next(a for a, name in ARMS.items() if name == row[0])
-        rows[arm] = {
-            "foreign": benchmarks.number(row[1]),
-            "involuntary": benchmarks.number(row[4]),
-            "migrations": benchmarks.number(row[5]),
-        }
-    return rows
+    """The same of doc/benchmarks.md, where median and ends are the values."""
+    rows, names = {}, {name: arm for arm, name in ARMS.items()}
+    for row in benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign"):
+        cells = zip(MEASURES, (row[1], row[4], row[5]))
+        rows[names[row[0]]] = {what: benchmarks.number(cell) for what, cell in cells}
+    return {"seeds": "1 to 30, from `doc/benchmarks.md`", "drawn": "30 seeds", "rows": rows}
 
 
 def quantities(raw):
@@ -88,98 +71,31 @@ def quantities(raw):
     }
 
 
-def table(rows, text):
-    out = [
-        text,
-        "",
-        (
-            "| busy node | foreign instructions per own, % | involuntary switches, all ranks |"
-            " migrations | from the least to the most: foreign | switches | migrations |"
-        ),
-        "|" + "---|" * 7,
-    ]
-    for arm, row in rows.items():
-
-        def beyond(what):
-            _, low, high = row[what]
-            return f"{high - low:,.1f}" if what == "foreign" else f"{high - low:,.0f}"
-
-        def cell(what, digits=0):
-            middle, low, high = row[what]
-            return (
-                f"{middle:,.{digits}f}"
-                if low == high
-                else f"{middle:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
-            )
-
-        name = f"**{ARMS[arm]}**" if arm in ("user", "rr", "topo") else ARMS[arm]
-        out.append(
-            f"| {name} | {cell('foreign', 1)} | {cell('involuntary')} | {cell('migrations')} |"
-            f" {beyond('foreign')} | {beyond('involuntary')} | {beyond('migrations')} |"
-        )
-    return "\n".join(out)
-
-
-def rows_of(raw):
-    return {
-        arm: {what: (statistics.median(v), min(v), max(v)) for what, v in row.items()}
-        for arm, row in raw["rows"].items()
-    }
-
-
 def tables(raw):
-    return table(
-        rows_of(raw),
-        f"Seven ranks of a conjugate gradient, seeds {raw['seeds']}; median (smallest to largest):",
+    rows = []
+    for arm, row in raw["rows"].items():
+        name = f"**{ARMS[arm]}**" if arm in HPC else ARMS[arm]
+        digits = {what: int(what == "foreign") for what in MEASURES}
+        beyond = [number(max(v) - min(v), digits[what]) for what, v in row.items()]
+        rows.append([name, *(spread(v, digits[what]) for what, v in row.items()), *beyond])
+    text = (
+        f"Seven ranks of a conjugate gradient, seeds {raw['seeds']}; median (smallest to largest):"
     )
-
-
-def drawn(rows, subtitle):
-    names = {
-        "foreign": ("Foreign instructions", "% of the ranks' own"),
-        "involuntary": ("Involuntary switches", "of all ranks"),
-        "migrations": ("Migrations", "of all ranks"),
-    }
-    panels = [
-        (*names[what], [plot.Value(*row[what]) for row in rows.values()]) for what in MEASURES
-    ]
-    return plot.panels(
-        "What disturbs the ranks of a solver on a busy node",
-        subtitle,
-        [ARMS[arm] for arm in rows],
-        panels,
-        highlight=[n for n, arm in enumerate(rows) if arm in ("user", "rr", "topo")],
-    )
+    return [Table(HEAD, rows, text)]
 
 
 def plots(raw):
+    rows = raw["rows"]
+    text = f"Seven spinning ranks beside six other programs; {raw['drawn']}: median, smallest and"
+    panels = [
+        (*name, [plot.of(row[what]) for row in rows.values()]) for what, name in MEASURES.items()
+    ]
     return {
-        "variability.svg": drawn(
-            rows_of(raw),
-            f"Seven spinning ranks beside six other programs; seeds {raw['seeds']}: median,"
-            " smallest and largest",
+        "variability.svg": plot.panels(
+            "What disturbs the ranks of a solver on a busy node",
+            f"{text} largest",
+            [ARMS[arm] for arm in rows],
+            panels,
+            highlight=[n for n, arm in enumerate(rows) if arm in HPC],
         )
     }
-
-
-def page():
-    """What doc/evaluation.md has of it: the numbers of doc/benchmarks.md."""
-    rows = stated()
-    return (
-        table(
-            rows,
-            "Seven ranks of a conjugate gradient, seeds 1 to 30, from `doc/benchmarks.md`; median"
-            " (smallest to largest):",
-        ),
-        {
-            "variability.svg": drawn(
-                rows,
-                "Seven spinning ranks beside six other programs; 30 seeds: median, smallest and"
-                " largest",
-            )
-        },
-    )
-
-
-if __name__ == "__main__":
-    sys.exit("run bench/evaluate --only variability")

@@ -138,4 +138,8 @@ def parsed(name, experiment, out, argv):
         metavar="FILE",
         help="qemu-plugin.h of the installed QEMU, instead of that in Debian's source package",
     )
-    return filled(p.parse_args(argv), experiment.OPTIONS)
+    values = filled(p.parse_args(argv), experiment.OPTIONS)
+    why = experiment.refused(values) if hasattr(experiment, "refused") else None
+    if why:
+        p.error(why)
+    return values

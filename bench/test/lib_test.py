@@ -326,14 +326,14 @@ def test_tap():
 
     def judged(*arguments):
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            return driver.judged(*arguments), out.getvalue()
+            return driver.shown(*arguments), out.getvalue()
 
     t.same(
         judged(verdicts, True), (1, want + "\n"), "--check prints TAP; exit 1: one does not hold"
     )
     t.same(
         judged(verdicts, False),
-        (1, "does not hold: two\n2 of 3 verdicts hold\n"),
+        (1, "does not hold: two\n1 of 2 verdicts hold, 1 were not judged\n"),
         "without --check those that do not hold are named",
     )
     t.same(judged(verdicts[:1], False), (0, "1 of 1 verdicts hold\n"), "exit 0 where all hold")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The evaluation (doc/evaluation.md), from its parts to its tables and plots: measures each part
+whose inputs have changed since it was measured last, and says of each number of doc/evaluation.md
+whether what is measured now is within the spread that is stated there. Tables with plots are in
+evaluation.md of --out, too. All parts but planner boot guests (root the first time)."""
+
+import concurrent.futures
+import importlib
+import json
+import os
+import re
+import subprocess
+
+from bench.lib.context import TOP, Failed, load, measured, read, store
+from bench.lib.options import Option, words
+from bench.lib.tables import written
+
+HERE = f"{TOP}/bench/evaluation"
+PAGE = f"{TOP}/doc/evaluation.md"
+QUANTITIES = f"{HERE}/quantities.json"
+# short ones first
+PARTS = ("planner", "variability", "coupled", "launch", "outofcore")
+KEPT = False  # each part is
+MINUTES = {"quick": 30, "full": 150}
+OPTIONS = (
+    Option("only", "P+P", "parts", list(PARTS), None, words(*PARTS)),
+    Option("nodeosctl", "FILE", "for the planner, instead of building one", read=os.path.abspath),
+    Option("record", "", "write what is measured into doc/evaluation.md and quantities.json"),
+)
+
+
+def refused(values):
+    """What is wrong with options together, if anything."""
+    if values.record and values.quick:
+        return "--record states what is measured in full size: not with --quick"
+    return None
+
+
+def module_of(name):
+    """The part NAME."""
+    return importlib.import_module(f"bench.evaluation.{name}")
+
+
+def side_by_side(names, modules, processors):
+    """NAMES in groups that run at a time: those after each other that keep one processor busy
+    and count what does not hang on the others."""
+    groups = []
+    for name in names:
+        if (
+            groups
+            and len(groups[-1]) < processors
+            and all(getattr(modules[n], "ONE_PROCESSOR", False) for n in (groups[-1][-1], name))
+        ):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def part(context, name, module):
+    """What is measured of one part."""
+    given = {o.name: getattr(context.options, o.name) for o in module.OPTIONS}
+    return measured(context.part(name, module, **given), module)
+
+
+def run(context):
+    """{results: {part: raw}, failures: {part: why}, quick}"""
+    names = [name for name in PARTS if name in context.options.only]
+    modules = {name: module_of(name) for name in names}
+    results, failures = {}, {}
+    for group in side_by_side(names, modules, os.cpu_count() or 1):
+        with concurrent.futures.ThreadPoolExecutor(len(group)) as pool:
+            running = {name: pool.submit(part, context, name, modules[name]) for name in group}
+        for name, future in running.items():
+            try:
+                results[name] = future.result()
+            except (Failed, OSError, subprocess.SubprocessError) as e:
+                failures[name] = str(e)
+                context.say(f"{name}: FAILED: {e}")
+    text = []
+    for name, raw in results.items():
+        for file, svg in modules[name].plots(raw).items():
+            store(f"{context.out}/{file}", svg)
+            text.append(f"## {modules[name].TITLE}\n\n![{modules[name].TITLE}]({file})")
+        text.append(written(modules[name].tables(raw)))
+    store(f"{context.out}/evaluation.md", "\n\n".join(["# What was measured", *text]) + "\n")
+    context.say(f"tables and plots: {context.out}/evaluation.md")
+    if context.options.record and not failures:
+        record(results, modules)
+        context.say("recorded in doc/evaluation.md and bench/evaluation/quantities.json")
+    return {"results": results, "failures": failures, "quick": context.options.quick}
+
+
+def block(name):
+    """The marks around a part's tables in the page."""
+    return f"<!-- evaluate {name} -->\n", f"<!-- end {name} -->"
+
+
+def filled(page, name, text):
+    """PAGE with TEXT between the marks of NAME."""
+    first, last = block(name)
+    pattern = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
+    if not pattern.search(page):
+        raise ValueError(f'doc/evaluation.md has no block "{name}"')
+    return pattern.sub(lambda _: f"{first}{text.strip()}\n{last}", page)
+
+
+def record(results, modules):
+    """What is measured becomes what doc/evaluation.md states; spreads stay. Where doc/benchmarks.md
+    states it: as it stands there."""
+    quantities, page = load(QUANTITIES), read(PAGE)
+    for name, module in modules.items():
+        raw = module.stated() if hasattr(module, "stated") else results[name]
+        if not hasattr(module, "stated"):
+            found = module.quantities(raw)
+            for q in quantities:
+                q["value"] = found.get(q["name"], q["value"])
+        page = filled(page, name, written(module.tables(raw)))
+        os.makedirs(f"{TOP}/doc/evaluation", exist_ok=True)
+        for file, svg in module.plots(raw).items():
+            store(f"{TOP}/doc/evaluation/{file}", svg)
+    lines = ",\n".join(json.dumps(q, ensure_ascii=False) for q in quantities)
+    store(QUANTITIES, f"[\n{lines}\n]\n")
+    store(PAGE, page)
