@@ -4,6 +4,7 @@
 what is counted of placements, the comparison, the plots, the planner's part of the evaluation in
 short, and doc/evaluation.md. TAP."""
 
+import argparse
 import json
 import os
 import re
@@ -32,6 +33,7 @@ from bench.evaluation import (
     variability,
 )
 from bench.evaluation import run as evaluate
+from bench.lib import context
 from bench.lib.context import Failed
 from bench.lib.tables import cell_text, written
 from bench.lib.tap import Tests
@@ -475,6 +477,10 @@ def test_page():
         "quantities.json: each has a part, unit, value and spread",
     )
     same(len({q["name"] for q in quantities}), len(quantities), "none twice")
+    for name in evaluate.PARTS:
+        module = evaluate.module_of(name)
+        values = argparse.Namespace(quick=False, **{o.name: o.full for o in module.OPTIONS})
+        same(len(context.key_of(module, values)), 64, f"{name}: its inputs are there")
     value = {q["name"]: q["value"] for q in quantities}
     rows = re.findall(r"^\| \**NodeOS's planner\** \| (.*) \|$", page, re.M)
     for group, row in zip(("papers", "synthetic", "recorded"), rows):

@@ -353,6 +353,10 @@ def test_driver():
             (True, True),
             f"{name}: README begins with the claim, which --help has, too",
         )
+        experiment = importlib.import_module(f"bench.{name}.run")
+        if getattr(experiment, "KEPT", True):
+            key = context.key_of(experiment, options.parsed(name, experiment, "out", []))
+            t.same(len(key), 64, f"{name}: its inputs are there")
         missing = [k for k in ("Shows:", "Paper:", "Command:") if f"\n{k}" not in f"\n{rest}"]
         t.same(missing, [], f"{name}: README names number, paper and command")
     t.same(bench("no-such").returncode, 2, "an unknown experiment is refused")
