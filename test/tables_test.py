@@ -36,9 +36,6 @@ from rooms import INSTALLED
 # Programs with a page each: where their options are, and how they are run from a build tree.
 PROGRAMS = {
     "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
-    "nodeos-lriot": ("dimmap/load/lriot/options.c", [f"{BUILD}/nodeos-lriot"]),
-    "nodeos-streamline": ("dimmap/load/streamline/streamline.c", [f"{BUILD}/nodeos-streamline"]),
-    "nodeos-bfs": ("dimmap/load/bfs/bfs.c", [f"{BUILD}/nodeos-bfs"]),
     "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
     "nodeos-sched-count": (
         "tools/noise/nodeos-sched-count",

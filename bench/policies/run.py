@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds nodeos-lriot, nodeos-bfs, nodeos-streamline and nodeos-dimsim, lets the first three touch
-files as they do, with several patterns, layouts and random numbers, and prints how many accesses of
-100 each policy finds in the buffer, beside LRU and Belady's optimum. Needs no guest and no module:
-only which pages are touched matters. The traces take 2 GB."""
+"""Builds dimmap-load and nodeos-dimsim, lets the loads lriot, bfs and streamline touch files as they
+do, with several patterns, layouts and random numbers, and prints how many accesses of 100 each
+policy finds in the buffer, beside LRU and Belady's optimum. Needs no guest and no module: only
+which pages are touched matters. The traces take 2 GB."""
 
 import json
 import os
@@ -18,36 +18,36 @@ OPTIONS = (
     Option("pages", "SIZES", "of the buffer, as nodeos-dimsim has them", "2%,5%,10%,25%,50%"),
     Option("seeds", "N", "of random numbers", 3, 1, positive),
 )
-PROGRAMS = ("nodeos-lriot", "nodeos-bfs", "nodeos-streamline", "nodeos-dimsim")
+PROGRAMS = ("dimmap-load", "nodeos-dimsim")
 
 
-def accesses(lriot, bfs, streamline, file, seed):
-    """(name, commands that make FILE, command whose accesses count) of all loads."""
+def accesses(load, file, seed):
+    """(name, command that makes FILE, command whose accesses count) of all loads."""
     threads = ["--threads=8", "--ops=100000", f"--seed={seed}"]
     patterns = {
         f"LRIOT, {p}": [f"--pattern={p}"] for p in ("uniform", "zipf:0.8", "zipf:1.1", "seq")
     }
     patterns["LRIOT, zipf:0.8, 30 % writes"] = ["--pattern=zipf:0.8", "--read-percent=70"]
+    make = [load, "lriot", "generate", "--size=64M", file]
     for name, words in patterns.items():
-        yield name, [], [lriot, "--create", "--size=64M", f"--file={file}", *words, *threads]
-    make = [bfs, "generate", "--scale=18", f"--seed={seed}", file]
-    yield "BFS", make, [bfs, "run", file]
+        yield name, make, [load, "lriot", "run", *words, *threads, file]
+    make = [load, "bfs", "generate", "--scale=18", f"--seed={seed}", file]
+    yield "BFS", make, [load, "bfs", "run", file]
     for layout in ("row", "brick:8"):
-        make = [streamline, "generate", "--grid=160", f"--layout={layout}", file]
+        make = [load, "streamline", "generate", "--grid=160", f"--layout={layout}", file]
         lines = ["--seeds=1000", "--steps=1000", "--threads=4", f"--seed={seed}"]
-        yield f"streamlines, {layout}", make, [streamline, "trace", *lines, file]
+        yield f"streamlines, {layout}", make, [load, "streamline", "run", *lines, file]
 
 
 def run(context):
     need_tools("gcc", "make")
-    *loads, dimsim = context.programs(*PROGRAMS)
+    load, dimsim = context.programs(*PROGRAMS)
     trace, file, found = f"{context.out}/trace", f"{context.out}/file", []
     try:
         for seed in range(1, context.options.seeds + 1):
-            for name, make, command in accesses(*loads, file, seed):
+            for name, make, command in accesses(load, file, seed):
                 context.say(f"{name}, {seed}")
-                if make:
-                    context.run(*make)
+                context.run(*make)
                 context.run(*command, f"--trace={trace}")
                 found.append(played(dimsim, context.options.pages, trace) | {"name": name})
     finally:

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of nodeos-lriot, nodeos-streamline and nodeos-bfs share: TAP, the programs,
-page traces, the page cache, and random numbers as dimmap/load/random.h describes them, written from
-that description."""
+"""What load_test.py has of TAP, the program dimmap-load, page traces, the page cache, and random
+numbers as dimmap/load/random.h describes them, written from that description."""
 
 import ctypes
+import json
 import mmap
 import os
-import re
 import struct
 import subprocess
 import sys
 import tempfile
 
-SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "../.."
-)
-BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
+BUILD = os.environ.get("NODEOS_BUILD") or os.path.join(os.path.dirname(__file__), "../..")
 PAGE = 4096
 MASK = (1 << 64) - 1
 count = failed = 0
@@ -46,55 +42,35 @@ def done():
     sys.exit(failed != 0)
 
 
-class Program:
-    def __init__(self, name):
-        self.path = os.path.abspath(os.path.join(BUILD, name))
-        self.name = name
-        if not os.access(self.path, os.X_OK):
-            print(f"1..0 # SKIP {self.path} is not built")
-            sys.exit(0)
-
-    def __call__(self, *args):
-        return subprocess.run(
-            [self.path, *map(str, args)], capture_output=True, text=True, timeout=300
-        )
-
-    def refuses(self, args, words, code=2):
-        """One line that has WORDS, and CODE."""
-        r = self(*args)
-        ok(
-            r.returncode == code and words in r.stderr.splitlines()[0] and r.stdout == "",
-            f"{' '.join(map(str, args)) or 'nothing'}: {words}",
-            f"exit {r.returncode}",
-            *r.stderr.splitlines(),
-        )
-
-    def documented(self, source, tables):
-        """The tables of options in SOURCE, the usage text and the manual page
-        have the same options."""
-        code = read(source)
-        found = set()
-        for table in tables:
-            body = re.search(rf"struct option {table}\[\] = \{{(.*?)\n\}};", code, re.S).group(1)
-            found |= set(re.findall(r"\{ \"([a-z-]+)\", \w+, NULL, '(\w)' \}", body))
-        page = set(re.findall(r"^\.It Fl (\w) , Fl \\-([a-z-]+)", read(f"doc/{self.name}.1"), re.M))
-        same(
-            sorted(page),
-            sorted((short, name) for name, short in found),
-            f"{self.name}(1) has its options",
-        )
-        usage = self("--help")
-        same((usage.returncode, usage.stderr), (0, ""), "--help")
-        same(
-            sorted(set(re.findall(r"^  -(\w), --([a-z-]+)", usage.stdout, re.M))),
-            sorted((short, name) for name, short in found),
-            "--help has its options",
-        )
+PROGRAM = os.path.abspath(os.path.join(BUILD, "dimmap-load"))
+if not os.access(PROGRAM, os.X_OK):
+    print(f"1..0 # SKIP {PROGRAM} is not built")
+    sys.exit(0)
 
 
-def read(name):
-    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
-        return f.read()
+def load(words, *more):
+    """Run dimmap-load with the WORDS of a text, and MORE."""
+    return subprocess.run(
+        [PROGRAM, *words.split(), *map(str, more)], capture_output=True, text=True, timeout=300
+    )
+
+
+def result(words, *more):
+    """The JSON of a run that ends well."""
+    r = load(words, *more)
+    assert (r.returncode, r.stderr) == (0, ""), r
+    return json.loads(r.stdout)
+
+
+def refuses(words, *more, says, code=2):
+    """One line that has SAYS, and CODE."""
+    r = load(words, *more)
+    ok(
+        r.returncode == code and says in r.stderr and r.stderr.count("\n") == 1 and not r.stdout,
+        f"{words}: {says}",
+        f"exit {r.returncode}",
+        *r.stderr.splitlines(),
+    )
 
 
 def workdir():

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* stat() knows no size of a block device, and lseek() one of a directory. */
-int64_t file_size(int fd)
+static int64_t mapped_file_size(int fd)
 {
 	struct stat st;
 
@@ -56,56 +56,92 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 		return; /* comes again at once */
 	}
 	/* a fault of our own reads, not inside of printf: it may be used here */
-	len = snprintf(line, sizeof(line), "%.400s: byte %td could not be read (SIGBUS)\n",
-		       watched->path, at - (const char *)watched->data);
+	len = snprintf(line, sizeof(line),
+		       "%.400s: byte %td could not be read or written (SIGBUS)\n", watched->path,
+		       at - (const char *)watched->data);
 	if (write(STDERR_FILENO, line, (size_t)len) < 0)
 		_exit(2);
 	_exit(1);
 }
 
-int mapped_open(struct mapped *m, const char *path, uint64_t size, bool random, struct errbuf *err)
+/* The mapping of M's first SIZE bytes (0: all), whose file is FD. */
+static int mapped_map(struct mapped *m, int fd, uint64_t size, unsigned how, struct errbuf *err)
 {
 	struct sigaction bus = { .sa_sigaction = tell_bus_error, .sa_flags = SA_SIGINFO };
-	int fd = open(path, O_RDONLY | O_CLOEXEC), result = -1;
-	int64_t all;
+	int64_t all = mapped_file_size(fd);
 	void *data;
+
+	if (all < 0)
+		return errprintf(err, "%s: %s", m->path,
+				 errno == EINVAL ? "neither a regular file nor a block device"
+						 : strerror(errno));
+	if (all == 0 || (uint64_t)all < size)
+		return errprintf(err,
+				 "%s: has %" PRId64 " bytes, %" PRIu64
+				 " belong to it: cut, or not written to its end",
+				 m->path, all, size);
+	m->size = size ? size : (uint64_t)all;
+	data = mmap(NULL, m->size, PROT_READ | (m->writes ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+	if (data == MAP_FAILED)
+		return errprintf(err, "%s: mmap of %" PRIu64 " bytes: %s", m->path, m->size,
+				 strerror(errno));
+	if (how & MAPPED_RANDOM && madvise(data, m->size, MADV_RANDOM) < 0) {
+		errprintf(err, "%s: madvise: %s", m->path, strerror(errno));
+		munmap(data, m->size);
+		return -1;
+	}
+	m->data = data;
+	watched = m;
+	sigaction(SIGBUS, &bus, NULL);
+	return 0;
+}
+
+int mapped_open(struct mapped *m, const char *path, uint64_t size, unsigned how, struct errbuf *err)
+{
+	int fd = open(path, (how & MAPPED_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC), result;
 
 	if (fd < 0)
 		return errprintf(err, "%s: %s", path, strerror(errno));
-	all = file_size(fd);
-	if (all < 0) {
-		errprintf(err, "%s: %s", path,
-			  errno == EINVAL ? "neither a regular file nor a block device"
-					  : strerror(errno));
-	} else if (all == 0 || (uint64_t)all < size) {
-		errprintf(err,
-			  "%s: has %" PRId64 " bytes, %" PRIu64
-			  " belong to it: cut, or not written to its end",
-			  path, all, size);
-	} else {
-		m->size = size ? size : (uint64_t)all;
-		m->path = path;
-		data = mmap(NULL, m->size, PROT_READ, MAP_SHARED, fd, 0);
-		if (data == MAP_FAILED) {
-			errprintf(err, "%s: mmap of %" PRIu64 " bytes: %s", path, m->size,
-				  strerror(errno));
-		} else if (random && madvise(data, m->size, MADV_RANDOM) < 0) {
-			errprintf(err, "%s: madvise: %s", path, strerror(errno));
-			munmap(data, m->size);
-		} else {
-			m->data = data;
-			watched = m;
-			sigaction(SIGBUS, &bus, NULL);
-			result = 0;
-		}
-	}
+	*m = (struct mapped){ .path = path, .writes = (how & MAPPED_WRITE) != 0 };
+	result = mapped_map(m, fd, size, how, err);
 	close(fd);
 	return result;
 }
 
-void mapped_close(struct mapped *m)
+/* Room on the disk is found missing here, not by a SIGBUS. 0, or an errno. */
+static int mapped_make_room(int fd, uint64_t size)
 {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return errno;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (ftruncate(fd, (off_t)size) == 0)
+		return posix_fallocate(fd, 0, (off_t)size);
+	/* dimmapfs refuses to change a size */
+	return errno == EPERM && (uint64_t)st.st_size >= size ? 0 : errno;
+}
+
+int mapped_create(struct mapped *m, const char *path, uint64_t size, struct errbuf *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), error, result;
+
+	error = fd < 0 ? errno : mapped_make_room(fd, size);
+	*m = (struct mapped){ .path = path, .writes = true };
+	result = error ? errprintf(err, "%s: %s", path, strerror(error))
+		       : mapped_map(m, fd, size, 0, err);
+	if (fd >= 0)
+		close(fd);
+	return result;
+}
+
+int mapped_close(struct mapped *m, struct errbuf *err)
+{
+	int error = m->writes && msync(m->data, m->size, MS_SYNC) < 0 ? errno : 0;
+
 	watched = NULL;
 	signal(SIGBUS, SIG_DFL);
-	munmap((void *)(uintptr_t)m->data, m->size);
+	munmap(m->data, m->size);
+	return error ? errprintf(err, "%s: %s", m->path, strerror(error)) : 0;
 }

@@ -8,25 +8,35 @@
 
 #include "base/errbuf.h"
 
-/* Bytes of the file or block device FD; -1 with errno. */
-int64_t file_size(int fd);
-
 /* The first SIZE bytes of PATH, without read-ahead, which would look like a part of what follows.
  * Returns how many there were, or -1. */
 int64_t file_head(const char *path, void *head, size_t size, struct errbuf *err);
 
-/* A file, or block device, mapped to be read. */
+/* A mapped file or block device. */
 struct mapped {
-	const unsigned char *data;
+	unsigned char *data;
 	uint64_t size;
 	const char *path; /* the caller's */
+	bool writes;
+};
+
+enum mapped_how {
+	MAPPED_RANDOM = 1, /* with MADV_RANDOM */
+	MAPPED_WRITE = 2, /* else to be read only */
 };
 
 /*
- * Map the first SIZE bytes of PATH (0: all). RANDOM: with MADV_RANDOM. One mapped file at a time: a
- * SIGBUS, for a page that could not be read, ends the program with a line that names it.
+ * Map the first SIZE bytes of PATH (0: all). One mapped file at a time: a SIGBUS, for a page that
+ * could not be read or written, ends the program with a line that names it.
  */
-int mapped_open(struct mapped *m, const char *path, uint64_t size, bool random, struct errbuf *err);
-void mapped_close(struct mapped *m);
+int mapped_open(struct mapped *m, const char *path, uint64_t size, unsigned how,
+		struct errbuf *err);
+
+/* Make the file PATH with SIZE bytes, all of them on the disk, and map it to be written; a block
+ * device, or a file of dimmapfs, which has its device's size, has to have as many. */
+int mapped_create(struct mapped *m, const char *path, uint64_t size, struct errbuf *err);
+
+/* Unmap, after what was written has reached the disk; -1 with ERR when it could not. */
+int mapped_close(struct mapped *m, struct errbuf *err);
 
 #endif

@@ -24,6 +24,7 @@ from containers import pod, write
 CONF = "/etc/nodeos/nodeos.conf"
 DEVICE = "/dev/nvme0n1"
 MIB = 1 << 20
+LOAD = "/usr/libexec/nodeos/test/dimmap-load"
 MODULE = os.path.abspath("dimmapfs.ko")
 
 
@@ -130,9 +131,10 @@ def group_device():
     )
     gone("a step container's buffer goes with its step")
     r = run(
-        f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c 'nodeos-lriot"
-        " --create --size=200M --file=$NODEOS_DIMMAP/data --threads=8 --ops=2000 --read-percent=70"
-        " --verify --json; cat $NODEOS_DIMMAP/.stats; md5sum <$NODEOS_DIMMAP/data'",
+        f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c '{LOAD} lriot"
+        f" generate --size=200M $NODEOS_DIMMAP/data && {LOAD} lriot run --size=200M --threads=8"
+        " --ops=2000 --read-percent=70 --check $NODEOS_DIMMAP/data || exit 1;"
+        " cat $NODEOS_DIMMAP/.stats; md5sum <$NODEOS_DIMMAP/data'",
         timeout=600,
     )
     stat = dict(line.split() for line in r.out.splitlines() if re.fullmatch(r"\w+ \d+", line))

@@ -26,8 +26,6 @@
  *	4096
  */
 #define GRAPH_MAGIC "NODEOSGR"
-#define GRAPH_VERSION 1u
-#define GRAPH_START 4096u
 
 /*
  * Write a new file, or over what a block device holds. It needs eight bytes of memory for each

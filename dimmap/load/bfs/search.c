@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dimmap/load/random.h"
 
@@ -45,14 +44,15 @@ static void search_visit(struct front *f, struct finds *found, uint32_t vertex, 
 	const struct graph *g = s->graph;
 	uint64_t arc = g->first[vertex], end = g->first[vertex + 1];
 
-	if (s->trace)
-		trace_touch(s->trace, thread, GRAPH_START + (uint64_t)vertex * 8, 16, false);
+	if (s->load.trace)
+		trace_touch(s->load.trace, thread, LOAD_START + (uint64_t)vertex * 8, 16, false);
 	if (arc > end || end > g->arcs) {
 		atomic_store(&f->damaged, vertex + 1);
 		return;
 	}
-	if (s->trace && arc < end)
-		trace_touch(s->trace, thread, g->targets + arc * 4, (size_t)(end - arc) * 4, false);
+	if (s->load.trace && arc < end)
+		trace_touch(s->load.trace, thread, g->targets + arc * 4, (size_t)(end - arc) * 4,
+			    false);
 	atomic_fetch_add_explicit(&f->arcs, end - arc, memory_order_relaxed);
 	for (; arc < end; arc++) {
 		uint32_t to = g->target[arc], unreached = UNREACHED;
@@ -119,11 +119,10 @@ static void sum_up(const struct front *f, struct search_result *out)
 	out->arcs = atomic_load(&f->arcs);
 }
 
-int search_run(const struct search *s, struct search_result *out, struct errbuf *err)
+int search_run(struct search *s, struct search_result *out, struct errbuf *err)
 {
 	uint64_t n = s->graph->vertices;
 	struct front f = { .search = s, .now_n = 1 };
-	struct timespec start, end;
 	uint32_t damaged;
 	int result = -1;
 
@@ -137,14 +136,10 @@ int search_run(const struct search *s, struct search_result *out, struct errbuf 
 		for (uint64_t v = 0; v < n; v++)
 			atomic_init(&f.level[v], UNREACHED);
 		atomic_store(&f.level[s->root], 0);
-		f.now[0] = s->root;
-		pthread_barrier_init(&f.all, NULL, s->threads);
-		clock_gettime(CLOCK_MONOTONIC, &start);
-		result = team_run(s->threads, search_work, &f, s->pin, &out->counts, err);
-		clock_gettime(CLOCK_MONOTONIC, &end);
+		f.now[0] = (uint32_t)s->root;
+		pthread_barrier_init(&f.all, NULL, (unsigned)s->load.threads);
+		result = load_run(&s->load, search_work, &f, &out->time, err);
 		pthread_barrier_destroy(&f.all);
-		out->seconds = (double)(end.tv_sec - start.tv_sec) +
-			       (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 		damaged = atomic_load(&f.damaged);
 		if (result == 0 && damaged)
 			result = errprintf(err,

@@ -3,17 +3,14 @@
 #define NODEOS_DIMMAP_LOAD_BFS_SEARCH_H
 
 #include "dimmap/load/bfs/graph.h"
-#include "dimmap/load/team.h"
-#include "dimmap/load/trace.h"
+#include "dimmap/load/frame.h"
 
 #define UNREACHED UINT32_MAX
 
 struct search {
+	struct load load;
 	const struct graph *graph;
-	uint32_t root;
-	unsigned threads;
-	bool pin;
-	struct trace *trace; /* or NULL */
+	uint64_t root;
 };
 
 struct search_result {
@@ -21,13 +18,12 @@ struct search_result {
 	uint64_t reached, arcs; /* vertices, and the arcs that were followed */
 	uint64_t checksum; /* of all levels */
 	uint32_t depth; /* the deepest level */
-	double seconds;
-	struct counts counts;
+	struct load_time time;
 };
 
 /* Breadth first from the root, all threads one level after the other. In memory are twelve bytes
  * for each vertex; the graph is not. */
-int search_run(const struct search *s, struct search_result *out, struct errbuf *err);
+int search_run(struct search *s, struct search_result *out, struct errbuf *err);
 
 /*
  * The levels again, by another way: from the edges as R-MAT makes them, kept in memory (eight bytes

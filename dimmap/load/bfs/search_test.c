@@ -45,7 +45,7 @@ static void put_graph(uint32_t scale, const int (*edge)[2])
 static const char *levels(uint32_t root, unsigned threads, struct search_result *r)
 {
 	static char text[512];
-	struct search s = { .root = root, .threads = threads };
+	struct search s = { .load.threads = threads, .root = root };
 	struct graph g;
 	size_t used = 0;
 
@@ -177,7 +177,7 @@ static void made(uint32_t scale, uint32_t factor, uint64_t seed)
 {
 	struct rmat r = { scale, factor, seed };
 	struct search_result one, more;
-	struct search s = { .threads = 1 };
+	struct search s = { .load.threads = 1 };
 	uint64_t bytes, degrees = 0;
 	struct graph g;
 	uint32_t end[2];
@@ -199,10 +199,10 @@ static void made(uint32_t scale, uint32_t factor, uint64_t seed)
 	ok(!bad && g.arcs == degrees && bytes == g.file.size,
 	   "scale %u, %u edges each: each vertex has its arcs", scale, factor);
 	s.graph = &g;
-	s.root = (uint32_t)scatter(&names, 0);
+	s.root = scatter(&names, 0);
 	ok(search_run(&s, &one, &err) == 0 && search_check(&s, &one, &err) == 0,
 	   "the levels are those of a search without the file");
-	s.threads = 4;
+	s.load.threads = 4;
 	ok(search_run(&s, &more, &err) == 0 && more.checksum == one.checksum &&
 		   more.arcs == one.arcs &&
 		   memcmp(more.level, one.level, g.vertices * sizeof(one.level[0])) == 0,

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What --verify stands on: stamps, the epochs of blocks, and what is said of a wrong word. */
+/* What a check of lriot stands on: stamps, the epochs of blocks, and the text of a wrong word. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include "dimmap/load/lriot/epochs.h"
-#include "dimmap/load/lriot/errors.h"
-#include "dimmap/load/lriot/findings.h"
 #include "dimmap/load/lriot/pattern.h"
 #include "dimmap/load/lriot/stamp.h"
 
@@ -56,17 +54,9 @@ static void epochs(void)
 	is_int(epochs_begin(&e, 1), 1, "the first write of it is of epoch 1");
 	is_int(epochs_low(&e, 1), 0, "while it goes on one may find 0");
 	is_int(epochs_high(&e, 1), 1, "or 1");
-	epochs_end(&e, 1, true);
+	epochs_end(&e, 1);
 	is_int(epochs_low(&e, 1), 1, "then 1");
 	is_int(epochs_high(&e, 1), 1, "only");
-	epochs_begin(&e, 1);
-	epochs_end(&e, 1, false);
-	is_int(epochs_low(&e, 1), 1, "after one that failed 1");
-	is_int(epochs_high(&e, 1), 2, "or 2");
-	is_int(epochs_begin(&e, 1), 2, "the next one is of epoch 2 again");
-	epochs_end(&e, 1, true);
-	is_int(epochs_low(&e, 1), 2, "and when it is done");
-	is_int(epochs_high(&e, 1), 2, "there is no doubt any more");
 	is_int(epochs_high(&e, 0) + epochs_high(&e, 2), 0, "other blocks are as they were");
 	epochs_set(&e, 2, EPOCH_MAX - 1);
 	is_int(epochs_begin(&e, 2), EPOCH_MAX, "the last epoch there is");
@@ -89,7 +79,7 @@ static void *write_often(void *arg)
 		if (i % 16 == 0)
 			sched_yield(); /* to somebody who wants the block, too */
 		atomic_fetch_sub(&inside, 1);
-		epochs_end(&shared, 0, true);
+		epochs_end(&shared, 0);
 	}
 	return NULL;
 }
@@ -188,22 +178,6 @@ static void patterns(void)
 		   "no pattern: \"%s\"", bad[i]);
 }
 
-static void kinds(void)
-{
-	static struct errors e;
-
-	errors_add(&e, 0);
-	ok(errors_all(&e) == 0, "no error");
-	errors_add(&e, -1);
-	errors_add(&e, 5);
-	errors_add(&e, 5);
-	errors_add(&e, 28);
-	errors_add(&e, 116);
-	ok(e.n[ERROR_SIGBUS] == 1 && e.n[ERROR_EIO] == 2 && e.n[ERROR_ENOSPC] == 1 &&
-		   e.n[ERROR_OTHER] == 1 && e.other == 116 && errors_all(&e) == 5,
-	   "errors by kind");
-}
-
 int main(void)
 {
 	stamps();
@@ -211,6 +185,5 @@ int main(void)
 	writers();
 	words_of_findings();
 	patterns();
-	kinds();
 	return tap_done();
 }

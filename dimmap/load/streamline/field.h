@@ -26,8 +26,6 @@
  * of the grid.
  */
 #define FIELD_MAGIC "NODEOSVF"
-#define FIELD_VERSION 1u
-#define FIELD_START 4096u
 #define FIELD_POINT 12u /* bytes */
 #define FIELD_N_MIN 4u
 #define FIELD_N_MAX 16384u

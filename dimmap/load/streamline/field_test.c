@@ -9,7 +9,6 @@
 #include "dimmap/load/streamline/lines.h"
 
 static char path[256];
-static const struct flow usual = { 1.7320508075688772, 1.4142135623730951, 1 };
 
 /* The formula, once more. */
 static void formula(const struct flow *f, const double p[3], double v[3])
@@ -119,7 +118,7 @@ static double furthest(const struct field *f, unsigned places, double *values)
 
 static void points(uint32_t brick)
 {
-	struct field f = made(12, brick, usual);
+	struct field f = made(12, brick, flow_usual);
 	struct probe probe = { .field = &f };
 	double most = 0;
 
@@ -133,7 +132,7 @@ static void points(uint32_t brick)
 				       v[3], w[3];
 
 				probe_velocity(&probe, p, v);
-				formula(&usual, p, w);
+				formula(&flow_usual, p, w);
 				most = fmax(most, apart(v, w));
 			}
 	ok(most < 3e-7,
@@ -152,7 +151,7 @@ static void between(void)
 
 	for (unsigned i = 0; i < 5; i++) {
 		values[i] = malloc(3 * PLACES * sizeof(double));
-		f = made(48, layout[i], usual);
+		f = made(48, layout[i], flow_usual);
 		coarse = furthest(&f, PLACES, values[i]);
 		same += memcmp(values[0], values[i], 3 * PLACES * sizeof(double)) == 0;
 		if (i == 0)
@@ -165,7 +164,7 @@ static void between(void)
 	is_int(same, 5, "to the bit the same in five layouts");
 	for (unsigned i = 0; i < 5; i++)
 		free(values[i]);
-	f = made(96, 0, usual);
+	f = made(96, 0, flow_usual);
 	fine = furthest(&f, PLACES, NULL);
 	field_close(&f);
 	ok(coarse / fine > 3.7 && coarse / fine < 4.3,
@@ -177,7 +176,7 @@ static void layouts(void)
 {
 	/* v = sin x, w = cos x: a point tells its x */
 	struct field f = made(8, 4, (struct flow){ 0, 1, 0 });
-	const char *data = (const char *)f.file.data + FIELD_START;
+	const char *data = (const char *)f.file.data + LOAD_START;
 	float point[3];
 	unsigned bad = 0;
 
@@ -192,7 +191,7 @@ static void layouts(void)
 	is_int(bad, 0, "bricks: x runs fastest in a brick, and over the bricks");
 	field_close(&f);
 	f = made(8, 4, (struct flow){ 1, 0, 0 }); /* u = sin z, v = cos z */
-	data = (const char *)f.file.data + FIELD_START;
+	data = (const char *)f.file.data + LOAD_START;
 	for (unsigned i = bad = 0; i < 8 * 8 * 8; i++) {
 		unsigned z = i / 256 * 4 + i % 64 / 16;
 
@@ -206,18 +205,20 @@ static void layouts(void)
 
 static void lines(void)
 {
-	struct lines l = { .seeds = 40, .seed = 1, .steps = 200, .threads = 1, .h = 0.01 };
+	struct lines l = {
+		.seeds = 40, .load = { .seed = 1, .threads = 1 }, .steps = 200, .h = 0.01
+	};
 	struct lines_result one, other;
 	struct lines_check check;
-	struct field f = made(32, 0, usual);
+	struct field f = made(32, 0, flow_usual);
 	double p[3], q[3];
 
 	l.field = &f;
 	lines_trace(&l, &one, NULL);
-	l.threads = 7;
+	l.load.threads = 7;
 	lines_trace(&l, &other, NULL);
 	ok(one.checksum == other.checksum, "as many threads as there are make no difference");
-	l.seed = 2;
+	l.load.seed = 2;
 	lines_trace(&l, &other, NULL);
 	ok(one.checksum != other.checksum, "other seeds do");
 	lines_begin(&l, 0, p);
@@ -231,7 +232,7 @@ static void lines(void)
 	   (unsigned long long)check.steps, check.bound);
 	field_close(&f);
 	/* the file says that it is another flow: as if all of it were damaged */
-	f = made(32, 0, usual);
+	f = made(32, 0, flow_usual);
 	f.shape.flow.b += 0.2;
 	lines_check(&l, &check, NULL);
 	ok(check.furthest > check.bound,

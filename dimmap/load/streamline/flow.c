@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+const struct flow flow_usual = { 1.7320508075688772, 1.4142135623730951, 1 };
+
 void flow_velocity(const void *of, const double p[3], double v[3])
 {
 	const struct flow *f = of;

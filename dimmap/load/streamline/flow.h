@@ -11,6 +11,8 @@ struct flow {
 	double a, b, c;
 };
 
+extern const struct flow flow_usual; /* the roots of 3, 2 and 1 */
+
 /* Puts the velocity at P into V; OF: a struct flow, or what else there is. */
 typedef void velocity(const void *of, const double p[3], double v[3]);
 velocity flow_velocity;

@@ -4,14 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dimmap/load/random.h"
 
 void lines_begin(const struct lines *l, uint64_t i, double p[3])
 {
 	/* far from each other, as threads are in random.h */
-	uint64_t state = l->seed + (i << 32);
+	uint64_t state = l->load.seed + (i << 32);
 
 	for (unsigned axis = 0; axis < 3; axis++)
 		p[axis] = 2 * M_PI * random_unit(random_split(&state));
@@ -65,31 +64,26 @@ static void lines_work(void *arg, unsigned thread)
 {
 	const struct job *j = arg;
 	const struct lines *l = j->lines;
-	struct probe probe = { l->field, j->compare ? NULL : l->trace, thread };
+	struct probe probe = { l->field, j->compare ? NULL : l->load.trace, thread };
 	struct part part = { 0 };
 
-	for (uint64_t i = l->seeds * thread / l->threads; i < l->seeds * (thread + 1) / l->threads;
-	     i++)
+	for (uint64_t i = l->seeds * thread / l->load.threads;
+	     i < l->seeds * (thread + 1) / l->load.threads; i++)
 		one_line(j, &probe, i, &part);
 	j->part[thread] = part;
 }
 
-static int lines_run(const struct lines *l, uint64_t compare, struct lines_result *out,
-		     double *furthest, struct errbuf *err)
+static int lines_run(struct lines *l, uint64_t compare, struct lines_result *out, double *furthest,
+		     struct errbuf *err)
 {
-	struct job j = { l, compare, aligned_alloc(64, l->threads * sizeof(struct part)) };
-	struct timespec start, end;
+	struct job j = { l, compare, aligned_alloc(64, l->load.threads * sizeof(struct part)) };
 	int result;
 
 	if (!j.part)
 		return errprintf(err, "out of memory");
-	memset(out, 0, sizeof(*out));
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	result = team_run(l->threads, lines_work, &j, l->pin, &out->counts, err);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	out->seconds =
-		(double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
-	for (unsigned i = 0; i < l->threads && result == 0; i++) {
+	out->checksum = 0;
+	result = load_run(&l->load, lines_work, &j, &out->time, err);
+	for (unsigned i = 0; i < l->load.threads && result == 0; i++) {
 		out->checksum += j.part[i].checksum;
 		*furthest = fmax(*furthest, j.part[i].furthest);
 	}
@@ -97,14 +91,14 @@ static int lines_run(const struct lines *l, uint64_t compare, struct lines_resul
 	return result;
 }
 
-int lines_trace(const struct lines *l, struct lines_result *out, struct errbuf *err)
+int lines_trace(struct lines *l, struct lines_result *out, struct errbuf *err)
 {
 	double ignored = 0;
 
 	return lines_run(l, 0, out, &ignored, err);
 }
 
-int lines_check(const struct lines *l, struct lines_check *out, struct errbuf *err)
+int lines_check(struct lines *l, struct lines_check *out, struct errbuf *err)
 {
 	const struct shape *s = &l->field->shape;
 	double half = M_PI / s->n, epsilon = field_epsilon(s), steps;

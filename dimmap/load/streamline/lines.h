@@ -2,25 +2,21 @@
 #ifndef NODEOS_DIMMAP_LOAD_STREAMLINE_LINES_H
 #define NODEOS_DIMMAP_LOAD_STREAMLINE_LINES_H
 
+#include "dimmap/load/frame.h"
 #include "dimmap/load/streamline/field.h"
-#include "dimmap/load/team.h"
 
 /* What is to be traced. */
 struct lines {
+	struct load load;
 	const struct field *field;
-	uint64_t seeds, seed; /* how many, and where random numbers start */
-	uint64_t steps;
+	uint64_t seeds, steps;
 	double h; /* of time, for a step */
-	unsigned threads;
-	bool pin;
-	struct trace *trace; /* or NULL */
 };
 
 struct lines_result {
 	/* of all end points: the same for each layout and number of threads */
 	uint64_t checksum;
-	double seconds;
-	struct counts counts;
+	struct load_time time;
 };
 
 struct lines_check {
@@ -33,7 +29,7 @@ struct lines_check {
 /* Where streamline I begins, in the cube from 0 to 2 pi. */
 void lines_begin(const struct lines *l, uint64_t i, double p[3]);
 
-int lines_trace(const struct lines *l, struct lines_result *out, struct errbuf *err);
-int lines_check(const struct lines *l, struct lines_check *out, struct errbuf *err);
+int lines_trace(struct lines *l, struct lines_result *out, struct errbuf *err);
+int lines_check(struct lines *l, struct lines_check *out, struct errbuf *err);
 
 #endif

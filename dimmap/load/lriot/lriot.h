@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_DIMMAP_LOAD_LRIOT_LRIOT_H
+#define NODEOS_DIMMAP_LOAD_LRIOT_LRIOT_H
+
+#include "dimmap/load/frame.h"
+#include "dimmap/load/latency.h"
+#include "dimmap/load/lriot/pattern.h"
+#include "dimmap/load/lriot/stamp.h"
+#include "dimmap/load/mapped.h"
+
+#define LRIOT_BLOCK 4096u
+
+/* How words come from the mapping and go there; tests have ways that lose some. Words are not torn. */
+struct lriot_access {
+	void (*read)(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes);
+	void (*write)(struct mapped *m, const uint64_t *from, uint64_t offset, size_t bytes);
+};
+
+extern const struct lriot_access lriot_plain;
+
+struct lriot {
+	struct load load;
+	const struct lriot_access *access;
+	uint64_t size; /* bytes, whole blocks; 0: all of the file */
+	struct pattern pattern;
+	const char *pattern_text;
+	uint64_t read_percent;
+	uint64_t ops; /* of each thread */
+	double seconds; /* 0: ops counts */
+};
+
+/* What came of it. */
+struct lriot_result {
+	struct load_time time;
+	uint64_t reads, writes, checked;
+	uint64_t blocks_before, blocks_after; /* checked by the sweeps */
+	struct latency latency; /* of what was sampled */
+	struct findings found;
+	bool ran; /* false: the file was wrong before */
+};
+
+/* Make O's file with stamps of epoch 0. */
+int lriot_fill(const struct lriot *o, struct errbuf *err);
+
+/*
+ * Let O's threads read and write O's file. With O's check all of it is read before (each block has
+ * to be one epoch's), each read is checked, and all of it after. 0 with OUT, whatever has been found
+ * wrong; -1 with ERR when it could not be done. O's size is set.
+ */
+int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err);
+
+#endif
