@@ -35,7 +35,6 @@ PAGES = (
     "nodeos-diagnostics.7",
     "nodeos-mpirun.1",
     "nodeos-noise.1",
-    "nodeos-sched-count.1",
     "nodeos.conf.5",
     "nodeos-manifest.5",
     "nodeos-report.5",

@@ -37,10 +37,6 @@ from rooms import INSTALLED
 PROGRAMS = {
     "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
     "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
-    "nodeos-sched-count": (
-        "tools/noise/nodeos-sched-count",
-        [sys.executable, f"{SOURCE}/tools/noise/nodeos-sched-count"],
-    ),
     "nodeos-mpirun": ("spank/nodeos-mpirun", ["sh", f"{SOURCE}/spank/nodeos-mpirun"]),
 }
 TOOL = f"{BUILD}/nodeosctl"
@@ -450,10 +446,6 @@ def test_variables():
             r'getenv\("(\w+)"\)',
         ),
         "nodeos-noise.1": (sources("tools/noise/noise.c"), r'getenv\("(\w+)"\)'),
-        "nodeos-sched-count.1": (
-            [os.path.join(SOURCE, "tools/noise/nodeos-sched-count")],
-            r'os\.environ\.get\("(\w+)"',
-        ),
         "nodeos-mpirun.1": (
             [os.path.join(SOURCE, "spank/nodeos-mpirun")],
             r'^\t"?([A-Z_]+)=(?!\$)',

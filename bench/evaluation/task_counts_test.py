@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tests of task-counts: a run of known tasks. TAP."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+count = failed = 0
+
+
+def same(got, want, what):
+    global count, failed
+    count += 1
+    failed += got != want
+    print(f"{'' if got == want else 'not '}ok {count} - {what}", flush=True)
+    if got != want:
+        print(f"#   got:  {got}\n#   want: {want}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        out = f"{work}/tasks.json"
+        # a shell whose child sleeps 100 times in 2 seconds, each of which is a voluntary switch
+        code = "import time; [time.sleep(0.02) for _ in range(100)]"
+        script = f'{sys.executable} -c "{code}"; exit 3'
+        r = subprocess.run([f"{HERE}/task-counts", out, "sh", "-c", script], timeout=60)
+        same(r.returncode, 3, "the exit status is the command's")
+        with open(out, encoding="utf-8") as f:
+            tasks = json.load(f)
+    same(
+        [t["name"] for t in tasks],
+        ["sh", os.path.basename(sys.executable)[:15]],
+        "the command's task and its child's are there",
+    )
+    sleeps = tasks[-1]["voluntary"]
+    same(30 <= sleeps <= 200, True, f"a task that sleeps gives the CPU away: {sleeps} times")
+    same(tasks[0]["involuntary"] >= 0, True, "involuntary switches are a number")
+    print(f"1..{count}")
+    return failed != 0
+
+
+sys.exit(main())
