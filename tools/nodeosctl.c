@@ -32,7 +32,7 @@ static const struct command {
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "support-bundle", tool_support_bundle,
-	  "gather in one archive what is needed to understand a problem on this node" },
+	  "name the plugin of sos that took its place (goes with the next release)" },
 	{ "discover", tool_discover,
 	  "write this machine's topology for the launches to come (root, at boot)" },
 };

@@ -162,9 +162,9 @@ def test_values(d):
     )
     same(offered(["nodeosctl", "report", ""], d), [], "report has no operand")
     same(
-        set(offered(["nodeosctl", "support-bundle", "--output="], d)),
+        set(offered(["nodeosctl", "discover", "--output="], d)),
         everything,
-        "support-bundle --output=: files",
+        "discover --output=: files",
     )
     same(offered(["nodeosctl", "nothing", "-"], d), ["-h", "--help"], "an unknown command")
     policy = re.search(
@@ -416,9 +416,9 @@ def typed(file, keys, d):
 def test_typed(d):
     """The same through readline, with a tab."""
     same(
-        typed(OURS, "nodeosctl supp\t--ou\tx.x\t", d),
-        ["nodeosctl", "support-bundle", "--output=x.xml"],
-        "nodeosctl supp<TAB>--ou<TAB>x.x<TAB>",
+        typed(OURS, "nodeosctl disc\t--ou\tx.x\t", d),
+        ["nodeosctl", "discover", "--output=x.xml"],
+        "nodeosctl disc<TAB>--ou<TAB>x.x<TAB>",
     )
     same(
         typed(OURS, "nodeosctl check q\t", d),

@@ -513,7 +513,6 @@ def group_full(machine):
             ("report --json", "root"),
             ("list", "root"),
             ("verify", "root"),
-            (f"support-bundle -o {scratch}/run.tar.gz", "root"),
         ):
             r = here(f"nodeosctl {command}", user)
             ok(r.code == 0, f"/run: {command} needs no room", r.text)
@@ -569,17 +568,6 @@ PICTURE = "report --svg={}/n0.svg"
 
 def told_files(path, scratch):
     """What is written where its user says, while there is no room; SCRATCH is elsewhere."""
-    for user in ("root", "alice"):
-        told_once(
-            here(f"env TMPDIR={path} nodeosctl support-bundle -o {scratch}/{user}.tar.gz", user),
-            f"{path}",
-            f"{path}: support-bundle of {user}, to gather in",
-        )
-        told_once(
-            here(f"env TMPDIR=/dev/shm nodeosctl support-bundle -o {path}/{user}.tar.gz", user),
-            f"{path}/{user}.tar.gz",
-            f"{path}: support-bundle of {user}, to be left in",
-        )
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",
@@ -601,23 +589,21 @@ def told_files(path, scratch):
     left = [
         f
         for where in (path, scratch, "/dev/shm")
-        for name in ("*.tar.gz", "nodeos-*", "*.xml", "*.svg")
+        for name in ("nodeos-*", "*.xml", "*.svg")
         for f in glob.glob(f"{where}/{name}")
-        if not f.endswith("/run.tar.gz")
     ]
     same(left, [], f"{path}: nothing of these is left")
 
 
 def files_work(path):
     for command in (
-        f"support-bundle -o {path}/again.tar.gz",
         f"discover --output={path}/m.xml",
         PICTURE.format(path),
     ):
         r = here(f"env TMPDIR={path} nodeosctl {command}", "root")
         ok(r.code == 0, f"{path} has room again: {command}", r.text)
     run(
-        f"rm -f {path}/again.tar.gz {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg",
+        f"rm -f {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg",
         user="root",
     )
 

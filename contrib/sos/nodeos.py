@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A plugin of sos (sos report --only-plugins nodeos): what is needed to understand a problem of
+NodeOS on a node. Not collected on purpose: environments and commands of jobs, scripts, manifests
+and files of users."""
+
+import re
+
+from sos.report.plugins import DebianPlugin, Plugin, RedHatPlugin, UbuntuPlugin
+
+# make install puts the configured paths here
+NODEOSCTL = "/usr/bin/nodeosctl"
+NODEOS_CONF = "/etc/nodeos/nodeos.conf"
+SLURM_CONF = "/etc/slurm/slurm.conf"
+
+MASK = "(masked)"
+NAME = r"[\w.-]*(?:pass|key|secret|token|jwt|authorization)[\w.-]*"
+# the rest of a line, and the lines that it goes on in
+REST = r"(?=\S)(?:[^\n]*\\[ \t\r]*\n)*[^\n]*"
+# Each is replaced by its first group and MASK. Slurm's files have passwords and parameters of keys,
+# addresses a user and a password.
+SECRETS = (
+    rf"(?i)((?<![\w.-])(?:{NAME}|AuthAltParameters)[\"']?[ \t]*(?:[+*/-]?=|:(?!//))[ \t]*){REST}",
+    rf"(?i)((?<![\w.-])--{NAME}[ \t]+)(?![-=]){REST}",
+    r"(://)[^\s/\"]+(?=@)",
+)
+
+
+class NodeOS(Plugin, RedHatPlugin, DebianPlugin, UbuntuPlugin):
+    """NodeOS for Slurm"""
+
+    short_desc = "NodeOS for Slurm: containers, configuration and logs of a node"
+    plugin_name = "nodeos"
+    profiles = ("system", "cluster")
+    files = (NODEOSCTL,)
+
+    def setup(self):
+        shown = self.exec_cmd("scontrol show config").get("output") or ""
+        found = re.search(r"^SLURM_CONF\s*=\s*(\S+)", shown, re.M)
+        slurm = (found[1] if found else SLURM_CONF).rpartition("/")[0]
+        # files come first: list, report and verify sweep from the ledger what ended jobs have left
+        self.add_copy_spec(
+            [
+                NODEOS_CONF,
+                "/run/nodeos",
+                "/proc/cmdline",
+                *(f"{slurm}/{name}.conf*" for name in ("slurm", "cgroup", "gres", "plugstack")),
+            ]
+        )
+        commands = ["features", "features --site", "list", "verify --verbose", "report"]
+        self.add_cmd_output([f"{NODEOSCTL} {c}" for c in (*commands, "report --json")])
+        self.add_cmd_output(["scontrol show config", "scontrol show node"])
+        self.add_journal(units=["slurmd*", "nodeos*"], since="-1h")
+
+    def postproc(self):
+        for secret in SECRETS:
+            # all files: a link's target may be anywhere
+            self.do_path_regex_sub("/", secret, r"\1" + MASK)
+            for command in ("scontrol", "journalctl"):
+                self.do_cmd_output_sub(command, secret, r"\1" + MASK)
