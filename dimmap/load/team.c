@@ -26,7 +26,7 @@ struct team {
 	struct member member[];
 };
 
-void counts_add(struct counts *to, const struct counts *more)
+static void counts_add(struct counts *to, const struct counts *more)
 {
 	to->majflt += more->majflt;
 	to->minflt += more->minflt;
@@ -91,70 +91,47 @@ static int pin_to(pthread_t thread, unsigned turn)
 	return -1;
 }
 
-struct team *team_start(unsigned threads, team_work *work, void *arg, bool pin, unsigned first,
-			struct errbuf *err)
+/* All members of T exist, or ERR says why not. */
+static int team_start(struct team *t, unsigned threads, bool pin, struct errbuf *err)
 {
-	struct team *t = calloc(1, sizeof(*t) + threads * sizeof(t->member[0]));
-	int error = 0;
-
-	if (!t) {
-		errprintf(err, "out of memory for %u threads", threads);
-		return NULL;
-	}
-	t->work = work;
-	t->arg = arg;
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->moved, NULL);
-	while (t->n < threads) {
+	for (; t->n < threads; t->n++) {
 		struct member *m = &t->member[t->n];
+		int error;
 
 		m->team = t;
 		m->number = t->n;
 		error = pthread_create(&m->thread, NULL, live, m);
-		if (error) {
-			errprintf(err, "cannot start thread %u of %u: %s", t->n + 1, threads,
-				  strerror(error));
-			break;
-		}
-		t->n++;
-		if (pin && pin_to(m->thread, first + m->number) != 0) {
-			error = errprintf(err, "cannot keep thread %u on one CPU", m->number);
-			break;
+		if (error)
+			return errprintf(err, "cannot start thread %u of %u: %s", t->n + 1, threads,
+					 strerror(error));
+		if (pin && pin_to(m->thread, m->number) != 0) {
+			t->n++;
+			return errprintf(err, "cannot keep thread %u on one CPU", m->number);
 		}
 	}
-	if (error) {
-		move_gate(t, AWAY);
-		team_join(t, NULL);
-		return NULL;
-	}
-	return t;
-}
-
-void team_go(struct team *t)
-{
-	move_gate(t, OPEN);
-}
-
-void team_join(struct team *t, struct counts *sum)
-{
-	for (unsigned i = 0; i < t->n; i++) {
-		pthread_join(t->member[i].thread, NULL);
-		if (sum)
-			counts_add(sum, &t->member[i].counts);
-	}
-	pthread_cond_destroy(&t->moved);
-	pthread_mutex_destroy(&t->lock);
-	free(t);
+	return 0;
 }
 
 int team_run(unsigned threads, team_work *work, void *arg, bool pin, struct counts *sum,
 	     struct errbuf *err)
 {
-	struct team *t = team_start(threads, work, arg, pin, 0, err);
+	struct team *t = calloc(1, sizeof(*t) + threads * sizeof(t->member[0]));
+	int result;
 
 	if (!t)
-		return -1;
-	team_go(t);
-	team_join(t, sum);
-	return 0;
+		return errprintf(err, "out of memory for %u threads", threads);
+	t->work = work;
+	t->arg = arg;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->moved, NULL);
+	result = team_start(t, threads, pin, err);
+	move_gate(t, result < 0 ? AWAY : OPEN);
+	for (unsigned i = 0; i < t->n; i++) {
+		pthread_join(t->member[i].thread, NULL);
+		counts_add(sum, &t->member[i].counts);
+	}
+	pthread_cond_destroy(&t->moved);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+	return result;
 }

@@ -11,24 +11,14 @@ struct counts {
 	long majflt, minflt, voluntary, involuntary;
 };
 
-void counts_add(struct counts *to, const struct counts *more);
+typedef void team_work(void *arg, unsigned thread);
 
 /*
- * Threads that begin together: all of them exist before the first one works, so that WORK may wait
- * for the others. WORK is called with ARG and a number from 0 on.
+ * Let THREADS threads begin together: all of them exist before the first one works, so that WORK
+ * may wait for the others. WORK is called with ARG and a number from 0 on. PIN: thread i stays on
+ * the ith of the CPUs that it may use, in turns. What the threads counted is added to SUM. -1 with
+ * ERR: not all could be started, and none has worked.
  */
-typedef void team_work(void *arg, unsigned thread);
-struct team;
-
-/* PIN: thread i stays on the (FIRST + i)th of the CPUs that it may use, in turns. NULL with ERR:
- * nothing runs. */
-struct team *team_start(unsigned threads, team_work *work, void *arg, bool pin, unsigned first,
-			struct errbuf *err);
-void team_go(struct team *t);
-/* Wait for the end, free T, and put what they counted into SUM. */
-void team_join(struct team *t, struct counts *sum);
-
-/* All of it; 0, or -1 with ERR. */
 int team_run(unsigned threads, team_work *work, void *arg, bool pin, struct counts *sum,
 	     struct errbuf *err);
 

@@ -109,15 +109,3 @@ int option_refuse(struct errbuf *err, int c, char **argv)
 			 : "%s: no such option, several of them, or one that takes no value",
 		word_quote(quoted, word, strlen(word)));
 }
-
-const char *size_text(char buf[SIZE_TEXT_MAX], uint64_t bytes)
-{
-	unsigned unit = 0;
-
-	while (bytes && bytes % 1024 == 0 && units[unit]) {
-		bytes /= 1024;
-		unit++;
-	}
-	snprintf(buf, SIZE_TEXT_MAX, "%" PRIu64 "%.1s", bytes, unit ? &units[unit - 1] : "");
-	return buf;
-}

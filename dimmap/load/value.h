@@ -34,8 +34,4 @@ int value_refuse(struct errbuf *err, const char *option, const char *value, cons
  * into ERR. -1, always. */
 int option_refuse(struct errbuf *err, int c, char **argv);
 
-/* BYTES in the largest unit that leaves no rest ("4096" is 4K), in BUF. */
-#define SIZE_TEXT_MAX 24
-const char *size_text(char buf[SIZE_TEXT_MAX], uint64_t bytes);
-
 #endif

@@ -43,7 +43,6 @@ static void sizes(void)
 		"",    "K",   "1KB", "1KK",	  "1.5G",
 		"-1K", "1 K", "1X",  "16777216T", "18446744073709551615K"
 	};
-	char text[SIZE_TEXT_MAX];
 
 	ok(value_size("4096", 0, UINT64_MAX, &n) == 0 && n == 4096, "bytes");
 	ok(value_size("3k", 0, UINT64_MAX, &n) == 0 && n == 3072, "k");
@@ -54,10 +53,6 @@ static void sizes(void)
 		ok(value_size(bad[i], 0, UINT64_MAX, &n) < 0, "no size: \"%s\"", bad[i]);
 	ok(value_size("1K", 0, 1023, &n) < 0 && value_size("1K", 1025, UINT64_MAX, &n) < 0,
 	   "beyond its bounds");
-	is(size_text(text, 4096), "4K", "4096 bytes");
-	is(size_text(text, 4097), "4097", "4097 bytes");
-	is(size_text(text, UINT64_C(1) << 50), "1024T", "there is nothing above T");
-	is(size_text(text, 0), "0", "none");
 }
 
 static void reals(void)

@@ -10,7 +10,6 @@
 int epochs_make(struct epochs *e, uint64_t blocks, struct errbuf *err)
 {
 	e->block = calloc(blocks, sizeof(*e->block));
-	e->n = blocks;
 	return e->block ? 0
 			: errprintf(err, "--check: no memory to note %" PRIu64 " blocks", blocks);
 }

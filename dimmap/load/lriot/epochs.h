@@ -15,7 +15,6 @@
  */
 struct epochs {
 	_Atomic uint32_t *block; /* epoch * 2, 1: a write of the next one goes on */
-	uint64_t n;
 };
 
 #define EPOCH_MAX (UINT32_MAX >> 1)
