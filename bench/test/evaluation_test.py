@@ -15,8 +15,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = f"{TOP}/bench/evaluation"
 TOOL = os.path.join(os.environ.get("NODEOS_BUILD", TOP), "nodeosctl")
 sys.dont_write_bytecode = True
 sys.path.insert(0, TOP)

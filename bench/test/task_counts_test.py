@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+EVALUATION = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/evaluation"
 count = failed = 0
 
 
@@ -27,7 +27,7 @@ def main():
         # a shell whose child sleeps 100 times in 2 seconds, each of which is a voluntary switch
         code = "import time; [time.sleep(0.02) for _ in range(100)]"
         script = f'{sys.executable} -c "{code}"; exit 3'
-        r = subprocess.run([f"{HERE}/task-counts", out, "sh", "-c", script], timeout=60)
+        r = subprocess.run([f"{EVALUATION}/task-counts", out, "sh", "-c", script], timeout=60)
         same(r.returncode, 3, "the exit status is the command's")
         with open(out, encoding="utf-8") as f:
             tasks = json.load(f)
