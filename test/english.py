@@ -19,7 +19,9 @@ RULES = (
     ),
     (re.compile(r"\b(tells?|told|telling)\b", re.I), "say, show, report, print"),
     (
-        re.compile(r"\b(to|for|of|by|from|with|than|but|as|and|or|where|if) who\b|\bwho asks\b", re.I),
+        re.compile(
+            r"\b(to|for|of|by|from|with|than|but|as|and|or|where|if) who\b|\bwho asks\b", re.I
+        ),
         'name the subject: "the caller", "users that"',
     ),
 )
@@ -30,7 +32,9 @@ C_TOKEN = re.compile(
     re.S,
 )
 # what these hold are words of others, or this check's own
-NOT_OURS = re.compile(r"COPYING|kernel/patches/|/corpus/|topology/test/machines/|test/english\.py|\.svg$")
+NOT_OURS = re.compile(
+    r"COPYING|kernel/patches/|/corpus/|topology/test/machines/|test/english\.py|\.svg$"
+)
 
 
 def c_pieces(source):

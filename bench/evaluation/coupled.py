@@ -45,7 +45,12 @@ def run(context):
     flags = ["-Wl,-Ttext-segment=0x20000000", "-lm"]
     to = f"{context.build}/analysis"
     puts = [guests.program(context, to, f"{here}/analysis.c", *flags), guests.mark(context)]
-    puts += [f"{here}/coupled-guest", f"{here}/task-counts", f"{TOP}/bench/lib/job.py", f"{TOP}/bench/lib/water.sh"]
+    puts += [
+        f"{here}/coupled-guest",
+        f"{here}/task-counts",
+        f"{TOP}/bench/lib/job.py",
+        f"{TOP}/bench/lib/water.sh",
+    ]
     counted, own = f"{context.out}/marks", ",own=0x550000000000-0x7fffffffffff,ranks=7"
     more = ["--memory", "1024", "--qemu", f"-plugin {guests.plugged(plugin, counted, own)}"]
     sizes = SIZES["quick" if context.options.quick else "full"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds dimmap-load and nodeos-dimsim, lets the loads lriot, bfs and streamline touch files as they
-do, with several patterns, layouts and random numbers, and prints how many accesses of 100 each
-policy finds in the buffer, beside LRU and Belady's optimum. Needs no guest and no module: only
-which pages are touched matters. The traces take 2 GB."""
+"""Builds dimmap-load and nodeos-dimsim, lets the loads lriot, bfs and streamline touch files as
+they do, with several patterns, layouts and random numbers, and prints how many accesses of 100
+each policy finds in the buffer, beside LRU and Belady's optimum. Needs no guest and no module:
+only which pages are touched matters. The traces take 2 GB."""
 
 import json
 import os

@@ -130,7 +130,7 @@ def has_hpc():
 
 
 def nodes():
-    """n0, and n1 where this cluster has it: a login on a node that is not there takes two minutes."""
+    """The cluster's nodes: a login on one that is not there takes two minutes."""
     r = run("scontrol show hostnames $(sinfo -h -o %N)", user="root")
     return r.out.split()
 
