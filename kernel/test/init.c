@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -411,6 +413,17 @@ static void core_scheduling(void)
 	       prctl(62 /* PR_SCHED_CORE */, 1 /* create */, 0, 0, 0) < 0 ? -errno : 0);
 }
 
+/* Give the kernel a BPF program to compile, which stays until this program ends. */
+static void attach_filter(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0xffff);
+	struct sock_fprog program = { .len = 1, .filter = &all };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0)
+		printf("filter: %s\n", strerror(errno));
+}
+
 /* "do=thp:2,oom:0:2:700,run:/fgmn": as the words above. */
 static void work(char *words)
 {
@@ -443,6 +456,8 @@ static void work(char *words)
 			show(a);
 		else if (strcmp(w, "core") == 0)
 			core_scheduling();
+		else if (strcmp(w, "filter") == 0)
+			attach_filter();
 		else
 			printf("%s?\n", w);
 	}
