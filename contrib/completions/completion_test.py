@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What bash offers, against what the programs print and the plugin's table:
-nothing missing, nothing else. TAP."""
+"""Bash offers exactly what the programs print and the plugin's table has. TAP."""
 
 import os
 import pty
@@ -105,25 +104,34 @@ def test_nodeosctl(commands, d):
     same(
         offered(["nodeosctl", ""]),
         commands + ["help", "--help", "--version", "-h", "-V"],
-        "nodeosctl: the commands of nodeosctl --help",
+        "nodeosctl: the commands of its --help are offered",
     )
-    same(offered(["nodeosctl", "help", ""]), commands, "nodeosctl help: the same commands")
-    same(offered(["nodeosctl", "help", "plan", ""]), [], "nodeosctl help plan: nothing more")
-    same(offered(["nodeosctl", "p"]), ["plan", "provision"], "those with p")
+    same(offered(["nodeosctl", "help", ""]), commands, "nodeosctl help: the commands are offered")
+    same(
+        offered(["nodeosctl", "help", "plan", ""]),
+        [],
+        "nodeosctl help plan: no more words are offered",
+    )
+    same(
+        offered(["nodeosctl", "p"]),
+        ["plan", "provision"],
+        "nodeosctl p: commands that begin with p are offered",
+    )
     for command in commands:
         text = helped(command)
         want = options_of(text) | {"-h"}
-        # what is there for other commands, as "features --site" in a sentence, is in no usage text
+        # options of other commands, as "features --site" in a sentence, stand outside of the usage
+        # text
         ok(want > {"-h"}, f"{command} --help lists options", text)
         same(
             offered(["nodeosctl", command, "-"]),
             want,
-            f"nodeosctl {command}: the options of its --help",
+            f"nodeosctl {command} -: the options of its --help are offered",
         )
         same(
             offered(["nodeosctl", command, "--"]),
             {w for w in want if w.startswith("--")},
-            f"nodeosctl {command} --",
+            f"nodeosctl {command} --: its long options are offered",
         )
 
 
@@ -136,37 +144,55 @@ def test_values(d):
         same(
             set(offered(["nodeosctl", command, ""], d)),
             ["a.json", "q r.json", "job.sh", "dir", "bin"],
-            f"{command}: manifests, job scripts, directories",
+            f"{command}: manifests, job scripts and directories are offered",
         )
     same(
         offered(["nodeosctl", "check", "oth"], d),
         ["other"],
-        "any other file where no manifest fits",
+        "check: any file is offered where no manifest fits",
     )
-    same(set(offered(["nodeosctl", "plan", "-t", ""], d)), ["x.xml", "dir", "bin"], "plan -t: XML")
-    same(set(offered(["nodeosctl", "plan", "--topology=x"], d)), ["x.xml"], "plan --topology=")
+    same(
+        set(offered(["nodeosctl", "plan", "-t", ""], d)),
+        ["x.xml", "dir", "bin"],
+        "plan -t: XML files are offered",
+    )
+    same(
+        set(offered(["nodeosctl", "plan", "--topology=x"], d)),
+        ["x.xml"],
+        "plan --topology=: XML files are offered",
+    )
     same(
         set(offered(["nodeosctl", "plan", "--topology=x"], d, wordbreaks=False)),
         ["--topology=x.xml"],
-        "the same where words do not end at =",
+        "plan --topology=: XML files are offered where words do not end at =",
     )
     same(
         set(offered(["nodeosctl", "plan", "--topology", "x"], d)),
         ["x.xml"],
-        "the same as two words",
+        "plan --topology FILE: XML files are offered",
     )
-    same(set(offered(["nodeosctl", "plan", "--conf="], d)), everything, "plan --conf=: files")
-    same(offered(["nodeosctl", "plan", "-c", ""], d), [], "plan -c: nothing")
     same(
-        set(offered(["nodeosctl", "plan", "-c", "0-3", "a"], d)), ["a.json"], "behind it a manifest"
+        set(offered(["nodeosctl", "plan", "--conf="], d)),
+        everything,
+        "plan --conf=: all files are offered",
     )
-    same(offered(["nodeosctl", "report", ""], d), [], "report has no operand")
+    same(offered(["nodeosctl", "plan", "-c", ""], d), [], "plan -c: nothing is offered")
+    same(
+        set(offered(["nodeosctl", "plan", "-c", "0-3", "a"], d)),
+        ["a.json"],
+        "plan -c CPUS: a manifest is offered behind it",
+    )
+    same(offered(["nodeosctl", "report", ""], d), [], "report: no operand is offered")
     same(
         set(offered(["nodeosctl", "discover", "--output="], d)),
         everything,
-        "discover --output=: files",
+        "discover --output=: all files are offered",
     )
-    same(offered(["nodeosctl", "nothing", "-"], d), ["-h", "--help"], "an unknown command")
+    same(
+        offered(["nodeosctl", "nothing", "-"], d),
+        ["-h", "--help"],
+        "an unknown command: help is offered",
+    )
     policy = re.search(
         r"\btable\[.*?\n\};|names?\[.*?\};",
         open(os.path.join(SOURCE, "manifest/policy_name.c")).read(),
@@ -182,7 +208,7 @@ def test_values(d):
         same(
             {p.partition(":")[0] for p in got},
             names,
-            f"{' '.join(words)}: the policies of host/policy.c",
+            f"{' '.join(words)}: the policies of manifest/policy_name.c are offered",
         )
         for p in got:
             r = subprocess.run(
@@ -191,12 +217,16 @@ def test_values(d):
                 text=True,
                 timeout=60,
             )
-            ok(r.returncode != 2, f"{p} is one that nodeosctl knows", r.stderr)
+            ok(
+                r.returncode != 2,
+                f"run --sched={p}: nodeosctl knows the policy that is offered",
+                r.stderr,
+            )
 
 
 def test_node(d):
-    """Jobs and containers come from nodeosctl itself: here from one
-    that tells what a node's would."""
+    """Jobs and containers come from nodeosctl: here from a script that prints what a node's
+    nodeosctl would."""
     os.makedirs(os.path.join(d, "bin"), exist_ok=True)
     fake = os.path.join(d, "bin/nodeosctl")
     with open(fake, "w", encoding="utf-8") as f:
@@ -217,58 +247,72 @@ esac
     same(
         offered(["nodeosctl", "report", "--job="], d, env=env),
         ["1234", "77"],
-        "--job=: the jobs of list",
+        "report --job=: the jobs of nodeosctl list are offered",
     )
     same(
         offered(["nodeosctl", "show", "--job="], d, env=dict(env, ALICE="1")),
         ["1234"],
-        "a user's own",
+        "show --job=: a user's own jobs are offered",
     )
     for command in ("resize", "exec"):
         same(
             offered(["nodeosctl", command, "--step="], d, env=env),
             ["1234.0", "1234.11"],
-            f"{command} --step=: the steps of srun that show tells",
+            f"{command} --step=: srun's steps that nodeosctl show prints are offered",
         )
     same(
         offered(["nodeosctl", "exec", "--step=1234.1"], d, env=env, wordbreaks=False),
         ["--step=1234.11"],
-        "where words do not end at =",
+        "exec --step=: steps are offered where words do not end at =",
     )
     same(
         offered(["nodeosctl", "exec", "--step", "1234.0", "v"], d, env=env),
         ["vda"],
-        "behind a step",
+        "exec --step STEP: containers are offered behind it",
     )
     same(
         offered(["nodeosctl", "exec", ""], d, env=env),
         ["sim", "vda"],
-        "exec: the containers of show",
+        "exec: the containers of nodeosctl show are offered",
     )
-    same(offered(["nodeosctl", "exec", "--job=1234", "v"], d, env=env), ["vda"], "behind an option")
-    same(offered(["nodeosctl", "exec", "--job", "1234", "v"], d, env=env), ["vda"], "of two words")
-    ok("cat" in offered(["nodeosctl", "exec", "sim", "ca"], d, env=env), "exec CONTAINER: commands")
-    ok("cat" in offered(["nodeosctl", "exec", "sim", "--", "ca"], d, env=env), "also behind --")
+    same(
+        offered(["nodeosctl", "exec", "--job=1234", "v"], d, env=env),
+        ["vda"],
+        "exec --job=JOB: containers are offered behind it",
+    )
+    same(
+        offered(["nodeosctl", "exec", "--job", "1234", "v"], d, env=env),
+        ["vda"],
+        "exec --job JOB: containers are offered behind it",
+    )
+    ok(
+        "cat" in offered(["nodeosctl", "exec", "sim", "ca"], d, env=env),
+        "exec CONTAINER: commands are offered",
+    )
+    ok(
+        "cat" in offered(["nodeosctl", "exec", "sim", "--", "ca"], d, env=env),
+        "exec CONTAINER --: commands are offered",
+    )
     ok(
         "cat" in offered(["nodeosctl", "run", "--sched=idle", "--", "ca"], d, env=env),
-        "run: commands",
+        "run --: commands are offered",
     )
     same(
         set(offered(["nodeosctl", "run", "-s", "idle", "cat", "a"], d, env=env)),
         ["a.json"],
-        "and their files",
+        "run COMMAND: files are offered",
     )
     same(
         offered(["nodeosctl", "exec", "sim", "ls", "--js"], d, env=env),
         [],
-        "their options are not ours",
+        "exec CONTAINER COMMAND: no options of nodeosctl are offered",
     )
     shutil.copy(os.path.join(SOURCE, "etc/examples/coupled.json"), os.path.join(d, "coupled.json"))
     for words in (["--nodeos-manifest=coupled.json"], ["--nodeos-manifest", "coupled.json"]):
         same(
             offered(["srun", *words, "--nodeos-container="], d, env=env),
             ["none", "sim", "vda"],
-            f"{' '.join(words)}: its containers",
+            f"{' '.join(words)}: the manifest's containers are offered",
         )
     same(
         offered(
@@ -277,9 +321,13 @@ esac
             env=dict(env, SLURM_SPANK_NODEOS_REQUEST="nodeos 1;c=sim cpus=2;c=solve cpus=2;"),
         ),
         ["sim", "solve"],
-        "those of the job that the shell is in",
+        "--nodeos-container=: the containers of the shell's job are offered",
     )
-    same(offered(["srun", "--nodeos-container="], d, env=env), ["none"], "where none are known")
+    same(
+        offered(["srun", "--nodeos-container="], d, env=env),
+        ["none"],
+        '--nodeos-container=: "none" alone is offered where no containers are known',
+    )
 
 
 def test_slurm(d):
@@ -287,29 +335,33 @@ def test_slurm(d):
     table = dict(line.split("\t")[:2] for line in r.stdout.splitlines())
     want = [f"--{name}=" for name in table]
     ok(len(want) > 3, "the plugin registers options")
-    same(offered(["srun", "--n"]), want, "the completion has the options of srun")
+    same(offered(["srun", "--n"]), want, "srun: the plugin's options are offered")
     for command in ("sbatch", "salloc"):
-        same(offered([command, "--n"]), want, f"{command} has the same")
-    same(offered(["srun", "-"]), want, "from a dash on")
-    same(offered(["srun", ""]), [], "not before")
+        same(offered([command, "--n"]), want, f"{command}: the plugin's options are offered")
+    same(offered(["srun", "-"]), want, "srun -: the plugin's options are offered")
+    same(offered(["srun", ""]), [], "srun: no option is offered before a dash")
     same(
         offered(["/usr/bin/srun", "--nodeos-c"]),
         ["--nodeos-container=", "--nodeos-cpus="],
-        "with a directory",
+        "/usr/bin/srun: the plugin's options are offered",
     )
     same(
         offered(["srun", "--nodeos="]),
         table["nodeos"].split("|"),
-        "--nodeos=: the words of the table",
+        "--nodeos=: the words of the plugin's table are offered",
     )
     same(
         offered(["srun", "--nodeos=o"], wordbreaks=False),
         ["--nodeos=off"],
-        "where words do not end at =",
+        "--nodeos=: words are offered where words do not end at =",
     )
-    same(set(offered(["srun", "--nodeos-manifest=x"], d)), ["x.xml"], "--nodeos-manifest=: files")
-    same(offered(["srun", "--nodeos-cpus="], d), [], "--nodeos-cpus=: nothing")
-    # Slurm's own completion, of which we know nothing but that it is a function
+    same(
+        set(offered(["srun", "--nodeos-manifest=x"], d)),
+        ["x.xml"],
+        "--nodeos-manifest=: files are offered",
+    )
+    same(offered(["srun", "--nodeos-cpus="], d), [], "--nodeos-cpus=: nothing is offered")
+    # stands for Slurm's own completion, known only to be a function
     theirs = (
         "_theirs () { COMPREPLY=($(compgen -W '--nodes --ntasks --nodeos-cpus=' -- \"$2\")); echo"
         ' asked "$@" >&3; return ${THEIR_CODE:-0}; }; exec 3>asked\n'
@@ -318,23 +370,32 @@ def test_slurm(d):
     same(
         offered(["srun", "--no"], d, before=registered),
         want + ["--nodes"],
-        "beside those of Slurm's own completion",
+        "Slurm's own completion: its options and ours are offered",
     )
     ok(
         open(os.path.join(d, "asked")).read() == "asked srun --no srun\n",
-        "which is called as it was",
+        "Slurm's own completion: it is called with srun's words",
     )
-    same(offered(["srun", "--nodes"], d, before=registered), ["--nodes"], "its own words only")
     same(
-        offered(["srun", "x"], d, before=registered), [], "no options of ours where none was begun"
+        offered(["srun", "--nodes"], d, before=registered),
+        ["--nodes"],
+        "Slurm's own completion: its word alone is offered where no option of ours fits",
+    )
+    same(
+        offered(["srun", "x"], d, before=registered),
+        [],
+        "Slurm's own completion: no options of ours are offered before a dash",
     )
     os.truncate(os.path.join(d, "asked"), 0)
     same(
         set(offered(["srun", "--nodeos-report=x"], d, before=registered)),
         ["x.xml"],
-        "the values of our options",
+        "Slurm's own completion: the values of our options are offered beside it",
     )
-    ok(open(os.path.join(d, "asked")).read() == "", "are not its business")
+    ok(
+        open(os.path.join(d, "asked")).read() == "",
+        "Slurm's own completion: it is not called for values of our options",
+    )
     same(
         bash(
             f"{registered}\n. {SLURM}\n. {SLURM}\ncomplete -p srun\nCOMP_WORDS=(srun --node);"
@@ -342,20 +403,20 @@ def test_slurm(d):
             d,
         ),
         ["complete -o nospace -F _nodeos_slurm srun", "3"],
-        "its options stay, and what it returns; read twice, too",
+        "Slurm's own completion: its flags and exit code stay, also when ours is read twice",
     )
     same(
         bash(f"complete -W 'a b' srun\n. {SLURM}\ncomplete -p srun", d),
         ["complete -W 'a b' srun"],
-        "a completion that is no function is left as it is",
+        "a completion that is no function stays as it is",
     )
     same(
         bash(f". {SLURM}\ncomplete -p srun", d),
         ["complete -o bashdefault -o default -F _nodeos_slurm srun"],
-        "without one, files as ever",
+        "no completion of Slurm's: files are offered as in plain bash",
     )
-    # bash-completion, old and new: a file for all three is loaded when one
-    # of them is first completed
+    # old and new bash-completion load one file for all three commands when the first of them is
+    # completed
     for loader in (
         "__load_completion () { test $1 = srun",
         "_comp_load () { test \"$*\" = '-- srun'",
@@ -369,7 +430,7 @@ def test_slurm(d):
         same(
             offered(["srun", "--nodeo"], d, before=lazy),
             want,
-            f"{loader.split()[0]}: with Slurm's completion loaded",
+            f"{loader.split()[0]}: our options are offered beside Slurm's completion",
         )
         same(
             bash(
@@ -379,13 +440,13 @@ def test_slurm(d):
                 d,
             ),
             ["--nodes", "complete -F _nodeos_slurm srun", "complete -F _nodeos_slurm sbatch", "2"],
-            "once for each shell",
+            "{loader.split()[0]}: a shell loads Slurm's completion once",
         )
         os.remove(os.path.join(d, "loads"))
 
 
 def typed(file, keys, d):
-    """What an interactive bash makes of KEYS: the line that it would run."""
+    """The line, as words, that an interactive bash would run after KEYS."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(d)
@@ -414,26 +475,26 @@ def typed(file, keys, d):
 
 
 def test_typed(d):
-    """The same through readline, with a tab."""
+    """Readline completes at a tab as the functions alone do."""
     same(
         typed(OURS, "nodeosctl disc\t--ou\tx.x\t", d),
         ["nodeosctl", "discover", "--output=x.xml"],
-        "nodeosctl disc<TAB>--ou<TAB>x.x<TAB>",
+        "nodeosctl disc<TAB>--ou<TAB>x.x<TAB> is completed",
     )
     same(
         typed(OURS, "nodeosctl check q\t", d),
         ["nodeosctl", "check", "q r.json"],
-        "a file with a blank",
+        "nodeosctl check q<TAB>: a file with a blank is completed",
     )
     same(
         typed(SLURM, "srun --nodeos-man\ta.j\t--nodeos-c\tp\t3", d),
         ["srun", "--nodeos-manifest=a.json", "--nodeos-cpus=3"],
-        "srun --nodeos-man<TAB>a.j<TAB>",
+        "srun --nodeos-man<TAB>a.j<TAB> is completed",
     )
     same(
         typed(SLURM, "srun oth\t", d),
         ["srun", "other"],
-        "files of a command without an own completion",
+        "srun oth<TAB>: a file is completed",
     )
 
 
@@ -443,7 +504,7 @@ def main():
         return 0
     if shutil.which("shellcheck"):
         r = subprocess.run(["shellcheck", "-x", OURS, SLURM], capture_output=True, text=True)
-        ok(r.returncode == 0, "shellcheck has nothing to say", *r.stdout.splitlines())
+        ok(r.returncode == 0, "shellcheck finds nothing in the completions", *r.stdout.splitlines())
     commands = re.findall(r"^  ([\w-]+)", helped(), re.M)
     with tempfile.TemporaryDirectory() as d:
         os.mkdir(os.path.join(d, "bin"))

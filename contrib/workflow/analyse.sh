@@ -23,13 +23,12 @@ frames_read () {
 : >"$log"
 while true; do
 	if [ "$SECONDS" -gt "$limit" ]; then
-		echo "no end of the simulation in sight" >&2
+		echo "the simulation did not end within $limit s" >&2
 		exit 1
 	fi
 	finished=no
 	[ -e sim.done ] && finished=yes
-	# the last frame may be half written while the simulation runs:
-	# then this pass does not count
+	# the last frame may be half written while the simulation runs: such a pass does not count
 	if [ -s md.xtc ] && one_pass >"pass.$rank" 2>&1; then
 		echo "frames $(frames_read) finished $finished cpus ${NODEOS_CPUS:-all}" >>"$log"
 	elif [ "$finished" = yes ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Put what the coupled workflow left into summary.json and a table. The judgements are made here
-from the reports' kernel side, lscpu and GROMACS's own output. Exit 1 when one of them is false."""
+"""Summarise the coupled workflow in summary.json and a table. The judgements compare the kernel's
+side of the reports with lscpu and GROMACS's own output. Exits 1 when one of them is false."""
 
 import glob
 import json
@@ -29,8 +29,7 @@ def cores(node):
 
 
 def homes_and_blocks(node):
-    """From the kernel's physical_node: memory nodes that are divided,
-    and the blocks made of them."""
+    """From the kernel's physical_node: the divided memory nodes, and the blocks made of them."""
     home = {}
     for line in open(f"{out}/physical_node.{node}"):
         name, _, physical = line.strip().partition("/physical_node:")
@@ -43,7 +42,7 @@ def energies(run):
 
 
 def passes(rank):
-    """(frames, was the simulation finished) of each pass of the analysis"""
+    """(frames, whether the simulation had finished) of each pass of the analysis"""
     found = []
     for line in open(f"{out}/analysis.{rank}.log"):
         words = line.split()
