@@ -6,13 +6,13 @@
 # shellcheck disable=SC2016  # the variables are the ranks'
 # The lines above are this job's containers, as a file given to --nodeos-manifest would be.
 
-# two containers, a step each
+# one step for each of the two containers
 srun --nodes=1 --ntasks=2 --nodeos-container=sim \
 	sh -c 'echo "sim: rank $SLURM_PROCID, CPUs $NODEOS_CPUS"' &
 srun --nodes=1 --ntasks=1 --nodeos-container=vda \
 	sh -c 'echo "vda: rank $SLURM_PROCID, CPUs $NODEOS_CPUS"' &
 wait
 
-# both in one step, by rank
+# one step for both, divided by rank
 srun --nodes=1 --ntasks=3 --overlap --nodeos-container=sim:0-1,vda:2 \
 	sh -c 'echo "$NODEOS_CONTAINER: rank $SLURM_PROCID, CPUs $NODEOS_CPUS"'

@@ -5,9 +5,8 @@
  *   cc -fopenmp phases.c $(pkg-config --cflags --libs nodeos) -o phases
  *   srun --nodeos-container=sim ./phases 6 4
  *
- * PHASES phases, of which each second one needs no more than FEW hardware threads. What it computes
- * does not depend on how many there are: the sum at its end is the same with --alone, which asks
- * for nothing.
+ * PHASES phases; every second one needs FEW hardware threads at most. The result does not depend on
+ * the number of threads: the sum at the end is the same with --alone, which never resizes.
  */
 #include <nodeos.h>
 #include <omp.h>
@@ -50,7 +49,7 @@ int main(int argc, char **argv)
 	for (int p = 0; p < phases; p++) {
 		uint64_t *last = now;
 
-		/* what somebody else has now, one goes on without */
+		/* CPUs that another container has by now: go on without them */
 		if (!alone && nodeos_resize(mine, p % 2 ? few : all, NULL) < 0)
 			fprintf(stderr, "phases: phase %d goes on with CPUs %s: %s\n", p,
 				nodeos_cpulist(mine), nodeos_error(mine));
