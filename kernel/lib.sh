@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What kernel/build and kernel/check share: the source package, a tree of it, its
-# configuration.  To be sourced, with HERE set to the directory that this file is in.
+# Functions that kernel/build and kernel/check share: the source package, a tree of it, its
+# configuration. Source it with HERE set to its directory.
 
 # shellcheck source-path=SCRIPTDIR source=../test/guest/lib.sh
 . "$HERE/../test/guest/lib.sh"
@@ -11,7 +11,7 @@ PATCHES=$HERE/patches/$SERIES_VERSION
 # shellcheck disable=SC2034
 CONFIG=$HERE/config
 WORK=$CACHE/kernel
-refresh='' # set: look for newer packages than those in the cache
+refresh='' # not empty: look for newer packages than the cached ones
 
 update_lists () {
 	local apt=$WORK/apt opts
@@ -22,7 +22,7 @@ update_lists () {
 	with_log "$apt/update.log" apt-get "${opts[@]}" update
 }
 
-# The newest source package in the cache, or from the archive.
+# Print the path of the newest source package, from the cache or the archive.
 fetch_source () {
 	local apt=$WORK/apt opts deb
 
@@ -53,9 +53,9 @@ unpack () {
 	mv "$tree.new" "$tree"
 }
 
-# apply_series TREE PATCH...: takes off patches down to what stays and puts on the
-# rest, so that only files that change are compiled again.  On a tree that someone
-# edited it fails or dies; unpack it again then.
+# apply_series TREE PATCH...: reverts applied patches down to the first difference and applies the
+# rest, so that make compiles changed files only. Fails or dies on a tree that was edited by hand;
+# unpack it again then.
 apply_series () {
 	local tree=$1 stack=$1/.applied n=0 keep name have last names
 
@@ -79,7 +79,7 @@ apply_series () {
 	done
 	for ((n = keep; n < ${#names[@]}; n++)); do
 		name=${names[n]}
-		[ -r "$PATCHES/$name" ] || die "series names $name, which is not in $PATCHES"
+		[ -r "$PATCHES/$name" ] || die "series names $name, but $PATCHES has no such file"
 		say "applying $name"
 		patch -d "$tree" -p1 -s -f --no-backup-if-mismatch <"$PATCHES/$name" >&2 ||
 			{ rm -rf "$tree/.applied"; die "$name does not apply to ${tree##*/}"; }
@@ -87,8 +87,8 @@ apply_series () {
 	done
 }
 
-# Kconfig drops in silence what it cannot satisfy: name it.  What a later fragment
-# says of an option counts.
+# Name the options that Kconfig drops in silence since it cannot satisfy them. Of an option in
+# several fragments, the last line counts.
 check_config () {
 	local tree=$1 line option missing=()
 	local -A want=()
@@ -106,7 +106,7 @@ check_config () {
 		if [ -z "$line" ]; then
 			! grep -q "^$option=" "$tree/.config" || missing+=("$option=n")
 		elif [[ $line != *'=""' ]] || grep -q "^$option=" "$tree/.config"; then
-			# one that is not there is empty, too
+			# a missing option counts as empty
 			grep -qxF "$line" "$tree/.config" || missing+=("$line")
 		fi
 	done

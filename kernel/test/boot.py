@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel in small guests: fgmn= on machines of one, two and four nodes,
-judged by what /proc and /sys show.
+"""Boot a kernel in small guests: fgmn= on machines of one, two and four nodes, and judge /proc and
+/sys.
+
 boot.py [--stock KERNEL] [--more KERNEL] KERNEL TREE WORKDIR [NUMBER [SEED]]: KERNEL and TREE of
-kernel/build; so many random specifications (default 10). --stock: the unpatched kernel, to see what
-each patch changes. --more: the patched kernel built with kernel/test/more.config, for what
+kernel/build; NUMBER random specifications (default 10). --stock: the unpatched kernel, to see what
+each patch changes. --more: the patched kernel built with kernel/test/more.config, for features that
 kernel/config leaves out: memory added to a running machine, KASLR, CMA.
-What is expected follows the configuration in TREE: a kernel without the patches takes no notice of
-fgmn=; of one that checks itself, the checks are tried. No kernel may complain in its log.
+
+Expectations follow the configuration in TREE: a kernel without the patches ignores fgmn=; the
+checks of a debug kernel are triggered. No kernel may complain in its log.
 Needs QEMU and cpio; TAP on stdout."""
 
 import argparse
@@ -27,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 count = failed = skipped = 0
-# what a kernel writes when it finds itself at fault
+# messages of a kernel that finds a mistake of its own
 COMPLAINT = re.compile(
     r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general"
     r" protection fault|Kernel panic|Unable to handle"
@@ -120,7 +122,7 @@ class Machine:
                             ]
 
     def near(self, node):
-        """The node that has CPUs and is nearest."""
+        """The nearest node with CPUs."""
         return (
             node
             if self.cpus[node]
@@ -132,7 +134,7 @@ TWO = Machine("two sockets", [4096, 4096])
 TWO_EACH = Machine("two sockets of two CPUs", [2048, 2048], cpus=[2, 2])
 ODD = Machine("two sockets that do not meet at a GiB", [2304, 2560])
 ONE = Machine("no SRAT", [4096], slit=False)
-# without a node of its own, an AMD CPU (as QEMU's) goes to that of its last cache's number
+# an AMD CPU (as QEMU's) without a node of its own goes to the node with its last cache's number
 PACKAGES = Machine("no SRAT, two packages", [4096], slit=False, cpus=[1, 1])
 FOUR = Machine(
     "four nodes as with SNC",
@@ -158,9 +160,9 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 
 class Boot:
-    """What a guest printed. With MISTAKES its kernel is asked to complain. WHEN: a line to wait for
-    and commands for QEMU's monitor that it calls for. ACCEL: QEMU's arguments, when not one thread
-    a processor. LIMIT: seconds until it is ended.
+    """A guest's output. MISTAKES: its kernel complains on purpose. WHEN: a line to wait for, and
+    the commands that QEMU's monitor then gets. ACCEL: QEMU's arguments, unless one thread a
+    processor. LIMIT: seconds until the guest is killed.
     """
 
     all = []
@@ -176,8 +178,8 @@ class Boot:
         limit=600,
     ):
         self.machine, self.append, self.mistakes = machine, append, mistakes
-        # la57: identify_cpu() of stock clears all features for a moment;
-        # an interrupt then takes memory by KASAN's shadow of four levels ("wild")
+        # la57: identify_cpu() of stock clears all features for a moment; an interrupt then looks
+        # memory up in KASAN's shadow of four levels ("wild")
         args = [
             "qemu-system-x86_64",
             *accel,
@@ -200,8 +202,8 @@ class Boot:
         ]
         for _ in range(3):
             self.text = self.run(args + machine.args, when, limit)
-            # QEMU's threads can run a breakpoint that the kernel has taken out of its code
-            # already (Red Hat's bug 2216496)
+            # QEMU's threads can run a breakpoint that the kernel has already removed from its code
+            # (Red Hat's bug 2216496)
             if not re.search(r"Oops: int3: 0000 .*SMP", self.text):
                 break
             print(
@@ -261,7 +263,7 @@ class Boot:
 
     @staticmethod
     def run(args, when=None, limit=600):
-        """What QEMU printed until it ended, or was ended."""
+        """QEMU's output until it ended or was killed."""
         monitor, log = f"{WORK}/monitor", f"{WORK}/last-{threading.get_ident()}.log"
         if when:
             args = [*args, "-monitor", f"unix:{monitor},server=on,wait=off"]
@@ -306,7 +308,7 @@ class Boot:
         return self.file.get(f"/sys/kernel/mm/fgmn/{name}", "none").strip()
 
     def free(self, nid, nodes=None):
-        """MiB that are free on a node."""
+        """Free MiB of a node."""
         return (
             int(re.search(r"MemFree: +(\d+) kB", (nodes or self.nodes)[nid]["meminfo"]).group(1))
             // 1024
@@ -329,8 +331,8 @@ class Boot:
         )
 
     def initiator(self, home, access):
-        """The node that ACCESS of a home and its blocks is from:
-        as firmware's tables have it, of class 1 the nearest whose CPUs are on."""
+        """The initiator node of a home and its blocks for ACCESS: the firmware tables' one, for
+        class 1 the nearest with online CPUs."""
         return (
             0
             if access == 1 and self.machine.hmat and "maxcpus=1" in self.append
@@ -341,14 +343,14 @@ class Boot:
         return next((h for n, h, *_ in self.blocks if n == nid), nid)
 
     def crash_nodes(self):
-        """The nodes of what crashkernel= reserved."""
+        """Nodes of the memory that crashkernel= reserved."""
         return [
             self.node_at(int(a, 16))
             for a in re.findall(r"^ *(\w+)-\w+ : Crash kernel$", self.file["/proc/iomem"], re.M)
         ]
 
     def pools(self):
-        """Huge pages of each node that has some."""
+        """The number of huge pages of each node with any."""
         pages = {
             n: int(re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1))
             for n, v in self.nodes.items()
@@ -366,21 +368,21 @@ PLAIN = {}
 
 
 def plain(machine):
-    """The same machine without fgmn=: what there is to be divided."""
+    """A Boot of the machine without fgmn=: the memory before it is divided."""
     if machine.name not in PLAIN:
         PLAIN[machine.name] = Boot(machine, "quiet")
     return PLAIN[machine.name]
 
 
 def boots(jobs):
-    """A Boot of each of JOBS, which begin with machine and command line;
-    two at a time, as a boot keeps little more than one CPU busy."""
+    """A Boot for each of JOBS, which begin with machine and command line. Two run at a time, as a
+    boot keeps little more than one CPU busy."""
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(lambda job: Boot(*job[:2]), jobs)
 
 
 def ram(boot):
-    """System RAM by /proc/iomem."""
+    """Ranges of System RAM in /proc/iomem."""
     return [
         (int(a, 16), int(b, 16) + 1)
         for a, b in re.findall(r"^(\w+)-(\w+) : System RAM$", boot.file["/proc/iomem"], re.M)
@@ -388,8 +390,8 @@ def ram(boot):
 
 
 def judge(b, want):
-    """Everything that must hold, from /proc and /sys of this boot and of one without.
-    WANT: sizes in MiB by home, in any order."""
+    """The rules that a boot breaks, from /proc and /sys of it and of a boot without fgmn=. WANT:
+    sizes in MiB by home, in any order."""
     p, wrong = plain(b.machine), []
     if not b.ended:
         return ["the guest did not end", *b.text.splitlines()[-20:]]
@@ -412,11 +414,14 @@ def judge(b, want):
         )
     check(
         [n for n, *_ in b.blocks] == list(range(max(homes) + 1, max(homes) + 1 + len(b.blocks))),
-        "numbers after the last home",
+        "blocks are not numbered from the last home on",
     )
-    check(sorted(b.nodes) == homes + [n for n, *_ in b.blocks], f"nodes {sorted(b.nodes)}")
+    check(
+        sorted(b.nodes) == homes + [n for n, *_ in b.blocks],
+        f"nodes {sorted(b.nodes)} are not homes and blocks",
+    )
     order = [(h, s) for _, h, s, _, _ in b.blocks]
-    check(order == sorted(order), "by home, then by address")
+    check(order == sorted(order), "blocks are not in the order of home and address")
     for nid, home, start, end, mib in b.blocks:
         zones = b.zones.get(nid, [])
         low, high = (
@@ -427,16 +432,16 @@ def judge(b, want):
             (low, high) == (start, end) and end - start == mib * MIB,
             f"node {nid}: zoneinfo has {low:#x}-{high:#x}, the log {start:#x}-{end:#x}",
         )
-        # /proc/iomem names small reserved pieces of RAM otherwise
+        # /proc/iomem lists small reserved pieces of RAM under other names
         inside = sum(max(0, min(end, y) - max(start, x)) for x, y in ram(b))
         check(inside >= end - start - MIB, f"node {nid}: {inside >> 20} MiB of System RAM in {mib}")
         check(
             start % (32 * MIB) == 0 and end % (32 * MIB) == 0 and start >= 4 << 30,
-            f"node {nid}: {start:#x}",
+            f"node {nid}: {start:#x} is not aligned, or below 4 GiB",
         )
         check(
             b.nodes[nid]["physical_node"] == str(home) and b.nodes[nid]["cpulist"] == "",
-            f"node {nid}: home or CPUs",
+            f"node {nid}: wrong home, or CPUs",
         )
         for access in 0, 1:
             got = b.nodes[nid][f"access{access}/initiators"]
@@ -444,20 +449,20 @@ def judge(b, want):
                 got == f"node{b.initiator(home, access)}",
                 f"node {nid}: access{access}/initiators {got}",
             )
-        # KASLR chooses before there are blocks: the kernel's image may be in one,
-        # with what the boot adds to it
+        # KASLR chooses before blocks exist: one may hold the kernel's image, and memory that the
+        # boot adds to it
         image = re.search(r"^ *(\w+)-\w+ : Kernel code$", b.file["/proc/iomem"], re.M)
         room = USABLE * mib - (40 if image and start <= int(image.group(1), 16) < end else 0)
-        # KASAN takes the shadow of a piece of RAM from the node where that piece begins
+        # KASAN allocates the shadow of a piece of RAM on the node where that piece begins
         room -= sum(
             (y - x) // 8 // MIB for x, y in ram(b) if x == start and "CONFIG_KASAN=y" in CONFIG
         )
         check(b.free(nid) >= room, f"node {nid}: {b.free(nid)} of {mib} MiB free after the boot")
     for home in homes:
-        check(b.nodes[home]["physical_node"] == str(home), f"home {home}: its number")
+        check(b.nodes[home]["physical_node"] == str(home), f"home {home}: wrong physical_node")
         check(
             b.nodes[home]["cpulist"] == p.nodes[home]["cpulist"] or "maxcpus" in b.append,
-            f"home {home}: its CPUs",
+            f"home {home}: its CPUs changed",
         )
         was = sum(z[3] for z in p.zones[home])
         now = sum(
@@ -466,7 +471,7 @@ def judge(b, want):
             for z in b.zones.get(n, [])
         )
         check(was == now, f"home {home}: {was} pages before, {now} with its blocks")
-        # nothing below 4 GiB is a block's
+        # blocks have no memory below 4 GiB
         dma = [sum(z[3] for z in boot.zones[home] if z[0].startswith("DMA")) for boot in (p, b)]
         check(dma[0] == dma[1], f"home {home}: {dma} pages of DMA zones")
     of = {n: n for n in homes} | {n: h for n, h, *_ in b.blocks}
@@ -490,8 +495,8 @@ def judge(b, want):
                     for what in ("latency", "bandwidth")
                 )
             }
-            # what the machine's tables say of the home; QEMU rounds to what the tables can hold,
-            # and so does the kernel
+            # the home's values in the machine's tables; QEMU and the kernel round them to the
+            # tables' precision
             near = b.machine.dist[b.initiator(home, access)][home]
             want = {"latency": str(8 * near), "bandwidth": str(1000 // near * 1024)}
             check(
@@ -521,7 +526,7 @@ def judge(b, want):
 
 
 def group_refused():
-    """Golden messages; the nodes are as without fgmn=."""
+    """Messages with known answers; the nodes are as without fgmn=."""
     low = sum(
         max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO))
     )  # whole MiB of each range
@@ -580,19 +585,19 @@ def group_refused():
         ok(
             f"fgmn: {message}\n" in b.log
             and "fgmn: disabled, booting with physical nodes\n" in b.log,
-            "in the log, too",
+            f"{append}: the log has the message, too",
             b.log[-2000:],
         )
         if "numa=" not in append:
             same(
                 {n: v["distance"] for n, v in b.nodes.items()},
                 {n: v["distance"] for n, v in p.nodes.items()},
-                "physical nodes",
+                f"{append}: the nodes are the physical ones",
             )
 
 
 def group_layouts():
-    """Layouts with a known answer."""
+    """Layouts with known answers."""
     layouts = (
         (TWO, "fgmn=all:23x128M", {0: [128] * 23, 1: [128] * 23}),
         (TWO, "fgmn=0:4x512M/1:home=1G,6xrest", {0: [512] * 4, 1: [512] * 6}),
@@ -611,12 +616,19 @@ def group_layouts():
                 [{2, 4, 5}],
                 "slow memory and its blocks are one memory tier",
             )
-            ok(len(b.tiers) == 2, "and the rest another", b.tiers)
-    # with few pages each of the threads that allocate them comes no further than the first nodes,
-    # on any kernel
-    same((sum(b.pools().values()), list(b.pools())), (128, [0, 1]), "hugepages= is on homes")
-    same(len(b.crash_nodes()), 2, "crashkernel= has its two ranges")
-    same([b.home_of(n) for n in b.crash_nodes()], b.crash_nodes(), "both on homes")
+            ok(len(b.tiers) == 2, "the machine's other memory is a second memory tier", b.tiers)
+    # with few pages, the allocating threads reach the first nodes only, on any kernel
+    same(
+        (sum(b.pools().values()), list(b.pools())),
+        (128, [0, 1]),
+        "hugepages= allocates on homes only",
+    )
+    same(len(b.crash_nodes()), 2, "crashkernel= reserves its two ranges")
+    same(
+        [b.home_of(n) for n in b.crash_nodes()],
+        b.crash_nodes(),
+        "crashkernel= reserves both ranges on homes",
+    )
     b = Boot(TWO, "fgmn=all:23x128M do=filter,show:/proc/vmallocinfo")
     packs = re.findall(r"^0x\S+ +(\d+) bpf_(?:prog_pack_alloc|jit_alloc_exec)", b.after, re.M)
     same(
@@ -633,7 +645,7 @@ def group_layouts():
 
 
 def group_random(number, seed):
-    """Random specifications that fit, on random machines of the four."""
+    """Random specifications that fit, on random machines out of four."""
     rng, jobs = random.Random(seed), []
     while len(jobs) < number:
         machine = rng.choice((TWO, ONE, FOUR, CXL))
@@ -668,8 +680,7 @@ def group_random(number, seed):
 
 
 def group_work():
-    """What runs on blocks: huge pages, exhausted nodes, pools,
-    the kernel's own selftest and KUnit."""
+    """Work on blocks: huge pages, exhausted nodes, pools, the kernel's own selftest and KUnit."""
     b = Boot(
         TWO,
         "fgmn=all:4x512M transparent_hugepage=always"
@@ -684,17 +695,17 @@ def group_work():
     same(
         re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2],
         [("hungry", "killed"), ("large", "lives")],
-        "who exhausts a block dies, a larger task elsewhere does not",
+        "a task that exhausts a block dies, and a larger task elsewhere lives",
     )
     same(
         re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:],
         [("hungry", "lives"), ("sleeping", "killed")],
-        "of two on the same block the larger dies, and the other goes on",
+        "the larger of two tasks on an exhausted block dies, and the other goes on",
     )
     same(
         re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M),
         [("3", "0")],
-        "a task takes its own pages along, and leaves those that it shares",
+        "a moved task takes its own pages along, and leaves shared pages",
     )
     after = b.after_nodes()
     same(
@@ -704,17 +715,17 @@ def group_work():
             for n, v in after.items()
             if (c := re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1)) != "0"
         },
-        "nr_hugepages is on homes",
+        "nr_hugepages allocates on homes only",
     )
     ok(
         all(b.free(n, after) >= USABLE * 512 for n, h, *_ in b.blocks),
-        "and all blocks are free again",
+        "all blocks are free again after the work",
         {n: b.free(n, after) for n, *_ in b.blocks},
     )
     passed = re.findall(r"^(ok|not ok) \d+ (.*)$", b.after, re.M)
     ok(
         len(passed) == 5 and all(word == "ok" for word, _ in passed) and "/fgmn: exit 0" in b.after,
-        "the kernel's selftest",
+        "the kernel's selftest passes",
         b.after[:3000],
     )
     b = Boot(TWO, "fgmn=0:1G!m,512M movable_node")
@@ -728,13 +739,13 @@ def group_work():
     same(
         movable,
         {nid for nid, _, _, _, mib in b.blocks if mib == 1024},
-        "a block with the flag m is movable memory, no other is",
+        "only the block with the flag m is movable memory",
     )
     kept = re.findall(r"^Node 0, zone +Normal\n(?: .*\n)*? +protection: \((.*)\)", b.text, re.M)
     same(
         [set(words.split(", ")) for words in kept],
         [{"0"}],
-        "and keeps nobody out of its home's memory",
+        "a movable block adds no protection to its home's Normal zone",
     )
     b = Boot(TWO, "kunit.enable=1 kunit.filter_glob=fgmn*")
     cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
@@ -748,7 +759,7 @@ def group_work():
 
 
 def group_without():
-    """A kernel without the patches has the nodes of the machine, whatever fgmn= says."""
+    """A kernel without the patches has the machine's nodes with any fgmn=."""
     for machine in TWO, CXL:
         for append in "", "fgmn=all:4x256M":
             b = Boot(machine, append)
@@ -767,17 +778,21 @@ def group_without():
                 for nid in b.nodes
                 if not 0.8 * machine.memory[nid] <= b.total(nid) <= machine.memory[nid]
             }
-            ok(not wrong, "and the memory of each", wrong)
+            ok(
+                not wrong,
+                f"{machine.name}, {append or 'no fgmn='}: each node has its memory",
+                wrong,
+            )
             if append:
                 ok(
                     re.search(f"Unknown kernel command line parameters .*{append}", b.log),
-                    "the kernel says that it does not know it",
+                    f"{append}: the log calls it an unknown parameter",
                     b.log[-2000:],
                 )
 
 
 def group_checks():
-    """The checks and schedulers of the variants are at work."""
+    """The checks and schedulers of the variants work."""
     if "CONFIG_LKDTM=y" in CONFIG:
         for mistake, report in (
             ("WARNING", "WARNING: .*lkdtm_WARNING"),
@@ -794,20 +809,20 @@ def group_checks():
             )
     if "CONFIG_PROVE_LOCKING=y" in CONFIG:
         stats = Boot(TWO, "do=show:/proc/lockdep_stats").after
-        ok(re.search(r"debug_locks: +1$", stats, re.M), "locks are watched to the end", stats)
+        ok(re.search(r"debug_locks: +1$", stats, re.M), "lockdep is on to the end", stats)
     if "CONFIG_KCSAN=y" in CONFIG:
         b = Boot(TWO, "fgmn=all:4x512M")
         ok(
             re.search(r"kcsan: selftest: (\d+)/\1 tests passed", b.log)
             and "kcsan: enabled early" in b.log,
-            "KCSAN is at work",
+            "KCSAN is on, and passes its selftest",
             b.log[:3000],
         )
     if "CONFIG_SCHED_CLASS_EXT=y" in CONFIG:
         b = Boot(SMT, "do=show:/sys/kernel/sched_ext/state,core")
         ok(
             "=== /sys/kernel/sched_ext/state\ndisabled\n" in b.after,
-            "sched_ext is there, without a scheduler",
+            "sched_ext is built in, without a scheduler loaded",
             b.after[:2000],
         )
         ok(
@@ -820,23 +835,23 @@ def group_checks():
 def group_cpus():
     """CPUs that come and go belong to homes."""
     b = Boot(TWO_EACH, "fgmn=all:2x512M maxcpus=1 do=cpus:1")
-    same(judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1")
+    same(judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1: nodes and blocks are right")
     same(
         {n: v["cpulist"] for n, v in b.after_nodes().items()},
         {0: "0-1", 1: "2-3", 2: "", 3: "", 4: "", 5: ""},
-        "the others turned on: all CPUs are at homes",
+        "maxcpus=1, the other CPUs turned on: all CPUs are at homes",
     )
     b = Boot(TWO_EACH, "fgmn=all:2x512M do=cpus:0")
     after = b.after_nodes()
     same(
         {n: v["cpulist"] for n, v in after.items()},
         {0: "0", 1: "", 2: "", 3: "", 4: "", 5: ""},
-        "all but the first turned off",
+        "all CPUs but the first turned off: homes keep theirs, blocks have none",
     )
     same(
         [after[n]["access0/initiators"] for n in range(2, 6)],
         ["node0"] * 2 + ["node1"] * 2,
-        "blocks keep their initiators",
+        "all CPUs but the first turned off: blocks keep their initiators",
     )
 
 
@@ -845,12 +860,12 @@ PIECES = Machine("two sockets, the first below 4 GiB", [2048, 2048], low=2048)
 
 
 def scenes(b):
-    """What the patches after the division itself are about, in words."""
+    """The effects of the patches after the division itself, in words."""
     found = {}
     found["NUMA balancing"] = b.file["/proc/sys/kernel/numa_balancing"].strip()
     found["hugepages=128"] = [sum(b.pools().values()), *b.pools()]
     found["crashkernel=256M,high"] = sorted(set(b.crash_nodes()))
-    # khugepaged may have made one or two meanwhile
+    # khugepaged may have made one or two by now
     found["huge pages in a cpuset without the CPU's node"] = [
         "all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
         for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)
@@ -871,7 +886,7 @@ def scenes(b):
         if "numa=fake" in b.append
         else {n: b.home_of(n) for n in b.nodes}
     )
-    found["memory for anybody, when the local node is full"] = [
+    found["memory of an unbound task, when the local node is full"] = [
         (
             "of its own siblings"
             if of[int(to)] == of[int(at)]
@@ -892,8 +907,8 @@ def scenes(b):
 
 
 def group_before_after():
-    """The same scenes on the stock kernel, on the patched one without fgmn=,
-    both with the nodes of numa=fake=, and with blocks."""
+    """Scenes on the stock kernel and on the patched one without fgmn=, both with the nodes of
+    numa=fake=, and on the patched one with blocks."""
     common = "transparent_hugepage=always hugepages=128 crashkernel=256M,high"
     fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,drag:4:1,spill"
     (stock, s), (off, o), (on, u) = (
@@ -914,7 +929,7 @@ def group_before_after():
         ("shared pages, when a task gets other nodes", ["go along"], ["go along"], ["stay"]),
         ("who dies", ["hungry", "large"], ["hungry"], ["hungry"]),
         (
-            "memory for anybody, when the local node is full",
+            "memory of an unbound task, when the local node is full",
             ["of its own siblings"],
             ["of its own siblings"],
             ["of the other socket's home"],
@@ -928,9 +943,9 @@ def group_before_after():
     print(f"# the boot used of these nodes: {s} MiB stock, {o} off, {u} with blocks")
 
 
-# Domains 2 and 3 have neither memory nor CPUs when the machine starts. QEMU's SRAT gives the range
-# that memory can be added in to the last, which becomes node 2; of domain 2 the tables do not
-# speak, and its memory goes to node 0 on any kernel.
+# Domains 2 and 3 have neither memory nor CPUs when the machine starts. QEMU's SRAT assigns the
+# range for added memory to the last one, which becomes node 2; the tables lack domain 2, so its
+# memory goes to node 0 on any kernel.
 GROW = Machine("two sockets, memory to be added", [2048, 2048])
 GROW.args[GROW.args.index("-m") + 1] += ",slots=2,maxmem=8G"
 GROW.args += ["-numa", "node,nodeid=2", "-numa", "node,nodeid=3"]
@@ -939,8 +954,8 @@ for pair in ((i, j) for i in range(4) for j in range(4) if i != j and max(i, j) 
 
 
 def group_more(boots):
-    """What kernel/config leaves out: memory that is added while the system runs, CMA,
-    and so many boots under KASLR."""
+    """Features that kernel/config leaves out: memory added to a running system, CMA, and BOOTS
+    boots under KASLR."""
     for domain, size, want in ((3, 1024, [2]), (1, 512, [1]), (2, 1024, [0])):
         add = [
             f"object_add memory-backend-ram,id=h0,size={size}M",
@@ -964,19 +979,19 @@ def group_more(boots):
         )
         ok(
             b.ended and len(b.blocks) == 4 and not b.complaints,
-            "the system goes on",
+            f"memory for domain {domain}: the system goes on",
             "\n".join([*b.complaints, b.text[-3000:]]),
         )
         same(
             {n: v["physical_node"] for n, v in after.items()},
             {0: "0", 1: "1", 3: "0", 4: "0", 5: "1", 6: "1"} | ({2: "2"} if want == [2] else {}),
-            "no number is given twice",
+            f"memory for domain {domain}: no node number is given twice",
         )
     b = Boot(TWO, "fgmn=all:2x512M hugetlb_cma=2G", MORE)
     same(
         re.findall(r"hugetlb_cma: reserved (\d+) MiB on node (\d+)", b.log),
         [("1024", "0"), ("1024", "1")],
-        "hugetlb_cma= is on homes",
+        "hugetlb_cma= reserves on homes only",
     )
     b = Boot(ONE, "fgmn=0:home=1G,4xrest cma=256M", MORE)
     areas = [int(at, 16) for at in re.findall(r"cma: Reserved 256 MiB at (0x\w+)", b.log)]
@@ -984,7 +999,7 @@ def group_more(boots):
         len(b.blocks) == 4
         and areas
         and not any(s <= at < e for at in areas for _, _, s, e, _ in b.blocks),
-        "cma= is in the home, though it has room below 4 GiB only",
+        "cma= reserves in the home, though that has room below 4 GiB only",
         (areas, b.blocks),
     )
     places = set()
@@ -994,12 +1009,12 @@ def group_more(boots):
         places |= set(
             re.findall(r"^ *(\w+)-\w+ : Kernel code$", b.file.get("/proc/iomem", ""), re.M)
         )
-    ok(len(places) > boots // 2, "the kernel was in many places", places)
+    ok(len(places) > boots // 2, "KASLR put the kernel at many places", places)
 
 
 def initramfs(work, programs, files=(), commands=()):
-    """What guests boot: init.c, other PROGRAMS by name, each of one source, FILES as they are,
-    and COMMANDS of this system in /bin, with their libraries."""
+    """Make the guests' initramfs: init.c, other PROGRAMS by name, each of one source, FILES
+    unchanged, and COMMANDS of this system in /bin, with their libraries."""
     with tempfile.TemporaryDirectory() as root:
         subprocess.run(
             [
@@ -1082,7 +1097,7 @@ def main():
     )
     with open(found[0]) as f:
         CONFIG = set(f.read().splitlines())
-    # KASAN takes an eighth of each node for its notes
+    # KASAN takes an eighth of each node for its shadow
     USABLE = 0.9 - (0.125 if "CONFIG_KASAN=y" in CONFIG else 0)
     patched = "CONFIG_NUMA_FGMN=y" in CONFIG
     initramfs(WORK, {"fgmn": f"{args.tree}/tools/testing/selftests/mm/fgmn.c"} if patched else {})
@@ -1111,7 +1126,7 @@ def main():
     }
     ok(
         not wrong,
-        f"no complaint in the logs of {len(Boot.all)} guests",
+        f"the logs of {len(Boot.all)} guests have no complaint",
         "\n".join(f"{boot}: {line}" for boot, lines in wrong.items() for line in lines),
     )
     for race in sorted({race for b in Boot.all for race in b.races}):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel that is built with finer-grained memory nodes, SCHED_HPC, both or neither,
-and see that it has what it should.
+"""Boot a kernel that is built with finer-grained memory nodes, SCHED_HPC, both or neither, and
+check that it has exactly these.
+
 combined.py KERNEL SELFTEST WORKDIR [fgmn] [hpc]: SELFTEST is sched_hpc.c of the patched tree.
 TAP on stdout.
 """
@@ -25,7 +26,7 @@ def main():
     same(
         (len(b.nodes), len(b.blocks)),
         (6, 4) if "fgmn" in options else (2, 0),
-        f"{what}: memory nodes, blocks",
+        f"{what}: memory nodes and blocks are as configured",
     )
     lines = re.findall(r"^(ok|not ok) \d+", b.after, re.M)
     ok(
@@ -34,7 +35,7 @@ def main():
             if "hpc" in options
             else "no SCHED_HPC" in b.after and not lines
         ),
-        f"{what}: the selftest of SCHED_HPC",
+        f"{what}: the selftest of SCHED_HPC has the right verdict",
         re.findall(r"^not ok .*\n(?:# got.*\n)?", b.after, re.M) or b.text[-2000:],
     )
     ok(

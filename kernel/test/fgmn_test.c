@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parser and planner of the kernel's fgmn= in user space, as the patches have them: the
- * messages that are promised, random machines and specifications against what must hold of any
- * plan, and (as a libFuzzer target) any bytes. fgmn_test [NUMBER [SEED]]: so many random
- * specifications.
+ * documented messages, random machines and specifications against the rules of a plan, and (as a
+ * libFuzzer target) any bytes. fgmn_test [NUMBER [SEED]]: so many random specifications.
  */
 #include <linux/kernel.h>
 
@@ -110,7 +109,7 @@ static void messages(void)
 		{ "0:1500x32M", "best", -1,
 		  "1025 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
 	};
-	/* a node with holes: nothing larger than 14 GiB at a multiple of 1 GiB */
+	/* a node with holes: at most 14 GiB in one piece at a multiple of 1 GiB */
 	static const struct fgmn_range holes[] = { { 0, 2048 }, { 4096, 18900 }, { 19000, 34000 } };
 	static const struct fgmn_phys torn[] = { { 0, 3, holes } };
 	struct fgmn_err err;
@@ -222,7 +221,7 @@ static int random_machine(void)
 	return nodes;
 }
 
-/* What one group asks of each of its nodes, as it was written. */
+/* The request of one group for each of its nodes, as written. */
 struct asked {
 	unsigned count, percent;
 	unsigned long mib;
@@ -297,7 +296,7 @@ static void random_text(char *buf, size_t size, int nodes)
 		asked[n_asked].all = at == 0 && rnd(3) == 0;
 		if (asked[n_asked].all)
 			last = nodes - 1;
-		/* a range must have no number without memory */
+		/* every node in a range must have memory */
 		while (last > at && phys[last].nid - phys[at].nid != last - at)
 			last--;
 		if (asked[n_asked].all)
@@ -331,7 +330,7 @@ static void random_text(char *buf, size_t size, int nodes)
 	}
 }
 
-/* What must hold of any plan, from what was written and the machine alone. */
+/* Check the rules of a plan, from the specification and the machine alone. */
 static void judge(const struct fgmn_options *opt, int nodes)
 {
 	unsigned k = 0;
@@ -350,23 +349,24 @@ static void judge(const struct fgmn_options *opt, int nodes)
 			for (; k < plan.nr_blocks && blocks[k].home == phys[i].nid; k++) {
 				int inside = 0;
 
-				check(blocks[k].start < blocks[k].end, "a block has memory");
+				check(blocks[k].start < blocks[k].end, "a block has a size");
 				check(k == first || blocks[k - 1].end <= blocks[k].start,
-				      "ascending and disjoint");
+				      "blocks are ascending and disjoint");
 				check(blocks[k].start % opt->align == 0 &&
 					      blocks[k].end % opt->align == 0,
-				      "aligned");
+				      "blocks are aligned");
 				check(opt->split_low || blocks[k].start >= 4096,
 				      "low memory stays with the home");
 				for (int r = 0; r < phys[i].nr_ranges; r++)
 					inside |= blocks[k].start >= range[i][r].start &&
 						  blocks[k].end <= range[i][r].end;
-				check(inside, "inside of one range");
+				check(inside, "a block is inside of one range");
 				taken += blocks[k].end - blocks[k].start;
 			}
 			check(total - taken >= (opt->split_low ? 128 : max(low, 128UL)),
-			      "the home has what it must");
-			check(total - taken >= asked[g].home, "and what it was given");
+			      "the home keeps the minimum and its low memory");
+			check(total - taken >= asked[g].home,
+			      "the home keeps the size that it was given");
 			for (int t = 0; t < asked[g].n; t++) {
 				const struct asked *a = &asked[g].item[t];
 				unsigned long align = a->contiguous ? max(1024UL, opt->align)
@@ -377,15 +377,14 @@ static void judge(const struct fgmn_options *opt, int nodes)
 					fill = t;
 					continue;
 				}
-				/* percentages are taken without a product that 32 bits could not
-				 * hold */
+				/* no product of this exceeds 32 bits */
 				if (a->percent)
 					mib = total / 100 * a->percent +
 					      total % 100 * a->percent / 100;
 				for (unsigned c = 0; c < a->count; c++)
 					want[n++] = mib / align * align;
 			}
-			/* strike off what was asked for by size; what is left over belongs to rest
+			/* strike off blocks that were specified by size; the others belong to rest
 			 * or max */
 			for (unsigned b = first; b < k; b++) {
 				unsigned w = 0;
@@ -395,13 +394,13 @@ static void judge(const struct fgmn_options *opt, int nodes)
 				if (w < n)
 					want[w] = want[--n];
 				else
-					check(fill >= 0, "every block was asked for");
+					check(fill >= 0, "every block was specified");
 			}
-			check(n == 0, "every block that was asked for is there");
+			check(n == 0, "every specified block exists");
 			if (fill < 0)
 				continue;
-			/* one more of the kind must not fit: the home is near its size, or the
-			 * memory torn */
+			/* one more block of the kind must not fit: the home is near its size, or
+			 * the memory is fragmented */
 			spare = total - taken - max(asked[g].home, 128UL);
 			if (asked[g].item[fill].kind == FGMN_MAX && !opt->split_low &&
 			    asked[g].home >= low && !asked[g].item[fill].contiguous &&
@@ -434,7 +433,7 @@ static void judge(const struct fgmn_options *opt, int nodes)
 					}
 			}
 		}
-	check(k == plan.nr_blocks, "blocks of these nodes only, in their order");
+	check(k == plan.nr_blocks, "blocks are of the specified nodes only, in their order");
 	(void)nodes;
 }
 
@@ -458,18 +457,18 @@ static void random_ones(unsigned long number)
 			planned++;
 		} else {
 			check(err.text[0] && err.code != FGMN_E_SYNTAX && err.code != FGMN_E_NODE,
-			      "a right text is refused for room only");
+			      "a valid text is refused only for lack of room");
 			refused++;
 		}
-		/* and with some bytes changed: it may be refused, with a place inside */
+		/* the text with some bytes changed: a refusal names a place inside of it */
 		strcpy(copy, text);
 		for (unsigned long k = 1 + rnd(3); k > 0; k--)
 			copy[rnd(strlen(copy))] = odd[rnd(sizeof(odd) - 1)];
 		if (run(copy, &opt, phys, nodes, 1024, &err) < 0) {
 			check(err.text[0] && err.offset >= -1 && err.offset <= (int)strlen(copy),
-			      "a place in the text");
+			      "a refusal's place is inside of the text");
 			for (const char *p = err.text; *p; p++)
-				check(*p >= ' ' && *p <= '~', "a message that can be shown");
+				check(*p >= ' ' && *p <= '~', "a message is printable");
 			broken++;
 		}
 	}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel with SCHED_HPC in small guests, and run its KUnit tests and the kernel's selftest
-of it: on machines of one and two sockets, with and without threads, and once with a clock that goes
-by instructions; then everything at random (hpc_stress.c).
+"""Boot a kernel with SCHED_HPC in small guests, and run the kernel's KUnit tests and selftest of
+the class: on machines of one and two sockets, with and without threads, and once with a clock that
+counts instructions; then random load (hpc_stress.c).
+
 KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
 
 import argparse
@@ -21,13 +22,13 @@ MACHINES = (
     ),
     (Machine("four CPUs", [1024], cpus=[4]), None),
     (Machine("16 CPUs", [512, 512], low=512, cpus=[8, 8], threads=2), None),
-    (Machine("four CPUs, counted", [1024], cpus=[4]), ICOUNT),
+    (Machine("four CPUs, clock by instructions", [1024], cpus=[4]), ICOUNT),
 )
 STRESSED = Machine("two sockets", [1024, 1024], low=1024, cpus=[4, 4], threads=2)
 
 
 def tests(machines, config):
-    """KUnit and the selftest of a kernel with this configuration, on each of MACHINES."""
+    """Run KUnit and the selftest of a kernel with this configuration on each of MACHINES."""
     for machine, accel in machines:
         may_skip = (
             ()
@@ -43,14 +44,14 @@ def tests(machines, config):
         cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
         ok(
             len(cases) == 4 and all(word == "ok" for word, _ in cases),
-            f"{machine.name}: KUnit",
+            f"{machine.name}: the KUnit tests pass",
             cases,
         )
         judge(b, machine.name, may_skip)
 
 
 def judge(b, name, may_skip=()):
-    """What a program of the guest says in TAP; it skips nothing but these."""
+    """Pass a guest program's TAP on; it may skip only tests that begin with one of MAY_SKIP."""
     lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
     for word, what, got in lines:
         skip = what.removeprefix("# SKIP ") if what.startswith("# SKIP ") else None
@@ -61,14 +62,14 @@ def judge(b, name, may_skip=()):
     plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
     ok(
         b.ended and plan and len(lines) == int(plan.group(1)),
-        f"{name}: it has run to its end",
+        f"{name}: the program runs to its end",
         b.text[-3000:],
     )
-    ok(not b.complaints, f"{name}: no complaint in the log", b.complaints)
+    ok(not b.complaints, f"{name}: the log has no complaint", b.complaints)
 
 
 def stress(seconds, seed):
-    """Everything at random; stalls are complaints here."""
+    """Run hpc_stress; stalls are complaints here."""
     b = Boot(
         STRESSED,
         f"rcupdate.rcu_cpu_stall_suppress=0 do=run:/stress:{seconds}:{seed}",
@@ -85,13 +86,19 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("work")
-    parser.add_argument("--config", metavar="FILE", help="the kernel's, instead of TREE/.config")
+    parser.add_argument(
+        "--config", metavar="FILE", help="the kernel's configuration, instead of TREE/.config"
+    )
     parser.add_argument("--few", action="store_true", help="two of the four machines")
     parser.add_argument(
-        "--stress", type=int, default=60, metavar="SECONDS", help="default %(default)s; 0: none"
+        "--stress",
+        type=int,
+        default=60,
+        metavar="SECONDS",
+        help="of random load (default %(default)s; 0: none)",
     )
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of what is random (%(default)s)"
+        "--seed", type=int, default=1, metavar="N", help="of the random load (%(default)s)"
     )
     parser.add_argument("--only-stress", action="store_true")
     args = parser.parse_args()

@@ -2,11 +2,11 @@
 /*
  * stress SECONDS SEED: many processes that do to themselves and to each other, at random, what
  * SCHED_HPC has to bear: policies, affinity, priorities, fork, exec, threads, PI mutexes, cgroups,
- * cpuset partitions, core scheduling, signals, death; and another that turns CPUs off and on. CPUs
- * 0 to 3 stay.
+ * cpuset partitions, core scheduling, signals, death; one more turns CPUs off and on, but CPUs 0
+ * to 3 stay on.
  *
- * Meanwhile a fair process on each CPU must go on (the guard), and two HPC tasks that nobody
- * touches must stay where they are. At the end nothing may be left. TAP on stdout.
+ * Meanwhile a fair process on each CPU must go on (the guard), and two HPC tasks that no process
+ * touches must stay in place. No process may be left at the end. TAP on stdout.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,8 +36,8 @@
 #define LOCKS 3
 #define CPUS_MAX 64
 #define STAYS 4 /* CPUs that are never turned off */
-#define STEADY 2 /* of these, with HPC tasks that nobody touches: CPUs 2 and 3 */
-#define PATIENCE 60 /* seconds in which a fair task of each CPU must have run */
+#define STEADY 2 /* of these, with HPC tasks that no process touches: CPUs 2 and 3 */
+#define PATIENCE 60 /* each fair task must run at least once in so many seconds */
 
 enum {
 	POLICY,
@@ -66,7 +66,7 @@ static const char *const name[KINDS] = { "policy", "affinity",	"fork",	   "threa
 					 "lock",   "nice",	"kill",	   "stop",    "move",
 					 "cpuset", "partition", "cookie",  "look",    "yield",
 					 "sleep",  "spin",	"hotplug", "deaths" };
-/* how often, of 100 */
+/* percent of a worker's actions */
 static const int weight[OPS] = {
 	[POLICY] = 15, [AFFINITY] = 13, [FORK] = 7,  [THREADS] = 4, [EXEC] = 3,	  [LOCK] = 10,
 	[NICE] = 3,    [KILL] = 1,	[STOP] = 3,  [MOVE] = 5,    [CPUSET] = 2, [PARTITION] = 2,
@@ -89,7 +89,7 @@ static struct shared {
 	atomic_long beat[CPUS_MAX];
 	atomic_long moved, changed;
 	pthread_mutex_t lock[LOCKS];
-	pthread_mutex_t phase; /* of all_cpus: held where that must not change meanwhile */
+	pthread_mutex_t phase; /* protects all_cpus */
 } * sh;
 
 static int cpus, tests, failures;
@@ -156,7 +156,7 @@ static void count(int what, bool good)
 	atomic_fetch_add(good ? &sh->done[what] : &sh->refused[what], 1);
 }
 
-/* A worker, or the caller. */
+/* The pid of a random worker, or the caller's. */
 static pid_t someone(void)
 {
 	return rnd(2) ? 0 : atomic_load(&sh->pid[rnd(WORKERS)]);
@@ -193,8 +193,8 @@ static void random_cpus(cpu_set_t *set)
 		CPU_SET(rnd(cpus), set);
 }
 
-/* What a partition may take from the rest of the system: not the CPUs of those that must stay where
- * they are. */
+/* CPUs that a partition may take from the rest of the system: not those of tasks that must stay in
+ * place. */
 static void random_list(char *text)
 {
 	*text = 0;
@@ -206,7 +206,7 @@ static void random_list(char *text)
 	}
 }
 
-/* Locks M, whose owner may have been killed. */
+/* Lock M, whose owner may be dead. */
 static int hold(pthread_mutex_t *m)
 {
 	int err = pthread_mutex_lock(m);
@@ -241,7 +241,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* Children that do a little and end. */
+/* Fork children that work briefly and end. */
 static void breed(void)
 {
 	pid_t pid[4];
@@ -324,8 +324,8 @@ static void look(void)
 
 static void operation(int what)
 {
-	/* not isolated: who writes that holds cpuset_mutex and waits for kthreadd, whose fork()
-	 * waits for one who moves and wants the mutex */
+	/* never isolated: its writer holds cpuset_mutex and waits for kthreadd, whose fork() waits
+	 * for a task that moves and needs the mutex */
 	static const char *const partition[] = { "member", "root" };
 	char path[64], text[512];
 	cpu_set_t set;
@@ -367,8 +367,8 @@ static void operation(int what)
 	case MOVE:
 		hold(&sh->phase);
 		snprintf(text, sizeof(text), "%d", someone());
-		/* stock warns when one comes back to the root whose own affinity has no CPU that is
-		 * on */
+		/* stock warns when a task comes back to the root whose own affinity has no online
+		 * CPU */
 		if (rnd(3) == 0 && atomic_load(&sh->all_cpus))
 			snprintf(path, sizeof(path), "/cg/cgroup.procs");
 		else
@@ -379,7 +379,7 @@ static void operation(int what)
 	case CPUSET:
 	case PARTITION:
 		hold(&sh->phase);
-		/* stock warns when the CPUs of partitions change so that they would overlap */
+		/* stock warns when the CPUs of partitions change and would overlap */
 		if (atomic_load(&sh->all_cpus)) {
 			group_file(path, sizeof(path), "cpuset.cpus.partition");
 			count(PARTITION, put(path, partition[rnd(2)]) == 0);
@@ -420,7 +420,7 @@ static void worker(unsigned int stream)
 		while (dice >= weight[what])
 			dice -= weight[what++];
 		operation(what);
-		/* one that nobody interrupts must let others run, or these wait for ever */
+		/* an HPC task without interrupts must let others run, or these wait for ever */
 		nap(rnd(500));
 	}
 	_exit(0);
@@ -435,7 +435,7 @@ static void on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A fair task of one CPU. While that is off it runs elsewhere. */
+/* A fair task of one CPU. While that CPU is off, it runs elsewhere. */
 static void canary(int cpu)
 {
 	while (!atomic_load(&sh->stop)) {
@@ -475,8 +475,8 @@ static void turn_on(void)
 }
 
 /*
- * CPUs go and come for some seconds, then partitions do. Not at the same time: stock 6.12 warns in
- * cpuset.c, and hangs, whatever the tasks are (seen with this program).
+ * CPUs go and come for some seconds, then partitions do. Both at a time make stock 6.12 warn in
+ * cpuset.c, and hang, with any tasks (seen with this program).
  */
 static void hotplug(void)
 {
@@ -521,7 +521,7 @@ static void prepare(void)
 		pthread_mutex_init(&sh->lock[i], &a);
 	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_NONE);
 	pthread_mutex_init(&sh->phase, &a);
-	/* a number must not come again, lest a kernel thread has it */
+	/* never reuse a number: a kernel thread may have it */
 	put("/proc/sys/kernel/pid_max", "4194304");
 	put("/cg/cgroup.subtree_control", "+cpu +cpuset");
 	for (int i = 0; i < GROUPS; i++) {
@@ -530,7 +530,7 @@ static void prepare(void)
 	}
 }
 
-/* The sum of "  .hpc_committed" of all CPUs, -1 without any. */
+/* The sum of "  .hpc_committed" of all CPUs; -1 if there are none. */
 static long committed(void)
 {
 	char line[512];
@@ -568,8 +568,8 @@ static void start_hotplug(int unused)
 	hotplug();
 }
 
-/* Workers that died are followed by others; what was stopped goes on. Gives the longest silence of
- * a CPU, in seconds. */
+/* Replace dead workers and continue stopped ones until END. Returns the longest silence of a CPU,
+ * in seconds. */
 static double conduct(double end)
 {
 	double heard[CPUS_MAX], longest = 0, told = now();
@@ -592,7 +592,7 @@ static double conduct(double end)
 					worker(1000 + born);
 				}
 				born++;
-				if (pid > 0) /* -1 would be everybody */
+				if (pid > 0) /* kill(-1) would reach all processes */
 					atomic_store(&sh->pid[i], pid);
 			} else if (rnd(16) == 0) {
 				kill(atomic_load(&sh->pid[i]), SIGCONT);
@@ -623,8 +623,8 @@ static double conduct(double end)
 	return longest;
 }
 
-/* All must end of themselves, but for what cannot: stopped ones, and those that wait for somebody
- * who was killed. */
+/* Wait for all processes, which end of themselves unless they are stopped or wait for a killed
+ * one. Returns how many had to be killed, -1 if some live on. */
 static int reap(pid_t *other, int others)
 {
 	double end = now() + PATIENCE;
@@ -687,14 +687,15 @@ int main(int argc, char **argv)
 			ok(atomic_load(&sh->done[i]) > 0, name[i], atomic_load(&sh->done[i]));
 	}
 	printf("# a fair task of a CPU waited for %.1f s at most\n", longest);
-	ok(longest < PATIENCE, "a fair task of each CPU went on", longest);
-	ok(atomic_load(&sh->moved) == 0, "HPC tasks that nobody touched were not moved",
+	ok(longest < PATIENCE, "the fair task of each CPU goes on", longest);
+	ok(atomic_load(&sh->moved) == 0, "HPC tasks that no process touches stay on their CPUs",
 	   atomic_load(&sh->moved));
-	ok(atomic_load(&sh->changed) == 0, "and kept their policy", atomic_load(&sh->changed));
-	ok(left >= 0, "all have ended", left);
+	ok(atomic_load(&sh->changed) == 0, "HPC tasks that no process touches keep their policy",
+	   atomic_load(&sh->changed));
+	ok(left >= 0, "all processes end", left);
 	printf("# %d had to be killed\n", left);
 	sum = committed();
-	ok(sum == 0, "no CPU is committed to a task that is gone", sum);
+	ok(sum == 0, "no CPU stays committed to an ended task", sum);
 	printf("1..%d\n", tests);
 	return failures != 0;
 }

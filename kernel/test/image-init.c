@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /init of an initramfs that carries tests: runs its /tests/run in the root file system on
- * /dev/vda, where it is /mnt/run, and ends the guest.
+ * /init of an initramfs with tests: runs /tests/run in the root file system on /dev/vda, as
+ * /mnt/run, and ends the guest.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The only program of a guest that boots in seconds: prints what the kernel shows of its nodes,
- * runs what "do=" on the command line names, and ends the guest. kernel/test/boot.py reads it.
+ * The only program of a guest that boots in seconds: prints the kernel's files about nodes, runs
+ * the actions that "do=" on the command line names, and ends the guest. kernel/test/boot.py reads
+ * its output.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -62,8 +63,8 @@ static int exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* The names in a directory that begin like that; the contents of their FILE, too, if it has a name.
- */
+/* Print the names in a directory that begin with BEGIN, and the contents of FILE in each, unless
+ * that is "". */
 static void list(const char *directory, const char *begin, const char *file)
 {
 	char path[512];
@@ -84,8 +85,7 @@ static void list(const char *directory, const char *begin, const char *file)
 		closedir(d);
 }
 
-/* The lines of the kernel's log that are warnings or worse: the console has none of those that came
- * after the start. */
+/* Print the kernel's log from warnings up: the console lacks those after the start. */
 static void show_complaints(void)
 {
 	int size = klogctl(10 /* size of the buffer */, NULL, 0), n = 0;
@@ -139,7 +139,7 @@ static void show_nodes(void)
 	}
 }
 
-/* Make cgroup NAME with those memory nodes. */
+/* Make cgroup NAME with memory nodes MEMS. */
 static void make_group(const char *name, const char *mems)
 {
 	char path[128];
@@ -180,7 +180,7 @@ static char *touch(size_t size)
 	return p;
 }
 
-/* On the first CPU, so that it is known which node is local. */
+/* Runs on the first CPU, which fixes the local node. */
 static void stay(void)
 {
 	cpu_set_t cpu;
@@ -190,7 +190,7 @@ static void stay(void)
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 }
 
-/* How much of 64 MiB is in huge pages, for a task that may use that node only? */
+/* Print how much of 64 MiB is in huge pages, for a task that may use one node only. */
 static void huge_pages(const char *mems)
 {
 	pid_t pid = fork();
@@ -213,8 +213,8 @@ static void huge_pages(const char *mems)
 	waitpid(pid, NULL, 0);
 }
 
-/* A child in GROUP, bound to BLOCK unless NULL, that has SIZE bytes and sleeps; -1: there is none.
- */
+/* Fork a child in GROUP, bound to BLOCK unless NULL, that touches SIZE bytes and sleeps; -1 on
+ * failure. */
 static pid_t sleeper(const char *group, const char *block, size_t size)
 {
 	int ready[2];
@@ -236,8 +236,8 @@ static pid_t sleeper(const char *group, const char *block, size_t size)
 	return pid;
 }
 
-/* A child in the group "job", bound to BLOCK, that asks for SIZE bytes; then what became of it and
- * of the sleeper, WHO. */
+/* Fork a child in the group "job", bound to BLOCK, that touches SIZE bytes; print its fate and
+ * that of the sleeper, WHO. */
 static void ask_for(const char *block, size_t size, const char *who, pid_t sleeping)
 {
 	pid_t hungry = fork();
@@ -248,7 +248,7 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 		bind_to((unsigned)atoi(block));
 		touch(size);
 		usleep(100000);
-		/* waits for all readers of RCU: this one has to be none any more */
+		/* waits for all readers of RCU, so this process must not be one */
 		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
 	}
 	waitpid(hungry, &status, 0);
@@ -261,8 +261,8 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 }
 
 /*
- * One that is bound to BLOCK asks for more than it has, beside one elsewhere, of SIZE MiB: more
- * than all of the block. Who dies?
+ * A task bound to BLOCK needs more than the block has, beside a task elsewhere with SIZE MiB, more
+ * than the whole block. Print which one dies.
  */
 static void exhaust(const char *elsewhere, const char *block, unsigned long size)
 {
@@ -271,8 +271,8 @@ static void exhaust(const char *elsewhere, const char *block, unsigned long size
 	ask_for(block, 2048 * MIB, "large", sleeper("system", NULL, size * MIB));
 }
 
-/* Two that are bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other asks for a
- * half. Who dies? */
+/* Two tasks bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other needs a half.
+ * Print which one dies. */
 static void starve(const char *block, unsigned long size)
 {
 	make_group("job", block);
@@ -289,8 +289,8 @@ static int node_of(void *page)
 }
 
 /*
- * A task with a page of its own and one that it shares comes from ELSEWHERE into a cpuset that has
- * BLOCK only. Where are they then?
+ * A task with a page of its own and a shared page moves from ELSEWHERE into a cpuset that has
+ * BLOCK only. Print the nodes of both pages.
  */
 static void drag(const char *elsewhere, const char *block)
 {
@@ -305,7 +305,7 @@ static void drag(const char *elsewhere, const char *block)
 
 		enter_group("from");
 		shared[0] = 1;
-		/* a second one that maps it */
+		/* a second process that maps it */
 		pid = fork();
 		if (pid == 0) {
 			shared[0] = 2;
@@ -325,7 +325,7 @@ static void drag(const char *elsewhere, const char *block)
 	waitpid(pid, NULL, 0);
 }
 
-/* Where does memory of nobody in particular come from when the CPU's own node has no more? */
+/* Print where an unbound task's memory comes from when the CPU's own node is full. */
 static void spill(void)
 {
 	pid_t pid = fork();
@@ -360,7 +360,7 @@ static void turn_cpus(const char *to)
 	}
 }
 
-/* Wait until the machine has got more memory, and put it to use; boot.py adds it. */
+/* Wait until boot.py adds memory to the machine, and put it online. */
 static void wait_for_memory(void)
 {
 	char before[256];
@@ -374,7 +374,7 @@ static void wait_for_memory(void)
 			break;
 		usleep(100000);
 	}
-	sleep(5); /* it comes in pieces */
+	sleep(5); /* it arrives in pieces */
 	printf("has_memory %s", slurp("/sys/devices/system/node/has_memory"));
 }
 
@@ -400,13 +400,14 @@ static void run(char *words)
 	printf("%s: exit %d\n", argv[0], WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-/* Let the kernel's own crash test make that mistake. */
+/* Trigger a mistake of the kernel's own crash test. */
 static void make_mistake(const char *name)
 {
 	printf("mistake %s %d\n", name, put("/sys/kernel/debug/provoke-crash/DIRECT", name));
 }
 
-/* May tasks have a cookie that keeps others off the sibling thread? */
+/* Print whether a task may have a core scheduling cookie, which keeps others off the sibling
+ * thread. */
 static void core_scheduling(void)
 {
 	printf("core scheduling %d\n",
@@ -424,7 +425,7 @@ static void attach_filter(void)
 		printf("filter: %s\n", strerror(errno));
 }
 
-/* "do=thp:2,oom:0:2:700,run:/fgmn": as the words above. */
+/* Run the actions of "do=thp:2,oom:0:2:700,run:/fgmn". */
 static void work(char *words)
 {
 	for (char *w = strtok(words, ","); w; w = strtok(NULL, ",")) {
@@ -479,7 +480,7 @@ int main(void)
 	mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
 	mount("cgroup2", "/cg", "cgroup2", 0, NULL);
 	put("/cg/cgroup.subtree_control", "+cpuset +memory");
-	put("/proc/sys/kernel/printk", "1"); /* nothing between these lines */
+	put("/proc/sys/kernel/printk", "1"); /* no kernel message between these lines */
 	show("/sys/kernel/mm/fgmn/enabled");
 	show("/sys/kernel/mm/fgmn/spec");
 	show("/sys/kernel/mm/fgmn/error");

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * quiet SECONDS CPU: what the kernel does on that CPU of its own accord while a program computes
- * there, faults pages in and makes and removes a cgroup, and a program of the default class that is
- * pinned there is woken from CPU 1 each 2.5 s, when the guard is at rest; on CPU 1 another one
- * watches a file, and no more, by turns. First under SCHED_FIFO, then under SCHED_HPC. Prints
- * "quiet POLICY WHAT COUNT": calls of functions (kprobes), interrupts that dl_server_start() sends
- * there and those that are to wake somebody there, callbacks of SRCU on the next CPU, timer
- * interrupts.
+ * quiet SECONDS CPU: counts the kernel's own work on CPU while a program there computes, faults
+ * pages in, makes and removes a cgroup. CPU 1 wakes a program of the default class that is pinned
+ * to CPU each 2.5 s, when the guard rests; another one on CPU 1 only watches a file, on and off.
+ * First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of
+ * functions (kprobes), interrupts of dl_server_start() and of wakeups, callbacks of SRCU on the
+ * next CPU, timer interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,7 +35,7 @@ static int the_cpu;
 
 static void put(const char *path, const char *text)
 {
-	/* O_TRUNC would take the probes away that are there */
+	/* O_TRUNC would remove the existing probes */
 	int fd = open(path, O_WRONLY | O_APPEND);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
@@ -55,7 +54,7 @@ static void on_cpu(int cpu)
 		printf("sched_setaffinity: %s\n", strerror(errno));
 }
 
-/* Interrupts of the CPU: NAME, "RES:" for instance, and a number for each CPU */
+/* Interrupts of the CPU: a line is NAME, as "RES:", and a number for each CPU */
 static unsigned long interrupts(const char *name)
 {
 	char line[1024], *at;
@@ -97,8 +96,7 @@ static void compute(int policy)
 	}
 }
 
-/* For each watch that goes away the kernel waits for callbacks of SRCU, for as long as that takes.
- */
+/* Remove watches, at each of which the kernel waits for callbacks of SRCU. */
 static void watch_files(void)
 {
 	struct timespec pause = { .tv_nsec = 100000000 };
@@ -113,7 +111,7 @@ static void watch_files(void)
 	}
 }
 
-/* Lines of FILE with TEXT, without those that are about EXCEPT. */
+/* Count the lines of FILE with TEXT, but without EXCEPT. */
 static unsigned long lines_with(const char *file, const char *text, const char *except)
 {
 	char line[512], path[64];
@@ -129,13 +127,13 @@ static unsigned long lines_with(const char *file, const char *text, const char *
 	return n;
 }
 
-/* What the program that is woken there, a fair one, does for itself is not counted. */
+/* Calls by the woken fair program itself do not count. */
 static void count_calls(const char *name, pid_t fair)
 {
 	char file[64], its[32], call[64];
 
 	snprintf(its, sizeof(its), "-%d ", (int)fair);
-	/* who sends is elsewhere */
+	/* the sender runs elsewhere */
 	printf("quiet %s reschedules %lu\n", name,
 	       lines_with("trace", "callsite=dl_server_start", its));
 	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "func=sched_ttwu_pending", its));

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest, and count
-what it does of its own accord on a CPU where a task of the class computes (quiet.c); the same under
+the kernel's own work on a CPU where a task of the class computes (quiet.c); the same under
 SCHED_FIFO for comparison.
-quiet.py [--before KERNEL] KERNEL WORKDIR; --before: one without the patches of quiet/,
-for a table of both. TAP on stdout.
+
+quiet.py [--before KERNEL] KERNEL WORKDIR; --before: a kernel without the patches of quiet/, for a
+table of both. TAP on stdout.
 """
 
 import argparse
@@ -28,7 +29,7 @@ NAMES = (
     "next",
     "ticks",
 )
-ELSEWHERE = ("next", "ticks")  # not of what has to be none
+ELSEWHERE = ("next", "ticks")  # counters that need not be 0
 
 
 FOUR, SOCKETS = (
@@ -39,7 +40,7 @@ FOUR, SOCKETS = (
 
 def counts(kernel, cpu, append="", machine=FOUR):
     """{(policy, name): count}"""
-    # the TSC is the watchdog here: QEMU's own clocks are what is watched
+    # the TSC is the watchdog here: it watches QEMU's own clocks
     b = Boot(
         machine,
         f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}",
@@ -52,10 +53,10 @@ def counts(kernel, cpu, append="", machine=FOUR):
     }
     ok(
         b.ended and len(found) == 2 * len(NAMES),
-        "the guest has counted",
+        "the guest prints all counts",
         b.after[-2000:] or b.text[-2000:],
     )
-    ok(not b.complaints, "no complaint in the log", b.complaints)
+    ok(not b.complaints, "the log has no complaint", b.complaints)
     return found
 
 
@@ -82,17 +83,17 @@ def main():
                 f" {after.get((policy, name), ''):>5}"
             )
     for name in (n for n in NAMES if n not in ELSEWHERE):
-        # for other policies the kernel does all this; what concerns them, too, is the reschedule;
-        # who wakes shares the cache
+        # under other policies the kernel does all of this, except that the patches spare them the
+        # reschedule, too, and that the waker shares the cache
         ok(
             name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0,
-            f"{name}: counted at all",
+            f"{name}: the counter works under SCHED_FIFO",
             after,
         )
-        ok(after.get(("hpc", name)) == 0, f"{name}: none where an HPC task computes", after)
+        ok(after.get(("hpc", name)) == 0, f"{name}: 0 where an HPC task computes", after)
     ok(
         after.get(("hpc", "next"), 0) > 0,
-        "callbacks of SRCU are invoked on the next CPU instead",
+        "callbacks of SRCU run on the next CPU instead",
         after,
     )
     far = counts(args.kernel, 2, machine=SOCKETS)
@@ -102,20 +103,22 @@ def main():
         far,
     )
     same(
-        (far.get(("hpc", "wakeups")), far.get(("hpc", "reschedules"))), (0, 0), "and not SCHED_HPC"
+        (far.get(("hpc", "wakeups")), far.get(("hpc", "reschedules"))),
+        (0, 0),
+        "a wakeup from another cache does not interrupt SCHED_HPC",
     )
     alone = counts(args.kernel, 0, "isolcpus=1")
     same(
         alone.get(("hpc", "next")),
         0,
-        "an isolated CPU has nothing to do in the place of one with HPC tasks",
+        "an isolated CPU takes over no work of a CPU with HPC tasks",
     )
     full = counts(args.kernel, 2, "nohz_full=2 rcu_nocbs=2")
     print(
         f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO,"
         f" {full.get(('hpc', 'ticks'))} under SCHED_HPC"
     )
-    # the guard's own timer is left, and the tick while it lets the fair task run
+    # there remain the guard's own timer, and the tick while it lets the fair task run
     ok(
         full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10,
         "nohz_full stops the tick of a lone HPC task",

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare the object files below two directories: is it the same code and the same data?
+"""Compare the code and data of the object files below two directories.
+
 samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE of either directory that is not alike in
-both must differ in the functions and variables NAME only. What a line number leaves is no
-difference: debugging sections, the table of warnings. Prints each object that differs and in what,
-and how many are alike; exit 1 when one differs in more than was named. Needs binutils.
+both must differ in the functions and variables NAME only. Traces of line numbers do not count:
+debugging sections, the table of warnings. Prints each object that differs and in what, and how many
+are alike; exits 1 when one differs in more than NAME. Needs binutils.
 """
 
 import os
@@ -17,7 +18,7 @@ import tempfile
 SHF_ALLOC, SHF_EXEC, SHF_STRINGS = 0x2, 0x4, 0x20
 SHT_NOBITS, SHT_SYMTAB, SHT_RELA = 8, 2, 4
 STT_OBJECT, STT_SECTION = 1, 3
-# places in the code by number, or line numbers: their text is compared by its functions
+# these hold places in the code by number, or line numbers: code is compared by functions instead
 INDEXES = re.compile(
     r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|"
     r"__mcount_loc|\.retpoline|\.return_sites|\.call_sites|\.static_call|__tracepoint|\.ibt|"
@@ -26,7 +27,7 @@ INDEXES = re.compile(
 
 
 class Elf:
-    """What is compared of a relocatable ELF file of a 64-bit little-endian machine."""
+    """The compared parts of a relocatable ELF file of a 64-bit little-endian machine."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -75,7 +76,7 @@ class Elf:
         return self.data[s["at"] + start : s["at"] + (s["size"] if size is None else start + size)]
 
     def place(self, section, offset):
-        """A place in a section by what is there instead of by number."""
+        """A place in a section by the symbol there instead of by number."""
         s = self.sections[section]
         if s["flags"] & SHF_STRINGS:
             return repr(self.word(s["at"] + offset)) if offset < s["size"] else s["name"]
@@ -90,8 +91,8 @@ class Elf:
         return s["name"]
 
     def variables(self):
-        """Name to the bytes and what they refer to, of each; equal names
-        of static ones make one list."""
+        """Map of names to lists of bytes and their references; static symbols of one name share a
+        list."""
         refer = {}
         for s in (s for s in self.sections if s["type"] == SHT_RELA):
             for at in range(s["at"], s["at"] + s["size"], 24):
@@ -129,19 +130,19 @@ class Elf:
 
 
 def plain(name):
-    """Without the number by which the compiler tells static variables of one name apart."""
+    """NAME without the number that the compiler adds to static variables of one name."""
     return re.sub(r"\.\d+$", "", name)
 
 
 def functions(path, elf):
-    """Name to its instructions, with places by name."""
+    """Map of function names to instructions, with places by name."""
 
     def target(match):
         kind, section, offset = match.group(1), match.group(2), int(match.group(3) or "0", 16)
         if section not in elf.by_section:
             return match.group(0)
         if re.search("_PC32|_PLT32", kind):
-            offset += 4  # counted from the end of the field
+            offset += 4  # the offset counts from the end of the field
         return f"{kind} {elf.place(elf.by_section[section], offset)}"
 
     text = subprocess.run(
@@ -156,19 +157,19 @@ def functions(path, elf):
         if header:
             name = header.group(1)
             if re.search(r"-0x[0-9a-f]+$", name):
-                name = None  # room before the first one, for tracing
+                name = None  # room for tracing before the first function
                 continue
             found.setdefault(name, [])
         elif name and line.strip():
             if re.match(r"\s*R_", line) and found[name]:
-                # what the instruction refers to before the linker fills it in is any place
+                # the operand is arbitrary until the linker fills it in
                 found[name][-1] = re.sub(r"<[^<>]*>", "<>", found[name][-1])
             found[name].append(
                 re.sub(r"(R_\w+)\s+(\.[\w.]+)(?:\+(0x[0-9a-f]+))?$", target, line.strip())
             )
     for body in found.values():
         while body and re.match(r"(data16 |cs )*nop|xchg +%ax,%ax|int3", body[-1]):
-            body.pop()  # what aligns the next one
+            body.pop()  # alignment of the next function
     return found
 
 
@@ -194,8 +195,8 @@ def strip(path, out):
 
 
 def layout(elf):
-    """What an object has beside functions and variables by name:
-    each section's size, and what is in it unless that is code or places in the code."""
+    """An object's parts beside functions and variables by name: each section's size, and its
+    contents unless these are code or places in the code."""
     return {
         s["name"]: (s["size"], None if s["flags"] & SHF_EXEC else elf.body(i))
         for i, s in enumerate(elf.sections)
@@ -220,7 +221,7 @@ def differences(old, new):
         for n in set(pair[0]) | set(pair[1])
         if pair[0].get(n) != pair[1].get(n)
     }
-    # a function and its part that is seldom run are one
+    # a function and its cold part count as one
     names = {re.sub(r"\.(cold|part\.\d+|isra\.\d+|constprop\.\d+)+$", "", n) for n in names}
     if not names and layout(elf[0]) == layout(elf[1]):
         return set()  # the compiler wrote the functions in another order

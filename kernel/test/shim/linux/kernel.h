@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the pure part of FGMN takes from the kernel's headers, in user space. */
+/* The kernel's helpers that the pure part of FGMN uses, in user space. */
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 
@@ -20,7 +20,7 @@
 #define min_t(type, a, b) min((type)(a), (type)(b))
 #define max3(a, b, c) max(max(a, b), c)
 
-/* <ctype.h>'s take no negative bytes */
+/* the functions of <ctype.h> accept no negative bytes */
 #undef isdigit
 #undef isprint
 #undef isgraph
