@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every place in the sources that changes a cgroup, or may wait for a process's address space,
-is in doc/HACKING.md's table with the reason why it is safe;
+"""doc/HACKING.md's table has every place in the sources that changes a cgroup, or may wait for a
+process's address space, with the reason why it is safe;
 and every row of the table has its place."""
 
 import os
@@ -24,8 +24,8 @@ FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
 
 
 def places():
-    """(file, function) of each match outside of comments; declarations and the functions' own
-    first lines do not count."""
+    """(file, function) of each match outside of comments; declarations and the first lines of the
+    matched functions do not count."""
     found = {}
     for room in INSTALLED:
         for name in sorted(os.listdir(os.path.join(TOP, room))):
@@ -43,7 +43,7 @@ def places():
 
 
 def rows():
-    """(file, function) of each row, and whether it has a reason."""
+    """(file, function) of each row, and whether the row has a reason."""
     table = {}
     for line in open(os.path.join(TOP, "doc/HACKING.md")):
         cells = [c.strip() for c in line.strip().strip("|").split("|")]
@@ -65,10 +65,7 @@ def main():
                 " address space: add a row to doc/HACKING.md"
             )
         elif place not in found:
-            why = (
-                f"doc/HACKING.md: {place[0]}: {place[1]}() does nothing of the kind any more:"
-                " remove its row"
-            )
+            why = f"doc/HACKING.md: {place[0]}: {place[1]}() no longer does either: remove its row"
         elif not table[place]:
             why = f"doc/HACKING.md: {place[0]}: {place[1]}(): the row gives no reason"
         failed += bool(why)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The advice of nodeosctl plan behind a refusal: about CPUs behind one for CPUs, about memory nodes
-behind one for memory nodes, and none behind any other. TAP."""
+"""nodeosctl plan appends advice to a refusal: about CPUs when CPUs are too few, about memory nodes
+when these are, and none otherwise. TAP."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import subprocess
 from manpages import BUILD, done, ok
 
 MACHINE = "package:2 numa:1 core:2 pu:1"
-ALL_HPC = ("--serviceos=none",)  # policy hpc: one CPU of the node is kept out of it
+ALL_HPC = ("--serviceos=none",)  # one CPU of the node stays outside of policy hpc
 SERVICE = ("--serviceos=1/node", "--serviceos-mems=0")
 
 KEPT_ONE = '(one CPU of the node stays outside of policy "hpc"'
@@ -20,26 +20,36 @@ LEFT_OUT_CPUS = "(--cpus leaves out CPUs 3)"
 LEFT_OUT_MEMS = "(--mems leaves out memory nodes 1)"
 ADVICE = (KEPT_ONE, SERVICE_CPUS, SERVICE_MEMS, LEFT_OUT_CPUS, LEFT_OUT_MEMS)
 
-# The options, containers with what they ask for, and the advice behind the refusal.
+# Name, options, the containers' requests, and the advice expected in the refusal.
 CASES = (
     ("too many CPUs", ALL_HPC, ({"cpus": 4},), (KEPT_ONE,)),
     ("too many memory nodes", ALL_HPC, ({"cpus": 1, "mems": 3},), ()),
-    ("all that is left, twice", ALL_HPC, ({}, {}), ()),
+    ("two containers of all CPUs", ALL_HPC, ({}, {}), ()),
     ("more ranks than cores", (*ALL_HPC, "-n4"), ({},), (KEPT_ONE,)),
     ("more ranks than the limit", (*ALL_HPC, "-n99999"), ({},), ()),
     ("CPUs of the ServiceOS", SERVICE, ({"cpus": 4},), (SERVICE_CPUS,)),
     ("memory nodes of the ServiceOS", SERVICE, ({"cpus": 1, "mems": 2},), (SERVICE_MEMS,)),
-    ("all that it leaves, twice", SERVICE, ({}, {}), ()),
-    ("--cpus", (*ALL_HPC, "-c0-2", "-m0"), ({"cpus": 4},), (LEFT_OUT_CPUS,)),
-    ("--mems", (*ALL_HPC, "-c0-2", "-m0"), ({"cpus": 1, "mems": 2},), (LEFT_OUT_MEMS,)),
-    ("all that they leave, twice", (*ALL_HPC, "-c0-2", "-m0"), ({}, {}), ()),
+    ("two containers of all that the ServiceOS leaves", SERVICE, ({}, {}), ()),
+    ("more CPUs than --cpus has", (*ALL_HPC, "-c0-2", "-m0"), ({"cpus": 4},), (LEFT_OUT_CPUS,)),
+    (
+        "more memory nodes than --mems has",
+        (*ALL_HPC, "-c0-2", "-m0"),
+        ({"cpus": 1, "mems": 2},),
+        (LEFT_OUT_MEMS,),
+    ),
+    (
+        "two containers of all that --cpus and --mems leave",
+        (*ALL_HPC, "-c0-2", "-m0"),
+        ({}, {}),
+        (),
+    ),
 )
 
 
 def manifest(asks):
     policy = {"name": "scheduler", "value": {"policy": "hpc"}}
     apps = [
-        # a word of the other advice, for whatever may look for one
+        # the names have words of the other advice: the code must not look for words
         {
             "name": f"thread-mems-{i}",
             "app": {"isolators": [{"name": "container", "value": ask}, policy]},
@@ -60,7 +70,13 @@ def main():
         )
         ok(r.returncode == 1, f"{what}: refused", r.stdout, r.stderr)
         got = tuple(a for a in ADVICE if a in r.stderr)
-        ok(got == advice, f"{what}: the advice", f"got {got}", f"expected {advice}", r.stderr)
+        ok(
+            got == advice,
+            f"{what}: the refusal has the right advice",
+            f"got {got}",
+            f"expected {advice}",
+            r.stderr,
+        )
     return done()
 
 

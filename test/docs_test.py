@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the manual pages, README and other texts say, against the tables in the C sources and the
+"""Compare the manual pages, README and other texts with the tables in the C sources and with the
 built tool. TAP. NODEOS_SOURCE: the source tree (default: this one); NODEOS_BUILD: a build tree,
-whose nodeosctl is run when it is there."""
+whose nodeosctl runs if it exists."""
 
 import glob
 import json
@@ -53,7 +53,7 @@ def test_options():
         words = re.findall(r"\w+", documented.get(name, ""))
         ok(
             all(v in words for v in re.findall(r"\w+", values)),
-            f"--{name}: the values {values}",
+            f"nodeos-spank(8): --{name} has the values {values}",
             documented.get(name),
         )
     for file in TEXTS + [f"doc/{p}" for p in PAGES]:
@@ -63,7 +63,7 @@ def test_options():
         used -= {"nodeos-"}  # --nodeos-NAME
         ok(
             used <= set(table),
-            f"{file} names no option that there is not",
+            f"{file} names existing options only",
             sorted(used - set(table)),
         )
 
@@ -80,11 +80,11 @@ def test_environment():
     for file in glob.glob(f"{SOURCE}/container/isolator_*.c"):
         expected |= set(re.findall(r'\.variable = "(\w+)"', read(os.path.relpath(file, SOURCE))))
     expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
-    same_set(documented, expected, "nodeos(7) has the variables that ranks get and lose")
+    same_set(documented, expected, "nodeos(7) has the variables that are set and removed for ranks")
     variables = read("launch/variables.h")
     travelling = re.findall(r'#define ENV_\w+ "(SLURM_SPANK_NODEOS_\w+)"', variables)
     documented = re.findall(r"^\.It Ev (SLURM_SPANK_NODEOS_\w+)$", page("nodeos-spank.8"), re.M)
-    same_set(documented, travelling, "nodeos-spank(8) has the variables that travel")
+    same_set(documented, travelling, "nodeos-spank(8) has the variables that carry the request")
 
 
 def test_hooks():
@@ -103,7 +103,7 @@ def test_hooks():
 
 
 def test_conf():
-    # which host/test/conf_test compares with the rows of host/conf_keys.c
+    # host/test/conf_test compares this file with the rows of host/conf_keys.c
     keys = re.findall(r"^#([a-z_]+) = ", read("etc/nodeos.conf"), re.M)
     text = page("nodeos.conf.5")
     same_set(
@@ -114,7 +114,7 @@ def test_conf():
     every = set(keys)
     for name in PAGES:
         used = set(re.findall(r"^\.Ic (\w+)", page(name), re.M))
-        ok(used <= every, f"{name} names no key that there is not", sorted(used - every))
+        ok(used <= every, f"{name} names existing keys only", sorted(used - every))
 
 
 def test_manifest():
@@ -133,7 +133,7 @@ def tool_file(command):
 
 
 def tool_code(command):
-    """unprovision stands beside provision, and has the options of few[]."""
+    """The source of COMMAND; unprovision shares provision's, and has the options of few[]."""
     code = read(tool_file(command))
     found = re.search(r"(.*)(\n\tstatic const struct option few\[\].*)", code, re.S)
     return (
@@ -148,7 +148,7 @@ def tool_code(command):
 
 
 def tool_options(command):
-    """Long options of a command with their short ones, from its getopt call."""
+    """Long options of a command with their short forms, from its getopt call."""
     code = tool_code(command)
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
     loop = read("tools/node_args.c") if "tool_node_options(" in code else code
@@ -169,7 +169,7 @@ def test_tool():
     general = section(text, "DESCRIPTION")
     ok(
         all(word in general for word in (".Fl \\-help\n.Pq Fl h", ".Fl \\-version\n.Pq Fl V")),
-        "nodeosctl(1): --help and --version",
+        "nodeosctl(1) has --help and --version",
     )
     for command in COMMANDS:
         text = command_page(command)
@@ -182,7 +182,7 @@ def test_tool():
         same_set(
             re.findall(r"^\.Nm nodeosctl\n\.Cm ([\w-]+)$", section(text, "SYNOPSIS"), re.M),
             [command],
-            "so does its synopsis",
+            f"nodeosctl-{command}(1): the synopsis is of {command}",
         )
         documented = {}
         for line in items(section(text, "OPTIONS")):
@@ -207,7 +207,7 @@ def test_tool():
         used = set(re.findall(r"--([a-z-]+)", usage)) - {"help"}
         ok(
             used <= set(documented),
-            f"the usage text of {command} has no other options",
+            f"the usage text of {command} has no undocumented options",
             sorted(used - set(documented)),
         )
 
@@ -263,7 +263,7 @@ def documented_members():
 
 
 def schema_members(schema):
-    """What a JSON Schema names."""
+    """Names of all members in a JSON Schema."""
     if isinstance(schema, list):
         return set().union(*map(schema_members, schema)) if schema else set()
     if not isinstance(schema, dict):
@@ -286,7 +286,7 @@ def members_of(value):
 
 def test_json():
     same_set(
-        documented_members(), json_members(), "the pages have the members of every JSON document"
+        documented_members(), json_members(), "the manual pages have every JSON document's members"
     )
     same_set(
         sorted(
@@ -294,7 +294,7 @@ def test_json():
         )
         or ["none"],
         ["none"],
-        "they have the members of doc/nodeos-report.schema.json",
+        "the manual pages have the members of doc/nodeos-report.schema.json",
     )
     step = read("launch/step_report.c")
     kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
@@ -321,7 +321,7 @@ def run(words, **kw):
 
 def test_built_tool():
     if not os.access(TOOL, os.X_OK):
-        skip("what the built nodeosctl prints", "no nodeosctl in the build tree")
+        skip("output of the built nodeosctl", "no nodeosctl in the build tree")
         return
     examples = os.path.join(SOURCE, "etc/examples")
     r = run(["--help"])
@@ -330,21 +330,21 @@ def test_built_tool():
         COMMANDS,
         "nodeosctl --help lists the commands",
     )
-    ok(run(["help"]).stdout == r.stdout, "nodeosctl help prints the same")
+    ok(run(["help"]).stdout == r.stdout, "nodeosctl help prints the same as nodeosctl --help")
     for command in COMMANDS:
         r = run([command, "--help"])
         ok(
             r.returncode == 0
             and f"nodeosctl {command}" in r.stdout
             and r.stdout.endswith(f"\nManual page: man nodeosctl-{command}\n"),
-            f"nodeosctl {command} --help names its page",
+            f"nodeosctl {command} --help names its manual page",
             r.stdout,
             r.stderr,
         )
         helped = run(["help", command])
         ok(
             (helped.returncode, helped.stdout) == (0, r.stdout),
-            f"nodeosctl help {command} prints the same",
+            f"nodeosctl help {command} prints the same as --help",
             helped.stdout,
             helped.stderr,
         )
@@ -388,7 +388,7 @@ def test_built_tool():
         r = run(words)
         ok(
             (r.returncode, r.stdout, r.stderr) == (2, "", f"nodeosctl: {says}\n"),
-            f"nodeosctl {' '.join(words)}: a line, not the whole usage",
+            f"nodeosctl {' '.join(words)}: the error is one line, not the whole usage",
             r.stderr,
         )
     known = documented_members()
@@ -423,7 +423,7 @@ def test_built_tool():
             )
             ok(
                 r.stdout == wanted,
-                f'the example "nodeosctl {command}" is what it prints',
+                f"nodeosctl {command} prints what the page's example shows",
                 *r.stdout.splitlines(),
                 r.stderr,
             )
@@ -457,17 +457,17 @@ FILES = ("AUTHORS", "CONTRIBUTING", "COPYING", "NEWS", "README", "SECURITY")
 
 
 def exists(name):
-    """Is there a file NAME, or the source of a program of the tests?"""
+    """Whether NAME is a file, or a program of the tests that has a source."""
     path = os.path.join(SOURCE, name)
     return os.path.exists(path) or "/test/" in name and os.path.exists(f"{path}.c")
 
 
 def references(text):
-    """Names of files of this tree: in backquotes, as commands, in the list of directories."""
+    """Names of this tree's files: in backquotes, as commands, in the list of directories."""
     words = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ +(\./\S+)$", text, re.M)
     for word in words:
         word = word.split()[0]
-        if word in ("./configure",) or "NAME" in word:  # made by autoreconf; any
+        if word in ("./configure",) or "NAME" in word:  # from autoreconf; any name
             continue
         if word.startswith("./") or word.split("/")[0] in TOP or word in FILES:
             yield word[2:] if word.startswith("./") else word
@@ -497,7 +497,7 @@ def test_references():
     same_set(
         [os.path.basename(p) for p in glob.glob(os.path.join(SOURCE, "doc/*.[1-8]"))],
         PAGES,
-        "these are all manual pages",
+        "Makefile.am's list of manual pages is complete",
     )
     for name in PAGES:
         found = re.findall(r"^\.Xr (nodeos\S*) (\d)", page(name), re.M)
@@ -509,7 +509,7 @@ def test_references():
 
 
 def test_status():
-    """Tables that a reader takes in at a glance: no row of several thoughts."""
+    """Tables that a reader takes in at a glance: one thought in each row."""
     parts = re.split(r"^## ", read("doc/status.md"), flags=re.M)
     tables = [re.findall(r"^\|(.*)\|$", part, re.M) for part in parts]
     for part, columns, least in ((1, 4, 40), (2, 3, 5), (3, 7, 10)):
@@ -520,12 +520,12 @@ def test_status():
         wide = [c for r in rows for c in r if len(c) > 80]
         ok(not wide, f"{title}: no cell above 80 characters", *wide)
     lines = len(read("README").splitlines())
-    ok(lines <= 130, "README is one short text, of at most 130 lines", lines)
+    ok(lines <= 130, "README has at most 130 lines", lines)
 
 
 def test_lint():
     if not shutil.which("mandoc"):
-        skip("mandoc has nothing to say", "mandoc is not installed")
+        skip("mandoc finds nothing", "mandoc is not installed")
         return
     for name in PAGES:
         r = subprocess.run(
@@ -533,7 +533,11 @@ def test_lint():
             capture_output=True,
             text=True,
         )
-        ok(r.returncode == 0 and not r.stdout, f"mandoc -Tlint {name}", *r.stdout.splitlines())
+        ok(
+            r.returncode == 0 and not r.stdout,
+            f"mandoc finds nothing in {name}",
+            *r.stdout.splitlines(),
+        )
 
 
 for test in (

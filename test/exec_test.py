@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl exec on a host without nodeosd: the srun that it runs, and what it says. TAP."""
+"""nodeosctl exec on a host without nodeosd: its srun command and messages. TAP."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from manpages import BUILD, done, ok, skip
 
 TOOL = os.path.join(BUILD, "nodeosctl")
 
-# What a job's own shell may have, and the srun of one task beside its ranks must not.
+# Variables of a job's own shell that an srun of one task beside its ranks must not have.
 SIZES = (
     "SLURM_EXCLUSIVE",
     "SLURM_EXACT",
@@ -52,26 +52,26 @@ def with_srun(folder):
     ok(
         line
         == "--jobid=7 --overlap --nodes=1 --ntasks=1 --nodeos-container=sim --mpi=none -- gdb a b",
-        "the srun of a login node",
+        "on a login node, exec runs srun with the job, container and command",
         r,
     )
     for name in SIZES:
-        ok(name not in names, f"its environment has no {name}")
-    ok("SLURM_LABELIO" in names, "but what srun is to do otherwise")
+        ok(name not in names, f"srun of exec: its environment has no {name}")
+    ok("SLURM_LABELIO" in names, "srun of exec: its environment keeps variables that set no size")
 
 
 def without_a_job(folder):
     r = tool(folder, "sim", "true")
     ok(
         r.returncode == 1 and "--job=ID" in r.stderr and "squeue" in r.stderr,
-        "without nodeosd the job is to be named",
+        "without nodeosd, exec needs --job",
         r,
     )
     for words in (("--step=3",), ("--step=7.3",), ("--job=7", "--step=3")):
         r = tool(folder, *words, "sim", "true")
         ok(
             r.returncode == 1 and "step" in r.stderr and "nodeosd on its node" in r.stderr,
-            f"{' '.join(words)} needs nodeosd",
+            f"without nodeosd, exec refuses {' '.join(words)}",
             r,
         )
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The functions of the C sources: each name is defined in one file only (static ones count, so that
-a search for a name finds one function), none is longer than a screen, none has more parameters than
-a reader can keep apart; what a NAME_find() gives, NULL too, is looked at before it is used. Tests,
-kernel/ and dimmap/module are left out.
+"""The functions of the C sources: each name is defined in one file only (static ones count, so
+that a search for a name finds one function), none is longer than a screen, none has more
+parameters than a reader can keep apart; code checks the result of NAME_find(), possibly NULL,
+before it uses it. Tests, kernel/ and dimmap/module are left out.
 Part of make check. Needs universal-ctags. functions.py --list: offenders, a line
 each; --table: numbers of each room, as Markdown."""
 
@@ -17,13 +17,13 @@ import tempfile
 
 import rooms
 
-MAX_LINES = 60  # from the line of the name to the closing brace
+MAX_LINES = 60  # lines, from the name to the closing brace
 MAX_PARAMETERS = 6
 
-# Names that something outside of the tree asks for.
+# Names that programs outside of the tree require.
 SEVERAL = {
-    "main": "each program has one",
-    "qemu_plugin_install": "QEMU looks it up in each plugin",
+    "main": "each program has its own",
+    "qemu_plugin_install": "QEMU loads it from each plugin",
 }
 
 OUTSIDE = re.compile(r"^(kernel|test)/|^dimmap/(module|test)/|(^|/)fuzz_\w+\.c$")
@@ -81,8 +81,8 @@ def functions(top, paths):
 
 
 def unseen(top, found):
-    """Files in which ctags sees another number of functions than there are bodies: the braces that
-    clang-format puts into column 0."""
+    """Files whose number of functions by ctags differs from the number of bodies, which are the
+    braces that clang-format puts into column 0."""
     wrong = []
     for path in files() if top == rooms.SOURCE else []:
         with open(os.path.join(top, path), encoding="utf-8") as f:
@@ -121,7 +121,7 @@ def wide(found):
 
 
 def unchecked(top, paths):
-    """Where what a function may not find is used at once."""
+    """Places that use the result of a NAME_find() without a check."""
     wrong = []
     for path in paths:
         with open(os.path.join(top, path), encoding="utf-8") as f:
@@ -132,7 +132,7 @@ def unchecked(top, paths):
 
 
 def plant():
-    """Two files that have one of each kind of offender, and what is found in them."""
+    """Findings in two files that have one offender of each kind."""
     body = "{\n" + "\tx++;\n" * (MAX_LINES - 3) + "}\n\n"
     parameters = ", ".join(f"int p{i}" for i in range(MAX_PARAMETERS))
     with tempfile.TemporaryDirectory() as top:
@@ -166,7 +166,7 @@ def table(found):
 
 def main():
     if not shutil.which("ctags"):
-        # where the project is worked on, contrib/install-deps has installed it
+        # contrib/install-deps installs it on developers' machines
         if os.path.exists(os.path.join(rooms.SOURCE, ".git")):
             print("not ok 1 - universal-ctags is installed\n1..1")
             return 1
@@ -182,17 +182,17 @@ def main():
         return 0
     checks = [
         ("the sources are found", [] if len(found) > 1000 else [f"{len(found)} functions"]),
-        ("every function is seen", unseen(rooms.SOURCE, found)),
+        ("ctags sees every function", unseen(rooms.SOURCE, found)),
         ("no name is defined in two files", list(several(found).values())),
         (f"no function has more than {MAX_LINES} lines", list(long(found).values())),
         (
             f"no function has more than {MAX_PARAMETERS} parameters",
             list(wide(found).values()),
         ),
-        ("what is not found is not used", unchecked(rooms.SOURCE, files())),
-        # The check itself: it must see what it is there for, and nothing else.
+        ("results of NAME_find() are checked before use", unchecked(rooms.SOURCE, files())),
+        # The check itself must see the planted offenders, and no others.
         (
-            "one planted offender of each kind would be found",
+            "the check finds one planted offender of each kind",
             (
                 []
                 if plant() == (["look"], ["b.c:tall"], ["b.c:broad"], [")->"])

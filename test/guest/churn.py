@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: deep limit=9000 1000
 # rooms: launch container
-"""Steps of every launch path started, cancelled and killed at random, first with the plugin line
-removed, then with it, both from one seed: what stays behind must be the same.
-churn.py [STEPS [SEED]]. STEPS counts what a launch starts when nothing stops it: a job script is a
-step, and so is each srun in it."""
+"""Start, cancel and kill steps of every launch path at random, first with the plugin line removed,
+then with it, both from one seed: the leftovers must be the same. churn.py [STEPS [SEED]]. STEPS
+counts the steps that launches would start uninterrupted: a job script and each srun in it."""
 
 import json
 import os
@@ -40,7 +39,7 @@ def plugin(there):
 
 
 def kill_stepds(node, killed):
-    """SIGKILL every slurmstepd of the node's jobs; whose they were is added to killed[node]."""
+    """SIGKILL every slurmstepd of the node's jobs, and add these jobs to killed[node]."""
     r = run(
         "pgrep -a -f '^slurmstepd: \\[[0-9]*\\.'; pkill -9 -f '^slurmstepd: \\[[0-9]*\\.[0-9]*\\]'",
         user="root",
@@ -50,8 +49,8 @@ def kill_stepds(node, killed):
 
 
 def behind(killed):
-    """What a node keeps after all jobs: job directories, the scope's cpusets,
-    processes of the user, state."""
+    """Leftovers on a node after all jobs: job directories, the scope's cpusets, processes of the
+    user, state."""
     out = {}
     time.sleep(15)  # orphans of a killed slurmstepd sleep up to 6 s
     for node in ("n0", "n1"):
@@ -80,7 +79,7 @@ def behind(killed):
     return out
 
 
-BURST = 8  # steps that are started together, so that they also meet in the ledger
+BURST = 8  # steps that start together, so that they also meet in the ledger
 
 
 def scripts():
@@ -109,7 +108,7 @@ def scripts():
             }
         ),
     )
-    body = {  # with how many steps each is, the script's own among them
+    body = {  # with the number of steps of each, the script itself included
         "two": (
             4,
             (
@@ -130,7 +129,7 @@ def scripts():
         ):
             text = line
             for mark, word in zip("XWO", words):
-                if half == "stock" and mark in "XW":  # the name behind it goes, too
+                if half == "stock" and mark in "XW":  # the name behind it goes as well
                     text = " ".join(w for w in text.split(" ") if not w.startswith(mark))
                 else:
                     text = text.replace(mark, word)
@@ -139,8 +138,8 @@ def scripts():
 
 
 def command(rng, options, names):
-    """One launch and its number of steps; drawn alike in both halves,
-    so that the same things happen to the same steps."""
+    """One launch and its number of steps; drawn alike in both halves, so that the same steps have
+    the same fates."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
     extra = rng.choice(
@@ -186,7 +185,7 @@ def command(rng, options, names):
 
 
 def burst(rng, options, names, killed):
-    """Some launches at once, and what happens to them."""
+    """Some launches at once, and their random fate."""
     what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
     launches = [command(rng, options, names) for _ in range(BURST)]
     lines = [f"{line} >/dev/null 2>&1 </dev/null &" for _, line in launches]
@@ -247,14 +246,14 @@ def main():
         )
     plugin(True)
     ours = churn(steps, seed, True)
-    note(f"with the plugin: {json.dumps(ours)}")
-    for half, what in ((stock, "stock"), (ours, "with the plugin")):
+    note(f"NodeOS leaves {json.dumps(ours)}")
+    for half, what in ((stock, "stock"), (ours, "NodeOS")):
         for node in ("n0", "n1"):
             left = half[node]
             ok(
                 set(left["jobs"]) <= set(left["killed"]),
-                f"{what}, {node}: {len(left['jobs'])} cgroups left, all of jobs whose slurmstepd"
-                f" was killed ({len(left['killed'])})",
+                f"{what}, {node}: {len(left['jobs'])} cgroups are left, all of jobs whose"
+                f" slurmstepd was killed ({len(left['killed'])})",
                 left,
             )
             orphans = [
@@ -265,26 +264,26 @@ def main():
             same(
                 orphans,
                 [],
-                f"{what}, {node}: {len(left['processes'])} processes left, all of such jobs",
+                f"{what}, {node}: {len(left['processes'])} processes are left, all of such jobs",
             )
             same(
                 [line for line in left["processes"] if line.split()[2].startswith("D")],
                 [],
-                f"{what}, {node}: and none of them hangs in the kernel",
+                f"{what}, {node}: no process that is left hangs in the kernel",
             )
     for node in ("n0", "n1"):
         same(
             ours[node]["cpusets"],
             stock[node]["cpusets"],
-            f"{node}: slice and scope cpusets as stock leaves them",
+            f"{node}: NodeOS leaves the cpusets of slice and scope as stock does",
         )
         same(ours[node]["state"], "idle", f"{node} is idle, not drained")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 true", user="alice")
-    same(r.code, 0, "a container can be made after it all")
+    same(r.code, 0, "a container can start after the churn")
     wait_idle()
     entries = leftovers().split()
     alive = ours["n0"]["jobs"] + ours["n1"]["jobs"]
-    ok(len(entries) <= len(alive), "no ledger entry without a cgroup", entries)
+    ok(len(entries) <= len(alive), "every ledger entry left has a cgroup", entries)
     all_idle("all nodes are idle")
     cluster.done()
 

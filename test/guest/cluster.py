@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the guest tests share: commands as a user, TAP, sets of CPUs, the machine as
-lscpu shows it (never as our own code does)."""
+"""Functions that the guest tests share: commands as a user, TAP, sets of CPUs, the machine as
+lscpu (never NodeOS's own code) shows it."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Result:
 
 
 def diagnose(what):
-    """What Slurm's processes wait for, when something hangs: into the log, as comments."""
+    """When a test hangs: log as comments what Slurm's processes wait for."""
     note(f"diagnosis: {what}")
     for node in ("n0", "n1"):
         r = run(
@@ -64,7 +64,7 @@ def diagnose(what):
 
 
 def clean_env(user):
-    """No variable of the tests' own shell reaches the user's commands."""
+    """Keep the variables of the tests' own shell from the user's commands."""
     mpi = {
         k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")
     }  # the emulated network's settings
@@ -107,7 +107,7 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
 
 
 def both(command):
-    """Root's command on both nodes at once: node -> Result."""
+    """Run root's command on both nodes at once: node -> Result."""
     out = {}
 
     def one(node):
@@ -122,7 +122,7 @@ def both(command):
 
 
 def has_hpc():
-    """Does the kernel have SCHED_HPC?"""
+    """Whether the kernel has SCHED_HPC."""
     try:
         return os.sched_get_priority_max(48) >= 0
     except OSError:
@@ -136,7 +136,8 @@ def nodes():
 
 
 def patient():
-    """Under emulation beside other work, the planner may need longer than a site would wait."""
+    """Raise helper_timeout: under emulation beside other work, the planner may need longer than a
+    site would wait."""
     for node in nodes():
         run(
             "sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' /etc/nodeos/nodeos.conf",
@@ -146,13 +147,13 @@ def patient():
 
 
 def site(line, nodes=("n0", "n1")):
-    """LINE at the end of nodeos.conf."""
+    """Append LINE to nodeos.conf."""
     for node in nodes:
         run(f"echo '{line}' >>/etc/nodeos/nodeos.conf", user="root", node=node)
 
 
 def sbatch(arguments, timeout=300, cwd=None):
-    """Submit and wait: sbatch --wait asks again only every half minute. The code is the job's."""
+    """Submit and wait, since sbatch --wait polls only every half minute. The code is the job's."""
     r = run(f"sbatch --parsable {arguments}", cwd=cwd)
     job = r.out.strip()
     end = time.time() + timeout
@@ -180,7 +181,7 @@ def cpus(text):
 
 
 def ranks(result):
-    """What whereami printed, rank by rank. Its pieces may be mixed with those of other ranks."""
+    """Output of whereami by rank. Its pieces may be mixed with those of other ranks."""
     pieces = {}
     for line in result.out.splitlines():
         if line.startswith("@"):
@@ -211,7 +212,7 @@ class Machine:
 
 
 def plan(manifest, cpu_list=None, node="n0"):
-    """The containers by name, as the dry run on this node's topology says."""
+    """The containers by name, from the dry run on this node's topology."""
     arg = f"--cpus={cpu_list}" if cpu_list else ""
     r = run(
         f"nodeosctl plan --json --topology /run/nodeos/machine.xml {arg} {manifest}",
@@ -229,7 +230,7 @@ def node_states():
 
 
 def wait_idle(limit=90):
-    """All nodes idle and no job left; returns the states at the end."""
+    """Wait until all nodes are idle and no job is left; returns the states at the end."""
     end = time.time() + limit
     states = {}
     while time.time() < end:
@@ -242,8 +243,8 @@ def wait_idle(limit=90):
 
 
 def slurm_conf(lines):
-    """LINES at the end of slurm.conf on both nodes, in the place of those of the last call;
-    then Slurm anew."""
+    """Append LINES to slurm.conf on both nodes, instead of those of the last call, and restart
+    Slurm."""
     text = "".join(line + "\n" for line in lines)
     both(
         "cd /etc/slurm; [ -e slurm.conf.keep ] || cp slurm.conf slurm.conf.keep; cp"
@@ -264,7 +265,7 @@ def all_idle(what):
 
 
 def leftovers():
-    """Ledger entries and locks' owners on both nodes: must be nothing once all jobs are gone."""
+    """Ledger entries and locks' owners on both nodes: "" once all jobs are gone."""
     out = ""
     for node in ("n0", "n1"):
         out += run(
@@ -286,8 +287,8 @@ def last_job():
 
 
 def run_groups(groups, names, *args, before=None, broken=None):
-    """Call groups[name](*ARGS) of each name, before() ahead of it;
-    a group that breaks is a failure and must not hide the others: broken()."""
+    """Call groups[name](*ARGS) of each name, before() ahead of it; a group that breaks is a
+    failure (broken()) and must not hide the others."""
     for name in names:
         note(f"group {name}")
         start = time.time()

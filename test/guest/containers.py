@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Manifests, and the checks of a container's ranks, for the tests inside the virtual cluster."""
+"""Manifests and checks of a container's ranks for the tests inside the virtual cluster."""
 
 import json
 import os
@@ -43,11 +43,12 @@ COUPLED = {
 
 
 def check_ranks(found, container, what, machine, policy="other", pinned=True):
-    """Every rank inside CONTAINER as planned: CPUs, memory nodes, policies, environment."""
+    """Check that every rank is inside CONTAINER as planned: CPUs, memory nodes, policies,
+    environment."""
     inside, mems = cpus(container["cpus"]), cpus(container["mems"])
     ok(
         found and all(cpus(r["cpus"]) <= inside for r in found),
-        f"{what}: every rank inside {container['cpus']}",
+        f"{what}: every rank is inside {container['cpus']}",
         [r["cpus"] for r in found],
     )
     ok(
@@ -58,19 +59,22 @@ def check_ranks(found, container, what, machine, policy="other", pinned=True):
     if container["mems_confined"]:
         ok(
             all(cpus(r["mems"]) == mems and cpus(r["cgroup_mems"]) == mems for r in found),
-            f"{what}: memory nodes are {container['mems']}",
+            f"{what}: the ranks' memory nodes are {container['mems']}",
             [(r["mems"], r["cgroup_mems"]) for r in found],
         )
         ok(
             all(r["mempolicy"] == MPOL_BIND and cpus(r["mempolicy_nodes"]) == mems for r in found),
-            f"{what}: memory is bound to them",
+            f"{what}: the ranks' memory is bound to their nodes",
             [(r["mempolicy"], r["mempolicy_nodes"]) for r in found],
         )
     else:
-        ok(all(r["mempolicy"] == MPOL_DEFAULT for r in found), f"{what}: memory is not bound")
+        ok(
+            all(r["mempolicy"] == MPOL_DEFAULT for r in found),
+            f"{what}: the ranks' memory is not bound",
+        )
     ok(
         all(r["policy"] == SCHED[policy] for r in found),
-        f"{what}: policy {policy}",
+        f"{what}: the ranks have policy {policy}",
         [r["policy"] for r in found],
     )
     ok(
@@ -97,7 +101,7 @@ def check_ranks(found, container, what, machine, policy="other", pinned=True):
                 "SLURM_KILL_BAD_EXIT",
             )
         ),
-        f"{what}: no stale Slurm variables",
+        f"{what}: the ranks have no stale Slurm variables",
         [sorted(r["env"]) for r in found][:1],
     )
     if pinned:

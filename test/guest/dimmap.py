@@ -4,11 +4,11 @@
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: dimmap host
-"""Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map a
-file or a device through it, and it is gone when the job is. What is expected is what /proc/mounts,
-stat, the module's counters and the device itself tell.
+"""Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map
+a file or a device through it, and it ends with the job. Judged by /proc/mounts, stat, the module's
+counters and the device itself.
 
-dimmap.py [GROUP...]: "without" is for nodes without the module; others load ./dimmapfs.ko"""
+dimmap.py [GROUP...]: "without" needs nodes without the module; other groups load ./dimmapfs.ko"""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ def root(command, timeout=180, node=None):
 
 
 def configure(**keys):
-    """Keys of nodeos.conf on both nodes."""
+    """Set keys of nodeos.conf on both nodes."""
     for key, value in keys.items():
         both(f"sed -i '/^{key} = /d' {CONF}; echo '{key} = {value}' >>{CONF}")
 
@@ -47,7 +47,7 @@ def manifest(name, **containers):
 
 
 def one(name, cpus="4", mems="1", **more):
-    """A manifest with the container sim, which has a buffer."""
+    """A manifest of one container, sim, with a buffer."""
     return manifest(name, sim={"container": {"cpus": cpus, "mems": mems}, "dimmap": buffer(**more)})
 
 
@@ -60,8 +60,8 @@ def mounts(node=None):
 
 
 def gone(what, node=None):
-    """No buffer is left on the node: no mount, no directory, no memory,
-    nobody who has the device."""
+    """Check that no buffer is left on the node: no mount, no directory, no memory, no user of the
+    device."""
     for _ in range(50):
         left = root(
             "grep dimmapfs /proc/mounts; ls /run/nodeos-dimmap; ls /sys/fs/dimmapfs", node=node
@@ -87,7 +87,7 @@ def told(r):
 
 
 def group_device():
-    """A device: what the ranks see, what they write is on it, and nothing is left."""
+    """Ranks see a device's data, their writes reach it, and no buffer is left."""
     size = int(root(f"blockdev --getsize64 {DEVICE}").out)
     m = one("device.json", policy="sieve", fill="16K")
     r = run(
@@ -98,7 +98,7 @@ def group_device():
     same(
         (r.code, len(set(t.get("path", []))), t.get("dir"), t.get("file")),
         (0, 1, ["alice 700"] * 2, [f"alice 600 {size}"] * 2),
-        "both ranks have the buffer of their user",
+        "both ranks see the buffer, which their user owns",
     )
     options = (
         dict(w.partition("=")[::2] for w in t.get("mount", [" "])[0].split()[3].split(","))
@@ -108,7 +108,7 @@ def group_device():
     same(
         (options.get("nodes"), options.get("size"), options.get("policy"), options.get("fill")),
         (t.get("mems", [None])[0], "65536K", "sieve", "16K"),
-        "on the memory nodes of the container, as asked",
+        "the buffer is on the memory nodes of the container, as configured",
     )
     with open(
         f"{HOME}/"
@@ -127,7 +127,7 @@ def group_device():
             },
             ["enforced"],
         ),
-        "the report tells it",
+        "the step's report has the buffer",
     )
     gone("a step container's buffer goes with its step")
     r = run(
@@ -146,13 +146,13 @@ def group_device():
     want = root(f"md5sum <{DEVICE}", timeout=300).out
     ok(
         want.split() and want.split()[0] in r.out,
-        "what was read last is on the device",
+        "the device has the data that the ranks read last",
         (want, r.out[-300:]),
     )
 
 
 def group_job():
-    """A job plan's buffer stays while the job does, and is its user's alone."""
+    """A job plan's buffer lives as long as the job, for its user alone."""
     m = one("job.json")
     write(
         "job.sh",
@@ -184,15 +184,15 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
     }
     ok(
         len(read) == 2 and read[0] >= 2048 and read[0] == read[1],
-        "the second step finds what the first has read",
+        "the second step finds the pages that the first one read",
         lines,
     )
-    same(len(paths), 1, "both steps and the batch script have the same")
+    same(len(paths), 1, "both steps and the batch script have the same buffer")
     path = paths.pop() if paths else "/none"
     r = run(f"ls {path}; cat {path}/data | head -c 1; cat {path}/.stats", user="bob")
-    same((r.code != 0, r.out), (True, ""), "another user has none of it")
+    same((r.code != 0, r.out), (True, ""), "another user can neither list nor read the buffer")
     r = run("ls /run/nodeos-dimmap", user="bob")
-    ok(r.code != 0, "nor sees whose there are", r.text)
+    ok(r.code != 0, "another user cannot list buffers", r.text)
     j = json.loads(root("nodeosctl report --json").out)
     d = j["jobs"][0]["containers"][0].get("dimmap", {}) if j.get("jobs") else {}
     ok(
@@ -200,31 +200,31 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
         and d.get("pages") == 64 * MIB // 4096
         and d.get("pages_read") == read[-1]
         and d.get("pages_lost") == 0,
-        "nodeosctl report has its counters",
+        "nodeosctl report --json has the buffer's counters",
         d,
     )
     ok(
         f"buffer of {DEVICE}: 64 MiB at {path}" in root("nodeosctl report").out,
-        "in words, too",
+        "nodeosctl report has the buffer",
         root("nodeosctl report").out,
     )
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={one('second.json', cpus='2')} true")
     ok(
         r.code != 0 and "in use" in r.err,
-        "a second job cannot have the device, and is told why",
+        "a second job cannot have the device, and its user gets the reason",
         r.text,
     )
     write("job.go", "")
     all_idle("the job ends")
-    gone("and its buffer with it")
+    gone("the buffer ends with its job")
     r = root(
         f"dd if={DEVICE} of=/dev/null bs=4k count=1 iflag=direct && blockdev --rereadpt {DEVICE}"
     )
-    same(r.code, 0, "the device is free")
+    same(r.code, 0, "the device is free after the job")
 
 
 def group_two():
-    """Two jobs on one node: other memory nodes, other pages."""
+    """Two jobs on one node have separate memory nodes and pages."""
     root(
         "mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch &&"
         " install -d -o bob -m 700 /scratch/bob"
@@ -275,20 +275,20 @@ def group_two():
         text = f.read()
     before, _, after = text.partition("end\n")
     mine = dict(line.split(" ", 1) for line in before.splitlines() if " " in line)
-    ok(int(mine.get("pages_read", 0)) > 10000, "alice's has read hers", text[:300])
+    ok(int(mine.get("pages_read", 0)) > 10000, "alice's job reads her file", text[:300])
     same(
         dict(line.split(" ", 1) for line in after.splitlines() if " " in line),
         {k: v for k, v in mine.items() if k != "mems"},
-        "not a counter of it has moved meanwhile",
+        "no counter of alice's buffer moves meanwhile",
     )
     ok(
         int(his.get("evicted", ["0"])[0]) > 10000,
-        "while bob's had to let pages go",
+        "bob's buffer evicts pages meanwhile",
         his.get("evicted"),
     )
     ok(
         a.code == 0 and not cpus(mine.get("mems", "0")) & cpus(his.get("mems", ["0"])[0]),
-        "they are on other memory nodes",
+        "the two buffers are on separate memory nodes",
         (mine.get("mems"), his.get("mems"), text[:300]),
     )
     r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={second} true")
@@ -299,15 +299,15 @@ def group_two():
             " (uid 1000): Permission denied"
         )
         in r.err,
-        "alice cannot have a buffer of bob's file",
+        "alice cannot get a buffer of bob's file",
         r.text,
     )
-    gone("nothing is left")
+    gone("both users' jobs leave no buffer")
     root("umount /scratch")
 
 
 def group_refused():
-    """What cannot be had costs nothing but a message."""
+    """A refused buffer costs only a message."""
     for what, options, text in (
         (
             "a device that the site does not name",
@@ -322,7 +322,7 @@ def group_refused():
         ),
         ("more than the site's limit", {"size": "300M"}, "above this site's limit"),
         ("more memory than the job has", {"size": "200M"}, "do not fit in the job's memory"),
-        ("a page that is not stored", {"source": "/sparse/hole"}, "nothing is stored at byte 4096"),
+        ("a file with a hole", {"source": "/sparse/hole"}, "nothing is stored at byte 4096"),
     ):
         r = run(
             f"srun -w n0 -N1 -n2 -c2 --mem=150M --nodeos-manifest={one('refused.json', **options)}"
@@ -331,20 +331,20 @@ def group_refused():
         ok(r.code != 0 and text in r.err and "ran" not in r.out, f"{what}: refused", r.text)
         ok(
             len(re.findall("error: nodeos: ", r.err)) == 1 and r.err.count("\n") <= 8,
-            f"{what}: with one message",
+            f"{what}: the user gets one message",
             r.err,
         )
-    all_idle("the nodes are well")
-    gone("nothing is left")
+    all_idle("no refused buffer drains a node")
+    gone("refused buffers leave nothing")
 
 
 def group_ends():
-    """However a job ends: its buffer is gone, and what was written is on the device."""
+    """However a job ends, its buffer goes, and writes reach the device."""
     m = one("ends.json")
     for what, kill in (
         ("scancel", "scancel {job}"),
         ("scancel --signal=KILL", "scancel --full --signal=KILL {job}"),
-        ("its slurmstepds are killed", "pkill -9 -f 'slurmstepd: \\[{job}'"),
+        ("slurmstepds killed", "pkill -9 -f 'slurmstepd: \\[{job}'"),
     ):
         root(f"rm -f {HOME}/written {HOME}/ends.out")
         write(
@@ -363,7 +363,7 @@ sleep 600
             if os.path.exists(f"{HOME}/written"):
                 break
             time.sleep(0.2)
-        same(len(mounts()), 1, f"{what}: there is a buffer")
+        same(len(mounts()), 1, f"{what}: the job has a buffer")
         root(kill.format(job=job))
         if "killed" in what:
             time.sleep(2)
@@ -374,12 +374,12 @@ sleep 600
             f"dd if={DEVICE} bs=4096 skip=100 count=1 iflag=direct status=none | head -c"
             f" {len(what)}"
         )
-        same(r.out, what, f"{what}: what was written is on the device")
+        same(r.out, what, f"{what}: the written data is on the device")
 
 
 def group_deleted():
-    """The buffer of a container that is deleted is gone at once,
-    what was written is on the device; another's stays."""
+    """Deleting a container removes its buffer at once, and its writes reach the device; another
+    container's buffer stays."""
     root(
         f"rm -f {HOME}/written {HOME}/deleted.out; mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p"
         " /scratch && mount /dev/ram0 /scratch && install -d -o alice -m 700 /scratch/alice"
@@ -411,45 +411,45 @@ wait
         if os.path.exists(f"{HOME}/written") and len(mounts()) == 2:
             break
         time.sleep(0.2)
-    same(len(mounts()), 2, "two containers have their buffers")
+    same(len(mounts()), 2, "each of two containers has its buffer")
     d = run("nodeosctl delete vda")
     same(
         (d.code, "has 1 rank here" in d.err, len(mounts())),
         (1, True, 2),
-        "one with a rank is refused, and has its buffer still",
+        "delete refuses a container with a rank, which keeps its buffer",
     )
     d = run("nodeosctl delete sim")
     ok(
         d.code == 0 and "container sim of job" in d.out,
-        "one is deleted",
+        "a container without ranks is deleted",
         d.text + root(f"cat {HOME}/deleted.out").out,
     )
     left = mounts()
     ok(
         len(left) == 1 and left[0].split()[1].split("/")[-2].endswith(".1"),
-        "its buffer is gone, the other's is there",
+        "delete removes the container's buffer, and no other",
         left,
     )
     r2 = root(f"dd if={DEVICE} bs=4096 skip=101 count=1 iflag=direct status=none | head -c 10")
-    same(r2.out, "given back", "what was written is on the device")
+    same(r2.out, "given back", "delete: the written data is on the device")
     run(f"scancel {r.out.strip()}")
-    all_idle("the node is idle")
-    gone("nothing is left")
+    all_idle("the job with the deleted container ends")
+    gone("the job with the deleted container leaves no buffer")
     root("umount /scratch")
 
 
 def group_again():
-    """What the step or job before has left: its umask, a device that is still being written to,
-    a slurmstepd that was killed."""
+    """Leftovers of an earlier step or job: a umask, a device with writes in flight, a killed
+    slurmstepd."""
     root("rm -rf /run/nodeos-dimmap")
     m = one("again.json", cpus="2")
     look = 'stat -c "data %U" $NODEOS_DIMMAP/data'
     r = run(f"umask 077; srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
     same(r.out, "data alice\n", "a job with a umask of 077 has its buffer")
-    gone("it is gone")
+    gone("the buffer of the job with a umask is gone")
     root(f"cp {m} /shared/home/bob/again.json; chown bob /shared/home/bob/again.json")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest=again.json bash -c '{look}'", user="bob")
-    same((r.out, r.err), ("data bob\n", ""), "another user's job after it has one, too")
+    same((r.out, r.err), ("data bob\n", ""), "another user's next job has a buffer, too")
     write(
         "again.sh",
         f"""#!/bin/bash
@@ -466,11 +466,11 @@ done
     same(
         (r.code, text),
         (0, "done 1\ndone 2\ndone 3\ndone 4\n"),
-        "step after step of a job has the device, with what the one before it wrote still on"
+        "each step of a job has the device, with the previous step's writes still in flight"
         " its way",
     )
-    gone("all are gone")
-    # nobody of the step is left to clean up, nor does Slurm
+    gone("buffers of steps in a row are gone")
+    # no process of the step is left to clean up, and Slurm does not
     write(
         "killed.sh",
         f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec"
@@ -489,12 +489,12 @@ done
         f"pkill -9 -f 'slurmstepd: \\[{job}.0'; sleep 1; pkill -9 -u alice -x sleep; sleep 1;"
         f" scancel {job}"
     )
-    all_idle("its slurmstepd and ranks are killed, and the job")
-    gone("its buffer is gone all the same")
+    all_idle("slurmstepd and ranks killed, job cancelled: the node is idle")
+    gone("slurmstepd and ranks killed: the buffer is gone")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
-    same(r.out, "data alice\n", "the next job has the device")
-    gone("and lets it go")
-    # somebody outside of the job was given a descriptor of it, and never lets it go
+    same(r.out, "data alice\n", "slurmstepd and ranks killed: the next job has the device")
+    gone("slurmstepd and ranks killed: the next job's buffer is gone")
+    # a process outside of the job keeps a descriptor of the buffer open
     root(f"rm -f {HOME}/killed.ready")
     job = run(
         f"sbatch --parsable -w n0 -N1 -n1 -c2 -o {HOME}/killed.out {HOME}/killed.sh"
@@ -508,21 +508,24 @@ done
         f"(exec 8<>{where}/data; exec sleep 987) >/dev/null 2>&1 </dev/null & sleep 1; scancel"
         f" {job}"
     )
-    all_idle("a job ends whose buffer somebody else has open")
+    all_idle("a job ends although another process has its buffer open")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
-    same((r.code, r.out), (0, "data alice\n"), "the next has the device")
-    ok(len(root("ls /sys/fs/dimmapfs").out.split()) <= 2, "with a buffer of its own")
+    same((r.code, r.out), (0, "data alice\n"), "buffer still open: the next job has the device")
+    ok(
+        len(root("ls /sys/fs/dimmapfs").out.split()) <= 2,
+        "buffer still open: the next job has a buffer of its own",
+    )
     same(
         root("dd if=/proc/$(pgrep -xf 'sleep 987')/fd/8 of=/dev/null bs=4096 count=1").code != 0,
         True,
-        "who has the old one open reads nothing of it",
+        "buffer still open: its holder cannot read it",
     )
     root("pkill -9 -xf 'sleep 987'; sleep 1")
-    gone("it goes when he lets it go")
+    gone("buffer still open: it goes when its holder closes it")
 
 
 def group_private():
-    """In mount namespaces of jobs of their own."""
+    """Jobs with mount namespaces of their own."""
     private = "JobContainerType=job_container/tmpfs"
     for what, lines in (
         ("private /tmp", [private]),
@@ -540,7 +543,7 @@ def group_private():
             (0, ["alice 700"] * 2),
             f"{what}: both ranks of a step container see the buffer",
         )
-        gone(f"{what}: it is gone")
+        gone(f"{what}: the step's buffer is gone")
         write(
             "private.sh",
             "#!/bin/bash\nsrun -n2 bash -c 'stat -c \"dir %U %a\" $NODEOS_DIMMAP'\nsrun -n1 stat -c"
@@ -551,15 +554,17 @@ def group_private():
         )
         with open(f"{HOME}/private.out") as f:
             text = f.read()
-        same((r.code, text), (0, "dir alice 700\n" * 3), f"{what}: the steps of a job see it")
+        same(
+            (r.code, text), (0, "dir alice 700\n" * 3), f"{what}: the steps of a job see its buffer"
+        )
         all_idle(f"{what}: nodes are idle")
-        gone(f"{what}: the job's is gone, too")
+        gone(f"{what}: the job's buffer is gone")
     slurm_conf([])
     both("rm -f /etc/slurm/job_container.conf /etc/slurm/slurm.conf.keep")
 
 
 def group_nodes():
-    """On two nodes, each has its own."""
+    """On two nodes, each has its own buffer."""
     m = one("nodes.json", cpus="2")
     r = run(
         f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data"
@@ -573,13 +578,13 @@ def group_nodes():
                 node=node,
             ).out,
             f"{node}\n",
-            f"{node}: its own device has its word",
+            f"{node}: its device has the word of its rank",
         )
-        gone(f"{node}: nothing is left", node)
+        gone(f"{node}: no buffer is left", node)
 
 
 def group_mpi():
-    """Messages from and to addresses in a buffer, on one node and on two, and MPI-IO."""
+    """MPI messages from and to addresses in a buffer, on one node and on two, and MPI-IO."""
     m = one("mpi.json", cpus="4")
     sizes = [1 << (10 + 2 * i) for i in range(8)]
     want = sorted(
@@ -595,22 +600,22 @@ def group_mpi():
         found = re.findall(r"^mapped (\w+) (\d+) (\w+)$", r.out, re.M)
         ok(
             r.code == 0 and sorted((w, int(n)) for w, n, word in found if word == "ok") == want,
-            f"{what}: messages of 1 KiB to 16 MiB, and a file",
+            f"{what}: messages of 1 KiB to 16 MiB and a file are right",
             r.text,
         )
     all_idle("nodes are idle")
-    gone("nothing is left")
+    gone("MPI jobs leave no buffer")
 
 
 def group_without():
-    """A node whose kernel has not the module."""
+    """A node whose kernel lacks the module."""
     r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={one('without.json')} echo ran")
     ok(
         r.code != 0 and "this node's kernel has no dimmapfs" in r.err and "ran" not in r.out,
-        "the step fails and says why",
+        "without dimmapfs, the step fails with the reason",
         r.text,
     )
-    all_idle("the node is well")
+    all_idle("the node without dimmapfs is not drained")
 
 
 GROUPS = {
@@ -621,7 +626,8 @@ GROUPS = {
 
 
 def prepare():
-    """The module on both nodes; a file with a hole, and one on a filesystem without blocks."""
+    """Load the module on both nodes; make a file with a hole, and one on a file system without
+    blocks."""
     root(f"cp {MODULE} /shared/dimmapfs.ko")
     same(
         [r.text for r in both("insmod /shared/dimmapfs.ko").values()],
@@ -633,7 +639,7 @@ def prepare():
         " -q -F -b 4096 /dev/ram1 && mount /dev/ram1 /sparse && echo x >/sparse/hole && truncate -s"
         " 64K /sparse/hole && chmod 666 /sparse/hole"
     )
-    same(r.text, "exit 0\n", "files to refuse")
+    same(r.text, "exit 0\n", "the files for refusals exist")
 
 
 def main():

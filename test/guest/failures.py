@@ -5,9 +5,9 @@
 # run: deep qemu="-action reboot=reset" limit=1200 reset
 # run: deep kernel=debian limit=3600
 # rooms: spank launch container
-"""What can go wrong on a node, for every launcher: the ranks do not run, the message reaches the
-user, the step ends on all nodes, no node drains, nobody else notices.
-failures.py GROUP...: those groups only."""
+"""Failures on a node, for every launcher: the ranks do not run, the message reaches the user, the
+step ends on all nodes, no node drains, no other user notices.
+failures.py GROUP...: these groups only."""
 
 import os
 import random
@@ -31,7 +31,7 @@ def on(node, command):
 
 
 def slurmd_lines(node):
-    """Our error lines in the node's own log; a byte that is not printable ASCII shows as 1."""
+    """NodeOS's error lines in the node's log, with each unprintable or non-ASCII byte as 1."""
     log = on(
         node,
         r"LC_ALL=C grep -a 'error: nodeos' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~'"
@@ -53,17 +53,21 @@ def refused(launcher, options, words, what, nodes=None):
     code, text = launch(launcher, options)
     ok(
         code != 0 and words in text and "alive" not in text,
-        f"{what}, {launcher}: refused, with the message",
+        f"{what}, {launcher}: the step is refused, with the message",
         text[-1500:],
     )
     for node in nodes or ():
-        ok(f"error: nodeos: {node}:" in text, f"{what}, {launcher}: {node} says it", text[-1500:])
+        ok(
+            f"error: nodeos: {node}:" in text,
+            f"{what}, {launcher}: the message names {node}",
+            text[-1500:],
+        )
 
 
 def group_matrix():
-    """Slurm's own table of failing hooks has no row for a user's fault:
-    every error of ours is told in task_init."""
-    # an error that both nodes find; with sbatch, the batch script's own step finds it first
+    """Slurm's table of failing hooks has no row for a user's mistake: NodeOS reports every error
+    in task_init."""
+    # an error on both nodes; with sbatch, the batch script's own step meets it first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
         ("--nodeos-mems=9", "memory", "too many memory nodes"),
@@ -98,12 +102,12 @@ def group_matrix():
             "umount /run/nodeos",
             "No space left",
         ),
-        "a state directory of others": (
+        "a state directory that all may write": (
             "chmod 0777 /run/nodeos",
             "chmod 0700 /run/nodeos",
             "/run/nodeos",
         ),
-        "a machine.xml of nonsense": (
+        "a damaged machine.xml": (
             "cp /run/nodeos/machine.xml /tmp/keep.xml; echo nonsense >/run/nodeos/machine.xml",
             "mv /tmp/keep.xml /run/nodeos/machine.xml",
             "machine.xml",
@@ -117,14 +121,14 @@ def group_matrix():
         ok(code == 0 and "n1" in text, f"{what}: a job without NodeOS runs there", text[-800:])
         on("n1", mend)
         code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-        ok(code == 0, f"{what}, mended: containers again", text[-800:])
+        ok(code == 0, f"{what}, repaired: a container starts", text[-800:])
     all_idle("no node is drained by a node's own faults")
     same(leftovers(), "", "the ledger is empty on both nodes")
 
 
 def without_plugin(user="alice"):
-    """A client that loads no plugin, as anybody can make one:
-    what it sends is never checked before it is on the node."""
+    """A client that loads no plugin, which any user can make: the node is the first to check its
+    request."""
     run(
         "mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/'"
         " /etc/slurm/slurm.conf >own/slurm.conf",
@@ -144,10 +148,10 @@ def group_absent():
     code, text = launch("srun", "--nodeos-cpus=2", '"echo alive on $(hostname)"')
     ok(
         code != 0 and reason in text and "alive on n1" not in text,
-        "no plugin on one node: its ranks do not run",
+        "no plugin on one node: that node's ranks do not run",
         text[-1500:],
     )
-    # what ends the others, too
+    # this ends the other ranks, too
     on(
         "n0",
         "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes'"
@@ -162,7 +166,7 @@ def group_absent():
     log = f"{HOME}/absent.out"
     script = write(
         "absent.sh", "#!/bin/bash\necho alive\n"
-    )  # --wrap makes it one of /bin/sh: see nodeos(7)
+    )  # --wrap would make it a script of /bin/sh: see nodeos(7)
     r = run(f"sbatch --wait -w n1 -n4 --nodeos-manifest={manifest} -o {log} {script}")
     text = open(log).read()
     ok(
@@ -178,47 +182,55 @@ def group_absent():
     text = open(log).read()
     ok(
         r.code != 0 and reason in text and "alive" not in text,
-        "an srun that knows no plugin does not run its ranks",
+        "an srun without the plugin does not run its ranks",
         r.text + text,
     )
     r = run(
         f"sbatch --wait -N2 --exclusive --nodeos-manifest={manifest} -o {log} --wrap 'mpirun -N 1"
         " echo alive on $(hostname)'"
     )
-    ok(r.code != 0, "an mpirun with a daemon there fails", r.text + open(log).read())
+    ok(
+        r.code != 0,
+        "an mpirun with a daemon on a node without the plugin fails",
+        r.text + open(log).read(),
+    )
     code, text = launch("srun", "", '"hostname"')
-    ok(code == 0 and "n1" in text, "a job without NodeOS runs there", text)
+    ok(code == 0 and "n1" in text, "no plugin on one node: a job without NodeOS runs there", text)
     code, text = launch("srun", "--nodeos=off", '"hostname"')
-    ok(code == 0 and "n1" in text, "and with --nodeos=off", text)
+    ok(
+        code == 0 and "n1" in text,
+        "no plugin on one node: a job with --nodeos=off runs there",
+        text,
+    )
     on("n1", f"mv {LINE}.off {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
-    # a node whose plugin is older than the submitting host's
+    # a plugin on the node that is older than the submitting host's
     r = run("srun -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_GUARD": "3"})
     ok(
         r.code != 0 and "another version of the NodeOS plugin" in r.text and "alive" not in r.out,
         "a newer client is refused by an older plugin",
         r.text,
     )
-    # with the plugin there, nothing of the guard is left
+    # with the plugin on the node, the guard leaves no trace
     probe = "'ulimit -v; ulimit -c; env | grep -e GUARD -e SAVED -e BASH_ENV -e TASK_PROLOG; true'"
     plain = run(f"srun -n1 bash -c {probe}")
     ours = run(f"srun -n1 -c2 --nodeos-cpus=2 bash -c {probe}")
     same(
         (ours.code, ours.out),
         (plain.code, plain.out),
-        "limits and environment as without a container",
+        "limits and environment in a container are those without",
     )
     run(
         f"BASH_ENV=/dev/null sbatch --wait -n1 -c2 --nodeos-cpus=2 -o {log} --wrap 'echo"
         " BASH_ENV=$BASH_ENV; env | grep -e GUARD -e SAVED -e TASK_PROLOG'"
     )
-    same(open(log).read(), "BASH_ENV=/dev/null\n", "a user's own BASH_ENV comes back")
-    all_idle("no node is drained")
+    same(open(log).read(), "BASH_ENV=/dev/null\n", "a user's own BASH_ENV is restored")
+    all_idle("no node is drained by a missing plugin")
 
 
 def group_upgrade():
-    """The plugin is replaced while jobs live, is of another series,
-    or older than what is asked of it."""
+    """The plugin is replaced while jobs live, is built for another series, or older than the
+    request."""
     so = on("n0", "find /usr/lib -name nodeos.so").out.strip()
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
     for name in ("ready", "go", "second.out", "second.err"):
@@ -240,10 +252,10 @@ def group_upgrade():
     found = ranks(cluster.Result(0, open(f"{HOME}/second.out").read(), "", 0))
     ok(
         len(found) == 2 and all(len(cpus(r["cpus"])) <= 4 for r in found),
-        "replaced beside a job that lives: its next step is in its container",
+        "the plugin is replaced while a job lives: its next step is in its container",
         open(f"{HOME}/second.err").read(),
     )
-    # the series stands in the plugin as a number; Slurm loads none of another one
+    # the plugin holds its series as a number; Slurm loads no plugin of another series
     patch = (
         "python3 -c 'import sys, struct, subprocess; p = sys.argv[1]; d = bytearray(open(p,"
         ' "rb").read()); v = subprocess.run(["slurmd", "-V"], capture_output=True,'
@@ -279,7 +291,7 @@ def group_upgrade():
     on("n1", f"mv {so}.keep {so}; sed -i s/optional/required/ {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-    ok(code == 0 and "n1" in text, "the right one again: containers again", text)
+    ok(code == 0 and "n1" in text, "the right plugin is back: a container starts", text)
     r = run(
         "srun -w n1 -N1 -n1 -c2 echo alive",
         env=without_plugin() | {"SLURM_SPANK_NODEOS_STEP": "nodeos 2;c=step cpus=2;"},
@@ -289,12 +301,12 @@ def group_upgrade():
         "a request of a newer version is refused",
         r.text,
     )
-    all_idle("no node is drained")
+    all_idle("no node is drained by another plugin")
     same(leftovers(), "", "the ledger is empty on both nodes")
 
 
 def group_reset():
-    """A node that resets in the middle of a step: needs a guest that may
+    """A node resets in the middle of a step: needs a guest that may
     (QEMU's -action reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
     r = run(
@@ -328,13 +340,13 @@ def group_reset():
     run(f"scancel {job}", user="root")
     cluster.wait_idle(240)
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-    ok(code == 0 and "n1" in text, "the node is back: containers again", text)
+    ok(code == 0 and "n1" in text, "the node that was reset is back: a container starts", text)
     same(leftovers(), "", "the ledger is empty on both nodes")
-    all_idle("no node is drained")
+    all_idle("no node is drained by a reset")
 
 
 def group_kills():
-    """A step that dies anyhow takes nothing with it."""
+    """A step that dies in any way harms no later one."""
     rng = random.Random(3)
     for what in ("stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"):
         node = rng.choice(["n0", "n1"])
@@ -342,7 +354,7 @@ def group_kills():
             r = run(
                 "srun -N1 -n1 -c2 --mem=64 --nodeos-cpus=2 python3 -c 'x = bytearray(900 << 20)'"
             )
-            ok(r.code != 0, "out of memory ends its own step", r.text)
+            ok(r.code != 0, "exhausted memory ends the step itself", r.text)
             continue
         run(
             "srun -N2 -n4 -c2 --nodeos-cpus=4 sleep 12 >/dev/null 2>&1 </dev/null & disown -a",
@@ -365,12 +377,12 @@ def group_kills():
         run("scancel -u alice")
         cluster.wait_idle()
         code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-        ok(code == 0, f"after {what} on {node}: the next container is made", text)
-    all_idle("no node is drained")
+        ok(code == 0, f"after {what} on {node}: the next container starts", text)
+    all_idle("no node is drained by steps that die")
 
 
 def group_state():
-    """A ledger that somebody has spoilt, a clock that is wrong."""
+    """A damaged ledger, and a wrong clock."""
     manifest = write("state.json", pod(sim={"container": {"cpus": 4}}))
     program = (
         f"salloc -N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n1 {WHEREAMI}"
@@ -389,7 +401,7 @@ def group_state():
     r = run("srun -N1 -w n0 -n1 -c2 --nodeos-cpus=2 echo alive")
     ok(
         r.code == 0 and "alive" in r.out,
-        "another job's container beside a spoilt ledger entry",
+        "a damaged ledger entry: another job's container starts beside it",
         r.text,
     )
     run("touch go")
@@ -397,13 +409,13 @@ def group_state():
     text = open(f"{HOME}/second.out").read() + open(f"{HOME}/second.err").read()
     ok(
         "error: nodeos: n0:" in text and "@n0" not in text,
-        "the next step of the job whose entry is spoilt fails, with a message",
+        "a damaged ledger entry: its job's next step fails, with a message",
         text,
     )
     listed = on("n0", "nodeosctl list")
     ok(
         "job-" in listed.text and "ledger" in listed.text,
-        "what cannot be read stays, and nodeosctl list names it",
+        "a damaged ledger entry: it stays, and nodeosctl list names it",
         listed.text,
     )
     on("n0", "rm /run/nodeos/job-*")
@@ -411,52 +423,53 @@ def group_state():
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
     ok(code == 0, "a clock that is 40 s ahead changes nothing", text)
     on("n1", "date -s '-40 seconds'")
-    all_idle("no node is drained")
+    all_idle("no node is drained by a damaged ledger")
 
 
 # ------------------------------------------------------------------------------ the second user
 
 
 def forged(variable, value):
-    """In a job of bob's own, past the client's checks: the node has to judge."""
+    """A forged variable in a job of bob's own, past the client's checks: the node must judge
+    it."""
     return f"salloc -w n0 -n2 bash -c '{variable}=\"$FORGED\" srun -n1 echo alive'", {
         "FORGED": value
     }
 
 
 def hostile_list():
-    """(what, command, its environment, where it must be refused: client, node, or nowhere)"""
+    """(name, command, environment, place of the refusal: client, node, or nowhere)"""
     request, step = "SLURM_SPANK_NODEOS_REQUEST", "SLURM_SPANK_NODEOS_STEP"
     bad = {
-        "of a newer version": "nodeos 2;c=sim cpus=2;",
-        "too long": "nodeos 1;" + "c=a;" * 20000,
-        "just below the limit": "nodeos 1;" + "c=a;" * 16000,
-        "with control characters": "nodeos 1;c=si\x1b[2Jm cpus=2;",
-        "with a line break": "nodeos 1;c=sim cpus=2;\nerror: nodeos: n0: forged",
-        "with 65 containers": "nodeos 1;" + "".join(f"c=a{i} cpus=1;" for i in range(65)),
-        "with a path for a name": "nodeos 1;c=../../etc/passwd cpus=1;",
-        "with a negative count": "nodeos 1;c=sim cpus=-1;",
-        "that overflows": "nodeos 1;c=sim cpus=18446744073709551617;",
-        "with a name twice": "nodeos 1;c=sim cpus=1;c=sim cpus=1;",
-        "with a policy that is not allowed": "nodeos 1;c=sim cpus=2 policy=fifo prio=99;",
-        "with no memory node": "nodeos 1;c=sim cpus=2 mems=0;",
-        "with all memory": "nodeos 1;c=sim cpus=2 mems=1152921504606846976b;",
-        "that is empty": "",
-        "of blanks": " " * 4000,
-        "not canonical": "nodeos 1; c=sim  cpus=02;",
-        "with percent signs": "nodeos 1;c=%s%n%s%n cpus=1;",
+        "a request of a newer version": "nodeos 2;c=sim cpus=2;",
+        "a too long request": "nodeos 1;" + "c=a;" * 20000,
+        "a request just below the limit": "nodeos 1;" + "c=a;" * 16000,
+        "a request with control characters": "nodeos 1;c=si\x1b[2Jm cpus=2;",
+        "a request with a line break": "nodeos 1;c=sim cpus=2;\nerror: nodeos: n0: forged",
+        "a request with 65 containers": "nodeos 1;" + "".join(f"c=a{i} cpus=1;" for i in range(65)),
+        "a request with a path for a name": "nodeos 1;c=../../etc/passwd cpus=1;",
+        "a request with a negative count": "nodeos 1;c=sim cpus=-1;",
+        "a request that overflows": "nodeos 1;c=sim cpus=18446744073709551617;",
+        "a request with a name twice": "nodeos 1;c=sim cpus=1;c=sim cpus=1;",
+        "a request for a forbidden policy": "nodeos 1;c=sim cpus=2 policy=fifo prio=99;",
+        "a request for no memory node": "nodeos 1;c=sim cpus=2 mems=0;",
+        "a request for all memory": "nodeos 1;c=sim cpus=2 mems=1152921504606846976b;",
+        "an empty request": "",
+        "a request of blanks": " " * 4000,
+        "a request that is not canonical": "nodeos 1; c=sim  cpus=02;",
+        "a request with percent signs": "nodeos 1;c=%s%n%s%n cpus=1;",
     }
     for what, text in bad.items():
-        yield (f"a request {what}", *forged(request, text), "node")
+        yield (what, *forged(request, text), "node")
     own = without_plugin("bob")
     yield (
-        "a step request of nonsense",
+        "a nonsensical step request",
         "srun -w n0 -n1 -c2 echo alive",
         own | {step: "zzz"},
         "node",
     )
     yield (
-        "a container of somebody else's",
+        "another user's container",
         "srun -w n0 -n1 --nodeos-container=sim echo alive",
         {},
         "client",
@@ -483,13 +496,13 @@ def hostile_list():
         "client",
     )
     yield (
-        "the job of somebody else",
+        "another user's job",
         "srun --jobid=$VICTIM --overlap -n1 echo alive",
         {},
         "client",
     )
     yield (
-        "the number of somebody else's job",
+        "the number of another user's job",
         (
             "SLURM_JOB_ID=$VICTIM SLURM_JOBID=$VICTIM srun --overlap -n1 --nodeos-container=sim"
             " echo alive"
@@ -540,7 +553,7 @@ def hostile_list():
         "nowhere",
     )
     yield (
-        "a command that arrived damaged",
+        "a damaged command",
         "srun -w n0 -n1 -c2 echo alive",
         own | {"SLURM_SPANK_NODEOS_EXEC": "%%%"},
         "node",
@@ -552,12 +565,12 @@ def hostile_list():
         "node",
     )
     yield (
-        "a look into the ledger",
+        "reading the ledger",
         "cat /run/nodeos/job-* /run/nodeos/lock && echo alive",
         {},
         "client",
     )
-    yield ("a ledger entry of one's own", "echo x >/run/nodeos/job-1 && echo alive", {}, "client")
+    yield ("writing a ledger entry", "echo x >/run/nodeos/job-1 && echo alive", {}, "client")
     yield (
         "twenty steps at once",
         (
@@ -568,7 +581,7 @@ def hostile_list():
         "nowhere",
     )
     yield (
-        "a planner that is stopped",
+        "a stopped planner",
         (
             "srun -w n0 -n1 -c2 --nodeos-cpus=2 echo alive & for i in $(seq 60); do pkill -STOP -u"
             " bob nodeos-plan && break; sleep 0.05; done; sleep 1; pkill -CONT -u bob nodeos-plan;"
@@ -580,8 +593,7 @@ def hostile_list():
 
 
 def group_hostile():
-    """A second user beside a job of alice's, whose ranks, ledger entry and files
-    must stay as they are."""
+    """A second user beside alice's job, whose ranks, ledger entry and files must not change."""
     manifest = write("victim.json", pod(sim={"container": {"cpus": 4}}))
     write("victim.txt", "alice's own\n")
     for name in ("victim.out",):
@@ -608,7 +620,7 @@ def group_hostile():
         ).out
 
     before = state()
-    ok(len(pids) == 2 and victim in before, "alice's job is there", before)
+    ok(len(pids) == 2 and victim in before, "alice's job runs", before)
     n = 0
     for what, command, env, where in hostile_list():
         n += 1
@@ -623,16 +635,16 @@ def group_hostile():
             more = slurmd_lines("n0")[logged:]
             ok(
                 len(more) == 1 and all(" " <= c <= "~" for c in more[0]),
-                f"{what}: one line in the node's log",
+                f"{what}: the node's log has one line",
                 more or r.text[-600:],
             )
     same(
         state(),
         before,
-        f"after {n} hostile submissions alice's ranks, ledger entry and files are as before",
+        f"after {n} hostile submissions, alice's ranks, ledger entry and files are unchanged",
     )
     run("scancel -u alice; scancel -u bob", user="root")
-    all_idle("no node is drained")
+    all_idle("no node is drained by hostile submissions")
     same(leftovers(), "", "the ledger is empty")
 
 
