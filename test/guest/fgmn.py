@@ -4,8 +4,8 @@
 # run: ci limit=900 containers
 # run: deep limit=7200 append=fgmn=all:23x128M --runs=20
 # rooms: host topology container kernel
-"""Containers on blocks: one node whose memory nodes the kernel has divided (fgmn=) into homes and
-blocks. What is expected comes from the kernel's own files (zoneinfo, meminfo, numa_maps,
+"""Containers on blocks: one node whose memory nodes the kernel divides (fgmn=) into homes and
+blocks. Expected values come from the kernel's own files (zoneinfo, meminfo, numa_maps,
 memory.events), read here, and from numactl and hwloc.
 
 fgmn.py [--runs=N] [GROUP...]"""
@@ -51,8 +51,8 @@ def listed(nodes):
 
 
 class Blocks:
-    """What the kernel shows: blocks, homes, usable bytes (managed less the high
-    watermark of each zone)."""
+    """The kernel's view: blocks, homes, usable bytes (managed less the high watermark of each
+    zone)."""
 
     def __init__(self):
         self.home = {
@@ -72,7 +72,7 @@ class Blocks:
                 self.usable[node] += max(0, int(word[1]) - high) * 4096
 
     def near(self, some):
-        """Blocks whose physical node has CPUs of SOME."""
+        """Blocks of the physical nodes that have CPUs of SOME."""
         return {n for n in self.blocks if cpus(read(f"{NODE}/node{self.home[n]}/cpulist")) & some}
 
     def bytes(self, nodes):
@@ -103,7 +103,7 @@ def configure(**keys):
 
 
 def ledger():
-    """Who has which blocks: (job, what) -> nodes."""
+    """The holders of blocks: (job, container) -> nodes."""
     out = {}
     for name in os.listdir("/run/nodeos"):
         if not name.startswith("job-"):
@@ -124,7 +124,7 @@ def ledger():
 
 
 class Background:
-    """A command as USER that goes on; its output in a file."""
+    """A command as USER in the background, with its output in a file."""
 
     number = 0
 
@@ -192,7 +192,7 @@ def group_site():
     same(
         read("/sys/kernel/mm/fgmn/enabled"),
         "1",
-        f"the kernel has made {len(kernel.blocks)} blocks of {len(kernel.homes)} nodes",
+        f"the kernel divides {len(kernel.homes)} nodes into {len(kernel.blocks)} blocks",
     )
     saved = {
         int(m[1]): (int(m[2]), int(m[3]))
@@ -201,10 +201,14 @@ def group_site():
     same(
         saved,
         {n: (kernel.home[n], kernel.usable[n]) for n in kernel.home},
-        "discovery at boot kept every node's home and usable bytes",
+        "discovery at boot keeps every node's home and usable bytes",
     )
     xml = read("/run/nodeos/machine.xml")
-    same(xml.count('name="NodeOSUsableBytes"'), len(kernel.home), "and the machine's XML has them")
+    same(
+        xml.count('name="NodeOSUsableBytes"'),
+        len(kernel.home),
+        "the machine's XML has every node's usable bytes",
+    )
     text = root("nodeosctl provision --cmdline").out
     count = re.search(r"NodeName=n0 .*Features=fgmn\S* Gres=fgmn:(\d+)", text)
     same(
@@ -216,38 +220,38 @@ def group_site():
     limit = int(re.search(r"MemSpecLimit=(\d+)", text).group(1))
     ok(
         abs(limit - (total - kernel.bytes(kernel.blocks)) / MIB) <= 1,
-        f"Slurm is told to keep what jobs cannot use of it all: {limit} MiB",
+        f"provision --cmdline reserves the memory that no job can use: {limit} MiB",
         text,
     )
     ok(
         re.search(r"irqaffinity=\S+ fgmn=" + re.escape(read("/sys/kernel/mm/fgmn/spec")), text),
-        "and keeps fgmn= on the kernel's command line",
+        "provision --cmdline keeps fgmn= on the kernel's command line",
         text,
     )
     facts = run("nodeosctl features").out
     ok(
         f"{len(kernel.blocks)} of {kernel.bytes(kernel.blocks) // MIB} MiB usable, left of divided"
         f" nodes: {len(kernel.homes)}" in facts,
-        "features tells everybody how many blocks there are",
+        "features shows any user the number of blocks",
         facts,
     )
     more = json.loads(root("nodeosctl provision --cmdline --json").out)
     same(
         (more["blocks"], more["gres.conf"]),
         (len(kernel.blocks), f"NodeName=n0 Name=fgmn Count={len(kernel.blocks)} Flags=CountOnly"),
-        "as JSON, too",
+        "provision --cmdline --json has the blocks and the line of gres.conf",
     )
     whole = root("nodeosctl report").out
     ok(
         f"blocks of memory: {listed(kernel.blocks)} ({kernel.bytes(kernel.blocks) // MIB} MiB"
         f" usable), left of divided nodes: {listed(kernel.homes)}" in whole,
-        "report shows blocks, their usable memory and what is left",
+        "report shows blocks, their usable memory and the homes",
         whole,
     )
 
 
 def group_containers():
-    """Counts and sizes; what a rank and its tools see."""
+    """Counts and sizes of blocks, and a rank's view of them with its tools."""
     some = sorted(kernel.blocks)
     for mems in (1, 2, 3):
         m = write(f"f{mems}.json", pod(sim={"container": {"cpus": 4, "mems": mems}}))
@@ -257,16 +261,16 @@ def group_containers():
             f" {WHEREAMI}"
         )
         found = ranks(r)
-        if not ok(len(found) == 2, f"mems {mems}: two ranks", r.text):
+        if not ok(len(found) == 2, f"mems {mems}: two ranks run", r.text):
             continue
         mine = cpus(found[0]["mems"])
-        same(len(mine), mems, f"mems {mems}: so many memory nodes")
+        same(len(mine), mems, f"mems {mems}: the container has so many memory nodes")
         all_cpus = set().union(*(cpus(x["cpus"]) for x in found))
         ok(
             mine <= kernel.blocks
             and (mine <= kernel.near(all_cpus) or len(kernel.near(all_cpus)) < mems),
-            f"mems {mems}: blocks {listed(mine)}, of the physical node that its CPUs"
-            f" {listed(all_cpus)} have",
+            f"mems {mems}: blocks {listed(mine)} are of the physical node with the CPUs"
+            f" {listed(all_cpus)}",
             kernel.near(all_cpus),
         )
         check_ranks(
@@ -280,10 +284,10 @@ def group_containers():
         same(
             (report["outcome"], c["mems_guarantee"], c["mems_usable_bytes"]),
             ("enforced", "physical", kernel.bytes(mine)),
-            f"mems {mems}: enforced, the guarantee is physical, usable bytes as the kernel counts"
-            " them",
+            f"mems {mems}: the report has enforced, a physical guarantee, and the kernel's usable"
+            " bytes",
         )
-    # a size: enough usable bytes, and not a block more
+    # a size: enough usable bytes, without one block more
     size = kernel.bytes(some[:2]) // MIB * MIB + 10 * MIB
     r = run(f"srun -n1 --mem=500 --nodeos-mems={size // MIB}M {WHEREAMI}")
     mine = cpus(ranks(r)[0]["mems"]) if ranks(r) else set()
@@ -291,10 +295,10 @@ def group_containers():
         mine <= kernel.blocks
         and kernel.bytes(mine) >= size
         and kernel.bytes(mine) - max(kernel.usable[n] for n in mine or {some[0]}) < size,
-        f"a size takes enough usable bytes and no block more: {listed(mine)}",
+        f"a size gets enough usable bytes and no block more: {listed(mine)}",
         r.text,
     )
-    # what tools in a rank show
+    # output of tools in a rank
     tools = write(
         "tools.sh",
         "#!/bin/bash\ngrep Mems_allowed_list /proc/self/status; numactl --show | grep -E"
@@ -304,28 +308,28 @@ def group_containers():
     )
     r = run(f"srun -n1 -c2 --mem=700 --nodeos-mems=2 {tools}")
     mine = cpus((re.search(r"Mems_allowed_list:\s+(\S+)", r.out) or [0, ""])[1])
-    ok(len(mine) == 2 and mine <= kernel.blocks, "a rank with two blocks", r.text)
+    ok(len(mine) == 2 and mine <= kernel.blocks, "a rank has two blocks", r.text)
     same(
         cpus(",".join((re.search(r"membind:(.*)", r.out) or [0, ""])[1].split())),
         mine,
-        "numactl: bound to them",
+        "numactl: the rank is bound to its blocks",
     )
     sizes = {int(m[1]): int(m[2]) for m in re.finditer(r"node (\d+) size: (\d+) MB", r.out)}
     ok(
         all(abs(sizes.get(n, 0) - meminfo(n, "MemTotal") // MIB) <= 1 for n in mine),
-        "numactl: their sizes",
+        "numactl: the blocks have their sizes",
         sizes,
     )
     empty = {int(m[1]) for m in re.finditer(r"node (\d+) cpus:\s*$", r.out, re.M)}
     ok(
         mine <= empty and not kernel.homes & empty,
-        "numactl: CPUs are the homes', blocks have none",
+        "numactl: homes have the CPUs, blocks none",
         r.text,
     )
     same(
         {int(x) for x in re.findall(r"NUMANode P#(\d+)", r.out)},
         mine,
-        "hwloc: these memory nodes and no others",
+        "hwloc: the rank's blocks are its only memory nodes",
     )
     limit = int(r.out.split()[-1]) if r.out.split()[-1:] and r.out.split()[-1].isdigit() else None
     ok(
@@ -338,8 +342,8 @@ def group_containers():
         f"srun -n1 --mem={limit_mem} --nodeos-mems=2 bash -c 'cat /sys/fs/cgroup$(cut -d: -f3"
         " /proc/self/cgroup)/../memory.max'"
     )
-    same(r.out.strip(), str(limit_mem * MIB), "and Slurm's own limit where that is lower")
-    # libnuma in a program, every node of the physical one tells its home
+    same(r.out.strip(), str(limit_mem * MIB), "memory.max is Slurm's own limit where that is lower")
+    # libnuma in a program: the node of a CPU is its home
     r = run(
         "srun -n1 -c2 --mem=120 --nodeos-mems=1 python3 -c 'import ctypes,os;"
         ' n=ctypes.CDLL("libnuma.so.1"); c=sorted(os.sched_getaffinity(0)); print(c[0],'
@@ -349,7 +353,7 @@ def group_containers():
     same(
         word[1:],
         [machine.node_of[word[0]], len(kernel.home)],
-        "libnuma: the CPU's node is the home, and all nodes are counted",
+        "libnuma: the CPU's node is the home, and all nodes count",
     )
     r = run(
         f"nodeosctl plan --topology /run/nodeos/machine.xml --cpus 2-15 --json {HOME}/f2.json",
@@ -360,18 +364,18 @@ def group_containers():
         cpus(c["mems"]) <= kernel.blocks
         and c["mems_guarantee"] == "physical"
         and c["mems_usable_bytes"] == kernel.bytes(cpus(c["mems"])),
-        "the dry run plans blocks and tells the same",
+        "the dry run plans blocks, with their guarantee and usable bytes",
         r.text,
     )
 
 
 def group_jobs():
-    """Jobs side by side: nobody's block is another's; who asks for none gets what is left;
-    too much is said."""
+    """Jobs side by side: no block has two jobs; jobs that request none get the rest; too large
+    requests are refused."""
     jobs = [
         Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user)
         for n, user in ((2, "alice"), (1, "bob"), (3, "alice"))
-    ]  # 7 cores are all there are
+    ]  # the node has 7 cores
     plain = [
         Background(
             "srun -n1 -c2 --mem=150 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'",
@@ -391,14 +395,14 @@ def group_jobs():
         and len(flat) == len(set(flat))
         and not shares & set(flat)
         and set(flat) | shares <= kernel.blocks,
-        "three containers and two plain jobs of two users: no container's block is another's",
+        "three containers and two plain jobs of two users: no block has two containers",
         held,
     )
     flat = list(set(flat) | shares)
     same(
         sorted(len(v) for k, v in held.items() if k[1] != "share"),
         [1, 2, 3],
-        "containers have as many as asked",
+        "each container has as many blocks as requested",
     )
     for p in plain:
         p.wait_for("Mems_allowed_list")
@@ -408,10 +412,10 @@ def group_jobs():
             and kernel.bytes(mine)
             >= 150 * MIB
             > kernel.bytes(mine) - kernel.usable[max(mine or {0}, default=0)],
-            f"a plain job of 150 MiB is kept to blocks {listed(mine)}",
+            f"a plain job of 150 MiB is confined to blocks {listed(mine)}",
             p.text,
         )
-    # little jobs share a block; and none fails of what goes wrong here
+    # small jobs share a block, and none fails if this goes wrong
     little = [
         Background(
             "srun -n1 -c1 --mem=20 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'",
@@ -428,7 +432,7 @@ def group_jobs():
         f"jobs of 20 MiB share blocks: {sets}",
         [p.text for p in little],
     )
-    for b in little:  # the last core is wanted below
+    for b in little:  # the steps below need the last core
         b.stop()
     whole = root("nodeosctl report; nodeosctl list; nodeosctl verify")
     ok("0 differ" in whole.out, "verify finds nothing wrong", whole.text)
@@ -441,11 +445,15 @@ def group_jobs():
     )
     ok(
         r.code != 0 and least,
-        "blocks for much more than --mem: the step says what is missing",
+        "blocks far beyond --mem: the step fails with the missing amount",
         r.text,
     )
     r = run(f"srun -n1 -c1 --mem={least.group(1) if least else 1}M --nodeos-mems=3 true")
-    ok(r.code == 0, f"and with as much it runs: {least and least.group(1)} MiB", r.text)
+    ok(
+        r.code == 0,
+        f"blocks beyond --mem: the step runs with the message's {least and least.group(1)} MiB",
+        r.text,
+    )
     root(f"echo 'blocks_by_memory = no' >>{CONF}")
     r = run(f"srun -n1 -c1 --mem=50 --nodeos-mems={free + 1} true")
     root(f"sed -i '/^blocks_by_memory/d' {CONF}")
@@ -453,14 +461,18 @@ def group_jobs():
         r.code != 0
         and f"needs {free + 1} memory nodes, {free} may be given" in r.err
         and "belong to other jobs: with --gres=fgmn:N" in r.err,
-        "one block too many: the step says what there is and how to wait for it",
+        "one block too many: the step fails with the number of free blocks and the remedy",
         r.text,
     )
-    ok("drain" not in cluster.node_states()["n0"], "and the node takes jobs", cluster.node_states())
+    ok(
+        "drain" not in cluster.node_states()["n0"],
+        "one block too many: the node still takes jobs",
+        cluster.node_states(),
+    )
     for b in jobs + plain:
         b.stop()
     cluster.wait_idle()
-    same(ledger(), {}, "all is free again")
+    same(ledger(), {}, "all blocks are free after the jobs")
     # inside one job: rest, none, off, script lines, salloc
     m = write(
         "two.json",
@@ -475,7 +487,7 @@ def group_jobs():
     )
     memory = (
         3 * max(kernel.usable[n] for n in kernel.blocks) // MIB + 60
-    )  # a block more than the containers have
+    )  # one block more than the containers have
     r = cluster.sbatch(
         f"-N1 --exclusive --mem={memory} --nodeos-manifest={m} -o {HOME}/two.out {script}"
     )
@@ -485,21 +497,25 @@ def group_jobs():
     ]
     ok(
         r.code == 0 and len(sets) == 5,
-        "a job of two containers: script, sim, none, off",
+        "a job of two containers: script, sim, none and off run",
         r.text + text,
     )
     if len(sets) == 5:
-        ok(len(sets[1]) == 2 and sets[1] <= kernel.blocks, f"sim has {listed(sets[1])}", text)
+        ok(
+            len(sets[1]) == 2 and sets[1] <= kernel.blocks,
+            f"a job of two containers: sim has its two blocks {listed(sets[1])}",
+            text,
+        )
         ok(
             sets[0] == sets[2] == sets[3] and sets[0] <= kernel.blocks and not sets[0] & sets[1],
-            f"its script and what is outside share {listed(sets[0])}, none of which is the"
-            " containers'",
+            f"a job of two containers: script and steps outside share {listed(sets[0])}, none of"
+            " the containers'",
             text,
         )
         same(
             sets[4],
             set(kernel.homes),
-            "sessions by ssh have the homes, from before the first of them on",
+            "sessions by ssh have the homes, already before the first session",
         )
     # the site may leave plain jobs alone
     configure(unmanaged_mems="all")
@@ -514,11 +530,11 @@ def group_jobs():
     same(
         (r.code, r.err),
         (0, ""),
-        "a broken nodeos.conf: a plain job runs, and its user hears nothing of it",
+        "a broken nodeos.conf: a plain job runs, without a message to its user",
     )
     ok(
         "is not kept off the containers" in root("tail -n 40 /var/log/slurm/slurmd.log").out,
-        "and the node's log tells the admin",
+        "a broken nodeos.conf: the node's log has a message for the admin",
     )
     root(f"sed -i '/^no such key/d' {CONF}")
     configure()
@@ -534,7 +550,7 @@ def group_jobs():
         r = run(f"srun -n2 -c1 --mem=100 {show}")
         same((r.code, len(r.out.splitlines()), r.err), (0, 2, ""), f"{what}: a plain job runs")
         root(mend)
-    # what a job leaves in /dev/shm is not handed to the next one
+    # files that a job leaves in /dev/shm keep their block from the next job
     r = run(
         "srun -n1 -c2 --mem=200 --nodeos-mems=1 bash -c 'grep Mems_allowed_list /proc/self/status;"
         " head -c 60M /dev/zero >/dev/shm/left'"
@@ -558,7 +574,8 @@ def limit_of(task):
 
 
 def group_resize():
-    """Blocks are given up empty, and taken clean; a container that is deleted gives all of its."""
+    """Blocks are empty when a container gives them up, and clean when it gets them; a deleted
+    container gives up all of its blocks."""
     job = Job(
         {
             "sim": {"container": {"cpus": 4, "mems": 3}},
@@ -574,7 +591,7 @@ def group_resize():
         len(before["sim"][1]) == 3
         and len(before["vda"][1]) == 1
         and not before["sim"][1] & before["vda"][1],
-        "three blocks and one",
+        "sim has three blocks, vda one",
         before,
     )
     for words in ("--mems=1", "--mems=+1", "--mems=-1 --cpus=1"):
@@ -583,72 +600,84 @@ def group_resize():
             r.code == 1
             and "container any has no memory nodes of its own" in r.err
             and job.containers() == before,
-            f"any {words}: what was free once is not its own",
+            f"any {words}: a container without requested memory nodes has none to change",
             r.text,
         )
     r, told = resize("sim --mems=1")
     now = job.containers()
     gone = before["sim"][1] - now["sim"][1]
-    ok(r.code == 0 and len(now["sim"][1]) == 1 and len(gone) == 2, "sim keeps one block", r.text)
+    ok(
+        r.code == 0 and len(now["sim"][1]) == 1 and len(gone) == 2,
+        "resize sim --mems=1: sim keeps one block",
+        r.text,
+    )
     for task in job.tasks("sim"):
         found = pages_on(task)
         ok(
             set(found) <= now["sim"][1] and sum(found.values()) >= 30 * 256,
-            f"{task[-6:]}: all of its memory is there",
+            f"{task[-6:]}: all of its memory is on the block that stays",
             found,
         )
         ok(
             limit_of(task) <= kernel.bytes(now["sim"][1]),
-            f"{task[-6:]}: its limit is below what that block has",
+            f"{task[-6:]}: its limit is below the block's usable bytes",
             limit_of(task),
         )
-    same(told.get("memory", {}).get("left"), 0, "nothing is left behind, it says")
+    same(
+        told.get("memory", {}).get("left"),
+        0,
+        "resize sim --mems=1: the answer reports no memory left behind",
+    )
     same(
         set().union(*(n for (j, _), n in ledger().items() if j == job.id)) & gone,
         set(),
-        "the ledger gives the two to nobody",
+        "resize sim --mems=1: the ledger gives the two blocks to no container",
     )
     job.check("sim with one")
-    # a block that is given up can be another job's, without anybody's pages
+    # a block that was given up can go to another job, without old pages
     other = run(f"srun -n1 -c1 --mem=300 --nodeos-mems=2 {WHEREAMI}")
     mine = cpus(ranks(other)[0]["mems"]) if ranks(other) else set()
     ok(
         len(mine) == 2 and not mine & (now["sim"][1] | now["vda"][1]),
-        "another job has two blocks that are none of these",
+        "another job gets two blocks that sim and vda do not have",
         other.text,
     )
     r, _ = resize("vda --mems=+2")
     after = job.containers()
     ok(
         r.code == 0 and len(after["vda"][1]) == 3 and not after["vda"][1] & after["sim"][1],
-        "vda takes two more",
+        "resize vda --mems=+2: vda gets two more blocks",
         r.text,
     )
     ok(
         all(limit_of(t) > kernel.bytes(before["vda"][1]) for t in job.tasks("vda")),
-        "and may use them",
+        "resize vda --mems=+2: its limit grows with its blocks",
         [limit_of(t) for t in job.tasks("vda")],
     )
     job.check("vda with three")
     r, _ = resize("sim --mems=40G")
-    ok(r.code == 1 and "at most here" in r.err, "more than the machine has", r.text)
+    ok(
+        r.code == 1 and "at most here" in r.err,
+        "resize sim --mems=40G: more than the machine has is refused",
+        r.text,
+    )
     r, _ = resize(f"sim --mems={len(kernel.blocks)}")
     ok(
         r.code == 1 and "at most here" in r.err and job.containers() == after,
-        "blocks of others",
+        "resize sim to all blocks: other containers' blocks are refused",
         r.text,
     )
     run("pkill -TERM -x threads; sleep 2", user="root")
     r, told = delete("vda")
     ok(
         r.code == 0 and told.get("deleted") and cpus(told["mems"]["before"]) == after["vda"][1],
-        "vda is deleted",
+        "delete vda: the answer has its blocks",
         r.text,
     )
     same(
         set().union(*(n for (j, _), n in ledger().items() if j == job.id)),
         after["sim"][1] | ledger().get((job.id, "share"), set()),
-        "its blocks are nobody's",
+        "delete vda: no container has its blocks",
     )
     run(f"scancel {job.id}")
     wait_idle()
@@ -683,7 +712,7 @@ time.sleep(600)
 
 
 def group_pinned():
-    """What cannot be moved off a block: the resize is refused as a whole, CPUs and all."""
+    """Memory that cannot move off a block: the whole resize is refused, CPUs included."""
     manifest = write(
         "pinned.json",
         pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}),
@@ -715,7 +744,7 @@ def group_pinned():
     same(
         (len(before["sim"][0]), len(before["sim"][1])),
         (4, 2),
-        f"sim as asked {read(f'{HOME}/pinned.out')[-300:]}",
+        f"sim is as requested: {read(f'{HOME}/pinned.out')[-300:]}",
     )
     times = int(read("/run/nodeosd.changes") or 0) if os.path.exists("/run/nodeosd.changes") else 0
     for words in ("--mems=1", "--mems=1 --cpus=2", "--mems=1 --cpus=6"):
@@ -724,18 +753,22 @@ def group_pinned():
             r.code == 1
             and "cannot be moved off memory nodes" in r.err
             and "are changed" not in r.err,
-            f"resize {words}: refused",
+            f"resize {words}: pinned memory refuses it",
             r.text,
         )
-        same(containers(), before, f"resize {words}: all is as it was")
-        same(root("nodeosctl verify").code, 0, f"resize {words}: verify agrees")
-    same(int(read("/run/nodeosd.changes")) - times, 3, "who watches was told to look")
+        same(containers(), before, f"resize {words}: CPUs and memory nodes are unchanged")
+        same(root("nodeosctl verify").code, 0, f"resize {words}: verify finds no difference")
+    same(
+        int(read("/run/nodeosd.changes")) - times,
+        3,
+        "three refused resizes wake watchers three times",
+    )
     r = run("nodeosctl resize sim --cpus=2")
     ok(
         r.code == 0
         and len(containers()["sim"][0]) == 2
         and containers()["sim"][1] == before["sim"][1],
-        "its CPUs alone can be fewer",
+        "resize --cpus=2: CPUs alone can shrink",
         r.text,
     )
     run(f"scancel {job}")
@@ -752,16 +785,16 @@ def tasks_of(text):
 
 
 def group_pressure():
-    """A container that wants more than its blocks dies alone."""
+    """A container that exceeds its blocks dies alone."""
     two = sorted(kernel.near(set(range(2, 16))))[:2]
     usable = kernel.bytes(two) // MIB
     big = (
         usable * 5 // 4
-    )  # larger than the container can get, and small beside the home that it is on
+    )  # larger than the container can get, and small beside the home that holds it
     daemon = Background(
         f"exec systemd-run --quiet --wait --collect --unit=bigdaemon {EAT} {big} anon 3000", "root"
     )
-    # a larger job of the second user's, in no container; and a container that only computes
+    # a larger job of the second user, without a container; and a container that only computes
     bob = Background(f"srun -n1 -c2 --mem={2 * usable + 100} {EAT} {2 * usable} anon 3000", "bob")
     ok(
         bob.wait_for(rf"{2 * usable} of {2 * usable}"),
@@ -780,7 +813,7 @@ def group_pressure():
     nodes = cpus(read(f"{neighbour}/cpuset.mems.effective"))
     ok(
         daemon.process.poll() is None and len(eater()) == 2,
-        "a daemon of the system's is as large",
+        "a daemon of the system has {big} MiB",
         root("pgrep -a eat").out,
     )
     alive = eater()
@@ -817,7 +850,7 @@ def group_pressure():
         return out
 
     def places():
-        """{node: pages of 4 KiB} of the neighbour's, anonymous and of files."""
+        """{node: pages of 4 KiB} of the neighbour, anonymous and of files."""
         found = {}
         for line in read(f"{neighbour}/memory.numa_stat").splitlines():
             for n, number in (
@@ -869,13 +902,13 @@ def group_pressure():
     same(
         died,
         RUNS,
-        f"{RUNS} containers that wanted twice their blocks: each lost its own ranks, to its own"
-        " limit, and nobody else's",
+        f"{RUNS} containers that need twice their blocks: each loses its own ranks, by its own"
+        " limit, and no others",
     )
     ok(
         outside == 0 and looked >= RUNS * 2 // 3,
-        f"not one anonymous, shared or tmpfs page of them was seen elsewhere, in {looked} of {RUNS}"
-        " that lived long enough to be looked at",
+        f"no anonymous, shared or tmpfs page of them is elsewhere, in {looked} of {RUNS}"
+        " that live long enough for a look",
         (outside, looked),
     )
     for s in strange[:3]:
@@ -883,27 +916,27 @@ def group_pressure():
     same(
         alive <= eater() and daemon.process.poll() is None,
         True,
-        "the daemon and the second user's job live",
+        "the daemon and the second user's job survive",
     )
     after = counters()
     moved = {k: (before[k], after[k]) for k in before if before[k] != after[k]}
-    note(f"its pages now {places()}, free MiB {room()}")
+    note(f"neighbour's pages now {places()}, free MiB {room()}")
     note(
         "of the neighbour's pgscan, pgsteal, refaults, major faults, pressure, numa_miss and the"
         f" node's allocstall have moved: {moved or 'none'}"
     )
-    # allocstall is the node's: the containers that die reclaim in their own blocks first;
-    # none of the neighbour's did (pgscan_direct, pressure)
+    # allocstall counts for the whole node: the dying containers reclaim in their own blocks first,
+    # the neighbour never does (pgscan_direct, pressure)
     own = {k: v for k, v in moved.items() if not k.startswith("allocstall")}
     if RUNS >= 20:
         same(
             own,
             {},
-            "the neighbour's pgscan, pgsteal, refaults, major faults, pressure and numa_miss have"
-            " not moved",
+            "the neighbour's pgscan, pgsteal, refaults, major faults, pressure and numa_miss stay"
+            " unchanged",
         )
     bob.stop()
-    # a plain job that fills what it has
+    # a plain job that fills its memory
     hungry = Background(f"srun -n1 -c2 --mem=1800 {EAT} 2400 anon 0", "alice")
     hungry.process.wait(600)
     moved = {n: abs(meminfo(n, "MemFree") - free[n]) // MIB for n in nodes}
@@ -913,7 +946,7 @@ def group_pressure():
         f" than 16 MiB: {moved}",
         hungry.text,
     )
-    note(f"it came to {max(tasks_of(hungry.text).values(), default=0)} of 2400 MiB")
+    note(f"the plain job came to {max(tasks_of(hungry.text).values(), default=0)} of 2400 MiB")
     near.stop()
     root("systemctl stop bigdaemon")
     daemon.stop()
@@ -921,7 +954,7 @@ def group_pressure():
 
 
 def group_gres():
-    """Offered to Slurm as a GRES and a feature: sbatch waits."""
+    """Blocks as a GRES and a feature of Slurm: sbatch waits for them."""
     text = root("nodeosctl provision --cmdline").out
     line = re.search(r"NodeName=n0 (CpuSpecList=.*)", text).group(1)
     gres = re.search(r"(NodeName=n0 Name=fgmn .*)", text).group(1)
@@ -940,14 +973,14 @@ def group_gres():
     )
     ok(
         f"fgmn:{len(kernel.blocks)}" in root("scontrol show node n0").out,
-        "and has the blocks",
+        "Slurm has the blocks as a GRES",
         root("scontrol show node n0").out,
     )
     whole = root("nodeosctl verify")
     ok(whole.code == 0 and "0 differ" in whole.out, "verify agrees with Slurm", whole.text)
     most = (
         len(kernel.blocks) // 3 + 1
-    )  # three jobs of so many find memory enough, and too few blocks
+    )  # for three such jobs, memory is enough, and blocks are too few
     memory = (most - 1) * max(kernel.usable[n] for n in kernel.blocks) // MIB + 5
     script = write(
         "gres.sh", "#!/bin/bash\nsrun -n1 grep -h Mems_allowed_list /proc/self/status\nsleep 8\n"
@@ -966,14 +999,18 @@ def group_gres():
         time.sleep(0.3)
     ok(
         "PENDING" in waits and "Resources" in waits,
-        "three jobs for a little more than a third of the blocks each: the third waits for them",
+        "three jobs for a little more than a third of the blocks each: the third waits",
         waits,
     )
     end = time.time() + 120
     while time.time() < end and run("squeue -h").out.strip():
         time.sleep(1)
     got = [read(f"{HOME}/g{i}.out") for i in range(3)]
-    ok(all(len(cpus(g.split()[-1])) == most for g in got), "and all had them in the end", got)
+    ok(
+        all(len(cpus(g.split()[-1])) == most for g in got),
+        "three jobs for a little more than a third of the blocks each: all get them in the end",
+        got,
+    )
     root(
         "systemctl stop slurmd; cp /root/slurm.conf.before /etc/slurm/slurm.conf; cp"
         " /root/gres.conf.before /etc/slurm/gres.conf; systemctl restart slurmctld; systemctl start"
@@ -994,7 +1031,7 @@ def main():
         else:
             wanted.append(arg)
     cluster.patient()
-    # the guests' slurm.conf counts on 768 MiB a node
+    # the guests' slurm.conf assumes 768 MiB a node
     total = int(re.search(r"MemTotal:\s+(\d+)", read("/proc/meminfo")).group(1)) // 1024 - 100
     root(
         f"systemctl stop slurmd; sed -i 's/RealMemory=[0-9]*/RealMemory={total}/'"
@@ -1003,7 +1040,7 @@ def main():
     configure()
     r = root("nodeosctl provision", 300)
     ok(r.code == 0, "the ServiceOS keeps the homes", r.text)
-    # Slurm has to know of the ServiceOS's cores
+    # Slurm must know the ServiceOS's cores
     line = re.search(
         r"NodeName=n0 (CpuSpecList=\S+)", root("nodeosctl provision --cmdline").out
     ).group(1)

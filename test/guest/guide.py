@@ -2,13 +2,13 @@
 # boot: plugin=no put=debs,dimmapfs,doc/guide.md,test/guide_blocks.py
 # run: deep limit=3600
 # rooms: contrib tools
-"""Every command of doc/guide.md, in its order, by whom and where the guide says: from packages, in
-nodes that have never seen NodeOS, to their removal. What it prints is compared with what the guide
-says and shows. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions,
-dimmapfs.ko the module.
+"""Run every command of doc/guide.md, in its order, as the user and on the host that the guide
+says: from packages, in nodes without NodeOS, to their removal. Compare the output with the guide's
+text. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions, dimmapfs.ko the
+module.
 
-guide.py [SECTION...]: only the commands of sections whose titles begin so,
-and all files of the guide; the others' traces must not be needed
+guide.py [SECTION...]: only the commands of sections whose titles begin with SECTION, and all files
+of the guide; these sections must not depend on the others
 """
 
 import os
@@ -28,17 +28,18 @@ PACKAGES = "/shared/packages"
 
 
 def prepare():
-    """What the guide takes for granted: the packages where all nodes see them,
-    and a directory of the user's."""
+    """Prepare what the guide presupposes: packages where all nodes see them, and a directory of
+    the user."""
     for name, revision in (("", "1"), ("/new", "2")):
         shutil.copytree(f"debs/{revision}", PACKAGES + name, dirs_exist_ok=True)
-    # a guest's dpkg leaves documentation out, and with it the examples
-    both("rm -f /etc/dpkg/dpkg.cfg.d/*")
+    # hwloc-gather-topology takes minutes under emulation, and support-bundle works without it; a
+    # guest's dpkg would leave documentation out, examples included
+    both("chmod 0644 /usr/bin/hwloc-gather-topology; rm -f /etc/dpkg/dpkg.cfg.d/*")
     os.makedirs(WORK, exist_ok=True)
     for path in (HOME, WORK):
         os.chown(path, 1000, 1000)
     if os.path.exists("dimmapfs.ko"):
-        # where DKMS would have put it
+        # DKMS would put it there
         both(
             "mkdir -p /lib/modules/$(uname -r) && cp /shared/here/dimmapfs.ko /lib/modules/$(uname"
             " -r)/ && depmod"
@@ -46,7 +47,7 @@ def prepare():
 
 
 class Shells:
-    """One for each user and node."""
+    """A shell for each user and node."""
 
     def __init__(self):
         self.known = {}
@@ -75,7 +76,7 @@ class Shells:
                     node,
                     shlex.join(argv),
                 ]
-            # root of n0 starts all of them
+            # root of n0 starts all shells
             self.known[key] = Shell(
                 argv, cluster.clean_env("root"), WORK if user == "alice" else PACKAGES, scratch
             )
@@ -83,11 +84,11 @@ class Shells:
 
 
 def run_block(block, shells):
-    """On its nodes at once: what is wrong, and what was printed."""
+    """Run the block on its nodes at once; returns what is wrong, and the output."""
     results = {}
 
     def one(node):
-        # packages' scripts are minutes of emulated Perl
+        # scripts of packages take minutes in emulated Perl
         results[node] = try_block(
             block, shells.of(block.kind, node), 900 if block.kind == "root" else 300, limit=240
         )
@@ -137,18 +138,22 @@ def main():
         elif wanted and not section.startswith(tuple(wanted)):
             continue
         elif block.kind == "lines":
-            ok(not has_lines(block), f"{section}: {block.name} has these lines", has_lines(block))
+            ok(
+                not has_lines(block),
+                f"{section}: {block.name} has the lines of the guide",
+                has_lines(block),
+            )
         elif block.kind == "output":
             ok(
                 re.search(block.pattern(), printed, re.M),
-                f"{section}: line {block.line} is what was printed",
+                f"{section}: line {block.line}: the output is as in the guide",
                 printed,
             )
         elif block.kind in COMMANDS:
             wrong, printed = run_block(block, shells)
             count += 1
             ok(not wrong, f"{section}: {block.title}", "\n".join(wrong) + "\n" + printed)
-            # in the log, for who writes the guide
+            # in the log, for the authors of the guide
             note(
                 f"{time.time() - start:.0f} s in this section\n# | "
                 + printed.rstrip().replace("\n", "\n# | ")
@@ -156,7 +161,7 @@ def main():
             if not patient and os.path.exists("/etc/nodeos/nodeos.conf"):
                 cluster.patient()
                 patient = True
-    ok(count > 0, f"{count} blocks of commands were run")
+    ok(count > 0, f"{count} blocks of commands run")
     cluster.done()
 
 

@@ -4,10 +4,10 @@
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: host launch kernel
-"""SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and of
-their threads, the CPU that stays outside, ranks more than CPUs, busy neighbours, scancel. What is
-expected is what sched_getscheduler, getcpu and rusage tell in the ranks (programs/whereami.c,
-programs/spin.c), and lscpu.
+"""SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and
+their threads, the CPU that stays outside, more ranks than CPUs, busy neighbours, scancel. Judged
+by sched_getscheduler, getcpu and rusage in the ranks (programs/whereami.c, programs/spin.c), and
+lscpu.
 
 hpc.py [GROUP...]"""
 
@@ -35,7 +35,7 @@ def root(command, timeout=180, node=None):
 
 
 class Thread:
-    """What a thread of spin.c said of itself."""
+    """A thread's line of spin.c."""
 
     def __init__(self, words):
         (
@@ -58,7 +58,7 @@ def threads(r):
 
 
 def report(name):
-    """The only report with this name: its step's, of n0."""
+    """The only report with this name: of its step, from n0."""
     files = [f for f in os.listdir(HOME) if f.startswith(f"{name}.")]
     if len(files) != 1:
         return {}
@@ -67,7 +67,7 @@ def report(name):
 
 
 def group_words():
-    """What the option and the manifest say is what the ranks have, and what the report tells."""
+    """The ranks and the report have the policy of the option and the manifest."""
     for i, (word, placement, quantum) in enumerate(
         (
             ("hpc", "topo", 10),
@@ -96,7 +96,7 @@ def group_words():
         same(
             (told.get("outcome"), kernel),
             ("enforced", [("hpc", placement, quantum)] * 2),
-            "its report, with what the kernel shows",
+            f"{word}: the report has the kernel's policy, placement and quantum",
         )
     m = write(
         "hpc.json",
@@ -114,21 +114,25 @@ def group_words():
     same(
         (r.code, [(x["policy"], x["priority"]) for x in ranks(r)]),
         (0, [(HPC, 1), (0, 0)]),
-        "a manifest: one container has it, the other not",
+        "a manifest: one container has the class, the other the default",
     )
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1", user="root")
-    same([(t.policy, t.priority) for t in threads(r)], [(HPC, 2)], "nodeosctl run, as root")
+    same(
+        [(t.policy, t.priority) for t in threads(r)],
+        [(HPC, 2)],
+        "nodeosctl run --sched=hpc works as root",
+    )
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1")
     ok(
         r.code == 1 and "RLIMIT_RTPRIO" in r.err,
-        "nodeosctl run, as a user without the right",
+        "nodeosctl run --sched=hpc fails for a user without the right",
         r.text,
     )
 
 
 def group_sixteen():
-    """16 ranks on two nodes, and a thread of each: all have the policy,
-    and are on the CPUs that were planned for the rank."""
+    """16 ranks on two nodes, with one more thread each: all have the policy, and are on the CPUs
+    planned for the rank."""
     r = run(
         f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20",
         timeout=300,
@@ -144,24 +148,27 @@ def group_sixteen():
     for name in told:
         with open(f"{HOME}/{name}") as f:
             planned |= {x["rank"]: cpus(x["cpus"]) for x in json.load(f)["ranks"]}
-    same((len(told), sorted(planned)), (2, list(range(16))), "the reports of both nodes have them")
+    same(
+        (len(told), sorted(planned)),
+        (2, list(range(16))),
+        "the reports of both nodes have the 16 ranks",
+    )
     same(
         [t.rank for t in found if t.cpu not in planned.get(t.rank, ())],
         [],
         "each thread is on a CPU of its rank's plan",
     )
-    same(sum(t.moves for t in found), 0, "and stays there")
+    same(sum(t.moves for t in found), 0, "no thread of the 16 ranks moves")
 
 
 def group_chrt():
-    """util-linux's chrt with contrib/patches' patch, and what stays to be
-    said without the right."""
+    """util-linux's chrt with contrib/patches' patch, as root and as a user without the right."""
     for placement in (0, 1, 2):
         r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
         same(
             [(t.policy, t.priority) for t in threads(r)],
             [(HPC, placement)],
-            f"chrt --hpc {placement}",
+            f"chrt --hpc {placement} sets policy and placement",
         )
     r = root(f"{CHRT} --hpc --sched-runtime 20000000 1 {CHRT} --pid 0")
     same(
@@ -170,13 +177,17 @@ def group_chrt():
         "chrt --pid shows policy, placement and quantum",
     )
     r = root(f"{CHRT} --max")
-    ok("SCHED_HPC min/max priority\t: 0/2" in r.out, "chrt --max", r.text)
+    ok(
+        "SCHED_HPC min/max priority\t: 0/2" in r.out,
+        "chrt --max shows the range of SCHED_HPC",
+        r.text,
+    )
     r = run(f"{CHRT} --hpc 0 {SPIN} 1 1")
-    ok(r.code != 0 and not threads(r), "chrt --hpc, as a user without the right", r.text)
+    ok(r.code != 0 and not threads(r), "chrt --hpc fails for a user without the right", r.text)
 
 
 def group_threads():
-    """Threads start where the placement says, stay there, and share nothing."""
+    """Threads start where the placement says, stay there, and share no CPU."""
     r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40 1", timeout=300)
     found = threads(r)
     ok(
@@ -189,11 +200,11 @@ def group_threads():
         [4, 4],
         "four threads of a rank are on four CPUs",
     )
-    same(sum(t.moves for t in found), 0, "none was ever moved")
+    same(sum(t.moves for t in found), 0, "no thread of two ranks moves")
     # the guard gives a CPU's waiting fair tasks 50 ms a second
     ok(
         all(t.involuntary <= 10 for t in found),
-        "nor interrupted by another task, but for the guard",
+        "only the guard interrupts the threads of two ranks",
         [t.involuntary for t in found],
     )
     r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40", timeout=300)
@@ -216,18 +227,18 @@ def group_threads():
 
 
 def group_turns():
-    """More ranks, or threads, than CPUs that wait for each other:
-    the quantum lets them end, and the report says so."""
+    """More ranks or threads than CPUs, waiting for each other: the quantum lets them end, and the
+    report has it."""
     r = run(
         "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
         f" {SPIN} 1 1 1",
         timeout=300,
     )
-    ok(r.code == 0 and len(threads(r)) == 4, "four ranks on two CPUs", r.text)
+    ok(r.code == 0 and len(threads(r)) == 4, "four ranks on two CPUs end", r.text)
     told = report("turns")
     ok(
         told.get("outcome") == "modified" and "turns of 10 ms" in (told.get("reason") or ""),
-        "the report: modified, turns",
+        "four ranks on two CPUs: the report has modified, by turns",
         (told.get("outcome"), told.get("reason")),
     )
     r = run(
@@ -240,7 +251,7 @@ def group_turns():
         r.code == 0
         and told.get("outcome") == "modified"
         and "another blocks" in (told.get("reason") or ""),
-        "without a quantum: told, too",
+        "four ranks on two CPUs without a quantum: the report has modified",
         (r.text, told.get("outcome"), told.get("reason")),
     )
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-sched=hpc {SPIN} 6 60", timeout=300)
@@ -252,7 +263,7 @@ def group_turns():
 
 
 def group_outside():
-    """One CPU of the node has no such rank."""
+    """One CPU of the node runs no rank of the class."""
     every = ",".join(map(str, sorted(machine.cpus)))
     all_of_it = f"srun -w n0 -N1 -n1 -c{len(machine.cpus)} --exclusive"
     r = run(f"{all_of_it} --nodeos-sched=hpc {WHEREAMI}")
@@ -265,7 +276,7 @@ def group_outside():
     r = run(f"{all_of_it} --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
     ok(
         r.code != 0 and "one CPU of the node stays outside" in r.err,
-        "asking for every CPU is refused, with the reason",
+        "a container of every CPU is refused, with the reason",
         r.text,
     )
     m = write(
@@ -280,7 +291,7 @@ def group_outside():
     same(
         (r.code, len(cpus(found[0]["cgroup_cpus"])) if found else 0),
         (0, len(machine.cpus) - 2),
-        "beside a container of another policy nothing is kept back",
+        "beside a container of another policy, the class needs no further CPU outside",
     )
     half = len(machine.cpus) // 2
     r = run(
@@ -294,13 +305,14 @@ def group_outside():
         len(sets) == 2
         and not sets[0] & sets[1]
         and len(sets[0] | sets[1]) == len(machine.cpus) - 1,
-        "nor do two steps take them all",
+        "two steps together leave one CPU",
         r.text,
     )
 
 
 def group_resized():
-    """A live container of the class: its threads stay in it, and a CPU of the node outside."""
+    """Resizing a live container of the class: its threads stay in the class, and a CPU of the node
+    outside."""
     job = Job(
         {
             "sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}},
@@ -310,13 +322,13 @@ def group_resized():
     )
     if not ok(
         len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
-        "a job with ranks in both",
+        "a job with ranks in both containers runs",
         root(f"cat {HOME}/*.out").text,
     ):
         return
 
     def others():
-        """Threads of sim's ranks that are in another class. Short-lived ones may be gone."""
+        """Threads of sim's ranks in another class. Short-lived ones may have ended."""
         found = []
         for task in job.tasks("sim"):
             for tid in threads_of(task):
@@ -331,13 +343,13 @@ def group_resized():
         r, told = resize(f"sim --cpus={size}")
         ok(
             r.code == 0 and len(cpus(told["cpus"]["after"])) == size,
-            f"sim has {size} threads",
+            f"resize sim --cpus={size} gives it {size} threads",
             r.text,
         )
         job.check(f"sim with {size}")
-        same(others(), [], f"all of its threads are in the class, with {size}")
+        same(others(), [], f"sim with {size}: all of its threads are in the class")
     r, _ = resize("sim --cpus=4")
-    ok(r.code == 0, "sim has four again", r.text)
+    ok(r.code == 0, "resize sim --cpus=4 works again", r.text)
     job.end()
     job = Job({"sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}}, vda="")
     before = job.containers()
@@ -346,13 +358,13 @@ def group_resized():
         r.code == 1
         and "no CPU of this node would be left outside of policy" in r.err
         and job.containers() == before,
-        "every CPU of the node is refused, with the reason",
+        "resize sim to every CPU of the node is refused, with the reason",
         r.text,
     )
     r, _ = resize(f"sim --cpus={len(machine.cpus) - 2}")
     ok(
         r.code == 0 and len(job.containers()["sim"][0]) == len(machine.cpus) - 2,
-        "all but a core are not",
+        "resize sim to all but one core works",
         r.text,
     )
     job.end(steps=("sim",))
@@ -372,18 +384,18 @@ def group_neighbours():
         "four ranks beside twelve busy programs are never moved",
         r.text,
     )
-    # that takes one or two a second from each; CFS would share by slices of 3 ms
+    # the guard takes the CPU once or twice a second; CFS would share by slices of 3 ms
     ok(
         all(t.involuntary <= 20 for t in found),
-        "and lose their CPUs only to the guard",
+        "four ranks beside twelve busy programs lose their CPUs only to the guard",
         [t.involuntary for t in found],
     )
-    ok(alive == 12, "which all live", alive)
+    ok(alive == 12, "the twelve busy programs survive", alive)
 
 
 def cancelled(options, number, nodes, policy, what):
-    """Seconds until NUMBER spinning ranks on NODES are gone when their job is cancelled. The loops
-    are the nodes' own: from outside each look would wait for all those processors that spin."""
+    """Seconds until NUMBER spinning ranks on NODES end when their job is cancelled. The loops run
+    on the nodes: a look from outside would wait for all spinning processors."""
     each = number // len(nodes)
     job = run(
         f"sbatch --parsable -o {HOME}/cancelled -n{number} -c2 {options} --wrap 'srun -n{number}"
@@ -410,16 +422,16 @@ def cancelled(options, number, nodes, policy, what):
             f" {took:.1f} s",
             (alive, left, f.read()),
         )
-    all_idle("the nodes are idle")
+    all_idle("scancel of spinning ranks: the nodes are idle")
     return took
 
 
 def group_ends():
-    """Ranks that spin for ever are gone when they are told to: in 5 s, or, where the emulator has
-    not the processors for those that spin, as soon as ranks of the default class are."""
+    """Ranks that spin for ever end when they are cancelled: in 5 s, or, where the emulator lacks
+    processors for the spinning ranks, as soon as ranks of the default class."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
-        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, slurmstepd's too"),
+        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, including slurmstepd's"),
     ):
         fair, hpc = (cancelled(options, number, nodes, policy, what) for policy in ("other", "hpc"))
         ok(
@@ -427,7 +439,7 @@ def group_ends():
             f"{hpc:.1f} s: below 5 s, or as soon as fair ones ({fair:.1f} s)",
             (fair, hpc),
         )
-    # one that waits behind a spinning one on the same CPU dies, too, and has not run
+    # a task that waits behind a spinning one on the same CPU dies, too, before it runs
     spin = f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60"
     r = root(
         f"{spin} & a=$!; sleep 2; {spin} & b=$!; sleep 2; for p in $a $b; do echo on $p $(cut -d' '"
@@ -443,7 +455,8 @@ def group_ends():
 
 
 def group_jobs():
-    """Two jobs divide a node: together they leave a CPU, too; and a third one gets into both."""
+    """Two jobs divide a node, and together leave one CPU; too large a request for its half is
+    refused."""
     half = len(machine.cpus) // 2
     r = run(
         f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"
@@ -464,7 +477,7 @@ def group_jobs():
     )
     ok(
         len(ranks(r)) == 1 and "stays outside of policy" in r.err,
-        "one that asks for all of its half is refused, with the reason",
+        "a job that requests all of its half is refused, with the reason",
         r.text,
     )
 
@@ -480,12 +493,13 @@ def configure(**keys):
 
 
 def group_without():
-    """On a kernel without the class: refused, or what the site says instead; never silence."""
+    """On a kernel without the class: the step is refused or gets the site's fallback, never in
+    silence."""
     step = f"srun -w n0 -N1 -n1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N {WHEREAMI}"
     r = run(step % "strict")
     ok(
         r.code != 0 and "no such scheduling class" in r.err and "--constraint=sched_hpc" in r.err,
-        "strict: the step fails, and says where it would not",
+        "strict: the step fails, and names nodes where it would run",
         r.text,
     )
     configure(strict="no")
@@ -493,25 +507,25 @@ def group_without():
     same(
         (r.code, [x["policy"] for x in ranks(r)], report("lax").get("outcome")),
         (0, [0], "failed"),
-        "strict = no: it runs, and its report says failed",
+        "strict = no: the step runs, and its report says failed",
     )
     configure(strict=None, hpc_fallback="batch")
     r = run(step % "instead")
     same(
         (r.code, [x["policy"] for x in ranks(r)], report("instead").get("outcome")),
         (0, [3], "modified"),
-        "hpc_fallback: another policy, modified",
+        "hpc_fallback: the step gets another policy, and its report says modified",
     )
     ok(
         "hpc_fallback" in (report("instead").get("reason") or ""),
-        "and the reason",
+        "hpc_fallback: the report has the reason",
         report("instead").get("reason"),
     )
     configure(hpc_fallback=None, default_policy="hpc")
     r = run(f"srun -w n0 -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(
         r.code != 0 and "no such scheduling class" in r.err,
-        "nor is the site's own default policy left out in silence",
+        "default_policy = hpc: the step fails with the reason",
         r.text,
     )
     configure(default_policy=None)
@@ -528,7 +542,7 @@ def main():
     same(
         cluster.has_hpc(),
         names != ["without"],
-        "the kernel has SCHED_HPC, or it is what is tested without",
+        "the kernel has SCHED_HPC, except in the group without",
     )
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("nodes are idle")

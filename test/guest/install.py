@@ -3,12 +3,12 @@
 # boot: plugin=no put=debs
 # run: deep limit=5400
 # rooms: contrib
-"""The Debian packages in a cluster that has never seen NodeOS: installing changes nothing that
-runs, an upgrade leaves live jobs and steps that start meanwhile alone, and after removing no line
-of Slurm's files asks for a plugin that is gone. What is expected is what dpkg, systemctl, Slurm and
-/proc tell. Runs in nodes without the plugin, with debs/1/*.deb and debs/2/*.deb.
+"""The Debian packages in a cluster without NodeOS: installing changes nothing that runs, an
+upgrade leaves live jobs and starting steps alone, and after a removal no line of Slurm's files
+requires a missing plugin. Judged by dpkg, systemctl, Slurm and /proc. Runs in nodes without the
+plugin, with debs/1/*.deb and debs/2/*.deb.
 
-install.py [GROUP...]: they go on from what the one before has left"""
+install.py [GROUP...]: each group continues from the state that the previous one left"""
 
 import glob
 import os
@@ -40,7 +40,7 @@ def root(command, node=None, timeout=180):
 
 
 def on_both(command, what):
-    """Both nodes at once; the packages' scripts are minutes of emulated Perl."""
+    """Run on both nodes at once; scripts of packages take minutes in emulated Perl."""
     results = {}
 
     def one(node):
@@ -67,13 +67,13 @@ def version(package, node=None):
 
 
 def plain(what):
-    """Slurm works as it would without us, on both nodes."""
+    """Check that plain Slurm works on both nodes."""
     r = run("srun -N2 hostname")
     same((r.code, sorted(r.out.split())), (0, ["n0", "n1"]), what)
 
 
 def active():
-    """Lines that Slurm would read: what no comment is and has our name."""
+    """Lines that Slurm reads (no comments) and that name nodeos."""
     return [
         line
         for node in ("n0", "n1")
@@ -100,11 +100,11 @@ def wait_for(name, lines, limit=120):
 
 
 def group_install():
-    """Nothing changes but that the tools are there; then the line, and containers."""
-    plain("Slurm runs, without NodeOS")
+    """Installing only adds the tools; then enable the line, and start containers."""
+    plain("before the install, Slurm runs without NodeOS")
     on_both(f"dpkg -i {debs(1)}", "the packages install on both nodes")
     same(active(), [], "no line loads the plugin")
-    plain("Slurm runs as before")
+    plain("after the install, Slurm runs as before")
     ok(run("srun --nodeos-cpus=2 true").code != 0, "srun does not know our options yet")
     units = (
         "nodeos-discover.service",
@@ -115,8 +115,8 @@ def group_install():
     same(
         [told(f"systemctl is-enabled {u}") + " " + told(f"systemctl is-active {u}") for u in units],
         ["enabled active", "enabled active", "disabled inactive", "disabled inactive"],
-        "the topology is kept and users may ask; what takes cores from jobs is for the admin to"
-        " enable",
+        "discovery and nodeosd's socket are on; services that take cores from jobs wait for the"
+        " admin to enable them",
     )
     same(
         told(
@@ -126,27 +126,27 @@ def group_install():
         ["700 root", "711 root", "711 root", "711 root"],
         "directories and helpers have their modes",
     )
-    ok(os.path.getsize("/run/nodeos/machine.xml") > 1000, "the topology is there")
+    ok(os.path.getsize("/run/nodeos/machine.xml") > 1000, "the install records the topology")
     so = told("dpkg -L slurm-nodeos-plugin | grep 'nodeos.so$'")
     plugindir = told("scontrol show config | sed -n 's/^PluginDir *= //p'")
-    same(os.path.dirname(so), plugindir, "the plugin is where Slurm looks")
+    same(os.path.dirname(so), plugindir, "the plugin is in Slurm's plugin directory")
     series = ".".join(told("scontrol --version").split()[1].split(".")[:2])
     depends = told("dpkg-query -W -f '${Depends}' slurm-nodeos-plugin")
     ok(
         f"slurm-wlm-basic-plugins (>= {series})" in depends
         and "slurm-wlm-basic-plugins (<<" in depends,
-        "it depends on this series of Slurm",
+        "the plugin's package depends on this series of Slurm",
         depends,
     )
-    on_both("nodeos-plugstack enable", "one command enables it")
+    on_both("nodeos-plugstack enable", "nodeos-plugstack enable works on both nodes")
     same(
         [told(f"cat {OWN}", n) for n in ("n0", "n1")],
         ["required nodeos.so"] * 2,
-        "by a file that plugstack.conf of Debian's Slurm includes",
+        "enable writes a file that plugstack.conf of Debian's Slurm includes",
     )
-    on_both("systemctl restart slurmd", "slurmd starts with it")
+    on_both("systemctl restart slurmd", "slurmd starts with the plugin")
     cluster.patient()
-    all_idle("both nodes come back")
+    all_idle("both nodes are idle with the plugin")
     r = run(
         "srun -N2 -n2 -c4 --nodeos-cpus=4 bash -c 'echo $NODEOS_CPUS $(grep -h Cpus_allowed_list"
         " /proc/self/status)'"
@@ -159,7 +159,7 @@ def group_install():
         "ranks start in containers",
         r.text,
     )
-    same(root("nodeosctl features").code, 0, "nodeosctl knows the plugin")
+    same(root("nodeosctl features").code, 0, "nodeosctl features finds the plugin")
 
 
 JOB = f"""#!/bin/bash
@@ -206,21 +206,21 @@ def goes_on(what):
     before = [len(beats(f"beat.{i}")) for i in (0, 1)]
     ok(
         all(wait_for(f"beat.{i}", before[i] + 2, 60) for i in (0, 1)),
-        f"its step goes on {what}",
+        f"the job's step goes on {what}",
         told(f"cat {HOME}/job.out"),
     )
     for i in (0, 1):
-        # the kernel's list is the same set; nothing has moved since the first
+        # the kernel's list is the same set, and constant since the first beat
         lines = beats(f"beat.{i}")[:-1]
         same(
             (set(lines) == {lines[0]}, cpus(lines[0].split()[0]), len(lines[0].split())),
             (True, cpus(lines[0].split()[1]), 2),
-            f"on the same CPUs, rank {i}",
+            f"the job's step keeps its CPUs, rank {i}",
         )
 
 
 class Launches(threading.Thread):
-    """Steps with containers, one after the other, until told to stop."""
+    """Start steps with containers, one after the other, until stopped."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -249,7 +249,7 @@ def group_upgrade():
     bad = [r.text for r in launches.results if r.code or not r.out.strip()]
     ok(
         not bad,
-        f"{len(launches.results)} steps were started meanwhile, all in containers",
+        f"{len(launches.results)} steps start meanwhile, all in containers",
         "\n".join(bad),
     )
     same(
@@ -259,17 +259,21 @@ def group_upgrade():
             for n in ("n0", "n1")
         },
         {"installed 0.1.0-2"},
-        "it is installed",
+        "the next version is installed",
     )
-    ok(os.stat(so).st_ino != inode, "the plugin is another file")
+    ok(os.stat(so).st_ino != inode, "the upgrade replaces the plugin's file")
     same(
         (told(f"cat {CONF}"), told(f"md5sum {TOP} {OWN}")),
         (conf, sums),
-        "nodeos.conf, which the site has changed, and the line are as they were",
+        "the upgrade keeps the site's nodeos.conf and the line",
     )
     goes_on("after the upgrade")
     write("go", "")
-    ok(wait_for("late", 3), "the job starts another step", told(f"cat {HOME}/job.out"))
+    ok(
+        wait_for("late", 3),
+        "after the upgrade, the job starts another step",
+        told(f"cat {HOME}/job.out"),
+    )
     late = [line.split() for line in beats("late")]
     ok(
         late[-1] == ["late", "0"]
@@ -277,18 +281,22 @@ def group_upgrade():
         and all(
             x[0] == "vda" and cpus(x[1]) == cpus(x[2]) and len(cpus(x[1])) == 2 for x in late[:2]
         ),
-        "in its other container",
+        "after the upgrade, the job's new step is in its other container",
         late,
     )
     write("end", "")
-    ok(wait_for("ended", 1) and beats("ended") == ["sim 0"], "and ends well", beats("ended"))
-    all_idle("both nodes are idle again")
-    same(cluster.leftovers(), "", "nothing of it is left in the ledger")
+    ok(
+        wait_for("ended", 1) and beats("ended") == ["sim 0"],
+        "after the upgrade, the job's first step ends with success",
+        beats("ended"),
+    )
+    all_idle("both nodes are idle after the upgraded job")
+    same(cluster.leftovers(), "", "the upgraded job leaves no ledger entry")
 
 
 def interrupted(command, seconds):
-    """COMMAND of dpkg on n0, killed with all that it has started after so many seconds.
-    Was it still running?"""
+    """Run COMMAND of dpkg on n0, and kill it with all its children after SECONDS. Returns whether
+    it was still running."""
     return (
         root(
             f"setsid {command} >/tmp/dpkg.log 2>&1 & sleep {seconds:.2f}; kill -9 -- -$!"
@@ -299,19 +307,19 @@ def interrupted(command, seconds):
 
 
 def lines_have_plugins(what):
-    """A line that Slurm would read has its plugin, and srun works."""
+    """Check that each line that Slurm reads has its plugin, and that srun works."""
     so = told("find / -xdev -name nodeos.so")
     ok(
         so or not told(f"grep -rhE '^[^#]*nodeos[.]so' {TOP} /etc/slurm/plugstack.conf.d"),
-        f"{what}: no line asks for a plugin that is gone",
+        f"{what}: no line requires a missing plugin",
         told("tail -n 3 /tmp/dpkg.log"),
     )
     plain(f"{what}: Slurm runs")
 
 
 def group_interrupted(times=6):
-    """dpkg killed at random moments of upgrades and removals:
-    Slurm runs, and dpkg finishes when it is asked again."""
+    """dpkg killed at random moments of upgrades and removals: Slurm runs, and dpkg finishes at the
+    next attempt."""
     rng = random.Random(17)
     took = {}
     for what, command in (
@@ -321,7 +329,7 @@ def group_interrupted(times=6):
         took[what] = root(command, timeout=900).seconds
     ok(
         root(f"dpkg -i {debs(1)} && nodeos-plugstack enable", timeout=900).code == 0,
-        f"upgraded in {took['upgrade']:.0f} s, removed in {took['removal']:.0f} s, and back again",
+        f"upgraded in {took['upgrade']:.0f} s, removed in {took['removal']:.0f} s, installed again",
     )
     killed = 0
     for i in range(times):
@@ -332,12 +340,12 @@ def group_interrupted(times=6):
         same(
             (r.code, version("slurm-nodeos-plugin").split("+")[0], len(active())),
             (0, f"installed 0.1.0-{revision}", 2),
-            f"upgrade {i}: asked again, it is done",
+            f"upgrade {i}: the second attempt finishes",
         )
         same(
             run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code,
             0,
-            f"upgrade {i}: containers are made",
+            f"upgrade {i}: a container starts",
         )
     for i in range(times // 2):
         killed += interrupted("dpkg -r slurm-nodeos-plugin", rng.random() * took["removal"])
@@ -345,7 +353,7 @@ def group_interrupted(times=6):
         r = root("dpkg --configure -a; dpkg -r slurm-nodeos-plugin", timeout=900)
         ok(
             not version("slurm-nodeos-plugin").startswith("installed"),
-            f"removal {i}: asked again, it is done",
+            f"removal {i}: the second attempt finishes",
             r.text,
         )
         lines_have_plugins(f"removed {i}")
@@ -353,14 +361,15 @@ def group_interrupted(times=6):
         same(
             (r.code, run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code),
             (0, 0),
-            f"removal {i}: and back again",
+            f"removal {i}: installed again, a container starts",
         )
-    ok(killed > times // 2, f"{killed} of {times + times // 2} were killed before their end")
-    all_idle("no node is drained")
+    ok(killed > times // 2, f"{killed} of {times + times // 2} runs of dpkg die before their end")
+    all_idle("no node is drained by killed runs of dpkg")
 
 
 def group_remove():
-    """Removed beside a live job, put back, removed again and purged: Slurm works all the time."""
+    """Remove the packages beside a live job, install, remove and purge them again: Slurm always
+    works."""
     start_job()
     root(f"printf 'required nodeos.so conf={CONF}\\n' >>{TOP}; rm {OWN}", node="n1")
     ok(
@@ -373,44 +382,51 @@ def group_remove():
         r.code != 0
         and "scontrol reconfigure" in r.text
         and version("slurm-nodeos-plugin").startswith("installed"),
-        "it stays where a line of it is in a file from slurmctld's host, and says so",
+        "the plugin stays while a file from slurmctld's host has its line, with the reason",
         r.text,
     )
-    plain("and Slurm works")
+    plain("Slurm works after the refused removal")
     root("rm -r /run/slurm/conf")
     on_both("dpkg -r slurm-nodeos-plugin", "the plugin is removed on both nodes, beside the job")
-    same(active(), [], "no line of ours is left")
+    same(active(), [], "after the removal, no active line names nodeos")
     same(
         (told(f"cat {OWN}"), told(f"tail -n 1 {TOP}", "n1")),
         (f"{MARK}required nodeos.so", f"{MARK}required nodeos.so conf={CONF}"),
-        "both lines are comments now",
+        "the removal turns both lines into comments",
     )
-    same(told("find / -xdev -name nodeos.so"), "", "the plugin is gone")
+    same(told("find / -xdev -name nodeos.so"), "", "the removal deletes the plugin")
     plain("srun works")
     r = run("srun --nodeos-cpus=2 true")
-    ok(r.code != 0 and "nodeos" in r.err, "but does not know our options", r.text)
+    ok(
+        r.code != 0 and "nodeos" in r.err,
+        "after the removal, srun does not know the plugin's options",
+        r.text,
+    )
     goes_on("after the removal")
     write("go", "")
     write("end", "")
     ok(
         wait_for("ended", 1) and beats("ended") == ["sim 0"],
-        "its step ends well",
+        "after the removal, the job's step ends with success",
         (beats("ended"), told(f"cat {HOME}/job.out")),
     )
-    all_idle("no node is drained")
-    ok(os.path.isdir("/run/nodeos"), "/run/nodeos stays until the next boot")
+    all_idle("no node is drained by the removal")
+    ok(os.path.isdir("/run/nodeos"), "the removal keeps /run/nodeos until the next boot")
     on_both(
-        f"dpkg -i {debs(2)} && nodeos-plugstack enable", "it can be installed again, and enabled"
+        f"dpkg -i {debs(2)} && nodeos-plugstack enable",
+        "after the removal, the plugin can be installed and enabled again",
     )
     same(
         told(f"tail -n 1 {TOP}", "n1"),
         f"required nodeos.so conf={CONF}",
-        "with the arguments that the line had",
+        "enabling restores the line's arguments",
     )
-    same(run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code, 0, "containers are made again")
-    on_both("systemctl restart slurmd", "slurmd starts with it")
-    on_both("dpkg -P slurm-nodeos-plugin nodeos-tools", "both are purged")
-    same(active(), [], "no line of ours is left")
+    same(
+        run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code, 0, "installed again: a container starts"
+    )
+    on_both("systemctl restart slurmd", "installed again: slurmd starts with the plugin")
+    on_both("dpkg -P slurm-nodeos-plugin nodeos-tools", "both packages are purged")
+    same(active(), [], "after the purge, no active line names nodeos")
     left = (
         "ls -d /etc/nodeos /etc/slurm/plugstack.conf.d/nodeos.conf /usr/libexec/nodeos"
         " /usr/bin/nodeosctl /usr/lib/systemd/system/nodeosd.socket"
@@ -418,19 +434,25 @@ def group_remove():
     same(
         [told(left + " 2>/dev/null", n) for n in ("n0", "n1")],
         ["", ""],
-        "nor a file of theirs, in /etc neither",
+        "after the purge, no file of the packages is left, not even in /etc",
     )
-    same(told("systemctl is-active nodeosd.socket"), "inactive", "nobody listens")
+    same(
+        told("systemctl is-active nodeosd.socket"),
+        "inactive",
+        "after the purge, nodeosd's socket is inactive",
+    )
     same(
         told("find /etc/systemd -name 'nodeosd*' -o -name 'nodeos-disc*' -o -name 'nodeos-prov*'"),
         "",
-        "no link to a unit is left",
+        "after the purge, no link to a unit is left",
     )
     plain("srun works")
-    on_both("systemctl restart slurmd", "slurmd starts without it")
-    all_idle("both nodes come back")
+    on_both("systemctl restart slurmd", "after the purge, slurmd starts without the plugin")
+    all_idle("after the purge, both nodes are idle")
     r = run(f"sbatch --parsable --wait -N2 -o {HOME}/plain.out --wrap 'srun hostname'")
-    same((r.code, sorted(beats("plain.out"))), (0, ["n0", "n1"]), "and a batch job runs")
+    same(
+        (r.code, sorted(beats("plain.out"))), (0, ["n0", "n1"]), "after the purge, a batch job runs"
+    )
 
 
 def rpms(revision):
@@ -441,14 +463,17 @@ def rpms(revision):
     )
 
 
-# RPM's own view: dependencies are packages that dpkg has installed
+# rpm without its dependency check: dpkg installed the dependencies
 RPM = "rpm --nodeps"
 
 
 def group_rpm():
-    """The RPMs on nodes that have nothing of NodeOS: install,
-    upgrade and removal beside a live job."""
-    same(told("ls /usr/bin/nodeosctl /etc/nodeos 2>/dev/null"), "", "nothing of NodeOS is here")
+    """The RPMs on nodes without NodeOS: install, upgrade and removal beside a live job."""
+    same(
+        told("ls /usr/bin/nodeosctl /etc/nodeos 2>/dev/null"),
+        "",
+        "before the RPMs, the nodes have no file of NodeOS",
+    )
     r = on_both(f"{RPM} -i {rpms(1)}", "the RPMs install on both nodes")
     if not r:
         return
@@ -458,47 +483,47 @@ def group_rpm():
             " 's/[.]slurm.*//'"
         ).split("\n"),
         ["nodeos-tools 1", "slurm-nodeos-plugin 1"],
-        "rpm has them",
+        "rpm lists both packages",
     )
     so = told("rpm -ql slurm-nodeos-plugin | grep 'nodeos.so$'")
     same(
         os.path.dirname(so),
         told("scontrol show config | sed -n 's/^PluginDir *= //p'"),
-        "the plugin is where Slurm looks",
+        "RPMs: the plugin is in Slurm's plugin directory",
     )
     same(
         (active(), told("rpm -V --nodeps nodeos-tools slurm-nodeos-plugin libnodeos0")),
         ([], ""),
-        "no line loads it, and all files are as they were packed",
+        "RPMs: no line loads the plugin, and all files are as packed",
     )
-    plain("Slurm runs as before")
-    # what the distribution's presets say there
+    plain("RPMs: Slurm runs as before")
+    # the presets of an RPM distribution would do this
     on_both(
         "systemd-tmpfiles --create nodeos.conf && systemctl daemon-reload && systemctl enable --now"
         " nodeos-discover.service nodeosd.socket && nodeos-plugstack enable && systemctl restart"
         " slurmd",
-        "it is enabled",
+        "RPMs: units and plugin are enabled",
     )
-    all_idle("both nodes come back")
+    all_idle("RPMs: both nodes are idle with the plugin")
     start_job()
     inode = os.stat(so).st_ino
     root(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 45/' {CONF}")
     conf, line = told(f"cat {CONF}"), told(f"cat {OWN}")
-    ok("\nhelper_timeout = 45" in conf, "the site changes nodeos.conf")
-    on_both(f"{RPM} -U {rpms(2)}", "the next version replaces it beside the running job")
+    ok("\nhelper_timeout = 45" in conf, "RPMs: the site changes nodeos.conf")
+    on_both(f"{RPM} -U {rpms(2)}", "RPMs: the next version installs beside the running job")
     same(
         told(
             "rpm -qa --qf '%{NAME} %{RELEASE}\n' 'nodeos*' 'slurm-nodeos*' | sed 's/[.]slurm.*//' |"
             " sort"
         ).split("\n"),
         ["nodeos-tools 2", "slurm-nodeos-plugin 2"],
-        "only it is there",
+        "RPMs: only the next version is installed",
     )
-    ok(os.stat(so).st_ino != inode, "the plugin is another file")
+    ok(os.stat(so).st_ino != inode, "RPMs: the upgrade replaces the plugin's file")
     same(
         (told(f"cat {CONF}"), told(f"cat {OWN}")),
         (conf, line),
-        "nodeos.conf and the line are as they were",
+        "RPMs: the upgrade keeps nodeos.conf and the line",
     )
     goes_on("after the upgrade")
     write("go", "")
@@ -506,27 +531,29 @@ def group_rpm():
         wait_for("late", 3)
         and beats("late")[-1] == "late 0"
         and all(x.startswith("vda ") for x in beats("late")[:2]),
-        "the job starts a step in its other container",
+        "RPMs: after the upgrade, the job starts a step in its other container",
         beats("late"),
     )
-    on_both(f"{RPM} -e slurm-nodeos-plugin", "the plugin is removed on both nodes, beside the job")
+    on_both(
+        f"{RPM} -e slurm-nodeos-plugin", "RPMs: the plugin is removed on both nodes, beside the job"
+    )
     same(
         (active(), told(f"cat {OWN}"), told("find / -xdev -name nodeos.so")),
         ([], MARK + line, ""),
-        "it and its line are gone",
+        "RPMs: the removal deletes the plugin and its line",
     )
     plain("srun works")
     goes_on("after the removal")
     write("end", "")
     ok(
         wait_for("ended", 1) and beats("ended") == ["sim 0"],
-        "its step ends well",
+        "RPMs: after the removal, the job's step ends with success",
         (beats("ended"), told(f"cat {HOME}/job.out")),
     )
     on_both(
         "systemctl disable --now nodeosd.socket nodeos-discover.service && "
         + f"{RPM} -e nodeos-tools libnodeos0",
-        "all are removed",
+        "RPMs: all packages are removed",
     )
     same(
         told(
@@ -534,10 +561,10 @@ def group_rpm():
             " 2>/dev/null; cat /etc/nodeos/nodeos.conf.rpmsave | grep -c '^helper_timeout = 45'"
         ),
         "1",
-        "nothing of them is left but the site's nodeos.conf, put aside",
+        "RPMs: only the site's nodeos.conf is left, renamed",
     )
-    on_both("systemctl restart slurmd", "slurmd starts without it")
-    all_idle("no node is drained")
+    on_both("systemctl restart slurmd", "RPMs: after the removal, slurmd starts without the plugin")
+    all_idle("RPMs: no node is drained by the removal")
     plain("srun works")
 
 

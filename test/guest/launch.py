@@ -6,8 +6,8 @@
 # run: deep slurm=newest limit=5400
 # run: deep kernel=debian limit=5400
 # rooms: spank launch manifest
-"""Every way to launch, with the placement of every rank compared with what the kernel shows.
-Leaves /shared/out/launch-paths.SERIES.json (path -> verdict), of which doc/launch-paths.md is made.
+"""Launch in every way, and compare the placement of every rank with the kernel's. Writes
+/shared/out/launch-paths.SERIES.json (path -> verdict), the source of doc/launch-paths.md.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ from cluster import (
 )
 from containers import pod, write
 
-# The paper's whole example: a simulation, its analysis, and a daemon that nothing binds.
+# The paper's whole example: a simulation, its analysis, and an unbound daemon.
 PAPER = {"sim": {"container": {"cpus": 8, "mems": 2}}, "vda": {"container": {"cpus": 4, "mems": 1}}}
 DIR = f"{HOME}/lp"
 verdict = {}
@@ -47,7 +47,7 @@ def path(name):
     failed, count = cluster.failed, cluster.count
     try:
         yield
-    except Exception as e:  # one broken path must not hide the others
+    except Exception as e:  # a broken path must not hide the others
         ok(False, f"{name} broke: {type(e).__name__}: {e}")
     good = cluster.failed == failed and cluster.count > count and verdict.get(name) != "failed"
     verdict[name] = "passed" if good else "failed"
@@ -63,7 +63,7 @@ def paper(sim_exec=None):
 
 
 class World:
-    """The machine, and where PAPER's containers are on it."""
+    """The machine, and the places of PAPER's containers on it."""
 
     def __init__(self):
         self.machine = Machine()
@@ -74,11 +74,12 @@ class World:
         self.place |= {"none": self.machine.cpus, "rest": self.machine.cpus - held}
 
     def inside(self, found, where, what, n=None, apart=True):
-        """N ranks, each in its place: WHERE is one place for all, or a list by rank."""
+        """Check that there are N ranks, each in its place: WHERE is one place for all, or a list
+        by rank."""
         names = [where] * len(found) if isinstance(where, str) else where
         if not ok(
             len(found) == (n or len(names)) and found,
-            f"{what}: {n or len(names)} ranks",
+            f"{what}: {n or len(names)} ranks run",
             f"found {len(found)}",
         ):
             return
@@ -92,28 +93,32 @@ class World:
                 )
                 for r in mine
             )
-            ok(good, f"{what}: {len(mine)} ranks in {name}", [(r["rank"], r["cpus"]) for r in mine])
+            ok(
+                good,
+                f"{what}: {len(mine)} ranks are in {name}",
+                [(r["rank"], r["cpus"]) for r in mine],
+            )
             if name not in self.want:
                 ok(
                     all("NODEOS_CONTAINER" not in r["env"] for r in mine),
-                    f"{what}: {name} is no container",
+                    f"{what}: ranks in {name} have no container in their environment",
                 )
                 continue
             mems = cpus(self.want[name]["mems"])
             ok(
                 all(cpus(r["mems"]) == mems for r in mine),
-                f"{what}: memory nodes of {name}",
+                f"{what}: the ranks have the memory nodes of {name}",
                 [r["mems"] for r in mine],
             )
             ok(
                 all(r["env"].get("NODEOS_CONTAINER") == name for r in mine),
-                f"{what}: told that it is {name}",
+                f"{what}: the environment names {name}",
             )
             for host in {r["host"] for r in mine} if apart else ():
                 sets = [cpus(r["cpus"]) for r in mine if r["host"] == host]
                 ok(
                     len(set().union(*sets)) == sum(map(len, sets)),
-                    f"{what}: CPUs of their own in {name} on {host}",
+                    f"{what}: ranks in {name} on {host} have CPUs of their own",
                     sets,
                 )
 
@@ -123,7 +128,7 @@ def read(name):
         with open(f"{DIR}/{name}") as f:
             return (
                 f.read().replace("\0", "").replace("^@@", "@")
-            )  # script(1) says that its input has ended
+            )  # script(1) adds this at the end of its input
     except OSError:
         return ""
 
@@ -141,7 +146,7 @@ def text_of(name):
 
 
 class Steps:
-    """Commands that one job runs one after the other, each with its output, and their checks."""
+    """Commands that one job runs in order, each with its output and its check."""
 
     def __init__(self, tag):
         self.tag, self.list = tag, []
@@ -161,7 +166,9 @@ class Steps:
             with path(name):
                 got = read(f"{file}.rc").strip()
                 if code is not None and not ok(
-                    got == str(code), f"{name}: exit {code}", f"{command}\n{text_of(file)}"
+                    got == str(code),
+                    f"{name}: the exit code is {code}",
+                    f"{command}\n{text_of(file)}",
                 ):
                     continue
                 check(file)
@@ -177,7 +184,7 @@ def by_rank(w):
 
 
 def in_job(w):
-    """Steps of a job with PAPER's containers, two whole nodes."""
+    """Steps of a job with PAPER's containers on two whole nodes."""
     s = Steps("a")
     W = WHEREAMI
 
@@ -191,12 +198,12 @@ def in_job(w):
         s.add(name, command, check, **kw)
 
     def refused(part):
-        # a rank that was killed for the failing one may decide the exit code
+        # a rank that dies with the failing one may decide the exit code
         return lambda file: ok(
             part in read(f"{file}.err")
             and read(f"{file}.rc").strip() != "0"
             and not read(f"{file}.out").count("@"),
-            f"{names[file]}: refused with the reason",
+            f"{names[file]}: the step is refused with the reason",
             text_of(file),
         )
 
@@ -270,7 +277,7 @@ def in_job(w):
     )
     # stock Slurm 24.11 refuses every other "--overlap -N1 -n2" while a launcher's steps run
     # ("Memory required by task")
-    add("nodeos-mpirun, two at once", "wait; sleep 4", lambda file: ok(True, "both have ended"))
+    add("nodeos-mpirun, two at once", "wait; sleep 4", lambda file: ok(True, "both mpiruns end"))
     if not glob.glob("/usr/lib/*/slurm-wlm/mpi_pmix.so"):
         verdict["Open MPI by srun --mpi=pmix"] = "Slurm has no mpi/pmix"
     else:
@@ -304,7 +311,7 @@ def in_job(w):
             want = len(w.place["vda"]) if wanted == "whole" else wanted
             ok(
                 all(len(cpus(r["cpus"])) == want for r in found),
-                f"{names[file]}: {want} CPUs a rank",
+                f"{names[file]}: each rank has {want} CPUs",
                 [r["cpus"] for r in found],
             )
 
@@ -339,11 +346,11 @@ def in_job(w):
             found = found_in(file)
             w.inside(found, "sim", names[file], 4)
             cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
-            # four ranks on the job's eight cores: what Slurm kept apart
-            # in its order stays in this order
+            # four ranks on the job's eight cores: CPUs that Slurm kept apart in an order stay in
+            # this order
             ok(
                 [cores.index(min(cpus(r["cpus"]))) for r in found] == firsts,
-                f"{names[file]}: Slurm's order of the ranks",
+                f"{names[file]}: the ranks have Slurm's order",
                 [r["cpus"] for r in found],
             )
 
@@ -363,7 +370,7 @@ def in_job(w):
                 if wanted
                 else all(n and n <= cpus(w.want["sim"]["mems"]) for n in nodes)
             )
-            ok(good, f"{names[file]}: bound to them", nodes)
+            ok(good, f"{names[file]}: the ranks are bound to the memory nodes", nodes)
 
         add(
             "srun --mem-bind", f"srun -N1 -n2 --nodeos-container=sim --mem-bind={option} {W}", bound
@@ -379,13 +386,13 @@ def in_job(w):
         f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/job.out {DIR}/job.sh", timeout=900
     )
     with path("sbatch --nodeos-manifest"):
-        same(r.code, 0, "the job of many steps")
+        same(r.code, 0, "the job of many steps ends with success")
         w.inside(found_in("a1"), "sim", "sbatch --nodeos-manifest", 8)
     s.check()
 
 
 def in_one(w):
-    """A job of one container, which is everybody's default."""
+    """A job of one container, the default of all its steps."""
     manifest = write("lp/one.json", pod(sim=PAPER["sim"]))
     w.place["one"] = cpus(plan(manifest)["sim"]["cpus"])
     s = Steps("b")
@@ -395,7 +402,7 @@ def in_one(w):
             found = found_in(file)
             ok(
                 len(found) == n and all(cpus(r["cpus"]) <= w.place["one"] for r in found),
-                f"{file}: {n} ranks in the one container",
+                f"{file}: {n} ranks are in the one container",
                 [(r["host"], r["cpus"]) for r in found] or text_of(file),
             )
             if apart:
@@ -403,7 +410,7 @@ def in_one(w):
                     sets = [cpus(r["cpus"]) for r in found if r["host"] == host]
                     ok(
                         len(set().union(*sets)) == sum(map(len, sets)),
-                        f"{file}: CPUs of their own on {host}",
+                        f"{file}: ranks on {host} have CPUs of their own",
                         sets,
                     )
 
@@ -440,7 +447,7 @@ def in_one(w):
         timeout=600,
     )
     with path("mpirun on two nodes"):
-        same(r.code, 0, "the job of one container")
+        same(r.code, 0, "the job of one container ends with success")
     s.check()
     with path("launcher daemons have the whole container"):
         reports = [
@@ -491,7 +498,7 @@ def lines_of_script(w):
         r = run(f"sbatch {write('lp/bad.sh', bad)}")
         ok(
             r.code == 1 and f"bad.sh:{line}:" in r.err,
-            "#NODEOS with a mistake: not submitted, the script's line named",
+            "##NODEOS with a mistake: sbatch refuses the script and names its line",
             r.text,
         )
         r = sbatch(f"<{DIR}/bad.sh")
@@ -503,11 +510,11 @@ def lines_of_script(w):
 
 
 def examples(w):
-    """README's examples, as they are in the tree."""
+    """README's examples, unchanged from the tree."""
     shutil.copytree("/shared/here/examples", f"{DIR}/examples", dirs_exist_ok=True)
     with path("#NODEOS lines"):
         r = sbatch(f"-o {DIR}/embedded.out {DIR}/examples/embedded.sh")
-        same(r.code, 0, "etc/examples/embedded.sh: exit 0")
+        same(r.code, 0, "etc/examples/embedded.sh: the exit code is 0")
         found = sorted(line.split(",")[0] for line in read("embedded.out").splitlines())
         same(
             found,
@@ -519,18 +526,22 @@ def examples(w):
                 "vda: rank 0",
                 "vda: rank 2",
             ],
-            "its ranks are in its containers",
+            "etc/examples/embedded.sh: its ranks are in its containers",
         )
         write("lp/late.sh", "#!/bin/bash\ntrue\n#NODEOS {}\n")
         r = run(f"sbatch --test-only {DIR}/late.sh")
         ok(
             "late.sh:3: not read as a manifest" in r.err,
-            "a #NODEOS line that comes too late is told",
+            "a too late #NODEOS line gives a warning",
             r.text,
         )
     with path("srun manifest.json of its own"):
         r = run(f"srun -N 1 -n 2 -c 4 {DIR}/examples/exec.json")
-        ok(r.code == 0 and r.out.count("hello from rank") == 2, "etc/examples/exec.json", r.text)
+        ok(
+            r.code == 0 and r.out.count("hello from rank") == 2,
+            "etc/examples/exec.json: srun runs its command in two ranks",
+            r.text,
+        )
     with path("nodeos-mpirun under sbatch --export=NONE"):
         script = write(
             "lp/exn.sh", f"#!/bin/bash -l\nnodeos-mpirun sim mpirun -N 2 {WHEREAMI_MPI}\n"
@@ -539,7 +550,7 @@ def examples(w):
             f"-N2 --exclusive --export=NONE --nodeos-manifest={w.manifest} -o {DIR}/exn.out"
             f" {script}"
         )
-        same(r.code, 0, "nodeos-mpirun under --export=NONE: exit 0") or note(
+        same(r.code, 0, "nodeos-mpirun under --export=NONE: the exit code is 0") or note(
             read("exn.out")[-1500:]
         )
         w.inside(found_in("exn"), "sim", "nodeos-mpirun under --export=NONE", 4, apart=False)
@@ -563,7 +574,7 @@ def allocations(w):
         w.inside(ranks(r), "sim", "srun manifest.json", 4)
         ok(
             all(x["env"].get("NODEOS_TEST_FOO") == "b a r" for x in ranks(r)),
-            "with the manifest's environment",
+            "srun manifest.json: ranks have the manifest's environment",
             r.text[-500:],
         )
         r = run(f"srun -N1 -n1 --nodeos-container=vda {w.manifest}")
@@ -594,8 +605,10 @@ def allocations(w):
             f"-N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/het0.out : -N1 --exclusive"
             f" {script}"
         )
-        same(r.code, 0, "heterogeneous job: exit 0")
-        ok(r.code == 0, "its output", read("het0.out")[-1500:]) if r.code else None
+        same(r.code, 0, "heterogeneous job: the exit code is 0")
+        ok(
+            r.code == 0, "heterogeneous job: the exit code is 0", read("het0.out")[-1500:]
+        ) if r.code else None
         w.inside(found_in("het0"), "sim", "het group 0", 2)
         w.inside(found_in("het1"), "vda", "het group 1", 2)
         w.inside(found_in("het2"), "sim", "both groups", 2)
@@ -603,8 +616,7 @@ def allocations(w):
 
 
 def paper_by_every_launcher(w):
-    """The paper's whole example in one step: simulation, analysis,
-    and a daemon that nothing binds."""
+    """The paper's whole example in one step: simulation, analysis, and an unbound daemon."""
     command = (
         "srun -N2 -n14 -O -m block --ntasks-per-node=7 {options} --multi-prog"
         f" --nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 {DIR}/mp.conf"
@@ -632,7 +644,7 @@ def paper_by_every_launcher(w):
                 f"-N2 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/all.out {script}"
             ).code,
             0,
-            "the job of two mpiruns and a daemon",
+            "the job of two mpiruns and a daemon ends with success",
         )
         for name, n in (("sim", 8), ("vda", 2), ("none", 2)):
             w.inside(found_in(f"all.{name}"), name, "by mpirun", n, apart=False)
@@ -661,25 +673,25 @@ def gres(w):
         r = sbatch(
             f"-N1 --exclusive --gres=tile:4 --nodeos-manifest={manifest} -o {DIR}/gres.out {script}"
         )
-        same(r.code, 0, "the job with GRES")
+        same(r.code, 0, "the job with GRES ends with success")
         a, b, stock = (found_in(f"tile.{n}") for n in ("a", "b", "stock"))
         if ok(
             len(a) == len(b) == len(stock) == 1,
-            "its three steps",
+            "GRES: each of three steps has a rank",
             text_of("tile.a") + text_of("tile.b") + text_of("gres"),
         ):
             node_of = w.machine.node_of
-            ok(cpus(b[0]["cpus"]) <= inside, "in the container", b[0]["cpus"])
+            ok(cpus(b[0]["cpus"]) <= inside, "GRES: the rank is in the container", b[0]["cpus"])
             ok(
                 {node_of[c] // 2 for c in cpus(b[0]["cpus"])}
                 == {node_of[c] // 2 for c in cpus(stock[0]["cpus"])},
-                "on the socket where Slurm put it",
+                "GRES: the rank is on the socket where Slurm put it",
                 (b[0]["cpus"], stock[0]["cpus"]),
             )
 
 
 def asynchronous(w):
-    """srun --async, of Slurm 26.05 and newer, whose ranks the controller launches."""
+    """srun --async of Slurm 26.05 and newer: the controller launches its ranks."""
     name = "srun --async"
     if tuple(int(x) for x in run("srun --version").out.split()[1].split(".")[:2]) < (26, 5):
         verdict[name] = "Slurm has no srun --async"
@@ -695,7 +707,7 @@ def asynchronous(w):
         r = sbatch(
             f"-N2 --exclusive --stepmgr --nodeos-manifest={w.manifest} -o {DIR}/async.log {script}"
         )
-        same(r.code, 0, "the job with an srun --async")
+        same(r.code, 0, "the job with an srun --async ends with success")
         w.inside(found_in("async"), "sim", name, 4)
 
 
