@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What the scripts of kernel and of test/guest share: cache, log, hashes, locks, the
-# order of the patches, the package archive, the choice of accelerator.  To be sourced.
+# Functions that the scripts of kernel and test/guest share: cache, log, hashes, locks, the order
+# of the patches, the package archive, the choice of accelerator. Source it.
 
-GUEST_SUITE=trixie # the kernel's source comes from here, whatever the root file system is
+GUEST_SUITE=trixie # the kernel's source comes from here, with any root file system
 GUEST_ARCH=amd64
 # shellcheck disable=SC2034  # used by the scripts that source this
 GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
@@ -10,7 +10,7 @@ GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
 PROG=${PROG:-${0##*/}}
 CACHE=${NODEOS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/nodeos}
 
-# suite_of_slurm SERIES: the Debian release that has this series of Slurm.
+# suite_of_slurm SERIES: sets the Debian release that has this series of Slurm.
 suite_of_slurm () {
 	case $1 in
 	22.05) echo bookworm ;;
@@ -29,7 +29,7 @@ die () {
 	exit 1
 }
 
-# need_tools COMMAND[:PACKAGE]...: all must exist; the error names the packages.
+# need_tools COMMAND[:PACKAGE]...: dies unless all exist; the error names the packages.
 need_tools () {
 	local item missing=()
 
@@ -45,17 +45,17 @@ need_root () {
 		die "$1 needs root (chroot, file owners): run it with sudo -E"
 }
 
-# hash_of: first 16 hex digits of the SHA-256 of stdin.
+# hash_of: prints the first 16 hex digits of the SHA-256 of stdin.
 hash_of () {
 	sha256sum | cut -c1-16
 }
 
-# hash_files FILE...: text that changes when a name or a content changes.
+# hash_files FILE...: prints a text that changes when a name or a content changes.
 hash_files () {
 	sha256sum -- "$@" | sed 's,  .*/,  ,'
 }
 
-# lock NAME: held until the script ends; a second builder waits for the first.
+# lock NAME: takes a lock until the script ends; a second builder waits for the first.
 lock () {
 	local fd
 
@@ -73,7 +73,8 @@ lock () {
 	fi
 }
 
-# with_log FILE COMMAND...: output goes to FILE; when COMMAND fails, its end is shown.
+# with_log FILE COMMAND...: runs COMMAND with its output in FILE; when it fails, shows the end of
+# FILE.
 with_log () {
 	local log=$1 status
 
@@ -89,14 +90,14 @@ with_log () {
 	fi
 }
 
-# series_patches DIR: the names in DIR/series, in order, without its comments.
+# series_patches DIR: prints the names in DIR/series, in order, without comments.
 series_patches () {
 	sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' "$1/series"
 }
 
-# ---- the Debian archive, as this machine reaches it
+# ---- the Debian archive, by this machine's sources
 
-# archive_uris REGEX: repository URIs of the machine's apt whose suite matches.
+# archive_uris REGEX: prints the repository URIs of the machine's apt whose suite matches.
 archive_uris () {
 	apt-get indextargets --format "\$(RELEASE) \$(REPO_URI)" |
 		awk -v re="$1" '$1 ~ re && !seen[$2]++ { print $2 }'
@@ -115,8 +116,8 @@ archive_has () {
 	return 1
 }
 
-# archive_line URI SUITE: a snapshot of the archive is older than its Valid-Until, and so may a
-# mirror of unstable be.
+# archive_line URI SUITE: prints the apt source. A snapshot of the archive is older than its
+# Valid-Until, and a mirror of unstable may be.
 archive_line () {
 	local opts="arch=$GUEST_ARCH signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -126,8 +127,8 @@ archive_line () {
 	echo "deb [$opts] ${1%/} $2 main"
 }
 
-# archive_sources: apt sources for the guest's suite, from the mirrors that this
-# machine's own apt uses.  NODEOS_MIRROR overrides.
+# archive_sources: prints apt sources for the guest's suite, from the mirrors that this machine's
+# own apt uses. NODEOS_MIRROR overrides.
 archive_sources () {
 	local uri found='' security
 	local uris=()
@@ -161,8 +162,8 @@ archive_sources () {
 	done
 }
 
-# archive_apt DIR: prints the options for an apt-get that lives in DIR and knows
-# nothing of the machine's packages, but keeps its proxies.  One per line.
+# archive_apt DIR: prints options, one per line, for an apt-get that works in DIR and ignores the
+# machine's packages, but keeps its proxies.
 archive_apt () {
 	mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
 	: >"$1/status"
@@ -178,9 +179,8 @@ archive_apt () {
 
 # ---- accelerator
 
-# accelerator KERNEL: prints kvm or tcg.  /dev/kvm can open and still never get
-# a guest past its firmware, so a tiny guest that must panic decides; the answer
-# is good for as long as this machine stays up.
+# accelerator KERNEL: prints kvm or tcg. Guests may hang in their firmware although /dev/kvm opens,
+# so a tiny guest that must panic decides; the answer holds until this machine reboots.
 accelerator () {
 	local boot verdict log
 

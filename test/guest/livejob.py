@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Jobs whose ranks are busy while their containers change: what the kernel shows of every
-thread and page of them."""
+"""Jobs whose ranks are busy while their containers change: checks of their threads and pages by
+the kernel's files."""
 
 import glob
 import json
@@ -18,7 +18,7 @@ PAIR = {
 }
 
 
-# Processes that share memory, which takes long to move.
+# Processes with shared memory, which takes long to move.
 HOG = """import mmap, os, time
 m = mmap.mmap(-1, {mib} << 20)
 for i in range(0, len(m), 4096): m[i] = 1
@@ -30,19 +30,19 @@ time.sleep(1000)
 
 
 def threads_of(task):
-    """Every thread below the cgroup directory TASK: tid -> its CPUs."""
+    """The threads below the cgroup directory TASK: tid -> CPUs."""
     out = {}
     for tid in open(f"{task}/cgroup.threads").read().split():
         try:
             text = open(f"/proc/{tid}/status").read()
             out[int(tid)] = cpus(re.search(r"^Cpus_allowed_list:\s*(\S*)$", text, re.M).group(1))
         except (OSError, AttributeError):
-            pass  # it has ended meanwhile
+            pass  # the thread has ended
     return out
 
 
 def pages_on(task):
-    """Anonymous pages of the processes below TASK: node -> how many."""
+    """Anonymous pages of the processes below TASK: node -> number."""
     out = {}
     for pid in open(f"{task}/cgroup.procs").read().split():
         try:
@@ -56,11 +56,12 @@ def pages_on(task):
 
 
 class Job:
-    """A job of alice's on n0 with the containers of PAIR (or others),
-    whose ranks are busy, and its cgroup."""
+    """A job of alice on n0 with the containers of PAIR (or others), whose ranks are busy, and its
+    cgroup."""
 
     def __init__(self, containers=None, sim="-n2", vda="-n1", rest="", mib=48, more="--exclusive"):
-        """REST: ranks in no container, but in what the two leave. MORE: options of sbatch."""
+        """REST: ranks outside of the containers, on CPUs that these leave. MORE: options of
+        sbatch."""
         manifest = write("pair.json", pod(**(containers or PAIR)))
         steps = "".join(
             f"srun {n} --overlap --mpi=none {where} {THREADS} 2 {pinned} {mib} >{name}.out 2>&1 &\n"
@@ -71,7 +72,7 @@ class Job:
             )
             if n
         )
-        # what is to run inside of the job later comes in the file "next"
+        # the script runs later commands from the file "next"
         script = write(
             "pair.sh",
             f"#!/bin/bash\nrm -f *.out next\n{steps}while sleep 1; do if [ -e next ]; then bash"
@@ -85,7 +86,7 @@ class Job:
         for _ in range(200):
             found = glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{self.id}")
             self.dir = found[0] if found else None
-            # all threads of all ranks, and those that bind themselves have done so
+            # all threads of all ranks run, and the pinned ones are bound
             if (
                 self.dir
                 and len(self.tasks()) == want
@@ -96,8 +97,8 @@ class Job:
         time.sleep(1)
 
     def tasks(self, name=None):
-        """The cgroups of all ranks, or of those in the container NAME:
-        which step came first is Slurm's to say."""
+        """The cgroups of all ranks, or of those in the container NAME; Slurm decides the order of
+        steps."""
         steps = (
             [s["step"] for s in self.show()["steps"] if s["container"] == name]
             if name
@@ -113,8 +114,8 @@ class Job:
         return {c["name"]: (cpus(c["cpus"]), cpus(c["mems"])) for c in self.show()["containers"]}
 
     def check(self, what, rest=True):
-        """Every thread where it belongs, as the kernel shows it,
-        and nothing of the job's lost or given twice."""
+        """Check by the kernel's files that every thread is in its place, and that no CPU of the
+        job is lost or given twice."""
         have = self.containers()
         sets = [c for c, _ in have.values()]
         ok(
@@ -134,7 +135,7 @@ class Job:
                     seen.setdefault(place, set()).update(*found.values())
                 if place in have and cpus(open(f"{task}/cpuset.cpus").read().strip()) != where:
                     wrong.append((task, "cpuset.cpus", open(f"{task}/cpuset.cpus").read(), place))
-        same(wrong, [], f"{what}: every thread is in its container, or in what these leave")
+        same(wrong, [], f"{what}: every thread is in its container, or on CPUs that these leave")
         for name, (c, _) in have.items():
             if name in seen:
                 same(seen[name], c, f"{what}: no CPU of {name} is lost")
@@ -142,18 +143,20 @@ class Job:
         same(
             r.code,
             0,
-            f"{what}: verify agrees" if r.code == 0 else f"{what}: verify agrees: {r.text}",
+            f"{what}: verify finds no difference"
+            if r.code == 0
+            else f"{what}: verify finds no difference: {r.text}",
         )
 
     def inside(self, command):
-        """What COMMAND prints, run by the job's script."""
+        """Run COMMAND in the job's script; returns its output."""
         write("next.new", command + "\n")
         os.rename(f"{HOME}/next.new", f"{HOME}/next")
         for _ in range(240):
             if not os.path.exists(f"{HOME}/next"):
                 return open(f"{HOME}/next.out").read()
             time.sleep(0.5)
-        return "it has not run"
+        return "the command has not run"
 
     def end(self, steps=("sim", "vda")):
         run(f"pkill -TERM -x threads; sleep 2; scancel {self.id}", user="root")
@@ -161,7 +164,7 @@ class Job:
             text = open(f"{HOME}/{name}.out").read()
             ok(
                 "all good" in text and "not as it was" not in text,
-                f"{name}: no page has changed",
+                f"{name}: the ranks' pages keep their contents",
                 text,
             )
         all_idle("nodes are idle")

@@ -5,12 +5,11 @@
 # run: deep slurm=22.05 limit=5400 options
 # run: deep slurm=newest limit=5400 options
 # rooms: spank launch
-"""No harm: command lines without any NodeOS option give the same with the plugin's line and without
-it: masks, memory policy, cgroup files, limits, environment, output, exit code. What differs between
-two runs of stock Slurm is found by doing them, and only that is left out of the comparison.
-noharm.py [PATTERN]: those lines only.
-noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated,
-before a program whose argument ends in .json."""
+"""No harm: command lines without any NodeOS option give equal results with the plugin's line and
+without it: masks, memory policy, cgroup files, limits, environment, output, exit code. Two runs of
+stock Slurm find what differs anyway, and only that is left out of the comparison. noharm.py
+[PATTERN]: these lines only. noharm.py options [PATTERN]: every option of this Slurm's srun --help,
+long, short and abbreviated, before a program whose argument ends in .json."""
 
 import os
 import re
@@ -24,10 +23,10 @@ from cluster import HOME, all_idle, note, ok, run, wait_idle
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
 TOP = f"{HOME}/nh"
-FIRST_JOB = 700000  # a number like this is nothing but a job's
+FIRST_JOB = 700000  # only job numbers begin here
 SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
 
-S = "srun -w n0"  # one node, always the same one
+S = "srun -w n0"  # always the same node
 LINES = [
     # affinity
     f"{S} -n4 P",
@@ -75,7 +74,7 @@ LINES = [
     f"{S} -n2 --mem=100 P",
     f"{S} -n2 --mem-per-cpu=50 P",
     f"{S} -n2 --mem-bind=map_mem:9 P",
-    # what a step is given and gives back
+    # input, output and exit codes of steps
     f"{S} -n2 --export=NONE P",
     f"{S} -n2 --export=ALL,X=1 P",
     f"{S} -n2 -l P",
@@ -154,7 +153,7 @@ def plugin(there):
 
 
 def normal(text, jobs):
-    """A text with this run's job numbers, process numbers and times taken out."""
+    """TEXT without this run's job numbers, process numbers and times."""
     text = text.replace("\0", "").replace("\r", "")
     for job in jobs:
         text = re.sub(rf"(?<![\w.]){job}(?!\d)", "JOB", text)
@@ -164,7 +163,7 @@ def normal(text, jobs):
 
 
 def records(where, jobs):
-    """What the ranks found, as sets of lines; sorted, as ranks of several steps have no order."""
+    """The ranks' records, as sets of lines; sorted, as ranks of several steps have no order."""
     out = []
     for name in sorted(os.listdir(where)):
         if re.fullmatch(r"(\d+|x)\.n\d\.\d+", name):
@@ -174,7 +173,7 @@ def records(where, jobs):
 
 
 def once(line, where):
-    """Run one command line; returns what can be seen of it."""
+    """Run one command line; returns its visible results."""
     os.makedirs(where)
     os.chown(where, 1000, 1000)
     probe = f"{SNAPSHOT} {where}"
@@ -209,8 +208,8 @@ def once(line, where):
 
 
 def key(line):
-    """What names a line of a record: the variable, the cgroup file;
-    so that values can be left out by name."""
+    """The name of a record's line: the variable, the cgroup file; the comparison leaves values out
+    by name."""
     word, _, rest = line.partition(" ")
     if word == "env":
         return f"env {rest.partition('=')[0]}"
@@ -239,7 +238,7 @@ def differences(a, b):
         out += [f"{n}: stock {line}" for line in x if line not in y] + [
             f"{m}: ours  {line}" for line in y if line not in x
         ]
-    return "\n".join(out) or f"{len(a)} records, {len(b)} with the plugin"
+    return "\n".join(out) or f"{len(a)} records without the plugin, {len(b)} with it"
 
 
 def sweep(lines, name):
@@ -260,21 +259,21 @@ def compare(lines, a, b, ours):
         dropped |= drop
         ok(
             z["code"] == x["code"] or z["code"] == y["code"],
-            f"{line}: exit code {x['code']}",
-            f"with the plugin {z['code']}\n" + "\n".join(z["text"]),
+            f"{line}: the exit code is {x['code']}, as without the plugin",
+            f"exit code {z['code']}\n" + "\n".join(z["text"]),
         )
         ok(
             z["text"] in (x["text"], y["text"])
             or set(z["text"]) <= set(x["text"]) | set(y["text"]),
-            f"{line}: output",
+            f"{line}: the output is as without the plugin",
             "\n".join(f"stock {t}" for t in x["text"] if t not in z["text"])
             + "\n"
             + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]),
         )
-        # a rank may have met another order of its siblings: either of the two stock runs will do
+        # a rank may meet another order of its siblings: it may equal either of the two stock runs
         ok(
             stable(z, drop) in (stable(x, drop), stable(y, drop)),
-            f"{line}: {len(x['ranks'])} ranks find the same",
+            f"{line}: {len(x['ranks'])} ranks find the same as without the plugin",
             differences(stable(x, drop), stable(z, drop)),
         )
     note(f"left out, as they differ between two runs of stock Slurm: {', '.join(sorted(dropped))}")
@@ -282,7 +281,7 @@ def compare(lines, a, b, ours):
 
 # ------------------------------------------------------------------ options
 AT_ONCE = 6
-# a value that lets the program run, where "1" does not
+# a value with which the program runs, where "1" does not
 VALUES = {
     "account": "",
     "begin": "now",
@@ -332,8 +331,8 @@ VALUES = {
 
 
 def option_words(text):
-    """Every option of srun --help: (long name, short letter or None,
-    does it take a value). Ours are left out."""
+    """Every option of srun --help, without NodeOS's: (long name, short letter or None, whether it
+    takes a value)."""
     out = {}
     for line in text.splitlines():
         m = re.match(r"\s+(?:-(\w)(?:, |  ?))?\s*--([a-z0-9][a-z0-9-]*)(\[?[=\[<])?", line)
@@ -347,7 +346,7 @@ def option_words(text):
 
 
 def shortest(name, names):
-    """The shortest beginning of NAME that is no other option's."""
+    """The shortest unambiguous abbreviation of NAME."""
     for n in range(1, len(name)):
         if not any(other.startswith(name[:n]) for other in names if other != name):
             return name[:n]
@@ -355,7 +354,7 @@ def shortest(name, names):
 
 
 def option_lines(text):
-    """Command lines, with what names each of them."""
+    """Command lines, with a name for each."""
     options = option_words(text)
     names = [name for name, _, _ in options]
     out = []
@@ -375,7 +374,7 @@ def option_lines(text):
 
 
 def try_option(line, where, job):
-    """A step of JOB: exit code and output; job numbers, times and waits are not of interest."""
+    """Run a step of JOB: exit code and output, without job numbers, times and waits."""
     os.makedirs(where)
     os.chown(where, 1000, 1000)
     for name, text in (
@@ -404,7 +403,7 @@ def try_option(line, where, job):
 
 
 def sweep_options(lines, name):
-    """LINES (number: command line) in one job: number: result."""
+    """Run LINES (number: command line) in one job; returns number: result."""
     shutil.rmtree(f"{TOP}/{name}", ignore_errors=True)
     os.makedirs(f"{TOP}/{name}")
     note(f"{name}: {len(lines)} command lines")
@@ -422,12 +421,16 @@ def options(pattern):
     plugin(False)
     text = run("srun --help").out
     forms = [x for x in option_lines(text) if re.search(pattern, x[0])]
-    ok(len(forms) > 200 or pattern, f"srun --help has options for {len(forms)} command lines", text)
+    ok(
+        len(forms) > 200 or pattern,
+        f"srun --help has enough options: {len(forms)} command lines",
+        text,
+    )
     lines = dict(enumerate(line for _, line in forms))
     stock = sweep_options(lines, "stock")
     plugin(True)
     ours = sweep_options(lines, "ours")
-    # what differs once may be a matter of time: both again
+    # a difference may be due to timing: run both again
     again = {i: lines[i] for i in lines if stock[i] != ours[i]}
     if again:
         ours.update(sweep_options(again, "ours2"))
@@ -441,7 +444,7 @@ def options(pattern):
             f"{line}\nstock {stock[i]}\nours  {ours[i]}",
         )
     ran = sum(x[0] == 0 and "app input.json --exclusive" in x[1] for x in stock.values())
-    ok(pattern or ran > len(lines) // 3, f"in {ran} of {len(lines)} the program runs")
+    ok(pattern or ran > len(lines) // 3, f"the program runs in {ran} of {len(lines)} command lines")
 
 
 def main():
@@ -470,7 +473,7 @@ def main():
     compare(lines, a, b, ours)
     seen = sum(len(x["ranks"]) for x in a)
     ok(seen > 2 * len(lines), f"the comparison is of {seen} ranks")
-    ok(cluster.last_job() > FIRST_JOB, "job numbers are numbers of nothing else")
+    ok(cluster.last_job() > FIRST_JOB, "job numbers are above all other numbers")
     all_idle("nodes are idle at the end")
     cluster.done()
 

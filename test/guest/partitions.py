@@ -3,8 +3,8 @@
 # run: ci limit=600 made left
 # run: deep limit=3600
 # rooms: container host launch control
-"""Containers that are cpuset partitions: what the kernel shows, siblings of every kind beside them,
-what is refused, and that nothing is left behind. partitions.py GROUP...: those groups only."""
+"""Containers that are cpuset partitions: the kernel's view, siblings of every kind beside them,
+refusals, and no leftovers. partitions.py GROUP...: these groups only."""
 
 import json
 import os
@@ -24,7 +24,7 @@ ISO = {
     "plain": {"container": {"cpus": 4}},
 }
 SMALL = {"iso": ISO["iso"], "plain": ISO["plain"]}
-# a rank that leaves the place of its step, then says where it is and stays
+# a rank that writes its step's cgroup into a file, then prints its place and stays
 SHOW = (
     f"bash -c 'cut -d: -f3 /proc/self/cgroup >{DIR}/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURMD_NODENAME;"
     f" exec {WHEREAMI} {{stay}}'"
@@ -36,7 +36,7 @@ def on(node, command):
 
 
 def exclusive(node="n0"):
-    """What the directories above all jobs still hold."""
+    """Exclusive CPUs of the directories above all jobs."""
     return on(
         node,
         "for f in $(find /sys/fs/cgroup -path '*job_*' -prune -o -name cpuset.cpus.exclusive"
@@ -59,7 +59,7 @@ def clean(what):
     same(
         [on(n, f"cat {WORKQUEUES}").out.strip() for n in ("n0", "n1")],
         ["ffff", "ffff"],
-        f"{what}: the kernel's workqueues have all CPUs",
+        f"{what}: the kernel's workqueues have all CPUs again",
     )
 
 
@@ -72,7 +72,7 @@ def read(name):
 
 
 def group_made():
-    """One partition, on two nodes: the kernel's own words."""
+    """One partition on two nodes, by the kernel's own files."""
     manifest = write("part/iso.json", pod(**ISO))
     want = plan(manifest)
     script = write(
@@ -96,11 +96,11 @@ true
 """,
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o {DIR}/made.log {script}")
-    same(r.code, 0, "a job with an isolated container")
+    same(r.code, 0, "a job with an isolated container ends with success")
     found = ranks(cluster.Result(0, read("made.out"), "", 0))
     ok(
         len(found) == 4 and all(cpus(x["cpus"]) <= cpus(want["iso"]["cpus"]) for x in found),
-        "its ranks are in it",
+        "ranks of the isolated container are in it",
         read("made.log") + read("made.out")[-400:],
     )
     lines = [line.split() for line in read("made.kernel").splitlines()]
@@ -115,7 +115,7 @@ true
             {i for i in range(16) if int(x[4], 16) >> i & 1} == set(range(16)) - cpus(x[3])
             for x in lines
         ),
-        "the kernel's workqueues had left them before",
+        "the kernel's workqueues leave the CPUs of the partition",
         read("made.kernel"),
     )
     reports = [
@@ -131,7 +131,7 @@ true
             == {"iso": "isolated", "own": "root", "plain": "member"}
             for x in reports
         ),
-        "the reports say so",
+        "the reports have each container's partition",
         [(x["outcome"], x.get("reason"), x.get("error")) for x in reports],
     )
     clean("one partition")
@@ -150,8 +150,8 @@ SIBLINGS = {
 
 
 def beside(tag, options, manifest, want):
-    """A partition that lives while siblings of every kind are launched:
-    none fails, and it is one again after each."""
+    """A live partition while siblings of every kind start: none fails, and the partition is valid
+    again after each."""
     steps = "".join(
         f"{command} >{tag}.{i}.out 2>{tag}.{i}.err; echo $? >{tag}.{i}.rc\nfor k in $(seq 50); do"
         " grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat"
@@ -173,28 +173,28 @@ true
 """,
     )
     r = sbatch(f"{options} --nodeos-manifest={manifest} -o {DIR}/{tag}.log {script}")
-    same(r.code, 0, f"{tag}: the job ends well")
+    same(r.code, 0, f"{tag}: the job ends with success")
     for i, (what, (_, where)) in enumerate(SIBLINGS.items()):
         got = ranks(cluster.Result(0, read(f"{tag}.{i}.out"), "", 0))
         ok(
             read(f"{tag}.{i}.rc").strip() == "0" and got,
-            f"{tag}: a sibling, {what}: runs",
+            f"{tag}: a sibling, {what}, runs",
             read(f"{tag}.{i}.err") + read(f"{tag}.log"),
         )
         if where:
             ok(
                 all(cpus(x["cpus"]) <= cpus(want[where]["cpus"]) for x in got),
-                f"{tag}: a sibling, {what}: in its container",
+                f"{tag}: a sibling, {what}, is in its container",
                 [x["cpus"] for x in got],
             )
         same(
             read(f"{tag}.{i}.state").strip(),
             "isolated",
-            f"{tag}: after a sibling, {what}: isolated again",
+            f"{tag}: after a sibling, {what}, the partition is isolated again",
         )
     ok(
         "one step at a time" in read(f"{tag}.again") and read(f"{tag}.again").strip().endswith("1"),
-        f"{tag}: a second step in it is refused",
+        f"{tag}: a second step in the partition is refused",
         read(f"{tag}.again"),
     )
     clean(tag)
@@ -206,7 +206,7 @@ def group_beside():
 
 
 def group_half():
-    # the second half of the node: what the first has is another job's
+    # another job has the first half of the node
     r = run("sbatch --parsable -w n0 -n4 -c2 --wrap 'sleep 900'")
     half(write("part/small.json", pod(**SMALL)))
     run(f"scancel {r.out.strip()}")
@@ -214,8 +214,8 @@ def group_half():
 
 
 def half(manifest):
-    """Half of a node, the other half being another job's: the same,
-    with the plan as the report has it."""
+    """A live partition in half of a node, beside another job: siblings run, and the ranks follow
+    the report's plan."""
     script = write(
         "part/half.sh",
         f"""#!/bin/bash
@@ -236,23 +236,26 @@ true
 """,
     )
     r = sbatch(f"-N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} -o {DIR}/half.log {script}")
-    same(r.code, 0, "half: the job ends well")
+    same(r.code, 0, "half: the job ends with success")
     ok(read("half.rc").split() == ["0"] * 4, "half: every sibling runs", read("half.err")[-900:])
-    same(read("half.state").split(), ["isolated"] * 4, "half: and it is isolated again after each")
+    same(
+        read("half.state").split(),
+        ["isolated"] * 4,
+        "half: the partition is isolated again after every sibling",
+    )
     found = ranks(cluster.Result(0, read("half.iso.out"), "", 0))
     chosen = {
         c["name"]: c for c in json.loads(read("half.0.n0.json") or "{}").get("containers", [])
     }
     ok(
         found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found),
-        "half: its ranks are in it",
+        "half: ranks of the partition are in it",
         read("half.iso.err")[-900:],
     )
 
 
 def group_ended():
-    """Step containers, one after the other: srun returns before slurmstepd has
-    taken its partition down."""
+    """Step containers in a row: srun returns before slurmstepd removes its partition."""
     iso = write("part/own.json", pod(iso={"container": {"cpus": 2, "partition": "isolated"}}))
     steps = (
         f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap"
@@ -261,11 +264,11 @@ def group_ended():
     r = run(f"salloc -w n0 -N1 -n1 -c4 bash {write('part/ended.sh', steps * 5)}", timeout=300)
     ok(
         r.code == 0 and len(ranks(r)) == 10,
-        "ten step containers, every second an isolated partition",
+        "ten step containers in a row run, every second one an isolated partition",
         r.text[-900:],
     )
     clean("steps that follow each other")
-    # two of the same name are two containers
+    # step containers of the same name are distinct
     both = (
         f"srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & srun -n1 -c4 --exact"
         f" --nodeos-manifest={iso} {WHEREAMI} 4 & wait\n"
@@ -273,14 +276,14 @@ def group_ended():
     r = run(f"salloc -w n0 -N1 -n2 -c4 bash {write('part/same.sh', both)}")
     ok(
         len(ranks(r)) == 2,
-        "two step containers of one name, both partitions, at the same time",
+        "two step containers of one name, both partitions, run at the same time",
         r.text[-900:],
     )
     clean("two of one name")
 
 
 def group_left():
-    """What an ended job has left behind."""
+    """Leftovers of an ended job."""
     whole = write("part/four.json", pod(iso=ISO["iso"], plain=ISO["plain"]))
     first = min(cpus(plan(whole)["iso"]["reserved"]))
     on(
@@ -295,13 +298,17 @@ def group_left():
     r = run(step)
     ok(
         r.code != 0 and "job_4444" in r.text and "left behind" in r.text,
-        "a directory in a partition's way is named",
+        "the message names a leftover directory in a partition's way",
         r.text[-600:],
     )
     on("n0", "rmdir $(find /sys/fs/cgroup -name job_4444)")
     r = run(step)
-    ok(r.code == 0 and len(ranks(r)) == 1, "and without it the partition is made", r.text[-600:])
-    # an entry that nobody can read keeps nothing from being taken down
+    ok(
+        r.code == 0 and len(ranks(r)) == 1,
+        "without the leftover directory, the partition starts",
+        r.text[-600:],
+    )
+    # an unreadable ledger entry must not block the removal of partitions
     on("n0", "echo nonsense >/run/nodeos/job-4444")
     run(step)
     on("n0", "rm /run/nodeos/job-4444")
@@ -330,7 +337,7 @@ def group_refused():
     r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-manifest={small} --nodeos-container=iso {WHEREAMI}")
     ok(
         r.code == 0 and len(ranks(r)) == 1,
-        "a step container that is a partition, in a job of half a node",
+        "a step container that is a partition runs in a job of half a node",
         r.text[-800:],
     )
     for node in ("n0", "n1"):
@@ -341,7 +348,7 @@ def group_refused():
     )
     ok(
         r.code == 1 and "is not allowed at this site" in r.text,
-        "where the site allows none, they are refused before anything is submitted",
+        "allow_partitions = member: srun refuses partitions before the submission",
         r.text,
     )
     allow()
@@ -349,17 +356,17 @@ def group_refused():
 
 
 def group_resized():
-    """A container that a step has made a partition stays as it is, as long as the step;
-    the one beside it need not."""
+    """A container that is a step's partition cannot change while the step lives; its neighbour
+    can."""
     job = Job({"sim": ISO["iso"], "vda": ISO["plain"]})
     if not ok(
         len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
-        "a job with ranks in an isolated container and in a plain one",
+        "a job has ranks in an isolated container and in a plain one",
         on("n0", f"cat {HOME}/*.out").text,
     ):
         return
     before, step = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}["sim"]
-    same(isolated(), before["sim"][0], "the kernel shows the partition")
+    same(isolated(), before["sim"][0], "the kernel shows the live partition")
     for what, words in (
         (resize, "sim --cpus=2"),
         (resize, "sim --cpus=+2"),
@@ -374,15 +381,19 @@ def group_resized():
                 " has ended"
             )
             in r.err,
-            f"{what.__name__} {words}",
+            f"{what.__name__} {words}: refused while the partition's step lives",
             r.text,
         )
-    same((job.containers(), isolated()), (before, before["sim"][0]), "all is as before")
+    same(
+        (job.containers(), isolated()),
+        (before, before["sim"][0]),
+        "the refused calls change no container",
+    )
     r, _ = resize("vda --cpus=+4")
     now = job.containers()
     ok(
         r.code == 0 and len(now["vda"][0]) == 8 and not now["vda"][0] & before["sim"][0],
-        "the plain one grows beside it",
+        "the plain container grows beside the partition",
         r.text,
     )
     job.check("beside a partition")
@@ -393,23 +404,23 @@ def group_resized():
     r, _ = resize("sim --cpus=2")
     ok(
         r.code == 0 and len(job.containers()["sim"][0]) == 2,
-        "when the step has ended, it can be changed",
+        "the partition's container can change when its step has ended",
         r.text,
     )
     r = job.inside(f"srun -n1 --overlap --mpi=none --nodeos-container=sim {WHEREAMI}")
     ok(
         [len(cpus(x["cgroup_cpus"])) for x in ranks(cluster.Result(0, r, "", 0))] == [2],
-        "and the next step is in what it has then",
+        "the next step is in the resized container",
         r,
     )
     r, _ = delete("sim")
-    ok(r.code == 0, "and deleted", r.text)
+    ok(r.code == 0, "the partition's container can be deleted when its step has ended", r.text)
     run(f"scancel {job.id}")
     clean("resized")
 
 
 def verified(tag):
-    """nodeosctl verify tells a partition from one that is none."""
+    """nodeosctl verify finds valid and invalid partitions."""
     pid = on("n0", "pgrep -u alice -x whereami | head -1").out.strip()
     task = f"/sys/fs/cgroup$(cut -d: -f3 /proc/{pid}/cgroup)"
     file = f"$(dirname {task})/cpuset.cpus.partition"
@@ -422,29 +433,29 @@ def verified(tag):
             "partition of CPUs" in c["what"] and c["found"] == "isolated" for c in found["checks"]
         )
         and sum("rank" in c["what"] for c in found["checks"]) >= 2,
-        f"{tag}: verify finds everything as it should be",
+        f"{tag}: verify finds no difference",
         r.text,
     )
     on("n0", f"echo member >{file}")
     r = on("n0", "nodeosctl verify")
     ok(
         r.code == 3 and "should be isolated, the kernel shows member" in r.out,
-        f"{tag}: verify finds that it is none",
+        f"{tag}: verify finds an invalid partition",
         r.text,
     )
-    # and a rank that somebody moved out of its container
+    # a rank that root moved out of its container
     on("n0", f"echo 0-15 >$(dirname {task})/cpuset.cpus; echo 15 >{task}/cpuset.cpus")
     r = on("n0", "nodeosctl verify")
     ok(
         r.code == 3 and "DIFFERS" in r.out and "within the container" in r.out,
-        f"{tag}: verify finds a rank elsewhere",
+        f"{tag}: verify finds a rank outside of its container",
         r.text,
     )
 
 
 def group_killed():
-    """slurmstepd dies with a partition: what is left goes with the next launch, and harms nobody.
-    Stock srun would wait forever."""
+    """slurmstepd dies with a partition: the next launch removes the leftovers, which harm no other
+    job. Stock srun would wait forever."""
     manifest = write("part/iso.json", pod(**ISO))
     for signal in ("9", "15"):
         for name in ("killed.out", "next.out"):
@@ -466,13 +477,13 @@ srun -n2 --overlap --nodeos-container=iso {WHEREAMI} >next.out 2>next.err
             if read("killed.out").count("@") >= 2 and isolated():
                 break
             time.sleep(0.2)
-        ok(isolated(), "the partition is there")
+        ok(isolated(), "the partition exists before slurmstepd dies")
         on(
             "n0",
             "systemctl restart slurmd; for i in $(seq 50); do scontrol show slurmd >/dev/null 2>&1"
             " && break; sleep 0.2; done",
         )
-        ok(isolated(), "and still is, when slurmd has been restarted")
+        ok(isolated(), "the partition survives a restart of slurmd")
         verified(signal)
         on(
             "n0",

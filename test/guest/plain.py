@@ -5,8 +5,8 @@
 # run: deep slurm=22.05 limit=3600
 # run: deep slurm=newest limit=3600
 # rooms: spank launch
-"""Plain Slurm beside containers: command lines that are no business of NodeOS,
-steps from outside of a job, exit codes, names of nodes. plain.py GROUP...: those groups only."""
+"""Plain Slurm beside containers: command lines that NodeOS must ignore, steps from outside of a
+job, exit codes, names of nodes. plain.py GROUP...: these groups only."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ def series():
 
 
 def group_words():
-    """Only what the user names to NodeOS is a manifest."""
+    """Only files that the user passes to NodeOS are manifests."""
     executable("app", "#!/bin/sh\necho app $*\n")
     executable("script.json", "#!/bin/sh\necho script $*\n")
     write("input.json", '{"no": "manifest"}\n')
@@ -68,7 +68,7 @@ def group_words():
         "--no-kill",
     ):
         if options == "--immediate":
-            wait_idle()  # what the last job leaves takes a moment
+            wait_idle()  # the last job's end takes a moment
         r = run(f"srun -w n0 {options} ./app input.json")
         ok(
             r.code == 0 and "app input.json" in r.out and "nodeos" not in r.err,
@@ -76,34 +76,50 @@ def group_words():
             r.text,
         )
     r = run("srun --test-only ./app input.json")
-    ok(r.code == 0 and "nodeos" not in r.err, "srun --test-only ./app input.json", r.text)
+    ok(r.code == 0 and "nodeos" not in r.err, "srun --test-only ./app input.json succeeds", r.text)
     r = run("srun -w n0 ./script.json input.json")
     ok(
         r.code == 0 and r.out == "script input.json\n",
-        "a program whose name ends in .json is a program",
+        "srun ./script.json: an executable file runs as a program",
         r.text,
     )
     r = run("PATH=$PWD:$PATH srun -w n0 script.json x")
-    ok(r.code == 0 and r.out == "script x\n", "also one that PATH has", r.text)
+    ok(
+        r.code == 0 and r.out == "script x\n",
+        "srun script.json: an executable file in PATH runs as a program",
+        r.text,
+    )
     r = run("srun -w n0 -n2 --multi-prog map.json")
     same(
         (r.code, sorted(r.out.split("\n"))),
         (0, ["", "app one", "app zero"]),
-        "srun --multi-prog map.json",
+        "srun --multi-prog map.json runs both programs",
     )
     r = run("srun -w n0 ./list.json")
     ok(
         r.code != 0 and "nodeos" not in r.err,
-        "a file that is no JSON object is Slurm's to refuse",
+        "srun ./list.json: Slurm itself refuses a file without a JSON object",
         r.text,
     )
     r = run("srun -w n0 ./nothing.json")
-    ok(r.code != 0 and "nodeos" not in r.err, "a file that is not there, too", r.text)
+    ok(
+        r.code != 0 and "nodeos" not in r.err,
+        "srun ./nothing.json: Slurm itself refuses a missing file",
+        r.text,
+    )
     r = run("srun -w n0 ./input.json")
-    ok(r.code != 0 and "nodeos" not in r.err, "and a JSON object without an acKind", r.text)
+    ok(
+        r.code != 0 and "nodeos" not in r.err,
+        "srun ./input.json: Slurm itself refuses a JSON object without an acKind",
+        r.text,
+    )
     write("broken.json", '{"acKind": "PodManifest"}\n')
     r = run("srun -w n0 ./broken.json")
-    ok(r.code != 0 and "not a valid manifest" in r.err, "one with an acKind is a manifest", r.text)
+    ok(
+        r.code != 0 and "not a valid manifest" in r.err,
+        "srun ./broken.json: a JSON object with an acKind is a manifest",
+        r.text,
+    )
     r = run("sbatch -w n0 -o /dev/null bad.sh")
     ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks its script's #NODEOS lines", r.text)
     for line in (
@@ -117,16 +133,16 @@ def group_words():
         r = run(f"sbatch -w n0 -o /dev/null {line}")
         ok(
             r.code == 0 and "nodeos" not in r.err,
-            f"sbatch {line}: checks no other file than the script",
+            f"sbatch {line}: only the script is checked",
             r.text,
         )
     r = run("sbatch -w n0 -o /dev/null -n1 : -w n1 -n1 bad.sh")
-    ok(r.code != 0 and "bad.sh" in r.err, "and the script of a heterogeneous job", r.text)
+    ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks the script of a heterogeneous job", r.text)
     all_idle("nodes are idle")
 
 
 def job(options, script):
-    """A job of alice's that is running: its number, once the script has made the file "ready"."""
+    """Submit a job of alice; returns its number once the script has made the file "ready"."""
     run("rm -f ready go")
     path = write("login.sh", "#!/bin/bash\n" + script)
     number = run(f"sbatch --parsable -o login.log {options} {path}").out.strip()
@@ -147,7 +163,7 @@ def planned_job(options=""):
 
 
 def taken(node):
-    """CPUs of the containers on NODE, by name, as its ledger says to root."""
+    """CPUs of the containers on NODE, by name, from its ledger."""
     import json
 
     report = json.loads(on(node, "nodeosctl report --json").out)
@@ -155,31 +171,35 @@ def taken(node):
 
 
 def group_login():
-    """Steps of a job with containers from a shell that is not in it."""
+    """Steps of a job with containers, from a shell outside of it."""
     number = planned_job()
     machine = Machine()
     srun = f"srun --jobid={number} --overlap"
     r = run(f"{srun} -N2 --ntasks-per-node=1 {WHEREAMI}")
     found = ranks(r)
     plan = {node: taken(node) for node in ("n0", "n1")}
-    ok(r.code == 0 and len(found) == 2, "a plain step runs on both nodes", r.text)
+    ok(r.code == 0 and len(found) == 2, "srun --jobid: a plain step runs on both nodes", r.text)
     ok(
         all(
             not cpus(x["cpus"])
             & (cpus(plan[x["host"]]["sim"]["cpus"]) | cpus(plan[x["host"]]["vda"]["cpus"]))
             for x in found
         ),
-        "on what the containers leave",
+        "srun --jobid: a plain step is on CPUs that the containers leave",
         [x["cpus"] for x in found],
     )
     ok(
         r.err.count("nodeos: note:") == 1 and "sim vda" in r.err,
-        "one note says so, and names the containers",
+        "srun --jobid: a plain step gets one note, which names the containers",
         r.err,
     )
     for name in ("sim", "vda"):
         r = run(f"{srun} -N2 --ntasks-per-node=1 --nodeos-container={name} {WHEREAMI}")
-        ok(r.code == 0 and "nodeos" not in r.err, f"a step joins {name} on both nodes", r.text)
+        ok(
+            r.code == 0 and "nodeos" not in r.err,
+            f"srun --jobid: a step joins {name} on both nodes",
+            r.text,
+        )
         for node in ("n0", "n1"):
             check_ranks(
                 [x for x in ranks(r) if x["host"] == node],
@@ -195,27 +215,39 @@ def group_login():
     same(
         cpus(r.out.split()[-1] if r.out.split() else ""),
         cpus(plan["n1"]["vda"]["cpus"]),
-        "with --pty",
+        "srun --jobid --pty: a step joins vda",
     )
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=vda srun --overlap -w n0 -N1 -n1 {WHEREAMI}")
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         ["vda"],
-        "an srun in such a rank is where the rank is",
+        "srun in a rank of such a step: its step is in the rank's container",
     )
     r = run(f"{srun} -N1 -n1 --nodeos-container=none grep -c Cpus_allowed_list /proc/self/status")
-    ok(r.code == 0 and "nodeos" not in r.err, "--nodeos-container=none", r.text)
+    ok(
+        r.code == 0 and "nodeos" not in r.err,
+        "srun --jobid --nodeos-container=none: the step runs, without a note",
+        r.text,
+    )
     r = run(f"{srun} -N1 -n1 --nodeos=off hostname")
-    ok(r.code == 0 and "nodeos" not in r.err, "--nodeos=off: no note", r.text)
+    ok(
+        r.code == 0 and "nodeos" not in r.err,
+        "srun --jobid --nodeos=off: the step runs, without a note",
+        r.text,
+    )
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=viz hostname")
     ok(
         r.code != 0 and "sim" in r.err and "vda" in r.err and "viz" in r.err and r.out == "",
-        "an unknown name: the names that there are",
+        "srun --jobid with an unknown name: the message has the existing names",
         r.text,
     )
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-cpus=1 hostname")
-    ok(r.code != 0 and "second manifest" in r.err, "a second manifest is refused", r.text)
-    # from within another job with a plan, whose request is none of this job's
+    ok(
+        r.code != 0 and "second manifest" in r.err,
+        "srun --jobid: a second manifest is refused",
+        r.text,
+    )
+    # from within another job with a plan: its request must not apply to this job
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     for options, want in (("--nodeos-container=vda", "vda"), ("", None)):
         r = run(
@@ -225,20 +257,24 @@ def group_login():
         same(
             [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
             [want],
-            f"srun --jobid {options} from within another job",
+            f"srun --jobid {options} from within another job: the container is {want}",
         )
-    # its options are none of this job's either, so nothing guards a plain step on
-    # a node without the plugin
+    # its options must not apply either, so no guard stops a plain step on a node without the
+    # plugin
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} --nodeos-container=own"
     r = run(f"{inside} {srun} -w n1 -N1 -n1 {WHEREAMI} --nodeos-container=own")
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         [None],
-        "srun --jobid where the other job names a container",
+        "srun --jobid from a job that names a container: a plain step is in none",
     )
     on("n1", f"mv {LINE} {LINE}.off")
     r = run(f"{inside} {srun} -w n1 -N1 -n1 echo alive")
-    same((r.code, r.out), (0, "alive\n"), "and on a node without the plugin")
+    same(
+        (r.code, r.out),
+        (0, "alive\n"),
+        "srun --jobid from such a job: a plain step runs on a node without the plugin",
+    )
     on("n1", f"mv {LINE}.off {LINE}")
     r = run(
         f"salloc -w n0 -n2 -c2 --nodeos=off {srun} -w n0 -N1 -n1 --nodeos-container=vda {WHEREAMI}"
@@ -246,11 +282,11 @@ def group_login():
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         ["vda"],
-        "srun --jobid from within a job with --nodeos=off",
+        "srun --jobid from within a job with --nodeos=off: the step joins vda",
     )
     run(f"touch {HOME}/go")
     all_idle("nodes are idle")
-    # a job without a plan, one step of which has a container of its own
+    # a job without a plan, with one step that has a container of its own
     number = job(
         "-w n0 -n4 -c2",
         f"srun -n1 -c2 --overlap --nodeos-cpus=2 bash -c 'touch ready; while [ ! -e {HOME}/go ]; do"
@@ -259,26 +295,34 @@ def group_login():
     r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=step hostname")
     ok(
         r.code != 0 and "step 0's own container" in r.err and r.out == "",
-        "a step's own container is not joined, and the message says why",
+        "srun --jobid: joining a step's own container is refused with the reason",
         r.text,
     )
     r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=sim hostname")
     ok(
         r.code != 0 and "has no containers" in r.err and r.out == "",
-        "a job without containers",
+        "srun --jobid: a container name in a job without containers is refused",
         r.text,
     )
     r = run(f"srun --jobid={number} --overlap -n1 hostname")
-    ok(r.code == 0 and "nodeos" not in r.err, "a plain step of it", r.text)
+    ok(
+        r.code == 0 and "nodeos" not in r.err,
+        "srun --jobid: a plain step in a job without containers runs",
+        r.text,
+    )
     run(f"touch {HOME}/go")
     r = run("srun -n1 --nodeos-container=sim hostname")
-    ok(r.code != 0 and "has no containers" in r.err, "a job of its own has none to name", r.text)
+    ok(
+        r.code != 0 and "has no containers" in r.err,
+        "srun: a container name in a job without containers is refused",
+        r.text,
+    )
     all_idle("nodes are idle at the end")
     same(leftovers(), "", "the ledger is empty")
 
 
 def group_exits():
-    """A rank's own exit code is Slurm's business."""
+    """A rank's own exit code is left to Slurm."""
     farm = "'if [ $SLURM_PROCID = 0 ]; then exit 3; fi; sleep 6; echo alive'"
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
     ok(
@@ -287,19 +331,31 @@ def group_exits():
         r.text,
     )
     r = run(f"srun -N2 -n2 -c2 -K --nodeos-cpus=2 bash -c {farm}")
-    ok(r.code != 0 and r.out == "", "with -K they do not", r.text)
+    ok(r.code != 0 and r.out == "", "-K: the other ranks of a task farm end", r.text)
     cluster.both(
         f"cp -p {CONF} {CONF}.keep; sed -i 's/^#kill_on_bad_exit = .*/kill_on_bad_exit = yes/'"
         f" {CONF}"
     )
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
-    ok(r.code != 0 and r.out == "", "nor where the site has kill_on_bad_exit = yes", r.text)
+    ok(
+        r.code != 0 and r.out == "",
+        "kill_on_bad_exit = yes: the other ranks of a task farm end",
+        r.text,
+    )
     r = run(f"srun -N2 -n2 -c2 -K0 --nodeos-cpus=2 bash -c {farm}")
-    ok(r.code == 3 and r.out == "alive\n", "unless the user says -K0", r.text)
+    ok(
+        r.code == 3 and r.out == "alive\n",
+        "kill_on_bad_exit = yes, -K0: the other ranks of a task farm go on",
+        r.text,
+    )
     r = run(f"srun -N2 -n2 -c2 bash -c {farm}")
-    ok(r.code == 3 and r.out == "alive\n", "a step without containers is not concerned", r.text)
+    ok(
+        r.code == 3 and r.out == "alive\n",
+        "kill_on_bad_exit = yes: ranks of a step without containers go on",
+        r.text,
+    )
     cluster.both(f"mv {CONF}.keep {CONF}")
-    # a failure of ours ends the step everywhere all the same
+    # a failure of NodeOS ends the step on all nodes in any case
     cluster.both(f"cp -p {CONF} {CONF}.keep")
     on("n1", f"echo 'colour = red' >>{CONF}")
     start = time.time()
@@ -327,7 +383,7 @@ def group_async():
     if series() < (26, 5):
         cluster.note("this Slurm has no srun --async")
         return
-    number = planned_job("--stepmgr")  # which launches these steps
+    number = planned_job("--stepmgr")  # the stepmgr launches these steps
     machine = Machine()
     plan = taken("n1")
     lines = f"{HOME}/async.out"
@@ -360,23 +416,27 @@ def group_async():
         not any(
             "TASK_PROLOG" in k or "GUARD" in k or "SAVED" in k for x in found for k in x["env"]
         ),
-        "nothing of the guard is left",
+        "srun --async: the guard leaves no variable",
     )
     r = step("--nodeos-container=viz", "echo alive")
-    ok("alive" not in r.out, "a wrong name runs nothing", r.text)
+    ok("alive" not in r.out, "srun --async: a wrong container name runs nothing", r.text)
     on("n1", f"mv {LINE} {LINE}.off")
     r = step("--nodeos-container=vda", "echo alive")
-    ok("alive" not in r.out, "on a node without the plugin nothing runs", r.text)
+    ok(
+        "alive" not in r.out,
+        "srun --async: a node without the plugin runs nothing in a container",
+        r.text,
+    )
     r = step("", "echo alive")
-    ok("alive" in r.out, "a plain step does", r.text)
+    ok("alive" in r.out, "srun --async: a node without the plugin runs a plain step", r.text)
     r = step("", "echo alive --nodeos-cpus=2")
     ok(
         "alive --nodeos-cpus=2" in r.out,
-        "also where a word of the program's is one of ours",
+        "srun --async: a node without the plugin runs a program that has an option like ours",
         r.text,
     )
     on("n1", f"mv {LINE}.off {LINE}")
-    # from within another job with a plan, for a job without: the request is the step's own
+    # from within another job with a plan, for a job without one: the step has its own request
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other}"
     bare = job(
@@ -386,31 +446,39 @@ def group_async():
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         ["step"],
-        "srun --async --jobid with a request of its own, from within another job",
+        "srun --async --jobid from within another job: a step has its own request",
     )
     r = step("", WHEREAMI, bare, inside)
-    same([x["env"].get("NODEOS_CONTAINER") for x in ranks(r)], [None], "and a plain one")
+    same(
+        [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
+        [None],
+        "srun --async --jobid from within another job: a plain step has no container",
+    )
     r = step("--nodeos-container=vda", WHEREAMI, number, inside)
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         ["vda"],
-        "and one that joins a container there",
+        "srun --async --jobid from within another job: a step joins the container of its job",
     )
     r = step("--nodeos-cpus=2", "echo alive", number, inside)
-    ok("alive" not in r.out, "a second request is refused on the node", r.text)
+    ok("alive" not in r.out, "srun --async: the node refuses a second request", r.text)
     run(f"touch {HOME}/go")
     all_idle("nodes are idle")
 
 
 def group_names():
-    """Slurm's name of a node, where its host has another."""
+    """Slurm's name of a node whose host has another name."""
     on("n1", "hostname other")
     run("rm -f name.*")
     r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-report=name.%s.%N.json hostname")
-    ok(r.code == 0 and r.out == "other\n", "a rank on a host of another name", r.text)
+    ok(r.code == 0 and r.out == "other\n", "a rank runs on a host with another name", r.text)
     same(run("ls name.*").out, "name.0.n1.json\n", "%N is Slurm's name of the node")
     r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=64 hostname")
-    ok(r.code != 0 and "error: nodeos: n1:" in r.err, "so it is in messages", r.text)
+    ok(
+        r.code != 0 and "error: nodeos: n1:" in r.err,
+        "messages have Slurm's name of the node",
+        r.text,
+    )
     on("n1", "hostname n1")
     all_idle("nodes are idle")
 

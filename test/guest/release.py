@@ -3,9 +3,9 @@
 # boot: put=release-729764e,stage
 # run: deep limit=3600
 # rooms: container
-"""Live steps that another release has launched: reported, resized and swept by this one, and the
-other way round. release.tar is what the commit in the line "boot" installs, now.tar what this tree
-does; Slurm goes on with its jobs meanwhile. release.py [GROUP...]"""
+"""Live steps that another release launched are reported, resized and swept by this one, and the
+other way round. release.tar has the files that the commit in the line "boot" installs, now.tar
+those of this tree; Slurm and its jobs go on meanwhile. release.py [GROUP...]"""
 
 import glob
 import json
@@ -20,7 +20,7 @@ from livejob import Job, delete, resize
 
 
 def install(name):
-    """Both nodes have the files of NAME from now on; what runs keeps its own."""
+    """Put the files of NAME in place on both nodes; running programs keep their own."""
     for result in cluster.both(f"tar -C / --no-same-owner -xf {os.path.abspath(name)}").values():
         ok(result.code == 0, f"the files of {name} are put in place", result.text)
     cluster.patient()
@@ -41,7 +41,8 @@ def reported(job, what):
 
 
 def killed(job, what):
-    """slurmstepd of a step dies: whoever opens the ledger next takes out what the step had."""
+    """slurmstepd of a step dies: the next process that opens the ledger removes the step's
+    part."""
     before = len(job.show()["steps"])
     run(
         f"pkill -KILL -f 'slurmstepd: \\[{job.id}\\.0\\]'; sleep 1;"
@@ -53,12 +54,12 @@ def killed(job, what):
         f"srun --jobid={job.id} --overlap --mpi=none -n1 -N1 --nodeos-container=vda true",
         timeout=300,
     )
-    ok(r.code == 0, f"{what}: a step is launched beside it", r.text)
+    ok(r.code == 0, f"{what}: a step starts beside the killed one", r.text)
     ok(len(job.show()["steps"]) < before, f"{what}: a killed step is swept", job.show()["steps"])
 
 
 def over(first, second, what):
-    """Launched with FIRST, then SECOND's files are there."""
+    """Launch a job with FIRST, then put SECOND's files in place."""
     install(first)
     job = Job(rest="-n1")
     job.check(f"{what}: before")
@@ -67,13 +68,13 @@ def over(first, second, what):
     r, told = resize("sim --cpus=-4")
     ok(
         r.code == 0 and told["cpus"]["after"] != told["cpus"]["before"],
-        f"{what}: sim gives",
+        f"{what}: resize shrinks sim",
         r.text,
     )
-    job.check(f"{what}: after it")
+    job.check(f"{what}: after sim shrinks")
     r, _ = resize(f"--job={job.id} vda --cpus=8")
-    ok(r.code == 0, f"{what}: vda takes", r.text)
-    job.check(f"{what}: after both")
+    ok(r.code == 0, f"{what}: resize grows vda", r.text)
+    job.check(f"{what}: after vda grows")
     killed(job, what)
     run(f"scancel {job.id}", user="root")
     all_idle("nodes are idle")
@@ -88,14 +89,14 @@ def group_newer(machine):
     over("now.tar", "release.tar", "a newer release's step")
 
 
-# 240 lines "rank task_N LONG CPUS" are more than the 16 KiB that an entry has for them
+# 240 lines "rank task_N LONG CPUS" exceed the 16 KiB of an entry
 LONG = "c" * 63
 RANKS = 240
 
 
 def many_ranks():
-    """A job of alice's on n0 with RANKS ranks in the container LONG, and its entry when they are
-    placed; "" when the job ends before that, or after 15 minutes."""
+    """A job of alice on n0 with RANKS ranks in the container LONG, and its ledger entry when they
+    are placed; "" when the job ends earlier, or after 15 minutes."""
     script = write(
         "many.sh",
         f"#!/bin/bash\nsrun -n{RANKS} --overcommit --mpi=none --nodeos-container={LONG}"
@@ -117,27 +118,32 @@ def many_ranks():
 
 
 def group_many(machine):
-    """More ranks than an entry has lines for: the older release keeps them and says so."""
+    """More ranks than an entry has lines for: the older release keeps them, and refuses
+    changes."""
     install("now.tar")
     job, entry = many_ranks()
     if not ok(entry, f"{RANKS} ranks are placed", run("cat many.log").text):
         run(f"scancel {job}", user="root")
         all_idle("nodes are idle")
         return
-    ok(entry.count(f" {LONG} ") < RANKS, "they are runs in the entry", entry[:2000])
-    ok(len(entry) < 16384, f"which is {len(entry)} bytes long")
+    ok(entry.count(f" {LONG} ") < RANKS, "the ranks are runs in the ledger entry", entry[:2000])
+    ok(len(entry) < 16384, f"the ledger entry is short enough: {len(entry)} bytes")
     r, _ = resize(f"--job={job} {LONG} --cpus=-2")
-    ok(r.code == 0, "this release resizes their container", r.text)
+    ok(r.code == 0, "this release resizes the container of many ranks", r.text)
     install("release.tar")
     r = run("nodeosctl list", user="root")
-    ok(r.code == 0 and job in r.out, "the older one lists their job", r.text)
+    ok(r.code == 0 and job in r.out, "the older release lists the job of many ranks", r.text)
     r, _ = resize(f"--job={job} {LONG} --cpus=-2")
-    ok(r.code != 0 and "launched" in r.err, "and does not change their container", r.text)
+    ok(
+        r.code != 0 and "launched" in r.err,
+        "the older release does not resize the container of many ranks",
+        r.text,
+    )
     r, _ = delete(f"--job={job} {LONG}")
-    ok(r.code != 0, "nor delete it", r.text)
+    ok(r.code != 0, "the older release does not delete the container of many ranks", r.text)
     run(f"scancel {job}", user="root")
     all_idle("nodes are idle")
-    same(cluster.leftovers(), "", "no entry is left")
+    same(cluster.leftovers(), "", "no ledger entry of the job of many ranks is left")
     install("now.tar")
 
 

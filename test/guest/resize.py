@@ -4,8 +4,8 @@
 # run: deep limit=14400 --times 500
 # run: deep kernel=debian limit=7200
 # rooms: control topology container
-"""Containers that are resized while their ranks run: what the kernel shows of every thread and page
-afterwards. Run by test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
+"""Containers are resized while their ranks run: checks of every thread and page by the kernel's
+files. Run by test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
 
 import argparse
 import concurrent.futures
@@ -23,86 +23,101 @@ from livejob import HOG, PAIR, Job, delete, pages_on, resize, threads_of
 
 
 def group_cpus(machine):
-    """One shrinks, and its neighbour takes what it has given."""
+    """A container shrinks, and its neighbour takes the CPUs."""
     job = Job()
     before = job.containers()
     job.check("at first")
-    same((len(before["sim"][0]), len(before["vda"][0])), (8, 4), "as asked")
-    bound = {t: {tid: c for tid, c in threads_of(t).items() if len(c) == 1} for t in job.tasks()}
     same(
-        sorted(map(len, bound.values())), [1, 2, 2], "the threads that bind themselves have done so"
+        (len(before["sim"][0]), len(before["vda"][0])),
+        (8, 4),
+        "containers have the requested sizes",
     )
+    bound = {t: {tid: c for tid, c in threads_of(t).items() if len(c) == 1} for t in job.tasks()}
+    same(sorted(map(len, bound.values())), [1, 2, 2], "each pinned thread is bound to one CPU")
     r, told = resize("sim --cpus=-4")
-    ok(r.code == 0 and len(cpus(told["cpus"]["after"])) == 4, "sim gives four threads up", r.text)
+    ok(
+        r.code == 0 and len(cpus(told["cpus"]["after"])) == 4,
+        "resize sim --cpus=-4: sim gives four threads up",
+        r.text,
+    )
     job.check("sim with four")
     now = job.containers()
-    ok(now["sim"][0] < before["sim"][0], "of those that it had", (before, now))
-    same(now["vda"], before["vda"], "its neighbour is as before")
+    ok(
+        now["sim"][0] < before["sim"][0],
+        "sim shrinks: its CPUs are among its old ones",
+        (before, now),
+    )
+    same(now["vda"], before["vda"], "sim shrinks: vda is unchanged")
     ranks = [set().union(*threads_of(t).values()) for t in job.tasks("sim")]
     ok(
         not ranks[0] & ranks[1] and all(machine.whole_cores(c) and len(c) == 2 for c in ranks),
-        "each rank has a core of its own",
+        "sim shrinks: each rank has a core of its own",
         ranks,
     )
     ok(
         all(
             tid in threads_of(t) and len(threads_of(t)[tid]) == 1 for t in bound for tid in bound[t]
         ),
-        "who bound himself is bound to one CPU",
+        "sim shrinks: each pinned thread is still bound to one CPU",
         bound,
     )
     given = before["sim"][0] - now["sim"][0]
     r, told = resize(f"--job={job.id} vda --cpus=12")
-    ok(r.code == 0, "vda takes what sim has given, and what was left", r.text)
-    job.check("vda with all that was left")
+    ok(r.code == 0, "resize vda --cpus=12: vda grows", r.text)
+    job.check("vda with all free CPUs")
     now = job.containers()
-    ok(given <= now["vda"][0] and len(now["vda"][0]) == 12, "it has it", now)
+    ok(
+        given <= now["vda"][0] and len(now["vda"][0]) == 12,
+        "vda grows: sim's old CPUs are among its new ones",
+        now,
+    )
     r = run(
         f"srun --jobid={job.id} --overlap --mpi=none -n1 --nodeos-container=vda grep"
         " Cpus_allowed_list /proc/self/status",
         user="alice",
     )
-    ok("no such" not in r.text, "a step from outside of the job is told what it always is", r.text)
+    ok("no such" not in r.text, "a step from outside of the job joins vda as always", r.text)
     r, _ = resize("sim --cpus=+2")
     ok(
         r.code == 1 and "has 4 threads and can have 4 at most here" in r.err,
-        "nothing is left to have",
+        "resize sim --cpus=+2: refused, as no CPU is free",
         r.text,
     )
     r, _ = resize("vda --cpus=4")
-    ok(r.code == 0, "vda shrinks again", r.text)
+    ok(r.code == 0, "resize vda --cpus=4: vda shrinks again", r.text)
     r, _ = resize("sim --cpus=8")
-    job.check("as at first")
+    job.check("at the first sizes again")
     same(
         {n: len(c) for n, (c, _) in job.containers().items()},
         {"sim": 8, "vda": 4},
-        "both are as large as at first",
+        "both containers have their first sizes again",
     )
     same(
         job.containers()["vda"],
         before["vda"],
-        "vda is where it was: who shrinks keeps the best of what it has",
+        "vda is on its first CPUs: a shrinking container keeps the best ones",
     )
     text = run(f"nodeosctl show --job={job.id}").out
-    ok("resized from 4 threads to 8" in text, "show says so", text)
+    ok("resized from 4 threads to 8" in text, "show has vda's history", text)
     r = run("nodeosctl resize sim --cpus=6")
     ok(
         r.code == 0
         and re.search(r"container sim of job \d+: cpus \S+ -> \S+", r.out)
         and re.search(r", rank \d: cpus", r.out),
-        "as text",
+        "resize prints the CPUs of container and ranks as text",
         r.text,
     )
     text = run(f"nodeosctl show --job={job.id}").out
-    ok("cpus: 6 given, as it has been resized" in text, "the outcome is modified", text)
+    ok("cpus: 6 given, as it has been resized" in text, "show has the outcome modified", text)
     job.end()
 
 
 def by_step(job):
-    """From outside of JOB's steps 0 and 1, whose containers have one name: a user says which."""
+    """From outside of JOB's steps 0 and 1, whose containers share a name, the user names the
+    step."""
 
     def have():
-        """Of each step's rank: its CPUs as the ledger, its cgroup and its threads have them."""
+        """The CPUs of each step's rank by the ledger, its cgroup and its threads."""
         shown = json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0]["containers"]
         tasks = [
             glob.glob(
@@ -155,21 +170,29 @@ def by_step(job):
         r = run(f"nodeosctl {command}")
         ok(r.code == 1 and words in r.err, f"{command}: refused", r.text)
     r, _ = resize(f"--step={job}.0 step --cpus=2", user="bob")
-    ok(r.code == 1 and "no step of yours" in r.err, "by another user, too", r.text)
-    same(have(), before, "all is as before")
+    ok(
+        r.code == 1 and "no step of yours" in r.err,
+        "resize --step by another user: refused",
+        r.text,
+    )
+    same(have(), before, "refused calls leave both steps' containers unchanged")
     r, told = resize(f"--step={job}.1 step --cpus=2")
     after = have()
     ok(
         r.code == 0 and [x["step"] for x in told["ranks"]] == ["1"],
-        "the second step's: its rank alone is told of",
+        "resize --step of the second step: the answer has its rank alone",
         r.text,
     )
     ok(
         len(after[1]) == 1 and set(*after[1]) < set(*before[1]) and len(*after[1]) == 2,
-        "it has two of the CPUs that it had",
+        "resize --step of the second step: its container keeps two of its CPUs",
         (before, after),
     )
-    same(after[0], before[0], "the first step's has what it had")
+    same(
+        after[0],
+        before[0],
+        "resize --step of the second step: the first step's container is unchanged",
+    )
     r, _ = resize("--step=0 step --cpus=+2")
     last = have()
     ok(
@@ -177,10 +200,14 @@ def by_step(job):
         and len(last[0]) == 1
         and set(*last[0]) > set(*before[0])
         and len(*last[0]) == 4,
-        "the first step's has two more",
+        "resize --step of the first step: its container has two more CPUs",
         (r.text, last),
     )
-    same(last[1], after[1], "the second step's has what it had")
+    same(
+        last[1],
+        after[1],
+        "resize --step of the first step: the second step's container is unchanged",
+    )
     r = run(f"nodeosctl exec --step={job}.1 step true")
     ok(
         r.code == 1
@@ -189,14 +216,14 @@ def by_step(job):
             " beside the ranks of that step"
         )
         in r.err,
-        "a command cannot be in a step's own container, and that is told",
+        "exec in a step's own container is refused with the reason",
         r.text,
     )
 
 
 def group_own(machine):
-    """Steps whose containers are of their options alone, which all are called \"step\":
-    one of them resizes its own."""
+    """Steps with containers of their own options, all named \"step\": one of them resizes its
+    own."""
     script = write(
         "own.sh",
         "#!/bin/bash\nrm -f first second own.*\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 bash"
@@ -221,12 +248,12 @@ def group_own(machine):
     same(
         [(c["name"], len(cpus(c["cpus"]))) for c in shown],
         [("step", 2), ("step", 4)],
-        f"the first step has two now, the second what it had: {r.text[-500:]}",
+        f"a step resizes its own container to two, the other step's is unchanged: {r.text[-500:]}",
     )
     listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
     ok(
         listed and all(c["name"] == "step" and c["steps"] == 1 for c in listed),
-        "each is one step's, list says",
+        "list has each container with one step",
         listed,
     )
     by_step(r.out.strip())
@@ -234,14 +261,14 @@ def group_own(machine):
     ok(
         os.path.exists(f"{HOME}/own.out")
         and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()),
-        "and it is told so",
+        "a step that resizes its own container gets the result",
     )
     all_idle("nodes are idle")
 
 
 def group_meanwhile(machine):
-    """While pages of a step's container are moved another step comes,
-    whose container has the same name: what was begun is done to the first."""
+    """While the pages of a step's container move, another step starts, whose container has the
+    same name: the resize finishes on the first."""
     hog = write("hog.py", HOG.format(mib=96, processes=80))
     script = write(
         "meanwhile.sh",
@@ -266,7 +293,7 @@ def group_meanwhile(machine):
         )
 
     def settled():
-        """All its processes are there and sleep."""
+        """Whether all its processes exist and sleep."""
         states = (
             run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split()
             if rank(0)
@@ -292,12 +319,12 @@ def group_meanwhile(machine):
         time.sleep(0.3)
         write("second", "")
         came = wait_for(lambda: rank(1), 60)
-        # from before it has a rank on, the resize waits for it
+        # its entry comes before its rank, so the resize waits for it
         after, during = time.monotonic() - start, not asked.done()
         r, _ = asked.result()
     ok(
         came and during,
-        f"the second step has come after {after:.1f} of the {time.monotonic() - start:.1f} s that"
+        f"the second step starts after {after:.1f} of the {time.monotonic() - start:.1f} s that"
         " it took",
         have(),
     )
@@ -308,82 +335,98 @@ def group_meanwhile(machine):
         and first[0] < was[0]
         and len(first[1]) == 1
         and first[1] < was[1],
-        "the first step's container is as asked",
+        "the first step's container has the requested size",
         r.text,
     )
     ok(
         len(second[0]) == 4 and len(second[1]) == 1 and not second[0] & first[0],
-        "the second's is as it came",
+        "the second step's container keeps its size",
         (first, second),
     )
     r = run("nodeosctl verify", user="root")
-    ok(r.code == 0, "verify agrees", r.text)
+    ok(r.code == 0, "verify finds no difference after a resize beside a new step", r.text)
     run(f"scancel {job}", user="root")
     all_idle("nodes are idle")
 
 
 def group_mems(machine):
-    """Pages go along."""
+    """Pages move with their container's memory nodes."""
     job = Job()
     before = job.containers()["sim"][1]
     same(len(before), 2, "sim has two memory nodes")
     r, told = resize("sim --mems=1")
     after = job.containers()["sim"][1]
     gone = before - after
-    ok(r.code == 0 and after < before and len(after) == 1, "it keeps one of them", r.text)
+    ok(
+        r.code == 0 and after < before and len(after) == 1,
+        "resize sim --mems=1: sim keeps one of its memory nodes",
+        r.text,
+    )
     for task in job.tasks("sim"):
         same(
             {n: p for n, p in pages_on(task).items() if n not in after},
             {},
-            f"{task[-6:]}: no page is elsewhere",
+            f"{task[-6:]}: no page is on other nodes",
         )
-        ok(sum(pages_on(task).values()) >= 48 * 256, f"{task[-6:]}: all are there", pages_on(task))
+        ok(
+            sum(pages_on(task).values()) >= 48 * 256,
+            f"{task[-6:]}: all pages are on the node that stays",
+            pages_on(task),
+        )
         same(
             cpus(open(f"{task}/cpuset.mems").read().strip()),
             after,
-            f"{task[-6:]}: its cgroup has that node",
+            f"{task[-6:]}: its cgroup has the node that stays",
         )
-    same(told["memory"]["left"], 0, "and it says so")
+    same(told["memory"]["left"], 0, "resize sim --mems=1: the answer reports no memory left behind")
     ok(
         cpus(told["mems"]["before"]) - cpus(told["mems"]["after"]) == gone,
-        "it says which it has left",
+        "resize sim --mems=1: the answer has the node that sim gave up",
         told,
     )
-    job.check("with one node")
+    job.check("sim on one node")
     ok(
         "mems: 1 given, as it has been resized" in run(f"nodeosctl show --job={job.id}").out,
-        "show says that it has fewer than were asked",
+        "show reports fewer memory nodes than requested",
     )
     r, told = resize("sim --mems=+1 --cpus=-4")
     ok(
         r.code == 0
         and len(job.containers()["sim"][1]) == 2
         and len(job.containers()["sim"][0]) == 4,
-        "both at once",
+        "resize sim --mems=+1 --cpus=-4: both change at once",
         r.text,
     )
     ok(
         told["memory"]["programs_keep_policy"],
-        "programs that run keep their memory policy, and that is told",
+        "resize sim --mems=+1: the answer warns that running programs keep their memory policy",
         told,
     )
-    job.check("with two nodes")
+    job.check("sim on two nodes")
     r = run("nodeosctl resize vda --mems=2", user="alice")
-    ok(r.code == 0 and "until they bind themselves anew" in r.out, "as text, too", r.text)
+    ok(
+        r.code == 0 and "until they bind themselves anew" in r.out,
+        "resize vda --mems=2: the text warns, too",
+        r.text,
+    )
     r = run("nodeosctl resize vda --mems=5")
     ok(
         r.code == 1 and "has 2 memory nodes and can have 4 at most here" in r.err,
-        "more than there are",
+        "resize vda --mems=5: more nodes than exist are refused",
         r.text,
     )
     r = run("nodeosctl resize vda --mems=100G")
-    ok(r.code == 1 and "MiB at most here" in r.err, "more than they hold", r.text)
+    ok(
+        r.code == 1 and "MiB at most here" in r.err,
+        "resize vda --mems=100G: more memory than exists is refused",
+        r.text,
+    )
     job.end()
 
 
 def group_api(machine):
-    """A program gives CPUs up between its phases, a neighbour takes them,
-    and what it computes is the same."""
+    """A program gives CPUs up between its phases, a neighbour takes them, and the result is the
+    same."""
     phases = "/usr/libexec/nodeos/test/phases"
     manifest = write("pair.json", pod(**PAIR))
     taker = (
@@ -403,31 +446,35 @@ def group_api(machine):
     )
     out = open(f"{HOME}/phases.out").read()
     sums = re.findall(r"^sum (\w+)$", out, re.M)
-    ok(r.code == 0 and len(sums) == 2 and sums[0] == sums[1], "the sum is the same as without", out)
+    ok(
+        r.code == 0 and len(sums) == 2 and sums[0] == sums[1],
+        "phases: the sum is the same as without resizing",
+        out,
+    )
     sizes = [len(cpus(c)) for c in re.findall(r"^phase \d+: CPUs ([\d,-]+)$", out, re.M)]
     ok(
         len(sizes) == 8 and all(n == 4 for n in sizes[1::2]) and sizes[0] == 8,
-        "it has four threads in each second phase",
+        "phases: each second phase has four threads",
         out,
     )
     took = open(f"{HOME}/took.txt").read()
-    ok("container vda" in took and "-> " in took, "its neighbour takes what it has given up", took)
+    ok("container vda" in took and "-> " in took, "phases: the neighbour takes the CPUs", took)
     ok(
         "on with" not in out or sizes[-2] in (4, 8),
-        "what the neighbour has, it goes on without",
+        "phases: the program goes on without the neighbour's CPUs",
         out,
     )
     r = run(f"srun -N1 -n1 --mpi=none --nodeos=off {phases} 2 2")
     ok(
         r.code == 1 and "phases: this process is in no container" in r.err,
-        "in no container it says so",
+        "phases: outside of containers the program fails with the reason",
         r.text,
     )
     all_idle("nodes are idle")
 
 
 def told(job):
-    """What show tells of containers, but how much memory is used now, and what disturbs them."""
+    """show's report of containers, without used memory and interference."""
     return [
         {k: v for k, v in c.items() if k not in ("memory", "noise")}
         for c in job.show()["containers"]
@@ -435,7 +482,7 @@ def told(job):
 
 
 def group_refused(machine):
-    """Who may not, and what cannot be: it costs nothing but the message."""
+    """Users without the right and impossible sizes: a refusal costs only the message."""
     job = Job(sim="-n4")
     before, threads = told(job), {t: threads_of(t) for t in job.tasks()}
     for user, arguments, code, words in (
@@ -466,23 +513,23 @@ def group_refused(machine):
         r = run(f"nodeosctl resize {arguments}", user=user)
         ok(
             r.code == code and words in r.err and not r.out.strip().startswith("container"),
-            f"{user}: resize {arguments}",
+            f"{user}: resize {arguments} is refused",
             r.text,
         )
-    same(told(job), before, "all is as before")
+    same(told(job), before, "refused resizes leave containers unchanged")
     same(
         {t: {tid: c for tid, c in threads_of(t).items() if tid in threads[t]} for t in threads},
         {t: {tid: c for tid, c in threads[t].items() if tid in threads_of(t)} for t in threads},
-        "every thread, too",
+        "refused resizes leave every thread unchanged",
     )
     job.check("as before")
-    ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root may")
+    ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root may resize a user's container")
     job.check("by root")
     job.end()
 
 
 def group_deleted(machine):
-    """What is given back is the job's again, and nobody's ranks are ended but by who says so."""
+    """Deleted containers return their CPUs to the job, and ranks end only on request."""
     job = Job(rest="-n1")
     job.check("at first")
     before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
@@ -496,8 +543,8 @@ def group_deleted(machine):
         ("alice", "../vda", 2, "../vda"),
     ):
         r, _ = delete(arguments, user)
-        ok(r.code == code and words in r.err, f"{user}: delete {arguments}", r.text)
-    same(job.containers(), before, "all is as before")
+        ok(r.code == code and words in r.err, f"{user}: delete {arguments} is refused", r.text)
+    same(job.containers(), before, "refused deletions leave containers unchanged")
     run(f"scancel {job.id}.{steps['vda']}")
     end = time.time() + 60
     while job.tasks("vda") and time.time() < end:
@@ -508,7 +555,7 @@ def group_deleted(machine):
         and told.get("deleted")
         and cpus(told["cpus"]["before"]) == before["vda"][0]
         and not cpus(told["cpus"]["after"]),
-        "vda, whose step has ended, is deleted",
+        "delete vda: a container whose step has ended is deleted",
         r.text,
     )
     same(
@@ -517,32 +564,36 @@ def group_deleted(machine):
             for x in told.get("ranks", [])
         },
         {(False, True)},
-        "the rank in no container has got its CPUs, and the job's script, too",
+        "delete vda: the rank outside of containers and the job's script get its CPUs",
     )
-    same(job.containers(), {"sim": before["sim"]}, "sim is as before, and vda no more")
-    same(job.show()["deleted"], ["vda"], "show tells it")
-    ok("container vda: deleted" in run("nodeosctl show").out, "as text, too")
+    same(job.containers(), {"sim": before["sim"]}, "delete vda: sim is unchanged, and vda is gone")
+    same(job.show()["deleted"], ["vda"], "delete vda: show --json has it as deleted")
+    ok("container vda: deleted" in run("nodeosctl show").out, "delete vda: show has it as deleted")
     job.check("without vda")
     r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda true")
-    ok("container vda of this job was deleted on this node" in r, "no step can be in it", r)
+    ok(
+        "container vda of this job was deleted on this node" in r,
+        "delete vda: no step can join it",
+        r,
+    )
     r = job.inside(
         "srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER'"
     )
-    ok("in sim" in r, "one in sim can", r)
+    ok("in sim" in r, "delete vda: a step can still join sim", r)
     r, _ = resize("vda --cpus=2")
     ok(
         r.code == 1 and f"container vda of job {job.id} was deleted on this node" in r.err,
-        "it cannot be resized",
+        "delete vda: it cannot be resized",
         r.text,
     )
-    ok(run("nodeosctl exec vda true").code == 1, "nor can a command be in it")
+    ok(run("nodeosctl exec vda true").code == 1, "delete vda: exec cannot run a command in it")
     r, _ = resize("sim --cpus=+4")
     ok(
         r.code == 0
         and before["vda"][0]
         <= job.containers()["sim"][0] | (set(range(16)) - job.containers()["sim"][0])
         and len(job.containers()["sim"][0]) == 12,
-        "sim takes four threads more",
+        "delete vda: sim can take four of its threads",
         r.text,
     )
     job.check("sim with twelve")
@@ -550,33 +601,37 @@ def group_deleted(machine):
     r = run("nodeosctl delete sim --kill", timeout=120)
     ok(
         r.code == 0 and "container sim of job" in r.out and "deleted" in r.out,
-        "sim is deleted, its ranks killed",
+        "delete sim --kill: sim is deleted",
         r.text,
     )
     same(
         [t for t in gone if os.path.exists(t) and open(f"{t}/cgroup.procs").read()],
         [],
-        "no process of it is left",
+        "delete sim --kill: none of its processes is left",
     )
     job.check("without containers")
-    same(job.containers(), {}, "no container is left")
+    same(job.containers(), {}, "delete sim --kill: no container is left")
     same(
         [set().union(*threads_of(t).values()) for t in job.tasks()],
         [set(range(os.cpu_count()))],
-        "the rank that is left may run on all CPUs",
+        "delete sim --kill: the rank outside of containers may run on all CPUs",
     )
     r, _ = delete("sim")
-    ok(r.code == 1 and "was deleted on this node" in r.err, "not twice", r.text)
+    ok(
+        r.code == 1 and "was deleted on this node" in r.err,
+        "delete sim: a second deletion is refused",
+        r.text,
+    )
     ok(
         "in none"
         in job.inside("srun -n1 --overlap --mpi=none bash -c 'echo in ${NODEOS_CONTAINER:-none}'"),
-        "the job goes on",
+        "delete sim --kill: the job goes on",
     )
     job.end(steps=("rest",))
 
 
 def group_killed(machine, times=25):
-    """nodeosd killed at a random moment: the same call again finishes what was begun."""
+    """nodeosd killed at a random moment: repeating the call finishes the resize."""
     job = Job()
     rng = random.Random(11)
     late = 0
@@ -597,14 +652,14 @@ def group_killed(machine, times=25):
         r, _ = resize(f"sim --cpus={size}")
         if r.code != 0:
             ok(False, f"kill {i}: again", r.text)
-    same(late, 0, f"in {times} kills, no thread was ever on a CPU that the ledger gives to nobody")
+    same(late, 0, f"in {times} kills, no thread is ever on a CPU that the ledger does not give it")
     job.check("after the last")
     job.end()
 
 
 def group_slurmd(machine, times=6):
-    """slurmd killed at a random moment of a resize, and started again:
-    it has no part in it, and finds its steps again."""
+    """slurmd killed at a random moment of a resize, and restarted: the resize goes on, and slurmd
+    finds its steps again."""
     job = Job()
     rng = random.Random(13)
     refused = []
@@ -618,7 +673,7 @@ def group_slurmd(machine, times=6):
         )
         if r.code or len(job.containers()["sim"][0]) != size:
             refused.append(r.text)
-    same(refused, [], f"{times} resizes with slurmd killed meanwhile are done all the same")
+    same(refused, [], f"{times} resizes finish although slurmd is killed meanwhile")
     job.check("after the last")
     r = job.inside(
         "srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER"
@@ -629,43 +684,45 @@ def group_slurmd(machine, times=6):
         words[:2] == ["in", "sim"]
         and len(words) == 3
         and cpus(words[2]) <= job.containers()["sim"][0],
-        "a new step gets what sim has now",
+        "a new step gets sim's present CPUs",
         r,
     )
     job.end()
 
 
 def group_stepd(machine):
-    """slurmstepd of a step killed in its resize: what it has left behind stays in the container,
-    or goes; the others know nothing of it."""
+    """slurmstepd of a step killed during its resize: its leftovers stay in the container, or go;
+    other containers are unaffected."""
     job = Job()
     step = {s["container"]: s["step"] for s in job.show()["steps"]}["vda"]
     before = job.containers()
     daemon = run(f"pgrep -f 'slurmstepd: \\[{job.id}[.]{step}\\]'", user="root").out.split()
-    same(len(daemon), 1, "one process is the step's slurmstepd")
+    same(len(daemon), 1, "the step has one slurmstepd")
     r = run(
         "setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize vda --cpus=2 --mems=2"
         f" >/dev/null 2>&1 & sleep 0.4; kill -9 {daemon[0]}; wait",
         user="root",
     )
-    note(f"the resize and its end took {r.seconds:.0f} s")
-    job.check("with slurmstepd of vda's step gone")
-    same(job.containers()["sim"], before["sim"], "its neighbour is as before")
+    note(f"the interrupted resize took {r.seconds:.0f} s")
+    job.check("slurmstepd of vda's step killed")
+    same(
+        job.containers()["sim"], before["sim"], "slurmstepd of vda's step killed: sim is unchanged"
+    )
     r, _ = resize("vda --cpus=2 --mems=2")
     ok(
         r.code == 0 and [len(x) for x in job.containers()["vda"]] == [2, 2],
-        "vda can be resized once more",
+        "slurmstepd of vda's step killed: vda can be resized again",
         r.text,
     )
     r, _ = resize("sim --cpus=+4")
-    ok(r.code == 0, "and sim takes what it has given", r.text)
-    job.check("with sim larger")
+    ok(r.code == 0, "slurmstepd of vda's step killed: sim can grow", r.text)
+    job.check("sim larger")
     r = job.inside(
         "srun -n1 --overlap --mpi=none --nodeos-container=vda bash -c 'echo in $NODEOS_CONTAINER'"
     )
-    ok("in vda" in r, "another step can be in vda", r)
+    ok("in vda" in r, "slurmstepd of vda's step killed: another step can join vda", r)
     r, _ = delete("vda --kill")
-    ok(r.code == 0, "it can be deleted", r.text)
+    ok(r.code == 0, "slurmstepd of vda's step killed: vda can be deleted", r.text)
     same(
         [
             pid
@@ -673,15 +730,19 @@ def group_stepd(machine):
             if "step_%s/" % step in open(f"/proc/{pid}/cgroup").read()
         ],
         [],
-        "and nothing that slurmstepd has left behind is alive then",
+        "slurmstepd of vda's step killed: after delete --kill no process of the step is alive",
     )
     job.check("without vda")
     job.end(steps=("sim",))
-    same(cluster.leftovers(), "", "nothing is left in the ledger")
+    same(
+        cluster.leftovers(),
+        "",
+        "slurmstepd of vda's step killed: the ledger is empty after the job",
+    )
 
 
 def group_random(machine, times=25, seed=5):
-    """At random, while steps start and end."""
+    """Random resizes while steps start and end."""
     job = Job()
     rng = random.Random(seed)
     done = refused = 0
@@ -708,10 +769,10 @@ def group_random(machine, times=25, seed=5):
         for t in job.tasks("sim"):
             stray = {n: p for n, p in pages_on(t).items() if n not in have["sim"][1]}
             if stray:
-                ok(False, f"random {i}: pages on nodes that sim has left", (stray, have))
+                ok(False, f"random {i}: no pages are on nodes that sim gave up", (stray, have))
     ok(
         done > times // 3,
-        f"{times} at random, seed {seed}: {done} done, {refused} refused for want of room",
+        f"{times} random resizes, seed {seed}: {done} done, {refused} refused for lack of room",
     )
     job.check("at the end")
     job.end()

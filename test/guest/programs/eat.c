@@ -2,8 +2,8 @@
 
 /*
  * eat MIB KIND [SECONDS]: touch every page of MIB MiB of memory, stay SECONDS, end. KIND is anon,
- * shm (a shared mapping of no file) or a path on a tmpfs, to which the process id is added. Says on
- * a line of its own how far it came: "eat PID KIND MIB of MIB", every 16 MiB.
+ * shm (a shared mapping of no file) or a path on a tmpfs, to which eat adds the process id. Prints
+ * its progress every 16 MiB: "eat PID KIND MIB of MIB".
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold [SECONDS]: a process whose address space the kernel cannot lock, as any user can make one. A
- * thread waits in a page fault for a file server (FUSE) that is this program, too, and never
- * answers; the fault holds the mmap_lock. Prints "held" when it does, and a line "answered" when
+ * hold [SECONDS]: a process whose address space the kernel cannot lock, which any user can make. A
+ * thread waits in a page fault for a file server (FUSE), also of this program, that never answers;
+ * the fault holds the mmap_lock. Prints "held" when the lock is held, and a line "answered" when
  * the fault ends: after SECONDS, or never. Needs user namespaces and /dev/fuse.
  */
 #include <errno.h>
@@ -83,8 +83,8 @@ static struct fuse_attr attributes(uint64_t node)
 }
 
 /*
- * The kernel gives the lock up for the first read of a page, and not for the second one: so the
- * first one fails, and the second has no answer.
+ * The kernel drops the lock for the first read of a page, but not for the second one: so the first
+ * one fails, and the second gets no answer.
  */
 static void serve(int fuse, unsigned seconds)
 {
@@ -99,7 +99,7 @@ static void serve(int fuse, unsigned seconds)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < (ssize_t)sizeof(in))
-			_exit(0); /* the file system has gone */
+			_exit(0); /* the file system has ended */
 		memcpy(&in, request, sizeof(in));
 		if (in.opcode == FUSE_INIT) {
 			struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION,
@@ -179,14 +179,14 @@ int main(int argc, char **argv)
 		serve(fuse, seconds);
 		break;
 	}
-	/* the server's alone: with its end the file system goes, and so does the fault */
+	/* only the server holds it: its end ends the file system, and the fault */
 	close(fuse);
 	snprintf(text, sizeof(text), "%s/file", dir);
 	file = open(text, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
 		die(text);
 	page = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
-	/* no more than the page that is asked for */
+	/* only the requested page */
 	if (page == MAP_FAILED || madvise((void *)page, FILE_SIZE, MADV_RANDOM) < 0)
 		die("mmap");
 	signal(SIGBUS, answered);

@@ -2,9 +2,9 @@
 
 /*
  * mapped FILE OTHER: two ranks send each other messages of 1 KiB to 16 MiB from and to addresses
- * where FILE is mapped, which is on dimmapfs; then the first writes such memory to OTHER by MPI-IO,
- * and the second reads it. A line "mapped WHAT SIZE ok" or "wrong" for each, of the rank that
- * received.
+ * where FILE is mapped, which is on dimmapfs; then the first writes such memory to OTHER by
+ * MPI-IO, and the second reads it. The receiving rank prints a line "mapped WHAT SIZE ok" or
+ * "wrong" for each.
  */
 #include <fcntl.h>
 #include <mpi.h>

@@ -3,11 +3,10 @@
 /*
  * A second SPANK plugin for stack.py. Each of its hooks appends a line to a log of the node:
  *
- *   CONTEXT HOOK job=N step=N task=N uid=N euid=N word=WORD fails=TAG MORE
+ * CONTEXT HOOK job=N step=N task=N uid=N euid=N word=WORD fails=TAG MORE
  *
- * "required .../probe_spank.so LOG"; LOG must exist and be writable by all, as it is written by
- * whoever a hook is run as.
- * --probe=WORD gives the word; the word "bad" is refused at submission.
+ * "required .../probe_spank.so LOG"; LOG must exist and be writable by all, as hooks run as
+ * different users. --probe=WORD gives the word; the word "bad" is refused at submission.
  * PROBE_FAIL=TAG/CONTEXT:HOOK in the environment of a command, job or step lets this hook fail,
  * which logs the tag. PROBE_LOAD=1 there lets task_init ask slurmctld about the job.
  */
@@ -46,7 +45,7 @@ static const char *context_name(void)
 	}
 }
 
-/* On a node a variable of the step, else one of this process. */
+/* A variable of the step on a node, of this process elsewhere. */
 static const char *env(spank_t sp, const char *name, char *buf, int size)
 {
 	const char *value;
@@ -154,7 +153,7 @@ int slurm_spank_user_init(spank_t sp, int ac, char *av[])
 	return hook(sp, "user_init", "");
 }
 
-/* What slurmctld says of the job, with the library that slurmstepd itself has. */
+/* slurmctld's answer about the job, by the library that slurmstepd itself has. */
 static void load_job(spank_t sp, char *text, size_t size)
 {
 	int (*load)(job_info_msg_t **, uint32_t, uint16_t);
@@ -165,7 +164,7 @@ static void load_job(spank_t sp, char *text, size_t size)
 	memcpy(&load, &symbol, sizeof(load));
 	if (!load || load(&info, id, SHOW_DETAIL) != 0)
 		return;
-	/* of an array it may tell all tasks */
+	/* for an array, the answer may have all tasks */
 	for (uint32_t i = 0; i < info->record_count; i++)
 		if (info->job_array[i].job_id == id)
 			snprintf(text, size, "%u_%u", info->job_array[i].array_job_id,

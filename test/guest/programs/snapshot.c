@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Append to DIR/RANK.HOST what a process finds round itself: CPUs, memory nodes, policies, the
- * cgroup files of its task, step and job, limits, environment, arguments. A line each, so that two
- * runs can be compared.
+ * Append to DIR/RANK.HOST the surroundings of a process, a line for each, to compare two runs:
+ * CPUs, memory nodes, policies, the cgroup files of its task, step and job, limits, environment,
+ * arguments.
  *
  * snapshot DIR [CODE]: then exit with CODE; -N: die of signal N.
  */
@@ -114,7 +114,7 @@ static void put_strings(const char *word, char **list)
 	}
 }
 
-/* In one write, as several ranks may share the file. */
+/* One write, as several ranks may share the file. */
 static int append(const char *dir, const char *text, size_t len)
 {
 	const char *rank = getenv("SLURM_PROCID");

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * spin THREADS TURNS [SECONDS]: so many threads hand a token round and spin while they wait for it,
- * as ranks of MPI and OpenMP do; none can go on without all others. After the turns all spin on for
- * SECONDS. Each says of itself: "spin RANK THREAD CPU MOVES POLICY PRIORITY INVOLUNTARY": where it
- * was first, how often it found itself elsewhere, its policy as a number, and how often it lost the
- * CPU without having asked to.
+ * spin THREADS TURNS [SECONDS]: so many threads hand a token round and spin while they wait for
+ * it, as ranks of MPI and OpenMP do; none can go on without all others. After the turns all spin
+ * on for SECONDS. Each prints "spin RANK THREAD CPU MOVES POLICY PRIORITY INVOLUNTARY": its first
+ * CPU, how often it moved, its policy as a number, and its involuntary context switches.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -3,9 +3,9 @@
 /*
  * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads have
  * all of its CPUs, PINNED ones bind themselves to one each, the k-th to the k-th, and one starts
- * and ends short-lived ones all the time. They go through MIB MiB of memory that each page of says
- * which it is. Ends with SIGTERM: exit 0 and "threads: N rounds, all good", or 1 when a page has
- * said anything else.
+ * and ends short-lived ones all the time. They read MIB MiB of memory, each page of which holds
+ * its own number. Ends with SIGTERM: exit 0 and "threads: N rounds, all good", or 1 when a page
+ * held anything else.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Print, as JSON, what the kernel says of this process: read here with libnuma and
- * /proc, not with the code under test. With WITH_MPI the ranks first find each other
- * and add up their numbers. Slurm keeps lines whole below 1,024 bytes only, so the text
- * comes in pieces, "@HOST.PID PIECE", which cluster.py puts together.
+ * Print, as JSON, the kernel's facts about this process, read with libnuma and /proc, not with the
+ * code under test. With WITH_MPI the ranks first find each other and add up their numbers. Slurm
+ * keeps lines whole below 1,024 bytes only, so the text comes in pieces, "@HOST.PID PIECE", which
+ * cluster.py puts together.
  *
  * whereami [SECONDS]: stay that long before ending.
  */
