@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""JSON documents against nodeos-report.schema.json. The schema lets documents of later
-versions have more members; ours have none but those that it describes, which is what problems()
-looks for."""
+"""JSON documents against nodeos-report.schema.json. The schema lets documents of later versions
+have more members; problems() allows only those that it describes."""
 
 import copy
 import json
@@ -16,7 +15,7 @@ def load(path):
 
 
 def strict(schema):
-    """The same, without other members than those described."""
+    """SCHEMA, but without further members."""
 
     def close(x):
         if isinstance(x, dict):
@@ -39,7 +38,7 @@ class Checker:
         self.validator = Draft202012Validator(strict(self.schema))
 
     def problems(self, document):
-        """What is wrong with it, a line each; empty: nothing."""
+        """The document's violations of the schema, a line each; empty if there are none."""
         return sorted(
             {
                 f"/{'/'.join(str(p) for p in e.absolute_path)}: {e.message[:300]}"

@@ -9,9 +9,9 @@
 # run: deep slurm=22.05 append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # run: deep slurm=newest append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # rooms: serviceos host
-"""The ServiceOS of a node: provision, what keeps to it and what does not,
-jobs beside it, unprovision.
-serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: those groups only."""
+"""The ServiceOS of a node: provision, processes that keep to it and exceptions, jobs beside it,
+unprovision.
+serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: these groups only."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from cluster import HOME, Machine, all_idle, cpus, leftovers, note, ok, ranks, r
 from containers import check_ranks, pod, write
 
 CONF = "/etc/nodeos/nodeos.conf"
-SERVICE, SECOND = {0, 1}, {2, 3}  # two cores with their threads: 1/node, and a list
+SERVICE, SECOND = {0, 1}, {2, 3}  # two cores with their threads: as 1/node, and as a list
 WHEREAMI = "/usr/libexec/nodeos/test/whereami"
 SECONDS, KILLS, DAEMONS = 60, 4, 36
 SYSTEMD = int(
@@ -43,7 +43,7 @@ def here(command, timeout=180):
 
 
 def configure(node="n0", **keys):
-    """Set KEYS in nodeos.conf; None: leave it at its default."""
+    """Set KEYS in nodeos.conf; None restores the default."""
     for key, value in (
         {"serviceos": None, "serviceos_mems": None, "serviceos_except": None} | keys
     ).items():
@@ -55,8 +55,8 @@ def configure(node="n0", **keys):
 
 
 def slurm_knows(there=True, by_core=False):
-    """CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline in slurm.conf on both nodes,
-    or not."""
+    """Put CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline into slurm.conf on both
+    nodes, or remove them."""
     words = ""
     if there:
         lines = here("nodeosctl provision --cmdline").out
@@ -70,7 +70,7 @@ def slurm_knows(there=True, by_core=False):
                 re.search(r"counts cores: CpuSpecList=([0-9,-]+)\)", lines).group(1) + " CPUs=8"
             )
         words = f"CpuSpecList={listed} {limit}"
-    # a node whose slurmd and slurmctld disagree is drained ("CoreSpec differ")
+    # slurmctld drains a node whose slurmd disagrees ("CoreSpec differ")
     for node in ("n0", "n1"):
         on(
             node,
@@ -99,7 +99,7 @@ def lines(command):
 
 
 def threads():
-    """Every thread: (tid, start) -> comm, flags, CPUs, memory nodes, cgroup, the CPU it is on."""
+    """All threads: (tid, start) -> comm, flags, CPUs, memory nodes, cgroup, present CPU."""
     out = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -131,7 +131,7 @@ def threads():
 
 
 def files():
-    """What the system's configuration and the kernel's masks hold."""
+    """Contents of the system's configuration and the kernel's masks."""
     out = {}
     for path in lines(
         "find /sys/fs/cgroup \\( -name cpuset.cpus -o -name cpuset.mems -o -name"
@@ -157,16 +157,14 @@ def snapshot():
 
 
 def same_cpuset(path, before, after):
-    """The kernel lets nobody empty the cpuset of a populated cgroup:
-    where systemd wrote a list, the full one stays."""
+    """The kernel refuses to empty the cpuset of a populated cgroup: where systemd wrote a list,
+    the full one stays."""
     return path.startswith("/sys/fs/cgroup") and before == "" and after in ("0-15", "0-3")
 
 
 def differences(before, after, written=SYSTEMD != 257):
-    """
-    What is there in both, or should be, and differs. WRITTEN: systemd may have given new lists to
-    units that run, as that of Debian 12 and of unstable does at a reload, and 257 when another
-    unit's list is set.
+    """Differences between two snapshots. WRITTEN: systemd may write new lists for running units;
+    those of Debian 12 and unstable do at a reload, 257 when another unit's list is set.
     """
     out = [
         f"{path}: {text} -> {after[0].get(path)}"
@@ -188,8 +186,8 @@ def differences(before, after, written=SYSTEMD != 257):
 
 
 def outside(service, mems=None):
-    """Threads of the system that may run, or allocate, outside of the ServiceOS,
-    and are not bound by the kernel."""
+    """Threads of the system, except those that the kernel binds, that may run or allocate outside
+    of the ServiceOS."""
     out = []
     for key, t in threads().items():
         if "slurmstepd.scope" in t["cgroup"] or t["bound"]:
@@ -205,7 +203,7 @@ def verify(code, what, node="n0"):
     r = on(node, "nodeosctl verify --json")
     got = json.loads(r.out or "{}")
     wrong = [c for c in got.get("checks", []) if not c["ok"]]
-    ok(r.code == code, f"{what}: verify says {code}", wrong or r.text[-1500:])
+    ok(r.code == code, f"{what}: verify exits with {code}", wrong or r.text[-1500:])
     return got
 
 
@@ -217,15 +215,15 @@ def provisioned(what, arguments=""):
 
 def undone(before, what, written=SYSTEMD != 257):
     r = here("nodeosctl unprovision")
-    ok(r.code == 0, f"{what}: unprovision", r.text)
-    same(differences(before, snapshot(), written), [], f"{what}: all is as it was")
+    ok(r.code == 0, f"{what}: unprovision works", r.text)
+    same(differences(before, snapshot(), written), [], f"{what}: unprovision restores everything")
 
 
 # --------------------------------------------------------------------------- groups
 
 
 def group_snapshot():
-    """provision and unprovision leave nothing behind, and do nothing twice."""
+    """provision and unprovision leave no trace, and a second call changes nothing."""
     configure(serviceos="1/node")
     slurm_knows()
     before = snapshot()
@@ -236,35 +234,35 @@ def group_snapshot():
         and "unbound workqueues: 0-15 -> 0-1" in r.out
         and "write /run/systemd/system/service.d/" in r.out
         and "process 1 (systemd): 0-15 -> 0-1" in r.out,
-        "the dry run shows what would change",
+        "provision --dry-run shows the changes",
         r.text[-1500:],
     )
     would = int(re.search(r"(\d+) changes to make", r.out).group(1))
-    same(differences(before, snapshot()), [], "and changes nothing")
+    same(differences(before, snapshot()), [], "provision --dry-run changes nothing")
     j = json.loads(here("nodeosctl provision --dry-run --json").out)
     ok(
         j["serviceos"]["cpus"] == "0-1"
         and len(j["changes"]) == j["changed"]
         and abs(j["changed"] - would) < 20
         and j["dry_run"],
-        "as JSON, too",
+        "provision --dry-run --json has the changes",
         j["serviceos"],
     )
     did = provisioned("provision")
     ok(
         abs(did - would) < 40 or (SYSTEMD != 257 and 20 < did < would),
-        f"as many changes as the dry run said, or systemd has made them: {would}, {did}",
+        f"provision makes the changes of the dry run, unless systemd makes them: {would}, {did}",
     )
     same(
         outside(SERVICE),
         [],
-        "every process, and every kernel thread that can be moved, keeps to the ServiceOS",
+        "every process and movable kernel thread keeps to the ServiceOS",
     )
     got = verify(0, "provisioned")
     ok(
         got["serviceos"]["cpus"] == "0-1"
         and any("migration/" in c["what"] for c in got["cannot_move"]),
-        "it lists what this kernel cannot move",
+        "verify lists threads and interrupts that this kernel cannot move",
         got["cannot_move"][:5],
     )
     same(
@@ -274,20 +272,20 @@ def group_snapshot():
             if not re.match(r"kthread (\S+/\d+(:\d+H?)?(-.*)?|kworker/R-.*), pid|IRQ ", c["what"])
         ],
         [],
-        "which are threads of one CPU, rescuers and managed interrupts",
+        "verify lists only threads of one CPU, rescuers and managed interrupts as immovable",
     )
-    same(provisioned("provision again"), 0, "which has nothing to do")
+    same(provisioned("provision works again"), 0, "provision again changes nothing")
     undone(before, "after provision")
     r = here("nodeosctl unprovision")
-    ok(r.code == 0 and "nothing to do" in r.out, "unprovision again has nothing to do", r.text)
-    verify(3, "not provisioned, though nodeos.conf asks for it")
+    ok(r.code == 0 and "nothing to do" in r.out, "unprovision again changes nothing", r.text)
+    verify(3, "not provisioned, although nodeos.conf requests it")
     configure()
     verify(0, "unprovisioned")
     slurm_knows(False)
 
 
 def group_mistakes():
-    """Refusals cost nothing but their message."""
+    """Refusals cost only their message."""
     before = snapshot()
     machine = Machine()
     for keys, words in (
@@ -310,17 +308,17 @@ def group_mistakes():
     same(
         differences(before, snapshot())[:20],
         [f"{CONF}: {before[0][CONF]} -> {files()[CONF]}"],
-        "nothing was changed",
+        "refused calls of provision change nothing",
     )
     configure(serviceos="1/node")
     r = run("nodeosctl provision")
-    ok(r.code == 1 and "only root" in r.err, "alice is refused", r.text)
+    ok(r.code == 1 and "only root" in r.err, "provision refuses alice", r.text)
     r = run("nodeosctl provision --cmdline")
     ok(
         r.code == 0
         and "nohz_full=2-15 rcu_nocbs=2-15 irqaffinity=0-1" in r.out
         and "CpuSpecList=0-1" in r.out,
-        "but may see the command line",
+        "provision --cmdline works for alice",
         r.text,
     )
     # live containers
@@ -338,7 +336,7 @@ def group_mistakes():
     r = here("nodeosctl provision")
     ok(
         r.code == 1 and f"containers of job {job}" in r.err,
-        "CPUs of a live container are not taken",
+        "provision refuses CPUs of a live container",
         r.text,
     )
     other = next(c for c in machine.core.values() if not c & held)
@@ -346,7 +344,7 @@ def group_mistakes():
     r = here("nodeosctl provision")
     ok(
         r.code == 1 and f"containers of job {job} may have memory on nodes 0" in r.err,
-        "nor memory nodes",
+        "provision refuses memory nodes of a live container",
         r.text,
     )
     run(f"scancel {job}", user="root")
@@ -355,9 +353,9 @@ def group_mistakes():
 
 
 def group_changes():
-    """nodeos.conf and units change beneath a ServiceOS: what happens, and what is said."""
+    """nodeos.conf and units change beneath a ServiceOS: effects and messages."""
 
-    def beside_slurmd():  # whose slurm.conf has no CpuSpecList here
+    def beside_slurmd():  # slurm.conf has no CpuSpecList here
         return [t for t in outside(SERVICE | SECOND) if "/slurmd.service" not in t]
 
     before = snapshot()
@@ -372,30 +370,30 @@ def group_changes():
     r = here("nodeosctl provision")
     found = re.search(r"(\d+) changes, after (\d+) put back of the ServiceOS that was there", r.out)
     did = [int(n) for n in found.groups()] if found else []
-    # threads come and go; and a systemd that gives new lists to what runs makes
-    # some of the changes itself
+    # threads come and go, and a systemd that writes new lists for running units makes some changes
+    # itself
     ok(
         len(would) == len(did) == 2
         and all(20 < d <= w + 20 for w, d in zip(would, did))
         and (SYSTEMD != 257 or would[0] - did[0] <= 20),
-        "larger: the dry run tells of no less",
+        "a larger ServiceOS: the dry run shows at least the changes made",
         (would, did, r.text),
     )
-    same(beside_slurmd(), [], "and all keep to it")
+    same(beside_slurmd(), [], "a larger ServiceOS: the system keeps to it")
     configure()
     r = here("nodeosctl provision")
     ok(
         r.code == 1
         and "is none in" in r.err
         and "this node is provisioned (CPUs 0-3): nodeosctl unprovision" in r.err,
-        "none: told what undoes it",
+        "serviceos = none: provision fails and names unprovision",
         r.text,
     )
-    got = verify(3, "nor is it forgotten")
+    got = verify(3, "serviceos = none on a provisioned node")
     ok(
         [c["remedy"] for c in got["checks"] if c.get("what") == "nodeos.conf"]
         == ["nodeosctl unprovision"],
-        "with the remedy",
+        "serviceos = none: verify names unprovision as the remedy",
         got["checks"],
     )
     configure(serviceos="2/node")
@@ -403,17 +401,17 @@ def group_changes():
     r = here("nodeosctl provision")
     ok(
         r.code == 0 and "1 process stays elsewhere, as the unit has CPUs of its own" in r.err,
-        "a unit with CPUs of its own is told of",
+        "provision warns of a unit with CPUs of its own",
         r.text,
     )
-    got = verify(3, "and differs")
+    got = verify(3, "a unit with CPUs of its own")
     ok(
         any(
             "munged" in c["what"] and "serviceos_except" in c["remedy"]
             for c in got["checks"]
             if not c["ok"]
         ),
-        "with the remedy",
+        "a unit with CPUs of its own: verify names the remedy",
         got["checks"],
     )
     here(
@@ -421,12 +419,12 @@ def group_changes():
         " systemctl daemon-reload; systemctl restart munge"
     )
     here("nodeosctl provision")
-    same(beside_slurmd(), [], "without them all keep to it")
+    same(beside_slurmd(), [], "the unit's CPUs removed: the system keeps to the ServiceOS")
     configure(serviceos="2/node", serviceos_except="typo.service")
     r = here("nodeosctl provision")
     ok(
         r.code == 0 and "systemd knows no typo.service here" in r.err,
-        "a unit that is not there is told of",
+        "provision warns of an unknown unit in serviceos_except",
         r.text,
     )
     configure(serviceos="2/node")
@@ -434,7 +432,7 @@ def group_changes():
     r = here("nodeosctl unprovision")
     ok(
         r.code == 0 and "nodeos-provision.timer is active" in r.err,
-        "unprovision tells of the timer",
+        "unprovision warns of the active timer",
         r.text,
     )
     here("systemctl stop nodeos-provision.timer nodeos-provision.service")
@@ -442,7 +440,7 @@ def group_changes():
     undone(before, "at last", True)
 
 
-# some memory, touched again and again; every tenth never rests
+# touches some memory again and again; every tenth process never rests
 HOG = (
     "python3 -c 'import os, time; x = bytearray(16 << 20)\nwhile True: sum(x[::4096]); time.sleep(0"
     " if os.getpid() % 10 == 0 else 0.5)'"
@@ -450,7 +448,7 @@ HOG = (
 
 
 def start_daemons(n):
-    """Services, timers, scopes and logins, each with memory in use and work to do."""
+    """Start services, timers, scopes and logins, each with memory in use and work to do."""
     with open("/run/hog.sh", "w") as f:
         f.write(f"#!/bin/sh\nexec {HOG}\n")
     os.chmod("/run/hog.sh", 0o755)
@@ -477,8 +475,8 @@ def start_daemons(n):
 
 
 def watch(seconds, service, mems=None):
-    """Sample where the system runs and may run; returns the offenders and how many hogs were seen,
-    by cgroup's kind."""
+    """Sample where the system runs and may run; returns the offenders and the number of hogs, by
+    kind of cgroup."""
     wrong, seen = set(), set()
     end = time.time() + seconds
     while time.time() < end:
@@ -505,8 +503,7 @@ def watch(seconds, service, mems=None):
 
 
 def group_daemons():
-    """What is started after provision keeps to the ServiceOS,
-    whatever starts it, and stays there."""
+    """Processes that start after provision, in any way, keep to the ServiceOS, and stay there."""
     configure(serviceos="1/node")
     before = snapshot()
     slurm_knows()
@@ -516,14 +513,14 @@ def group_daemons():
     same(
         sorted(wrong),
         [],
-        f"{DAEMONS} daemons, timers, scopes, logins: none ran outside of the ServiceOS",
+        f"{DAEMONS} daemons, timers, scopes, logins: none runs outside of the ServiceOS",
     )
-    ok(len(seen) >= DAEMONS * 3 // 4, f"{len(seen)} of them were seen at work")
+    ok(len(seen) >= DAEMONS * 3 // 4, f"{len(seen)} of the daemons are seen at work")
     ok(
         any("user.slice" in c for c in seen)
         and any("machine.slice" in c for c in seen)
         and any("other.slice" in c for c in seen),
-        "in user.slice, machine.slice and another one",
+        "daemons are seen in user.slice, machine.slice and another slice",
         sorted(seen)[:9],
     )
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
@@ -531,12 +528,20 @@ def group_daemons():
         "systemctl daemon-reload; systemctl restart munge ssh.socket dbus; systemctl restart slurmd"
     )
     wait_idle()
-    same(outside(SERVICE), [], "after daemon-reload and restarts of services all keep to it")
+    same(
+        outside(SERVICE),
+        [],
+        "after daemon-reload and restarts of services, the system keeps to the ServiceOS",
+    )
     verify(0, "after restarts")
     here("systemctl daemon-reexec; sleep 2")
-    same(outside(SERVICE), [], "after an upgrade of systemd (daemon-reexec), too")
+    same(
+        outside(SERVICE),
+        [],
+        "after an upgrade of systemd (daemon-reexec), the system keeps to the ServiceOS",
+    )
     here("systemctl unmask irqbalance; systemctl start irqbalance; sleep 25")
-    ok(here("systemctl is-active irqbalance").out.strip() == "active", "irqbalance is at work")
+    ok(here("systemctl is-active irqbalance").out.strip() == "active", "irqbalance runs")
     verify(0, "after irqbalance's rounds")
     here("systemctl stop irqbalance; systemctl mask irqbalance")
     # a pressure trigger brings a kernel thread of its own ("psimon")
@@ -544,8 +549,8 @@ def group_daemons():
         trigger.write("some 500000 1000000")
         trigger.flush()
         late = outside(SERVICE)
-        note(f"kernel threads elsewhere after it: {late}")
-        provisioned("provision again")
+        note(f"kernel threads outside of the ServiceOS after the trigger: {late}")
+        provisioned("provision works after new kernel threads")
         same(
             outside(SERVICE),
             [],
@@ -564,12 +569,14 @@ def group_daemons():
         and "irqbalance" not in d
     ]
     same(
-        left, [], "all is as it was but for cpusets that systemd itself wrote when it was upgraded"
+        left,
+        [],
+        "unprovision restores everything except cpusets that systemd itself wrote at its upgrade",
     )
     at_first = sum(c == "0-15" for c in before[1].values())
     ok(
         sum(c == "0-15" for c in everywhere.values()) >= at_first - 5 > 20,
-        f"as many threads as before ({at_first}) may run everywhere",
+        f"after unprovision, as many threads as before ({at_first}) may run everywhere",
         everywhere,
     )
     same(
@@ -581,7 +588,7 @@ def group_daemons():
             if read(p) != "0-15"
         ],
         [],
-        "as every cgroup's effective CPUs say",
+        "after unprovision, every cgroup's effective CPUs are all CPUs",
     )
 
 
@@ -593,24 +600,27 @@ def group_hotplug():
     provisioned("provision")
     same(outside(SECOND), [], "the system keeps to CPUs 2-3")
     here("echo 0 >/sys/devices/system/cpu/cpu9/online; sleep 2")
-    same(outside(SECOND), [], "a container's CPU goes: nothing changes for the system")
+    same(outside(SECOND), [], "a container's CPU goes: the system keeps its CPUs")
     here("echo 1 >/sys/devices/system/cpu/cpu9/online; sleep 2")
-    provisioned("it comes back")
-    same(outside(SECOND), [], "and gets none of the system")
-    verify(0, "after that")
+    provisioned("a container's CPU comes back: provision works")
+    same(outside(SECOND), [], "a container's CPU comes back: the system stays off it")
+    verify(0, "a container's CPU is back")
     here(
         "echo 0 >/sys/devices/system/cpu/cpu2/online; echo 0 >/sys/devices/system/cpu/cpu3/online;"
         " sleep 2"
     )
-    verify(3, "the ServiceOS's own CPUs go")
-    ok(here("systemd-run -q --wait true").code == 0, "the system lives on, elsewhere")
+    verify(3, "the ServiceOS's CPUs gone")
+    ok(
+        here("systemd-run -q --wait true").code == 0,
+        "the ServiceOS's CPUs gone: the system goes on elsewhere",
+    )
     here(
         "echo 1 >/sys/devices/system/cpu/cpu2/online; echo 1 >/sys/devices/system/cpu/cpu3/online;"
         " sleep 2"
     )
-    provisioned("they come back")
-    same(outside(SECOND), [], "and have their work again")
-    verify(0, "and after that")
+    provisioned("the ServiceOS's CPUs back: provision works")
+    same(outside(SECOND), [], "the ServiceOS's CPUs back: the system is on them again")
+    verify(0, "the ServiceOS's CPUs back")
     here("nodeosctl unprovision")
     slurm_knows(False)
     gone = [
@@ -621,18 +631,22 @@ def group_hotplug():
         and "slurmstepd.scope" not in t["cgroup"]
         and cpus(t["cpus"]) <= SECOND
     ]
-    same(gone, [], "unprovisioned: nothing is left on 2-3 alone")
+    same(gone, [], "unprovisioned: no thread is left on CPUs 2-3 alone")
     left = [
         d
         for d in differences(before, snapshot())
         if d.startswith("/proc") or d.startswith("/sys/dev")
     ]
-    same([d for d in left if "smp_affinity_list" not in d], [], "masks are as they were")
+    same(
+        [d for d in left if "smp_affinity_list" not in d],
+        [],
+        "unprovisioned: the kernel's masks are restored",
+    )
     configure()
 
 
 def group_mems():
-    """Memory nodes of the system's own."""
+    """Memory nodes for the system alone."""
     configure(serviceos="1/node", serviceos_mems="0")
     for node in ("n1",):
         configure(node, serviceos="1/node", serviceos_mems="0")
@@ -644,16 +658,16 @@ def group_mems():
     same(
         sorted(wrong),
         [],
-        "daemons with memory hogs among them: CPUs and memory nodes are the ServiceOS's",
+        "daemons, memory hogs among them, have the ServiceOS's CPUs and memory nodes",
     )
-    ok(len(seen) >= 9, f"{len(seen)} of them were seen at work")
-    # of files some pages were there before
+    ok(len(seen) >= 9, f"{len(seen)} of the memory hogs are seen at work")
+    # anonymous pages only: some pages of files were there before
     pages = here(
         "for p in $(pgrep -f bytearray); do grep -h ' anon=' /proc/$p/numa_maps | grep -v file=;"
         " done"
     ).out
     elsewhere = [line for line in pages.split("\n") if re.search(r" N[1-3]=\d", line)]
-    ok(len(pages) > 1000 and not elsewhere, "their pages are on node 0", elsewhere[:5])
+    ok(len(pages) > 1000 and not elsewhere, "the memory hogs' pages are on node 0", elsewhere[:5])
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
     verify(0, "provisioned with memory")
     # containers have the other nodes
@@ -662,11 +676,15 @@ def group_mems():
     ok(
         len(found) == 4
         and all(cpus(x["mems"]) == {1, 2, 3} and not cpus(x["cpus"]) & SERVICE for x in found),
-        "a container that asks for no memory nodes has all but the ServiceOS's",
+        "a container without requested memory nodes has all except the ServiceOS's",
         r.text[-1000:],
     )
     r = run(f"srun -N1 -n1 --nodeos-mems=4 {WHEREAMI}")
-    ok(r.code != 0 and "4 memory nodes" in r.text, "four memory nodes cannot be had", r.text[-600:])
+    ok(
+        r.code != 0 and "4 memory nodes" in r.text,
+        "a request for all four memory nodes is refused",
+        r.text[-600:],
+    )
     # the paper's layouts, on two nodes of 16 threads and 4 memory nodes: one container, and two
     machine = Machine()
     one = write("figure4a.json", pod(simulation={"container": {"cpus": 14, "mems": 3}}))
@@ -699,12 +717,12 @@ def group_mems():
             check_ranks(
                 found,
                 made[container] | {"mems_confined": True},
-                f"figure {name}, {container}",
+                f"figure {name}, {container}: the ranks are placed as planned",
                 machine,
             )
             ok(
                 all(not cpus(x["cpus"]) & SERVICE and 0 not in cpus(x["mems"]) for x in found),
-                f"figure {name}, {container}: none of the ServiceOS",
+                f"figure {name}, {container}: no rank is on the ServiceOS",
             )
     nodes = (
         "[numa(memory=2852126720)] " * 24
@@ -723,12 +741,12 @@ def group_mems():
         same(
             {c["name"]: (c["cpus"], c["mems"]) for c in got["containers"]},
             want,
-            f"{name}.json on the paper's node: 21 ranks on 22 cores and more",
+            f"{name}.json on the paper's node: 21 ranks get at least 22 cores",
         )
         same(
             (got["serviceos"]["cpus"], got["serviceos"]["mems"]),
             ("0-1", "0,24"),
-            f"{name}.json: beside a core and two memory nodes of the system",
+            f"{name}.json on the paper's node: the system keeps a core and two memory nodes",
         )
     for node in ("n0", "n1"):
         r = on(node, "nodeosctl unprovision")
@@ -743,27 +761,27 @@ def group_mems():
             if read(p) != "0-3"
         ],
         [],
-        "every cgroup's memory nodes are all again",
+        "unprovisioned: every cgroup has all memory nodes",
     )
     slurm_knows(False)
 
 
 def group_jobs():
-    """Slurm and the plugin agree with it."""
+    """Slurm and the plugin agree with the ServiceOS."""
     configure(serviceos="1/node")
     configure("n1", serviceos="1/node")
     for node in ("n0", "n1"):
         on(node, "nodeosctl provision")
-    verify(3, "slurm.conf does not know the ServiceOS yet")
+    verify(3, "slurm.conf without the ServiceOS")
     r = run(f"srun -N2 -n2 -c16 --nodeos-cpus=14 {WHEREAMI}")
     ok(
         r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
-        "even so no container gets its CPUs",
+        "slurm.conf without the ServiceOS: no container gets its CPUs",
         r.text[-800:],
     )
     slurm_knows()
     for node in ("n0", "n1"):
-        verify(0, f"slurm.conf knows it, {node}", node)
+        verify(0, f"slurm.conf with the ServiceOS, {node}", node)
     ok(
         cpus(
             here(
@@ -771,13 +789,13 @@ def group_jobs():
             ).out.strip()
         )
         == SERVICE,
-        "slurmd runs where CpuSpecList says",
+        "slurmd runs on the CPUs of CpuSpecList",
     )
     r = run(f"srun -N2 --exclusive -n28 {WHEREAMI}")
     found = ranks(r)
     ok(
         len(found) == 28 and not any(cpus(x["cpus"]) & SERVICE for x in found),
-        "a job of every thread that there is has none of them",
+        "a job of every thread has none of the ServiceOS",
         r.text[-500:],
     )
     for line, hint in (
@@ -794,7 +812,7 @@ def group_jobs():
         )
         ok(
             r.code != 0 and (want in r.err) == hint,
-            f"{line}: {'told what the largest request is' if hint else 'no hint'}",
+            f"{line}: {'a hint with the largest request' if hint else 'no hint'}",
             r.text,
         )
     r = run("srun -N1 --exclusive -n14 --nodeos-cpus=16 true")
@@ -802,7 +820,7 @@ def group_jobs():
         r.code != 0
         and "the largest request that fits now is cpus=14" in r.text
         and "2 threads of this node, CPUs 0-1, are kept for the ServiceOS" in r.text,
-        "a container of every thread: told what is kept and what fits",
+        "a container of every thread: the message has the CPUs kept and the largest request",
         r.text[-800:],
     )
     script = write(
@@ -829,25 +847,29 @@ def group_jobs():
     same(
         report["serviceos"],
         {"cpus": "0-1", "mems": "0-3", "own_mems": False},
-        "the node's report knows the ServiceOS",
+        "the node's report has the ServiceOS",
     )
-    ok(not cpus(report["free"]["cpus"]) & SERVICE, "what is free has none of it", report["free"])
+    ok(
+        not cpus(report["free"]["cpus"]) & SERVICE,
+        "the free CPUs of the report are not the ServiceOS's",
+        report["free"],
+    )
     step = json.loads(read(f"{HOME}/service.0.n0.json") or "{}")
-    same(step.get("serviceos"), report["serviceos"], "so does a step's report")
-    ok("ServiceOS: cpus 0-1" in here("nodeosctl report").out, "and the text")
+    same(step.get("serviceos"), report["serviceos"], "the step's report has the ServiceOS")
+    ok("ServiceOS: cpus 0-1" in here("nodeosctl report").out, "nodeosctl report has the ServiceOS")
     verify(0, "beside a job with containers")
     run(f"scancel {job}", user="root")
     wait_idle()
     same(leftovers(), "", "the ledger is empty")
     slurm_knows(by_core=True)
-    verify(0, "where slurm.conf counts cores")
+    verify(0, "slurm.conf that counts cores")
     found = ranks(run(f"srun -N1 --exclusive -n7 {WHEREAMI}"))
     ok(
         len(found) == 7 and not any(cpus(x["cpus"]) & SERVICE for x in found),
-        "a job of every core that there is has none of them",
+        "slurm.conf that counts cores: a job of every core has none of the ServiceOS",
         found,
     )
-    all_idle("no node is drained")
+    all_idle("no node is drained beside a ServiceOS")
     for node in ("n0", "n1"):
         on(node, "nodeosctl unprovision")
         configure(node)
@@ -855,16 +877,16 @@ def group_jobs():
 
 
 def group_trace():
-    """Which tasks ran on the containers' CPUs, by name and count: sched_switch, all of it."""
+    """Count the tasks that run on the containers' CPUs, by name, from all sched_switch events."""
     configure(serviceos="1/node")
     slurm_knows()
     provisioned("provision")
     tracing = "/sys/kernel/tracing"
     here(f"mountpoint -q {tracing} || mount -t tracefs tracefs {tracing}")
-    # The event is on since boot (trace_event= on the command line) and stays on: to turn it on is
-    # to patch __schedule() under 16 virtual processors that run it, and QEMU's TCG now and then
-    # still executes the breakpoint of text_poke_bp() when the kernel has forgotten it
-    # ("int3: 0000", panic).
+    # The event is on since boot (trace_event= on the command line) and stays on: turning it on
+    # patches __schedule() under 16 virtual processors that run it, and QEMU's TCG sometimes
+    # executes the breakpoint of text_poke_bp() after the kernel has removed it ("int3: 0000",
+    # panic).
     same(
         here(f"cat {tracing}/events/sched/sched_switch/enable").out.strip(),
         "1",
@@ -898,10 +920,10 @@ def group_trace():
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
     for name, n in sorted(counts.items(), key=lambda item: -item[1]):
         note(f"on the containers' CPUs in {SECONDS} s: {name} {n}")
-    same(lost, 0, "no event was lost")
+    same(lost, 0, "no event of sched_switch is lost")
     ok(
         counts and not placed & SERVICE,
-        f"{sum(counts.values())} switches to {len(counts)} tasks on CPUs 2-15 were seen",
+        f"{sum(counts.values())} switches to {len(counts)} tasks on CPUs 2-15 are seen",
         sorted(placed),
     )
     strange = [
@@ -911,7 +933,7 @@ def group_trace():
             r"(migration|ksoftirqd|cpuhp|rcuc|idle_inject|irq_work)/\d+|kworker/\d+:.*", name
         )
     ]
-    same(strange, [], "all of them are kernel threads of one CPU")
+    same(strange, [], "all tasks seen are kernel threads of one CPU")
     here("nodeosctl unprovision; rm -f /run/trace.out")
     configure()
     slurm_knows(False)
@@ -927,7 +949,7 @@ def group_kills():
     start = time.time()
     provisioned("provision")
     length = time.time() - start
-    undone(before, "the first time")
+    undone(before, "provision works at first")
     done = {"provision": 0, "unprovision": 0}
     for i in range(KILLS):
         verb = ["provision", "unprovision"][i % 2]
@@ -943,7 +965,7 @@ def group_kills():
         time.sleep(delay)
         p.kill()
         done[verb] += p.wait() == -9
-        if i % 5 == 0:  # a job beside what is half done
+        if i % 5 == 0:  # a job beside a half-done provision
             r = run("srun -N2 -n2 -c2 true")
             same(r.code, 0, f"{verb} killed after {delay:.2f} s: a job runs")
         r = here("nodeosctl provision")
@@ -951,7 +973,7 @@ def group_kills():
         same(
             outside(SERVICE),
             [],
-            f"{verb} killed after {delay:.2f} s: then all keep to the ServiceOS",
+            f"{verb} killed after {delay:.2f} s: the system keeps to the ServiceOS",
         )
         p = subprocess.Popen(
             ["nodeosctl", "unprovision"],
@@ -963,15 +985,15 @@ def group_kills():
         p.kill()
         p.wait()
         undone(before, f"{verb} killed after {delay:.2f} s")
-    ok(done["provision"] and done["unprovision"], f"killed at work: {done}")
+    ok(done["provision"] and done["unprovision"], f"killed while they ran: {done}")
     slurm_knows(False)
     configure()
-    all_idle("no node is drained")
+    all_idle("no node is drained by killed provisions")
 
 
 def group_boot():
-    """A node that is reset half-way through comes back provisioned by its unit:
-    needs QEMU's -action reboot=reset."""
+    """A node that is reset during provision comes back provisioned by its unit: needs QEMU's
+    -action reboot=reset."""
     configure("n1", serviceos="1/node")
     configure(serviceos="1/node")
     slurm_knows()
@@ -991,11 +1013,11 @@ def group_boot():
                 break
             time.sleep(1)
         cluster.wait_idle(240)
-        verify(0, f"reset {i + 1}: the node booted, its unit provisioned it", "n1")
+        verify(0, f"reset {i + 1}: the node boots, and its unit provisions it", "n1")
         r = run(f"srun -w n1 -N1 --exclusive -n7 -c2 --nodeos-cpus=14 {WHEREAMI}")
         ok(
             r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
-            f"reset {i + 1}: and runs jobs",
+            f"reset {i + 1}: the node runs jobs",
             r.text[-500:],
         )
     on(
@@ -1006,7 +1028,7 @@ def group_boot():
     configure("n1")
     configure()
     slurm_knows(False)
-    all_idle("no node is drained")
+    all_idle("no node is drained by resets")
 
 
 GROUPS = {

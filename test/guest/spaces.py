@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# blocks of memory, where the kernel makes them, as launches are to leave sessions beside them alone
-# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
-# run: ci limit=900 --times 2 exec launch
+# blocks of memory, where the kernel has them: launches must leave sessions beside them alone boot:
+# nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G" run: ci
+# limit=900 --times 2 exec launch
 # run: deep limit=3600
 # run: deep kernel=debian limit=3600
 # rooms: control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
-user's job and no process of the host, whatever he asks of root. Run by test/guest/run as root on
-n0; spaces.py [--times N] [GROUP...]
+user's job and no process of the host, by no request to root. Run by test/guest/run as root on n0;
+spaces.py [--times N] [GROUP...]
 """
 
 import argparse
@@ -24,16 +24,16 @@ from containers import pod, write
 
 HOLD = "/usr/libexec/nodeos/test/hold"
 CONF = "/etc/nodeos/nodeos.conf"
-SECONDS = 2  # that others may wait
+SECONDS = 2  # for which others may wait
 times = 20
 
 
 class Hold:
-    """A process of alice's whose mmap_lock is held, in the cgroup that INTO names
-    (root moves it before it holds)."""
+    """A process of alice whose mmap_lock is held, in cgroup INTO (root moves it before it holds
+    the lock)."""
 
     def __init__(self, into=None, user="alice", scope=False):
-        """SCOPE: in a scope of systemd's, as a session is."""
+        """SCOPE: in a scope of systemd, as a session is."""
         run_in = "systemd-run --quiet --scope --slice=user-1000.slice" if scope else ""
         self.p = subprocess.Popen(
             [
@@ -60,7 +60,7 @@ class Hold:
 
     def __enter__(self):
         if not self.held:
-            raise RuntimeError("hold does not hold")
+            raise RuntimeError("hold does not hold the lock")
         return self
 
     def __exit__(self, *_):
@@ -69,7 +69,7 @@ class Hold:
 
 
 def stuck():
-    """Processes and threads that wait for what cannot be interrupted, but hold's own."""
+    """Processes and threads in uninterruptible sleep, except hold's own."""
     r = run("ps -eLo state=,pid=,comm=,wchan=", user="root", timeout=20)
     return sorted(
         line for line in r.out.splitlines() if line.startswith("D") and " hold " not in line
@@ -77,16 +77,16 @@ def stuck():
 
 
 def nothing_stuck(what):
-    """Whoever waits for a disk is gone at the second look."""
+    """Look twice: a process that waits for a disk has gone on by then."""
     end, found = time.time() + 15, stuck()
     while found and time.time() < end:
         time.sleep(0.5)
         found = sorted(set(found) & set(stuck()))
-    same(found, [], f"{what}: nothing is stuck in the kernel")
+    same(found, [], f"{what}: no process is stuck in the kernel")
 
 
 def machine_state():
-    """Where interrupts and workqueues may run, and what partitions there are."""
+    """CPUs of interrupts and workqueues, and the partitions."""
     files = sorted(
         glob.glob("/proc/irq/*/smp_affinity_list")
         + glob.glob("/sys/devices/virtual/workqueue/*/cpumask")
@@ -96,17 +96,17 @@ def machine_state():
 
 
 class Others:
-    """What root and bob can do: the time it takes without a held address space, and with one."""
+    """Times of root's and bob's actions without a held address space, and with one."""
 
     def __init__(self, like=None):
-        """LIKE: another one, whose times without a held address space count here, too."""
+        """LIKE: another object, whose times without a held address space count here, too."""
         self.srun, self.forks, self.errors = [], [], []
         if like:
             self.plain, self.fork = like.plain, like.fork
             return
         self.plain = sorted(self.bob().seconds for _ in range(3))[1]
         self.fork = max(self.root() for _ in range(3))
-        note(f"bob's srun takes {self.plain:.1f} s, a process of root's {self.fork:.2f} s")
+        note(f"bob's srun takes {self.plain:.1f} s, a process of root {self.fork:.2f} s")
 
     @staticmethod
     def bob():
@@ -116,8 +116,8 @@ class Others:
 
     @staticmethod
     def root():
-        """A process that is made, and moved to another cgroup: for that the kernel takes
-        the locks that matter."""
+        """Start a process and move it to another cgroup: the kernel takes the critical locks for
+        that."""
         start = time.time()
         r = run(
             "mkdir -p /sys/fs/cgroup/spaces && echo $$ >/sys/fs/cgroup/spaces/cgroup.procs && echo"
@@ -139,7 +139,7 @@ class Others:
         same(self.errors, [], f"{what}: bob's jobs run")
         ok(
             max(self.forks) <= self.fork + SECONDS,
-            f"{what}: root's processes wait {max(self.forks) - self.fork:.2f} s at most",
+            f"{what}: root's processes wait {max(self.forks) - self.fork:.2f} s longer at most",
             self.forks,
         )
         if self.srun:
@@ -152,8 +152,8 @@ class Others:
 
 
 def small_job(script="sleep 1000"):
-    """A job of alice's on a part of n0 with the container "own",
-    and a rank in it; its directory."""
+    """Submit a job of alice on a part of n0 with the container "own", and a rank in it; returns
+    its directory."""
     manifest = write("own.json", pod(own={"container": {"cpus": "4", "mems": "1"}}))
     path = write(
         "own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {script}\n"
@@ -177,8 +177,8 @@ def end(job):
 
 
 def group_exec():
-    """Whoever asks is never moved: a session whose address space is held asks for a container,
-    as root's nodeosd lets everybody."""
+    """nodeosd never moves the caller: a session whose address space is held requests a container,
+    as any user may."""
     job, where = small_job()
     before, others, answers = machine_state(), Others(), []
     ask = (
@@ -199,10 +199,14 @@ def group_exec():
         },
         "nodeosd moves no process",
     )
-    same({a for a in answers[0::2]}, {f"ok\njob {job}\nnode n0"}, "it says where srun starts one")
+    same(
+        {a for a in answers[0::2]},
+        {f"ok\njob {job}\nnode n0"},
+        "nodeosd answers with the job and node for srun",
+    )
     others.check("exec")
     nothing_stuck("exec")
-    # exec itself, while a rank of the container is held
+    # exec itself, while a rank of the container holds its address space
     with Hold(into=f"{where}/step_0/user/task_0"):
         r = run("nodeosctl exec own grep Cpus_allowed_list /proc/self/status", timeout=120)
         ok(
@@ -211,14 +215,14 @@ def group_exec():
             r.text,
         )
         others.look()
-    others.check("exec beside such a rank")
-    same(machine_state(), before, "interrupts, workqueues and cpusets are as before")
+    others.check("exec beside a held rank")
+    same(machine_state(), before, "exec: interrupts, workqueues and cpusets are unchanged")
     end(job)
     nothing_stuck("exec")
 
 
 def group_resize():
-    """A rank whose address space is held, and its user resizes."""
+    """The user of a rank with a held address space resizes its container."""
     job, where = small_job()
     before, others = machine_state(), Others()
     refused = []
@@ -229,14 +233,14 @@ def group_resize():
         same(
             {t for t in refused if "cannot be changed at this site (resize_mems in" not in t},
             set(),
-            "memory nodes are not changed unless the site says so",
+            "resize --mems is refused unless the site allows it",
         )
         r = run("nodeosctl resize own --cpus=2", timeout=60)
-        ok(r.code == 0, "CPUs are", r.text)
+        ok(r.code == 0, "resize --cpus works beside a held rank", r.text)
         others.check("resize")
         nothing_stuck("resize")
-        # the site allows it: each process is asked first, with the user's rights,
-        # and the ledger is open meanwhile
+        # the site allows it: each process is tried first, with the user's rights, and the ledger
+        # stays unlocked meanwhile
         run(f"echo 'resize_mems = yes' >>{CONF}", user="root")
         p = subprocess.Popen(
             [
@@ -262,11 +266,11 @@ def group_resize():
         ok(
             p.returncode == 1
             and "does not let its memory be looked at or moved (no end within 20 s)" in text,
-            "a process that does not answer: refused",
+            "resize --mems: a rank that does not answer refuses it",
             text,
         )
         late.check("resize_mems = yes")
-    # not the ranks alone: what is in the step beside them gets other memory nodes, too
+    # other processes of the step get other memory nodes, too, not only the ranks
     beside = f"{where}/step_0/user/task_special"
     os.makedirs(beside, exist_ok=True)
     with Hold(into=beside):
@@ -274,23 +278,23 @@ def group_resize():
         ok(
             r.code == 1
             and "does not let its memory be looked at or moved (no end within 20 s)" in r.text,
-            "a process beside the ranks that does not answer: refused",
+            "resize --mems: a process beside the ranks that does not answer refuses it",
             r.text,
         )
-        others.check("resize beside such a process")
+        others.check("resize beside a held process")
         nothing_stuck("resize")
     with Hold(into=f"{where}/step_0/user/task_0"):
         run(f"sed -i '/^resize_mems/d' {CONF}", user="root")
         nothing_stuck("resize")
         r = run("nodeosctl delete own --kill", timeout=120)
-        ok(r.code == 0, "a container with such a rank is deleted", r.text)
-    same(machine_state(), before, "interrupts, workqueues and cpusets are as before")
+        ok(r.code == 0, "delete --kill works on a container with a held rank", r.text)
+    same(machine_state(), before, "resize: interrupts, workqueues and cpusets are unchanged")
     end(job)
     nothing_stuck("resize")
 
 
 def group_launch():
-    """A session in the extern step holds its address space, and its user starts step after step."""
+    """A session in the extern step holds its address space while its user starts steps."""
     script = write(
         "steps.sh",
         "#!/bin/bash\nrm -f go stop\nwhile ! [ -e stop ]; do if [ -e go ]; then rm go; srun -n1"
@@ -311,8 +315,8 @@ def group_launch():
     extern = found[0].split("/step_batch")[0] + "/step_extern"
     os.makedirs(
         f"{extern}/user/task_special", exist_ok=True
-    )  # as Slurm makes it for pam_slurm_adopt
-    # a kernel without blocks takes no notice of fgmn=, and has the two nodes of the machine
+    )  # Slurm makes this directory for pam_slurm_adopt
+    # a kernel without blocks ignores fgmn=, and has the machine's two nodes
     blocks = len(glob.glob("/sys/devices/system/node/node[0-9]*")) > 2
     mems = open(f"{extern}/user/cpuset.mems.effective").read().strip()
     before, others = machine_state(), Others()
@@ -332,21 +336,21 @@ def group_launch():
             if os.path.exists(f"{HOME}/steps.done")
             else []
         )
-        same(done, ["0"] * times, "step after step is launched")
+        same(done, ["0"] * times, "each step beside a held session runs")
         same(
             open(f"{extern}/user/cpuset.mems.effective").read().strip(),
             mems,
-            "the memory nodes of the session stay what they were",
+            "launches keep the memory nodes of a held session",
         )
         others.check("launch")
         nothing_stuck("launch")
     if blocks:
         ok(
             mems != open("/sys/fs/cgroup/cpuset.mems.effective").read().strip(),
-            f"on a node with blocks these are homes: {mems}",
+            f"on a node with blocks, a session's memory nodes are homes: {mems}",
         )
     run("touch stop")
-    same(machine_state(), before, "interrupts, workqueues and cpusets are as before")
+    same(machine_state(), before, "launch: interrupts, workqueues and cpusets are unchanged")
     end(job)
     nothing_stuck("launch")
 
@@ -358,30 +362,33 @@ def allowed(pid):
 
 
 def own_manager():
-    """A user's manager, whose directory is the user's: what can be done below it."""
+    """Limits of a user's manager, whose directory the user owns."""
     manager = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service"
     r = run("systemctl start user@1000.service", user="root", timeout=60)
     ok(r.code == 0 and os.stat(manager).st_uid == 1000, "alice has a manager of her own", r.text)
     there = open(f"{manager}/cgroup.controllers").read().split()
-    ok("memory" in there and "cpuset" not in there, "which has no cpusets", there)
+    ok("memory" in there and "cpuset" not in there, "alice's manager has no cpusets", there)
     r = run(f"mkdir {manager}/mine && echo +cpuset >{manager}/cgroup.subtree_control", user="alice")
-    ok(r.code != 0 and os.path.isdir(f"{manager}/mine"), "nor can she make any", r.text)
+    ok(
+        r.code != 0 and os.path.isdir(f"{manager}/mine"),
+        "alice's manager cannot enable cpusets",
+        r.text,
+    )
     pid = run("systemctl show -P MainPID user@1000.service", user="root").out.strip()
-    same(allowed(pid), ["0-1", "0"], "it has the system's CPUs and memory nodes")
+    same(allowed(pid), ["0-1", "0"], "alice's manager has the system's CPUs and memory nodes")
     slice_ = "/sys/fs/cgroup/user.slice/cpuset."
     same(
         [open(slice_ + f).read().strip() for f in ("cpus", "mems")],
         ["0-1", "0"],
-        "and so has the slice of all sessions",
+        "the slice of all sessions has the system's CPUs and memory nodes",
     )
     r = run(f"taskset -cp 3 {pid}", user="root")
-    ok(r.code != 0, "which nobody leaves by an affinity", r.text)
+    ok(r.code != 0, "an affinity cannot leave the CPUs of alice's manager", r.text)
     run(f"rmdir {manager}/mine; systemctl stop user@1000.service", user="root", timeout=60)
 
 
 def group_provision():
-    """A session of a user outside of jobs holds its address space,
-    and the admin provisions the node."""
+    """A session outside of jobs holds its address space while the admin provisions the node."""
     session = "/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope"
     run(
         f"mkdir -p {session}; echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control; for d in"
@@ -396,14 +403,18 @@ def group_provision():
         r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
         ok(
             r.code == 0 and "users' processes are there" in r.err and "of uid 1000" in r.out,
-            "provision says that memory nodes wait, and for whom",
+            "provision reports that memory nodes wait, and for which user",
             r.text,
         )
-        same(open(f"{session}/cpuset.mems.effective").read(), mems, "his memory nodes stay")
+        same(
+            open(f"{session}/cpuset.mems.effective").read(),
+            mems,
+            "provision keeps the memory nodes of a held session",
+        )
         ok(
             "AllowedMemoryNodes"
             not in run("cat /run/systemd/system/scope.d/*nodeos*", user="root").out,
-            "a reload of systemd changes none",
+            "provision writes no memory nodes that a reload of systemd would apply",
         )
         run("systemctl daemon-reload", user="root", timeout=60)
         others.look()
@@ -413,13 +424,13 @@ def group_provision():
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(
         r.code == 0 and "users' processes" not in r.text,
-        "without him provision does it all",
+        "without users' processes, provision makes all changes",
         r.text,
     )
     same(
         open("/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(),
         "0",
-        "a service has the memory node of the system",
+        "after provision, a service has the memory node of the system",
     )
     own_manager()
     with Hold(scope=True) as h:
@@ -427,7 +438,7 @@ def group_provision():
         cpus = allowed(h.p.pid)[0]
         ok(
             "user-1000.slice" in where and cpus == "0-1",
-            "a session that begins then is on the system's CPUs",
+            "after provision, a new session is on the system's CPUs",
             (where, cpus),
         )
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
@@ -438,7 +449,7 @@ def group_provision():
         )
         others.look()
     r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
-    ok(r.code == 0, "without him all is put back", r.text)
+    ok(r.code == 0, "without users' processes, unprovision restores everything", r.text)
     others.check("provision")
     run(f"sed -i '/^serviceos/d' {CONF}", user="root")
     nothing_stuck("provision")
@@ -462,8 +473,8 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     run(
         "[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root"
-    )  # as udev's rules have it
-    # one node has all that it takes
+    )  # as udev's rules set it
+    # one node suffices
     run(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' {CONF}", user="root")
     cluster.run_groups(GROUPS, a.groups or list(GROUPS))
     cluster.done()

@@ -3,9 +3,9 @@
 # run: deep limit=3600
 # rooms: spank
 """NodeOS beside the rest of Slurm: the subjects of Slurm's own tests of affinity, distribution and
-SPANK without the plugin's line and with it; a second SPANK plugin; private /tmp; jobs that come
-through slurmrestd.
-Run by test/guest/run as root on n0; stack.py GROUP... runs those groups only."""
+SPANK without the plugin's line and with it; a second SPANK plugin; private /tmp; jobs from
+slurmrestd.
+Run by test/guest/run as root on n0; stack.py GROUP... runs these groups only."""
 
 import json
 import os
@@ -58,8 +58,8 @@ REQUEST = "nodeos 1;c=sim cpus=8 mems=2;c=vda cpus=4 mems=1;"
 
 
 def plugstack(nodeos=True, probe=None, restart=False):
-    """The lines of plugstack.conf on both nodes: nodeos's, and the probe's
-    "before" or "after" it."""
+    """Set the lines of plugstack.conf on both nodes: nodeos's, and the probe's "before" or "after"
+    it."""
     line = {
         None: "true",
         "before": f"echo 'required {PROBE} {LOG}' >a-probe.conf",
@@ -76,7 +76,7 @@ def plugstack(nodeos=True, probe=None, restart=False):
 
 
 def probe_log(nodes=("n0",)):
-    """The hooks of the probe plugin since the last call, a dict each."""
+    """Hooks of the probe plugin since the last call, a dict each."""
     out = []
     for node in nodes:
         for line in run(f"cat {LOG}; : >{LOG}", user="root", node=node).out.splitlines():
@@ -90,7 +90,7 @@ def probe_log(nodes=("n0",)):
 
 
 def jobs():
-    """Job number -> what slurmctld says of it."""
+    """Job number -> slurmctld's values."""
     out = {}
     for line in run("scontrol show jobs --oneliner", user="root").out.splitlines():
         words = dict(w.partition("=")[::2] for w in line.split())
@@ -100,8 +100,8 @@ def jobs():
 
 
 def settle(before, marks=(), limit=600):
-    """Wait until all jobs after number BEFORE have ended, whose scripts leave MARKS at last;
-    returns them. To look for a file costs nothing here, and to ask Slurm does."""
+    """Wait until all jobs after number BEFORE end, whose scripts make MARKS last; returns them.
+    Files are cheaper to poll than Slurm."""
     end = time.time() + limit
     while time.time() < end and not all(os.path.exists(mark) for mark in marks):
         time.sleep(0.1)
@@ -116,7 +116,7 @@ def settle(before, marks=(), limit=600):
 
 
 def fresh(*names):
-    """No file of these names in DIR."""
+    """Remove files of these names from DIR."""
     for name in names:
         if os.path.exists(f"{DIR}/{name}"):
             os.unlink(f"{DIR}/{name}")
@@ -134,11 +134,12 @@ def found_in(name):
     return ranks(Result(0, read(name), "", 0))
 
 
-# ----------------------------------------------- Slurm's own subjects, without our line and with it
+# ----------------------------------------------- Slurm's own subjects, without NodeOS's line and
+# with it
 
 
 class Pass:
-    """What one round of the subjects found; two rounds must agree."""
+    """Results of one round of the subjects; two rounds must agree."""
 
     def __init__(self, name):
         self.name, self.seen = name, {}
@@ -155,8 +156,7 @@ def compare(stock, ours):
         diff = [f"stock {x}\nours  {y}" for x, y in zip(a, b) if x != y]
         ok(
             len(a) == len(b) and not diff,
-            f"{subject}: {len(a)} verdicts, and what they are from, are the same with the plugin's"
-            " line",
+            f"{subject}: {len(a)} verdicts and their data are the same with the plugin's line",
             "\n".join(diff) or f"{len(a)} and {len(b)}",
         )
 
@@ -165,20 +165,19 @@ PLACE = ("rank", "host", "cpus", "mems", "mempolicy", "mempolicy_nodes")
 
 
 def plain(text, job):
-    """Messages without the numbers of this run's job and processes, in an order of their own."""
+    """Messages without the numbers of this run's job and processes, sorted."""
     text = re.sub(r"\[\d+\]", "[PID]", re.sub(rf"(StepId=|JobId=|job ){job}(?!\d)", r"\1JOB", text))
     return sorted(line for line in text.splitlines() if line)
 
 
 class Lane:
-    """Steps that one job runs one after the other, each with its output,
-    and what they must show."""
+    """Steps that one job runs in order, each with its output and its check."""
 
     def __init__(self, p, name, arguments):
         self.p, self.name, self.arguments, self.steps = p, name, arguments, []
 
     def add(self, subject, what, command, good, code=0, seen=None):
-        """GOOD of the ranks found, in their order, and of what was written to stderr."""
+        """GOOD, called with the ranks found, in their order, and the text of stderr."""
         self.steps.append((subject, what, command, good, code, seen))
 
     def submit(self):
@@ -223,7 +222,7 @@ def apart(sets, n):
     return len(sets) == n and sum(map(len, sets)) == len(set().union(*sets))
 
 
-# up, down, and the odd ones down before the even ones up
+# ascending, descending, and odd ones descending before even ones ascending
 def orders(n):
     up = list(range(n))
     return (
@@ -238,13 +237,17 @@ def as_option(kind, order):
 
 
 def cpu_affinity(lane, m):
-    """Subjects of 1.89: each way to say which rank has which CPU."""
+    """Subjects of 1.89: each way to name the CPU of a rank."""
 
     def add(what, options, good, **kw):
         lane.add("1.89", what, f"srun {options} {W}", good, **kw)
 
-    # obsolete: threads or cores, as Slurm binds by itself
-    add("rank: each on CPUs of its own", "-n8 --cpu-bind=rank", lambda f, e: apart(masks(f), 8))
+    # obsolete: Slurm binds to threads or cores by itself
+    add(
+        "rank: each rank is on CPUs of its own",
+        "-n8 --cpu-bind=rank",
+        lambda f, e: apart(masks(f), 8),
+    )
     for value in ("map_cpu:NaN", "map_cpu:0x0", "mask_cpu:NaN"):
         bad = value.partition(":")[2]
         add(
@@ -254,7 +257,7 @@ def cpu_affinity(lane, m):
             code=1,
         )
     add(
-        "verbose,map_cpu:0: all on CPU 0, a line for each",
+        "verbose,map_cpu:0: all ranks are on CPU 0, with a line for each",
         "-n4 --cpu-bind=verbose,map_cpu:0",
         lambda f, e: masks(f) == [{0}] * 4 and len(re.findall(r"cpu-bind\S*=MAP", e)) == 4,
     )
@@ -265,13 +268,13 @@ def cpu_affinity(lane, m):
             lambda f, e, order=order: masks(f) == [{c} for c in order],
         )
     add(
-        "map_cpu shorter than the ranks: round robin",
+        "map_cpu shorter than the ranks: CPUs are given round robin",
         "-n5 --cpu-bind=map_cpu:2,4",
         lambda f, e: masks(f) == [{2}, {4}, {2}, {4}, {2}],
     )
     sockets = [set().union(*(c for (s, _), c in m.core.items() if s == at)) for at in (0, 1)]
     add(
-        "sockets: a whole one each",
+        "sockets: each rank has a whole socket",
         "-n2 --ntasks-per-socket=1 --cpu-bind=sockets",
         lambda f, e: sorted(masks(f), key=min) == sockets,
     )
@@ -285,42 +288,42 @@ def within_node(lane, m):
 
     first = {min(c) for c in m.core.values()}
     add(
-        "threads: each on one of its own",
+        "threads: each rank is on a thread of its own",
         "-c1 -n8 --cpu-bind=threads",
         lambda f, e: apart(masks(f), 8) and all(len(s) == 1 for s in masks(f)),
     )
     add(
-        "-B 1:1:1: one thread of each core",
+        "-B 1:1:1: ranks have one thread of each core",
         "-c1 -n4 -B 1:1:1",
         lambda f, e: apart(masks(f), 4) and all(len(s) == 1 and s <= first for s in masks(f)),
     )
     for b, tasks in (("1-1:4:2", 8), ("2:1-1:2", 4)):
         add(
-            f"-B {b}: {tasks} ranks and CPUs",
+            f"-B {b}: there are {tasks} ranks and CPUs",
             f"-B {b}",
             lambda f, e, tasks=tasks: len(f) == tasks and sum(map(len, masks(f))) == tasks,
         )
     add(
-        "-c3 -B 1:1:1: one rank, three CPUs",
+        "-c3 -B 1:1:1: one rank has three CPUs",
         "-c3 -B 1:1:1",
         lambda f, e: len(f) == 1 and len(masks(f)[0]) == 3,
     )
     add(
-        "-m plane=4: the whole node",
+        "-m plane=4: ranks have the whole node",
         "-n4 -m plane=4",
         lambda f, e: set().union(*masks(f)) == m.cpus,
     )
     cores = sorted(m.core.values(), key=min)
     for how, order in (("block:block", [0, 1, 2, 3]), ("block:cyclic", [0, 4, 1, 5])):
         add(
-            f"-m {how}: cores {order}",
+            f"-m {how}: ranks are on cores {order}",
             f"-n4 -c2 -m {how} --cpu-bind=cores",
             lambda f, e, order=order: masks(f) == [cores[c] for c in order],
         )
 
 
 def memory_affinity(lane, m):
-    """Subjects of 1.90: which rank has which memory node."""
+    """Subjects of 1.90: the memory node of each rank."""
     n = len(m.mems)
 
     def add(what, options, good):
@@ -334,14 +337,14 @@ def memory_affinity(lane, m):
     where = [min(c for c in m.cpus if m.node_of[c] == node) for node in range(n)]
     add("rank", "--mem-bind=rank", lambda f, e: memory(f) == [{i} for i in range(n)])
     add(
-        "local: that of the rank's CPU",
+        "local: a rank has the memory node of its CPU",
         f"--cpu-bind=map_cpu:{as_option('map', where)} --mem-bind=local",
         lambda f, e: (
             memory(f) == [{m.node_of[min(s)]} for s in masks(f)] == [{i} for i in range(n)]
         ),
     )
     add(
-        "verbose,map_mem:0: all on node 0, a line for each",
+        "verbose,map_mem:0: all ranks are on node 0, with a line for each",
         "--mem-bind=verbose,map_mem:0",
         lambda f, e: memory(f) == [{0}] * n and len(re.findall(r"mem-bind\S*=MAP", e)) == n,
     )
@@ -354,10 +357,10 @@ def memory_affinity(lane, m):
 
 
 def several(lane):
-    """Beside 1.93: what starts ranks without an srun of its own, and two steps at once."""
+    """Beside 1.93: ranks that start without an srun of their own, and two steps at once."""
     lane.add(
         "1.93",
-        "mpirun: ranks find each other, on CPUs of their own",
+        "mpirun: ranks find each other, and have CPUs of their own",
         f"mpirun -n 3 --bind-to hwthread --map-by hwthread {WHEREAMI_MPI}",
         lambda f, e: apart(masks(f), 3) and all(r["sum"] == 3 for r in f),
         seen=lambda f: [(r["rank"], r["cpus"], r["mems"]) for r in f],
@@ -372,7 +375,7 @@ def several(lane):
 
 
 def across_nodes(lane):
-    """Subjects of 1.92: which rank is on which node."""
+    """Subjects of 1.92: the node of each rank."""
 
     def add(options, want, env=""):
         lane.add(
@@ -396,7 +399,7 @@ def across_nodes(lane):
 
 
 def default_binding(p):
-    """Subject of 1.93: what a node and a partition say of the binding."""
+    """Subject of 1.93: the default binding of a node and a partition."""
 
     def set_to(a, b, partition):
         run(
@@ -451,8 +454,7 @@ def hooks(log, *keys):
 
 
 def option(p):
-    """Subjects of 7.11 and 7.21: another plugin's option, its variables,
-    and what it learns of its job."""
+    """Subjects of 7.11 and 7.21: another plugin's option, its variables, and its job's facts."""
     probe_log()
     r = run("for c in srun sbatch salloc; do $c --help | grep -c -e --probe=WORD; done")
     p.check(
@@ -491,7 +493,7 @@ def option(p):
     text = read(f"{p.dir}/option.out")
     p.check(
         "7.11",
-        "the job ends well",
+        "the job with the probe's option ends with success",
         [w["JobState"] for w in done.values()] == ["COMPLETED"],
         r.code,
         r.text + text,
@@ -505,7 +507,7 @@ def option(p):
     want = [("allocator", "four", "1000"), ("local", "four", "1000"), ("local", "five", "1000")]
     p.check(
         "7.11",
-        "its callbacks: sbatch, the batch script, an srun that inherits it, an srun of its own",
+        "callbacks of --probe run in sbatch, the batch script, srun, and srun --probe",
         all((c, "init_post_opt", "-1", word, uid) in words for c, word, uid in want)
         and all(
             ("remote", "task_init", step, word, "1000") in words
@@ -518,10 +520,10 @@ def option(p):
         words,
     )
     argv = [x["argv"] for x in log if x["hook"] == "task_init" and x["step"] == "0"]
-    p.check("7.11", "task_init sees the rank's arguments", argv == [f"{W}|0|"], argv)
+    p.check("7.11", "task_init has the rank's arguments", argv == [f"{W}|0|"], argv)
     p.check(
         "7.11",
-        "each hook is there",
+        "every remote hook runs",
         {x["hook"] for x in log if x["context"] == "remote"} == REMOTE,
         hooks(log, "step", "task", "uid", "euid", "word"),
     )
@@ -554,15 +556,15 @@ def option(p):
     )
     p.check(
         "7.21",
-        "task_init knows its array task, and slurmctld tells it the same",
+        "task_init has the array task that slurmctld reports",
         task == [("JOB_7", "JOB_7")],
         task,
     )
 
 
-# Slurm's word on 24.11 for a hook of a required plugin that fails: launcher -> context:hook ->
-# (exit code, does the job fail). None in the place of a job's fate: there is no job of its own;
-# for all: Slurm says nothing.
+# Slurm 24.11's rules for a failing hook of a required plugin: launcher -> context:hook -> (exit
+# code, whether the job fails). None for the job's fate: it has no job of its own; None for all:
+# Slurm has no rule.
 MATRIX = {
     "srun": {
         "local:init": (1, None),
@@ -597,7 +599,7 @@ MATRIX = {
         "remote:task_exit": (0, False),
     },
 }
-# of sbatch, too; these drain their node, so they come two at a time
+# of sbatch, too; these drain their node, so they run two at a time
 DRAINS = (
     {"remote:user_init": (0, True, True), "remote:task_post_fork": (0, True, True)},
     {"remote:init": None, "remote:init_post_opt": None},
@@ -625,8 +627,8 @@ LAUNCH = {
 
 
 def case_lines(launcher, cases):
-    """Shell lines that run all CASES of a launcher at once, and leave what they
-    say and their exit codes."""
+    """Shell lines that run all CASES of a launcher at once, and keep their output and exit
+    codes."""
     command, program = LAUNCH[launcher]
     out = ""
     for i, case in enumerate(cases):
@@ -639,8 +641,8 @@ def case_lines(launcher, cases):
 
 
 def judge(p, launcher, cases, ended, log, bad):
-    """Each command's exit code, its job's and its node's fate are Slurm's,
-    and the hook that was to fail did."""
+    """Check that each command's exit code, its job's and its node's fate follow Slurm's rules, and
+    that the hook failed."""
     for i, (case, want) in enumerate(cases.items()):
         tag, node = f"{launcher}/{case}", bad[f"n{i % 2}"]
         code, state = read(f"{p.dir}/{tag}.rc").strip(), ended.get(tag, {}).get("JobState")
@@ -655,7 +657,7 @@ def judge(p, launcher, cases, ended, log, bad):
 
 
 def failing_hooks(p):
-    """Subject of 7.24: what becomes of command, job and node when a hook fails."""
+    """Subject of 7.24: the fate of command, job and node when a hook fails."""
 
     def go(matrix):
         before = cluster.last_job()
@@ -677,7 +679,7 @@ def failing_hooks(p):
     bad = go(MATRIX)
     p.check(
         "7.24",
-        "none of these drains a node",
+        "failing hooks that must not drain a node do not",
         not any(bad.values()),
         bad,
         run("sinfo -R", user="root").out,
@@ -690,9 +692,13 @@ def failing_hooks(p):
 
 
 def absent(p):
-    """Without the line no process of Slurm has the plugin, though slurmd runs on since before."""
+    """Without the line, no process of Slurm has the plugin, although slurmd runs on."""
     r = run("srun --nodeos=help")
-    ok(r.code != 0 and "unrecognized option" in r.err, f"{p.name}: srun knows no --nodeos", r.text)
+    ok(
+        r.code != 0 and "unrecognized option" in r.err,
+        f"{p.name}: srun does not know --nodeos",
+        r.text,
+    )
     r = run(f"srun -w n1 -n1 -c4 {W}", env={"SLURM_SPANK_NODEOS_STEP": "nodeos 1;c=step cpus=2;"})
     ok(
         [len(s) for s in masks(ranks(r))] == [4] and "NODEOS_CONTAINER" not in r.text,
@@ -703,7 +709,7 @@ def absent(p):
 
 def group_slurmtests(m):
     done = []
-    for name, there in (("stock", False), ("with nodeos", True)):
+    for name, there in (("stock", False), ("NodeOS", True)):
         p = Pass(name)
         shutil.rmtree(f"{DIR}/{p.dir}", ignore_errors=True)
         run(f"mkdir -p {DIR}/{p.dir}")
@@ -711,7 +717,7 @@ def group_slurmtests(m):
         if not there:
             absent(p)
         affinity(p, m)
-        note(f"{name}: the probe plugin comes")
+        note(f"{name}: with the probe plugin")
         plugstack(nodeos=there, probe="after")
         option(p)
         note(f"{name}: failing hooks")
@@ -726,8 +732,8 @@ def group_slurmtests(m):
 
 
 def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
-    """A job with TWO's containers and a step in each of NAMES; returns their ranks.
-    SUBMIT takes its text, in which SCRIPT comes first."""
+    """Run a job with TWO's containers and a step in each of NAMES; returns their ranks. SUBMIT
+    takes its text, which begins with SCRIPT."""
     fresh("two.log", "two.done", *(f"{name}.{end}" for name in names for end in ("out", "err")))
     text = "".join(
         f"srun -N2 -n4 --nodeos-container={name} {W} >{name}.out 2>{name}.err & {name}=$!\n"
@@ -747,7 +753,7 @@ def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
     out = []
     for name in names:
         found = found_in(f"{name}.out")
-        same([x["host"] for x in found], ["n0", "n0", "n1", "n1"], f"{what}: 4 ranks in {name}")
+        same([x["host"] for x in found], ["n0", "n0", "n1", "n1"], f"{what}: 4 ranks are in {name}")
         check_ranks(found, want[name], f"{what}, {name}", m)
         out += found
     return out
@@ -768,12 +774,12 @@ STEP = f"srun -N2 -n4 --ntasks-per-node=2 -c8 --nodeos-cpus=8 --nodeos-mems=2 {W
 
 
 def step_container(what, r, m):
-    """What STEP, an srun with a container of its own, has printed; returns its ranks."""
+    """Check the output of STEP, an srun with a container of its own; returns its ranks."""
     found = ranks(r)
     same(
         [x["host"] for x in found],
         ["n0", "n0", "n1", "n1"],
-        f"{what}: srun with a container, 4 ranks",
+        f"{what}: srun with a container has 4 ranks",
     ) or note(r.text[-1000:])
     check_ranks(
         found,
@@ -785,8 +791,8 @@ def step_container(what, r, m):
 
 
 def second_plugin(what, order, m):
-    """A job without containers of its own: a step in one, and steps of which the other plugin
-    fails at several hooks."""
+    """A job without containers of its own: one step in a container, and steps in which the other
+    plugin fails at several hooks."""
     fail = ("init_post_opt", "user_init", "task_post_fork", "task_init")
     text = (
         f"{STEP}\n"
@@ -801,26 +807,26 @@ def second_plugin(what, order, m):
     found = step_container(what, r, m)
     ok(
         all(x["env"].get("SLURM_PROBE_SEEN") == "blue" for x in found),
-        f"{what}: its variable is in every rank",
+        f"{what}: the probe's variable is in every rank",
     )
-    ok("alive" not in r.out, f"{what}: steps whose other plugin fails do not run", r.text)
+    ok("alive" not in r.out, f"{what}: steps with a failing probe do not run", r.text)
     wait_idle()
     log = probe_log(NODES)
     step = [x for x in log if x["context"] == "remote" and x["step"] == "0"]
     same(
         {x["word"] for x in log if x["hook"] == "init_post_opt" and x["step"] != "-4"},
         {"blue"},
-        f"{what}: its option in salloc, srun and slurmstepd",
+        f"{what}: salloc, srun and slurmstepd have the probe's option",
     )
-    # nodeos tells a rank its container in task_init
+    # nodeos sets a rank's container in task_init
     same(
         {x["container"] for x in step if x["hook"] == "task_init"},
         {"step" if order == "after" else ""},
-        f"{what}: this is their order",
+        f"{what}: the plugins run in this order",
     )
     for node in NODES:
         mine = [x for x in step if x["node"] == node]
-        same({x["hook"] for x in mine}, REMOTE, f"{what}: all its hooks ran on {node}")
+        same({x["hook"] for x in mine}, REMOTE, f"{what}: all hooks of the probe run on {node}")
         same(
             sorted(
                 (x["hook"], x["uid"], x["euid"])
@@ -830,7 +836,7 @@ def second_plugin(what, order, m):
             [("task_init", "1000", "1000")] * 2
             + [("task_post_fork", "0", "0")] * 2
             + [("user_init", "0", "1000")],
-            f"{what}: as often and as whom on {node}",
+            f"{what}: the probe's hooks run as often and as the users that they should on {node}",
         )
         same(
             {
@@ -839,19 +845,21 @@ def second_plugin(what, order, m):
                 if x["node"] == node and x["context"] == "job_script"
             },
             {("job_prolog", "0", "blue"), ("job_epilog", "0", "blue")},
-            f"{what}: prolog and epilog with its control variable on {node}",
+            f"{what}: prolog and epilog have the probe's control variable on {node}",
         )
     same(
         {x["hook"] for x in log if x["fails"] == order},
         set(fail),
-        f"{what}: the failures came where they should",
+        f"{what}: exactly the chosen hooks fail",
     )
     all_idle(f"{what}: nodes are idle")
-    same(leftovers(), "", f"{what}: nothing of these steps is left in the ledger")
+    same(leftovers(), "", f"{what}: the ledger is empty")
 
 
 def group_stacked(m):
-    plugstack(probe="before", restart=True)  # slurmd asks once whether anybody has a prolog
+    plugstack(
+        probe="before", restart=True
+    )  # slurmd checks only at its start whether a plugin has a prolog
     second_plugin("probe before nodeos", "before", m)
     plugstack(probe="after")
     second_plugin("probe after nodeos", "after", m)
@@ -860,7 +868,7 @@ def group_stacked(m):
     )
     ok(
         found and all(r["env"].get("SLURM_PROBE_SEEN") == "red" for r in found),
-        "the other plugin's word is in every rank of theirs",
+        "the probe's word is in every rank of a job's containers",
     )
     plugstack()
     all_idle("nodes are idle after the second plugin")
@@ -881,7 +889,7 @@ def group_tmpfs(m):
         r = run("scontrol show config", user="root")
         ok(
             all(re.search(line.replace("=", r"\s*=\s*"), r.out) for line in lines),
-            f"{what}: Slurm is configured so",
+            f"{what}: Slurm has this configuration",
             r.out,
         )
         step_container(what, run(STEP), m)
@@ -948,7 +956,7 @@ def by_rest(version, environment):
 def group_rest(m):
     found = re.findall(r"v0\.0\.\d+", run("slurmrestd -d list").text)
     if not found:
-        ok(True, "slurmrestd with data parsers is not here # SKIP")
+        ok(True, "slurmrestd has no data parsers here # SKIP")
         cluster.skipped += 1
         return
     version = max(found, key=lambda v: int(v.split(".")[2]))
@@ -1006,7 +1014,7 @@ GROUPS = {
 def main():
     with open(
         "/root/.ssh/config", "a"
-    ) as f:  # one connection for all commands: each costs seconds here
+    ) as f:  # one connection for all commands: a connection takes seconds here
         f.write("Host *\n\tControlMaster auto\n\tControlPath /run/ssh-%h\n\tControlPersist yes\n")
     os.makedirs(DIR, exist_ok=True)
     for where in (HOME, DIR):
