@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The blocks of doc/guide.md and the shells that they are run in, for guide_build.py and
-guest/guide.py.
+"""The blocks of doc/guide.md and shells to run them, for guide_build.py and guest/guide.py.
 
-Each fenced block has a comment right before it that says what it is:
+Each fenced block has a comment directly before it that gives its kind:
 
-    <!-- test: user, expect: REGEX -->         commands; what they print must match; their exit
-                                               status must be 0
+<!-- test: user, expect: REGEX --> commands; their output must match; their exit status must be 0
     <!-- test: root on n1, exit 3, expect: REGEX
          expect: ANOTHER -->                   or as the marker says; each regular expression must
                                                match somewhere
-    <!-- test: user, retry, expect: REGEX -->  again and again until it fits: a job may wait, a file
-                                               is not there yet
+<!-- test: user, retry, expect: REGEX --> repeated until it fits: a job may wait, a file may not
+exist yet
     <!-- test: output -->                      the commands before have printed this; "..." is any
                                                text, a line of it any lines, 1234 a number
     <!-- test: file NAME -->                   a file of the user's
     <!-- test: lines of PATH -->               PATH on the nodes has these lines
     <!-- test: tree -->                        commands in the source tree: their files and options
                                                exist
-    <!-- test: skip: REASON -->                cannot be run in a guest
+<!-- test: skip: REASON --> a guest cannot run it
 
 WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine.
 "on n1" or "on both": of the nodes; n0 without.
@@ -38,8 +36,8 @@ class Mistake(Exception):
 
 
 class Block:
-    """TEXT, its marker's words, where it stands (SECTION is the heading above,
-    LINE of its fence)."""
+    """TEXT, its marker's words, its place (SECTION is the heading above, LINE that of its
+    fence)."""
 
     def __init__(self, marker, text, section, line):
         self.text, self.section, self.line = text, section, line
@@ -93,7 +91,7 @@ class Block:
         return f"line {self.line}: {self.name or first}"
 
     def pattern(self):
-        """Of an output block: what must be found in what was printed."""
+        """The regular expression of an output block, for the commands' output."""
         lines = []
         for line in self.text.splitlines():
             if line.strip() == "...":
@@ -105,13 +103,14 @@ class Block:
         return "^" + "".join(lines)
 
     def complaints(self, code, out):
-        """What of a command's exit status and words is not as the marker says."""
+        """Differences of a command's exit status and output from its marker."""
         found = [f"exit {code}, not {self.exit}"] if code != self.exit else []
         return found + [f"nothing matches {e}" for e in self.expect if not re.search(e, out, re.M)]
 
 
 def blocks(text):
-    """Of the guide's TEXT, in order; Mistake when one has no marker, or a marker no block."""
+    """The blocks of the guide's TEXT, in order; raises Mistake for a block without a marker, or a
+    marker without a block."""
     found, section, marker, body, lines = [], "", None, None, text.split("\n")
     start = 0
     i = 0
@@ -153,8 +152,8 @@ def blocks(text):
 
 
 class Shell:
-    """A bash started by ARGV in the directory CWD; files for its words in SCRATCH,
-    which it can write."""
+    """A bash started by ARGV in the directory CWD; it keeps its files in SCRATCH, which it can
+    write."""
 
     def __init__(self, argv, env, cwd, scratch):
         self.argv, self.env, self.cwd, self.scratch = argv, env, cwd, scratch
@@ -174,7 +173,7 @@ class Shell:
         self.process.stdin.write(f"cd {shlex.quote(self.cwd)}\n")
 
     def run(self, text, timeout):
-        """TEXT's exit status and what it printed; 124 when it took longer than TIMEOUT seconds."""
+        """Run TEXT; returns its exit status, 124 after TIMEOUT seconds, and its output."""
         if self.process is None or self.process.poll() is not None:
             self.start()
         block, out, code = (
@@ -197,7 +196,7 @@ class Shell:
             with open(code, encoding="utf-8") as f:
                 status = int(f.read())
         elif self.process.poll() is not None:
-            # "exit" in a block
+            # a block ran "exit"
             status = self.process.returncode
         else:
             status = 124
@@ -215,8 +214,8 @@ class Shell:
 
 
 def try_block(block, shell, timeout, limit=300, pause=1):
-    """Run BLOCK; with retry again until it fits or LIMIT seconds are over.
-    What is wrong (nothing: good), and all that it printed."""
+    """Run BLOCK; with retry, repeat until it fits or LIMIT seconds are over. Returns what is wrong
+    (empty: nothing), and the output."""
     end = time.time() + limit
     while True:
         code, out = shell.run(block.text, timeout)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What reads and runs the guide's blocks. TAP."""
+"""Tests of the code that reads and runs the guide's blocks. TAP."""
 
 import os
 import re
@@ -29,62 +29,90 @@ def test_reading():
     ok(
         (b.kind, b.nodes, b.exit, b.retry, b.expect)
         == ("root", ["n0", "n1"], 3, True, ["a, b", "^c$"]),
-        "a marker's words",
+        "parse: a marker's words are read",
         b.__dict__,
     )
     ok(
         (b.section, b.line, b.text) == ("One", 4, "true\n"),
-        "its section, line and text",
+        "parse: a block has its section, line and text",
         b.__dict__,
     )
     b = block("user")
     ok(
         (b.kind, b.nodes, b.exit, b.retry, b.expect) == ("user", ["n0"], 0, False, []),
-        "what a short marker means",
+        "parse: a short marker has the default values",
         b.__dict__,
     )
     b = block("file a.json")
-    ok((b.kind, b.name) == ("file", "a.json"), "a file", b.__dict__)
+    ok((b.kind, b.name) == ("file", "a.json"), "parse: a block can be a file", b.__dict__)
     b = block("lines of /etc/slurm/slurm.conf")
-    ok((b.kind, b.name) == ("lines", "/etc/slurm/slurm.conf"), "lines of a file", b.__dict__)
-    b = block("skip: it reboots, twice")
-    ok((b.kind, b.reason) == ("skip", "it reboots, twice"), "what is not run", b.__dict__)
+    ok(
+        (b.kind, b.name) == ("lines", "/etc/slurm/slurm.conf"),
+        "parse: a block can be lines of a file",
+        b.__dict__,
+    )
+    b = block("skip: a reboot, twice")
+    ok(
+        (b.kind, b.reason) == ("skip", "a reboot, twice"),
+        "parse: a skipped block has its reason",
+        b.__dict__,
+    )
     found = blocks(
         "## A\n<!-- test: user -->\n```sh\n# no heading\n    indented\n```\ntext\n## B\n<!-- test:"
         " tree -->\n```\nx\n```\n"
     )
     ok(
         [(f.section, f.kind) for f in found] == [("A", "user"), ("B", "tree")],
-        "blocks of two sections",
+        "parse: blocks of two sections have their sections",
         found,
     )
     refused(
-        "a block without a marker", "# A\n```sh\ntrue\n```\n", "line 2: a block without a marker"
+        "parse: a block without a marker is refused",
+        "# A\n```sh\ntrue\n```\n",
+        "line 2: a block without a marker",
     )
     refused(
-        "a marker without a block",
+        "parse: a marker without a block is refused",
         "<!-- test: user -->\n\n```sh\ntrue\n```\n",
         "line 2: a marker without a block",
     )
     refused(
-        "a marker without an end",
+        "parse: a marker without an end is refused",
         "<!-- test: user\n```sh\ntrue\n```\n",
         "line 1: a marker without its end",
     )
-    refused("a block without an end", "<!-- test: user -->\n```sh\ntrue\n", "no end")
-    refused("an indented block", "a:\n\n    srun true\n", "line 3: an indented block")
-    refused("no such kind", "<!-- test: alice -->\n```\nx\n```\n", '"alice"')
-    refused("no such word", "<!-- test: user, often -->\n```\nx\n```\n", '"often"')
-    refused("no such node", "<!-- test: user on n7 -->\n```\nx\n```\n", '"user on n7"')
-    refused("no reason", "<!-- test: skip: -->\n```\nx\n```\n", '"skip:"')
     refused(
-        "an expectation that is no regular expression",
+        "parse: a block without an end is refused", "<!-- test: user -->\n```sh\ntrue\n", "no end"
+    )
+    refused(
+        "parse: an indented block is refused", "a:\n\n    srun true\n", "line 3: an indented block"
+    )
+    refused("parse: an unknown kind is refused", "<!-- test: alice -->\n```\nx\n```\n", '"alice"')
+    refused(
+        "parse: an unknown word is refused", "<!-- test: user, often -->\n```\nx\n```\n", '"often"'
+    )
+    refused(
+        "parse: an unknown node is refused",
+        "<!-- test: user on n7 -->\n```\nx\n```\n",
+        '"user on n7"',
+    )
+    refused(
+        "parse: a skip without a reason is refused",
+        "<!-- test: skip: -->\n```\nx\n```\n",
+        '"skip:"',
+    )
+    refused(
+        "parse: an expectation that is no regular expression is refused",
         "<!-- test: user, expect: ( -->\n```\nx\n```\n",
         "expect: (",
     )
-    refused("output of nothing", "<!-- test: output -->\n```\nx\n```\n", "of which commands")
     refused(
-        "expectations of a file",
+        "parse: output without commands is refused",
+        "<!-- test: output -->\n```\nx\n```\n",
+        "of which commands",
+    )
+    refused(
+        "parse: expectations of a file are refused",
         "<!-- test: file a, expect: x -->\n```\nx\n```\n",
         "no words of commands",
     )
@@ -92,13 +120,19 @@ def test_reading():
 
 def test_judging():
     b = block("user, exit 1, expect: ^sim: cpus\n expect: free")
-    ok(b.complaints(1, "x\nsim: cpus 0-11\nfree: 2\n") == [], "all as expected")
-    ok(b.complaints(0, "sim: cpus 0-11\nfree\n") == ["exit 0, not 1"], "another exit status")
+    ok(
+        b.complaints(1, "x\nsim: cpus 0-11\nfree: 2\n") == [],
+        "complaints: the expected status and output give none",
+    )
+    ok(
+        b.complaints(0, "sim: cpus 0-11\nfree\n") == ["exit 0, not 1"],
+        "complaints: another exit status gives one",
+    )
     ok(
         b.complaints(1, "a sim: cpus 0-11\nfree\n") == ["nothing matches ^sim: cpus"],
-        "one that does not match",
+        "complaints: an expectation without a match gives one",
     )
-    ok(len(b.complaints(2, "")) == 3, "nothing as expected")
+    ok(len(b.complaints(2, "")) == 3, "complaints: a wrong status and output give one each")
     shown = block(
         "output",
         "job 1234 of alice\n...\n  sim: cpus ... mems 0-2\n",
@@ -123,36 +157,44 @@ def test_running(scratch):
     shell = Shell(["bash"], {"PATH": os.environ["PATH"]}, scratch, scratch)
     ok(
         shell.run("a=3; mkdir -p d; cd d; echo out; echo err >&2", 10) == (0, "out\nerr\n"),
-        "both streams",
+        "run: output has both streams",
     )
     ok(
         shell.run("echo $a; pwd; (exit 7)", 10) == (7, f"3\n{scratch}/d\n"),
-        "variables and the directory stay; its exit status",
+        "run: variables and the directory stay, and the exit status is returned",
     )
-    ok(shell.run("cat; echo end", 10) == (0, "end\n"), "there is nothing to read")
-    ok(shell.run("echo gone; exit 4", 10) == (4, "gone\n"), "a block that exits")
+    ok(shell.run("cat; echo end", 10) == (0, "end\n"), "run: stdin is empty")
+    ok(
+        shell.run("echo gone; exit 4", 10) == (4, "gone\n"),
+        "run: a block that exits gives its status",
+    )
     ok(
         shell.run('echo "${a:-nothing}"; pwd', 10) == (0, f"nothing\n{scratch}\n"),
-        "a new shell after that",
+        "run: a new shell starts after an exit",
     )
     start = time.time()
     code, out = shell.run("echo begun; sleep 60", 1)
     ok(
         (code, out) == (124, "begun\n") and time.time() - start < 20,
-        "one that takes too long",
+        "run: a block that takes too long is killed",
         code,
         out,
     )
     wrong, out = try_block(
         block("user, retry, expect: ^xxx$", "printf x >>n; cat n; echo\n"), shell, 10, pause=0.01
     )
-    ok(wrong == [] and out == "xxx\n", "again until it fits", wrong, out)
+    ok(wrong == [] and out == "xxx\n", "try_block: retry repeats until the output fits", wrong, out)
     wrong, out = try_block(
         block("user, retry, expect: never", "echo x\n"), shell, 10, limit=0.3, pause=0.1
     )
-    ok(wrong == ["nothing matches never"], "not for ever", wrong)
+    ok(wrong == ["nothing matches never"], "try_block: retry ends after the limit", wrong)
     wrong, out = try_block(block("user, expect: ^xxxxx$", "printf x >>n; cat n; echo\n"), shell, 10)
-    ok(wrong == ["nothing matches ^xxxxx$"], "once without retry", wrong, out)
+    ok(
+        wrong == ["nothing matches ^xxxxx$"],
+        "try_block: a block without retry runs once",
+        wrong,
+        out,
+    )
     shell.end()
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""doc/guide.md without a cluster: each block has its marker; what needs no Slurm is run with the
-built nodeosctl; manifests and scripts are good; commands of the source tree, options, keys, manual
-pages, links and files that the guide names exist. TAP.
+"""doc/guide.md without a cluster: each block has its marker; commands that need no Slurm run with
+the built nodeosctl; manifests and scripts are valid; commands of the source tree, options, keys,
+manual pages, links and files that the guide names exist. TAP.
 guest/guide.py runs the rest."""
 
 import glob
@@ -23,7 +23,7 @@ TEXT = read("doc/guide.md")
 BLOCKS = blocks(TEXT)
 PROSE = re.sub(r"^(?:<!--.*?-->\n)?```.*?^```$", "", TEXT, flags=re.M | re.S)
 EXAMPLES = "/usr/share/doc/nodeos-tools/examples/"
-# programs of the tree's blocks that are not of this tree, and what is done with their words
+# other programs in blocks of the tree, with the words that they may have
 MAKERS = {"autoreconf": [], "make": ["install"]}
 
 
@@ -32,8 +32,8 @@ def run(argv, **kw):
 
 
 def commands():
-    """Of all blocks of commands: block and words of each simple command,
-    as far as a shell's words can be told without a shell."""
+    """Block and words of each simple command in all blocks of commands, as far as they can be
+    split without a shell."""
     for block in BLOCKS:
         if (
             block.kind not in COMMANDS + ("tree", "skip", "file")
@@ -65,11 +65,11 @@ def test_kinds():
     kinds = {
         k: sum(b.kind == k for b in BLOCKS) for k in COMMANDS + ("tree", "file", "output", "skip")
     }
-    ok(min(kinds.values()) > 0, "the guide has blocks of all kinds", kinds)
+    ok(min(kinds.values()) > 0, "guide: it has blocks of all kinds", kinds)
     run_ones = [b for b in BLOCKS if b.kind in COMMANDS]
     ok(
         sum(bool(b.expect) for b in run_ones) > len(run_ones) / 2,
-        "more than half of the commands say what is expected",
+        "guide: more than half of the commands have an expectation",
     )
     for b in BLOCKS:
         if b.kind == "skip":
@@ -85,11 +85,15 @@ def test_files(directory):
             f.write(b.text)
         if b.name.endswith(".json"):
             r = run([TOOL, "check", path])
-            ok(r.returncode == 0 and ": ok: " in r.stdout, f"{b.name} is a good manifest", r.stderr)
+            ok(
+                r.returncode == 0 and ": ok: " in r.stdout,
+                f"guide: {b.name} is a valid manifest",
+                r.stderr,
+            )
         elif b.text.startswith("#!"):
             os.chmod(path, 0o755)
             r = run(["bash", "-n", path])
-            ok(r.returncode == 0, f"{b.name} is a shell's", r.stderr)
+            ok(r.returncode == 0, f"guide: {b.name} is a valid shell script", r.stderr)
         elif b.name.endswith(".c"):
             r = run(
                 [
@@ -111,24 +115,24 @@ def test_files(directory):
                     " MPI_Finalize(void);\n#define MPI_COMM_WORLD 0",
                 ),
             )
-            ok(r.returncode == 0 and not r.stderr, f"{b.name} is C", r.stderr)
+            ok(r.returncode == 0 and not r.stderr, f"guide: {b.name} is valid C", r.stderr)
     want = run([TOOL, "check", "--request", os.path.join(SOURCE, "etc/examples/coupled.json")])
     got = run([TOOL, "check", "--request", os.path.join(directory, "coupled.json")])
     ok(
         got.stdout and got.stdout == want.stdout,
-        "coupled.json is that of the examples",
+        "guide: coupled.json is the example of the same name",
         got.stdout,
         want.stdout,
     )
     parts = re.findall(r"`(\{ \"name\": .*?\} \})`", PROSE)
-    ok(parts, "isolators are shown in the text")
+    ok(parts, "guide: the text shows isolators")
     for part in parts:
         m = (
             '{"acKind": "ImageManifest", "acVersion": "0.8.11", "name": "x", "app": {"isolators":'
             ' [{"name": "container", "value": {}}, %s]}}' % part
         )
         r = run([TOOL, "check", "-"], input=m)
-        ok(r.returncode == 0, f"{part} is one", r.stderr)
+        ok(r.returncode == 0, f"guide: {part} is a valid isolator", r.stderr)
 
 
 def test_anywhere(directory):
@@ -150,7 +154,7 @@ def test_anywhere(directory):
         elif b.kind == "output" and before and before.kind == "anywhere":
             ok(
                 re.search(b.pattern(), printed, re.M),
-                f"line {b.line} is what was printed",
+                f"guide, line {b.line}: the output is printed",
                 *printed.splitlines(),
             )
         before = b
@@ -162,7 +166,7 @@ def options_in(words):
 
 
 def test_tree():
-    """A script's options are those of its usage text; configure's those of configure --help."""
+    """A script's options are in its usage text, those of configure in configure --help."""
     seen = 0
     for block, words in commands():
         if block.kind != "tree":
@@ -172,7 +176,7 @@ def test_tree():
         if program in MAKERS:
             ok(
                 all(w in MAKERS[program] or w == "-i" for w in rest),
-                f"line {block.line}: {' '.join(words)}",
+                f"guide, line {block.line}: {' '.join(words)} has known words only",
             )
             continue
         path = os.path.join(SOURCE, program)
@@ -180,10 +184,14 @@ def test_tree():
             helped = run([path, "--help"], cwd=SOURCE).stdout if os.path.exists(path) else None
         else:
             helped = run([path, "--help"]).stdout if os.access(path, os.X_OK) else None
-        ok(helped, f"line {block.line}: {program} is there and helps")
+        ok(helped, f"guide, line {block.line}: {program} exists and has a help text")
         unknown = [o for o in options_in(rest) if not re.search(rf"{o}\b", helped or "")]
-        ok(not unknown, f"line {block.line}: {' '.join(words)}: its options", unknown)
-    ok(seen > 5, "commands of the source tree were found")
+        ok(
+            not unknown,
+            f"guide, line {block.line}: {' '.join(words)} has existing options only",
+            unknown,
+        )
+    ok(seen > 5, "guide: it has commands of the source tree")
     made = set(re.findall(r"^Package: (\S+)$", read("contrib/packaging/debian/control"), re.M))
     named = set(
         re.findall(
@@ -199,13 +207,13 @@ def test_tree():
     }
     ok(
         len(names) > 3 and names <= made,
-        "the packages that it names are made",
+        "guide: packages that it names are built",
         sorted(names - made),
     )
     listed = re.search(r"leaves (`[^.]*) in `/shared/packages`", TEXT)
     ok(
         listed and set(re.findall(r"`([^`]+)`", listed[1])) == made,
-        "it tells all that are made",
+        "guide: it lists all packages that are built",
         sorted(made),
     )
 
@@ -213,8 +221,8 @@ def test_tree():
 def test_options():
     table = set(srun_options())
     used = set(re.findall(r"--(nodeos[a-z-]*)", TEXT)) - {"nodeos-"}
-    ok(table and used <= table, "no option of srun that there is not", sorted(used - table))
-    ok(table <= used, "every option of srun is shown once", sorted(table - used))
+    ok(table and used <= table, "guide: it has existing options of srun only", sorted(used - table))
+    ok(table <= used, "guide: it shows every option of srun", sorted(table - used))
     helps, seen = {}, 0
     for block, words in commands():
         for i, word in enumerate(words):
@@ -224,28 +232,36 @@ def test_options():
             if command not in helps:
                 helps[command] = run([TOOL, command, "--help"])
             r = helps[command]
-            ok(r.returncode == 0, f"line {block.line}: nodeosctl {command}", r.stderr)
+            ok(
+                r.returncode == 0,
+                f"guide, line {block.line}: nodeosctl {command} has a help text",
+                r.stderr,
+            )
             unknown = [
                 o
                 for o in options_in([w.rstrip(",") for w in rest] if command != "exec" else [])
                 if not re.search(rf"{o}\b", r.stdout)
             ]
             short = [w for w in rest if re.fullmatch(r"-[a-z]", w)] if command != "exec" else []
-            ok(not unknown, f"line {block.line}: its options", unknown)
+            ok(
+                not unknown,
+                f"guide, line {block.line}: nodeosctl {command} has existing options only",
+                unknown,
+            )
             ok(
                 all(re.search(rf"(?<!\S)[\[]?{s}\b", r.stdout) for s in short),
-                f"line {block.line}: its short options",
+                f"guide, line {block.line}: nodeosctl {command} has existing short options only",
                 short,
             )
             seen += 1
-    ok(seen > 10 and len(helps) > 8, "commands of nodeosctl were found", seen, sorted(helps))
+    ok(seen > 10 and len(helps) > 8, "guide: it has commands of nodeosctl", seen, sorted(helps))
     keys = set(re.findall(r"^#([a-z_]+) = ", read("etc/nodeos.conf"), re.M))
     used = set(re.findall(r"(?:^|[`'/^])([a-z_]+) = ", TEXT, re.M)) | set(
         re.findall(r"`([a-z]+_[a-z_]+)`", PROSE)
     )
     ok(
         len(used) > 4 and used <= keys,
-        "the keys of nodeos.conf that it names exist",
+        "guide: keys of nodeos.conf that it names exist",
         sorted(used - keys),
     )
     units = {
@@ -253,11 +269,11 @@ def test_options():
         for f in glob.glob(os.path.join(SOURCE, "etc/systemd/*"))
     }
     named = set(re.findall(r"\bnodeos[a-z-]*\.(?:service|socket|timer)", TEXT))
-    ok(named and named <= units, "the units, too", sorted(named - units))
+    ok(named and named <= units, "guide: units that it names exist", sorted(named - units))
 
 
 def test_messages():
-    """Messages that the text quotes are in the sources or in a manual page."""
+    """Messages that the text quotes must be in the sources or in a manual page."""
     sources = "".join(
         read(os.path.relpath(f, SOURCE))
         for d in INSTALLED
@@ -274,9 +290,9 @@ def test_messages():
         if " " in q
         and not q.startswith(("sbatch:", "srun ", "error: nodeos:", "not enough", "--", "{"))
     ]
-    ok(len(messages) > 6, "messages were found", messages)
+    ok(len(messages) > 6, "guide: it quotes messages", messages)
     for message in messages:
-        # numbers and names are the sources' conversions
+        # numbers and names stand for conversions of the sources
         parts = [
             p for p in re.split(r"\.\.\.|\d+(?:\.\d+)*|\"[^\"]*\"", message) if len(p.strip()) > 5
         ]
@@ -285,21 +301,28 @@ def test_messages():
             for p in parts
             if not re.search(re.escape(p.strip()).replace(r"\ ", r"(?: |%s |%u )"), sources)
         ]
-        ok(parts and not missing, f"message: {message}", missing)
+        ok(
+            parts and not missing,
+            f"guide: the sources or pages have the message: {message}",
+            missing,
+        )
 
 
 def test_references():
     pages = set(re.findall(r"\b((?:nodeos|dimmapfs)[a-z.-]*)\((\d)\)", TEXT))
     ok(
         len(pages) > 6 and all(f"{n}.{s}" in PAGES for n, s in pages),
-        "the manual pages that it names exist",
+        "guide: manual pages that it names exist",
         sorted(pages),
     )
     for title, name in re.findall(
         r"([A-Z]{4,}(?: OF MEMORY)?|Upgrading) in `(nodeos[a-z-]*\(\d\))`", PROSE
     ):
         text = read("doc/" + name.replace("(", ".").rstrip(")"))
-        ok(re.search(rf"^\.S[hs] \"?{title}\"?$", text, re.M), f"{name} has {title}")
+        ok(
+            re.search(rf"^\.S[hs] \"?{title}\"?$", text, re.M),
+            f"guide: {name} has the section {title}",
+        )
     heads = {
         re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-")
         for h in re.findall(r"^#+ (.*)$", PROSE, re.M)
@@ -313,11 +336,11 @@ def test_references():
         or not t.startswith("#")
         and not os.path.exists(os.path.join(SOURCE, "doc", t))
     ]
-    ok(len(links) > 4 and not bad, "its links lead somewhere", bad, sorted(heads))
+    ok(len(links) > 4 and not bad, "guide: its links have targets", bad, sorted(heads))
     files = re.findall(re.escape(EXAMPLES) + r"([\w.-]+)", TEXT)
     ok(
         files and all(os.path.exists(os.path.join(SOURCE, "etc/examples", f)) for f in files),
-        "the examples that it names exist",
+        "guide: examples that it names exist",
         files,
     )
     shipped = c_strings(
@@ -338,14 +361,14 @@ def test_references():
             any(re.fullmatch(s.replace(".", r"\.").replace("*", ".*"), f) for s in shipped)
             for f in files
         ),
-        "packages have them",
+        "guide: packages have the examples that it names",
         files,
         shipped,
     )
     paths = set(re.findall(r"`((?:kernel|contrib|etc|doc)/[\w./-]+)`", PROSE))
     ok(
         paths and all(os.path.exists(os.path.join(SOURCE, p)) for p in paths),
-        "the files of the tree that it names exist",
+        "guide: files of the tree that it names exist",
         sorted(paths),
     )
 
@@ -358,7 +381,7 @@ with tempfile.TemporaryDirectory() as scratch:
         test_anywhere(scratch)
         test_options()
     else:
-        skip("what the built nodeosctl says", "no nodeosctl in the build tree")
+        skip("output of the built nodeosctl", "no nodeosctl in the build tree")
 test_tree()
 test_messages()
 test_references()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write doc/launch-paths.md from what test/guest/launch.py left: launch_doc.py DIRECTORY FILE.
-Series that were not run now keep the cells of the file, which an earlier run has written."""
+"""Write doc/launch-paths.md from the results of test/guest/launch.py: launch_doc.py DIRECTORY
+FILE. Series without new results keep their cells of the file."""
 
 import glob
 import json

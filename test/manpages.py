@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of the manual pages share: TAP, mdoc's sections and items, tables in C."""
+"""Functions that the tests of the manual pages share: TAP, mdoc's sections and items, tables in
+C."""
 
 import os
 import re
@@ -25,7 +26,7 @@ def c_array(file, name):
     return found.group(1) if found else ""
 
 
-# the commands of nodeosctl; each has a page
+# commands of nodeosctl; each has a page
 COMMANDS = re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("tools/nodeosctl.c", "command"))
 PAGES = (
     "dimmapfs.5",
@@ -70,7 +71,8 @@ def skip(what, why):
 
 
 def same_set(documented, expected, what):
-    """Both directions; an empty expectation means that the C source was not understood."""
+    """Compare in both directions; an empty expectation means that the C source was not
+    understood."""
     documented, expected = set(documented), set(expected)
     ok(
         expected and documented == expected,
@@ -82,7 +84,7 @@ def same_set(documented, expected, what):
 
 
 def srun_options():
-    """The options of srun, sbatch and salloc with their arguments, as the plugin registers them."""
+    """The options that the plugin registers for srun, sbatch and salloc, with their arguments."""
     driver = os.path.join(BUILD, "spank/test/options_driver")
     r = subprocess.run([driver], capture_output=True, text=True, timeout=60, check=True)
     return dict(line.split("\t")[:2] for line in r.stdout.splitlines())
@@ -107,7 +109,7 @@ def section(text, title, mark=".Sh"):
 
 
 def items(text):
-    """The .It lines, mdoc's quoting taken off."""
+    """The .It lines, without mdoc's quoting."""
     return [
         line[4:].replace("\\-", "-").replace("\\&", "")
         for line in text.splitlines()
@@ -116,7 +118,7 @@ def items(text):
 
 
 def rank_numbers():
-    """Of each row of RANK_NUMBERS the names in manifests and in reports."""
+    """The names in manifests and in reports of each row of RANK_NUMBERS."""
     return re.findall(r'\tX\(\w+, \w+, "([^"]+)", "(\w+)"', read("manifest/isolator_name.h"))
 
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which memory nodes containers get on hybrid machines, from nodeosctl plan and provision. TAP.
+"""Memory nodes of containers on hybrid machines, from nodeosctl plan and provision. TAP.
 
 usage: memory_test.py [FOLDER|FILE.xml]...
 
-First machines whose right values are known from what they are; then, on these and on every recorded
-machine (XML) of the arguments or of the folder NODEOS_TOPOLOGIES: no container gets a special or an
-empty node unasked, whatever it asks for. Which nodes these are is read from the XML here, by rules
-of this file.
+First machines with known right values; then, on these and on every recorded machine (XML) of the
+arguments or of the folder NODEOS_TOPOLOGIES: no container gets a special or an empty node unasked,
+with any request. This file's own rules find these nodes in the XML.
 """
 
 import glob
@@ -30,7 +29,7 @@ GIB = 1 << 30
 
 
 def manifest(*containers):
-    """AppC: (name, cpus, mems), mems None: not asked."""
+    """AppC: (name, cpus, mems), mems None: no request."""
     values = [
         (name, {"cpus": cpus, **({"mems": mems} if mems else {})})
         for name, cpus, mems in containers
@@ -110,36 +109,51 @@ def test_gh200():
     xml = os.path.join(MACHINES, "gh200.xml")
     three = [(name, 4, 1) for name in ("sim", "vda", "io")]
     p = plan(xml, three)
-    same(
-        nodes_of(p), ["0", "0", "0"], "GH200: three containers have the CPU's memory, and none else"
-    )
+    same(nodes_of(p), ["0", "0", "0"], "GH200: three containers have the CPU's memory only")
     later = [judged(c) for c in p["containers"][1:]]
-    same([o for o, _ in later], ["modified"] * 2, "the second and the third are modified")
+    same(
+        [o for o, _ in later],
+        ["modified"] * 2,
+        "GH200: the second and third container are modified",
+    )
     ok(
         all("shared" in r and "dram" in r for _, r in later),
-        "shared is the reason, with the kind",
+        "GH200: the reason is shared memory, with its kind",
         later,
     )
-    same([c["mems_kinds"] for c in p["containers"]], [["dram"]] * 3, "the kind stands in JSON")
+    same(
+        [c["mems_kinds"] for c in p["containers"]],
+        [["dram"]] * 3,
+        "GH200: JSON has the kind of the containers' memory",
+    )
     same(
         [(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
         [("dram", "0", True), ("gpu", "1", False)],
-        "and what the machine has, without empty nodes",
+        "GH200: JSON has the machine's memory, without empty nodes",
     )
     text = tool("plan", "-t", xml, "-", text=manifest(*three)).stdout
-    ok("node 0 (dram)" in text and "gpu 1" in text, "and in text", text)
+    ok("node 0 (dram)" in text and "gpu 1" in text, "GH200: the text has the kinds of memory", text)
     refused(
         plan(xml, [("sim", 4, 2)]),
-        "two nodes: refused, with what is special",
+        "GH200: two nodes are refused, with the special memory",
         "1 may be given",
         "gpu 1",
         "mems=1",
     )
-    refused(plan(xml, [("sim", 4, "481GiB")]), "a size counts ordinary nodes only")
-    same(nodes_of(plan(xml, [("sim", 4, "470GiB")])), ["0"], "which one of them holds")
+    refused(plan(xml, [("sim", 4, "481GiB")]), "GH200: a size counts ordinary nodes only")
+    same(
+        nodes_of(plan(xml, [("sim", 4, "470GiB")])),
+        ["0"],
+        "GH200: a size that one ordinary node holds is given",
+    )
     two = [("sim", 4, "100GiB"), ("vda", 4, "100GiB")]
-    same(nodes_of(plan(xml, two)), ["0", "0"], "and sizes share it")
-    withheld(["serviceos = 1/node"], xml, 480 * 1024 // 20, "provision: 5 % of the ordinary memory")
+    same(nodes_of(plan(xml, two)), ["0", "0"], "GH200: two sizes share the ordinary node")
+    withheld(
+        ["serviceos = 1/node"],
+        xml,
+        480 * 1024 // 20,
+        "GH200: provision withholds 5 % of the ordinary memory",
+    )
 
 
 def test_aurora():
@@ -149,32 +163,43 @@ def test_aurora():
     got = [ids(m) for m in nodes_of(p)] if isinstance(p, dict) else p
     ok(
         got[0] == {0, 1} and all(len(m) == 1 and m < {0, 1} for m in got[1:]),
-        "flat HBM: DRAM for all three, the third shares",
+        "flat HBM: all three containers have DRAM, the third shares it",
         got,
     )
-    same(judged(p["containers"][2])[0], "modified", "which is said")
+    same(judged(p["containers"][2])[0], "modified", "flat HBM: the third container is modified")
     two = plan(xml, [("sim", 20, 1), ("vda", 20, 1)], "-c", cpus)
-    same(sorted(nodes_of(two)), ["0", "1"], "two containers of a node: one DRAM each")
-    refused(plan(xml, [("sim", 20, 3)]), "three nodes are refused")
     same(
-        nodes_of(plan(xml, [("sim", 20, "550GiB")])), ["0-1"], "550 GiB: two of DRAM, none with HBM"
+        sorted(nodes_of(two)),
+        ["0", "1"],
+        "flat HBM: two containers of one node each have separate DRAM",
     )
-    withheld(["serviceos = 1/node"], xml, -(-1024 * 1024 // 20), "provision: 5 % of 1 TiB")
+    refused(plan(xml, [("sim", 20, 3)]), "flat HBM: three nodes are refused")
+    same(
+        nodes_of(plan(xml, [("sim", 20, "550GiB")])),
+        ["0-1"],
+        "flat HBM: 550 GiB are two nodes of DRAM, without HBM",
+    )
+    withheld(
+        ["serviceos = 1/node"],
+        xml,
+        -(-1024 * 1024 // 20),
+        "flat HBM: provision withholds 5 % of 1 TiB",
+    )
     withheld(
         ["serviceos = 1/node", "serviceos_mems = 0,2"],
         xml,
         512 * 1024,
-        "provision: of the system's own nodes, those of DRAM",
+        "flat HBM: provision withholds those of the system's nodes that are DRAM",
     )
 
 
 def test_service():
-    """A ServiceOS that has memory to itself: all containers are bound to what it leaves."""
+    """A ServiceOS with memory of its own: all containers are bound to the other nodes."""
     xml = os.path.join(MACHINES, "gh200.xml")
     options = ["--serviceos=1/node", "--serviceos-mems=0"]
     refused(
         plan(xml, [("sim", 4, None)], *options),
-        "a ServiceOS that leaves a GPU's memory only",
+        "a ServiceOS that leaves only a GPU's memory is refused",
         "serviceos_mems",
         "only special memory (1)",
         "at least one of 0",
@@ -186,7 +211,7 @@ def test_service():
         r.returncode == 1
         and f"{path}: serviceos_mems" in r.stderr
         and "only special memory" in r.stderr,
-        "provision refuses it, too, with the file",
+        "provision refuses a ServiceOS that leaves only a GPU's memory, with the file",
         r.stdout,
         r.stderr,
     )
@@ -196,44 +221,65 @@ def test_service():
         same(
             ids(p["containers"][0]["mems"]) if isinstance(p, dict) else p,
             {1},
-            f"mems {ask}: the ordinary node that is left, and no HBM",
+            f"mems {ask}: a container gets the ordinary node that the ServiceOS leaves",
         )
     p = plan(xml, [("sim", 4, None)], "--serviceos=1/node")
-    same(ids(p["containers"][0]["mems"]), {0, 1, 2, 3}, "a ServiceOS that shares: all nodes")
+    same(
+        ids(p["containers"][0]["mems"]),
+        {0, 1, 2, 3},
+        "a ServiceOS that shares memory: a container gets all nodes",
+    )
     refused(
         plan(xml, [("sim", 4, 2)], *options),
-        "two nodes are refused, with what the ServiceOS has",
+        "two nodes are refused, with the ServiceOS's node",
         "mems=1",
         "memory nodes 0 are kept for the ServiceOS",
     )
     lacking = plan(xml, [("sim", 4, 2)], "-m", "1-3")
     refused(
         lacking,
-        "two nodes of one are refused, with the option that leaves it out",
+        "two nodes are refused where --mems leaves one, with the option",
         "mems=1",
         "--mems leaves out memory nodes 0",
     )
-    ok("CPUs" not in lacking and "ServiceOS" not in lacking, "and nothing of CPUs", lacking)
+    ok(
+        "CPUs" not in lacking and "ServiceOS" not in lacking,
+        "two nodes are refused where --mems leaves one, without a word of CPUs",
+        lacking,
+    )
     lacking = plan(xml, [("sim", 300, None)], "-c", "0-99")
-    refused(lacking, "CPUs that an option leaves out", "--cpus leaves out CPUs 100-207")
+    refused(
+        lacking,
+        "too many CPUs are refused, with those that --cpus leaves out",
+        "--cpus leaves out CPUs 100-207",
+    )
 
 
 def test_options():
     for option in ("--cpus", "--mems"):
         answer = plan("package:1 core:4 pu:1", [("sim", 1, None)], f"{option}=")
-        refused(answer, f"{option}: an empty list", f"{option}=: an empty list", "this machine has")
+        refused(
+            answer,
+            f"{option}: an empty list is refused",
+            f"{option}=: an empty list",
+            "this machine has",
+        )
     answer = plan("package:1 core:4 pu:1", [("sim", 1, None)], "--mems=")
-    ok("ServiceOS" not in answer, "which is not the ServiceOS's doing", answer)
+    ok(
+        "ServiceOS" not in answer,
+        "--mems: the refusal of an empty list does not name the ServiceOS",
+        answer,
+    )
     xml = os.path.join(MACHINES, "memoryless-nps4.xml")
     refused(
         plan(xml, [("sim", 12, 1)], "-m", "0-3"),
-        "--mems with nodes that are there, without memory",
+        "--mems with an empty node is refused",
         "this machine has memory in 1-2",
     )
 
 
 def test_kinds():
-    """JSON's kinds and what may be given, on a machine of which a driver has added DRAM."""
+    """JSON's kinds and the refusal, on a machine whose driver added DRAM."""
     near = {(a, b): 10 for a in range(2) for b in range(2)}
     added = Node(1, 8 * GIB, "DRAM", infos={"DAXDevice": "dax0.0"})
     xml = one_package(os.path.join(scratch, "added.xml"), [Node(0, 8 * GIB, "DRAM"), added], near)
@@ -241,9 +287,9 @@ def test_kinds():
     same(
         [(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
         [("dram", "0", True), ("dram", "1", False)],
-        "DRAM that a driver added is not ordinary",
+        "driver-added DRAM is not ordinary",
     )
-    refused(plan(xml, [("sim", 2, 2)]), "nor given", "dram 1")
+    refused(plan(xml, [("sim", 2, 2)]), "driver-added DRAM is not given to a container", "dram 1")
 
 
 def test_reasons():
@@ -251,7 +297,7 @@ def test_reasons():
     text = tool("plan", "-t", xml, "-", text=manifest(("sim", 12, 1))).stdout
     ok(
         "takes 1: more local memory free, then the lowest number" in text,
-        "of three localities, of which the first has no memory, the second: why",
+        "the second of three localities is taken, as the first has no memory",
         text,
     )
 
@@ -262,31 +308,37 @@ def test_root():
     got = nodes_of(p)
     ok(
         got[:2] == ["0", "1"] and got[2] in ("0", "1"),
-        "an expander at the machine: never given",
+        "an expander at the machine is never given",
         got,
     )
     third = p["containers"][2]
     near = range(16) if got[2] == "0" else range(16, 32)
     ok(
         ids(third["cpus"]) <= set(near),
-        "the third shares DRAM that is local to it",
+        "an expander at the machine: the third container shares its local DRAM",
         third["cpus"],
         got,
     )
-    same(judged(third)[0], "modified", "which is said")
+    same(
+        judged(third)[0], "modified", "an expander at the machine: the third container is modified"
+    )
 
 
 def test_empty():
     xml = os.path.join(MACHINES, "memoryless-nps4.xml")
     got = nodes_of(plan(xml, [("sim", 12, 1)]))
-    ok(got in (["1"], ["2"]), "a node of 0 bytes counts nowhere", got)
+    ok(got in (["1"], ["2"]), "a node of 0 bytes is never given", got)
     refused(plan(xml, [("sim", 12, 3)]), "three of four nodes, two being empty, are refused")
-    same(nodes_of(plan(xml, [("sim", 12, None)])), ["1-2"], "nor has one them that is not confined")
-    refused(plan(xml, [("sim", 12, 1)], "-m", "0"), "nor can they be offered")
+    same(
+        nodes_of(plan(xml, [("sim", 12, None)])),
+        ["1-2"],
+        "empty nodes are not in an unconfined container",
+    )
+    refused(plan(xml, [("sim", 12, 1)], "-m", "0"), "empty nodes cannot be offered by --mems")
 
 
 def test_small():
-    """Machines of one package that say less, or have one kind."""
+    """Machines of one package with less information, or with one kind."""
     near = {(a, b): 10 if a == b else 17 for a in range(2) for b in range(2)}
     equal = {(a, b): 10 for a in range(2) for b in range(2)}
     block = {(a, b): 10 if a == b else 11 for a in range(2) for b in range(2)}
@@ -295,60 +347,72 @@ def test_small():
     nvm = {"DAXType": "NVM", "DAXDevice": "dax0.0"}
     table = [
         ("HBM alone is ordinary", [Node(0, 64 * GIB, "HBM")], None, {0}, "hbm"),
-        ("two equal nodes (numa=fake=) are", [dram, Node(1, 8 * GIB)], equal, {0, 1}, "dram"),
-        ("one farther than the CPUs' own is not", [dram, Node(1, 64 * GIB)], near, {0}, "dram"),
         (
-            "whatever hwloc calls it",
+            "two equal nodes (numa=fake=) are ordinary",
+            [dram, Node(1, 8 * GIB)],
+            equal,
+            {0, 1},
+            "dram",
+        ),
+        (
+            "a node farther than the CPUs' own is special",
+            [dram, Node(1, 64 * GIB)],
+            near,
+            {0},
+            "dram",
+        ),
+        (
+            "a node farther than the CPUs' own is special with any name of hwloc's",
             [Node(0, 8 * GIB, "HBM"), Node(1, 64 * GIB, "DRAM")],
             near,
             {0},
             "hbm",
         ),
         (
-            "more than twice the bandwidth: HBM",
+            "more than twice the bandwidth is HBM",
             [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=201)],
             None,
             {0},
             "dram",
         ),
         (
-            "twice the bandwidth: not",
+            "twice the bandwidth is ordinary",
             [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=200)],
             None,
             {0, 1},
             "dram",
         ),
         (
-            "a quarter of it: an expander",
+            "a quarter of the bandwidth is an expander",
             [Node(0, GIB, bandwidth=204), Node(1, GIB, bandwidth=51)],
             None,
             {0},
             "dram",
         ),
-        ("MCDRAM", [Node(0, 96 * GIB), Node(1, 16 * GIB, "MCDRAM")], None, {0}, "dram"),
+        ("MCDRAM is special", [Node(0, 96 * GIB), Node(1, 16 * GIB, "MCDRAM")], None, {0}, "dram"),
         (
-            "persistent memory of a driver",
+            "persistent memory of a driver is special",
             [dram, Node(1, 512 * GIB, infos=nvm)],
             equal,
             {0},
             "dram",
         ),
         (
-            "HBM that a driver added, beside HBM",
+            "driver-added HBM beside HBM is special",
             [Node(0, 8 * GIB, "HBM"), Node(1, GIB, "HBM", infos=spm)],
             equal,
             {0},
             "hbm",
         ),
         (
-            "an expander's device",
+            "an expander's device is special",
             [dram, Node(1, GIB, infos={"CXLDevice": "0:35:0.0"})],
             equal,
             {0},
             "dram",
         ),
         (
-            "a block is what its home is",
+            "a block has the kind of its home",
             [Node(0, GIB, home=0), Node(1, GIB, home=0)],
             block,
             {1},
@@ -364,19 +428,22 @@ def test_small():
             else [(ids(c["mems"]), c["mems_kinds"]) for c in p["containers"]]
         )
         same(got, [(want, [kind])], name)
-        refused(plan(xml, [("sim", 2, len(want) + 1)]), f"{name}: {len(want) + 1} are refused")
+        refused(
+            plan(xml, [("sim", 2, len(want) + 1)]),
+            f"{name}: a request for {len(want) + 1} nodes is refused",
+        )
     gpu = Obj("Package", cores(range(4)), [Node(1, 96 * GIB, "GPUMemory")])
     uma = os.path.join(scratch, "uma.xml")
     write_xml(uma, Obj("Machine", [gpu, Obj("Package", cores(range(4, 8)))], [dram]), None, [])
     same(
         nodes_of(plan(uma, [("sim", 2, 1), ("vda", 2, 1)])),
         ["0", "0"],
-        "memory at the machine is everybody's where only a GPU has its own",
+        "memory at the machine is ordinary where only a GPU has its own",
     )
     pages = [Node(0, 8 * GIB, huge=6 * GIB), Node(1, 8 * GIB, huge=1 * GIB)]
     huge = one_package(os.path.join(scratch, "huge.xml"), pages, equal)
-    same(nodes_of(plan(huge, [("sim", 2, "9GiB")])), ["0-1"], "9 GiB are there beside huge pages")
-    refused(plan(huge, [("sim", 2, "10GiB")]), "10 GiB are not")
+    same(nodes_of(plan(huge, [("sim", 2, "9GiB")])), ["0-1"], "9 GiB beside huge pages are given")
+    refused(plan(huge, [("sim", 2, "10GiB")]), "10 GiB beside huge pages are refused")
 
 
 def conf(*lines):
@@ -392,7 +459,7 @@ def words(bitmap):
 
 
 def look(path):
-    """Of a machine's XML: (nodes, those that no container may get unasked, CPUs)."""
+    """From a machine's XML: (nodes, nodes that no container may get unasked, CPUs)."""
     found = []
     root = tree.parse(path).getroot().find("object")
     for n in root.iter("object"):
@@ -422,7 +489,7 @@ def look(path):
     ]
     special |= {os for os, _, _, cpus in found if not any(cpus) or (cpus == whole and parts)}
     if not every - special - empty:
-        special = set()  # the machine has nothing else
+        special = set()  # the machine has no other memory
     return every, special | empty, [p for p in root.iter("object") if p.get("type") == "PU"]
 
 
@@ -440,18 +507,18 @@ def invariant(path):
     every, never, cpus = look(path)
     name, wrong, plans = os.path.basename(path), [], 0
     if not every:
-        return skip(f"{name}: ordinary memory only", "the XML has no memory node")
+        return skip(f"{name}: a container has ordinary memory only", "the XML has no memory node")
     for ask in asks_for(len(cpus), len(every)):
         p = plan(path, ask, "--conf", conf("default_mems = local"))
         if isinstance(p, str) and "cannot load" in p:
-            return skip(f"{name}: ordinary memory only", p[-120:])
+            return skip(f"{name}: a container has ordinary memory only", p[-120:])
         for c in p["containers"] if isinstance(p, dict) else ():
             plans += 1
             if not c["mems_confined"] or ids(c["mems"]) & never or not ids(c["mems"]) <= every:
                 wrong.append(f"{ask}: {c['name']} has {c['mems']}")
     return ok(
         plans and not wrong,
-        f"{name}: {plans} containers with ordinary memory only (never: {sorted(never) or 'none'})",
+        f"{name}: {plans} containers have ordinary memory only (never: {sorted(never) or 'none'})",
         *wrong[:5],
     )
 

@@ -3,8 +3,8 @@
 # run: ci limit=1200 plain inherit policy allow
 # run: deep limit=2400
 # rooms: spank launch container host topology manifest report tools
-"""The tests inside the virtual cluster: every placement is compared, rank by rank, with what
-the kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs those groups only."""
+"""The tests inside the virtual cluster: each compares the placement of every rank with the
+kernel's. Run by test/guest/run as root on n0; suite.py NAME... runs these groups only."""
 
 import json
 import os
@@ -40,10 +40,10 @@ from cluster import (
 def group_site(machine):
     for node in ("n0", "n1"):
         r = run("nodeosctl features --site", user="root", node=node)
-        same(r.code, 0, f"features --site fits on {node}")
+        same(r.code, 0, f"features --site finds that {node} fits")
         ok(
             "\nnodeosd              listens\n" in r.out,
-            f"and tells that nodeosd listens on {node}",
+            f"features --site reports that nodeosd listens on {node}",
             r.text,
         )
     r = run(
@@ -71,7 +71,7 @@ def group_site(machine):
     ok(
         facts["slurm"].startswith(facts["plugin-series"])
         and "cpuset" in facts["cgroup-controllers"],
-        "features as JSON",
+        "features --json --site has the facts of the node",
         r.out,
     )
     run(
@@ -81,13 +81,17 @@ def group_site(machine):
     r = run("nodeosctl features --site", user="root")
     ok(
         r.code == 3 and "colour" in r.err,
-        "features --site finds a broken nodeos.conf: exit 3",
+        "features --site finds a broken nodeos.conf, and exits with 3",
         r.text,
     )
     r = run(f"srun -N1 -n1 {WHEREAMI}")
-    ok(r.code == 0 and ranks(r), "a broken nodeos.conf does not touch jobs without NodeOS", r.text)
+    ok(r.code == 0 and ranks(r), "a broken nodeos.conf: a job without NodeOS runs", r.text)
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
-    ok(r.code != 0 and "colour" in r.err, "it stops those with NodeOS, naming line and key", r.text)
+    ok(
+        r.code != 0 and "colour" in r.err,
+        "a broken nodeos.conf: a job with NodeOS fails with its line and key",
+        r.text,
+    )
     run("cp /tmp/keep /etc/nodeos/nodeos.conf", user="root")
     run(
         'for n in n0 n1; do ssh -o StrictHostKeyChecking=no $n "sed -i.keep'
@@ -105,7 +109,7 @@ def group_site(machine):
     r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
     ok(
         r.code != 0 and "PrologFlags=Contain" in r.err,
-        "and a job plan is refused without it",
+        "without PrologFlags=Contain, a job plan is refused",
         r.text,
     )
     run(
@@ -114,7 +118,7 @@ def group_site(machine):
         user="root",
     )
     r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
-    ok(r.code == 0 and ranks(r), "with it, it runs", r.text)
+    ok(r.code == 0 and ranks(r), "PrologFlags=Contain restored: a job plan runs", r.text)
     wait_idle()
 
 
@@ -124,14 +128,14 @@ def group_plain(machine):
     same(len(found), 4, "a plain srun runs")
     ok(
         not any(k.startswith("NODEOS") for x in found for k in x["env"]),
-        "nothing of NodeOS in its environment",
+        "a plain srun: its environment has nothing of NodeOS",
     )
     ok(
         all("task_" in x["cgroup"] and x["cgroup_cpus"] == "" for x in found),
-        "its task cgroups are untouched",
+        "a plain srun: its task cgroups are untouched",
         [x["cgroup_cpus"] for x in found],
     )
-    r = run("srun --nodeos=help")
+    r = run("srun --nodeos=help prints help")
     ok(r.code == 0 and "--nodeos-manifest=FILE" in r.out, "--nodeos=help", r.text)
     r = run("sbatch --help | grep -A1 nodeos-")
     ok("--nodeos-manifest" in r.out, "sbatch --help names the options", r.text)
@@ -140,12 +144,14 @@ def group_plain(machine):
 
 
 def group_step(machine):
-    """Step containers: options on an srun of its own."""
+    """Step containers from options of an srun."""
     manifest = write("step8.json", pod(step={"container": {"cpus": 8, "mems": 2}}))
     want = plan(manifest)["step"]
     r = run(f"srun -N1 -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
     (
-        check_ranks(ranks(r), want, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2", machine)
+        check_ranks(
+            ranks(r), want, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 runs 4 ranks", machine
+        )
         if r.code == 0
         else ok(0, "srun", r.text)
     )
@@ -156,45 +162,52 @@ def group_step(machine):
         and len(found) == 1
         and len(cpus(found[0]["cpus"])) == 2
         and machine.cores(cpus(found[0]["cpus"])) == 1,
-        "1 rank in 2 threads: one whole core",
+        "1 rank in 2 threads has one whole core",
         r.text,
     )
     r = run(f"srun -N2 -n16 --ntasks-per-node=8 --exclusive --nodeos-sched=batch {WHEREAMI}")
     found = ranks(r)
     ok(
         len(found) == 16 and all(x["policy"] == SCHED["batch"] for x in found),
-        "16 ranks on two nodes, policy batch",
+        "16 ranks on two nodes run with policy batch",
         r.text,
     )
     for host in ("n0", "n1"):
         sets = [cpus(x["cpus"]) for x in found if x["host"] == host]
         ok(
             len(sets) == 8 and len(set().union(*sets)) == sum(map(len, sets)),
-            f"8 ranks on {host}, disjoint",
+            f"8 ranks on {host} have disjoint CPUs",
             sets,
         )
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=3 --nodeos-report={HOME}/odd.%j.%s.%N.json {WHEREAMI}")
     found = ranks(r)
     name = next((f for f in os.listdir(HOME) if f.startswith("odd.")), None)
     report = json.load(open(f"{HOME}/{name}")) if name else {}
-    ok(r.code == 0 and len(cpus(found[0]["cpus"])) == 4, "3 threads become 4: whole cores", r.text)
+    ok(
+        r.code == 0 and len(cpus(found[0]["cpus"])) == 4,
+        "--nodeos-cpus=3: the container has 4 threads, two whole cores",
+        r.text,
+    )
     ok(
         report
         and report["containers"][0]["isolators"][0]["outcome"] == "modified"
         and "3 asked, 4 given" in report["containers"][0]["isolators"][0]["reason"],
-        "the report says so, with both numbers",
+        "--nodeos-cpus=3: the report has both numbers",
         json.dumps(report)[:800],
     )
-    ok(report and os.stat(f"{HOME}/{name}").st_uid == 1000, "the report belongs to the user")
+    ok(
+        report and os.stat(f"{HOME}/{name}").st_uid == 1000,
+        "--nodeos-report: the file belongs to the user",
+    )
     ok(
         report and report["ranks"][0]["kernel"]["cpus"] == found[0]["cpus"],
-        "the report's kernel view is whereami's",
+        "--nodeos-report: the kernel's values are whereami's",
     )
     r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=8 {WHEREAMI}")
     found = ranks(r)
     ok(
         r.code == 0 and [len(cpus(x["cpus"])) for x in found] == [4, 4],
-        "-c 4: four threads a rank",
+        "-c 4: each rank has four threads",
         r.text,
     )
     r = run(f"srun -N1 -n4 -c2 --nodeos-cpus=4 {WHEREAMI}")
@@ -204,7 +217,7 @@ def group_step(machine):
         r.text,
     )
     r = run(f"srun -N1 -n4 --exclusive -O --nodeos-cpus=4 {WHEREAMI}")
-    ok(r.code == 0 and len(ranks(r)) == 4, "and run with -O", r.text)
+    ok(r.code == 0 and len(ranks(r)) == 4, "more ranks than cores run with -O", r.text)
     r = run(f"OMP_PLACES=threads srun -N1 -n1 -c4 --nodeos-cpus=4 {WHEREAMI}")
     found = ranks(r)
     ok(
@@ -231,17 +244,21 @@ exit $code
 
 
 def group_batch(machine):
-    """sbatch --nodeos-manifest: batch script, two concurrent steps on two nodes,
-    one that names none."""
+    """sbatch --nodeos-manifest: batch script, two concurrent steps on two nodes, and a step
+    without a container."""
     manifest = write("coupled.json", pod(**COUPLED))
     script = write("coupled.sh", script_coupled())
     want = plan(manifest)
     whole = set().union(*(cpus(c["reserved"]) for c in want.values()))
-    same(sum(len(cpus(c["cpus"])) for c in want.values()), 14, "the plan has 12 + 2 threads")
+    same(
+        sum(len(cpus(c["cpus"])) for c in want.values()),
+        14,
+        "the plan of the coupled job has 12 + 2 threads",
+    )
     ok(
         not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"])
         and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
-        "disjoint whole cores",
+        "the plan of the coupled job has disjoint whole cores",
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
     out = {
@@ -260,9 +277,13 @@ def group_batch(machine):
         for n in ("sim", "vda", "rest")
         if os.path.exists(f"{HOME}/{n}.err")
     )
-    same(r.code, 0, "sbatch --wait of the coupled job")
+    same(r.code, 0, "sbatch --wait of the coupled job ends with success")
     if r.code:
-        ok(0, "its errors", r.text + errors + open(f"{HOME}/job.out").read())
+        ok(
+            0,
+            "the coupled job: no step writes errors",
+            r.text + errors + open(f"{HOME}/job.out").read(),
+        )
         return
     check_ranks(out["sim"], want["sim"], "sim", machine)
     same(len(out["sim"]), 8, "sim has 8 ranks")
@@ -271,13 +292,13 @@ def group_batch(machine):
     rest = machine.cpus - whole
     ok(
         len(out["rest"]) == 2 and all(cpus(x["cpus"]) <= rest for x in out["rest"]),
-        f"a step that names none gets the rest ({sorted(rest)})",
+        f"a step without a container gets the rest ({sorted(rest)})",
         [x["cpus"] for x in out["rest"]],
     )
-    ok(cpus(out["job"][0]["cpus"]) <= rest, "the batch script, too", out["job"][0]["cpus"])
+    ok(cpus(out["job"][0]["cpus"]) <= rest, "the batch script gets the rest", out["job"][0]["cpus"])
     all_idle("nodes are idle after the coupled job")
     same(leftovers(), "", "the ledger is empty on both nodes")
-    # the same as a line of the script
+    # the same by a line of the script
     script = write(
         "line.sh",
         f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1"
@@ -287,10 +308,10 @@ def group_batch(machine):
     found = ranks(cluster.Result(0, open(f"{HOME}/line.out").read(), "", 0))
     ok(
         r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]),
-        "#SBATCH --nodeos-manifest=",
+        "#SBATCH --nodeos-manifest= works as the option",
         r.text + open(f"{HOME}/line.out").read(),
     )
-    # one container: every step's default, the batch script's too
+    # one container: the default of every step and of the batch script
     one = write("one.json", pod(sim={"container": {"cpus": 8, "mems": 2}}))
     want = plan(one)["sim"]
     script = write(
@@ -309,13 +330,19 @@ def group_batch(machine):
         for n in ("lone", "batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun")
         if os.path.exists(f"{HOME}/one.{n}")
     }
-    same(r.code, 0, "a job of one container")
-    check_ranks(out["batch"], want, "its batch script", machine)
-    check_ranks(out["step"], want, "its unnamed step", machine)
+    same(r.code, 0, "a job of one container ends with success")
+    check_ranks(out["batch"], want, "the batch script of a job of one container", machine)
+    check_ranks(out["step"], want, "a step without a name in a job of one container", machine)
     same(cpus(out["none"][0]["cpus"]), machine.cpus, "--nodeos-container=none is unconstrained")
-    ok("NODEOS_CONTAINER" not in out["none"][0]["env"], "and has no container in its environment")
+    ok(
+        "NODEOS_CONTAINER" not in out["none"][0]["env"],
+        "--nodeos-container=none: no container is in the environment",
+    )
     same(cpus(out["off"][0]["cpus"]), machine.cpus, "--nodeos=off is unconstrained")
-    ok("NODEOS_CONTAINER" not in out["off"][0]["env"], "and has no container in its environment")
+    ok(
+        "NODEOS_CONTAINER" not in out["off"][0]["env"],
+        "--nodeos=off: no container is in the environment",
+    )
     both = [cpus(x["cpus"]) for x in out["exact1"] + out["exact2"]]
     ok(
         len(both) == 4
@@ -329,13 +356,13 @@ def group_batch(machine):
         [len(s) for s in lone] == [2, 2, 2]
         and len(set().union(*lone)) == 6
         and set().union(*lone) <= cpus(want["cpus"]),
-        "three concurrent --exact -n1 -c2 steps have a core each",
+        "three concurrent --exact -n1 -c2 steps have one core each",
         lone,
     )
-    check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix", machine)
+    check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix in the container", machine)
     ok(
         len(out["mpi"]) == 4 and all(x["sum"] == 6 for x in out["mpi"]),
-        "its ranks found each other",
+        "Open MPI by srun --mpi=pmix: the ranks find each other",
         text,
     )
     ok(
@@ -362,7 +389,7 @@ def group_salloc(machine):
     same(r.code, 0, "salloc")
     check_ranks(out["sim"], want["sim"], "salloc, sim", machine)
     check_ranks(out["vda"], want["vda"], "salloc, vda", machine)
-    # half a node: containers divide what the job has
+    # half a node: containers divide the job's CPUs
     small = write("half.json", pod(a={"container": {"cpus": 4}}, b={"container": {"cpus": 4}}))
     r = run(
         f"salloc -N1 -n4 -c2 --nodeos-manifest={small} bash -c '"
@@ -370,7 +397,11 @@ def group_salloc(machine):
         f"srun -n2 --nodeos-container=b {WHEREAMI}'"
     )
     found = ranks(r)
-    ok(r.code == 0 and len(found) == 5, "a half-node job with two containers", r.text)
+    ok(
+        r.code == 0 and len(found) == 5,
+        "a half-node job with two containers runs its steps",
+        r.text,
+    )
     if len(found) == 5:
         by = {x["env"].get("NODEOS_CONTAINER", ""): set() for x in found}
         for x in found:
@@ -382,7 +413,7 @@ def group_salloc(machine):
             and not a & b
             and machine.whole_cores(a)
             and machine.whole_cores(b),
-            "two disjoint pairs of whole cores",
+            "a half-node job: its containers are disjoint pairs of whole cores",
             by,
         )
         r = run("scontrol show node n0 | grep -o CPUTot=[0-9]*", user="root")
@@ -396,7 +427,7 @@ def group_salloc(machine):
         len(found) == 2
         and found[0]["mems"] != found[1]["mems"]
         and not cpus(found[0]["cpus"]) & cpus(found[1]["cpus"]),
-        "two step containers of one job: different cores and memory nodes",
+        "two step containers of one job have different cores and memory nodes",
         [(x["cpus"], x["mems"]) for x in found] or r.text,
     )
     # two jobs side by side on one node do not share
@@ -405,12 +436,16 @@ def group_salloc(machine):
         " wait; cat side.1 side.2"
     )
     sets = [cpus(x["cpus"]) for x in ranks(r)]
-    ok(len(sets) == 4 and len(set().union(*sets)) == 8, "two jobs on one node, disjoint", r.text)
+    ok(
+        len(sets) == 4 and len(set().union(*sets)) == 8,
+        "two jobs on one node have disjoint CPUs",
+        r.text,
+    )
     all_idle("nodes are idle")
 
 
 def group_inherit(machine):
-    """The job's request holds whatever the script does; a nested job starts afresh."""
+    """The job's request holds against any change by the script; a nested job has its own."""
     run("mkdir -p a elsewhere")
     write("a/f.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
     want = plan(f"{HOME}/a/f.json")["sim"]
@@ -437,13 +472,22 @@ echo $? >> second
         return ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
 
     text = r.text + open(f"{HOME}/inherit.out").read()
-    check_ranks(get("edited"), want, "the file edited", machine)
-    check_ranks(get("deleted"), want, "the file deleted, in another directory", machine)
-    check_ranks(get("again"), want, "the same option again means the job's request", machine)
+    check_ranks(
+        get("edited"), want, "manifest edited by the script: the job's request holds", machine
+    )
+    check_ranks(
+        get("deleted"),
+        want,
+        "manifest deleted, in another directory: the job's request holds",
+        machine,
+    )
+    check_ranks(
+        get("again"), want, "manifest option repeated in the job: the job's request holds", machine
+    )
     nested = get("nested")
     ok(
         len(nested) == 2 and not any("NODEOS_CONTAINER" in x["env"] for x in nested),
-        "a nested sbatch starts afresh",
+        "a nested sbatch has no request of the outer job",
         [x["env"] for x in nested] or text,
     )
     second = open(f"{HOME}/elsewhere/second").read()
@@ -458,7 +502,7 @@ echo $? >> second
 
 
 def group_mistakes(machine):
-    """What the text shows stops sbatch and srun: nothing is submitted."""
+    """Mistakes in the text stop sbatch and srun before the submission."""
     good = write("good.json", pod(sim={"container": {"cpus": 4}}))
     bad = {
         "unknown key": (
@@ -468,7 +512,7 @@ def group_mistakes(machine):
         "bad JSON": ('{"acKind": "ImageManifest"', ":1:"),
         "bad value": (pod(sim={"container": {"cpus": "many"}}), ":1:"),
         "empty": ("", ":1:"),
-        "1 MiB of nonsense": ("[" * (1 << 20), ":1:"),
+        "1 MiB of garbage": ("[" * (1 << 20), ":1:"),
     }
     before = last_job()
     for what, (text, place) in bad.items():
@@ -477,11 +521,11 @@ def group_mistakes(machine):
         lines = [x for x in r.err.splitlines() if x.startswith(f)]
         ok(
             r.code != 0 and len(lines) == 1 and place in lines[0],
-            f"sbatch, {what}: one line with the place",
+            f"sbatch, {what}: one line names the place",
             r.text,
         )
     r = run(f"srun --nodeos-manifest={f} true")
-    ok(r.code != 0 and f in r.err, "srun refuses it, too", r.text)
+    ok(r.code != 0 and f in r.err, "srun refuses a bad manifest, too", r.text)
     for args, words in (
         ("--nodeos-manifest=/nonexistent", "/nonexistent"),
         (f"--nodeos-manifest={HOME}", "director"),
@@ -499,10 +543,10 @@ def group_mistakes(machine):
             r = run(command)
             ok(
                 r.code != 0 and words in r.err,
-                f'{command.split()[0]} {args.replace(HOME, "~")}: "{words}"',
+                f'{command.split()[0]} {args.replace(HOME, "~")}: the message has "{words}"',
                 r.text,
             )
-    same(last_job(), before, "no job was made by any of them")
+    same(last_job(), before, "no refused command submits a job")
 
 
 def fails_on_nodes(command, words, what, nodes=2, env=None):
@@ -511,15 +555,18 @@ def fails_on_nodes(command, words, what, nodes=2, env=None):
     lines = [x for x in (r.err + r.out).splitlines() if "error: nodeos:" in x]
     ok(
         r.code != 0 and len(lines) == nodes and all(words in x for x in lines),
-        f"{what}: fails, one message a node",
+        f"{what}: the step fails, with one message a node",
         r.text,
     )
-    ok(time.time() - start < 60, f"{what}: ends soon ({time.time() - start:.0f} s emulated)")
+    ok(
+        time.time() - start < 60,
+        f"{what}: the step ends soon ({time.time() - start:.0f} s emulated)",
+    )
     all_idle(f"{what}: nodes are idle")
 
 
 def group_node_errors(machine):
-    """What only the node can see ends the step in task_init, on all nodes; nothing drains."""
+    """Errors that only the node finds end the step in task_init, on all nodes; no node drains."""
     fails_on_nodes(
         f"srun -N2 -n4 --nodeos-cpus=64 {WHEREAMI}", "largest request that fits", "too many cpus"
     )
@@ -551,7 +598,7 @@ def group_node_errors(machine):
     found = ranks(r)
     ok(
         r.code == 0 and len(found) == 1 and "NODEOS_CONTAINER" not in found[0]["env"],
-        "a request in an environment without a job is none for the job that srun makes",
+        "a request in an environment without a job does not apply to the job of srun",
         r.text,
     )
     manifest = write("two.json", pod(sim={"container": {"cpus": 4}}))
@@ -567,20 +614,20 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
     missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
-    # the first node's ledger has the plan, since the batch script; the other's has none yet
+    # the first node's ledger has the plan since the batch script, the other's does not yet
     ok(
         missing.count("is missing from this step") == 1 and "code 0" not in missing,
-        "request removed from the environment",
+        "request removed from the environment: the step fails",
         missing,
     )
     ok(
         "is not the one that this job" in forged and "code 0" not in forged,
-        "request exchanged in the environment",
+        "request exchanged in the environment: the step fails",
         forged,
     )
     ok(
         bare.count("nodeos: note:") == 1 and "code 0" in bare,
-        "whole environment removed: on what the container leaves",
+        "whole environment removed: a step is on CPUs that the container leaves",
         bare,
     )
     all_idle("nodes are idle")
@@ -589,7 +636,7 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     text = open(f"{HOME}/big.out").read()
     ok(
         r.code != 0 and "largest request that fits" in text and "alive" not in text,
-        "sbatch --wait of an impossible plan",
+        "sbatch --wait of an impossible plan fails with the reason",
         r.text + text,
     )
     all_idle("the batch host is not drained")
@@ -597,7 +644,7 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
 
 
 def picture_cpus(svg):
-    """Of a picture: CPUs by the text of the legend's box that has their colour."""
+    """A picture's CPUs by the legend's text for their colour."""
     root = ElementTree.fromstring(svg)
     fill = {
         e.get("id")[: -len("_rect")]: e.get("fill")
@@ -619,8 +666,8 @@ def picture_cpus(svg):
     return found
 
 
-# A program: prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}:
-# interrupts with a handler, and pinned kernel threads.
+# A program that prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}: interrupts with a
+# handler, and pinned kernel threads.
 LOOK = """
 import glob, json, os, re
 irqs, threads = {}, {}
@@ -646,20 +693,20 @@ SCHEMA = "/usr/share/nodeos/nodeos-report.schema.json"
 
 
 def described(document, what):
-    """Is a document as the installed schema says?"""
+    """Check a document against the installed schema."""
     problems = schema.Checker(SCHEMA).problems(document)
     return ok(
         not problems,
-        f"{what}: as {os.path.basename(SCHEMA)} describes it",
+        f"{what} fits {os.path.basename(SCHEMA)}",
         "\n".join(problems[:20]),
     )
 
 
 def check_now(containers, node):
-    """Of a report: what the kernel has on the containers' CPUs, as /proc shows it to us."""
+    """Compare a report's interference on the containers' CPUs with /proc."""
     r = run(f"python3 -c '{LOOK}'", user="root", node=node)
     seen = json.loads(r.out) if r.code == 0 else {"irqs": {}, "threads": {}}
-    ok(len(seen["irqs"]) > 3 and len(seen["threads"]) > 32, f"/proc of {node}", r.text)
+    ok(len(seen["irqs"]) > 3 and len(seen["threads"]) > 32, f"/proc of {node} can be read", r.text)
     for c in containers:
         mine = cpus(c["reserved"])
         noise = c["noise"]
@@ -667,10 +714,14 @@ def check_now(containers, node):
         same(
             {i["irq"]: cpus(i["cpus"]) for i in noise["irq_names"]},
             {i: irqs[i] for i in sorted(irqs)[:32]},
-            f"report on {node}: the IRQs of {c['name']}",
+            f"report on {node}: {c['name']} has the IRQs of /proc",
         )
-        same(noise["irqs"], len(irqs), "and how many they are")
-        # workers come and go between the two looks; one thread of each CPU's own does not
+        same(
+            noise["irqs"],
+            len(irqs),
+            f"report on {node}: {c['name']} has the number of IRQs of /proc",
+        )
+        # workers come and go between the two looks, per-CPU threads do not
         for name in ("ksoftirqd", "migration", "cpuhp"):
             got = [
                 (t["count"], cpus(t["cpus"])) for t in noise["thread_names"] if t["name"] == name
@@ -683,7 +734,7 @@ def check_now(containers, node):
             same(
                 got,
                 [(len(mine), mine)] if want == mine else None,
-                f"report on {node}: {name} of {c['name']}",
+                f"report on {node}: {c['name']} has {name} on each CPU",
             )
         bound = sum(cpus(on) <= mine for _, on in seen["threads"].values())
         ok(
@@ -691,7 +742,7 @@ def check_now(containers, node):
             f"report on {node}: {noise['threads']} threads bound to the CPUs of {c['name']}, and"
             f" {bound} seen",
         )
-        same(cpus(noise["tick"]), mine, "the tick is on all of them")
+        same(cpus(noise["tick"]), mine, f"report on {node}: {c['name']} has the tick on all CPUs")
         sizes = {m["mem"]: m["total_bytes"] for m in c["memory"]}
         want = {
             n: (
@@ -707,10 +758,10 @@ def check_now(containers, node):
             )
             for n in cpus(c["mems"])
         }
-        same(sizes, want, f"report on {node}: memory nodes of {c['name']}")
+        same(sizes, want, f"report on {node}: {c['name']} has its memory nodes with their sizes")
         ok(
             all(0 < m["used_bytes"] < m["total_bytes"] for m in c["memory"]),
-            "partly in use",
+            f"report on {node}: the memory nodes of {c['name']} are partly in use",
             c["memory"],
         )
         if c["name"] == "sim":
@@ -719,13 +770,13 @@ def check_now(containers, node):
                 and cpus(c["effective"]["cpus"]) <= cpus(c["cpus"])
                 and cpus(c["effective"]["mems"]) == cpus(c["mems"])
                 and c["effective"]["policies"] == ["other"],
-                f"report on {node}: the ranks of sim together",
+                f"report on {node}: sim has the CPUs, memory nodes and policy of its ranks",
                 c["effective"],
             )
 
 
 def kept(document):
-    """Containers by node and name, without what changes from one look to the next."""
+    """Containers by node and name, without members that change between two looks."""
     return {
         (d["node"], j["job"], c["name"]): {
             k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")
@@ -737,35 +788,43 @@ def kept(document):
 
 
 def check_all_nodes(job, want):
-    """report --all-nodes of a job on two nodes, as its user, as root, as another;
-    --merge of what was kept."""
+    """report --all-nodes of a job on two nodes, as its user, as root, as another user; --merge of
+    saved reports."""
     want = {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()}
     r = run(f"nodeosctl report --all-nodes --job={job} --json", timeout=240)
     whole = json.loads(r.out or '{"nodes": []}')
-    ok(r.code == 0 and whole.get("missing") == [], "report --all-nodes as the user", r.text[-1500:])
-    described(whole, "it is")
+    ok(
+        r.code == 0 and whole.get("missing") == [],
+        "report --all-nodes works for the user",
+        r.text[-1500:],
+    )
+    described(whole, "report --all-nodes --json")
     same(
         {k: c["cpus"] for k, c in kept(whole).items()},
         want,
-        "both nodes, their containers as planned",
+        "report --all-nodes has both nodes and their containers as planned",
     )
-    same(whole.get("differences"), [], "and the same on both")
+    same(whole.get("differences"), [], "report --all-nodes finds no difference between the nodes")
     for d in whole["nodes"]:
         same(
             {cpu for part in d["machine"] for core in part["cores"] for cpu in cpus(core)},
             set(range(os.cpu_count())),
-            f"{d['node']} has all its CPUs in cores",
+            f"report --all-nodes: {d['node']} has all its CPUs in cores",
         )
     r = run(f"nodeosctl report --all-nodes --job={job}", user="root", timeout=240)
     found = [re.split("  +", line) for line in r.out.splitlines()[1:]]
     same(
         [(f[0], int(f[1]), f[2], f[4]) for f in found if len(f) > 5],
         [(*k, v) for k, v in sorted(want.items())],
-        "as root, as text",
+        "report --all-nodes as root has the containers as text",
     )
-    ok("the same on all 2 nodes" in r.out, "which says that nothing differs", r.text)
+    ok(
+        "the same on all 2 nodes" in r.out,
+        "report --all-nodes as text reports no difference",
+        r.text,
+    )
     r = run(f"nodeosctl report --all-nodes --job={job}", user="bob", timeout=240)
-    ok(r.code != 0 and "sim" not in r.out, "another user gets nothing", r.text)
+    ok(r.code != 0 and "sim" not in r.out, "report --all-nodes shows another user nothing", r.text)
     r = run(f"nodeosctl report --all-nodes --job={job} --svg=all.svg", timeout=240)
     root = (
         ElementTree.parse(f"{HOME}/all.svg").getroot()
@@ -775,7 +834,7 @@ def check_all_nodes(job, want):
     same(
         [t.text for t in root.iter("{http://www.w3.org/2000/svg}text") if t.get("class") == "name"],
         ["n0", "n1"],
-        "a picture of both",
+        "report --all-nodes --svg has both nodes",
     )
     run("mkdir -p /shared/out; cp /shared/home/alice/all.svg /shared/out", user="root")
     run("systemctl stop nodeosd.socket", user="root", node="n1")
@@ -787,7 +846,7 @@ def check_all_nodes(job, want):
         and [m["node"] for m in left["missing"]] == ["n1"]
         and "n1" in r.err
         and "nodeosd" in r.err,
-        "a node where nodeosd does not listen is missing, and the others are there",
+        "report --all-nodes has a node without nodeosd as missing, and the others",
         r.text[-1500:],
     )
     run("systemctl start nodeosd.socket", user="root", node="n1")
@@ -801,7 +860,7 @@ def check_all_nodes(job, want):
     same(
         kept(json.loads(r.out or '{"nodes": []}')),
         kept(whole),
-        f"--merge of what root kept on each node has the same containers {r.err}",
+        f"report --merge of root's reports of each node has the same containers {r.err}",
     )
 
 
@@ -815,7 +874,7 @@ def group_report(machine):
     )
     job = int(r.out.strip() or 0)
     for _ in range(60):
-        try:  # a text may have arrived by half
+        try:  # a text may be incomplete
             if len(ranks(cluster.Result(0, open(f"{HOME}/long.out").read(), "", 0))) == 4:
                 break
         except (OSError, ValueError):
@@ -826,7 +885,7 @@ def group_report(machine):
             run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}"
         )
         jobs = report.get("jobs", [])
-        described(report, f"report --json on {node}")
+        described(report, f"report --json on {node} works")
         ok(
             report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice",
             f"report --json on {node}",
@@ -836,26 +895,28 @@ def group_report(machine):
             continue
         got = {c["name"]: c["cpus"] for c in jobs[0]["containers"]}
         same(
-            got, {n: c["cpus"] for n, c in want.items()}, f"report on {node}: containers as planned"
+            got,
+            {n: c["cpus"] for n, c in want.items()},
+            f"report on {node}: the containers are as planned",
         )
-        # Slurm bounds each job's memory here, and nothing keeps others off these memory nodes
+        # Slurm bounds each job's memory here, and other jobs may use these memory nodes
         same(
             {c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]},
             {"amount"},
-            f"report on {node}: what holds is the amount of memory",
+            f"report on {node}: the memory guarantee is the amount",
         )
         check_now(jobs[0]["containers"], node)
         step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
         procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
         ok(
             len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
-            f"report on {node}: the kernel's view of the ranks",
+            f"report on {node}: the kernel's values of the ranks are whereami's",
             procs,
         )
     r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
     ok(
         "container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out,
-        "report as text",
+        "report, list and list --json have the container",
         r.text,
     )
     ok(
@@ -872,7 +933,7 @@ def group_report(machine):
             r" tick on ",
             r.out,
         ),
-        "asked, chosen, effective, the memory and the noise",
+        "report as text has asked, chosen, effective, memory and noise",
         r.text,
     )
     for command in ("list --json", f"plan --json {manifest}"):
@@ -882,7 +943,7 @@ def group_report(machine):
     same(
         {n: drawn.get(f"{n} of job {job} (alice)") for n in want},
         {n: cpus(c["cpus"]) for n, c in want.items()},
-        f"report as a picture {r.err}",
+        f"report --svg has each container's CPUs {r.err}",
     )
     check_all_nodes(job, want)
     for command in ("report", "list"):
@@ -893,33 +954,36 @@ def group_report(machine):
             r.text,
         )
     r = run("ls /run/nodeos; cat /run/nodeos/job-*", user="bob")
-    ok(r.code != 0 and "sim" not in r.out, "the ledger is closed to other users", r.text)
+    ok(r.code != 0 and "sim" not in r.out, "other users cannot read the ledger", r.text)
     run(f"scancel {job}", user="alice")
     all_idle("nodes are idle after scancel")
     names = sorted(f for f in os.listdir(HOME) if f.startswith("rep."))
     same(
         names,
         ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"],
-        "--nodeos-report of sbatch: a file per step and node",
+        "--nodeos-report of sbatch writes a file per step and node",
     )
     for name in names:
         described(json.load(open(f"{HOME}/{name}")), name)
     r = run("nodeosctl report --merge --json " + " ".join(names))
     merged = json.loads(r.out or '{"nodes": []}')
-    described(merged, "--merge of what the steps have left")
+    described(merged, "report --merge of the steps' reports")
     same(
         {k: c["cpus"] for k, c in kept(merged).items()},
         {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()},
-        f"after the job, steps' reports together have the containers of both nodes {r.err}",
+        f"report --merge of the steps' reports has the containers of both nodes {r.err}",
     )
     r = run("nodeosctl report --merge " + " ".join(names))
-    ok(len(r.out.splitlines()) == 1 + 2 * len(want) + 1, "as text, each once", r.text)
+    ok(
+        len(r.out.splitlines()) == 1 + 2 * len(want) + 1,
+        "report --merge of the steps' reports has each container once as text",
+        r.text,
+    )
     same(leftovers(), "", "the ledger is empty")
 
 
 def seen_on(nodes, what):
-    """Wait until alice has containers on each of NODES; the numbers
-    of the jobs that these are of."""
+    """Wait until alice has containers on each of NODES; returns the numbers of their jobs."""
     for _ in range(100):
         found = [
             json.loads(run("nodeosctl show --json", node=n).out or "{}").get("jobs") or []
@@ -933,7 +997,7 @@ def seen_on(nodes, what):
 
 
 def group_parts(machine):
-    """report --all-nodes of a heterogeneous job, and of tasks of an array."""
+    """report --all-nodes of a heterogeneous job and of an array's tasks."""
     manifest = write("coupled.json", pod(**COUPLED))
 
     def nodes_of(r):
@@ -955,20 +1019,24 @@ def group_parts(machine):
     same(
         seen_on(("n0", "n1"), "a heterogeneous job"),
         [job, job + 1],
-        "each component by its own number",
+        "a heterogeneous job: show has each component by its own number",
     )
     for user in ("alice", "root"):
         r = run(f"nodeosctl report --all-nodes --job={job} --json", user=user, timeout=400)
         same(
             (r.code, *nodes_of(r)),
             (0, [("n0", job), ("n1", job + 1)], []),
-            f"report --all-nodes as {user}: of both components {r.err[-500:]}",
+            f"report --all-nodes of a het job as {user} has both components {r.err[-500:]}",
         )
     r = run(f"nodeosctl report --all-nodes --job={job + 1} --json", timeout=400)
-    same((r.code, *nodes_of(r)), (0, [("n1", job + 1)], []), f"of one component {r.err[-500:]}")
+    same(
+        (r.code, *nodes_of(r)),
+        (0, [("n1", job + 1)], []),
+        f"report --all-nodes of one component has its node {r.err[-500:]}",
+    )
     run(f"scancel {job}")
     all_idle("nodes are idle")
-    # its name is alice's to choose, and who and where she is is not read from it
+    # alice chooses the job's name, which must not supply its user and nodes
     script = write(
         "array.sh",
         "#!/bin/bash\nsrun -n1 --overlap --nodeos-container=sim sleep 600 &\nuntil [ -e ask ]; do"
@@ -986,14 +1054,14 @@ def group_parts(machine):
     numbers = seen_on(("n0", "n1"), "an array")
     ok(
         len(numbers) == 2 and job in numbers,
-        "a job for each task, the last one with the array's number",
+        "an array: show has a job for each task, the last one with the array's number",
         (job, numbers),
     )
     r = run(f"nodeosctl report --all-nodes --job={job}", timeout=400)
     ok(
         r.code == 1
         and f"job {job} is an array of which 2 tasks run: name one, as --job={job}_" in r.err,
-        "which of the tasks?",
+        "report --all-nodes of an array with two tasks: refused, as the task is missing",
         r.text,
     )
     got = []
@@ -1007,13 +1075,13 @@ def group_parts(machine):
         got += found
         ok(
             r.code == 0 and len(found) == 1 and not missing,
-            f"task {task}: its node",
+            f"report --all-nodes of task {task} has its node",
             r.text[-1500:],
         )
     same(
         (sorted(n for n, _ in got), sorted(j for _, j in got)),
         (["n0", "n1"], numbers),
-        "each task has its own node and number",
+        "report --all-nodes: each task has its own node and number",
     )
     write("ask", "")
     for _ in range(120):
@@ -1031,7 +1099,7 @@ def group_parts(machine):
     same(
         [nodes_of(cluster.Result(0, k, "", 0))[0] for k in kept],
         [[g] for g in got],
-        "asked from within a task, it is that one",
+        "report --all-nodes inside of a task has that task",
     )
     run(f"scancel {job}")
     all_idle("nodes are idle")
@@ -1039,14 +1107,18 @@ def group_parts(machine):
 
 
 def group_show(machine):
-    """nodeosd tells users of their own jobs."""
+    """nodeosd shows users their own jobs."""
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
     script = write(
         "long.sh", "#!/bin/bash\nsrun -N2 -n4 --nodeos-container=sim sleep 600 &\nwait\n"
     )
     r = run("nodeosctl show", user="bob")
-    ok(r.code == 0 and "0 jobs of yours" in r.out, "who has no job is told so", r.text)
+    ok(
+        r.code == 0 and "0 jobs of yours" in r.out,
+        "show of a user without a job reports 0 jobs",
+        r.text,
+    )
     job = run(
         f"sbatch --parsable -N2 --exclusive --nodeos-manifest={manifest} -o /dev/null {script}"
     ).out.strip()
@@ -1065,7 +1137,7 @@ def group_show(machine):
     same(
         got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned"
     )
-    ok("free" not in report, "and not what others leave", sorted(report))
+    ok("free" not in report, "show has no free CPUs of the node", sorted(report))
     described(report, "show --json")
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
     for j in (
@@ -1076,25 +1148,29 @@ def group_show(machine):
             ok(
                 c.pop("noise")["irqs"] >= 0
                 and c.pop("effective")["processes"] >= (2 if c["name"] == "sim" else 0),
-                f"with what is on the CPUs of {c['name']}",
+                f"show has the interference on the CPUs of {c['name']}",
             )
             c["memory"] = [m["mem"] for m in c["memory"]]
-    same(report["jobs"], whole["jobs"], "it is what root's report tells of the job")
+    same(report["jobs"], whole["jobs"], "show has the same facts as root's report of the job")
     r = run(f"nodeosctl show --job={job}")
     ok(
         r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out,
-        "as text, of a job",
+        "show --job as text has the job and the kernel's CPUs",
         r.text,
     )
-    same(run(f"nodeosctl show --job={job} --json", user="root").code, 0, "root sees it")
+    same(
+        run(f"nodeosctl show --job={job} --json", user="root").code,
+        0,
+        "show --job --json as root has the job",
+    )
     for command in ("show", "show --json"):
         r = run(f"nodeosctl {command}", user="bob")
         ok(
             r.code == 0 and "sim" not in r.out and "alice" not in r.out,
-            f"another user's {command} has nothing of it",
+            f"{command} of another user has nothing of the job",
             r.text,
         )
-    # into a container, beside its ranks
+    # run commands in a container, beside its ranks
     look = (
         "nodeosctl exec sim -- bash -c 'taskset -cp $$; grep ^Mems_allowed_list /proc/self/status;"
         " numactl --show | grep ^policy; cat /proc/self/cgroup; env | grep ^NODEOS | sort'"
@@ -1104,78 +1180,91 @@ def group_show(machine):
         ok(
             r.code == 0
             and cpus(re.search(r"list: (\S+)", r.out).group(1)) <= cpus(want["sim"]["cpus"]),
-            f"exec on {node}: on the container's CPUs",
+            f"exec on {node}: the command has the container's CPUs",
             r.text,
         )
         ok(
             f"Mems_allowed_list:\t{want['sim']['mems']}\n" in r.out and "policy: bind" in r.out,
-            f"exec on {node}: and memory nodes",
+            f"exec on {node}: the command has the container's memory nodes",
             r.text,
         )
         ok(
             f"job_{job}/step_" in r.out and "NODEOS_CONTAINER=sim" in r.out,
-            f"exec on {node}: in a step of its own, with the container's variables",
+            f"exec on {node}: the command is in a step of its own, with the container's variables",
             r.text,
         )
-    same(run("nodeosctl exec sim -- bash -c 'exit 7'").code, 7, "exec: the command's exit status")
+    same(
+        run("nodeosctl exec sim -- bash -c 'exit 7'").code,
+        7,
+        "exec returns the command's exit status",
+    )
     r = run("nodeosctl exec sim /nonexistent")
-    ok(r.code not in (0, 124) and "/nonexistent" in r.err, "exec: no such command", r.text)
+    ok(
+        r.code not in (0, 124) and "/nonexistent" in r.err,
+        "exec of a missing command fails",
+        r.text,
+    )
     r = run("nodeosctl exec --dry-run --pty sim gdb 'a b'")
     same(
         r.out,
         f"srun --jobid={job} --overlap --nodes=1 --ntasks=1 --nodelist=n0 --nodeos-container=sim"
         " --mpi=none --pty -- gdb 'a b'\n",
-        "exec --dry-run: the srun line",
+        "exec --dry-run prints the srun line",
     )
     same(
         run("nodeosctl exec vda -- bash -c 'echo $NODEOS_CONTAINER'").out,
         "vda\n",
-        "exec: one without ranks",
+        "exec runs in a container without ranks",
     )
     r = run(
         "SLURM_EXCLUSIVE=1 SLURM_EXACT=1 SLURM_CPUS_PER_TASK=64 SLURM_NTASKS_PER_NODE=64 nodeosctl"
         " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
     )
-    same(r.out, "vda\n", f"exec: from a shell with the sizes of another program {r.text}")
-    # the host has another name than Slurm's; it is known where each slurmd has a scope of its own
+    same(r.out, "vda\n", f"exec works in a shell with the sizes of another program {r.text}")
+    # the host has another name than Slurm's node; nodeosd knows it where each slurmd has its own
+    # scope
     if run(
         "ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root"
     ).out.strip():
         run("hostname other", user="root")
         r = run("nodeosctl exec --dry-run sim true")
         run("hostname n0", user="root")
-        ok("--nodelist=n0 " in r.out, "exec: Slurm's name of a node whose host has another", r.text)
+        ok(
+            "--nodelist=n0 " in r.out,
+            "exec uses Slurm's name of a node whose host has another",
+            r.text,
+        )
     same(
         run(
             f"srun --jobid={job} --overlap -N1 -n1 --mpi=none --nodeos=off nodeosctl exec sim --"
             " bash -c 'echo $NODEOS_CONTAINER'"
         ).out,
         "sim\n",
-        "exec: from within a step",
+        "exec works from within a step",
     )
     for command, user, what, words in (
         (
             f"exec --job={job} sim true",
             "bob",
-            "another user's",
+            "another user's container",
             "you have no container sim on this node",
         ),
         (
             "exec nothing true",
             "alice",
-            "one that is not there",
+            "a missing container",
             "you have no container nothing on this node",
         ),
     ):
         r = run(f"nodeosctl {command}", user=user)
         ok(r.code == 1 and words in r.err, f"exec: {what} is refused", r.text)
     run("nodeosctl exec sim sleep 1000 >/dev/null 2>&1 & sleep 15; echo", user="alice")
-    same(run("pgrep -xc sleep").out.strip() >= "3", True, "exec: a program that goes on")
+    same(run("pgrep -xc sleep").out.strip() >= "3", True, "exec: a long-running program runs")
     r = run(f"nodeosctl show --job={job}", user="bob")
     ok(
         r.code == 1
         and r.err == f"nodeosctl: show: you have no job {job} with containers on this node\n",
-        "nor does he with its number",
+        "show --job of another user's job is refused",
         r.text,
     )
     talk = (
@@ -1208,68 +1297,71 @@ def group_show(machine):
     r = run("nodeosctl show")
     ok(
         r.code == 0 and f"job {job}" in r.out,
-        "somebody who says nothing keeps nobody waiting",
+        "a silent connection delays no other user",
         r.text,
     )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
     same(r.code, 0, "many requests")
-    # as the ranks of a program that starts: more than one user may have connections
+    # as ranks of a starting program: more connections than one user may have
     # (MaxConnectionsPerSource=)
     crowd = (
         "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err"
         " || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
     )
     r = run(crowd, timeout=300)
-    same(r.out, "", f"forty at once are all answered {run('cat /tmp/crowd.err').out[-600:]}")
+    same(
+        r.out, "", f"forty requests at once are all answered {run('cat /tmp/crowd.err').out[-600:]}"
+    )
     run("pkill -f nodeosd.socke[t]", user="bob")
     run("systemctl stop nodeosd.socket", user="root")
     r = run("nodeosctl show")
     ok(
         r.code == 1 and "nodeosd does not listen on this node" in r.err,
-        "without nodeosd it says so",
+        "show without nodeosd fails with the reason",
         r.text,
     )
     run("systemctl start nodeosd.socket", user="root")
     run(f"scancel {job}")
     all_idle("nodes are idle")
-    same(run("pgrep -x sleep").out, "", "what exec has started ends with the job")
+    same(run("pgrep -x sleep").out, "", "programs of exec end with the job")
     time.sleep(12)
     same(
         run("systemctl --failed --no-legend | grep -c nodeos", user="root").out.strip(),
         "0",
-        "no unit has failed",
+        "no unit of NodeOS fails",
     )
     same(leftovers(), "", "the ledger is empty")
 
 
 def group_nolibs(machine):
-    """Commands without NodeOS options must not need our libraries. Debian's slurmd and slurmstepd
-    link hwloc themselves, so it goes from the submitting node; json-c goes from both."""
+    """Commands without NodeOS options must not need NodeOS's libraries. Debian's slurmd and
+    slurmstepd link hwloc themselves, so it is hidden on the submitting node only; json-c on
+    both."""
     lib = "/usr/lib/x86_64-linux-gnu/"
     names = {"n0": f"{lib}libjson-c.so.5 {lib}libhwloc.so.15", "n1": f"{lib}libjson-c.so.5"}
     for node, files in names.items():
         run(f"for f in {files}; do mv $f $f.hidden; done", user="root", node=node)
     try:
         r = run("nodeosctl --version")
-        ok(r.code != 0, "the tools miss their libraries", r.text)
+        ok(r.code != 0, "the tools fail without their libraries", r.text)
         r = run(
             "ldd /usr/bin/srun /usr/bin/sbatch /usr/lib/x86_64-linux-gnu/slurm-wlm/nodeos.so | grep"
             " -c 'not found'"
         )
-        same(r.out.strip(), "0", "srun, sbatch and the plugin miss nothing")
+        same(r.out.strip(), "0", "srun, sbatch and the plugin find all their libraries")
         r = run(f"srun -w n1 -n2 --mpi=none {WHEREAMI}")
-        ok(r.code == 0 and len(ranks(r)) == 2, "srun without json-c and hwloc", r.text)
+        ok(r.code == 0 and len(ranks(r)) == 2, "srun runs without json-c and hwloc", r.text)
         r = sbatch(f"-w n1 -o nolibs.out --wrap '{WHEREAMI}; srun --mpi=none {WHEREAMI}'")
         ok(
             r.code == 0
             and len(ranks(cluster.Result(0, open(f"{HOME}/nolibs.out").read(), "", 0))) == 2,
-            "sbatch without them",
+            "sbatch runs without json-c and hwloc",
             r.text,
         )
         r = run(f"srun -w n1 -n1 --mpi=none --nodeos-cpus=2 {WHEREAMI}")
         ok(
             r.code == 0 and len(cpus(ranks(r)[0]["cpus"])) == 2,
-            "a container without json-c on its node: only hwloc plans",
+            "a container starts without json-c on its node, as planning needs only hwloc",
             r.text,
         )
         run("mv /usr/libexec/nodeos/nodeos-plan /usr/libexec/nodeos/hidden", user="root", node="n1")
@@ -1287,7 +1379,7 @@ def group_nolibs(machine):
         r = run(f"sbatch --nodeos-manifest={good} --wrap true")
         ok(
             r.code != 0 and "nodeosctl" in r.err,
-            "a manifest without them stops sbatch with a message",
+            "a manifest without json-c stops sbatch with a message",
             r.text,
         )
     finally:
@@ -1309,7 +1401,7 @@ def group_policy(machine):
     found = ranks(r)
     ok(
         r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2,
-        "fifo:10 where nodeos.conf allows it",
+        "fifo:10 is applied where nodeos.conf allows it",
         r.text,
     )
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
@@ -1326,7 +1418,7 @@ def group_policy(machine):
     )
     ok(
         "leave one core" in r.err and len(ranks(r)) == 1,
-        "so are those of two steps that would take every core together",
+        "real-time ranks of two steps on every core together are refused",
         r.text,
     )
     r = run(
@@ -1339,7 +1431,7 @@ def group_policy(machine):
     )
     ok(
         "leave one core" in r.err and re.findall(r"resized (\d)", r.out) == ["1", "0"],
-        "and one that would by being resized, until the other has ended",
+        "a resize to real-time ranks on every core is refused until the other step ends",
         r.text,
     )
     for node in ("n0", "n1"):
@@ -1348,7 +1440,7 @@ def group_policy(machine):
 
 
 def group_allow(machine):
-    """Whose containers may have which isolator, which slurmctld is asked for, and debug."""
+    """The users whose containers may have an isolator, by slurmctld's facts, and debug."""
     conf = "/etc/nodeos/nodeos.conf"
     log = "/var/log/slurm/slurmd.log"
 
@@ -1368,13 +1460,25 @@ def group_allow(machine):
     run("rm -f /tmp/keep", user="root", node="n1")
     site("allow_sched = users: bob")
     r = srun()
-    ok(r.code != 0 and "allow_sched" in r.err, "a policy is refused to all but bob", r.text)
-    ok(srun("").code == 0, "a container that asks for none is not")
+    ok(
+        r.code != 0 and "allow_sched" in r.err,
+        "allow_sched = users: bob: a policy is refused to alice",
+        r.text,
+    )
+    ok(srun("").code == 0, "allow_sched = users: bob: a container without a policy runs")
     site("allow_sched = partitions: main")
     r = srun()
-    ok(r.code == 0 and len(ranks(r)) == 1, "jobs of a partition may have it", r.text)
+    ok(
+        r.code == 0 and len(ranks(r)) == 1,
+        "allow_sched = partitions: main: a policy is given to the partition's jobs",
+        r.text,
+    )
     r = run(f"SLURM_JOB_PARTITION=other srun -w n0 -n1 -c2 --nodeos-sched=batch {WHEREAMI}")
-    ok(r.code == 0 or "other" in r.err, "the partition is not what a variable says", r.text)
+    ok(
+        r.code == 0 or "other" in r.err,
+        "allow_sched: a variable does not change the job's partition",
+        r.text,
+    )
     site("allow_sched = partitions: other")
     r = run(
         "salloc -w n0 -n1 -c2 bash -c 'SLURM_JOB_PARTITION=other srun -n1 --nodeos-sched=batch"
@@ -1382,7 +1486,7 @@ def group_allow(machine):
     )
     ok(
         r.code != 0 and "allow_sched" in r.err and "error: nodeos: n0" in r.err,
-        "jobs of another may not, whatever their environment says",
+        "allow_sched = partitions: other: a policy is refused to main's jobs with any environment",
         r.text,
     )
     manifest = write("oom.json", pod(sim={"container": {"cpus": 8}, "os/linux/oom-score-adj": 300}))
@@ -1392,14 +1496,14 @@ def group_allow(machine):
     )
     ok(
         r.out.split() == ["300", "300", "0"],
-        "oom_score_adj of ranks in a container, and without",
+        "oom_score_adj: ranks in a container have it, others do not",
         r.text,
     )
     site("allow_sched = no", "debug = yes")
     r = srun()
-    ok(r.code != 0 and "allow_sched" in r.err, "nobody may", r.text)
+    ok(r.code != 0 and "allow_sched" in r.err, "allow_sched = no: a policy is refused", r.text)
     run(f"truncate -s 0 {log}", user="root")
-    ok(srun("").code == 0, "a container of CPUs alone")
+    ok(srun("").code == 0, "allow_sched = no: a container of CPUs alone runs")
     text = run(f"grep -a 'nodeos: ' {log}", user="root").out
     ok(
         all(f"nodeos: {phase}: step " in text for phase in ("request", "plan", "choose", "end")),
@@ -1411,8 +1515,175 @@ def group_allow(machine):
     run(f"truncate -s 0 {log}", user="root")
     ok(
         srun("").code == 0 and "nodeos: " not in run(f"grep -a 'nodeos: ' {log}", user="root").out,
-        "debug = no logs none",
+        "debug = no logs no decision",
     )
+    all_idle("nodes are idle")
+
+
+def unpacked(path):
+    """The files of a support bundle, without their directory."""
+    with tarfile.open(path) as t:
+        return {m.name.split("/", 1)[1]: t.extractfile(m).read() for m in t if m.isfile()}
+
+
+def group_bundle(machine):
+    """nodeosctl support-bundle has the wanted files, no secrets and no users' programs, and only
+    root can read it."""
+    secrets = ["storage-hunter2", "alt-hunter2", "old-hunter2", "environment-hunter2", "301.25"]
+    cluster.slurm_conf(
+        [
+            f"AccountingStoragePass={secrets[0]}",
+            f"AuthAltParameters=jwt_key=/etc/{secrets[1]}",
+            f"# StoragePass={secrets[2]}",
+        ]
+    )
+    manifest = write("bundle.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
+    r = run(
+        f"HUNTER={secrets[3]} sbatch --parsable -N1 -w n0 -n1 -c4 -t 10"
+        f" --nodeos-manifest={manifest} -o bundle.out --wrap 'srun -n1 sleep {secrets[4]}'"
+    )
+    job = r.out.strip()
+    end = time.time() + 300
+    # srun resolves programs: sleep runs as /usr/bin/sleep
+    while (
+        time.time() < end and run(f"pgrep -fx '(/usr/bin/)?sleep {secrets[4]}'", user="root").code
+    ):
+        time.sleep(1)
+    ok(
+        time.time() < end,
+        "a job with a container runs",
+        r.text + run("cat bundle.out; squeue").text,
+    )
+    # hwloc-gather-topology takes minutes under emulation
+    run("rm -f /tmp/b.tar.gz; chmod 0644 /usr/bin/hwloc-gather-topology", user="root")
+    r = run("umask 0; nodeosctl support-bundle --output=/tmp/b.tar.gz", user="root", timeout=600)
+    ok(r.code == 0 and "Look through it" in r.out, "support-bundle", r.text)
+    ok(
+        "hwloc-gather-topology: not installed" in r.out,
+        "support-bundle reports a missing program, and goes on",
+        r.text,
+    )
+    note(r.text.replace("\n", "\n# "))
+    st = os.stat("/tmp/b.tar.gz")
+    same((st.st_mode & 0o7777, st.st_uid), (0o600, 0), "only root can read the bundle")
+    ok(run("cat /tmp/b.tar.gz").code != 0, "a user cannot read root's bundle")
+    same(
+        run("ls -d /tmp/nodeos-bundle.* 2>/dev/null", user="root").out,
+        "",
+        "support-bundle removes its working directory",
+    )
+    found = unpacked("/tmp/b.tar.gz")
+    text = {name: data.decode(errors="replace") for name, data in found.items()}
+    report = json.loads(text.get("report.json", "{}"))
+    mine = [j for j in report.get("jobs", []) if str(j["job"]) == job]
+    ok(
+        mine
+        and [c["name"] for c in mine[0]["containers"]] == ["sim"]
+        and len(cpus(mine[0]["containers"][0]["cpus"])) == 4,
+        "the bundle's report.json has the job's container",
+        text.get("report.json"),
+    )
+    ok(
+        any(
+            name.startswith("ledger/job-") and f"job {job} " in t and "c=sim" in t
+            for name, t in text.items()
+        ),
+        "the bundle's ledger has the job's container",
+        sorted(text),
+    )
+    ok(
+        re.search(rf"^{job} .* sim ", text.get("list.txt", ""), re.M),
+        "the bundle's list.txt has the job's container",
+        text.get("list.txt"),
+    )
+    ok(
+        f"job_{job}/step_0/user" in text.get("cgroups.txt", "")
+        and "cpuset.cpus.effective" in text["cgroups.txt"]
+        and "memory.max" in text["cgroups.txt"],
+        "the bundle's cgroups.txt has the job's cgroups",
+        text.get("cgroups.txt", "")[:2000],
+    )
+    ok(
+        ElementTree.fromstring(text.get("topology/machine.xml", "<none/>")).tag == "topology",
+        "the bundle has the topology",
+    )
+    ok(
+        "fits" in text.get("site.txt", "") and "kernel" in text.get("features.txt", ""),
+        "the bundle has the node's features",
+        text.get("site.txt"),
+    )
+    conf = text.get("files/etc/slurm/slurm.conf", "")
+    ok(
+        "ClusterName=nodeos" in conf
+        and "AuthAltParameters=(masked)" in conf
+        and "AccountingStoragePass=(masked)" in conf
+        and "# StoragePass=(masked)" in conf,
+        "the bundle has slurm.conf, with its secrets masked",
+        conf,
+    )
+    ok(
+        "files/etc/slurm/cgroup.conf" in text
+        and "files/etc/slurm/gres.conf" in text
+        and any("plugstack" in name and "nodeos.so" in t for name, t in text.items()),
+        "the bundle has cgroup.conf, gres.conf and plugstack.conf",
+        sorted(text),
+    )
+    ok(
+        "ClusterName" in text.get("slurm/config.txt", "")
+        and f"NodeName={os.uname().nodename}" in text.get("slurm/node.txt", ""),
+        "the bundle has slurmctld's configuration and node",
+    )
+    ok(
+        job in text.get("slurm/slurmd.log", ""),
+        "the bundle has slurmd's log",
+        text.get("slurm/slurmd.log", "")[-500:],
+    )
+    ok(
+        "CONFIG_CPUSETS=y" in text.get("kernel/config", "")
+        or "kernel/config " in text["MANIFEST"].split("Not to be had")[1],
+        "the bundle has the kernel's configuration, or lists it as missing",
+        text.get("kernel/config"),
+    )
+    ok(
+        "console=ttyS0" in text.get("kernel/cmdline", ""),
+        "the bundle has the kernel's command line",
+        text.get("kernel/cmdline"),
+    )
+    names = set(re.findall(r"^(\S+)  \d+  ", text["MANIFEST"].split("Not to be had")[0], re.M))
+    same(names, set(text) - {"MANIFEST"}, "MANIFEST lists exactly the bundle's files")
+    for secret in secrets:
+        same(
+            [name for name, data in found.items() if secret.encode() in data],
+            [],
+            f'"{secret}" is in no file of the bundle',
+        )
+    r = run("nodeosctl support-bundle --output=/tmp/b.tar.gz", user="root", timeout=600)
+    ok(
+        r.code == 1
+        and "/tmp/b.tar.gz: File exists" in r.err
+        and os.stat("/tmp/b.tar.gz").st_size == st.st_size,
+        "support-bundle does not overwrite an existing file",
+        r.text,
+    )
+    r = run(
+        f"nodeosctl support-bundle --output={HOME}/own.tar.gz --job={job}; stat -c '%a %U'"
+        " own.tar.gz",
+        timeout=600,
+    )
+    own = unpacked(f"{HOME}/own.tar.gz")
+    ok(
+        "600 alice" in r.out and b'"sim"' in own.get("show.json", b"") and "site.txt" in own,
+        "support-bundle --job gives a user a smaller bundle",
+        r.text,
+    )
+    ok(
+        not any(name.startswith(("ledger", "slurm", "logs", "report", "cgroups")) for name in own),
+        "a user's bundle has no file of root",
+        sorted(own),
+    )
+    run(f"scancel {job}; rm -f {HOME}/own.tar.gz")
+    run("rm -f /tmp/b.tar.gz; chmod 0755 /usr/bin/hwloc-gather-topology", user="root")
+    cluster.slurm_conf([])
     all_idle("nodes are idle")
 
 
@@ -1424,7 +1695,7 @@ def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     machine = Machine()
-    # emulated nodes on a busy machine answer late, and that is not what is tested here
+    # emulated nodes on a busy machine answer late, which must not fail these tests
     cluster.patient()
     note(
         f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"

@@ -2,8 +2,9 @@
 # run: deep limit=7200
 # run: deep kernel=debian limit=7200
 # rooms: control container
-"""What one user can do to the others of a node, and to root's helpers, by what NodeOS offers to
-users; and what accidents leave behind. Run by test/guest/run as root on n0; users.py [GROUP...]"""
+"""Attacks of one user on the other users of a node, and on root's helpers, through NodeOS's
+interfaces for users; and the effects of accidents. Run by test/guest/run as root on n0; users.py
+[GROUP...]"""
 
 import argparse
 import fcntl
@@ -28,7 +29,8 @@ BOB = "/shared/home/bob"
 
 
 def small_job(user, command="sleep 1000", more="-n1 -c6 --mem=600", containers=None):
-    """A job on a part of n0 with a container "own", and COMMAND in it; its number."""
+    """Submit a job on a part of n0 with a container "own", and COMMAND in it; returns its
+    number."""
     home = HOME if user == "alice" else BOB
     os.makedirs(home, exist_ok=True)
     for name, text in (
@@ -66,7 +68,7 @@ def end(*jobs):
 
 
 class Background:
-    """A shell command of USER's, ended with all that it has started."""
+    """A shell command of USER, killed with all its processes at the end."""
 
     def __init__(self, user, command):
         self.p = subprocess.Popen(
@@ -97,7 +99,7 @@ class Background:
 
 
 class Held:
-    """The longest time, in seconds, for which somebody has the lock of the ledger."""
+    """The longest time, in seconds, for which a process holds the lock of the ledger."""
 
     def __init__(self):
         self.longest, self.stop = 0.0, False
@@ -126,24 +128,25 @@ class Held:
 
 
 def group_changes(machine):
-    """Everybody may read the file of changes, and so lock it: that holds nobody up."""
+    """Every user may read the file of changes, and so lock it: that must delay no resize."""
     job = small_job("alice")
     resize("own --cpus=2")
-    ok(os.path.exists(CHANGES), "there is a file of changes")
+    ok(os.path.exists(CHANGES), "a resize makes the file of changes")
     before = open(CHANGES).read()
     with Background("bob", f"exec 3<{CHANGES}; flock -x 3; sleep 300"):
         r = run("timeout 60 nodeosctl resize own --cpus=4")
-        ok(r.code == 0, "bob has locked it, and alice's resize goes on", r.text)
+        ok(r.code == 0, "bob locks the file of changes: alice's resize goes on", r.text)
         ok(
             int(open(CHANGES).read()) == int(before or 0) + 1,
-            "and was counted",
+            "bob locks the file of changes: alice's resize counts in it",
             (before, open(CHANGES).read()),
         )
     end(job)
 
 
 def group_stopped(machine):
-    """Who stops the planner, which has his rights, stops his own requests only."""
+    """A user who stops the planner, which has the user's rights, stops only the user's own
+    requests."""
     jobs = small_job("alice"), small_job("bob")
     with Background("alice", "while :; do pkill -STOP -u alice -x nodeos-plan; sleep 0.02; done"):
         with Background(
@@ -152,14 +155,15 @@ def group_stopped(machine):
         ):
             time.sleep(3)
             r = run("timeout 50 nodeosctl resize own --cpus=2", user="bob")
-            ok(r.code == 0, "bob resizes while alice's resize is held up", r.text)
+            ok(r.code == 0, "alice's planner stopped: bob's resize works", r.text)
             r = run("timeout 50 nodeosctl delete own --kill", user="bob")
-            ok(r.code == 0, "and deletes", r.text)
+            ok(r.code == 0, "alice's planner stopped: bob's delete works", r.text)
     end(*jobs)
 
 
 def group_ledger(machine):
-    """Many processes that share much memory: while that is moved, other jobs are launched."""
+    """Many processes that share much memory: the ledger is free for other launches while it
+    moves."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
     job = small_job(
         "alice",
@@ -173,19 +177,19 @@ def group_ledger(machine):
         with Held() as h:
             r = run(f"nodeosctl resize own --mems={mems}", timeout=600)
         took = time.monotonic() - start
-        note(f"to {mems}: {took:.1f} s, of which the ledger was held for {h.longest:.2f} s")
-        # growing is the kernel's walk over all processes, and nothing else
+        note(f"to {mems}: {took:.1f} s, with the ledger locked for {h.longest:.2f} s")
+        # growing is only the kernel's walk over all processes
         ok(
             r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)),
-            f"the ledger is free while pages are moved (to {mems})",
+            f"the ledger is free while pages move (to {mems})",
             f"{r.text}\nheld {h.longest:.2f} of {took:.1f} s",
         )
     end(job)
 
 
 def group_entering(machine):
-    """A step starts, and its container is resized before its ranks run:
-    they have what it has then, and none dies of it."""
+    """A container is resized while a step starts, before its ranks run: they have the new CPUs,
+    and none dies."""
     probe = write("probe.sh", "#!/bin/bash\nsleep 0.3\ngrep Cpus_allowed_list /proc/self/status\n")
     times = 20
     text = (
@@ -207,14 +211,14 @@ def group_entering(machine):
     out = open(f"{HOME}/own.out").read()
     ok(
         "finished" in out and "failed" not in out and out.count("Cpus_allowed_list") == 2 * times,
-        f"{times} steps started while their container was resized {done} times",
+        f"{times} steps start while their container is resized {done} times",
         out,
     )
     end(job)
 
 
 def ask(data, wait=20, user_close=True):
-    """What nodeosd says to these bytes, of root's."""
+    """nodeosd's answer to these bytes from root."""
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(wait)
     s.connect("/run/nodeosd.socket")
@@ -233,8 +237,8 @@ def ask(data, wait=20, user_close=True):
 
 
 def group_requests(machine):
-    """Bytes that are no request are answered with what is wrong,
-    and no user has another's containers."""
+    """nodeosd answers malformed requests with the error, and gives no user another user's
+    containers."""
     for data in (
         b"",
         b"\n",
@@ -255,13 +259,13 @@ def group_requests(machine):
         b"\xff\xfe\n",
     ):
         text = ask(data)
-        # what it has not read resets the connection
+        # unread bytes reset the connection
         ok(
             len(data) > 512
             or text.startswith("error ")
             and text.count("\n") == 1
             and "\x1b" not in text,
-            f"{data[:40]!r}",
+            f"{data[:40]!r}: the answer is one line of error",
             repr(text),
         )
     job = small_job("alice")
@@ -272,19 +276,19 @@ def group_requests(machine):
         ("bob", f"nodeosctl show --job={job}", 1, "no job"),
     ):
         r = run(command, user=user)
-        ok(r.code == code and words in r.text, f"{user}: {command}", r.text)
-    # what exec starts is a step of its own, and ends with the job, wherever its children hide
+        ok(r.code == code and words in r.text, f"{user}: {command} is refused", r.text)
+    # a program of exec is a step of its own, and ends with the job, with all its hidden children
     run(
         "setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243'"
         " >/dev/null 2>&1 & sleep 15; true"
     )
     found = run("pgrep -x sleep -u alice -a", user="root").out
-    ok("4242" in found and "4243" in found, "exec has started a command", found)
+    ok("4242" in found and "4243" in found, "exec starts a command with children", found)
     pid = next(
         (line.split()[0] for line in found.splitlines() if line.endswith("sleep 4242")), "none"
     )
     place = run(f"cat /proc/{pid}/cgroup", user="root").out
-    ok(f"job_{job}/step_1/user/task_0" in place, "in a step of the job", place)
+    ok(f"job_{job}/step_1/user/task_0" in place, "exec's children are in a step of the job", place)
     with Background(
         "alice",
         "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n"
@@ -293,18 +297,18 @@ def group_requests(machine):
     ):
         time.sleep(3)
         r = run("timeout 100 nodeosctl show", user="bob")
-        ok(r.code == 0, "alice has 200 connections, and bob is answered", r.text)
-        note(f"bob was answered in {r.seconds:.1f} s")
+        ok(r.code == 0, "alice has 200 connections: bob's request is answered", r.text)
+        note(f"bob's answer took {r.seconds:.1f} s")
     run(f"scancel {job}", user="root")
     time.sleep(5)
     found = run("pgrep -x sleep -u alice -a", user="root").out
-    ok("4242" not in found and "4243" not in found, "and ends with the job", found)
+    ok("4242" not in found and "4243" not in found, "exec's children end with the job", found)
     all_idle("nodes are idle")
 
 
 def group_accidents(machine):
-    """Full file systems, damaged files, missing CPUs: a message, nothing by halves,
-    and all is well afterwards."""
+    """Full file systems, damaged files, missing CPUs: each gives a message, no half-done change,
+    and a working node afterwards."""
     job = small_job("alice")
     run(
         "dd if=/dev/zero of=/run/fill bs=64k 2>/dev/null; dd if=/dev/zero of=/run/fill2 bs=1"
@@ -312,17 +316,25 @@ def group_accidents(machine):
         user="root",
     )
     r = run("timeout 60 nodeosctl resize own --cpus=2")
-    ok(r.code == 1 and "No space left" in r.err, "/run is full: resize says so", r.text)
+    ok(
+        r.code == 1 and "No space left" in r.err,
+        "/run is full: resize fails with the reason",
+        r.text,
+    )
     note(run("nodeosctl show").text)
     r = run("timeout 60 nodeosctl delete own --kill")
     note(f"delete on a full /run: {r.text}")
     run("rm -f /run/fill /run/fill2", user="root")
-    ok(not glob.glob("/run/nodeos/.*.new"), "no halves are left", glob.glob("/run/nodeos/.*"))
+    ok(
+        not glob.glob("/run/nodeos/.*.new"),
+        "/run is full: no temporary file is left",
+        glob.glob("/run/nodeos/.*"),
+    )
     if "container own" in run("nodeosctl show").out and r.code != 0:
         r = run("timeout 60 nodeosctl resize own --cpus=2")
         ok(
             r.code == 0 or "no rank" in r.text,
-            "and it can be resized when there is room again",
+            "/run has room again: the container can be resized",
             r.text,
         )
     run(f"scancel {job}", user="root")
@@ -333,9 +345,9 @@ def group_accidents(machine):
     for what, text in (
         ("cut", whole[: len(whole) // 2]),
         ("empty", ""),
-        ("of another version", whole.replace("nodeos-ledger 1", "nodeos-ledger 9")),
+        ("another version's", whole.replace("nodeos-ledger 1", "nodeos-ledger 9")),
         ("all zeros", "\0" * 300),
-        ("with a rank elsewhere", whole.replace(" task_0 ", " task_/../../x ", 1)),
+        ("wrong in a rank's place", whole.replace(" task_0 ", " task_/../../x ", 1)),
     ):
         with open(entry, "w") as f:
             f.write(text)
@@ -351,12 +363,15 @@ def group_accidents(machine):
                 f"the entry is {what}: {command}",
                 r.text,
             )
-        ok(os.path.exists(entry), "the entry stays, as its job does")
+        ok(os.path.exists(entry), "the entry is {what}: it stays as long as its job")
         b = run("srun -N1 -w n0 -n1 -c1 --mem=100 --mpi=none true", user="bob", cwd="/")
-        ok(b.code == 0, "another's job is launched", b.text)
+        ok(b.code == 0, "the entry is {what}: another user's job runs", b.text)
     with open(entry, "w") as f:
         f.write(whole)
-    ok(run("nodeosctl resize own --cpus=2").code == 0, "whole again, it is resized")
+    ok(
+        run("nodeosctl resize own --cpus=2").code == 0,
+        "the entry is whole again: the container can be resized",
+    )
     run("chmod 755 /run/nodeos", user="root")
     r = run("nodeosctl show")
     ok(
@@ -365,7 +380,7 @@ def group_accidents(machine):
         r.text,
     )
     run("chmod 700 /run/nodeos", user="root")
-    # a CPU of it goes
+    # one of its CPUs goes
     run("nodeosctl resize own --cpus=4")
     gone = max(cpus(re.search(r"container own: cpus (\S+)", run("nodeosctl show").out).group(1)))
     run(f"echo 0 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
@@ -376,9 +391,9 @@ def group_accidents(machine):
     ):
         r = run(f"timeout 60 {command}")
         note(f"CPU {gone} is off: {command}: {r.text.strip()[:300]}")
-        ok(r.code in (0, 1), f"CPU {gone} of it is off: {command}", r.text)
+        ok(r.code in (0, 1), f"own's CPU {gone} is off: {command} works or is refused", r.text)
     run(f"echo 1 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
-    # who asks goes away; nodeosd finishes
+    # the caller dies; nodeosd finishes
     run("(nodeosctl resize own --cpus=4 & p=$!; sleep 0.1; kill -9 $p); sleep 5")
     r = run("nodeosctl verify", user="root")
     note(f"verify: {r.text.strip()[:600]}")
@@ -386,12 +401,12 @@ def group_accidents(machine):
     r = run("nodeosctl resize own --cpus=2")
     note(f"requeued: {r.text.strip()[:300]}")
     end(job)
-    same(cluster.leftovers(), "", "nothing is left in the ledger")
+    same(cluster.leftovers(), "", "accidents leave no ledger entry")
 
 
 class Full:
-    """The file system that PATH is on has no byte left, for root neither;
-    until the end of the block, or room()."""
+    """Fill the file system of PATH to the last byte, for root as well, until the end of the block,
+    or room()."""
 
     def __init__(self, path):
         self.path, self.file = path, f"{path}/.fill"
@@ -400,7 +415,7 @@ class Full:
         ).out.split()
 
     def __enter__(self):
-        # memory is not what is to be short: a tmpfs is made as small as what is in it
+        # memory must not run short: shrink a tmpfs to its contents
         if self.kind == "tmpfs":
             used = int(run(f"findmnt -no USED -b --target {self.path}", user="root").out)
             run(f"mount -o remount,size={used + 65536} {self.path}", user="root")
@@ -433,7 +448,7 @@ WORDS = "No space left on device"
 
 
 def told_once(r, path, what, code=1):
-    """It has failed, and one line says so, which names PATH."""
+    """Check that the command fails, and that one line of its message names PATH."""
     lines = [line for line in r.err.splitlines() if "nodeos" in line]
     return ok(
         r.code == code and len(lines) == 1 and path in lines[0] and WORDS in lines[0],
@@ -443,13 +458,13 @@ def told_once(r, path, what, code=1):
 
 
 def here(command, user="alice"):
-    """Each tells of the job's containers, of what the kernel shows, and of who has what."""
+    """Run a command with a time limit."""
     return run(f"timeout 500 {command}", user=user, timeout=510)
 
 
 def as_it_is(job):
-    """What must not change while something fails: the ledger,
-    the cgroups below the job, and its ranks."""
+    """State that failures must not change: the ledger, the cgroups below the job, and its
+    ranks."""
     return run(
         f"cat /run/nodeos/job-*; cd /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job} && grep"
         " -r . --include=cpuset.cpus --include=cpuset.mems step_0/user; cat"
@@ -459,8 +474,8 @@ def as_it_is(job):
 
 
 def group_full(machine):
-    """File systems without room: each command fails with one message or needs none,
-    nothing changes, and all works again with room."""
+    """File systems without room: each command fails with one message or needs no room, changes
+    nothing, and works again with room."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = small_job("alice")
@@ -494,11 +509,11 @@ def group_full(machine):
             r.text,
         )
         r = run(f"{small} echo alive", user="bob", cwd="/")
-        ok(r.code == 0 and "nodeos" not in r.err, "/run: a step without one runs", r.text)
+        ok(r.code == 0 and "nodeos" not in r.err, "/run: a step without a container runs", r.text)
         for command in ("resize own --cpus=2", "resize own --mems=2", "delete own --kill"):
             told_once(here(f"nodeosctl {command}"), "/run/nodeos/job-", f"/run: {command}")
         told_once(here("nodeosctl discover", "root"), "/run/nodeos/", "/run: discover")
-        # it is a step, which needs an entry in the ledger as any other
+        # exec is a step, which needs an entry in the ledger as any other
         r = here("nodeosctl exec own true")
         told = [line for line in r.err.splitlines() if "error: nodeos:" in line]
         ok(
@@ -516,17 +531,17 @@ def group_full(machine):
         ):
             r = here(f"nodeosctl {command}", user)
             ok(r.code == 0, f"/run: {command} needs no room", r.text)
-        same(as_it_is(job), before, "/run: ledger, cgroups and ranks are as before")
-        same(open("/run/nodeos/machine.xml").read(), xml, "/run: the topology is as before")
+        same(as_it_is(job), before, "/run: ledger, cgroups and ranks are unchanged")
+        same(open("/run/nodeos/machine.xml").read(), xml, "/run: the topology is unchanged")
         left = glob.glob("/run/nodeos/.*")
-        same(left, [], "/run: nothing half written is left")
+        same(left, [], "/run: no half-written file is left")
     works("/run has room again")
-    # a job begins and ends there: nothing of it stays
+    # a job that begins and ends there leaves nothing
     with Full("/run"):
         run(f"{small} echo alive", user="bob", cwd="/")
         run(f"scancel {job}", user="root")
         all_idle("a job ends while /run is full")
-    same(cluster.leftovers(), "", "nothing of it is left in the ledger")
+    same(cluster.leftovers(), "", "a job that ends while /run is full leaves no ledger entry")
     job = small_job("alice")
     with Full("/tmp"):
         for command, user in (
@@ -541,7 +556,7 @@ def group_full(machine):
             user="bob",
             cwd="/",
         )
-        ok(r.code == 0, "/tmp: a step runs whose report has no room", r.text)
+        ok(r.code == 0, "/tmp: a step without room for its report runs", r.text)
         told_report(r.out, r.err, "/tmp")
         told_files("/tmp", scratch)
     works("/tmp has room again")
@@ -557,17 +572,28 @@ def told_report(out, err, path):
         and "warning" in told[0]
         and f"{path}/r." in told[0]
         and WORDS in told[0],
-        f"{path}: a report that has no room is a warning",
+        f"{path}: a report without room gives a warning",
         out + err,
     )
-    same(run(f"cat {path}/r.*").out, "", f"{path}: no half of it is left")
+    same(run(f"cat {path}/r.*").out, "", f"{path}: no half-written report is left")
 
 
 PICTURE = "report --svg={}/n0.svg"
 
 
 def told_files(path, scratch):
-    """What is written where its user says, while there is no room; SCRATCH is elsewhere."""
+    """Check commands that write to a path of their user without room; SCRATCH is elsewhere."""
+    for user in ("root", "alice"):
+        told_once(
+            here(f"env TMPDIR={path} nodeosctl support-bundle -o {scratch}/{user}.tar.gz", user),
+            f"{path}",
+            f"{path}: support-bundle of {user}, working directory",
+        )
+        told_once(
+            here(f"env TMPDIR=/dev/shm nodeosctl support-bundle -o {path}/{user}.tar.gz", user),
+            f"{path}/{user}.tar.gz",
+            f"{path}: support-bundle of {user}, output file",
+        )
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",
@@ -579,12 +605,12 @@ def told_files(path, scratch):
     told_once(
         here(f"bash -c 'nodeosctl report --json >{path}/n0.json'", "root"),
         "standard output",
-        f"{path}: report --json into a file there",
+        f"{path}: report --json to a file",
     )
     told_once(
         here(f"bash -c 'nodeosctl show >{path}/show.txt'"),
         "standard output",
-        f"{path}: show into a file there",
+        f"{path}: show to a file",
     )
     left = [
         f
@@ -592,7 +618,7 @@ def told_files(path, scratch):
         for name in ("nodeos-*", "*.xml", "*.svg")
         for f in glob.glob(f"{where}/{name}")
     ]
-    same(left, [], f"{path}: nothing of these is left")
+    same(left, [], f"{path}: failed commands leave no file")
 
 
 def files_work(path):
@@ -609,8 +635,8 @@ def files_work(path):
 
 
 def group_var(machine):
-    """/var is full, for which Slurm drains a node of itself: jobs that are there go on,
-    and change their containers."""
+    """/var is full, and Slurm itself drains a node for that: its jobs go on, and change their
+    containers."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = Job()
@@ -618,7 +644,7 @@ def group_var(machine):
         same(
             run("findmnt -no TARGET --target /var/spool/slurmd", user="root").out,
             run("findmnt -no TARGET --target /var/tmp", user="root").out,
-            "slurmd's spool has no room, too",
+            "slurmd's spool is on the full file system",
         )
         for arguments in (
             "sim --cpus=4 --mems=1",
@@ -629,7 +655,7 @@ def group_var(machine):
             r, _ = resize(arguments)
             ok(r.code == 0, f"/var: resize {arguments} needs no room", r.text)
             job.check(f"/var: {arguments}")
-        # who asks for a report has its words in his output, whichever of both it is
+        # the report's message is in the output, on either stream
         text = job.inside(
             "srun -n1 --overlap --mpi=none --nodeos-container=vda"
             " --nodeos-report=/var/tmp/r.%s.%N.json echo alive"
@@ -642,12 +668,16 @@ def group_var(machine):
     files_work("/var/tmp")
     # Slurm looks at its spool now and then
     reason = run("sinfo -h -N -n n0 -o %E", user="root").out.strip()
-    ok(reason in ("none", "SlurmdSpoolDir is full"), "the node is drained by nobody else", reason)
+    ok(
+        reason in ("none", "SlurmdSpoolDir is full"),
+        "/var: only Slurm itself drains the node",
+        reason,
+    )
     run("scontrol update node=n0 state=resume", user="root")
     job.end(steps=("sim",))
     r = run("srun -w n0 -n1 -c2 --mpi=none --nodeos-cpus=2 true")
     ok(r.code == 0, "/var has room again: the next job has its container", r.text)
-    same(cluster.leftovers(), "", "nothing is left in the ledger")
+    same(cluster.leftovers(), "", "/var: no ledger entry is left")
 
 
 def pid_of(name):
@@ -656,12 +686,12 @@ def pid_of(name):
             if open(f"/proc/{pid}/comm").read() == name + "\n":
                 return int(pid)
         except OSError:
-            pass  # it has ended
+            pass  # the process has ended
     return None
 
 
 def group_filling(machine):
-    """/run is full in the middle of a resize: what is said to have failed is not done by halves."""
+    """/run is full in the middle of a resize: a failed resize is not half done."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
 
     def shown():
@@ -669,7 +699,7 @@ def group_filling(machine):
         return re.search(r"container own: cpus (\S+) +mems (\S+)", text).groups()
 
     for cpus_too in ("", " --cpus=2"):
-        # afresh, so that there are pages on both of its memory nodes
+        # a new job, with pages on both of its memory nodes
         job = small_job(
             "alice",
             f"python3 {hog}",
@@ -689,7 +719,7 @@ def group_filling(machine):
         daemon = None
         while not daemon and asks.is_alive():
             daemon = pid_of("nodeosd")
-        # the entry is written twice ahead of the pages, and once behind them
+        # nodeosd writes the entry twice before the pages move, and once after
         seen = {inode}
         while len(seen) < 3 and asks.is_alive():
             seen.add(os.stat(entry).st_ino)
@@ -698,30 +728,42 @@ def group_filling(machine):
             same(
                 len(seen),
                 3,
-                "the ledger has what it had and what it is to have while its pages move",
+                "nodeosd writes the ledger's entry twice before the pages move",
             )
             os.kill(daemon, signal.SIGCONT)
             asks.join()
             r = results[0]
             told_once(r, "/run/nodeos/job-", f"resize --mems=1{cpus_too}")
             after = shown()
-            same(after[1], before[1], "it has the memory nodes that it had, show says")
+            same(
+                after[1],
+                before[1],
+                f"resize --mems=1{cpus_too} on a full /run: show has the old memory nodes",
+            )
             same(
                 run(
                     f"cat /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job}"
                     "/step_0/user/task_0/cpuset.mems"
                 ).out.strip(),
                 before[1],
-                "and the kernel",
+                f"resize --mems=1{cpus_too} on a full /run: the kernel has the old memory nodes",
             )
             r = run("nodeosctl verify", user="root")
-            ok(r.code == 0, "verify agrees", r.text)
+            ok(
+                r.code == 0,
+                f"resize --mems=1{cpus_too} on a full /run: verify finds no difference",
+                r.text,
+            )
         r = run("nodeosctl resize own --mems=1 --cpus=4", timeout=600)
-        ok(r.code == 0, "with room, the same again is done", r.text)
+        ok(r.code == 0, "resize --mems=1 --cpus=4 with room: the resize works", r.text)
         r = run("nodeosctl verify", user="root")
-        ok(r.code == 0, "verify agrees", r.text)
+        ok(r.code == 0, "resize --mems=1 --cpus=4 with room: verify finds no difference", r.text)
         r = run("nodeosctl resize own --mems=2", timeout=600)
-        ok(r.code == 0 and run("nodeosctl verify", user="root").code == 0, "and back", r.text)
+        ok(
+            r.code == 0 and run("nodeosctl verify", user="root").code == 0,
+            "resize --mems=2 with room: the container grows back",
+            r.text,
+        )
         end(job)
 
 

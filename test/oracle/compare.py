@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Random small machines and asks: the C planner (through plan_driver) against oracle.py. TAP.
+"""Compare the C planner (through plan_driver) with oracle.py on random small machines and
+requests. TAP.
 
 usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
 
 Machines have up to 16 threads: packages, groups in or around them, L3 above or below NUMA, fake
-NUMA, memory of all kinds told by name, place, distance or bandwidth, huge pages, empty nodes,
-blocks, cores without memory, offline threads, other jobs' threads, interleaved numbers, distances,
-CPU kinds. The plan must be equal in every id, and the reasons of the explanations ("takes 1: the
-tightest fit by packages") must be those that the brute force finds.
+NUMA, memory of all kinds by name, place, distance or bandwidth, huge pages, empty nodes, blocks,
+cores without memory, offline threads, other jobs' threads, interleaved numbers, distances, CPU
+kinds. The plan must be equal in every id, and the reasons of the explanations ("takes 1: the
+tightest fit by packages") must equal the brute force's.
 """
 
 import argparse
@@ -59,7 +60,7 @@ class Generator:
         self.pus_left = 16
         self.offline = 0 if rng.random() < 0.5 else 0.15
         self.root = Obj("Machine")
-        self.around = rng.random() < 0.15  # groups around packages, and nothing else
+        self.around = rng.random() < 0.15  # groups around packages only
         types = ["Group", "Package"] if self.around else ["Package", "Group", "L3Cache", "L2Cache"]
         self.root.children = self.level(self.root, types)
         if not self.root.children:
@@ -77,7 +78,7 @@ class Generator:
         return Obj("Core", pus) if n > 1 or self.rng.random() < 0.7 else pus[0]
 
     def level(self, parent, types):
-        """Children of PARENT, made of TYPES from the outermost."""
+        """Make children of PARENT, of TYPES from the outermost."""
         rng = self.rng
         if self.cores_left <= 0 or self.pus_left <= 0:
             return []
@@ -133,7 +134,7 @@ class Generator:
             owners = [o for o in places if o.type == chosen and rng.random() < 0.85]
             if rng.random() < 0.15:
                 owners += [o for o in places if o.type != chosen and rng.random() < 0.4]
-        if not owners or rng.random() < 0.2:  # all memory there is, or memory-only nodes
+        if not owners or rng.random() < 0.2:  # all memory of the machine, or memory-only nodes
             owners.append(self.root)
         fake = rng.choice([1, 1, 1, 2, 3])
         special, only, unsized = (
@@ -145,7 +146,7 @@ class Generator:
         for o in owners:
             n = rng.randint(1, fake) if rng.random() < 0.3 else fake
             if special and o is not self.root and rng.random() < 0.3:
-                n = 0  # a GPU's or an expander's memory, and no other
+                n = 0  # only a GPU's or an expander's memory
             o.nodes = [Node(0, rng.choice([0, 1, 2, 4, 4]) * GIB, only or "") for _ in range(n)]
             for _ in range(rng.choice([1, 1, 2, 4]) if special and rng.random() < 0.8 else 0):
                 o.nodes.append(self.special())
@@ -174,7 +175,7 @@ class Generator:
             o.nodes.sort(key=lambda n: n.os)
 
     def special(self):
-        """A node that names itself, or only lies beside others."""
+        """A node with a kind of its own, or only beside others."""
         rng = self.rng
         names = [
             "MCDRAM",
@@ -216,7 +217,7 @@ class Generator:
         for i, a in enumerate(nodes):
             for b in nodes[:i]:
                 lat[a, b] = lat[b, a] = self.rng.choice([11, 16, 20, 20, 22, 32])
-        for o in self.root.walk():  # nodes that are equals, as numa=fake= makes them
+        for o in self.root.walk():  # equal nodes, as numa=fake= makes them
             for a in (n.os for n in o.nodes):
                 for b in (n.os for n in o.nodes):
                     if a < b and self.rng.random() < 0.5:
@@ -323,7 +324,7 @@ def write_xml(path, root, latency, kinds):
 
 
 def random_asks(rng, planner):
-    """Mostly what fits, often nearly all of it; sometimes too much."""
+    """Mostly requests that fit, often for nearly all; sometimes too much."""
     left, asks = len(planner.cpus), []
     mems = len(planner.ordinary) + (rng.random() < 0.1)
     for i in range(rng.choice([1, 2, 2, 3, 3, 4])):
@@ -370,7 +371,7 @@ class Driver:
         return text.rstrip("\n")
 
     def why(self):
-        """Of the last plan: {container's number: {level: (number, words)}}."""
+        """The last plan's reasons: {container's number: {level: (number, words)}}."""
         self.say("why")
         out, containers = {}, -1
         while (text := self.line()) != "end":
@@ -407,7 +408,7 @@ def agrees(want, got):
 
 
 def wrong_reason(planner, asks, told):
-    """The text of the first explanation that is not true."""
+    """The text of the first wrong explanation."""
     for i, levels in sorted(told.items()):
         want = planner.reasons[asks[i].name]()
         for level, got in levels.items():
@@ -466,7 +467,7 @@ def main():
         "--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500))
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", help="write the machines here and keep them")
+    parser.add_argument("--keep", help="directory for the machines, which are kept")
     args = parser.parse_args()
     driver, bad = Driver(args.driver), 0
     count = {"plans": 0, "failures": 0, "reasons": 0}
@@ -483,7 +484,7 @@ def main():
                 bad += 1
                 print("\n".join("# " + l for l in problem.split("\n")))
     print(
-        f"# {count['plans']} plans compared, of which {count['failures']} are refusals; "
+        f"# {count['plans']} plans compared, {count['failures']} of them refusals; "
         f"{count['reasons']} reasons"
     )
     return 1 if bad else 0

@@ -14,10 +14,10 @@ class Node:
     os: int
     bytes: int
     subtype: str = ""
-    noted: int = -1  # how much of it can be used, where the XML says so
+    noted: int = -1  # usable bytes, if the XML has them
     infos: dict = field(default_factory=dict)
     huge: int = 0  # bytes in huge pages
-    bandwidth: int = 0  # from the CPUs of the object it is attached to; 0: not known
+    bandwidth: int = 0  # from the CPUs of the object that it is attached to; 0: unknown
     home: int = -1  # of a block
 
     @property
@@ -111,7 +111,7 @@ class Machine:
         by_os = {n.os: n for n, _, _ in self.nodes}
         blocks = {n.os for n in by_os.values() if n.home >= 0 and n.home != n.os}
 
-        def added(n):  # a block is what its home is
+        def added(n):  # a block has the kind of its home
             return (
                 by_os[n.home].added
                 if n.os in blocks and n.home in by_os and n.home not in blocks
@@ -138,13 +138,13 @@ class Machine:
 
     @staticmethod
     def _inner(obj):
-        """Does an object with CPUs and memory nodes lie below OBJ?"""
+        """Whether an object with CPUs and memory nodes lies below OBJ."""
         return any(o is not obj and o.nodes and o.pus() for o in obj.walk())
 
     def _nodes(self, obj, in_cores):
         for c in obj.children:
             self._nodes(c, in_cores)
-        for n in obj.nodes:  # hwloc numbers them after those of the children
+        for n in obj.nodes:  # hwloc numbers these after the children's
             nobody = obj is self.root and any(
                 o is not obj
                 and o.pus()
@@ -160,7 +160,7 @@ class Machine:
             )
 
     def _kinds(self):
-        """The kind of each node, by os index."""
+        """Kinds of all nodes, by os index."""
         local = {n.os for n, cores, _ in self.nodes if cores}
         found = {n.os: n.name for n, _, _ in self.nodes}
         blocks = {n.os: n.home for n, _, _ in self.nodes if n.home >= 0 and n.home != n.os}
@@ -221,7 +221,7 @@ class Planner:
         return not self.m.cores[core][1] <= self.cpus
 
     def plan(self, asks):
-        """[(cpus, reserved, mems, given, confined, shared)] as asked, or Failure."""
+        """[(cpus, reserved, mems, given, confined, shared)] for the requests; raises Failure."""
         if not self.mems:
             raise Failure("mems")
         widest = max(range(len(self.threads)), key=lambda c: len(self.threads[c]))
@@ -339,7 +339,7 @@ class Planner:
     # ---- why
 
     def rules(self, ask, picked, free, used, thrift, with_memory):
-        """The key, flat, each value with the words of the explanation for it."""
+        """The key as a flat list, each value with the words of its explanation."""
         half, spans, kinds, memory, waste, fit, _ = self.key(
             ask, picked, free, used, False, with_memory
         )
@@ -352,7 +352,7 @@ class Planner:
         return (spent + place if thrift else place + spent) + tight
 
     def why(self, ask, picked, free, used, thrift, with_memory):
-        """{level: (number, words)}: why its one domain was taken and not another that would do."""
+        """{level: (number, words)}: the reason for its one domain among those that fit."""
         before, out, view = (free, used, thrift, with_memory), {}, set(range(len(self.threads)))
         mine = self.rules(ask, picked, *before)
         for level, name in (("Package", "package"), ("NUMA", "NUMA locality"), ("L3Cache", "L3")):
