@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Is what people read written in plain technical English? A check a room, for its comments,
-messages, pages and names of tests: CONTRIBUTING has the rules, RULES below those that a program can
-see. A name of a test stands alone in a log, so it does not begin in the middle of a sentence."""
+"""Comments, messages, pages and names of tests are in plain technical English: one check for each
+room. CONTRIBUTING has the rules, RULES below those that a program can check. A name of a test
+stands alone in a log, so it does not begin in the middle of a sentence."""
 
 import io
 import os
@@ -31,7 +31,7 @@ C_TOKEN = re.compile(
     r"'(?:\\.|[^'\\\n])+'",
     re.S,
 )
-# what these hold are words of others, or this check's own
+# these files hold text of others, or this check's own words
 NOT_OURS = re.compile(
     r"COPYING|kernel/patches/|/corpus/|topology/test/machines/|test/english\.py|\.svg$"
 )
@@ -97,7 +97,7 @@ def read():
 
 
 def problems(path, found, product):
-    """Lines of PATH that break a rule; PRODUCT: all strings that are no test's."""
+    """Lines of PATH that break a rule; PRODUCT: all strings outside of tests."""
     for line, text, string in found:
         for rule, advice in RULES:
             m = rule.search(text)
@@ -108,7 +108,7 @@ def problems(path, found, product):
 
 
 def self_test():
-    """Does the check see what it is for?"""
+    """Whether the check sees planted findings."""
     source = '/* nobody\'s */ ok(x, "and " "back again"); is(y, "told"); /* fine */ call("whole");'
     found = list(problems("base/test/x.c", list(c_pieces(source)), "and no more"))
     return len(found) == 3 and '"nobody"' in found[0] + found[1] + found[2]

@@ -3,19 +3,20 @@
 
 Each fenced block has a comment directly before it that gives its kind:
 
-<!-- test: user, expect: REGEX --> commands; their output must match; their exit status must be 0
+    <!-- test: user, expect: REGEX -->         commands; their output must match; their exit status
+                                               must be 0
     <!-- test: root on n1, exit 3, expect: REGEX
          expect: ANOTHER -->                   or as the marker says; each regular expression must
                                                match somewhere
-<!-- test: user, retry, expect: REGEX --> repeated until it fits: a job may wait, a file may not
-exist yet
-    <!-- test: output -->                      the commands before have printed this; "..." is any
-                                               text, a line of it any lines, 1234 a number
-    <!-- test: file NAME -->                   a file of the user's
+    <!-- test: user, retry, expect: REGEX -->  repeated until it fits: a job may wait, a file may
+                                               not exist yet
+    <!-- test: output -->                      output of the commands before; "..." is any text, a
+                                               line of it any lines, 1234 a number
+    <!-- test: file NAME -->                   a file of the user
     <!-- test: lines of PATH -->               PATH on the nodes has these lines
     <!-- test: tree -->                        commands in the source tree: their files and options
                                                exist
-<!-- test: skip: REASON --> a guest cannot run it
+    <!-- test: skip: REASON -->                a guest cannot run it
 
 WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine.
 "on n1" or "on both": of the nodes; n0 without.

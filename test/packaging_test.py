@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lists of files of the Debian packages and of the RPMs, against what "make install" of the
-build tree puts into a directory: nothing is left out, named twice, or not there, and both have the
-same. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+"""Compare the lists of files of the Debian packages and of the RPMs with "make install" of the
+build tree into a directory: no file is left out, named twice, or missing, and both have the same
+files. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
 
 import fnmatch
 import glob
@@ -84,7 +84,7 @@ def installed():
 
 
 def matches(path, pattern):
-    """As a shell would: * is no /."""
+    """As in a shell: * matches no /."""
     return path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
 
 
@@ -111,21 +111,20 @@ def rpm():
                 if words
                 else ""
             )
-            # relative: of the source, not of make install; a module's source
-            # is no file of make install
+            # a relative path is in the source; make install does not install a module's source
             if path.startswith("/") and "%dir" not in words and "/usr/src/" not in path:
                 lists[package].append(path)
     return {k: v for k, v in lists.items() if v}
 
 
 def covered(what, files, lists):
-    """Package by file."""
+    """The package of each file."""
     owner = {}
     for package, patterns in lists.items():
         for pattern in patterns:
             found = [f for f in files if matches(f, pattern)]
             if not found:
-                ok(False, f"{what}: {package} names what is there", pattern)
+                ok(False, f"{what}: {package} names existing files", pattern)
             for f in found:
                 owner.setdefault(f, set()).add(package)
     ok(
@@ -134,7 +133,7 @@ def covered(what, files, lists):
         *sorted(files - set(owner)),
     )
     twice = {f: p for f, p in owner.items() if len(p) > 1}
-    ok(not twice, f"{what}: none is in two", twice)
+    ok(not twice, f"{what}: no file is in two packages", twice)
     return {f: min(p) for f, p in owner.items()}
 
 
@@ -144,12 +143,14 @@ def test_versions():
         f"nodeos ({version}-1)" in read(PACKAGING, "debian/changelog").splitlines()[0],
         "debian/changelog has configure.ac's version",
     )
-    ok(f'PACKAGE_VERSION="{version}"' in read(SOURCE, "dimmap/dkms.conf"), "dkms.conf, too")
+    ok(
+        f'PACKAGE_VERSION="{version}"' in read(SOURCE, "dimmap/dkms.conf"),
+        "dkms.conf has configure.ac's version",
+    )
 
 
 def test_module():
-    """The sources that the module is built of are among those of dimmap-dkms:
-    what Kbuild and the sources name."""
+    """dimmap-dkms has the sources of the module, by Kbuild and their own includes."""
     have = {os.path.basename(f) for f in glob.glob(os.path.join(SOURCE, "dimmap/module/*"))} | {
         "dimmap_ioctl.h"
     }
@@ -163,7 +164,7 @@ def test_module():
         } - {"dimmapfs.c"}
         ok(
             named and named <= have_here,
-            "dimmap-dkms has what the module is built of",
+            "dimmap-dkms has all sources of the module",
             sorted(named - have_here),
         )
 
@@ -171,7 +172,7 @@ def test_module():
 files = installed()
 ok(
     "/usr/lib/any/slurm/nodeos.so" in files and "/usr/bin/nodeosctl" in files,
-    "make install has put the plugin and nodeosctl there",
+    "make install installs the plugin and nodeosctl",
     sorted(files),
 )
 with open(os.path.join(BUILD, ".libs/nodeos.so"), "rb") as f:
@@ -183,7 +184,7 @@ headers = json.loads(
 )["slurm-headers"]
 ok(
     [f"{int(n, 16) >> 16}.{int(n, 16) >> 8 & 255:02}" for n in told] == [headers],
-    "the plugin tells nodeosctl features what it was built for",
+    "the plugin has its Slurm version for nodeosctl features",
     told,
     headers,
 )
@@ -191,7 +192,7 @@ by_deb = covered("deb", files, debian())
 by_rpm = {f: re.sub("-devel$", "-dev", p) for f, p in covered("rpm", files, rpm()).items()}
 ok(
     by_deb == by_rpm,
-    "both have the same files in the same packages",
+    "Debian packages and RPMs have the same files in the same packages",
     *[
         f"{f}: {by_deb.get(f)}, {by_rpm.get(f)}"
         for f in sorted(files)

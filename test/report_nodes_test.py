@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl report --merge and --all-nodes of the built tool: reports of several nodes, written
-here by hand, good and hostile ones; srun and scontrol are scripts of ours. TAP. NODEOS_SOURCE,
+"""nodeosctl report --merge and --all-nodes of the built tool: valid and hostile reports of several
+nodes, written here by hand; srun, squeue and scontrol are scripts. TAP. NODEOS_SOURCE,
 NODEOS_BUILD: as in docs_test.py.
 """
 
@@ -179,13 +179,13 @@ def test_table():
     ]
     ok(
         r.returncode == 0 and rows(r.stdout) == want,
-        "a line for each node and container, nodes by number",
+        "--merge: a line for each node and container, nodes by number",
         *r.stdout.splitlines(),
         r.stderr,
     )
     ok(
         "the same on all 2 nodes" in r.stdout and "differs" not in r.stdout,
-        "nothing differs",
+        "--merge: equal nodes have no difference",
         r.stdout,
     )
     odd = container(
@@ -214,22 +214,22 @@ def test_table():
             "differs: container sim of job 7: policy batch on n2,n10; other on n3",
             "differs: container vda of job 7: not on n3",
         ],
-        "what differs, and where",
+        "--merge: each difference is printed with its nodes",
         *told,
     )
     r = run("--merge", "n2.json", "n2.json", "n2.json")
-    ok(len(rows(r.stdout)) == 3, "the same report again is the same node", r.stdout)
+    ok(len(rows(r.stdout)) == 3, "--merge: a repeated report is one node", r.stdout)
     write("idle.json", {**node("n4"), "jobs": []})
     r = run("--merge", "idle.json", "n2.json")
     ok(
         "n4  (no containers)" in r.stdout and "differs" not in r.stdout,
-        "a node without containers is told",
+        "--merge: a node without containers has a line",
         r.stdout,
     )
     r = run("--merge", "-", stdin=json.dumps(node("n5", SIM)))
     ok(
         r.returncode == 0 and rows(r.stdout)[1][:3] == ["n5", "7", "sim"],
-        "from standard input",
+        "--merge -: a report is read from standard input",
         r.stdout,
         r.stderr,
     )
@@ -253,7 +253,7 @@ def test_steps():
         == [
             [n, "7", c, p, "-", "-"] for n in ("n0", "n1") for c, p in (("sim", "2"), ("vda", "0"))
         ],
-        "steps' reports: each container once, its ranks counted",
+        "--merge of steps' reports: each container has one line with the number of its ranks",
         *r.stdout.splitlines(),
         r.stderr,
     )
@@ -261,18 +261,18 @@ def test_steps():
     ok(
         r.returncode == 0
         and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n2", "n2", "n9"],
-        "of several kinds, and of a step that failed",
+        "--merge of reports of several kinds and of a failed step",
         r.stdout,
         r.stderr,
     )
-    # what a live report tells is more than what the step's start has told
+    # a live report has more facts than a step's report from its start
     write("live.json", node("n0", SIM, VDA))
     for order in (("s0.json", "live.json"), ("live.json", "s0.json")):
         r = run("--merge", *order)
         ok(
             [row[8:] for row in rows(r.stdout)[1:]]
             == [["3", "1/12", "512 of 2048 MiB"], ["3", "1/12", "256 of 1024 MiB"]],
-            "a live report and a step's of one node",
+            "--merge of a live report and a step's of one node: the live one counts",
             r.stdout,
         )
 
@@ -283,25 +283,25 @@ def test_json():
     ok(
         {k: v for k, v in all_nodes.items() if k not in ("nodes", "differences")}
         == {"schema": 1, "kind": "nodes", "missing": []},
-        "JSON of all",
+        "--merge --json: the document has the right kind",
         r.stdout[:500],
     )
     given = [json.load(open(os.path.join(SCRATCH, f"{n}.json"))) for n in ("n2", "n3", "n10")]
-    ok(all_nodes.get("nodes") == given, "has the reports as they were, by node")
+    ok(all_nodes.get("nodes") == given, "--merge --json has the reports unchanged, by node")
     ok(
         len(all_nodes.get("differences", [])) == 5
         and all_nodes["differences"][-1] == "container vda of job 7: not on n3",
-        "and what differs",
+        "--merge --json has the differences",
         all_nodes.get("differences"),
     )
-    write("all.json", {**all_nodes, "missing": [{"node": "n77", "reason": "its switch is off"}]})
+    write("all.json", {**all_nodes, "missing": [{"node": "n77", "reason": "the switch is off"}]})
     r = run("--merge", "all.json")
     ok(
         r.returncode == 1
-        and "missing: n77: its switch is off" in r.stdout
+        and "missing: n77: the switch is off" in r.stdout
         and "n77" in r.stderr
         and r.stdout.count("differs") == 5,
-        "it can be merged again, and who was missing still is",
+        "--merge of a merged report: missing nodes stay missing",
         *r.stdout.splitlines(),
         r.stderr,
     )
@@ -312,9 +312,9 @@ def test_json():
         problems = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json")).problems(
             all_nodes
         )
-        ok(not problems, "as nodeos-report.schema.json describes it", *problems)
+        ok(not problems, "--merge --json fits nodeos-report.schema.json", *problems)
     except ImportError as e:
-        skip("as nodeos-report.schema.json describes it", f"{e} (Debian: python3-jsonschema)")
+        skip("--merge --json fits nodeos-report.schema.json", f"{e} (Debian: python3-jsonschema)")
 
 
 def test_picture():
@@ -322,14 +322,18 @@ def test_picture():
     root = ElementTree.fromstring(r.stdout)
     width, height = float(root.get("width")), float(root.get("height"))
     texts = [t.text for t in root.iter(SVG + "text")]
-    ok([t for t in texts if t in ("n2", "n10")] == ["n2", "n10"], "a panel for each node", texts)
+    ok(
+        [t for t in texts if t in ("n2", "n10")] == ["n2", "n10"],
+        "picture: each node has a panel",
+        texts,
+    )
     ok(
         sum("sim of job 7 (alice)" in (t or "") for t in texts) == 1
         and sum("vda of job 7" in (t or "") for t in texts) == 1,
-        "one legend",
+        "picture: it has one legend",
         texts,
     )
-    # a CPU's cell is followed by its number
+    # a CPU's number follows its cell
     found, last = {}, None
     for e in root.iter():
         if e.tag == SVG + "rect" and e.get("fill"):
@@ -344,12 +348,12 @@ def test_picture():
             [10, 10, 11, 11, 12, 12, 13, 13],
             [14, 14, 15, 15],
         ],
-        "each CPU has its container's colour, on both nodes",
+        "picture: each CPU has its container's colour, on both nodes",
         found,
     )
     ok(
         len([e for e in root.iter(SVG + "circle")]) == 2 * 2 + 1,
-        "a dot where interrupts arrive, and one in the legend",
+        "picture: a dot marks interrupts, with one in the legend",
     )
     boxes = [
         (float(e.get("x", 0)), float(e.get("y", 0)), float(e.get("width")), float(e.get("height")))
@@ -357,9 +361,12 @@ def test_picture():
     ]
     ok(
         all(x >= 0 and y >= 0 and x + w <= width and y + h <= height for x, y, w, h in boxes),
-        "nothing is outside of it",
+        "picture: no box is outside of it",
     )
-    ok(all(float(t.get("y")) < height for t in root.iter(SVG + "text")), "no text is below it")
+    ok(
+        all(float(t.get("y")) < height for t in root.iter(SVG + "text")),
+        "picture: no text is below it",
+    )
     panels = [b for b, e in zip(boxes, root.iter(SVG + "rect")) if e.get("class") == "node"]
     ok(
         len(panels) == 2
@@ -367,7 +374,7 @@ def test_picture():
             panels[0][0] + panels[0][2] <= panels[1][0]
             or panels[0][1] + panels[0][3] <= panels[1][1]
         ),
-        "panels do not touch",
+        "picture: panels do not touch",
         panels,
     )
     many = [write(f"m{i}.json", node(f"m{i}", SIM, VDA)) for i in range(30)]
@@ -380,7 +387,7 @@ def test_picture():
     ok(
         sum(e.get("class") == "node" for e in root.iter(SVG + "rect")) == 30
         and 0.5 < float(root.get("width", 1)) / float(root.get("height", 9)) < 3,
-        "thirty nodes, and neither a tower nor a ribbon",
+        "picture: the panels of thirty nodes have a balanced shape",
         r.stderr,
     )
     r = run("--merge", "--svg=-", "s0.json", "s1.json")
@@ -391,7 +398,7 @@ def test_picture():
     ]
     ok(
         sorted(map(int, numbers)) == sorted(list(range(10)) * 2),
-        "of steps' reports the CPUs that somebody has",
+        "picture of steps' reports: it has the CPUs of containers",
         numbers,
         r.stderr,
     )
@@ -400,12 +407,12 @@ def test_picture():
     ok(
         not list(root.iter(SVG + "script"))
         and 'n0"><script>' in [t.text for t in root.iter(SVG + "text")],
-        "what reports call themselves is text, and nothing else",
+        "picture: names from reports are text only",
     )
     r = run("--merge", "--svg=/nonexistent/x.svg", "n2.json")
     ok(
         r.returncode == 1 and "/nonexistent/x.svg: No such file or directory" in r.stderr,
-        "a picture that cannot be written",
+        "--svg: a file that cannot be written is an error",
         r.stderr,
     )
 
@@ -475,7 +482,12 @@ def test_hostile():
             and message in lines[0]
             and re.match(r"nodeosctl: report: bad\.json:\d+:\d+: ", lines[0])
         )
-        ok(good, f"refused, with its place: {message}", f"exit {r.returncode}", *lines[:4])
+        ok(
+            good,
+            f"--merge refuses a bad report, with the place: {message}",
+            f"exit {r.returncode}",
+            *lines[:4],
+        )
     write(
         "bad.json",
         edited(lambda d: d["jobs"][0]["containers"][0].update(cpus="\033]0;x\007\x9b2J")),
@@ -485,13 +497,13 @@ def test_hostile():
         r.returncode == 1
         and '"?]0;x???2J" is not a list of ids' in r.stderr
         and not set("\033\007\x9b") & set(r.stderr),
-        "nor do they reach it by what is refused",
+        "no control characters reach the terminal by a refusal",
         repr(r.stderr),
     )
     r = run("--merge", "none.json")
     ok(
         r.returncode == 1 and "none.json: No such file" in r.stderr,
-        "a file that is not there",
+        "--merge refuses a missing file",
         r.stderr,
     )
     r = run("--merge", ".")
@@ -513,7 +525,7 @@ def test_hostile():
         r.returncode == 0
         and json.loads(r.stdout)["nodes"] == [odd]
         and not set("\x7f\x9b") & set(r.stdout),
-        "nor by JSON, which says the same",
+        "no control characters reach the terminal by JSON, which has the same text",
         repr(r.stdout[-300:]),
     )
     write("many.json", node("n0", *({**SIM, "name": f"c{i}"} for i in range(4097))))
@@ -521,7 +533,7 @@ def test_hostile():
     ok(
         r.returncode == 1
         and "jobs[0].containers[4096]: more than 4096 containers of one node" in r.stderr,
-        "more containers than a node can have",
+        "--merge refuses more containers than a node can have",
         r.stderr,
     )
     with open(os.path.join(SCRATCH, "large.json"), "w") as f:
@@ -529,7 +541,7 @@ def test_hostile():
     r = run("--merge", "large.json")
     ok(
         r.returncode == 1 and "large.json: more than 67108864 bytes" in r.stderr,
-        "a very large file",
+        "--merge refuses a very large file",
         r.stderr,
     )
     os.unlink(os.path.join(SCRATCH, "large.json"))
@@ -548,11 +560,15 @@ def test_usage():
         r = run(*words)
         ok(
             r.returncode == 2 and r.stderr and not r.stdout,
-            f"report {' '.join(words)}: wrong usage",
+            f"report {' '.join(words)}: refused as wrong usage",
             r.stderr,
         )
     r = run("--all-nodes", env={"SLURM_JOB_ID": ""})
-    ok(r.returncode == 2 and "--job=ID" in r.stderr, "--all-nodes outside of a job", r.stderr)
+    ok(
+        r.returncode == 2 and "--job=ID" in r.stderr,
+        "--all-nodes outside of a job needs --job",
+        r.stderr,
+    )
 
 
 # ------------------------------------------------------------------------------ srun
@@ -574,7 +590,7 @@ def parcel(name, document, size):
 
 
 def mixed(*parcels):
-    """Lines of all, by turns."""
+    """The lines of all parcels, by turns."""
     out, left = [], [list(p) for p in parcels]
     while any(left):
         out += [p.pop(0) for p in left if p]
@@ -597,7 +613,7 @@ def all_nodes(*words, env=None):
 
 
 def in_terminal(*words, env):
-    """As root types it: exit status, and what the terminal shows."""
+    """Run nodeosctl at a terminal as root: exit status, and the terminal's output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.dup2(0, 9)
@@ -617,12 +633,12 @@ def in_terminal(*words, env):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
 
 
-FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as squeue(1) has them
+FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as in squeue(1)
 
 
 def slurm(jobs, hosts):
-    """squeue and scontrol: JOBS, what is named -> lines; HOSTS, a list -> names.
-    scontrol knows a job whose user has chosen its name."""
+    """Scripts for squeue and scontrol: JOBS, a job's number -> lines; HOSTS, a list -> names.
+    scontrol knows a job with a hostile name."""
     script(
         "squeue",
         f"env >'{SCRATCH}/squeue.env'; case \"$*\" in\n"
@@ -643,7 +659,8 @@ def slurm(jobs, hosts):
 
 
 def test_parts():
-    """Heterogeneous jobs and arrays: squeue prints a line for each component and task."""
+    """Heterogeneous jobs and arrays, for which squeue prints a line for each component and
+    task."""
     me, gid = os.getuid(), os.getgid()
     job = {"0": 20, "1": 21, "2": 22}
     het = [f"2{k}|20+{k}|RUNNING|{me}|{gid}|{n}" for k, n in ((0, "n[0-1]"), (1, "n2"), (2, "n3"))]
@@ -673,8 +690,7 @@ def test_parts():
         },
         {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"},
     )
-    # each call answers for the nodes that it is for: --nodes, as many
-    # as there are since the last call
+    # each call answers for the next --nodes nodes since the last call
     script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
 
     def calls(*words, env=None):
@@ -694,7 +710,7 @@ def test_parts():
     r, called = calls("--job=20")
     ok(
         r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n1", "n2", "n3"],
-        "a heterogeneous job: the nodes of all components",
+        "a heterogeneous job: the report has the nodes of all components",
         r.stdout,
         r.stderr,
     )
@@ -705,20 +721,20 @@ def test_parts():
             and c.endswith(f"--job={job[str(k)]}")
             for k, c in enumerate(called)
         ),
-        "an srun for each, which asks for the component's own number",
+        "a heterogeneous job: an srun for each component requests the component's own number",
         *called,
     )
     r, called = calls("--job=21")
     ok(
         r.returncode == 0 and len(called) == 1 and "--jobid=20 --het-group=1 " in called[0],
-        "a component by its number",
+        "a component's number: only its nodes are requested",
         r.stderr,
         *called,
     )
     r, called = calls("--job=60")
     ok(
         r.returncode == 0 and len(called) == 1 and "--het-group=0 " in called[0],
-        "where one has ended, the others",
+        "a heterogeneous job with an ended component: the others are requested",
         r.stderr,
         *called,
     )
@@ -728,7 +744,7 @@ def test_parts():
         and not called
         and "job 30 is an array of which 2 tasks run: name one, as --job=30_0 (running: 0 2)"
         in r.stderr,
-        "an array: which task is asked",
+        "an array with two running tasks: refused, as the task is missing",
         r.stderr,
         *called,
     )
@@ -738,29 +754,34 @@ def test_parts():
         and [row[0] for row in rows(r.stdout)[1:]] == ["n2"]
         and "--jobid=33 --nodes=1" in called[0]
         and "--het" not in called[0],
-        "a task by its number in the array",
+        "a task by its number in the array: only its node is requested",
         r.stderr,
         *called,
     )
     r, called = calls("--job=30_1")
     ok(
         r.returncode == 1 and not called and "job 30_1 is COMPLETED" in r.stderr,
-        "one that has ended",
+        "a task that has ended is refused",
         r.stderr,
     )
     r, called = calls("--job=31")
-    ok(r.returncode == 0 and "--jobid=31 " in called[0], "by its own number", r.stderr, *called)
+    ok(
+        r.returncode == 0 and "--jobid=31 " in called[0],
+        "a task by its own job number: only its node is requested",
+        r.stderr,
+        *called,
+    )
     r, called = calls("--job=50")
     ok(
         r.returncode == 0 and len(called) == 1 and "--jobid=51 " in called[0],
-        "an array of which one task runs: that one",
+        "an array with one running task: that task is requested",
         r.stderr,
         *called,
     )
     r, called = calls("--job=40")
     ok(
         r.returncode == 1 and "running: 7 1" in r.stderr,
-        "the array's number is that of its last task, too: asked from outside",
+        "an array's number, also that of its last task, is refused outside of the job",
         r.stderr,
         *called,
     )
@@ -770,21 +791,25 @@ def test_parts():
         and len(called) == 1
         and "--jobid=40 " in called[0]
         and [row[0] for row in rows(r.stdout)[1:]] == ["n3"],
-        "asked from within that task, it is the one",
+        "an array's number inside of its last task is that task",
         r.stderr,
         *called,
     )
     r, called = calls("--job=30_2x")
-    ok(r.returncode == 2 and not called, "no number", r.stderr)
+    ok(r.returncode == 2 and not called, "--job=30_2x is refused as no number", r.stderr)
     r = run("--job=30_2")
     ok(
         r.returncode == 2 and "--all-nodes" in r.stderr,
-        "a node's own report knows no tasks",
+        "--job=30_2 without --all-nodes is refused",
         r.stderr,
     )
     calls("--job=31", env={"SQUEUE_STATES": "PENDING", "SQUEUE_FORMAT": "%j"})
     env = open(os.path.join(SCRATCH, "squeue.env")).read()
-    ok("SLURM_CONF=/keep" in env and "SQUEUE_" not in env, "squeue is not told of habits", env)
+    ok(
+        "SLURM_CONF=/keep" in env and "SQUEUE_" not in env,
+        "squeue gets no SQUEUE_ variables of the user",
+        env,
+    )
 
 
 def test_srun():
@@ -817,7 +842,7 @@ def test_srun():
         and got.get("nodes") == list(nodes.values())
         and got["missing"] == []
         and not r.stderr,
-        "all three nodes, whose lines were mixed",
+        "--all-nodes: all three nodes are read from mixed lines",
         r.stderr,
         r.stdout[:300],
     )
@@ -835,21 +860,21 @@ def test_srun():
             )
         )
         and re.search(r"/nodeosctl show --parcel --job=7$", words.strip()),
-        "srun is asked for one task on each",
+        "--all-nodes: srun starts one task on each node",
         words,
     )
     env = open(os.path.join(SCRATCH, "srun.env")).read()
     ok(
         "SLURM_CONF=/keep" in env
         and not re.search(r"^(SLURM_CPU_BIND|SLURM_NTASKS|SRUN_DEBUG|SLURM_JOB_ID)=", env, re.M),
-        "and is told nothing of the step that asks",
+        "--all-nodes: srun gets no variable of the calling step",
         env,
     )
     r = all_nodes(env={"SLURM_JOB_ID": "7"})
     ok(
         r.returncode == 0
         and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n1", "n1", "n2", "n2"],
-        "the job that one is in",
+        "--all-nodes without --job: the caller's own job is reported",
         r.stdout,
         r.stderr,
     )
@@ -858,24 +883,28 @@ def test_srun():
         (half[:3], "ends too early"),
         (half[:-1], "has no end"),
         (half[:2] + half[3:], "lacks a line"),
-        (parcel("n1", {"schema": 7}, 50), "is of another version"),
+        (parcel("n1", {"schema": 7}, 50), "has another version"),
         (
             parcel("n1", node("n1", SIM, {**VDA, "cpus": "x"}), 50),
             "is broken behind its first container",
         ),
-        ([], "is not there"),
+        ([], "is missing"),
     ):
         answers(mixed(parcel("n0", nodes["n0"], 37), broken, parcel("n2", nodes["n2"], 400)), 1)
         r = all_nodes("--job=7", "--json")
         got = json.loads(r.stdout or "{}")
         table = all_nodes("--job=7").stdout
-        ok("\nn1" not in table and table.count("missing: n1: ") == 1, "is not in the table", table)
+        ok(
+            "\nn1" not in table and table.count("missing: n1: ") == 1,
+            "a node whose answer {what}: the table has it only as missing",
+            table,
+        )
         ok(
             r.returncode == 1
             and [d["node"] for d in got.get("nodes", [])] == ["n0", "n2"]
             and [m["node"] for m in got["missing"]] == ["n1"]
             and "n1: " in r.stderr,
-            f"a node whose answer {what}",
+            f"a node whose answer {what}: it is missing, and the others are reported",
             r.stderr,
             r.stdout[:200],
         )
@@ -883,31 +912,35 @@ def test_srun():
     r = all_nodes("--job=7")
     ok(
         r.returncode == 1 and r.stdout.count("missing: ") == 3 and "no answer: srun" in r.stdout,
-        "nobody, and nonsense",
+        "no valid answer: all nodes are missing",
         r.stdout,
         r.stderr,
     )
     r = all_nodes("--job=8")
     ok(
         r.returncode == 1 and "job 8 is COMPLETED" in r.stderr and "--merge" in r.stderr,
-        "a job that has ended",
+        "--job: an ended job is refused",
         r.stderr,
     )
     r = all_nodes("--job=6")
-    ok(r.returncode == 1 and "job 6 is PENDING" in r.stderr, "one that waits", r.stderr)
+    ok(
+        r.returncode == 1 and "job 6 is PENDING" in r.stderr,
+        "--job: a pending job is refused",
+        r.stderr,
+    )
     r = all_nodes("--job=5")
     ok(
         r.returncode == 1
         and "job 5: squeue has answered what this version does not know" in r.stderr,
-        "an answer of a later Slurm",
+        "--job: an unknown answer of squeue is refused",
         r.stderr,
     )
     r = all_nodes("--job=9")
-    ok(r.returncode == 1 and "job 9: " in r.stderr, "one that there is not", r.stderr)
+    ok(r.returncode == 1 and "job 9: " in r.stderr, "--job: an unknown job is refused", r.stderr)
     r = all_nodes("--job=7", "--svg=srun.svg")
     ok(
         r.returncode == 1 and "missing: n0" in open(os.path.join(SCRATCH, "srun.svg")).read(),
-        "missing nodes are in the picture",
+        "--svg: the picture has the missing nodes",
     )
     if me == 0:
         slurm({"7": ["7|7|RUNNING|65534|65534|n0"]}, {"n0": "n0"})
@@ -938,26 +971,30 @@ def test_srun():
         ok(
             words.startswith("--reuid=65534 --regid=65534 --init-groups -- ")
             and "/srun --jobid=7" in words,
-            "root asks as the job's user",
+            "as root: srun runs as the job's user",
             words,
         )
         env = open(os.path.join(SCRATCH, "srun.env")).read()
         ok(
             "root's" not in env and "SLURM_CONF=/keep" in env and re.search(r"^PATH=", env, re.M),
-            "who is told nothing of root's environment",
+            "as root: srun gets nothing of root's environment",
             env,
         )
         tty = open(os.path.join(SCRATCH, "srun.tty")).read()
-        ok("/dev/" not in tty, "and does not have root's terminal", tty)
+        ok("/dev/" not in tty, "as root: srun does not have root's terminal", tty)
         fds = open(os.path.join(SCRATCH, "srun.fds")).read().split()
-        ok(set(fds) <= {"0", "1", "2", "3"}, "nor files of root's shell", fds)
+        ok(
+            set(fds) <= {"0", "1", "2", "3"},
+            "as root: srun does not have open files of root's shell",
+            fds,
+        )
         ok(
             "srun: ?]0;x? hello" in shown and "n0" in shown,
-            "what srun says is passed on, control characters as '?'",
+            "as root: srun's messages are passed on, with control characters as '?'",
             repr(shown),
         )
     else:
-        skip("root asks as the job's user", "not root")
+        skip("as root: srun runs as the job's user", "not root")
 
 
 if not os.access(TOOL, os.X_OK):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rooms of the source tree and which of them may include which: a table of allowed arrows,
-compared with the #include lines. Also refused: circles of source files, a room without a README, a
-flat room that has grown too large.
+"""The rooms of the source tree and their allowed arrows: a table, compared with the #include
+lines. Also refused: circles of source files, a room without a README, a flat room that is too
+large.
 Part of make check. rooms.py --table: numbers of files and lines of each room, as Markdown;
 --installed: names of the rooms that are installed."""
 
@@ -15,9 +15,9 @@ SOURCE = os.path.abspath(
     os.environ.get("NODEOS_SOURCE")
     or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 )
-MAX_LINES = 6000  # of a room's sources without its tests; a larger one wants rooms of its own
+MAX_LINES = 6000  # lines of a room's sources without tests; a larger room is to be split
 
-# Rooms that are installed and that root may run code of.
+# Rooms that are installed, with code that root may run.
 INSTALLED = [
     "base",
     "topology",
@@ -31,15 +31,20 @@ INSTALLED = [
     "tools",
     "spank",
 ]
-# What each room may include besides its own files, lowest first. Rooms that no line of code enters
-# from another room (kernel interfaces and files are what connects them) have no arrows.
+# Rooms that each room may include besides its own files, lowest first. Rooms that are connected
+# only by kernel interfaces and files have no arrows.
 CORE = ["base", "topology", "manifest", "host"]
 ALLOWED = {
     "base": [],
     "topology": ["base"],
     "manifest": ["base", "topology"],
     "dimmap": ["base"],
-    "host": ["base", "topology", "manifest", "dimmap"],  # dimmap: its ioctl numbers only, see ONLY
+    "host": [
+        "base",
+        "topology",
+        "manifest",
+        "dimmap",
+    ],  # of dimmap the ioctl numbers only, see ONLY
     "serviceos": ["base", "topology", "host"],
     "container": CORE,
     "launch": CORE + ["serviceos", "container"],
@@ -54,7 +59,7 @@ ALLOWED = {
     "doc": [],
     "test": [],
 }
-# Arrows that are for some headers only: (from, to): headers.
+# Arrows to some headers only: (from, to): headers.
 ONLY = {
     ("host", "dimmap"): ["dimmap/dimmap_ioctl.h"],
     ("launch", "serviceos"): ["serviceos/state.h"],
@@ -64,8 +69,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def sources():
-    """Each .c and .h of the rooms by its path from the top of the tree:
-    the paths that it includes, of ours."""
+    """{path of each .c and .h of the rooms from the top of the tree: paths of this tree that it
+    includes}."""
     listed = []
     for room in ALLOWED:
         for folder, folders, names in os.walk(os.path.join(SOURCE, room)):
@@ -96,8 +101,8 @@ def is_test(path):
 
 
 def wrong_arrows(includes):
-    """Includes that the table does not allow. A test may use what its room may,
-    and test/'s helpers in base/test."""
+    """Includes that the table does not allow. A test may use its room's arrows, and the helpers in
+    base/test."""
     wrong = []
     for path, found in includes.items():
         here = room_of(path)
@@ -151,7 +156,7 @@ def circles(graph):
 
 
 def objects():
-    """The object file of each unit that has been built: {unit: path}."""
+    """The object files of built units: {unit: path}."""
     units = {}
     build = os.environ.get("NODEOS_BUILD")
     for folder, _, names in os.walk(build or os.devnull):
@@ -170,7 +175,8 @@ def objects():
 
 
 def calls(units):
-    """Who uses whose functions and variables, by the symbols of the object files: {unit: units}."""
+    """Units whose functions and variables each unit uses, by the symbols of the object files:
+    {unit: units}."""
     defined, wanted = {}, {}
     for unit, path in units.items():
         for line in subprocess.run(
@@ -184,14 +190,14 @@ def calls(units):
     graph = {unit: set() for unit in units}
     for unit, symbols in wanted.items():
         for owners in (defined.get(s, ()) for s in symbols):
-            if len(owners) == 1:  # main and the like are no arrow
+            if len(owners) == 1:  # main and similar names make no arrow
                 graph[unit] |= set(owners) - {unit}
     return graph
 
 
 def module_calls():
-    """The same of dimmap/module, which only a kernel's build makes:
-    by the names of functions in the sources."""
+    """calls() for dimmap/module, which only a kernel's build makes: by the names of functions in
+    the sources."""
     text, owner = {}, {}
     for name in sorted(os.listdir(os.path.join(SOURCE, "dimmap/module"))):
         if name.endswith(".c") and not name.endswith(".mod.c"):
@@ -225,7 +231,7 @@ def lines(path):
 
 
 def sizes(includes):
-    """Lines of each room's own sources; of dimmap, which has rooms of its own, by those."""
+    """Lines of each room's own sources; for dimmap, of each of its rooms."""
     out = {}
     for path in includes:
         room = room_of(path)
@@ -248,7 +254,7 @@ def table(includes):
 
 
 def report(checks):
-    """Print CHECKS, of (what holds, lines of what does not), as TAP; the exit status."""
+    """Print CHECKS, a list of (name, lines of findings), as TAP; returns the exit status."""
     failed = 0
     for number, (what, wrong) in enumerate(checks, 1):
         print(f"{'not ok' if wrong else 'ok'} {number} - {what}")
@@ -273,7 +279,7 @@ def main():
         ("the table of allowed arrows has no circle", circles(rooms)),
         ("no file includes against the table", wrong_arrows(includes)),
         (
-            "object files were found",
+            "the object files are found",
             (
                 []
                 if len(graph) > 100 or not os.environ.get("NODEOS_BUILD")
@@ -285,7 +291,10 @@ def main():
             "source files do not call each other in a circle",
             [" <-> ".join(c) for c in circles(graph)],
         ),
-        ("nor do those of the kernel module", [" <-> ".join(c) for c in circles(module_calls())]),
+        (
+            "source files of the kernel module do not call each other in a circle",
+            [" <-> ".join(c) for c in circles(module_calls())],
+        ),
         (
             "each room has a README",
             [r for r in ALLOWED if not os.path.exists(os.path.join(SOURCE, r, "README"))],
@@ -295,18 +304,18 @@ def main():
             [f"{r}: {n}" for r, (n, _) in sizes(includes).items() if n > MAX_LINES],
         ),
     ]
-    # The check itself: it must see what it is there for.
+    # The check itself must see planted offenders.
     planted = dict(includes)
     planted["base/words.c"] = ["container/ledger.h"]
     checks.append(
         (
-            "an include against the table would be found",
+            "the check finds an include against the table",
             [] if wrong_arrows(planted) != wrong_arrows(includes) else ["it was not"],
         )
     )
     checks.append(
         (
-            "a circle would be found",
+            "the check finds a circle",
             (
                 []
                 if circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""doc/nodeos-report.schema.json against what the built programs print, both ways: it describes
+"""Compare doc/nodeos-report.schema.json with the built programs' output, both ways: it describes
 every member, and finds each that is missing, added, or of another type. TAP. NODEOS_SOURCE,
 NODEOS_BUILD: as in docs_test.py."""
 
@@ -23,7 +23,7 @@ except ImportError as e:
 
 CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
-# Members that a document may be without, by hand: all others have to be there.
+# Members that a document may lack, by hand: all others are mandatory.
 OPTIONAL = {
     "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj",
     "asked/dimmap": "policy fill_bytes",
@@ -47,7 +47,7 @@ def output(*words):
 
 
 def places(x, path=()):
-    """Each object of a document, once of those in one array: the path to it."""
+    """Paths to each object of a document, one for all objects of an array."""
     if isinstance(x, dict):
         yield path
         for key, value in x.items():
@@ -84,12 +84,12 @@ def rename(x, key):
 
 
 def retype(x, key):
-    """No member may be a number and an object; null stands for what is not known."""
+    """No member may be a number and an object; null stands for unknown values."""
     x[key] = {"x": 1} if not isinstance(x[key], dict) else 1
 
 
 def mutate(name, document):
-    """Nothing may be renamed, of another type or, unless it is optional, missing."""
+    """No member may be renamed, have another type or, unless it is optional, be missing."""
     seen, quiet = set(), []
     for path in places(document):
         x = document
@@ -109,7 +109,7 @@ def mutate(name, document):
             ]
     ok(
         len(seen) > 20 and not quiet,
-        f"{name}: whatever is changed of {len(seen)} members is found",
+        f"{name}: every change of its {len(seen)} members is found",
         *quiet,
     )
     return seen
@@ -127,7 +127,7 @@ def members(x):
 
 
 def undescribed(x, where=""):
-    """Members without a word of what they are."""
+    """Members without a description."""
     if isinstance(x, list):
         return [u for i, v in enumerate(x) for u in undescribed(v, where)]
     if not isinstance(x, dict):
@@ -167,7 +167,7 @@ def test_documents():
     seen = set()
     for name, document in documents.items():
         problems = CHECK.problems(document)
-        ok(document and not problems, f"{name}: is as described", *problems)
+        ok(document and not problems, f"{name}: the document fits the schema", *problems)
         if document and not problems:
             seen |= {key for _, key in mutate(name, document)} if "without" not in name else set()
     job = (documents["node"].get("jobs") or [{}])[0]
@@ -180,21 +180,22 @@ def test_documents():
     )
     ok(
         vda.get("noise", {}).get("tick", "").startswith("4"),
-        "noise is that of all reserved CPUs",
+        "noise counts all reserved CPUs",
         vda.get("noise"),
     )
     ok(
         "free" not in documents["a user's node"] and "free" in documents["node"],
-        "what is free is not told to users",
+        "users' documents lack the free CPUs",
     )
-    # what needs a live buffer, a real launch, or another kind of document is looked at in the guest
+    # tests in the guest cover members that need a live buffer, a real launch, or another kind of
+    # document
     live = (
         members(CHECK.schema["$defs"]["buffer"])
         | members(CHECK.schema["$defs"]["step_report"])
         | members(CHECK.schema["$defs"]["list"])
         | members(CHECK.schema["$defs"]["nodes"])
     )
-    # a plain kernel shows no interrupts of these CPUs, or has them all elsewhere
+    # a plain kernel shows no interrupts of these CPUs, or binds them all elsewhere
     live |= {"irq", "irqs", "irq_names", "threads", "thread_names", "count"}
     same_set(
         sorted(members(CHECK.schema) - live - seen) or ["none"],
@@ -205,7 +206,7 @@ def test_documents():
 
 def test_schema():
     problems = undescribed(CHECK.schema["$defs"])
-    ok(not problems, "every member is described", *problems)
+    ok(not problems, "the schema describes every member", *problems)
     for wrong in (
         {},
         [],
@@ -214,7 +215,7 @@ def test_schema():
         {"schema": 1, "kind": "plans"},
         {"schema": "1", "kind": "list", "containers": []},
     ):
-        ok(CHECK.problems(wrong), f"{json.dumps(wrong)} is no document")
+        ok(CHECK.problems(wrong), f"{json.dumps(wrong)} does not fit the schema")
     for good in ("", "0", "0-3,8", "1,3,5-7"):
         ok(
             not CHECK.problems(
@@ -226,7 +227,7 @@ def test_schema():
                     "serviceos": {"cpus": "", "mems": "", "own_mems": False},
                 }
             ),
-            f'"{good}" is a set',
+            f'"{good}" is a valid set',
         )
     for bad in ("-", "3-", "0 1", "0,", "a"):
         ok(
@@ -239,7 +240,7 @@ def test_schema():
                     "serviceos": {"cpus": "", "mems": "", "own_mems": False},
                 }
             ),
-            f'"{bad}" is none',
+            f'"{bad}" is no valid set',
         )
 
 

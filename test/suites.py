@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run suites of test/guest in the virtual cluster.
-Each suite says in its first lines what it needs:
+The first lines of a suite give its needs:
 
   # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, qemu, kernel,
                                  slurm, plugin=no, and put=NAME
-  # run: ci KEY=VALUE... GROUP...    what test/run has of it (limit in seconds; no group: all);
-                                     a key of boot counts here, too
-  # run: deep KEY=VALUE... GROUP...  what test/run --deep has of it; several lines are several runs
+  # run: ci KEY=VALUE... GROUP...    run by test/run (limit in seconds; no group: all);
+                                     keys of boot are allowed, too
+  # run: deep KEY=VALUE... GROUP...  run by test/run --deep; several lines are several runs
   (these two may go on in lines that begin with "#   ")
-  # rooms: ROOM...               whose changes test/run --changed runs it for
+  # rooms: ROOM...               rooms whose changes make test/run --changed run it
 
 Runs of ci with the same machine share one boot."""
 
@@ -27,7 +27,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
 GUEST = f"{TOP}/test/guest"
-# every suite has these beside it
+# every suite finds these beside it
 SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob")] + [
     f"{TOP}/etc/examples"
 ]
@@ -36,7 +36,7 @@ MACHINE = {"nodes": "2", "slurm": "24.11"}
 
 
 class Run:
-    """One run of a suite: its name, groups, limit, machine, when it is run, and for which rooms."""
+    """One run of a suite: its name, groups, limit, machine, kind of run, and rooms."""
 
     def __init__(self, suite, when, words, machine, rooms):
         self.suite, self.when, self.rooms = suite, when, rooms
@@ -51,7 +51,7 @@ class Run:
                 self.groups.append(word)
 
     def name(self):
-        """For logs and messages: launch, launch-22.05, launch-debian."""
+        """Name for logs and messages: launch, launch-22.05, launch-debian."""
         parts = [self.suite]
         if self.machine["slurm"] != MACHINE["slurm"]:
             parts.append(self.machine["slurm"])
@@ -61,7 +61,7 @@ class Run:
 
 
 def joined(head):
-    """Lines of a head, those that go on ("#   more") as one."""
+    """Lines of a head, joined with their continuations ("#   more")."""
     out = []
     for line in head:
         if out and re.match(r"#   +\S", line) and re.match(r"# (boot|run):", out[-1]):
@@ -101,7 +101,7 @@ def output(*command):
 
 
 def made(name, machine):
-    """What is built for a suite alone (put=NAME): options of test/guest/run."""
+    """Build a suite's own parts (put=NAME); returns options of test/guest/run."""
 
     def keep(path, to):
         os.makedirs(os.path.dirname(to), exist_ok=True)
@@ -112,9 +112,9 @@ def made(name, machine):
         return keep(output(f"{GUEST}/chrt"), f"{BUILD}/tools/chrt")
     if name == "dimmapfs":
         return keep(output(f"{TOP}/dimmap/build"), f"{BUILD}/dimmap/dimmapfs.ko")
-    if name == "stage":  # what this tree installs, as a file
+    if name == "stage":  # the files that this tree installs, as a tar file
         return keep(output(f"{GUEST}/stage"), f"{BUILD}/tools/now.tar")
-    if name.startswith("release-"):  # what a commit before it has installed
+    if name.startswith("release-"):  # the files that an earlier commit installs
         tree = f"{BUILD}/{name}"
         if not os.path.exists(tree):
             subprocess.run(["git", "clone", "-q", "--shared", TOP, tree], check=True)
@@ -130,7 +130,7 @@ def made(name, machine):
 
 
 def options(machine):
-    """Of test/guest/run, for a machine."""
+    """Options of test/guest/run for a machine."""
     out = []
     for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm", "append", "qemu"):
         if machine.get(key):
@@ -144,8 +144,8 @@ def options(machine):
 
 
 def together(a, b):
-    """One machine that is good for both, or None: more devices,
-    kernel arguments and files harm nobody."""
+    """One machine that fits both, or None: more devices, kernel arguments and files harm no
+    suite."""
     if any(
         a.get(key) != b.get(key)
         for key in ("nodes", "numa", "memory", "qemu", "kernel", "slurm", "plugin")
@@ -160,8 +160,7 @@ def together(a, b):
 
 
 def boots(chosen, share):
-    """Runs by the machine they share, with its needs: [(machine, [run...])...].
-    Those that kill come last."""
+    """Runs by their common machine: [(machine, [run...])...]. Runs that kill daemons come last."""
     out = []
     for run in sorted(chosen, key=lambda r: r.suite == "failures") if share else chosen:
         for group in out:
@@ -180,8 +179,8 @@ def say(text):
 
 
 def script(group):
-    """What n0 runs: the suites one after the other, each with its limit;
-    the worst exit code is the command's."""
+    """The command of n0: the suites in order, each with its limit; it exits with the worst
+    code."""
     lines = ["worst=0"]
     for run in group:
         command = " ".join(
@@ -196,7 +195,7 @@ def script(group):
 
 
 class Tally:
-    """Counts a suite's TAP lines as they come."""
+    """Counter of a suite's TAP lines as they arrive."""
 
     def __init__(self, suite):
         self.suite, self.start = suite, time.time()
@@ -211,11 +210,11 @@ class Tally:
             self.failed += 1
 
     def end(self, code):
-        """Its exit code has come: say what has not been said of a failure; True: all is well."""
+        """End of the suite: report a failure that has no line yet; returns True if all passed."""
         if code and not self.failed:
             fail(f"suite {self.suite} ended with {code}{' (its limit)' if code == 124 else ''}")
         elif not code and not self.passed + self.failed + self.skipped:
-            fail(f"suite {self.suite}: nothing was tested")
+            fail(f"suite {self.suite}: it ran no test")
             code = 1
         say(
             f"suite {self.suite}: {self.passed} passed, {self.failed} failed,"
@@ -229,8 +228,8 @@ def fail(text):
 
 
 def follow(lines, log):
-    """Print what the suites of a boot print, and keep it in LOG. (True: all that ended were
-    well; the suite that has not ended, or None)."""
+    """Copy the output of a boot's suites to stdout and LOG. Returns (whether all ended suites
+    passed, the suite that did not end, or None)."""
     good, current, tally = True, None, Tally("")
     for line in lines:
         log.write(line)
@@ -249,8 +248,8 @@ def follow(lines, log):
 
 
 def boot(machine, group):
-    """Boot one cluster and run the suites of GROUP there; True when all passed.
-    What they print goes to stdout as it comes."""
+    """Boot one cluster and run the suites of GROUP there, with their output on stdout at once;
+    returns True when all passed."""
     names = " ".join(run.name() for run in group)
     say(f"booting for {names}")
     out = f"{BUILD}/out/{group[0].name()}"
@@ -259,7 +258,7 @@ def boot(machine, group):
     try:
         command = [f"{GUEST}/run", *options(machine)]
     except (OSError, IndexError, subprocess.CalledProcessError) as e:
-        fail(f"{names}: what it needs could not be built: {e}")
+        fail(f"{names}: its parts could not be built: {e}")
         return False
     command += ["--timeout", str(sum(r.limit for r in group) + 300), "--share", out]
     if os.environ.get("QEMU"):
@@ -286,7 +285,7 @@ def boot(machine, group):
 
 
 def changed_since(base):
-    """Rooms, and files, that differ from the commit BASE, committed or not; None: all may."""
+    """Rooms and files that differ from the commit BASE, committed or not; None: all may differ."""
     names = []
     for command in (["diff", "--name-only", base], ["ls-files", "-o", "--exclude-standard"]):
         names += subprocess.run(
@@ -294,7 +293,7 @@ def changed_since(base):
         ).stdout.splitlines()
     suites = {f"test/guest/{run.suite}.py" for run in runs()}
     rooms = {name.split("/")[0] for name in names if name not in suites}
-    # what all use: base, the cluster itself, examples, the build
+    # all suites use these: base, the cluster itself, examples, the build
     if rooms & {"base", "test", "etc", "configure.ac", "Makefile.am", "m4"}:
         return None
     return rooms, set(names)
@@ -304,9 +303,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--list", action="store_true", help="print what would be run, and boot nothing"
-    )
+    parser.add_argument("--list", action="store_true", help="print the runs, and boot no cluster")
     parser.add_argument(
         "--changed", metavar="COMMIT", help="only suites of rooms with changes since COMMIT"
     )
@@ -328,12 +325,12 @@ def main():
     if a.what in ("ci", "deep"):
         chosen = [r for r in known if r.when == a.what]
     else:
-        # the run that has these groups, for its machine, else the first
+        # the run with these groups, for its machine, else the first
         chosen = [r for r in known if r.suite == a.what]
         chosen = [r for r in chosen if set(a.groups) <= set(r.groups)][:1] or chosen[:1]
         if not chosen:
             parser.error(
-                f"there is no suite {a.what}; there are"
+                f"there is no suite {a.what}; suites are"
                 f" {', '.join(sorted({r.suite for r in known}))}"
             )
         chosen[0].groups, chosen[0].limit = a.groups, a.limit or 7200
@@ -349,7 +346,7 @@ def main():
             r.machine["kernel"] = a.kernel
         if a.slurm:
             r.machine["slurm"] = a.slurm
-    # the guests end with it
+    # the guests end with this process
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(143))
     good = True

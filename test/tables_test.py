@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The manual pages against the tables of options, isolators, keys, variables, files and messages in
-the sources and in what the built programs print, in both directions: nothing undocumented, nothing
-documented that does not exist. TAP; see docs_test.py for the rest.
+"""Compare the manual pages with the tables of options, isolators, keys, variables, files and
+messages in the sources and in the built programs' output, in both directions: all is documented,
+and all documented things exist. TAP; see docs_test.py for the rest.
 """
 
 import glob
@@ -33,7 +33,7 @@ from manpages import (
 )
 from rooms import INSTALLED
 
-# Programs with a page each: where their options are, and how they are run from a build tree.
+# Programs with a page each: the source of their options, and their command in a build tree.
 PROGRAMS = {
     "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
     "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
@@ -64,7 +64,7 @@ def content(files):
 
 
 def table_options(file):
-    """Options of a source as "-s --long=", = for a value, [=] for one that may be left out."""
+    """Options of a source as "-s --long=", = for a value, [=] for an optional one."""
     text = read(file)
     value = {"no": "", "required": "=", "optional": "[=]"}
     found = {
@@ -84,7 +84,7 @@ def table_options(file):
 
 
 def page_options(text):
-    """The same of .It lines."""
+    """Options of .It lines, in the same form."""
     found = set()
     for line in items(text):
         m = re.match(r"Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl -([a-z-]+)(?: Ns (Op )?=)?", line)
@@ -103,7 +103,7 @@ def page_options(text):
 
 
 def help_options(text):
-    """The same of a usage text."""
+    """Options of a usage text, in the same form."""
     found = set()
     for short, name, value in re.findall(
         r"^ +-(\w)(?: [A-Z]\S*)?, --([a-z-]+)(\[=|=| [A-Z])?", text, re.M
@@ -121,8 +121,12 @@ def test_programs():
                 [("h", "help")],
                 "nodeos-mpirun(1) has --help and -h",
             )
-            same_set(table, ["-h --help"], "and it takes no others")
-            ok("--help (-h)" in printed(argv), "nor does it print others", printed(argv))
+            same_set(table, ["-h --help"], "nodeos-mpirun takes no other options")
+            ok(
+                "--help (-h)" in printed(argv),
+                "nodeos-mpirun prints no other options",
+                printed(argv),
+            )
             continue
         same_set(
             page_options(text),
@@ -132,15 +136,15 @@ def test_programs():
         flags = re.sub(r"\.Fl \\-\n|Fl \\-$", "", section(text, "SYNOPSIS"), flags=re.M)
         known = {option[1] for option in table}
         used = set("".join(re.findall(r"\bFl (\w+)", flags)))
-        ok(used <= known, "its synopsis has no other", sorted(used - known))
+        ok(used <= known, "{name}(1): the synopsis has no other options", sorted(used - known))
         if os.access(argv[-1], os.R_OK):
-            same_set(help_options(printed(argv)), table, f"{name} --help has them, too")
+            same_set(help_options(printed(argv)), table, f"{name} --help has the options of {file}")
         else:
-            skip(f"{name} --help", "it is not built")
+            skip(f"{name} --help", "no built {name}")
     same_set(
         [p[:-2] for p in PAGES if p.endswith(".1") and not p.startswith("nodeosctl")],
         PROGRAMS,
-        "these are all programs with a page",
+        "every page of section 1 is tested here",
     )
     built = re.findall(r"^bin_PROGRAMS \+= (.*)$", makefile(), re.M) + [
         os.path.basename(w) for w in re.findall(r"^dist_bin_SCRIPTS \+= (.*)$", makefile(), re.M)
@@ -148,15 +152,15 @@ def test_programs():
     same_set(
         " ".join(built).split(),
         list(PROGRAMS) + ["nodeosctl"],
-        "and these are all programs that are installed for users",
+        "every program that is installed for users is tested here",
     )
 
 
 def test_nodeosctl():
-    """Values and synopsis of each command, and its own usage text;
-    docs_test.py has compared the names with the sources."""
+    """Values and synopsis of each command, and its own usage text; docs_test.py compares the names
+    with the sources."""
     if not os.access(TOOL, os.X_OK):
-        skip("what nodeosctl's commands print", "no nodeosctl in the build tree")
+        skip("output of nodeosctl's commands", "no nodeosctl in the build tree")
         return
     for command in re.findall(r"^  ([\w-]+)", printed([TOOL]), re.M):
         text, documented, shorts = command_page(command), set(), {}
@@ -182,7 +186,7 @@ def test_nodeosctl():
         same_set(
             used or {"none"},
             {o.strip("-=") if o != "none" else o for o in documented} or {"none"},
-            f"so has the synopsis of {command}",
+            f"nodeosctl-{command}(1): the synopsis has the same options",
         )
     for file in ["README", "NEWS", "doc/install.md", "doc/HACKING.md"] + [
         f"doc/{p}" for p in PAGES
@@ -196,24 +200,24 @@ def test_nodeosctl():
             )
         )
         unknown = words - {"help", *COMMANDS}
-        ok(not unknown, f"{file} names no command that there is not", sorted(unknown))
+        ok(not unknown, f"{file} names existing commands only", sorted(unknown))
 
 
 def test_daemon():
     if not os.access(f"{BUILD}/nodeosd", os.X_OK):
-        skip("nodeosd --help", "it is not built")
+        skip("nodeosd --help", "no built nodeosd")
         return
     usage = printed([f"{BUILD}/nodeosd"])
     same_set(
         re.findall(r"^  (-\w, --[a-z]+)", usage, re.M),
         ["-h, --help", "-V, --version"],
-        "nodeosd's options",
+        "nodeosd --help has the options of nodeosd",
     )
     served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("control/protocol.c"))
-    # what libnodeos alone asks, no command does
-    ok("ASK_QUERY" in read("control/libnodeos.c"), "query is for libnodeos")
+    # only libnodeos sends query, no command does
+    ok("ASK_QUERY" in read("control/libnodeos.c"), "libnodeos sends query")
     served.remove("query")
-    # srun does the rest of it
+    # exec sends find, and srun does the rest
     served[served.index("find")] = "exec"
     same_set(
         re.findall(r"nodeosctl ([a-z, ]+)[);]", usage)[0].split(", "),
@@ -221,33 +225,39 @@ def test_daemon():
         "nodeosd --help names the commands that it serves",
     )
     asks = [c for c in COMMANDS if re.search(r"^\.Nm nodeosd", command_page(c), re.M)]
-    same_set(asks, served, "the pages say of these that they ask nodeosd")
+    same_set(asks, served, "pages name nodeosd for exactly the commands that it serves")
 
 
 # ------------------------------------------------------------------ manifest
 
 
 def test_library():
-    """libnodeos: what its header declares, its page tells, its map names and the built library has,
-    each with a version."""
+    """libnodeos: header, manual page, map and built library have the same functions, each with a
+    version."""
     declared = set(re.findall(r"\b(nodeos_\w+)\(", read("control/nodeos.h")))
     named = re.findall(r"^\t\t(\w+);", read("control/libnodeos.map"), re.M)
     same_set(set(named), declared, "libnodeos: the map and the header have the same functions")
     same_set(
         set(re.findall(r"^\.Fn (nodeos_\w+) ", section(page("nodeos.3"), "SYNOPSIS"), re.M)),
         declared,
-        "libnodeos: and nodeos(3)",
+        "libnodeos: nodeos(3) and the header have the same functions",
     )
     built = glob.glob(f"{BUILD}/.libs/libnodeos.so.?")
     if not built:
-        skip("the built libnodeos has them, with their versions", "it is not built")
+        skip("the built libnodeos has its functions, with versions", "no built libnodeos")
         return
     out = subprocess.run(
         ["nm", "-D", "--defined-only", built[0]], capture_output=True, text=True, timeout=60
     ).stdout
     has = {m[0]: m[1] for m in re.findall(r" T (\w+)(@@NODEOS_[\d.]+)?$", out, re.M)}
-    same_set(set(has), declared, "libnodeos: the built one exports these and no others")
-    ok(all(has.values()), "libnodeos: each with a version", *(n for n, v in has.items() if not v))
+    same_set(
+        set(has), declared, "libnodeos: the built library exports exactly the header's functions"
+    )
+    ok(
+        all(has.values()),
+        "libnodeos: each exported function has a version",
+        *(n for n, v in has.items() if not v),
+    )
 
 
 def tree(text):
@@ -269,7 +279,7 @@ def test_isolators():
     rows = c_array("manifest/manifest_keys.c", "manifest_isolators")
     known = re.findall(r'\{ "([a-z]+)", ', rows) + ["partition"]  # refused, with advice
     ignored = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
-    # those that are one number are in the table that keys_test.py has written
+    # keys_test.py writes the table of those that are one number
     ignored = [name for name in ignored if name not in dict(rank_numbers())]
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
@@ -290,7 +300,7 @@ def test_isolators():
         ("dimmap", "dimmap_keys"),
     ):
         table = re.findall(r'\.name = "([a-z]+)"', c_array("manifest/manifest_keys.c", array))
-        same_set(inner.get(name, []), table, f"of {name} the members")
+        same_set(inner.get(name, []), table, f"nodeos-manifest(5) has the members of {name}")
     for title, array in (
         ("Fields of an ImageManifest", "image_manifest_fields"),
         ("Fields of a PodManifest", "pod_manifest_fields"),
@@ -300,7 +310,7 @@ def test_isolators():
         same_set(
             [m for _, line in tree(part) for m in members(line)],
             table,
-            f"{title}: those of manifest/appc.c",
+            f"nodeos-manifest(5): {title} are those of manifest/appc.c",
         )
     text = page("nodeos-manifest.5")
     for start, array, what in (
@@ -310,23 +320,23 @@ def test_isolators():
         same_set(
             re.findall(r"^\.Cm (\w+)", cut(text, start, r"^\.It "), re.M),
             re.findall(r'\{ "(\w+)", &', c_array("manifest/appc.c", array)),
-            f"the fields {what}",
+            f"nodeos-manifest(5) has the fields {what}",
         )
 
 
 def cut(text, start, end):
-    """From START to END in mdoc, "" where there is none."""
+    """The text from START to END in mdoc, "" if there is none."""
     found = re.search(rf"^{start}\n(.*?){end}", text, re.M | re.S)
     return found.group(1) if found else ""
 
 
 def cm_words(text):
-    """The words of .Cm and .Ql lines, "a , b" are two."""
+    """The words of .Cm and .Ql lines; "a , b" are two."""
     return re.findall(r"[a-z0-9]+", " ".join(re.findall(r"^\.(?:Cm|Ql) (.*)$", text, re.M)))
 
 
 def test_words():
-    """Words that values may be: policies, partitions, policies of buffers."""
+    """Words for values: policies, partitions, policies of buffers."""
     manifest, conf = page("nodeos-manifest.5"), page("nodeos.conf.5")
     scheduler, buffer = (
         manifest[manifest.index(".It Cm scheduler") :],
@@ -339,12 +349,14 @@ def test_words():
         "nodeos-manifest(5) has the policies of manifest/policy_name.c",
     )
     same_set(
-        cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")), policies, "so has nodeos.conf(5)"
+        cm_words(cut(conf, r"\.It Ic allow_policies", "AppC's")),
+        policies,
+        "nodeos.conf(5) has the policies of manifest/policy_name.c",
     )
     same_set(
         cm_words(cut(conf, r"\.It Ic hpc_fallback", "of the latter"))[1:],
         set(policies) - {"hpc"},
-        "and those that stand for hpc",
+        "nodeos.conf(5) has the policies that can replace hpc",
     )
     places = re.findall(r'\[HPC_\w+\] = "([a-z]+)"', read("manifest/policy_name.c"))
     same_set(
@@ -356,12 +368,12 @@ def test_words():
     same_set(
         cm_words(cut(manifest, r"\.It Cm partition", "the cpuset partition")),
         partitions,
-        "and the partitions of manifest/partition_name.c",
+        "nodeos-manifest(5) has the partitions of manifest/partition_name.c",
     )
     same_set(
         cm_words(cut(conf, r"\.It Ic allow_partitions", "with\n")),
         partitions,
-        "so has nodeos.conf(5)",
+        "nodeos.conf(5) has the partitions of manifest/partition_name.c",
     )
     kept = re.findall(r'^\t\.name = "([a-z0-9]+)"', read("dimmap/policy/policies.c"), re.M)
     same_set(
@@ -370,7 +382,9 @@ def test_words():
         "nodeos-manifest(5) has the policies of dimmap/policy/policies.c",
     )
     same_set(
-        cm_words(cut(page("dimmapfs.5"), r"\.It Cm policy", ";\n")), kept, "so has dimmapfs(5)"
+        cm_words(cut(page("dimmapfs.5"), r"\.It Cm policy", ";\n")),
+        kept,
+        "dimmapfs(5) has the policies of dimmap/policy/policies.c",
     )
 
 
@@ -386,14 +400,14 @@ def test_dimmapfs():
     )
     ok(
         named and set(named) <= set(stats),
-        "its counters are those of the module",
+        "dimmapfs(5) has counters of the module only",
         sorted(set(named) - set(stats)),
     )
     calls = re.findall(r"#define (DIMMAP_IOC_\w+)\s+_IO", read("dimmap/dimmap_ioctl.h"))
     same_set(
         re.findall(r"Dv (DIMMAP_IOC_\w+)", page("dimmapfs.5")),
         calls,
-        "and the calls those of dimmap/dimmap_ioctl.h",
+        "dimmapfs(5) has the calls of dimmap/dimmap_ioctl.h",
     )
 
 
@@ -420,11 +434,10 @@ def test_defaults():
 
 
 def test_variables():
-    """Variables with our names, and those of others that a program reads for itself."""
+    """Variables with NodeOS's names, and others that a program reads for itself."""
     code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
-    # spank_job_control_setenv() and the pages say SPANK_NODEOS_REQUEST,
-    # or have one word for several
+    # spank_job_control_setenv() and the pages have SPANK_NODEOS_REQUEST, or one word for several
     ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(
         re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code)
     )
@@ -458,17 +471,19 @@ def test_variables():
             ok(
                 found
                 == set(re.findall(r"\b(SLURM_OVERLAP|SLURM_EXPORT_ENV)=(?:1|ALL)", content(files))),
-                f"{name}: what it sets",
+                f"{name}: the page has the variables that it sets",
                 sorted(found),
             )
             continue
         expected = set(re.findall(pattern, content(files)))
-        same_set(found - {"HWLOC_XMLFILE"}, expected, f"{name}: the variables that it reads")
+        same_set(
+            found - {"HWLOC_XMLFILE"}, expected, f"{name}: the page has the variables that it reads"
+        )
 
 
 def test_files():
-    """FILES of the pages are files that the build installs or the programs make,
-    and what is installed is in a page."""
+    """FILES of the pages are files that the build installs or the programs make, and installed
+    files are in a page."""
     make = makefile()
     known = {
         "/etc/nodeos/nodeos.conf",
@@ -506,7 +521,7 @@ def test_files():
         "/etc/bash_completion.d/" + os.path.basename(f)
         for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()
     }
-    # where the packages have them
+    # the packages' directories
     docdir = re.search(r"--docdir=(\S+)", read("contrib/packaging/debian/rules")).group(1)
     known |= {docdir + "/examples"} | {
         f"{docdir}/{os.path.basename(f)}.gz"
@@ -518,7 +533,7 @@ def test_files():
             for line in items(section(page(name), "FILES"))
             if line.startswith("Pa ")
         }
-        ok(told <= known, f"{name}: its FILES exist", sorted(told - known))
+        ok(told <= known, f"{name}: the page's FILES exist", sorted(told - known))
     everything = "\n".join(page(p) for p in PAGES).replace("\\-", "-")
     installed = {
         p
@@ -540,7 +555,7 @@ def test_files():
     units = set(re.findall(r"\b(nodeos[a-z-]*@?\.(?:service|timer|socket))", everything))
     ok(
         units <= installed | {"nodeosd@.service"},
-        "the pages name no unit that there is not",
+        "the pages name existing units only",
         sorted(units - installed),
     )
 
@@ -549,7 +564,7 @@ def test_files():
 
 
 def formats():
-    """Every string of the sources, adjacent literals together; of the script, what it says."""
+    """Every string of the sources, with adjacent literals joined; of the script, its messages."""
     code = re.sub(
         r"/\*.*?\*/",
         "",
@@ -565,7 +580,7 @@ def formats():
 
 
 def pairs(text):
-    """The words and each two in a row; what printf fills in is no word."""
+    """The words and each two in a row, without printf's conversions."""
     words = re.findall(
         r"[A-Za-z]+",
         re.sub(
@@ -576,20 +591,23 @@ def pairs(text):
 
 
 def test_messages():
-    """Every message in nodeos-diagnostics(7) is one that a program can print:
-    most of its words stand in this order in a format of the sources."""
+    """A program can print every message of nodeos-diagnostics(7): most of its words stand in this
+    order in a format of the sources."""
     known = {
         t
         for text in list(formats()) + [os.strerror(e) for e in range(1, 134)]
         for t in pairs(text)[1]
     }
     elsewhere = [p for p in PAGES if ".Sh DIAGNOSTICS\n" in page(p)]
-    ok(not elsewhere, "messages are in nodeos-diagnostics(7) only", elsewhere)
+    ok(not elsewhere, "only nodeos-diagnostics(7) has messages", elsewhere)
     messages = [line.strip() for line in items(page("nodeos-diagnostics.7"))]
-    ok(len(messages) > 100 and all(m[0] == m[-1] == '"' for m in messages), "each is in quotes")
+    ok(
+        len(messages) > 100 and all(m[0] == m[-1] == '"' for m in messages),
+        "nodeos-diagnostics(7): each message is in quotes",
+    )
     for text in messages:
         message = text[1:-1].replace('""', '"')
-        # values in quotes, files, and the words that a table allows are in no format
+        # values in quotes, files, and words of tables are in no format
         fixed = re.sub(
             r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container'
             r" \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Nothing is decided by the words of a message or of a request: no comparison or search looks into
-the text of an errbuf, or into a request's. Codes (base/errbuf.h) and parsed requests
-(manifest/request.h) are there for that. And no message goes to a log or a terminal as it is, since
-it may hold a user's bytes (base/printable.h). A text that is copied to another name first is not
-seen here. TAP."""
+"""No decision depends on the words of a message or of a request: no comparison or search looks
+into the text of an errbuf or a request. Codes (base/errbuf.h) and parsed requests
+(manifest/request.h) serve that purpose. No message goes to a log or a terminal unfiltered, since
+it may hold a user's bytes (base/printable.h). This test does not see a text that is copied to
+another name first. TAP."""
 
 import glob
 import re
@@ -15,11 +15,11 @@ SEARCH = r"\b(?:str(?:case)?str|strn?(?:case)?cmp|strspn|strcspn|memmem|fnmatch|
 RAW = r"\b(?:slurm_(?:error|info|verbose|debug\d?|spank_log)|f(?:printf|puts)\((?=[^;]*\bstderr\b))"
 PATH = r"(?<![\w.>])(?:\w+(?:\[\w*\])?(?:->|\.))*"
 REQUEST = rf"{PATH}(?:job_request|step_request|request_text|request)\b(?!->|\.|\[)"
-# what may stand before it in the call: arguments, and calls among them
+# text that may stand before it in the call: arguments, with nested calls
 BEFORE = r"(?:[^();{}]|\((?:[^();{}]|\([^();{}]*\))*\))*?"
-# Is a text equal to another whole one: no word of it is looked at.
+# Comparisons of whole texts are allowed: they look at no word.
 WHOLE = re.compile(r'strcmp\([^"]*\)')
-# nor in the name of a function: struct errbuf *NAME(
+# not the name of a function: struct errbuf *NAME(
 DECLARED = re.compile(r"\bstruct errbuf\s+([^;()]+)(?![^;)]*\()")
 NAME = re.compile(r"(?:const\s+)?\*?\s*(?:const\s+)?(\w+)(?:\[\w*\])?\s*(?:=.*)?", re.DOTALL)
 
@@ -36,7 +36,7 @@ def ok(good, what, detail=()):
 
 
 def without_words(code):
-    """Comments gone and string literals empty; every line where it was."""
+    """The source without comments and with empty string literals; lines keep their numbers."""
     token = r'/\*.*?\*/|//[^\n]*|\'(?:\\.|[^\'\\])+\'|"(?:\\.|[^"\\])*"'
 
     def empty(m):
@@ -49,7 +49,7 @@ def names_of(code):
     """Names that errbufs have in C code."""
     names = set()
     for declared in DECLARED.findall(code):
-        # up to the first that is no errbuf: the next parameter, with a type of its own
+        # up to the first name that is no errbuf: the next parameter, with its own type
         for part in re.sub(r"\{[^}]*\}", "", declared).split(","):
             name = NAME.fullmatch(part.strip())
             if not name:
@@ -59,7 +59,7 @@ def names_of(code):
 
 
 def searches(code, names):
-    """Places in C code where words decide: [(line, text)...]."""
+    """Places in C code where words decide, as [(line, text)...]."""
     code = without_words(code)
     message = rf"{PATH}(?:{'|'.join(sorted(names))})(?:\[\w*\])?(?:->|\.)text\b"
     found = re.compile(rf"{SEARCH}\({BEFORE}(?:{message}|{REQUEST})[^;]*")
@@ -71,7 +71,7 @@ def searches(code, names):
 
 
 def raw_messages(code, names):
-    """Places in C code where a message's text is printed as it is: [(line, text)...]."""
+    """Places in C code that print a message's text unfiltered, as [(line, text)...]."""
     code = without_words(code)
     message = rf"{PATH}(?:{'|'.join(sorted(names))})(?:\[\w*\])?(?:->|\.)text\b"
     return [
@@ -98,7 +98,11 @@ def self_test():
         "struct errbuf *function(int d);\n"
     )
     want = {"err", "why", "more", "from", "bad"}
-    ok(names == want, "names of errbufs", () if names == want else [f"got {sorted(names)}"])
+    ok(
+        names == want,
+        "the check finds names of errbufs",
+        () if names == want else [f"got {sorted(names)}"],
+    )
     for text in (
         'if (strstr(err->text, " thread"))',
         'if (strncmp(err.text, "container ", 10) == 0)',
@@ -113,7 +117,11 @@ def self_test():
         'strcmp(request_text, "nodeos 1;") == 0',
     ):
         found = searches(text, names)
-        ok(len(found) == 1, f"found where it is planted: {text!r}", () if found else ["not seen"])
+        ok(
+            len(found) == 1,
+            f"the check finds a planted decision: {text!r}",
+            () if found else ["not seen"],
+        )
     for text in (
         "strcmp(s->in.job_request, job->request) != 0",
         "strcmp(text, job_request) == 0",
@@ -125,7 +133,7 @@ def self_test():
         'printf("%s: strstr(err.text, word)\\n", err.text)',
     ):
         found = searches(text, names)
-        ok(not found, f"not taken for one: {text!r}", [f"found {t}" for _, t in found])
+        ok(not found, f"the check accepts: {text!r}", [f"found {t}" for _, t in found])
     for text in (
         'slurm_error("nodeos: %s", err.text);',
         'slurm_spank_log("%s",\n\terr->text);',
@@ -133,7 +141,11 @@ def self_test():
         "fputs(err.text, stderr);",
     ):
         found = raw_messages(text, names)
-        ok(len(found) == 1, f"printed as it is: {text!r}", () if found else ["not seen"])
+        ok(
+            len(found) == 1,
+            f"the check finds unfiltered printing: {text!r}",
+            () if found else ["not seen"],
+        )
     for text in (
         'log_error("nodeos: %s", err.text);',
         'fprintf(stderr, "%s\\n", printable(line, sizeof(line), why.text));',
@@ -141,7 +153,7 @@ def self_test():
         'slurm_error("nodeos: %m");\nerrprintf(err, "%s", why.text);',
     ):
         found = raw_messages(text, names)
-        ok(not found, f"not printed as it is: {text!r}", [f"found {t}" for _, t in found])
+        ok(not found, f"the check accepts as filtered: {text!r}", [f"found {t}" for _, t in found])
 
 
 def main():
@@ -161,11 +173,11 @@ def main():
             if name.startswith(f"{room}/")
             for line, text in searches(code[name], names)
         ]
-        ok(not found, f"{room}: no words of messages or requests decide anything", found)
+        ok(not found, f"{room}: no decision depends on words of messages or requests", found)
     found = [
         f"{name}:{line}: {text}" for name in code for line, text in raw_messages(code[name], names)
     ]
-    ok(not found, "no message goes to a log or a terminal as it is", found)
+    ok(not found, "no message goes to a log or a terminal unfiltered", found)
     print(f"1..{count}")
     return 1 if failed else 0
 

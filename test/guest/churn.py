@@ -3,8 +3,9 @@
 # run: deep limit=9000 1000
 # rooms: launch container
 """Start, cancel and kill steps of every launch path at random, first with the plugin line removed,
-then with it, both from one seed: the leftovers must be the same. churn.py [STEPS [SEED]]. STEPS
-counts the steps that launches would start uninterrupted: a job script and each srun in it."""
+then with it, both from one seed: the leftovers must be the same.
+churn.py [STEPS [SEED]]. STEPS counts the steps that launches would start uninterrupted: a job
+script and each srun in it."""
 
 import json
 import os

@@ -7,9 +7,10 @@
 # rooms: spank launch
 """No harm: command lines without any NodeOS option give equal results with the plugin's line and
 without it: masks, memory policy, cgroup files, limits, environment, output, exit code. Two runs of
-stock Slurm find what differs anyway, and only that is left out of the comparison. noharm.py
-[PATTERN]: these lines only. noharm.py options [PATTERN]: every option of this Slurm's srun --help,
-long, short and abbreviated, before a program whose argument ends in .json."""
+stock Slurm find what differs anyway, and only that is left out of the comparison.
+noharm.py [PATTERN]: these lines only.
+noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated,
+before a program whose argument ends in .json."""
 
 import os
 import re

@@ -3,7 +3,7 @@
 /*
  * A second SPANK plugin for stack.py. Each of its hooks appends a line to a log of the node:
  *
- * CONTEXT HOOK job=N step=N task=N uid=N euid=N word=WORD fails=TAG MORE
+ *   CONTEXT HOOK job=N step=N task=N uid=N euid=N word=WORD fails=TAG MORE
  *
  * "required .../probe_spank.so LOG"; LOG must exist and be writable by all, as hooks run as
  * different users. --probe=WORD gives the word; the word "bad" is refused at submission.
