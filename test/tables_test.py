@@ -140,7 +140,7 @@ def test_programs():
         if os.access(argv[-1], os.R_OK):
             same_set(help_options(printed(argv)), table, f"{name} --help has the options of {file}")
         else:
-            skip(f"{name} --help", "no built {name}")
+            skip(f"{name} --help", "the program is not built")
     same_set(
         [p[:-2] for p in PAGES if p.endswith(".1") and not p.startswith("nodeosctl")],
         PROGRAMS,
@@ -205,7 +205,7 @@ def test_nodeosctl():
 
 def test_daemon():
     if not os.access(f"{BUILD}/nodeosd", os.X_OK):
-        skip("nodeosd --help", "no built nodeosd")
+        skip("nodeosd --help", "nodeosd is not built")
         return
     usage = printed([f"{BUILD}/nodeosd"])
     same_set(
@@ -244,7 +244,7 @@ def test_library():
     )
     built = glob.glob(f"{BUILD}/.libs/libnodeos.so.?")
     if not built:
-        skip("the built libnodeos has its functions, with versions", "no built libnodeos")
+        skip("the built libnodeos has its functions, with versions", "libnodeos is not built")
         return
     out = subprocess.run(
         ["nm", "-D", "--defined-only", built[0]], capture_output=True, text=True, timeout=60

@@ -717,7 +717,7 @@ def group_mems():
             check_ranks(
                 found,
                 made[container] | {"mems_confined": True},
-                f"figure {name}, {container}: the ranks are placed as planned",
+                f"figure {name}, {container}",
                 machine,
             )
             ok(
