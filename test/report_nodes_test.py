@@ -896,7 +896,7 @@ def test_srun():
         table = all_nodes("--job=7").stdout
         ok(
             "\nn1" not in table and table.count("missing: n1: ") == 1,
-            "a node whose answer {what}: the table has it only as missing",
+            f"a node whose answer {what}: the table has it only as missing",
             table,
         )
         ok(

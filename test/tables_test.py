@@ -136,7 +136,7 @@ def test_programs():
         flags = re.sub(r"\.Fl \\-\n|Fl \\-$", "", section(text, "SYNOPSIS"), flags=re.M)
         known = {option[1] for option in table}
         used = set("".join(re.findall(r"\bFl (\w+)", flags)))
-        ok(used <= known, "{name}(1): the synopsis has no other options", sorted(used - known))
+        ok(used <= known, f"{name}(1): the synopsis has no other options", sorted(used - known))
         if os.access(argv[-1], os.R_OK):
             same_set(help_options(printed(argv)), table, f"{name} --help has the options of {file}")
         else:

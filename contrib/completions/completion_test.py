@@ -440,7 +440,7 @@ def test_slurm(d):
                 d,
             ),
             ["--nodes", "complete -F _nodeos_slurm srun", "complete -F _nodeos_slurm sbatch", "2"],
-            "{loader.split()[0]}: a shell loads Slurm's completion once",
+            f"{loader.split()[0]}: a shell loads Slurm's completion once",
         )
         os.remove(os.path.join(d, "loads"))
 

@@ -813,7 +813,7 @@ def group_pressure():
     nodes = cpus(read(f"{neighbour}/cpuset.mems.effective"))
     ok(
         daemon.process.poll() is None and len(eater()) == 2,
-        "a daemon of the system has {big} MiB",
+        f"a daemon of the system has {big} MiB",
         root("pgrep -a eat").out,
     )
     alive = eater()

@@ -363,9 +363,9 @@ def group_accidents(machine):
                 f"the entry is {what}: {command}",
                 r.text,
             )
-        ok(os.path.exists(entry), "the entry is {what}: it stays as long as its job")
+        ok(os.path.exists(entry), f"the entry is {what}: it stays as long as its job")
         b = run("srun -N1 -w n0 -n1 -c1 --mem=100 --mpi=none true", user="bob", cwd="/")
-        ok(b.code == 0, "the entry is {what}: another user's job runs", b.text)
+        ok(b.code == 0, f"the entry is {what}: another user's job runs", b.text)
     with open(entry, "w") as f:
         f.write(whole)
     ok(
