@@ -583,17 +583,6 @@ PICTURE = "report --svg={}/n0.svg"
 
 def told_files(path, scratch):
     """Check commands that write to a path of their user without room; SCRATCH is elsewhere."""
-    for user in ("root", "alice"):
-        told_once(
-            here(f"env TMPDIR={path} nodeosctl support-bundle -o {scratch}/{user}.tar.gz", user),
-            f"{path}",
-            f"{path}: support-bundle of {user}, working directory",
-        )
-        told_once(
-            here(f"env TMPDIR=/dev/shm nodeosctl support-bundle -o {path}/{user}.tar.gz", user),
-            f"{path}/{user}.tar.gz",
-            f"{path}: support-bundle of {user}, output file",
-        )
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",
