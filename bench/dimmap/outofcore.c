@@ -265,7 +265,7 @@ static void bound(void)
 	guest_put("/cg/outofcore/memory.max", text);
 }
 
-/* Counts to the log; the file's pages that a bound of memory.max leaves are told by memory.stat. */
+/* Write counts to the log; memory.stat has the pages of the file that memory.max leaves. */
 static void outofcore_run(const char *name)
 {
 	struct rusage before, after;

@@ -4,7 +4,7 @@
  * analysis FILE.trr DONE WORKERS PASSES: follows a trajectory that GROMACS writes, frame by frame
  * as it grows, until the file DONE is there and all frames are read: distances of all pairs of
  * atoms, PASSES times, divided among WORKERS processes. Prints the frames and a mean distance.
- * Linked statically to an address of its own, so that QEMU can tell its instructions from others.
+ * Linked statically to an address of its own, so that QEMU can distinguish its instructions.
  */
 #include <arpa/inet.h>
 #include <math.h>

@@ -68,7 +68,7 @@ static int is_rep_string(const uint8_t *code, size_t len)
 static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	/* QEMU does not tell when it drops a block */
+	/* freed never: QEMU reports no dropped block */
 	struct block *b = calloc(1, sizeof(*b));
 	uint8_t code[16];
 

@@ -119,8 +119,8 @@ def test_planner(directory):
                 f"{name}, {request}: no core in two containers, no locality more than needed",
             )
             if sum(sizes) < len(m.cores):
-                # the planner packs: what is left stays whole for who comes next,
-                # at the price of caches in common
+                # the planner packs: the remaining cores stay whole for the next job,
+                # at the price of shared caches
                 continue
             same(
                 all(got[k] <= other[k] for k in ("caches", "numa") for other in others),
@@ -360,7 +360,7 @@ def test_tables():
     same(
         {v.skip for v in verdicts if v.good},
         {"not measured"},
-        "its numbers are not measured, and those of parts that were not run are not named",
+        "a failed part: its numbers are not measured, parts that were not run are not named",
     )
 
 
@@ -464,7 +464,7 @@ def test_page():
             if not os.path.exists(f"{TOP}/doc/{p}")
         ],
         [],
-        "its pictures are there",
+        "the page's pictures exist",
     )
     same(
         [

@@ -73,15 +73,15 @@ def run(argv, **kw):
 def wrapper():
     r = run([TOOL, "support-bundle", "--output=x.tar.gz"])
     ok(r.returncode == 1 and not r.stdout, "support-bundle gathers nothing, and says so", r)
-    ok("sos/nodeos.py" in r.stderr, "it names the plugin", r.stderr)
+    ok("sos/nodeos.py" in r.stderr, "support-bundle names the plugin", r.stderr)
     command = "sos report --batch --only-plugins nodeos"
     ok(
         command in r.stderr if shutil.which("sos") else "sos is not installed" in r.stderr,
-        "it has the command, where sos is installed",
+        "support-bundle prints the command where sos is installed",
         r.stderr,
     )
     r = run([TOOL, "support-bundle", "--help"])
-    ok(r.returncode == 0 and "sos(1)" in r.stdout and not r.stderr, "its help names sos", r)
+    ok(r.returncode == 0 and "sos(1)" in r.stdout and not r.stderr, "the help of support-bundle names sos", r)
 
 
 def plugin(work):

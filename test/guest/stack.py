@@ -910,7 +910,7 @@ def group_tmpfs(m):
     slurm_conf([])
     both("rm -f /etc/slurm/job_container.conf /etc/slurm/slurm.conf.keep")
     r = run(f"srun -w n1 -n1 {W}")
-    ok(r.code == 0 and ranks(r), "and back", r.text)
+    ok(r.code == 0 and ranks(r), "without job_container.conf: a step runs again", r.text)
 
 
 # ------------------------------------------------------------------------------------ slurmrestd
