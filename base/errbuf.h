@@ -3,16 +3,16 @@
 #define NODEOS_BASE_ERRBUF_H
 
 /*
- * A caller-owned error text, and a code beside it for callers that act on the kind of an error:
- * the text is for people and may be reworded at any time, so nothing is decided by its words.
- * Every function here that can fail takes one, fills it with one line without a newline, returns
- * -1 and has changed nothing. Text and code are valid after such a failure, and after errclear()
- * or an initialisation with { 0 }, which is "no error".
+ * A caller-owned error text with a code. The code is for callers that act on the kind of an error;
+ * the text is for people, may be reworded at any time and decides nothing. A function that can fail
+ * takes an errbuf, fills it with one line without a newline, returns -1 and has changed nothing.
+ * Text and code are valid after such a failure, after errclear() and after an initialisation with {
+ * 0 }, which means "no error".
  *
- * A room that gives codes has an enum for them whose value 0 means none (topology/refusal.h).
- * Codes of two rooms never meet in one errbuf, as a code is kept only while an error passes
- * through: errwrap(), errappend(), errcopy(). A text that is formatted into another one with
- * errprintf() loses its code.
+ * A room that gives codes has an enum for them whose value 0 means none (topology/refusal.h). Codes
+ * of two rooms never meet in one errbuf: only errwrap(), errappend() and errcopy(), through which
+ * an error passes on its way up, keep the code. A text that errprintf() formats into another one
+ * loses its code.
  */
 struct errbuf {
 	char text[512];
@@ -29,13 +29,13 @@ int errcode(struct errbuf *err, int code, const char *fmt, ...)
 /* Put "PREFIX: " before the text already in ERR; its code stays. Returns -1, always. */
 int errwrap(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Put the message behind ERR's text, as it is; its code stays. Returns -1, always. */
+/* Append the message to ERR's text; its code stays. Returns -1, always. */
 int errappend(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Text and code of FROM, which is not NULL, into ERR. Returns -1, always. */
+/* Copy text and code of FROM, which is not NULL, into ERR. Returns -1, always. */
 int errcopy(struct errbuf *err, const struct errbuf *from);
 
-/* No error any more: an empty text and no code. */
+/* Reset ERR to "no error": an empty text and no code. */
 void errclear(struct errbuf *err);
 
 #endif

@@ -88,7 +88,7 @@ int file_replace(int dir_fd, const char *name, const char *text, unsigned mode, 
 
 	if ((size_t)snprintf(tmp, sizeof(tmp), ".%s.new", name) >= sizeof(tmp))
 		return errprintf(err, "%s: name too long", name);
-	unlinkat(dir_fd, tmp, 0); /* of a writer that died half-way */
+	unlinkat(dir_fd, tmp, 0); /* left over from a writer that died half-way */
 	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return errprintf(err, "%s: %s", name, strerror(errno));

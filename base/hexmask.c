@@ -40,7 +40,7 @@ int hexmask_parse(struct idset *s, const char *text, struct errbuf *err)
 		id += 32;
 		end = word > text ? word - 1 : word;
 		if (word > text && end == text)
-			goto bad; /* begins with a comma */
+			goto bad; /* a leading comma */
 	}
 	*s = out;
 	return 0;
@@ -49,7 +49,7 @@ bad:
 			 text);
 }
 
-/* The 32 bits of word W of the kernel's form, of which ours has two in one. */
+/* Return word W of the kernel's form, 32 bits; a word of struct idset holds two of them. */
 static unsigned long word_of(const struct idset *s, unsigned w)
 {
 	return (unsigned long)(s->word[w / 2] >> (w % 2 * 32) & 0xffffffff);

@@ -5,8 +5,8 @@
 #include "base/idset.h"
 
 /*
- * The kernel's other form of a CPU mask, "ff,00000001": hexadecimal words of 32
- * bits, the highest first (lib/bitmap.c; some files know this form only).
+ * The kernel's second form of a CPU mask, "ff,00000001": hexadecimal words of 32 bits, the highest
+ * first (lib/bitmap.c). Some files know this form only.
  */
 #define HEXMASK_MAX (IDSET_MAX / 32 * 9 + 1)
 

@@ -5,16 +5,16 @@
 #define NODE_NAME_MAX 256
 
 /*
- * What Slurm calls this node: below slurmd it says so (SLURMD_NODENAME); else it is the host's name
- * up to its first dot, as slurmd itself looks for its line of slurm.conf. Reports of one node have
- * one name by this, whoever writes them.
+ * Write Slurm's name of this node: SLURMD_NODENAME, which slurmd sets for its children; otherwise
+ * the host name up to its first dot, by which slurmd itself finds its line of slurm.conf. So all
+ * reports of a node carry one name, whichever program writes them.
  */
 void hostname_short(char buf[NODE_NAME_MAX]);
 
 /*
- * The same for a caller that is not below slurmd, of the node whose slurmd has made the cgroup
- * PATH: where a host has several, each has a scope of its node's name,
- * "/system.slice/NODE_slurmstepd.scope/...".
+ * As hostname_short(), for a caller that is not a child of slurmd: the name of the node whose
+ * slurmd has made the cgroup PATH. On a host with several slurmds, each has a scope of its node's
+ * name, "/system.slice/NODE_slurmstepd.scope/...".
  */
 void node_name_of(char buf[NODE_NAME_MAX], const char *path);
 

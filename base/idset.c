@@ -94,7 +94,7 @@ int idset_next(const struct idset *s, int after)
 	return -1;
 }
 
-/* One decimal id at *P; advances *P. Returns -1 without a digit or beyond the limit. */
+/* Parse one decimal id at *P and advance *P. Returns -1 without a digit or beyond the limit. */
 static long parse_id(const char **p)
 {
 	long id = 0;
@@ -109,7 +109,7 @@ static long parse_id(const char **p)
 	return id;
 }
 
-/* It may be anybody's, and the message goes to terminals and logs. */
+/* LIST may come from any user, and the message goes to terminals and logs: quote it. */
 static int idset_refuse(const char *list, struct errbuf *err)
 {
 	char shown[65];

@@ -11,9 +11,8 @@
 /*
  * A set of CPU or memory node ids as the kernel numbers them ("os index").
  *
- * Fixed size on purpose: it lives in shared memory between slurmstepd and the
- * ranks, and the plugin may need libc only, so neither hwloc's nor libnuma's
- * bitmaps can serve there.
+ * The size is fixed, since the set lives in shared memory between slurmstepd and the ranks. The
+ * plugin may need libc only, so the bitmaps of hwloc and libnuma cannot serve.
  */
 #define IDSET_MAX 4096 /* ids 0 .. IDSET_MAX - 1 */
 #define IDSET_WORDS (IDSET_MAX / 64)
@@ -37,13 +36,12 @@ void idset_or(struct idset *dst, const struct idset *src);
 void idset_and(struct idset *dst, const struct idset *src);
 void idset_andnot(struct idset *dst, const struct idset *src);
 
-/* The smallest id above AFTER (-1: the first), or -1 when there is none. */
+/* Return the smallest id above AFTER (-1: the first id), or -1 when there is none. */
 int idset_next(const struct idset *s, int after);
 
 /*
- * Parse the kernel's list format, "0-3,8": ascending or not, no blanks, no
- * stride. The empty string is the empty set; a trailing newline is allowed.
- * On failure *S is untouched.
+ * Parse the kernel's list format, "0-3,8": in any order, no blanks, no stride. The empty string is
+ * the empty set; a trailing newline is allowed. On failure *S is untouched.
  */
 int idset_parse(struct idset *s, const char *list, struct errbuf *err);
 
@@ -53,10 +51,10 @@ int idset_parse(struct idset *s, const char *list, struct errbuf *err);
  */
 int idset_format(const struct idset *s, char *buf, size_t size);
 
-/* The list form for a message: BUF, in which one that is too long is "...". */
+/* Write the list form for a message to BUF; "..." replaces one that is too long. Returns BUF. */
 const char *idset_brief(char buf[128], const struct idset *s);
 
-/* Bytes that always hold the list form of any set. */
+/* bytes that hold the list form of any set */
 #define IDSET_LIST_MAX (IDSET_MAX / 2 * 5 + 1)
 
 #endif

@@ -7,16 +7,16 @@
 #include "base/idset.h"
 
 /*
- * A JSON writer for reports. By hand, because the plugin writes reports too and
- * may need libc only. It puts commas and indentation; the caller nests.
+ * A JSON writer for reports, written here because the plugin writes reports and may need libc only.
+ * The writer adds commas and indentation; the caller nests.
  */
 struct json_out {
 	FILE *f;
 	unsigned depth;
-	int first; /* nothing yet in the current object or array */
+	int first; /* the current object or array is empty so far */
 };
 
-/* KEY NULL: an element of an array, or the document itself. */
+/* KEY is NULL for an element of an array and for the document itself. */
 void jout_open(struct json_out *j, const char *key, char bracket); /* '{' or '[' */
 void jout_close(struct json_out *j, char bracket); /* '}' or ']' */
 void jout_string(struct json_out *j, const char *key, const char *value); /* NULL: null */
@@ -24,9 +24,9 @@ void jout_number(struct json_out *j, const char *key, unsigned long long value);
 void jout_signed(struct json_out *j, const char *key, long long value);
 void jout_bool(struct json_out *j, const char *key, int value);
 void jout_set(struct json_out *j, const char *key, const struct idset *set); /* "0-3,8" */
-/* An array of the lines of TEXT. */
+/* Write the lines of TEXT as an array. */
 void jout_lines(struct json_out *j, const char *key, const char *text);
-/* Members made by another json_out at the same depth, with their own commas. */
+/* Write TEXT, members that another json_out made at the same depth, with their own commas. */
 void jout_raw_members(struct json_out *j, const char *text);
 
 #endif

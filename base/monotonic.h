@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* Milliseconds that no change of the wall clock moves. */
+/* Return milliseconds of a clock that no change of the wall clock moves. */
 static inline long monotonic_ms(void)
 {
 	struct timespec t;

@@ -21,7 +21,7 @@ size_t utf8_length(const char *text, size_t left)
 		n = 4;
 	else
 		return 0;
-	/* Overlong forms, surrogates and code points above U+10FFFF show in the second byte. */
+	/* The second byte shows overlong forms, surrogates and code points above U+10FFFF. */
 	if (p[0] == 0xe0)
 		low = 0xa0;
 	else if (p[0] == 0xed)
@@ -38,7 +38,7 @@ size_t utf8_length(const char *text, size_t left)
 	return n;
 }
 
-/* C0, DEL, or one of the two bytes of C1. */
+/* Return whether a control character begins at S: C0, DEL, or C1 (two bytes). */
 static bool is_control(const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
@@ -46,10 +46,10 @@ static bool is_control(const char *s)
 	return p[0] < ' ' || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
 }
 
-/* TEXT, which may be BUF itself, into BUF; CUT: there was more of it. */
+/* Copy TEXT, which may be BUF itself, to BUF. CUT: TEXT has lost its end already. */
 static const char *printable_copy(char *buf, size_t size, const char *text, bool cut)
 {
-	size_t used = 0, mark = 0; /* MARK: "..." fits behind these */
+	size_t used = 0, mark = 0; /* MARK: the longest start of BUF that leaves room for "..." */
 
 	while (*text) {
 		size_t n = utf8_length(text, strnlen(text, 4));
@@ -87,7 +87,7 @@ const char *printable_format(char *buf, size_t size, const char *fmt, va_list ap
 
 	if (len < 0)
 		buf[0] = '\0';
-	/* the last character may be cut itself: it makes room for the "..." anyway */
+	/* the cut may have split the last character; "..." takes its room anyway */
 	if (cut) {
 		size_t last = strlen(buf);
 

@@ -26,7 +26,7 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 	snprintf(path, sizeof(path), "proc/%.256s/stat", name);
 	if (file_read(root, path, text, sizeof(text), &ignored) < 0)
 		return -1;
-	/* the name may hold blanks and brackets, and is the only field that does */
+	/* only the name may hold blanks and brackets */
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
 	if (!open || !close || close < open ||
@@ -37,7 +37,7 @@ int process_stat_read(struct process_stat *out, int root, const char *name)
 		return -1;
 	out->pid = (int)strtol(text, NULL, 10);
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
-	/* its owner chooses the name, and it goes to root's terminal */
+	/* the process's owner chooses the name, and root's terminal shows it */
 	for (char *c = out->comm; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -64,7 +64,7 @@ int process_cgroup(char *buf, size_t size, int root, const char *name)
 	snprintf(buf, size, "%.*s", at ? (int)strcspn(at, "\n") : 0, at ? at : "");
 	for (char *c = buf; *c; c++)
 		if (*c < ' ' || *c > '~')
-			*c = '?'; /* as of the name */
+			*c = '?'; /* a user may choose this name, too */
 	return *buf ? 0 : -1;
 }
 

@@ -6,30 +6,35 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What /proc/PID/stat tells of a process or thread. */
+/* What /proc/PID/stat shows of a process or thread. */
 struct process_stat {
 	int pid;
 	char comm[32];
 	bool kernel; /* a kernel thread */
-	/* all of its threads: one whose first thread alone has ended has its address space still */
+	/* all threads have ended; where only the first has, the address space still exists */
 	bool ended;
-	bool exiting; /* its last thread ends, and has no address space any more, or soon */
-	bool pinned; /* whose affinity the kernel lets nobody change */
-	/* in clock ticks since boot: with the pid it names the process for ever */
+	bool exiting; /* the last thread is ending, and the address space is gone or soon will be */
+	bool pinned; /* the kernel lets no process change its affinity */
+	/* in clock ticks since boot: pid and start time identify a process for ever */
 	unsigned long long start;
 };
 
-/* NAME: "123" or "123/task/456"; ROOT is the fd of "/" or of a test's tree. -1 when there is none.
+/*
+ * Read the stat of NAME, "123" or "123/task/456", below ROOT, the fd of "/" or of a test's tree.
+ * Returns 0, or -1 when there is no such process.
  */
 int process_stat_read(struct process_stat *out, int root, const char *name);
 
-/* The same of process PID of this node. */
+/* As process_stat_read(), for process PID of this host. */
 int process_stat_of(struct process_stat *out, pid_t pid);
 
-/* Its cgroup (v2) as "/a/b"; -1 when there is none. */
+/* Write the cgroup (v2) of NAME as "/a/b". Returns 0, or -1 when it has none. */
 int process_cgroup(char *buf, size_t size, int root, const char *name);
 
-/* The same of process PID of this node, as "a/b", as cgroups are named everywhere else here. */
+/*
+ * As process_cgroup(), for process PID of this host, in the form "a/b" that cgroups have everywhere
+ * else in this tree.
+ */
 int process_cgroup_of(char *buf, size_t size, pid_t pid);
 
 #endif

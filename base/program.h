@@ -5,9 +5,9 @@
 #define PROGRAM_PATH_MAX 4096
 
 /*
- * Where the program NAME is: in an absolute directory of PATH, or where such programs commonly are.
- * Writes its path to BUF and returns it; NULL, and "/usr/bin/NAME" in BUF for messages, when there
- * is none.
+ * Find the program NAME in an absolute directory of PATH or in the usual directories. Writes its
+ * path to BUF and returns BUF. When there is none, returns NULL and leaves "/usr/bin/NAME" in BUF
+ * for messages.
  */
 const char *program_find(const char *name, char buf[PROGRAM_PATH_MAX]);
 

@@ -19,8 +19,8 @@
 #include "base/monotonic.h"
 
 /*
- * slurmstepd's from the OOM killer, which is below 0. What the admin has set above is not lowered:
- * that is nobody's right but CAP_SYS_RESOURCE's. Async-signal-safe.
+ * Raise a negative OOM score, which slurmstepd has against the OOM killer, to 0. A score that the
+ * admin has raised above 0 stays: lowering it takes CAP_SYS_RESOURCE. Async-signal-safe.
  */
 static int give_up_immunity(void)
 {
@@ -36,11 +36,11 @@ static int give_up_immunity(void)
 	return rc;
 }
 
-/* The pipes to the child and from it, [0] to read and [1] to write; -1: closed, or none. */
+/* Pipes to and from the child, [0] to read and [1] to write; -1: closed, or none. */
 struct pipes {
 	int in[2];
 	int out[2];
-	int said[2]; /* its standard error, of one that is apart */
+	int said[2]; /* standard error of a child that runs apart */
 };
 
 static void close_end(int *fd)
@@ -75,14 +75,14 @@ static int open_pipes(struct pipes *p, bool apart, struct errbuf *err)
 }
 
 /*
- * Between fork and exec, in what may be a copy of the multi-threaded slurmstepd: async-signal-safe
- * calls only, here and in all that this calls.
+ * Runs between fork and exec, possibly in a copy of the multi-threaded slurmstepd: this function
+ * and all that it calls are async-signal-safe.
  */
 static void connect_files(const struct subprocess *h, const struct pipes *p)
 {
 	int in, out, said = -1, extra = h->extra_fd;
 
-	/* move our ends above the numbers that they will be copied to */
+	/* move our ends above the numbers 0 to 3, to which they are copied */
 	in = fcntl(p->in[0], F_DUPFD_CLOEXEC, 10);
 	out = fcntl(p->out[1], F_DUPFD_CLOEXEC, 10);
 	if (h->apart)
@@ -93,8 +93,8 @@ static void connect_files(const struct subprocess *h, const struct pipes *p)
 		_exit(127);
 	if (h->join_stderr && dup2(out, 2) < 0)
 		_exit(127);
-	/* who has a terminal of root's, be it as /dev/tty, can type into it (TIOCSTI) and read what
-	 * is typed */
+	/* a program with access to root's terminal, even by /dev/tty, could type into it (TIOCSTI)
+	 * and read what root types */
 	if (h->apart && (setsid() < 0 || dup2(said, 2) < 0))
 		_exit(127);
 	for (int fd = 3; h->apart && fd < 1024; fd++)
@@ -111,9 +111,9 @@ static void connect_files(const struct subprocess *h, const struct pipes *p)
 }
 
 /*
- * One that drops root's rights keeps none of slurmstepd's files, nor its immunity from the OOM
- * killer. The raw system calls change this process alone; glibc's wrappers would look for threads
- * that are not there.
+ * Drop root's rights, and with them slurmstepd's files and its immunity from the OOM killer. Raw
+ * system calls change this process alone; glibc's wrappers would look for threads that the fork
+ * does not have.
  */
 static void drop_rights(const struct subprocess *h)
 {
@@ -128,8 +128,8 @@ static void drop_rights(const struct subprocess *h)
 	    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		_exit(126);
-#ifndef NODEOS_SANITIZERS /* at its end, LeakSanitizer looks from a process of its own */
-	/* it is in slurmstepd's own cgroup: its user, should he get hold of it, makes no other
+#ifndef NODEOS_SANITIZERS /* at exit, LeakSanitizer looks for leaks in a process of its own */
+	/* the child is in slurmstepd's own cgroup: a user who gets control of it must start no
 	 * process there */
 	if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
 		_exit(126);
@@ -154,7 +154,7 @@ static void exec_program(const struct subprocess *h, const struct pipes *p)
 	_exit(errno == ENOENT ? 125 : 127);
 }
 
-/* Pass on what it says to our standard error; how many bytes, 0: it has said all. */
+/* Copy a piece of the child's standard error to ours. Returns the number of bytes, 0 at its end. */
 static ssize_t pass_on(int said)
 {
 	char piece[512];
@@ -168,12 +168,12 @@ static ssize_t pass_on(int said)
 	return n;
 }
 
-/* What is to be said to the program, and what it has answered. */
+/* The text for the program, and the program's answer. */
 struct dialogue {
 	const struct subprocess *h;
-	const char *next; /* of its input */
+	const char *next; /* the rest of the input */
 	size_t left;
-	char *text; /* of its output, with room for a NUL at the end */
+	char *text; /* the output so far, with room for a final NUL */
 	size_t used, room;
 };
 
@@ -185,11 +185,11 @@ static void feed_input(struct dialogue *d, int in)
 		d->next += n;
 		d->left -= (size_t)n;
 	} else if (errno != EINTR && errno != EAGAIN) {
-		d->left = 0; /* it wants no more; its answer says why */
+		d->left = 0; /* the program reads no more; its answer says why */
 	}
 }
 
-/* Read a piece of its output: 1, 0 at its end, or -1. */
+/* Read a piece of the output. Returns 1, 0 at its end, or -1. */
 static int hear_output(struct dialogue *d, int out, struct errbuf *err)
 {
 	ssize_t n;
@@ -238,14 +238,14 @@ static int exchange(struct dialogue *d, struct pipes *p, struct errbuf *err)
 		if (f[0].revents)
 			rc = hear_output(d, p->out[0], err);
 	}
-	/* who has taken it over may have closed the one, and speak on the other as fast as this
-	 * reads */
+	/* a program in a user's hands may close its output and go on writing to standard error as
+	 * fast as this reads */
 	while (rc == 0 && said >= 0 && monotonic_ms() < end && pass_on(said) > 0)
 		;
 	return rc;
 }
 
-/* The same, with all that it has said in *TEXT; also when that fails, and NULL without memory. */
+/* Run the dialogue. *TEXT gets all output, even on failure; NULL: out of memory. */
 static int talk(const struct subprocess *h, struct pipes *p, char **text, struct errbuf *err)
 {
 	struct dialogue d = {
@@ -277,8 +277,9 @@ static pid_t wait_for(pid_t pid, int *status)
 }
 
 /*
- * It has closed its output or was killed: it ends at once, unless its owner holds it. Then it is
- * killed. One that a debugger holds even so (0) is left to init: nobody may make slurmstepd wait.
+ * Reap a child that has closed its output or been killed. It ends at once, unless its owner holds
+ * it; then it is killed. A child that a debugger holds even then is left to init (returns 0): no
+ * user may make slurmstepd wait.
  */
 static pid_t subprocess_reap(pid_t pid, int *status)
 {
@@ -290,11 +291,11 @@ static pid_t subprocess_reap(pid_t pid, int *status)
 	return wait_for(pid, status);
 }
 
-/* Its exit status, or -1: GOT and STATUS as of waitpid(). */
+/* Return the child's exit status, or -1; GOT and STATUS come from waitpid(). */
 static int exit_status(const struct subprocess *h, pid_t got, int status, struct errbuf *err)
 {
 	if (got == 0)
-		return errprintf(err, "%s: somebody keeps it from ending", h->argv[0]);
+		return errprintf(err, "%s: another process keeps it from ending", h->argv[0]);
 	if (got < 0)
 		return 0;
 	if (!WIFEXITED(status))

@@ -14,7 +14,8 @@
 int textfile_close(FILE *f, struct stat *emptied)
 {
 	int bad = fflush(f) != 0 || ferror(f) ? (errno ? errno : EIO) : 0;
-	/* what is told only at the close is told of a file that can still be emptied */
+	/* a file system may report an error at the close only: this descriptor empties the file
+	 * then */
 	int kept = fcntl(fileno(f), F_DUPFD_CLOEXEC, 3);
 
 	if (fclose(f) != 0 && !bad)
@@ -34,7 +35,7 @@ static int to_stdout(const char *text, size_t len, struct errbuf *err)
 	if (fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0)
 		return 0;
 	errprintf(err, "standard output: %s", strerror(errno));
-	/* it has been told */
+	/* the error is reported: no later check of stdout may report it again */
 	clearerr(stdout);
 	return -1;
 }
@@ -53,14 +54,14 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 	if (textfile_close(f, &mine) == 0)
 		return 0;
 	errprintf(err, "%s: %s", path, strerror(errno));
-	/* a link to it stays */
+	/* a symbolic link to the file stays */
 	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev &&
 	    there.st_ino == mine.st_ino)
 		unlink(path);
 	return -1;
 }
 
-/* Is the opened file one to read? *WAIT_MS is how long each read may wait, -1: without a limit. */
+/* Check that the opened file can be read. *WAIT_MS: how long each read may wait; -1: no limit. */
 static int textfile_check_kind(int *wait_ms, int fd, const char *path, size_t max,
 			       struct errbuf *err)
 {
@@ -79,8 +80,8 @@ static int textfile_check_kind(int *wait_ms, int fd, const char *path, size_t ma
 }
 
 /*
- * As read(2). A pipe without a writer yet reads as empty, so wait for the first byte or the
- * hang-up; and a writer may stop and never close it.
+ * As read(2). A pipe without a writer yet reads as empty, so wait for its first byte or the
+ * hang-up. A limit covers a writer that stops and never closes the pipe.
  */
 static ssize_t textfile_read_some(int fd, char *buf, size_t size, int wait_ms)
 {
@@ -107,15 +108,15 @@ static int cannot_read(const char *path, size_t used, struct errbuf *err)
 	return errprintf(err, "%.200s: cannot read: %s", path, strerror(errno));
 }
 
-/* What textfile_read() reads, once it is open. */
+/* An open file for textfile_read(). */
 struct source {
 	const char *path; /* for messages */
 	int fd;
-	int wait_ms; /* as textfile_read_some() has it */
+	int wait_ms; /* as in textfile_read_some() */
 	size_t max;
 };
 
-/* In pieces that double: most files are far below the limit. */
+/* Read into a buffer that doubles: most files are far below the limit. */
 static int textfile_read_all(char **text, size_t *len, const struct source *s, struct errbuf *err)
 {
 	size_t used = 0, room = 1u << 16;
@@ -158,12 +159,12 @@ int textfile_read(char **text, size_t *len, const char *path, size_t max, struct
 	struct source s = { .path = path, .max = max };
 	int rc;
 
-	/* Anything that can be read, also a terminal, and for as long as it takes. */
+	/* standard input may be anything, a terminal too, and has no time limit */
 	if (strcmp(path, "-") == 0)
 		return textfile_read_all(
 			text, len, &(struct source){ "standard input", STDIN_FILENO, -1, max },
 			err);
-	/* Not blocking: opening a named pipe would wait for a writer without end. */
+	/* without O_NONBLOCK the open of a named pipe waits for a writer without a limit */
 	s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s.fd < 0)
 		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));

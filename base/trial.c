@@ -16,10 +16,10 @@
 
 #include "base/monotonic.h"
 
-/* Sleeping, as in a read of a dead server's file, takes no CPU time. */
+/* A process that sleeps, as in a read from a dead file server, takes no CPU time. */
 #define ELAPSED_PER_CPU_SECOND 5
 
-/* The largest machines of hwloc's take some hundred megabytes. */
+/* The largest machines of hwloc take some hundred megabytes. */
 #define MEMORY_MAX (UINT64_C(4) << 30)
 
 /* The sanitizers reserve terabytes for their shadow memory. */
@@ -33,7 +33,7 @@
 #define SHADOW 1
 #endif
 
-/* What the caller has mapped already counts, too; a lower limit of the caller's stays. */
+/* Memory that the caller has mapped counts, too. A lower limit of the caller's stays. */
 static void limit_memory(void)
 {
 #ifndef SHADOW
@@ -75,7 +75,10 @@ static void trial_child(void (*try)(void *arg), void *arg, unsigned seconds)
 	_exit(0);
 }
 
-/* Wait until PID ends, which holds the other end of the pipe ALIVE. true: it had to be killed. */
+/*
+ * Wait until PID, which holds the other end of the pipe ALIVE, ends. Returns true when it had to be
+ * killed.
+ */
 static bool kill_late(pid_t pid, int alive, unsigned seconds)
 {
 	long end = monotonic_ms() + (long)seconds * 1000, left;
@@ -96,16 +99,18 @@ static int trial_judge(int status, bool late, unsigned seconds, struct errbuf *e
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (late)
-		return errprintf(err, "it has not ended after %u seconds",
+		return errprintf(err, "the process had not ended after %u seconds",
 				 ELAPSED_PER_CPU_SECOND * seconds);
 	if (sig == SIGXCPU || sig == SIGKILL)
-		return errprintf(err, "it takes more than %u seconds, or was killed", seconds);
+		return errprintf(err,
+				 "the process used more than %u seconds of CPU time, or was killed",
+				 seconds);
 	if (sig)
-		return errprintf(err, "it ends in signal %d (%s)", sig, strsignal(sig));
-	/* a sanitizer's word for a crash */
-	return WEXITSTATUS(status) == 0
-		       ? 0
-		       : errprintf(err, "it crashes (exit status %d)", WEXITSTATUS(status));
+		return errprintf(err, "the process died of signal %d (%s)", sig, strsignal(sig));
+	/* a sanitizer exits with a status after a crash */
+	return WEXITSTATUS(status) == 0 ? 0
+					: errprintf(err, "the process crashed (exit status %d)",
+						    WEXITSTATUS(status));
 }
 
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err)
@@ -117,8 +122,8 @@ int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *er
 
 	if (pipe2(alive, O_CLOEXEC) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));
-	fflush(NULL); /* or both processes would write what is in the buffers */
-	/* who ignores it, as some daemons do, is not told how a child has ended */
+	fflush(NULL); /* otherwise both processes would write the buffered output */
+	/* a caller that ignores SIGCHLD, as some daemons do, could not learn how the child ended */
 	sigaction(SIGCHLD, &dfl, &before);
 	pid = fork();
 	error = errno;

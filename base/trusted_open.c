@@ -10,18 +10,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as the kernel follows */
+#define LINKS_MAX 40 /* the kernel's own limit */
 
-/* Where a walk to a file stands. */
+/* The state of a walk to a file. */
 struct walk {
-	const char *path; /* as it was asked for, for messages */
+	const char *path; /* as the caller gave it, for messages */
 	uid_t owner;
-	unsigned links; /* met so far */
-	int dir; /* the directory that REST begins in */
+	unsigned links; /* symbolic links met so far */
+	int dir; /* the directory that REST is relative to */
 	char rest[PATH_MAX];
 };
 
-/* Do only root and the owner decide about what has ST? WHAT it is: "" or "the link x: ". */
+/*
+ * Check that only root and the owner can change the file of ST. WHAT it is, for the message: "", or
+ * "the link x: ".
+ */
 static int trusted_open_check(const struct walk *w, const struct stat *st, const char *what,
 			      struct errbuf *err)
 {
@@ -65,13 +68,13 @@ static int move_to(struct walk *w, int fd, struct errbuf *err)
 	return trusted_open_check(w, &st, "a directory on the way: ", err);
 }
 
-/* REST begins at the root, or in the directory that it stood in. */
+/* Start at the root when REST is absolute, else in the present directory. */
 static int trusted_open_begin(struct walk *w, struct errbuf *err)
 {
 	return *w->rest == '/' ? move_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), err) : 0;
 }
 
-/* Put what the link NAME holds before REST. */
+/* Put the target of the link NAME before REST. */
 static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *err)
 {
 	char target[PATH_MAX], joined[2 * PATH_MAX];
@@ -85,7 +88,7 @@ static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *
 		errno = ELOOP;
 		return trusted_open_cannot(w, "open", err);
 	}
-	/* a relative target begins where the link is: from here on, what that is matters */
+	/* a relative target begins in the link's directory, so that must be trusted, too */
 	if (fstatat(w->dir, "", &st, AT_EMPTY_PATH) < 0)
 		return trusted_open_cannot(w, "stat", err);
 	if (trusted_open_check(w, &st, "the link's directory: ", err) < 0)
@@ -99,7 +102,7 @@ static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *
 	return trusted_open_begin(w, err);
 }
 
-/* Take the first component off REST into NAME; false: there is none. */
+/* Move the first component of REST into NAME. Returns false when there is none. */
 static bool trusted_open_next(struct walk *w, char name[NAME_MAX + 1])
 {
 	char *at = w->rest + strspn(w->rest, "/");
@@ -115,7 +118,7 @@ static bool trusted_open_next(struct walk *w, char name[NAME_MAX + 1])
 	return true;
 }
 
-/* The file NAME itself. Not blocking: nobody can make us wait by putting a named pipe there. */
+/* Open the file NAME itself; without O_NONBLOCK a named pipe in its place would make root wait. */
 static int open_file(struct walk *w, const char *name, struct errbuf *err)
 {
 	int fd = openat(w->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);

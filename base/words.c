@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD_MAX 40 /* longer words are nobody's slip */
+#define WORD_MAX 40 /* longer words are no slip of an allowed word */
 
 static bool is_printable(char c)
 {
@@ -54,7 +54,10 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c)
 	return ab < c ? ab : c;
 }
 
-/* Edits (insert, delete, replace, swap) that turn A into B; both at most WORD_MAX long. */
+/*
+ * Return the edits (insert, delete, replace, swap) that turn A into B; both have at most WORD_MAX
+ * bytes.
+ */
 static unsigned words_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	unsigned row[3][WORD_MAX + 1];
@@ -86,7 +89,7 @@ const char *word_near(const char *word, const char *const *names)
 	unsigned best = len < 6 ? 2 : len < 12 ? 3 : 4; /* one more than allowed */
 	const char *near = NULL;
 
-	/* Every name is "near" a word of one letter. */
+	/* every name is "near" a word of one letter */
 	if (len < 2 || len > WORD_MAX)
 		return NULL;
 	for (; *names; names++) {

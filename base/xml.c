@@ -43,7 +43,7 @@ static void skip_spaces(struct xml *x)
 		x->at_line += *x->at == '\n';
 }
 
-/* Go behind END, which has to come; false: it does not. */
+/* Move behind the next END. Returns false when there is none. */
 static bool skip_to(struct xml *x, const char *end)
 {
 	char *found = strstr(x->at, end);
@@ -56,8 +56,10 @@ static bool skip_to(struct xml *x, const char *end)
 	return true;
 }
 
-/* <?xml ...?>, a comment, a DOCTYPE; 1: skipped, 0: it is none, -1: it does not end or is not
- * supported. */
+/*
+ * Skip <?xml ...?>, a comment or a DOCTYPE. Returns 1 when skipped, 0 when none of them is here, -1
+ * when it does not end or is not supported.
+ */
 static int skip_markup(struct xml *x, struct errbuf *err)
 {
 	const char *end = NULL;
@@ -70,7 +72,7 @@ static int skip_markup(struct xml *x, struct errbuf *err)
 		end = ">";
 	else
 		return 0;
-	/* entities that a document defines itself are how small files become huge ones */
+	/* entities that a document defines itself can make a small file huge */
 	if (*end == '>' && x->at[strcspn(x->at, "[>")] == '[') {
 		xml_bad(x, err, "a DOCTYPE with declarations of its own is not read");
 		return -1;
@@ -101,8 +103,10 @@ static size_t put_utf8(char *to, unsigned long code)
 	return n;
 }
 
-/* The character of a reference ("&lt;", "&#10;"), whose UTF-8 is never longer: bytes written to TO;
- * *FROM moves on; 0: it is none. */
+/*
+ * Decode a reference ("&lt;", "&#10;") at *FROM, which moves on, to TO as UTF-8, which is never
+ * longer. Returns the bytes written, or 0 when it is not a reference.
+ */
 static size_t reference(char *to, char **from)
 {
 	static const struct {
@@ -131,7 +135,7 @@ static size_t reference(char *to, char **from)
 		base = 16;
 		digits++;
 	}
-	/* strtoul would take signs and blanks, too */
+	/* strtoul would accept signs and blanks */
 	if (!strspn(digits, base == 16 ? "0123456789abcdefABCDEF" : "0123456789"))
 		return 0;
 	code = strtoul(digits, &end, base);
@@ -142,7 +146,7 @@ static size_t reference(char *to, char **from)
 	return put_utf8(to, code);
 }
 
-/* A quoted value at X->at, decoded in place: it never grows. */
+/* Decode the quoted value at X->at in place: it never grows. */
 static char *read_value(struct xml *x, struct errbuf *err)
 {
 	char quote = *x->at, *value = x->at + 1, *from = value, *to = value;

@@ -2,7 +2,7 @@
 #ifndef NODEOS_BASE_TEST_FIXTURE_H
 #define NODEOS_BASE_TEST_FIXTURE_H
 
-/* Small things that several tests need: a scratch directory, sets from text. */
+/* Helpers of several tests: a scratch directory, and sets from text. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

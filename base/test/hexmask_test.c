@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Masks as the kernel writes them in smp_affinity and cpumask. */
+/* Masks in the form of the kernel's smp_affinity and cpumask. */
 #include "base/hexmask.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
 static const struct {
-	const char *text, *list, *again; /* again NULL: as text */
+	const char *text, *list, *again; /* AGAIN: how the set is written; NULL: as TEXT */
 } good[] = {
 	{ "1", "0", NULL },
 	{ "ffff", "0-15", NULL },
@@ -26,22 +26,24 @@ int main(void)
 	struct idset s;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		if (!ok(hexmask_parse(&s, good[i].text, &err) == 0, "\"%.40s\" is a mask",
-			good[i].list))
+		if (!ok(hexmask_parse(&s, good[i].text, &err) == 0,
+			"hexmask_parse: takes the mask of \"%.40s\"", good[i].list))
 			continue;
-		is(list_of(&s), good[i].list, "mask of %s", good[i].list);
+		is(list_of(&s), good[i].list, "hexmask_parse: reads the mask of %s", good[i].list);
 		hexmask_format(&s, text);
-		is(text, good[i].again ? good[i].again : good[i].text, "and back: %s",
-		   good[i].list);
+		is(text, good[i].again ? good[i].again : good[i].text,
+		   "hexmask_format: writes the mask of %s", good[i].list);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		s = set_of("7");
 		ok(hexmask_parse(&s, bad[i], &err) == -1 && idset_has(&s, 7),
-		   "bad mask %zu is refused", i);
+		   "hexmask_parse: refuses bad mask %zu and leaves the set untouched", i);
 	}
 	memset(&s, 0xff, sizeof(s));
 	hexmask_format(&s, text);
-	is_int((long long)strlen(text), HEXMASK_MAX - 2, "the longest mask fits");
-	ok(hexmask_parse(&s, text, &err) == 0 && idset_count(&s) == IDSET_MAX, "and is read");
+	is_int((long long)strlen(text), HEXMASK_MAX - 2,
+	       "hexmask_format: the longest mask fits HEXMASK_MAX");
+	ok(hexmask_parse(&s, text, &err) == 0 && idset_count(&s) == IDSET_MAX,
+	   "hexmask_parse: takes the longest mask");
 	return tap_done();
 }

@@ -23,17 +23,20 @@ static const char *name_of(const char *path)
 	return buf;
 }
 
-/* Of a host that is called n1. */
+/* On a host whose name is n1. */
 static void scopes(void)
 {
 	is(name_of("/system.slice/rack1-n7_slurmstepd.scope/job_4/step_0"), "rack1-n7",
-	   "of its scope");
+	   "node_name_of: the node's name of the scope");
 	is(name_of("system.slice/n_7_slurmstepd.scope"), "n_7",
-	   "the scope alone, a name with \"_\"");
-	is(name_of("/system.slice/slurmstepd.scope/job_4"), "n1", "a scope without a name");
-	is(name_of("/system.slice/_slurmstepd.scope/job_4"), "n1", "a name of no letters");
-	is(name_of("/user.slice/n7_slurmstepd.scope.d/job_4"), "n1", "no scope of slurmstepd's");
-	is(name_of(""), "n1", "nowhere");
+	   "node_name_of: a scope without a job, and a name with \"_\"");
+	is(name_of("/system.slice/slurmstepd.scope/job_4"), "n1",
+	   "node_name_of: the host's name for a scope without a name");
+	is(name_of("/system.slice/_slurmstepd.scope/job_4"), "n1",
+	   "node_name_of: the host's name for a scope with an empty name");
+	is(name_of("/user.slice/n7_slurmstepd.scope.d/job_4"), "n1",
+	   "node_name_of: the host's name for a scope that is not slurmstepd's");
+	is(name_of(""), "n1", "node_name_of: the host's name for no cgroup");
 }
 
 int main(void)
@@ -43,22 +46,22 @@ int main(void)
 					       { "", "?" } };
 
 	setenv("SLURMD_NODENAME", "rack1-n0", 1);
-	is(name(), "rack1-n0", "below slurmd, as Slurm calls it, whatever the host's name");
+	is(name(), "rack1-n0", "hostname_short: SLURMD_NODENAME goes before the host's name");
 	setenv("SLURMD_NODENAME", "", 1);
-	/* a name of our own, for this process alone */
+	/* a host name for this process alone */
 	if (unshare(CLONE_NEWUTS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) < 0) {
-		skip(10, "no namespace to choose a host's name in");
+		skip(10, "no UTS namespace to set a host name in");
 		return tap_done();
 	}
 	for (size_t i = 0; i < sizeof(host) / sizeof(host[0]); i++) {
 		if (sethostname(host[i][0], strlen(host[i][0])) < 0)
 			bail("sethostname");
-		is(name(), host[i][1], "host \"%s\"", host[i][0]);
+		is(name(), host[i][1], "hostname_short: of host \"%s\"", host[i][0]);
 	}
 	unsetenv("SLURMD_NODENAME");
 	if (sethostname("n1.cluster.example", 18) < 0)
 		bail("sethostname");
-	is(name(), "n1", "without the variable");
+	is(name(), "n1", "hostname_short: the host's name up to its dot without SLURMD_NODENAME");
 	scopes();
 	return tap_done();
 }

@@ -40,15 +40,15 @@ static void lists(void)
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		struct idset s = parsed(good[i].in);
 
-		is(text(&s), good[i].out, "list form of item %zu", i);
+		is(text(&s), good[i].out, "idset_format: list form of item %zu", i);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct idset s = parsed("7");
 
 		err.text[0] = '\0';
-		ok(idset_parse(&s, bad[i], &err) == -1 && err.text[0], "bad list %zu is refused",
-		   i);
-		is(text(&s), "7", "and the set is untouched");
+		ok(idset_parse(&s, bad[i], &err) == -1 && err.text[0],
+		   "idset_parse: refuses bad list %zu", i);
+		is(text(&s), "7", "idset_parse: a failed parse leaves the set untouched");
 	}
 }
 
@@ -57,15 +57,17 @@ static void format_bounds(void)
 	struct idset s = parsed("0-3,8"), worst;
 	char buf[IDSET_LIST_MAX];
 
-	is_int(idset_format(&s, buf, 6), 5, "exactly fits");
-	is_int(idset_format(&s, buf, 5), -1, "one byte short");
-	is(buf, "", "a buffer too short holds the empty string");
-	is_int(idset_format(&s, buf, 0), -1, "no buffer");
+	is_int(idset_format(&s, buf, 6), 5,
+	       "idset_format: a buffer of the exact size holds the list");
+	is_int(idset_format(&s, buf, 5), -1, "idset_format: fails in a buffer one byte short");
+	is(buf, "", "idset_format: a buffer too short holds the empty string");
+	is_int(idset_format(&s, buf, 0), -1, "idset_format: fails without a buffer");
 	idset_zero(&worst);
-	is_int(idset_format(&worst, buf, 1), 0, "the empty set fits one byte");
+	is_int(idset_format(&worst, buf, 1), 0, "idset_format: the empty set fits one byte");
 	for (unsigned i = 0; i < IDSET_MAX; i += 2)
 		idset_add(&worst, i);
-	ok(idset_format(&worst, buf, sizeof(buf)) > 0, "IDSET_LIST_MAX holds every second id");
+	ok(idset_format(&worst, buf, sizeof(buf)) > 0,
+	   "idset_format: IDSET_LIST_MAX holds every second id");
 }
 
 static void algebra(void)
@@ -74,30 +76,31 @@ static void algebra(void)
 
 	s = a;
 	idset_or(&s, &b);
-	is(text(&s), "0-5,64,4095", "or");
+	is(text(&s), "0-5,64,4095", "idset_or");
 	s = a;
 	idset_and(&s, &b);
-	is(text(&s), "3,64", "and");
+	is(text(&s), "3,64", "idset_and");
 	s = a;
 	idset_andnot(&s, &b);
-	is(text(&s), "0-2,4095", "andnot");
-	is_int(idset_count(&a), 6, "count");
-	ok(idset_intersects(&a, &b) && !idset_intersects(&a, &none), "intersects");
-	ok(idset_subset(&none, &a) && idset_subset(&s, &a) && !idset_subset(&b, &a), "subset");
-	ok(idset_equal(&a, &a) && !idset_equal(&a, &b), "equal");
-	ok(idset_empty(&none) && !idset_empty(&a), "empty");
+	is(text(&s), "0-2,4095", "idset_andnot");
+	is_int(idset_count(&a), 6, "idset_count");
+	ok(idset_intersects(&a, &b) && !idset_intersects(&a, &none), "idset_intersects");
+	ok(idset_subset(&none, &a) && idset_subset(&s, &a) && !idset_subset(&b, &a),
+	   "idset_subset");
+	ok(idset_equal(&a, &a) && !idset_equal(&a, &b), "idset_equal");
+	ok(idset_empty(&none) && !idset_empty(&a), "idset_empty");
 	ok(idset_has(&a, 4095) && !idset_has(&a, 4094) && !idset_has(&a, 4096) &&
 		   !idset_has(&a, ~0u),
-	   "has, beyond the end too");
+	   "idset_has: true for members only, and false beyond IDSET_MAX");
 	idset_del(&a, 64);
 	idset_del(&a, 9999);
 	idset_add(&a, 4096);
 	idset_add(&a, ~0u);
-	is(text(&a), "0-3,4095", "del; ids beyond the end are ignored");
-	is_int(idset_next(&a, -1), 0, "next: the first");
-	is_int(idset_next(&a, 3), 4095, "next: over empty words");
-	is_int(idset_next(&a, 4095), -1, "next: none after the last id");
-	is_int(idset_next(&none, -1), -1, "next: none in the empty set");
+	is(text(&a), "0-3,4095", "idset_add, idset_del: ids beyond IDSET_MAX are ignored");
+	is_int(idset_next(&a, -1), 0, "idset_next: the first id");
+	is_int(idset_next(&a, 3), 4095, "idset_next: crosses empty words");
+	is_int(idset_next(&a, 4095), -1, "idset_next: -1 after the last id");
+	is_int(idset_next(&none, -1), -1, "idset_next: -1 in the empty set");
 }
 
 int main(void)

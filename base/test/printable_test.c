@@ -35,30 +35,31 @@ static void characters(void)
 		{ "a\302\205b", "a?b", "U+0085, a newline" },
 		{ "\302\240\303\277", "\302\240\303\277", "U+00A0 and U+00FF stay" },
 		{ "\200\277", "??", "continuation bytes alone" },
-		{ "a\303", "a?", "the end in the middle of two bytes" },
-		{ "a\342\202", "a??", "the end in the middle of three bytes" },
-		{ "\342(\241", "?(?", "another byte in the middle of three" },
-		{ "\360\237\230x", "???x", "another byte in the place of the fourth" },
-		{ "\300\212", "??", "a newline in two bytes" },
-		{ "\340\200\212", "???", "a newline in three bytes" },
-		{ "\340\202\233", "???", "U+009B in three bytes" },
-		{ "\360\200\200\212", "????", "a newline in four bytes" },
+		{ "a\303", "a?", "a character of two bytes without its second" },
+		{ "a\342\202", "a??", "a character of three bytes without its third" },
+		{ "\342(\241", "?(?", "another byte as the third of three" },
+		{ "\360\237\230x", "???x", "another byte as the fourth of four" },
+		{ "\300\212", "??", "a newline as the second of two bytes" },
+		{ "\340\200\212", "???", "a newline as the third of three bytes" },
+		{ "\340\202\233", "???", "U+009B encoded in three bytes" },
+		{ "\360\200\200\212", "????", "a newline encoded in four bytes" },
 		{ "\355\240\200", "???", "a surrogate" },
 		{ "\357\277\275", "\357\277\275", "U+FFFD stays" },
 		{ "\364\217\277\277", "\364\217\277\277", "U+10FFFF stays" },
-		{ "\364\220\200\200", "????", "behind U+10FFFF" },
-		{ "\365\200\200\200\376\377", "??????", "bytes that UTF-8 does not have" },
+		{ "\364\220\200\200", "????", "code points above U+10FFFF" },
+		{ "\365\200\200\200\376\377", "??????", "bytes that UTF-8 never has" },
 	};
 	char buf[64];
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		is(printable(buf, sizeof(buf), row[i].text), row[i].want, "%s", row[i].what);
-		is(format(buf, sizeof(buf), "%s", row[i].text), row[i].want, "formatted: %s",
+		is(printable(buf, sizeof(buf), row[i].text), row[i].want, "printable: %s",
+		   row[i].what);
+		is(format(buf, sizeof(buf), "%s", row[i].text), row[i].want, "printable_format: %s",
 		   row[i].what);
 	}
 }
 
-/* Each byte from 0x80 to 0xff, alone between two letters, is no character. */
+/* A byte from 0x80 to 0xff between two letters is not a character. */
 static void high_bytes(void)
 {
 	unsigned wrong = 0;
@@ -68,7 +69,7 @@ static void high_bytes(void)
 
 		wrong += strcmp(printable(buf, sizeof(buf), text), "a?b") != 0;
 	}
-	is_int(wrong, 0, "bytes 0x80 to 0xff alone");
+	is_int(wrong, 0, "printable: replaces each byte from 0x80 to 0xff that stands alone");
 }
 
 static void cuts(void)
@@ -77,37 +78,40 @@ static void cuts(void)
 		size_t size;
 		const char *text, *want, *what;
 	} row[] = {
-		{ 8, "1234567", "1234567", "just fits" },
-		{ 8, "12345678", "1234...", "one too long" },
-		{ 4, "1234", "...", "the smallest buffer" },
-		{ 4, "123", "123", "fits in the smallest buffer" },
+		{ 8, "1234567", "1234567", "a text that just fits" },
+		{ 8, "12345678", "1234...", "a text one byte too long" },
+		{ 4, "1234", "...", "a text too long for the smallest buffer" },
+		{ 4, "123", "123", "a text that fits the smallest buffer" },
 		{ 8, "123\303\257456", "123...", "no half of a character before the dots" },
 		{ 8, "12\303\2574567", "12\303\257...", "a whole character before the dots" },
 		{ 8, "12345\360\237\230\200", "1234...", "four bytes at the end" },
-		{ 8, "123456\303\257", "1234...", "the end of the buffer in a character" },
+		{ 8, "123456\303\257", "1234...", "the buffer ends within a character" },
 		{ 8, "123\360\237\230\200", "123\360\237\230\200", "four bytes that just fit" },
 		{ 8, "\302\205\302\205\302\205\302\205\302\205", "?????",
-		  "what fits when it is replaced is not cut" },
-		{ 8, "\n\n\n\n\n\n\n\n", "????...", "replaced, and cut" },
+		  "a text that fits once its characters are replaced" },
+		{ 8, "\n\n\n\n\n\n\n\n", "????...", "a text that is replaced and cut" },
 	};
 	char buf[64], want[64];
 	static char large[65536], line[PRINTABLE_LOG_MAX];
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		is(printable(buf, row[i].size, row[i].text), row[i].want, "%s", row[i].what);
-	/* of a format only what fits is known: it is cut where that is */
+		is(printable(buf, row[i].size, row[i].text), row[i].want, "printable: %s",
+		   row[i].what);
+	/* vsnprintf() has cut the text already, so its replaced form is cut, too */
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		bool cut = strlen(row[i].text) >= row[i].size;
 
 		snprintf(want, sizeof(want), "%s", row[i].want);
 		if (cut && !strstr(want, "..."))
 			strcpy(want, "???...");
-		is(format(buf, row[i].size, "%s", row[i].text), want, "formatted: %s", row[i].what);
+		is(format(buf, row[i].size, "%s", row[i].text), want, "printable_format: %s",
+		   row[i].what);
 	}
 	memset(large, 'x', sizeof(large) - 1);
 	is_int((long long)strlen(format(line, sizeof(line), "request: %s", large)),
-	       PRINTABLE_LOG_MAX - 1, "64 KiB into a line of a log");
-	is(line + sizeof(line) - 6, "xx...", "which ends with dots");
+	       PRINTABLE_LOG_MAX - 1, "printable_format: cuts 64 KiB to a line of a log");
+	is(line + sizeof(line) - 6, "xx...",
+	   "printable_format: a line that was cut ends with dots");
 }
 
 int main(void)

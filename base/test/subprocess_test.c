@@ -11,7 +11,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-static unsigned timeout = 20; /* a busy machine is slow */
+static unsigned timeout = 20; /* generous, for a busy machine */
 
 static int run(const char *const *argv, const char *input, uid_t uid, char **out,
 	       struct errbuf *err)
@@ -30,7 +30,7 @@ static int run(const char *const *argv, const char *input, uid_t uid, char **out
 	return subprocess_run(&h, out, err);
 }
 
-/* A process of the helper's user that traces it and never waits for it. */
+/* Fork a process that traces the helper as its user and never waits for it. */
 static pid_t tracer(const char *comm)
 {
 	pid_t pid = fork();
@@ -76,9 +76,11 @@ static void partial(void)
 	struct errbuf err = { 0 };
 	char *out = NULL;
 
-	is_int(subprocess_run(&h, &out, &err), -1, "one whose time is over: %s", err.text);
-	is(out, "one\n", "what it has said is kept where that is asked for");
-	ok(times_heard == 1, "and was heard at once");
+	is_int(subprocess_run(&h, &out, &err), -1,
+	       "subprocess_run: a program with keep_partial is killed at its time limit: %s",
+	       err.text);
+	is(out, "one\n", "subprocess_run: keep_partial keeps the output so far");
+	ok(times_heard == 1, "subprocess_run: heard() is called while the program runs");
 	free(out);
 }
 
@@ -91,9 +93,9 @@ static void held(void)
 	char *out;
 
 	timeout = 1;
-	is_int(run(sleeper, NULL, 65534, &out, &err), -1, "one that a debugger holds: %s",
-	       err.text);
-	ok(time(NULL) - start < 30, "nobody waits for it");
+	is_int(run(sleeper, NULL, 65534, &out, &err), -1,
+	       "subprocess_run: a program that a debugger holds fails: %s", err.text);
+	ok(time(NULL) - start < 30, "subprocess_run: a debugger does not make the caller wait");
 	timeout = 20;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -118,62 +120,80 @@ int main(void)
 	char big[60000], *out;
 	int fd;
 
-	is_int(run(cat, "hello\n", (uid_t)-1, &out, &err), 0, "input reaches it");
-	is(out, "hello\n", "output comes back");
+	is_int(run(cat, "hello\n", (uid_t)-1, &out, &err), 0,
+	       "subprocess_run: the program succeeds with input");
+	is(out, "hello\n", "subprocess_run: input reaches the program, and output the caller");
 	free(out);
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
-	is_int(run(cat, big, (uid_t)-1, &out, &err), 0, "more than a pipe holds");
-	ok(out && strcmp(out, big) == 0, "comes back whole");
+	is_int(run(cat, big, (uid_t)-1, &out, &err), 0,
+	       "subprocess_run: the program succeeds with more input than a pipe holds");
+	ok(out && strcmp(out, big) == 0,
+	   "subprocess_run: more output than a pipe holds comes back whole");
 	free(out);
-	is_int(run(false_, NULL, (uid_t)-1, &out, &err), 1, "its exit status");
+	is_int(run(false_, NULL, (uid_t)-1, &out, &err), 1,
+	       "subprocess_run: returns the exit status");
 	free(out);
-	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "a program that is not there");
-	ok(strstr(err.text, "not installed") != NULL, "is named: %s", err.text);
-	ok(run(crasher, NULL, (uid_t)-1, &out, &err) == -1 && !out, "what crashes has no answer");
-	is(err.text, "/bin/sh: died of signal 11", "the program and the signal are named");
+	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "subprocess_run: a missing program fails");
+	ok(strstr(err.text, "not installed") != NULL,
+	   "subprocess_run: the message names a missing program: %s", err.text);
+	ok(run(crasher, NULL, (uid_t)-1, &out, &err) == -1 && !out,
+	   "subprocess_run: a program that crashes has no answer");
+	is(err.text, "/bin/sh: died of signal 11",
+	   "subprocess_run: the message names program and signal");
 	timeout = 1;
-	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1, "one that does not answer");
+	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1,
+	       "subprocess_run: a program that does not answer fails");
 	timeout = 20;
-	ok(strstr(err.text, "within 1 s") != NULL, "is killed: %s", err.text);
-	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1, "one that speaks without end");
-	ok(strstr(err.text, "longer than") != NULL, "is killed: %s", err.text);
+	ok(strstr(err.text, "within 1 s") != NULL,
+	   "subprocess_run: a program that does not answer is killed: %s", err.text);
+	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1,
+	       "subprocess_run: a program that writes without end fails");
+	ok(strstr(err.text, "longer than") != NULL,
+	   "subprocess_run: a program that writes without end is killed: %s", err.text);
 	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1,
-	       "one that closes its output and stays is killed");
-	ok(time(NULL) - start < 60, "nothing waited for it");
+	       "subprocess_run: a program that closes its output and stays is killed");
+	ok(time(NULL) - start < 60,
+	   "subprocess_run: a program that closes its output and stays costs no waiting");
 	if (geteuid() != 0) {
 		ok(1, "# SKIP not root: rights cannot be dropped");
 		partial();
 		return tap_done();
 	}
-	is_int(run(id, NULL, 65534, &out, &err), 0, "as another user");
-	is(out, "65534\n", "really");
+	is_int(run(id, NULL, 65534, &out, &err), 0,
+	       "subprocess_run: a program succeeds as another user");
+	is(out, "65534\n", "subprocess_run: the program has the other user's uid");
 	free(out);
-	is_int(run(groups, NULL, 65534, &out, &err), 0, "its groups");
-	is(out, "65534\n", "none of root's");
+	is_int(run(groups, NULL, 65534, &out, &err), 0,
+	       "subprocess_run: id -G succeeds as another user");
+	is(out, "65534\n", "subprocess_run: the other user has no group of root's");
 	free(out);
 	setenv("LD_PRELOAD", "", 1);
-	is_int(run(env, NULL, 65534, &out, &err), 0, "its environment");
-	is(out, "LC_ALL=C\n", "is empty");
+	is_int(run(env, NULL, 65534, &out, &err), 0,
+	       "subprocess_run: env succeeds as another user");
+	is(out, "LC_ALL=C\n", "subprocess_run: the other user's environment is empty");
 	free(out);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY);
 	if (fd < 0 || write(fd, "-500", 4) != 4)
 		diag("cannot lower our own OOM score");
 	close(fd);
-	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC: must not reach it */
-	is_int(run(fds, NULL, 65534, &out, &err), 0, "its files");
-	is(out, "0\n1\n2\n3\n", "are its own (3: ls reading the directory)");
+	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC, yet the program must not get it */
+	is_int(run(fds, NULL, 65534, &out, &err), 0, "subprocess_run: ls succeeds as another user");
+	is(out, "0\n1\n2\n3\n",
+	   "subprocess_run: the other user has no file of the caller's (3 is the directory of ls)");
 	free(out);
 	held();
-	is_int(run(oom, NULL, 65534, &out, &err), 0, "its OOM score");
-	is(out, "0\n", "is an ordinary one");
+	is_int(run(oom, NULL, 65534, &out, &err), 0,
+	       "subprocess_run: cat succeeds as another user");
+	is(out, "0\n", "subprocess_run: a negative OOM score becomes 0");
 	free(out);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY);
 	if (fd < 0 || write(fd, "300", 3) != 3)
 		diag("cannot raise our own OOM score");
 	close(fd);
-	is_int(run(oom, NULL, 65534, &out, &err), 0, "where the admin has made it higher");
-	is(out, "300\n", "is what it was");
+	is_int(run(oom, NULL, 65534, &out, &err), 0,
+	       "subprocess_run: cat succeeds with a positive OOM score");
+	is(out, "300\n", "subprocess_run: a positive OOM score stays");
 	free(out);
 	return tap_done();
 }

@@ -3,9 +3,9 @@
 #define NODEOS_BASE_TEST_TAP_H
 
 /*
- * Test results in the Test Anything Protocol. Every check prints one line, is
- * formatted like printf and returns whether it passed. End main with
- * "return tap_done();": 0 when all passed.
+ * Test results in the Test Anything Protocol. Every check prints one line, formats its name as
+ * printf does, and returns whether it passed. End main with "return tap_done();": 0 when all
+ * passed.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 static unsigned tap_count, tap_failed, tap_planned;
 
-/* Optional: how many checks there will be. Otherwise tap_done() tells. */
+/* Optional: announce the number of checks. Otherwise tap_done() prints it. */
 static inline void tap_plan(unsigned n)
 {
 	tap_planned = n;
@@ -99,7 +99,7 @@ static inline void __attribute__((format(printf, 2, 3))) skip(unsigned n, const 
 		printf("ok %u # SKIP %s\n", ++tap_count, why);
 }
 
-/* The whole program cannot run: before any check. */
+/* Skip the whole program, before any check. */
 static inline void __attribute__((noreturn, format(printf, 1, 2))) skip_all(const char *fmt, ...)
 {
 	va_list ap;

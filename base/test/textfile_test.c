@@ -12,7 +12,7 @@
 
 #include "base/test/tap.h"
 
-#define ROOM 4096 /* bytes that a file may have here, in the place of a disk that is full */
+#define ROOM 4096 /* the limit of a file's size in this test, in place of a full disk */
 
 static char dir[] = "/tmp/textfile_test.XXXXXX";
 static char text[3 * ROOM];
@@ -27,7 +27,7 @@ static const char *at(const char *name)
 	return path[turn];
 }
 
-/* Bytes of it, -1: it is not there. */
+/* Return the bytes of NAME, or -1 when there is no such file. */
 static long long size_of(const char *name)
 {
 	struct stat st;
@@ -55,10 +55,10 @@ static void told(const char *name, const struct errbuf *err)
 	char want[256];
 
 	snprintf(want, sizeof(want), "%s: File too large", at(name));
-	is(err->text, want, "the message has file and reason");
+	is(err->text, want, "textfile_write: the message has file and reason");
 }
 
-/* Writes three parts to the pipe PATH, and closes it or does not. */
+/* Fork a process that writes three parts to the pipe PATH, and then closes it or keeps it open. */
 static pid_t writer(const char *path, bool closes)
 {
 	pid_t pid = fork();
@@ -89,20 +89,20 @@ static void pipes(void)
 		bail("mkfifo");
 	pid = writer(at("pipe"), true);
 	is_int(textfile_read(&got, &len, at("pipe"), 100, &err), 0,
-	       "a pipe that is written in parts %s", err.text);
-	is(got ? got : "", "part\npart\npart\n", "is read to its end");
+	       "textfile_read: reads a pipe that is written in parts %s", err.text);
+	is(got ? got : "", "part\npart\npart\n", "textfile_read: reads such a pipe to its end");
 	free(got);
 	waitpid(pid, NULL, 0);
 	pid = writer(at("pipe"), false);
 	started = time(NULL);
 	is_int(textfile_read(&got, &len, at("pipe"), 100, &err), -1,
-	       "a pipe that stays open without more text is given up");
-	ok(time(NULL) - started < 40, "within 40 seconds");
+	       "textfile_read: gives up a pipe that stays open without more text");
+	ok(time(NULL) - started < 40, "textfile_read: gives up such a pipe within 40 seconds");
 	snprintf(want, sizeof(want),
 		 "%s: nothing more was written to this pipe within 10 seconds, and it was not "
 		 "closed",
 		 at("pipe"));
-	is(err.text, want, "the message says that it stayed open");
+	is(err.text, want, "textfile_read: the message says that the pipe stayed open");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	unlink(at("pipe"));
@@ -118,38 +118,46 @@ int main(void)
 	if (!mkdtemp(dir))
 		bail("mkdtemp");
 	memset(text, 'x', sizeof(text));
-	is_int(textfile_write(at("whole"), text, sizeof(text), &err), 0, "a text is written");
-	is_int(size_of("whole"), sizeof(text), "all of it");
-	is_int(textfile_write(at("whole"), text, 5, &err), 0, "and a shorter one over it");
-	is_int(size_of("whole"), 5, "of which nothing else is left");
+	is_int(textfile_write(at("whole"), text, sizeof(text), &err), 0,
+	       "textfile_write: writes a new file");
+	is_int(size_of("whole"), sizeof(text), "textfile_write: the new file has the whole text");
+	is_int(textfile_write(at("whole"), text, 5, &err), 0,
+	       "textfile_write: writes a shorter text over an old file");
+	is_int(size_of("whole"), 5, "textfile_write: nothing of the old text remains");
 	ok(textfile_write(at("no/such"), text, 5, &err) < 0 &&
 		   strstr(err.text, "no/such: No such file or directory"),
-	   "where there is no directory: %s", err.text);
-	is_int(textfile_write("/dev/full", text, 5, &err), -1, "where there is never any room");
-	is(err.text, "/dev/full: No space left on device", "is told");
-	ok(access("/dev/full", F_OK) == 0, "a device is not removed");
+	   "textfile_write: the message names a missing directory: %s", err.text);
+	is_int(textfile_write("/dev/full", text, 5, &err), -1,
+	       "textfile_write: fails on a full device");
+	is(err.text, "/dev/full: No space left on device",
+	   "textfile_write: the message names a full device");
+	ok(access("/dev/full", F_OK) == 0, "textfile_write: a device is not removed");
 
 	pipes();
 	signal(SIGXFSZ, SIG_IGN);
 	if (setrlimit(RLIMIT_FSIZE, &room) < 0)
 		bail("setrlimit");
-	is_int(textfile_write(at("new"), text, sizeof(text), &err), -1, "no room for a new file");
+	is_int(textfile_write(at("new"), text, sizeof(text), &err), -1,
+	       "textfile_write: fails without room for a new file");
 	told("new", &err);
-	ok(!is_there("new"), "it is not there");
+	ok(!is_there("new"), "textfile_write: a new file without room is removed");
 	make("old");
-	is_int(textfile_write(at("old"), text, sizeof(text), &err), -1, "nor over an old one");
-	ok(!is_there("old"), "which is not there, either");
+	is_int(textfile_write(at("old"), text, sizeof(text), &err), -1,
+	       "textfile_write: fails without room over an old file");
+	ok(!is_there("old"), "textfile_write: an old file without room is removed");
 	make("linked");
 	if (symlink("linked", at("link")) < 0 || link(at("linked"), at("twin")) < 0)
 		bail("links");
 	is_int(textfile_write(at("link"), text, sizeof(text), &err), -1,
-	       "nor in one that a symbolic link leads to");
+	       "textfile_write: fails without room at the target of a symbolic link");
 	told("link", &err);
-	ok(is_there("link"), "the link stays");
-	is_int(size_of("linked"), 0, "what it leads to is empty");
+	ok(is_there("link"), "textfile_write: after the failure the link stays");
+	is_int(size_of("linked"), 0,
+	       "textfile_write: after the failure the link's target is empty");
 	is_int(textfile_write(at("twin"), text, sizeof(text), &err), -1,
-	       "nor in one with two names");
-	ok(!is_there("twin") && size_of("linked") == 0, "the other one has no half of it");
+	       "textfile_write: fails without room in a file with two names");
+	ok(!is_there("twin") && size_of("linked") == 0,
+	   "textfile_write: one name is removed, and the file of the other is empty");
 	/* as in: --svg=/dev/stdout >FILE */
 	fd = open(at("opened"), O_RDWR | O_CREAT, 0600);
 	snprintf(text, 64, "/proc/self/fd/%d", fd);
@@ -157,8 +165,9 @@ int main(void)
 		bail("stream");
 	memset(text, 'x', 64);
 	is_int(textfile_write(at("stream"), text, sizeof(text), &err), -1,
-	       "nor through a name of an open file");
-	ok(is_there("stream") && size_of("opened") == 0, "which stays, and has no half of it");
+	       "textfile_write: fails without room through the name of an open file");
+	ok(is_there("stream") && size_of("opened") == 0,
+	   "textfile_write: the name of an open file stays, and the file is empty");
 
 	fd = dup(1);
 	if (!freopen("/dev/full", "w", stdout))
@@ -168,11 +177,12 @@ int main(void)
 	clearerr(stdout);
 	if (dup2(fd, 1) < 0)
 		bail("dup2");
-	ok(!unheard, "standard output that is full");
-	is(err.text, "standard output: No space left on device", "is called so, and told once");
+	ok(!unheard, "textfile_write: fails on a full standard output, and says so once");
+	is(err.text, "standard output: No space left on device",
+	   "textfile_write: the message names standard output");
 
 	for (int i = 0; i < 5; i++)
 		unlink(at((const char *[]){ "whole", "link", "linked", "stream", "opened" }[i]));
-	is_int(rmdir(dir), 0, "nothing else is left");
+	is_int(rmdir(dir), 0, "textfile_write: no other file remains");
 	return tap_done();
 }

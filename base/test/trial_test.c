@@ -47,7 +47,7 @@ static void sleep_on(void *arg)
 		sleep(60);
 }
 
-/* So much memory; a crash where it cannot be had. */
+/* Touch so much memory, or crash where there is less. */
 static void take(void *arg)
 {
 	volatile char *p = malloc(*(size_t *)arg);
@@ -69,32 +69,35 @@ int main(void)
 	time_t started;
 	struct errbuf err = { 0 };
 
-	ok(trial(nothing, NULL, 5, &err) == 0, "what returns");
+	ok(trial(nothing, NULL, 5, &err) == 0, "trial: 0 for a function that returns");
 	ok(trial(change, &number, 5, &err) == 0 && number == 0,
-	   "what changes memory changes its own");
-	ok(trial(crash, &sig, 5, &err) < 0 && strstr(err.text, "it ends in signal 11 ("), "%s",
-	   err.text);
+	   "trial: a change of memory does not reach the caller");
+	ok(trial(crash, &sig, 5, &err) < 0 && strstr(err.text, "died of signal 11 ("),
+	   "trial: a crash is reported: %s", err.text);
 	sig = SIGABRT;
-	ok(trial(crash, &sig, 5, &err) < 0 && strstr(err.text, "it ends in signal 6 ("),
-	   "a failed assertion: %s", err.text);
+	ok(trial(crash, &sig, 5, &err) < 0 && strstr(err.text, "died of signal 6 ("),
+	   "trial: a failed assertion is reported: %s", err.text);
 	signal(SIGSEGV, SIG_IGN);
 	sig = SIGSEGV;
-	ok(trial(crash, &sig, 5, &err) < 0, "also where the caller ignores it");
+	ok(trial(crash, &sig, 5, &err) < 0,
+	   "trial: a crash is reported where the caller ignores SIGSEGV");
 	signal(SIGSEGV, SIG_DFL);
-	ok(trial(leave, &code, 5, &err) < 0 && strstr(err.text, "it crashes (exit status 3)"), "%s",
-	   err.text);
-	ok(trial(spin, NULL, 1, &err) < 0 && strstr(err.text, "more than 1 seconds"), "%s",
-	   err.text);
+	ok(trial(leave, &code, 5, &err) < 0 && strstr(err.text, "crashed (exit status 3)"),
+	   "trial: an exit status is reported: %s", err.text);
+	ok(trial(spin, NULL, 1, &err) < 0 && strstr(err.text, "more than 1 seconds"),
+	   "trial: a function that uses too much CPU time is stopped: %s", err.text);
 	err.text[0] = '\0';
 	started = time(NULL);
 	is_int(trial(sleep_on, NULL, 1, &err), -1,
-	       "a function that sleeps without an end is given up");
-	is(err.text, "it has not ended after 5 seconds", "the message says after how long");
-	ok(time(NULL) - started < 30, "within 30 seconds");
-	is_int(trial(take, &some, 5, &err), 0, "a gigabyte can be had");
+	       "trial: a function that sleeps without end is given up");
+	is(err.text, "the process had not ended after 5 seconds",
+	   "trial: the message says after how long");
+	ok(time(NULL) - started < 30,
+	   "trial: a function that sleeps is given up within 30 seconds");
+	is_int(trial(take, &some, 5, &err), 0, "trial: a function may use a gigabyte");
 	if (limited)
-		is_int(trial(take, &much, 5, &err), -1, "16 GiB cannot");
+		is_int(trial(take, &much, 5, &err), -1, "trial: a function may not use 16 GiB");
 	else
-		skip(1, "the sanitizer has memory of its own");
+		skip(1, "trial: a sanitizer has memory of its own");
 	return tap_done();
 }

@@ -6,7 +6,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What is read of TEXT: "<name attr=value>", "</name:text>", then "." or "! message". */
+/*
+ * Return what the reader reads of TEXT: "<name attr=value>", "</name:text>", then "." or "!
+ * message".
+ */
 static const char *events(const char *text, size_t len)
 {
 	static char out[4096];
@@ -58,7 +61,8 @@ static void taken(void)
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++)
-		is(events(table[i][0], strlen(table[i][0])), table[i][1], "%zu", i);
+		is(events(table[i][0], strlen(table[i][0])), table[i][1],
+		   "xml_next: document %zu is read", i);
 }
 
 static void refused(void)
@@ -107,13 +111,13 @@ static void refused(void)
 	for (size_t i = 0; i < COUNT(table); i++) {
 		const char *got = events(table[i].text, strlen(table[i].text));
 
-		ok(strstr(got, "! ") && strstr(got, table[i].says), "\"%s\": %s", table[i].says,
-		   got);
+		ok(strstr(got, "! ") && strstr(got, table[i].says),
+		   "xml_next: refused with \"%s\": %s", table[i].says, got);
 	}
-	ok(strstr(events("<a>\0</a>", 8), "byte 0x00") != NULL, "a NUL byte is refused");
+	ok(strstr(events("<a>\0</a>", 8), "byte 0x00") != NULL, "xml_next: a NUL byte is refused");
 }
 
-/* ELEMENTS inside each other. */
+/* Return a text of ELEMENTS nested elements. */
 static char *nested(unsigned elements)
 {
 	char *text = malloc(elements * 7u + 1), *to = text;
@@ -130,19 +134,21 @@ static void bounds(void)
 	char *text = nested(XML_DEPTH_MAX), many[1024] = "<a", *got;
 
 	got = strrchr(events(text, strlen(text)), '>');
-	is(got, ">.", "%d elements inside each other", XML_DEPTH_MAX);
+	is(got, ">.", "xml_next: reads %d nested elements", XML_DEPTH_MAX);
 	free(text);
 	text = nested(XML_DEPTH_MAX + 1);
-	ok(strstr(events(text, strlen(text)), "nested too deeply") != NULL, "one more is refused");
+	ok(strstr(events(text, strlen(text)), "nested too deeply") != NULL,
+	   "xml_next: refuses one nested element more");
 	free(text);
 	text = nested(100000);
-	ok(strstr(events(text, strlen(text)), "nested too deeply") != NULL, "100,000 are");
+	ok(strstr(events(text, strlen(text)), "nested too deeply") != NULL,
+	   "xml_next: refuses 100,000 nested elements");
 	free(text);
 	for (unsigned i = 0; i <= XML_ATTRS_MAX; i++)
 		sprintf(many + strlen(many), " a%c%c=\"\"", 'a' + (int)i / 26, 'a' + (int)i % 26);
 	strcat(many, "/>");
 	ok(strstr(events(many, strlen(many)), "too many attributes") != NULL,
-	   "too many attributes are refused");
+	   "xml_next: refuses too many attributes");
 }
 
 int main(void)
