@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Choosing cores is a knapsack over the tree of domains. For each part of the
- * tree a table holds, per sum of widths, the best set of its cores. Two parts
- * merge by trying every split of the sum; a domain then adds the price of using
- * it at all. Prices are vectors that add up and are compared lexicographically,
- * which is an order that addition keeps, so the best of the parts make the best
- * of the whole: the result is exact, at about (free cores)^2 / 2 steps.
+ * Choosing cores is a knapsack over the tree of domains. For each part of the tree a table holds
+ * the best set of its cores for each sum of widths. Two parts merge by trying every split of the
+ * sum; a domain then adds the price of using it at all. Prices are vectors that add up and are
+ * compared lexicographically. Addition keeps that order, so the best sets of the parts make the
+ * best set of the whole: the result is exact, at about (free cores)^2 / 2 steps.
  */
 #include "topology/fit.h"
 
@@ -17,7 +16,7 @@ enum { PRICES = 4 }; /* place, memory, waste, fit; most important first */
 struct state {
 	int64_t price[PRICES];
 	bool possible;
-	unsigned rank; /* of its set among the table's: 0 holds the lowest cores */
+	unsigned rank; /* rank of its set among the table's; 0 holds the lowest cores */
 };
 
 /* State s: the best set whose widths sum up to s units, as bits word0 .. word0 + words - 1. */
@@ -33,7 +32,7 @@ struct chooser {
 	const unsigned *index; /* the candidates: positions in in->core */
 	unsigned n;
 	unsigned *free_before; /* per machine core: all free cores with a lower index */
-	unsigned unit, states; /* widths' common divisor; states worth keeping */
+	unsigned unit, states; /* common divisor of the widths; states worth keeping */
 	unsigned slot_place, slot_memory, slot_waste, slot_fit;
 	struct fit_key *best;
 };
@@ -74,7 +73,7 @@ static int64_t fit_pack(const unsigned *v, unsigned n, unsigned bits)
 	return sum;
 }
 
-/* < 0 when the set A holds the lowest core that only one of the two holds. */
+/* Return < 0 when the lowest core that only one of the sets holds is in A. */
 static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
 {
 	for (unsigned i = 0; i < words; i++) {
@@ -86,7 +85,7 @@ static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
 	return 0;
 }
 
-/* Number the sets in their order, so that merging compares numbers only: merge sort. */
+/* Number the sets in their order by a merge sort, so that merging compares numbers only. */
 static void sort_ids(const struct table *t, unsigned *id, unsigned *scratch, unsigned n)
 {
 	unsigned half = n / 2;
@@ -120,13 +119,13 @@ static int rank_sets(struct table *t)
 	return 0;
 }
 
-/* Free cores with indexes FIRST .. END - 1. */
+/* Return the number of free cores with indexes FIRST .. END - 1. */
 static unsigned free_cores(const struct chooser *ch, unsigned first, unsigned end)
 {
 	return ch->free_before[end] - ch->free_before[first];
 }
 
-/* Add the price of using domains of LEVELS that hold FREE free cores, and MEMORY. */
+/* Add the price of using domains of LEVELS that hold FREE free cores and MEMORY. */
 static void charge(const struct chooser *ch, struct state *s, unsigned levels, unsigned free,
 		   int64_t memory)
 {
@@ -143,7 +142,7 @@ static void charge(const struct chooser *ch, struct state *s, unsigned levels, u
 	s->price[ch->slot_memory] -= memory;
 }
 
-/* The table of one candidate: not taken, or taken. */
+/* Make the table of one candidate with two states: not taken, and taken. */
 static struct table *table_of_core(const struct chooser *ch, unsigned i)
 {
 	const struct machine *m = ch->in->m;
@@ -173,7 +172,7 @@ static struct table *table_of_core(const struct chooser *ch, unsigned i)
 	return t;
 }
 
-/* Is A + B better than what STATE has, whose left part ranks BEST_RANK? */
+/* Return whether A + B is better than STATE, whose left part ranks BEST_RANK. */
 static bool improves(const struct state *a, const struct state *b, const struct state *state,
 		     unsigned best_rank)
 {
@@ -185,7 +184,7 @@ static bool improves(const struct state *a, const struct state *b, const struct 
 		if (price != state->price[p])
 			return price < state->price[p];
 	}
-	/* Other splits have other left sets, so the left set alone decides. */
+	/* another split has another left set, so the left set alone decides */
 	return a->rank < best_rank;
 }
 
@@ -196,7 +195,7 @@ static void join_sets(struct table *t, unsigned s, const struct table *from, uns
 			from->set[(size_t)from_s * from->words + w];
 }
 
-/* Merge two neighbours, the left one holding the lower cores; both are freed. */
+/* Merge two neighbours, of which LEFT holds the lower cores, and free both. */
 static struct table *merge(const struct chooser *ch, struct table *left, struct table *right)
 {
 	struct table *t = NULL;
@@ -277,7 +276,7 @@ static struct fit_key key_of(const struct chooser *ch, const struct table *t, un
 	return key;
 }
 
-/* The best state of T that satisfies the ask; 0 when none does. */
+/* Return the best state of T that satisfies the request, or 0. */
 static unsigned best_state(const struct chooser *ch, const struct table *t, struct fit_key *best)
 {
 	unsigned found = 0;
@@ -303,7 +302,10 @@ static unsigned best_state(const struct chooser *ch, const struct table *t, stru
 static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsigned first,
 				     unsigned end);
 
-/* Candidates FIRST .. END - 1, all in domain D: merge in halves at borders of inner domains. */
+/*
+ * Make the table of the candidates FIRST .. END - 1, all in domain D: merge in halves at borders of
+ * inner domains.
+ */
 static struct table *table_of_range(const struct chooser *ch, const unsigned *border, unsigned n,
 				    const unsigned *inner)
 {
@@ -316,7 +318,7 @@ static struct table *table_of_range(const struct chooser *ch, const unsigned *bo
 		     table_of_range(ch, border + half, n - half, inner + half));
 }
 
-/* First candidate at or after FIRST whose core is not below END_CORE. */
+/* Return the first candidate at or after FIRST whose core is not below END_CORE. */
 static unsigned candidates_end(const struct chooser *ch, unsigned first, unsigned end_core)
 {
 	while (first < ch->n && ch->in->core[ch->index[first]].core < end_core)
@@ -324,7 +326,7 @@ static unsigned candidates_end(const struct chooser *ch, unsigned first, unsigne
 	return first;
 }
 
-/* Candidates FIRST .. END - 1 are exactly those in domain D; there is at least one. */
+/* Make the table of domain D, whose candidates are exactly FIRST .. END - 1, at least one. */
 static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsigned first,
 				     unsigned end)
 {
@@ -365,7 +367,7 @@ static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsig
 	return t;
 }
 
-/* Add to the keys of domain D and of those in it OUTER, the price of the domains around D. */
+/* Add OUTER, the price of the domains around D, to the keys of D and of the domains in it. */
 static void charge_outer(const struct chooser *ch, unsigned d, struct state outer)
 {
 	const struct machine *m = ch->in->m;
@@ -394,7 +396,10 @@ static unsigned gcd(unsigned a, unsigned b)
 	return a;
 }
 
-/* Positions of the candidates, the free cores below every core, widths; -1 without memory. */
+/*
+ * Set positions of the candidates, free cores below every core, and widths. Returns 0, or -1
+ * without memory.
+ */
 static int prepare(struct chooser *ch, unsigned **index)
 {
 	const struct fit_in *in = ch->in;
@@ -421,7 +426,7 @@ static int prepare(struct chooser *ch, unsigned **index)
 	ch->index = *index;
 	if (sum < in->need)
 		return 0;
-	/* A best set has no core to spare, so its sum stays below need + widest. */
+	/* a best set has no core to spare, so its sum stays below need + widest */
 	ch->states = (in->need + widest - 1) / ch->unit + 1;
 	ch->slot_waste = in->thrift ? 0 : 2;
 	ch->slot_place = in->thrift ? 1 : 0;
@@ -472,7 +477,7 @@ void fit_free(struct fit_out *out)
 	out->best = NULL;
 }
 
-/* Of N fields of BITS bits, 0 being the highest, the first that is not the same in X and Y. */
+/* Return the first of N fields of BITS bits, 0 being the highest, that differs in X and Y. */
 static unsigned highest_field(int64_t x, int64_t y, unsigned n, unsigned bits)
 {
 	unsigned i = 0;
@@ -527,7 +532,8 @@ enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool
 		*cmp = x < y ? -1 : x > y;
 	if (x == y)
 		return FIT_EQUAL;
-	/* place is four rules in one number, fit three: the highest field that differs decided. */
+	/* place holds four rules in one number, fit three: the highest field that differs
+	 * decides */
 	if (rule == FIT_HALF)
 		return (enum fit_rule)(FIT_HALF + (int)highest_field(x, y, LEVELS + 1, 15));
 	if (rule == FIT_FIT_PACKAGE)

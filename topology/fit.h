@@ -6,23 +6,23 @@
 
 #include "topology/machine_impl.h"
 
-/* A free core, the candidates being in logical order. */
+/* A free core. Candidates are in logical order. */
 struct fit_core {
 	unsigned core; /* index in the machine */
 	unsigned threads; /* free threads: what taking the core reserves, >= 1 */
-	unsigned width; /* threads that this ask would use of it, 1 .. threads */
-	bool half; /* the machine has threads of it that are not ours to give */
+	unsigned width; /* threads of the core that this request would use, 1 .. threads */
+	bool half; /* some of its threads may not be given to containers */
 };
 
 struct fit_in {
 	const struct machine *m;
 	const struct fit_core *core;
 	unsigned n;
-	/* sum of widths to reach, >= 1; the caller made sure that there is enough */
+	/* sum of widths to reach, >= 1; the caller makes sure that there are enough */
 	unsigned need;
 	bool thrift; /* waste nothing first, locality second */
 	unsigned kind; /* only cores of this CPU kind, or NONE */
-	/* Untaken memory (nodes or bytes) per domain and per core, to have much of; or NULL. */
+	/* untaken memory (nodes or bytes) per domain and per core, the more the better; or NULL */
 	const int64_t *domain_memory, *core_memory;
 };
 
@@ -34,9 +34,9 @@ struct fit_in {
  */
 struct fit_key {
 	int64_t place; /* half cores, packages, NUMA localities, L3 domains (15 bits each) */
-	int64_t memory; /* minus the untaken memory of the domains used */
+	int64_t memory; /* minus the untaken memory of the used domains */
 	int64_t waste; /* threads reserved, cores (20 bits each) */
-	/* free cores of the packages, localities, L3 domains used (20 bits each) */
+	/* free cores of the used packages, localities, L3 domains (20 bits each) */
 	int64_t fit;
 	unsigned given; /* sum of widths; 0: no such set */
 	bool mixed; /* CPU kinds are mixed */
@@ -45,23 +45,22 @@ struct fit_key {
 struct fit_out {
 	struct fit_key key;
 	bool *take; /* fit_in.n flags */
-	/*
-	 * Per domain of the machine: of the sets inside it (given 0: none), with the price of the
-	 * domains around it, so that keys of different domains compare as whole sets do.
-	 */
+	/* Per domain of the machine, the key of the best set inside it (given 0: none), with the
+	 * price of the domains around it, so that keys of different domains compare as whole sets
+	 * do. */
 	struct fit_key *best;
 };
 
 /*
- * Find the best set. Returns 1 with *OUT filled (free with fit_free), 0 when
- * the cores of that kind are too few, -1 without memory.
+ * Find the best set. Returns 1 with *OUT filled (free with fit_free()), 0 when there are too few
+ * cores of that kind, -1 without memory.
  */
 int fit_cores(const struct fit_in *in, struct fit_out *out);
 void fit_free(struct fit_out *out);
 
 /*
- * Which component of A and B differs first: its number in the list below, 0 if
- * none does; *CMP (may be NULL) is then < 0 when A is better.
+ * Find the first component in which A and B differ. Returns its number in the list below, or 0 when
+ * they are equal; *CMP (may be NULL) is < 0 when A is better.
  */
 enum fit_rule {
 	FIT_EQUAL,

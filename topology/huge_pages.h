@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Bytes of memory node NODE that the kernel holds as huge pages of all sizes now (0: none, or it
- * does not say): programs that do not ask for them get none of these. ROOT is before "/sys" ("":
- * this system; tests have another).
+ * Return the bytes of memory node NODE that the kernel holds as huge pages of all sizes now; 0 also
+ * when the kernel does not say. Only programs that ask for huge pages get them. ROOT is the path
+ * before "/sys" ("": this system; a test's tree otherwise).
  */
 uint64_t huge_pages_of(const char *root, unsigned node);
 

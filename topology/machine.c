@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner's tables, made once of a loaded hwloc topology. */
+/* The planner's tables, made once from a loaded hwloc topology. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static bool machine_is_unit(hwloc_obj_t obj)
 	return obj->type == HWLOC_OBJ_CORE || obj->type == HWLOC_OBJ_PU;
 }
 
-/* Memory in the tree below OBJ, itself included, that parts of the machine own. */
+/* Return whether a part of the machine at or below OBJ has memory of its own. */
 static bool has_inner_memory(hwloc_obj_t obj)
 {
 	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling)
@@ -45,7 +45,10 @@ static bool has_inner_memory(hwloc_obj_t obj)
 	return false;
 }
 
-/* Which levels OBJ is a domain of: a locality is the innermost object with memory of its own. */
+/*
+ * Return the levels that OBJ is a domain of. A locality is the innermost object with its own
+ * memory.
+ */
 static unsigned levels_of(hwloc_obj_t obj)
 {
 	unsigned levels = 0;
@@ -67,7 +70,10 @@ static void add_pus(struct machine *m, hwloc_obj_t obj)
 		add_pus(m, child);
 }
 
-/* userdata is ours (the topology is private) and remembers the table entry for place_node(). */
+/*
+ * userdata is free for our use (the topology is private): it holds the table entry for
+ * place_node().
+ */
 static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 {
 	struct core *core = &m->core[m->n_cores++];
@@ -81,7 +87,9 @@ static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 		core->of[l] = NONE;
 }
 
-/* Walk the tree in logical order; OBJ holds CPUs. Depth is hwloc's, some ten levels. */
+/*
+ * Walk the tree in logical order; OBJ holds CPUs. The recursion has hwloc's depth, some ten levels.
+ */
 static void add_object(struct machine *m, hwloc_obj_t obj)
 {
 	unsigned levels = levels_of(obj);
@@ -124,8 +132,9 @@ static unsigned count_objects(hwloc_obj_t obj)
 }
 
 /*
- * Whose memory is it? hwloc attaches memory-only nodes to the whole machine when
- * it knows no better, so a node there is everybody's only if no part has its own.
+ * Find the cores that the memory node OBJ is local to. hwloc attaches a memory-only node to the
+ * whole machine when it knows no better place, so a node there is local to all cores only when no
+ * part has memory of its own.
  */
 static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 {
@@ -157,7 +166,9 @@ static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 				  m->domain[m->core[c].of[LEVEL_PACKAGE]].number[LEVEL_PACKAGE]);
 }
 
-/* As machine_load_this notes it in the topology; XML keeps it. */
+/*
+ * Return the physical node that machine_load_this() has noted in the topology; XML keeps the note.
+ */
 static unsigned home_of(hwloc_obj_t obj)
 {
 	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_HOME);
@@ -166,7 +177,10 @@ static unsigned home_of(hwloc_obj_t obj)
 						    : obj->os_index;
 }
 
-/* Less huge pages, or as machine_note_usable noted it; an XML's writer may have noted too much. */
+/*
+ * Return the usable bytes: those that machine_note_usable() noted, else the node's less huge pages.
+ * The writer of an XML file may have noted too many.
+ */
 static uint64_t machine_usable_of(hwloc_obj_t obj)
 {
 	const char *text = hwloc_obj_get_info_by_name(obj, MACHINE_INFO_USABLE);
@@ -218,7 +232,7 @@ static int copy_latency(struct machine *m, const struct hwloc_distances_s *dist,
 	return 0;
 }
 
-/* Pairs that the matrix does not hold stay UINT64_MAX: the farthest. */
+/* Pairs that the matrix does not hold stay UINT64_MAX, the farthest. */
 static int add_latency(struct machine *m, struct errbuf *err)
 {
 	struct hwloc_distances_s *dist = NULL;
@@ -244,7 +258,7 @@ static int add_latency(struct machine *m, struct errbuf *err)
 	return 0;
 }
 
-/* Cores that hwloc says nothing about are a kind of their own. */
+/* Cores of which hwloc knows no kind are a kind of their own. */
 static int add_kinds(struct machine *m, struct errbuf *err)
 {
 #if HWLOC_API_VERSION >= 0x00020400
@@ -311,7 +325,7 @@ const struct idset *machine_mems(const struct machine *m)
 	return &m->mems;
 }
 
-/* C's threads that lie in CPUS, as one entry; returns how many. */
+/* Write the threads of C that lie in CPUS as one entry. Returns their number. */
 static unsigned core_threads(const struct machine *m, const struct core *c,
 			     const struct idset *cpus, struct plan_core *out)
 {

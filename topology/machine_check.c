@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the tables of machine.c take for granted. hwloc's own checks are off in a release build, and
- * it loads trees that break each of these (as HWLOC_XMLFILE, or of an unusual kernel).
+ * Checks what the tables of machine.c rely on. hwloc's own checks are off in a release build, and
+ * it loads trees that break each of these rules (by HWLOC_XMLFILE, or from an unusual kernel).
  */
 #include "topology/machine_impl.h"
 
-/* Ids of SET, which has an end, are below IDSET_MAX. */
+/* Check that SET has an end and only ids below IDSET_MAX. */
 static int machine_check_check_set(hwloc_const_bitmap_t set, const char *what, struct errbuf *err)
 {
 	int last = set ? hwloc_bitmap_last(set) : -1;
@@ -31,7 +31,7 @@ static int check_pu(hwloc_obj_t pu, struct idset *seen, struct errbuf *err)
 	return 0;
 }
 
-/* OBJ's CPUs are those of the PUs below it, and those are of no other object. */
+/* Check that OBJ's CPUs are those of the PUs below it and belong to no other object. */
 static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struct errbuf *err)
 {
 	hwloc_bitmap_t left;

@@ -16,9 +16,9 @@ enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
 #define TRIAL_SECONDS 60
 
 /*
- * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not
- * depend on which cgroup the caller sits in. DONT_CHANGE_BINDING: the x86
- * component would bind itself to every CPU in turn and hang behind a real-time task.
+ * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not depend on the
+ * caller's cgroup. DONT_CHANGE_BINDING: the x86 component would otherwise bind itself to every CPU
+ * in turn and hang behind a real-time task.
  */
 static unsigned long load_flags(enum source source)
 {
@@ -32,7 +32,7 @@ static unsigned long load_flags(enum source source)
 	return flags;
 }
 
-/* GPU components open displays and drivers: slow, and known to hang. */
+/* GPU components open displays and drivers: slow, and known to hang */
 static void without_gpus(hwloc_topology_t topo)
 {
 	static const char *const unwanted[] = {
@@ -59,8 +59,8 @@ static int set_source(hwloc_topology_t topo, enum source source, const char *tex
 }
 
 /*
- * Which physical node each memory node belongs to, on a kernel that divides them (fgmn=). hwloc
- * reads another system's files below HWLOC_FSROOT, and so does this.
+ * Note the physical node of each memory node, on a kernel that divides them (fgmn=). hwloc reads
+ * another system's files below HWLOC_FSROOT, and so does this.
  */
 static void note_homes(hwloc_topology_t topo)
 {
@@ -84,9 +84,9 @@ static void note_homes(hwloc_topology_t topo)
 }
 
 /*
- * Of hwloc's two readers of XML the built-in one, which is in each installation, and whose input
- * machine_xml_check writes. What its checks find is not for terminals: NodeOS has looked, and looks
- * at the result.
+ * Use the built-in one of hwloc's two XML readers: each installation has it, and
+ * machine_xml_check() writes for it. hwloc's own messages are off, as NodeOS checks the input
+ * before and the result after.
  */
 static void set_hwloc_up(void)
 {
@@ -198,7 +198,7 @@ int machine_load_synthetic(struct machine **out, const char *description, struct
 }
 
 struct wanted {
-	const char *text, *what; /* a file's text and name; NULL and a description */
+	const char *text, *what; /* a file's text and name, or NULL and a description */
 	size_t len;
 };
 
@@ -208,7 +208,7 @@ static int load_wanted(struct machine **out, const struct wanted *w, struct errb
 		       : machine_load_synthetic(out, w->what, err);
 }
 
-/* Memory that the trial's process and this one have in common. */
+/* Memory that the trial's process shares with this one. */
 struct tried {
 	const struct wanted *w;
 	bool failed;
@@ -226,8 +226,8 @@ static void try_wanted(void *arg)
 }
 
 /*
- * Only what another process has loaded is loaded here. What fails there would perhaps not fail
- * here, without the limit of memory, so its message is the answer.
+ * Load here only what another process has loaded. Its failure is the answer, since the same load
+ * could succeed here without the limit of memory.
  */
 static int try_first(const struct wanted *w, struct errbuf *err)
 {
@@ -280,7 +280,7 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-/* hwloc's own export tells nothing of a disk that is full. */
+/* hwloc's own export does not report a full disk. */
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err)
 {
 	struct errbuf why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What memory nodes are made of, and which of them containers get: doc/planner.md has the rules. */
+/* The kinds of memory nodes, and which of them containers get; doc/planner.md has the rules. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 
 #include <hwloc/memattrs.h>
 
-/* hwloc's names in subtype; other ones that begin with "CXL" are an expander's. */
+/* hwloc's names in subtype; any other name that begins with "CXL" is an expander's. */
 static const struct {
 	const char *subtype;
 	enum memory_kind kind;
@@ -27,7 +27,10 @@ static enum memory_kind kind_by_subtype(const char *subtype)
 	return strncasecmp(subtype, "CXL", 3) == 0 ? MEMORY_CXL : MEMORY_UNKNOWN;
 }
 
-/* By what hwloc says of the node itself: the device it comes from, else its subtype; else DRAM. */
+/*
+ * Return the kind that hwloc gives the node itself: by the device it comes from, else by its
+ * subtype, else DRAM.
+ */
 static enum memory_kind kind_by_name(hwloc_obj_t obj)
 {
 	const char *dax = hwloc_obj_get_info_by_name(obj, "DAXType");
@@ -45,14 +48,20 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 	return dax || hwloc_obj_get_info_by_name(obj, "DAXDevice") ? MEMORY_UNKNOWN : MEMORY_DRAM;
 }
 
-/* hwloc may guess a subtype of such a node by its bandwidth, which hides where it comes from. */
+/*
+ * hwloc may guess the subtype of such a node by its bandwidth, which hides the device it comes
+ * from.
+ */
 static bool is_added(hwloc_obj_t obj)
 {
 	return hwloc_obj_get_info_by_name(obj, "DAXType") ||
 	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
-/* Is OBJ or below it memory that CPUs may have as their own? SIZED: the machine tells sizes. */
+/*
+ * Return whether OBJ or an object below it is memory that can be local to CPUs. SIZED: the machine
+ * gives sizes.
+ */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
 	for (hwloc_obj_t child = obj->memory_first_child; child; child = child->next_sibling)
@@ -122,7 +131,7 @@ static hwloc_obj_t object_of(const struct machine *m, unsigned i)
 	return hwloc_get_obj_by_type(m->topo, HWLOC_OBJ_NUMANODE, i);
 }
 
-/* MB/s from the CPUs at the node; 0: not known. */
+/* Return the MB/s from the CPUs at the node, or 0 when it is not known. */
 static uint64_t bandwidth(const struct machine *m, unsigned i)
 {
 	hwloc_obj_t obj = object_of(m, i);
@@ -138,9 +147,9 @@ static uint64_t bandwidth(const struct machine *m, unsigned i)
 }
 
 /*
- * Node I is attached beside node OWN, the CPUs' own. hwloc gives nodes without CPUs the cpuset of
- * those that are near, and guesses DRAM and HBM by their bandwidths: distance and bandwidth tell
- * what is not the CPUs' own.
+ * Judge node I, which is attached beside OWN, the CPUs' own node. hwloc gives nodes without CPUs
+ * the cpuset of nearby nodes, and guesses DRAM and HBM by their bandwidths. So distance and
+ * bandwidth decide which nodes are not the CPUs' own.
  */
 static void judge_beside(struct machine *m, unsigned i, unsigned own)
 {
@@ -151,7 +160,7 @@ static void judge_beside(struct machine *m, unsigned i, unsigned own)
 
 	if (node->kind != MEMORY_DRAM)
 		return;
-	/* hwloc's names may come from bandwidths already */
+	/* hwloc may have taken its names from the bandwidths already */
 	if (m->node[own].kind != MEMORY_DRAM)
 		slow = fast = 0;
 	if (slow && fast > slow && fast - slow > slow)
@@ -162,19 +171,22 @@ static void judge_beside(struct machine *m, unsigned i, unsigned own)
 		node->kind = MEMORY_UNKNOWN;
 }
 
-/* The entry of FIRST for the object that node N hangs on. */
+/* Return the entry of FIRST for the object that node N is attached to. */
 static unsigned *place_of(const struct machine *m, unsigned *first, const struct memnode *n)
 {
 	return &first[n->core != NONE ? m->n_domains + n->core : n->domain];
 }
 
-/* May N be what the kernel counts the CPUs of its object to? */
+/* Return whether N may be the node that the kernel assigns to the CPUs of its object. */
 static bool may_be_own(const struct memnode *n)
 {
 	return is_local(n) && !is_block(n) && !n->empty && n->kind <= MEMORY_UNKNOWN;
 }
 
-/* The kernel numbers nodes with CPUs first: the lowest number at an object is its CPUs' own. */
+/*
+ * The kernel numbers nodes with CPUs first, so the lowest number at an object is its CPUs' own
+ * node.
+ */
 static int judge_by_place(struct machine *m)
 {
 	size_t places = (size_t)m->n_domains + m->n_cores;
@@ -206,7 +218,7 @@ static int judge_by_place(struct machine *m)
 	return 0;
 }
 
-/* A block of the kernel's fgmn= has no CPUs, and is what its home is. */
+/* A block of the kernel's fgmn= has no CPUs; its kind is that of its home. */
 static void judge_blocks(struct machine *m)
 {
 	for (unsigned i = 0; i < m->n_nodes; i++)
@@ -220,7 +232,7 @@ static void judge_blocks(struct machine *m)
 int machine_index_memory(struct machine *m, struct errbuf *err)
 {
 	enum memory_kind ordinary = MEMORY_KINDS;
-	bool added = true; /* all of it is, that is not empty */
+	bool added = true; /* whether all memory is added, empty nodes aside */
 	bool sized = hwloc_get_root_obj(m->topo)->total_memory > 0;
 
 	for (unsigned i = 0; i < m->n_nodes; i++) {

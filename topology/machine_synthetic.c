@@ -8,7 +8,7 @@
 #include "base/idset.h"
 
 #define LEVELS_MAX 12
-/* hwloc compares each object with those beside it and above it: 4096 take it 10 seconds */
+/* hwloc compares each object with its siblings and parents: 4096 take 10 seconds */
 #define BESIDE_MAX 1024
 #define EXAMPLE "a machine as in \"package:2 core:4 pu:2\""
 
@@ -17,11 +17,11 @@ struct reader {
 	struct errbuf *err;
 	unsigned cpus, nodes; /* objects of the last level; memory nodes in brackets */
 	unsigned levels, typed;
-	unsigned types; /* bit 1 << hwloc_obj_type_t: there is a level of it */
+	unsigned types; /* bit 1 << hwloc_obj_type_t: there is a level of this type */
 	bool ends_in_pus, ends_typed;
 };
 
-/* The place in the description, as far as it is worth showing. */
+/* Report WHAT at the place AT, of which a short piece is shown. */
 static int synthetic_bad(struct reader *r, const char *at, const char *what)
 {
 	char shown[25];
@@ -38,7 +38,7 @@ static bool synthetic_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A decimal number; more than MOST: MOST + 1. Without a digit: 0. */
+/* Read a decimal number: MOST + 1 when it is above MOST, 0 without a digit. */
 static unsigned synthetic_number(struct reader *r, unsigned most)
 {
 	unsigned n = 0;
@@ -49,7 +49,7 @@ static unsigned synthetic_number(struct reader *r, unsigned most)
 	return n <= most ? n : most + 1;
 }
 
-/* "0,4,1,5": each id once, one for each object. */
+/* Read "0,4,1,5": each id once, one for each object. */
 static int synthetic_read_list(struct reader *r, unsigned total)
 {
 	const char *start = r->at;
@@ -77,7 +77,7 @@ static int synthetic_read_list(struct reader *r, unsigned total)
 	return n == total ? 0 : synthetic_bad(r, start, "not as many indexes as objects");
 }
 
-/* "2*4:1*2" */
+/* Read "2*4:1*2". */
 static int read_loops(struct reader *r, unsigned total)
 {
 	const char *start = r->at;
@@ -98,7 +98,9 @@ static int read_loops(struct reader *r, unsigned total)
 	}
 }
 
-/* "core:pu": levels before this one, or it; hwloc asserts it of others, and ignores what is none */
+/*
+ * Read "core:pu", names of this or earlier levels: hwloc asserts this, and ignores unknown names.
+ */
 static int read_names(struct reader *r)
 {
 	const char *start = r->at;
@@ -124,7 +126,7 @@ static int read_indexes(struct reader *r, unsigned total)
 	return read_names(r);
 }
 
-/* "(memory=1GB indexes=0,1)", the bracket being the current character, of TOTAL objects. */
+/* Read "(memory=1GB indexes=0,1)", from its bracket, for a level of TOTAL objects. */
 static int read_attrs(struct reader *r, unsigned total)
 {
 	const char *start = r->at++;
@@ -145,7 +147,7 @@ static int read_attrs(struct reader *r, unsigned total)
 	return 0;
 }
 
-/* "[numa(memory=1GB)]": memory beside each object of the last level */
+/* Read "[numa(memory=1GB)]": memory beside each object of the last level. */
 static int read_memory(struct reader *r)
 {
 	const char *start = r->at++;
@@ -166,7 +168,7 @@ static int read_memory(struct reader *r)
 	return 0;
 }
 
-/* "core:4(...)", or "4" alone */
+/* Read "core:4(...)", or "4" alone. */
 static int read_level(struct reader *r)
 {
 	const char *start = r->at;

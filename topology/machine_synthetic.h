@@ -5,9 +5,9 @@
 #include "base/errbuf.h"
 
 /*
- * Is DESCRIPTION ("package:2 core:4 pu:2"; hwloc(7), "Synthetic topologies") one that hwloc may be
- * given? hwloc makes as many objects as it says, divides by what it multiplies, and refuses without
- * a reason. 0, or -1 with the reason.
+ * Check that hwloc can take DESCRIPTION ("package:2 core:4 pu:2"; hwloc(7), "Synthetic
+ * topologies"): hwloc makes as many objects as it names, divides by its numbers, and refuses
+ * without a reason. Returns 0, or -1 with the reason.
  */
 int machine_synthetic_check(const char *description, struct errbuf *err);
 

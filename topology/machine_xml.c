@@ -14,8 +14,8 @@
 #include "base/xml.h"
 
 #define GROUP_LIKE \
-	HWLOC_OBJ_GROUP /* Cache, Tile, Module, System: names of other releases, nothing depends \
-			   on which */
+	HWLOC_OBJ_GROUP /* Cache, Tile, Module, System: names of other releases; no plan depends \
+			   on the type */
 #define SHOWN 24 /* bytes of a value in a message */
 
 enum part {
@@ -32,16 +32,15 @@ enum part {
 	CPUKIND
 };
 
-/* An element that is open. */
+/* An open element. */
 struct level {
 	enum part part;
-	/* of an object: */
+	/* only for an object: */
 	unsigned line;
 	hwloc_obj_type_t type;
-	bool memory; /* hangs beside the CPUs: a NUMANode or memory cache of format 2 */
+	bool memory; /* attached beside the CPUs: a NUMANode or memory cache of format 2 */
 	bool parent; /* an object inside has begun */
-	struct idset cpus, all, covered; /* its cpuset; what objects in it may have; what those have
-					  */
+	struct idset cpus, all, covered; /* its cpuset; allowed to its objects; theirs */
 };
 
 struct matrix {
@@ -59,8 +58,8 @@ struct checker {
 	struct errbuf *err;
 	FILE *out;
 	unsigned major;
-	bool machine; /* its object has begun */
-	bool nodesets; /* which has a nodeset */
+	bool machine; /* the machine's object has begun */
+	bool nodesets; /* the machine has a nodeset */
 	struct idset pus, nodes; /* seen so far */
 	struct matrix m;
 	struct level level[XML_DEPTH_MAX];
@@ -77,7 +76,7 @@ static int bad_line(struct checker *c, unsigned line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* names and values are anybody's, and the message goes to terminals and logs */
+	/* names and values may come from any user, and the message goes to terminals and logs */
 	for (char *t = text; *t; t++)
 		if (*t < ' ' || *t > '~')
 			*t = '?';
@@ -106,7 +105,7 @@ static int machine_xml_parse_number(uint64_t *out, const char *text)
 	return 0;
 }
 
-/* Attribute NAME as a number up to MOST; 1, 0 without it, -1. */
+/* Read attribute NAME as a number up to MOST. Returns 1, 0 without it, or -1. */
 static int number_attr(struct checker *c, uint64_t *out, const char *name, uint64_t most)
 {
 	const char *text = xml_attr(&c->x, name);
@@ -119,7 +118,7 @@ static int number_attr(struct checker *c, uint64_t *out, const char *name, uint6
 		   (unsigned long long)most);
 }
 
-/* One word of 32 bits, as "0x0000000f" or nothing. */
+/* Parse one word of 32 bits, "0x0000000f" or empty. */
 static int machine_xml_parse_word(uint32_t *out, const char *text, size_t len)
 {
 	*out = 0;
@@ -142,8 +141,10 @@ static int machine_xml_parse_word(uint32_t *out, const char *text, size_t len)
 	return 0;
 }
 
-/* A set as hwloc writes it, highest word first; one without an end ("0xf...f") is none that a
- * machine can have. */
+/*
+ * Parse a set as hwloc writes it, highest word first. A set without an end ("0xf...f") is refused:
+ * no machine has one.
+ */
 static int parse_set(struct checker *c, struct idset *set, const char *name, const char *text)
 {
 	const bool nodes = strstr(name, "nodeset") != NULL;
@@ -172,7 +173,7 @@ static int parse_set(struct checker *c, struct idset *set, const char *name, con
 	return 0;
 }
 
-/* TEXT in an attribute, as hwloc's reader takes it: one that has no other references. */
+/* Write TEXT as an attribute with the references that hwloc's reader knows, and no others. */
 static void machine_xml_put_text(FILE *f, const char *text)
 {
 	static const struct {
@@ -244,8 +245,10 @@ static int find_type(struct checker *c, hwloc_obj_type_t *type)
 		   hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 255);
 }
 
-/* The id of a PU or memory node, which SET, its own cpuset or nodeset, has as its only one, and no
- * other before. */
+/*
+ * Check the id of a PU or memory node: it is the only one in SET, the object's own cpuset or
+ * nodeset, and has not occurred before.
+ */
 static int check_id(struct checker *c, const char *what, const char *name, const struct idset *set,
 		    struct idset *seen)
 {
@@ -271,8 +274,10 @@ static int check_id(struct checker *c, const char *what, const char *name, const
 	return 0;
 }
 
-/* Where object L stands: in the CPUs of what is around it, and beside those of the objects before
- * it. */
+/*
+ * Check that object L lies within the CPUs of the object around it and beside those of its earlier
+ * siblings.
+ */
 static int check_place(struct checker *c, struct level *l)
 {
 	struct level *around = level_at(c, 1);
@@ -358,8 +363,10 @@ static int put_object(struct checker *c)
 	return 0;
 }
 
-/* Format 1 leaves what is offline or not allowed out of cpuset and nodeset, and has objects for it
- * all the same. */
+/*
+ * Format 1 leaves offline and disallowed CPUs and nodes out of cpuset and nodeset, yet has objects
+ * for them: read the complete sets.
+ */
 static int machine_xml_read_set(struct checker *c, struct idset *set, const char *name,
 				const char *complete)
 {
@@ -369,8 +376,7 @@ static int machine_xml_read_set(struct checker *c, struct idset *set, const char
 		    : parse_set(c, set, name, xml_attr(&c->x, name));
 }
 
-/* The sets that an object must have: hwloc counts on the complete ones, and in format 1 makes
- * nodesets up. */
+/* Check for the sets that hwloc relies on: the complete ones; in format 1 it makes up nodesets. */
 static int check_sets(struct checker *c)
 {
 	static const char *const names[] = { "cpuset", "complete_cpuset", "nodeset",
@@ -404,7 +410,7 @@ static int open_object(struct checker *c)
 	if (!c->machine && !may_be_outermost(c, l->type))
 		return bad(c, "the outermost object is a %.*s, expected a Machine", SHOWN,
 			   xml_attr(&c->x, "type"));
-	/* Misc with CPUs is what format 1 had for Group */
+	/* format 1 has Misc with CPUs in place of Group */
 	if (hwloc_obj_type_is_io(l->type) ||
 	    (l->type == HWLOC_OBJ_MISC && !xml_attr(&c->x, "cpuset"))) {
 		level_at(c, 1)->parent = true;
@@ -448,7 +454,7 @@ static int close_object(struct checker *c)
 	return 0;
 }
 
-/* One of the attributes A and B alone; hwloc refuses others here. */
+/* Write the attributes A and B, without any other, which hwloc refuses here. */
 static int put_pair(struct checker *c, const char *a, const char *b, bool numbers)
 {
 	const char *first = xml_attr(&c->x, a), *second = xml_attr(&c->x, b);
@@ -467,7 +473,7 @@ static int put_pair(struct checker *c, const char *a, const char *b, bool number
 	return 0;
 }
 
-/* The latencies between memory nodes of format 1, which it keeps in the machine object. */
+/* Read the latencies between memory nodes of format 1, which has them in the machine's object. */
 static int open_distances_v1(struct checker *c)
 {
 	static const char *const names[] = { "nbobjs", "relative_depth", "latency_base" };
@@ -519,7 +525,7 @@ static void free_matrix(struct matrix *m)
 	*m = (struct matrix){ .n = 0 };
 }
 
-/* Others than those between memory nodes by their os_index decide nothing in a plan. */
+/* Only distances between memory nodes by their os_index matter to a plan. */
 static int open_distances(struct checker *c)
 {
 	const char *type = xml_attr(&c->x, "type"), *indexing = xml_attr(&c->x, "indexing");
@@ -534,7 +540,7 @@ static int open_distances(struct checker *c)
 		return -1;
 	if (!n || !kind)
 		return bad(c, "<distances2> without nbobjs and kind");
-	/* what was not announced honestly is not worth the memory */
+	/* allocate no more than the memory nodes read so far need */
 	if (n > idset_count(&c->nodes))
 		return bad(c, "distances between %llu memory nodes: there are %u",
 			   (unsigned long long)n, idset_count(&c->nodes));
@@ -724,7 +730,7 @@ static int open_cpukind(struct checker *c)
 	return 0;
 }
 
-/* In the topology: the machine, then what belongs to all of it. */
+/* Read an element of the topology: the machine, then elements for the whole machine. */
 static int open_global(struct checker *c)
 {
 	const char *name = c->x.name;

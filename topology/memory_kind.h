@@ -5,15 +5,15 @@
 #include <stddef.h>
 
 /*
- * What a memory node is made of. One kind of a machine is the ordinary one, which containers get;
- * the others are special and not given to containers. machine.h says which node is what,
+ * The kind of a memory node. One kind of a machine is the ordinary one, which containers get; the
+ * other kinds are special and no container gets them. machine.h says which node is of which kind,
  * doc/planner.md by which facts.
  */
 enum memory_kind {
 	MEMORY_DRAM,
 	MEMORY_HBM, /* MCDRAM, too */
-	MEMORY_SPM, /* set apart by the firmware (specific-purpose), and no better known */
-	MEMORY_UNKNOWN, /* without CPUs of its own, and no better known */
+	MEMORY_SPM, /* set apart by the firmware (specific-purpose), not known better */
+	MEMORY_UNKNOWN, /* without CPUs of its own, not known better */
 	MEMORY_CXL,
 	MEMORY_NVM,
 	MEMORY_GPU,
@@ -29,7 +29,7 @@ const char *memory_kind_name(enum memory_kind kind);
 /* Write the names of the kinds whose bits are set in KINDS to BUF, "dram,hbm"; returns BUF. */
 const char *memory_kinds_format(char buf[MEMORY_KINDS_TEXT_MAX], unsigned kinds);
 
-/* The same text -> *KINDS; -1 when it has another name or none. */
+/* Parse the same text to *KINDS. Returns 0, or -1 for an unknown name or an empty text. */
 int memory_kinds_parse(unsigned *kinds, const char *text);
 
 #endif

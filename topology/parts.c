@@ -11,8 +11,10 @@ static unsigned package_of(const struct machine *m, unsigned core)
 	return domain == NONE ? 0 : m->domain[domain].number[LEVEL_PACKAGE];
 }
 
-/* The part that a memory node is drawn in: of its first core, or where the node is that it was
- * carved from. */
+/*
+ * Return the part that a memory node is drawn in: the part of its first core, or of the node that
+ * it was carved from.
+ */
 static struct machine_part *parts_part_of(const struct machine *m, const unsigned *part_of_core,
 					  struct machine_part *part, const struct memnode *node)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The renderer is hwloc's lstopo: it takes the colours of boxes from what is noted with an object
- * (lstopo(1), lstopoStyle). */
+/*
+ * hwloc's lstopo draws the picture: it takes the colours of boxes from infos of their objects
+ * (lstopo(1), lstopoStyle).
+ */
 #include "topology/picture.h"
 
 #include <errno.h>
@@ -30,7 +32,7 @@ void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsign
 						 : first[number]);
 		return;
 	}
-	/* HSL with a hue of the golden angle, saturation 0.6, lightness 0.75 */
+	/* HSL: hue by the golden angle, saturation 0.6, lightness 0.75 */
 	for (unsigned i = 0; i < 3; i++) {
 		double k = fmod(shift[i] + (number - n_first) * 137.508 / 30, 12);
 		double ramp = fmax(-1, fmin(fmin(k - 3, 9 - k), 1));
@@ -53,10 +55,13 @@ struct picture {
 	const struct picture_part *part;
 	unsigned n;
 	char (*colour)[PICTURE_COLOUR_MAX];
-	bool sharing; /* a memory node has the colour of those of several */
+	bool sharing; /* a memory node of several parts is drawn, in their common colour */
 };
 
-/* The colour of the one part that has it; of several; NULL: of none. */
+/*
+ * Return the colour of the only part with OS, the colour of shared nodes for several, NULL for
+ * none.
+ */
 static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 {
 	const char *found = NULL;
@@ -71,7 +76,7 @@ static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 	return found;
 }
 
-/* A core is of the part that all of its threads are of. */
+/* A core has the colour of the part that holds all of its threads. */
 static const char *colour_of_core(const struct picture *p, hwloc_obj_t core)
 {
 	const char *all = NULL;
@@ -98,7 +103,7 @@ static int paint_machine(struct picture *p)
 	for (obj = NULL;
 	     rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_CORE, obj));)
 		rc = paint(obj, colour_of_core(p, obj));
-	/* what nobody may use, or nobody has named, is as lstopo draws it */
+	/* CPUs and memory nodes of no part keep lstopo's own colours */
 	for (obj = NULL;
 	     rc == 0 && (obj = hwloc_get_next_obj_by_type(p->topo, HWLOC_OBJ_PU, obj));) {
 		const char *colour = colour_by(p, obj->os_index, false);
@@ -134,7 +139,7 @@ static int picture_draw(struct picture *p, const char *title)
 	return rc == 0 && p->sharing ? picture_note(p, "memory node of several", shared) : rc;
 }
 
-/* A copy that may have objects of our own, which a topology says before it is loaded. */
+/* Copy TOPO into a topology that takes Misc objects, which must be enabled before the load. */
 static int picture_copy(hwloc_topology_t *out, hwloc_topology_t topo)
 {
 	char *xml = NULL;

@@ -11,26 +11,28 @@ struct machine; /* topology/machine.h */
 
 enum picture_kind { PICTURE_CONTAINER, PICTURE_SERVICE, PICTURE_FREE };
 
-/* What belongs together, and has a colour and a line of the legend. */
+/* A part of the machine with a colour and a line of the legend. */
 struct picture_part {
 	enum picture_kind kind;
 	char label[512];
 	struct idset cpus;
-	/* a memory node of several parts has a colour of its own, and so a line */
+	/* a memory node of several parts has a colour and a legend line of its own */
 	struct idset mems;
 };
 
 /*
- * M as XML of hwloc for lstopo, whose boxes have the colours of the N parts that their CPUs and
- * memory nodes are of, with TITLE and a legend beside it: *XML is a malloc'ed text.
+ * Write M as hwloc XML for lstopo: boxes have the colours of the N parts that their CPUs and memory
+ * nodes belong to, with TITLE and a legend beside them. *XML is malloc'ed.
  */
 int picture_xml(const struct machine *m, const char *title, const struct picture_part *part,
 		unsigned n, char **xml, struct errbuf *err);
 
-/* The colour of a part, "#rrggbb": light enough for black words. The first ten containers differ
- * clearly, the next go round the circle. */
+/*
+ * Choose the colour of a part, "#rrggbb", light enough for black text. The first ten containers
+ * have distinct colours; the hues of the next go round the colour circle.
+ */
 #define PICTURE_COLOUR_MAX 8
-#define PICTURE_SHARED "#efe3fb" /* of memory nodes of several */
+#define PICTURE_SHARED "#efe3fb" /* of memory nodes of several parts */
 void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number);
 
 #endif

@@ -77,7 +77,7 @@ static int index_cores(struct planner *p, struct errbuf *err)
 	return 0;
 }
 
-/* Cores that ASK would need, all being as wide as the widest. */
+/* Return the cores that ASK needs if all are as wide as the widest. */
 static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask)
 {
 	unsigned widest = 1;
@@ -89,7 +89,9 @@ static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask
 	return ask->cpus / widest + (ask->cpus % widest != 0);
 }
 
-/* Largest first, equals as asked, "the rest" last: n is small (a request has at most 64). */
+/*
+ * Order the requests: largest first, equal ones as given, "the rest" last. N is small (at most 64).
+ */
 static int *order_asks(const struct planner *p)
 {
 	int *order = calloc(p->n ? p->n : 1, sizeof(*order));
@@ -135,9 +137,9 @@ static int draft_reset(struct planner *p, struct errbuf *err)
 }
 
 /*
- * Counted and sized memory is chosen beside the cores; who asked for none takes
- * what is then left, so that a large container without a wish does not take the
- * nodes of a small one with a wish.
+ * Memory by count or size is chosen right after the cores. Containers without a request for memory
+ * get theirs last, so that a large one among them does not take the nodes that a small one asks
+ * for.
  */
 static enum placing place_all(struct planner *p, const int *order, struct errbuf *err)
 {
@@ -160,8 +162,8 @@ static enum placing place_all(struct planner *p, const int *order, struct errbuf
 }
 
 /*
- * Locality first may spend the threads of uneven cores (offline threads, mixed
- * kinds) so that a later container misses one; then waste nothing first instead.
+ * Locality first may spend the threads of uneven cores (offline threads, mixed kinds) so that a
+ * later container lacks one; then plan again with the least waste first.
  */
 static int plan_place(struct planner *p, struct errbuf *err)
 {
@@ -183,7 +185,7 @@ static int plan_place(struct planner *p, struct errbuf *err)
 	return rc == PLACED ? 0 : -1;
 }
 
-/* A node is shared when two confined containers, or one and another job's, have it. */
+/* A node is shared when two confined containers, or a confined one and another job's, have it. */
 static void plan_mark_shared(struct planner *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {

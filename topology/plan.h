@@ -11,15 +11,15 @@
 #include "topology/refusal.h"
 
 /*
- * The planner: (machine, free set, asks) -> which CPUs and memory nodes each
- * container gets, and why. Pure: no files, no clock, no environment; the same
- * input gives the same plan. doc/planner.md holds the objective, in order.
+ * The planner: from a machine, a free set and requests to the CPUs and memory nodes of each
+ * container, with the reasons. Pure: no files, no clock, no environment; the same input gives the
+ * same plan. doc/planner.md holds the objective, in order.
  */
 
 struct machine; /* topology/machine.h */
 
 enum mems_kind {
-	MEMS_UNSET, /* not asked: plan_opts.default_mems decides */
+	MEMS_UNSET, /* not requested: plan_opts.default_mems decides */
 	MEMS_COUNT, /* mems = a number of memory nodes */
 	MEMS_SIZE, /* mems = bytes that the chosen nodes must hold together */
 };
@@ -27,13 +27,13 @@ enum mems_kind {
 enum mems_default {
 	MEMS_ALL, /* every allowed memory node: the container is not confined */
 	MEMS_LOCAL, /* the memory nodes local to the chosen cores */
-	MEMS_ORDINARY, /* every ordinary one: no choice, but the caller binds the container */
+	MEMS_ORDINARY, /* all ordinary nodes: no choice, but the caller binds to them */
 };
 
-/* What one container asks. */
+/* The request of one container. */
 struct plan_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
-	/* usable hardware threads; 0 = every core that is left after the others */
+	/* usable hardware threads; 0 = every core that the other containers leave */
 	unsigned cpus;
 	unsigned smt; /* threads used per core; 0 = all of them */
 	enum mems_kind mems_kind;
@@ -41,17 +41,16 @@ struct plan_ask {
 };
 
 struct plan_opts {
-	struct idset cpus; /* CPUs that may be given away (ids as the kernel numbers them) */
-	struct idset mems; /* memory nodes that may be given away */
+	struct idset cpus; /* CPUs that containers may get (ids as the kernel numbers them) */
+	struct idset mems; /* memory nodes that containers may get */
 	/* subset of mems that another job's containers use: last choice */
 	struct idset mems_taken;
 	enum mems_default default_mems;
 };
 
 /*
- * A core of the plan's CPUs: its hardware threads that lie in plan_opts.cpus,
- * in the machine's logical order. "whole" is false when the machine has
- * threads of this core outside plan_opts.cpus (half a core).
+ * A core of the plan's CPUs: its hardware threads that lie in plan_opts.cpus, in the machine's
+ * logical order. "whole" is false when threads of this core lie outside plan_opts.cpus.
  */
 struct plan_core {
 	struct idset cpus;
@@ -59,33 +58,33 @@ struct plan_core {
 };
 
 struct plan_container {
-	struct idset cpus; /* usable hardware threads: what ranks may run on */
-	/* cpus and their idle siblings (smt < all): nobody else gets these */
+	struct idset cpus; /* usable hardware threads: ranks may run on these */
+	/* cpus and their idle siblings (smt < all): no other container gets these */
 	struct idset reserved;
 	struct idset mems;
-	unsigned cpus_asked; /* as asked; 0 stays 0 */
-	/* == count of cpus; differs from asked when rounded up to whole cores */
+	unsigned cpus_asked; /* as requested; 0 stays 0 */
+	/* == count of cpus; differs from the request when rounded up to whole cores */
 	unsigned cpus_given;
 	bool mems_confined; /* mems is a proper choice (count, size or local), not "all" */
-	/* another container of this plan or mems_taken uses one of these nodes too (never when not
-	 * confined) */
+	/* another container of this plan or mems_taken uses one of these nodes, too (never set when
+	 * not confined) */
 	bool mems_shared;
-	/* malloc'ed lines, '\n' between them: candidates, and the rule that decided */
+	/* malloc'ed lines, '\n' between them: the candidates, and the rule that decided */
 	char *why;
 };
 
 struct plan {
 	unsigned n;
-	struct plan_container *container; /* n entries, in the order of the asks */
+	struct plan_container *container; /* n entries, in the order of the requests */
 	struct idset free_cpus; /* plan_opts.cpus minus every reserved */
 	/* plan_opts.mems minus every confined container's mems and mems_taken */
 	struct idset free_mems;
 };
 
 /*
- * Plan N asks. On success *OUT is a new plan (free with plan_free). Fails with
- * one line that says which container, what it needs, what there is and the
- * largest request that would fit; ERR's code is an enum plan_refusal.
+ * Plan N requests. On success *OUT is a new plan (free with plan_free()). Fails with one line that
+ * names the container, its need, what is available and the largest request that would fit; ERR's
+ * code is an enum plan_refusal.
  */
 int plan_make(struct plan **out, const struct machine *m, const struct plan_opts *opts,
 	      const struct plan_ask *ask, unsigned n, struct errbuf *err);

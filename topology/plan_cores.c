@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One container's cores: the candidates, the choice, the taking. */
+/* One container's cores: list the candidates, choose, take. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/plan_impl.h"
 
-/* Untaken memory by who it is local to. */
+/* Untaken memory, by the domain or core that it is local to. */
 struct local_memory {
 	int64_t *domain, *core;
 };
@@ -36,7 +36,7 @@ static int sum_memory(const struct planner *p, const struct plan_ask *ask, struc
 	return 0;
 }
 
-/* Do the untaken nodes local to the cores that FIT takes hold what ASK asks? */
+/* Return whether the untaken nodes local to the cores that FIT takes hold the memory of ASK. */
 static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 			   const struct fit_in *in, const struct fit_out *fit)
 {
@@ -56,7 +56,7 @@ static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 	return sum >= ask->mems;
 }
 
-/* Is the set of A before that of B: it holds the lowest core that only one of them holds. */
+/* Return whether the lowest core that only one of the sets of A and B holds is in A. */
 static bool plan_cores_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -81,8 +81,8 @@ static void merge_best(struct fit_out *into, const struct fit_out *from, const s
 }
 
 /*
- * The best of all sets: those of one CPU kind are searched for themselves,
- * because "mixed or not" does not add up and so cannot be part of the search.
+ * Find the best of all sets. Sets of one CPU kind have searches of their own, because "mixed or
+ * not" does not add up and so cannot be part of the search.
  */
 static int fit_kinds(struct fit_in *in, struct fit_out *best)
 {
@@ -119,7 +119,7 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 	return rc;
 }
 
-/* Rules 1 to 6; the memory rule only where the winner of the others has too little. */
+/* Apply rules 1 to 6; the memory rule only where the winner without it has too little memory. */
 static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			     struct fit_out *fit)
 {

@@ -2,22 +2,22 @@
 #ifndef NODEOS_TOPOLOGY_PLAN_IMPL_H
 #define NODEOS_TOPOLOGY_PLAN_IMPL_H
 
-/* What the planner's files share: plan.c leads, the others do one step each. */
+/* Declarations that the planner's files share: plan.c leads, each other file does one step. */
 
 #include "topology/fit.h"
 #include "topology/plan.h"
 
-/* A core of the machine as the plan sees it. */
+/* The plan's view of a core of the machine. */
 struct own_core {
-	unsigned threads; /* that lie in plan_opts.cpus; 0: not ours */
+	unsigned threads; /* threads in plan_opts.cpus; 0: the plan may not give this core */
 	bool half;
 	bool taken; /* by a container of this plan */
 };
 
-/* A container in the making. */
+/* A container while it is planned. */
 struct draft {
-	struct plan_container c; /* c.why is filled at the end */
-	bool *core; /* per core of the machine: it is this container's */
+	struct plan_container c; /* c.why is set at the end */
+	bool *core; /* per core of the machine: this container has it */
 	unsigned n_cores;
 	FILE *why; /* memory stream to text */
 	char *text;
@@ -30,42 +30,50 @@ struct planner {
 	const struct plan_ask *ask;
 	unsigned n;
 	struct own_core *core;
-	struct idset mems; /* plan_opts.mems, but empty ones */
-	struct idset ordinary; /* of these, what containers are given */
-	struct idset mems_used; /* plan_opts.mems_taken and the confined containers' */
+	struct idset mems; /* plan_opts.mems without empty nodes */
+	struct idset ordinary; /* those of mems that containers get */
+	struct idset mems_used; /* plan_opts.mems_taken and the nodes of confined containers */
 	bool thrift;
-	struct draft *draft; /* in the order of the asks */
+	struct draft *draft; /* in the order of the requests */
 };
 
 enum placing { PLACED, TOO_FEW_CPUS, FAILED };
 
-/* Usable threads that ASK gets of a core with THREADS of ours. */
+/* Return the usable threads that ASK gets of a core with THREADS in plan_opts.cpus. */
 unsigned plan_width(const struct plan_ask *ask, unsigned threads);
 
 /*
- * Choose and take the cores of ask I: fills its draft's cpus, reserved, core and
- * the first lines of why. TOO_FEW_CPUS and FAILED come with the error.
+ * Choose and take the cores of request I: fills its draft's cpus, reserved, core and the first
+ * lines of why. TOO_FEW_CPUS and FAILED come with an error.
  */
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err);
 
-/* Choose the memory nodes of ask I, whose cores are chosen, and mark them used. */
+/* Choose the memory nodes of request I, whose cores are chosen, and mark them used. */
 int plan_mems(struct planner *p, unsigned i, struct errbuf *err);
 
-/* Is node N local to one of the cores flagged in CORE? */
+/* Return whether node N is local to one of the cores flagged in CORE. */
 bool plan_node_is_local(const struct memnode *n, const bool *core);
 
-/* What node N counts for ASK: 1, or bytes (bounded, so that sums cannot overflow). */
+/* Return the amount of node N for ASK: 1, or bytes (bounded, so that sums cannot overflow). */
 int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 
-/* Write to the draft's why: what is asked, why these cores. FIT chose them (NULL: all free). */
+/*
+ * Write the request and the reasons for its cores to the draft's why. FIT chose them (NULL: all
+ * free).
+ */
 void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			const struct fit_out *fit);
 
-/* What may be given but is not, as it is special: "hbm 2-3, gpu 4" -> OUT ("": nothing). */
+/*
+ * Write the special nodes, which may be given but never are, to OUT: "hbm 2-3, gpu 4" ("": none).
+ */
 #define PLAN_SPECIAL_MAX 256
 void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX]);
 
-/* Write to the draft's why: which memory nodes; LOCAL are local, REUSED somebody else's too. */
+/*
+ * Write the chosen memory nodes to the draft's why: LOCAL of them are local, REUSED are also
+ * another container's.
+ */
 void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused);
 
 #endif

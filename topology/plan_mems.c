@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One container's memory: ordinary nodes, local untaken ones first, then by distance, taken last.
+/*
+ * One container's memory: ordinary nodes; local untaken ones first, then by distance, taken ones
+ * last.
  */
 #include <stdlib.h>
 
@@ -37,8 +39,8 @@ static void plan_mems_packages_of(const struct machine *m, const bool *core, str
 }
 
 /*
- * From the nearest of the cores' own nodes, by the machine's latencies; where it
- * tells none, or the cores have no memory: 1 in one of their packages, else 2.
+ * Return the distance from the nearest of the cores' own nodes by the machine's latencies. Without
+ * latencies, or for cores without memory: 1 in one of the cores' packages, else 2.
  */
 static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 				   const struct idset *packages, unsigned to)
@@ -59,7 +61,7 @@ static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 	return idset_intersects(&m->node[to].packages, packages) ? 1 : 2;
 }
 
-/* The nodes that containers are given, best first: *OUT is malloc'ed. */
+/* List the nodes that containers get, best first; *OUT is malloc'ed. */
 static int candidates(const struct planner *p, const struct draft *d, struct candidate **out,
 		      unsigned *n)
 {
@@ -88,7 +90,7 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	return 0;
 }
 
-/* In a unit that a request may have, rounded down. */
+/* Append the size in a unit of the request's syntax, rounded down. */
 static void offer_size(uint64_t bytes, struct errbuf *err)
 {
 	static const char *const unit[] = { "KiB", "MiB", "GiB" };
@@ -134,7 +136,10 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask
 	return -1;
 }
 
-/* How many of the candidates, from the first, hold what is asked: 0 when all do not. */
+/*
+ * Return how many candidates, from the first, hold the requested memory; 0 when all together do
+ * not.
+ */
 static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 		       const struct candidate *c, unsigned n, uint64_t *sum)
 {
@@ -147,7 +152,9 @@ static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 	return 0;
 }
 
-/* For who did not ask: how many untaken local nodes head the list. */
+/*
+ * Return how many untaken local nodes head the list, for a container without a request for memory.
+ */
 static unsigned local_ones(const struct candidate *c, unsigned n)
 {
 	unsigned count = 0;
@@ -163,8 +170,8 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
 }
 
 /*
- * Nothing is chosen. A container that will be bound all the same must not be bound to the memory of
- * a GPU or an expander.
+ * Choose nothing. A container that is bound all the same must not be bound to the memory of a GPU
+ * or an expander.
  */
 static int unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {
@@ -198,7 +205,8 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	for (unsigned k = 0; k < many; k++)
 		if (plan_node_amount(&p->m->node[c[k].node], ask))
 			plan_mems_give(p, d, &c[k]);
-	/* Not asked, and no local node is untaken: share them; without any, the nearest. */
+	/* not requested, and no local node is untaken: share the local ones; without any, take the
+	 * nearest */
 	for (unsigned k = 0; k < n && !many; k++)
 		if (!c[k].remote)
 			plan_mems_give(p, d, &c[k]);

@@ -69,10 +69,10 @@ static bool in_level(const struct domain *d, enum level level)
 
 struct level_view {
 	unsigned first_core, end_core; /* look at domains inside this run of cores only */
-	unsigned used, chosen; /* how many domains the container uses; the last of them */
-	bool inside; /* it is one, and holds all of the container's cores */
-	unsigned free, fits; /* domains with free cores; of those, large enough alone */
-	/* 1 << what CHOSEN is better by than another that fits; 0: no other does */
+	unsigned used, chosen; /* domains that the container uses; the last of them */
+	bool inside; /* one domain holds all of the container's cores */
+	unsigned free, fits; /* domains with free cores; how many of these are large enough alone */
+	/* 1 << rule by which CHOSEN beats another that fits; 0: no other fits */
 	unsigned rules;
 };
 
@@ -144,7 +144,10 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 	}
 }
 
-/* "more local memory free, then the lowest number": each decided against another that fits. */
+/*
+ * Write "more local memory free, then the lowest number": each rule decided against another domain
+ * that fits.
+ */
 static void list_rules(FILE *f, unsigned rules, bool thrift)
 {
 	const char *before = "";
@@ -161,7 +164,7 @@ static void list_rules(FILE *f, unsigned rules, bool thrift)
 	}
 }
 
-/* "package: 0 (22 threads free) too small, 1 (24) fits; " */
+/* Write "package: 0 (22 threads free) too small, 1 (24) fits; ". */
 static void list_candidates(FILE *f, const struct planner *p, const struct fit_in *in,
 			    const struct fit_out *fit, enum level level, const struct level_view *v)
 {
@@ -188,7 +191,10 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 		fprintf(f, ", %u more (%u of all fit)", v->free - LISTED, v->fits);
 }
 
-/* Do LEVEL and the one before it cut the cores in view alike? Then one line says it all. */
+/*
+ * Return whether LEVEL and the level before it divide the cores in view alike: then one line serves
+ * both.
+ */
 static bool repeats(const struct machine *m, enum level level, const struct level_view *v)
 {
 	for (unsigned c = v->first_core; level > 0 && c < v->end_core; c++) {
@@ -201,7 +207,7 @@ static bool repeats(const struct machine *m, enum level level, const struct leve
 	return level > 0;
 }
 
-/* One line for LEVEL where there was something to choose; narrows V to the domain chosen. */
+/* Write one line for LEVEL where there was a choice; narrow V to the chosen domain. */
 static void explain_level(const struct planner *p, const struct draft *draft,
 			  const struct fit_in *in, const struct fit_out *fit, enum level level,
 			  struct level_view *v)
@@ -247,7 +253,7 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\n%u sibling thread%s reserved and idle",
 			reserved - d->c.cpus_given,
 			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
-	/* the rest is all there is, and waste comes before half cores where it comes first */
+	/* the container takes all cores, or waste decides before half cores */
 	if (half_taken)
 		fprintf(d->why, "\nhalf cores: takes %u of %u%s", half_taken, half,
 			ask->cpus && !p->thrift ? ", whole cores do not suffice" : "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs in every rank between fork and exec of a threaded process: no malloc, no
- * locks; the tables below live on the stack.
+ * Runs in every rank between fork and exec of a threaded process: no malloc, no locks. The tables
+ * below are on the stack.
  */
 #include "topology/rankmap.h"
 
@@ -10,26 +10,28 @@
 
 #define NOWHERE UINT16_MAX
 
-/* A CPU's place: the index of its core in a list of cores, its number among the core's threads. */
+/*
+ * The place of a CPU: its core's index in a list of cores, and its number among the core's threads.
+ */
 struct seat {
 	uint16_t core, thread;
 };
 
 struct map {
 	const struct rankmap_in *in;
-	struct seat step[IDSET_MAX]; /* where a CPU of the step sits; core NOWHERE: in none */
+	struct seat step[IDSET_MAX]; /* the seat of each CPU of the step; core NOWHERE: none */
 	uint16_t step_threads[IDSET_MAX]; /* per step core */
 	uint16_t core[IDSET_MAX]; /* the container's cores: indexes in in->core */
 	unsigned n_cores; /* of the container */
 	unsigned threads; /* usable threads of its widest core */
 	unsigned n_step; /* cores that the step holds; 0: not known */
-	/* cores of the widest mask, where wrapped masks are divided; 0: masks do not count */
+	/* cores of the widest mask, where wrapped masks are divided; 0: masks are ignored */
 	unsigned bound;
-	/* place of each rank among all, by the first core that Slurm gave it */
+	/* place of each rank among all, by the first core that Slurm gave to it */
 	uint16_t order[IDSET_MAX];
 };
 
-/* The threads of the container's core C. */
+/* Return the threads of the container's core C. */
 static struct idset container_core(const struct map *m, unsigned c)
 {
 	struct idset s = m->in->core[m->core[c]];
@@ -43,7 +45,10 @@ static struct idset container_core(const struct map *m, unsigned c)
 	return s;
 }
 
-/* Cores without a thread of the container do not count in its list; step likewise. */
+/*
+ * List the container's cores without those that hold none of its threads; list_step() does the same
+ * for the step.
+ */
 static void list_container(struct map *m)
 {
 	for (unsigned c = 0; c < m->in->n_cores; c++) {
@@ -96,8 +101,10 @@ static uint16_t first_core(const struct map *m, const struct idset *bound)
 	return first;
 }
 
-/* -m cyclic and its like: where Slurm's cores cannot be followed, the order of the ranks on them
- * can. */
+/*
+ * Order the ranks by their first core in Slurm's masks. Where these masks cannot be followed, the
+ * order that -m cyclic and the like give still can be.
+ */
 static void order_by_core(struct map *m)
 {
 	uint16_t start[IDSET_MAX + 1] = { 0 };
@@ -126,10 +133,11 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 }
 
 /*
- * In order: runs of equally many cores, or one core each in turn where ranks are more. Masks that
- * could not be followed still say how many cores a rank has: -m block and -m cyclic give the same
- * container's ranks equally many. A lone rank gets as many cores as Slurm gave its step: a launcher
- * daemon and a batch script hold the whole job, "srun --exact -n1 -c2" one of several such steps.
+ * Divide in order: runs of equally many cores, or one core each in turn when there are more ranks
+ * than cores. Masks that could not be followed still give the number of cores of a rank, so -m
+ * block and -m cyclic give the ranks of a container equally many. A lone rank gets as many cores as
+ * Slurm gave to its step: a launcher daemon and a batch script have the whole job, "srun --exact
+ * -n1 -c2" is one of several such steps.
  */
 static void rankmap_divide(const struct map *m, struct idset *out)
 {
@@ -137,7 +145,7 @@ static void rankmap_divide(const struct map *m, struct idset *out)
 	const unsigned all = m->n_cores / n;
 	const unsigned share = m->bound && m->bound < all ? m->bound : all;
 	unsigned wish = (m->in->cpus_per_task + m->threads - 1) / m->threads;
-	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c is the user's word */
+	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c goes first */
 
 	if (n == 1) {
 		each = m->n_step && m->n_step < m->n_cores ? m->n_step : m->n_cores;
@@ -157,7 +165,7 @@ static void rankmap_divide(const struct map *m, struct idset *out)
 }
 
 /*
- * --cpu-bind=threads: one thread each, on cores of their own while there are some; with -c,
+ * --cpu-bind=threads: one thread each, on separate cores as long as there are any; with -c,
  * neighbouring threads.
  */
 static void divide_threads(const struct map *m, struct idset *out)
@@ -196,7 +204,9 @@ static unsigned count_threads(const struct map *m)
 	return n;
 }
 
-/* One thread, or a part of them: thread t of the step's core -> t (modulo) of the container's. */
+/*
+ * Add one thread of CORE: thread T of the step's core becomes thread T (modulo) of the container's.
+ */
 static void rankmap_add_thread(const struct idset *core, unsigned t, struct idset *out)
 {
 	int id = idset_next(core, -1);
@@ -206,8 +216,10 @@ static void rankmap_add_thread(const struct idset *core, unsigned t, struct idse
 	idset_add(out, (unsigned)id);
 }
 
-/* How many threads of each of the step's cores BOUND holds: siblings need not be neighbours by
- * number. */
+/*
+ * Count the threads of each of the step's cores in BOUND: siblings need not have neighbouring
+ * numbers.
+ */
 static void count_held(const struct map *m, const struct idset *bound, uint16_t held[IDSET_MAX])
 {
 	memset(held, 0, IDSET_MAX * sizeof(*held));
@@ -232,7 +244,10 @@ static unsigned widest_mask(const struct map *m)
 	return most;
 }
 
-/* k-th core to k-th core. Returns false when the mask lies in none of the step's cores. */
+/*
+ * Map the k-th core of the step to the k-th of the container. Returns false when no core of the
+ * step is in the mask.
+ */
 static bool rankmap_follow(const struct map *m, const struct idset *bound, struct idset *out)
 {
 	uint16_t held[IDSET_MAX];
@@ -255,8 +270,8 @@ static bool rankmap_follow(const struct map *m, const struct idset *bound, struc
 }
 
 /*
- * Has wrapping put ranks that Slurm kept apart on the same CPU, where they
- * need not be: there are cores for all of them, or a CPU that no rank got?
+ * Return whether wrapping has put ranks that Slurm kept apart on the same CPU without need: there
+ * are cores for all ranks, or a CPU without a rank.
  */
 static bool collides(const struct map *m, const struct idset *out)
 {
@@ -302,7 +317,7 @@ static int too_many(const struct map *m, struct errbuf *err)
 		       m->n_cores, s, hint);
 }
 
-/* Has Slurm given every rank CPUs of the container already, and not all the same? */
+/* Copy Slurm's masks to OUT. Returns false when one is empty or not in the container. */
 static bool rankmap_keep(const struct rankmap_in *in, struct idset *out)
 {
 	for (unsigned r = 0; r < in->n_ranks; r++) {
@@ -349,7 +364,7 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		m.order[r] = (uint16_t)r;
 	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores &&
 	    !in->threads_per_core && rankmap_keep(in, out))
-		return 0; /* one of several small steps, "--exact -n1 -c2" */
+		return 0; /* one of several small steps, as of "--exact -n1 -c2" */
 	if (masks_say_nothing(in)) {
 		(in->by_thread ? divide_threads : rankmap_divide)(&m, out);
 		return 0;

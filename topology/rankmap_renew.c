@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is divided: cores of the container, or threads of it, in logical order. */
+/* The units of the division: cores of the container, or its threads, in logical order. */
 struct units {
 	unsigned n;
 	struct idset *cpus;
@@ -17,7 +17,7 @@ static bool is_whole(const struct rankmap_renew *in, unsigned rank)
 	return idset_equal(&in->now[rank], in->before);
 }
 
-/* Has a rank that divides the container a part of one of its cores only? */
+/* Return whether a rank that divides the container has only part of one of its cores. */
 static bool by_thread(const struct rankmap_renew *in)
 {
 	for (unsigned r = 0; r < in->n_ranks; r++)
@@ -58,7 +58,7 @@ static void units_free(struct units *u)
 	free(u->taken);
 }
 
-/* Of the container before, how many units the rank had. */
+/* Return how many units of the old container the rank had. */
 static unsigned units_of(const struct units *before, const struct idset *cpus)
 {
 	unsigned n = 0;
@@ -74,7 +74,7 @@ static void rankmap_renew_take(struct units *u, unsigned i, struct idset *out)
 	idset_or(out, &u->cpus[i]);
 }
 
-/* The free unit nearest to number AT; there is one. */
+/* Return the free unit nearest to number AT; there is one. */
 static unsigned nearest(const struct units *u, unsigned at)
 {
 	for (unsigned far = 0;; far++) {
@@ -85,7 +85,7 @@ static unsigned nearest(const struct units *u, unsigned at)
 	}
 }
 
-/* RANK takes COUNT units: first those that it has. */
+/* Take up to COUNT units for RANK out of those that it has. */
 static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, unsigned rank,
 			       unsigned count, struct idset *out, unsigned *got)
 {
@@ -98,7 +98,10 @@ static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, 
 		}
 }
 
-/* Beside what it has kept, or else where it would be if all were dealt in order. */
+/*
+ * Take the rest beside the kept units, or else from EXPECTED, the rank's place in a division in
+ * order.
+ */
 static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, unsigned expected,
 			       struct idset *out)
 {
@@ -115,9 +118,9 @@ static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, un
 
 struct division {
 	unsigned n; /* ranks that divide the container */
-	unsigned had; /* units of all of them together */
-	bool shared; /* some had the same units */
-	bool all; /* together they had the whole container */
+	unsigned had; /* units of these ranks together */
+	bool shared; /* some ranks had the same units */
+	bool all; /* the ranks together had the whole container */
 };
 
 static struct division rankmap_renew_look(const struct rankmap_renew *in,
@@ -153,7 +156,7 @@ static int rankmap_renew_divide(const struct rankmap_renew *in, const struct uni
 	got = calloc(in->n_ranks + 1u, sizeof(*got));
 	if (!got)
 		return errprintf(err, "out of memory");
-	/* who shares is dealt round: nobody has more company than another, but for one */
+	/* deal the units round: the numbers of ranks on two units differ by at most one */
 	for (unsigned r = 0; d.n > after->n && r < in->n_ranks; r++)
 		if (!is_whole(in, r))
 			out[r] = after->cpus[k++ % after->n];

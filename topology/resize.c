@@ -12,7 +12,7 @@ static const char *const near_name[] = { "an L3 domain of its cores",
 					 "a NUMA locality of its cores", "a package of its cores",
 					 "the rest of the machine" };
 
-/* From the nearest: the order in which a container gets more. */
+/* The levels from which a container grows, nearest first. */
 static const int near_level[] = { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, -1 };
 
 #define NEAR_LEVELS (sizeof(near_level) / sizeof(near_level[0]))
@@ -27,7 +27,7 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 	return s;
 }
 
-/* Those of FREE that lie in a domain of LEVEL (-1: the machine) with some of HELD. */
+/* Return the CPUs of FREE that lie in a domain of LEVEL (-1: the machine) with CPUs of HELD. */
 static int nearby(struct idset *out, const struct machine *m, int level, const struct idset *held,
 		  const struct idset *free_cpus, struct errbuf *err)
 {
@@ -51,7 +51,7 @@ static int nearby(struct idset *out, const struct machine *m, int level, const s
 	return 0;
 }
 
-/* Threads that a container with SMT could use of CPUS. */
+/* Return how many threads of CPUS a container with SMT could use. */
 static unsigned room(const struct machine *m, const struct idset *cpus, unsigned smt)
 {
 	unsigned sum = 0;
@@ -69,9 +69,9 @@ static unsigned room(const struct machine *m, const struct idset *cpus, unsigned
 
 /* One question to the planner. */
 struct choice_ask {
-	const struct idset *cpus, *mems; /* to choose among */
+	const struct idset *cpus, *mems; /* the choice */
 	unsigned want; /* threads */
-	enum mems_kind kind; /* of WANT_MEMS */
+	enum mems_kind kind; /* kind of want_mems */
 	uint64_t want_mems;
 };
 
@@ -145,7 +145,8 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	struct plan_container less;
 	char list[128];
 
-	/* of equal ones, those beside its memory, as far as the planner counts that */
+	/* among equal choices, prefer CPUs beside its memory, as far as the planner counts that
+	 * memory */
 	idset_and(&own, &m->ordinary);
 	if (r->mems_confined && !idset_empty(&own)) {
 		ask.mems = &own;
@@ -180,7 +181,7 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 
 	if (r->want_mems == have)
 		return 0;
-	/* special memory is not given to containers */
+	/* containers never get special memory */
 	if (more)
 		idset_and(&from, &m->ordinary);
 	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
@@ -254,7 +255,7 @@ int plan_resize(struct plan_container *out, const struct machine *m, const struc
 		memset(out, 0, sizeof(*out));
 		return -1;
 	}
-	/* no newline at the end, as the planner's */
+	/* no newline at the end, as in the planner's explanations */
 	if (len && text[len - 1] == '\n')
 		text[len - 1] = '\0';
 	out->why = text;

@@ -7,38 +7,37 @@
 struct machine; /* topology/machine.h */
 
 /*
- * A container that exists is to have more or less. What it keeps, its processes need not leave: one
- * that grows keeps all that it has, one that shrinks gets nothing new. Pure, as the planner.
+ * Grow or shrink an existing container. Its processes stay on what it keeps: a container that grows
+ * keeps all it has, one that shrinks gets nothing new. Pure, as the planner.
  */
 struct resize_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
-	struct idset cpus, reserved, mems; /* what it has, as in plan_container */
+	struct idset cpus, reserved, mems; /* its present sets, as in plan_container */
 	bool mems_confined;
-	struct idset free_cpus; /* what it may have, too; disjoint from reserved */
+	struct idset free_cpus; /* sets that it may take, too; disjoint from reserved */
 	struct idset free_mems;
-	/* of these, what another job's containers use: last choice */
+	/* those of them that another job's containers use: last choice */
 	struct idset mems_taken;
-	/* usable hardware threads that it is to have, rounded up to whole cores; 0: as many as now
-	 */
+	/* requested usable hardware threads, rounded up to whole cores; 0: as now */
 	unsigned want_cpus;
 	unsigned smt; /* threads used per core; 0: all */
-	enum mems_kind mems_kind; /* MEMS_UNSET: the memory nodes that it has */
-	uint64_t want_mems; /* nodes, or bytes that they hold */
+	enum mems_kind mems_kind; /* MEMS_UNSET: its memory nodes stay */
+	uint64_t want_mems; /* nodes, or bytes on them */
 };
 
 /*
- * The first word of the explanation, plan_resize()'s OUT->why. In the ledger an explanation has its
- * lines alone, so the lines of an earlier resize are known by it; a field for them would be one
- * that an older plugin, in a step that runs, refuses with all of the entry.
+ * The first word of plan_resize()'s explanation, OUT->why. In the ledger an explanation consists of
+ * lines only, and this word identifies those of an earlier resize. A field for it would make an
+ * older plugin, in a running step, refuse the whole entry.
  */
 #define RESIZED "resized"
 
 /*
- * What it is to have -> *OUT (free OUT->why). More CPUs come from the nearest domain that has any:
- * the L3 domains, NUMA localities and packages of its cores, then the rest of the machine, and
- * within that as the planner would choose them. Of its own the planner's choice for the new size
- * stays. Fails with one line that says what it has and what it could have; ERR's code is an enum
- * plan_refusal.
+ * Choose the new sets -> *OUT (free OUT->why). More CPUs come from the nearest domain that has any:
+ * the L3 domains, NUMA localities and packages of its cores, then the rest of the machine; within a
+ * domain the planner chooses. A smaller container keeps those of its cores that the planner chooses
+ * for the new size. Fails with one line that says what the container has and could have; ERR's code
+ * is an enum plan_refusal.
  */
 int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask,
 		struct errbuf *err);

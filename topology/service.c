@@ -63,7 +63,7 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 	return 0;
 }
 
-/* Containers get ordinary memory only, so a node of it must be left for them. */
+/* Containers get ordinary memory only, so at least one ordinary node must be left for them. */
 static int leave_ordinary(const struct machine *m, const struct idset *wanted, struct errbuf *err)
 {
 	struct idset left = m->mems, ordinary = m->mems;

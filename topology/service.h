@@ -9,59 +9,59 @@
 #include "base/idset.h"
 
 /*
- * The ServiceOS: cores and memory nodes that a node keeps for its system (the
- * paper: one core with its threads, under 5 % of memory). Pure, as the planner.
+ * The ServiceOS: cores and memory nodes that a node keeps for its system (the paper: one core with
+ * its threads, under 5 % of memory). Pure, as the planner.
  */
 
 struct machine; /* topology/machine.h */
 
 enum service_kind {
 	SERVICE_NONE,
-	SERVICE_PER_NODE, /* so many cores of the node */
-	SERVICE_PER_SOCKET, /* so many cores of each package */
-	SERVICE_CPUS, /* these CPUs */
+	SERVICE_PER_NODE, /* a number of cores of the node */
+	SERVICE_PER_SOCKET, /* a number of cores of each package */
+	SERVICE_CPUS, /* a list of CPUs */
 };
 
-/* What the site asks for. */
+/* The site's request. */
 struct service_ask {
 	enum service_kind kind;
-	unsigned cores; /* of PER_NODE and PER_SOCKET */
-	struct idset cpus; /* of CPUS */
-	bool own_mems; /* mems are the system's alone; else it shares all of them */
-	/* and they are those that the kernel's fgmn= has left of physical nodes */
+	unsigned cores; /* for PER_NODE and PER_SOCKET */
+	struct idset cpus; /* for CPUS */
+	bool own_mems; /* MEMS are the system's alone; otherwise it shares all nodes */
+	/* they are what the kernel's fgmn= leaves of the physical nodes */
 	bool homes;
 	struct idset mems; /* unless homes */
 };
 
-/* What that is on one machine. */
+/* The request on one machine. */
 struct service_set {
 	struct idset cpus; /* whole cores */
-	struct idset mems; /* where the system's memory may be */
-	bool own_mems; /* and nobody else's */
-	char except[256]; /* units that may run everywhere, as serviceos_except has them */
+	struct idset mems; /* memory nodes that the system may use */
+	bool own_mems; /* containers do not get these memory nodes */
+	char except[256]; /* units that may run everywhere, in the form of serviceos_except */
 };
 
 /*
- * ASK on M. Counted cores are the first in logical order: the kernel boots on
- * them. Fails when there is no such CPU or node, a core is listed by half
- * (Slurm withholds and containers take whole ones), or no core or no ordinary
- * memory node would be left.
+ * Resolve ASK on M. Counted cores are the first in logical order, which the kernel boots on. Fails
+ * when there is no such CPU or node, when only part of a core is listed (Slurm withholds and
+ * containers take whole ones), and when no core or no ordinary memory node would be left.
  */
 int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
 		   struct errbuf *err);
 
-/* Are these the same CPUs and memory nodes? */
+/* Return whether CPUs and memory nodes of A and B are the same. */
 bool service_same(const struct service_set *a, const struct service_set *b);
 
 /*
- * Slurm's own ("abstract") numbers of the cores that hold CPUS, for CpuSpecList, in logical order:
- * of threads, a core having as many as the largest; or of cores where slurm.conf gives the node no
- * more CPUs than it has cores (CPUS_OF_NODE; 0: not known, threads).
+ * Write Slurm's own ("abstract") numbers of the cores that hold CPUS, for CpuSpecList, in logical
+ * order. The numbers count threads, as if each core had as many as the largest; they count cores
+ * where slurm.conf gives the node no more CPUs than it has cores (CPUS_OF_NODE; 0: not known,
+ * threads).
  */
 int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,
 		       unsigned cpus_of_node, struct errbuf *err);
 
-/* Memory of the ordinary kind (machine_ordinary) on the nodes MEMS together, in bytes. */
+/* Return the bytes of ordinary memory (machine_ordinary()) on the nodes MEMS together. */
 uint64_t service_bytes(const struct machine *m, const struct idset *mems);
 
 #endif

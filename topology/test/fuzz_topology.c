@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a machine's XML, or, where they do not begin with "<", as a
- * synthetic description. What is loaded is planned on, drawn, resized and given a ServiceOS; what
- * is refused is so with one printable line. No input of 64 kB takes more than 2 s of CPU time,
- * which the sanitizers make 10 s. Seeds: corpus/topology. Use -max_len=65536.
+ * libFuzzer target: any bytes as a machine's XML or, when they do not begin with "<", as a
+ * synthetic description. A machine that loads is planned on, drawn, resized and given a ServiceOS;
+ * a refusal has one printable line. No input of 64 kB takes more than 2 s of CPU time, which the
+ * sanitizers turn into 10 s. Seeds: corpus/topology. Use -max_len=65536.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 const char *__lsan_default_suppressions(void);
 
-/* hwloc loses memory where it gives up half-way; what it loads, NodeOS frees. */
+/* hwloc leaks memory when a load fails half-way; NodeOS frees all that hwloc loads. */
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libhwloc\n";
@@ -41,7 +41,7 @@ static void check_refusal(const struct errbuf *err)
 		check(*c >= ' ' && *c <= '~');
 }
 
-/* Containers lie in what was given, and apart. */
+/* Containers lie in the offered sets and do not overlap. */
 static void check_plan(const struct plan *p, const struct plan_opts *opts)
 {
 	struct idset seen = { { 0 } };
@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	machine_free(m);
 	free(text);
-	/* of this process alone: what else runs on the host is not its fault */
+	/* CPU time of this process alone: other load on the host does not count */
 	check((clock() - start) / CLOCKS_PER_SEC < SECONDS_MAX);
 	return 0;
 }
@@ -184,7 +184,7 @@ struct piece {
 	size_t at, len;
 };
 
-/* The lines of DATA (hwloc has a tag in each), or the values between its quotes; MOST of them. */
+/* List at most MOST lines of DATA (hwloc has one tag a line), or values between its quotes. */
 static size_t pieces(struct piece *out, size_t most, const uint8_t *data, size_t size, char mark)
 {
 	size_t n = 0, start = 0;
@@ -202,7 +202,7 @@ static size_t pieces(struct piece *out, size_t most, const uint8_t *data, size_t
 	return n;
 }
 
-/* Replace the LEN bytes at AT of DATA by NEW; the size, or 0 where there is no room. */
+/* Replace the LEN bytes at AT of DATA by NEW. Returns the new size, or 0 without room. */
 static size_t splice(uint8_t *data, size_t size, size_t max, size_t at, size_t len,
 		     const uint8_t *new, size_t new_len)
 {
@@ -217,8 +217,8 @@ static size_t splice(uint8_t *data, size_t size, size_t max, size_t at, size_t l
 }
 
 /*
- * Most bytes of XML that are changed at random make it none. Half of the time lines are dropped,
- * doubled and moved, and values taken from elsewhere or changed in a digit.
+ * Random bytes mostly break the XML. So half of the time drop, double and move lines, and take
+ * values from elsewhere or change a digit of them.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {

@@ -31,15 +31,17 @@ static void synthetic(void)
 	is_list(machine_cpus(m), "0-7", "CPUs");
 	is_list(machine_mems(m), "0-1", "memory nodes");
 	idset_parse(&cpus, "1-3,5-6", NULL);
-	is_int(machine_cores(m, &cpus, &core, &n, &err), 0, "cores of 1-3,5-6");
-	is_int(n, 3, "three of them");
-	is_list(&core[0].cpus, "1,5", "the first");
-	is_list(&core[1].cpus, "2,6", "the second");
-	is_list(&core[2].cpus, "3", "the third");
-	ok(core[0].whole && core[1].whole && !core[2].whole, "the third is half a core");
+	is_int(machine_cores(m, &cpus, &core, &n, &err), 0,
+	       "machine_cores: CPUs 1-3,5-6 have cores");
+	is_int(n, 3, "machine_cores: CPUs 1-3,5-6 have three cores");
+	is_list(&core[0].cpus, "1,5", "machine_cores: threads of the first core");
+	is_list(&core[1].cpus, "2,6", "machine_cores: threads of the second core");
+	is_list(&core[2].cpus, "3", "machine_cores: threads of the third core");
+	ok(core[0].whole && core[1].whole && !core[2].whole,
+	   "machine_cores: the third core is not whole");
 	free(core);
 	idset_zero(&cpus);
-	is_int(machine_cores(m, &cpus, &core, &n, &err), 0, "cores of no CPU");
+	is_int(machine_cores(m, &cpus, &core, &n, &err), 0, "machine_cores: no CPU has no core");
 	is_int(n, 0, "none");
 	free(core);
 	machine_free(m);
@@ -55,7 +57,8 @@ static void parts(const char *machine, const char *want, const char *what)
 
 	if (machine_load_synthetic(&m, machine, &err) < 0)
 		bail("%s", err.text);
-	is_int(machine_parts(m, &part, &n, &err), 0, "parts of %s", machine);
+	is_int(machine_parts(m, &part, &n, &err), 0, "machine_parts: parts of %s are listed",
+	       machine);
 	for (unsigned i = 0; i < n; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u:%s:%s ",
 			 part[i].package, idset_brief(cpus, &part[i].cpus),
@@ -77,40 +80,42 @@ static void sources(void)
 
 	if (fd < 0 || machine_load_arg(&m, "package:2 numa:1 core:2 pu:2", &err) < 0)
 		bail("cannot set up");
-	ok(machine_write_xml(m, path, &err) == 0, "write XML");
-	ok(machine_load_arg(&again, path, &err) == 0, "load it by its path");
-	ok(idset_equal(machine_cpus(m), machine_cpus(again)), "the same CPUs");
+	ok(machine_write_xml(m, path, &err) == 0, "machine_write_xml: writes a file");
+	ok(machine_load_arg(&again, path, &err) == 0, "machine_load_arg: loads that file");
+	ok(idset_equal(machine_cpus(m), machine_cpus(again)),
+	   "machine_load_arg: the file has the same CPUs");
 	machine_free(again);
 	f = fdopen(fd, "r");
 	fseek(f, 0, SEEK_END);
 	len = ftell(f);
 	rewind(f);
 	text = malloc((size_t)len);
-	ok(text && fread(text, 1, (size_t)len, f) == (size_t)len, "read it");
+	ok(text && fread(text, 1, (size_t)len, f) == (size_t)len, "the XML file can be read");
 	ok(machine_load_xml_buffer(&again, text, (size_t)len, &err) == 0,
-	   "load it from memory, without a final NUL");
-	ok(idset_equal(machine_mems(m), machine_mems(again)), "the same memory nodes");
+	   "machine_load_xml_buffer: loads a text without a final NUL");
+	ok(idset_equal(machine_mems(m), machine_mems(again)),
+	   "machine_load_xml_buffer: the text has the same memory nodes");
 	machine_free(again);
 	ok(machine_load_xml_buffer(&again, text, (size_t)len / 2, &err) < 0,
-	   "half a text is refused");
+	   "machine_load_xml_buffer: half a text is refused");
 	free(text);
 	fclose(f);
 	unlink(path);
 	ok(machine_write_xml(m, "/nonexistent/x.xml", &err) < 0 &&
 		   strstr(err.text, "/nonexistent/x.xml"),
-	   "a path that cannot be written is named");
+	   "machine_write_xml: the message names a path that cannot be written");
 	ok(machine_write_xml(m, "/dev/full", &err) < 0 &&
 		   strstr(err.text, "/dev/full: No space left on device"),
-	   "and a disk that is full: %s", err.text);
+	   "machine_write_xml: the message names a full disk: %s", err.text);
 	machine_free(m);
-	ok(machine_load_this(&m, &err) == 0, "this machine");
+	ok(machine_load_this(&m, &err) == 0, "machine_load_this: loads this host");
 	ok(!idset_empty(machine_cpus(m)) && !idset_empty(machine_mems(m)),
-	   "it has CPUs and memory");
+	   "machine_load_this: this host has CPUs and memory");
 	machine_free(m);
 	machine_free(NULL);
 }
 
-/* A node of 1 GiB with 100 pages of 2 MiB, of 4096 bytes the others, and an attribute. */
+/* A node of 1 GiB, 100 pages of 2 MiB and the rest of 4096 bytes, with an attribute. */
 static struct machine *huge_machine(const char *info)
 {
 	static const char set[] = "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
@@ -134,7 +139,7 @@ static struct machine *huge_machine(const char *info)
 	return m;
 }
 
-/* Numbers in a directory that looks as the kernel's. */
+/* Write NUMBER into a directory laid out as the kernel's. */
 static void put_huge_pages(const char *root, unsigned kib, const char *number)
 {
 	char path[256], command[300];
@@ -164,26 +169,30 @@ static void huge_pages(void)
 
 	if (!mkdtemp(root))
 		bail("cannot set up");
-	ok(usable_of(m) == gib - 200 * mib, "a node's huge pages are not usable");
+	ok(usable_of(m) == gib - 200 * mib, "machine_usable: huge pages do not count");
 	machine_note_huge_pages(m, root);
-	ok(usable_of(m) == gib - 200 * mib, "a kernel that tells of none changes nothing");
+	ok(usable_of(m) == gib - 200 * mib,
+	   "machine_note_huge_pages: a kernel without numbers changes nothing");
 	put_huge_pages(root, 2048, "300\n");
 	put_huge_pages(root, 1048576, "0\n");
 	machine_note_huge_pages(m, root);
-	ok(usable_of(m) == gib - 600 * mib, "more since then are not, either");
+	ok(usable_of(m) == gib - 600 * mib,
+	   "machine_note_huge_pages: huge pages made since the load do not count");
 	put_huge_pages(root, 1048576, "1\n");
 	machine_note_huge_pages(m, root);
-	ok(usable_of(m) == 0, "more than all of it: nothing is left");
+	ok(usable_of(m) == 0, "machine_note_huge_pages: huge pages of more than the node leave 0");
 	machine_free(m);
 	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1048576\"/>");
-	ok(usable_of(m) == mib, "noted: less than what huge pages leave");
+	ok(usable_of(m) == mib,
+	   "machine_usable: noted bytes count where they are fewer than those without huge pages");
 	machine_free(m);
 	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1073741824\"/>");
-	ok(usable_of(m) == gib - 200 * mib, "noted: never more");
+	ok(usable_of(m) == gib - 200 * mib,
+	   "machine_usable: noted bytes above those without huge pages do not count");
 	machine_free(m);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	if (system(command) != 0)
-		diag("%s is left", root);
+		diag("%s remains", root);
 }
 
 static void refusals(void)
@@ -252,15 +261,17 @@ static void refusals(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err.text[0] = '\0';
 		ok(machine_load_arg(&m, bad[i][0], &err) == -1 && !m && strstr(err.text, bad[i][1]),
-		   "\"%s\" is refused: %s", bad[i][0], err.text);
+		   "machine_load_arg: \"%s\" is refused: %s", bad[i][0], err.text);
 	}
-	ok(machine_load_xml_buffer(&m, "", 0, &err) == -1, "an empty text is refused");
+	ok(machine_load_xml_buffer(&m, "", 0, &err) == -1,
+	   "machine_load_xml_buffer: an empty text is refused");
 	ok(machine_load_xml_buffer(&m, "<topology>", 10, &err) == -1,
-	   "a truncated text is refused");
+	   "machine_load_xml_buffer: a truncated text is refused");
 }
 
-/* hwloc takes this machine from another file than NodeOS gives it: what it has loaded is looked at
- * all the same. */
+/*
+ * hwloc loads another machine than NodeOS asks for (HWLOC_XMLFILE): the loaded one is checked, too.
+ */
 static void behind_the_back(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");
@@ -273,15 +284,18 @@ static void behind_the_back(void)
 	ok(machine_load_this(&m, &err) == -1 &&
 		   strstr(err.text, "this machine: a Core has CPU 1 in its cpuset, and no PU "
 				    "(hardware thread) for it"),
-	   "a core without a PU: %s", err.text);
-	ok(machine_load_whole(&m, &err) == -1, "the same for the whole machine");
+	   "machine_load_this: refuses a core without a PU from HWLOC_XMLFILE: %s", err.text);
+	ok(machine_load_whole(&m, &err) == -1,
+	   "machine_load_whole: refuses a core without a PU from HWLOC_XMLFILE");
 	unsetenv("HWLOC_XMLFILE");
 	ok(machine_load_arg(&m, path, &err) == -1 &&
 		   strstr(err.text, "nopu.xml: line 6: this Core has CPU 1 in its cpuset"),
-	   "as a file: %s", err.text);
+	   "machine_load_arg: refuses a file with a core without a PU: %s", err.text);
 }
 
-/* A pipe, as of <(lstopo --of xml), and a file that is too large; sparse, so that it takes no room.
+/*
+ * A pipe, as of <(lstopo --of xml), and a file that is too large; sparse, so that it takes no
+ * space.
  */
 static void kinds_of_file(void)
 {
@@ -295,15 +309,15 @@ static void kinds_of_file(void)
 	snprintf(path, sizeof(path), "%s/m.xml", dir);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	ok(fd >= 0 && ftruncate(fd, (off_t)MACHINE_XML_MAX + 1) == 0,
-	   "a file of 64 MiB and a byte");
+	   "the test can make a file of 64 MiB and a byte");
 	close(fd);
 	ok(machine_load_arg(&m, path, &err) == -1 &&
 		   strstr(err.text, "67108865 bytes (allowed: 67108864)"),
-	   "is refused: %s", err.text);
+	   "machine_load_arg: a file above 64 MiB is refused: %s", err.text);
 	truncate(path, 0);
 	ok(machine_load_arg(&m, path, &err) == -1 &&
 		   strstr(err.text, "no element: this is not XML"),
-	   "an empty one: %s", err.text);
+	   "machine_load_arg: an empty file is refused: %s", err.text);
 	unlink(path);
 	if (mkfifo(path, 0600) < 0)
 		bail("mkfifo");
@@ -313,8 +327,9 @@ static void kinds_of_file(void)
 			_exit(1);
 		_exit(0);
 	}
-	if (ok(machine_load_arg(&m, path, &err) == 0, "a pipe is read")) {
-		is_list(machine_cpus(m), "0-3", "its CPUs");
+	if (ok(machine_load_arg(&m, path, &err) == 0, "machine_load_arg: a pipe is read")) {
+		is_list(machine_cpus(m), "0-3",
+			"machine_load_arg: CPUs of the machine in the pipe");
 		machine_free(m);
 	}
 	wait(NULL);
@@ -322,7 +337,7 @@ static void kinds_of_file(void)
 	rmdir(dir);
 }
 
-/* Shapes that real machines have: every one must load and give all CPUs to one container. */
+/* Shapes of real machines: each must load and give all CPUs to one container. */
 static void shapes(void)
 {
 	static const struct {
@@ -364,15 +379,18 @@ static void shapes(void)
 		opts.cpus = *machine_cpus(m);
 		opts.mems = *machine_mems(m);
 		machine_cores(m, &opts.cpus, &core, &n, &err);
-		is_int(n, shape[i].cores, "%s: cores", shape[i].machine);
-		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "and a plan")) {
-			ok(idset_equal(&plan->container[0].cpus, &opts.cpus), "of all CPUs");
+		is_int(n, shape[i].cores, "machine_cores: cores of %s", shape[i].machine);
+		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
+		       "plan_make: plans a container of everything")) {
+			ok(idset_equal(&plan->container[0].cpus, &opts.cpus),
+			   "plan_make: this container has all CPUs");
 			plan_free(plan);
 		}
 		ask.cpus = 1;
-		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "and a plan of one core")) {
+		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
+		       "plan_make: plans a container of one CPU")) {
 			ok(idset_equal(&plan->container[0].cpus, &core[0].cpus),
-			   "of the first core");
+			   "plan_make: this container has the first core");
 			plan_free(plan);
 		}
 		free(core);
@@ -384,11 +402,12 @@ int main(void)
 {
 	synthetic();
 	parts("package:2 numa:2 core:2 pu:1", "0:0-1:0 0:2-3:1 1:4-5:2 1:6-7:3 ",
-	      "two packages of two memory nodes");
+	      "machine_parts: two packages of two memory nodes");
 	parts("package:2 [numa] [numa] core:2 pu:2", "0:0-3:0-1 1:4-7:2-3 ",
-	      "with two memory nodes each");
-	parts("[numa] package:2 core:2 pu:1", "0:0-1:0 1:2-3: ", "one memory node for all");
-	parts("core:2 pu:2", "0:0-3:0 ", "a small one");
+	      "machine_parts: two memory nodes beside each package");
+	parts("[numa] package:2 core:2 pu:1",
+	      "0:0-1:0 1:2-3: ", "machine_parts: one memory node for all");
+	parts("core:2 pu:2", "0:0-3:0 ", "machine_parts: a machine without packages");
 	sources();
 	huge_pages();
 	refusals();

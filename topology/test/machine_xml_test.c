@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Machines that hwloc would load, or die of, and what is said of each; and that those that real
- * ones are written as are taken. */
+/*
+ * Machines that hwloc would load or crash on, with the message for each; and real machines' forms
+ * of XML, which load.
+ */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "base/test/tap.h"
 #include "topology/machine.h"
@@ -38,7 +40,7 @@
 #define V1_PU(id, c) \
 	"<object type=\"PU\" os_index=\"" id "\" cpuset=\"" c "\" complete_cpuset=\"" c "\"/>"
 
-/* What is said; NULL: nothing, it is loaded. */
+/* Load XML. Returns the message, or NULL when it loads. */
 static const char *load(struct machine **m, const char *xml)
 {
 	static struct errbuf err;
@@ -56,9 +58,9 @@ static void taken(void)
 		{ TOPOLOGY(GOOD), "0-1", "0", "two PUs" },
 		{ "<?xml version='1.0' encoding='UTF-8'?><!DOCTYPE topology SYSTEM "
 		  "\"hwloc2.dtd\"><!-- mine -->\n\n" TOPOLOGY(GOOD) "\n<!-- end -->\n",
-		  "0-1", "0", "in one line with comments, as an editor may leave it" },
+		  "0-1", "0", "one line with comments, as from an editor" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "os_index=\"7\"", CPUS))), "0-1", "0",
-		  "in a core" },
+		  "CPUs in a core" },
 		{ TOPOLOGY(MACHINE(NODE CPUS "<object type=\"Bridge\" os_index=\"0\"><object "
 					     "type=\"PCIDev\" pci_busid=\"x\"/></object>\n")),
 		  "0-1", "0", "devices are left out" },
@@ -66,7 +68,7 @@ static void taken(void)
 		  "0-1", "0", "elements of later releases are left out" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", "allowed_cpuset=\"0x2\" allowed_nodeset=\"0x1\"",
 			       NODE CPUS)),
-		  "1", "0", "one of them allowed" },
+		  "1", "0", "one CPU of two allowed" },
 		{ TOPOLOGY(GOOD "<cpukind cpuset=\"0x1\"><info name=\"CoreType\" "
 				"value=\"IntelAtom\"/></cpukind><cpukind cpuset=\"0x2\"/>"),
 		  "0-1", "0", "CPU kinds" },
@@ -79,7 +81,7 @@ static void taken(void)
 		{ V1(V1_PU("0", "0x1") V1_PU("1", "0x2")), "0-1", "0", "format 1" },
 		{ V1("<object type=\"Socket\" os_index=\"0\" cpuset=\"0x3\" "
 		     "complete_cpuset=\"0x7\">" V1_PU("0", "0x1") V1_PU("1", "0x2") "</object>"),
-		  NULL, NULL, "format 1, more than the machine has" },
+		  NULL, NULL, "format 1 with CPUs that the machine does not have" },
 	};
 	char a[IDSET_LIST_MAX], b[IDSET_LIST_MAX];
 
@@ -89,16 +91,16 @@ static void taken(void)
 
 		if (!table[i].cpus) {
 			ok(says && strstr(says, "CPUs 2 are not those of the object around it"),
-			   "%s: %s", table[i].what, says ? says : "");
+			   "machine_xml_check: refuses %s: %s", table[i].what, says ? says : "");
 			machine_free(m);
 			continue;
 		}
-		if (!ok(!says, "%s: %s", table[i].what, says ? says : ""))
+		if (!ok(!says, "machine_xml_check: takes %s: %s", table[i].what, says ? says : ""))
 			continue;
 		idset_format(machine_cpus(m), a, sizeof(a));
 		idset_format(machine_mems(m), b, sizeof(b));
-		is(a, table[i].cpus, "its CPUs");
-		is(b, table[i].mems, "its memory nodes");
+		is(a, table[i].cpus, "machine_xml_check: the CPUs stay");
+		is(b, table[i].mems, "machine_xml_check: the memory nodes stay");
 		machine_free(m);
 	}
 }
@@ -108,7 +110,7 @@ static void refused(void)
 	static const struct {
 		const char *xml, *says;
 	} table[] = {
-		/* a Core without a PU: cores were counted as PUs, and written behind the table */
+		/* a core without a PU: hwloc counted cores as PUs, and wrote beyond the table */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x1", "", PU("0", "0x1"))
 					   OBJ("Core", "0x2", "", ""))),
 		  "line 8: this Core has CPU 1 in its cpuset, and no PU (hardware thread) for it" },
@@ -125,7 +127,7 @@ static void refused(void)
 		{ "<topology version=\"0.9\">" GOOD "</topology>", "version 0.9 of hwloc's XML" },
 		{ "<topology version=\"x\">" GOOD "</topology>",
 		  "version=\"x\": expected 1.0 or 2.0" },
-		/* hwloc 2.9 takes the bracket's absence for an address */
+		/* hwloc 2.9 takes the missing bracket for an address */
 		{ "<topology version=\"2.0\"", "line 1: expected a blank" },
 		{ "<root>" GOOD "</root>", "hwloc 0.9 wrote this" },
 		{ "<html/>", "the outermost element is <html>, expected <topology>" },
@@ -143,8 +145,7 @@ static void refused(void)
 		  "the outermost object is a Package, expected a Machine" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Nothing", "0x3", "", CPUS))),
 		  "type=\"Nothing\": no type of object" },
-		/* sets: hwloc 2.9 compares the complete ones without a look whether there are any
-		 */
+		/* sets: hwloc 2.9 compares the complete ones without checking that they exist */
 		{ TOPOLOGY(MACHINE(NODE
 				   "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" "
 				   "nodeset=\"0x1\" complete_nodeset=\"0x1\"/>" PU("1", "0x2"))),
@@ -206,7 +207,7 @@ static void refused(void)
 		  "<c> where no element is expected" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", ALLOWED " local_memory=\"lots\"", NODE CPUS)),
 		  "local_memory=\"lots\": expected a number" },
-		/* matrices: hwloc allocates and multiplies what is announced */
+		/* matrices: hwloc allocates and multiplies by the announced size */
 		{ TWO_NODES MATRIX("65536", "0 1 ", "1 2 "), "expected a number up to 4096" },
 		{ TWO_NODES MATRIX("3", "0 1 ", "1 2 "),
 		  "distances between 3 memory nodes: there are 2" },
@@ -226,7 +227,7 @@ static void refused(void)
 		{ V1("<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"1.0\"><latency "
 		     "value=\"1\"/></distances>" V1_PU("0", "0x1") V1_PU("1", "0x2")),
 		  "1 latencies between 2 objects" },
-		/* what belongs to the whole machine */
+		/* elements of the whole machine */
 		{ TOPOLOGY(GOOD "<cpukind/>"), "<cpukind> without a cpuset" },
 		{ TOPOLOGY(GOOD "<cpukind cpuset=\"0x1\"><a/></cpukind>"), "<a> in <cpukind>" },
 		{ TOPOLOGY(GOOD "<memattr name=\"a\"/>"), "<memattr> without name and flags" },
@@ -243,13 +244,13 @@ static void refused(void)
 		struct machine *m;
 		const char *says = load(&m, table[i].xml);
 
-		ok(says && strstr(says, table[i].says), "%s: %s", table[i].says,
-		   says ? says : "it was loaded");
+		ok(says && strstr(says, table[i].says), "machine_xml_check: refuses with %s: %s",
+		   table[i].says, says ? says : "no message: the machine loads");
 		machine_free(m);
 	}
 }
 
-/* As many words of 32 bits as are needed for a CPU beyond the limit. */
+/* A set of as many words of 32 bits as a CPU beyond the limit needs. */
 static void far_cpu(void)
 {
 	char set[2048] = "0x1", *xml;
@@ -268,7 +269,8 @@ static void far_cpu(void)
 	fclose(f);
 	says = load(&m, xml);
 	ok(says && strstr(says, "cpuset: CPU 4096 is beyond the 4096 ids that NodeOS handles"),
-	   "%s", says ? says : "it was loaded");
+	   "machine_xml_check: refuses a CPU beyond the limit: %s",
+	   says ? says : "no message: the machine loads");
 	free(xml);
 }
 
@@ -278,7 +280,7 @@ static void control_characters(void)
 	const char *says = load(&m, TOPOLOGY(MACHINE(NODE OBJ("&#10;\xc3\xa4", "0x3", "", CPUS))));
 
 	ok(says && !strchr(says, '\n') && strstr(says, "type=\"???\""),
-	   "a message is one printable line: %s", says ? says : "");
+	   "machine_xml_check: a message is one printable line: %s", says ? says : "");
 }
 
 int main(void)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lstopo is told: hwloc reads it back, and the colours are compared with those that the
- * picture's own legend has. */
+/*
+ * The XML for lstopo: hwloc reads it back, and the colours of boxes match those of the picture's
+ * own legend.
+ */
 #include "topology/picture.h"
 
 #include <hwloc.h>
@@ -16,7 +18,7 @@ static hwloc_topology_t read_back(const char *xml)
 	    hwloc_topology_set_type_filter(t, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
 	    hwloc_topology_set_xmlbuffer(t, xml, (int)strlen(xml) + 1) < 0 ||
 	    hwloc_topology_load(t) < 0)
-		bail("hwloc does not read what was made for it");
+		bail("hwloc cannot read the picture's XML");
 	return t;
 }
 
@@ -25,7 +27,7 @@ static const char *style(hwloc_obj_t obj)
 	return hwloc_obj_get_info_by_name(obj, "lstopoStyle");
 }
 
-/* The legend's entry with that text. */
+/* Return the style of the legend's entry LABEL. */
 static const char *style_of(hwloc_topology_t t, const char *label)
 {
 	for (hwloc_obj_t o = hwloc_get_root_obj(t)->misc_first_child; o; o = o->next_sibling)
@@ -48,7 +50,8 @@ static struct picture_part part(enum picture_kind kind, const char *label, const
 
 static void small(void)
 {
-	/* 2 packages of 2 cores of 2 threads, a memory node each: core c has CPUs 2c and 2c + 1 */
+	/* 2 packages of 2 cores of 2 threads, each package with a memory node; core c has CPUs 2c
+	 * and 2c + 1 */
 	struct picture_part parts[] = {
 		part(PICTURE_SERVICE, "system", "0-1", "0-1"),
 		part(PICTURE_CONTAINER, "a <&> \"b\"", "2-4", "0"),
@@ -57,7 +60,7 @@ static void small(void)
 	};
 	static const char *const of_cpu[] = { "system",	     "system", "a <&> \"b\"", "a <&> \"b\"",
 					      "a <&> \"b\"", "free",   "c",	      NULL };
-	/* divided ones are as free ones */
+	/* a core of several parts looks free */
 	static const char *const of_core[] = { "system", "a <&> \"b\"", "free", "free" };
 	struct machine *m;
 	struct errbuf err;
@@ -67,29 +70,32 @@ static void small(void)
 
 	if (machine_load_synthetic(&m, "package:2 [numa] core:2 pu:2", &err) < 0)
 		bail("%s", err.text);
-	if (!ok(picture_xml(m, "the title", parts, 4, &xml, &err) == 0, "a picture"))
+	if (!ok(picture_xml(m, "the title", parts, 4, &xml, &err) == 0,
+		"picture_xml: describes a small machine"))
 		bail("%s", err.text);
 	t = read_back(xml);
 	while ((o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, o)))
 		is(style(o), of_cpu[o->os_index] ? style_of(t, of_cpu[o->os_index]) : NULL,
-		   "CPU %u", o->os_index);
+		   "picture_xml: CPU %u has the colour of its part", o->os_index);
 	while ((o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, o)))
-		is(style(o), style_of(t, of_core[o->logical_index]), "core %u", o->logical_index);
+		is(style(o), style_of(t, of_core[o->logical_index]),
+		   "picture_xml: core %u has the colour of its part", o->logical_index);
 	is(style(hwloc_get_numanode_obj_by_os_index(t, 0)), style_of(t, "memory node of several"),
-	   "a memory node of two");
+	   "picture_xml: a memory node of two parts has the colour of shared nodes");
 	is(style(hwloc_get_numanode_obj_by_os_index(t, 1)), style_of(t, "system"),
-	   "and one of one");
-	ok(style_of(t, "the title"), "the title is there");
+	   "picture_xml: a memory node of one part has its colour");
+	ok(style_of(t, "the title"), "picture_xml: the title is drawn");
 	ok(strcmp(style_of(t, "system"), style_of(t, "free")) != 0 &&
 		   strcmp(style_of(t, "system"), style_of(t, "c")) != 0,
-	   "colours differ");
+	   "picture_xml: parts have different colours");
 	hwloc_topology_destroy(t);
 	free(xml);
 	machine_free(m);
 }
 
-/* As many containers as a manifest can have: no two with one colour, and none with that of another
- * kind. */
+/*
+ * As many containers as a manifest can have: all colours differ, of containers and of other kinds.
+ */
 static void many(void)
 {
 	struct picture_part *parts = calloc(66, sizeof(*parts));
@@ -112,18 +118,20 @@ static void many(void)
 					  : PICTURE_CONTAINER,
 				label, cpu, "");
 	}
-	if (!ok(picture_xml(m, "many", parts, 66, &xml, &err) == 0, "64 containers"))
+	if (!ok(picture_xml(m, "many", parts, 66, &xml, &err) == 0,
+		"picture_xml: describes 64 containers"))
 		bail("%s", err.text);
 	t = read_back(xml);
 	for (hwloc_obj_t o = hwloc_get_root_obj(t)->misc_first_child; o; o = o->next_sibling)
 		if (strncmp(o->name, "part ", 5) == 0 && n < 66)
 			colour[n++] = style(o);
-	is_int(n, 66, "a line of the legend for each");
+	is_int(n, 66, "picture_xml: each part has a line of the legend");
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < i; k++)
 			same += strcmp(colour[i], colour[k]) == 0;
-	is_int(same, 0, "and a colour of its own");
-	ok(!style_of(t, "memory node of several"), "no line for what there is not");
+	is_int(same, 0, "picture_xml: each part has a colour of its own");
+	ok(!style_of(t, "memory node of several"),
+	   "picture_xml: no legend line for shared nodes without such a node");
 	hwloc_topology_destroy(t);
 	free(xml);
 	free(parts);

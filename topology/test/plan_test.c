@@ -8,7 +8,7 @@
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
-/* The table says what matters in a case; all else is zero. */
+/* a row sets what matters to its case; all else is zero */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define MOST 4
@@ -33,24 +33,25 @@ struct test {
 };
 
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
-/* in bytes: versions of hwloc differ on what GB is */
+/* in bytes: versions of hwloc differ about GB */
 #define NODE "[numa(memory=1073741824)] "
 #define FAKE "package:2 " NODE NODE "core:2 pu:1"
 
 static const struct test tests[] = {
 	{ "whole cores of one package", TWO, .ask = { { "a", 4 } }, .want = { { "0-3" } },
 	  .free_cpus = "4-15", .free_mems = "0-1" },
-	{ "odd counts round up", TWO, .ask = { { "a", 3 } }, .want = { { "0-3" } } },
-	{ "smt=1: siblings reserved and idle", TWO, .ask = { { "a", 2, 1 } },
+	{ "an odd count rounds up to whole cores", TWO, .ask = { { "a", 3 } },
+	  .want = { { "0-3" } } },
+	{ "smt=1: siblings are reserved and idle", TWO, .ask = { { "a", 2, 1 } },
 	  .want = { { "0,2", "0-3" } }, .free_cpus = "4-15" },
 	{ "smt=3 on cores of two threads", TWO, .ask = { { "a", 4, 3 } }, .want = { { "0-3" } } },
 	{ "best fit: the package with less free", TWO, .cpus = "2-15", .ask = { { "a", 4 } },
 	  .want = { { "2-5" } } },
-	{ "best fit: also when it is the second", TWO, .cpus = "0-13", .ask = { { "a", 4 } },
-	  .want = { { "8-11" } } },
+	{ "best fit: the second package when that has less free", TWO, .cpus = "0-13",
+	  .ask = { { "a", 4 } }, .want = { { "8-11" } } },
 	{ "fewest packages before best fit", TWO, .cpus = "4-15", .ask = { { "a", 6 } },
 	  .want = { { "8-13" } } },
-	{ "half cores are left alone", TWO, .cpus = "1-15", .ask = { { "a", 2 } },
+	{ "half cores are avoided", TWO, .cpus = "1-15", .ask = { { "a", 2 } },
 	  .want = { { "2-3" } } },
 	{ "whole cores before best fit", "package:2 core:2 pu:2", .cpus = "1-7",
 	  .ask = { { "a", 4 } }, .want = { { "4-7" } } },
@@ -63,22 +64,23 @@ static const struct test tests[] = {
 	{ "the paper's node: sim and vda", "package:2 numa:1 core:12 pu:2", .cpus = "2-47",
 	  .ask = { { "sim", 44 }, { "vda", 2 } }, .want = { { "2-45" }, { "46-47" } },
 	  .free_cpus = "" },
-	{ "the largest first, whatever the order of asking", TWO,
+	{ "the largest first, in any order of the requests", TWO,
 	  .ask = { { "vda", 2 }, { "sim", 8 } }, .want = { { "8-9" }, { "0-7" } } },
-	{ "equal sizes as asked", TWO, .ask = { { "a", 2 }, { "b", 1 }, { "c", 2 } },
+	{ "equal sizes in the order of the requests", TWO,
+	  .ask = { { "a", 2 }, { "b", 1 }, { "c", 2 } },
 	  .want = { { "0-1" }, { "2-3" }, { "4-5" } } },
 	{ "smt=1 counts cores, not threads, for the size", TWO,
 	  .ask = { { "a", 4 }, { "b", 3, 1 } }, .want = { { "8-11" }, { "0,2,4", "0-5" } } },
-	{ "cpus=0 is what is left", TWO, .ask = { { "rest", 0 }, { "a", 10 } },
+	{ "cpus=0 takes all that the others leave", TWO, .ask = { { "rest", 0 }, { "a", 10 } },
 	  .want = { { "10-15" }, { "0-9" } }, .free_cpus = "" },
-	{ "cpus=0 with smt=1", TWO, .ask = { { "rest", 0, 1 }, { "a", 12 } },
-	  .want = { { "12,14", "12-15" }, { "0-11" } } },
-	{ "L3: the tightest", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
+	{ "cpus=0 with smt=1 takes all that the others leave", TWO,
+	  .ask = { { "rest", 0, 1 }, { "a", 12 } }, .want = { { "12,14", "12-15" }, { "0-11" } } },
+	{ "L3: the domain with the tightest fit", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
 	  .ask = { { "a", 3 } }, .want = { { "0-2" } } },
-	{ "L3: the fewest", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15",
+	{ "L3: the fewest domains", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15",
 	  .ask = { { "a", 4 } }, .want = { { "8-11" } } },
-	{ "L3: two, the tightest two", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
-	  .ask = { { "a", 5 } }, .want = { { "0-2,4-5" } } },
+	{ "L3: the two domains with the tightest fit", "package:1 l3:4 core:4 pu:1",
+	  .cpus = "0-2,4-15", .ask = { { "a", 5 } }, .want = { { "0-2,4-5" } } },
 	{ "NUMA inside the package", "package:2 numa:2 core:2 pu:1", .cpus = "1-7",
 	  .ask = { { "a", 2 } }, .want = { { "2-3" } } },
 	{ "a machine of one CPU", "pu:1", .ask = { { "a", 1 } }, .want = { { "0" } },
@@ -86,70 +88,73 @@ static const struct test tests[] = {
 	{ "waste before locality where a thread would be missing", "package:2 core:2 pu:3",
 	  .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } },
 	  .want = { { "0-1,6" }, { "3-4" } } },
-	{ "no ask", TWO, .free_cpus = "0-15", .free_mems = "0-1" },
+	{ "no request", TWO, .free_cpus = "0-15", .free_mems = "0-1" },
 
-	{ "mems: local", FAKE,
+	{ "mems: local nodes", FAKE,
 	  .ask = { { "a", 2, 0, MEMS_COUNT, 1 }, { "b", 2, 0, MEMS_COUNT, 2 } },
 	  .want = { { "0-1", NULL, "0" }, { "2-3", NULL, "2-3" } }, .free_mems = "1" },
 	{ "mems: two containers of one package have a node each", FAKE,
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
 	  .want = { { "0", NULL, "0" }, { "1", NULL, "1" } } },
-	{ "mems: memory that suffices before best fit", FAKE, .cpus = "1-3", .taken = "0",
+	{ "mems: enough memory comes before best fit", FAKE, .cpus = "1-3", .taken = "0",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 2 } }, .want = { { "2", NULL, "2-3" } },
 	  .free_mems = "1" },
-	{ "mems: best fit where either suffices", FAKE, .cpus = "1-3", .taken = "0",
+	{ "mems: best fit where either package suffices", FAKE, .cpus = "1-3", .taken = "0",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "1", NULL, "1" } } },
-	{ "mems: others before taken ones", FAKE, .cpus = "0-1", .taken = "0-1",
+	{ "mems: untaken nodes before taken ones", FAKE, .cpus = "0-1", .taken = "0-1",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "0", NULL, "2" } } },
-	{ "mems: taken ones last, local ones of these first", FAKE, .cpus = "0-1", .taken = "0-1",
+	{ "mems: taken nodes last, local ones of these first", FAKE, .cpus = "0-1", .taken = "0-1",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 3 } }, .want = { { "0", NULL, "0,2-3", true } },
 	  .free_mems = "" },
-	{ "mems: a size", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
+	{ "mems: a size on two nodes", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
 	  .want = { { "0", NULL, "0-1" } } },
 	{ "mems: a size that one node holds", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB } },
 	  .want = { { "0", NULL, "0" } } },
 	{ "mems: a size beyond the package", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 2 * GIB + 1 } },
 	  .want = { { "0", NULL, "0-2" } } },
-	{ "mems: not asked, local", FAKE, .mems_default = MEMS_LOCAL, .ask = { { "a", 1 } },
+	{ "mems: no request, local nodes", FAKE, .mems_default = MEMS_LOCAL, .ask = { { "a", 1 } },
 	  .want = { { "0", NULL, "0-1" } }, .free_mems = "2-3" },
-	{ "mems: who asked chooses before who did not", FAKE, .mems_default = MEMS_LOCAL,
-	  .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
+	{ "mems: a container with a request chooses before one without", FAKE,
+	  .mems_default = MEMS_LOCAL, .cpus = "0-1",
+	  .ask = { { "a", 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
 	  .want = { { "0", NULL, "1" }, { "1", NULL, "0" } } },
-	{ "mems: local by default, and no other left", FAKE, .mems_default = MEMS_LOCAL,
+	{ "mems: local by default, shared when no other is left", FAKE, .mems_default = MEMS_LOCAL,
 	  .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1 } },
 	  .want = { { "0", NULL, "0-1", true }, { "1", NULL, "0-1", true } } },
-	{ "mems: not asked, all: nothing is taken", FAKE, .ask = { { "a", 2 } },
+	{ "mems: no request and all nodes: none is taken", FAKE, .ask = { { "a", 2 } },
 	  .want = { { "0-1" } }, .free_mems = "0-3" },
 
-	{ "mems: of one node", FAKE, .mems = "2", .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
+	{ "mems: a size beyond one node", FAKE, .mems = "2",
+	  .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
 	  .error = "container a: needs 1.0 GiB of memory (1073741825 bytes), the 1 memory node "
 		   "that may be given holds 1.0 GiB (1073741824 bytes); "
 		   "the largest request that fits now is mems=1024MiB",
 	  .code = PLAN_NO_MEMS },
-	{ "mems: the size that is offered", FAKE, .mems = "2",
+	{ "mems: the size that a refusal offers", FAKE, .mems = "2",
 	  .ask = { { "a", 1, 0, MEMS_SIZE, 1024 << 20 } }, .want = { { "2", NULL, "2" } } },
 
-	{ "too many", "package:2 numa:1 core:12 pu:2", .cpus = "4-47", .ask = { { "sim", 64 } },
+	{ "too many threads", "package:2 numa:1 core:12 pu:2", .cpus = "4-47",
+	  .ask = { { "sim", 64 } },
 	  .error = "container sim: needs 64 threads (32 cores), 44 are free here; the largest "
 		   "request that fits now is cpus=44",
 	  .code = PLAN_NO_CPUS },
-	{ "too many beside others", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
+	{ "too many threads beside other containers", TWO, .ask = { { "sim", 14 }, { "vda", 4 } },
 	  .error = "container vda: needs 4 threads (2 cores), 2 are free here beside the larger "
 		   "containers; the largest request that fits now is cpus=2",
 	  .code = PLAN_NO_CPUS },
-	{ "too many with smt=1", TWO, .ask = { { "sim", 9, 1 } },
+	{ "too many cores with smt=1", TWO, .ask = { { "sim", 9, 1 } },
 	  .error = "container sim: needs 9 threads (9 cores), 8 are free here; the largest request "
 		   "that fits now is cpus=8",
 	  .code = PLAN_NO_CPUS },
-	{ "nothing left", TWO, .ask = { { "sim", 16 }, { "vda", 1 } },
+	{ "no free core", TWO, .ask = { { "sim", 16 }, { "vda", 1 } },
 	  .error = "container vda: needs 1 thread, but the containers planned before it left none "
 		   "free",
 	  .code = PLAN_NO_CPUS },
-	{ "no rest", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
+	{ "no core for cpus=0", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
 	  .error = "container vda: needs at least 1 thread (cpus=0 is what is left), but the "
 		   "containers planned before it left none free",
 	  .code = PLAN_NO_CPUS },
-	{ "two rests", TWO, .ask = { { "a", 0 }, { "b", 0 } },
+	{ "two containers with cpus=0", TWO, .ask = { { "a", 0 }, { "b", 0 } },
 	  .error = "containers a and b both ask for every core that is left: only one can",
 	  .code = PLAN_BAD_ASK },
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
@@ -164,15 +169,15 @@ static const struct test tests[] = {
 	{ "mems=0", FAKE, .ask = { { "a", 1, 0, MEMS_COUNT, 0 } },
 	  .error = "container a: needs at least one memory node, not mems=0",
 	  .code = PLAN_BAD_ASK },
-	{ "a CPU that is not there", TWO, .cpus = "0-16", .ask = { { "a", 1 } },
+	{ "a CPU that the machine does not have", TWO, .cpus = "0-16", .ask = { { "a", 1 } },
 	  .error = "this machine has no CPU 16", .code = PLAN_OK },
-	{ "a memory node that is not there", TWO, .mems = "0-2", .ask = { { "a", 1 } },
+	{ "a memory node that the machine does not have", TWO, .mems = "0-2", .ask = { { "a", 1 } },
 	  .error = "this machine has no memory node 2", .code = PLAN_OK },
-	{ "no CPU", TWO, .cpus = "", .ask = { { "a", 1 } },
+	{ "no CPU to give", TWO, .cpus = "", .ask = { { "a", 1 } },
 	  .error = "there is no CPU to give to containers", .code = PLAN_NO_OFFER },
-	{ "no memory node", TWO, .mems = "", .ask = { { "a", 1 } },
+	{ "no memory node to give", TWO, .mems = "", .ask = { { "a", 1 } },
 	  .error = "there is no memory node to give to containers", .code = PLAN_NO_OFFER },
-	{ "the largest number", TWO, .ask = { { "a", 4294967295u } },
+	{ "the largest number of threads", TWO, .ask = { { "a", 4294967295u } },
 	  .error = "container a: needs 4294967295 threads (2147483648 cores), 16 are free here; "
 		   "the largest request that fits now is cpus=16",
 	  .code = PLAN_NO_CPUS },
@@ -193,7 +198,7 @@ static void is_list(const struct idset *got, const char *want, const char *test,
 	char text[IDSET_LIST_MAX];
 
 	idset_format(got, text, sizeof(text));
-	is(text, want, "%s: %s", test, what);
+	is(text, want, "plan_make: %s: %s", test, what);
 }
 
 static void check_container(const struct test *t, const struct plan_container *c,
@@ -206,7 +211,7 @@ static void check_container(const struct test *t, const struct plan_container *c
 	ok(c->mems_confined == (w->mems != NULL) && c->mems_shared == w->shared &&
 		   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why &&
 		   *c->why,
-	   "%s: confined, shared, asked, given, why", t->name);
+	   "plan_make: %s: confined, shared, asked, given, why", t->name);
 }
 
 static void run(const struct test *t)
@@ -225,9 +230,9 @@ static void run(const struct test *t)
 	while (n < MOST && t->ask[n].name)
 		n++;
 	if (plan_make(&plan, m, &opts, t->ask, n, &err) < 0) {
-		is(err.text, t->error ? t->error : "success", "%s", t->name);
-		is_int(err.code, (int)t->code, "%s: the code of the refusal", t->name);
-	} else if (ok(!t->error, "%s: can be planned", t->name)) {
+		is(err.text, t->error ? t->error : "success", "plan_make: %s", t->name);
+		is_int(err.code, (int)t->code, "plan_make: %s: the code of the refusal", t->name);
+	} else if (ok(!t->error, "plan_make: %s: can be planned", t->name)) {
 		for (unsigned i = 0; i < n; i++)
 			check_container(t, &plan->container[i], &t->ask[i], &t->want[i]);
 		if (t->free_cpus)
@@ -239,7 +244,7 @@ static void run(const struct test *t)
 	machine_free(m);
 }
 
-/* The explanation names the numbers and the rule that decided. */
+/* The explanation has the numbers and the rule that decided. */
 static void explanation(void)
 {
 	struct plan_opts opts = { .cpus = parsed("2-47"), .mems = parsed("0-1") };
@@ -276,12 +281,13 @@ static void many_containers(void)
 	opts.mems = *machine_mems(m);
 	for (unsigned i = 0; i < 64; i++)
 		ask[i] = (struct plan_ask){ .name = "c", .cpus = 1 + i % 2 };
-	if (!ok(plan_make(&plan, m, &opts, ask, 64, &err) == 0, "64 containers on 64 cores"))
+	if (!ok(plan_make(&plan, m, &opts, ask, 64, &err) == 0,
+		"plan_make: plans 64 containers on 64 cores"))
 		bail("%s", err.text);
 	for (unsigned i = 0; i < 64; i++)
 		right &= idset_has(&plan->container[i].cpus, 2 * i) &&
 			 plan->container[i].cpus_given == 2;
-	ok(right, "one core each, in the order of asking");
+	ok(right, "plan_make: 64 containers have one core each, in the order of the requests");
 	plan_free(plan);
 	machine_free(m);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every plan must be, whatever the machine: random asks on the machines of
- * machines.txt and on every recorded one (XML) of the folder NODEOS_TOPOLOGIES.
+ * Properties of every plan on any machine: random requests on the machines of machines.txt and on
+ * every recorded one (XML) of the folder NODEOS_TOPOLOGIES.
  *
  * usage: property_test [MACHINES.TXT [SEED [ASKS-PER-MACHINE]]]
  */
@@ -20,13 +20,13 @@ struct situation {
 	struct plan_opts opts;
 	struct plan_ask ask[MOST];
 	unsigned n;
-	struct plan_core *core; /* of opts.cpus */
+	struct plan_core *core; /* cores of opts.cpus */
 	unsigned n_cores;
 };
 
 static uint64_t state;
 
-/* xorshift: the same numbers with every libc. */
+/* xorshift gives the same numbers with every libc. */
 static unsigned rnd(unsigned below)
 {
 	state ^= state << 13;
@@ -93,7 +93,7 @@ static bool lines_are_few(const char *why)
 	return lines <= WHY_LINES;
 }
 
-/* NULL, or what is wrong with container I of P. */
+/* Return NULL, or the fault of container I of P. */
 static const char *wrong(const struct situation *s, const struct plan *p, unsigned i)
 {
 	const struct plan_container *c = &p->container[i];
@@ -101,14 +101,14 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 	unsigned widest = 0, narrowest = IDSET_MAX, half = 0;
 
 	if (idset_empty(&c->cpus) || idset_empty(&c->mems))
-		return "something is empty";
+		return "a set is empty";
 	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &s->opts.cpus) ||
 	    !idset_subset(&c->mems, &s->opts.mems))
-		return "not a subset of what may be given";
+		return "a set outside the offered ones";
 	if (c->mems_confined && !idset_subset(&c->mems, machine_ordinary(s->m)))
-		return "a special memory node unasked";
+		return "a special memory node without a request";
 	if (c->cpus_given != idset_count(&c->cpus) || c->cpus_asked != ask->cpus)
-		return "the counts are not true";
+		return "the counts are wrong";
 	for (unsigned k = 0; k < s->n_cores; k++) {
 		const struct idset *core = &s->core[k].cpus;
 		struct idset used = c->cpus;
@@ -117,34 +117,35 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		if (!idset_intersects(core, &c->reserved))
 			continue;
 		if (!idset_subset(core, &c->reserved))
-			return "a core is reserved in part";
+			return "only part of a core is reserved";
 		idset_and(&used, core);
 		if (idset_count(&used) != w)
-			return "a core's used threads are not as asked";
+			return "the used threads of a core are not those requested";
 		widest = w > widest ? w : widest;
 		narrowest = w < narrowest ? w : narrowest;
 	}
-	/* "Half" is told by the whole machine: machine_cores() of the given CPUs knows it too. */
+	/* "half" counts threads of the whole machine; machine_cores() of the offered CPUs knows it,
+	 * too */
 	for (unsigned k = 0; k < s->n_cores; k++)
 		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
 	if (ask->cpus && c->cpus_given < ask->cpus)
-		return "fewer CPUs than asked";
+		return "fewer CPUs than requested";
 	if (ask->cpus && c->cpus_given >= ask->cpus + narrowest)
-		return "a core more than needed";
+		return "more cores than needed";
 	if (s->n == 1 && half && ask->cpus) {
 		unsigned whole = 0;
 
 		for (unsigned k = 0; k < s->n_cores; k++)
 			whole += s->core[k].whole ? width(ask, &s->core[k].cpus) : 0;
 		if (whole >= ask->cpus)
-			return "a half core though whole ones suffice";
+			return "a half core though whole cores suffice";
 	}
 	if (ask->mems_kind == MEMS_COUNT &&
 	    (idset_count(&c->mems) != ask->mems || !c->mems_confined))
-		return "not the number of memory nodes asked";
+		return "not the requested number of memory nodes";
 	if (ask->mems_kind == MEMS_UNSET && s->opts.default_mems == MEMS_ALL &&
 	    (!idset_equal(&c->mems, &s->opts.mems) || c->mems_confined))
-		return "not asked, but confined";
+		return "confined without a request";
 	if (!idset_subset(&c->mems, machine_ordinary(s->m)) &&
 	    s->opts.default_mems == MEMS_ORDINARY)
 		return "bound to special memory";
@@ -157,7 +158,7 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 			return "shares memory though enough is untaken";
 	}
 	if (!c->why || !*c->why || !lines_are_few(c->why))
-		return "the explanation is empty or long";
+		return "the explanation is empty or too long";
 	return NULL;
 }
 
@@ -175,13 +176,13 @@ static const char *wrong_together(const struct situation *s, const struct plan *
 			idset_andnot(&mems, &p->container[i].mems);
 	}
 	if (!idset_equal(&cpus, &p->free_cpus) || !idset_equal(&mems, &p->free_mems))
-		return "the free sets are not what is left";
+		return "the free sets are wrong";
 	return NULL;
 }
 
 /*
- * Local memory, found without the planner's tables: what a container that asks for
- * nothing but these cores gets by MEMS_LOCAL, alone on the machine.
+ * Local memory, found without the planner's tables: a container that asks for just these cores,
+ * alone on the machine, gets it by MEMS_LOCAL.
  */
 static const char *wrong_memory(const struct situation *s, const struct plan *p)
 {
@@ -217,7 +218,7 @@ static bool same(const struct plan *a, const struct plan *b)
 	return true;
 }
 
-/* The number that a refusal offers must be planned, and one more must not. */
+/* The number that a refusal offers can be planned, and one more cannot. */
 static const char *wrong_offer(const struct situation *s, const struct errbuf *err)
 {
 	const char *offer = strstr(err->text, "fits now is cpus=");
@@ -228,18 +229,19 @@ static const char *wrong_offer(const struct situation *s, const struct errbuf *e
 		return NULL;
 	ask.cpus = (unsigned)strtoul(strchr(offer, '=') + 1, NULL, 10);
 	if (plan_make(&p, s->m, &s->opts, &ask, 1, NULL) < 0)
-		return "the largest request that fits does not fit";
+		return "the offered request does not fit";
 	plan_free(p);
 	ask.cpus++;
 	if (plan_make(&p, s->m, &s->opts, &ask, 1, NULL) < 0)
 		return NULL;
 	plan_free(p);
-	return "a larger request than the largest fits";
+	return "a larger request than the offered one fits";
 }
 
 /*
- * A refusal for lack of CPUs is right only if the cores, all of the same width, are too few; for
- * lack of ordinary memory, of which no ask is for more than there is, only if there is none.
+ * A refusal for lack of CPUs is right only if the cores, all of the same width, are too few. A
+ * refusal for lack of ordinary memory is right only if there is none, as no request exceeds the
+ * total.
  */
 static const char *wrong_refusal(const struct situation *s, const struct errbuf *err)
 {
@@ -259,7 +261,7 @@ static const char *wrong_refusal(const struct situation *s, const struct errbuf 
 		need += s->ask[i].cpus ? (s->ask[i].cpus + w - 1) / w : 1;
 	}
 	if (need <= s->n_cores || !strstr(err->text, "container "))
-		return "refused though there are cores enough";
+		return "refused though there are enough cores";
 	return NULL;
 }
 
@@ -271,7 +273,7 @@ static const char *one(struct situation *s, unsigned *made)
 
 	if (plan_make(&p, s->m, &s->opts, s->ask, s->n, &err) < 0) {
 		if (plan_make(&again, s->m, &s->opts, s->ask, s->n, &err2) == 0)
-			return "refused once only";
+			return "only one of two runs is refused";
 		problem = wrong_refusal(s, &err);
 		if (!problem)
 			problem = wrong_offer(s, &err);
@@ -284,7 +286,7 @@ static const char *one(struct situation *s, unsigned *made)
 	if (!problem)
 		problem = wrong_memory(s, p);
 	if (!problem && plan_make(&again, s->m, &s->opts, s->ask, s->n, &err) == 0) {
-		problem = same(p, again) ? NULL : "not the same twice";
+		problem = same(p, again) ? NULL : "two runs give different plans";
 		plan_free(again);
 	}
 	plan_free(p);
@@ -323,7 +325,7 @@ static void test_machine(const char *arg, unsigned rounds)
 		problem = one(&s, &made);
 		free(s.core);
 	}
-	if (!ok(!problem, "%s: %u of %u asks planned", arg, made, rounds)) {
+	if (!ok(!problem, "plan_make: %s: %u of %u requests planned", arg, made, rounds)) {
 		diag("%s", problem);
 		show(&s);
 	}

@@ -14,24 +14,42 @@ struct test {
 };
 
 static const struct test tests[] = {
-	{ "a rank with all of it has all of it", 8, 1, "0-3", "2-7", { "0-3" }, { "2-7" } },
-	{ "two of these",
+	{ "a rank with the whole container keeps the whole",
+	  8,
+	  1,
+	  "0-3",
+	  "2-7",
+	  { "0-3" },
+	  { "2-7" } },
+	{ "two ranks with the whole container",
 	  8,
 	  2,
 	  "0-3,8-11",
 	  "0-1,8-9",
 	  { "0-3,8-11", "0-3,8-11" },
 	  { "0-1,8-9", "0-1,8-9" } },
-	{ "more for each", 8, 1, "0-3", "0-7", { "0-1", "2-3" }, { "0-1,4-5", "2-3,6-7" } },
-	{ "the first get what is over", 8, 1, "0-3", "0-4", { "0-1", "2-3" }, { "0-1,4", "2-3" } },
-	{ "fewer for each, of what each has",
+	{ "more cores for each rank",
+	  8,
+	  1,
+	  "0-3",
+	  "0-7",
+	  { "0-1", "2-3" },
+	  { "0-1,4-5", "2-3,6-7" } },
+	{ "the first ranks get the remainder",
+	  8,
+	  1,
+	  "0-3",
+	  "0-4",
+	  { "0-1", "2-3" },
+	  { "0-1,4", "2-3" } },
+	{ "fewer cores for each rank, out of its own",
 	  8,
 	  1,
 	  "0-7",
 	  "0-1,4-5",
 	  { "0-3", "4-7" },
 	  { "0-1", "4-5" } },
-	{ "who loses all gets the nearest",
+	{ "a rank that loses all its cores gets the nearest",
 	  8,
 	  1,
 	  "0-3",
@@ -45,34 +63,58 @@ static const struct test tests[] = {
 	  "0-3,4-7",
 	  { "0,4", "1,5" },
 	  { "0,2,4,6", "1,3,5,7" } },
-	{ "by threads where they were", 4, 2, "0,4", "0-1,4-5", { "0", "4" }, { "0-1", "4-5" } },
-	{ "one that had a part keeps as much", 8, 1, "0-3", "0-7", { "0-1" }, { "0-1" } },
-	{ "and moves as it is", 8, 1, "0-3", "4-7", { "0-1" }, { "4-5" } },
-	{ "but for when there is less", 8, 1, "0-7", "6-7", { "0-2" }, { "6-7" } },
-	{ "too many ranks",
+	{ "by threads as before", 4, 2, "0,4", "0-1,4-5", { "0", "4" }, { "0-1", "4-5" } },
+	{ "a rank that had part of the container keeps its number",
+	  8,
+	  1,
+	  "0-3",
+	  "0-7",
+	  { "0-1" },
+	  { "0-1" } },
+	{ "a rank that had part of the container moves with its number",
+	  8,
+	  1,
+	  "0-3",
+	  "4-7",
+	  { "0-1" },
+	  { "4-5" } },
+	{ "a rank that had part of the container gets fewer of fewer",
+	  8,
+	  1,
+	  "0-7",
+	  "6-7",
+	  { "0-2" },
+	  { "6-7" } },
+	{ "more ranks than cores",
 	  8,
 	  1,
 	  "0-3",
 	  "0-1",
 	  { "0", "1", "2" },
 	  { "!3 ranks do not fit on 2 cores" } },
-	{ "too many by threads",
+	{ "more ranks than threads",
 	  2,
 	  2,
 	  "0-3",
 	  "0",
 	  { "0", "2" },
 	  { "!2 ranks do not fit on 1 thread" } },
-	{ "who shared goes on", 8, 1, "0-1", "0", { "0", "1", "0", "1" }, { "0", "0", "0", "0" } },
-	{ "and spreads again", 8, 1, "0", "0", { "0", "0" }, { "0", "0" } },
-	{ "a launcher beside ranks",
+	{ "ranks share cores again",
+	  8,
+	  1,
+	  "0-1",
+	  "0",
+	  { "0", "1", "0", "1" },
+	  { "0", "0", "0", "0" } },
+	{ "ranks that shared cores spread over more", 8, 1, "0", "0", { "0", "0" }, { "0", "0" } },
+	{ "a launcher with the whole container beside ranks",
 	  8,
 	  1,
 	  "0-3",
 	  "0-1",
 	  { "0-3", "0-1", "2-3" },
 	  { "0-1", "0", "1" } },
-	{ "nothing left", 8, 1, "0-3", "", { "0-3" }, { "!no CPU is left" } },
+	{ "no CPU", 8, 1, "0-3", "", { "0-3" }, { "!no CPU is left" } },
 };
 
 static struct idset set_of(const char *list)
@@ -110,14 +152,14 @@ static void run(const struct test *t)
 		now[in.n_ranks] = set_of(t->now[in.n_ranks]);
 	rc = rankmap_renew(&in, out, &err);
 	if (*t->want[0] == '!') {
-		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "%s", t->name);
+		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "rankmap_renew: %s", t->name);
 		is_int(err.code, idset_empty(&after) ? PLAN_OK : PLAN_NO_RANK_CPUS,
-		       "%s: the code of the refusal", t->name);
+		       "rankmap_renew: %s: the code of the refusal", t->name);
 		return;
 	}
-	is_int(rc, 0, "%s (%s)", t->name, err.text);
+	is_int(rc, 0, "rankmap_renew: %s (%s)", t->name, err.text);
 	for (unsigned r = 0; rc == 0 && r < in.n_ranks; r++)
-		is(idset_brief(got, &out[r]), t->want[r], "%s: rank %u", t->name, r);
+		is(idset_brief(got, &out[r]), t->want[r], "rankmap_renew: %s: rank %u", t->name, r);
 }
 
 static uint64_t state = 88172645463325252u;
@@ -130,7 +172,8 @@ static unsigned rnd(unsigned below)
 	return below ? (unsigned)(state >> 11) % below : 0;
 }
 
-/* Ranks that divide all of a random container, which then becomes another: NULL, or what is wrong.
+/*
+ * Ranks divide all of a random container, which then becomes another. Returns NULL, or the fault.
  */
 static const char *wrong(void)
 {
@@ -168,7 +211,7 @@ static const char *wrong(void)
 	if (n > has)
 		return rankmap_renew(&in, out, &err) < 0 ? NULL : "more ranks than cores";
 	if (rankmap_renew(&in, out, &err) < 0)
-		return err.text[0] ? "it failed" : "it failed and does not say why";
+		return err.text[0] ? "an error" : "an error without a message";
 	for (unsigned r = 0; r < n; r++) {
 		struct idset both = now[r];
 		unsigned cores = idset_count(&out[r]) / smt, could, kept;
@@ -182,14 +225,14 @@ static const char *wrong(void)
 		if (idset_intersects(&seen, &out[r]))
 			return "two ranks on one core";
 		if (kept != (could < cores ? could : cores))
-			return "a rank has left a core that it could keep";
+			return "a rank lost a core that it could keep";
 		idset_or(&seen, &out[r]);
 		fewest = cores < fewest ? cores : fewest;
 		most = cores > most ? cores : most;
 	}
 	if (!idset_equal(&seen, &after))
-		return "a core is lost";
-	return most > fewest + 1 ? "some have more" : NULL;
+		return "a core is unused";
+	return most > fewest + 1 ? "uneven shares" : NULL;
 }
 
 static void thread(const char *mask, const char *before, const char *after, const char *want,
@@ -211,13 +254,20 @@ int main(void)
 		run(&tests[i]);
 	for (i = 0; i < 20000 && !bad; i++)
 		bad = wrong();
-	is(bad, NULL, "%u random containers", i);
-	thread("0-3", "0-3", "4-5", "4-5", "a thread that is free stays free");
-	thread("0-7", "0-3", "4-5", "4-5", "and one that has more than its rank");
-	thread("1", "0-3", "0-1", "1", "one that has bound itself stays there");
-	thread("3", "0-3", "0-1", "1", "or goes on, counted round");
-	thread("2-3", "0-3", "4-7", "6-7", "several CPUs likewise");
-	thread("2", "0-3", "4", "4", "to the only one");
-	thread("9", "0-3", "4-5", "4-5", "one that is elsewhere comes back");
+	is(bad, NULL, "rankmap_renew: %u random containers", i);
+	thread("0-3", "0-3", "4-5", "4-5",
+	       "rankmap_renew_thread: a thread free in its rank stays free");
+	thread("0-7", "0-3", "4-5", "4-5",
+	       "rankmap_renew_thread: a thread with more than its rank is free in it");
+	thread("1", "0-3", "0-1", "1",
+	       "rankmap_renew_thread: a bound thread stays on a CPU that remains");
+	thread("3", "0-3", "0-1", "1",
+	       "rankmap_renew_thread: a bound thread goes from the k-th to the k-th CPU, counted "
+	       "round");
+	thread("2-3", "0-3", "4-7", "6-7",
+	       "rankmap_renew_thread: a thread bound to several CPUs goes from k-th to k-th");
+	thread("2", "0-3", "4", "4", "rankmap_renew_thread: a bound thread goes to the only CPU");
+	thread("9", "0-3", "4-5", "4-5",
+	       "rankmap_renew_thread: a thread bound elsewhere is free in its rank");
 	return tap_done();
 }

@@ -9,8 +9,8 @@ struct test {
 	const char *name;
 	unsigned cores, smt; /* core c has threads c, c + cores, ... */
 	const char *step, *container;
-	const char *bound[MOST]; /* NULL-terminated; empty array: nothing known */
-	unsigned ranks; /* only where bound is empty */
+	const char *bound[MOST]; /* NULL-terminated; an empty array: not known */
+	unsigned ranks; /* only when BOUND is empty */
 	unsigned cpus_per_task;
 	bool overcommit;
 	const char *want[MOST]; /* or the error in want[0], starting with '!' */
@@ -27,7 +27,16 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "2-3,6-7" } },
-	{ "one rank, nothing known", 4, 2, NULL, "2-3,6-7", { NULL }, 1, 2, false, { "2-3,6-7" } },
+	{ "one rank without known masks",
+	  4,
+	  2,
+	  NULL,
+	  "2-3,6-7",
+	  { NULL },
+	  1,
+	  2,
+	  false,
+	  { "2-3,6-7" } },
 	{ "k-th core to k-th core",
 	  4,
 	  2,
@@ -58,7 +67,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "1", "2" } },
-	{ "wrapping keeps apart ranks apart",
+	{ "wrapping: ranks on separate cores stay separate",
 	  8,
 	  1,
 	  "0-7",
@@ -68,7 +77,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "4", "5" } },
-	{ "wrapping that would collide is divided instead",
+	{ "wrapping that would collide becomes a division",
 	  8,
 	  1,
 	  "0-7",
@@ -78,7 +87,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "4", "5" } },
-	{ "block masks of a larger step: a core each",
+	{ "block masks of a larger step: one core each",
 	  8,
 	  2,
 	  "0-15",
@@ -88,7 +97,7 @@ static const struct test tests[] = {
 	  1,
 	  false,
 	  { "0,8", "1,9" } },
-	{ "cyclic masks of the same step, too",
+	{ "cyclic masks of a larger step: one core each",
 	  8,
 	  2,
 	  "0-15",
@@ -108,7 +117,7 @@ static const struct test tests[] = {
 	  2,
 	  false,
 	  { "0-1", "2-3" } },
-	{ "cyclic masks of one core, -c 2: as asked",
+	{ "cyclic masks of one core, -c 2: two cores each",
 	  8,
 	  1,
 	  "0-7",
@@ -148,7 +157,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0-1", "0-1" } },
-	{ "bound to threads: the same thread of the other core",
+	{ "masks of threads: the same thread of the other core",
 	  4,
 	  2,
 	  "0-7",
@@ -158,7 +167,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "2", "6" } },
-	{ "bound to threads, the second core",
+	{ "masks of threads, the second core",
 	  4,
 	  2,
 	  "0-7",
@@ -168,7 +177,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "3", "7" } },
-	{ "bound to threads, idle siblings: cores instead",
+	{ "masks of threads, idle siblings: cores instead",
 	  4,
 	  2,
 	  "0-7",
@@ -188,7 +197,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "2", "3" } },
-	{ "one thread per core in the step's own set is the whole core",
+	{ "one thread per core in the step's set is the whole core",
 	  4,
 	  2,
 	  "0-3",
@@ -208,7 +217,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0-1,4-5", "2-3,6-7" } },
-	{ "nothing known: divided",
+	{ "masks not known: divided",
 	  4,
 	  2,
 	  NULL,
@@ -218,7 +227,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0,4", "1,5", "2,6", "3,7" } },
-	{ "the rest of a division stays idle",
+	{ "the remainder of a division stays idle",
 	  5,
 	  1,
 	  NULL,
@@ -228,7 +237,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0-1", "2-3" } },
-	{ "-c is what a rank gets, in whole cores",
+	{ "-c gives each rank as much, in whole cores",
 	  6,
 	  2,
 	  NULL,
@@ -248,7 +257,7 @@ static const struct test tests[] = {
 	  6,
 	  false,
 	  { "0-1,4-5", "2-3,6-7" } },
-	{ "-c that does not fit gets one core at least",
+	{ "-c that does not fit gets at least one core",
 	  3,
 	  1,
 	  NULL,
@@ -268,7 +277,7 @@ static const struct test tests[] = {
 	  2,
 	  false,
 	  { "0-1", "2-3" } },
-	{ "overcommit, nothing known: in turn",
+	{ "overcommit, masks not known: in turn",
 	  4,
 	  1,
 	  NULL,
@@ -298,7 +307,7 @@ static const struct test tests[] = {
 	  0,
 	  true,
 	  { "0", "1", "0" } },
-	{ "a lone rank of a small step gets as many cores as that",
+	{ "a lone rank of a small step gets as many cores as the step has",
 	  4,
 	  2,
 	  "0,4",
@@ -308,7 +317,7 @@ static const struct test tests[] = {
 	  2,
 	  false,
 	  { "1,5" } },
-	{ "a lone rank of a step that holds all gets the container",
+	{ "a lone rank of a step with the whole job gets the container",
 	  4,
 	  2,
 	  "0-7",
@@ -318,7 +327,7 @@ static const struct test tests[] = {
 	  8,
 	  false,
 	  { "1-2,5-6" } },
-	{ "ranks over cores",
+	{ "more ranks than cores",
 	  4,
 	  1,
 	  "0-3",
@@ -328,7 +337,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "!4 ranks on 2 cores: ask for more cpus, or use -O" } },
-	{ "ranks over cores, though threads would do",
+	{ "more ranks than cores, with enough threads",
 	  4,
 	  2,
 	  "0-7",
@@ -380,7 +389,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0,4,1", "5" } },
-	{ "overlapping masks stay overlapping",
+	{ "overlapping masks still overlap",
 	  4,
 	  1,
 	  "0-3",
@@ -390,7 +399,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0-1", "1-2" } },
-	{ "what Slurm chose stays where it is in the container",
+	{ "masks inside the container stay",
 	  8,
 	  1,
 	  "0-7",
@@ -400,7 +409,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "6", "3" } },
-	{ "unless one rank is outside of it",
+	{ "masks inside the container move when one rank is outside of it",
 	  8,
 	  1,
 	  "0-7",
@@ -410,7 +419,16 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "2", "3" } },
-	{ "small and of one rank too", 4, 2, "2,6", "1-2,5-6", { "2,6" }, 0, 2, false, { "2,6" } },
+	{ "a lone rank of a small step keeps a mask inside the container",
+	  4,
+	  2,
+	  "2,6",
+	  "1-2,5-6",
+	  { "2,6" },
+	  0,
+	  2,
+	  false,
+	  { "2,6" } },
 	{ "cyclic masks of a larger step keep their order",
 	  8,
 	  1,
@@ -421,7 +439,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0", "2", "1", "3" } },
-	{ "and their order counts, not their numbers",
+	{ "cyclic masks: the order of the cores counts, not their numbers",
 	  8,
 	  1,
 	  "0-7",
@@ -439,7 +457,7 @@ static const struct {
 	unsigned threads_per_core;
 	bool by_thread;
 } wishes[] = {
-	{ { "--cpu-bind=none: all of it for every rank",
+	{ { "--cpu-bind=none: every rank has the whole container",
 	    4,
 	    2,
 	    "0-7",
@@ -465,7 +483,7 @@ static const struct {
 	  false,
 	  1,
 	  false },
-	{ { "one thread of each core that the step has so, too",
+	{ { "one thread of each core, in a step of one thread per core",
 	    4,
 	    2,
 	    "0-3",
@@ -504,7 +522,7 @@ static const struct {
 	  true,
 	  1,
 	  false },
-	{ { "threads: cores first",
+	{ { "--cpu-bind=threads: separate cores first",
 	    4,
 	    2,
 	    "0-7",
@@ -517,7 +535,7 @@ static const struct {
 	  false,
 	  0,
 	  true },
-	{ { "threads, -c 2: neighbours",
+	{ { "--cpu-bind=threads, -c 2: neighbouring threads",
 	    4,
 	    2,
 	    "0-7",
@@ -530,7 +548,7 @@ static const struct {
 	  false,
 	  0,
 	  true },
-	{ { "threads: more ranks than threads",
+	{ { "--cpu-bind=threads: more ranks than threads",
 	    4,
 	    2,
 	    "0-7",
@@ -584,12 +602,12 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 	in.bound = t->bound[0] ? bound : NULL;
 	rc = rankmap_make(&in, out, &err);
 	if (t->want[0][0] == '!') {
-		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "%s", t->name);
+		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "rankmap_make: %s", t->name);
 		is_int(err.code, strstr(t->name, "no CPU") ? PLAN_OK : PLAN_NO_RANK_CPUS,
-		       "%s: the code of the refusal", t->name);
+		       "rankmap_make: %s: the code of the refusal", t->name);
 		return;
 	}
-	if (!ok(rc == 0, "%s", t->name)) {
+	if (!ok(rc == 0, "rankmap_make: %s", t->name)) {
 		diag("%s", err.text);
 		return;
 	}
@@ -598,7 +616,7 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 		char got[IDSET_LIST_MAX];
 
 		idset_format(&out[r], got, sizeof(got));
-		if (!ok(idset_equal(&out[r], &want), "%s: rank %u", t->name, r))
+		if (!ok(idset_equal(&out[r], &want), "rankmap_make: %s: rank %u", t->name, r))
 			diag("got %s, expected %s", got, t->want[r]);
 	}
 }
@@ -624,13 +642,16 @@ static void paper(void)
 	}
 	for (unsigned r = 0; r < 21; r++)
 		bound[r] = core[r];
-	ok(rankmap_make(&in, out, NULL) == 0, "21 ranks on 22 cores");
+	ok(rankmap_make(&in, out, NULL) == 0, "rankmap_make: 21 ranks on 22 cores");
 	for (unsigned r = 0; r < 21; r++)
 		right &= idset_equal(&out[r], &core[r + 1]);
-	ok(right, "rank r on core r + 1, the last core idle");
+	ok(right, "rankmap_make: rank r of 21 is on core r + 1, and the last core is idle");
 }
 
-/* Random masks: non-empty subsets of the container; apart stays apart while cores suffice. */
+/*
+ * Random masks: every result is a non-empty subset of the container, and separate masks stay
+ * separate while there are enough cores.
+ */
 static void random_maps(void)
 {
 	static struct idset core[16], bound[MOST], out[MOST], again[MOST];
@@ -688,9 +709,10 @@ static void random_maps(void)
 		}
 	}
 	is_int(bad, 0,
-	       "random: refused exactly when it must be; non-empty subsets of the container");
-	is_int(overlaps, 0, "random: ranks with disjoint masks do not overlap");
-	is_int(differ, 0, "random: the same twice");
+	       "rankmap_make: random: refused exactly when it must be; else non-empty subsets of "
+	       "the container");
+	is_int(overlaps, 0, "rankmap_make: random: ranks with disjoint masks do not overlap");
+	is_int(differ, 0, "rankmap_make: random: two runs give the same map");
 }
 
 static void large(void)
@@ -712,13 +734,13 @@ static void large(void)
 		idset_add(&bound[c], 1023 - c);
 		idset_add(&all, c);
 	}
-	ok(rankmap_make(&in, out, NULL) == 0, "1,024 ranks on 1,024 cores");
+	ok(rankmap_make(&in, out, NULL) == 0, "rankmap_make: 1,024 ranks on 1,024 cores");
 	for (unsigned r = 0; r < 1024; r++)
 		same &= idset_equal(&out[r], &bound[r]);
-	ok(same, "the container being the step, every rank keeps its mask");
+	ok(same, "rankmap_make: every rank keeps its mask when the container is the whole step");
 }
 
-/* A container's size is in threads, a step's ranks count cores: the message says which is which. */
+/* A container's size counts threads, a step's ranks need cores: the message has both numbers. */
 static void too_many_for_the_size(void)
 {
 	static const struct {
@@ -748,8 +770,8 @@ static void too_many_for_the_size(void)
 
 		for (unsigned id = 0; id < 4 * table[i].threads; id++)
 			idset_add(&core[id % 4], id);
-		is_int(rankmap_make(&in, out, &err), -1, "%s", table[i].name);
-		is(err.text, table[i].want, "%s: the message", table[i].name);
+		is_int(rankmap_make(&in, out, &err), -1, "rankmap_make: %s", table[i].name);
+		is(err.text, table[i].want, "rankmap_make: %s: the message", table[i].name);
 	}
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a container gets that is to have more or less: by hand on a small machine, and what must
- * always be on those of machines.txt.
+ * Resizing a container: cases by hand on a small machine, and properties on those of machines.txt.
  *
  * usage: resize_test [SEED [ASKS-PER-MACHINE]]
  */
@@ -23,54 +22,62 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* Two packages, each with two L3 of four cores; CPUs and memory nodes (one per package) are
- * numbered in order. */
+/*
+ * Two packages, each with two L3 domains of four cores. CPUs and memory nodes (one per package) are
+ * numbered in order.
+ */
 static const char small[] = "pack:2 numa:1 l3:2 core:4 pu:1";
 
-/* Only a refusal has a code. */
+/* only a refusal has a code */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 struct test {
 	const char *name, *machine;
 	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
 	unsigned want, smt;
-	unsigned mems_count; /* 0: as they are */
-	const char *want_cpus, *want_mems; /* or in the first the error, starting with '!' */
-	enum plan_refusal code; /* with an error */
+	unsigned mems_count; /* 0: as now */
+	const char *want_cpus, *want_mems; /* or the error in want_cpus, after a '!' */
+	enum plan_refusal code; /* of an error */
 };
 
 static const struct test tests[] = {
-	{ "grow in its L3", small, "0-1", "0-1", "0", "2-15", "0-1", 4, 0, 0, "0-3", "0" },
-	{ "then in its package", small, "0-1", "0-1", "0", "2-15", "0-1", 6, 0, 0, "0-5", "0" },
-	{ "a far L3 that is free is no reason", small, "0-1", "0-1", "0", "3,8-15", "0-1", 3, 0, 0,
-	  "0-1,3", "0" },
-	{ "the near ones first, whatever is compact", small, "0-1", "0-1", "0", "3,8-15", "0-1", 4,
-	  0, 0, "0-1,3,8", "0" },
-	{ "shrink to one L3", small, "2-7", "2-7", "0", "", "", 4, 0, 0, "4-7", "0" },
-	{ "shrink to what leaves one package", small, "6-9,12", "6-9,12", "0-1", "", "", 3, 0, 0,
-	  "8-9,12", "0-1" },
-	{ "shrink to the memory", small, "4-11", "4-11", "1", "", "", 4, 0, 0, "8-11", "1" },
-	{ "as it is", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
-	{ "too much", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0,
-	  "!container a has 2 threads and can have 4 at most here (5 asked)", NULL, PLAN_NO_CPUS },
-	{ "whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3", "0" },
-	{ "an odd number that it has already", "core:4 pu:2", "0-3", "0-3", "0", "", "", 3, 0, 0,
-	  "0-3", "0" },
-	{ "one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 3, 1, 0, "0,2,4",
+	{ "growth within its L3 domain", small, "0-1", "0-1", "0", "2-15", "0-1", 4, 0, 0, "0-3",
 	  "0" },
-	{ "and fewer", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 1, 1, 0, "0", "0" },
-	{ "another memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
-	{ "the near one stays", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1, "8-11", "1" },
-	{ "never an expander at the machine", "cxlroot.xml", "0-3", "0-3", "0", "", "2", 0, 0, 2,
-	  "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL,
+	{ "growth beyond its L3 domain within its package", small, "0-1", "0-1", "0", "2-15", "0-1",
+	  6, 0, 0, "0-5", "0" },
+	{ "growth stays near when a far L3 domain is free", small, "0-1", "0-1", "0", "3,8-15",
+	  "0-1", 3, 0, 0, "0-1,3", "0" },
+	{ "growth takes near CPUs before compact ones", small, "0-1", "0-1", "0", "3,8-15", "0-1",
+	  4, 0, 0, "0-1,3,8", "0" },
+	{ "shrinking to one L3 domain", small, "2-7", "2-7", "0", "", "", 4, 0, 0, "4-7", "0" },
+	{ "shrinking to one package", small, "6-9,12", "6-9,12", "0-1", "", "", 3, 0, 0, "8-9,12",
+	  "0-1" },
+	{ "shrinking towards the memory", small, "4-11", "4-11", "1", "", "", 4, 0, 0, "8-11",
+	  "1" },
+	{ "the present size", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
+	{ "more than the machine has", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0,
+	  "!container a has 2 threads and can have 4 at most here (5 asked)", NULL, PLAN_NO_CPUS },
+	{ "growth by whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3",
+	  "0" },
+	{ "an odd number that whole cores already give", "core:4 pu:2", "0-3", "0-3", "0", "", "",
+	  3, 0, 0, "0-3", "0" },
+	{ "growth of one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 3, 1, 0,
+	  "0,2,4", "0" },
+	{ "shrinking of one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 1, 1,
+	  0, "0", "0" },
+	{ "a second memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
+	{ "shrinking keeps the near memory node", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1,
+	  "8-11", "1" },
+	{ "no expander at the machine as further memory", "cxlroot.xml", "0-3", "0-3", "0", "", "2",
+	  0, 0, 2, "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL,
 	  PLAN_NO_MEMS },
-	{ "DRAM of the other package before", "cxlroot.xml", "0-3", "0-3", "0", "", "1-2", 0, 0, 2,
-	  "0-3", "0-1" },
-	{ "a special node that it has goes first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0, 0,
-	  1, "0-3", "0" },
-	{ "fewer CPUs beside a special node that it has", "cxlroot.xml", "0-3", "0-3", "2", "", "",
+	{ "DRAM of the other package before special memory", "cxlroot.xml", "0-3", "0-3", "0", "",
+	  "1-2", 0, 0, 2, "0-3", "0-1" },
+	{ "shrinking gives up a special node first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0,
+	  0, 1, "0-3", "0" },
+	{ "fewer CPUs beside a special node that stays", "cxlroot.xml", "0-3", "0-3", "2", "", "",
 	  2, 0, 0, "0-1", "2" },
-	{ "no more of them", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
+	{ "no further special node", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
 	  "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL,
 	  PLAN_NO_MEMS },
 };
@@ -103,13 +110,15 @@ static void run(const struct test *t)
 		abort();
 	rc = plan_resize(&got, m, &ask, &err);
 	if (*t->want_cpus == '!') {
-		is(rc < 0 ? err.text : "no error", t->want_cpus + 1, "%s", t->name);
-		is_int(err.code, (int)t->code, "%s: the code of the refusal", t->name);
-	} else if (is_int(rc, 0, "%s (%s)", t->name, err.text)) {
-		is(idset_brief(buf, &got.cpus), t->want_cpus, "%s: CPUs", t->name);
-		is(idset_brief(buf, &got.mems), t->want_mems, "%s: memory nodes", t->name);
+		is(rc < 0 ? err.text : "no error", t->want_cpus + 1, "plan_resize: %s", t->name);
+		is_int(err.code, (int)t->code, "plan_resize: %s: the code of the refusal", t->name);
+	} else if (is_int(rc, 0, "plan_resize: %s (%s)", t->name, err.text)) {
+		is(idset_brief(buf, &got.cpus), t->want_cpus, "plan_resize: %s: CPUs", t->name);
+		is(idset_brief(buf, &got.mems), t->want_mems, "plan_resize: %s: memory nodes",
+		   t->name);
 		ok(strncmp(got.why, RESIZED " ", strlen(RESIZED " ")) == 0,
-		   "%s: the explanation's first word: %s", t->name, got.why);
+		   "plan_resize: %s: the explanation begins with its fixed word: %s", t->name,
+		   got.why);
 		free(got.why);
 	}
 	machine_free(m);
@@ -141,7 +150,7 @@ static unsigned usable(const struct plan_core *core, unsigned n, const struct id
 	return sum;
 }
 
-/* A container that the planner has made, and another size of it: NULL, or what is wrong. */
+/* Plan a container and resize it. Returns NULL, or the fault. */
 static const char *wrong(const struct machine *m)
 {
 	struct plan_opts opts = { .cpus = *machine_cpus(m),
@@ -162,7 +171,7 @@ static const char *wrong(const struct machine *m)
 	for (unsigned i = rnd(20); i; i--)
 		idset_del(&opts.cpus, rnd(idset_count(machine_cpus(m))));
 	if (idset_empty(&opts.cpus) || plan_make(&p, m, &opts, &ask, 1, &err) < 0)
-		return NULL; /* more than there is */
+		return NULL; /* the machine has fewer */
 	r.cpus = p->container[0].cpus;
 	r.reserved = p->container[0].reserved;
 	r.mems = p->container[0].mems;
@@ -184,19 +193,19 @@ static const char *wrong(const struct machine *m)
 
 		free(got.why);
 		if (r.want_cpus > all)
-			bad = "more than there is";
+			bad = "more CPUs than the machine has";
 		else if (!idset_subset(&got.cpus, &got.reserved) ||
 			 !idset_subset(&got.reserved, &may))
-			bad = "outside of what it may have";
+			bad = "outside of the sets that it may have";
 		else if (given < r.want_cpus || given >= r.want_cpus + width)
-			bad = "not the number asked, in whole cores";
+			bad = "not the requested number in whole cores";
 		else if (r.want_cpus >= had ? !idset_subset(&r.reserved, &got.reserved)
 					    : !idset_subset(&got.reserved, &r.reserved))
-			bad = "it has left what it could keep, or has got something new";
+			bad = "a growing container lost CPUs, or a shrinking one got new CPUs";
 		for (unsigned i = 0; i < n && !bad; i++)
 			if (idset_intersects(&core[i].cpus, &got.reserved) &&
 			    !idset_subset(&core[i].cpus, &got.reserved))
-				bad = "part of a core";
+				bad = "only part of a core";
 	}
 	free(core);
 	return bad;
@@ -216,7 +225,7 @@ int main(int argc, char **argv)
 		run(&tests[i]);
 	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");
 	f = fopen(path, "r");
-	if (!ok(f != NULL, "%s", path))
+	if (!ok(f != NULL, "%s opens", path))
 		return tap_done();
 	while (getline(&line, &size, f) > 0) {
 		struct machine *m;
@@ -228,7 +237,7 @@ int main(int argc, char **argv)
 			continue;
 		for (unsigned i = 0; i < asks && !bad; i++)
 			bad = wrong(m);
-		is(bad, NULL, "%.60s: %u random sizes", line, asks);
+		is(bad, NULL, "plan_resize: %.60s: %u random sizes", line, asks);
 		machine_free(m);
 	}
 	free(line);

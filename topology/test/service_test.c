@@ -16,8 +16,8 @@ static const struct {
 	const char *name, *machine;
 	enum service_kind kind;
 	unsigned cores;
-	const char *cpus, *mems; /* asked; mems NULL: all, shared */
-	const char *want_cpus, *want_mems, *want_slurm; /* or ... */
+	const char *cpus, *mems; /* the request; mems NULL: all, shared */
+	const char *want_cpus, *want_mems, *want_slurm; /* or want_cpus ... */
 	const char *error;
 } tests[] = {
 	{ "none", TWO, SERVICE_NONE, 0, "", NULL, "", "", "", NULL },
@@ -25,27 +25,28 @@ static const struct {
 	{ "two cores of the node", TWO, SERVICE_PER_NODE, 2, "", NULL, "0-3", "0-1", "0-3", NULL },
 	{ "a core of each socket", TWO, SERVICE_PER_SOCKET, 1, "", NULL, "0-1,8-9", "0-1",
 	  "0-1,8-9", NULL },
-	{ "as the kernel numbers threads, and as Slurm does", APART, SERVICE_PER_NODE, 1, "", NULL,
-	  "0,4", "0-1", "0-1", NULL },
-	{ "of each socket, so numbered", APART, SERVICE_PER_SOCKET, 1, "", NULL, "0,2,4,6", "0-1",
-	  "0-1,4-5", NULL },
-	{ "a list", APART, SERVICE_CPUS, 0, "3,7", NULL, "3,7", "0-1", "6-7", NULL },
-	{ "no packages", "core:4 pu:2", SERVICE_PER_SOCKET, 1, "", NULL, "0-1", "0", "0-1", NULL },
-	{ "a memory node", TWO, SERVICE_PER_NODE, 1, "", "0", "0-1", "0", "0-1", NULL },
+	{ "one core, as the kernel and Slurm number its threads", APART, SERVICE_PER_NODE, 1, "",
+	  NULL, "0,4", "0-1", "0-1", NULL },
+	{ "a core of each socket, as the kernel and Slurm number its threads", APART,
+	  SERVICE_PER_SOCKET, 1, "", NULL, "0,2,4,6", "0-1", "0-1,4-5", NULL },
+	{ "a list of CPUs", APART, SERVICE_CPUS, 0, "3,7", NULL, "3,7", "0-1", "6-7", NULL },
+	{ "a machine without packages", "core:4 pu:2", SERVICE_PER_SOCKET, 1, "", NULL, "0-1", "0",
+	  "0-1", NULL },
+	{ "a list of memory nodes", TWO, SERVICE_PER_NODE, 1, "", "0", "0-1", "0", "0-1", NULL },
 	{ "half a core", APART, SERVICE_CPUS, 0, "0-1", NULL, NULL, NULL, NULL,
 	  "serviceos: CPUs 0-1 are not whole cores: with all threads of these cores it is 0-1,4-5 "
 	  "(a number of cores: 1/node, 1/socket)" },
 	{ "no such CPU", TWO, SERVICE_CPUS, 0, "15-16", NULL, NULL, NULL, NULL,
 	  "serviceos: CPUs 15-16: this machine has 0-15" },
-	{ "every core", TWO, SERVICE_PER_SOCKET, 4, "", NULL, NULL, NULL, NULL,
+	{ "every core of the machine", TWO, SERVICE_PER_SOCKET, 4, "", NULL, NULL, NULL, NULL,
 	  "serviceos: CPUs 0-15 are all that this machine has: none would be left for containers" },
-	{ "more than there are", TWO, SERVICE_PER_NODE, 99, "", NULL, NULL, NULL, NULL,
+	{ "more cores than the machine has", TWO, SERVICE_PER_NODE, 99, "", NULL, NULL, NULL, NULL,
 	  "serviceos: 99/node: this machine has 8 cores" },
-	{ "more than a socket has", TWO, SERVICE_PER_SOCKET, 5, "", NULL, NULL, NULL, NULL,
+	{ "more cores than a socket has", TWO, SERVICE_PER_SOCKET, 5, "", NULL, NULL, NULL, NULL,
 	  "serviceos: 5/socket: this machine has 4 cores a socket" },
 	{ "no such memory node", TWO, SERVICE_PER_NODE, 1, "", "1-2", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 1-2: this machine has memory in 0-1" },
-	{ "every memory node", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
+	{ "every memory node of the machine", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for "
 	  "containers (\"all\": shared with them)" },
 };
@@ -76,19 +77,20 @@ static void one(size_t i)
 		bail("%s", err.text);
 	rc = service_choose(&got, m, &ask, &err);
 	if (tests[i].error) {
-		ok(rc == -1, "%s: refused", tests[i].name);
-		is(err.text, tests[i].error, "%s: says why", tests[i].name);
-	} else if (ok(rc == 0, "%s: chosen %s", tests[i].name, err.text)) {
+		ok(rc == -1, "service_choose: %s: refused", tests[i].name);
+		is(err.text, tests[i].error, "service_choose: %s: the message", tests[i].name);
+	} else if (ok(rc == 0, "service_choose: %s: chosen %s", tests[i].name, err.text)) {
 		is_list(&got.cpus, tests[i].want_cpus, tests[i].name, "CPUs");
 		is_list(&got.mems, tests[i].want_mems, tests[i].name, "memory nodes");
-		ok(got.own_mems == (tests[i].mems != NULL), "%s: whose memory", tests[i].name);
+		ok(got.own_mems == (tests[i].mems != NULL),
+		   "service_choose: %s: own_mems is set for a list only", tests[i].name);
 		service_slurm_cpus(&slurm, m, &got.cpus, 0, &err);
 		is_list(&slurm, tests[i].want_slurm, tests[i].name, "Slurm's numbers");
 	}
 	machine_free(m);
 }
 
-/* slurm.conf: NodeName=... CPUs=, which may say less than there is. */
+/* CPUs= of slurm.conf's NodeName line may be lower than the machine's number. */
 static void slurm_by_core(void)
 {
 	struct idset cpus, out;
@@ -107,7 +109,7 @@ static void slurm_by_core(void)
 	machine_free(m);
 }
 
-/* Two physical nodes, 0 and 1, the second divided: 2 and 3 are blocks of it. */
+/* Physical nodes 0 and 1, of which the second is divided: 2 and 3 are its blocks. */
 static void homes(void)
 {
 	struct service_ask ask = {
@@ -119,22 +121,25 @@ static void homes(void)
 
 	if (machine_load_synthetic(&m, "package:4 " NODE "core:2 pu:1", &err) < 0)
 		bail("%s", err.text);
-	is_int(service_choose(&got, m, &ask, &err), -1, "no node is divided");
+	is_int(service_choose(&got, m, &ask, &err), -1,
+	       "service_choose: homes: refused without a divided node");
 	is(err.text,
 	   "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= "
 	   "divides them)",
-	   "and said to be");
+	   "service_choose: homes: the message without a divided node");
 	m->node[2].home = m->node[3].home = 1;
-	is_int(service_choose(&got, m, &ask, &err), 0, "one is %s", err.text);
+	is_int(service_choose(&got, m, &ask, &err), 0,
+	       "service_choose: homes: chosen with one divided node %s", err.text);
 	is_list(&got.mems, "1", "homes", "the node that has blocks");
-	ok(got.own_mems, "for the system alone");
+	ok(got.own_mems, "service_choose: homes: memory nodes are the system's alone");
 	m->node[2].home = 0;
-	is_int(service_choose(&got, m, &ask, &err), 0, "both are %s", err.text);
+	is_int(service_choose(&got, m, &ask, &err), 0,
+	       "service_choose: homes: chosen with two divided nodes %s", err.text);
 	is_list(&got.mems, "0-1", "homes", "both");
 	machine_free(m);
 }
 
-/* Nodes 0 and 1 are ordinary, 2 and 3 are special; 3 is not allowed to this process. */
+/* Nodes 0 and 1 are ordinary, 2 and 3 special; this process may not use 3. */
 static void special(void)
 {
 	static const struct {
@@ -155,12 +160,13 @@ static void special(void)
 		idset_parse(&ask.mems, asks[i].mems, NULL);
 		err.text[0] = '\0';
 		is_int(service_choose(&got, m, &ask, &err), asks[i].good ? 0 : -1,
-		       "serviceos_mems = %s beside special memory", asks[i].mems);
+		       "service_choose: serviceos_mems = %s beside special memory", asks[i].mems);
 	}
 	is(err.text,
 	   "serviceos_mems: memory nodes 0-1 leave only special memory (2) for containers, "
 	   "which get none of it: leave at least one of 0-1, or write \"all\" (shared with them)",
-	   "all ordinary memory: the message has what is wrong, why, and what will do");
+	   "service_choose: the message for all ordinary memory has the fault, the reason and a "
+	   "cure");
 	machine_free(m);
 }
 
@@ -173,8 +179,8 @@ static void bytes(void)
 	if (machine_load_synthetic(&m, "package:2 " NODE "core:2 pu:1", &err) < 0)
 		bail("%s", err.text);
 	idset_parse(&mems, "1", NULL);
-	ok(service_bytes(m, &mems) == UINT64_C(1) << 30, "bytes of a node");
-	ok(service_bytes(m, machine_mems(m)) == UINT64_C(1) << 31, "bytes of both");
+	ok(service_bytes(m, &mems) == UINT64_C(1) << 30, "service_bytes: one node");
+	ok(service_bytes(m, machine_mems(m)) == UINT64_C(1) << 31, "service_bytes: two nodes");
 	machine_free(m);
 }
 
