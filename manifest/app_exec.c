@@ -37,7 +37,7 @@ static int hex(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decode one word in place; *END is where the rest of the text starts. */
+/* Decode one word in place; *END is the start of the rest of the text. */
 static int decode(char *word, char **end)
 {
 	char *out = word;

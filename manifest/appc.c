@@ -9,18 +9,18 @@
 
 struct field;
 
-/* What a value may be. */
+/* The type of a value. */
 struct type {
 	enum json_kind kind;
 	bool any; /* of any kind */
-	const struct field *fields; /* an object's, up to one without a name */
-	/* an array's items, or the members of an object used as a map */
+	const struct field *fields; /* members of an object, up to one without a name */
+	/* items of an array, or members of an object used as a map */
 	const struct type *item;
-	const char *unique; /* the member in which an array's items must differ */
+	const char *unique; /* the member whose value each item of an array has once */
 	bool (*valid)(const char *text); /* of a string */
-	const char *allowed; /* what "valid" demands, or a number's range */
+	const char *allowed; /* the rule of "valid", or a number's range */
 	const char *const *words; /* the only strings allowed */
-	unsigned min, max; /* of a number */
+	unsigned min, max; /* range of a number */
 };
 
 struct field {
@@ -29,14 +29,17 @@ struct field {
 	bool required;
 };
 
-#define FIELDS_MAX 16 /* of one object, with the end */
+#define FIELDS_MAX 16 /* fields of one object, with the end */
 
 static bool is_word_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* ^[a-z0-9]+([SEPARATORS][a-z0-9]+)*$: the specification's text, stricter than its Go code. */
+/*
+ * ^[a-z0-9]+([SEPARATORS][a-z0-9]+)*$, as the specification's text has it; its Go code is less
+ * strict.
+ */
 static bool valid_name(const char *s, const char *separators)
 {
 	bool after_word = false;
@@ -84,7 +87,7 @@ static bool valid_variable(const char *s)
 	return *s == '\0';
 }
 
-/* Dot-separated identifiers of SemVer at *S; a number among them has no leading zero if STRICT. */
+/* Parse dot-separated SemVer identifiers at *S; STRICT: a number has no leading zero. */
 static bool semver_identifiers(const char **s, bool strict)
 {
 	do {
@@ -370,7 +373,7 @@ static int check_number(const struct json_doc *doc, const struct json_node *node
 
 	json_doc_scalar(doc, node, text, sizeof(text));
 	value = strtoul(text, NULL, 10);
-	/* Only an integer of at most ten digits is spelled by digits alone within that length. */
+	/* an integer of at most ten bytes that are all digits; other spellings are longer */
 	if (node->end - node->at > 10 || strspn(text, "0123456789") != strlen(text) ||
 	    value < type->min || value > type->max)
 		return json_doc_fail(doc, node, "%s%s (allowed: %s)", text,
@@ -379,7 +382,7 @@ static int check_number(const struct json_doc *doc, const struct json_node *node
 	return 0;
 }
 
-/* The items of an array must differ in the string member type->unique. */
+/* Check that the items of an array differ in the string member type->unique. */
 static int check_unique(const struct json_doc *doc, const struct json_node *array,
 			const struct type *type, const struct json_node *item)
 {
@@ -403,7 +406,7 @@ static int check_unique(const struct json_doc *doc, const struct json_node *arra
 static int check_array(const struct json_doc *doc, const struct json_node *node,
 		       const struct type *type)
 {
-	/* check_unique compares each with each. */
+	/* check_unique() compares each pair of items */
 	if (type->unique && node->n > 256)
 		return json_doc_fail(doc, node, "%u items (allowed: 256)", node->n);
 	for (const struct json_node *item = json_doc_first(doc, node); item;
@@ -451,7 +454,7 @@ static int appc_check_object(const struct json_doc *doc, const struct json_node 
 
 		if (type->fields && !field)
 			return appc_unknown_key(doc, m, type->fields);
-		/* The Go tools write absent arrays as null. */
+		/* the Go tools write absent arrays as null */
 		if (field && m->kind == JSON_NULL && !field->required)
 			continue;
 		if (field && manifest_appc_check(doc, m, field->type) < 0)
@@ -494,7 +497,7 @@ int appc_is_pod(const struct json_doc *doc)
 	return strcmp(json_doc_string(doc, kind), "PodManifest") == 0;
 }
 
-/* acKind decides which fields there are, so it is checked before them. */
+/* Check acKind first: it decides which fields are allowed. */
 static int appc_check_kind(const struct json_doc *doc)
 {
 	static const char *const kinds[] = { "ImageManifest", "PodManifest", NULL };

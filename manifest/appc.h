@@ -5,19 +5,21 @@
 #include "manifest/json_doc.h"
 
 /*
- * The NodeOS profile of AppC's manifests (spec 0.8.11, aci.md, pods.md and
- * types.md) as a table: which fields there are, their types, which must be
- * there. What isolators say is read by manifest_keys.c.
+ * The NodeOS profile of AppC's manifests (spec 0.8.11, aci.md, pods.md and types.md) as a table of
+ * fields, their types, and which of them are required. manifest_keys.c reads the values of
+ * isolators.
  *
- * Differences from AppC, all deliberate: exec, user and group are optional
- * (the Argo paper's own manifest has none), image too; app and its isolators
- * are not; unknown fields are errors; null stands for an absent optional field.
+ * Differences from AppC, all deliberate: exec, user and group are optional (the Argo paper's own
+ * manifest has none), and so is image; app and its isolators are required; unknown fields are
+ * errors; null stands for an absent optional field.
  */
 
-/* Check the root OBJECT against ImageManifest or PodManifest, whichever acKind names. */
+/*
+ * Check the root OBJECT against ImageManifest or PodManifest, as its acKind says. Returns 0 or -1.
+ */
 int appc_check(const struct json_doc *doc);
 
-/* After appc_check: is it a PodManifest? */
+/* After appc_check(): return whether the manifest is a PodManifest. */
 int appc_is_pod(const struct json_doc *doc);
 
 #endif

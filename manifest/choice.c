@@ -5,7 +5,7 @@
 
 #include "base/words.h"
 
-#define RANK_MAX 16777215u /* no step has more; two of them add up within 32 bits */
+#define RANK_MAX 16777215u /* no step has more ranks, and the sum of two numbers fits 32 bits */
 
 static int set_name(char *name, const char *text, size_t len, struct errbuf *err)
 {
@@ -16,10 +16,10 @@ static int set_name(char *name, const char *text, size_t len, struct errbuf *err
 				 word_quote(quoted, text, len), REQUEST_NAME_MAX - 1);
 	memcpy(name, text, len);
 	name[len] = '\0';
-	return 0; /* whether there is such a container is choice_check_names' business */
+	return 0; /* choice_check_names() checks that there is such a container */
 }
 
-/* Digits at *TEXT, *TEXT moved behind them. */
+/* Parse the digits at *TEXT and move *TEXT behind them. */
 static int take_rank(uint32_t *out, const char **text)
 {
 	uint32_t value = 0;
@@ -42,7 +42,7 @@ static bool overlaps(const struct choice *c, uint32_t first, uint32_t last)
 	return false;
 }
 
-/* "0-20" or "7", LEN bytes at TEXT, for NAME */
+/* Parse "0-20" or "7", LEN bytes at TEXT, for NAME. */
 static int add_range(struct choice *c, const char *name, const char *text, size_t len,
 		     struct errbuf *err)
 {

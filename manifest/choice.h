@@ -8,13 +8,13 @@
 #include "manifest/request.h"
 
 /*
- * --nodeos-container: which container which rank of a step goes into.
+ * --nodeos-container: the containers of a step's ranks.
  *
  *   NAME                          every rank
- *   NAME:RANKS[,NAME:RANKS]...    RANKS a list of ranks of the step as in 0-20,22
+ *   NAME:RANKS[,NAME:RANKS]...    RANKS: ranks of the step as in 0-20,22
  *
- * NAME is a container's or "none". Ranks that nobody names get what the containers
- * leave. The text reaches a node from a user's hand: bounded, trusts nothing, libc only.
+ * NAME is a container's or "none". Ranks outside all lists get what the containers leave. The text
+ * comes to a node from a user: the parser is bounded, trusts nothing and needs libc only.
  */
 #define CHOICE_RANGES_MAX 256
 #define CHOICE_NONE "none"
@@ -29,16 +29,16 @@ struct choice {
 	} range[CHOICE_RANGES_MAX];
 };
 
-/* Parse TEXT; a rank may be named once only. *OUT is not to be used on failure. */
+/* Parse TEXT; a rank may be in one list only. *OUT is undefined on failure. */
 int choice_parse(struct choice *out, const char *text, struct errbuf *err);
 
-/* The container of this rank of the step, or NULL: it is not named. */
+/* Return the container of this rank of the step, or NULL when no list has it. */
 const char *choice_of(const struct choice *c, uint32_t rank);
 
-/* Every name must be a container of R, or "none"; -1 names the first that is not. */
+/* Check that every name is a container of R or "none"; the error names the first that is not. */
 int choice_check_names(const struct choice *c, const struct request *r, struct errbuf *err);
 
-/* No rank of the second form may be N_RANKS or more. */
+/* Check that no rank of a list is N_RANKS or more. */
 int choice_check_ranks(const struct choice *c, uint32_t n_ranks, struct errbuf *err);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /*
- * What a container can keep for itself, in the order in which a launch applies it: X(ID, name).
- * What each does on a node is in container/isolator_NAME.c; a site allows it by allow_NAME.
+ * Resources that a container can keep for itself, in the order in which a launch applies them:
+ * X(ID, name). container/isolator_NAME.c acts on a node; a site allows an isolator by allow_NAME.
  */
 #define ISOLATORS(X)            \
 	X(CPUS, cpus)           \
@@ -17,9 +17,9 @@
 	X(OOM, oom)
 
 /*
- * Those of them whose value is one number, which each rank of the container gets: X(ID, name in
- * requests, name in manifests, name in reports, least, most, description, other words). The row is
- * all that manifests, requests, reports and their pages need.
+ * The isolators whose value is one number for each rank of the container: X(ID, name in requests,
+ * name in manifests, name in reports, least, most, description, other words). Manifests, requests,
+ * reports and their pages need no more than the row.
  */
 #define RANK_NUMBERS(X)                                                                      \
 	X(OOM, oom, "os/linux/oom-score-adj", "oom_score_adj", 0, 1000,                      \
@@ -46,9 +46,9 @@ struct rank_number {
 
 extern const struct rank_number rank_numbers[RANK_NUMBER_COUNT];
 
-/* The number of one container; it may be 0. */
+/* A container's number; 0 is a value. */
 struct rank_value {
-	bool set; /* else ranks have it as it is */
+	bool set; /* false: ranks keep the number that they have */
 	int value;
 };
 

@@ -15,7 +15,7 @@ static bool jobscript_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* #NODEOS alone or with something behind it, but not #NODEOSX */
+/* "#NODEOS" alone or before a blank or '{', but not "#NODEOSX" */
 static bool is_marked(const char *line, size_t len)
 {
 	return len >= MARK_LEN && memcmp(line, SCRIPT_MARK, MARK_LEN) == 0 &&
@@ -31,7 +31,7 @@ static bool is_command(const char *line, size_t len)
 	return i < len && line[i] != '#';
 }
 
-/* Of the line that begins at AT, without its end. */
+/* Return the length of the line that begins at AT, without its end. */
 static size_t line_length(const char *text, size_t at, size_t len)
 {
 	const char *end = memchr(text + at, '\n', len - at);
@@ -39,7 +39,7 @@ static size_t line_length(const char *text, size_t at, size_t len)
 	return end ? (size_t)(end - text) - at : len - at;
 }
 
-/* Goes through the lines; OUT, when not NULL, is the same text to be blanked. */
+/* Count the marked lines. OUT: NULL, or a copy of TEXT, which keeps only the manifest. */
 static unsigned scan(const char *text, char *out, size_t len)
 {
 	bool commands = false;
@@ -59,7 +59,10 @@ static unsigned scan(const char *text, char *out, size_t len)
 	return n;
 }
 
-/* A marked line, or "# NODEOS {": a manifest begins so, and no sentence. */
+/*
+ * Return whether a line begins like a manifest, as a marked line or as "# NODEOS {", and not like a
+ * sentence.
+ */
 static bool is_stray(const char *line, size_t len)
 {
 	size_t i = 1;

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of a file's name and of a value's path a message shows: the longest reason fits too. */
+/* Bytes of a file's name and of a value's path in a message: the longest reason fits, too. */
 #define NAME_SHOWN 100
 #define PATH_SHOWN 80
 
-/* The last SIZE - 1 bytes of TEXT, with ".." before when it was cut, as printable ASCII. */
+/* Copy the last SIZE - 1 bytes of TEXT as printable ASCII, with ".." in front when it is cut. */
 static void copy_end(char *buf, size_t size, const char *text)
 {
 	size_t len = strlen(text);
@@ -30,7 +30,7 @@ static void copy_end(char *buf, size_t size, const char *text)
 			*buf = '?';
 }
 
-/* "app.isolators[1].value.cpus" of NODE, "" of the root. */
+/* Write the path of NODE, "app.isolators[1].value.cpus", or "" for the root. */
 static void node_path(const struct json_doc *doc, const struct json_node *node, char *buf,
 		      size_t size)
 {
@@ -55,7 +55,7 @@ static void node_path(const struct json_doc *doc, const struct json_node *node, 
 	copy_end(buf, size, path);
 }
 
-/* NODE: the value whose path is shown, or NULL. */
+/* NODE: the value whose path the message shows, or NULL. */
 static int fail_at(const struct json_doc *doc, size_t at, const struct json_node *node,
 		   const char *reason)
 {
@@ -88,7 +88,7 @@ int json_doc_fail(const struct json_doc *doc, const struct json_node *node, cons
 	return fail_at(doc, node->at, node, reason.text);
 }
 
-/* The path is the parent's: the message names the key. */
+/* The path is the parent's, since the message names the key. */
 int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, const char *fmt,
 		      ...)
 {
@@ -102,9 +102,9 @@ int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, 
 }
 
 /*
- * Attach the value of node I and of all below it. json-c keeps members in the
- * order of the text, and no key stands twice, so both trees are walked side by
- * side. Returns -1 when they differ, which would be a bug of the scan.
+ * Attach the value of node I and of all nodes below it. json-c keeps members in the order of the
+ * text, and no key occurs twice, so both trees are walked side by side. Returns -1 when they
+ * differ, which would be a bug of the scan.
  */
 static int attach(struct json_doc *doc, unsigned i, struct json_object *value)
 {
@@ -140,10 +140,10 @@ static int attach(struct json_doc *doc, unsigned i, struct json_object *value)
 	return 0;
 }
 
-/* json-c's values of a text that the scan accepted. */
+/* Build json-c's values of a text that the scan has accepted. */
 static int build(struct json_doc *doc)
 {
-	/* json-c counts a scalar as a level, and refuses the last one. */
+	/* json-c counts a scalar as a level, and refuses the last one */
 	struct json_tokener *tok = json_tokener_new_ex(JSON_POS_DEPTH + 2);
 	enum json_tokener_error error;
 
@@ -156,7 +156,7 @@ static int build(struct json_doc *doc)
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	doc->root = json_tokener_parse_ex(tok, doc->text, (int)doc->len);
 	error = json_tokener_get_error(tok);
-	/* A number at the top ends only where the text is said to end. */
+	/* a number at the top level ends only with the text's final NUL */
 	if (error == json_tokener_continue) {
 		doc->root = json_tokener_parse_ex(tok, "", 1);
 		error = json_tokener_get_error(tok);
@@ -169,7 +169,7 @@ static int build(struct json_doc *doc)
 	return 0;
 }
 
-/* Parse the text that DOC names; OUT gets DOC with its values. */
+/* Parse the text of DOC; OUT gets DOC with its values. */
 static int manifest_json_doc_parse(struct json_doc *out, struct json_doc doc, unsigned max_values)
 {
 	struct errbuf reason = { 0 }, *err = doc.err;
@@ -249,7 +249,7 @@ const char *json_doc_string(const struct json_doc *doc, const struct json_node *
 const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
 			    size_t size)
 {
-	/* Not json-c's number: 48.0, 4.8e1 and 48 are the same to it, or saturated. */
+	/* not json-c's number, to which 48.0, 4.8e1 and 48 are the same, or saturated */
 	if (node->kind == JSON_STRING)
 		snprintf(buf, size, "%s", json_doc_string(doc, node));
 	else

@@ -7,19 +7,19 @@
 #include "base/errbuf.h"
 #include "manifest/json_scan.h"
 
-/* Where a text is wrong, and what is wrong there: the parts of the message. */
+/* The place and the reason of a fault in a text: the parts of the message. */
 struct json_fault {
 	unsigned line, column; /* from 1; 0: the text as a whole */
-	char path[1024]; /* "app.isolators[1].value.cpus", ".." before a cut one; "": the root */
+	char path[1024]; /* "app.isolators[1].value.cpus", cut after ".."; "": the root */
 	char message[512];
 };
 
 /*
- * A JSON text with its values (json-c's) and their positions (json_scan.h), and
- * the one way to fail about it: "NAME:LINE:COLUMN: PATH: reason".
+ * A JSON text with its values (from json-c) and their positions (json_scan.h), and one format for
+ * its errors: "NAME:LINE:COLUMN: PATH: reason".
  */
 struct json_doc {
-	const char *name; /* borrowed, as is the text */
+	const char *name; /* borrowed, as the text is */
 	const char *text;
 	size_t len;
 	struct json_tree tree;
@@ -30,13 +30,13 @@ struct json_doc {
 };
 
 /*
- * Parse TEXT; messages of this and of all other functions here go to ERR and
- * call the text NAME, their parts go to FAULT, which may be NULL. All are borrowed until
- * json_doc_free; a failed parse needs no free.
+ * Parse TEXT. Messages of this and all other functions here go to ERR and call the text NAME; their
+ * parts go to FAULT, which may be NULL. All of them are borrowed until json_doc_free(). A failed
+ * parse needs no free.
  */
 int json_doc_parse(struct json_doc *doc, const char *name, const char *text, size_t len,
 		   struct json_fault *fault, struct errbuf *err);
-/* The same of a text that may have more values than a manifest, without a fault. */
+/* As json_doc_parse(), for a text that may have more values than a manifest, without a fault. */
 int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len,
 			  unsigned max_values, struct errbuf *err);
 void json_doc_free(struct json_doc *doc);
@@ -45,25 +45,24 @@ const struct json_node *json_doc_root(const struct json_doc *doc);
 const struct json_node *json_doc_first(const struct json_doc *doc, const struct json_node *node);
 const struct json_node *json_doc_next(const struct json_doc *doc, const struct json_node *node);
 
-/* The member KEY of OBJECT; NULL when it is missing or null. */
+/* Return the member KEY of OBJECT, or NULL when it is missing or null. */
 const struct json_node *json_doc_member(const struct json_doc *doc, const struct json_node *object,
 					const char *key);
 
-/* The text of a string node. */
+/* Return the text of a string node. */
 const char *json_doc_string(const struct json_doc *doc, const struct json_node *node);
 
 /*
- * The text of a string ("48") or the spelling of a number (48) in BUF of SIZE
- * bytes, cut when it does not fit; the one reader of values that manifests
- * write in either way.
+ * Copy the text of a string ("48") or the spelling of a number (48) to BUF of SIZE bytes, cut when
+ * it does not fit: the one reader of values that manifests may write in either form. Returns BUF.
  */
 const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
 			    size_t size);
 
-/* Line of a node's value, for "the first is at line N". */
+/* Return the line of a node's value, for "the first is at line N". */
 unsigned json_doc_line(const struct json_doc *doc, const struct json_node *node);
 
-/* Fail about NODE's value, or about its key; -1. */
+/* Report a fault of NODE's value, or of its key. Returns -1. */
 int json_doc_fail(const struct json_doc *doc, const struct json_node *node, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, const char *fmt,

@@ -23,7 +23,7 @@ struct scan {
 	unsigned max_values;
 };
 
-/* Fail at offset AT of the text; an expression of value -1. */
+/* Report a fault at offset AT of the text; an expression of value -1. */
 #define FAULT(s, at, ...) ((s)->fault_at = (at), errprintf((s)->err, __VA_ARGS__))
 
 const char *json_kind_name(enum json_kind kind)
@@ -56,7 +56,7 @@ static void skip_blanks(struct scan *s)
 		s->pos++;
 }
 
-/* Fail because at the current position there is not what is EXPECTED. */
+/* Report that the text at the current position is not EXPECTED. */
 static int unexpected(struct scan *s, const char *expected)
 {
 	char quoted[WORD_QUOTE_MAX];
@@ -96,7 +96,7 @@ static size_t utf8_encode(char *out, uint32_t c)
 	return 4;
 }
 
-/* The four hex digits of the \u escape at offset AT, or -1. */
+/* Return the four hex digits of the \u escape at offset AT, or -1. */
 static int32_t unicode_escape(const struct scan *s, size_t at)
 {
 	int32_t value = 0;
@@ -118,7 +118,7 @@ static int32_t unicode_escape(const struct scan *s, size_t at)
 	return value;
 }
 
-/* The \u escape at the current position, a pair of surrogates together, to OUT (if any). */
+/* Decode the \u escape at the current position, or a pair of surrogates, to OUT (unless NULL). */
 static int scan_unicode(struct scan *s, char *out, size_t *used)
 {
 	size_t at = s->pos;
@@ -169,8 +169,8 @@ static int scan_escape(struct scan *s, char *out, size_t *used)
 }
 
 /*
- * The string whose quote is at the current position. OUT, if any, gets the
- * decoded text with a NUL; it is never longer than the string with its quotes.
+ * Scan the string whose quote is at the current position. OUT, unless NULL, gets the decoded text
+ * with a NUL, which is never longer than the string with its quotes.
  */
 static int scan_string(struct scan *s, char *out, size_t *length)
 {
@@ -228,7 +228,9 @@ static bool scan_char(struct scan *s, const char *any_of)
 	return true;
 }
 
-/* Does the integer START .. END of the text, "-" aside, fit in 64 bits (63 when negative)? */
+/*
+ * Return whether the integer START .. END of the text, "-" aside, fits 64 bits (63 when negative).
+ */
 static bool fits(const char *start, const char *end)
 {
 	uint64_t max = *start == '-' ? (uint64_t)INT64_MAX + 1 : UINT64_MAX;
@@ -267,7 +269,7 @@ static int scan_number(struct scan *s)
 		if (!scan_digits(s))
 			return unexpected(s, "a digit");
 	}
-	/* json-c saturates such integers, or refuses them, by its release. */
+	/* json-c saturates or refuses such integers, depending on its release */
 	if (integer && !fits(s->text + start, s->text + s->pos))
 		return FAULT(s, start, "this number is too large: an integer has at most 64 bits");
 	return 0;
@@ -296,7 +298,7 @@ static int scan_literal(struct scan *s)
 	return unexpected(s, "a value");
 }
 
-/* A new node, the last child of PARENT; its index, or -1. */
+/* Add a node as the last child of PARENT. Returns its index, or -1. */
 static int json_scan_add_node(struct scan *s, enum json_kind kind, unsigned parent)
 {
 	struct json_tree *t = &s->tree;
@@ -340,7 +342,7 @@ static enum json_kind json_scan_kind_of(char c)
 	}
 }
 
-/* The key at the current position and its ':', before the member's value. */
+/* Scan the key at the current position and its ':', before the member's value. */
 static int scan_key(struct scan *s, const char **key)
 {
 	char *out = s->tree.keys + s->keys_used;
@@ -368,7 +370,7 @@ static int compare_keys(const void *a, const void *b)
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Fail at the first key of OBJECT that stands there a second time. */
+/* Report the first key of OBJECT that occurs a second time. */
 static int check_keys(struct scan *s, unsigned object)
 {
 	const struct json_node *node = s->tree.node;
@@ -401,7 +403,7 @@ static int check_keys(struct scan *s, unsigned object)
 
 static int scan_value(struct scan *s, unsigned parent, const char *key, size_t key_at);
 
-/* The members or items of the node SELF, from its opening bracket. */
+/* Scan the members or items of the node SELF, from its opening bracket. */
 static int scan_children(struct scan *s, unsigned self)
 {
 	bool object = s->tree.node[self].kind == JSON_OBJECT;
@@ -446,7 +448,7 @@ static int scan_children(struct scan *s, unsigned self)
 	return object ? check_keys(s, self) : 0;
 }
 
-/* The value at the current position; the recursion is bounded by JSON_POS_DEPTH. */
+/* Scan the value at the current position; JSON_POS_DEPTH bounds the recursion. */
 static int scan_value(struct scan *s, unsigned parent, const char *key, size_t key_at)
 {
 	enum json_kind kind;
@@ -499,7 +501,7 @@ int json_scan_scan(struct json_tree *tree, const char *text, size_t len, unsigne
 {
 	struct scan s = { .text = text, .len = len, .max_values = max_values, .err = err };
 
-	/* Each decoded key with its NUL is shorter than the key with its quotes. */
+	/* each decoded key with its NUL is shorter than the key with its quotes */
 	s.tree.keys = malloc(len + 1);
 	if (!s.tree.keys) {
 		*at = 0;

@@ -15,14 +15,14 @@
 struct loader {
 	struct json_doc doc;
 	struct request request;
-	/* the container isolator that takes what is left, or NULL */
+	/* the isolator "container" that takes all CPUs that are left, or NULL */
 	const struct json_node *rest;
-	FILE *apps; /* what the apps run; NULL: nobody asks */
+	FILE *apps; /* the commands of the apps; NULL: the caller does not want them */
 	bool pod;
 	struct json_fault fault;
 };
 
-/* One container of a manifest may leave "cpus" out. */
+/* Only one container of a manifest may leave "cpus" out. */
 static int check_rest(struct loader *l, const struct json_node *value,
 		      const struct requested_container *c)
 {
@@ -44,7 +44,7 @@ static const char *manifest_name_of(struct loader *l, const struct json_node *is
 	return json_doc_string(&l->doc, json_doc_member(&l->doc, isolator, "name"));
 }
 
-/* Append to LIST, from AT on, the isolators that are ignored, or Argo's of them. */
+/* Append the ignored isolators to LIST from AT on: all of them, or only Argo's. */
 static void add_ignored(const char **list, unsigned at, bool all)
 {
 	for (const char *const *p = request_ignored_name; *p && at < ISOLATOR_NAMES_MAX - 1; p++)
@@ -80,7 +80,7 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 			     near ? "\"?" : "", known, word_list(ignored, sizeof(ignored), argo));
 }
 
-/* One name may be given once per list, under both spellings together. */
+/* A list may have one name once only, under both spellings together. */
 static int check_once(struct loader *l, const struct json_node *array,
 		      const struct json_node *isolator)
 {
@@ -99,7 +99,7 @@ static int check_once(struct loader *l, const struct json_node *array,
 	return 0;
 }
 
-/* C: the container whose isolators these are, or NULL for the pod's own. */
+/* C: the container of these isolators, or NULL for the pod's own. */
 static int load_isolator(struct loader *l, const struct json_node *isolator,
 			 struct requested_container *c, uint32_t *ignored)
 {
@@ -112,7 +112,7 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 
 	if (i >= 0 && !known) {
 		*ignored |= UINT32_C(1) << i;
-		/* Argo's values are objects; AppC's may be anything (no-new-privileges: true). */
+		/* Argo's values are objects; AppC's may be anything (no-new-privileges: true) */
 		return strchr(bare, '/') ? 0 : manifest_check_object(&l->doc, value);
 	}
 	if (!known)
@@ -154,7 +154,7 @@ static void manifest_put_words(struct loader *l, const struct json_node *app)
 		app_exec_put(l->apps, APP_EXEC_WORD, NULL, json_doc_string(&l->doc, i));
 }
 
-/* A line about what this app runs, for srun MANIFEST. */
+/* Write a line with the command of this app, for srun MANIFEST. */
 static void put_app(struct loader *l, const struct json_node *app, const char *name)
 {
 	const struct json_node *exec = json_doc_member(&l->doc, app, "exec");
@@ -166,7 +166,7 @@ static void put_app(struct loader *l, const struct json_node *app, const char *n
 	putc('\n', l->apps);
 }
 
-/* The container that APP describes, named by the string NAME. */
+/* Load the container that APP describes, named by the string NAME. */
 static int load_app(struct loader *l, const struct json_node *app, const struct json_node *name)
 {
 	const struct json_node *array = json_doc_member(&l->doc, app, "isolators");
@@ -206,7 +206,7 @@ static int load_pod(struct loader *l, const struct json_node *root)
 			return -1;
 	if (pod_isolators && load_isolators(l, pod_isolators, NULL, &ignored) < 0)
 		return -1;
-	/* A pod's isolators bound each app's, so each container has ignored them. */
+	/* A pod's isolators apply to each app, so each container lists those that are ignored. */
 	for (unsigned i = 0; i < l->request.n; i++)
 		l->request.container[i].ignored |= ignored;
 	return 0;
@@ -227,7 +227,7 @@ static int manifest_manifest_load(struct loader *l)
 			    json_doc_member(&l->doc, root, "name")) < 0) {
 		return -1;
 	}
-	/* Every rule has been checked above, with a position; this guards the promise. */
+	/* the code above has checked every rule, with a position; this check guards that */
 	if (request_check(&l->request, &why) < 0)
 		return json_doc_fail(&l->doc, root, "%s", why.text);
 	return 0;
@@ -245,7 +245,7 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 	return result;
 }
 
-/* A script's manifest is the script with everything else blanked out: positions stay. */
+/* Load a script's manifest: blank out all else of the script, so that positions stay. */
 static int load_script(struct loader *l, const char *name, const char *text, size_t len,
 		       struct errbuf *err)
 {

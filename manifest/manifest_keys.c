@@ -7,9 +7,9 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-#define KEYS_MAX 8 /* of one isolator, with the end */
+#define KEYS_MAX 8 /* keys of one isolator, with the end */
 
-/* A macro's number as text. */
+/* the number of a macro as text */
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
@@ -18,14 +18,14 @@
 	"^[Ss][Cc][Hh][Ee][Dd]_([Oo][Tt][Hh][Ee][Rr]|[Bb][Aa][Tt][Cc][Hh]|[Ii][Dd][Ll][Ee]|" \
 	"[Ff][Ii][Ff][Oo]|[Rr][Rr]|[Hh][Pp][Cc])$"
 
-/* What a priority may be depends on the policy. */
+/* The allowed priorities depend on the policy. */
 #define PRIORITY_HPC "a placement, user, rr or topo, or its number, 0 to 2"
 #define PRIORITY_REALTIME "a whole number from 0 to 99; 0 means 1"
 #define PRIORITY_NONE "0"
 
 #define PATTERN_SIZE "^[1-9][0-9]*([bB]|[KkMmGgTtPpEe](iB?)?)?$"
 
-/* The text of a value that may be written "48" or 48, cut at SIZE: no longer text is ever valid. */
+/* Copy a value that may be written "48" or 48 to BUF, cut at SIZE: no longer text is valid. */
 static int scalar(const struct json_doc *doc, const struct json_node *value, char *buf, size_t size)
 {
 	if (value->kind != JSON_STRING && value->kind != JSON_NUMBER)
@@ -35,7 +35,7 @@ static int scalar(const struct json_doc *doc, const struct json_node *value, cha
 	return 0;
 }
 
-/* The text of a string; NULL with the message: it is none. */
+/* Return the text of a string, or NULL with a message when it is not a string. */
 static const char *string(const struct json_doc *doc, const struct json_node *value)
 {
 	if (value->kind == JSON_STRING)
@@ -44,7 +44,7 @@ static const char *string(const struct json_doc *doc, const struct json_node *va
 	return NULL;
 }
 
-/* -1 with the message: TEXT is not what is ALLOWED. */
+/* Report that TEXT is not one of the ALLOWED. Returns -1. */
 static int manifest_keys_refuse(const struct json_doc *doc, const struct json_node *value,
 				const char *text, const char *allowed)
 {
@@ -54,7 +54,7 @@ static int manifest_keys_refuse(const struct json_doc *doc, const struct json_no
 			     allowed);
 }
 
-/* A whole number of the row's range. */
+/* Load a whole number of the row's range. */
 static int load_count(const struct json_doc *doc, const struct manifest_key *key,
 		      const struct json_node *value, unsigned *out)
 {
@@ -67,7 +67,7 @@ static int load_count(const struct json_doc *doc, const struct manifest_key *key
 	return 0;
 }
 
-/* One of the row's words: its index, or -1 with the message. */
+/* Return the index of one of the row's words, or -1 with a message. */
 static int load_word(const struct json_doc *doc, const struct manifest_key *key,
 		     const struct json_node *value)
 {
@@ -150,7 +150,7 @@ static const struct manifest_key container_keys[] = {
 		.isolator = ISOLATOR_MEMS,
 		.load = load_mems,
 		.allowed = REQUEST_MEMS_ALLOWED,
-		.says = "Memory nodes: how many, or how much memory they hold together.",
+		.says = "Memory nodes: their number, or the memory that they hold together.",
 		.absent = "default_mems of nodeos.conf",
 		.min = 1,
 		.max = REQUEST_MEMS_MAX,
@@ -165,7 +165,7 @@ static const struct manifest_key container_keys[] = {
 		.load = load_smt,
 		.allowed = "a whole number from 1 to " TEXT(
 			REQUEST_SMT_MAX) " threads used of each core, or \"all\"",
-		.says = "Threads that are used of each core; the others are kept idle.",
+		.says = "Threads used of each core; the others stay idle.",
 		.absent = "all",
 		.min = 1,
 		.max = REQUEST_SMT_MAX,
@@ -177,7 +177,7 @@ static const struct manifest_key container_keys[] = {
 		.isolator = ISOLATOR_PARTITION,
 		.load = load_partition,
 		.allowed = "member, root, isolated",
-		.says = "The cpuset partition that a step of srun in this container is.",
+		.says = "The cpuset partition of a step of srun in this container.",
 		.absent = "member",
 		.word = partition_word,
 		.others = "exclusive isolation cpuset_partition ",
@@ -187,7 +187,7 @@ static const struct manifest_key container_keys[] = {
 
 /* ------------------------------------------------------------------------- scheduler */
 
-/* "other" and so on, then "SCHED_OTHER" and so on. */
+/* Return "other" and so on, then "SCHED_OTHER" and so on. */
 static const char *manifest_keys_policy_word(unsigned i)
 {
 	const unsigned n = POLICY_COUNT - POLICY_OTHER;
@@ -224,7 +224,7 @@ static int load_priority(const struct json_doc *doc, const struct manifest_key *
 	int placement;
 
 	(void)key;
-	/* manifest_keys_load reports the missing policy, which comes first. */
+	/* manifest_keys_load() reports the missing policy */
 	if (c->policy == POLICY_UNSET)
 		return 0;
 	policy_priority_range(c->policy, &min, &max);
@@ -262,7 +262,7 @@ static int load_quantum(const struct json_doc *doc, const struct manifest_key *k
 	return load_count(doc, key, value, &c->quantum);
 }
 
-/* In the order of loading: a priority and a quantum need their policy. */
+/* in the order of loading: a priority and a quantum need their policy */
 static const struct manifest_key scheduler_keys[] = {
 	{
 		.name = "policy",
@@ -294,7 +294,8 @@ static const struct manifest_key scheduler_keys[] = {
 		.load = load_quantum,
 		.allowed =
 			"a whole number of milliseconds from 0, never, to " TEXT(HPC_QUANTUM_MAX),
-		.says = "How long a thread of hpc runs while others wait for its CPU.",
+		.says = "The time that a thread of hpc may run while other threads wait for its "
+			"CPU.",
 		.absent = TEXT(HPC_QUANTUM_DEFAULT),
 		.min = 0,
 		.max = HPC_QUANTUM_MAX,
@@ -396,7 +397,7 @@ static const struct manifest_key dimmap_keys[] = {
 		.isolator = ISOLATOR_DIMMAP,
 		.load = load_source,
 		.allowed = SOURCE_MEANT ", " REQUEST_SOURCE_ALLOWED,
-		.says = "What the buffer is of.",
+		.says = "The file or block device behind the buffer.",
 		.missing = ": " SOURCE_MEANT,
 		.pattern = "^/[!-:<-~]{1,254}$",
 		.others = "file path device dev backing ",
@@ -406,7 +407,7 @@ static const struct manifest_key dimmap_keys[] = {
 		.isolator = ISOLATOR_DIMMAP,
 		.load = load_dimmap_policy,
 		.allowed = "fifo, dimmap, sieve, s3fifo",
-		.says = "Which pages stay.",
+		.says = "The replacement policy: which pages stay in the buffer.",
 		.absent = "s3fifo",
 		.word = dimmap_policy_word,
 		.others = "replacement eviction algorithm ",
@@ -416,7 +417,7 @@ static const struct manifest_key dimmap_keys[] = {
 		.isolator = ISOLATOR_DIMMAP,
 		.load = load_fill,
 		.allowed = "a power of two from 4K to 2M",
-		.says = "How much is read at once.",
+		.says = "The size of one read from the source.",
 		.absent = "4K",
 		.min = REQUEST_FILL_MIN,
 		.max = REQUEST_FILL_MAX,
@@ -428,7 +429,7 @@ static const struct manifest_key dimmap_keys[] = {
 		.isolator = ISOLATOR_DIMMAP,
 		.load = load_access,
 		.allowed = "rw, ro",
-		.says = "Whether ranks may write.",
+		.says = "Whether ranks may write to the buffer.",
 		.absent = "rw",
 		.word = access_word,
 		.others = "mode readonly read_only ro rw permissions ",
@@ -455,7 +456,7 @@ static int load_rank_number(const struct json_doc *doc, const struct manifest_ke
 	return 0;
 }
 
-/* A key named "" is alone: the value of the isolator is its value, and no object. */
+/* A key named "" is the only one: the isolator's value is its value, not an object. */
 #define NUMBER_KEYS(id, field, isolator_, member, min_, max_, says_, others_) \
 	static const struct manifest_key field##_keys[] = {                   \
 		{                                                             \
@@ -507,7 +508,7 @@ int manifest_check_object(const struct json_doc *doc, const struct json_node *va
 	return json_doc_fail(doc, value, "expected an object, got %s", json_kind_name(value->kind));
 }
 
-/* Is WORD, its letter case aside, one of LIST, which has a blank after each? */
+/* Return whether WORD, in any letter case, is one of LIST, which has a blank after each word. */
 static bool listed(const char *word, const char *list)
 {
 	size_t len = strlen(word);
@@ -526,7 +527,7 @@ static const struct manifest_key *find_key(const struct manifest_key *keys, cons
 	return NULL;
 }
 
-/* The key of KEYS that WORD is another word for; NULL: none. */
+/* Return the key of KEYS that WORD is another word for, or NULL. */
 static const struct manifest_key *find_other(const struct manifest_key *keys, const char *word)
 {
 	for (; keys->name; keys++)
@@ -558,7 +559,7 @@ const char *manifest_key_meant(const char *word, const struct manifest_isolator 
 	return NULL;
 }
 
-/* A key that is no key of ISOLATOR, which other isolators may have the name of. */
+/* Report a key that ISOLATOR does not have; other isolators may have one of that name. */
 static int manifest_keys_unknown_key(const struct json_doc *doc, const struct json_node *node,
 				     const struct manifest_isolator *isolator)
 {

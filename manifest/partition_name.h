@@ -2,8 +2,10 @@
 #ifndef NODEOS_MANIFEST_PARTITION_NAME_H
 #define NODEOS_MANIFEST_PARTITION_NAME_H
 
-/* What the directory of a container may be in the kernel (host/partition.h), by the words of
- * manifests and of cgroupfs. */
+/*
+ * Kinds of cpuset partition that a container's directory can be (host/partition.h), by the words of
+ * manifests and of cgroupfs.
+ */
 enum partition {
 	PARTITION_MEMBER,
 	PARTITION_ROOT,

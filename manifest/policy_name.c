@@ -7,12 +7,12 @@
 
 struct policy {
 	const char *name;
-	const char *appc; /* the word of AppC manifests and of sched(7) */
+	const char *appc; /* the word in AppC manifests and in sched(7) */
 	int number;
 	unsigned min, max;
 };
 
-/* POLICY_UNSET has no words: no text may mean "unset". */
+/* POLICY_UNSET has no words: no text may mean "unset" */
 static const struct policy table[POLICY_COUNT] = {
 	[POLICY_UNSET] = { NULL, NULL, -1, 0, 0 },
 	[POLICY_OTHER] = { "other", "SCHED_OTHER", SCHED_OTHER, 0, 0 },
@@ -63,7 +63,7 @@ const char *policy_appc_name(enum sched_policy p)
 
 const char *policy_by_number(int kernel_policy)
 {
-	/* sched_getscheduler() reports this flag together with the number. */
+	/* sched_getscheduler() adds this flag to the number */
 	kernel_policy &= ~SCHED_RESET_ON_FORK;
 	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++)
 		if (table[p].number == kernel_policy)

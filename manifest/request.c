@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-/* Bytes that hold any container's record: the name, every ignored name, the numbers. */
+/* bytes that hold any container's record: the name, every ignored name, the numbers */
 #define RECORD_MAX 1000
 _Static_assert(sizeof("nodeos 1;") + REQUEST_CONTAINERS_MAX * RECORD_MAX <= REQUEST_TEXT_MAX,
 	       "every valid request fits");
@@ -21,7 +21,7 @@ static bool is_name_char(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* strchr() would find the final NUL too. */
+/* strchr() would find the final NUL, too */
 static bool is_separator(char c)
 {
 	return c == '-' || c == '.' || c == '_' || c == '~' || c == '/';
@@ -162,7 +162,7 @@ int request_check(const struct request *r, struct errbuf *err)
 	return 0;
 }
 
-/* A bounded text; "used" reaches "size" when it did not fit. */
+/* A bounded text; USED reaches SIZE when the text does not fit. */
 struct out {
 	char *buf;
 	size_t size, used;
@@ -180,7 +180,7 @@ static void request_put(struct out *o, const char *s)
 	o->used += n;
 }
 
-/* The record of a valid C, with its ';'. */
+/* Append the record of a valid C, with its ';'. */
 static void put_container(struct out *o, const struct requested_container *c)
 {
 	char value[REQUEST_VALUE_MAX];
@@ -228,7 +228,7 @@ static int unknown_field(const char *field, size_t len, struct errbuf *err)
 	return errappend(err, ")");
 }
 
-/* One field "NAME=VALUE", FIELD .. END. */
+/* Parse one field "NAME=VALUE", FIELD .. END. */
 static int parse_field(struct requested_container *c, const char *field, const char *end,
 		       struct errbuf *err)
 {
@@ -245,7 +245,7 @@ static int parse_field(struct requested_container *c, const char *field, const c
 	return 0;
 }
 
-/* One record, RECORD .. END with its ';'. */
+/* Parse one record, RECORD .. END with its ';'. */
 static int request_parse_container(struct requested_container *c, const char *record,
 				   const char *end, struct errbuf *err)
 {
@@ -318,7 +318,10 @@ int request_parse(struct request *r, const char *text, struct errbuf *err)
 	return 0;
 }
 
-/* "", "b", or one of k m g t p e with nothing, "i" or "iB" after it -> shift, or -1. */
+/*
+ * Return the shift of a unit: "", "b", or one of k m g t p e alone or with "i" or "iB"; -1:
+ * unknown.
+ */
 static int size_shift(const char *unit)
 {
 	static const char letters[] = "kKmMgGtTpPeE";
@@ -393,7 +396,7 @@ unsigned request_quantum(const struct requested_container *c, enum sched_policy 
 	return c->quantum_named ? c->quantum : HPC_QUANTUM_DEFAULT;
 }
 
-/* What follows "hpc:" or "fifo:", up to END. */
+/* Parse the text after "hpc:" or "fifo:", up to END. */
 static int sched_priority(struct requested_container *c, const char *word, const char *end)
 {
 	char text[16];

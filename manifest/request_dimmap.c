@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* What a request may say of a buffer of dimmapfs. */
+/* The fields of a request for a buffer of dimmapfs. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/words.h"
 #include "manifest/request.h"
 
-/* Append only: nodes may run an older release. */
+/* append only: nodes may run an older release */
 const char *const request_dimmap_policies[] = { "fifo", "dimmap", "sieve", "s3fifo", NULL };
 
 #define POLICIES (sizeof(request_dimmap_policies) / sizeof(request_dimmap_policies[0]) - 1)

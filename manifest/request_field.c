@@ -43,7 +43,7 @@ int request_field_signed(int *out, const char *value, const char *end, int min, 
 	return 0;
 }
 
-/* All of VALUE .. END is one number up to MAX. */
+/* Parse all of VALUE .. END as one number up to MAX. */
 static int parse_unsigned(unsigned *out, const char *value, const char *end, uint64_t max)
 {
 	uint64_t v;
@@ -54,7 +54,7 @@ static int parse_unsigned(unsigned *out, const char *value, const char *end, uin
 	return 0;
 }
 
-/* VALUE .. END as a text of its own. */
+/* Copy VALUE .. END to BUF. */
 static int copy_word(char *buf, size_t size, const char *value, const char *end)
 {
 	size_t len = (size_t)(end - value);
@@ -219,7 +219,7 @@ static bool request_field_print_policy(char *value, const struct requested_conta
 	return c->policy != POLICY_UNSET && request_field_print_word(value, policy_name(c->policy));
 }
 
-/* With fifo and rr, 0 and 1 are the same priority. */
+/* With fifo and rr, priorities 0 and 1 are the same. */
 static bool print_prio(char *value, const struct requested_container *c)
 {
 	return c->priority > (policy_is_realtime(c->policy) ? 1 : 0) &&
@@ -299,7 +299,7 @@ RANK_NUMBERS(NUMBER_FUNCTIONS)
 #define NUMBER_FIELD(id, field, ...) { #field, ISOLATOR_##id, field_##field, print_##field },
 
 const struct request_field request_fields[] = {
-	/* each container has CPUs, and each record a name */
+	/* each container has CPUs, and each record has a name */
 	{ "c", ISOLATOR_CPUS, field_name, print_name },
 	{ "cpus", ISOLATOR_CPUS, field_cpus, print_cpus },
 	{ "smt", ISOLATOR_CPUS, field_smt, print_smt },

@@ -12,37 +12,35 @@ struct request_field {
 	const char *name;
 	/* the isolator that a container asks for by this field; ISOLATOR_COUNT: none */
 	enum isolator_id isolator;
-	/* VALUE .. END into C; -1: no such value */
+	/* parse VALUE .. END into C; -1: not a value of the field */
 	int (*parse)(struct requested_container *c, const char *value, const char *end);
-	/*
-	 * The value of a valid C into VALUE, of REQUEST_VALUE_MAX bytes; false: C has the default,
-	 * the record leaves the field out, and what VALUE holds means nothing.
-	 */
+	/* Write the value of a valid C to VALUE, of REQUEST_VALUE_MAX bytes. Returns false when C
+	 * has the default: the record leaves the field out, and VALUE is undefined. */
 	bool (*print)(char *value, const struct requested_container *c);
 };
 
 /*
  * Every field, in the order of the canonical text, up to a row without a name. The order of two
- * fields never changes: nodes may run an older release. Parsing takes fields in any order: order,
- * omitted defaults and single blanks are what the comparison with the printed record demands.
+ * fields never changes: nodes may run an older release. The parser takes fields in any order; the
+ * comparison with the printed record checks order, omitted defaults and single blanks.
  */
 extern const struct request_field request_fields[];
 
-/* The parsers of three fields, whose values options have, too: as the row's. */
+/* The parsers of three fields whose values options have, too, as in the row. */
 int request_field_policy(struct requested_container *c, const char *value, const char *end);
 int request_field_prio(struct requested_container *c, const char *value, const char *end);
 int request_field_quantum(struct requested_container *c, const char *value, const char *end);
 
-/* The field of the name NAME, LEN bytes; NULL: there is none. */
+/* Return the field of the name NAME, LEN bytes, or NULL. */
 const struct request_field *request_field_find(const char *name, size_t len);
 
 /*
- * Decimal digits without a leading zero, up to MAX, at *P up to END, into *VALUE; *P then stands
- * behind them. -1: there are none, or more; *P and *VALUE are untouched.
+ * Parse decimal digits without a leading zero, up to MAX, at *P up to END, to *VALUE; *P moves
+ * behind them. Returns 0, or -1 without such a number, with *P and *VALUE untouched.
  */
 int request_field_number(const char **p, const char *end, uint64_t max, uint64_t *value);
 
-/* Likewise all of VALUE .. END, from MIN to MAX, with '-' before a negative one. */
+/* Parse all of VALUE .. END in the same way, from MIN to MAX, with '-' before a negative number. */
 int request_field_signed(int *out, const char *value, const char *end, int min, int max);
 
 #endif

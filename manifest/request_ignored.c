@@ -3,7 +3,7 @@
 
 #include "manifest/request.h"
 
-/* Append only: the canonical text lists them in this order, and nodes may run an older release. */
+/* append only: the canonical text has this order, and nodes may run an older release */
 const char *const request_ignored_name[] = {
 	"perfwrapper",
 	"power",

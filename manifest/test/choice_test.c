@@ -29,18 +29,18 @@ static void refused(const char *text, const char *part)
 
 static void forms(void)
 {
-	is(at("vda", 0), "vda", "one name: every rank");
-	is(at("vda", 4000000), "vda", "every one");
-	ok(!c.by_rank, "which is not by rank");
-	is(at("sim:0-20,vda:21-25", 0), "sim", "the issue's own example, first");
-	is(at("sim:0-20,vda:21-25", 20), "sim", "last of sim");
-	is(at("sim:0-20,vda:21-25", 21), "vda", "first of vda");
-	is(at("sim:0-20,vda:21-25", 26), "-", "one that nobody names");
-	ok(c.by_rank, "by rank");
-	is(at("sim:0-3,8,10-11,none:4", 8), "sim", "a list");
-	is(at("sim:0-3,8,10-11,none:4", 9), "-", "a gap in it");
-	is(at("sim:0-3,8,10-11,none:4", 4), "none", "none");
-	is(at("8:0,9:1", 1), "9", "names that are numbers");
+	is(at("vda", 0), "vda", "choice_of: one name is for rank 0");
+	is(at("vda", 4000000), "vda", "choice_of: one name is for the highest rank");
+	ok(!c.by_rank, "choice_parse: one name has no list of ranks");
+	is(at("sim:0-20,vda:21-25", 0), "sim", "choice_of: first rank of the first list");
+	is(at("sim:0-20,vda:21-25", 20), "sim", "choice_of: last rank of the first list");
+	is(at("sim:0-20,vda:21-25", 21), "vda", "choice_of: first rank of the second list");
+	is(at("sim:0-20,vda:21-25", 26), "-", "choice_of: a rank outside all lists");
+	ok(c.by_rank, "choice_parse: the second form has lists of ranks");
+	is(at("sim:0-3,8,10-11,none:4", 8), "sim", "choice_of: a rank in a list of several ranges");
+	is(at("sim:0-3,8,10-11,none:4", 9), "-", "choice_of: a rank in a gap of that list");
+	is(at("sim:0-3,8,10-11,none:4", 4), "none", "choice_of: a rank that is in no container");
+	is(at("8:0,9:1", 1), "9", "choice_of: names may be numbers");
 }
 
 static void mistakes(void)
@@ -76,20 +76,21 @@ static void checks(void)
 	struct errbuf err;
 
 	choice_parse(&c, "sim:0-3,none:4", &err);
-	is_int(choice_check_names(&c, &r, &err), 0, "known names");
-	is_int(choice_check_ranks(&c, 5, &err), 0, "all ranks there");
+	is_int(choice_check_names(&c, &r, &err), 0, "choice_check_names: known names pass");
+	is_int(choice_check_ranks(&c, 5, &err), 0, "choice_check_ranks: ranks of the step pass");
 	ok(choice_check_ranks(&c, 4, &err) < 0 && strstr(err.text, "none:4") &&
 		   strstr(err.text, "0-3"),
-	   "%s", err.text);
+	   "choice_check_ranks: refuses a rank that the step does not have: %s", err.text);
 	choice_parse(&c, "sim:0,vdb:1", &err);
 	ok(choice_check_names(&c, &r, &err) < 0 && strstr(err.text, "vdb") &&
 		   strstr(err.text, "sim, vda"),
-	   "%s", err.text);
+	   "choice_check_names: refuses an unknown name: %s", err.text);
 	choice_parse(&c, "sim", &err);
-	is_int(choice_check_ranks(&c, 1, &err), 0, "one name is not about ranks");
+	is_int(choice_check_ranks(&c, 1, &err), 0,
+	       "choice_check_ranks: one name for all ranks passes");
 }
 
-/* Every parsed range, written again, gives the same answer for every rank as a plain array does. */
+/* Random maps, written as ranges and parsed, give every rank the container of a plain array. */
 static void property(void)
 {
 	static const char *const name[] = { "a", "b", "none" };
@@ -118,7 +119,7 @@ static void property(void)
 					    : !got || strcmp(got, name[place[i]]) != 0;
 		}
 	}
-	is_int(bad, 0, "500 random maps of 64 ranks");
+	is_int(bad, 0, "choice_of: 500 random maps of 64 ranks");
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: a manifest that loads makes a request that is valid, fits
- * and survives its trip as text; one that does not gets one printable line with
- * a position, never json-c's opinion (the scan must be the stricter of the two).
+ * libFuzzer target: a manifest that loads makes a valid request that fits and is the same after its
+ * trip as text. A refused one gets one printable line with a position, never from json-c: the scan
+ * must be the stricter of the two.
  * clang -fsanitize=fuzzer,address,undefined; seeds: corpus/manifest.
  */
 #include <stdio.h>
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct request r, parsed;
 	struct manifest_info info;
 	struct errbuf err = { 0 };
-	/* A copy of the exact size: reading past its end is found. */
+	/* a copy of the exact size, so that a sanitizer finds reads past its end */
 	char *copy = malloc(size ? size : 1);
 
 	memcpy(copy, data, size);

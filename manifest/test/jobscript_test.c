@@ -12,9 +12,9 @@ static void extract(const char *text, unsigned lines, const char *want)
 {
 	char *copy = strdup(text);
 
-	is_int(script_count(text, strlen(text)), lines, "lines of %.20s", text);
-	is_int(script_extract(copy, strlen(copy)), lines, "lines of %.20s, extracted", text);
-	is(copy, want, "what is left of %.20s", text);
+	is_int(script_count(text, strlen(text)), lines, "script_count: lines of %.20s", text);
+	is_int(script_extract(copy, strlen(copy)), lines, "script_extract: lines of %.20s", text);
+	is(copy, want, "script_extract: the text left of %.20s", text);
 	free(copy);
 }
 
@@ -29,11 +29,13 @@ static void extraction(void)
 	extract("", 0, "");
 	extract("#NODEOS {}", 1, "        {}");
 	is_int(script_stray("#!/bin/sh\n#NODEOS {\n#NODEOS }\ntrue\n# NODEOS is fine\n", 51), 0,
-	       "no stray line");
+	       "script_stray: no stray line");
 	is_int(script_stray("#!/bin/sh\ntrue\n#NODEOS {}\n", 27), 3,
-	       "one behind the first command");
-	is_int(script_stray("#!/bin/sh\n# NODEOS {}\ntrue\n", 28), 2, "one with a blank");
-	ok(script_is("#!", 2) && !script_is("#", 1) && !script_is("{}", 2), "what a script is");
+	       "script_stray: a #NODEOS line behind the first command");
+	is_int(script_stray("#!/bin/sh\n# NODEOS {}\ntrue\n", 28), 2,
+	       "script_stray: a line with a blank before the word");
+	ok(script_is("#!", 2) && !script_is("#", 1) && !script_is("{}", 2),
+	   "script_is: only \"#!\" begins a script");
 }
 
 static const char good[] =
@@ -53,22 +55,26 @@ static void manifests(void)
 
 	snprintf(text, sizeof(text), good, "4");
 	is_int(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err), 0,
-	       "a script's manifest %s", err.text);
-	is_int(r.container[0].cpus, 4, "its cpus");
+	       "manifest_load: loads a script's manifest %s", err.text);
+	is_int(r.container[0].cpus, 4, "manifest_load: cpus of a script's manifest");
 	snprintf(text, sizeof(text), good, "\"x\"");
-	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0, "a bad one");
-	ok(strncmp(err.text, "job.sh:6:47: ", 13) == 0, "the script's own line and column: %s",
-	   err.text);
-	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0, "none");
+	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0,
+	   "manifest_load: refuses a bad manifest in a script");
+	ok(strncmp(err.text, "job.sh:6:47: ", 13) == 0,
+	   "manifest_load: line and column are the script's: %s", err.text);
+	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0,
+	   "manifest_load: refuses a script without a manifest");
 	is(err.text, "job.sh:1:1: a script without #NODEOS lines before its first command",
-	   "and where");
+	   "manifest_load: the message about a script without a manifest");
 	snprintf(text, sizeof(text), "#!/bin/sh\ntrue\n#NODEOS {}\n");
-	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0, "too late");
+	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0,
+	   "manifest_load: refuses a manifest behind the first command");
 	is(err.text, "job.sh:3:1: a script without #NODEOS lines before its first command",
-	   "the line that is");
-	ok(manifest_load(&r, NULL, "m", "#!", 2, &err) < 0, "nothing but the mark of a script");
+	   "manifest_load: the message has the line that comes too late");
+	ok(manifest_load(&r, NULL, "m", "#!", 2, &err) < 0,
+	   "manifest_load: refuses the mark of a script alone");
 	is(err.text, "m:1:1: a script without #NODEOS lines before its first command",
-	   "has a place, too");
+	   "manifest_load: the message about that has a place, too");
 }
 
 static const char pod[] =
@@ -87,18 +93,20 @@ static void commands(void)
 	struct app_exec x;
 	struct request r;
 
-	is_int(manifest_load(&r, &info, "m", pod, strlen(pod), &err), 0, "a pod %s", err.text);
+	is_int(manifest_load(&r, &info, "m", pod, strlen(pod), &err), 0,
+	       "manifest_load: loads a pod %s", err.text);
 	is(info.apps, "sim d=/tmp e=A=1%202%0A3 e=B= x=./a%20b x=50%25 x=\n",
-	   "one app has a command");
+	   "manifest_load: only the app with exec has a command");
 	info.apps[strlen(info.apps) - 1] = '\0';
-	is_int(app_exec_parse(&x, info.apps + 4, &err), 0, "it parses %s", err.text);
-	ok(x.n_words == 3 && x.n_env == 2, "3 words, 2 variables");
-	is(x.word[0], "./a b", "first word");
-	is(x.word[1], "50%", "second");
-	is(x.word[2], "", "third");
-	ok(!x.word[3], "and the end");
-	is(x.env[0], "A=1 2\n3", "variable");
-	is(x.dir, "/tmp", "directory");
+	is_int(app_exec_parse(&x, info.apps + 4, &err), 0, "app_exec_parse: parses that command %s",
+	       err.text);
+	ok(x.n_words == 3 && x.n_env == 2, "app_exec_parse: 3 words, 2 variables");
+	is(x.word[0], "./a b", "app_exec_parse: a word with a blank");
+	is(x.word[1], "50%", "app_exec_parse: a word with a percent sign");
+	is(x.word[2], "", "app_exec_parse: an empty word");
+	ok(!x.word[3], "app_exec_parse: NULL after the last word");
+	is(x.env[0], "A=1 2\n3", "app_exec_parse: a variable with a newline");
+	is(x.dir, "/tmp", "app_exec_parse: the directory");
 	app_exec_free(&x);
 	free(info.apps);
 }
@@ -114,10 +122,11 @@ static void damage(void)
 	struct app_exec x;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(app_exec_parse(&x, bad[i], &err) < 0, "damaged: \"%s\"", bad[i]);
+		ok(app_exec_parse(&x, bad[i], &err) < 0, "app_exec_parse: refuses damaged \"%s\"",
+		   bad[i]);
 	memset(longest, 'a', APP_EXEC_MAX);
-	ok(app_exec_parse(&x, longest, &err) < 0 && strstr(err.text, "more than"), "too long: %s",
-	   err.text);
+	ok(app_exec_parse(&x, longest, &err) < 0 && strstr(err.text, "more than"),
+	   "app_exec_parse: refuses a text that is too long: %s", err.text);
 }
 
 int main(void)

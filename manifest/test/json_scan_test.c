@@ -8,7 +8,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Texts that json.org allows and we do; one value each. */
+/* Texts that are valid by json.org and accepted here; one value each. */
 static void accepted(void)
 {
 	static const char *const good[] = {
@@ -55,12 +55,12 @@ static void accepted(void)
 
 		if (ok(json_scan_scan(&tree, good[i], strlen(good[i]), JSON_POS_VALUES, &at,
 				      &err) == 0,
-		       "good %zu %s", i, err.text))
+		       "json_scan_scan: takes text %zu %s", i, err.text))
 			json_scan_free(&tree);
 	}
 }
 
-/* Where each bad text goes wrong, counted by hand, and a part of the reason. */
+/* The offset of each fault, counted by hand, and a part of the reason. */
 static void refused(void)
 {
 	static const struct {
@@ -139,7 +139,7 @@ static void refused(void)
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		/* Without the NUL: the scan must stop at the length. */
+		/* without the NUL: the scan must stop at the length */
 		size_t len = strlen(bad[i].text);
 		char *copy = malloc(len ? len : 1);
 		struct json_tree tree;
@@ -148,9 +148,10 @@ static void refused(void)
 
 		memcpy(copy, bad[i].text, len);
 		is_int(json_scan_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1,
-		       "bad %zu: %s", i, err.text);
-		is_int((long long)at, (long long)bad[i].at, "at");
-		ok(strstr(err.text, bad[i].says) != NULL, "says %s", bad[i].says);
+		       "json_scan_scan: refuses text %zu: %s", i, err.text);
+		is_int((long long)at, (long long)bad[i].at, "json_scan_scan: offset of the fault");
+		ok(strstr(err.text, bad[i].says) != NULL, "json_scan_scan: the message says %s",
+		   bad[i].says);
 		free(copy);
 	}
 }
@@ -167,31 +168,34 @@ static void tree_of(void)
 	size_t at;
 
 	if (!ok(json_scan_scan(&t, text, sizeof(text) - 1, JSON_POS_VALUES, &at, &err) == 0,
-		"scan"))
+		"json_scan_scan: takes the text of the tree"))
 		return;
-	is_int(t.n, 7, "seven values");
-	is_int(t.node[0].kind, JSON_OBJECT, "the root");
-	is_int(t.node[0].n, 3, "its members");
+	is_int(t.n, 7, "json_scan_scan: seven values");
+	is_int(t.node[0].kind, JSON_OBJECT, "json_scan_scan: the root is an object");
+	is_int(t.node[0].n, 3, "json_scan_scan: the root has three members");
 	a = json_scan_member(&t, &t.node[0], "a");
-	is_int((long long)a->key_at, 2, "key a");
-	is_int((long long)a->at, 7, "value a");
-	is_int((long long)a->end, 16, "its end");
-	is_int(a->n, 2, "its items");
-	is_int((long long)t.node[a->first].at, 8, "first item");
-	is_int(t.node[a->first].kind, JSON_NUMBER, "a number");
-	is_int(t.node[t.node[a->first].next].index, 1, "second item");
-	is_int(t.node[t.node[a->first].next].next, 0, "the last");
+	is_int((long long)a->key_at, 2, "json_scan_member: where key a begins");
+	is_int((long long)a->at, 7, "json_scan_member: where its value begins");
+	is_int((long long)a->end, 16, "json_scan_member: where its value ends");
+	is_int(a->n, 2, "json_scan_member: its value has two items");
+	is_int((long long)t.node[a->first].at, 8, "json_scan_scan: where the first item begins");
+	is_int(t.node[a->first].kind, JSON_NUMBER, "json_scan_scan: the first item is a number");
+	is_int(t.node[t.node[a->first].next].index, 1, "json_scan_scan: index of the second item");
+	is_int(t.node[t.node[a->first].next].next, 0,
+	       "json_scan_scan: the second item is the last");
 	b = json_scan_member(&t, &t.node[0], "b\n");
-	is_int((long long)b->key_at, 20, "a key with an escape");
+	is_int((long long)b->key_at, 20, "json_scan_member: a key with an escape");
 	c = json_scan_member(&t, b, "c");
-	ok(c && c->kind == JSON_NULL && &t.node[c->parent] == b, "a null, and its parent");
-	ok(!json_scan_member(&t, b, "a"), "no such member");
+	ok(c && c->kind == JSON_NULL && &t.node[c->parent] == b,
+	   "json_scan_member: a null, with its parent");
+	ok(!json_scan_member(&t, b, "a"), "json_scan_member: NULL for a missing key");
 	e = json_scan_member(&t, &t.node[0], "\xc3\xa9");
-	ok(e && e->index == 2, "a key in UTF-8");
+	ok(e && e->index == 2, "json_scan_member: a key in UTF-8");
 	json_scan_where(text, e->key_at, &line, &column);
-	ok(line == 2 && column == 23, "line 2, column 23: %u:%u", line, column);
+	ok(line == 2 && column == 23, "json_scan_where: line 2, column 23: %u:%u", line, column);
 	json_scan_where(text, e->at, &line, &column);
-	ok(line == 2 && column == 28, "columns count characters, not bytes: %u:%u", line, column);
+	ok(line == 2 && column == 28, "json_scan_where: columns count characters, not bytes: %u:%u",
+	   line, column);
 	json_scan_free(&t);
 }
 
@@ -217,25 +221,26 @@ static void limits(void)
 	struct json_tree t;
 	struct errbuf err;
 
-	is_int(scan_depth(JSON_POS_DEPTH, &at), 0, "the greatest depth");
-	is_int(scan_depth(JSON_POS_DEPTH + 1, &at), -1, "one more");
-	is_int((long long)at, JSON_POS_DEPTH, "at the first bracket too many");
+	is_int(scan_depth(JSON_POS_DEPTH, &at), 0, "json_scan_scan: takes the greatest depth");
+	is_int(scan_depth(JSON_POS_DEPTH + 1, &at), -1, "json_scan_scan: refuses one level more");
+	is_int((long long)at, JSON_POS_DEPTH,
+	       "json_scan_scan: the fault is at the first bracket beyond the limit");
 
 	many[0] = '[';
 	for (size_t i = 0; i < JSON_POS_VALUES; i++) {
 		many[1 + 2 * i] = '0';
 		many[2 + 2 * i] = ',';
 	}
-	/* The array is a value as well. */
+	/* the array is a value, too */
 	many[2 * JSON_POS_VALUES - 2] = ']';
 	ok(json_scan_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0,
-	   "as many values as allowed");
-	is_int(t.n, JSON_POS_VALUES, "all there");
+	   "json_scan_scan: takes as many values as allowed");
+	is_int(t.n, JSON_POS_VALUES, "json_scan_scan: all of these values are in the tree");
 	json_scan_free(&t);
 	many[2 * JSON_POS_VALUES - 2] = ',';
 	many[2 * JSON_POS_VALUES] = ']';
 	is_int(json_scan_scan(&t, many, 2 * JSON_POS_VALUES + 1, JSON_POS_VALUES, &at, &err), -1,
-	       "one more");
+	       "json_scan_scan: refuses one value more");
 	free(many);
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* Prints what is made of the tables of isolators and keys, by its argument: for
- * nodeos-manifest(5) the table of keys (mdoc) and the list of what is ignored; a JSON Schema of
- * manifests; the members of reports for nodeosctl(1), and for the schema of reports. keys_test.py
- * compares these with the files in doc. */
+/*
+ * Prints texts generated from the tables of isolators and keys; its argument chooses one: for
+ * nodeos-manifest(5) the table of keys (mdoc) and the list of ignored isolators; a JSON Schema of
+ * manifests; the members of reports for nodeosctl(1) and for the schema of reports. keys_test.py
+ * compares them with the files in doc.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "manifest/manifest_keys.h"
 
-/* Sentences, a line each, as mdoc wants them. */
+/* Print each sentence on a line of its own, as mdoc requires. */
 static void put_sentences(const char *text)
 {
 	for (; *text; text++)
@@ -18,7 +20,7 @@ static void put_sentences(const char *text)
 	putchar('\n');
 }
 
-/* Which key of nodeos.conf allows K, unless that is said of the key BEFORE. */
+/* Print the key of nodeos.conf that allows K, unless the key BEFORE has it, too. */
 static void put_allow(const struct manifest_key *k, const struct manifest_key *before)
 {
 	if (!before || before->isolator != k->isolator)
@@ -54,7 +56,7 @@ static void put_mdoc(void)
 	puts(".El");
 }
 
-/* The isolators of AppC's own that are ignored. */
+/* Print AppC's own isolators that are ignored. */
 static void put_ignored(void)
 {
 	const char *last = NULL;
@@ -66,10 +68,11 @@ static void put_ignored(void)
 			printf(".Cm %s ,\n", last);
 		last = *name;
 	}
-	printf("and\n.Cm %s .\n", last);
+	puts("and");
+	printf(".Cm %s .\n", last);
 }
 
-/* The members of reports that are RANK_NUMBERS, for nodeosctl(1). */
+/* Print the members of reports that are RANK_NUMBERS, for nodeosctl(1). */
 static void put_members(void)
 {
 	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
@@ -78,7 +81,7 @@ static void put_members(void)
 		       n->member, n->name);
 }
 
-/* The same for nodeos-report.schema.json. */
+/* Print the same for nodeos-report.schema.json. */
 static void put_report(void)
 {
 	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
@@ -87,7 +90,7 @@ static void put_report(void)
 		       n->member, n->min, n->max, n->name);
 }
 
-/* The pieces of a text in one pair of quotes; NULL ends them. */
+/* Print the pieces of a text in one pair of quotes; NULL ends them. */
 static void put_text(const char *const *piece)
 {
 	putchar('"');
@@ -105,14 +108,14 @@ static void put_string(const char *text)
 	put_text((const char *const[]){ text, NULL });
 }
 
-/* JSON written with ' in the place of ", so that the literals need no escapes. */
+/* Print JSON written with ' in place of ", so that the literals need no escapes. */
 static void put_json(const char *text)
 {
 	for (; *text; text++)
 		putchar(*text == '\'' ? '"' : *text);
 }
 
-/* What the values of K are: a number, a number in quotes, words, other texts. */
+/* Print the allowed values of K: a number, a number in quotes, words, other texts. */
 static void put_values(const struct manifest_key *k)
 {
 	const char *comma = "";
@@ -156,7 +159,7 @@ static void put_key(const struct manifest_key *k, const char *comma)
 	putchar('}');
 }
 
-/* What the schema calls the value of I: a '/' would begin another part of a reference. */
+/* Return the schema's name for the value of I: a '/' would begin another part of a reference. */
 static const char *definition(const struct manifest_isolator *i)
 {
 	const char *slash = strrchr(i->name, '/');
@@ -164,7 +167,7 @@ static const char *definition(const struct manifest_isolator *i)
 	return slash ? slash + 1 : i->name;
 }
 
-/* The definition of an isolator's value. */
+/* Print the definition of an isolator's value. */
 static void put_isolator(const struct manifest_isolator *i)
 {
 	const char *comma = "";
@@ -196,7 +199,7 @@ static void put_isolator(const struct manifest_isolator *i)
 	fputs("],\n      \"additionalProperties\": false\n    },\n", stdout);
 }
 
-/* NAME, and with the family of Argo where it has one. */
+/* Print NAME, and NAME with the family of Argo if it has one. */
 static void put_name(const char *name, const char **comma)
 {
 	fputs(*comma, stdout);
@@ -208,7 +211,7 @@ static void put_name(const char *name, const char **comma)
 	put_text((const char *const[]){ "argo/", name, NULL });
 }
 
-/* The names of the isolators that do something, and of those that are ignored. */
+/* Print the names of the isolators that act, or of those that are ignored. */
 static void put_names(bool ignored)
 {
 	const char *comma = "";
@@ -220,7 +223,7 @@ static void put_names(bool ignored)
 			put_name(*name, &comma);
 }
 
-/* Which value belongs to which name. */
+/* Print which value belongs to which name. */
 static void put_pairs(void)
 {
 	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++) {
@@ -234,7 +237,9 @@ static void put_pairs(void)
 	}
 }
 
-/* An isolator of any name that is known; those that are ignored; lists of either. */
+/*
+ * Print the definitions of an isolator of any known name, of an ignored one, and of lists of both.
+ */
 static void put_isolators(void)
 {
 	put_json("    'isolator': {\n"
@@ -244,8 +249,9 @@ static void put_isolators(void)
 	put_names(false);
 	fputs(", ", stdout);
 	put_names(true);
-	put_json("], 'description': 'Of the isolator, with or without the family argo/.'},\n"
-		 "        'value': {'description': 'What the isolator takes.'}\n"
+	put_json("], 'description': 'The name of the isolator, with or without the family "
+		 "argo/.'},\n"
+		 "        'value': {'description': 'The value of the isolator.'}\n"
 		 "      },\n"
 		 "      'required': ['name', 'value'],\n"
 		 "      'additionalProperties': false,\n"
@@ -299,16 +305,16 @@ static const char head[] =
 static const char apps[] =
 	"    'app': {\n"
 	"      'type': 'object',\n"
-	"      'description': 'What a container has, and what it runs.',\n"
+	"      'description': 'The isolators and the command of a container.',\n"
 	"      'properties': {\n"
 	"        'exec': {'type': ['array', 'null'], 'items': {'type': 'string'}, 'description': "
-	"'The command, where the manifest stands in the place of a program.'},\n"
+	"'The command that runs when the manifest takes the place of a program.'},\n"
 	"        'user': {'$ref': '#/$defs/unused_text'},\n"
 	"        'group': {'$ref': '#/$defs/unused_text'},\n"
 	"        'supplementaryGIDs': {'$ref': '#/$defs/unused'},\n"
 	"        'eventHandlers': {'$ref': '#/$defs/unused'},\n"
 	"        'workingDirectory': {'type': ['string', 'null'], 'pattern': '^(/.*)?$', "
-	"'description': 'Where the command runs.'},\n"
+	"'description': 'The working directory of the command.'},\n"
 	"        'environment': {'type': ['array', 'null'], 'items': {'$ref': "
 	"'#/$defs/variable'}, 'description': 'The variables of the command.'},\n"
 	"        'isolators': {\n"
@@ -316,7 +322,8 @@ static const char apps[] =
 	"          'items': {'$ref': '#/$defs/isolator'},\n"
 	"          'contains': {'properties': {'name': {'enum': ['container', "
 	"'argo/container']}}},\n"
-	"          'description': 'Of the container; the isolator container is required.'\n"
+	"          'description': 'The isolators of the container; the isolator container is "
+	"required.'\n"
 	"        },\n"
 	"        'mountPoints': {'$ref': '#/$defs/unused'},\n"
 	"        'ports': {'$ref': '#/$defs/unused'},\n"
@@ -331,8 +338,8 @@ static const char apps[] =
 	"      'description': 'A variable of the environment.',\n"
 	"      'properties': {\n"
 	"        'name': {'type': 'string', 'pattern': '^[A-Za-z_][A-Za-z_0-9.-]*$', "
-	"'description': 'Of the variable.'},\n"
-	"        'value': {'type': 'string', 'description': 'Its text.'}\n"
+	"'description': 'The name of the variable.'},\n"
+	"        'value': {'type': 'string', 'description': 'The value of the variable.'}\n"
 	"      },\n"
 	"      'required': ['name', 'value'],\n"
 	"      'additionalProperties': false\n"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is made of the tables of isolators and keys (manifest/manifest_keys.c, isolator_name.h),
-which the program manifest/test/keys prints: parts of nodeos-manifest(5), of nodeosctl(1) and of
-nodeos-report.schema.json, and nodeos-manifest.schema.json. keys_test.py --write makes all of them
-again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+"""Texts generated from the tables of isolators and keys (manifest/manifest_keys.c,
+isolator_name.h), which the program manifest/test/keys prints: parts of nodeos-manifest(5), of
+nodeosctl(1) and of nodeos-report.schema.json, and nodeos-manifest.schema.json. keys_test.py --write
+writes all of them again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
 
 import difflib
 import glob
@@ -22,11 +22,11 @@ SCHEMA = "doc/nodeos-manifest.schema.json"
 
 
 def between(name):
-    """What lines of a page have round it."""
+    """The generated part of a page: the text between two lines of comment."""
     return re.compile(rf'(?<=^\.\\" {name} begin\n).*?(?=^\.\\" {name} end$)', re.M | re.S)
 
 
-# What is made: its file, what it has there, the argument of keys.
+# Generated texts: the file, the place in it, the argument of keys.
 MADE = (
     (PAGE, between("keys"), "mdoc"),
     (PAGE, between("ignored"), "ignored"),
@@ -59,17 +59,17 @@ def same_text(has, expected, what):
     lines = difflib.unified_diff(
         has.splitlines(), expected.splitlines(), "the file", "the rows", lineterm="", n=0
     )
-    ok(has == expected, what, *lines, "manifest/test/keys_test.py --write makes it again")
+    ok(has == expected, what, *lines, "manifest/test/keys_test.py --write writes it again")
 
 
 def test_made():
     for name, place, form in MADE:
         found = place.findall(read(name)) or [""]
         for text in found:
-            same_text(text, printed(form), f"{name} has what keys {form} prints")
+            same_text(text, printed(form), f"{name} has the output of keys {form}")
     ok(
         len(MADE[3][1].findall(read(MADE[3][0]))) == 2,
-        "nodeos-report.schema.json has it of what is asked and of a container",
+        "nodeos-report.schema.json has the numbers of a request and of a container",
     )
 
 
@@ -84,7 +84,7 @@ def container(**value):
 WRONG = {
     "an unknown key": image(**container(cpu=4)),
     "a number out of its range": image(**container(cpus=0)),
-    "a word that is none": image(**container(partition="exclusive")),
+    "a word that is not allowed": image(**container(partition="exclusive")),
     "a negative oom_score_adj": image(
         isolators=[
             *container()["isolators"],
@@ -112,18 +112,18 @@ def test_manifests():
     for name, manifest in examples().items():
         problems = check.problems(manifest)
         ok(not problems, f"{name} is valid by nodeos-manifest.schema.json", *problems)
-    ok(not check.problems(image(**container())), "so is the smallest manifest")
+    ok(not check.problems(image(**container())), "the smallest manifest is valid by nodeos-manifest.schema.json")
     hpc = {"name": "scheduler", "value": {"policy": "sched_Hpc"}}
     mixed = image(isolators=[*container()["isolators"], hpc])
-    ok(not check.problems(mixed), "so is a policy of AppC in any letter case")
+    ok(not check.problems(mixed), "a policy of AppC is valid in any letter case")
     problems = [f"{f}: {p}" for f, m in corpus().items() for p in check.problems(m)]
-    ok(not problems, "so is each manifest of the corpus that nodeosctl takes", *problems)
+    ok(not problems, "each manifest of the corpus that nodeosctl takes is valid", *problems)
     for what, manifest in WRONG.items():
-        ok(check.problems(manifest), f"{what} is not", json.dumps(manifest))
+        ok(check.problems(manifest), f"a manifest with {what} is refused by nodeos-manifest.schema.json", json.dumps(manifest))
 
 
 def corpus():
-    """Those that the built nodeosctl takes."""
+    """Manifests of the corpus that the built nodeosctl takes."""
     tool = os.path.join(BUILD, "nodeosctl")
     return {
         os.path.basename(f): json.load(open(f, encoding="utf-8"))
@@ -141,7 +141,7 @@ def examples():
 
 
 def rows(definitions):
-    """The isolators of the rows with their keys; one whose value is a number has none."""
+    """The isolators with their keys; an isolator whose value is a number has none."""
     names = [
         pair["if"]["properties"]["name"]["enum"][0] for pair in definitions["isolator"]["allOf"]
     ]
@@ -187,7 +187,7 @@ def test_keys():
         same_set(
             definitions[name]["required"],
             [field for field, required in table if required == "true"],
-            "and requires the same",
+            f"the schema's {name} requires the fields that manifest/appc.c requires",
         )
 
 
@@ -206,7 +206,7 @@ if sys.argv[1:] == ["--write"]:
     write()
     sys.exit(0)
 if not os.access(PROGRAM, os.X_OK):
-    skip("what is made of the table of keys", "manifest/test/keys is not built")
+    skip("texts generated from the table of keys", "manifest/test/keys is not built")
 else:
     test_made()
     test_keys()

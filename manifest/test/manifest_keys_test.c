@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The other words in the tables of isolators and keys: each means one name, and is none itself. */
+/*
+ * The other words in the tables of isolators and keys: each stands for one name, and is not a name
+ * itself.
+ */
 #include "manifest/manifest_keys.h"
 
 #include <stdio.h>
@@ -12,7 +15,7 @@
 static char words[WORDS_MAX][32];
 static unsigned n_words;
 
-/* Add the words of LIST, which has a blank after each. */
+/* Add the words of LIST, which has a blank after each word. */
 static void take(const char *list, const char *whose)
 {
 	int used, well = 1;
@@ -29,7 +32,7 @@ static void take(const char *list, const char *whose)
 	ok(well, "other words of %s are in lower case, with one blank after each", whose);
 }
 
-/* The word that stands twice, or NULL. */
+/* Return a word that occurs twice, or NULL. */
 static const char *twice(void)
 {
 	for (unsigned i = 0; i < n_words; i++)
@@ -66,7 +69,7 @@ static void isolators(void)
 			bad = words[i];
 	is(bad, NULL, "no other word for an isolator is itself an isolator");
 	is(twice(), NULL, "no other word means two isolators");
-	ok(n_words > 10, "%u words were looked at", n_words);
+	ok(n_words > 10, "the tables have many other words (%u)", n_words);
 }
 
 int main(void)

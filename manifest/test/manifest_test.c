@@ -13,7 +13,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Manifests round what is tested; X starts at column 1 of line 3. */
+/* Manifests around the tested part; X starts at column 1 of line 3. */
 #define IMAGE(x)                                                                            \
 	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{" \
 	"\"isolators\":[\n" x "\n]}}"
@@ -30,7 +30,7 @@
 #define SIZES(x) "{\"name\":\"container\",\"value\":{" x "}}"
 #define APP(name, x) "{\"name\":\"" name "\",\"app\":{\"isolators\":[" x "]}}"
 
-/* The request of a manifest, or the message why there is none. */
+/* Return the request of a manifest, or the error message. */
 static const char *load(const char *text, size_t len)
 {
 	static char out[REQUEST_TEXT_MAX];
@@ -106,10 +106,11 @@ static void good(void)
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++)
-		is(load(table[i].text, strlen(table[i].text)), table[i].request, "good %zu", i);
+		is(load(table[i].text, strlen(table[i].text)), table[i].request,
+		   "manifest_load: good manifest %zu", i);
 }
 
-/* The position is counted by hand; the message need only contain the words. */
+/* The position is counted by hand; the message contains the words. */
 static const struct {
 	const char *text;
 	const char *at;
@@ -439,14 +440,14 @@ static void refused(void)
 		message = load(copy, len);
 		snprintf(at, sizeof(at), "m:%s: ", bad[i].at);
 		rest = strncmp(message, at, strlen(at)) == 0 ? message + strlen(at) : NULL;
-		if (!ok(rest && strstr(rest, bad[i].says) && !strchr(message, '\n'), "bad %zu: %s",
-			i, message))
+		if (!ok(rest && strstr(rest, bad[i].says) && !strchr(message, '\n'),
+			"manifest_load: bad manifest %zu: %s", i, message))
 			printf("# want: %s%s\n", at, bad[i].says);
 		free(copy);
 	}
 }
 
-/* The mistakes whose whole line is worth looking at. */
+/* Mistakes with the whole line of their message. */
 static void whole_lines(void)
 {
 	static const char typo[] = IMAGE(SIZES("\"cpu\":1"));
@@ -459,24 +460,24 @@ static void whole_lines(void)
 	is(load(typo, sizeof(typo) - 1),
 	   "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: "
 	   "cpus, mems, smt, partition)",
-	   "a key");
+	   "manifest_load: the whole message about an unknown key");
 	is(load(value, sizeof(value) - 1),
 	   "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to "
 	   "1048576; "
 	   "without \"cpus\", all that are left)",
-	   "a value");
+	   "manifest_load: the whole message about a bad value");
 	memset(name, 'd', sizeof(name) - 1);
 	name[10] = '\n';
 	strcpy(name + sizeof(name) - 8, "/x.json");
 	manifest_load(&r, NULL, name, "{", 1, &err);
 	ok(strstr(err.text, "/x.json:1:2: the text ends here") && !strchr(err.text, '\n'),
-	   "a long name: %s", err.text);
+	   "manifest_load: a long name is cut: %s", err.text);
 	manifest_load(&r, NULL, name, longest, sizeof(longest) - 1, &err);
 	ok(strlen(err.text) < 511 && strstr(err.text, "userLabels)"),
-	   "a long reason fits after it: %s", err.text);
+	   "manifest_load: a long reason fits after a long name: %s", err.text);
 }
 
-/* Nonsense of the largest size: one line, soon. */
+/* A text without meaning, of the largest size, is refused with one line within 2 s. */
 static void check_nonsense(const char *what, const char *text, size_t len)
 {
 	clock_t start = clock();
@@ -485,7 +486,7 @@ static void check_nonsense(const char *what, const char *text, size_t len)
 
 	ok(strncmp(message, "m:", 2) == 0 && strlen(message) < 511 && !strchr(message, '\n') &&
 		   seconds < 2,
-	   "%s: %.3f s: %s", what, seconds, message);
+	   "manifest_load: %s: %.3f s: %s", what, seconds, message);
 }
 
 static void fill(char *text, size_t len, const char *unit)
@@ -522,7 +523,7 @@ static void nonsense(void)
 	memset(text, 0, len);
 	check_nonsense("NULs", text, len);
 
-	/* A long string, number, key, and many items, each well-formed. */
+	/* a long string, number and key, and many items, each well-formed */
 	memset(text, 'x', len);
 	text[0] = text[len - 1] = '"';
 	check_nonsense("a long string", text, len);
@@ -560,11 +561,12 @@ static char *read_ok(const char *path, size_t *len)
 	struct errbuf err = { 0 };
 	char *text = NULL;
 
-	ok(manifest_read_file(&text, len, path, &err) == 0, "read %s %s", path, err.text);
+	ok(manifest_read_file(&text, len, path, &err) == 0, "manifest_read_file: reads %s %s", path,
+	   err.text);
 	return text;
 }
 
-/* Every example that is installed, with the request that it means. */
+/* Every installed example, with its request. */
 static void examples(void)
 {
 	static const char *const table[][2] = {
@@ -593,12 +595,13 @@ static void examples(void)
 		snprintf(path, sizeof(path), "%s/etc/examples/%s", top ? top : ".", table[i][0]);
 		text = read_ok(path, &len);
 		if (text)
-			is(load(text, len), table[i][1], "%s", table[i][0]);
+			is(load(text, len), table[i][1], "manifest_load: the request of %s",
+			   table[i][0]);
 		free(text);
 	}
 }
 
-/* A manifest of Argo's node resource manager before it had renamed powerpolicy to power. */
+/* A manifest of Argo's node resource manager from before it renamed powerpolicy to power. */
 static void older_argo(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");
@@ -611,7 +614,7 @@ static void older_argo(void)
 	text = read_ok(path, &len);
 	if (text)
 		is(load(text, len), "nodeos 1;c=x cpus=4 mems=1 ignored=powerpolicy;",
-		   "powerpolicy is ignored, and noted");
+		   "manifest_load: Argo's older powerpolicy is ignored and recorded");
 	free(text);
 }
 
@@ -622,7 +625,7 @@ static void refuse_file(const char *path, const char *says)
 	size_t len;
 
 	ok(manifest_read_file(&text, &len, path, &err) == -1 && !text && strstr(err.text, says),
-	   "%s", err.text);
+	   "manifest_read_file: refuses a file: %s", err.text);
 }
 
 static void files(void)
@@ -642,15 +645,16 @@ static void files(void)
 	refuse_file(dir, "is a directory (allowed: a file or a pipe)");
 	refuse_file("/dev/zero", "is a device");
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	ok(ftruncate(fd, MANIFEST_SIZE_MAX) == 0, "a file of the largest size");
+	ok(ftruncate(fd, MANIFEST_SIZE_MAX) == 0, "the test can make a file of the largest size");
 	text = read_ok(path, &len);
-	is_int((long long)len, MANIFEST_SIZE_MAX, "all of it");
+	is_int((long long)len, MANIFEST_SIZE_MAX,
+	       "manifest_read_file: reads all of the largest file");
 	free(text);
-	ok(ftruncate(fd, MANIFEST_SIZE_MAX + 1) == 0, "one byte more");
+	ok(ftruncate(fd, MANIFEST_SIZE_MAX + 1) == 0, "the test can make the file one byte larger");
 	refuse_file(path, "1048577 bytes (allowed: 1048576)");
-	ok(ftruncate(fd, 0) == 0, "empty");
+	ok(ftruncate(fd, 0) == 0, "the test can make the file empty");
 	text = read_ok(path, &len);
-	is_int((long long)len, 0, "nothing");
+	is_int((long long)len, 0, "manifest_read_file: reads nothing of an empty file");
 	free(text);
 	close(fd);
 	unlink(path);
@@ -660,7 +664,7 @@ static void files(void)
 		close(ends[1]);
 		snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
 		text = read_ok(path, &len);
-		is(text, "{}", "a pipe");
+		is(text, "{}", "manifest_read_file: reads a pipe");
 		free(text);
 		close(ends[0]);
 	}

@@ -54,15 +54,16 @@ static void names(void)
 	struct errbuf err;
 
 	for (size_t i = 0; i < COUNT(good); i++)
-		is_int(request_check_name(good[i], &err), 0, "good name \"%s\"", good[i]);
+		is_int(request_check_name(good[i], &err), 0, "request_check_name: takes \"%s\"",
+		       good[i]);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		err.text[0] = '\0';
 		ok(request_check_name(bad[i], &err) == -1 && err.text[0] && !strchr(err.text, '\n'),
-		   "bad name %zu: %s", i, err.text);
+		   "request_check_name: refuses bad name %zu: %s", i, err.text);
 	}
 }
 
-/* Each text is canonical: it parses, and the result has this text. */
+/* Each text is canonical: it parses, and the parsed request formats to the same text. */
 static void round_trips(void)
 {
 	static const char *const good[] = {
@@ -91,10 +92,11 @@ static void round_trips(void)
 		struct errbuf err = { 0 };
 		int length;
 
-		is_int(request_parse(&r, good[i], &err), 0, "parse %zu %s", i, err.text);
+		is_int(request_parse(&r, good[i], &err), 0, "request_parse: text %zu %s", i,
+		       err.text);
 		length = request_format(&r, text, sizeof(text), &err);
-		is_int(length, (long long)strlen(good[i]), "length %zu", i);
-		is(text, good[i], "format %zu", i);
+		is_int(length, (long long)strlen(good[i]), "request_format: length of text %zu", i);
+		is(text, good[i], "request_format: text %zu", i);
 	}
 }
 
@@ -107,22 +109,24 @@ static void fields(void)
 		      "nodeos 1;c=sim cpus=44 mems=3 policy=hpc prio=1;c=vda smt=1 mems=8192b "
 		      "ignored=power;",
 		      &err);
-	is_int(r.n, 2, "two containers");
-	is_int(request_find(&r, "vda"), 1, "found by name");
-	is_int(request_find(&r, "vd"), -1, "not by a part of it");
-	is(r.container[0].name, "sim", "name");
-	is_int(r.container[0].cpus, 44, "cpus");
-	is_int(r.container[0].smt, 0, "smt: all");
-	is_int(r.container[0].mems_kind, MEMS_COUNT, "mems: a count");
-	is_int((long long)r.container[0].mems, 3, "mems");
-	is_int(r.container[0].policy, POLICY_HPC, "policy");
-	is_int(r.container[0].priority, 1, "priority");
-	is_int(r.container[1].cpus, 0, "cpus: what is left");
-	is_int(r.container[1].smt, 1, "smt");
-	is_int(r.container[1].mems_kind, MEMS_SIZE, "mems: a size");
-	is_int((long long)r.container[1].mems, 8192, "bytes");
-	is_int(r.container[1].policy, POLICY_UNSET, "policy: none");
-	is_int(r.container[1].ignored, 1 << request_ignored_index("power"), "ignored");
+	is_int(r.n, 2, "request_parse: two containers");
+	is_int(request_find(&r, "vda"), 1, "request_find: a container by its name");
+	is_int(request_find(&r, "vd"), -1, "request_find: a part of a name finds nothing");
+	is(r.container[0].name, "sim", "request_parse: name");
+	is_int(r.container[0].cpus, 44, "request_parse: cpus");
+	is_int(r.container[0].smt, 0, "request_parse: smt is 0 without the field");
+	is_int(r.container[0].mems_kind, MEMS_COUNT, "request_parse: mems is a count");
+	is_int((long long)r.container[0].mems, 3, "request_parse: mems");
+	is_int(r.container[0].policy, POLICY_HPC, "request_parse: policy");
+	is_int(r.container[0].priority, 1, "request_parse: priority");
+	is_int(r.container[1].cpus, 0, "request_parse: cpus is 0 without the field");
+	is_int(r.container[1].smt, 1, "request_parse: smt");
+	is_int(r.container[1].mems_kind, MEMS_SIZE, "request_parse: mems is a size");
+	is_int((long long)r.container[1].mems, 8192, "request_parse: bytes of mems");
+	is_int(r.container[1].policy, POLICY_UNSET,
+	       "request_parse: policy is unset without the field");
+	is_int(r.container[1].ignored, 1 << request_ignored_index("power"),
+	       "request_parse: ignored");
 }
 
 static void refused(void)
@@ -258,7 +262,8 @@ static void refused(void)
 		memcpy(&r, &before, sizeof(r));
 		ok(request_parse(&r, bad[i], &err) == -1 && memcmp(&r, &before, sizeof(r)) == 0 &&
 			   err.text[0] && !strchr(err.text, '\n'),
-		   "refused %zu: %s", i, err.text);
+		   "request_parse: refuses text %zu and leaves the request untouched: %s", i,
+		   err.text);
 	}
 }
 
@@ -268,7 +273,7 @@ static void limits(void)
 	struct errbuf err = { 0 };
 	char *p;
 
-	/* The largest valid request fits, and is read back. */
+	/* the largest valid request fits, and parses again */
 	memset(&r, 0, sizeof(r));
 	r.n = REQUEST_CONTAINERS_MAX;
 	for (unsigned i = 0; i < r.n; i++) {
@@ -292,39 +297,43 @@ static void limits(void)
 						     .read_only = true };
 		memset(c->dimmap.source, '/', 1);
 		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
-		/* each another, as it must be */
+		/* the sources of two containers must differ */
 		c->dimmap.source[1] = c->name[0];
 		c->dimmap.source[2] = c->name[1];
 		for (unsigned k = 0; request_ignored_name[k]; k++)
 			c->ignored |= UINT32_C(1) << k;
 	}
-	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0, "the largest request fits: %s",
-	   err.text);
-	is_int(request_parse(&r, text, &err), 0, "and parses: %s", err.text);
-	is_int(r.n, REQUEST_CONTAINERS_MAX, "all containers");
+	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0,
+	   "request_format: the largest request fits: %s", err.text);
+	is_int(request_parse(&r, text, &err), 0, "request_parse: parses the largest request: %s",
+	       err.text);
+	is_int(r.n, REQUEST_CONTAINERS_MAX,
+	       "request_parse: the largest request has all containers");
 	is_int((long long)strlen(r.container[63].dimmap.source), REQUEST_SOURCE_MAX - 1,
-	       "with the longest source");
+	       "request_parse: the largest request has the longest source");
 	r.container[63].dimmap.source[REQUEST_SOURCE_MAX - 1] = 'y';
-	is_int(request_check(&r, &err), -1, "a source without its NUL");
+	is_int(request_check(&r, &err), -1, "request_check: refuses a source without its NUL");
 
-	/* One container more does not. */
+	/* one container more is refused */
 	strcpy(text, "nodeos 1;");
 	for (unsigned i = 0; i <= REQUEST_CONTAINERS_MAX; i++)
 		sprintf(text + strlen(text), "c=x%u cpus=1;", i);
-	is_int(request_parse(&r, text, &err), -1, "65 containers");
-	is(err.text, "request: too many containers (allowed: 64)", "and the reason");
+	is_int(request_parse(&r, text, &err), -1, "request_parse: refuses 65 containers");
+	is(err.text, "request: too many containers (allowed: 64)",
+	   "request_parse: the message about 65 containers");
 	r.n = REQUEST_CONTAINERS_MAX + 1;
-	is_int(request_check(&r, &err), -1, "65 in the structure");
+	is_int(request_check(&r, &err), -1, "request_check: refuses 65 containers");
 	r.n = 0;
-	is_int(request_check(&r, &err), -1, "none");
+	is_int(request_check(&r, &err), -1, "request_check: refuses a request without containers");
 
-	/* A text without an end, and one too long. */
+	/* a text without an end, and one that is too long */
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	is_int(request_parse(&r, text, &err), -1, "a text of 64 KiB");
+	is_int(request_parse(&r, text, &err), -1, "request_parse: refuses a text of 64 KiB");
 	p = malloc(REQUEST_TEXT_MAX);
 	memset(p, ';', REQUEST_TEXT_MAX);
-	is_int(request_parse(&r, p, &err), -1, "the limit ends the search for a NUL");
+	is_int(request_parse(&r, p, &err), -1,
+	       "request_parse: the limit ends the search for a NUL");
 	free(p);
 }
 
@@ -342,28 +351,29 @@ static void format_fails(void)
 		memset(text, '#', sizeof(text));
 		ok(request_format(&r, text, size, &err) == -1 && text[size] == '#' &&
 			   (!size || !text[0]),
-		   "no room in %zu bytes", size);
+		   "request_format: fails in %zu bytes and writes no more", size);
 	}
 	is_int(request_format(&r, text, sizeof(want), &err), sizeof(want) - 1,
-	       "the exact size is enough");
-	is(text, want, "text");
+	       "request_format: the exact size is enough");
+	is(text, want, "request_format: the text in a buffer of the exact size");
 	r.container[0].policy = POLICY_FIFO;
 	r.container[0].priority = 1;
 	request_format(&r, text, sizeof(text), &err);
-	is(text, "nodeos 1;c=a cpus=4 policy=fifo;", "fifo 1 is fifo 0");
+	is(text, "nodeos 1;c=a cpus=4 policy=fifo;",
+	   "request_format: priority 1 of fifo is written as 0");
 	r.container[0].policy = POLICY_COUNT;
-	is_int(request_check(&r, &err), -1, "an unknown policy");
+	is_int(request_check(&r, &err), -1, "request_check: refuses an unknown policy");
 	r.container[0].policy = POLICY_UNSET;
 	r.container[0].priority = 0;
 	r.container[0].ignored = UINT32_C(1) << 31;
-	is_int(request_check(&r, &err), -1, "an unknown bit");
+	is_int(request_check(&r, &err), -1, "request_check: refuses an unknown bit of ignored");
 	r.container[0].ignored = 0;
 	r.container[0].mems = 3;
-	is_int(request_check(&r, &err), -1, "mems without a kind");
+	is_int(request_check(&r, &err), -1, "request_check: refuses mems without a kind");
 	r.container[0].mems_kind = (enum mems_kind)7;
-	is_int(request_check(&r, &err), -1, "mems of an unknown kind");
+	is_int(request_check(&r, &err), -1, "request_check: refuses mems of an unknown kind");
 	memset(r.container[0].name, 'a', sizeof(r.container[0].name));
-	is_int(request_check(&r, &err), -1, "a name without its NUL");
+	is_int(request_check(&r, &err), -1, "request_check: refuses a name without its NUL");
 }
 
 static void mems(void)
@@ -397,7 +407,7 @@ static void mems(void)
 		{ "1 ", MEMS_UNSET, 0 },
 		{ "1 G", MEMS_UNSET, 0 },
 		{ "1.5G", MEMS_UNSET, 0 },
-		{ "16GB", MEMS_UNSET, 0 }, /* 10^9 or 2^30? */
+		{ "16GB", MEMS_UNSET, 0 }, /* GB could mean 10^9 or 2^30 */
 		{ "16Gib", MEMS_UNSET, 0 },
 		{ "16GiBx", MEMS_UNSET, 0 },
 		{ "G", MEMS_UNSET, 0 },
@@ -420,11 +430,11 @@ static void mems(void)
 
 		ok((int)kind == table[i].kind && value == table[i].value &&
 			   result == (table[i].kind == MEMS_UNSET ? -1 : 0),
-		   "mems \"%s\" %s", table[i].text, err.text);
+		   "request_parse_mems: \"%s\" %s", table[i].text, err.text);
 	}
 }
 
-/* What --nodeos-sched takes; the canonical text of the container that it makes. */
+/* Values of --nodeos-sched, and the canonical text of the container that each makes. */
 static void sched(void)
 {
 	static const struct {
@@ -486,15 +496,14 @@ static void sched(void)
 		else
 			strcpy(text, r.container[0].policy == POLICY_UNSET && *err.text
 					     ? ""
-					     : "changed, or no reason");
+					     : "the container changed, or no reason");
 		if (table[i].want)
 			sprintf(want, "nodeos 1;c=a%s;", table[i].want);
-		is(text, want, "sched \"%s\" %s", table[i].text, err.text);
+		is(text, want, "request_parse_sched: \"%s\" %s", table[i].text, err.text);
 	}
 }
 
-/* The words of the message come from the table of fields. */
-/* Numbers of ranks may be negative where a row of RANK_NUMBERS has them so. */
+/* Numbers of ranks may be negative where a row of RANK_NUMBERS allows it. */
 static void signed_numbers(void)
 {
 	static const char *const bad[] = { "",	  "-",	 "-0",		"--1",	       "+1",
@@ -507,14 +516,14 @@ static void signed_numbers(void)
 	for (size_t i = 0; i < COUNT(good); i++) {
 		n = 7;
 		is_int(request_field_signed(&n, good[i], good[i] + strlen(good[i]), -20, 20), 0,
-		       "\"%s\" is a number", good[i]);
-		is_int(n, want[i], "its value");
+		       "request_field_signed: takes \"%s\"", good[i]);
+		is_int(n, want[i], "request_field_signed: the value of \"%s\"", good[i]);
 	}
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		n = 7;
 		is_int(request_field_signed(&n, bad[i], bad[i] + strlen(bad[i]), -20, 20), -1,
-		       "\"%s\" is no number from -20 to 20", bad[i]);
-		is_int(n, 7, "it leaves the value as it is");
+		       "request_field_signed: refuses \"%s\" for -20 to 20", bad[i]);
+		is_int(n, 7, "request_field_signed: \"%s\" leaves the value untouched", bad[i]);
 	}
 }
 
@@ -528,12 +537,13 @@ static void unknown_field(void)
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
 	   "dimmap_fill=, dimmap_access=, ignored=, oom=)",
-	   "an unknown field: the allowed ones follow, in the order of the text");
+	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
-	is(err.text, "request: container 1: bad value in \"cpus=x\"", "a bad value");
+	is(err.text, "request: container 1: bad value in \"cpus=x\"",
+	   "request_parse: the message about a bad value");
 }
 
-/* Every ignored isolator at once, the longest value but a path. */
+/* All ignored isolators at once are the longest value except for a path. */
 static void all_ignored(void)
 {
 	static struct request r = { .n = 1, .container = { { .name = "a" } } };
@@ -546,7 +556,8 @@ static void all_ignored(void)
 	ok(request_format(&r, text, sizeof(text), &err) > 0 &&
 		   request_parse(&again, text, &err) == 0 &&
 		   again.container[0].ignored == r.container[0].ignored,
-	   "a request with all %u ignored isolators: %s", n, err.text);
+	   "request_format: a request with all %u ignored isolators fits and parses: %s", n,
+	   err.text);
 }
 
 int main(void)

@@ -5,7 +5,9 @@
 #include "base/test/tap.h"
 #include "manifest/request.h"
 
-/* The names of the isolators that a container of R asks for, or R itself where I is negative. */
+/*
+ * Return the names of the isolators that container I of R asks for, or R itself when I is negative.
+ */
 static const char *wanted(const struct request *r, int i)
 {
 	static char names[100];
@@ -41,31 +43,35 @@ int main(void)
 	static struct request r;
 	struct errbuf err;
 
-	is(wanted(&r, -1), "", "a request without containers asks for nothing");
+	is(wanted(&r, -1), "", "request_wants: a request without containers asks for nothing");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		char text[200];
 
 		snprintf(text, sizeof(text), "nodeos 1;c=a%s;", table[i].fields);
-		is_int(request_parse(&r, text, &err), 0, "%s is a request", text);
-		is(wanted(&r, 0), table[i].wants, "its container asks for %s", table[i].wants);
-		is(wanted(&r, -1), table[i].wants, "the request with %s asks for the same",
-		   table[i].fields);
+		is_int(request_parse(&r, text, &err), 0, "request_parse: takes %s", text);
+		is(wanted(&r, 0), table[i].wants,
+		   "request_container_wants: the container asks for %s", table[i].wants);
+		is(wanted(&r, -1), table[i].wants,
+		   "request_wants: the request with %s asks for the same", table[i].fields);
 	}
 	is_int(request_parse(&r,
 			     "nodeos 1;c=dimmap=1 mems=1;c=b cpus=1 dimmap=1048576 "
 			     "dimmap_source=/partition=root;",
 			     &err),
-	       -1, "a container's name has no \"=\"");
+	       -1, "request_parse: a container's name has no \"=\"");
 	is_int(request_parse(&r,
 			     "nodeos 1;c=a mems=1;c=b cpus=1 dimmap=1048576 "
 			     "dimmap_source=/partition=root;",
 			     &err),
-	       0, "two containers");
-	is(wanted(&r, 0), "cpus mems ", "the first asks for memory nodes");
-	is(wanted(&r, 1), "cpus dimmap ", "the second for a buffer; its path is no isolator");
-	is(wanted(&r, -1), "cpus mems dimmap ", "the request asks for both");
+	       0, "request_parse: takes two containers");
+	is(wanted(&r, 0), "cpus mems ",
+	   "request_container_wants: the first container asks for memory nodes");
+	is(wanted(&r, 1), "cpus dimmap ",
+	   "request_container_wants: the second asks for a buffer; its path is not an isolator");
+	is(wanted(&r, -1), "cpus mems dimmap ",
+	   "request_wants: the request asks for the isolators of both");
 	ok(!request_container_wants(&r.container[0], ISOLATOR_COUNT) &&
 		   !request_wants(&r, ISOLATOR_COUNT),
-	   "no container asks for an isolator that there is not");
+	   "request_container_wants: nothing asks for an isolator that does not exist");
 	return tap_done();
 }
