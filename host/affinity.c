@@ -14,8 +14,8 @@
 #include "base/fileio.h"
 
 /*
- * An idset has the layout of the kernel's CPU and node masks (unsigned longs, lowest
- * id first) on little-endian and on 64-bit machines: the raw system calls take it.
+ * On little-endian and on 64-bit machines an idset has the layout of the kernel's CPU and node
+ * masks (unsigned longs, lowest id first), so the raw system calls take it.
  */
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the masks are arrays of unsigned long");
 
@@ -42,7 +42,7 @@ int affinity_set(pid_t pid, const struct idset *cpus, struct errbuf *err)
 
 int membind_set(const struct idset *nodes, struct errbuf *err)
 {
-	/* the kernel takes "maxnode" one too many: bits 0 .. maxnode - 2 */
+	/* the kernel reads "maxnode" as one too many: bits 0 .. maxnode - 2 */
 	if (syscall(SYS_set_mempolicy, MPOL_BIND, nodes->word, (unsigned long)IDSET_MAX + 1) == 0)
 		return 0;
 	return errprintf(err, "set_mempolicy(MPOL_BIND): %s", strerror(errno));
@@ -88,7 +88,7 @@ static int status_line(const char *text, const char *key, struct idset *out, str
 int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems,
 		   struct errbuf *err)
 {
-	/* a process may have 65,536 groups, and the list comes before what we read */
+	/* a process may have 65,536 groups, which are listed before the sets */
 	const size_t size = 1 << 20;
 	char *text = malloc(size);
 	char path[64];

@@ -21,9 +21,10 @@
 _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not at all");
 
 /*
- * A lock is held by whoever has its file open, and the process may outlive its caller. But a number
- * that is free is the next file's: what still writes to the old one, as the caller's log does,
- * would write into that. So each file but OUT and KEEP becomes /dev/null.
+ * Turn each file but OUT and KEEP into /dev/null. A lock stays held as long as a process has its
+ * file open, and this one may outlive the caller. Closing is not enough: the next file would get
+ * the free number, and code that still writes to the old file, as the caller's log does, would
+ * write to that.
  */
 static int drop_files(int out, int keep)
 {
@@ -31,14 +32,14 @@ static int drop_files(int out, int keep)
 	struct dirent *e;
 	DIR *dir;
 
-	/* a caller may have these closed, and no other file gets their numbers then */
+	/* the caller may have these closed: no later file may get their numbers */
 	for (int fd = 0; rc == 0 && fd <= 2; fd++)
 		rc = fd != out && fd != keep && dup2(null, fd) < 0 ? -1 : 0;
 	dir = rc == 0 ? opendir("/proc/self/fd") : NULL;
 	if (!dir)
 		return -1;
 	while (rc == 0 && (e = readdir(dir)) != NULL) {
-		int fd = atoi(e->d_name); /* of "." and ".." 0 */
+		int fd = atoi(e->d_name); /* 0 for "." and ".." */
 
 		if (fd > 2 && fd != out && fd != keep && fd != null && fd != dirfd(dir))
 			rc = dup2(null, fd) < 0 ? -1 : 0;
@@ -81,7 +82,10 @@ static _Noreturn void process(const struct apart *a, int out)
 	_exit(write(out, result, a->size) == (ssize_t)a->size ? 0 : 1);
 }
 
-/* The result of SIZE bytes, or fewer: what was read before END. */
+/*
+ * Read the result of SIZE bytes. Returns the bytes read before END, fewer when the process has
+ * died, or -1.
+ */
 static ssize_t apart_hear(int in, void *result, size_t size, long end)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
@@ -119,10 +123,8 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 	}
 	n = apart_hear(ends[0], got, a->size, end);
 	close(ends[0]);
-	/*
-	 * Its user may stop it even after its result is here, so it is killed, and waited for until
-	 * END: one that the kernel keeps is init's when the caller has ended.
-	 */
+	/* The process's user may stop it even after the result has arrived, so kill it and wait
+	 * until END. A process that the kernel holds longer becomes init's when the caller ends. */
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
 		nanosleep(&pause, NULL);
@@ -131,7 +133,7 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 		return APART_LATE;
 	}
 	if (n != (ssize_t)a->size) {
-		errprintf(err, "its process could not begin, or has died");
+		errprintf(err, "the process could not start, or died");
 		return APART_FAILED;
 	}
 	memcpy(result, got, a->size);

@@ -9,22 +9,23 @@
 #include "base/errbuf.h"
 
 /*
- * Work that can wait for ever, for a user's address space, slurmctld or the user database, in a
- * process of its own: the caller waits for a bounded time, holds no lock meanwhile, and goes on
- * without the process if need be. The process is a fork without exec: of a caller with several
- * threads, WORK may wait for a lock that another of them held, until its time is over. It shares no
- * open file with the caller but KEEP_FD.
+ * Do work that may wait forever for a user's address space, slurmctld or the user database in a
+ * process of its own. The caller waits for a bounded time, holds no lock meanwhile, and goes on
+ * without the process if it must. The process is a fork without exec: when the caller has several
+ * threads, WORK may wait until its time is over for a lock that another thread held. It shares no
+ * open file with the caller except KEEP_FD.
  */
 struct apart {
-	/* in the process; what it leaves in RESULT, zeroed before, is the caller's */
+	/* runs in the process; RESULT is zeroed before, and goes to the caller afterwards */
 	void (*work)(void *arg, void *result);
 	void *arg;
 	size_t size; /* of the result in bytes, at most APART_RESULT_MAX */
-	unsigned seconds; /* to wait */
-	int keep_fd; /* open in the process, too; -1: none */
-	/* below KEEP_FD, where the process goes first; NULL: it stays in the caller's */
+	unsigned seconds; /* time limit */
+	int keep_fd; /* also open in the process; -1: none */
+	/* path below KEEP_FD that the process moves to first; NULL: it stays in the caller's
+	 * cgroup */
 	const char *cgroup;
-	bool as_user; /* with the rights of UID and GID alone, and no other groups */
+	bool as_user; /* with the rights of UID and GID only, without other groups */
 	uid_t uid;
 	gid_t gid;
 };
@@ -32,13 +33,16 @@ struct apart {
 #define APART_RESULT_MAX 2048 /* bytes: less than a pipe takes in one piece */
 
 enum apart_end {
-	APART_DONE, /* RESULT is filled in */
-	/* still at work after SECONDS: killed, and it ends when the kernel lets it */
+	APART_DONE, /* RESULT is valid */
+	/* still at work after SECONDS: killed, and ends when the kernel lets it */
 	APART_LATE,
-	APART_FAILED, /* it could not be started, or has died */
+	APART_FAILED, /* could not start, or died */
 };
 
-/* Run A->work(A->arg) and copy what it left to RESULT. ERR says why for all but APART_DONE. */
+/*
+ * Run A->work(A->arg) and copy its result to RESULT. ERR has the reason for all results but
+ * APART_DONE.
+ */
 enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err);
 
 #endif

@@ -17,7 +17,7 @@
 #define ROOT_PATH_MAX 512
 #define NODE_DIR "/sys/devices/system/node"
 
-/* The first line of ROOT/PATH, without its end; -1: there is none. */
+/* Read the first line of ROOT/PATH, without its end. Returns 0, or -1 when there is none. */
 static int blocks_first_line(char *buf, size_t size, const char *root, const char *path)
 {
 	char whole[ROOT_PATH_MAX];
@@ -27,7 +27,7 @@ static int blocks_first_line(char *buf, size_t size, const char *root, const cha
 	return file_read_line(whole, buf, size);
 }
 
-/* The same of a file of memory node NODE. */
+/* Read the first line of a file of memory node NODE. */
 static int line_of_node(char *buf, size_t size, const char *root, unsigned node, const char *file)
 {
 	char path[384];
@@ -63,7 +63,7 @@ static int blocks_add(struct blocks *b, const struct block *one)
 	return 0;
 }
 
-/* Who is a home, and what may be given away. */
+/* Sort the nodes into homes and the sets of blocks. */
 static void sort_out(struct blocks *b)
 {
 	for (unsigned i = 0; i < b->n; i++)
@@ -84,8 +84,10 @@ static void sort_out(struct blocks *b)
 	}
 }
 
-/* Memory that no CPU is near (an expander's, a GPU's), in blocks or whole, is not given to
- * containers. */
+/*
+ * Withhold memory that no CPU is near (an expander's, a GPU's), divided or whole: containers do not
+ * get it.
+ */
 static void leave_special(struct blocks *b, const char *root)
 {
 	char text[4096];
@@ -102,8 +104,10 @@ static void leave_special(struct blocks *b, const char *root)
 	}
 }
 
-/* "Node 4, zone   Normal" and, indented below it, "high 123", "present 456" and "managed 789", in
- * pages. */
+/*
+ * Read the lines "Node 4, zone   Normal" and, indented below each, "high 123", "present 456" and
+ * "managed 789", in pages.
+ */
 static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -133,7 +137,10 @@ static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 	return 0;
 }
 
-/* The sum of the numbers behind "Node NODE FIELD" in the node's meminfo; FIELD[] ends with NULL. */
+/*
+ * Return the sum of the numbers behind "Node NODE FIELD" in the node's meminfo; FIELD[] ends with
+ * NULL.
+ */
 static uint64_t sum_of_node(const char *root, unsigned node, const char *const *field)
 {
 	char path[ROOT_PATH_MAX], line[256], name[64];
@@ -270,7 +277,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 	free(text);
 	if (rc < 0) {
 		blocks_free(&b);
-		/* it only saves asking the kernel, whom not everybody may ask */
+		/* the file only saves asking the kernel, which not every user may do */
 		return blocks_read(out, root, &ignored);
 	}
 	sort_out(&b);
@@ -289,8 +296,10 @@ uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes)
 	return sum;
 }
 
-/* "Node 4 KernelStack:      16 kB": what the kernel holds for good, and files in memory, which
- * outlive those who made them. */
+/*
+ * Return the bytes of lines as "Node 4 KernelStack:      16 kB" that the kernel cannot reclaim, and
+ * of files in memory, which outlive the processes that made them.
+ */
 static uint64_t held_by_kernel(const char *root, unsigned node)
 {
 	static const char *const field[] = { "SUnreclaim:",    "KernelStack:", "PageTables:",
@@ -299,7 +308,9 @@ static uint64_t held_by_kernel(const char *root, unsigned node)
 	return sum_of_node(root, node, field) << 10;
 }
 
-/* What was usable at the boot, or less if huge pages have been made of it since, or it is gone. */
+/*
+ * Return the bytes usable at boot, or fewer when huge pages have taken memory or the node is gone.
+ */
 static uint64_t capacity(const char *root, const struct block *one)
 {
 	static const char *const field[] = { "MemTotal:", NULL };

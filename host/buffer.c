@@ -24,19 +24,21 @@
 #include "host/buffer_source.h"
 #include "host/cgroup.h"
 
-/* "INODE CGROUP\n" and whose and of what it is, beside the mount point */
+/* "INODE CGROUP\n", the owner and the request, beside the mount point */
 #define OWNER "owner"
 #define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
-#define MODE 0711 /* of directories on the way to a buffer, whatever umask the job has */
-/* milliseconds that another step of the job may take to make it */
+#define MODE 0711 /* of the directories above a buffer, whatever the job's umask is */
+/* milliseconds for another step of the job to make the buffer */
 #define MAKE_TIMEOUT 120000
-/* that other buffers may take to go, one of which may have the device; srun waits 600 seconds for a
- * step to start */
+/*
+ * milliseconds for other buffers, one of which may have the device, to be removed; srun waits 600
+ * seconds for a step to start
+ */
 #define FREE_TIMEOUT 300000
-/* that the device may be in use when none of them changes any more */
+/* milliseconds that the device may stay in use after the last change of another buffer */
 #define SETTLE_TIMEOUT 3000
-#define LOCK_TIMEOUT 1000 /* that who looks whether a buffer is to go may take */
+#define LOCK_TIMEOUT 1000 /* milliseconds for a sweep that looks at a buffer */
 #define GOING_MAX 64
 
 static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
@@ -57,7 +59,7 @@ static bool is_loaded(void)
 	return found;
 }
 
-/* Among the modules of this kernel: whoever mounts first has it loaded. */
+/* Look among this kernel's modules: the first mount loads the module. */
 static bool is_installed(void)
 {
 	struct utsname u;
@@ -90,8 +92,8 @@ void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inod
 }
 
 /*
- * The directory of all buffers, which users pass through on the way to theirs. It has to be root's:
- * what stands in it decides what is unmounted and removed.
+ * Open the directory of all buffers, which users pass through to theirs. It must belong to root,
+ * since its entries decide what is unmounted and removed.
  */
 static int open_base(const char *state_dir, bool make, struct errbuf *err)
 {
@@ -109,7 +111,7 @@ static int open_base(const char *state_dir, bool make, struct errbuf *err)
 	    (!make || (st.st_mode & 07777) == MODE || fchmod(fd, MODE) == 0))
 		return fd;
 	close(fd);
-	return errprintf(err, "%s: it is not root's alone to write to", path);
+	return errprintf(err, "%s: must belong to root and be writable by root only", path);
 }
 
 static void pause_ms(long ms)
@@ -131,7 +133,10 @@ static int lock_within(int fd, long ms)
 	return 0;
 }
 
-/* The buffer's own directory, made and locked; it may go while we wait for the lock. */
+/*
+ * Make and lock the buffer's own directory, which another process may remove while we wait for the
+ * lock.
+ */
 static int open_locked(int base, const char *name, struct errbuf *err)
 {
 	long end = monotonic_ms() + MAKE_TIMEOUT;
@@ -147,9 +152,7 @@ static int open_locked(int base, const char *name, struct errbuf *err)
 		if (fd < 0)
 			return errprintf(err, "buffer %s: %s", name, strerror(errno));
 		if (lock_within(fd, end - monotonic_ms()) < 0) {
-			errprintf(err,
-				  "buffer %s: another step does not come to an end of making it",
-				  name);
+			errprintf(err, "buffer %s: another step has not finished making it", name);
 			close(fd);
 			return -1;
 		}
@@ -157,7 +160,7 @@ static int open_locked(int base, const char *name, struct errbuf *err)
 			return fd;
 		close(fd);
 	} while (monotonic_ms() < end);
-	return errprintf(err, "buffer %s: it goes as often as it is made", name);
+	return errprintf(err, "buffer %s: other processes keep removing it", name);
 }
 
 static bool is_buffer(int fd)
@@ -168,9 +171,8 @@ static bool is_buffer(int fd)
 }
 
 /*
- * Take down what is mounted in DIR, also for somebody outside of the job who was given a descriptor
- * of it. It is shut down first: what is not mounted any more nobody finds who comes after us when
- * we are killed here.
+ * Take down the mount in DIR, also for processes outside of the job that have a descriptor of it.
+ * Shut it down first: if we are killed after the unmount, no later process can find it.
  */
 static void unmount_in(int dir)
 {
@@ -185,12 +187,14 @@ static void unmount_in(int dir)
 		if (point >= 0)
 			close(point);
 	} while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0);
-	/* with the mount point go mounts on it in other namespaces */
+	/* the removal of the mount point also removes mounts on it in other namespaces */
 	unlinkat(dir, POINT, AT_REMOVEDIR);
 }
 
-/* Unmount what is in DIR, which is NAME in BASE, and remove it; with its lock. Only what a copy of
- * slurmstepd may call. */
+/*
+ * Unmount and remove DIR, which is NAME in BASE, with its lock held. Calls only what a copy of
+ * slurmstepd may call.
+ */
 static void remove_in(int base, int dir, const char *name)
 {
 	unmount_in(dir);
@@ -198,7 +202,7 @@ static void remove_in(int base, int dir, const char *name)
 	unlinkat(base, name, AT_REMOVEDIR);
 }
 
-/* Is another buffer being made or taken down? */
+/* Return whether another buffer is being made or taken down. */
 static bool others_change(int base, const char *name)
 {
 	DIR *list = fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -220,8 +224,10 @@ static bool others_change(int base, const char *name)
 	return found;
 }
 
-/* srun returns before slurmstepd takes down what its step had: who comes next may find the device
- * in use for a while. */
+/*
+ * srun returns before slurmstepd takes down the step's buffers, so the next user of the device may
+ * find it in use for a while.
+ */
 static int mount_when_free(int base, const char *name, const struct buffer *b, int source,
 			   struct errbuf *err)
 {
@@ -240,8 +246,8 @@ static int mount_when_free(int base, const char *name, const struct buffer *b, i
 	if (mount < 0 && busy) {
 		snprintf(why, sizeof(why), "%s", err->text);
 		errprintf(err,
-			  "%s (another job's buffer? nodeosctl report; sites share devices out by "
-			  "GRES or licences)",
+			  "%s (does another job have it? See nodeosctl report; sites can share "
+			  "devices by GRES or licences)",
 			  why);
 	}
 	return mount;
@@ -249,7 +255,7 @@ static int mount_when_free(int base, const char *name, const struct buffer *b, i
 
 /* The directory of one buffer, open and locked. */
 struct buffer_dir {
-	int base; /* the one that it is in */
+	int base; /* its parent directory */
 	int dir;
 	char name[48];
 };
@@ -272,7 +278,7 @@ static int make_in(const struct buffer_dir *at, const struct buffer *b, const st
 	point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (point < 0)
 		return errprintf(err, "mount point: %s", strerror(errno));
-	/* it is mounted when all of it is there */
+	/* a mount that exists is complete */
 	if (is_buffer(point)) {
 		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 &&
 		    strcmp(old, owner) == 0) {
@@ -282,7 +288,8 @@ static int make_in(const struct buffer_dir *at, const struct buffer *b, const st
 		close(point);
 		unmount_in(dir);
 		if (mkdirat(dir, POINT, 0700) < 0)
-			return errprintf(err, "mount point: what was there before does not go: %s",
+			return errprintf(err,
+					 "mount point: the earlier buffer cannot be removed: %s",
 					 strerror(errno));
 		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (point < 0)
@@ -324,27 +331,30 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 	return rc;
 }
 
-/* Nobody waits for it to close what its caller has open: the ends of ranks' pipes, and what slurmd
- * reads an epilog's words from. */
+/*
+ * Close all other files of the caller, such as the ends of ranks' pipes, and the pipe from which
+ * slurmd reads an epilog's output: nothing may wait for this process to close them.
+ */
 static void keep_only(int *base, int *dir)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	/* above the numbers that they are copied to; the lock is that of the open file, whatever
-	 * its number */
+	/* above the numbers that they are copied to; the lock belongs to the open file, not its
+	 * number */
 	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
 	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
 	    dup2(*base, 3) < 0 || dup2(*dir, 4) < 0 || syscall(SYS_close_range, 5U, ~0U, 0) < 0)
-		_exit(1); /* it stays until somebody else sweeps */
+		_exit(1); /* the buffer stays until the next sweep */
 	*base = 3;
 	*dir = 4;
 }
 
 /*
- * In a process of its own, as it takes as long as the device does, and several devices take their
- * time together. It may be a copy of the multi-threaded slurmstepd. OUT: nobody waits for it, so it
- * leaves the caller's cgroup for the root's, FD, and init ends it; -1: the caller waits.
+ * Remove a buffer in a process of its own, since the removal takes as long as the device does, and
+ * several devices can take their time together. The caller may be a copy of the multi-threaded
+ * slurmstepd. OUT is the fd of the root cgroup, which the process moves to, since no process waits
+ * for it and init reaps it; -1: the caller waits.
  */
 static pid_t remove_apart(int base, int dir, const char *name, int out)
 {
@@ -373,11 +383,13 @@ static pid_t remove_apart(int base, int dir, const char *name, int out)
 	return pid;
 }
 
-/* Which buffers are to go: those of the directory with inode ONLY; 0: those whose directory below
- * CGROUP_FD has died. */
+/*
+ * The buffers to take down: those of the directory with inode ONLY; 0: those whose directory below
+ * CGROUP_FD has died.
+ */
 struct choice {
 	uint64_t only;
-	bool one; /* of these the one with INDEX alone */
+	bool one; /* only the one with INDEX */
 	unsigned index;
 	int cgroup_fd;
 };
@@ -388,8 +400,8 @@ static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
 	struct errbuf ignored;
 	char *cgroup;
 
-	/* who made it was killed before he had said whose it is; of what cannot be read nothing is
-	 * known */
+	/* without the file, its maker was killed before it wrote the owner; an unreadable file says
+	 * nothing */
 	if (faccessat(dir, OWNER, F_OK, 0) < 0)
 		return errno == ENOENT;
 	if (file_read(dir, OWNER, text, sizeof(text), &ignored) < 0)
@@ -400,7 +412,7 @@ static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
 	       cgroup_is_empty(cgroup_fd, cgroup + 1);
 }
 
-/* Take down the chosen ones; those that are just being made, or go already, are not looked at. */
+/* Take down the chosen buffers, except for those that another process is making or taking down. */
 static void take_down(const char *state_dir, const struct choice *c)
 {
 	struct errbuf ignored;
@@ -421,7 +433,7 @@ static void take_down(const char *state_dir, const struct choice *c)
 		dir = openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0)
 			continue;
-		/* a sweep may be looking at it */
+		/* a sweep may hold the lock for a moment */
 		if (lock_within(dir, c->only ? LOCK_TIMEOUT : 0) == 0 &&
 		    (c->only || is_orphan(dir, inode, c->cgroup_fd))) {
 			going[n_going] =
@@ -431,7 +443,7 @@ static void take_down(const char *state_dir, const struct choice *c)
 			else if (c->only)
 				remove_in(base, dir, e->d_name);
 		}
-		/* the lock is the other process's, too, and goes with it */
+		/* the other process has the lock, too, and releases it at its end */
 		close(dir);
 	}
 	while (n_going > 0)

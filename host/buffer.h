@@ -10,15 +10,16 @@
 #include "host/buffer_file.h"
 #include "host/conf.h"
 
-/* Has this node's kernel dimmapfs, loaded or built in? */
+/* Return whether this node's kernel has dimmapfs: built in, loaded, or loadable when needed. */
 bool buffer_supported(void); /* the module is loaded, or is when it is needed */
 
-/* Where such a buffer is mounted, which NODEOS_DIMMAP tells. */
+/* Write the path where that buffer is mounted, the value of NODEOS_DIMMAP. */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);
 
 /*
- * As root: make it, unless it is there. Its memory is the caller's memory cgroup's. What is there
- * for another user, or of something else, was left by who had the inode before, and goes first.
+ * As root: make the buffer unless it exists. The caller's memory cgroup is charged for its memory.
+ * An existing one of another user or source belongs to an earlier directory with this inode, and is
+ * removed first.
  */
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path,
 		struct errbuf *err);
@@ -26,28 +27,31 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 void buffer_maker_is_me(struct buffer_maker *m);
 
 /*
- * As root in a process whose mount namespace may be another than that of MAKER: let PATH be there,
- * too. Nothing to do is fine. Ranks may come here together.
+ * As root, in a process that may have another mount namespace than MAKER: make PATH visible there,
+ * unless it is already. Ranks may call this at the same time.
  */
 int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err);
 
 /*
- * As root: unmount all buffers of the directory with INODE, at once. What is dirty is written
- * first, which takes as long as the device does; one that does nothing for a minute loses it. What
- * could not be written, the kernel's log tells.
+ * As root: unmount all buffers of the directory with INODE at once. Dirty pages are written first,
+ * which takes as long as the device does; a device that makes no progress for a minute loses them.
+ * The kernel's log reports what could not be written.
  */
 void buffer_release(const char *state_dir, uint64_t inode);
 
-/* As root: the same with the one of container INDEX alone. */
+/* As buffer_release(), for the buffer of container INDEX only. */
 void buffer_release_one(const char *state_dir, uint64_t inode, unsigned index);
 
 /*
- * As root: the same with those whose directory below CGROUP_FD is gone or has no process any more.
- * They are others': whoever calls this does not wait for their devices.
+ * As buffer_release(), for those whose directory below CGROUP_FD is gone or has no process. They
+ * are other jobs' buffers, so the caller does not wait for their devices.
  */
 void buffer_sweep(const char *state_dir, int cgroup_fd);
 
-/* The number after NAME in what the buffer at PATH tells of itself; -1: it does not. */
+/*
+ * Read the statistics of the buffer at PATH into TEXT of SIZE bytes. Returns 0 or -1. buffer_stat()
+ * finds the number after NAME in them, and returns false when there is none.
+ */
 int buffer_stats(const char *path, char *text, size_t size);
 bool buffer_stat(const char *text, const char *name, uint64_t *value);
 

@@ -14,15 +14,15 @@
 #define BUFFER_MAGIC 0x64696d6d /* of statfs(2) */
 
 /*
- * A container's buffer of dimmapfs (../dimmap): a mount with the file "data", made before the first
- * rank that is in the container, and gone with its job (of a step container: its step). It is at
- * STATE_DIR-dimmap/INODE.INDEX/m, where INODE is that of the cgroup directory that it lives as long
- * as, as in the ledger, and INDEX the container's in its request. The kernel knows everything else
- * of it.
+ * A container's buffer of dimmapfs (../dimmap): a mount with the file "data". It is made before the
+ * first rank of the container, and removed with its job (a step container's with its step). It is
+ * at STATE_DIR-dimmap/INODE.INDEX/m, where INODE is that of the cgroup directory that it lives as
+ * long as, as in the ledger, and INDEX the container's in its request. The kernel keeps all other
+ * state.
  */
 #define BUFFER_PATH_MAX (DIR_PATH_MAX + 64)
 #define BUFFER_FILE "data"
-#define BUFFER_FEATURE "dimmap" /* of nodes that can have one, in slurm.conf */
+#define BUFFER_FEATURE "dimmap" /* Slurm feature of nodes that can have buffers */
 
 struct buffer {
 	const struct request_dimmap *ask;
@@ -31,20 +31,21 @@ struct buffer {
 	const char *cgroup; /* this directory, below the cgroup mount */
 	uid_t uid;
 	gid_t gid;
-	/* supplementary ones of the job, N_GROUPS of them; 0: those that the node's user database
-	 * has */
+	/* N_GROUPS supplementary groups of the job; 0: those of the node's user database */
 	const gid_t *group;
 	int n_groups;
-	const struct idset *mems; /* where its memory is */
+	const struct idset *mems; /* nodes of its memory */
 };
 
-/* Who has made a buffer: a process whose mount namespace it is in, and this namespace's inode. */
+/*
+ * The process that made a buffer, whose mount namespace has the mount, and that namespace's inode.
+ */
 struct buffer_maker {
 	pid_t pid;
 	uint64_t ns;
 };
 
-/* Is a buffer at PATH for this process? */
+/* Return whether this process sees a buffer at PATH. */
 bool buffer_is_at(const char *path);
 
 #endif

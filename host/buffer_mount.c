@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The system calls of mounting: glibc has had them since 2.36, the oldest systems that are
- * supported have not. */
+/*
+ * System calls of mounting: glibc has wrappers since 2.36, later than on the oldest supported
+ * systems.
+ */
 #include "host/buffer_mount.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@
 #include "dimmap/dimmap_ioctl.h"
 #include "host/buffer.h"
 
-/* What dimmapfs says of a mount that it refuses: lines "e MESSAGE", each read for itself. */
+/* Add dimmapfs's reason for a refused mount: lines "e MESSAGE", one for each read. */
 static int buffer_mount_explain(int fs, const char *what, struct errbuf *err)
 {
 	int error = errno;
@@ -70,7 +72,7 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 		return -1;
 	if (b->ask->fill && set_number(fs, "fill", b->ask->fill, err) < 0)
 		return -1;
-	/* takes its memory */
+	/* allocates its memory */
 	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return buffer_mount_explain(fs, "cannot be made", err);
 	return 0;
@@ -106,7 +108,7 @@ void buffer_shut_down(int dir)
 
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err)
 {
-	/* which loads the module, where it is installed */
+	/* loads the module, where it is installed */
 	int fs = (int)syscall(SYS_fsopen, "dimmapfs", FSOPEN_CLOEXEC);
 	int mount = -1;
 
@@ -114,8 +116,8 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 	if (fs < 0 && errno == ENODEV)
 		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has "
 				      "it (--constraint=" BUFFER_FEATURE
-				      ", where the site lists that feature), or tell the admin, "
-				      "who finds in nodeos-spank(8) how to install it");
+				      ", where the site lists that feature), or ask your "
+				      "administrator to install it (see nodeos-spank(8))");
 	if (fs < 0)
 		return errprintf(err, "dimmapfs: %s", strerror(errno));
 	if (configure(fs, b, err) == 0) {
@@ -142,7 +144,7 @@ int buffer_attach(int mount, int point, struct errbuf *err)
 
 /* ------------------------------------------------------------ in other namespaces */
 
-/* The parts of PATH that are not there. */
+/* Make the missing directories of PATH. */
 static int make_path(const char *path)
 {
 	char part[BUFFER_PATH_MAX];
@@ -155,8 +157,10 @@ static int make_path(const char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -1 : 0;
 }
 
-/* In a child of its own: from the namespace of MAKER, where the mount is, to that of its parent.
- * Returns 0 or an error. */
+/*
+ * Runs in a child: copy the mount from the namespace of MAKER to HERE, the parent's. Returns 0 or
+ * an errno.
+ */
 static int carry(const char *path, int maker, int here)
 {
 	struct statfs st;
@@ -193,7 +197,7 @@ void buffer_maker_is_me(struct buffer_maker *m)
 		close(ns);
 }
 
-/* With the lock, so that no two ranks of one namespace mount it over each other. */
+/* Runs under the lock, so that no two ranks of one namespace mount the buffer over each other. */
 static int buffer_mount_show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
 {
 	char ns[64];
@@ -208,7 +212,7 @@ static int buffer_mount_show(const char *path, const struct buffer_maker *maker,
 	here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	why = there < 0 || here < 0 ? strerror(errno) : NULL;
 	if (!why && inode_of(there) != maker->ns)
-		why = "who has made it has ended";
+		why = "the process that made it has ended";
 	if (!why) {
 		pid = fork();
 		if (pid == 0)
@@ -219,7 +223,7 @@ static int buffer_mount_show(const char *path, const struct buffer_maker *maker,
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 		if (!WIFEXITED(status))
-			why = "the process that was to do it was killed";
+			why = "the process that copies the mount was killed";
 		else if (WEXITSTATUS(status))
 			why = strerror(WEXITSTATUS(status));
 		else if (!buffer_is_at(path))
@@ -251,7 +255,7 @@ int buffer_show(const char *path, const struct buffer_maker *maker, struct errbu
 	umask(mask);
 	if (rc < 0)
 		return -1;
-	/* the directory above, which users cannot open */
+	/* lock the parent directory, which users cannot open */
 	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
 	lock = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)

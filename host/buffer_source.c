@@ -18,12 +18,12 @@
 
 #include "host/apart.h"
 
-#define NOT_HIS (-1) /* beside errors of open(2) */
-#define GROUPS_HERE 500 /* of a user, where Slurm does not say them */
+#define NOT_HIS (-1) /* beside the errors of open(2) */
+#define GROUPS_HERE 500 /* most groups of a user, where Slurm does not give them */
 
 static int open_flags(const struct request_dimmap *ask)
 {
-	/* not waiting: a named pipe may stand there */
+	/* without O_NONBLOCK a named pipe in its place would make us wait */
 	return (ask->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 }
 
@@ -40,14 +40,14 @@ static int open_device(const struct request_dimmap *ask, struct errbuf *err)
 	return errprintf(err, "%s: is no block device", ask->source);
 }
 
-/* A user's, as the node's user database has them. */
+/* A user's groups, from the node's user database. */
 struct groups {
-	int n; /* 0: more than there is room for */
+	int n; /* 0: too many */
 	gid_t list[GROUPS_HERE];
 };
 _Static_assert(sizeof(struct groups) <= APART_RESULT_MAX, "groups come in one piece");
 
-/* In a process apart; without a name in the database the one of the job alone. */
+/* Runs in a process apart; a user without a name in the database has the job's group only. */
 static void look_groups_up(void *arg, void *result)
 {
 	const struct buffer *b = arg;
@@ -64,8 +64,10 @@ static void look_groups_up(void *arg, void *result)
 		g->n = 0;
 }
 
-/* Those that Slurm told, as nodes need not know users; else the node's own, in HERE. NULL with the
- * reason: the user database has no answer within SECONDS. */
+/*
+ * Return the groups that Slurm gave, as nodes need not know users; otherwise the node's own, in
+ * HERE. NULL with the reason: the user database has no answer within SECONDS.
+ */
 static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsigned seconds, int *n,
 			      struct errbuf *err)
 {
@@ -93,7 +95,7 @@ static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsig
 	return NULL;
 }
 
-/* What a child sends: a descriptor, or the error that kept it from one. */
+/* Send the child's result: a descriptor, or the error that prevented it. */
 static void send_result(int to, int fd, int error)
 {
 	union {
@@ -145,9 +147,9 @@ static int receive_result(int from, int *error)
 }
 
 /*
- * Between fork and its end, in what may be a copy of the multi-threaded slurmstepd:
+ * Runs between fork and exit, possibly in a copy of the multi-threaded slurmstepd:
  * async-signal-safe calls only, and raw system calls where glibc's wrappers would look for threads.
- * Having changed its user it can be killed, but not traced by him.
+ * After the change of user that user can kill the process but not trace it.
  */
 static void buffer_source_child(const struct buffer *b, const gid_t *group, int n, int to)
 {
@@ -160,7 +162,7 @@ static void buffer_source_child(const struct buffer *b, const gid_t *group, int 
 		signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* none of slurmstepd's files, nor its immunity from the OOM killer */
+	/* drop slurmstepd's files and its immunity from the OOM killer */
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "0", 1) != 1)
 		_exit(1);
@@ -187,7 +189,7 @@ static void buffer_source_child(const struct buffer *b, const gid_t *group, int 
 	_exit(0);
 }
 
-/* It ends at once, or its user holds it, or the filesystem does: then it is left to init. */
+/* The child ends at once, unless its user or the file system holds it: then it is left to init. */
 static void buffer_source_reap(pid_t pid)
 {
 	const struct timespec step = { 0, 2000000 };
@@ -206,9 +208,9 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	const gid_t *group;
 	pid_t pid;
 
-	/* names there lead to files of whoever opens them */
+	/* names below /proc lead to files of the process that opens them */
 	if (strncmp(ask->source, "/proc/", 6) == 0)
-		return errprintf(err, "%s: files below /proc cannot be", ask->source);
+		return errprintf(err, "%s: a buffer cannot be of a file below /proc", ask->source);
 	group = groups_of(b, &here, seconds, &n, err);
 	if (!group)
 		return errwrap(err, "%s", ask->source);
@@ -231,12 +233,12 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 		return errprintf(err, "%s: is no regular file", ask->source);
 	if (fd < 0 && error == NOT_HIS)
 		return errprintf(err,
-				 "%s: uid %u neither owns it nor may write to it: while a buffer "
-				 "is of it nobody else could",
+				 "%s: uid %u neither owns it nor may write to it: no other process "
+				 "can write to a file while a buffer has it",
 				 ask->source, (unsigned)b->uid);
 	if (fd < 0 && error == ETIMEDOUT)
-		return errprintf(err, "%s: it was not opened within %u s (helper_timeout)",
-				 ask->source, seconds);
+		return errprintf(err, "%s: not opened within %u s (helper_timeout)", ask->source,
+				 seconds);
 	if (fd < 0)
 		return errprintf(err, "%s: cannot be opened for %s by its user (uid %u): %s",
 				 ask->source, ask->read_only ? "reading" : "reading and writing",

@@ -5,12 +5,12 @@
 #include "host/buffer.h"
 
 /*
- * Open what a buffer is of, for reading and, unless its request says otherwise, for writing: a
- * block device that the site's dimmap_devices name, with the caller's rights; or, where
- * dimmap_files says so, a regular file with those of the user of B and his groups, in a process of
- * its own that may take CONF's helper_timeout. While a buffer is of a file nobody else can write to
- * it: so one that is only read, too, has to be his or one that he could write to. Returns the
- * descriptor, or -1.
+ * Open the source of a buffer, for reading and, unless the request is read-only, for writing. It is
+ * a block device of the site's dimmap_devices, opened with the caller's rights, or, where
+ * dimmap_files allows it, a regular file, opened with the rights and groups of B's user in a
+ * process of its own that may take CONF's helper_timeout. While a buffer has a file no other
+ * process can write to it, so the user must own or be able to write even a file that is only read.
+ * Returns the descriptor, or -1.
  */
 int buffer_source_open(const struct buffer *b, const struct conf *conf, const char *conf_path,
 		       struct errbuf *err);

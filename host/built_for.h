@@ -3,8 +3,8 @@
 #define NODEOS_HOST_BUILT_FOR_H
 
 /*
- * The plugin has this text, with the SLURM_VERSION_NUMBER of its headers in C's notation behind it:
- * SPANK itself wants that of the running Slurm's series.
+ * The plugin contains this text, followed by the SLURM_VERSION_NUMBER of its headers in C's
+ * notation. SPANK loads only a plugin of the running Slurm's series.
  */
 #define NODEOS_BUILT_FOR "nodeos.so was built for Slurm "
 

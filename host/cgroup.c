@@ -15,7 +15,7 @@
 
 #include "base/fileio.h"
 
-/* The mount point of the cgroup2 file system whose root is the hierarchy's root. */
+/* Find the mount point of the cgroup2 file system whose root is the hierarchy's root. */
 static int find_mount(char *out, size_t size, struct errbuf *err)
 {
 	char line[4096];
@@ -58,7 +58,7 @@ int cgroup_open_root(const char *root, struct errbuf *err)
 	return fd;
 }
 
-/* Cut the last component off PATH; returns it, or NULL at the top. */
+/* Cut the last component off PATH. Returns it, or NULL at the top. */
 static const char *cut_last(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -144,7 +144,7 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 	snprintf(p.task, sizeof(p.task), "%s", path);
 	last = cut_last(path);
 	if (last && strcmp(last, "slurm") == 0) {
-		p.task[0] = '\0'; /* slurmstepd: step/slurm */
+		p.task[0] = '\0'; /* slurmstepd itself: step/slurm */
 	} else {
 		if (!last || strncmp(last, "task_", 5) != 0)
 			goto shape;
@@ -244,7 +244,7 @@ int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err)
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
 		 struct errbuf *err)
 {
-	/* a write(2) of no bytes would be a no-op for the kernel */
+	/* a write(2) of no bytes does nothing in the kernel */
 	const char *bytes = *text ? text : "\n";
 	size_t len = strlen(bytes);
 	int dir = open_dir(root_fd, path, err);
@@ -329,12 +329,12 @@ int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void
 struct below {
 	int root_fd;
 	unsigned depth;
-	const char *path; /* of the cgroup at hand */
+	const char *path; /* of the current cgroup */
 	void (*fn)(const char *path, pid_t pid, void *arg);
 	void *arg;
 };
 
-/* of cgroups below the first: root's, or of what root has made for a user */
+/* nested cgroups: root made them, or allowed a user to make them */
 #define DEPTH_MAX 32
 
 static void tell_path(pid_t pid, void *arg)
@@ -377,7 +377,7 @@ static int cgroup_walk(struct below *b, const char *path, struct errbuf *err)
 		return errprintf(err, "cgroup %s: %s", path, strerror(errno));
 	}
 	b->path = path;
-	/* of a threaded one, which has none, they are those of the one above */
+	/* a threaded cgroup has no list of its own: its processes are those of the one above */
 	each_in(b->root_fd, path, "cgroup.procs", tell_path, b, &ended);
 	while (rc == 0 && (e = readdir(dir)) != NULL)
 		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&

@@ -10,54 +10,56 @@
 #include "base/idset.h"
 
 /*
- * Slurm's cgroup v2 tree, seen from a rank: job / step / user / task. Paths come
- * from /proc/PID/cgroup and never from a job id: the scope's name differs between
- * builds and the job's directory is named otherwise from Slurm 26.05 on.
+ * Slurm's cgroup v2 tree from a rank's view: job / step / user / task. Paths come from
+ * /proc/PID/cgroup and never from a job id: the scope's name differs between builds, and the job's
+ * directory has another form of name from Slurm 26.05 on.
  */
 #define CGROUP_PATH_MAX 1024
 
 struct cgroup_place {
 	char job[CGROUP_PATH_MAX]; /* relative to the cgroup mount, no leading '/' */
 	char step[CGROUP_PATH_MAX];
-	char user[CGROUP_PATH_MAX]; /* step/user: where Slurm's limits are */
-	char task[CGROUP_PATH_MAX]; /* "" when asked for slurmstepd itself */
+	char user[CGROUP_PATH_MAX]; /* step/user: has Slurm's limits */
+	char task[CGROUP_PATH_MAX]; /* "" for slurmstepd itself */
 	uint64_t job_inode;
 	uint64_t step_inode;
 };
 
 /*
- * Open the cgroup v2 mount as a directory fd. ROOT NULL: the one that
- * /proc/self/mountinfo shows; else that directory, whatever it is (tests).
+ * Open the cgroup v2 mount as a directory fd. ROOT NULL: the mount in /proc/self/mountinfo; else
+ * that directory, of any kind (tests).
  */
 int cgroup_open_root(const char *root, struct errbuf *err);
 
 /*
- * Where PID (a rank after Slurm placed it, or slurmstepd itself) stands.
- * PROC is "/proc" or a test's directory.
+ * Find the place of PID (a rank after Slurm placed it, or slurmstepd itself). PROC is "/proc" or a
+ * test's directory.
  */
 int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
 		      struct errbuf *err);
 
-/* Is PATH the directory DIR, or below it? What of PATH is behind it, "" for DIR itself; NULL: no.
+/*
+ * Return the rest of PATH behind the directory DIR, "" for DIR itself, or NULL when PATH is not in
+ * DIR.
  */
 const char *cgroup_below(const char *path, const char *dir);
 
 /*
- * Is PATH, a directory of a job, below the slurmd of NODE? Builds of Slurm for several slurmds on
- * a host name the scope "NODE_slurmstepd.scope"; in that of all others there is one, and the
- * answer is yes.
+ * Return whether PATH, a directory of a job, belongs to the slurmd of NODE. Builds of Slurm for
+ * several slurmds on a host name the scope "NODE_slurmstepd.scope"; all other builds have one
+ * scope, which belongs to every NODE.
  */
 bool cgroup_is_of_node(const char *path, const char *node);
 
-/* Inode of directory PATH below ROOT_FD; 0 when there is none. */
+/* Return the inode of directory PATH below ROOT_FD, or 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 
-/* Is the directory PATH with INODE certainly gone? An error that says nothing of that is no. */
+/* Return whether the directory PATH with INODE is certainly gone; false on an unrelated error. */
 bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode);
 
 /*
- * Does the kernel say that no process is in PATH or below? Slurm itself leaves such directories
- * behind when a slurmstepd was killed.
+ * Return whether the kernel reports no process in PATH and below. Slurm itself leaves such
+ * directories behind when a slurmstepd is killed.
  */
 bool cgroup_is_empty(int root_fd, const char *path);
 
@@ -66,13 +68,15 @@ int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size
 		struct errbuf *err);
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
 		    struct errbuf *err);
-/* The node's CPUs: the root's cpuset.cpus.effective lacks those of live partitions. */
+/* Get the node's CPUs; the root's cpuset.cpus.effective lacks those of live partitions. */
 int cgroup_node_cpus(struct idset *out, struct errbuf *err);
-/* The memory nodes that have CPUs of their own: no GPU's, expander's or flat high-bandwidth memory
- * is among them. */
+/*
+ * Get the memory nodes with CPUs of their own, which leaves out GPUs', expanders' and flat
+ * high-bandwidth memory.
+ */
 int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err);
 
-/* Write TEXT, and nothing but a line's end for "", in one write(2). */
+/* Write TEXT, or a newline for "", in one write(2). */
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
 		 struct errbuf *err);
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,
@@ -80,9 +84,10 @@ int cgroup_write_set(int root_fd, const char *path, const char *file, const stru
 
 /*
  * Give PATH the memory nodes MEMS (cpuset.mems). The kernel takes the mmap_lock of every process in
- * PATH and below, with its cpuset lock held, and a user can keep a mmap_lock for ever (a page fault
- * in a file of his own FUSE server): then nothing forks on this host any more. So PATH holds no
- * process whose address space a user controls: doc/HACKING.md lists each caller with the reason.
+ * PATH and below, with its cpuset lock held, and a user can hold an mmap_lock forever (by a page
+ * fault in a file of the user's own FUSE server): then nothing forks on this host any more. So PATH
+ * must hold no process whose address space a user controls: doc/HACKING.md lists each caller with
+ * the reason.
  */
 int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, struct errbuf *err);
 
@@ -91,14 +96,14 @@ int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *a
 		    struct errbuf *err);
 
 /*
- * The same for PATH and every cgroup below it, whose path FN is told. What ends meanwhile is left
- * out.
+ * Call FN with its cgroup's path for every pid in PATH and below. Cgroups that end meanwhile are
+ * left out.
  */
 int cgroup_each_pid_below(int root_fd, const char *path,
 			  void (*fn)(const char *path, pid_t pid, void *arg), void *arg,
 			  struct errbuf *err);
 
-/* The same for every thread of PATH alone, cgroup.threads. */
+/* Call FN for every thread in PATH/cgroup.threads. */
 int cgroup_each_thread(int root_fd, const char *path, void (*fn)(pid_t tid, void *arg), void *arg,
 		       struct errbuf *err);
 

@@ -13,7 +13,7 @@
 #include "base/words.h"
 #include "manifest/request.h"
 
-/* of a file that conf_print writes */
+/* of a file that conf_print() writes */
 #define LINE_COLUMNS 100
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -64,12 +64,12 @@ int conf_check_source(const struct conf *c, const char *source, const char *conf
 	word_quote(quoted, source, strlen(source));
 	if (device && *c->dimmap_devices)
 		return errprintf(err,
-				 "source %s: buffers cannot be of that device at this site "
+				 "source %s: buffers of that device are not allowed at this site "
 				 "(allowed: %s; dimmap_devices in %s)",
 				 quoted, c->dimmap_devices, conf_path);
-	return errprintf(err, "source %s: buffers cannot be of %s at this site (%s in %s)", quoted,
-			 device ? "devices" : "files", device ? "dimmap_devices" : "dimmap_files",
-			 conf_path);
+	return errprintf(err, "source %s: buffers of %s are not allowed at this site (%s in %s)",
+			 quoted, device ? "devices" : "files",
+			 device ? "dimmap_devices" : "dimmap_files", conf_path);
 }
 
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
@@ -96,7 +96,7 @@ struct parser {
 	const char *name;
 	struct conf conf;
 	unsigned line;
-	unsigned key_line[CONF_KEYS_MAX]; /* where each key stands, 0: nowhere */
+	unsigned key_line[CONF_KEYS_MAX]; /* the line of each key, 0: none */
 	struct errbuf *err;
 };
 
@@ -148,7 +148,7 @@ static bool conf_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Copy the LEN bytes at S without blanks round them; -1 when they do not fit. */
+/* Copy the LEN bytes at S without surrounding blanks. Returns -1 when they do not fit. */
 static int copy_trimmed(char buf[CONF_VALUE_MAX], const char *s, size_t len)
 {
 	while (len && conf_is_blank(s[0])) {
@@ -164,7 +164,7 @@ static int copy_trimmed(char buf[CONF_VALUE_MAX], const char *s, size_t len)
 	return 0;
 }
 
-/* One line without its '\n'. */
+/* Parse one line without its '\n'. */
 static int conf_parse_line(struct parser *p, const char *line, size_t len)
 {
 	const char *comment = memchr(line, '#', len);
@@ -191,7 +191,7 @@ static int conf_parse_line(struct parser *p, const char *line, size_t len)
 	return parse_pair(p, key, value);
 }
 
-/* default_policy may come before allow_policies, so this waits for the end. */
+/* default_policy may come before allow_policies, so this check follows the last line. */
 static int check_default_policy(const struct parser *p)
 {
 	unsigned line = p->key_line[CONF_KEY_DEFAULT_POLICY];
@@ -236,7 +236,7 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 	return 0;
 }
 
-/* Read FD into BUF of SIZE bytes; the length, or -1 for an error or when it is full. */
+/* Read FD into BUF of SIZE bytes. Returns the length, or -1 on an error and when BUF is full. */
 static ssize_t conf_read_file(int fd, char *buf, size_t size, const char *path, struct errbuf *err)
 {
 	size_t used = 0;
@@ -261,7 +261,7 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	ssize_t len;
 	int fd = trusted_open(path, owner, err);
 
-	/* a file that was named must be there */
+	/* a file named by the caller must exist */
 	if (fd < 0 && errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
 		conf_defaults(out);
 		return 0;
@@ -273,7 +273,7 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	return len < 0 ? -1 : conf_parse(out, path, text, (size_t)len, err);
 }
 
-/* The words of TITLE and TEXT as comment lines of LINE_COLUMNS at most. */
+/* Print the words of TITLE and TEXT as comment lines of at most LINE_COLUMNS. */
 static void print_comment(FILE *f, const char *title, const char *text)
 {
 	int column = fprintf(f, "# %s", title);

@@ -17,22 +17,22 @@
 #include "topology/service.h"
 
 /*
- * nodeos.conf(5): what the site allows and prefers. Read as root on every node,
- * so the parser is strict, bounded and needs libc only; a fault stops whoever
- * asked for NodeOS, and nobody else.
+ * nodeos.conf(5): what the site allows and prefers. Root reads it on every node, so the parser is
+ * strict, bounded and needs libc only. A fault in the file stops jobs that use NodeOS, and no
+ * others.
  */
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
 #define CONF_KEYS_MAX 40
-#define CONF_COMMENT_MAX 160 /* bytes of what a key is for, with the final NUL */
+#define CONF_COMMENT_MAX 160 /* bytes of a key's purpose with the final NUL */
 #define CONF_VALUE_MAX 256 /* bytes of a key or a value with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 
-/* What steps without containers get of a node whose memory nodes the kernel has divided (fgmn=). */
+/* Memory nodes of steps without containers where the kernel has divided nodes (fgmn=). */
 enum unmanaged_mems {
-	UNMANAGED_FREE_BLOCKS, /* blocks that no container has, by their job's memory */
-	UNMANAGED_ALL, /* every node, containers' blocks, too */
+	UNMANAGED_FREE_BLOCKS, /* blocks that no container has, up to their job's memory */
+	UNMANAGED_ALL, /* every node, with containers' blocks */
 };
 
 struct conf {
@@ -41,12 +41,12 @@ struct conf {
 	bool strict; /* an isolator that cannot be enforced fails the step */
 	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
-	/* where the kernel has no SCHED_HPC; POLICY_UNSET: there is none */
+	/* policy in place of hpc where the kernel has no SCHED_HPC; POLICY_UNSET: none */
 	enum sched_policy hpc_fallback;
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
-	bool blocks_by_memory; /* blocks of containers need as much of Slurm's memory */
-	/* live containers may get other memory nodes: see cgroup_write_mems */
+	bool blocks_by_memory; /* blocks of containers need as much memory of Slurm */
+	/* live containers may get other memory nodes: see cgroup_write_mems() */
 	bool resize_mems;
 	unsigned max_rt_priority;
 	unsigned helper_timeout; /* seconds */
@@ -55,27 +55,27 @@ struct conf {
 	struct service_ask service;
 	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */
 	char dimmap_devices[CONF_GLOBS_MAX]; /* "/dev/nvme1n1p1 /dev/disk/by-id/nvme-*"; "" */
-	bool dimmap_files; /* may buffers be of files that their user can open? */
-	struct conf_allow allow[ISOLATOR_COUNT]; /* whose containers may ask for each isolator */
-	bool debug; /* log the phases of the work */
-	uint64_t dimmap_max; /* bytes of one buffer; 0: no limit but the job's memory */
+	bool dimmap_files; /* buffers may be of files that their user can open */
+	struct conf_allow allow[ISOLATOR_COUNT]; /* jobs whose containers may ask for each */
+	bool debug; /* log each phase of the work */
+	uint64_t dimmap_max; /* bytes of one buffer; 0: limited by the job's memory only */
 };
 
-/* The words of a list that is kept as bits 1 << place. */
+/* The words of a list that is stored as bits 1 << place. */
 struct conf_set {
 	int first, end; /* places: from FIRST to before END */
 	int (*by_name)(const char *word); /* below FIRST: no such word */
 	const char *(*name)(int place);
 };
 
-/* One key: what the parser, etc/nodeos.conf and nodeos.conf(5) say of it. */
+/* One key, for the parser, etc/nodeos.conf and nodeos.conf(5). */
 struct conf_key {
 	char name[28];
-	const char *allowed; /* what may stand there, for messages */
-	const char *otherwise; /* its default, as a value of the file */
+	const char *allowed; /* allowed values, for messages */
+	const char *otherwise; /* the default, in the form of the file */
 	char comment[CONF_COMMENT_MAX]; /* one line */
-	size_t at; /* of its field in struct conf */
-	unsigned min, max; /* what they mean is the type's: see conf_keys.c */
+	size_t at; /* offset of its field in struct conf */
+	unsigned min, max; /* their meaning depends on the type: see conf_keys.c */
 	const char *const *words;
 	const struct conf_set *set;
 	bool (*is_word)(const char *text, size_t len);
@@ -86,58 +86,62 @@ struct conf_key {
 /* Numbers of keys that depend on each other. */
 enum { CONF_KEY_ALLOW_POLICIES, CONF_KEY_DEFAULT_POLICY };
 
-/* Copy key number I, from 0 on, to *OUT; false: there are no more. */
+/* Copy key number I, from 0 on, to *OUT. Returns false behind the last. */
 bool conf_key_at(struct conf_key *out, unsigned i);
 
 void conf_defaults(struct conf *c);
 
-/* The value of serviceos and of serviceos_mems, for options that stand for them; -1: not allowed.
+/*
+ * Parse the value of serviceos or serviceos_mems, for options with the same values. Returns 0, or
+ * -1 when it is not allowed.
  */
 int conf_parse_service(struct service_ask *out, const char *value);
 int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /*
- * May U's job ask for isolator ID? Returns 0, or -1 with a line in ERR that has the key of
- * CONF_PATH (conf_allow_check). Needed of the job: conf_needs_job().
+ * Check that U's job may ask for isolator ID. Returns 0, or -1 with a line in ERR that names the
+ * key of CONF_PATH (conf_allow_check()). conf_needs_job() says whether it needs the job.
  */
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
 			const char *conf_path, struct errbuf *err);
 
-/* Does that depend on the job's account or Slurm's partition? */
+/* Return whether the answer depends on the job's account or Slurm's partition. */
 bool conf_needs_job(const struct conf *c, enum isolator_id id);
 
-/* May jobs have policy P? */
+/* Return whether jobs may have policy P. */
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
-/* May containers be partition P? Any but members? */
+/* Return whether containers may be partition P; conf_allows_fences(): any but members. */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
 
-/* May buffers of dimmapfs be of this block device? Of SOURCE at all: -1 with the reason when not.
+/*
+ * Return whether buffers may be of the block device SOURCE. conf_check_source() checks a SOURCE of
+ * any kind: 0, or -1 with the reason.
  */
 bool conf_allows_device(const struct conf *c, const char *source);
 int conf_check_source(const struct conf *c, const char *source, const char *conf_path,
 		      struct errbuf *err);
 
 /*
- * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason
- * (allowed: ...)". Keys that it does not set have their defaults.
+ * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason (allowed: ...)". Keys
+ * that it does not set get their defaults.
  */
 int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 	       struct errbuf *err);
 
 /*
- * Load the file PATH; a missing one means the defaults. It must be a regular
- * file that root or OWNER owns and only its owner can write, and so must be what
- * symbolic links lead there by (trusted_open.h): who writes it decides what root
- * does. OWNER is 0 but in tests.
+ * Load the file PATH; a missing file means the defaults. The writer of the file decides what root
+ * does: it must be a regular file that root or OWNER owns and only its owner can write, and so must
+ * be the symbolic links and directories that lead there (trusted_open.h). OWNER is 0 except in
+ * tests.
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);
 
 /*
- * Write every key with its comment, what is allowed and C's value, as a file that conf_parse reads;
- * BEFORE stands before each key: "" or "#".
+ * Write every key with its comment, its allowed values and C's value, as a file that conf_parse()
+ * reads. BEFORE stands before each key: "" or "#".
  */
 void conf_print(FILE *f, const struct conf *c, const char *before);
 

@@ -10,8 +10,8 @@
 #include "base/words.h"
 #include "host/apart.h"
 
-#define NAME_MAX_BYTES 64 /* of one name with the final NUL */
-#define PASSWD_MAX (1 << 20) /* bytes of a user's entry */
+#define NAME_MAX_BYTES 64 /* bytes of one name with the final NUL */
+#define PASSWD_MAX (1 << 20) /* bytes of a user's entry in the user database */
 
 static const char *const kind_word[] = {
 	[ALLOW_YES] = "yes",
@@ -42,7 +42,7 @@ int conf_texts_parse(char *out, size_t size, const char *value,
 	return used ? 0 : -1;
 }
 
-/* Printable ASCII without ':'. */
+/* Return whether TEXT is printable ASCII without ':'. */
 static bool is_name(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -56,7 +56,7 @@ static bool conf_allow_is_number(const char *text, size_t len)
 	return strspn(text, "0123456789") >= len;
 }
 
-/* A name, or a uid as id(1) prints it. */
+/* Return whether TEXT is a name, or a uid as id(1) prints it. */
 static bool conf_allow_is_user(const char *text, size_t len)
 {
 	char word[NAME_MAX_BYTES];
@@ -90,7 +90,7 @@ int conf_allow_parse(struct conf_allow *out, const char *value)
 	return -1;
 }
 
-/* The length of the name at AT, which is copied to WORD; 0: there is none left. */
+/* Copy the name at AT to WORD. Returns its length, or 0 behind the last name. */
 static size_t next_name(char word[NAME_MAX_BYTES], const char *at)
 {
 	size_t len = strcspn(at, " ");
@@ -113,7 +113,10 @@ void conf_allow_print(FILE *f, const struct conf_allow *a)
 	}
 }
 
-/* Is the user NAME the one of UID? Where the user database does not answer, *ERROR says why. */
+/*
+ * Return whether the user NAME has UID. *ERROR_OUT gets the reason when the user database does not
+ * answer.
+ */
 static bool is_uid(const char *name, uid_t uid, int *error_out)
 {
 	struct passwd pw, *found = NULL;
@@ -131,7 +134,8 @@ static bool is_uid(const char *name, uid_t uid, int *error_out)
 		got = found ? found->pw_uid : 0;
 		free(buf);
 	}
-	/* glibc gives 0 for a name that no database knows, ENOENT where one has no server */
+	/* glibc returns 0 for a name that no database knows, and ENOENT for a database without a
+	 * server */
 	if (!found && error)
 		*error_out = error;
 	return found && got == uid;
@@ -147,7 +151,7 @@ struct users_answer {
 	int error; /* an errno; 0: every name was looked up */
 };
 
-/* In a process apart, which may wait for the database's server for ever. */
+/* Runs in a process apart, since it may wait forever for the database's server. */
 static void look_users_up(void *arg, void *result)
 {
 	const struct users_question *q = arg;
@@ -164,7 +168,10 @@ static void look_users_up(void *arg, void *result)
 	}
 }
 
-/* Is UID in the list? 1, 0, or -1 with the reason: the user database does not say. */
+/*
+ * Look for UID in the list. Returns 1, 0, or -1 with the reason when the user database does not
+ * answer.
+ */
 static int find_user(const struct conf_allow *allow, uid_t uid, struct errbuf *err)
 {
 	struct users_question question = { allow, uid };
@@ -202,14 +209,14 @@ static int find_user(const struct conf_allow *allow, uid_t uid, struct errbuf *e
 	return answer.listed;
 }
 
-/* Is OWN, an account or a partition, in the list? */
+/* Return whether OWN, an account or a partition, is in the list. */
 static bool has_name(const struct conf_allow *a, const char *own)
 {
 	char word[NAME_MAX_BYTES];
 	size_t len;
 
 	for (const char *at = a->names; (len = next_name(word, at)) > 0; at += len) {
-		/* Slurm compares accounts so, too */
+		/* Slurm ignores the letter case of accounts, too */
 		if ((a->kind == ALLOW_ACCOUNTS ? strcasecmp(word, own) : strcmp(word, own)) == 0)
 			return true;
 		len += at[len] == ' ';

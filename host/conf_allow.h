@@ -9,10 +9,12 @@
 
 #include "base/errbuf.h"
 
-/* The value of a key allow_NAME of nodeos.conf: whose containers may ask for an isolator. */
+/*
+ * The value of a key allow_NAME of nodeos.conf: the jobs whose containers may ask for an isolator.
+ */
 enum conf_allow_kind { ALLOW_YES, ALLOW_NO, ALLOW_USERS, ALLOW_ACCOUNTS, ALLOW_PARTITIONS };
 
-#define CONF_ALLOW_SECONDS 10 /* that the user database may take for a list */
+#define CONF_ALLOW_SECONDS 10 /* time limit of the user database for a list */
 #define CONF_NAMES_MAX 256 /* bytes of a list of names with the final NUL */
 
 struct conf_allow {
@@ -20,33 +22,33 @@ struct conf_allow {
 	char names[CONF_NAMES_MAX]; /* "alice bob"; "" for yes and no */
 };
 
-/* The job that asks. Texts belong to the caller. */
+/* The job that asks. The caller owns the texts. */
 struct conf_user {
 	uid_t uid;
 	const char *account; /* NULL: not known */
 	const char *partition; /* Slurm's; NULL: not known */
-	/* before there is a job: what is not known for sure here is left to the nodes */
+	/* the job does not exist yet: nodes decide what is not certain here */
 	bool undecided;
 };
 
 /*
  * Copy the texts of VALUE, separated by commas and blanks, to OUT of SIZE bytes with one blank
- * between two. Returns -1 when there is none, IS_TEXT refuses one, or they do not fit; OUT is then
- * undefined.
+ * between two. Returns 0, or -1 when there is none, IS_TEXT refuses one, or they do not fit; OUT is
+ * then undefined.
  */
 int conf_texts_parse(char *out, size_t size, const char *value,
 		     bool (*is_text)(const char *text, size_t len));
 
-/* Parse "yes", "no", "users: a, b", "accounts: a, b" or "partitions: a, b"; -1: not allowed. */
+/* Parse "yes", "no", "users: a, b", "accounts: a, b" or "partitions: a, b". Returns 0 or -1. */
 int conf_allow_parse(struct conf_allow *out, const char *value);
 void conf_allow_print(FILE *f, const struct conf_allow *a);
 
 /*
- * May U's job have what ISOLATOR names? Names of users are looked up now, in the system's
- * databases, by a process of its own that gets CONF_ALLOW_SECONDS: no lock is to be held meanwhile.
- * Returns 0, or -1 with one line in ERR: what is asked for, whose it is, and which key of CONF_PATH
- * says so. An account or partition that is not known is refused, and so is who the databases do not
- * know for certain, unless U is undecided.
+ * Check that U's job may have ISOLATOR. A process of its own looks up names of users in the
+ * system's databases within CONF_ALLOW_SECONDS: hold no lock meanwhile. Returns 0, or -1 with one
+ * line in ERR: the isolator, who may have it, and the key of CONF_PATH. Unless U is undecided, an
+ * unknown account or partition is refused, and so is a user whom the databases do not know for
+ * certain.
  */
 int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,
 		     const char *conf_path, struct errbuf *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The keys of nodeos.conf: a row each, with the type that parses and prints its value. */
+/* The keys of nodeos.conf, a row each, with the type that parses and prints its value. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const void *conf_keys_value_of(const struct conf_key *key, const struct c
 	return (const char *)c + key->at;
 }
 
-/* A bool. */
+/* Type: a bool. */
 static int parse_yes(const struct conf_key *key, struct conf *c, const char *value)
 {
 	bool yes = strcmp(value, "yes") == 0;
@@ -35,7 +35,7 @@ static void print_yes(const struct conf_key *key, FILE *f, const struct conf *c)
 	fputs(*(const bool *)conf_keys_value_of(key, c) ? "yes" : "no", f);
 }
 
-/* An enum whose constants are the places of the row's words. */
+/* Type: an enum whose constants are the places of the row's words. */
 static int conf_keys_parse_word(const struct conf_key *key, struct conf *c, const char *value)
 {
 	for (unsigned i = 0; key->words[i]; i++)
@@ -51,7 +51,7 @@ static void conf_keys_print_word(const struct conf_key *key, FILE *f, const stru
 	fputs(key->words[*(const unsigned *)conf_keys_value_of(key, c)], f);
 }
 
-/* A number from the row's MIN to its MAX. */
+/* Type: a number from the row's MIN to its MAX. */
 static int parse_count(const struct conf_key *key, struct conf *c, const char *value)
 {
 	return word_count(value, key->min, key->max, field(key, c));
@@ -62,7 +62,7 @@ static void print_count(const struct conf_key *key, FILE *f, const struct conf *
 	fprintf(f, "%u", *(const unsigned *)conf_keys_value_of(key, c));
 }
 
-/* "a, b" as bits by the row's table of words: one word at least, none twice. */
+/* Type: "a, b" as bits by the row's table of words, at least one word, none twice. */
 static int parse_bits(const struct conf_key *key, struct conf *c, const char *value)
 {
 	uint32_t bits = 0;
@@ -125,7 +125,7 @@ static const struct conf_set policies = { POLICY_OTHER, POLICY_COUNT, policy_pla
 static const struct conf_set partitions = { PARTITION_MEMBER, PARTITION_COUNT, partition_by_name,
 					    partition_at };
 
-/* A policy, or "none" where the row allows that (MIN 0); up to policy MAX. */
+/* Type: a policy up to policy MAX, or "none" where the row allows it (MIN 0). */
 static int parse_policy(const struct conf_key *key, struct conf *c, const char *value)
 {
 	unsigned p = policy_by_name(value);
@@ -145,7 +145,7 @@ static void conf_keys_print_policy(const struct conf_key *key, FILE *f, const st
 	fputs(p == POLICY_UNSET ? "none" : policy_name(p), f);
 }
 
-/* A list of texts that the row's IS_WORD allows in MAX bytes, or "none". */
+/* Type: a list of texts that IS_WORD of the row allows, in MAX bytes, or "none". */
 static int parse_texts(const struct conf_key *key, struct conf *c, const char *value)
 {
 	char *out = field(key, c);
@@ -182,7 +182,10 @@ _Static_assert(sizeof(enum mems_default) == sizeof(unsigned) &&
 		       sizeof(enum sched_policy) == sizeof(unsigned),
 	       "parse_word and parse_policy write an unsigned");
 
-/* Absolute, without "", "." and ".." among its parts, printable and without blanks, not "/". */
+/*
+ * Type: an absolute printable path other than "/", without blanks and without the parts "", "." and
+ * "..".
+ */
 static int parse_state_dir(const struct conf_key *key, struct conf *c, const char *value)
 {
 	size_t len = strlen(value);
@@ -210,7 +213,7 @@ const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list o
 const char conf_service_mems_allowed[] =
 	"all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1";
 
-/* "2/node": cores of the node, of a socket */
+/* Parse "2/node" or "2/socket", a number of cores. */
 static int parse_counted(struct service_ask *out, const char *value)
 {
 	const char *slash = strchr(value, '/');
@@ -299,12 +302,15 @@ static void print_serviceos_mems(const struct conf_key *key, FILE *f, const stru
 		fputs("all", f);
 }
 
-/* A unit with processes of its own, by its full name: it becomes part of a path. */
+/*
+ * Return whether WORD is the full name of a unit with processes of its own; it becomes part of a
+ * path.
+ */
 static bool is_unit_name(const char *word, size_t len)
 {
 	static const char *const type[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
 
-	/* a template has no processes ("a@.service"); below user.slice nobody is excepted, and
+	/* a template ("a@.service") has no processes; no unit below user.slice is excepted, since
 	 * logins choose these names */
 	if (len == 0 || word[0] == '.' || word[0] == '@' || memmem(word, len, "@.", 2) ||
 	    strncmp(word, "user@", 5) == 0 || strncmp(word, "session-", 8) == 0)
@@ -343,8 +349,8 @@ static void print_dimmap_max(const struct conf_key *key, FILE *f, const struct c
 }
 
 /*
- * A path or a pattern in a directory below /dev where only root puts names. A directory that is a
- * pattern might be one of those where everybody does.
+ * Return whether TEXT is a path or a pattern in a directory below /dev where only root creates
+ * names. A pattern in the directory part could match a directory where every user can.
  */
 static bool is_device_glob(const char *text, size_t len)
 {
@@ -354,7 +360,7 @@ static bool is_device_glob(const char *text, size_t len)
 		return false;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	/* an open bracket matches itself only */
+	/* an open bracket matches only itself */
 	if (strchr(word, '[') && !strchr(strchr(word, '[') + 1, ']'))
 		return false;
 	return strncmp(word, "/dev/", 5) == 0 && request_is_source(word) &&
@@ -380,7 +386,7 @@ static bool is_device_glob(const char *text, size_t len)
 	.parse = parse_texts, .print = conf_keys_print_text
 #define OWN(f, parses, prints) .at = offsetof(struct conf, f), .parse = parses, .print = prints
 
-/* Name, allowed words, default, one line for the administrator, and the type with its field. */
+/* Name, allowed values, default, one line for the administrator, and the type with its field. */
 static const struct conf_key row[] = {
 	{ "allow_policies", "a list of other, batch, idle, fifo, rr, hpc",
 	  "other, batch, idle, hpc", "scheduling policies that jobs may ask for",
@@ -389,8 +395,8 @@ static const struct conf_key row[] = {
 	  "the policy of a container that asks for none",
 	  POLICY(default_policy, POLICY_OTHER, POLICY_HPC) },
 	{ "hpc_fallback", "none, other, batch, idle, fifo, rr", "none",
-	  "what containers with policy hpc get where the kernel has no SCHED_HPC; of fifo and rr "
-	  "the lowest priority",
+	  "policy of hpc containers where the kernel has no SCHED_HPC; fifo and rr get their "
+	  "lowest priority",
 	  POLICY(hpc_fallback, POLICY_UNSET, POLICY_RR) },
 	{ "max_rt_priority", "1 to 99", "50", "highest priority of fifo and rr",
 	  COUNT(max_rt_priority, 1, 99) },
@@ -405,8 +411,8 @@ static const struct conf_key row[] = {
 	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)",
 	  WORD(unmanaged_mems, unmanaged_words) },
 	{ "blocks_by_memory", "yes, no", "yes",
-	  "do containers get blocks of memory (fgmn=) only as far as their job has as much memory "
-	  "of Slurm?",
+	  "do containers get memory blocks (fgmn=) only up to the memory that Slurm gives their "
+	  "job?",
 	  YES_NO(blocks_by_memory) },
 	{ "resize_mems", "no, yes", "no",
 	  "may users change the memory nodes of live containers? A user with a file server of his "
@@ -426,7 +432,7 @@ static const struct conf_key row[] = {
 	  "/run/nodeos", "directory of the ledger; it must not outlive a boot",
 	  OWN(state_dir, parse_state_dir, conf_keys_print_text) },
 	{ "serviceos", conf_service_allowed, "none",
-	  "cores that the node keeps for its system; put to work by nodeosctl provision",
+	  "cores that the node keeps for its system; nodeosctl provision applies this",
 	  OWN(service, parse_serviceos, print_serviceos) },
 	{ "serviceos_mems", conf_service_mems_allowed, "all",
 	  "memory nodes of the system: all, shared with containers, or nodes that no container "
@@ -439,8 +445,8 @@ static const struct conf_key row[] = {
 	  "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind "
 	  "the last /",
 	  "none",
-	  "devices that buffers of dimmapfs may be of: whoever can submit jobs can read and write "
-	  "them",
+	  "devices that buffers of dimmapfs may be of: every user that can submit jobs can read "
+	  "and write them",
 	  TEXTS(dimmap_devices, is_device_glob) },
 	{ "dimmap_files", "yes, no", "no",
 	  "may buffers of dimmapfs be of files that their user can open?", YES_NO(dimmap_files) },

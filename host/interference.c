@@ -23,7 +23,10 @@ static int directory(const struct dirent *e)
 	return e->d_name[0] != '.' && e->d_type == DT_DIR;
 }
 
-/* Entries of PATH below ROOT in the order of their numbers; -1: it cannot be read. */
+/*
+ * List the entries of PATH below ROOT in the order of their numbers. Returns -1 when it cannot be
+ * read.
+ */
 static int entries(struct dirent ***e, int root, const char *path,
 		   int (*filter)(const struct dirent *e))
 {
@@ -48,7 +51,7 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 {
 	struct noise_source *more;
 
-	/* by powers of two: a large node has tens of thousands of such threads */
+	/* grow by powers of two: a large node has tens of thousands of such threads */
 	if ((n->n & (n->n + 1)) == 0) {
 		more = reallocarray(n->source, 2 * (size_t)n->n + 2, sizeof(*more));
 		if (!more)
@@ -59,8 +62,10 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 	return 0;
 }
 
-/* "ahci", "eth0-rx,eth0-tx": its handlers have a directory each; false: none listens, and none
- * comes. */
+/*
+ * Write the names of the IRQ's handlers, which have a directory each: "ahci", "eth0-rx,eth0-tx".
+ * Returns false without a handler: no interrupt arrives.
+ */
 static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 {
 	struct dirent **e;
@@ -72,7 +77,7 @@ static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 		used += (size_t)snprintf(name + used, NOISE_NAME_MAX - used, "%s%s", i ? "," : "",
 					 e[i]->d_name);
 	free_entries(e, n);
-	/* drivers name them, after what is plugged in */
+	/* drivers choose the names, by devices that may be plugged in */
 	for (char *c = name; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -88,7 +93,7 @@ static int interference_add_irq(struct noise *n, int root, const char *number)
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "proc/irq/%.200s/%s", number, files[i]);
-		/* before an interrupt is started its effective list is empty */
+		/* the effective list is empty until the interrupt is started */
 		if (file_read(root, path, text, sizeof(text), &ignored) < 0 ||
 		    idset_parse(&one.cpus, text, &ignored) < 0 || idset_empty(&one.cpus))
 			continue;
@@ -98,8 +103,7 @@ static int interference_add_irq(struct noise *n, int root, const char *number)
 	return 0;
 }
 
-/* "kworker/3:1H" and "migration/3" are a kworker and a migration thread; of "irq/24-ahci" all is
- * the name. */
+/* "kworker/3:1H" becomes "kworker" and "migration/3" "migration"; "irq/24-ahci" stays whole. */
 static void name_thread(char name[NOISE_NAME_MAX], const char *comm)
 {
 	size_t len = strncmp(comm, "irq/", 4) == 0 ? strlen(comm) : strcspn(comm, "/");
@@ -140,7 +144,7 @@ int noise_read(struct noise *out, int root, struct errbuf *err)
 	struct errbuf ignored;
 
 	memset(out, 0, sizeof(*out));
-	/* "(null)" where the kernel was not told */
+	/* "(null)" when the boot parameter is not set */
 	if (file_read(root, "sys/devices/system/cpu/nohz_full", text, sizeof(text), &ignored) >= 0)
 		idset_parse(&out->no_tick, text + strspn(text, " "), &ignored);
 	if (interference_each(out, root, "proc/irq", &out->irqs_known, interference_add_irq) == 0 &&

@@ -8,50 +8,54 @@
 #include "base/idset.h"
 
 /*
- * What the kernel still does on CPUs beside the ranks that are there: interrupts that it delivers
- * to them (/proc/irq/N/effective_affinity_list), its threads that are bound to them and that nobody
- * can move (PF_NO_SETAFFINITY), and its tick where nohz_full= has not taken it away.
+ * Activity of the kernel on CPUs of ranks: interrupts delivered to them
+ * (/proc/irq/N/effective_affinity_list), kernel threads bound to them that cannot be moved
+ * (PF_NO_SETAFFINITY), and the tick where nohz_full= has not removed it.
  */
 #define NOISE_NAME_MAX 64
 
 struct noise_source {
-	int irq; /* its number; -1: a kernel thread */
-	/* of the IRQ's handlers, "ahci"; of the thread without its CPU, "ksoftirqd" */
+	int irq; /* number of the IRQ; -1: a kernel thread */
+	/* handlers of the IRQ, "ahci"; the thread's name without its CPU, "ksoftirqd" */
 	char name[NOISE_NAME_MAX];
 	struct idset cpus;
 };
 
 struct noise {
-	bool irqs_known, threads_known; /* false: /proc was not to be read */
+	bool irqs_known, threads_known; /* false: /proc could not be read */
 	unsigned n;
 	struct noise_source *source;
 	struct idset no_tick; /* CPUs of nohz_full= */
 };
 
-/* Look at the whole node. ROOT is the fd of "/", or of a test's tree. What ends while it is read is
- * left out. */
+/*
+ * Look at the whole node. ROOT is the fd of "/", or of a test's tree. Sources that end meanwhile
+ * are left out.
+ */
 int noise_read(struct noise *out, int root, struct errbuf *err);
 void noise_free(struct noise *n);
 
-#define NOISE_NAMES 32 /* that are told of each kind; more are only counted */
+#define NOISE_NAMES 32 /* named sources of each kind; the others are only counted */
 
 struct noise_line {
 	const char *name;
 	int irq;
-	unsigned count; /* of threads with the name */
-	struct idset cpus; /* those of the container that it is on */
+	unsigned count; /* number of threads of that name */
+	struct idset cpus; /* CPUs of the container that it runs on */
 };
 
-/* What of it is on some CPUs. */
+/* The noise on some CPUs. */
 struct noise_on {
-	unsigned irqs, threads; /* how many there are */
-	unsigned n_irqs, n_threads; /* lines below */
+	unsigned irqs, threads; /* total numbers */
+	unsigned n_irqs, n_threads; /* entries used below */
 	struct noise_line irq[NOISE_NAMES], thread[NOISE_NAMES];
 	struct idset tick;
 };
 
-/* A thread that may also run elsewhere is not bound to CPUS; an IRQ that may come there counts.
- * Names are N's. */
+/*
+ * Select the noise on CPUS. A thread that may also run elsewhere does not count; an IRQ that may
+ * arrive there does. The names stay N's.
+ */
 void noise_on(struct noise_on *out, const struct noise *n, const struct idset *cpus);
 
 #endif

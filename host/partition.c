@@ -25,7 +25,7 @@ int partition_switch(int root_fd, const char *path, enum partition p, struct err
 		return -1;
 	if (strcmp(state, partition_name(p)) == 0)
 		return 0;
-	/* one that is not valid now would become so when nobody expects it */
+	/* an invalid partition would become valid at some later time */
 	cgroup_write(root_fd, path, STATE, partition_name(PARTITION_MEMBER), &ignored);
 	return errprintf(err, "the kernel makes it \"%s\"", state);
 }
@@ -59,7 +59,7 @@ int partition_shrink_exclusive(int root_fd, const char *path, const struct idset
 	return partition_set_exclusive(root_fd, path, &left, err);
 }
 
-/* Add CPUS to what the directory PATH may hand down. */
+/* Add CPUS to the CPUs that the directory PATH may hand down. */
 static int grow_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			  struct errbuf *err)
 {

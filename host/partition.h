@@ -11,30 +11,32 @@
 /*
  * The kernel's cpuset partitions (Documentation/admin-guide/cgroup-v2.rst,
  * "cpuset.cpus.partition"): "root" gives CPUs a scheduling domain of their own, "isolated" none at
- * all. Slurm's directories above a step are members, so only a remote partition can be made: every
- * one of them lists the CPUs in cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as in
- * host/cgroup.h.
+ * all. Slurm's directories above a step are members, so only a remote partition is possible: each
+ * of these directories lists the CPUs in cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as
+ * in host/cgroup.h.
  */
 
 /*
- * Make PATH, a cgroup with the CPUs it is to have in cpuset.cpus already, a partition of kind P
- * with exactly CPUS, and read back whether it is one. On failure PATH is a member again.
+ * Make PATH, a cgroup whose cpuset.cpus has the CPUs already, a partition of kind P with exactly
+ * CPUS, and read back whether it is valid. On failure PATH is a member again.
  */
 int partition_make(int root_fd, const char *path, enum partition p, const struct idset *cpus,
 		   struct errbuf *err);
 
-/* Make PATH, whose exclusive CPUs are as partition_make left them, a partition of kind P, or a
- * member. */
+/*
+ * Make PATH, whose exclusive CPUs are still those of partition_make(), a partition of kind P or a
+ * member.
+ */
 int partition_switch(int root_fd, const char *path, enum partition p, struct errbuf *err);
 
-/* What the kernel says of PATH: "member", "isolated", "isolated invalid (REASON)". */
+/* Read the kernel's state of PATH: "member", "isolated", "isolated invalid (REASON)". */
 int partition_state(int root_fd, const char *path, char *buf, size_t size, struct errbuf *err);
 
-/* Let cpuset.cpus.exclusive of directory PATH be CPUS; one that is gone needs nothing. */
+/* Set cpuset.cpus.exclusive of directory PATH to CPUS. A directory that is gone is no error. */
 int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			    struct errbuf *err);
 
-/* Take CPUS from it. */
+/* Remove CPUS from cpuset.cpus.exclusive. */
 int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			       struct errbuf *err);
 

@@ -10,15 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* struct sched_attr of Linux 4.x (sched_setattr(2)); C libraries and kernel headers disagree who
- * defines that name. */
+/*
+ * struct sched_attr of Linux 4.x (sched_setattr(2)); C libraries and kernel headers disagree about
+ * which of them defines that name.
+ */
 struct attributes {
 	uint32_t size;
 	uint32_t policy;
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t runtime; /* of SCHED_HPC: the quantum in nanoseconds */
+	uint64_t runtime; /* of SCHED_HPC: quantum in nanoseconds */
 	uint64_t deadline;
 	uint64_t period;
 };
@@ -28,11 +30,11 @@ _Static_assert(sizeof(struct attributes) == 48, "SCHED_ATTR_SIZE_VER0");
 
 int policy_supported(enum sched_policy p)
 {
-	/* The kernel answers EINVAL for a policy that it does not have, and changes nothing. */
+	/* the kernel answers EINVAL for a policy that it does not have, and changes nothing */
 	return p != POLICY_UNSET && sched_get_priority_max(policy_number(p)) >= 0;
 }
 
-/* Why did the kernel refuse? One line that names the guilty part and the remedy. */
+/* Explain why the kernel refused, in one line that names the guilty part and the remedy. */
 static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error,
 		    struct errbuf *err)
 {
@@ -77,8 +79,8 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
 		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)",
 				 quantum, policy_name(p), HPC_QUANTUM_MAX);
-	/* it sets nice, too: that of before, which sched_getattr() tells of fair processes only;
-	 * one that has ended is told of below */
+	/* The call sets nice, too: keep the present value, which sched_getattr() returns for fair
+	 * processes only. A process that has ended is reported below. */
 	errno = 0;
 	was = getpriority(PRIO_PROCESS, (id_t)pid);
 	if (errno == 0)
@@ -86,7 +88,7 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 	a.policy = (uint32_t)policy_number(p);
 	a.priority = priority;
 	a.runtime = quantum * NS_PER_MS;
-	/* The raw call: C libraries may refuse numbers that they do not know (musl refuses all). */
+	/* the raw call: C libraries may refuse numbers that they do not know (musl refuses all) */
 	if (syscall(SYS_sched_setattr, pid, &a, 0) < 0)
 		return diagnose(pid, p, priority, errno, err);
 	return 0;

@@ -7,18 +7,20 @@
 #include "base/errbuf.h"
 #include "manifest/policy_name.h"
 
-/* What nodes with SCHED_HPC are called in slurm.conf (Features), if the site lists it. */
+/* Slurm feature (Features in slurm.conf) of nodes with SCHED_HPC, if the site lists it. */
 #define HPC_FEATURE "sched_hpc"
 
-/* Does the running kernel have P? 1 or 0. */
+/* Return 1 when the running kernel has P, else 0. */
 int policy_supported(enum sched_policy p);
 
-/* Give PID (0: the caller) policy P, and with hpc QUANTUM in milliseconds; its nice value stays. -1
- * with the reason. */
+/*
+ * Give PID (0: the caller) policy P, and with hpc QUANTUM in milliseconds; its nice value stays.
+ * Returns 0, or -1 with the reason.
+ */
 int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum,
 		 struct errbuf *err);
 
-/* The quantum that PID (0: the caller) has, in milliseconds; 0: none, or another policy. */
+/* Return the quantum of PID (0: the caller) in milliseconds; 0: none, or another policy. */
 unsigned policy_quantum(pid_t pid);
 
 #endif

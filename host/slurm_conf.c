@@ -9,8 +9,10 @@
 #include "base/program.h"
 #include "base/subprocess.h"
 
-/* What the program ARGV[0], whose path is found, prints; NULL: it has failed, and ERR has a text if
- * there is more to say. */
+/*
+ * Return the output of the program ARGV[0], whose path is looked up, or NULL when it has failed;
+ * ERR then has a text if there is more to say.
+ */
 static char *slurm_conf_ask(const char **argv, struct errbuf *err)
 {
 	char program[PROGRAM_PATH_MAX];

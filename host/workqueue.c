@@ -18,7 +18,7 @@ static const char *sysfs(char path[256], const char *file)
 	return path;
 }
 
-/* Kernels that take isolated CPUs from workqueues tell so here. */
+/* Kernels that take isolated CPUs from workqueues have this file. */
 static bool concerned(void)
 {
 	char path[256];
@@ -49,7 +49,7 @@ static int write_mask(const struct idset *cpus, struct errbuf *err)
 	return rc;
 }
 
-/* What others have isolated: the kernel writes this mask as it is given. */
+/* Remove other partitions' isolated CPUs: the kernel does not do so for a written mask. */
 static void take_isolated(struct idset *mask)
 {
 	struct idset isolated;

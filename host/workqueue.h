@@ -9,27 +9,29 @@
 
 /*
  * Isolated partitions and the kernel's unbound workqueues. From Linux 6.7 on the kernel takes the
- * CPUs of an isolated partition from these while it holds cpuset_mutex, and may make worker threads
- * for that: kthreadd then forks, which waits for cgroup_threadgroup_rwsem, which a process that
- * moves to another cgroup holds while it waits for cpuset_mutex (seen on 6.12.117: nothing on the
- * node forks or ends again). It does nothing of the kind when the workqueues' own mask has none of
- * these CPUs: so they are taken out of it before, and put back after.
+ * CPUs of an isolated partition from these workqueues while it holds cpuset_mutex, and may create
+ * worker threads for that. kthreadd then forks, which waits for cgroup_threadgroup_rwsem, and a
+ * process that moves to another cgroup holds that while it waits for cpuset_mutex (seen on
+ * 6.12.117: nothing on the node forks or ends again). The kernel skips this when the workqueues'
+ * own mask has none of these CPUs: so they are removed from that mask before, and put back
+ * afterwards.
  *
- * DIR is the ledger's directory, open and locked; the mask that was there before is kept in it
- * ("workqueues").
+ * DIR is the ledger's directory, open and locked; it keeps the earlier mask ("workqueues").
  */
 #define WORKQUEUE_FILE "workqueues"
 
-/* Where the kernel shows its workqueues; another directory in tests. */
+/* The kernel's directory of workqueues; another directory in tests. */
 extern const char *workqueue_sysfs;
 
-/* Before CPUS become an isolated partition. */
+/* Take CPUS from the workqueues before they become an isolated partition. */
 int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err);
 
-/* Have CPUs left that are to come back? */
+/* Return whether CPUs that were taken must still be put back. */
 bool workqueue_pending(int dir);
 
-/* When partitions have ended: only the CPUs of ISOLATED, all that are left, stay out. */
+/*
+ * Put CPUs back when partitions have ended: only ISOLATED, the CPUs of all that remain, stay out.
+ */
 void workqueue_return(int dir, const struct idset *isolated);
 
 #endif

@@ -69,28 +69,31 @@ static void ends(void)
 	long start;
 
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
-	   "what it leaves is the caller's: %s", err.text);
-	is_int(s.open_files, 1, "it has no file of the caller's, but the way back");
+	   "apart_run: the result comes to the caller: %s", err.text);
+	is_int(s.open_files, 1,
+	       "apart_run: the process has no file of the caller's except the pipe for the result");
 	a.work = die;
 	s.number = 7;
-	ok(apart_run(&a, &s, &err) == APART_FAILED && *err.text, "one that dies: %s", err.text);
-	is_int(s.number, 7, "the result is as it was");
+	ok(apart_run(&a, &s, &err) == APART_FAILED && *err.text,
+	   "apart_run: a process that dies is reported: %s", err.text);
+	is_int(s.number, 7, "apart_run: a failure leaves the result untouched");
 	a.work = wait_for_ever;
 	a.seconds = 1;
 	start = monotonic_ms();
 	ok(apart_run(&a, &s, &err) == APART_LATE && strstr(err.text, "within 1 s"),
-	   "one that does not end: %s", err.text);
+	   "apart_run: a process that does not end is reported: %s", err.text);
 	ok(monotonic_ms() - start >= 1000 && monotonic_ms() - start < 30000,
-	   "the caller waits no longer");
+	   "apart_run: the caller waits for the time limit only");
 	a.work = stop;
 	start = monotonic_ms();
 	ok(apart_run(&a, &s, &err) == APART_LATE && monotonic_ms() - start < 30000,
-	   "nor for one that is stopped");
+	   "apart_run: the caller does not wait longer for a stopped process");
 	a.size = APART_RESULT_MAX + 1;
-	ok(apart_run(&a, &s, &err) == APART_FAILED, "too large a result");
+	ok(apart_run(&a, &s, &err) == APART_FAILED,
+	   "apart_run: a result above APART_RESULT_MAX is refused");
 }
 
-/* A lock that the caller had is not kept by a process that outlives it. */
+/* A process that outlives the caller does not keep the caller's lock. */
 static void locks(void)
 {
 	struct apart a = { .work = wait_for_ever, .size = 1, .seconds = 1, .keep_fd = -1 };
@@ -98,15 +101,16 @@ static void locks(void)
 	struct errbuf err;
 	char nothing;
 
-	ok(fd >= 0 && flock(fd, LOCK_EX) == 0, "a lock");
+	ok(fd >= 0 && flock(fd, LOCK_EX) == 0, "the test can take a lock");
 	apart_run(&a, &nothing, &err);
 	close(fd);
 	other = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY);
-	ok(flock(other, LOCK_EX | LOCK_NB) == 0, "it is free when the caller has given it up");
+	ok(flock(other, LOCK_EX | LOCK_NB) == 0,
+	   "apart_run: a lock is free once the caller has released it");
 	close(other);
 }
 
-/* Where the caller has so many files open that the way back has a number above 1024. */
+/* The caller has so many files open that the pipe's number is above 1024. */
 static void many_files(void)
 {
 	int number = 21, fd[1100];
@@ -123,14 +127,14 @@ static void many_files(void)
 	getrlimit(RLIMIT_NOFILE, &before);
 	more.rlim_max = before.rlim_max;
 	if (before.rlim_max < more.rlim_cur || setrlimit(RLIMIT_NOFILE, &more) < 0) {
-		skip(2, "no more than some hundred files are allowed here");
+		skip(2, "no more than some hundred open files are allowed");
 		return;
 	}
 	while (n < 1100 && (fd[n] = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY)) >= 0)
 		n++;
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
-	   "beside %u open files the result comes back: %s", n, err.text);
-	is_int(s.open_files, 0, "and none below 1024 is the caller's");
+	   "apart_run: the result comes beside %u open files: %s", n, err.text);
+	is_int(s.open_files, 0, "apart_run: no file below 1024 is the caller's");
 	while (n > 0)
 		close(fd[--n]);
 	setrlimit(RLIMIT_NOFILE, &before);
@@ -152,7 +156,7 @@ static void user(void)
 	int fd;
 
 	if (geteuid() != 0) {
-		skip(4, "only root becomes another user");
+		skip(4, "only root can become another user");
 		return;
 	}
 	scratch_dir("group");
@@ -163,12 +167,13 @@ static void user(void)
 	a.cgroup = "group";
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.uid == 12345 && s.gid == 54321 &&
 		   s.groups == 0,
-	   "it has its user's rights and no groups: %s", err.text);
-	is_int(s.dumpable, 0, "its user cannot trace it");
+	   "apart_run: as_user gives the user's rights and no groups: %s", err.text);
+	is_int(s.dumpable, 0, "apart_run: the user cannot trace the process");
 	ok(read(fd, text, sizeof(text) - 1) == 1 && strcmp(text, "0") == 0,
-	   "it went to the cgroup first");
+	   "apart_run: the process moves to the cgroup first");
 	a.cgroup = "nowhere";
-	ok(apart_run(&a, &s, &err) == APART_FAILED, "without the cgroup it does nothing");
+	ok(apart_run(&a, &s, &err) == APART_FAILED,
+	   "apart_run: the process fails without the cgroup");
 	close(fd);
 	close(root);
 }

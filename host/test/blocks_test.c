@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's files, in a directory of ours: two physical nodes of 4 CPUs, the first in two blocks
- * (2, 3), node 1 whole, node 4 poor, node 5 useless, node 6 without CPUs.
+ * The kernel's files in a scratch directory: two physical nodes of 4 CPUs, the first in two blocks
+ * (2, 3), node 1 undivided, node 4 poor, node 5 useless, node 6 without CPUs.
  */
 #include "host/blocks.h"
 
@@ -36,7 +36,9 @@ static void put(const char *text, const char *fmt, ...)
 		abort();
 }
 
-/* A zone as /proc/zoneinfo shows it, per-CPU lists included, whose "high:" is no watermark. */
+/*
+ * Append a zone as /proc/zoneinfo shows it, with per-CPU lists, whose "high:" is not a watermark.
+ */
 static void zone(char *text, size_t size, unsigned node, const char *name, unsigned high,
 		 unsigned present, unsigned managed)
 {
@@ -98,20 +100,19 @@ static void looks_right(const struct blocks *b, const char *how)
 {
 	struct idset two = set_of("2"), both = set_of("2,3");
 
-	ok(b->on && b->n == 7, "%s: seven memory nodes, divided", how);
-	is(list_of(&b->special), "6", "%s: one that no CPU is near", how);
-	is(list_of(&b->homes), "0", "%s: one home of a divided node", how);
-	is(list_of(&b->nodes), "1-4", "%s: what containers may have, without what is mostly taken",
-	   how);
-	is(list_of(&b->poor), "4", "%s: of which one has less than nine tenths", how);
-	is(list_of(&b->taken), "5", "%s: and one that the kernel had first", how);
+	ok(b->on && b->n == 7, "%s: the kernel has divided nodes, and there are seven", how);
+	is(list_of(&b->special), "6", "%s: no CPU is near node 6", how);
+	is(list_of(&b->homes), "0", "%s: the home of a divided node", how);
+	is(list_of(&b->nodes), "1-4", "%s: nodes for containers, without those mostly taken", how);
+	is(list_of(&b->poor), "4", "%s: less than nine tenths of node 4 are usable", how);
+	is(list_of(&b->taken), "5", "%s: the kernel took most of node 5", how);
 	ok(blocks_usable(b, &two) == (32200 - 50) * PAGE - HUGE,
-	   "%s: usable: managed less high and huge pages", how);
-	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE, "%s: two together",
-	   how);
+	   "%s: usable bytes are managed less high watermarks and huge pages", how);
+	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE,
+	   "%s: usable bytes of two nodes", how);
 	ok(blocks_usable_now(b, scratch, &two) ==
 		   (32200 - 50) * PAGE - HUGE - ((16 + 4 + 100 + 40) << 10),
-	   "%s: less what the kernel and files in memory hold there", how);
+	   "%s: usable bytes now, less those of the kernel and of files in memory", how);
 }
 
 static void near_by(const struct blocks *b)
@@ -119,9 +120,9 @@ static void near_by(const struct blocks *b)
 	struct idset out, cpus = set_of("2"), far = set_of("5-6");
 
 	blocks_near(b, scratch, &b->nodes, &cpus, &out);
-	is(list_of(&out), "2-4", "near CPU 2: the blocks of node 0");
+	is(list_of(&out), "2-4", "blocks_near: CPU 2 is near the blocks of node 0");
 	blocks_near(b, scratch, &b->nodes, &far, &out);
-	is(list_of(&out), "1", "near CPUs 5 and 6: the whole node");
+	is(list_of(&out), "1", "blocks_near: CPUs 5 and 6 are near the undivided node");
 }
 
 static void damaged(const char *text, const char *why)
@@ -131,8 +132,8 @@ static void damaged(const char *text, const char *why)
 
 	put(text, "state/" BLOCKS_FILE);
 	ok(load(&b, &err) == 0 && strstr(err.text, why),
-	   "instead of a damaged file the kernel is asked: %s", err.text);
-	looks_right(&b, "read again");
+	   "blocks_load: asks the kernel in place of a damaged file: %s", err.text);
+	looks_right(&b, "blocks_load, damaged file");
 	blocks_free(&b);
 }
 
@@ -145,10 +146,10 @@ int main(void)
 	scratch_make();
 	scratch_dir("state");
 	ok(load(&b, &err) == 0 && !b.on && b.n == 0 && idset_empty(&b.nodes),
-	   "a kernel without fgmn= has none");
+	   "blocks_load: a kernel without fgmn= has no blocks");
 	make_machine();
-	ok(blocks_are_on(scratch), "the kernel says that it has");
-	ok(load(&b, &err) == 0, "without a file it is read %s", err.text);
+	ok(blocks_are_on(scratch), "blocks_are_on: true for a kernel with fgmn=");
+	ok(load(&b, &err) == 0, "blocks_load: asks the kernel without a file %s", err.text);
 	looks_right(&b, "read");
 	near_by(&b);
 	{
@@ -157,11 +158,12 @@ int main(void)
 		snprintf(state, sizeof(state), "%s/state", scratch);
 		dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	ok(dir >= 0 && blocks_save(dir, &b, &err) == 0, "kept %s", err.text);
+	ok(dir >= 0 && blocks_save(dir, &b, &err) == 0, "blocks_save: writes the file %s",
+	   err.text);
 	close(dir);
 	blocks_free(&b);
 	put("", "proc/zoneinfo");
-	ok(load(&b, &err) == 0, "and loaded %s", err.text);
+	ok(load(&b, &err) == 0, "blocks_load: reads the file %s", err.text);
 	looks_right(&b, "loaded");
 	blocks_free(&b);
 	make_machine();
@@ -174,10 +176,10 @@ int main(void)
 	damaged("nodeos-blocks 1\nnode 2 home\n", "bad line");
 	put("0\n", "sys/kernel/mm/fgmn/enabled");
 	ok(load(&b, &err) == 0 && !b.on,
-	   "a damaged file of another boot means nothing to a kernel without blocks");
+	   "blocks_load: a damaged file is ignored on a kernel without blocks");
 	put("1\n", "sys/kernel/mm/fgmn/enabled");
 	put("0-x\n", NODE "/has_memory");
 	ok(blocks_read(&b, scratch, &err) < 0 && strstr(err.text, "has_memory"),
-	   "what the kernel never says is refused: %s", err.text);
+	   "blocks_read: refuses text that the kernel never has: %s", err.text);
 	return tap_done();
 }

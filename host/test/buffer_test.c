@@ -20,17 +20,17 @@ static const gid_t *groups;
 static int n_groups;
 static struct conf conf = { .helper_timeout = 10, .dimmap_files = true };
 
-/* The node's user database: NOBODY is not in it, or in one group more, or in many. */
+/* The user database's answer for the test's uid: no user, one further group, many, or no answer. */
 static enum { UNKNOWN, ONE_GROUP, MANY_GROUPS, IS_AWAY } database;
 
-/* Both in the place of the C library's. */
+/* The next two functions replace the C library's. */
 int getpwuid_r(uid_t uid, struct passwd *pw, char *buf, size_t size, struct passwd **found)
 {
 	(void)buf;
 	(void)size;
 	while (database == IS_AWAY)
 		pause();
-	pw->pw_name = (char *)"nobody";
+	pw->pw_name = (char *)"alice";
 	*found = uid == NOBODY && database != UNKNOWN ? pw : NULL;
 	return 0;
 }
@@ -48,8 +48,10 @@ int getgrouplist(const char *user, gid_t group, gid_t *list, int *n)
 	return *n;
 }
 
-/* What buffer_source_open says of NAME in the scratch directory for user UID: its first byte, or
- * the reason without the path. */
+/*
+ * Return the result of buffer_source_open() for NAME in the scratch directory as user UID: the
+ * file's first byte, or the reason without the path.
+ */
 static const char *source(const char *name, uid_t uid, bool read_only)
 {
 	static struct errbuf err;
@@ -67,8 +69,8 @@ static const char *source(const char *name, uid_t uid, bool read_only)
 		return strstr(err.text, name) ? strstr(err.text, name) + strlen(name) + 2
 					      : err.text;
 	is_int(fcntl(fd, F_GETFL) & O_ACCMODE, read_only ? O_RDONLY : O_RDWR,
-	       "%s: opened for what was asked", name);
-	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "%s: closed by exec", name);
+	       "%s: the access mode is the requested one", name);
+	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "%s: close-on-exec is set", name);
 	got[0] = '?';
 	if (read(fd, got, 1) != 1)
 		got[0] = '!';
@@ -92,8 +94,8 @@ static void sources(void)
 {
 	static const char denied[] = "cannot be opened for reading and writing by its user (uid "
 				     "65534): Permission denied";
-	static const char not_his[] = "uid 65534 neither owns it nor may write to it: while a "
-				      "buffer is of it nobody else could";
+	static const char not_his[] = "uid 65534 neither owns it nor may write to it: no other "
+				      "process can write to a file while a buffer has it";
 	static const gid_t told[] = { NOBODY, NOBODY + 2 };
 	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
 	struct buffer b = { .ask = &ask, .uid = NOBODY, .gid = NOBODY };
@@ -110,57 +112,69 @@ static void sources(void)
 	put("root", 0600, 0, 0);
 	put("readable", 0644, 0, 0);
 	put("own-ro", 0400, NOBODY, NOBODY);
-	put("everybody's", 0666, 0, 0);
+	put("writable", 0666, 0, 0);
 	put("other-group", 0660, 0, NOBODY + 2);
 	put("group", 0660, 0, NOBODY);
 	put("root-group", 0660, NOBODY + 1, 0);
 	snprintf(path, sizeof(path), "%s/fifo", scratch);
 	if (mkfifo(path, 0666) < 0 || chmod(path, 0666) < 0)
 		abort();
-	is(source("own", NOBODY, false), "x", "a file of the user");
-	is(source("group", NOBODY, false), "x", "of his group");
-	is(source("root", NOBODY, false), denied, "not root's");
-	is(source("root-group", NOBODY, false), denied, "nor that of a group of root's");
-	is(source("readable", NOBODY, false), denied, "nor one that he can read, for writing");
+	is(source("own", NOBODY, false), "x", "buffer_source_open: a file of the user");
+	is(source("group", NOBODY, false), "x", "buffer_source_open: a file of the user's group");
+	is(source("root", NOBODY, false), denied, "buffer_source_open: refuses a file of root's");
+	is(source("root-group", NOBODY, false), denied,
+	   "buffer_source_open: refuses a file of one of root's groups");
+	is(source("readable", NOBODY, false), denied,
+	   "buffer_source_open: refuses a file that the user can only read, for writing");
 	is(source("readable", NOBODY, true), not_his,
-	   "and not for reading, as root could not write to it meanwhile");
-	is(source("own-ro", NOBODY, true), "x", "but one of his own");
-	is(source("everybody's", NOBODY, true), "x", "or one that he can write to");
-	is(source("other-group", NOBODY, false), denied, "that of another group");
+	   "buffer_source_open: refuses a file that the user can only read, as root could not "
+	   "write to it meanwhile");
+	is(source("own-ro", NOBODY, true), "x",
+	   "buffer_source_open: the user's own read-only file");
+	is(source("writable", NOBODY, true), "x",
+	   "buffer_source_open: a file that every user can write");
+	is(source("other-group", NOBODY, false), denied,
+	   "buffer_source_open: refuses a file of another group");
 	groups = told;
 	n_groups = 2;
-	is(source("other-group", NOBODY, false), "x", "which Slurm says he is in");
+	is(source("other-group", NOBODY, false), "x",
+	   "buffer_source_open: a file of a group that Slurm gives the user");
 	n_groups = 0;
 	database = ONE_GROUP;
-	is(source("other-group", NOBODY, false), "x", "the user database says that he is in it");
+	is(source("other-group", NOBODY, false), "x",
+	   "buffer_source_open: a file of a group that the user database gives the user");
 	database = MANY_GROUPS;
 	is(source("other-group", NOBODY, false),
 	   "uid 65534 has more than 500 groups, and Slurm has not said which",
-	   "he is in more groups than there is room for");
+	   "buffer_source_open: refuses a user of too many groups");
 	database = IS_AWAY;
 	conf.helper_timeout = 2;
 	is(source("other-group", NOBODY, false),
 	   "the user database does not say the groups of uid 65534: no end within 2 s",
-	   "the user database does not answer");
+	   "buffer_source_open: the user database does not answer");
 	conf.helper_timeout = 10;
 	database = UNKNOWN;
-	is(source("/proc/self/exe", NOBODY, true), "files below /proc cannot be",
-	   "what leads to our own files");
-	is(source("fifo", NOBODY, false), "is no regular file", "a named pipe, without waiting");
+	is(source("/proc/self/exe", NOBODY, true), "a buffer cannot be of a file below /proc",
+	   "buffer_source_open: refuses names that lead to root's own files");
+	is(source("fifo", NOBODY, false), "is no regular file",
+	   "buffer_source_open: refuses a named pipe without waiting");
 	is(source("none", NOBODY, true),
 	   "cannot be opened for reading by its user (uid 65534): No such file or directory",
-	   "nothing");
+	   "buffer_source_open: refuses a missing file");
 	scratch_dir("dir");
 	snprintf(path, sizeof(path), "%s/dir", scratch);
 	chmod(path, 0755);
-	is(source("dir", NOBODY, true), "is no regular file", "a directory");
-	is_int((int)geteuid(), 0, "we are who we were");
+	is(source("dir", NOBODY, true), "is no regular file",
+	   "buffer_source_open: refuses a directory");
+	is_int((int)geteuid(), 0, "buffer_source_open: the caller keeps its uid");
 	strcpy(conf.dimmap_devices, "/dev/null");
-	is_int(buffer_source_open(&b, &conf, "f", &err), -1, "a device that is no block device");
-	is(err.text, "/dev/null: is no block device", "and the reason");
+	is_int(buffer_source_open(&b, &conf, "f", &err), -1,
+	       "buffer_source_open: refuses a character device");
+	is(err.text, "/dev/null: is no block device",
+	   "buffer_source_open: the message about a character device");
 }
 
-/* A sweep does not wait for what it takes down. */
+/* Wait until PATH is gone: a sweep does not wait for the processes that take buffers down. */
 static int gone(const char *path)
 {
 	const struct timespec step = { 0, 10000000 };
@@ -170,7 +184,7 @@ static int gone(const char *path)
 	return access(path, F_OK);
 }
 
-/* Entry NAME of a buffer, which says that it is of CGROUP. */
+/* Make entry NAME of a buffer that belongs to CGROUP. */
 static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index)
 {
 	FILE *f;
@@ -185,7 +199,7 @@ static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index
 	*strrchr(path, '/') = '\0';
 }
 
-/* Directories of buffers, without mounts: what is swept away and what stays. */
+/* Directories of buffers, without mounts: which of them a sweep removes. */
 static void sweep(void)
 {
 	char state[128], path[BUFFER_PATH_MAX], name[320], empty[300], odd[300];
@@ -204,7 +218,8 @@ static void sweep(void)
 	snprintf(name, sizeof(name), "%s/run-dimmap/%llu.3/m", scratch, (unsigned long long)inode);
 	is(path, name, "path");
 
-	/* where the process that takes down goes; another job without any process */
+	/* the root cgroup's file, to which the removing process moves; and a job without a
+	 * process */
 	put("cgroup/cgroup.procs", 0600, getuid(), getgid());
 	scratch_dir("cgroup/ended");
 	put("cgroup/ended/cgroup.events", 0600, getuid(), getgid());
@@ -217,7 +232,7 @@ static void sweep(void)
 	}
 	entry(name, "job", inode, 3);
 	entry(empty, "ended", cgroup_inode(cgroup, "ended"), 0);
-	/* of which nothing can be read */
+	/* an entry whose owner cannot be read */
 	entry(odd, "job", 54321, 0);
 	snprintf(name, sizeof(name), "%s/owner", odd);
 	unlink(name);
@@ -229,23 +244,25 @@ static void sweep(void)
 	chmod(name, 0711);
 	buffer_sweep(state, cgroup);
 	snprintf(name, sizeof(name), "%s/run-dimmap/12345.0", scratch);
-	is_int(gone(name), -1, "that of none goes");
-	is_int(gone(empty), -1, "that of a job without a process goes");
-	is_int(access(path, F_OK), 0, "that of a live job stays");
-	is_int(access(odd, F_OK), 0, "one of which nothing can be read stays");
+	is_int(gone(name), -1, "buffer_sweep: removes a buffer without an owner");
+	is_int(gone(empty), -1, "buffer_sweep: removes a buffer of a job without a process");
+	is_int(access(path, F_OK), 0, "buffer_sweep: keeps a buffer of a live job");
+	is_int(access(odd, F_OK), 0, "buffer_sweep: keeps a buffer whose owner cannot be read");
 	snprintf(name, sizeof(name), "%s/run-dimmap/other", scratch);
-	is_int(access(name, F_OK), 0, "what is no buffer stays");
-	ok(!buffer_is_at(path), "a directory is no buffer");
-	is_int(buffer_stats(path, name, sizeof(name)), -1, "and tells nothing");
+	is_int(access(name, F_OK), 0, "buffer_sweep: keeps a directory that is not a buffer's");
+	ok(!buffer_is_at(path), "buffer_is_at: false for a plain directory");
+	is_int(buffer_stats(path, name, sizeof(name)), -1,
+	       "buffer_stats: a plain directory has no statistics");
 	buffer_release(state, inode + 1);
-	is_int(access(path, F_OK), 0, "another's end leaves it");
+	is_int(access(path, F_OK), 0, "buffer_release: keeps another job's buffer");
 	snprintf(name, sizeof(name), "%s/run-dimmap", scratch);
 	chmod(name, 0777);
 	buffer_release(state, inode);
-	is_int(access(path, F_OK), 0, "nothing is done in a directory that others can write to");
+	is_int(access(path, F_OK), 0,
+	       "buffer_release: does nothing in a directory that others can write to");
 	chmod(name, 0711);
 	buffer_release(state, inode);
-	is_int(access(path, F_OK), -1, "with its job it goes");
+	is_int(access(path, F_OK), -1, "buffer_release: removes the job's buffer");
 
 	if (geteuid() == 0) {
 		struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
@@ -255,21 +272,21 @@ static void sweep(void)
 
 		snprintf(conf.state_dir, sizeof(conf.state_dir), "%s/other", scratch);
 		is_int(buffer_make(&b, &conf, "f", &err), -1,
-		       "no buffer of what is no block device");
+		       "buffer_make: fails for a source that is not a block device");
 		umask(old);
 		snprintf(name, sizeof(name), "%s/other-dimmap", scratch);
 		is_int(stat(name, &st) == 0 ? (long)(st.st_mode & 07777) : -1, 0711,
-		       "users can pass, whatever umask the job had");
+		       "buffer_make: users can pass the directory, whatever the job's umask is");
 	}
 	ok(buffer_stat("pages 12\nmajor 34\n", "major", &value) && value == 34,
-	   "a number by its name");
+	   "buffer_stat: a number by its name");
 	ok(!buffer_stat("pages 12\nmajor 34\n", "maj", &value) && !buffer_stat("", "major", &value),
-	   "by its whole name");
+	   "buffer_stat: only by the whole name");
 }
 
 int main(void)
 {
-	alarm(120); /* without a limit the test has one */
+	alarm(120); /* the test has a time limit in case that a wait has none */
 	scratch_make();
 	sources();
 	sweep();

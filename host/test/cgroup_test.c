@@ -46,14 +46,17 @@ static void below(void)
 		scratch_file(path, process[i][1]);
 	}
 	is_int(cgroup_each_pid_below(root, user, note, text, &err), 0,
-	       "all processes below a cgroup");
-	ok(strstr(text, "task_0 11;task_0 12;"), "those of a rank: %s", text);
-	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"), "and all others");
-	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"), "once each");
+	       "cgroup_each_pid_below: walks a cgroup");
+	ok(strstr(text, "task_0 11;task_0 12;"), "cgroup_each_pid_below: processes of a rank: %s",
+	   text);
+	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"),
+	   "cgroup_each_pid_below: processes of all other cgroups");
+	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"),
+	   "cgroup_each_pid_below: each process once");
 	text[0] = '\0';
 	is_int(cgroup_each_pid_below(root, JOB "/step_10", note, text, &err), 0,
-	       "one that has ended");
-	is(text, "", "has none");
+	       "cgroup_each_pid_below: a missing cgroup is no error");
+	is(text, "", "cgroup_each_pid_below: a missing cgroup has no process");
 }
 
 static void places(void)
@@ -63,22 +66,31 @@ static void places(void)
 
 	scratch_dir("cg/" JOB "/step_0/user/task_3");
 	scratch_dir("cg/" JOB "/step_0/slurm");
-	is_int(place(&p, "0::/" JOB "/step_0/user/task_3\n", &err), 0, "a rank's place");
-	is(p.job, JOB, "its job");
-	is(p.step, JOB "/step_0", "its step");
-	is(p.user, JOB "/step_0/user", "the level of Slurm's limits");
-	is(p.task, JOB "/step_0/user/task_3", "its task");
-	ok(p.job_inode && p.step_inode && p.job_inode != p.step_inode, "inodes");
-	is_int(place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0, "slurmstepd's place");
-	is(p.task, "", "which is no task");
+	is_int(place(&p, "0::/" JOB "/step_0/user/task_3\n", &err), 0,
+	       "cgroup_find_place: finds a rank's place");
+	is(p.job, JOB, "cgroup_find_place: the rank's job");
+	is(p.step, JOB "/step_0", "cgroup_find_place: the rank's step");
+	is(p.user, JOB "/step_0/user", "cgroup_find_place: the level of Slurm's limits");
+	is(p.task, JOB "/step_0/user/task_3", "cgroup_find_place: the rank's task");
+	ok(p.job_inode && p.step_inode && p.job_inode != p.step_inode,
+	   "cgroup_find_place: inodes of job and step");
+	is_int(place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0,
+	       "cgroup_find_place: finds slurmstepd's place");
+	is(p.task, "", "cgroup_find_place: slurmstepd has no task");
 	is_int(place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0,
-	       "behind v1 lines");
-	is_int(place(&p, "4:memory:/x\n", &err), -1, "no v2 line");
-	ok(strstr(err.text, "cgroup/v2") != NULL, "says what is needed: %s", err.text);
-	is_int(place(&p, "0::/user.slice/session-1.scope\n", &err), -1, "outside Slurm's tree");
-	ok(strstr(err.text, "task/cgroup") != NULL, "says what is needed: %s", err.text);
-	is_int(place(&p, "0::/a/../step_0/user/task_3\n", &err), -1, "a path with ..");
-	is_int(place(&p, "0::/" JOB "/step_9/user/task_0\n", &err), -1, "a step that is gone");
+	       "cgroup_find_place: finds the v2 line behind v1 lines");
+	is_int(place(&p, "4:memory:/x\n", &err), -1,
+	       "cgroup_find_place: refuses a process without a v2 line");
+	ok(strstr(err.text, "cgroup/v2") != NULL,
+	   "cgroup_find_place: the message names Slurm's cgroup/v2: %s", err.text);
+	is_int(place(&p, "0::/user.slice/session-1.scope\n", &err), -1,
+	       "cgroup_find_place: refuses a process outside Slurm's tree");
+	ok(strstr(err.text, "task/cgroup") != NULL,
+	   "cgroup_find_place: the message names task/cgroup: %s", err.text);
+	is_int(place(&p, "0::/a/../step_0/user/task_3\n", &err), -1,
+	       "cgroup_find_place: refuses a path with ..");
+	is_int(place(&p, "0::/" JOB "/step_9/user/task_0\n", &err), -1,
+	       "cgroup_find_place: refuses a step that is gone");
 }
 
 static void sets(void)
@@ -90,38 +102,44 @@ static void sets(void)
 	scratch_dir("cg/a");
 	scratch_file("cg/a/cpuset.cpus", "");
 	scratch_file("cg/a/cgroup.procs", "1\n22\n");
-	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &want, &err), 0, "write a set");
-	is_int(cgroup_read_set(root, "a", "cpuset.cpus", &s, &err), 0, "read it");
-	is(list_of(&s), "0-3,8", "the same");
-	is_int(cgroup_read(root, "a", "cpuset.cpus", text, sizeof(text), &err), 0, "as text");
-	is(text, "0-3,8", "without a newline");
+	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &want, &err), 0,
+	       "cgroup_write_set: writes a set");
+	is_int(cgroup_read_set(root, "a", "cpuset.cpus", &s, &err), 0,
+	       "cgroup_read_set: reads a set");
+	is(list_of(&s), "0-3,8", "cgroup_read_set: reads the written set");
+	is_int(cgroup_read(root, "a", "cpuset.cpus", text, sizeof(text), &err), 0,
+	       "cgroup_read: reads a text");
+	is(text, "0-3,8", "cgroup_read: the text has no newline");
 	is_int(cgroup_read(root, "a", "cpuset.cpus", text, 4, &err), -1,
-	       "too long for the buffer: refused");
+	       "cgroup_read: refuses a text too long for the buffer");
 	idset_zero(&s);
-	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &s, &err), -1, "an empty set is refused");
-	is_int(cgroup_write_set(root, "a", "missing", &want, &err), -1, "a file that is not there");
-	ok(strstr(err.text, "a/missing") != NULL, "names it: %s", err.text);
+	is_int(cgroup_write_set(root, "a", "cpuset.cpus", &s, &err), -1,
+	       "cgroup_write_set: refuses an empty set");
+	is_int(cgroup_write_set(root, "a", "missing", &want, &err), -1,
+	       "cgroup_write_set: fails for a missing file");
+	ok(strstr(err.text, "a/missing") != NULL,
+	   "cgroup_write_set: the message names the missing file: %s", err.text);
 	is_int(cgroup_read_set(root, "b", "cpuset.cpus", &s, &err), -1,
-	       "a directory that is not there");
-	is_int((long long)cgroup_inode(root, "b"), 0, "has no inode");
+	       "cgroup_read_set: fails in a missing directory");
+	is_int((long long)cgroup_inode(root, "b"), 0, "cgroup_inode: 0 for a missing directory");
 }
 
-/* Several slurmds on one host have a scope each. */
+/* Each of several slurmds on a host has a scope. */
 static void nodes(void)
 {
 	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"),
-	   "a job of the node's own slurmd");
+	   "cgroup_is_of_node: a job of the node's own slurmd");
 	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n2"),
-	   "one of another slurmd on the host");
+	   "cgroup_is_of_node: not of another slurmd on the host");
 	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n"),
-	   "whose node's name begins alike");
+	   "cgroup_is_of_node: not of a node whose name begins alike");
 	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "rack-n1"),
-	   "or ends alike");
+	   "cgroup_is_of_node: not of a node whose name ends alike");
 	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"),
-	   "a scope that names no node is that of the host's only slurmd");
+	   "cgroup_is_of_node: a scope without a node belongs to the host's only slurmd");
 	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"),
-	   "in any slice, whatever the job's directory is called");
-	ok(cgroup_is_of_node("job_7", "n1"), "a path without any scope");
+	   "cgroup_is_of_node: any slice, and any name of the job's directory");
+	ok(cgroup_is_of_node("job_7", "n1"), "cgroup_is_of_node: a path without a scope");
 }
 
 int main(void)
@@ -133,7 +151,7 @@ int main(void)
 	scratch_dir("cg");
 	snprintf(path, sizeof(path), "%s/cg", scratch);
 	root = cgroup_open_root(path, &err);
-	ok(root >= 0, "open a test's root");
+	ok(root >= 0, "cgroup_open_root: opens a test's root");
 	places();
 	below();
 	sets();

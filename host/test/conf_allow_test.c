@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A user database that fails, or does not answer, in a list of users. */
+/* A list of users with a user database that fails or does not answer. */
 #include "host/conf_allow.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 static enum { ANSWERS, FAILS, NO_SERVER, IS_AWAY } database;
 
-/* In the place of the C library's. */
+/* Replaces the C library's. */
 int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
 {
 	static const int error[] = { [FAILS] = EIO, [NO_SERVER] = ENOENT };
@@ -49,25 +49,27 @@ static void answers(void)
 	struct errbuf err;
 
 	database = ANSWERS;
-	is_int(check("users: carol, alice", ALICE, false, &err), 0, "a user of the list %s",
-	       err.text);
-	is_int(check("users: carol, alice", BOB, false, &err), -1, "another user");
+	is_int(check("users: carol, alice", ALICE, false, &err), 0,
+	       "conf_allow_check: allows a user of the list %s", err.text);
+	is_int(check("users: carol, alice", BOB, false, &err), -1,
+	       "conf_allow_check: refuses a user outside the list");
 	is(err.text,
 	   "mems is for users carol alice only, and uid 1002 is none of them (allow_mems in /c)",
-	   "the message says whose it is");
+	   "conf_allow_check: the message has the list and the uid");
 	is_int(check("users: carol, alice", BOB, true, &err), -1,
-	       "another user is refused at submission, too");
+	       "conf_allow_check: refuses a user outside the list at submission, too");
 }
 
-/* SAID: what the message says of the database. */
+/* SAID: the database's part of the message. */
 static void no_answer(const char *name, const char *said)
 {
 	struct errbuf err;
 	char want[256];
 
 	is_int(check("users: alice, 1002", BOB, false, &err), 0,
-	       "%s: a number is in the list all the same", name);
-	is_int(check("users: 1003", BOB, false, &err), -1, "%s: numbers alone are certain", name);
+	       "%s: a number in the list is found all the same", name);
+	is_int(check("users: 1003", BOB, false, &err), -1,
+	       "%s: a list of numbers needs no database", name);
 	is_int(check("users: alice", ALICE, false, &err), -1, "%s: a job is refused", name);
 	snprintf(want, sizeof(want),
 		 "mems is for users alice only, and the user database does not say whether uid "
@@ -75,7 +77,7 @@ static void no_answer(const char *name, const char *said)
 		 said);
 	is(err.text, want, "%s: the message names the user database", name);
 	is_int(check("users: alice", ALICE, true, &err), 0,
-	       "%s: at submission that is left to the nodes %s", name, err.text);
+	       "%s: a submission leaves the answer to the nodes %s", name, err.text);
 }
 
 static void away(void)
@@ -84,12 +86,13 @@ static void away(void)
 
 	database = IS_AWAY;
 	no_answer("without an answer", "no answer within 10 s");
-	ok(time(NULL) - start <= 2 * (CONF_ALLOW_SECONDS + 5), "each wait has an end");
+	ok(time(NULL) - start <= 2 * (CONF_ALLOW_SECONDS + 5),
+	   "conf_allow_check: each wait has a limit");
 }
 
 int main(void)
 {
-	alarm(120); /* without a limit the test has one */
+	alarm(120); /* the test has a time limit in case that a wait has none */
 	answers();
 	database = FAILS;
 	no_answer("an error", "Input/output error");

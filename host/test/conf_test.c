@@ -9,7 +9,7 @@
 
 #include "base/test/tap.h"
 
-/* The lines of doc/nodeos.conf.5 round its table of keys. */
+/* The lines of doc/nodeos.conf.5 around its table of keys. */
 #define PAGE_BEGIN ".\\\" The table of keys: NODEOS_WRITE=1 host/test/conf_test writes it.\n"
 #define PAGE_END ".\\\" End of the table of keys.\n"
 #define NUMBERS_BEGIN \
@@ -42,26 +42,27 @@ static void defaults(void)
 	conf_defaults(&c);
 	ok(conf_allows_policy(&c, POLICY_OTHER) && conf_allows_policy(&c, POLICY_BATCH) &&
 		   conf_allows_policy(&c, POLICY_IDLE) && conf_allows_policy(&c, POLICY_HPC),
-	   "other, batch, idle and hpc for everyone");
+	   "conf_defaults: other, batch, idle and hpc are allowed");
 	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR),
-	   "fifo and rr not");
+	   "conf_defaults: fifo and rr are not allowed");
 	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT),
-	   "no other numbers");
+	   "conf_allows_policy: no other number is allowed");
 	ok(conf_allows_partition(&c, PARTITION_MEMBER) &&
 		   !conf_allows_partition(&c, PARTITION_ROOT) &&
 		   !conf_allows_partition(&c, PARTITION_ISOLATED) &&
 		   !conf_allows_partition(&c, PARTITION_COUNT),
-	   "no partitions");
-	ok(c.strict, "strict");
-	is_int(c.default_policy, POLICY_OTHER, "default_policy");
-	is_int(c.default_mems, MEMS_ALL, "default_mems");
-	is_int(c.max_rt_priority, 50, "max_rt_priority");
-	is_int(c.helper_timeout, 10, "helper_timeout");
-	is(c.state_dir, "/run/nodeos", "state_dir");
-	is_int(c.max_containers, 64, "max_containers");
+	   "conf_defaults: no partition but member is allowed");
+	ok(c.strict, "conf_defaults: strict");
+	is_int(c.default_policy, POLICY_OTHER, "conf_defaults: default_policy");
+	is_int(c.default_mems, MEMS_ALL, "conf_defaults: default_mems");
+	is_int(c.max_rt_priority, 50, "conf_defaults: max_rt_priority");
+	is_int(c.helper_timeout, 10, "conf_defaults: helper_timeout");
+	is(c.state_dir, "/run/nodeos", "conf_defaults: state_dir");
+	is_int(c.max_containers, 64, "conf_defaults: max_containers");
 	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except,
-	   "no ServiceOS");
-	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed), "an empty file means the defaults");
+	   "conf_defaults: no ServiceOS");
+	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed),
+	   "conf_parse: an empty file gives the defaults");
 }
 
 static void good(void)
@@ -89,46 +90,52 @@ static void good(void)
 	struct conf c;
 	struct errbuf err = { 0 };
 
-	is_int(parse(&c, text, &err), 0, "every key %s", err.text);
+	is_int(parse(&c, text, &err), 0, "conf_parse: takes every key %s", err.text);
 	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
 		   conf_allows_policy(&c, POLICY_HPC) && !conf_allows_policy(&c, POLICY_BATCH),
-	   "allow_policies");
+	   "conf_parse: allow_policies");
 	ok(conf_allows_partition(&c, PARTITION_ISOLATED) &&
 		   !conf_allows_partition(&c, PARTITION_ROOT),
-	   "allow_partitions");
-	ok(!c.strict, "strict");
-	is_int(c.default_policy, POLICY_FIFO, "default_policy");
-	is_int(c.default_mems, MEMS_LOCAL, "default_mems");
-	is_int(c.max_rt_priority, 99, "max_rt_priority");
-	is_int(c.hpc_fallback, POLICY_BATCH, "hpc_fallback");
-	is_int(c.helper_timeout, 60, "helper_timeout");
-	is(c.state_dir, "/var/lib/node.os/..x", "state_dir");
-	is_int(c.max_containers, 1, "max_containers");
-	ok(c.service.kind == SERVICE_PER_SOCKET && c.service.cores == 2, "serviceos");
-	ok(c.service.own_mems && c.service.mems.word[0] == 13, "serviceos_mems");
-	is(c.service_except, "lustre.service mnt-a\\x2db.mount a@b.socket", "serviceos_except");
-	is(c.dimmap_devices, "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*", "dimmap_devices");
-	ok(c.dimmap_files, "dimmap_files");
-	ok(c.dimmap_max == UINT64_C(16) << 30, "dimmap_max");
+	   "conf_parse: allow_partitions");
+	ok(!c.strict, "conf_parse: strict");
+	is_int(c.default_policy, POLICY_FIFO, "conf_parse: default_policy");
+	is_int(c.default_mems, MEMS_LOCAL, "conf_parse: default_mems");
+	is_int(c.max_rt_priority, 99, "conf_parse: max_rt_priority");
+	is_int(c.hpc_fallback, POLICY_BATCH, "conf_parse: hpc_fallback");
+	is_int(c.helper_timeout, 60, "conf_parse: helper_timeout");
+	is(c.state_dir, "/var/lib/node.os/..x", "conf_parse: state_dir");
+	is_int(c.max_containers, 1, "conf_parse: max_containers");
+	ok(c.service.kind == SERVICE_PER_SOCKET && c.service.cores == 2, "conf_parse: serviceos");
+	ok(c.service.own_mems && c.service.mems.word[0] == 13, "conf_parse: serviceos_mems");
+	is(c.service_except, "lustre.service mnt-a\\x2db.mount a@b.socket",
+	   "conf_parse: serviceos_except");
+	is(c.dimmap_devices, "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*",
+	   "conf_parse: dimmap_devices");
+	ok(c.dimmap_files, "conf_parse: dimmap_files");
+	ok(c.dimmap_max == UINT64_C(16) << 30, "conf_parse: dimmap_max");
 	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err),
-	       0, "other forms %s", err.text);
+	       0, "conf_parse: takes other forms of values %s", err.text);
 	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001,
-	   "serviceos as a list");
+	   "conf_parse: serviceos as a list");
 	ok(!c.service.own_mems && !*c.service_except,
-	   "serviceos_mems = all, serviceos_except = none");
-	is_int(parse(&c, "hpc_fallback = none", &err), 0, "no fallback %s", err.text);
-	is_int(c.hpc_fallback, POLICY_UNSET, "hpc_fallback = none");
-	is_int(parse(&c, "hpc_fallback = hpc", &err), -1, "hpc is none: %s", err.text);
-	is_int(parse(&c, "hpc_fallback = ", &err), -1, "nor is nothing: %s", err.text);
-	is_int(parse(&c, "serviceos_mems = homes", &err), 0, "homes %s", err.text);
-	ok(c.service.own_mems && c.service.homes, "serviceos_mems = homes");
+	   "conf_parse: serviceos_mems = all, serviceos_except = none");
+	is_int(parse(&c, "hpc_fallback = none", &err), 0,
+	       "conf_parse: takes hpc_fallback = none %s", err.text);
+	is_int(c.hpc_fallback, POLICY_UNSET, "conf_parse: hpc_fallback = none");
+	is_int(parse(&c, "hpc_fallback = hpc", &err), -1,
+	       "conf_parse: refuses hpc as its own fallback: %s", err.text);
+	is_int(parse(&c, "hpc_fallback = ", &err), -1, "conf_parse: refuses an empty fallback: %s",
+	       err.text);
+	is_int(parse(&c, "serviceos_mems = homes", &err), 0, "conf_parse: takes homes %s",
+	       err.text);
+	ok(c.service.own_mems && c.service.homes, "conf_parse: serviceos_mems = homes");
 }
 
 static void refused(void)
 {
 	static const struct {
 		const char *text;
-		const char *message; /* its beginning */
+		const char *message; /* the beginning of the message */
 	} table[] = {
 		{ "strict", "f:1: \"strict\": expected \"key = value\"" },
 		{ "\n= yes", "f:2: \"= yes\": expected \"key = value\"" },
@@ -240,17 +247,18 @@ static void refused(void)
 		ok(parse(&c, table[i].text, &err) == -1 &&
 			   strncmp(err.text, table[i].message, strlen(table[i].message)) == 0 &&
 			   !strchr(err.text, '\n') && memcmp(&c, &before, sizeof(c)) == 0,
-		   "bad %zu: %s", i, err.text);
+		   "conf_parse: refuses bad text %zu: %s", i, err.text);
 	}
-	is_int(conf_parse(&c, "f", "strict\0 = no", 12, &err), -1, "a NUL: %s", err.text);
+	is_int(conf_parse(&c, "f", "strict\0 = no", 12, &err), -1, "conf_parse: refuses a NUL: %s",
+	       err.text);
 	memset(big, 'x', sizeof(big));
-	is_int(conf_parse(&c, "f", big, sizeof(big), &err), -1, "a long line: %s", err.text);
+	is_int(conf_parse(&c, "f", big, sizeof(big), &err), -1,
+	       "conf_parse: refuses a long line: %s", err.text);
 	memset(big, '#', sizeof(big));
-	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0,
-	       "a long comment is none of our business");
+	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0, "conf_parse: takes a long comment");
 }
 
-/* What conf_print writes is read back as the same, whatever the values. */
+/* conf_parse() reads back what conf_print() writes, for any values. */
 static void print(void)
 {
 	static const char odd[] =
@@ -264,21 +272,21 @@ static void print(void)
 	struct conf_key key;
 	struct errbuf err = { 0 };
 
-	is_int(parse(&c, odd, &err), 0, "odd values %s", err.text);
+	is_int(parse(&c, odd, &err), 0, "conf_parse: takes odd values %s", err.text);
 	conf_print(f, &c, "");
 	fclose(f);
 	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again),
-	   "printed and read back %s", err.text);
-	/* comments as they are before they are wrapped */
+	   "conf_parse: reads back odd values that conf_print() wrote %s", err.text);
+	/* undo the wrapping of comments */
 	for (char *p = text; (p = strstr(p, "\n# ")) != NULL;)
 		memmove(p, p + 2, strlen(p + 2) + 1);
 	for (unsigned i = 0; conf_key_at(&key, i); i++)
 		ok(strstr(text, key.name) && strstr(text, key.comment),
-		   "%s is printed with its comment", key.name);
+		   "conf_print: %s has its comment", key.name);
 	free(text);
 }
 
-/* The text of a file of the source tree, or NULL. */
+/* Return the text of a file of the source tree, or NULL. */
 static char *slurp(const char *name)
 {
 	const char *top = getenv("NODEOS_SOURCE");
@@ -288,7 +296,7 @@ static char *slurp(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", name);
 	f = fopen(path, "r");
-	if (!ok(f && fread(text, 1, CONF_SIZE_MAX - 1, f) > 0, "read %s", path)) {
+	if (!ok(f && fread(text, 1, CONF_SIZE_MAX - 1, f) > 0, "the test can read %s", path)) {
 		free(text);
 		text = NULL;
 	}
@@ -297,7 +305,7 @@ static char *slurp(const char *name)
 	return text;
 }
 
-/* The installed file changes nothing, and its commented keys are the table's defaults. */
+/* The installed file changes nothing, and its commented keys have the table's defaults. */
 static void installed_file(void)
 {
 	char *text = slurp("etc/nodeos.conf");
@@ -310,24 +318,24 @@ static void installed_file(void)
 		return;
 	conf_defaults(&want);
 	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
-	   "etc/nodeos.conf as it is %s", err.text);
-	/* Uncomment "#key = value"; prose has a blank after '#'. */
+	   "etc/nodeos.conf gives the defaults %s", err.text);
+	/* uncomment "#key = value"; prose has a blank after '#' */
 	for (char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
 		if (p[0] == '#' && p[1] >= 'a' && p[1] <= 'z') {
 			p[0] = ' ';
 			keys++;
 		}
 	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
-	   "etc/nodeos.conf uncommented %s", err.text);
+	   "etc/nodeos.conf with all keys uncommented gives the defaults %s", err.text);
 	for (unsigned i = 0; conf_key_at(&key, i); i++)
 		keys--;
-	is_int(keys, 0, "every key is there once");
+	is_int(keys, 0, "etc/nodeos.conf has every key once");
 	free(text);
 }
 
 /*
- * The file NAME of the source tree has WANT between the lines BEGIN and END (NULL: the file's end).
- * With NODEOS_WRITE=1 it is made so.
+ * Check that the file NAME of the source tree has WANT between the lines BEGIN and END (NULL: the
+ * file's end). With NODEOS_WRITE=1 write it.
  */
 static void generated(const char *name, const char *begin, const char *end, const char *want,
 		      const char *row)
@@ -349,7 +357,7 @@ static void generated(const char *name, const char *begin, const char *end, cons
 	}
 	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", name);
 	f = fopen(path, "w");
-	if (ok(f != NULL, "write %s", path)) {
+	if (ok(f != NULL, "the test can write %s", path)) {
 		fprintf(f, "%.*s%s%s", (int)(from - text), text, want, to);
 		fclose(f);
 	}
@@ -368,16 +376,17 @@ static void generated_file(void)
 	conf_print(f, &c, "#");
 	fclose(f);
 	generated("etc/nodeos.conf", "\n\n", NULL, want,
-		  "etc/nodeos.conf is what the rows of host/conf_keys.c say (NODEOS_WRITE=1 "
+		  "etc/nodeos.conf matches the rows of host/conf_keys.c (NODEOS_WRITE=1 "
 		  "host/test/conf_test writes it)");
 	for (const char *line = want; line && *line; line += strcspn(line, "\n") + 1)
 		if (strcspn(line, "\n") > longest)
 			longest = strcspn(line, "\n");
-	ok(longest <= 100, "its lines have 100 columns at most: %zu", longest);
+	ok(longest <= 100, "the longest line of etc/nodeos.conf has at most 100 columns: %zu",
+	   longest);
 	free(want);
 }
 
-/* TEXT as mdoc shows it. */
+/* Print TEXT as mdoc needs it. */
 static void print_mdoc(FILE *f, const char *text)
 {
 	for (const char *p = text; *p; p++) {
@@ -386,14 +395,14 @@ static void print_mdoc(FILE *f, const char *text)
 		else if (*p == '\\')
 			fputs("\\e", f);
 		else if (*p == ' ' && p > text + 1 && strchr(".?", p[-1]) && p[-2] >= 'a')
-			fputc('\n', f); /* a sentence has a line of its own */
+			fputc('\n', f); /* each sentence has a line of its own */
 		else
 			fputc(*p, f);
 	}
 	fputc('\n', f);
 }
 
-/* The table of keys in nodeos.conf(5); the prose behind it is written by hand. */
+/* The table of keys in nodeos.conf(5), without the prose written by hand behind it. */
 static void generated_table(void)
 {
 	char *want = NULL;
@@ -416,7 +425,7 @@ static void generated_table(void)
 	free(want);
 }
 
-/* allow_NAME of isolators that are one number: nothing of them is special. */
+/* The text for allow_NAME of isolators that are one number: none of them is special. */
 static void generated_numbers(void)
 {
 	char *want = NULL;
@@ -432,7 +441,7 @@ static void generated_numbers(void)
 	free(want);
 }
 
-/* allow_NAME: its words, and the users that it lets through. */
+/* Values of allow_NAME, and the users that each lets through. */
 static void allow(void)
 {
 	static const char *const bad[] = {
@@ -449,38 +458,41 @@ static void allow(void)
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		snprintf(text, sizeof(text), "allow_mems = %s", bad[i]);
-		ok(parse(&c, text, &err) == -1 && !strchr(err.text, '\n'), "%s", err.text);
+		ok(parse(&c, text, &err) == -1 && !strchr(err.text, '\n'),
+		   "conf_parse: refuses a value of allow_mems: %s", err.text);
 	}
 	is_int(parse(&c,
-		     "allow_mems = users: nobody-here-x, root\nallow_sched = accounts: a,physics\n"
-		     "allow_dimmap = partitions: p2\nallow_partition = no\nallow_cpus = users: 1",
+		     "allow_mems = users: no-user-x, root\nallow_sched = accounts: "
+		     "a,physics\nallow_dimmap = partitions: p2\nallow_partition = no\nallow_cpus = "
+		     "users: 1",
 		     &err),
-	       0, "lists %s", err.text);
+	       0, "conf_parse: takes lists of users, accounts and partitions %s", err.text);
 	is_int(conf_check_isolator(&c, ISOLATOR_MEMS, &root, "/c", &err), 0,
-	       "root by its name, behind a user that there is not");
+	       "conf_check_isolator: finds root's name behind an unknown user");
 	ok(conf_check_isolator(&c, ISOLATOR_MEMS, &job, "/c", &err) == -1 &&
-		   strstr(err.text, "users nobody-here-x root only, and uid 1 is none of them "
+		   strstr(err.text, "users no-user-x root only, and uid 1 is none of them "
 				    "(allow_mems in /c)"),
-	   "another: %s", err.text);
-	is_int(conf_check_isolator(&c, ISOLATOR_CPUS, &job, "/c", &err), 0, "a numeric uid");
+	   "conf_check_isolator: refuses a user outside the list: %s", err.text);
+	is_int(conf_check_isolator(&c, ISOLATOR_CPUS, &job, "/c", &err), 0,
+	       "conf_check_isolator: finds a numeric uid");
 	is_int(conf_check_isolator(&c, ISOLATOR_SCHED, &job, "/c", &err), 0,
-	       "an account, letter case aside");
+	       "conf_check_isolator: finds an account in any letter case");
 	ok(conf_check_isolator(&c, ISOLATOR_DIMMAP, &job, "/c", &err) == -1 &&
 		   strstr(err.text, "this job's is \"p\""),
-	   "another partition: %s", err.text);
+	   "conf_check_isolator: refuses another partition: %s", err.text);
 	ok(conf_check_isolator(&c, ISOLATOR_SCHED, &root, "/c", &err) == -1 &&
 		   strstr(err.text, "not known"),
-	   "an unknown account: %s", err.text);
+	   "conf_check_isolator: refuses an unknown account: %s", err.text);
 	is_int(conf_check_isolator(&c, ISOLATOR_SCHED, &early, "/c", &err), 0,
-	       "at submission that is left to the nodes");
+	       "conf_check_isolator: a submission leaves accounts to the nodes");
 	is_int(conf_check_isolator(&c, ISOLATOR_MEMS, &early, "/c", &err), -1,
-	       "users are checked there: %s", err.text);
-	is_int(conf_check_isolator(&c, ISOLATOR_PARTITION, &root, "/c", &err), -1, "no: %s",
-	       err.text);
+	       "conf_check_isolator: a submission checks users: %s", err.text);
+	is_int(conf_check_isolator(&c, ISOLATOR_PARTITION, &root, "/c", &err), -1,
+	       "conf_check_isolator: refuses everyone for no: %s", err.text);
 	memset(text, 'a', sizeof(text));
 	memcpy(text, "allow_cpus = users: ", 20);
 	text[120] = '\0';
-	is_int(parse(&c, text, &err), -1, "a name of 100 bytes: %s", err.text);
+	is_int(parse(&c, text, &err), -1, "conf_parse: refuses a name of 100 bytes: %s", err.text);
 }
 
 static void manual_page(void)
@@ -504,7 +516,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 
 	ok(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
 		   fchmod(fd, mode) == 0,
-	   "write a file of mode %04o", (unsigned)mode);
+	   "the test can write a file of mode %04o", (unsigned)mode);
 	close(fd);
 }
 
@@ -515,10 +527,10 @@ static void refuse_file(const char *path, uid_t owner, const char *says)
 
 	ok(conf_load(&c, path, owner, &err) == -1 && strncmp(err.text, path, strlen(path)) == 0 &&
 		   strstr(err.text, says),
-	   "%s", err.text);
+	   "conf_load: refuses a file: %s", err.text);
 }
 
-/* Images that are shared by nodes have links in /etc. */
+/* Images that nodes share have links in /etc. */
 static void links(const char *dir, const char *path, const char *link)
 {
 	char sub[80], inner[96];
@@ -528,39 +540,40 @@ static void links(const char *dir, const char *path, const char *link)
 	snprintf(sub, sizeof(sub), "%s/sub", dir);
 	snprintf(inner, sizeof(inner), "%s/sub/nodeos.conf", dir);
 	ok(symlink(path, link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 && !c.strict,
-	   "the owner's link %s", err.text);
+	   "conf_load: follows the owner's link %s", err.text);
 	unlink(link);
 	ok(symlink("nodeos.conf", link) == 0 && conf_load(&c, link, geteuid(), &err) == 0 &&
 		   !c.strict,
-	   "a relative one %s", err.text);
+	   "conf_load: follows a relative link %s", err.text);
 	if (geteuid() == 0) {
-		ok(lchown(link, 65534, (gid_t)-1) == 0, "give the link away");
+		ok(lchown(link, 65534, (gid_t)-1) == 0, "the test can give the link away");
 		refuse_file(link, 0, "the link link: belongs to uid 65534 (allowed: root)");
 		ok(lchown(link, 0, (gid_t)-1) == 0 && chown(path, 65534, (gid_t)-1) == 0,
-		   "give the file away");
+		   "the test can give the file away");
 		refuse_file(link, 0, "where it leads: belongs to uid 65534 (allowed: root)");
-		ok(chown(path, 0, (gid_t)-1) == 0, "take it back");
+		ok(chown(path, 0, (gid_t)-1) == 0, "the test can take the file back");
 	}
-	ok(chmod(path, 0666) == 0, "let all write it");
+	ok(chmod(path, 0666) == 0, "the test can let all users write the file");
 	refuse_file(link, geteuid(), "where it leads: group or others can write it (mode 0666)");
 	unlink(link);
 	ok(chmod(path, 0644) == 0 && mkdir(sub, 0755) == 0 &&
 		   symlink("../nodeos.conf", inner) == 0 && symlink("sub/nodeos.conf", link) == 0,
-	   "a link to a link in another directory");
-	ok(conf_load(&c, link, geteuid(), &err) == 0 && !c.strict, "is followed %s", err.text);
-	ok(chmod(sub, 0777) == 0, "let all write the directory");
+	   "the test can make a link to a link in another directory");
+	ok(conf_load(&c, link, geteuid(), &err) == 0 && !c.strict,
+	   "conf_load: follows a link to a link in another directory %s", err.text);
+	ok(chmod(sub, 0777) == 0, "the test can let all users write the directory");
 	refuse_file(link, geteuid(),
 		    "a directory on the way: group or others can write it (mode 0777)");
 	if (geteuid() == 0) {
 		ok(chmod(sub, 0755) == 0 && chown(sub, 65534, (gid_t)-1) == 0,
-		   "give the directory away");
+		   "the test can give the directory away");
 		refuse_file(link, 0, "a directory on the way: belongs to uid 65534");
 	}
 	unlink(link);
-	ok(symlink("link", link) == 0, "a link to itself");
+	ok(symlink("link", link) == 0, "the test can make a link to itself");
 	refuse_file(link, geteuid(), "Too many levels of symbolic links");
 	unlink(link);
-	ok(symlink("nowhere", link) == 0, "a link to nowhere");
+	ok(symlink("nowhere", link) == 0, "the test can make a link to nowhere");
 	refuse_file(link, geteuid(), "No such file");
 	unlink(link);
 	unlink(inner);
@@ -583,23 +596,25 @@ static void files(void)
 	snprintf(path, sizeof(path), "%s/nodeos.conf", dir);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	ok(conf_load(&c, path, geteuid(), &err) < 0 && strstr(err.text, "No such file"),
-	   "a named file must be there: %s", err.text);
+	   "conf_load: a file named by the caller must exist: %s", err.text);
 	if (access(NODEOS_CONF_PATH, F_OK) < 0)
 		ok(conf_load(&c, NODEOS_CONF_PATH, geteuid(), &err) == 0 && same(&c, &want),
-		   "no file: the defaults");
+		   "conf_load: the missing default file gives the defaults");
 
 	write_file(path, "strict = no\n", 0644);
-	ok(conf_load(&c, path, geteuid(), &err) == 0 && !c.strict, "a file %s", err.text);
+	ok(conf_load(&c, path, geteuid(), &err) == 0 && !c.strict, "conf_load: loads a file %s",
+	   err.text);
 	if (geteuid() == 0) {
-		ok(chown(path, 65534, (gid_t)-1) == 0, "give it away");
+		ok(chown(path, 65534, (gid_t)-1) == 0, "the test can give the file away");
 		refuse_file(path, 0, "belongs to uid 65534 (allowed: root)");
-		is_int(conf_load(&c, path, 65534, &err), 0, "its owner, if asked for, is right");
-		ok(chown(path, 0, (gid_t)-1) == 0, "take it back");
+		is_int(conf_load(&c, path, 65534, &err), 0,
+		       "conf_load: takes a file of the given owner");
+		ok(chown(path, 0, (gid_t)-1) == 0, "the test can take the file back");
 	} else {
 		refuse_file(path, 0, "(allowed: root)");
 	}
 	links(dir, path, link);
-	ok(mkfifo(link, 0600) == 0, "a named pipe");
+	ok(mkfifo(link, 0600) == 0, "the test can make a named pipe");
 	refuse_file(link, geteuid(), "is not a regular file");
 	unlink(link);
 	refuse_file(dir, geteuid(), "is not a regular file");
@@ -614,7 +629,8 @@ static void files(void)
 	for (int i = 0; i < CONF_SIZE_MAX; i++)
 		putc('\n', f);
 	fflush(f);
-	is_int(conf_load(&c, path, geteuid(), &err), 0, "a file of the largest size %s", err.text);
+	is_int(conf_load(&c, path, geteuid(), &err), 0,
+	       "conf_load: loads a file of the largest size %s", err.text);
 	putc('\n', f);
 	fclose(f);
 	refuse_file(path, geteuid(), "too large (allowed: 65536 bytes)");
@@ -622,12 +638,12 @@ static void files(void)
 	rmdir(dir);
 }
 
-/* What buffers may be of. */
+/* Sources of buffers that a site can allow. */
 static void sources(void)
 {
 	static const struct {
 		const char *source;
-		/* conf_check_source() with devices, with files, with neither */
+		/* results of conf_check_source() with devices, with files, with neither allowed */
 		int device, files, neither;
 	} row[] = {
 		{ "/dev/nvme0n1p1", 0, -1, -1 },
@@ -647,20 +663,21 @@ static void sources(void)
 	conf_defaults(&neither);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device,
-		       "%s with devices", row[i].source);
+		       "conf_check_source: %s, where devices are allowed", row[i].source);
 		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files,
-		       "%s with files", row[i].source);
+		       "conf_check_source: %s, where files are allowed", row[i].source);
 		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither,
-		       "%s with neither", row[i].source);
+		       "conf_check_source: %s, where neither is allowed", row[i].source);
 	}
 	is(err.text,
-	   "source \"/scratch/a\": buffers cannot be of files at this site (dimmap_files in f)",
-	   "and the reason");
+	   "source \"/scratch/a\": buffers of files are not allowed at this site (dimmap_files in "
+	   "f)",
+	   "conf_check_source: the message about files");
 	conf_check_source(&devices, "/dev/sda", "f", &err);
 	is(err.text,
-	   "source \"/dev/sda\": buffers cannot be of that device at this site (allowed: "
+	   "source \"/dev/sda\": buffers of that device are not allowed at this site (allowed: "
 	   "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*; dimmap_devices in f)",
-	   "of a device");
+	   "conf_check_source: the message about a device");
 }
 
 int main(void)

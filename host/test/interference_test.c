@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's files, in a directory of ours: 8 CPUs, nohz_full on 4-7. */
+/* The kernel's files in a scratch directory: 8 CPUs, nohz_full on 4-7. */
 #include "host/interference.h"
 
 #include <fcntl.h>
@@ -62,14 +62,14 @@ static void make_node(void)
 	irq(9, "acpi", "0\n", "0-7\n");
 	irq(24, "nvme0q1", "2\n", "2-3\n");
 	irq(25, "virtio0-input.0", "5\n", "0-7\n");
-	irq(26, NULL, "2\n", "0-7\n"); /* nobody listens */
+	irq(26, NULL, "2\n", "0-7\n"); /* no handler */
 	irq(27, "old", NULL, "2-5\n"); /* a kernel without effective affinities */
 	irq(28, "eth0-rx", "3\n", "0-7\n");
 	scratch_dir("proc/irq/28/eth0-tx");
-	irq(29, "late", "\n", "3\n"); /* not started yet: what it is asked to be */
+	irq(29, "late", "\n", "3\n"); /* not started yet: its requested affinity counts */
 	irq(30, "\033[2Jx", "2\n", "2\n");
 	irq(31, "broken", "what is this\n", "7,x\n");
-	scratch_dir("proc/irq/32"); /* gone, its directory not yet */
+	scratch_dir("proc/irq/32"); /* the IRQ is gone, its directory not yet */
 	scratch_dir("proc/irq/33/effective_affinity_list");
 	for (unsigned cpu = 0; cpu < 8; cpu++) {
 		char name[32];
@@ -80,10 +80,10 @@ static void make_node(void)
 		snprintf(name, sizeof(name), "kworker/%u:0H-kblockd", cpu);
 		thread(200 + cpu, name, KTHREAD | PINNED, path);
 	}
-	thread(300, "kworker/u16:1", KTHREAD | PINNED, "0-7\n"); /* runs anywhere */
-	thread(301, "rcu_preempt", KTHREAD, "2\n"); /* can be moved */
+	thread(300, "kworker/u16:1", KTHREAD | PINNED, "0-7\n"); /* runs on any CPU */
+	thread(301, "rcu_preempt", KTHREAD, "2\n"); /* not bound: it can be moved */
 	thread(302, "irq/24-nvme", KTHREAD | PINNED, "2\n");
-	thread(303, "ksoftirqd/2", PINNED, "2\n"); /* a program of this name */
+	thread(303, "ksoftirqd/2", PINNED, "2\n"); /* a user's program of this name */
 	thread(304, "a) S 2 (b", KTHREAD | PINNED, "3\n");
 	thread(305, "gone", KTHREAD | PINNED, NULL);
 	thread(306, "odd", KTHREAD | PINNED, "2-\n");
@@ -129,8 +129,8 @@ static void many(void)
 	noise_on(&on, &n, &cpus);
 	ok(on.irqs == 50 && on.threads == 50 && on.n_irqs == NOISE_NAMES &&
 		   on.n_threads == NOISE_NAMES,
-	   "more than are named are counted");
-	is(on.irq[NOISE_NAMES - 1].name, "n31", "and the first are named");
+	   "noise_on: sources beyond NOISE_NAMES are counted");
+	is(on.irq[NOISE_NAMES - 1].name, "n31", "noise_on: the first sources are named");
 }
 
 int main(void)
@@ -144,47 +144,52 @@ int main(void)
 
 	scratch_make();
 	root = open(scratch, O_PATH | O_DIRECTORY);
-	is_int(noise_read(&n, root, &err), 0, "a tree without anything %s", err.text);
-	ok(!n.irqs_known && !n.threads_known && !n.n, "is not one without noise");
+	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a tree without /proc %s",
+	       err.text);
+	ok(!n.irqs_known && !n.threads_known && !n.n,
+	   "noise_read: a tree without /proc is not known to be quiet");
 	noise_free(&n);
 	make_node();
-	is_int(noise_read(&n, root, &err), 0, "a node %s", err.text);
-	ok(n.irqs_known && n.threads_known, "is known");
+	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node %s", err.text);
+	ok(n.irqs_known && n.threads_known, "noise_read: the node's IRQs and threads are known");
 	cpus = set_of("2-3");
 	noise_on(&on, &n, &cpus);
 	is(told(&on),
 	   "24 nvme0q1 2;27 old 2-3;28 eth0-rx,eth0-tx 3;29 late 3;30 ?[2Jx 2;2xksoftirqd "
 	   "2-3;2xkworker 2-3;1xirq/24-nvme 2;1xa) S 2 (b 3;",
-	   "what is on CPUs 2 and 3");
-	ok(on.irqs == 5 && on.threads == 6, "and how many");
-	is(list_of(&on.tick), "2-3", "with the tick");
+	   "noise_on: sources on CPUs 2 and 3");
+	ok(on.irqs == 5 && on.threads == 6, "noise_on: their numbers");
+	is(list_of(&on.tick), "2-3", "noise_on: CPUs 2 and 3 have the tick");
 	cpus = set_of("3-5");
 	noise_on(&on, &n, &cpus);
 	is(told(&on),
 	   "25 virtio0-input.0 5;27 old 3-5;28 eth0-rx,eth0-tx 3;29 late 3;3xksoftirqd "
 	   "3-5;3xkworker 3-5;1xa) S 2 (b 3;",
-	   "on 3 to 5");
-	is(list_of(&on.tick), "3", "of which nohz_full= has two");
+	   "noise_on: sources on CPUs 3 to 5");
+	is(list_of(&on.tick), "3", "noise_on: nohz_full= takes the tick from two of these");
 	cpus = set_of("0-7");
 	noise_on(&on, &n, &cpus);
 	ok(on.irqs == 7 && on.threads == 19,
-	   "who has all has what runs anywhere, too: %u IRQs, %u threads", on.irqs, on.threads);
+	   "noise_on: all CPUs have the threads that run on any CPU: %u IRQs, %u threads", on.irqs,
+	   on.threads);
 	idset_zero(&cpus);
 	noise_on(&on, &n, &cpus);
-	ok(!on.irqs && !on.threads, "who has nothing is not disturbed");
+	ok(!on.irqs && !on.threads, "noise_on: no CPU has no noise");
 	noise_free(&n);
 	put("sys/devices/system/cpu", "nohz_full", "  (null)\n");
-	is_int(noise_read(&n, root, &err), 0, "without nohz_full=");
+	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node without nohz_full=");
 	cpus = set_of("4");
 	noise_on(&on, &n, &cpus);
-	is(list_of(&on.tick), "4", "there is the tick");
+	is(list_of(&on.tick), "4", "noise_on: CPUs without nohz_full= have the tick");
 	noise_free(&n);
 	many();
 	ok(memory_node_use(root, 3, &total, &used) == 0 && total == 2048 << 10 &&
 		   used == 1536 << 10,
-	   "memory of a node");
-	is_int(memory_node_use(root, 4, &total, &used), -1, "that tells nonsense");
-	is_int(memory_node_use(root, 5, &total, &used), -1, "that is not there");
+	   "memory_node_use: total and used bytes");
+	is_int(memory_node_use(root, 4, &total, &used), -1,
+	       "memory_node_use: refuses numbers that are none");
+	is_int(memory_node_use(root, 5, &total, &used), -1,
+	       "memory_node_use: refuses a missing node");
 	close(root);
 	return tap_done();
 }

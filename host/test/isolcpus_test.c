@@ -21,13 +21,13 @@ int main(void)
 	idset_zero(&s);
 	idset_add(&s, 1);
 	isolcpus_read(scratch, &s);
-	is(list_of(&s), "", "a kernel without the file isolates no CPUs");
+	is(list_of(&s), "", "isolcpus_read: a kernel without the file isolates no CPUs");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		scratch_file("sys/devices/system/cpu/isolated", table[i].line);
 		idset_add(&s, 1);
 		isolcpus_read(scratch, &s);
-		is(list_of(&s), table[i].want, "the kernel's line %zu: CPUs \"%s\"", i,
-		   table[i].want);
+		is(list_of(&s), table[i].want,
+		   "isolcpus_read: the kernel's line %zu gives CPUs \"%s\"", i, table[i].want);
 	}
 	return tap_done();
 }

@@ -44,27 +44,29 @@ static void names(void)
 		is_int(policy_by_name(table[i].word), table[i].policy, "policy_by_name(\"%s\")",
 		       table[i].word);
 	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++) {
-		is_int(policy_by_name(policy_name(p)), p, "the name of \"%s\" is a name",
+		is_int(policy_by_name(policy_name(p)), p, "policy_by_name: finds the name \"%s\"",
 		       policy_name(p));
-		ok(strstr(policy_names(), policy_name(p)) != NULL, "\"%s\" is in the list",
+		ok(strstr(policy_names(), policy_name(p)) != NULL, "policy_names: has \"%s\"",
 		   policy_name(p));
 	}
-	is(policy_name(POLICY_UNSET), "unset", "POLICY_UNSET");
-	is(policy_name((enum sched_policy)99), "unset", "a number out of the enumeration");
+	is(policy_name(POLICY_UNSET), "unset", "policy_name: POLICY_UNSET");
+	is(policy_name((enum sched_policy)99), "unset",
+	   "policy_name: \"unset\" for a number outside the enumeration");
 }
 
 static void numbers(void)
 {
-	/* sched.h's numbers, and the one of our kernel series */
-	is(policy_by_number(0), "other", "0");
-	is(policy_by_number(1), "fifo", "1");
-	is(policy_by_number(2), "rr", "2");
-	is(policy_by_number(3), "batch", "3");
-	is(policy_by_number(5), "idle", "5");
-	is(policy_by_number(48), "hpc", "48");
-	is(policy_by_number(6), "?", "6, SCHED_DEADLINE");
-	is(policy_by_number(-1), "?", "-1");
-	is(policy_by_number(1 | 0x40000000), "fifo", "with SCHED_RESET_ON_FORK");
+	/* sched.h's numbers, and the number of the NodeOS kernel series */
+	is(policy_by_number(0), "other", "policy_by_number: 0");
+	is(policy_by_number(1), "fifo", "policy_by_number: 1");
+	is(policy_by_number(2), "rr", "policy_by_number: 2");
+	is(policy_by_number(3), "batch", "policy_by_number: 3");
+	is(policy_by_number(5), "idle", "policy_by_number: 5");
+	is(policy_by_number(48), "hpc", "policy_by_number: 48");
+	is(policy_by_number(6), "?", "policy_by_number: \"?\" for 6, SCHED_DEADLINE");
+	is(policy_by_number(-1), "?", "policy_by_number: \"?\" for -1");
+	is(policy_by_number(1 | 0x40000000), "fifo",
+	   "policy_by_number: ignores SCHED_RESET_ON_FORK");
 }
 
 static void priorities(void)
@@ -82,15 +84,16 @@ static void priorities(void)
 		unsigned min, max;
 
 		policy_priority_range(table[i].policy, &min, &max);
-		ok(min == table[i].min && max == table[i].max, "priorities of \"%s\"",
-		   policy_name(table[i].policy));
+		ok(min == table[i].min && max == table[i].max,
+		   "policy_priority_range: priorities of \"%s\"", policy_name(table[i].policy));
 	}
 	ok(policy_is_realtime(POLICY_FIFO) && policy_is_realtime(POLICY_RR),
-	   "fifo and rr are real-time");
-	ok(!policy_is_realtime(POLICY_HPC) && !policy_is_realtime(POLICY_UNSET), "hpc is not");
+	   "policy_is_realtime: true for fifo and rr");
+	ok(!policy_is_realtime(POLICY_HPC) && !policy_is_realtime(POLICY_UNSET),
+	   "policy_is_realtime: false for hpc and unset");
 }
 
-/* In a child: idle is a one-way street for a process without rights. */
+/* Runs in a child: a process without rights cannot leave idle again. */
 static void apply_idle(void)
 {
 	pid_t child = fork();
@@ -111,8 +114,8 @@ static void apply_idle(void)
 			      : 1);
 	}
 	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0,
-	   "batch, then idle, applied, and nice stays");
-	is_int(sched_getscheduler(0), SCHED_OTHER, "the parent keeps its policy");
+	   "policy_apply: batch, then idle, and nice stays");
+	is_int(sched_getscheduler(0), SCHED_OTHER, "policy_apply: the parent keeps its policy");
 	child = fork();
 	if (child == 0) {
 		struct errbuf err;
@@ -126,9 +129,9 @@ static void apply_idle(void)
 	}
 	waitpid(child, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
-		ok(true, "nice stays over real time # SKIP needs CAP_SYS_NICE");
+		ok(true, "policy_apply: nice stays over real time # SKIP needs CAP_SYS_NICE");
 	else
-		is_int(status, 0, "nice stays over real time");
+		is_int(status, 0, "policy_apply: nice stays over real time");
 }
 
 static void apply(void)
@@ -136,36 +139,42 @@ static void apply(void)
 	struct errbuf err;
 
 	ok(policy_supported(POLICY_OTHER) && policy_supported(POLICY_FIFO),
-	   "every kernel has other and fifo");
-	ok(!policy_supported(POLICY_UNSET), "no kernel has unset");
+	   "policy_supported: every kernel has other and fifo");
+	ok(!policy_supported(POLICY_UNSET), "policy_supported: no kernel has unset");
 	apply_idle();
-	is_int(policy_apply(0, POLICY_UNSET, 0, 0, &err), -1, "unset is refused");
-	is_int(policy_apply(0, POLICY_OTHER, 1, 0, &err), -1, "a priority of other is refused");
+	is_int(policy_apply(0, POLICY_UNSET, 0, 0, &err), -1, "policy_apply: refuses unset");
+	is_int(policy_apply(0, POLICY_OTHER, 1, 0, &err), -1,
+	       "policy_apply: refuses a priority of other");
 	is(err.text, "priority 1 is not one of policy \"other\" (allowed: 0 to 0)",
-	   "and the reason");
-	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "fifo 100 is refused");
-	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "hpc 3 is refused");
-	is(err.text, "priority 3 is not one of policy \"hpc\" (allowed: 0 to 2)", "and the reason");
+	   "policy_apply: the message about a priority of other");
+	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "policy_apply: refuses fifo 100");
+	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "policy_apply: refuses hpc 3");
+	is(err.text, "priority 3 is not one of policy \"hpc\" (allowed: 0 to 2)",
+	   "policy_apply: the message about hpc 3");
 	if (!policy_supported(POLICY_HPC)) {
-		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1, "hpc on a kernel without it");
+		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1,
+		       "policy_apply: refuses hpc on a kernel without it");
 		is(err.text,
 		   "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS patches and "
 		   "CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"",
-		   "and the reason");
+		   "policy_apply: the message about a kernel without hpc");
 	}
-	is_int(policy_apply(0, POLICY_OTHER, 0, 10, &err), -1, "a quantum of other is refused");
+	is_int(policy_apply(0, POLICY_OTHER, 0, 10, &err), -1,
+	       "policy_apply: refuses a quantum of other");
 	is(err.text, "quantum 10 with policy \"other\" (allowed: 0 to 10000, with hpc)",
-	   "and the reason");
-	is_int(policy_apply(0, POLICY_HPC, 0, 10001, &err), -1, "a quantum too long");
-	is_int(policy_quantum(0), 0, "this process has none");
-	is_int(hpc_placement_by_name("topo"), HPC_TOPO, "topo");
-	is_int(hpc_placement_by_name("rr"), 1, "rr is priority 1");
-	is_int(hpc_placement_by_name("user"), 0, "user is priority 0");
-	is_int(hpc_placement_by_name("tree"), -1, "no placement");
-	is(hpc_placement_name(2), "topo", "priority 2 is topo");
-	is(hpc_placement_name(3), "?", "3 is none");
-	is_int(policy_apply(0, POLICY_HPC, 3, 0, NULL), -1, "no error buffer");
-	is_int(sched_getscheduler(0), SCHED_OTHER, "failures change nothing");
+	   "policy_apply: the message about a quantum of other");
+	is_int(policy_apply(0, POLICY_HPC, 0, 10001, &err), -1,
+	       "policy_apply: refuses a quantum above the limit");
+	is_int(policy_quantum(0), 0, "policy_quantum: 0 for this process");
+	is_int(hpc_placement_by_name("topo"), HPC_TOPO, "hpc_placement_by_name: topo");
+	is_int(hpc_placement_by_name("rr"), 1, "hpc_placement_by_name: rr is priority 1");
+	is_int(hpc_placement_by_name("user"), 0, "hpc_placement_by_name: user is priority 0");
+	is_int(hpc_placement_by_name("tree"), -1, "hpc_placement_by_name: -1 for an unknown word");
+	is(hpc_placement_name(2), "topo", "hpc_placement_name: priority 2 is topo");
+	is(hpc_placement_name(3), "?", "hpc_placement_name: \"?\" for priority 3");
+	is_int(policy_apply(0, POLICY_HPC, 3, 0, NULL), -1,
+	       "policy_apply: fails without an error buffer");
+	is_int(sched_getscheduler(0), SCHED_OTHER, "policy_apply: failures change nothing");
 }
 
 int main(void)

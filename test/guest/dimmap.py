@@ -312,7 +312,7 @@ def group_refused():
         (
             "a device that the site does not name",
             {"source": "/dev/ram0"},
-            "buffers cannot be of that device at this site",
+            "buffers of that device are not allowed at this site",
         ),
         ("a file that is not there", {"source": "/scratch/none"}, "No such file or directory"),
         (
