@@ -11,9 +11,9 @@ to 7, under several arms of scheduling:
 
 alone (idle) and beside programs of the default class that sleep and compute by turns (busy), for as
 long as a seed says, the same seed for all arms. Counts for each the instructions on the ranks' CPUs
-that were not theirs, and their migrations and switches. QEMU's clock goes by instructions
-(-icount): it does not show how long anything took. Of GROMACS the whole program is counted, from its
-start. 2 minutes for each 10 runs on an idle processor once the kernel is built."""
+that were not theirs, and their migrations and switches. QEMU's clock goes by instructions (-icount)
+and shows no durations. Of GROMACS the whole program is counted, from its start. 2 minutes for each
+10 runs on an idle processor once the kernel is built."""
 
 import re
 import shutil

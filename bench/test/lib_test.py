@@ -276,7 +276,11 @@ def test_guests(directory):
         ("qemu-system-x86_64", ["-m", "1G"], True),
         "a guest has its machine and its part of the command line",
     )
-    t.same(context.read(f"{here.out}/one.log"), "boot\n/x: exit 0\n", "the log of a guest is its console, without CR")
+    t.same(
+        context.read(f"{here.out}/one.log"),
+        "boot\n/x: exit 0\n",
+        "the log of a guest is its console, without CR",
+    )
     bad = [here, "one", "bzImage", [], "", "/x: exit"]
     t.raises(context.Failed, "did not say", "a guest that ends otherwise", guests.boot, *bad)
     guests.cluster(here, ["a", "b"], ["./a", "1"], ["--memory", "9"], "left")

@@ -81,7 +81,11 @@ def wrapper():
         r.stderr,
     )
     r = run([TOOL, "support-bundle", "--help"])
-    ok(r.returncode == 0 and "sos(1)" in r.stdout and not r.stderr, "the help of support-bundle names sos", r)
+    ok(
+        r.returncode == 0 and "sos(1)" in r.stdout and not r.stderr,
+        "the help of support-bundle names sos",
+        r,
+    )
 
 
 def plugin(work):

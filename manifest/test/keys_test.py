@@ -112,14 +112,21 @@ def test_manifests():
     for name, manifest in examples().items():
         problems = check.problems(manifest)
         ok(not problems, f"{name} is valid by nodeos-manifest.schema.json", *problems)
-    ok(not check.problems(image(**container())), "the smallest manifest is valid by nodeos-manifest.schema.json")
+    ok(
+        not check.problems(image(**container())),
+        "the smallest manifest is valid by nodeos-manifest.schema.json",
+    )
     hpc = {"name": "scheduler", "value": {"policy": "sched_Hpc"}}
     mixed = image(isolators=[*container()["isolators"], hpc])
     ok(not check.problems(mixed), "a policy of AppC is valid in any letter case")
     problems = [f"{f}: {p}" for f, m in corpus().items() for p in check.problems(m)]
     ok(not problems, "each manifest of the corpus that nodeosctl takes is valid", *problems)
     for what, manifest in WRONG.items():
-        ok(check.problems(manifest), f"a manifest with {what} is refused by nodeos-manifest.schema.json", json.dumps(manifest))
+        ok(
+            check.problems(manifest),
+            f"a manifest with {what} is refused by nodeos-manifest.schema.json",
+            json.dumps(manifest),
+        )
 
 
 def corpus():
