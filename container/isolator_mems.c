@@ -130,8 +130,8 @@ static void mems_outcome(struct outcomes *o, const struct judged *j)
 			     idset_count(&j->got->mems));
 	else if (ask->mems_kind == MEMS_SIZE && j->node.usable && j->node.usable < ask->mems)
 		outcome_note(mine, OUTCOME_MODIFIED,
-			     "mems: %" PRIu64 " MiB asked, %" PRIu64 " MiB usable",
-			     ask->mems >> 20, j->node.usable >> 20);
+			     "mems: %" PRIu64 " MiB asked, %" PRIu64 " MiB usable", ask->mems >> 20,
+			     j->node.usable >> 20);
 	note_others(mine, j);
 }
 

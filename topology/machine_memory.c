@@ -27,10 +27,7 @@ static enum memory_kind kind_by_subtype(const char *subtype)
 	return strncasecmp(subtype, "CXL", 3) == 0 ? MEMORY_CXL : MEMORY_UNKNOWN;
 }
 
-/*
- * Return the kind that hwloc gives the node itself: by the device it comes from, else by its
- * subtype, else DRAM.
- */
+/* Return the kind that hwloc gives the node: by its device, else by its subtype, else DRAM. */
 static enum memory_kind kind_by_name(hwloc_obj_t obj)
 {
 	const char *dax = hwloc_obj_get_info_by_name(obj, "DAXType");
@@ -48,20 +45,14 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 	return dax || hwloc_obj_get_info_by_name(obj, "DAXDevice") ? MEMORY_UNKNOWN : MEMORY_DRAM;
 }
 
-/*
- * hwloc may guess the subtype of such a node by its bandwidth, which hides the device it comes
- * from.
- */
+/* hwloc may guess the subtype of such a node by bandwidth, which hides its device. */
 static bool is_added(hwloc_obj_t obj)
 {
 	return hwloc_obj_get_info_by_name(obj, "DAXType") ||
 	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
-/*
- * Return whether OBJ or an object below it is memory that can be local to CPUs. SIZED: the machine
- * gives sizes.
- */
+/* Return whether OBJ or one below it is memory local to CPUs. SIZED: the machine has sizes. */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
 	for (hwloc_obj_t child = obj->memory_first_child; child; child = child->next_sibling)
@@ -183,10 +174,7 @@ static bool may_be_own(const struct memnode *n)
 	return is_local(n) && !is_block(n) && !n->empty && n->kind <= MEMORY_UNKNOWN;
 }
 
-/*
- * The kernel numbers nodes with CPUs first, so the lowest number at an object is its CPUs' own
- * node.
- */
+/* The kernel numbers nodes with CPUs first: the lowest at an object is its CPUs' own node. */
 static int judge_by_place(struct machine *m)
 {
 	size_t places = (size_t)m->n_domains + m->n_cores;

@@ -136,10 +136,7 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask
 	return -1;
 }
 
-/*
- * Return how many candidates, from the first, hold the requested memory; 0 when all together do
- * not.
- */
+/* Return how many candidates, from the first, hold the requested memory; 0: not even all. */
 static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 		       const struct candidate *c, unsigned n, uint64_t *sum)
 {
@@ -205,8 +202,7 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	for (unsigned k = 0; k < many; k++)
 		if (plan_node_amount(&p->m->node[c[k].node], ask))
 			plan_mems_give(p, d, &c[k]);
-	/* not requested, and no local node is untaken: share the local ones; without any, take the
-	 * nearest */
+	/* not requested, and no local node is untaken: share these; without any, the nearest */
 	for (unsigned k = 0; k < n && !many; k++)
 		if (!c[k].remote)
 			plan_mems_give(p, d, &c[k]);

@@ -144,10 +144,7 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 	}
 }
 
-/*
- * Write "more local memory free, then the lowest number": each rule decided against another domain
- * that fits.
- */
+/* Write "more local memory free, then the lowest number": each rule beat a domain that fits. */
 static void list_rules(FILE *f, unsigned rules, bool thrift)
 {
 	const char *before = "";
