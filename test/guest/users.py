@@ -358,8 +358,10 @@ def group_accidents(machine):
             "nodeosctl show",
         ):
             r = run(f"timeout 60 {command}")
+            # ranks of ended and of other steps do not concern a new step
+            harmless = command.endswith("show") or "rank" in what and " exec " in command
             ok(
-                r.code in (0, 1) and (command.endswith("show") or r.code == 1),
+                r.code == 1 or harmless and r.code == 0,
                 f"the entry is {what}: {command}",
                 r.text,
             )
