@@ -25,14 +25,14 @@ void report_container(struct json_out *j, const struct judged *c,
 				   void *arg),
 		      void *arg);
 
-/* What report_plan_text is told of the node. */
+/* Node and job that report_plan_text() describes. */
 struct report_node {
 	const struct conf *conf;
 	bool alone;
 	enum guarantee guarantee;
 	const struct idset *job_cpus;
 	const struct service_set *service;
-	/* bytes of memory nodes that programs can use; NULL: not known */
+	/* returns the bytes of MEMS that programs can use; NULL: unknown */
 	uint64_t (*usable)(const struct idset *mems, void *arg);
 	void *arg;
 };
@@ -44,7 +44,7 @@ struct report_node {
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
 		      const struct job_plan *p, const struct report_node *node);
 
-/* The member "serviceos": what the node keeps for its system, empty lists when nothing. */
+/* Write the member "serviceos": what the node reserves for its system; empty lists if nothing. */
 void report_serviceos(struct json_out *j, const struct service_set *service);
 
 #endif

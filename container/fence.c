@@ -22,7 +22,7 @@ bool fence_wanted(const struct ledger_job *job)
 	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
 		const char *text = i ? job->step[i - 1].request : job->request;
 
-		/* one of another release may */
+		/* a request of another release may ask for one */
 		wanted = text && (request_parse(r, text, &ignored) < 0 ||
 				  request_wants(r, ISOLATOR_PARTITION));
 	}
@@ -91,7 +91,7 @@ void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone)
 		return;
 	idset_or(gone, &s->fence);
 	idset_zero(&none);
-	/* its directory may be gone, or be another step's by now */
+	/* the directory may be gone, or belong to another step by now */
 	if (cgroup_inode(root_fd, s->cgroup) != s->inode)
 		return;
 	user_path(path, s);
@@ -160,7 +160,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 	if (idset_empty(gone))
 		return;
-	/* upwards: nothing may be taken from a directory before it is from those below */
+	/* upwards: the kernel takes nothing from a directory before those below have lost it */
 	snprintf(dir, sizeof(dir), "%s", cgroup);
 	for (char *slash = strrchr(dir, '/'); slash; slash = strrchr(dir, '/')) {
 		struct below b = { .dir = dir };
@@ -168,7 +168,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 		*slash = '\0';
 		idset_zero(&b.cpus);
-		/* an entry that cannot be read is of another job, whose CPUs are others */
+		/* an unreadable entry belongs to another job, which has other CPUs */
 		if (ledger_each(l, add_below, &b, NULL, &bad, &ignored) < 0)
 			return;
 		idset_andnot(&left, &b.cpus);
@@ -196,9 +196,9 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
 
 /*
- * What is in the way of a partition of CPUS in PATH, a directory beside our job's, with some of
- * them: a job, or what one has left. Of the latter the kernel wants one CPU outside of all
- * partitions (cpuset's validate_change()).
+ * The obstacle to a partition of CPUS in PATH, a directory beside our job's that has some of them:
+ * a job, or the directory of an ended one. If the latter has no CPU outside of CPUS, the kernel
+ * refuses the partition (cpuset's validate_change()).
  */
 static enum beside look_beside(int root_fd, const char *path, const struct idset *has,
 			       const struct idset *cpus)
@@ -207,14 +207,14 @@ static enum beside look_beside(int root_fd, const char *path, const struct idset
 	struct idset others = *has;
 
 	if (!cgroup_inode(root_fd, path))
-		return BESIDE_NOTHING; /* gone meanwhile */
+		return BESIDE_NOTHING; /* it has gone meanwhile */
 	if (!empty)
 		return BESIDE_JOB;
 	idset_andnot(&others, cpus);
 	return idset_empty(&others) ? BESIDE_LEFT : BESIDE_NOTHING;
 }
 
-/* The worst of them; PATH gets its name. */
+/* The worst obstacle beside CGROUP; PATH gets its name. */
 static enum beside look_around(int root_fd, const char *cgroup, const struct idset *cpus,
 			       char path[CGROUP_PATH_MAX + 300])
 {
@@ -232,7 +232,8 @@ static enum beside look_around(int root_fd, const char *cgroup, const struct ids
 	snprintf(other, sizeof(other), "%.*s", (int)(name - cgroup), cgroup);
 	n = names_in(root_fd, other, &e);
 	for (int i = 0; i < n; i++) {
-		/* "job_12", or "s…" from Slurm 26.05 on; what is no job's has no cpuset.cpus */
+		/* "job_12", or "s…" from Slurm 26.05 on; a directory of no job has no
+		 * cpuset.cpus */
 		snprintf(other, sizeof(other), "%.*s/%s", (int)(name - cgroup), cgroup,
 			 e[i]->d_name);
 		if (*e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
@@ -292,7 +293,7 @@ void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		enum beside found = look_around(root_fd, cgroup, cpus, path);
 		long passed = monotonic_ms() - start;
 
-		/* what nobody is in goes at once, or never */
+		/* a directory without processes goes at once, or never */
 		if (found == BESIDE_NOTHING || passed >= milliseconds ||
 		    (found == BESIDE_LEFT && passed >= 500))
 			return;

@@ -6,53 +6,53 @@
 
 /*
  * The partitions ("fences") of a job's steps on this node. A step's fence is its directory "user".
- * Slurm binds ranks before any hook of ours to CPUs that a fence of a sibling has taken away, and
- * fails: so while a step of the job is launching, all of the job's fences are down (members), and
- * up again when none is. The ledger is open in every call.
+ * Before any hook of ours, Slurm binds a rank to the step's CPUs, and fails if a sibling's fence
+ * has taken them. So all fences of a job are down (members) while one of its steps launches, and
+ * are raised when none does. The ledger is open in every call.
  */
 
-/* Does a container of the job's requests ask for a partition, or could one, as a request of another
- * release? */
+/* Does a request of the job ask for a partition? A request of another release counts as one, as it
+ * may. */
 bool fence_wanted(const struct ledger_job *job);
 
 int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
 
 /*
- * Raise the fences. Returns 1, nothing done, while a step of the job is launching; -1: the fence of
- * step MINE (an inode) cannot be. A text in ERR with 0 tells of another's, for the log.
+ * Raise the fences. Returns 0; 1 if a step of the job is launching (nothing is done); -1 if the
+ * fence of step MINE (an inode) cannot be raised. With 0, a text in ERR names another step's
+ * failure, for the log.
  */
 int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine,
 		struct errbuf *err);
 
-/* Take the fence of S, if it has one, down for good, before S leaves the ledger; adds its CPUs to
- * GONE. */
+/* Take the fence of S, if it has one, down for good, before S leaves the ledger. Its CPUs are added
+ * to GONE. */
 void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone);
 
-/* The exclusive CPUs of the job's own directory: those of its fences, and no more. */
+/* Set the exclusive CPUs of the job's own directory to those of its fences. */
 void fence_refresh_job(int root_fd, const struct ledger_job *job);
 
 /*
- * Then the same for the directories above CGROUP, a job's: takes from them the CPUs of fences that
- * are GONE, as far as no live fence has them. What else is exclusive there is not ours. The
- * kernel's workqueues get them back.
+ * Call after fence_refresh_job(): take the CPUs of fences that are GONE from the directories above
+ * CGROUP, a job's, unless a live fence has them. Other exclusive CPUs there are not ours, and stay.
+ * The kernel's workqueues get the CPUs back.
  */
 void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 			 const struct idset *gone);
 
-/* Give the kernel's workqueues the CPUs back that no live isolated partition has, if some have
- * left. */
+/* Return CPUs that the kernel's workqueues gave up, unless a live isolated partition has them. */
 void fence_give_back(struct ledger *l);
 
-/* -1: another job on this node has some of CPUS, too, or has left a directory that has no others.
- */
+/* -1: another job on this node has some of CPUS, or has left a directory whose CPUs are all among
+ * them. */
 int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		      struct errbuf *err);
 
-/* The same of jobs only: of what one has left nobody runs. */
+/* As fence_check_alone(), but directories of ended jobs do not count: no process runs there. */
 int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err);
 
 /*
- * Give other jobs with some of CPUS, a while at most, to be gone: Slurm gives CPUs to the next job
+ * Wait up to MILLISECONDS for other jobs with some of CPUS to end: Slurm gives CPUs to the next job
  * while the last one's slurmstepd still ends in its directory. The ledger is not open in this call.
  */
 void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,

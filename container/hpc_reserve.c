@@ -13,7 +13,7 @@ static bool is_hpc(const struct requested_container *ask, const struct conf *con
 	return got.policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
 }
 
-/* Has the system little or nothing of the CPUs of such a container? */
+/* Does the system get little or nothing of the CPUs of such a container? */
 static bool takes_cpus(const struct requested_container *ask, const struct conf *conf)
 {
 	struct sched_given got;
@@ -51,7 +51,7 @@ struct live {
 	bool any;
 	uint64_t my_step;
 	const struct conf *conf;
-	struct request *request; /* room for one */
+	struct request *request; /* scratch space */
 };
 
 static void take_text(struct live *k, const char *text, const struct job_plan *p)
@@ -65,7 +65,7 @@ static void take_text(struct live *k, const char *text, const struct job_plan *p
 		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
 		return;
 	}
-	/* of another version, which may know policies that this one does not */
+	/* another release, which may know policies that this one does not */
 	idset_zero(&all);
 	job_plan_reserved(p, &all);
 	idset_andnot(k->outside, &all);
@@ -94,7 +94,7 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 		return errprintf(err, "out of memory");
 	rc = ledger_each(l, hpc_reserve_take_job, &k, NULL, &bad, err);
 	free(k.request);
-	/* of a job that has ended no entry is left: this one may have ranks on any CPU */
+	/* an ended job leaves no entry: this one lives, and may have ranks on any CPU */
 	if (rc == 0 && *bad.text)
 		rc = errprintf(err,
 			       "%s: which CPUs have policy \"hpc\" or real time is unknown until "

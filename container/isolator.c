@@ -6,7 +6,7 @@
 static const struct isolator *const table[] = { ISOLATORS(ISOLATOR_ROW) & isolator_number };
 #define ROWS ((int)(sizeof(table) / sizeof(table[0])))
 
-/* The first that fails ends the walk. */
+/* The first failure ends the walk. */
 #define WALK(hook, ...)                                                        \
 	do {                                                                   \
 		for (int i = 0; i < ROWS; i++)                                 \

@@ -19,49 +19,49 @@
 #include "manifest/request.h"
 
 /*
- * The isolators: what a container keeps for itself. Each is one file, isolator_NAME.c, with one
- * row of hooks; launch, reports and resize walk all rows, in the order of ISOLATORS
- * (manifest/isolator_name.h), and know none of them by name. A new isolator needs its keys in the
- * tables of manifest/, a line in ISOLATORS, and its file. What isolators of RANK_NUMBERS have in
- * common is in isolator_number.c.
+ * The isolators: what a container keeps for itself. Each is one file, isolator_NAME.c, with one row
+ * of hooks. Launch, reports and resize walk all rows in the order of ISOLATORS
+ * (manifest/isolator_name.h) and know none of them by name. A new isolator needs its keys in the
+ * tables of manifest/, a line in ISOLATORS, and its file. The common part of RANK_NUMBERS is in
+ * isolator_number.c.
  */
 
 /*
- * What the ranks of one step get that go to one place: a container, or what the containers leave.
- * Plain data without pointers: the step's processes share it, from before they are forked.
+ * Settings for the ranks of one step in one place: a container, or the rest outside of all
+ * containers. Plain data without pointers: the processes of the step share it from before the fork.
  */
 struct given {
 	struct idset cpus;
-	bool sized; /* the request says how many CPUs */
+	bool sized; /* the request gives the number of CPUs */
 	struct idset mems;
 	bool bind_mems;
-	/* mems are its container's alone: its memory is bounded by what they hold */
+	/* mems belong to this container alone, and their size bounds its memory */
 	bool own_blocks;
-	enum sched_policy policy; /* POLICY_UNSET: leave it as it is */
+	enum sched_policy policy; /* POLICY_UNSET: unchanged */
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
-	bool quantum_named; /* by the request */
-	enum partition partition; /* that the step is to be */
-	struct idset fence; /* its CPUs, with idle threads */
-	/* why the container is no partition for this step; "": it is, or need not be */
+	bool quantum_named; /* the request names the quantum */
+	enum partition partition; /* what the step becomes */
+	struct idset fence; /* CPUs of the partition, with idle threads */
+	/* why the container is no partition for this step; "": it is one, or none is asked */
 	char unfenced[200];
-	char buffer[BUFFER_PATH_MAX]; /* where the container's buffer is mounted; "": none */
-	struct buffer_maker maker; /* of it */
+	char buffer[BUFFER_PATH_MAX]; /* mount point of the container's buffer; "": none */
+	struct buffer_maker maker; /* of the buffer */
 	struct rank_value number[RANK_NUMBER_COUNT];
 };
 
-/* One place of a step, on root's side. */
+/* One place of a step, as root sees it. */
 struct isolator_part {
 	struct given *given;
-	/* the container's request and plan, while the step is prepared; NULL: what they leave */
+	/* the container's request and plan, while the step is prepared; NULL: the rest outside */
 	const struct requested_container *ask;
 	const struct planned_container *plan;
-	unsigned index; /* of the container in its request */
-	const char *name; /* the container's, "" for what they leave */
-	bool outside; /* ranks that asked to be in no container */
+	unsigned index; /* the container's, in its request */
+	const char *name; /* the container's; "": the rest outside */
+	bool outside; /* its ranks asked for no container */
 };
 
-/* What is known of the node and the job before anything is planned. */
+/* The node and the job, as known before planning. */
 struct isolator_node {
 	const struct conf *conf;
 	const char *conf_path;
@@ -69,27 +69,24 @@ struct isolator_node {
 	uint64_t job_memory; /* bytes that Slurm gave the job here; 0: not known */
 };
 
-/*
- * Containers that are to be planned, or have a plan; the ledger is open. The pointers are the
- * caller's.
- */
+/* Containers to plan, or with a plan. The ledger is open; the caller owns the pointers. */
 struct isolator_planning {
 	const struct conf *conf;
 	const char *conf_path;
 	const struct request *request;
 	struct ledger *ledger;
-	const struct ledger_job *job; /* NULL: it has no entry yet */
+	const struct ledger_job *job; /* NULL: no entry yet */
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
-	struct idset cpus; /* that the planner may give */
-	const char *kept; /* why these are fewer than there are; NULL: they are not */
-	bool offered; /* the plan is made now; else it was before, and CPUS is not known */
-	/* what live containers leave to the system, and whether any of them has SCHED_HPC */
+	struct idset cpus; /* CPUs that the planner may give */
+	const char *kept; /* why CPUS lacks some; NULL: it has all */
+	bool offered; /* the plan is made now; false: it existed before, and CPUS is unknown */
+	/* CPUs that live containers leave to the system; does any of them have SCHED_HPC? */
 	struct idset outside;
 	bool any_hpc;
 };
 
-/* A step on this node, on root's side. Everything is the caller's. */
+/* A step on this node, as root sees it. The caller owns everything. */
 struct isolator_step {
 	const struct conf *conf;
 	const char *conf_path;
@@ -104,7 +101,7 @@ struct isolator_step {
 	const struct idset *job_cpus;
 	bool own_mems; /* the ServiceOS has memory nodes of its own */
 	bool own_container; /* made for this step alone */
-	/* the directory that its containers live as long as: the job's, or its own */
+	/* the directory whose life its containers share: the job's, or its own */
 	const char *owner;
 	uint64_t owner_inode;
 	uid_t uid;
@@ -115,13 +112,13 @@ struct isolator_step {
 	struct isolator_part *part; /* n of them */
 };
 
-/* A rank that looks at itself, with its user's rights, last thing before exec. */
+/* A rank that looks at itself, with its user's rights, just before exec. */
 struct isolator_rank {
 	unsigned number; /* in the whole step */
-	const char *container; /* "": what the containers leave */
-	const struct idset *chosen; /* CPUs of its own */
-	bool shares_all; /* nothing was left: it is where all containers are */
-	/* of its environment, NULL: not set; valid until the next call */
+	const char *container; /* "": the rest outside */
+	const struct idset *chosen; /* its own CPUs */
+	bool shares_all; /* containers leave no CPU: the rank shares all of theirs */
+	/* variable NAME of its environment, NULL: not set; valid until the next call */
 	const char *(*get)(void *arg, const char *name);
 	void *arg;
 	/* what the kernel shows, for verify and value */
@@ -129,17 +126,17 @@ struct isolator_rank {
 	int kernel_policy;
 };
 
-/* A container as a report or a dry run judges it. */
+/* A container, as a report or a dry run judges it. */
 struct judged {
 	const struct requested_container *ask;
 	const struct planned_container *got;
 	const struct conf *conf;
 	struct outcome_node node;
-	/* where its buffer would be; NULL: it has none, or none is to be looked at */
+	/* path of its buffer; NULL: no buffer, or none to look at */
 	const char *buffer;
 };
 
-/* A live container that is to become another; the ledger is open. */
+/* A live container that changes; the ledger is open. */
 struct isolator_change {
 	const struct conf *conf;
 	const struct blocks *blocks;
@@ -152,64 +149,64 @@ struct isolator_change {
 };
 
 struct isolator {
-	/* that tells a rank what it has, NULL: none */
+	/* environment variable that shows a rank its share; NULL: none */
 	const char *variable;
 
-	/* May the site's users ask for this? At submit, with their rights, and on the node. */
+	/* May the site's users ask for this? Called at submit with their rights, and on the
+	 * node. */
 	int (*allowed)(const struct requested_container *ask, const struct conf *conf,
 		       const char *conf_path, struct errbuf *err);
-	/* Can this node do what R asks for, whatever else it has? Before anything is planned. */
+	/* Can this node ever do what R asks for? Called before planning. */
 	int (*possible)(const struct request *r, const struct isolator_node *n, struct errbuf *err);
-	/* May no other job have CPUs of this container's job? OF_SRUN: its step is one of srun. */
+	/* Must the job have its CPUs alone? OF_SRUN: the container's step is one of srun. */
 	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
-	/* Before containers are planned: take from P's CPUs what they may not have, and say why. */
+	/* Before planning: remove the CPUs that these containers may not have from P, and note
+	 * why. */
 	int (*offer)(struct isolator_planning *p, struct errbuf *err);
-	/* Can the containers of PLAN be, beside each other and what is live? */
+	/* Can the containers of PLAN exist, beside each other and beside all live ones? */
 	int (*planned)(const struct isolator_planning *p, const struct job_plan *plan,
 		       struct errbuf *err);
-	/* Fill what P is given, of its request and plan. The ledger is open. */
+	/* Fill the settings of P from its request and plan. The ledger is open. */
 	int (*give)(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
-	/* Can P be, beside what is live in JOB and on the node? The ledger is open. */
+	/* Can P exist beside what is live in JOB and on the node? The ledger is open. */
 	int (*accept)(const struct isolator_step *s, struct isolator_part *p,
 		      const struct ledger_job *job, struct errbuf *err);
-	/* As root, once, before the first rank is placed: all parts of the step. */
+	/* As root, once, before the first rank is placed: for all parts of the step. */
 	int (*step)(const struct isolator_step *s, struct errbuf *err);
-	/* As root, each rank: process PID in directory TASK, before it goes on. */
+	/* As root, for each rank: process PID in directory TASK, before it goes on. */
 	int (*rank)(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		    const char *task, struct errbuf *err);
 	/*
-	 * In the rank, still as root, in the mount namespace that it will run in. A rank of a step
-	 * whose request wants an isolator with this hook waits until the step is prepared.
+	 * In the rank, still as root, in the mount namespace of its program. A rank of a step whose
+	 * request wants an isolator with this hook waits until the step is prepared.
 	 */
 	int (*show)(const struct given *g, const char *name, struct errbuf *err);
-	/* In the rank. */
+	/* In the rank, as its user. */
 	int (*enter)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
-	/* In the rank, after that: has the kernel what was planned? */
+	/* In the rank, after that: does the kernel show the plan? */
 	int (*verify)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
-	/* The text of VARIABLE, or "" to leave it out. */
+	/* Write the value of VARIABLE, or "" to leave it out. */
 	void (*value)(const struct given *g, const struct isolator_rank *r, char *buf, size_t size);
 
-	/* What became of it, for dry run, launch and report. */
+	/* Add the outcome, for dry run, launch and report. */
 	void (*outcome)(struct outcomes *o, const struct judged *j);
-	/* Members of "asked", and of the container itself. */
+	/* Write members of "asked", and of the container itself. */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct judged *c);
-	/* The same in the line of a text that names the container, and in lines below it. */
+	/* Write the same as text: to the line that names the container, and to lines below it. */
 	void (*text)(FILE *f, const struct judged *c);
 	void (*detail)(FILE *f, const struct judged *c);
 
-	/* May the live container become what CHANGE says? */
+	/* May the live container change as CHANGE says? */
 	int (*resize)(const struct isolator_change *change, struct errbuf *err);
 	/*
-	 * S ends, or has ended: take back what the entry says that it has; the ledger is open and
-	 * the entry still there. Adds to GONE the CPUs that nobody else may have had. Once more is
-	 * harmless.
+	 * S ends, or has ended: take back what its entry holds. The ledger is open and the entry
+	 * still exists. Adds to GONE the CPUs that S had exclusively. Idempotent.
 	 */
 	void (*drop)(int cgroup_fd, const struct ledger_step *s, struct idset *gone);
 	/*
-	 * The job or step whose directory had INODE has ended, or (INDEX not -1) the container of
-	 * its request with this number. May wait for devices: no lock is held. Once more is
-	 * harmless.
+	 * The job or step whose directory had INODE has ended, or (INDEX not -1) container INDEX of
+	 * its request has. May wait for devices: no lock is held. Idempotent.
 	 */
 	void (*release)(const char *state_dir, uint64_t inode, int index);
 };
@@ -217,23 +214,24 @@ struct isolator {
 #define ISOLATOR_ROW(id, name) extern const struct isolator isolator_##name;
 ISOLATORS(ISOLATOR_ROW)
 #undef ISOLATOR_ROW
-extern const struct isolator isolator_number; /* all of RANK_NUMBERS together */
+extern const struct isolator isolator_number; /* all of RANK_NUMBERS */
 
-/* Each calls the hook of that name of all isolators in their order, up to the first that fails. */
+/* Each function calls the hook of its name for all isolators in order, up to the first failure. */
 
-/* Is container ASK allowed by the site? At submit for the message, on the node for the truth. */
+/* Does the site allow container ASK? At submit for an early message, on the node as the
+ * decision. */
 int isolators_allowed(const struct requested_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err);
 /*
  * May the job of USER have every isolator that R asks for (allow_NAME in the file CONF_PATH)? Each
- * is asked for once, as the user database may answer late. Returns 0, or -1 with the first
- * container that has it, the isolator and the key in ERR.
+ * is checked once, as the user database may answer late. Returns 0, or -1 with the first such
+ * container, the isolator and the key in ERR.
  */
 int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun);
-/* Sets OFFERED, too. */
+/* Also sets OFFERED. */
 int isolators_offer(struct isolator_planning *p, struct errbuf *err);
 int isolators_planned(const struct isolator_planning *p, const struct job_plan *plan,
 		      struct errbuf *err);
@@ -243,17 +241,18 @@ int isolators_accept(const struct isolator_step *s, struct isolator_part *p,
 int isolators_step(const struct isolator_step *s, struct errbuf *err);
 int isolators_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		   const char *task, struct errbuf *err);
-/* Does R want any with a hook of this kind? */
+/* Does R want an isolator with this hook? */
 bool isolators_shown(const struct request *r);
 int isolators_show(const struct given *g, const char *name, struct errbuf *err);
 int isolators_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
 int isolators_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
 
-/* Call FN with each variable of a rank and its value; G NULL: "" for all of them. */
+/* Call FN with each variable of a rank and its value; G NULL: with "" for every variable. */
 void isolators_values(const struct given *g, const struct isolator_rank *r,
 		      void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
-/* Fill OUT[OUTCOMES_MAX] with what became of J's isolators, ignored ones included; how many. */
+/* Fill OUT[OUTCOMES_MAX] with the outcome of J's isolators, ignored ones included; returns the
+ * count. */
 unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j);
 void isolators_asked(struct json_out *j, const struct requested_container *ask);
 void isolators_report(struct json_out *j, const struct judged *c);

@@ -13,7 +13,7 @@ static int cpus_give(const struct isolator_step *s, struct isolator_part *p, str
 	return 0;
 }
 
-/* Slurm still binds the next rank to the step's own CPUs: only ever wider. */
+/* Slurm still binds the next rank to the step's own CPUs: the directory only ever grows. */
 static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset both = *s->step_cpus;
@@ -27,9 +27,9 @@ static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 }
 
 /*
- * Cgroup first: writing the cpuset re-masks the task. Beside ranks in containers, Slurm's own
- * binding of a rank that is outside may be to a core of theirs, and there is no --cpu-bind for one
- * rank; a step that is all outside is left as Slurm has it.
+ * Cgroup first: writing the cpuset re-masks the task. Beside ranks in containers, Slurm may have
+ * bound a rank outside to a core of theirs, and --cpu-bind cannot name one rank, so it is bound
+ * again. A step that is all outside stays as Slurm has it.
  */
 static int cpus_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		     const char *task, struct errbuf *err)
@@ -43,7 +43,7 @@ static int cpus_rank(const struct isolator_step *s, const struct isolator_part *
 	return affinity_set(pid, cpus, err);
 }
 
-/* Another plugin's task_init may have changed it since root set it. */
+/* Set again: another plugin's task_init may have changed it since root set it. */
 static int cpus_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	(void)g;
@@ -53,7 +53,7 @@ static int cpus_enter(const struct given *g, const struct isolator_rank *r, stru
 static int cpus_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	(void)g;
-	/* a partition that has come since may have made smaller what all containers share */
+	/* a partition made since may have reduced what all containers share */
 	if (idset_equal(r->kernel_cpus, r->chosen) || r->shares_all)
 		return 0;
 	return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->number);
@@ -70,7 +70,7 @@ static void cpus_outcome(struct outcomes *o, const struct judged *j)
 	struct isolator_outcome *mine = outcome_of(o, "container");
 	unsigned given = idset_count(&j->got->cpus);
 
-	/* the ledger's plan says what it was resized to */
+	/* the ledger's plan has the size after a resize */
 	if (j->got->asked != j->ask->cpus)
 		outcome_note(mine, OUTCOME_MODIFIED, "cpus: %u given, as it has been resized",
 			     given);

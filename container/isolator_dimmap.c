@@ -23,14 +23,13 @@ static int dimmap_allowed(const struct requested_container *ask, const struct co
 	return 0;
 }
 
-/* Buffers are the job's memory, as Slurm counts it; with less they could never be had, whoever else
- * is on the node. */
+/* Slurm counts buffers as the job's memory: a job with less can never have them, on any node. */
 static int dimmap_possible(const struct request *r, const struct isolator_node *n,
 			   struct errbuf *err)
 {
 	uint64_t all = 0;
 
-	/* a sum of many could begin again at 0 */
+	/* the sum of many could wrap around */
 	for (unsigned i = 0; i < r->n && all <= REQUEST_BYTES_MAX; i++)
 		all += r->container[i].dimmap.size;
 	if (!all)
@@ -45,15 +44,15 @@ static int dimmap_possible(const struct request *r, const struct isolator_node *
 		return errprintf(
 			err,
 			"buffers (dimmap) have no limit here: neither Slurm bounds the memory of "
-			"jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: tell the admin",
+			"jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: ask your "
+			"administrator",
 			n->conf_path);
 	return 0;
 }
 
 /*
- * srun returns before slurmstepd comes to our exit hook: take down what step containers of this
- * job, whose ranks have all ended, still have, or the next srun of a job script would find its
- * device in use.
+ * srun returns before slurmstepd reaches our exit hook. Release the buffers of this job's step
+ * containers whose ranks have all ended, or the next srun of a job script finds its device in use.
  */
 static void release_ended(const struct isolator_step *s)
 {
@@ -74,8 +73,8 @@ static void release_ended(const struct isolator_step *s)
 	ledger_job_free(job);
 }
 
-/* The buffers of those containers that ranks of this step are in. They live as long as their
- * container: in the job plan, the job. */
+/* Make the buffers of the containers that have ranks of this step. A buffer lives as long as its
+ * container: in the job plan, as long as the job. */
 static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 {
 	bool swept = false;
@@ -151,7 +150,7 @@ static void dimmap_asked(struct json_out *j, const struct requested_container *a
 	jout_close(j, '}');
 }
 
-/* What a live buffer tells of itself. */
+/* Report the counters of a live buffer. */
 static void dimmap_report(struct json_out *j, const struct judged *c)
 {
 	static const struct {
@@ -193,8 +192,8 @@ static void dimmap_detail(FILE *f, const struct judged *c)
 		return;
 	if (buffer_stats(c->buffer, text, sizeof(text)) < 0) {
 		fprintf(f,
-			"    buffer of %s: not to be seen here (not made yet, or it could not be, "
-			"or it is in the job's own mount namespace)\n",
+			"    buffer of %s: not visible here (not made yet, failed, or in the job's "
+			"mount namespace)\n",
 			ask->source);
 		return;
 	}
@@ -212,10 +211,10 @@ static int dimmap_resize(const struct isolator_change *c, struct errbuf *err)
 {
 	if (!c->ask->dimmap.size || idset_subset(&c->before->mems, &c->next->mems))
 		return 0;
-	return errprintf(err,
-			 "container %s has its buffer (dimmap) on its memory nodes, which stay as "
-			 "long as it",
-			 c->next->name);
+	return errprintf(
+		err,
+		"container %s keeps its memory nodes as long as its buffer (dimmap) is on them",
+		c->next->name);
 }
 
 static void dimmap_release(const char *state_dir, uint64_t inode, int index)

@@ -14,12 +14,12 @@ static int mems_give(const struct isolator_step *s, struct isolator_part *p, str
 {
 	(void)err;
 	p->given->mems = p->plan->mems;
-	/* what the system has for itself is nobody else's */
+	/* memory nodes of the system are for no job */
 	p->given->bind_mems = p->plan->confined || s->own_mems;
 	return 0;
 }
 
-/* The step's directory, and with it whatever its ranks start: on a node with blocks. */
+/* On a node with blocks: confine the step's directory, and thereby all that its ranks start. */
 static int mems_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset all;
@@ -48,7 +48,7 @@ static int mems_rank(const struct isolator_step *s, const struct isolator_part *
 					   : 0;
 }
 
-/* Slurm tries --mem-bind within cpuset.mems and goes on when the kernel refuses; we do not. */
+/* Slurm tries --mem-bind within cpuset.mems and goes on if the kernel refuses; this refuses. */
 static int check_mem_bind(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	const char *type = r->get(r->arg, "SLURM_MEM_BIND_TYPE");
@@ -93,7 +93,7 @@ static void mems_value(const struct given *g, const struct isolator_rank *r, cha
 	idset_format(&g->mems, buf, size);
 }
 
-/* What others may do to these memory nodes. */
+/* Note what other jobs and containers may do to these memory nodes. */
 static void note_others(struct isolator_outcome *o, const struct judged *j)
 {
 	char kinds[MEMORY_KINDS_TEXT_MAX];
@@ -113,7 +113,7 @@ static void note_others(struct isolator_outcome *o, const struct judged *j)
 				     ? " (nothing bounds what they take: ConstrainRAMSpace in "
 				       "cgroup.conf)"
 				     : "");
-	/* the only kind that the machine has */
+	/* DRAM alone is the usual case and needs no note */
 	if (j->got->kinds && j->got->kinds != MEMORY_KIND_BIT(MEMORY_DRAM) && !j->got->shared)
 		outcome_note(o, OUTCOME_ENFORCED, "mems: memory of kind %s", kinds);
 }
@@ -160,7 +160,7 @@ static void mems_report(struct json_out *j, const struct judged *c)
 	jout_bool(j, "mems_confined", c->got->confined);
 	if (c->got->kinds)
 		put_kinds(j, c->got->kinds);
-	/* what containers of one job share is the job's, and neither of theirs */
+	/* memory that containers of one job share belongs to the job, not to one of them */
 	if (c->got->shared && guarantee == GUARANTEE_PHYSICAL)
 		guarantee = GUARANTEE_ADVISORY;
 	if (c->got->confined && guarantee != GUARANTEE_UNKNOWN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What isolators of RANK_NUMBERS have in common: what is asked is given, and reported. */
+/* The common part of RANK_NUMBERS: give the requested numbers, and report them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -12,8 +12,8 @@
 #define OOM_FILE "/proc/self/oom_score_adj"
 
 /*
- * By the rank itself, still as root: Slurm sets 0 in the rank before its task_init_privileged hook,
- * at a time that is not known to slurmstepd in its task_post_fork hook (isolator.rank).
+ * The rank sets it, still as root: Slurm writes 0 in the rank before its task_init_privileged hook,
+ * and slurmstepd cannot see when in its task_post_fork hook (isolator.rank).
  */
 static int oom_show(const struct given *g, const char *name, struct errbuf *err)
 {

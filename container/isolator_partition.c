@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step as a cpuset partition: nobody else on its CPUs, or none of the kernel's balancing. */
+/* A step as a cpuset partition: its CPUs are exclusive; isolated ones are also out of the kernel's
+ * load balancing. */
 #include <stdio.h>
 
 #include "container/fence.h"
@@ -34,7 +35,8 @@ static int partition_give(const struct isolator_step *s, struct isolator_part *p
 	return 0;
 }
 
-/* The job's CPUs that P and other steps' partitions leave; an earlier step in P's place fails. */
+/* The job's CPUs outside of P and of other steps' partitions. -1: another step is in P's place
+ * already. */
 static int left_of_job(struct idset *left, const struct isolator_step *s,
 		       const struct isolator_part *p, const struct ledger_job *job,
 		       const char *kind, struct errbuf *err)
@@ -58,7 +60,8 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 	return 0;
 }
 
-/* One partition a step, one step a partition, and a core of the job outside of all. */
+/* Accept one partition per step and one step per partition; one core of the job stays outside of
+ * all. */
 static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
 			    const struct ledger_job *job, struct errbuf *err)
 {

@@ -40,7 +40,7 @@ static int sched_allowed(const struct requested_container *ask, const struct con
 	return 0;
 }
 
-/* What SCHED_HPC leaves to another job is the guard's share. */
+/* Another job would get only the guard's share beside SCHED_HPC. */
 static bool sched_alone(const struct requested_container *ask, const struct conf *conf,
 			bool of_srun)
 {
@@ -54,7 +54,7 @@ static bool sched_alone(const struct requested_container *ask, const struct conf
 static int sched_offer(struct isolator_planning *p, struct errbuf *err)
 {
 	p->outside = *p->node_cpus;
-	/* reads every entry of the ledger */
+	/* costly: reads every entry of the ledger */
 	if (hpc_reserve_matters(p->request, p->conf)) {
 		int any = hpc_take_live(&p->outside, p->ledger, p->step_inode, p->conf, err);
 
@@ -67,8 +67,8 @@ static int sched_offer(struct isolator_planning *p, struct errbuf *err)
 	return 0;
 }
 
-/* A CPU of the node stays outside of SCHED_HPC, real time and partitions, other jobs' containers
- * included. */
+/* A CPU of the node must stay outside of SCHED_HPC, real time and partitions, including those of
+ * other jobs. */
 static int check_hpc(const struct isolator_planning *p, const struct job_plan *plan,
 		     struct errbuf *err)
 {
@@ -84,8 +84,8 @@ static int check_hpc(const struct isolator_planning *p, const struct job_plan *p
 }
 
 /*
- * One core of the job stays without real-time ranks, those of its other live steps included:
- * the shell, slurmstepd and kthreads live there.
+ * One core of the job must stay without real-time ranks, including those of its other live steps:
+ * the shell, slurmstepd and kthreads run there.
  */
 static int check_realtime(const struct isolator_planning *p, const struct job_plan *plan,
 			  struct errbuf *err)
@@ -111,7 +111,7 @@ static int check_realtime(const struct isolator_planning *p, const struct job_pl
 static int sched_planned(const struct isolator_planning *p, const struct job_plan *plan,
 			 struct errbuf *err)
 {
-	/* what others have is known where the plan is new */
+	/* the containers of other jobs are known only while the plan is made */
 	if (p->offered && check_hpc(p, plan, err) < 0)
 		return -1;
 	return check_realtime(p, plan, err);
@@ -141,7 +141,7 @@ static int sched_give(const struct isolator_step *s, struct isolator_part *p, st
 	return 0;
 }
 
-/* Of what SCHED_HPC leaves another job can have nothing but the guard's share. */
+/* Beside SCHED_HPC, another job would get only the guard's share. */
 static int sched_accept(const struct isolator_step *s, struct isolator_part *p,
 			const struct ledger_job *job, struct errbuf *err)
 {
@@ -168,7 +168,8 @@ static int sched_verify(const struct given *g, const struct isolator_rank *r, st
 {
 	const char *now = policy_by_number(r->kernel_policy);
 
-	/* "other" is what a container has that asks for nothing, and others may give it another */
+	/* a container that asks for nothing has "other", and another plugin may set its own
+	 * policy */
 	if (g->policy == POLICY_UNSET || g->policy == POLICY_OTHER ||
 	    strcmp(now, policy_name(g->policy)) == 0)
 		return 0;
@@ -190,7 +191,7 @@ static void sched_outcome(struct outcomes *o, const struct judged *j)
 	struct sched_given got;
 
 	outcome_sched(&got, j->ask, j->conf, j->node.policy_known);
-	/* what the site gives unasked is told of where the kernel has it not */
+	/* report the site's default only if this kernel lacks it */
 	if (j->ask->policy == POLICY_UNSET && !got.fallback &&
 	    (!j->node.policy_known || policy_supported(got.policy)))
 		return;
@@ -243,8 +244,8 @@ static void sched_text(FILE *f, const struct judged *c)
 		fprintf(f, " (priority %u)", got.priority);
 }
 
-/* A CPU of the node stays outside of SCHED_HPC, and one of the job outside of real time, with the
- * container as it is to be. */
+/* After the change, a CPU of the node must stay outside of SCHED_HPC, and one of the job outside of
+ * real time. */
 static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 {
 	struct request one = { .n = 1, .container = { *c->ask } };
@@ -264,7 +265,7 @@ static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 				 "real time and partitions: leave one out for the system");
 	outcome_sched(&got, c->ask, c->conf, true);
 	idset_andnot(&left, &c->next->reserved);
-	/* what this container has now is in what it is to have */
+	/* LEFT lacks the new CPUs of this container, so its present ones do not matter */
 	if (policy_is_realtime(got.policy) && realtime_take_job(&left, c->job, 0, c->conf, err) < 0)
 		return -1;
 	if (policy_is_realtime(got.policy) && idset_empty(&left))

@@ -67,7 +67,7 @@ static void job_plan_print_set(FILE *f, const char *word, const struct idset *s)
 {
 	char *list = malloc(IDSET_LIST_MAX);
 
-	/* without memory the line stays incomplete and the reader refuses it */
+	/* out of memory: the line stays incomplete, and the reader refuses it */
 	if (list && idset_format(s, list, IDSET_LIST_MAX) > 0)
 		fprintf(f, "%s%s", word, list);
 	free(list);
@@ -106,7 +106,7 @@ void job_plan_print(FILE *f, const struct job_plan *p)
 	fputs("end\n", f);
 }
 
-/* The next line of *TEXT without its newline, copied to BUF; -1 at the end or when too long. */
+/* Copy the next line of *TEXT without its newline to BUF; -1 at the end, or if it is too long. */
 static int next_line(const char **text, char *buf, size_t size)
 {
 	size_t len = strcspn(*text, "\n");
@@ -166,7 +166,7 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 		else
 			c->shared = number;
 	}
-	/* a ledger of an earlier version has none */
+	/* a ledger of an earlier release has no kinds */
 	word = strtok_r(NULL, " ", &save);
 	if (word && strcmp(word, "kinds") == 0) {
 		word = strtok_r(NULL, " ", &save);
@@ -179,7 +179,7 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 	return 0;
 }
 
-/* Keep what a person may read: printable ASCII, as much as fits. */
+/* Replace all but printable ASCII, as people read it, and cut it to the room there is. */
 void job_plan_add_why(struct planned_container *c, const char *line)
 {
 	size_t used = strlen(c->why);
@@ -225,7 +225,7 @@ static int job_plan_parse_lines(struct job_plan *p, const char **text, char *lin
 	}
 }
 
-/* As they cross from the helper: what a plan can be refused for. */
+/* Words for refusals in the helper's answer. */
 static const char *const refusal[PLAN_REFUSALS] = {
 	[PLAN_NO_CPUS] = "no-cpus",	      [PLAN_NO_MEMS] = "no-mems",
 	[PLAN_NO_OFFER] = "no-offer",	      [PLAN_BAD_ASK] = "bad-ask",
@@ -239,7 +239,7 @@ void job_plan_print_error(FILE *f, const struct errbuf *err)
 		fprintf(f, "refusal %s\n", refusal[err->code]);
 }
 
-/* REST is all that stands behind the error's line. */
+/* REST is the text behind the line of the error. */
 static enum plan_refusal parse_refusal(const char *rest)
 {
 	char line[64];

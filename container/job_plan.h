@@ -12,31 +12,31 @@
 #include "topology/refusal.h"
 
 /*
- * A plan as it crosses from the unprivileged helper to the root side, and as
- * the ledger keeps it: text, because both ends must be able to refuse it.
+ * A plan as it crosses from the unprivileged helper to the root side, and as the ledger keeps it:
+ * text, because both ends must be able to refuse it.
  *
  *   nodeos-plan 1
  *   core 0,16                  every core of the job here, in logical order
  *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0 kinds dram
  *   why sim asks 8 threads     lines that explain the container above
- *   deleted vda                its user has given all that it had back (in the ledger only)
+ *   deleted vda                its user has given back all that it had (in the ledger only)
  *   end
  *
- * or "error TEXT" when there is no plan, and behind it a line "refusal WORD" where the planner has
- * refused (enum plan_refusal), which a release before it does not look at.
+ * If there is no plan: "error TEXT", and behind it a line "refusal WORD" if the planner has refused
+ * (enum plan_refusal), which earlier releases ignore.
  */
 #define JOB_PLAN_TEXT_MAX (256u << 10)
 #define JOB_PLAN_WHY_MAX 4096
 
 struct planned_container {
 	char name[REQUEST_NAME_MAX];
-	struct idset cpus; /* what ranks may run on */
-	struct idset reserved; /* cpus and their idle siblings: nobody else's */
+	struct idset cpus; /* CPUs that ranks may run on */
+	struct idset reserved; /* cpus and their idle siblings, for no other container */
 	struct idset mems;
-	unsigned kinds; /* of memory (MEMORY_KIND_BIT) that the mems are of; 0: not known */
+	unsigned kinds; /* kinds of memory of the mems (MEMORY_KIND_BIT); 0: unknown */
 	unsigned asked; /* hardware threads asked; 0: the rest */
-	bool confined; /* mems were chosen: memory is bound to them */
-	bool shared; /* some of the mems serve another container, too */
+	bool confined; /* mems were chosen, and memory is bound to them */
+	bool shared; /* another container uses some of the mems, too */
 	bool deleted; /* all sets are empty */
 	char why[JOB_PLAN_WHY_MAX];
 };
@@ -48,7 +48,7 @@ struct job_plan {
 	struct planned_container *container;
 };
 
-/* New empty plan / free (NULL is fine). */
+/* A new empty plan, NULL: out of memory; free one (NULL does nothing). */
 struct job_plan *job_plan_new(void);
 void job_plan_free(struct job_plan *p);
 
@@ -56,24 +56,24 @@ void job_plan_free(struct job_plan *p);
 int job_plan_add_core(struct job_plan *p, const struct idset *cpus);
 struct planned_container *job_plan_add(struct job_plan *p, const char *name);
 
-/* Add a line to the explanation of C; what does not fit is left out. */
+/* Add a line to the explanation of C. Text beyond JOB_PLAN_WHY_MAX is left out. */
 void job_plan_add_why(struct planned_container *c, const char *line);
 
 const struct planned_container *job_plan_find(const struct job_plan *p, const char *name);
 
-/* Union of all containers' reserved CPUs, added to OUT. */
+/* Add the reserved CPUs of all containers to OUT. */
 void job_plan_reserved(const struct job_plan *p, struct idset *out);
 
-/* Add to OUT the memory nodes of P's containers, or (CONFINED) only of those that are kept to
- * theirs; P may be NULL. */
+/* Add the memory nodes of P's containers to OUT; CONFINED: of confined containers only. P may be
+ * NULL. */
 void job_plan_mems(const struct job_plan *p, bool confined, struct idset *out);
 
 void job_plan_print(FILE *f, const struct job_plan *p);
 void job_plan_print_error(FILE *f, const struct errbuf *err);
 
 /*
- * Parse the text at *TEXT up to its "end" line and move *TEXT behind it. An
- * "error" line gives -1 with that text, and its refusal as the code. Bounded, trusts nothing.
+ * Parse the text at *TEXT up to its "end" line and move *TEXT behind it. An "error" line gives -1
+ * with that text, and its refusal as the code. Bounded; trusts nothing.
  */
 int job_plan_parse(struct job_plan **out, const char **text, struct errbuf *err);
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Every one is disjoint from the others and not empty: they are no more than IN's CPUs. */
+/* Each core is disjoint from the others and not empty, so there are no more of them than CPUs in
+ * IN. */
 static int check_plan_cores(const struct job_plan *p, const struct plan_input *in,
 			    struct errbuf *err)
 {
@@ -35,7 +36,7 @@ static int check_plan_cpus(const struct planned_container *c, const struct plan_
 	return 0;
 }
 
-/* As plan_mems() and plan_resize() do it. */
+/* The same rules as plan_mems() and plan_resize(). */
 static int check_confined(const struct planned_container *c, const struct requested_container *ask,
 			  const struct plan_input *in, struct errbuf *err)
 {
@@ -45,7 +46,7 @@ static int check_confined(const struct planned_container *c, const struct reques
 
 	if (in->resize) {
 		must = in->has_confined || (chosen && !idset_equal(&c->mems, &in->has_mems));
-		/* it keeps all that it has: whether that is what was asked, sizes decide */
+		/* a resize by size may leave the memory nodes as they are, which sizes decide */
 		may = must || ask->mems_kind == MEMS_SIZE;
 	}
 	if (c->confined ? may : !must)
@@ -54,8 +55,8 @@ static int check_confined(const struct planned_container *c, const struct reques
 			 c->confined ? "" : "not ");
 }
 
-/* The planner stops at the node that makes it enough. What it counts of each node is this, or more
- * where the kernel holds some of it. */
+/* The planner stops at the node that makes it enough. It counts as much of each node as this, or
+ * more if the kernel holds some of it now. */
 static int check_size(const struct planned_container *c, uint64_t asked, const struct blocks *b,
 		      const char *root, struct errbuf *err)
 {

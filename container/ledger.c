@@ -19,9 +19,9 @@
 #define ENTRY_PREFIX "job-"
 
 /*
- * Who has the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or
- * real-time ranks runs for a twentieth of the time there, and other jobs' launches wait for it.
- * Without the right it goes on as it is.
+ * The owner of the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or
+ * real-time ranks gets a twentieth of the time there, and other jobs' launches wait for it. Without
+ * the right to real time the policy stays.
  */
 static void hurry(struct ledger *l)
 {
@@ -44,8 +44,7 @@ static void calm_down(const struct ledger *l)
 
 /* --------------------------------------------------------------- the directory */
 
-/* The directory is gone, or nothing is in it: not even step_extern, which lives as long as its job.
- */
+/* Gone, or without processes: even step_extern, which lives as long as its job, has ended. */
 bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
 {
 	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) ||
@@ -68,7 +67,7 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
 }
 
-/* NAME whole, for the caller to free; NULL with the reason and errno. */
+/* Read all of NAME, for the caller to free; NULL with the reason and errno. */
 static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf *err)
 {
 	char *text = NULL;
@@ -77,7 +76,7 @@ static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf 
 	ssize_t n = 1;
 	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), error;
 
-	/* it is replaced whole, never written to: what is open has this length */
+	/* an entry is replaced whole, never written to: the open file keeps this length */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		goto bad;
 	errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
@@ -134,8 +133,8 @@ int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job,
 	return ledger_take_head(&at, job, &ignored);
 }
 
-/* " mems 4-5" of plans, if they are confined to them, and the share: lists that are cut count as
- * far as they go. */
+/* Add the memory nodes that TEXT names: " mems 4-5" of confined plans, and the share. A list that
+ * is cut counts as far as it goes. */
 static void add_named(const char *text, struct idset *out)
 {
 	static const char *const word[] = { " mems ", "\nshare " };
@@ -162,7 +161,7 @@ int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *
 	struct dirent **e = NULL;
 	int n;
 
-	/* all names first: FN replaces and removes files of this directory */
+	/* read all names first: FN replaces and removes files of this directory */
 	n = fd < 0 ? -1 : scandirat(fd, ".", &e, NULL, alphasort);
 	if (n < 0)
 		errprintf(err, "state directory: %s", strerror(errno));
@@ -285,7 +284,7 @@ static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 		sum->bytes += size;
 }
 
-/* May NAME, JOB's entry, get SIZE bytes? What does not grow may. */
+/* May NAME, JOB's entry, have SIZE bytes? An entry that does not grow may. */
 static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
 			size_t size, struct errbuf *err)
 {
@@ -323,9 +322,9 @@ int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *
 	int rc;
 
 	if (!text)
-		return errprintf(err, job->light ? "ledger: an entry without its ranks is not to "
-						   "be written"
-						 : "out of memory");
+		return errprintf(err,
+				 job->light ? "ledger: an entry cannot be written without its ranks"
+					    : "out of memory");
 	ledger_entry_name(name, sizeof(name), job->inode);
 	rc = check_bounds(l, name, job, strlen(text), err);
 	if (rc == 0 && file_replace(l->dir_fd, name, text, 0600, &why) < 0)
@@ -349,12 +348,12 @@ struct each {
 	void *arg;
 	struct idset *unread;
 	struct errbuf *bad;
-	const struct ledger_whose *whose; /* NULL: all, without their ranks */
-	bool live; /* leave out what has ended, which no sweep has taken out */
+	const struct ledger_whose *whose; /* NULL: every entry, without ranks */
+	bool live; /* skip ended jobs and steps that no sweep has removed yet */
 	int rc;
 };
 
-/* The memory nodes that an entry mentions in what cannot be read of it. */
+/* Add the memory nodes in the unreadable part of an entry; JOB NULL: all of it is unreadable. */
 static void add_unread(struct ledger *l, const char *name, const struct ledger_job *job,
 		       struct idset *out)
 {
@@ -369,7 +368,7 @@ static void add_unread(struct ledger *l, const char *name, const struct ledger_j
 		add_named(job->step[i].unknown, out);
 }
 
-/* Is the entry NAME one that is asked for? false: it has been removed meanwhile, too. */
+/* Does E want the entry NAME? false also if it has been removed meanwhile. */
 static bool is_asked_for(struct ledger *l, const char *name, const struct each *e)
 {
 	const struct ledger_whose *whose = e->whose;
@@ -378,7 +377,7 @@ static bool is_asked_for(struct ledger *l, const char *name, const struct each *
 	if (!whose)
 		return true;
 	errno = 0;
-	/* an entry without a readable owner is shown to root alone, when all are asked for */
+	/* only root sees an entry without a readable owner, when it wants all of them */
 	if (ledger_read_head(l, name, &job, NULL) < 0)
 		return errno != ENOENT && whose->uid == (uid_t)-1;
 	return (whose->uid == (uid_t)-1 || job.uid == whose->uid) &&

@@ -11,28 +11,28 @@
 #include "host/partition.h"
 
 /*
- * Who holds which CPUs and memory nodes on this node: one text file per job in
- * STATE_DIR (root's, mode 0700, on a tmpfs so that a boot empties it), named by the
- * inode of the job's cgroup directory, which no requeue and no reused job id repeats.
- * An entry lives as long as that directory; every open sweeps the others away.
- * What the kernel can be asked for (effective CPUs, pids) is not kept here.
+ * The owners of CPUs and memory nodes on this node: one text file per job in STATE_DIR (root's,
+ * mode 0700, on a tmpfs so that a boot empties it), named by the inode of the job's cgroup
+ * directory, which no requeue and no reused job id repeats. An entry lives as long as that
+ * directory; every open sweeps the others away. State that the kernel shows (effective CPUs, pids)
+ * is not kept here.
  */
-#define LEDGER_REST "-" /* what the containers leave */
+#define LEDGER_REST "-" /* the rest outside of all containers */
 #define LEDGER_PLACES_MAX ((REQUEST_CONTAINERS_MAX + 2) * REQUEST_NAME_MAX)
 
 #define LEDGER_TASK_MAX 24
 
 /*
- * Bounds of what one user makes every launch on the node read: a job's steps and bytes, and the
- * bytes of all of a user's jobs, of which entries of LEDGER_FREE_MAX bytes are not counted: a step
- * without containers is never refused.
+ * Bounds of what every launch on the node must read of one user: steps and bytes of a job, and
+ * bytes of all the user's jobs. Entries of up to LEDGER_FREE_MAX bytes do not count: a step without
+ * containers is never refused.
  */
 #define LEDGER_STEPS_MAX 1024u
 #define LEDGER_ENTRY_MAX (1u << 20)
 #define LEDGER_USER_MAX (4u << 20)
 #define LEDGER_FREE_MAX (16u << 10)
 
-/* A rank as it was placed: what it was bound to is not what the kernel shows once its threads bind
+/* A rank as placed. The kernel does not show this binding any more once its threads bind
  * themselves. */
 struct ledger_rank {
 	char task[LEDGER_TASK_MAX]; /* its directory below the step's "user", "task_0" */
@@ -45,25 +45,24 @@ struct ledger_step {
 	uint32_t step_id;
 	unsigned ranks; /* on this node */
 	char cgroup[CGROUP_PATH_MAX];
-	/* where its ranks are, "sim,vda": containers, "none", LEDGER_REST; NULL: nowhere yet, see
+	/* places of its ranks, "sim,vda": containers, "none", LEDGER_REST; NULL: none yet, see
 	 * ledger_step_places() */
 	char *places;
-	struct idset cpus; /* that its ranks are bound to, when they divide the container */
-	/* its ranks in a container, or in what these leave, after ledger_step_load_ranks();
-	 * of a step that launches, none yet */
+	struct idset cpus; /* that its ranks are bound to, if they divide the container */
+	/* its ranks in containers or the rest, after ledger_step_load_ranks(); none while it
+	 * launches */
 	unsigned n_placed;
 	struct ledger_rank *placed;
-	/* the same as the entry has it, until it is loaded: lines "rank ...", and rank_runs.h's
-	 * form */
+	/* the same as in the entry, until loaded: lines "rank ...", and the form of rank_runs.h */
 	char *rank_lines, *rank_runs;
-	/* its ranks are on their way: they have no CPUs of their own yet, or Slurm may be binding
+	/* its ranks are on their way: without CPUs of their own, or while Slurm may still bind
 	 * them */
 	bool launching;
-	enum partition partition; /* of its directory "user", see container/fence.h */
-	struct idset fence; /* the CPUs of this partition */
-	char *request; /* of a step container; NULL: the job's */
-	struct job_plan *plan; /* of a step container; NULL: the job's */
-	char *unknown; /* lines that a later release has written; NULL: none */
+	enum partition partition; /* of its directory "user", see fence.h */
+	struct idset fence; /* CPUs of this partition */
+	char *request; /* of a step container; NULL: see the job's */
+	struct job_plan *plan; /* of a step container; NULL: see the job's */
+	char *unknown; /* lines of a later release; NULL: none */
 };
 
 struct ledger_job {
@@ -71,73 +70,73 @@ struct ledger_job {
 	uint32_t job_id;
 	uid_t uid;
 	char cgroup[CGROUP_PATH_MAX];
-	char *request; /* the job plan's; NULL: no job plan */
+	char *request; /* of the job plan; NULL: no job plan */
 	struct job_plan *plan;
-	/* memory nodes of its ranks that are in no container with its own; empty: not chosen, or
-	 * all */
+	/* memory nodes for its ranks outside of confined containers; empty: not chosen, or all */
 	struct idset share;
-	/* of them that the job's memory needs; other jobs' ranks of this kind may have the rest */
+	/* the bytes of SHARE that the job's memory needs; ranks of other jobs may use the rest */
 	uint64_t share_bytes;
-	char *unknown; /* lines of the job itself that a later release has written; NULL: none */
-	bool light; /* read without its ranks: not to be written back */
+	char *unknown; /* lines of a later release about the job itself; NULL: none */
+	bool light; /* read without its ranks: must not be written back */
 	unsigned n_steps;
 	struct ledger_step *step;
 };
 
 struct ledger; /* an open and locked state directory */
 
-/* Which entries are asked for. */
+/* Which entries to read. */
 struct ledger_whose {
-	uid_t uid; /* (uid_t)-1: anybody's */
-	unsigned long job; /* number; 0: any */
+	uid_t uid; /* the owner; (uid_t)-1: every user */
+	unsigned long job; /* its number; 0: every job */
 };
 
 /*
- * Open STATE_DIR (made when missing), lock it and sweep what no longer lives below
+ * Open STATE_DIR (made if missing), lock it and sweep the entries of what no longer lives below
  * CGROUP_FD. Waits at most TIMEOUT seconds for the lock. Hold it briefly.
  */
 int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
 		struct errbuf *err);
 void ledger_close(struct ledger *l);
 
-/* The state directory, for what goes with the entries; not to be closed. */
+/* The state directory, for files beside the entries. The ledger owns it: do not close it. */
 int ledger_dir(const struct ledger *l);
 
 /*
- * The entry of that job without the lock, as it was a moment ago: *OUT NULL when there is none. For
- * what does not change while the job lives.
+ * Read the entry of that job without the lock, as of a moment ago; *OUT is NULL without an entry.
+ * Use it for values that stay the same while the job lives.
  */
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
-/* Where a ledger is, for a look without opening it. */
+/* A ledger to read without opening it. */
 struct ledger_at {
 	const char *state_dir;
 	int cgroup_fd; /* its entries' directories are below this one */
 };
 
 /*
- * Call FN as ledger_each() does, without the lock, with the entries as each was a moment ago: those
- * that ledger_each_of() would take and that live below AT's CGROUP_FD, with their steps that live.
- * For what users may ask as often as they like: no launch waits for it.
+ * Call FN as ledger_each_of() does, but without the lock: with each entry as of a moment ago, if it
+ * lives below AT's CGROUP_FD, and with its live steps only. For queries of users, which may be
+ * frequent: no launch waits for one.
  */
 int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
 		struct errbuf *err);
 
-/* The job with this inode: *OUT NULL when it has no entry. Free with ledger_job_free. */
+/* Read the entry of the job with this inode; *OUT is NULL without an entry. Free with
+ * ledger_job_free. */
 int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
-/* errbuf.code of this file's errors; the planner's codes pass through this room and are lower. */
+/* errbuf.code of errors of this file; codes of the planner pass through this room and are lower. */
 enum ledger_refusal {
 	LEDGER_OK, /* none, or an error of another kind */
-	LEDGER_BOUND = PLAN_REFUSALS, /* the entry would be beyond a bound */
+	LEDGER_BOUND = PLAN_REFUSALS, /* the entry would exceed a bound */
 };
 
 /*
- * Replace or make the entry of JOB. -1 with the reason, the entry as it was: JOB is light, the file
- * cannot be written, or (LEDGER_BOUND) it would be longer than it is and beyond a bound:
- * LEDGER_STEPS_MAX steps or LEDGER_ENTRY_MAX bytes of a job, LEDGER_USER_MAX bytes of its user's
- * jobs on this node.
+ * Write the entry of JOB, new or in place of the old one. -1 with the reason, and the entry
+ * unchanged: JOB is light, the file cannot be written, or (LEDGER_BOUND) it would grow beyond a
+ * bound: LEDGER_STEPS_MAX steps or LEDGER_ENTRY_MAX bytes of a job, LEDGER_USER_MAX bytes of its
+ * user's jobs on this node.
  */
 int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err);
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);
@@ -152,58 +151,58 @@ int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *
 		struct idset *unread, struct errbuf *bad, struct errbuf *err);
 
 /*
- * The same for the entries of WHOSE alone, with the text of their ranks; of others' entries only
- * the first lines are read.
+ * As ledger_each(), for the entries of WHOSE, with the text of their ranks. Only the first lines of
+ * other entries are read.
  */
 int ledger_each_of(struct ledger *l, const struct ledger_whose *whose,
 		   int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		   struct errbuf *bad, struct errbuf *err);
 
-/* Where the entry of that job is, for a look without the lock. */
+/* Write the path of that job's entry into BUF, for a look without the lock. */
 void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t inode);
 
 /* ------------------------------------------------------------------ ledger_job.c */
 
 /* A job without steps, for ledger_job_free(); NULL: out of memory. */
 struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job_id, uid_t uid);
-void ledger_job_free(struct ledger_job *job); /* NULL is fine */
+void ledger_job_free(struct ledger_job *job); /* NULL does nothing */
 
-/* Is there nothing left to keep of JOB: no plan, no step, no share, no line of a later release? */
+/* Can JOB's entry go: no plan, no step, no share, no line of a later release? */
 bool ledger_job_is_empty(const struct ledger_job *job);
 
-/* The step of that inode, NULL: none; a new last one, NULL: out of memory. Both are JOB's, and
- * where they are changes when a step comes or goes. */
+/* The step of that inode, NULL: none; a new last one, NULL: out of memory. JOB owns both; adding or
+ * deleting a step moves them. */
 struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode);
 struct ledger_step *ledger_job_add_step(struct ledger_job *job);
 void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode);
 
-/* Append a rank to those placed of S; NULL when out of memory. */
+/* Append a rank to the placed ones of S; NULL: out of memory. */
 struct ledger_rank *ledger_step_add_rank(struct ledger_step *s);
 void ledger_step_clear_ranks(struct ledger_step *s); /* loaded or not */
 
 /* The places of S, "" for none. */
 const char *ledger_step_places(const struct ledger_step *s);
-/* Note that ranks of S are in PLACE, or (set) in PLACES and nowhere else; -1: out of memory. Is any
+/* Add PLACE to the places of S, or (set) replace them by PLACES; -1: out of memory. Are ranks of S
  * in PLACE? */
 int ledger_step_add(struct ledger_step *s, const char *place);
 int ledger_step_set_places(struct ledger_step *s, const char *places);
 bool ledger_step_in(const struct ledger_step *s, const char *place);
-/* Is any in PLACE of the job plan? A step with containers of its own has none there. */
+/* Are ranks of S in PLACE of the job plan? A step with containers of its own has none there. */
 bool ledger_step_in_job_plan(const struct ledger_step *s, const char *place);
 
 /* ----------------------------------------------------------------- ledger_ranks.c */
 
-/* Make S->placed of what was read; nothing to do is fine. -1 with the reason: the text is damaged,
- * and stays as it is. */
+/* Make S->placed from the text of the entry, if not done yet. -1 with the reason if the text is
+ * damaged; it stays unchanged. */
 int ledger_step_load_ranks(struct ledger_step *s, struct errbuf *err);
 
-/* Take those out whose directory below CGROUP_FD is gone. */
+/* Remove the ranks whose directory below CGROUP_FD is gone. */
 void ledger_step_drop_ended(struct ledger_step *s, int cgroup_fd);
 
 /* ----------------------------------------------------------------- ledger_text.c */
 
-/* Has the entry of JOB lines that this release does not know? WHY then names one. They stay in it,
- * whatever is written. */
+/* Does the entry of JOB have lines that this release does not know? WHY then names one. Every write
+ * keeps them. */
 bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *why);
 
 #endif

@@ -2,22 +2,22 @@
 #ifndef NODEOS_CONTAINER_LEDGER_IMPL_H
 #define NODEOS_CONTAINER_LEDGER_IMPL_H
 
-/* What ledger.c, ledger_text.c and sweep.c share, and no other file includes. */
+/* Shared by ledger.c, ledger_text.c and sweep.c; no other file includes it. */
 
 #include "container/ledger.h"
 
-#define LEDGER_READ_MAX (8u << 20) /* what an earlier version may have written */
-#define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* as far as the job's cgroup */
+#define LEDGER_READ_MAX (8u << 20) /* earlier releases may have written as much */
+#define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* up to the job's cgroup */
 
 struct ledger {
 	char *dir; /* its name, for messages */
 	int dir_fd;
 	int lock_fd;
 	int cgroup_fd;
-	int policy; /* scheduling policy to go back to; -1: it was not changed */
+	int policy; /* scheduling policy to restore; -1: unchanged */
 };
 
-/* ledger_open() without its sweep. */
+/* ledger_open() without the sweep. */
 int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
 		struct errbuf *err);
 
@@ -28,19 +28,20 @@ void ledger_entry_name(char *buf, size_t size, uint64_t inode);
 int ledger_read_entry(struct ledger *l, const char *name, bool light, struct ledger_job **out,
 		      struct errbuf *err);
 
-/* Read the first lines of entry NAME, of whatever release, into JOB, which owns nothing then, and
- * its length into *SIZE unless that is NULL. -1: it is gone (errno ENOENT), or damaged there. */
+/* Read the first lines of entry NAME, of any release, into JOB, which then owns nothing, and the
+ * size of the entry into *SIZE (may be NULL). -1: no such entry (errno ENOENT), or those lines are
+ * damaged. */
 int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job, size_t *size);
 
-/* The text of an entry, for the caller to free; NULL: out of memory. */
+/* The text of an entry, for the caller to free; NULL: out of memory. And its reverse. */
 char *ledger_format(const struct ledger_job *job);
 int ledger_parse(struct ledger_job **out, const char *text, bool light, struct errbuf *err);
 
-/* Parse an entry's first lines, as far as the job's cgroup, of whatever release it is; *TEXT moves
- * on behind them. */
+/* Parse the first lines of an entry, up to the job's cgroup, of any release; *TEXT moves behind
+ * them. */
 int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err);
 
-/* Has JOB's directory gone, or is nothing in it? */
+/* Is the directory of JOB gone or without processes? */
 bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job);
 bool ledger_step_has_ended(const struct ledger *l, const struct ledger_step *s);
 

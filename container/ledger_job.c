@@ -64,7 +64,7 @@ struct ledger_step *ledger_job_add_step(struct ledger_job *job)
 	unsigned n = job->n_steps;
 	struct ledger_step *s = job->step;
 
-	/* there is room up to the next power of two */
+	/* the array has room up to the next power of two */
 	if ((n & (n - 1)) == 0)
 		s = reallocarray(s, n ? 2 * n : 1, sizeof(*s));
 	if (!s)
@@ -80,7 +80,7 @@ struct ledger_rank *ledger_step_add_rank(struct ledger_step *s)
 	unsigned n = s->n_placed;
 	struct ledger_rank *r = s->placed;
 
-	/* as above */
+	/* as in ledger_job_add_step() */
 	if ((n & (n - 1)) == 0)
 		r = reallocarray(r, n ? 2 * n : 1, sizeof(*r));
 	if (!r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ranks of a step: loaded from the text of its entry when they are asked for. */
+/* The ranks of a step, loaded from the text of its entry on demand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int ledger_ranks_parse_line(struct ledger_step *s, const char *line, stru
 
 	if (r)
 		sscanf(line, LEDGER_RANK_WIDTHS " %n", r->task, r->place, &n);
-	/* the name of a directory that root will write into */
+	/* root writes into the directory of that name */
 	return n < 0 || strncmp(r->task, "task_", 5) != 0 || strchr(r->task, '/')
 		       ? -1
 		       : idset_parse(&r->cpus, line + n, err);
@@ -68,7 +68,7 @@ void ledger_step_drop_ended(struct ledger_step *s, int cgroup_fd)
 
 	for (unsigned i = 0; i < s->n_placed; i++) {
 		snprintf(path, sizeof(path), "%s/user/%s", s->cgroup, s->placed[i].task);
-		/* an error that says nothing keeps it */
+		/* keep the rank if the error does not show that its directory is gone */
 		if (!cgroup_inode(cgroup_fd, path) && cgroup_is_gone(cgroup_fd, path, 0))
 			continue;
 		if (kept != i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Entries as text. Releases before ledger_ranks.c read each line of it in a fixed order, refuse
- * other lines, and know a rank by a line "rank task_0 sim 0-3" alone: doc/HACKING.md, "The ledger
- * of another release".
+ * Entries as text. Releases before ledger_ranks.c read their lines in a fixed order, refuse other
+ * lines, and know a rank only by a line "rank task_0 sim 0-3": doc/HACKING.md, "The ledger of
+ * another release".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "container/rank_runs.h"
 #include "container/step_id.h"
 
-/* Bytes of lines "rank ..." in an entry: of some 700 ranks. Those of further steps are runs. */
+/* Bytes of lines "rank ..." in an entry: some 700 ranks. Ranks of further steps are runs. */
 #define RANK_LINES_MAX (16u << 10)
 
 static void ledger_text_print_plan(FILE *f, const char *request, const struct job_plan *plan)
@@ -24,10 +24,10 @@ static void ledger_text_print_plan(FILE *f, const char *request, const struct jo
 	job_plan_print(f, plan);
 }
 
-/* What is printed of a step's ranks. */
+/* The printed ranks of a step. */
 struct rank_text {
 	const char *lines, *runs; /* NULL: none */
-	char *own_lines, *own_runs; /* to be freed */
+	char *own_lines, *own_runs; /* for free() */
 };
 
 static char *format_lines(const struct ledger_step *s)
@@ -45,7 +45,7 @@ static char *format_lines(const struct ledger_step *s)
 	return NULL;
 }
 
-/* Lines while there is ROOM for them, as every release knows them. -1: out of memory. */
+/* Lines, which every release knows, as long as ROOM lasts. -1: out of memory. */
 static int format_ranks(struct rank_text *out, const struct ledger_step *s, size_t *room)
 {
 	*out = (struct rank_text){ .lines = s->rank_lines, .runs = s->rank_runs };
@@ -65,8 +65,9 @@ static int format_ranks(struct rank_text *out, const struct ledger_step *s, size
 }
 
 /*
- * Earlier releases take a line that begins so for a step whose ranks are not placed yet, whatever
- * is behind the word: they report and sweep it, and neither resize nor delete its container.
+ * Earlier releases take a line that begins with this word for a step whose ranks are not placed
+ * yet, whatever follows: they report and sweep the step, and refuse to resize or delete its
+ * container.
  */
 static void print_launching(FILE *f, const struct ledger_step *s, const char *runs)
 {
@@ -135,7 +136,8 @@ static bool is_line(const char *text, const char *word)
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* If the line at *TEXT starts with WORD: the malloc'ed rest of it, *TEXT moved on. */
+/* If the line at *TEXT starts with WORD: its rest, for the caller to free; *TEXT moves behind
+ * it. */
 static char *ledger_text_take_line(const char **text, const char *word)
 {
 	size_t len = strlen(word);
@@ -160,7 +162,7 @@ static int take_cgroup(const char **text, char *out)
 	return rc;
 }
 
-/* A request line and the plan behind it, once. */
+/* A request line and its plan; a second request is refused. */
 static int take_plan(const char **text, char **request, struct job_plan **plan, struct errbuf *err)
 {
 	if (*request)
@@ -187,7 +189,7 @@ static int take_fence(const char **text, struct ledger_step *s, struct errbuf *e
 	return rc < 0 ? -1 : 0;
 }
 
-/* Is the line at TEXT one that a release could have written? */
+/* Can a release have written the line at TEXT? */
 static bool is_word_line(const char *text)
 {
 	size_t len = strcspn(text, "\n");
@@ -214,7 +216,7 @@ static int ledger_text_keep(char **all, const char *text, size_t len, struct err
 	return 0;
 }
 
-/* All lines from *TEXT on that no word of KNOWN begins. */
+/* Append to *ALL the lines from *TEXT up to the next one that begins with a word of KNOWN. */
 static int keep_unknown(char **all, const char **text, const char *const *known, struct errbuf *err)
 {
 	const char *at = *text, *first = at;
@@ -230,7 +232,7 @@ static int keep_unknown(char **all, const char **text, const char *const *known,
 			   : ledger_text_keep(all, first, (size_t)(at - first), err);
 }
 
-/* All lines of ranks from *TEXT on; LIGHT: none of them is kept. */
+/* Take all lines of ranks from *TEXT on; LIGHT: keep none of them. */
 static int take_rank_lines(const char **text, struct ledger_step *s, bool light, struct errbuf *err)
 {
 	const char *first = *text, *end;
@@ -243,9 +245,9 @@ static int take_rank_lines(const char **text, struct ledger_step *s, bool light,
 }
 
 /*
- * "", or " yes RUNS" or " no RUNS" (then *RUNS is set). A line of another form, or a second one
- * with runs, is kept with those that are not known: what the step holds is known without it, and
- * when it has ended. What may be on its way is taken for that, as releases before this one do.
+ * Behind the word: "", or " yes RUNS" or " no RUNS" (then *RUNS is set). A line of another form, or
+ * a second one with runs, goes to the unknown lines: what the step holds, and when it has ended, is
+ * known without it. In doubt the step counts as launching, as in earlier releases.
  */
 static int take_launching(const char **text, struct ledger_step *s, bool light, bool *runs,
 			  struct errbuf *err)
@@ -274,7 +276,7 @@ static int take_launching(const char **text, struct ledger_step *s, bool light, 
 #define LEDGER_PLACES_WIDTH "4223"
 _Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
 
-/* The lines "step" and "cgroup". */
+/* Take the lines "step" and "cgroup". */
 static int take_step_head(const char **text, struct ledger_step *s, struct errbuf *err)
 {
 	char *line = ledger_text_take_line(text, "step "), places[LEDGER_PLACES_MAX];
@@ -377,7 +379,7 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 		       : 0;
 }
 
-/* All but the head. */
+/* Parse all lines behind the head. */
 static int parse_rest(struct ledger_job *job, const char *text, bool light, struct errbuf *err)
 {
 	static const char *const known[] = { "request ", "share ", NULL };
@@ -431,7 +433,7 @@ bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *wh
 		  "the ledger's entry of job %" PRIu32 " has lines of a later release (\"%.*s\"), "
 		  "which this one keeps and does not know",
 		  job->job_id, (int)(strcspn(line, "\n") < 60 ? strcspn(line, "\n") : 60), line);
-	/* a line of ranks may be of any bytes, and this goes to terminals */
+	/* a line of ranks may have any bytes, and this text goes to terminals */
 	for (char *c = why->text; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

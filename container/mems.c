@@ -9,7 +9,7 @@
 
 #include "host/cgroup.h"
 
-/* ------------------------------------------------------------------ who has what */
+/* ------------------------------------------------------------- memory nodes in use */
 
 struct look {
 	struct mems_held *held;
@@ -27,9 +27,9 @@ static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
 }
 
 /*
- * Where a job's bytes are, nobody knows: the kernel fills one node after the other, and a program
- * may choose. So as much in each node as fits, and, for when there is not enough of all, as much in
- * each as that is of all.
+ * The ledger cannot know where a job's bytes are: the kernel fills one node after the other, and a
+ * program may choose. So count as much in each node as fits (MOST), and, for when memory is short,
+ * each node's proportional part (EVEN).
  */
 static void add_load(struct look *k, const struct ledger_job *job)
 {
@@ -81,7 +81,7 @@ struct share {
 	uint64_t want, have;
 };
 
-/* What such jobs leave of NODE. */
+/* Bytes of NODE that other jobs' shares leave. */
 static uint64_t left_of(const struct share *s, unsigned node)
 {
 	uint64_t usable = mems_usable_of(s->b, node), load = s->load[node];
@@ -89,8 +89,7 @@ static uint64_t left_of(const struct share *s, unsigned node)
 	return usable > load ? usable - load : 0;
 }
 
-/* One of NODES that has room for all that is still wanted, and the least beyond it; -1: none has.
- */
+/* The node of NODES with the least space that holds all that is still wanted; -1: none. */
 static int best_fit(const struct share *s, const struct idset *nodes)
 {
 	uint64_t need = s->want > s->have ? s->want - s->have : 0, least = UINT64_MAX;
@@ -107,7 +106,7 @@ static int best_fit(const struct share *s, const struct idset *nodes)
 	return best;
 }
 
-/* One of NODES with the most room; -1: none has any. */
+/* The node of NODES with the most space left; -1: none has any. */
 static int emptiest(const struct share *s, const struct idset *nodes)
 {
 	uint64_t most = 0;
@@ -127,7 +126,7 @@ static void mems_add_node(struct share *s, int node)
 	s->have += left_of(s, (unsigned)node);
 }
 
-/* One after the other until there is enough, or none is left. */
+/* Take nodes in order until the share is large enough. */
 static void mems_take(struct share *s, const struct idset *nodes)
 {
 	for (int node = idset_next(nodes, -1); node >= 0 && s->have < s->want;
@@ -135,7 +134,7 @@ static void mems_take(struct share *s, const struct idset *nodes)
 		mems_add_node(s, node);
 }
 
-/* FREE in the order in which a job takes them. */
+/* Take nodes of FREE: clean and near ones, clean ones, the rest. */
 static void take_free(struct share *s, struct idset free, const struct idset *job_cpus)
 {
 	struct idset clean, near, part;
@@ -151,7 +150,7 @@ static void take_free(struct share *s, struct idset free, const struct idset *jo
 	mems_take(s, &free);
 }
 
-/* Slurm's --mem, or, where Slurm does not deal in memory, by the job's part of the CPUs. */
+/* Slurm's --mem; if Slurm does not manage memory, the job's part of the CPUs. */
 static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *given,
 			      const struct service_set *service)
 {
@@ -169,7 +168,8 @@ static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *g
 		       : all / idset_count(&node_cpus) * idset_count(given->cpus);
 }
 
-/* Whoever has blocks for all of it has its other ranks there, too. */
+/* Bytes of the share; 0 if the job's containers have blocks for all its memory: other ranks go
+ * there, too. */
 static uint64_t wanted(const struct blocks *b, const struct idset *own, uint64_t memory)
 {
 	uint64_t own_bytes = blocks_usable(b, own);
@@ -217,7 +217,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
 		mems_add_node(&s, node);
 	job->share_bytes = s.want;
-	/* more memory was promised than there is: be many where others are already */
+	/* memory is overcommitted: share nodes that already have many users */
 	if (idset_empty(&job->share))
 		job->share = !idset_empty(&own) ? own : used;
 	if (idset_empty(&job->share)) {
@@ -232,7 +232,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 
 /* ------------------------------------------------------------------ the cgroups */
 
-/* The limit of PATH; UINT64_MAX: none. -1: it has no memory controller. */
+/* Read the limit of PATH; UINT64_MAX: none. -1: no memory controller. */
 static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
 {
 	char text[64];
@@ -244,10 +244,10 @@ static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
 	return 0;
 }
 
-/* The system has to have the rest. */
+/* divisor: the system needs the rest */
 #define PART_OF_HOMES 4
 
-/* What whoever is in NODES may have at most; 0: as Slurm says. */
+/* Limit for a cgroup in NODES; 0: Slurm's limit holds. */
 static uint64_t limit_of(const struct blocks *b, const struct idset *nodes, bool bound)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -264,7 +264,7 @@ static int lower_limit(int cgroup_fd, const char *path, uint64_t limit, struct e
 	uint64_t now;
 	char text[32];
 
-	/* without the controller it is the kernel that keeps an OOM to the tasks of these nodes */
+	/* without the controller, the kernel keeps an OOM to the tasks of these nodes */
 	if (!limit || read_limit(&now, cgroup_fd, path) < 0 || now <= limit)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
@@ -306,8 +306,8 @@ int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t
 
 	if (!job_memory)
 		return 0;
-	/* rounded up to a whole block, of which half at least is the job's: one block for next to
-	 * nothing is one for everybody */
+	/* rounded up to a whole block, of which the job must have paid for half: otherwise a
+	 * request for next to nothing gets a block */
 	need = have - blocks_largest(b, mems) + 1;
 	if (need < have / 2)
 		need = have / 2;

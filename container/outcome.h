@@ -9,8 +9,8 @@
 #include "manifest/request.h"
 
 /*
- * What became of each isolator of a container on this node. AppC (ace.md) demands that
- * this is told to the user; dry run, launch and report use this one function.
+ * The outcome of each isolator of a container on this node. AppC (ace.md) demands that the user
+ * learns of it; dry run, launch and report use this one function.
  */
 enum outcome {
 	OUTCOME_ENFORCED,
@@ -22,7 +22,7 @@ enum outcome {
 struct isolator_outcome {
 	char isolator[32];
 	enum outcome outcome;
-	char reason[200]; /* "" when enforced as asked */
+	char reason[200]; /* "": enforced as asked */
 };
 
 #define OUTCOMES_MAX 40 /* container, scheduler, dimmap and every ignored bit */
@@ -34,54 +34,54 @@ struct sched_given {
 	enum sched_policy policy;
 	unsigned priority;
 	unsigned quantum; /* milliseconds, with hpc only */
-	/* hpc was asked for, this kernel has none, and the site has said what to take instead */
+	/* hpc was asked for, this kernel lacks it, and the site names this policy in its place */
 	bool fallback;
 };
 
 /*
- * What container ASK gets: its own or the site's default. THIS_KERNEL: is it for the kernel
- * that runs here, whose policies are known?
+ * The policy for container ASK: its own or the site's default. THIS_KERNEL: it is for the running
+ * kernel, whose policies are known.
  */
 void outcome_sched(struct sched_given *out, const struct requested_container *ask,
 		   const struct conf *conf, bool this_kernel);
 
-/* What a container with memory nodes of its own can rely on. */
+/* Guarantee for a container with memory nodes of its own. */
 enum guarantee {
-	GUARANTEE_UNKNOWN, /* a dry run for a machine that tells nothing of it */
-	/* place only: nothing keeps others from filling these nodes, or it from asking for more */
+	GUARANTEE_UNKNOWN, /* a dry run for a machine that does not show it */
+	/* place only: other jobs may fill these nodes, and the container may ask for more */
 	GUARANTEE_ADVISORY,
-	/* the memory controller bounds each job, nobody keeps them off the same nodes */
+	/* the memory controller bounds each job, but other jobs may use the same nodes */
 	GUARANTEE_AMOUNT,
-	GUARANTEE_PHYSICAL, /* blocks that the kernel's fgmn= has made, and nobody else's */
+	GUARANTEE_PHYSICAL, /* blocks that the kernel's fgmn= has made, for this container alone */
 };
 
 /* "physical", "amount", "advisory"; NULL: unknown */
 const char *guarantee_name(enum guarantee g);
 
-/* What the node knows when it judges. */
+/* The node, for the judgement of a container. */
 struct outcome_node {
 	bool alone; /* the job holds every CPU of this node */
 	enum guarantee guarantee;
-	/* bytes that the container's memory nodes have for programs; 0: not known */
+	/* bytes of the container's memory nodes for programs; 0: unknown */
 	uint64_t usable;
-	/* policy_supported() may be asked of this kernel (false: dry run) */
+	/* policy_supported() describes the node's kernel (false: dry run) */
 	bool policy_known;
 };
 
-/* What became of a container's isolators, one after the other, in O[OUTCOMES_MAX] of the caller. */
+/* The outcomes of a container's isolators; O is the caller's O[OUTCOMES_MAX]. */
 struct outcomes {
 	unsigned n;
 	struct isolator_outcome *o;
 };
 
-/* The entry of that name, made as enforced when it is not there. */
+/* The entry of that name; a new one is "enforced". */
 struct isolator_outcome *outcome_of(struct outcomes *o, const char *isolator);
 
-/* The entry becomes OUTCOME if that is worse, with the text behind its reasons. */
+/* Raise the entry to OUTCOME if that is worse, and append the text to its reasons. */
 void outcome_note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Members "placement" and "quantum_ms", of policy hpc only. */
+/* Write members "placement" and "quantum_ms", for policy hpc only. */
 void outcome_hpc_json(struct json_out *j, enum sched_policy policy, unsigned priority,
 		      unsigned quantum);
 

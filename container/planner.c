@@ -35,7 +35,7 @@ static int add_containers(struct job_plan *out, const struct machine *m, const s
 	return 0;
 }
 
-/* Memory that an unconfined container may use as well is not a confined one's own. */
+/* Mark confined containers whose memory an unconfined container may use, too. */
 static void planner_mark_shared(struct job_plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)

@@ -9,24 +9,24 @@
 #include "topology/machine.h"
 
 /*
- * From a request to a job_plan by the planner: the one place where request
- * and topology meet. Linked into the helper and nodeosctl, never into the plugin.
- * Of divided memory nodes (fgmn=) only the blocks are given, whatever IN allows.
+ * Make a job_plan from a request: the one place where request and topology meet. Linked into the
+ * helper and nodeosctl, never into the plugin. Of divided memory nodes (fgmn=) only the blocks are
+ * given, whatever IN allows.
  */
 int planner_make(struct job_plan **out, const struct machine *m, const struct request *r,
 		 const struct plan_input *in, struct errbuf *err);
 
 /*
- * The same for one container that is to be resized: IN->resize, and R of it alone.
- * OUT->container[0].why tells what changes.
+ * As planner_make(), for one container to resize: IN->resize, and R of it alone.
+ * OUT->container[0].why explains the change.
  */
 int planner_resize(struct job_plan **out, const struct machine *m, const struct request *r,
 		   const struct plan_input *in, struct errbuf *err);
 
 /*
- * M is this machine: note how much of its memory nodes can be used, where the kernel has divided
- * them. Only root may read that; for others, and on other kernels, nothing happens. KEEP, unless
- * NULL, is what was read, to be freed.
+ * M is this machine: note the usable bytes of its memory nodes if the kernel has divided them. Only
+ * root may read these; for other users, and on other kernels, M is unchanged. KEEP, unless NULL,
+ * receives the blocks, for the caller to free.
  */
 int planner_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
 

@@ -54,8 +54,7 @@ char *plan_input_format(const struct plan_input *in)
 	return text;
 }
 
-/* The value of the line at *TEXT, which begins with KEY; *TEXT is moved behind it. NULL: it is
- * another. */
+/* The value of the line at *TEXT if its key is KEY, and *TEXT moves behind it; else NULL. */
 static char *planner_input_take(char **text, const char *key)
 {
 	size_t len = strlen(key);
@@ -124,7 +123,8 @@ int plan_input_ask(struct job_plan **out, struct subprocess *h, const char *stat
 	snprintf(path, sizeof(path), "%s/machine.xml", state_dir);
 	h->extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	h->input = input;
-	h->output_max = JOB_PLAN_TEXT_MAX; /* so that a few steps' plans fit in a ledger entry */
+	/* bounded, so that a few plans of steps fit in a ledger entry */
+	h->output_max = JOB_PLAN_TEXT_MAX;
 	if (!input) {
 		errprintf(err, "out of memory");
 	} else if (subprocess_run(h, &text, err) >= 0) {

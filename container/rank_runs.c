@@ -7,15 +7,15 @@
 
 #include "container/step_id.h"
 
-#define BACK_MAX 1024 /* how far behind a rank its pattern is looked for */
-#define NUMBER_DIGITS 9 /* of a task, at most */
+#define BACK_MAX 1024 /* ranks to look back for a pattern */
+#define NUMBER_DIGITS 9 /* at most, of a task */
 
-/* What two ranks are compared by. */
+/* What ranks are compared by. */
 struct key {
 	unsigned number; /* of the task */
 	unsigned place; /* index of the first rank in the same place */
-	unsigned shape; /* index of the first rank whose CPUs are these when moved along */
-	int first; /* CPU */
+	unsigned shape; /* index of the first rank with the same CPUs but for an offset */
+	int first; /* its first CPU */
 	uint64_t hash; /* of the shape */
 };
 
@@ -31,7 +31,7 @@ static int move_set(struct idset *dst, const struct idset *src, int by)
 	return 0;
 }
 
-/* Digits alone and no zero in front: what is printed again the same. */
+/* Digits without a leading zero, so that formatting gives the same text. */
 static int rank_runs_parse_number(const char **at, unsigned *out)
 {
 	size_t len = strspn(*at, "0123456789");
@@ -77,8 +77,8 @@ static bool same_shape(const struct ledger_rank *r, const struct key *key, unsig
 }
 
 /*
- * Fill KEY[I], after those in front of it. FIRSTS lists the N_FIRSTS ranks so far that were the
- * first of their shape.
+ * Fill KEY[I]; those before it are filled. FIRSTS lists the N_FIRSTS ranks so far with a shape of
+ * their own.
  */
 static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, unsigned *firsts,
 		    unsigned *n_firsts)
@@ -105,7 +105,8 @@ static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, un
 	return 0;
 }
 
-/* How many ranks from AT on are as those BACK before them, BY higher, and have the next number. */
+/* How many ranks from AT on match those BACK before them, with CPUs BY higher and consecutive
+ * numbers? */
 static unsigned match(const struct key *key, unsigned n, unsigned at, unsigned back, int by)
 {
 	unsigned len = 0;
@@ -120,11 +121,11 @@ static unsigned match(const struct key *key, unsigned n, unsigned at, unsigned b
 	return len;
 }
 
-/* Print the token that covers the most ranks from AT on; returns how many. */
+/* Print the token that covers the most ranks from AT on; returns their number. */
 static unsigned put_token(FILE *f, const struct ledger_rank *r, const struct key *key, unsigned n,
 			  unsigned at)
 {
-	/* those after the first have the one before them to be equal to */
+	/* the first rank has a place and CPUs, those after it repeat the one before */
 	unsigned longest = 1 + match(key, n, at + 1, 1, 0), back = 0, len;
 	char list[IDSET_LIST_MAX];
 
@@ -207,7 +208,7 @@ static int parse_back(const char **at, unsigned *back, int *by)
 	return 0;
 }
 
-/* A token at *AT; its ranks are appended to S. */
+/* Parse a token at *AT and append its ranks to S. */
 static int parse_token(struct ledger_step *s, const char **at, struct errbuf *err)
 {
 	struct ledger_rank model = { .task = "" };

@@ -6,7 +6,7 @@
 
 #define STEP_RANKS_MAX 4096 /* of one step on one node */
 
-/* slurm.h's special step ids, by the words Slurm prints */
+/* special step ids of slurm.h, by the words Slurm prints */
 #define STEP_ID_BATCH 0xfffffffbu
 #define STEP_ID_EXTERN 0xfffffffcu
 #define STEP_ID_INTERACTIVE 0xfffffffau

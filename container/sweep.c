@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What ended jobs and steps have left in the ledger is removed whenever it is opened. */
+/* The sweep at every opening of the ledger: it removes what ended jobs and steps have left. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,14 +8,14 @@
 #include "container/isolator.h"
 #include "container/ledger_impl.h"
 
-/* Partitions whose steps have died: above them the kernel still keeps their CPUs. */
+/* Partitions of ended steps: the kernel still keeps their CPUs in the directories above. */
 struct swept {
 	struct idset fences;
-	char cgroup[CGROUP_PATH_MAX]; /* of a job of theirs */
+	char cgroup[CGROUP_PATH_MAX]; /* of a job with such steps */
 };
 
-/* Is NAME, an entry that cannot be read, of a job that has ended? false: or its head is not whole,
- * or the job of its head has another entry. */
+/* Is NAME an unreadable entry of an ended job? false also if its head is damaged, or names a job
+ * with another entry. */
 static bool unread_is_dead(struct ledger *l, const char *name)
 {
 	struct ledger_job job;
@@ -27,7 +27,8 @@ static bool unread_is_dead(struct ledger *l, const char *name)
 	return strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
 }
 
-/* Take down the fences of JOB's steps that have died, or of ALL, and take these steps from it. */
+/* Take down the fences of JOB's ended steps (ALL: of every step), and remove these steps from
+ * JOB. */
 static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
 {
 	struct idset gone;
@@ -45,7 +46,7 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 	strcpy(swept->cgroup, job->cgroup);
 }
 
-/* Take out of the entry NAME what steps that have ended have left. */
+/* Remove what ended steps have left from the entry NAME. */
 static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *swept)
 {
 	struct ledger_job *job = NULL;
@@ -55,7 +56,7 @@ static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *
 		return;
 	sweep_steps(l, job, false, swept);
 	ledger_write(l, job, &ignored);
-	/* it may have died while launching */
+	/* the step may have died while launching, with the fences down */
 	fence_raise(l, l->cgroup_fd, job, 0, &ignored);
 	ledger_job_free(job);
 }
@@ -69,8 +70,8 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	char expect[64];
 
 	/*
-	 * An entry that cannot be read stays as long as its job: it is evidence, and it may
-	 * protect one that lives. It fails the steps of that job, and nobody else's.
+	 * An unreadable entry stays as long as its job: it is evidence, and may protect a live job.
+	 * It fails the steps of that job only.
 	 */
 	if (ledger_read_entry(l, name, true, &job, &ignored) < 0) {
 		if (unread_is_dead(l, name))
@@ -105,7 +106,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		return -1;
 	}
 	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* whoever was to may have been killed */
+	fence_give_back(l); /* the process that had to do it may have been killed */
 	*out = l;
 	return 0;
 }

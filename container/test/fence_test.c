@@ -12,8 +12,8 @@
 #include "host/workqueue.h"
 
 /*
- * Plain files stand for the kernel's: which directories get which exclusive CPUs, and when, is what
- * can be judged without it. What the kernel makes of them: test/guest/partitions.py.
+ * Plain files stand for the kernel's: the test judges which directories get which exclusive CPUs,
+ * and when. test/guest/partitions.py judges the kernel's part.
  */
 static int root;
 
@@ -52,7 +52,8 @@ static const char *const dirs[] = { "cg",
 				    "cg/a/job_2/step_0",
 				    "cg/a/job_2/step_0/user" };
 
-/* The kernel replaces a file's text whole; here it is emptied before. */
+/* Empty the files first: the kernel replaces a file's text whole, plain files keep the rest of
+ * it. */
 static void fresh(void)
 {
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
@@ -84,7 +85,7 @@ static struct ledger_job *make(const char *dir, uint32_t id)
 	return ledger_job_new(&place, id, 1000);
 }
 
-/* The kernel's workqueues, whose requested mask is the one that is written. */
+/* The kernel's workqueues; the mask read back as requested is the one written. */
 static void fresh_workqueues(const char *mask)
 {
 	static char dir[128];
@@ -121,30 +122,35 @@ static void workqueues(void)
 	struct errbuf err = { 0 };
 
 	fresh_workqueues("ffff\n");
-	is_int(workqueue_leave(dir, &cpus, &err), 0, "four CPUs leave the workqueues");
-	is(got("wq", "cpumask"), "fff0", "the others are left");
-	is_int(workqueue_leave(dir, &more, &err), 0, "two more leave");
-	is(got("wq", "cpumask"), "fcf0", "with the first still out");
-	is_int(workqueue_leave(dir, &more, &err), 0, "once more");
-	is(got("wq", "cpumask"), "fcf0", "changes nothing");
-	is_int(workqueue_leave(dir, &rest, &err), -1, "all cannot leave: %s", err.text);
-	is(got("wq", "cpumask"), "fcf0", "and do not");
+	is_int(workqueue_leave(dir, &cpus, &err), 0, "workqueues: four CPUs leave");
+	is(got("wq", "cpumask"), "fff0", "workqueues: the other CPUs stay");
+	is_int(workqueue_leave(dir, &more, &err), 0, "workqueues: two more CPUs leave");
+	is(got("wq", "cpumask"), "fcf0", "workqueues: the first four stay out meanwhile");
+	is_int(workqueue_leave(dir, &more, &err), 0,
+	       "workqueues: CPUs that are out already may leave again");
+	is(got("wq", "cpumask"), "fcf0", "workqueues: leaving twice changes nothing");
+	is_int(workqueue_leave(dir, &rest, &err), -1, "workqueues: the last CPUs cannot leave: %s",
+	       err.text);
+	is(got("wq", "cpumask"), "fcf0", "workqueues: a refused leave writes nothing");
 	workqueue_return(dir, &more);
-	is(got("wq", "cpumask"), "fcff", "the first are back");
+	is(got("wq", "cpumask"), "fcff", "workqueues: CPUs outside of partitions return");
 	workqueue_return(dir, &none);
-	is(got("wq", "cpumask"), "ffff", "all are back");
+	is(got("wq", "cpumask"), "ffff", "workqueues: all CPUs return");
 	workqueue_return(dir, &cpus);
-	is(got("wq", "cpumask"), "ffff", "and that is the end of it");
+	is(got("wq", "cpumask"), "ffff", "workqueues: a return with nothing out changes nothing");
 	put("wq", "cpumask_isolated", "f000\n");
-	is_int(workqueue_leave(dir, &cpus, &err), 0, "CPUs leave beside another's isolated ones");
-	is(got("wq", "cpumask"), "ff0", "which stay out as well");
+	is_int(workqueue_leave(dir, &cpus, &err), 0,
+	       "workqueues: CPUs leave beside isolcpus of the kernel");
+	is(got("wq", "cpumask"), "ff0", "workqueues: isolated CPUs of the kernel stay out");
 	put("wq", "cpumask_isolated", "0\n");
 	workqueue_return(dir, &none);
-	is(got("wq", "cpumask"), "ffff", "all are back when nobody has any");
+	is(got("wq", "cpumask"), "ffff", "workqueues: all CPUs return when none is isolated");
 	fresh_workqueues("3\n");
-	is_int(workqueue_leave(dir, &more, &err), 0, "CPUs that are none of the workqueues'");
-	is(got("wq", "cpumask"), "3", "nothing is written");
-	ok(faccessat(dir, WORKQUEUE_FILE, F_OK, 0) < 0, "nor kept");
+	is_int(workqueue_leave(dir, &more, &err), 0,
+	       "workqueues: CPUs that they do not have may leave");
+	is(got("wq", "cpumask"), "3", "workqueues: leaving without a change writes nothing");
+	ok(faccessat(dir, WORKQUEUE_FILE, F_OK, 0) < 0,
+	   "workqueues: leaving without a change keeps no file");
 	ledger_close(l);
 }
 
@@ -160,33 +166,43 @@ static void raise_and_lower(void)
 	add(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
 	add(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
 	job->step[1].launching = true;
-	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 1, "a sibling is launching");
-	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "", "no fence meanwhile");
+	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 1,
+	       "fence_raise: waits while a sibling is launching");
+	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "",
+	   "fence_raise: no fence exists while a sibling is launching");
 	job->step[1].launching = false;
 	put("cg/a", "cpuset.cpus.exclusive", "12");
-	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0, "nobody is launching (%s)",
-	       err.text);
-	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated", "the first fence");
-	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root", "the second fence");
-	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3", "its CPUs");
-	is(got("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3", "those of its step");
-	is(got("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9", "those of the job");
-	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12", "above it another's stay");
+	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0,
+	       "fence_raise: raises when no step is launching (%s)", err.text);
+	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated",
+	   "fence_raise: the first step's fence is isolated");
+	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root",
+	   "fence_raise: the second step's fence is a root partition");
+	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3",
+	   "fence_raise: the fence has its CPUs exclusively");
+	is(got("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3",
+	   "fence_raise: the step has the fence's CPUs exclusively");
+	is(got("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9",
+	   "fence_raise: the job has the CPUs of both fences exclusively");
+	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12",
+	   "fence_raise: exclusive CPUs of others stay in the directory above");
 	is(got("wq", "cpumask"), "fff0",
-	   "the isolated one's have left the workqueues, the other's not");
+	   "fence_raise: CPUs of the isolated fence leave the workqueues, those of the root "
+	   "partition stay");
 	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
 	put("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
-	is_int(fence_lower(root, job, &err), 0, "lowered");
-	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member", "a member");
-	ok(!fence_wanted(job), "no request asks for a partition");
+	is_int(fence_lower(root, job, &err), 0, "fence_lower: lowers the job's fences");
+	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member",
+	   "fence_lower: a lowered fence is a member");
+	ok(!fence_wanted(job), "fence_wanted: no request asks for a partition");
 	job->request = strdup("nodeos 1;c=a cpus=2 partition=root;");
-	ok(fence_wanted(job), "one does");
+	ok(fence_wanted(job), "fence_wanted: a request asks for a partition");
 	ledger_job_free(job);
 	workqueue_return(ledger_dir(l), &(struct idset){ .word = { 0 } });
 	ledger_close(l);
 }
 
-/* The kernel says "isolated invalid (...)": a file that cannot be changed does, too. */
+/* The kernel says "isolated invalid (...)", and so does a file that cannot be changed. */
 static void not_valid(void)
 {
 	struct errbuf err = { 0 };
@@ -196,13 +212,13 @@ static void not_valid(void)
 	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition",
 	    "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
 	is_int(partition_make(root, "cg/a/job_1/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1,
-	       "not a valid partition");
+	       "partition_make: fails for an invalid partition");
 	ok(strstr(err.text, "partition isolated: the kernel makes it \"isolated invalid (Cpu list"),
-	   "its reason: %s", err.text);
+	   "partition_make: reports the kernel's reason: %s", err.text);
 	ok(strncmp(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member", 6) == 0,
-	   "a member again");
+	   "partition_make: an invalid partition becomes a member again");
 	is_int(partition_make(root, "cg/a/job_9/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1,
-	       "no such directory: %s", err.text);
+	       "partition_make: fails without the directory: %s", err.text);
 }
 
 static void dropped(void)
@@ -223,40 +239,43 @@ static void dropped(void)
 	ledger_write(l, two, &err);
 	fence_raise(l, root, one, 0, &err);
 	fence_raise(l, root, two, 0, &err);
-	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9", "two jobs' fences");
+	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9",
+	   "fence_raise: the directory above has the fences of both jobs");
 	for (size_t i = 0; i < 2; i++)
 		put(dirs[i], "cpuset.cpus.exclusive", "0-3,8-9");
 	ledger_read(l, two->inode, &kept, &err);
-	ok(kept && kept->n_steps == 1, "the second job is in the ledger");
+	ok(kept && kept->n_steps == 1, "fence_drop: the second job is in the ledger");
 	ledger_job_free(kept);
 	idset_zero(&gone);
 	fence_drop(root, &one->step[0], &gone);
-	ok(idset_equal(&gone, &one->step[0].fence), "whose fence is gone");
+	ok(idset_equal(&gone, &one->step[0].fence),
+	   "fence_drop: the CPUs of the dropped fence are gone");
 	ledger_job_del_step(one, one->step[0].inode);
 	ledger_write(l, one, &err);
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9,15");
 	fence_refresh_job(root, one);
 	fence_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0,
-	   "the second job's are left, and what is none of ours");
-	ok(*got("cg/a/job_1", "cpuset.cpus.exclusive") != '0', "none in its job's directory");
-	is(got("wq", "cpumask"), "fcff", "its CPUs are the workqueues' again");
+	   "fence_drop: CPUs of the second job, and those of others, stay above");
+	ok(*got("cg/a/job_1", "cpuset.cpus.exclusive") != '0',
+	   "fence_drop: the job's directory keeps no exclusive CPU");
+	is(got("wq", "cpumask"), "fcff", "fence_drop: the workqueues get the CPUs back");
 
-	/* another job's entry that cannot be read is in nobody's way; CPUs that a live fence has
-	 * now stay */
+	/* an unreadable entry of another job is no obstacle; CPUs of a live fence stay */
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9");
 	put("state", "job-999", "nonsense\n");
 	idset_or(&gone, &two->step[0].fence);
 	fence_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0,
-	   "only the gone fence's are taken beside an unreadable entry");
+	   "fence_refresh_above: beside an unreadable entry, only CPUs of the gone fence are "
+	   "taken");
 
-	/* a directory of the same name, but of another step */
+	/* a directory of the same name that belongs to another step */
 	put("cg/a/job_2/step_0/user", "cpuset.cpus.partition", "isolated");
 	two->step[0].inode++;
 	fence_drop(root, &two->step[0], &gone);
 	is(got("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated",
-	   "another step's directory of the same name stays");
+	   "fence_drop: a directory of the same name that another step has stays");
 	ledger_close(l);
 	ledger_job_free(one);
 	ledger_job_free(two);
@@ -272,30 +291,34 @@ static void others(void)
 	put("cg/a/job_1", "cpuset.cpus", "0-7");
 	put("cg/a/job_2", "cpuset.cpus", "8-15");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
-	       "the other job has other CPUs");
+	       "fence_check_alone: accepts a job with other CPUs");
 	put("cg/a/job_2", "cpuset.cpus", "3-15");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "it has one of these: %s",
-	       err.text);
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "fence_check_alone: refuses an empty directory with only these CPUs: %s", err.text);
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1, "and processes");
-	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), -1, "a job: %s", err.text);
+	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "fence_check_alone: refuses a job with processes on these CPUs");
+	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), -1,
+	       "fence_check_jobs: refuses a job on these CPUs: %s", err.text);
 	put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
-	       "none: a leftover that has other CPUs, too");
+	       "fence_check_alone: accepts a leftover directory that has other CPUs, too");
 	put("cg/a/job_2", "cpuset.cpus", "2-3");
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "one that has no others is named: %s", err.text);
-	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), 0, "but is no job");
-	ok(strstr(err.text, "cg/a/job_2") != NULL, "so that it can be removed");
+	       "fence_check_alone: refuses a leftover directory without other CPUs: %s", err.text);
+	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), 0,
+	       "fence_check_jobs: a leftover directory is no job");
+	ok(strstr(err.text, "cg/a/job_2") != NULL,
+	   "fence_check_alone: names the leftover directory for removal");
 	start = time(NULL);
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
-	ok(time(NULL) - start < 30, "one that stays is not waited for");
+	ok(time(NULL) - start < 30, "fence_wait_alone: does not wait for a leftover directory");
 	put("cg/a/job_2", "cpuset.cpus", "3-15");
 
 	put("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 100);
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "one that stays is waited for in vain");
+	       "fence_wait_alone: stops at its limit for a job that stays");
 	if (fork() == 0) {
 		usleep(300000);
 		put("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
@@ -303,7 +326,7 @@ static void others(void)
 	}
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
-	       "one that is ending is waited for");
+	       "fence_wait_alone: waits for a job that ends");
 	wait(NULL);
 }
 

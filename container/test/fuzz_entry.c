@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as what root reads of a node: a ledger entry, the planner's answer,
- * its question, and the command of a manifest. What parses is printed as what parses to the same.
- * Seeds: corpus/entry.
+ * libFuzzer target: arbitrary bytes in place of all that root reads on a node: a ledger entry, the
+ * planner's answer and its question, the command of a manifest. Whatever parses must print as text
+ * that parses to the same. Seeds: corpus/entry.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -88,7 +88,7 @@ static void check_command(const char *text)
 	app_exec_free(&x);
 }
 
-/* No name leads out of the step's directory, and runs give what they were made of. */
+/* No name leads out of the step's directory, and runs parse back to their ranks. */
 static void check_ranks(const struct ledger_step *s)
 {
 	struct ledger_step again = { .inode = 0 };
@@ -108,7 +108,7 @@ static void check_ranks(const struct ledger_step *s)
 	free(runs);
 }
 
-/* The parser is the ledger's own: a file of its directory. */
+/* The ledger's own parser reads the bytes as a file of its directory. */
 static void check_entry(const uint8_t *data, size_t size)
 {
 	static char dir[] = "/tmp/nodeos-fuzz.XXXXXX", path[64];
@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	text[size] = '\0';
-	/* the ledger's own buffer is large, and takes the sanitizer's time */
+	/* the ledger's own buffer is large and costs much time under the sanitizer */
 	if (strncmp(text, "nodeos-ledger 1\n", 16) == 0)
 		check_entry(data, size);
 	check_plan(text);

@@ -18,7 +18,7 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* What hpc_keep_one() leaves of OFFER. */
+/* Returns OFFER after hpc_keep_one(). */
 static const char *left(const char *offer, const char *outside, const char *request)
 {
 	static char list[256];
@@ -33,13 +33,13 @@ static const char *left(const char *offer, const char *outside, const char *requ
 	before = idset_count(&o);
 	kept = hpc_keep_one(&o, &out, &r, &conf, false);
 	if (kept != (idset_count(&o) + 1 == before))
-		return "what it says is not what it did";
+		return "the result contradicts the change";
 	idset_format(&o, list, sizeof(list));
 	return list;
 }
 
-/* What hpc_take() leaves of 0-7 when each container of REQUEST has the first CPU of a core of two,
- * from 0 on; with "!" where one has SCHED_HPC. */
+/* Returns what hpc_take() leaves of 0-7, where each container of REQUEST has the first CPU of a
+ * core of two, from 0 on; with "!" if one has SCHED_HPC. */
 static const char *after(const char *request)
 {
 	static char list[256];
@@ -66,8 +66,8 @@ static const char *after(const char *request)
 	return list;
 }
 
-/* What the real-time containers of a job leave of 0-7: a step on 0-1 and one on 2-3 with plans of
- * their own, and the job's on 4-5. */
+/* Returns what the real-time containers of a job leave of 0-7: steps on 0-1 and on 2-3 with plans
+ * of their own, and the job's plan on 4-5. */
 static const char *left_of_job(uint64_t my_step)
 {
 	static struct errbuf err;
@@ -101,27 +101,34 @@ int main(void)
 {
 	conf_defaults(&conf);
 	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;"), "1-7",
-	   "the whole node: its first CPU stays outside");
+	   "hpc_keep_one: of a whole node, the first CPU stays outside");
 	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2 policy=hpc;"), "1-7",
-	   "of two such containers, too");
-	is(left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7", "or of what others have left");
+	   "hpc_keep_one: one CPU stays outside of two hpc containers");
+	is(left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7",
+	   "hpc_keep_one: one CPU stays outside of what other jobs leave");
 	is(left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7",
-	   "not if there is another one outside");
+	   "hpc_keep_one: keeps none if another CPU is outside");
 	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7",
-	   "not if a container has another policy");
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7", "not with other policies");
-	is(left("3", "3", "nodeos 1;c=a policy=hpc;"), "", "the last one is not given away");
-	is(left("3", "", "nodeos 1;c=a policy=hpc;"), "3", "none outside: nothing to keep");
+	   "hpc_keep_one: keeps none if a container has another policy");
+	is(left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7",
+	   "hpc_keep_one: keeps none for other policies");
+	is(left("3", "3", "nodeos 1;c=a policy=hpc;"), "",
+	   "hpc_keep_one: the last CPU is not given away");
+	is(left("3", "", "nodeos 1;c=a policy=hpc;"), "3",
+	   "hpc_keep_one: keeps none if none is outside already");
 	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7",
-	   "fair containers take nothing");
-	is(after("nodeos 1;c=a policy=fifo;"), "1-7", "a real-time one its CPUs");
-	is(after("nodeos 1;c=a partition=root;"), "2-7", "a partition whole cores");
+	   "hpc_take: fair containers take nothing");
+	is(after("nodeos 1;c=a policy=fifo;"), "1-7",
+	   "hpc_take: a real-time container takes its CPUs");
+	is(after("nodeos 1;c=a partition=root;"), "2-7", "hpc_take: a partition takes whole cores");
 	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"),
-	   "0-1,5-7", "each its own");
-	is(left_of_job(0), "6-7", "real time of a job: its plan's, and its steps'");
-	is(left_of_job(2), "2-3,6-7", "but for one step's");
-	is(left_of_job(9), "2-3,6-7", "and for what is fair");
+	   "0-1,5-7", "hpc_take: each of several containers takes its own");
+	is(left_of_job(0), "6-7",
+	   "realtime_take_job: takes the CPUs of the job's plan and of its steps");
+	is(left_of_job(2), "2-3,6-7", "realtime_take_job: leaves out the named step");
+	is(left_of_job(9), "2-3,6-7", "realtime_take_job: leaves out fair steps");
 	conf.default_policy = POLICY_HPC;
-	is(left("0-7", "0-7", "nodeos 1;c=a;"), "1-7", "the site's default policy counts");
+	is(left("0-7", "0-7", "nodeos 1;c=a;"), "1-7",
+	   "hpc_keep_one: the site's default policy counts");
 	return tap_done();
 }

@@ -21,7 +21,7 @@ static const struct requested_container *ask(const char *text)
 	return &request.container[0];
 }
 
-/* What the members that WRITE puts into an object are. */
+/* Returns the members that WRITE puts into an object. */
 static const char *members(void (*write)(struct json_out *j, const struct judged *c))
 {
 	static char text[2048];
@@ -61,11 +61,11 @@ static void reports(void)
 	   "{\"cpus\":2,\"smt\":1,\"mems\":1,\"policy\":\"batch\",\"priority\":0,"
 	   "\"partition\":\"root\",\"dimmap\":{\"size_bytes\":1048576,\"source\":\"/"
 	   "d\",\"access\":\"rw\"}}",
-	   "each isolator writes what was asked of it");
+	   "each isolator reports its request");
 	is(members(isolators_report),
 	   "{\"cpus\":\"0-1\",\"reserved\":\"0-3\",\"mems\":\"1\",\"mems_confined\":true,"
 	   "\"policy\":\"batch\",\"priority\":0,\"partition\":\"root\"}",
-	   "each isolator writes what was given");
+	   "each isolator reports its result");
 	is_int(isolators_outcome(o, &judged), 4, "outcomes of a container with all isolators");
 	is(o[0].isolator, "container", "CPUs and memory nodes are judged together, first");
 	is(o[1].isolator, "scheduler", "the policy is second");
@@ -106,27 +106,36 @@ static void oom(void)
 	struct errbuf err = { 0 };
 
 	ask("nodeos 1;c=sim cpus=2 oom=700;");
-	is(members(write_asked), "{\"cpus\":2,\"oom_score_adj\":700}", "a score is asked");
-	ok(strstr(members(isolators_report), ",\"oom_score_adj\":700}"), "and given");
-	is_int(isolators_outcome(o, &judged), 2, "CPUs and the score have an outcome");
-	is(o[1].isolator, "os/linux/oom-score-adj", "the score is named as in manifests");
-	is_int(o[1].outcome, OUTCOME_ENFORCED, "it is no longer ignored");
-	is_int(isolators_shown(&request), 1, "ranks set it as root");
-	/* every user may raise it */
-	is_int(isolator_oom.verify(&g, &rank, &err), -1, "a rank that has another score");
-	ok(strstr(err.text, "rank 3: it has oom_score_adj "), "the message: %s", err.text);
-	is_int(isolators_show(&g, "sim", &err), 0, "a rank sets its score");
-	is_int(isolator_oom.verify(&g, &rank, &err), 0, "and the kernel has it");
+	is(members(write_asked), "{\"cpus\":2,\"oom_score_adj\":700}",
+	   "oom: a report has the requested score");
+	ok(strstr(members(isolators_report), ",\"oom_score_adj\":700}"),
+	   "oom: a report has the given score");
+	is_int(isolators_outcome(o, &judged), 2, "oom: CPUs and the score have an outcome");
+	is(o[1].isolator, "os/linux/oom-score-adj", "oom: the outcome has the name of manifests");
+	is_int(o[1].outcome, OUTCOME_ENFORCED, "oom: a set score is enforced, not ignored");
+	is_int(isolators_shown(&request), 1, "oom: ranks set the score as root");
+	/* 700: every user may raise the score */
+	is_int(isolator_oom.verify(&g, &rank, &err), -1,
+	       "oom: verify refuses a rank with another score");
+	ok(strstr(err.text, "rank 3: it has oom_score_adj "),
+	   "oom: verify names rank and score: %s", err.text);
+	is_int(isolators_show(&g, "sim", &err), 0, "oom: a rank sets its score");
+	is_int(isolator_oom.verify(&g, &rank, &err), 0,
+	       "oom: the kernel has the score that the rank has set");
 	g.number[RANK_NUMBER_OOM].value = 701;
-	is_int(isolator_oom.verify(&g, &rank, &err), -1, "it is compared exactly");
+	is_int(isolator_oom.verify(&g, &rank, &err), -1, "oom: verify compares exactly");
 	is(err.text, "rank 3: it has oom_score_adj 700, not 701 as planned (another plugin?)",
-	   "the message has both");
+	   "oom: the message has both scores");
 	g.number[RANK_NUMBER_OOM] = (struct rank_value){ false, 0 };
-	is_int(isolators_show(&g, "sim", &err), 0, "nothing asked");
-	is_int(isolator_oom.verify(&g, &rank, &err), 0, "nothing compared");
+	is_int(isolators_show(&g, "sim", &err), 0,
+	       "oom: a rank without a requested score sets none");
+	is_int(isolator_oom.verify(&g, &rank, &err), 0,
+	       "oom: a rank without a requested score compares none");
 	ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
-	is_int(isolators_outcome(o, &judged), 2, "a request of an older release");
-	is_int(o[1].outcome, OUTCOME_IGNORED, "has it ignored");
+	is_int(isolators_outcome(o, &judged), 2,
+	       "oom: a request of an older release has two outcomes");
+	is_int(o[1].outcome, OUTCOME_IGNORED,
+	       "oom: a score of a request of an older release is ignored");
 }
 
 static struct given given[2];
@@ -164,25 +173,32 @@ static void partitions(int root)
 
 	job_cpus = set_of("0-7");
 	ask("nodeos 1;c=sim cpus=4 partition=root oom=0;");
-	is_int(isolators_give(&s, &part[0], &err), 0, "a container gives what its plan has");
-	is(list_of(&given[0].cpus), "0-1", "the CPUs of the plan");
-	is_int(given[0].number[RANK_NUMBER_OOM].set, 1, "a score of 0 is one that was asked for");
+	is_int(isolators_give(&s, &part[0], &err), 0, "a container gives its plan");
+	is(list_of(&given[0].cpus), "0-1", "a container gives the CPUs of its plan");
+	is_int(given[0].number[RANK_NUMBER_OOM].set, 1, "a score of 0 counts as requested");
 	is(list_of(&given[0].fence), "0-3", "the partition has idle siblings, too");
-	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a partition of half of the job");
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
+	       "a partition of half of the job is accepted");
 	job.n_steps = 1;
-	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a second step in a partition");
+	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
+	       "a second step in a partition is refused");
 	is(err.text, "container sim is a root partition, and step 3 is in it: one step at a time",
 	   "the message names the first step");
 	other.places = (char *)"vda";
-	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a step in another container");
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
+	       "a step in another container is accepted beside a partition");
 	job_cpus = set_of("0-3");
-	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a partition of all of the job");
+	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
+	       "a partition of all of the job is refused");
 	s.n = 2;
-	is_int(isolators_accept(&s, &part[0], &job, &err), -1, "a step in two places");
+	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
+	       "a partition for a step in two places is refused");
 	s.step_id = STEP_ID_BATCH;
-	is_int(isolators_accept(&s, &part[0], &job, &err), 0, "a batch script");
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
+	       "a batch script in a partition's container is accepted");
 	is_int(given[0].partition, PARTITION_MEMBER, "a batch script is no partition");
-	ok(*given[0].unfenced, "and the report says why: %s", given[0].unfenced);
+	ok(*given[0].unfenced, "the report says why a batch script is no partition: %s",
+	   given[0].unfenced);
 }
 
 static void cpus(int root)
@@ -198,9 +214,11 @@ static void cpus(int root)
 	memset(part, 0, sizeof(part));
 	part[0].given = &given[0];
 	part[1] = (struct isolator_part){ .given = &given[1], .outside = true };
-	is_int(isolators_step(&s, &err), 0, "a step of ranks inside and outside: %s", err.text);
+	is_int(isolators_step(&s, &err), 0, "a step with ranks inside and outside is set up: %s",
+	       err.text);
 	cgroup_read_set(root, "job_1/step_0/user", "cpuset.cpus", &now, &err);
-	is(list_of(&now), "0-1,4-6", "its directory has the CPUs of all places and its own");
+	is(list_of(&now), "0-1,4-6",
+	   "the directory of a step has the CPUs of all places and its own");
 }
 
 struct seen {
@@ -224,14 +242,14 @@ static void variables(void)
 
 	isolators_values(&g, &rank, note, &seen);
 	is(seen.text, "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b ",
-	   "variables of a rank");
+	   "variables of a rank have the values of its container");
 	seen.text[0] = '\0';
 	isolators_values(NULL, NULL, note, &seen);
 	is(seen.text, "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= ",
-	   "variables to be taken away");
+	   "variables are empty where a rank has no container");
 }
 
-/* Real time and SCHED_HPC beside what else there is; the planner has given RESERVED. */
+/* Real time and SCHED_HPC beside live containers; RESERVED is what the planner gave. */
 static void planned(void)
 {
 	struct planned_container one = { .name = "sim", .reserved = set_of("0-3") };
@@ -249,38 +267,43 @@ static void planned(void)
 
 	one.cpus = one.reserved;
 	ask("nodeos 1;c=sim policy=fifo;");
-	is_int(isolators_planned(&p, &plan, &err), -1, "real time on all of the job");
+	is_int(isolators_planned(&p, &plan, &err), -1, "real time on all of the job is refused");
 	is(err.text,
 	   "real-time containers would take every core of the job on this node: leave one core "
 	   "out of them",
-	   "the message");
+	   "the message asks for one core without real time");
 	one.reserved = set_of("0-2");
-	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside one CPU");
+	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside one CPU is accepted");
 	job_has = set_of("0-5");
 	one.reserved = set_of("0-3");
-	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside two CPUs");
+	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside two CPUs is accepted");
 	p.job = &job;
-	is_int(isolators_planned(&p, &plan, &err), -1, "of which the job's plan has both");
+	is_int(isolators_planned(&p, &plan, &err), -1,
+	       "real time beside two CPUs that the job's plan has is refused");
 	ask("nodeos 1;c=sim policy=batch;");
-	is_int(isolators_planned(&p, &plan, &err), 0, "a container with another policy is free");
+	is_int(isolators_planned(&p, &plan, &err), 0,
+	       "a container of a fair policy may take every CPU");
 
 	one.cpus = one.reserved = set_of("3-4");
 	ask("nodeos 1;c=sim partition=root;");
 	p.any_hpc = true;
 	p.outside = set_of("3-4");
 	is_int(isolators_planned(&p, &plan, &err), 0,
-	       "a plan of before is not judged by what others have now");
+	       "a plan made earlier is not judged by what other jobs have now");
 	p.offered = true;
-	is_int(isolators_planned(&p, &plan, &err), -1, "a partition on all that others leave");
+	is_int(isolators_planned(&p, &plan, &err), -1,
+	       "a partition on all that other jobs leave is refused");
 	is(err.text,
 	   "no CPU of this node would be left outside of policy \"hpc\", real time and "
 	   "partitions, those of other jobs and steps included: leave one out for the system",
-	   "the message");
+	   "the message asks for one CPU for the system");
 	p.outside = set_of("3-5");
-	is_int(isolators_planned(&p, &plan, &err), 0, "one CPU stays outside");
+	is_int(isolators_planned(&p, &plan, &err), 0,
+	       "a partition that leaves one CPU outside is accepted");
 	p.any_hpc = false;
 	p.outside = set_of("3-4");
-	is_int(isolators_planned(&p, &plan, &err), 0, "without policy hpc none has to");
+	is_int(isolators_planned(&p, &plan, &err), 0,
+	       "without policy hpc no CPU has to stay outside");
 
 	ask("nodeos 1;c=sim policy=batch;");
 	p = (struct isolator_planning){ .conf = &conf,
@@ -288,10 +311,10 @@ static void planned(void)
 					.node_cpus = &node,
 					.job_cpus = &job_has,
 					.cpus = set_of("0-7") };
-	is_int(isolators_offer(&p, &err), 0, "an offer");
-	ok(p.offered && !p.kept, "the plan is made now, and of all CPUs");
-	is(list_of(&p.cpus), "0-7", "they are all offered");
-	is(list_of(&p.outside), "0-7", "and live containers leave them all");
+	is_int(isolators_offer(&p, &err), 0, "a fair container takes an offer");
+	ok(p.offered && !p.kept, "an offer marks the plan as new, and withholds no CPU");
+	is(list_of(&p.cpus), "0-7", "an offer has all CPUs");
+	is(list_of(&p.outside), "0-7", "live containers leave all CPUs to the system");
 }
 
 static void changes(void)
@@ -310,11 +333,14 @@ static void changes(void)
 	ask("nodeos 1;c=sim cpus=2 mems=2 dimmap=1048576 dimmap_source=/d;");
 	before.mems = set_of("0-1");
 	next.mems = set_of("0-2");
-	is_int(isolators_resize(&c, &err), 0, "more memory nodes beside a buffer: %s", err.text);
+	is_int(isolators_resize(&c, &err), 0,
+	       "resize: a container with a buffer may get more memory nodes: %s", err.text);
 	next.mems = set_of("1-2");
-	is_int(isolators_resize(&c, &err), -1, "a buffer's memory node does not go");
+	is_int(isolators_resize(&c, &err), -1,
+	       "resize: a buffer's memory node cannot be taken away");
 	ask("nodeos 1;c=sim cpus=2 mems=2;");
-	is_int(isolators_resize(&c, &err), 0, "without a buffer it does: %s", err.text);
+	is_int(isolators_resize(&c, &err), 0,
+	       "resize: without a buffer a memory node may be taken away: %s", err.text);
 }
 
 int main(void)

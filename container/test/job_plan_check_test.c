@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What root refuses of a plan that the helper answers. Plans of the real planner for random
- * requests on the machines of machines.txt pass; each with one field changed is refused.
+ * What root refuses in a plan from the helper. Plans of the real planner for random requests on the
+ * machines of machines.txt pass; each of them with one field changed is refused.
  *
  * usage: job_plan_check_test [SEED [REQUESTS-PER-MACHINE]]
  */
@@ -40,7 +40,7 @@ static struct request two(void)
 	return r;
 }
 
-/* Change one thing of a good plan; the check must see it. */
+/* Change one thing of a good plan; the check must refuse it. */
 static void lies(void)
 {
 	static const struct {
@@ -79,7 +79,7 @@ static void lies(void)
 	}
 }
 
-/* One core for each CPU number that there can be, in a job of eight CPUs. */
+/* One core for each possible CPU number, in a job of eight CPUs. */
 static void many_cores(void)
 {
 	const struct plan_input in = { .cores = set_of("0-7"),
@@ -91,7 +91,7 @@ static void many_cores(void)
 	struct errbuf err = { 0 };
 
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), 0,
-	       "cores of CPUs that are not given away are the job's");
+	       "the plan may list cores of the job that no container has");
 	for (unsigned id = 8; id < IDSET_MAX; id++) {
 		struct idset one;
 
@@ -101,7 +101,8 @@ static void many_cores(void)
 			bail("out of memory");
 	}
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1, "refused: 4,088 cores too many");
-	is(err.text, "the plan has cores outside the job's", "and why");
+	is(err.text, "the plan has cores outside the job's",
+	   "the message says that cores are outside");
 	p->n_cores = 4;
 	idset_add(&p->core[3], 8);
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,
@@ -113,11 +114,11 @@ static void many_cores(void)
 
 #define MOST 4
 
-/* A request to the planner on a machine, and what root knows of it. */
+/* A request to the planner on a machine, and the state that root knows. */
 struct situation {
 	const struct machine *m;
 	struct blocks blocks; /* each node, with the bytes that the planner counts */
-	bool equal; /* they all have as many */
+	bool equal; /* all have the same size */
 	struct request r;
 	struct plan_input in;
 	struct job_plan *p;
@@ -129,8 +130,8 @@ enum change {
 	CORE_LARGER,
 	CONFINED,
 	MEMS_OUTSIDE,
-	MEMS_MORE, /* a node more than was asked */
-	MEMS_SWAPPED, /* resize: another in place of one that it has */
+	MEMS_MORE, /* one node more than asked */
+	MEMS_SWAPPED, /* resize: another node in place of one it has */
 	CHANGES
 };
 
@@ -142,7 +143,7 @@ static unsigned tried[2][CHANGES]; /* launch, resize */
 
 static uint64_t state = 0x9e3779b97f4a7c15;
 
-/* xorshift: the same numbers with every libc. */
+/* xorshift, so that all libcs give the same numbers. */
 static unsigned rnd(unsigned below)
 {
 	state ^= state << 13;
@@ -162,7 +163,8 @@ static struct idset some_of(const struct idset *all, unsigned keep_percent)
 	return idset_empty(&s) ? *all : s;
 }
 
-/* The sysfs of the machine's memory nodes below the scratch directory, and the blocks. */
+/* Write the sysfs of the machine's memory nodes below the scratch directory, and read the
+ * blocks. */
 static void describe_memory(struct situation *s)
 {
 	const struct idset *mems = machine_mems(s->m);
@@ -202,7 +204,7 @@ static void ask_memory(struct requested_container *c, const struct machine *m, u
 		c->mems = 0;
 }
 
-/* Requests that the planner refuses are left out: *S has a plan. */
+/* Plan a random request; false: the planner refuses it. *S then has no plan. */
 static bool plan_some(struct situation *s)
 {
 	unsigned left;
@@ -228,7 +230,7 @@ static bool plan_some(struct situation *s)
 	return planner_make(&s->p, s->m, &s->r, &s->in, &s->err) == 0;
 }
 
-/* One container of *S gets another size: S->in, r and p are the resize's. */
+/* Resize one container of *S: S->in, r and p become the resize's. */
 static bool resize_some(struct situation *s)
 {
 	unsigned i = rnd(s->r.n);
@@ -257,7 +259,7 @@ static bool resize_some(struct situation *s)
 	return planner_resize(&s->p, s->m, &s->r, &s->in, &s->err) == 0;
 }
 
-/* A node of those offered that is none of HAVE, or -1. */
+/* An offered node outside of HAVE, or -1. */
 static int another(const struct situation *s, const struct idset *have)
 {
 	struct idset left = s->in.mems;
@@ -266,7 +268,8 @@ static int another(const struct situation *s, const struct idset *have)
 	return idset_next(&left, -1);
 }
 
-/* Change container I of the plan; false: nothing there to change, or nothing that root can see. */
+/* Change container I of the plan; false: there is nothing to change, or root cannot see the
+ * change. */
 static bool change(struct situation *s, unsigned i, enum change what)
 {
 	struct planned_container *c = &s->p->container[i];
@@ -283,7 +286,7 @@ static bool change(struct situation *s, unsigned i, enum change what)
 		idset_add(&s->p->core[s->p->n_cores - 1], OUTSIDE);
 		return true;
 	case CONFINED:
-		/* of a size that it may have already */
+		/* a request by size, which the container may satisfy already */
 		if (s->in.resize && ask->mems_kind == MEMS_SIZE && !s->in.has_confined &&
 		    idset_equal(&c->mems, &s->in.has_mems))
 			return false;
@@ -319,7 +322,7 @@ static int check(struct situation *s)
 	return job_plan_check(s->p, &s->r, &s->in, &s->blocks, scratch, &s->err);
 }
 
-/* NULL, or what is wrong with the check of S's plan and of each change to it. */
+/* NULL, or the plan or change of S that the check judges wrongly. */
 static const char *wrong(struct situation *s)
 {
 	struct planned_container *kept = calloc(s->p->n, sizeof(*kept));
@@ -382,7 +385,8 @@ static void test_machine(const char *description, unsigned requests)
 		if (planned)
 			job_plan_free(s.p);
 	}
-	is(bad, NULL, "%.60s: %u plans pass, and no change to them does", description, made);
+	is(bad, NULL, "%.60s: %u plans pass, and every change to them is refused", description,
+	   made);
 	ok(launches, "%.60s: %u of %u requests are planned", description, launches, requests);
 	machine_free(m);
 	free(s.blocks.block);

@@ -25,24 +25,26 @@ static void round_trip(void)
 	size_t size;
 	FILE *f;
 
-	is_int(job_plan_parse(&p, &at, &err), 0, "a good plan");
-	is(at, "rest", "stops behind its end line");
-	is_int(p->n_cores, 4, "cores");
-	is_int(p->n, 2, "containers");
-	is(list_of(&p->container[1].reserved), "2,6", "reserved");
-	is(p->container[0].why, "a\nb", "why");
+	is_int(job_plan_parse(&p, &at, &err), 0, "job_plan_parse: a good plan parses");
+	is(at, "rest", "job_plan_parse: stops behind the end line");
+	is_int(p->n_cores, 4, "job_plan_parse: the plan has its cores");
+	is_int(p->n, 2, "job_plan_parse: the plan has its containers");
+	is(list_of(&p->container[1].reserved), "2,6",
+	   "job_plan_parse: a container has its reserved CPUs");
+	is(p->container[0].why, "a\nb", "job_plan_parse: a container has its explanation");
 	ok(p->container[0].kinds == (MEMORY_KIND_BIT(MEMORY_DRAM) | MEMORY_KIND_BIT(MEMORY_HBM)),
-	   "kinds of memory");
-	is_int(p->container[1].kinds, 0, "which a ledger of an earlier version does not have");
+	   "job_plan_parse: a container has its kinds of memory");
+	is_int(p->container[1].kinds, 0,
+	       "job_plan_parse: kinds are unknown in a ledger of an earlier release");
 	f = open_memstream(&text, &size);
 	job_plan_print(f, p);
 	fclose(f);
-	is(text, GOOD, "prints as it was");
+	is(text, GOOD, "job_plan_print: prints the text that was parsed");
 	free(text);
 	job_plan_free(p);
 }
 
-/* What a user has given back has its line, and nothing else. */
+/* A deleted container has its line, and nothing else. */
 static void deleted(void)
 {
 	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 "
@@ -55,19 +57,21 @@ static void deleted(void)
 	size_t size;
 	FILE *f;
 
-	is_int(job_plan_parse(&p, &at, &err), 0, "a plan with a deleted container");
-	ok(p->n == 2 && !p->container[0].deleted && p->container[1].deleted, "the second one");
-	ok(job_plan_find(p, "vda") == &p->container[1], "it is still known");
+	is_int(job_plan_parse(&p, &at, &err), 0,
+	       "job_plan_parse: a plan with a deleted container parses");
+	ok(p->n == 2 && !p->container[0].deleted && p->container[1].deleted,
+	   "job_plan_parse: the second container is the deleted one");
+	ok(job_plan_find(p, "vda") == &p->container[1], "job_plan_find: finds a deleted container");
 	idset_zero(&held);
 	idset_zero(&mems);
 	job_plan_reserved(p, &held);
 	job_plan_mems(p, false, &mems);
-	is(list_of(&held), "0,4", "it holds no CPU");
-	is(list_of(&mems), "0", "nor memory");
+	is(list_of(&held), "0,4", "job_plan_reserved: a deleted container holds no CPU");
+	is(list_of(&mems), "0", "job_plan_mems: a deleted container holds no memory node");
 	f = open_memstream(&again, &size);
 	job_plan_print(f, p);
 	fclose(f);
-	is(again, text, "prints as it was");
+	is(again, text, "job_plan_print: prints a deleted container as parsed");
 	free(again);
 	job_plan_free(p);
 }
@@ -117,11 +121,12 @@ static void refused(void)
 		is_int(job_plan_parse(&p, &at, &err), -1, "refused: %s", bad[i].what);
 	}
 	const char *at = "error needs 9 cores\n";
-	is_int(job_plan_parse(&p, &at, &err), -1, "the helper's own error");
-	is(err.text, "needs 9 cores", "comes through");
+	is_int(job_plan_parse(&p, &at, &err), -1, "job_plan_parse: the helper's own error fails");
+	is(err.text, "needs 9 cores", "job_plan_parse: the helper's own error is the message");
 }
 
-/* What the planner refuses for, as the helper prints it; the helper is its user's to replace. */
+/* Refusals of the planner, as the helper prints them. The helper is hostile: its user can replace
+ * it. */
 static void refusals(void)
 {
 	static const struct {
@@ -147,8 +152,10 @@ static void refusals(void)
 		struct job_plan *p = NULL;
 		struct errbuf err = { .code = 99 };
 
-		is_int(job_plan_parse(&p, &at, &err), -1, "an error with %s", answer[i].what);
-		is_int(err.code, answer[i].code, "the code of %s", answer[i].what);
+		is_int(job_plan_parse(&p, &at, &err), -1,
+		       "job_plan_parse: fails for an error with %s", answer[i].what);
+		is_int(err.code, answer[i].code, "job_plan_parse: has the code of %s",
+		       answer[i].what);
 	}
 	for (int code = PLAN_OK; code < PLAN_REFUSALS; code++) {
 		struct job_plan *p = NULL;
@@ -161,7 +168,8 @@ static void refusals(void)
 		job_plan_print_error(f, &err);
 		fclose(f);
 		job_plan_parse(&p, &at, &back);
-		is_int(back.code, code, "code %d is printed and read back", code);
+		is_int(back.code, code, "job_plan_print_error: code %d is printed and read back",
+		       code);
 	}
 }
 
@@ -180,17 +188,21 @@ static void input(void)
 	char cut[] = "cores 0-7\ncpus 0\n";
 
 	idset_zero(&in.mems_taken);
-	is_int(plan_input_parse(&got, text, &err), 0, "planner input");
-	ok(idset_equal(&got.cpus, &in.cpus) && idset_empty(&got.mems_taken), "sets as given");
-	is_int(got.default_mems, MEMS_LOCAL, "default_mems as given");
-	is(got.request, in.request, "request as given");
-	is_int(plan_input_parse(&got, cut, &err), -1, "cut input is refused");
+	is_int(plan_input_parse(&got, text, &err), 0,
+	       "plan_input_parse: parses what plan_input_format() has written");
+	ok(idset_equal(&got.cpus, &in.cpus) && idset_empty(&got.mems_taken),
+	   "plan_input_parse: sets are the same");
+	is_int(got.default_mems, MEMS_LOCAL, "plan_input_parse: default_mems is the same");
+	is(got.request, in.request, "plan_input_parse: the request is the same");
+	is_int(plan_input_parse(&got, cut, &err), -1, "plan_input_parse: cut input is refused");
 	free(text);
 	for (int k = MEMS_ALL; k <= MEMS_ORDINARY; k++) {
 		in.default_mems = (enum mems_default)k;
 		text = plan_input_format(&in);
-		is_int(plan_input_parse(&got, text, &err), 0, "default_mems number %d", k);
-		is_int(got.default_mems, k, "is read as it was written");
+		is_int(plan_input_parse(&got, text, &err), 0,
+		       "plan_input_parse: parses default_mems number %d", k);
+		is_int(got.default_mems, k,
+		       "plan_input_parse: default_mems is the same for every value");
 		free(text);
 	}
 }

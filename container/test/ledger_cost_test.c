@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What 100 steps of 4,096 ranks of one user cost another user's launch, which opens the ledger, so
- * sweeps it, and reads every entry: time, the least of many tries, and memory at most.
+ * The cost of 100 steps of 4,096 ranks of one user for another user's launch, which opens the
+ * ledger (and so sweeps it) and reads every entry: minimal time of many tries, and peak memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define RANKS 4096u
 #define TRIES 60
 
-/* A step that lives, in a directory that is there: that of its job. */
+/* Add a live step, whose directory is the job's. */
 static void add_step(struct ledger_job *job, unsigned id)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
@@ -46,7 +46,7 @@ static int count(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-/* One launch's reading of the ledger. */
+/* Read the ledger as one launch does. */
 static void launch(unsigned *steps)
 {
 	struct errbuf err, bad = { 0 };
@@ -65,7 +65,7 @@ struct cost {
 	unsigned steps;
 };
 
-/* In a process of its own, whose memory at most is its own. */
+/* Measure in a process of its own, whose peak of memory is then its own. */
 static struct cost measure(void)
 {
 	struct cost c = { .ms = 1e9 };
@@ -98,7 +98,7 @@ static struct cost measure(void)
 	return c;
 }
 
-/* In a process of its own, whose memory does not count for the one that reads. */
+/* Fill the ledger in a process of its own, whose memory does not count for the reader. */
 static void fill(unsigned jobs)
 {
 	pid_t pid = fork();
@@ -128,7 +128,7 @@ static void fill(unsigned jobs)
 		abort();
 }
 
-/* Bytes of all entries. */
+/* Size of all entries. */
 static long bytes(void)
 {
 	char path[200];
@@ -159,10 +159,12 @@ int main(void)
 		     "KiB",
 		     bytes(), some.ms, some.kib, none.ms, none.kib);
 #ifdef __SANITIZE_ADDRESS__
-		skip(2, "what is counted is the sanitizer's");
+		skip(2, "the sanitizer's own cost would be measured");
 #else
-		ok(some.ms - none.ms < 1, "another's launch is longer by less than 1 ms");
-		ok(some.kib - none.kib < 1024, "and has less than 1 MiB of memory more");
+		ok(some.ms - none.ms < 1,
+		   "100 large steps of another user cost a launch less than 1 ms");
+		ok(some.kib - none.kib < 1024,
+		   "100 large steps of another user cost a launch less than 1 MiB of memory");
 #endif
 		snprintf(path, sizeof(path), "rm -rf %s", state);
 		if (system(path) != 0)

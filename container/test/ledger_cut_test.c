@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries whose length is not what it was said to be. */
+/* Entries whose length changes, or is too large. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "container/ledger_impl.h"
 #include "container/test/ledger_fixture.h"
 
-/* The file that is cut behind its next fstat(); "": none. */
+/* The file to cut behind its next fstat(); "": none. */
 static char cut[256];
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int fstat(int fd, struct stat *st)
 {
 	int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
@@ -23,7 +23,7 @@ int fstat(int fd, struct stat *st)
 	return rc;
 }
 
-/* Why entry INODE cannot be read. */
+/* The reason why entry INODE cannot be read, "" if it can. */
 static const char *refused(uint64_t inode)
 {
 	static struct errbuf err;
@@ -51,11 +51,11 @@ int main(void)
 	strcpy(cut, path);
 	snprintf(why, sizeof(why), "ledger entry job-%" PRIu64 ": it was cut while it was read",
 		 job->inode);
-	is(refused(job->inode), why, "one that gets shorter meanwhile is called so");
+	is(refused(job->inode), why, "an entry that shrinks while it is read is reported as cut");
 	if (truncate(path, LEDGER_READ_MAX) < 0)
 		abort();
 	snprintf(why, sizeof(why), "ledger entry job-%" PRIu64 ": File too large", job->inode);
-	is(refused(job->inode), why, "one that is too long is called so");
+	is(refused(job->inode), why, "an entry that is too long is reported as too large");
 	ledger_close(l);
 	ledger_job_free(job);
 	close(root);

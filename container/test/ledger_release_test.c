@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Entries of other releases, written by hand: of those before runs of ranks, which know lines in a
- * fixed order and nothing else, and of those to come, which may have lines more. And the bounds of
- * entries.
+ * Hand-written entries of other releases: earlier ones, before runs of ranks, know lines in a fixed
+ * order and no others; later ones may have further lines. Also the bounds of entries.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,7 +56,7 @@ static struct ledger_job *get(struct ledger *l, uint64_t inode)
 	return job;
 }
 
-/* The text of the entry at hand. */
+/* The text of the entry that put() or new_job() has named. */
 static const char *written(void)
 {
 	static char text[65536];
@@ -70,7 +69,7 @@ static const char *written(void)
 	return text;
 }
 
-/* A step of an earlier release with two ranks lives, and another has ended. */
+/* A step of an earlier release with two ranks is alive, and another has ended. */
 static void earlier_release(void)
 {
 	uint64_t step = cgroup_dir("job_7/step_1"), inode;
@@ -91,21 +90,23 @@ static void earlier_release(void)
 	l = opened();
 	job = get(l, inode);
 	ok(job && job->n_steps == 1 && job->step[0].inode == step,
-	   "an entry of an earlier release is read, and what has ended is swept");
+	   "an entry of an earlier release is read, and its ended step is swept");
 	ok(strstr(written(), "\nrank task_0 sim 0\nrank task_1 sim 4\nrank task_2 - 6\nend-of-"),
-	   "its ranks are kept as they were");
+	   "ranks of an earlier release stay the same text");
 	if (!job || !job->n_steps)
 		abort();
-	is_int(ledger_step_load_ranks(&job->step[0], &err), 0, "they are loaded (%s)", err.text);
-	is_int((int)job->step[0].n_placed, 3, "all of them");
+	is_int(ledger_step_load_ranks(&job->step[0], &err), 0,
+	       "ranks of an earlier release are loaded (%s)", err.text);
+	is_int((int)job->step[0].n_placed, 3, "all ranks of an earlier release are loaded");
 	ok(strcmp(job->step[0].placed[2].place, LEDGER_REST) == 0 &&
 		   strcmp(job->step[0].placed[2].task, "task_2") == 0,
-	   "with their places");
-	is(list_of(&job->step[0].placed[1].cpus), "4", "and CPUs");
+	   "ranks of an earlier release have their places");
+	is(list_of(&job->step[0].placed[1].cpus), "4",
+	   "ranks of an earlier release have their CPUs");
 	job->step[0].placed[1].cpus = set_of("0");
-	is_int(ledger_write(l, job, &err), 0, "a resize writes it");
+	is_int(ledger_write(l, job, &err), 0, "a resize writes an entry of an earlier release");
 	ok(strstr(written(), "\nrank task_0 sim 0\nrank task_1 sim 0\nrank task_2 - 6\nend-of-"),
-	   "in lines that the earlier release knows");
+	   "a resized entry has the lines of the earlier release");
 	ledger_step_drop_ended(&job->step[0], root);
 	is_int((int)job->step[0].n_placed, 0, "ranks whose directories are gone leave the step");
 	ledger_job_free(job);
@@ -143,8 +144,8 @@ static struct ledger_job *new_job(const char *dir, uid_t uid)
 }
 
 /*
- * What an earlier release cannot take for placed ranks it takes for a step that is being launched:
- * the line in the place of "launching", and no other line is new.
+ * An earlier release cannot read runs of placed ranks. It takes them for a step that is launching:
+ * the runs stand in the line "launching", and no other line is new.
  */
 static void many_ranks(void)
 {
@@ -159,26 +160,28 @@ static void many_ranks(void)
 	job->step[0].cpus = job->step[1].cpus = set_of("0-63");
 	job->step[2].launching = true;
 	is_int(ledger_write(l, job, &err), 0, "steps with 8,320 ranks are written (%s)", err.text);
-	ok(strstr(written(), "\ncpus 0-63\nrank task_0 sim 0\n"), "the small one in lines");
+	ok(strstr(written(), "\ncpus 0-63\nrank task_0 sim 0\n"),
+	   "a small step has lines of ranks");
 	ok(strstr(written(), "\ncpus 0-63\nlaunching no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 "),
-	   "a large one in a line that says that its ranks are placed");
+	   "a large step has runs in a line that says that its ranks are placed");
 	ok(strstr(written(), "/step_3\nlaunching yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
-	   "one that is launching as well");
+	   "a large step that is launching has runs in a line that says so");
 	ledger_job_free(job);
 	got = get(l, inode);
 	ok(got && got->n_steps == 3 && !got->step[1].launching && got->step[2].launching,
-	   "it is read: which are launching");
+	   "an entry with runs is read, with the steps that are launching");
 	if (!got || got->n_steps != 3)
 		abort();
 	is_int(ledger_step_load_ranks(&got->step[1], &err), 0, "ranks (%s)", err.text);
 	ok(got->step[1].n_placed == 4096 &&
 		   strcmp(got->step[1].placed[4095].task, "task_4095") == 0 &&
 		   strcmp(list_of(&got->step[1].placed[4095].cpus), "63") == 0,
-	   "are those that were written");
-	is_int(ledger_write(l, got, &err), 0, "written again, one loaded and two not");
+	   "ranks read from runs are those written");
+	is_int(ledger_write(l, got, &err), 0,
+	       "an entry is written again, with one step loaded and two not");
 	ok(strstr(written(), "no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 ") &&
 		   strstr(written(), "yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
-	   "both are kept");
+	   "steps that are not loaded keep their runs");
 	ledger_job_free(got);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
@@ -203,9 +206,9 @@ static void without_ranks(void)
 	if (ledger_write(l, job, &err) < 0)
 		abort();
 	is_int(ledger_each(l, light, arg, NULL, &bad, &err), 0,
-	       "entries of all jobs are read without ranks, and cannot be written so (%s)",
+	       "entries of all jobs are read without ranks, and cannot be written back (%s)",
 	       err.text);
-	ok(strstr(written(), "\nrank task_1 "), "the entry has its ranks");
+	ok(strstr(written(), "\nrank task_1 "), "a refused write leaves the ranks in the entry");
 	ledger_remove(l, job->inode, &err);
 	ledger_close(l);
 	ledger_job_free(job);
@@ -218,7 +221,7 @@ static int count(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-/* Lines of a later release: read, kept, named, and the memory nodes in them are taken. */
+/* Lines of a later release are read, kept and named, and their memory nodes count as taken. */
 static void later_release(void)
 {
 	uint64_t step = cgroup_dir("job_l/step_1"), inode;
@@ -243,20 +246,20 @@ static void later_release(void)
 	ok(strstr(written(), "\nend\ngpus 0-1 of mems 7\nstep 1 ") &&
 		   strstr(written(), "\nrank task_0 sim 0\nnic eth0\nguest a\nguest b\nend-of-") &&
 		   !strstr(written(), "eth1"),
-	   "and swept, with the lines of what lives kept");
+	   "the sweep of an entry of a later release keeps the lines of live steps");
 	ok(job && ledger_job_of_later_release(job, &err) &&
 		   strstr(err.text, "\"gpus 0-1 of mems 7"),
-	   "they are named: %s", err.text);
+	   "lines of a later release are named: %s", err.text);
 	idset_zero(&mems);
 	ledger_each(l, count, &n, &mems, &bad, &err);
-	is(list_of(&mems), "7", "memory nodes in them are taken");
-	is(bad.text, "", "the entry is not a damaged one");
+	is(list_of(&mems), "7", "memory nodes in lines of a later release are taken");
+	is(bad.text, "", "an entry of a later release is not reported as damaged");
 	ledger_job_free(job);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
 }
 
-/* An entry of a form that is not known goes with the job that its head names. */
+/* An entry of an unknown form goes with the job that its head names. */
 static void later_format(void)
 {
 	uint64_t inode = put("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
@@ -265,16 +268,17 @@ static void later_format(void)
 	char path[300];
 	struct errbuf err;
 
-	is_int(ledger_read(l, inode, &job, &err), -1, "an entry of another form: %s", err.text);
-	ok(strstr(written(), "whatever"), "stays while its job lives");
+	is_int(ledger_read(l, inode, &job, &err), -1, "an entry of an unknown form is refused: %s",
+	       err.text);
+	ok(strstr(written(), "whatever"), "an entry of an unknown form stays while its job lives");
 	ledger_close(l);
 	snprintf(path, sizeof(path), "%s/cg/job_f", scratch);
 	rmdir(path);
 	ledger_close(opened());
-	ok(!*written(), "and goes with it");
+	ok(!*written(), "an entry of an unknown form goes with its job");
 }
 
-/* Only lines of ranks are damaged, of a step that lives and of one that has ended. */
+/* Only lines of ranks are damaged: of a live step, and of an ended one. */
 static void damaged_ranks(void)
 {
 	static const struct {
@@ -284,7 +288,7 @@ static void damaged_ranks(void)
 		{ "launching \x01\n", "\nlaunching \x01\nend-of-" },
 		{ "launching no 0:sim:1\nlaunching no 0:sim:2\n",
 		  " 0:sim:1\nlaunching no 0:sim:2\nend-of-" },
-		{ "rank nobody knows\n", "\nrank nobody knows\nend-of-" },
+		{ "rank without numbers\n", "\nrank without numbers\nend-of-" },
 	};
 	uint64_t step = cgroup_dir("job_r/step_1"), inode;
 	struct errbuf err = { 0 };
@@ -306,10 +310,10 @@ static void damaged_ranks(void)
 		is_int(job ? (int)job->n_steps : -1, 1, "damaged ranks %zu: ended steps are swept",
 		       i);
 		ok(strstr(written(), rank[i].kept) != NULL,
-		   "the line of the step that lives is kept");
+		   "damaged ranks: the line of a live step is kept");
 		ok(job && (ledger_job_of_later_release(job, &err) ||
 			   ledger_step_load_ranks(&job->step[0], &err) < 0),
-		   "its line is named: %s", err.text);
+		   "damaged ranks: the message names the line: %s", err.text);
 		ledger_job_free(job);
 		ledger_close(l);
 	}
@@ -317,8 +321,7 @@ static void damaged_ranks(void)
 	rmdir(path);
 	l = opened();
 	job = get(l, inode);
-	ok(job && job->n_steps == 0 && job->plan,
-	   "a step with damaged ranks goes when it has ended");
+	ok(job && job->n_steps == 0 && job->plan, "damaged ranks: a step goes when it has ended");
 	ledger_job_free(job);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
@@ -347,7 +350,7 @@ static void damaged(void)
 	ledger_close(l);
 }
 
-/* Ranks that no run is made of. */
+/* Ranks without any pattern for runs. */
 static void scatter(struct ledger_step *s)
 {
 	srand(7); /* the same ones each time */
@@ -365,13 +368,13 @@ static void bounds(void)
 
 	for (unsigned i = 0; i < LEDGER_STEPS_MAX; i++)
 		add_ranks(job, 0, i);
-	is_int(ledger_write(l, job, &err), 0, "a job has 1,024 steps (%s)", err.text);
+	is_int(ledger_write(l, job, &err), 0, "a job may have 1,024 steps (%s)", err.text);
 	add_ranks(job, 0, LEDGER_STEPS_MAX);
-	is_int(ledger_write(l, job, &err), -1, "and no more: %s", err.text);
+	is_int(ledger_write(l, job, &err), -1, "a job may not have 1,025 steps: %s", err.text);
 	is_int(err.code, LEDGER_BOUND, "the error of too many steps is the bound's");
 	ledger_job_del_step(job, job->step[3].inode);
 	ledger_job_del_step(job, job->step[3].inode);
-	is_int(ledger_write(l, job, &err), 0, "one fewer is written");
+	is_int(ledger_write(l, job, &err), 0, "a job with one step fewer is written");
 	ledger_job_free(job);
 
 	job = new_job("job_c", 1000);
@@ -379,10 +382,11 @@ static void bounds(void)
 		add_ranks(job, 3000, i);
 		scatter(&job->step[i]);
 	}
-	is_int(ledger_write(l, job, &err), 0, "ranks in any place (%s)", err.text);
+	is_int(ledger_write(l, job, &err), 0, "ranks in any place are written (%s)", err.text);
 	add_ranks(job, 3000, 2);
 	scatter(&job->step[2]);
-	is_int(ledger_write(l, job, &err), -1, "a job has 1 MiB: %s", err.text);
+	is_int(ledger_write(l, job, &err), -1, "an entry of more than 1 MiB is refused: %s",
+	       err.text);
 	is_int(err.code, LEDGER_BOUND, "the error of a long entry is the bound's");
 	ledger_job_del_step(job, job->step[2].inode);
 	for (unsigned i = 0; i < 10; i++) {
@@ -394,7 +398,8 @@ static void bounds(void)
 			i = 20;
 		ledger_job_free(more);
 	}
-	ok(strstr(err.text, "of this user's jobs"), "all jobs of a user have 4 MiB: %s", err.text);
+	ok(strstr(err.text, "of this user's jobs"),
+	   "entries of one user of more than 4 MiB are refused: %s", err.text);
 	is_int(err.code, LEDGER_BOUND, "the error of a user's long entries is the bound's");
 	plain = new_job("job_p", 1000);
 	plain->share = set_of("4");
@@ -403,7 +408,8 @@ static void bounds(void)
 	plain = new_job("job_q", 2000);
 	add_ranks(plain, 3000, 1);
 	scatter(&plain->step[0]);
-	is_int(ledger_write(l, plain, &err), 0, "nor is another user's (%s)", err.text);
+	is_int(ledger_write(l, plain, &err), 0,
+	       "another user's entry is written beside full bounds (%s)", err.text);
 	ledger_job_free(plain);
 	ledger_job_free(job);
 	ledger_close(l);

@@ -56,17 +56,18 @@ static void who_has_it_hurries(void)
 	struct ledger *l;
 
 	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0) {
-		ok(true, "who has the lock has a real-time policy # SKIP needs CAP_SYS_NICE");
-		ok(true, "and not afterwards # SKIP needs CAP_SYS_NICE");
+		ok(true, "ledger_open: the owner of the lock has a real-time policy # SKIP needs "
+			 "CAP_SYS_NICE");
+		ok(true, "ledger_close: restores the policy # SKIP needs CAP_SYS_NICE");
 		return;
 	}
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
 	is_int(sched_getscheduler(0), SCHED_FIFO | SCHED_RESET_ON_FORK,
-	       "who has the lock has a real-time policy");
+	       "ledger_open: the owner of the lock has a real-time policy");
 	ledger_close(l);
-	is_int(sched_getscheduler(0), SCHED_OTHER, "and not afterwards");
+	is_int(sched_getscheduler(0), SCHED_OTHER, "ledger_close: restores the policy");
 }
 
 static void keep_and_sweep(void)
@@ -92,56 +93,67 @@ static void keep_and_sweep(void)
 		snprintf(r->place, sizeof(r->place), "%s", i ? LEDGER_REST : "sim");
 		r->cpus = set_of(i ? "2-3" : "0-1");
 	}
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "open makes the directory (%s)", err.text);
-	is_int(ledger_read(l, inode, &got, &err), 0, "an unknown job");
-	ok(!got, "has no entry");
-	is_int(ledger_write(l, job, &err), 0, "write");
-	is_int(ledger_read(l, inode, &got, &err), 0, "read (%s)", err.text);
-	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2, "job, uid, steps");
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger_open: makes the directory (%s)",
+	       err.text);
+	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: an unknown job is no error");
+	ok(!got, "ledger_read: an unknown job has no entry");
+	is_int(ledger_write(l, job, &err), 0, "ledger_write: writes a new entry");
+	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: reads the new entry (%s)",
+	       err.text);
+	ok(got && got->job_id == 1 && got->uid == 1000 && got->n_steps == 2,
+	   "ledger_read: the entry has job, uid and steps");
 	ok(got && got->step[0].n_placed == 0 && got->step[0].rank_lines,
-	   "its ranks are not loaded before they are asked for");
-	is_int(got ? ledger_step_load_ranks(&got->step[0], &err) : -1, 0, "ranks");
+	   "ledger_read: ranks are not loaded before ledger_step_load_ranks()");
+	is_int(got ? ledger_step_load_ranks(&got->step[0], &err) : -1, 0,
+	       "ledger_step_load_ranks: loads the ranks");
 	ok(got && got->step[0].n_placed == 2 && got->step[1].n_placed == 0 &&
 		   strcmp(got->step[0].placed[1].task, "task_1") == 0 &&
 		   strcmp(got->step[0].placed[0].place, "sim") == 0 &&
 		   strcmp(got->step[0].placed[1].place, LEDGER_REST) == 0 &&
 		   idset_equal(&got->step[0].placed[1].cpus, &job->step[0].placed[1].cpus),
-	   "ranks: directory, place, CPUs");
-	is(got->request, job->request, "request");
-	is(got->plan->container[0].why, "because", "plan");
-	is(list_of(&got->share), "4-5,9", "memory nodes of what is in no container");
-	ok(got->share_bytes == 1234567890123, "and how much of them");
-	is(list_of(&got->step[0].cpus), "0,4", "step's CPUs");
-	is(got->step[1].places, "sim", "step's container");
+	   "ledger_step_load_ranks: ranks have their directory, place and CPUs");
+	is(got->request, job->request, "ledger_read: the entry has its request");
+	is(got->plan->container[0].why, "because", "ledger_read: the entry has its plan");
+	is(list_of(&got->share), "4-5,9",
+	   "ledger_read: the entry has the memory nodes of the job's share");
+	ok(got->share_bytes == 1234567890123,
+	   "ledger_read: the entry has the bytes of the job's share");
+	is(list_of(&got->step[0].cpus), "0,4", "ledger_read: a step has its CPUs");
+	is(got->step[1].places, "sim", "ledger_read: a step has its container");
 	ok(got->step[0].partition == PARTITION_ISOLATED &&
 		   got->step[1].partition == PARTITION_MEMBER,
-	   "partition");
-	is(list_of(&got->step[0].fence), "0-1", "its CPUs");
-	ok(!got->step[0].launching && got->step[1].launching, "who is launching");
+	   "ledger_read: steps have their partitions");
+	is(list_of(&got->step[0].fence), "0-1", "ledger_read: a partition has its CPUs");
+	ok(!got->step[0].launching && got->step[1].launching,
+	   "ledger_read: the second step is launching");
 	ledger_job_free(got);
 	ledger_close(l);
 
 	snprintf(path, sizeof(path), "%s/cg/job_1/step_0", scratch);
 	rmdir(path);
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, a step's directory gone");
-	is_int(ledger_read(l, inode, &got, &err), 0, "read");
+	is_int(ledger_open(&l, state, root, 1, &err), 0,
+	       "ledger_open: opens when a step's directory is gone");
+	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: reads an entry after a sweep");
 	ok(got && got->n_steps == 1 && got->step[0].step_id == 0xfffffffbu,
-	   "that step is swept, the other not");
+	   "ledger_open: sweeps the step without a directory, and keeps the other");
 	ledger_job_free(got);
 	ledger_close(l);
 
 	snprintf(path, sizeof(path), "%s/cg/job_1/step_batch/cgroup.events", scratch);
 	events(path, "populated 1\nfrozen 1\n");
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "open again, the other step frozen");
-	is_int(ledger_read(l, inode, &got, &err), 0, "read");
-	ok(got && got->n_steps == 1, "it stays");
+	is_int(ledger_open(&l, state, root, 1, &err), 0,
+	       "ledger_open: opens when a step is frozen");
+	is_int(ledger_read(l, inode, &got, &err), 0,
+	       "ledger_read: reads the entry of a frozen step");
+	ok(got && got->n_steps == 1, "ledger_open: keeps a frozen step");
 	ledger_job_free(got);
 	ledger_close(l);
 	events(path, "populated 0\nfrozen 0\n");
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "open again, its directory left by a killed slurmstepd");
-	is_int(ledger_read(l, inode, &got, &err), 0, "read");
-	ok(got && got->n_steps == 0, "it is swept");
+	       "ledger_open: opens when a killed slurmstepd has left a directory");
+	is_int(ledger_read(l, inode, &got, &err), 0,
+	       "ledger_read: reads an entry whose last step has ended");
+	ok(got && got->n_steps == 0, "ledger_open: sweeps a step with an empty directory");
 	ledger_job_free(got);
 	ledger_close(l);
 
@@ -150,11 +162,11 @@ static void keep_and_sweep(void)
 	scratch_dir("cg/other"); /* takes the freed inode on some file systems */
 	scratch_dir("cg/job_1");
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "open, the job gone and its name used again");
-	is_int(ledger_read(l, inode, &got, &err), 0, "read");
+	       "ledger_open: opens when a job is gone and another has its name");
+	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: a swept entry is no error");
 	if (cgroup_inode(root, "job_1") != inode)
-		ok(!got, "the old job's entry is swept");
-	else if (ledger_remove(l, inode, &err) < 0) /* the file system gave the inode again */
+		ok(!got, "ledger_open: sweeps the old job's entry");
+	else if (ledger_remove(l, inode, &err) < 0) /* the file system gave the same inode */
 		abort();
 	ledger_job_free(got);
 	ledger_close(l);
@@ -197,20 +209,24 @@ static void corrupt(void)
 	snprintf(name, sizeof(name), "state/job-%" PRIu64, job->inode);
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		scratch_file(name, text[i]);
-		is_int(ledger_read(l, job->inode, &got, &err), -1, "corrupt entry %zu: %s", i,
-		       err.text);
-		ok(!got, "gives no job");
+		is_int(ledger_read(l, job->inode, &got, &err), -1,
+		       "ledger_read: refuses corrupt entry %zu: %s", i, err.text);
+		ok(!got, "ledger_read: a corrupt entry gives no job");
 	}
 	ledger_close(l);
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "opens with a corrupt entry inside");
+	is_int(ledger_open(&l, state, root, 1, &err), 0,
+	       "ledger_open: opens with a corrupt entry inside");
 	bad.text[0] = '\0';
-	is_int(ledger_each(l, count, &n, NULL, &bad, &err), 0, "walk");
-	is_int(n, 1, "the good entry is walked");
-	ok(*bad.text != '\0', "the bad one is named: %s", bad.text);
-	is_int(ledger_read(l, good->inode, &got, &err), 0, "the neighbour is readable");
+	is_int(ledger_each(l, count, &n, NULL, &bad, &err), 0,
+	       "ledger_each: walks past a corrupt entry");
+	is_int(n, 1, "ledger_each: visits the good entry");
+	ok(*bad.text != '\0', "ledger_each: names the corrupt entry: %s", bad.text);
+	is_int(ledger_read(l, good->inode, &got, &err), 0,
+	       "ledger_read: reads a good entry beside a corrupt one");
 	ledger_job_free(got);
-	is_int(ledger_remove(l, job->inode, &err), 0, "remove");
-	is_int(ledger_remove(l, job->inode, &err), 0, "remove again: nothing to do is fine");
+	is_int(ledger_remove(l, job->inode, &err), 0, "ledger_remove: removes an entry");
+	is_int(ledger_remove(l, job->inode, &err), 0,
+	       "ledger_remove: succeeds for an entry that is gone");
 	ledger_close(l);
 	ledger_job_free(job);
 	ledger_job_free(good);
@@ -224,7 +240,8 @@ static void unread_mems(struct ledger *l, struct idset *out)
 	ledger_each(l, count, &n, out, &bad, &err);
 }
 
-/* What an entry that is damaged names is somebody's as long as its job lives, and goes with it. */
+/* Memory nodes in a damaged entry are taken as long as its job lives, and the entry goes with
+ * it. */
 static void unread(void)
 {
 	struct ledger_job *job = job_in("job_u", 8, 1000);
@@ -253,7 +270,7 @@ static void unread(void)
 		abort();
 	idset_zero(&mems);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "", "a good entry speaks for itself");
+	is(list_of(&mems), "", "ledger_each: a good entry adds no unread memory nodes");
 	snprintf(name, sizeof(name), "state/job-%" PRIu64, job->inode);
 	snprintf(path, sizeof(path), "%s/%s", scratch, name);
 	f = fopen(path, "r");
@@ -263,34 +280,35 @@ static void unread(void)
 	strcpy(text + len, "of the next version\n");
 	scratch_file(name, text);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "2-4,6,8", "of a damaged one: its confined container's and its share");
+	is(list_of(&mems), "2-4,6,8",
+	   "ledger_each: a damaged entry counts with its confined container and its share");
 	idset_zero(&mems);
 	*strstr(text, "2-4") = '\0';
 	strcat(text, "2-");
 	scratch_file(name, text);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "", "a list cut behind its dash is none");
+	is(list_of(&mems), "", "ledger_each: a list cut behind its dash does not count");
 	strcpy(strrchr(text, '2'), "2,3");
 	scratch_file(name, text);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "2-3", "one cut elsewhere counts as far as it goes");
+	is(list_of(&mems), "2-3", "ledger_each: a list cut elsewhere counts as far as it goes");
 	ledger_close(l);
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
-	ok(access(path, F_OK) == 0, "it stays while its job lives");
+	ok(access(path, F_OK) == 0, "ledger_open: keeps a damaged entry while its job lives");
 	ledger_close(l);
 	snprintf(text, sizeof(text), "%s/cg/job_u/step_1", scratch);
 	rmdir(text);
 	snprintf(text, sizeof(text), "%s/cg/job_u", scratch);
-	ok(rmdir(text) == 0, "the job ends");
+	ok(rmdir(text) == 0, "ledger_open: the job of a damaged entry ends");
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
-	ok(access(path, F_OK) < 0, "and its entry with it");
+	ok(access(path, F_OK) < 0, "ledger_open: removes a damaged entry when its job has ended");
 	ledger_close(l);
 	ledger_job_free(job);
 }
 
-/* A directory that cannot be looked at is no reason to forget who lives there. */
+/* A directory that cannot be read does not prove that its job has ended. */
 static void blind(void)
 {
 	struct ledger_job *job = job_in("job_b", 6, 1000), *got = NULL;
@@ -300,16 +318,18 @@ static void blind(void)
 	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
 		abort();
 	ledger_close(l);
-	is_int(ledger_open(&l, state, 987, 1, &err), 0, "open with a cgroup fd that is not open");
-	is_int(ledger_read(l, job->inode, &got, &err), 0, "read");
-	ok(got != NULL, "a live job's entry is kept");
+	is_int(ledger_open(&l, state, 987, 1, &err), 0,
+	       "ledger_open: opens with a cgroup fd that is not open");
+	is_int(ledger_read(l, job->inode, &got, &err), 0,
+	       "ledger_read: reads an entry whose cgroup cannot be read");
+	ok(got != NULL, "ledger_open: keeps a live job's entry when cgroups cannot be read");
 	ledger_job_free(got);
 	ledger_remove(l, job->inode, &err);
 	ledger_close(l);
 	ledger_job_free(job);
 }
 
-/* An entry that reads well leaves no text behind that a report would show as a problem. */
+/* A good entry leaves no text behind that a report would show as a problem. */
 static void quiet(void)
 {
 	struct ledger_job *job = job_in("job_q", 5, 1000);
@@ -319,14 +339,15 @@ static void quiet(void)
 
 	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
 		abort();
-	is_int(ledger_each(l, count, &n, NULL, &bad, &err), 0, "walk over good entries");
-	is(bad.text, "", "no problem is reported");
+	is_int(ledger_each(l, count, &n, NULL, &bad, &err), 0,
+	       "ledger_each: walks over good entries");
+	is(bad.text, "", "ledger_each: reports no problem for good entries");
 	ledger_remove(l, job->inode, &err);
 	ledger_close(l);
 	ledger_job_free(job);
 }
 
-/* An entry that has no room is told with its path, and the one that is there stays. */
+/* On a full file system, the message has the entry's path, and the old entry stays. */
 static void full(void)
 {
 	struct ledger_job *job = job_in("small", 9, 1000), *again = NULL;
@@ -342,9 +363,11 @@ static void full(void)
 		ledger_job_free(job);
 		return;
 	}
-	is_int(ledger_open(&l, dir, root, 1, &err), 0, "a ledger on a small disk");
+	is_int(ledger_open(&l, dir, root, 1, &err), 0,
+	       "ledger_open: opens a ledger on a small file system");
 	add_plan(job);
-	is_int(ledger_write(l, job, &err), 0, "has room for one entry");
+	is_int(ledger_write(l, job, &err), 0,
+	       "ledger_write: a small file system has room for one entry");
 	snprintf(path, sizeof(path), "%s/fill", dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	while (write(fd, path, sizeof(path)) > 0)
@@ -353,11 +376,12 @@ static void full(void)
 	job->uid = 2000;
 	snprintf(want, sizeof(want), "ledger: %s/job-%" PRIu64 ": No space left on device", dir,
 		 job->inode);
-	is_int(ledger_write(l, job, &err), -1, "which cannot be replaced when it is full");
-	is_int(err.code, LEDGER_OK, "a full file system is no bound of the ledger's");
-	is(err.text, want, "that is told");
+	is_int(ledger_write(l, job, &err), -1,
+	       "ledger_write: fails to replace an entry on a full file system");
+	is_int(err.code, LEDGER_OK, "ledger_write: a full file system has no LEDGER_BOUND");
+	is(err.text, want, "ledger_write: the message has the path and the cause");
 	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1,
-	       "it is as it was");
+	       "ledger_write: a failed write leaves the entry as it was");
 	ledger_job_free(again);
 	ledger_job_free(job);
 	ledger_close(l);
@@ -386,12 +410,12 @@ static struct looked looks(uid_t uid, unsigned long job, bool tells)
 
 	if (ledger_look(&at, &whose, note, &seen, &bad, &err) < 0)
 		diag("%s", err.text);
-	ok((*bad.text != '\0') == tells, "uid %d is %s", (int)uid,
-	   tells ? "told of what is damaged" : "told of no damage");
+	ok((*bad.text != '\0') == tells, "ledger_look: uid %d sees %s", (int)uid,
+	   tells ? "the damaged entry" : "no damage");
 	return seen;
 }
 
-/* What users ask for keeps no launch waiting, and another user's entry costs nothing. */
+/* Queries of users do not delay a launch, and another user's entry costs them nothing. */
 static void without_the_lock(void)
 {
 	struct ledger_job *mine = job_in("job_m", 11, 1000), *other = job_in("job_o", 12, 1000),
@@ -420,12 +444,13 @@ static void without_the_lock(void)
 	snprintf(path, sizeof(path), "%s/cg/job_e", scratch);
 	rmdir(path);
 	seen = looks(4000, 0, false);
-	ok(seen.jobs == 1 && seen.steps == 1, "a user's, while a launch has the lock: what lives");
-	is_int((int)looks(4000, 11, false).jobs, 1, "one job's");
-	is_int((int)looks(4000, 12, false).jobs, 0, "not another user's");
-	is_int((int)looks(3000, 0, false).jobs, 0, "of one who has none");
-	ok(looks((uid_t)-1, 0, true).jobs >= 2, "root sees all");
-	is_int((int)looks((uid_t)-1, 12, false).jobs, 1, "or one job's");
+	ok(seen.jobs == 1 && seen.steps == 1,
+	   "ledger_look: shows a user's live steps while a launch has the lock");
+	is_int((int)looks(4000, 11, false).jobs, 1, "ledger_look: shows one job");
+	is_int((int)looks(4000, 12, false).jobs, 0, "ledger_look: hides another user's job");
+	is_int((int)looks(3000, 0, false).jobs, 0, "ledger_look: a user without jobs sees none");
+	ok(looks((uid_t)-1, 0, true).jobs >= 2, "ledger_look: root sees all jobs");
+	is_int((int)looks((uid_t)-1, 12, false).jobs, 1, "ledger_look: root sees one job");
 	ledger_remove(l, mine->inode, &err);
 	ledger_remove(l, other->inode, &err);
 	ledger_remove(l, ended->inode, &err);
@@ -445,14 +470,16 @@ static void locking(void)
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
 	is_int(ledger_open(&second, state, root, 0, &err), -1,
-	       "a second opener waits, then gives up");
-	ok(strstr(err.text, "locked") != NULL, "and says so: %s", err.text);
+	       "ledger_open: a second opener waits, then gives up");
+	ok(strstr(err.text, "locked") != NULL,
+	   "ledger_open: the message says that the ledger is locked: %s", err.text);
 	ledger_close(l);
-	is_int(ledger_open(&l, state, root, 0, &err), 0, "free again");
+	is_int(ledger_open(&l, state, root, 0, &err), 0,
+	       "ledger_open: opens when the lock is free again");
 	ledger_close(l);
 	chmod(state, 0755);
 	is_int(ledger_open(&l, state, root, 0, &err), -1,
-	       "a directory that others can read is refused");
+	       "ledger_open: a directory that others can read is refused");
 	chmod(state, 0700);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares of jobs without containers: five blocks of 100 MiB, 2 to 6, of home 0, none of them near
- * the job's CPUs. */
+/* Shares of jobs without containers: five blocks of 100 MiB, 2 to 6, of home 0, none near the job's
+ * CPUs. */
 #include "container/mems.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void others(const char *containers, const char *shares, unsigned mib_each
 		held.most[node] = held.even[node] = mib_each * MIB;
 }
 
-/* What a job of MIB MiB gets; PLAN: its containers' nodes, "" for none. */
+/* Check the share of a job with MIB MiB; PLAN: nodes of its containers, "" for none. */
 static void gets(unsigned mib, const char *plan_mems, const char *want, const char *what)
 {
 	struct idset cpus, mems = set_of("0,2-6");
@@ -52,7 +52,7 @@ static void gets(unsigned mib, const char *plan_mems, const char *want, const ch
 							 : 0;
 	mems_share(&job, &blocks, &held, plan, &given, &service);
 	is(list_of(&job.share), want, "%s", what);
-	ok(job.share_bytes == needs, "%s: and as much as it needs is noted", what);
+	ok(job.share_bytes == needs, "%s: the needed bytes are noted", what);
 	job_plan_free(plan);
 }
 
@@ -65,31 +65,33 @@ int main(void)
 			.node = i + 1, .home = 0, .usable = 100 * MIB, .present = 104 * MIB
 		};
 	others("", "", 0);
-	gets(30, "", "2", "the first job, little: one block");
-	gets(250, "", "2-4", "a larger one: as many as hold it");
-	gets(9000, "", "2-6", "one that wants more than there is: all that is free");
+	gets(30, "", "2", "a small first job gets one block");
+	gets(250, "", "2-4", "a larger job gets as many blocks as hold it");
+	gets(9000, "", "2-6", "a job that wants too much gets all free blocks");
 	others("", "2", 30);
-	gets(50, "", "2", "beside another: into what it leaves");
-	gets(80, "", "3", "that is too little: a block of its own");
-	gets(150, "", "3-4", "nor a part of it: where its memory goes, nobody knows");
+	gets(50, "", "2", "a job gets the block of another job with enough space");
+	gets(80, "", "3", "a job gets its own block if another job's has too little space");
+	gets(150, "", "3-4", "a job gets no part of another job's block, which may become full");
 	others("", "2-3", 100);
 	held.even[2] = held.even[3] = 60 * MIB;
-	gets(40, "", "4", "beside one with two blocks: either may be full");
+	gets(40, "", "4",
+	     "beside a job with two blocks, either of which may become full, a job gets its own");
 	others("4-6", "2-3", 100);
 	held.even[2] = held.even[3] = 60 * MIB;
-	gets(30, "", "2", "if no block is free: where there is room if that is spread evenly");
+	gets(30, "", "2",
+	     "without a free block, a job gets space beside memory that is spread evenly");
 	others("3-6", "2", 90);
-	gets(50, "", "2", "no block is free: with the other, though there is too little room");
+	gets(50, "", "2", "without a free block, a job shares one with too little space");
 	others("4-6", "2-3", 100);
-	gets(50, "", "2-3", "others' blocks are full: with them");
+	gets(50, "", "2-3", "without space, a job shares the full blocks of other jobs");
 	others("2-6", "", 0);
-	gets(50, "", "0", "containers have all blocks: what is left of the divided node");
+	gets(50, "", "0", "if containers have all blocks, a job gets the home of the divided node");
 	others("", "", 0);
-	gets(90, "4", "4", "a job whose containers have its memory: its other ranks are there");
-	gets(190, "4", "2", "a job with more memory than its containers: a block more");
+	gets(90, "4", "4", "a job whose containers have all its memory has its other ranks there");
+	gets(190, "4", "2", "a job with more memory than its containers gets a further block");
 	others("2-3,5-6", "", 0);
-	gets(190, "4", "4", "and where none is free: with its own");
+	gets(190, "4", "4", "without a free block, a job's other ranks share its container's");
 	held.siblings = set_of("4");
-	gets(50, "", "4", "step containers are its own, too");
+	gets(50, "", "4", "step containers count as the job's own");
 	return tap_done();
 }

@@ -41,29 +41,31 @@ static void judges(void)
 	got.cpus = got.reserved = set_of("0-3");
 	got.mems = set_of("0");
 	n = outcomes(o, &r, &got, &node);
-	is_int(n, 3, "container, scheduler and one ignored");
+	is_int(n, 3, "container, scheduler and one ignored isolator have outcomes");
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "3 threads rounded to 4: modified");
+	       "3 threads rounded to 4 are modified");
 	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL,
-	   "with both numbers");
+	   "the reason has the asked and the given number");
 	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "batch is enforced");
 	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED, "power is ignored");
 	got.asked = 2;
 	got.cpus = set_of("0-1");
 	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "2 instead of 3, resized: modified");
+	       "2 threads instead of 3 after a resize are modified");
 	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized",
-	   "with the reason");
+	   "the reason of a resized container is the resize");
 	r.container[0].cpus = got.asked = 4;
 	got.cpus = set_of("0-3");
 	n = outcomes(o, &r, &got, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "4 of 4, alone: enforced");
+	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
+	       "4 of 4 threads, alone on the node, are enforced");
 	r.container[0].mems = 2;
 	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "mems: 1 given, as it has been resized",
-	   "1 memory node instead of 2");
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "is modified");
+	   "1 memory node instead of 2 has the resize as its reason");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "1 memory node instead of 2 is modified");
 	r.container[0].mems_kind = MEMS_SIZE;
 	r.container[0].mems = 64 << 20;
 	node.usable = 32 << 20;
@@ -73,60 +75,62 @@ static void judges(void)
 	node.usable = 96 << 20;
 	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
-	       "whole blocks hold more than was asked: enforced");
+	       "whole blocks with more than the asked size are enforced");
 	node.usable = 0;
 	r.container[0].mems_kind = MEMS_COUNT;
 	r.container[0].mems = 1;
 	node.alone = false;
 	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "memory nodes beside other jobs: modified");
+	       "memory nodes beside other jobs are modified");
 	got.shared = true;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason,
 	   "mems: shared, another container uses some of these memory nodes (dram) too",
-	   "shared, with the kind");
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED, "is modified");
+	   "the reason of shared memory nodes has their kind");
+	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "shared memory nodes are modified");
 	got.shared = false;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_HBM);
 	node.alone = true;
 	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason, "mems: memory of kind hbm", "only HBM: said");
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "and enforced");
+	is(find(o, n, "container")->reason, "mems: memory of kind hbm",
+	   "the reason of HBM alone has its kind");
+	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "HBM alone is enforced");
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason, "", "DRAM goes without saying");
+	is(find(o, n, "container")->reason, "", "DRAM alone has no reason");
 	got.kinds = 0;
 	node.alone = false;
 	r.container[0].policy = POLICY_HPC;
 	if (!policy_supported(POLICY_HPC)) {
 		n = outcomes(o, &r, &got, &node);
 		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED,
-		       "no such class in this kernel: failed");
+		       "a policy that this kernel lacks has failed");
 	}
 	conf.hpc_fallback = POLICY_FIFO;
 	r.container[0].priority = HPC_TOPO;
 	outcome_sched(&sched, &r.container[0], &conf, true);
 	if (!policy_supported(POLICY_HPC)) {
 		is_int(sched.policy, POLICY_FIFO,
-		       "hpc_fallback, where the kernel has no such class");
-		is_int(sched.priority, 1, "with the lowest priority");
-		is_int(sched.quantum, 0, "and no quantum");
+		       "hpc_fallback replaces a class that this kernel lacks");
+		is_int(sched.priority, 1, "hpc_fallback has the lowest priority");
+		is_int(sched.quantum, 0, "hpc_fallback has no quantum");
 		n = outcomes(o, &r, &got, &node);
 		is_int(find(o, n, "scheduler")->outcome, OUTCOME_MODIFIED,
-		       "which is told: modified");
+		       "hpc_fallback is reported as modified");
 		is(find(o, n, "scheduler")->reason,
 		   "this kernel has no scheduling policy \"hpc\": \"fifo\" instead (hpc_fallback)",
-		   "and why");
+		   "the reason of hpc_fallback names both policies");
 	}
 	outcome_sched(&sched, &r.container[0], &conf, false);
 	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO &&
 		   sched.quantum == HPC_QUANTUM_DEFAULT && !sched.fallback,
-	   "another kernel: hpc, with turns for who has more threads than CPUs");
+	   "on another kernel hpc has a quantum, for ranks with more threads than CPUs");
 	r.container[0].quantum_named = true;
 	outcome_sched(&sched, &r.container[0], &conf, false);
-	is_int(sched.quantum, 0, "quantum 0 asked: none");
+	is_int(sched.quantum, 0, "a quantum of 0 that is asked stays 0");
 	r.container[0].policy = POLICY_UNSET;
 	r.container[0].quantum_named = false;
 	r.container[0].priority = 0;
@@ -140,7 +144,7 @@ static void judges(void)
 	node.policy_known = false;
 	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
-	       "a dry run does not ask this kernel");
+	       "a dry run does not judge by this kernel");
 }
 
 static void site_rules(void)
@@ -152,14 +156,15 @@ static void site_rules(void)
 		printf("Bail out! %s\n", err.text);
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
 	       "fifo is not allowed by default");
-	ok(strstr(err.text, "allowed: other, batch, idle") != NULL, "says what is: %s", err.text);
+	ok(strstr(err.text, "allowed: other, batch, idle") != NULL,
+	   "the message has the allowed policies: %s", err.text);
 	conf.allow_policies |= 1u << POLICY_FIFO;
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
-	       "allowed, but not priority 60");
-	ok(strstr(err.text, "50") != NULL, "says the limit: %s", err.text);
+	       "priority 60 is refused above max_rt_priority");
+	ok(strstr(err.text, "50") != NULL, "the message has the limit: %s", err.text);
 	r.container[0].priority = 0;
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), 0,
-	       "priority 0 is the lowest, 1");
+	       "priority 0 is allowed as the lowest, 1");
 }
 
 static void json(void)
@@ -182,7 +187,7 @@ static void json(void)
 	is(text,
 	   "{\n  \"a\": \"q\\\"\\\\\\u000a\",\n  \"b\": [],\n  \"c\": \"0-1\",\n  \"d\": [\n    "
 	   "\"x\",\n    \"y\"\n  ],\n  \"e\": null\n}\n",
-	   "JSON as a person would write it");
+	   "JSON is indented and escaped as specified");
 	free(text);
 }
 

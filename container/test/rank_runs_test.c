@@ -41,7 +41,7 @@ static bool equal(const struct ledger_step *a, const struct ledger_step *b)
 	return same;
 }
 
-/* Does the text of S's ranks give them back? TEXT gets it, for the caller to free. */
+/* Does the text of S's ranks parse back to them? *TEXT receives it, for the caller to free. */
 static bool goes_round(const struct ledger_step *s, char **text)
 {
 	struct ledger_step again = { .inode = 0 };
@@ -58,13 +58,13 @@ static void regular(const char *what, struct ledger_step *s, const char *want)
 {
 	char *text;
 
-	ok(goes_round(s, &text), "%s: text and back", what);
+	ok(goes_round(s, &text), "%s: parses back to the same ranks", what);
 	is(text ? text : "", want, "%s", what);
 	free(text);
 	ledger_step_clear_ranks(s);
 }
 
-/* How launchers deal ranks out: 4,096 of them on a node with 64 CPUs are a few tokens. */
+/* Distributions of launchers: 4,096 ranks on a node with 64 CPUs are a few tokens. */
 static void distributions(void)
 {
 	struct ledger_step s = { .inode = 0 };
@@ -91,7 +91,7 @@ static void distributions(void)
 	add(&s, 1, "sim", &cpus);
 	add(&s, 3, "sim", &cpus);
 	add(&s, 4, "sim", &cpus);
-	regular("not every one", &s, "1:sim:0-3,64-67 3-4:sim:0-3,64-67");
+	regular("some task numbers missing", &s, "1:sim:0-3,64-67 3-4:sim:0-3,64-67");
 }
 
 /* Ranks of random places, with and without a pattern. */
@@ -131,7 +131,7 @@ static void random_placements(void)
 		free(text);
 		ledger_step_clear_ranks(&s);
 	}
-	is_int((int)bad, 0, "of %d random placements every one is read as it was written", ROUNDS);
+	is_int((int)bad, 0, "all of %d random placements parse back to the same ranks", ROUNDS);
 }
 
 static void no_such_form(void)
@@ -144,15 +144,16 @@ static void no_such_form(void)
 
 		snprintf(r.task, sizeof(r.task), "%s", task[i]);
 		text = rank_runs_format(&r, 1);
-		ok(!text, "%s is no run", task[i]);
+		ok(!text, "rank_runs_format: %s has no run", task[i]);
 		free(text);
 	}
 	strcpy(r.task, "task_1");
 	strcpy(r.place, "a:b");
-	ok(!rank_runs_format(&r, 1), "nor is a rank in what is no container's name");
+	ok(!rank_runs_format(&r, 1),
+	   "rank_runs_format: a place that is no container's name has no run");
 	strcpy(r.place, "sim");
 	idset_zero(&r.cpus);
-	ok(!rank_runs_format(&r, 1), "nor is a rank without CPUs");
+	ok(!rank_runs_format(&r, 1), "rank_runs_format: a rank without CPUs has no run");
 }
 
 static void damaged(void)
