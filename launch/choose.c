@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which container, and which CPUs and memory nodes, each part of a step has. */
+/* Choose the container, CPUs and memory nodes of each part of a step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "container/mems.h"
 #include "launch/prepare_impl.h"
 
-/* The CPUs that Slurm gave to whose containers are to be planned. */
+/* The CPUs that Slurm gave to the job or step whose containers are planned. */
 const struct idset *prepare_given(const struct step *s, const struct node_view *v)
 {
 	return v->of_step ? &s->step_cpus : &v->job_cpus;
@@ -49,7 +49,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
 		      const struct job_plan *plan, const struct ledger_job *job)
 {
-	/* a step that brought its own containers is left with what it has, not with the job's */
+	/* a step with containers of its own keeps its own CPUs, not the job's */
 	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
 	struct idset left = v->rest_mems;
 	struct idset held;
@@ -65,7 +65,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	}
 	if (!idset_subset(&p->given.cpus, &s->service.cpus))
 		idset_andnot(&p->given.cpus, &s->service.cpus);
-	/* a partition keeps everybody out; there is a core of the job outside of all */
+	/* partitions are exclusive; one core of the job is outside of all */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != s->step_inode &&
 		    job->step[i].partition != PARTITION_MEMBER)
@@ -83,7 +83,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
 	if (idset_empty(&left) && s->service.own_mems) {
-		left = v->rest_mems; /* the containers have all others */
+		left = v->rest_mems; /* containers hold all other memory nodes */
 		idset_andnot(&left, &s->service.mems);
 	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
@@ -92,7 +92,8 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	}
 }
 
-/* --nodeos-container=NAME in a job without containers, whose steps may have some of their own. */
+/* Refuse --nodeos-container=NAME in a job without containers; its steps may have some of their
+ * own. */
 static int no_container(const struct ledger_job *job, const char *name, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
@@ -107,8 +108,7 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 }
 
 /*
- * A step that came without its job's environment and names no container; the text names those
- * there are.
+ * Note that a step came without its job's environment and names no container; list the containers.
  */
 static void note_rest(struct step *s, const struct job_plan *plan)
 {
@@ -120,14 +120,14 @@ static void note_rest(struct step *s, const struct job_plan *plan)
 			errappend(&s->note, " %.64s", plan->container[i].name);
 }
 
-/* Under what ranks choose. */
+/* What ranks choose from. */
 struct choice_under {
 	const struct node_view *view;
-	const struct job_plan *plan; /* NULL: there is none */
+	const struct job_plan *plan; /* NULL: no plan */
 	const struct ledger_job *job;
 };
 
-/* The place that NAME (NULL: none named) means. */
+/* Fill *P with the place that NAME means (NULL: no name given). */
 static int fill_part(struct step_part *p, struct step *s, const struct choice_under *under,
 		     const char *name, struct errbuf *err)
 {
@@ -160,7 +160,7 @@ static int fill_part(struct step_part *p, struct step *s, const struct choice_un
 	return 0;
 }
 
-/* Index of the part with P's place, P added when there is none. */
+/* Index of the part with P's place; P is added if there is none. */
 static unsigned choose_add_part(struct step_shared *sh, const struct step_part *p)
 {
 	unsigned i = 0;
@@ -168,11 +168,11 @@ static unsigned choose_add_part(struct step_shared *sh, const struct step_part *
 	while (i < sh->n_parts && strcmp(step_part_word(&sh->part[i]), step_part_word(p)) != 0)
 		i++;
 	if (i == sh->n_parts)
-		sh->part[sh->n_parts++] = *p; /* at most one per container, and two */
+		sh->part[sh->n_parts++] = *p; /* bound: one part per container, and two */
 	return i;
 }
 
-/* On a node with blocks: ranks without memory nodes of their own get the job's share. */
+/* On a node with blocks: give ranks without memory nodes of their own the job's share. */
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job)
 {
@@ -193,7 +193,7 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 	}
 }
 
-/* Every rank's place. Of the ranks that nobody names, all go to the same. */
+/* Choose every rank's place. Ranks without a name all go to the same one. */
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err)
 {
@@ -235,7 +235,7 @@ int prepare_accept(struct step *s, const struct node_view *v, const struct ledge
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
-	/* without a plan nothing is mapped; the job's CPUs stand for one core */
+	/* without a plan no rank is mapped; the job's CPUs stand for one core */
 	s->n_cores = plan ? plan->n_cores : 1;
 	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
 	if (!s->core)

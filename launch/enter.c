@@ -10,13 +10,13 @@
 #include "launch/step_impl.h"
 #include "launch/variables.h"
 
-/* What we put into a rank's environment beside the isolators' variables, and what must not reach
- * its children from outside. */
+/* Variables that we set in a rank beside the isolators' ones. A nested step must not inherit
+ * them. */
 static const char *const own_variable[] = { "NODEOS_CONTAINER", "AC_APP_NAME" };
 
 /*
- * A true mask in SLURM_CPU_BIND would become --cpu-bind of a nested srun, outside
- * the container's CPUs, and kill it.
+ * With a true mask in SLURM_CPU_BIND, a nested srun would get --cpu-bind outside of the container's
+ * CPUs, and fail.
  */
 static const char *const slurm_variable[] = {
 	"SLURM_CPU_BIND",
@@ -26,9 +26,9 @@ static const char *const slurm_variable[] = {
 };
 
 /*
- * Slurm means to take the options of this srun out of the rank's environment and misses every
- * second (spank_clear_remote_options_env goes on behind the one that it has just removed): a nested
- * srun would have them, too.
+ * Slurm removes this srun's options from the rank's environment, but misses every second one
+ * (spank_clear_remote_options_env continues behind the one just removed): a nested srun would have
+ * them, too.
  */
 static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
@@ -81,8 +81,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
-	/* a nested srun goes where its rank is; an own container of the step is no longer there for
-	 * it */
+	/* a nested srun goes to the rank's place; a step's own container does not exist for it */
 	if (p->kind == STEP_REST || s->shared->own_container)
 		env->unset(env->arg, ENV_CONTAINER_OPTION);
 	else if (s->in.container)
@@ -98,9 +97,9 @@ static void set_env(const struct step *s, const struct step_rank *r,
 		env->set(env->arg, "AC_APP_NAME", p->container);
 	}
 	/*
-	 * Places are for ranks that have CPUs of their own. A lone process with all of a container
-	 * that other steps use, too, may be a script or a launcher daemon, whose children would
-	 * inherit them, or one of several whose first threads would meet on the first core.
+	 * Set places only for ranks with CPUs of their own. A lone process with all of a container
+	 * that other steps use may be a script or a launcher daemon, whose children would inherit
+	 * the places, or one of several whose first threads would all run on the first core.
 	 */
 	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->given.cpus))
 		return;
@@ -110,7 +109,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 	}
 }
 
-/* Ask the kernel what this rank really has. */
+/* Read from the kernel what this rank has. */
 static int look_at_self(struct step_rank *r, struct errbuf *err)
 {
 	struct sched_param param = { 0 };
@@ -152,7 +151,7 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 	return 0;
 }
 
-/* Once the step is prepared; a request that is not valid fails it. */
+/* May ranks have something to wait for? Not if the request is invalid: then the step fails. */
 static bool may_be_shown(const struct step *s)
 {
 	if (s->request)
@@ -166,20 +165,20 @@ void step_show(struct step *s, unsigned rank)
 	const struct step_part *p;
 	struct errbuf err = { 0 };
 
-	/* what the manifest in a job script says is not known yet, nor what the ledger has */
+	/* the manifest of a job script, and the ledger, are not read yet */
 	if (!s->in.script && !may_be_shown(s))
 		return;
-	/* a parent that is read here may be the one after slurmstepd, which never ends */
+	/* do not read the parent here: it may already be the reaper, which never ends */
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed)) {
 		if (getppid() == s->in.stepd) {
 			nanosleep(&pause, NULL);
-			/* hundreds of ranks that look often would keep slurmstepd from its work */
+			/* hundreds of ranks that poll often would keep slurmstepd from its work */
 			if (pause.tv_nsec < 64000000)
 				pause.tv_nsec *= 2;
 			continue;
 		}
 		step_fail(s, "slurmstepd has ended before the ranks were placed");
-		/* it may have been killed when it had begun to tell of another failure */
+		/* slurmstepd may have been killed while it wrote the text of another failure */
 		atomic_store(&s->shared->failed, 1);
 	}
 	p = &s->shared->part[s->shared->rank[rank].part];
@@ -197,8 +196,8 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 		step_fail(s, "%s", why.text);
 
 	/*
-	 * The last rank that passes here writes the report, as the user that it is. A
-	 * job that waited for days does not die of an unwritable directory.
+	 * The last rank here writes the report, with its user's rights. An unwritable directory is
+	 * a warning: it must not end a job that has waited for days.
 	 */
 	if (atomic_fetch_add(&sh->entered, 1) + 1 == s->in.n_ranks && s->in.report &&
 	    step_report(s, &why) < 0)

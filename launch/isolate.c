@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step as its isolators see it. */
+/* Describe a step to its isolators. */
 #include <string.h>
 
 #include "launch/prepare_impl.h"

@@ -7,7 +7,7 @@
 #include "container/fence.h"
 #include "launch/step_impl.h"
 
-/* What both ends of a launch need: the ledger open, and the job's entry. */
+/* State for both ends of a launch: the open ledger and the job's entry. */
 struct launch {
 	struct conf conf;
 	struct cgroup_place place;
@@ -56,7 +56,7 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 	mine->step_id = step_id;
 	mine->launching = true;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
-	/* until it is known where its ranks are: with nobody who divides anything */
+	/* its places are unknown yet: it shares no container */
 	if (ledger_step_set_places(mine, CHOICE_NONE) < 0)
 		return errprintf(err, "out of memory");
 	if (ledger_write(a->l, a->job, err) < 0)
@@ -77,7 +77,7 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 	return rc;
 }
 
-/* 2: another step is launching, and this one has a partition to come. */
+/* Returns 2 if another step is launching and this one waits for its partition. */
 static int partition_turn_end(struct launch *a, struct errbuf *err)
 {
 	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
@@ -115,8 +115,8 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 		launch_close(&a);
 		if (rc == 0)
 			return 0;
-		/* the job's other partitions wait for this: a lock that others hold for long is no
-		 * reason to give up */
+		/* other partitions of the job wait for this, so a lock that is held for long is no
+		 * reason to give up at once */
 		if (rc < 0 && ++failures == 3)
 			return -1;
 		if (rc == 2 && i >= a.conf.helper_timeout * 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step without containers on a node with blocks: nothing but its memory nodes is ours. */
+/* A step without containers on a node with blocks: NodeOS sets only its memory nodes. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ struct plain {
 	uint64_t job_memory;
 };
 
-/* The job's share: as its first step here has chosen it, or chosen now. */
+/* Find the job's share: chosen by its first step here, or now. */
 static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 {
 	struct idset cpus, mems;
@@ -63,10 +63,10 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	    mems_look(held, l, &p->blocks, &self, &bad, err) == 0) {
 		if (!job)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
-		/* a block may have been taken offline since */
+		/* a block may have gone offline since */
 		if (job && (idset_empty(&job->share) || !idset_subset(&job->share, &mems)))
 			mems_share(job, &p->blocks, held, job->plan, &given, &p->service);
-		/* what cannot be written down holds for this step all the same */
+		/* use the share in this step even if it cannot be written */
 		if (job && !idset_empty(&job->share))
 			*out = job->share;
 		rc = job ? ledger_write(l, job, err) : errprintf(err, "out of memory");
@@ -84,8 +84,8 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 	struct errbuf more;
 	int rc;
 
-	/* who cannot tell which blocks are nobody's keeps the step to homes: it runs, and takes
-	 * nobody's */
+	/* if the free blocks are unknown, keep the step to homes: it runs, and uses no job's
+	 * blocks */
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
 	if (mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
@@ -94,9 +94,9 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 }
 
 /*
- * Slurm writes the cpuset of "user" after this, so the step's own directory is confined. The job's
- * plan is not known yet, and later writes are out of the question (cgroup_write_mems): homes, which
- * are no container's, until the job ends.
+ * Slurm writes the cpuset of "user" after this, so confine the step's own directory. The job's plan
+ * is not known yet, and no write is safe once processes of a user are there (cgroup_write_mems): so
+ * homes, which belong to no container, until the job ends.
  */
 static int keep_extern(struct plain *p, struct errbuf *err)
 {
@@ -116,7 +116,7 @@ static int with_place(const char *conf_path, struct plain *p,
 	p->cgroup_fd = cgroup_open_root(NULL, err);
 	if (p->cgroup_fd < 0)
 		return -1;
-	/* slurmstepd itself stands beside its ranks */
+	/* slurmstepd is in the same step as its ranks */
 	if (conf_load(&p->conf, conf_path, 0, err) == 0 &&
 	    blocks_load(&p->blocks, p->conf.state_dir, "", err) == 0 && p->blocks.on)
 		rc = cgroup_find_place(&p->place, p->cgroup_fd, "/proc", getpid(), err) < 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Planning: the ledger is open while the plan is settled, and closed while the planner works. */
+/* Planning: the ledger is open while the plan is settled, and closed while the planner runs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +18,18 @@
 
 #define ROUNDS_MAX 32 /* of planning */
 
-/* Memory nodes that containers to be planned may have, and which of them others have already. */
+/* Set the memory nodes that the new containers may have, and those among them that are taken. */
 static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 				  const struct node_view *v)
 {
 	in->mems = v->job_mems;
-	/* fill_named binds every container, also to special memory if that is what it has */
+	/* fill_named binds every container, also to special memory if its nodes have that kind */
 	in->default_mems =
 		plan_input_default_mems(s->conf.default_mems, s->service.own_mems, s->blocks.on);
 	if (s->service.own_mems)
 		idset_andnot(&in->mems, &s->service.mems);
 	if (s->blocks.on) {
-		/* a block is one job's, and clean when it gets it */
+		/* a block belongs to one job, which gets it clean */
 		idset_and(&in->mems, &s->blocks.nodes);
 		idset_andnot(&in->mems, &v->held.containers);
 		idset_andnot(&in->mems, &v->held.shares);
@@ -40,14 +40,15 @@ static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 	idset_and(&in->mems_taken, &in->mems);
 }
 
-/* A step container may take what Slurm gave the step and no other live one in the job holds. */
+/* The CPUs for a new container: those that Slurm gave the job or step, less the ServiceOS's, and
+ * for a step container less those of other live ones in the job. */
 static void free_for(const struct node_view *v, const struct step *s, const struct ledger_job *job,
 		     struct idset *out)
 {
 	struct idset held;
 
 	*out = *prepare_given(s, v);
-	/* Slurm may not know of it (nodeosctl verify tells) */
+	/* Slurm may not know of the ServiceOS; nodeosctl verify reports that */
 	idset_andnot(out, &s->service.cpus);
 	if (!v->of_step || !job)
 		return;
@@ -58,8 +59,8 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 }
 
 /*
- * May the job have such containers (allow_NAME)? Only where they are made: a step that joins those
- * of the ledger needs no answer of slurmctld or the user database, which may come late.
+ * May the job have such containers (allow_NAME)? Checked only when they are made: a step that joins
+ * containers of the ledger needs no answer of slurmctld or the user database, which may be late.
  */
 static int plan_round_check_site(const struct step *s, const struct node_view *v,
 				 struct errbuf *err)
@@ -97,8 +98,8 @@ static const char no_request[] =
 	"inside the job, or use --nodeos=off";
 
 /*
- * Check that the ledger knows the same request as the environment. Gives the plan
- * when there is one already, NULL when it has to be made.
+ * Compare the environment's request with the ledger's. *PLAN is the ledger's plan, NULL if it must
+ * be made.
  */
 static int known_plan(const struct node_view *v, const struct step *s, const struct ledger_job *job,
 		      const struct job_plan **plan, struct errbuf *err)
@@ -125,7 +126,7 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 	return 0;
 }
 
-/* Put this step, and a new plan with it, into the ledger. The plan's owner becomes the entry. */
+/* Write this step into the ledger, with the plan MADE for it, if any. The entry takes over MADE. */
 static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
 			const struct node_view *v, struct job_plan *made, struct errbuf *err)
 {
@@ -142,10 +143,10 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
-	/* it has one part, or none of them is a partition */
+	/* it has only one part, or no part is a partition */
 	mine->partition = s->shared->part[0].given.partition;
 	mine->fence = s->shared->part[0].given.fence;
-	/* until its ranks have their CPUs; one that is in nothing gets none */
+	/* until its ranks have their CPUs; ranks outside of containers get none */
 	mine->launching = s->in.launching || s->shared->n_parts > 1 ||
 			  s->shared->part[0].kind != STEP_NONE;
 	rc = ledger_step_set_places(mine, "");
@@ -164,9 +165,10 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 }
 
 /*
- * A job whose entry is full (ledger.h's bounds) may have more steps in no container: others need to
- * know of nothing that these have. CHOSE: a plan was made, or memory nodes were chosen, for this
- * one, which others would be given, too. Any other error says that the ledger does not work.
+ * May a step that has no room in its job's entry (ledger.h's bounds) run without one? Yes, if it is
+ * outside of containers: it holds nothing that other jobs must know. CHOSE: a plan was made or
+ * memory nodes were chosen for it, which other jobs would then get, too. Any other error means that
+ * the ledger does not work.
  */
 static int go_on_unnoted(struct step *s, bool chose, struct errbuf *err)
 {
@@ -180,8 +182,8 @@ static int go_on_unnoted(struct step *s, bool chose, struct errbuf *err)
 }
 
 /*
- * srun returns before slurmstepd comes to our exit hook: take down the partitions of steps whose
- * ranks have all ended, or the next srun of a job script would find them in its way.
+ * srun returns before slurmstepd reaches our exit hook. Take down the partitions of steps whose
+ * ranks have all ended, or they would be in the way of the next srun of a job script.
  */
 static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job,
 		      struct errbuf *err)
@@ -232,7 +234,7 @@ static void write_plan(struct step *s, const struct node_view *v, const struct j
 			 v->request_text, plan, &node);
 }
 
-/* Blocks that are free but not empty: where the job itself has memory, that is its own. */
+/* Find blocks that are free but not empty. Memory in the job's own blocks is its own. */
 static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
 {
 	struct idset free = s->blocks.nodes, clean;
@@ -256,8 +258,8 @@ static int check_memory(const struct step *s, const struct node_view *v,
 	return mems_check_memory(&s->blocks, &mems, s->in.job_memory, s->in.conf_path, err);
 }
 
-/* Who asked for a size has that much of blocks: the planner may have known no better than what they
- * are in all. */
+/* Does each container have the size that it asks for? The planner may know only the total size of
+ * blocks, not the usable one. */
 static int check_sizes(const struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
@@ -277,8 +279,8 @@ static int check_sizes(const struct step *s, const struct node_view *v, const st
 }
 
 /*
- * Is PLAN, made of IN while the ledger was closed, still possible? Other jobs plan at the same
- * time, and a block is one job's.
+ * Is PLAN, made from IN while the ledger was closed, still possible? Other jobs plan at the same
+ * time, and a block belongs to one job.
  */
 static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 		       const struct step *s, const struct node_view *v,
@@ -297,16 +299,17 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 	return idset_subset(&mems, &now.mems);
 }
 
-/* A try to settle the plan, and what it leaves to the next. */
+/* A try to settle the plan, and its result for the next try. */
 struct plan_try {
 	struct ledger *ledger; /* open during a try */
-	struct isolator_planning planning; /* as this try sees it */
-	struct plan_input in; /* what the next plan has to be made from */
-	struct job_plan *made; /* of IN; NULL: none yet, or the ledger's entry has it */
-	bool admitted; /* the site lets the job have what is to be planned */
+	struct isolator_planning planning; /* the state in this try */
+	struct plan_input in; /* input for the next plan */
+	/* made from IN; NULL: none yet, or the ledger's entry has taken it over */
+	struct job_plan *made;
+	bool admitted; /* the site allows the containers */
 };
 
-/* Are the plan that was made, and what it is made of, within the node's bounds? */
+/* Are the new plan and its memory within the node's bounds? */
 static int accept_made(const struct plan_try *t, const struct step *s, const struct node_view *v,
 		       struct errbuf *err)
 {
@@ -318,7 +321,7 @@ static int accept_made(const struct plan_try *t, const struct step *s, const str
 	return 0;
 }
 
-/* The ledger has no plan: 1 = the one that was made is good, -1 and 0 as settle_plan() says. */
+/* Judge the new plan of a job without one in the ledger: 1 = good; -1 and 0 as in settle_plan(). */
 static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct ledger_job *job, struct errbuf *err)
 {
@@ -338,7 +341,8 @@ static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 	return accept_made(t, s, v, err) < 0 ? -1 : 1;
 }
 
-/* PLAN (NULL: none) is good: every rank's place under it, and the step into the ledger. */
+/* PLAN (NULL: none) is good: choose every rank's place in it, and write the step into the
+ * ledger. */
 static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct job_plan *plan, struct ledger_job *job, struct errbuf *err)
 {
@@ -356,15 +360,15 @@ static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		return -1;
 	write_plan(s, v, plan);
 	if (made)
-		t->made = NULL; /* the entry's from here on */
+		t->made = NULL; /* the entry takes it over */
 	if (enter_ledger(t->ledger, job, s, v, made, err) == 0)
 		return 0;
 	return go_on_unnoted(s, made || (!had_share && !idset_empty(&job->share)), err);
 }
 
 /*
- * One try, the ledger open: 1 = done, -1 = failed, 0 = a plan has to be made from T's IN
- * (the helper runs unlocked: its user could stop it, and everybody would wait).
+ * One try with the open ledger: 1 = done, -1 = failed, 0 = a plan must be made from T's IN. The
+ * helper runs without the lock: its user could stop it, and every launch would wait.
  */
 static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, struct errbuf *err)
 {
@@ -408,8 +412,8 @@ out:
 	return rc;
 }
 
-/* The ledger is open: nodeosctl provision changes the ServiceOS under its lock, and only where no
- * container is. */
+/* Read the ServiceOS while the ledger is open: nodeosctl provision changes it under the ledger's
+ * lock, and only without containers. */
 static int look_at_service(struct node_view *v, struct step *s, struct errbuf *err)
 {
 	struct idset node_cpus;
@@ -423,7 +427,7 @@ static int look_at_service(struct node_view *v, struct step *s, struct errbuf *e
 	return 0;
 }
 
-/* Where its ranks go, and what they get there. */
+/* Log the places of the ranks and their settings. */
 static void log_places(const struct step *s)
 {
 	for (unsigned i = 0; i < s->shared->n_parts; i++) {
@@ -442,7 +446,7 @@ static void log_places(const struct step *s)
 	}
 }
 
-/* The ledger is closed: T->made of T->in. */
+/* Make T->made from T->in, with the ledger closed. */
 static int plan_round_make(struct plan_try *t, struct step *s, struct node_view *v,
 			   struct errbuf *err)
 {
@@ -465,7 +469,8 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 	struct plan_try t = { .made = NULL };
 	int rc = 0;
 
-	/* a round is lost only to another step of this very job, or, with blocks, to another job */
+	/* only another step of this job, or, with blocks, another job can take a round's plan
+	 * away */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
 		char cpus[128], mems[128];
 

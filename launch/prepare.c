@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The order of work before the first rank of a step is placed. */
+/* The work before the first rank of a step is placed, in order. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 
-#define NO_RANK 0xfffffffdUL /* from here on Slurm's task numbers are none (NO_VAL) */
+#define NO_RANK 0xfffffffdUL /* Slurm's task numbers end here (NO_VAL) */
 
 static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
 {
@@ -29,7 +29,7 @@ static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct e
 			    err) < 0)
 		return -1;
 	v->rest_mems = v->job_mems;
-	/* a kernel without NUMA has no such list, and one node */
+	/* a kernel without NUMA has no such list; all memory is one node */
 	if (cgroup_mems_with_cpus(&with_cpus, &ignored) == 0)
 		idset_and(&v->rest_mems, &with_cpus);
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
@@ -44,9 +44,9 @@ static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct e
 }
 
 /*
- * The highest N of the "task_N" in a step's directory. Slurm 22.05 makes a rank's directory twice,
- * by its number in the whole step (jobacct_gather) and by that on the node (task/cgroup), and
- * leaves it in the latter.
+ * The highest N of the "task_N" in a step's directory. Slurm 22.05 makes two directories for a
+ * rank, by its number in the whole step (jobacct_gather) and by that on the node (task/cgroup), and
+ * leaves the rank in the latter.
  */
 static unsigned long highest_task(int root_fd, const char *user)
 {
@@ -69,8 +69,9 @@ static unsigned long highest_task(int root_fd, const char *user)
 }
 
 /*
- * Ranks as their SLURM_PROCID tells them: in a heterogeneous step Slurm numbers each component from
- * 0 for us, but not in the name of a rank's directory. RANK is the first that was forked.
+ * Number ranks as their SLURM_PROCID does: for a heterogeneous step, Slurm numbers the ranks of
+ * each component from 0 in its hooks, but not in the names of directories. RANK is the first forked
+ * one.
  */
 static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
 {
@@ -82,8 +83,8 @@ static void number_ranks(const struct node_view *v, struct step *s, unsigned ran
 }
 
 /*
- * Without step_extern, which PrologFlags=Contain starts, Slurm removes the job's cgroup between
- * the steps of a salloc, and the job plan would be forgotten with it.
+ * PrologFlags=Contain starts step_extern. Without it, Slurm removes the job's cgroup between the
+ * steps of a salloc, and the job plan would go with it.
  */
 static int check_contain(const struct node_view *v, const struct step *s, struct errbuf *err)
 {
@@ -96,8 +97,8 @@ static int check_contain(const struct node_view *v, const struct step *s, struct
 			 "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
 }
 
-/* Every rule of the site that the request alone can break; whose job it is counts where containers
- * are made (plan_round.c). */
+/* Check the site's rules that the request alone can break. Rules for the owner of the job are
+ * checked when containers are made (plan_round.c). */
 static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
 {
 	if (r->n > s->conf.max_containers)
@@ -110,7 +111,7 @@ static int check_request(const struct step *s, const struct request *r, struct e
 	return 0;
 }
 
-/* The user's --nodeos-container. Whether there are such containers is seen with the plan. */
+/* Parse the user's --nodeos-container. Names are checked later, against the plan. */
 static int read_choice(struct step *s, struct errbuf *err)
 {
 	if (!s->in.container)
@@ -124,7 +125,8 @@ static int read_choice(struct step *s, struct errbuf *err)
 	return 0;
 }
 
-/* The manifest in the job script: its user's process reads it, and this one believes none of it. */
+/* Read the manifest in the job script, by a process with its user's rights: its output is
+ * hostile. */
 static int read_script(struct step *s, struct errbuf *err)
 {
 	const char *argv[] = { s->in.script_path, "--request", "--name=job script", "--",
@@ -156,13 +158,13 @@ static int read_script(struct step *s, struct errbuf *err)
 	snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s", text);
 	free(s->request);
 	s->request = NULL;
-	s->in.job_request = text; /* as copied by step_new, it lives as long as the step */
+	s->in.job_request = text; /* like a copy of step_new(), it lives as long as the step */
 	return 0;
 }
 
 /*
- * A step without the environment of its job, by srun --jobid from a login shell: its user's
- * containers are known to the ledger. Whose job it is, known_plan judges.
+ * Find the request of a step without the environment of its job (srun --jobid from a login shell)
+ * in the ledger. known_plan() checks the owner.
  */
 static int read_ledger(struct step *s, struct errbuf *err)
 {
@@ -174,7 +176,7 @@ static int read_ledger(struct step *s, struct errbuf *err)
 		s->from_ledger = s->in.job_request != NULL;
 		if (!s->from_ledger)
 			rc = errprintf(err, "out of memory");
-		/* its sruns are inside of the job */
+		/* nested sruns are inside of the job */
 		else if (!s->in.step_request)
 			snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s",
 				 job->request);
@@ -207,7 +209,7 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 	return check_request(s, v->request, err);
 }
 
-/* Can this node do what the request says, whatever else it has? */
+/* Can this node ever do what the request asks for? */
 static int prepare_check_node(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct isolator_node node = {
@@ -233,7 +235,7 @@ static void wait_for_last_job(const struct step *s, const struct node_view *v)
 	}
 }
 
-/* Before the first rank is placed. */
+/* Set up the step before the first rank is placed. */
 static int apply_to_step(struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct isolator_part part[STEP_PARTS_MAX];

@@ -2,28 +2,28 @@
 #ifndef NODEOS_LAUNCH_PREPARE_IMPL_H
 #define NODEOS_LAUNCH_PREPARE_IMPL_H
 
-/* What the files of step_prepare() share: prepare.c leads, the others do one thing each. */
+/* Shared by the files of step_prepare(): prepare.c leads, each other file does one thing. */
 
 #include "container/job_plan.h"
 #include "container/mems.h"
 #include "container/planner_input.h"
 #include "launch/step_impl.h"
 
-/* What step_prepare finds out, in one place. */
+/* All that step_prepare() finds out. */
 struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
-	/* of these, what ranks in no container may be bound to: none that is special */
+	/* the part of JOB_MEMS for ranks outside of containers: no special memory */
 	struct idset rest_mems;
 	struct idset node_cpus;
-	bool alone; /* the job holds every CPU of the node but the ServiceOS's */
+	bool alone; /* the job has every CPU of the node but the ServiceOS's */
 	const struct request *request; /* the job's or the step's; NULL: neither */
 	const char *request_text;
-	bool of_step; /* request is a step container's */
+	bool of_step; /* REQUEST is a step container's */
 	enum guarantee guarantee;
 	struct mems_held held;
-	struct idset dirty; /* blocks with memory in them that no process of a job explains */
+	struct idset dirty; /* blocks with memory of no job's process */
 };
 
 /* plan_round.c */
@@ -32,18 +32,18 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 
 /* choose.c */
 
-/* The CPUs that Slurm gave to whose containers are to be planned. */
+/* The CPUs that Slurm gave to the job or step whose containers are planned. */
 const struct idset *prepare_given(const struct step *s, const struct node_view *v);
 
-/* On a node with blocks: ranks without memory nodes of their own get the job's share. */
+/* On a node with blocks: give ranks without memory nodes of their own the job's share. */
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job);
 
-/* Every rank's place. Of the ranks that nobody names, all go to the same. */
+/* Choose every rank's place. Ranks without a name all go to the same one. */
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err);
 
-/* Can the step's containers be, beside what is live in JOB and on the node? */
+/* Can the step's containers exist beside what is live in JOB and on the node? */
 int prepare_accept(struct step *s, const struct node_view *v, const struct ledger_job *job,
 		   struct errbuf *err);
 
@@ -54,11 +54,12 @@ int prepare_keep_cores(struct step *s, const struct node_view *v, const struct j
 
 int prepare_say_no_block_free(const struct step *s, const struct node_view *v, struct errbuf *err);
 
-/* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
+/* Append the available CPUs and how to get more: the planner knows nothing of steps and jobs.
+ * -1. */
 int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 			      const struct plan_input *in, struct errbuf *err);
 
-/* No CPU at all is left to plan with. */
+/* Write the error for planning without any free CPU. -1. */
 int prepare_say_none_free(const struct step *s, const struct node_view *v, struct errbuf *err);
 
 #endif

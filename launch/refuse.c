@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is said when there is nothing to give. */
+/* Messages for steps that get nothing. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "container/planner_input.h"
 #include "launch/prepare_impl.h"
 
-/* Of the CPUs that Slurm gave, those that are the ServiceOS's: its CpuSpecList is another. */
+/* The CPUs from Slurm that belong to the ServiceOS: CpuSpecList then differs from it. */
 static bool wrongly_given(const struct step *s, const struct node_view *v, struct idset *out)
 {
 	*out = *prepare_given(s, v);
@@ -14,9 +14,9 @@ static bool wrongly_given(const struct step *s, const struct node_view *v, struc
 	return !idset_empty(out);
 }
 
-#define TELL_ADMIN                                                                       \
-	"of these the ServiceOS has CPUs %s, which Slurm does not know: tell the admin " \
-	"(nodeosctl verify)"
+#define TELL_ADMIN                                                                               \
+	"CPUs %s are reserved for the system but slurm.conf does not list them in CpuSpecList: " \
+	"ask your administrator to run nodeosctl verify"
 
 static int say_which_blocks(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
@@ -27,7 +27,8 @@ static int say_which_blocks(const struct step *s, const struct node_view *v, str
 	idset_and(&held, &s->blocks.nodes);
 	if (!idset_empty(&v->dirty))
 		errappend(err,
-			  " (blocks %s are not empty though nobody has them: files in /dev/shm?)",
+			  " (blocks %s are unassigned but still hold pages: look for leftover "
+			  "files in /dev/shm)",
 			  idset_brief(a, &v->dirty));
 	if (idset_empty(&held))
 		return errappend(
@@ -46,7 +47,7 @@ int prepare_say_no_block_free(const struct step *s, const struct node_view *v, s
 	return say_which_blocks(s, v, err);
 }
 
-/* The planner knows nothing of steps and jobs: add whose CPUs it had, and how to get more. */
+/* Append the available CPUs and how to get more: the planner knows nothing of steps and jobs. */
 int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 			      const struct plan_input *in, struct errbuf *err)
 {
@@ -79,7 +80,7 @@ int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 		idset_brief(a, &in->cpus));
 }
 
-/* No CPU at all is left to plan with. */
+/* Write the error for planning without any free CPU. */
 int prepare_say_none_free(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct idset wrong;

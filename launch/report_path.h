@@ -8,12 +8,12 @@
 #include "base/errbuf.h"
 
 /*
- * --nodeos-report=PATTERN: %j job id, %s step ("batch", "0"), %N node, %% a
- * percent sign. %N and %s are demanded, or nodes and steps would overwrite each other.
+ * --nodeos-report=PATTERN: %j job id, %s step ("batch", "0"), %N node, %% a percent sign. %N and %s
+ * are required: otherwise nodes and steps overwrite each other's reports.
  */
 int report_path_check(const char *pattern, struct errbuf *err);
 
-/* Whose report it is: what %j, %s and %N stand for. */
+/* Values of %j, %s and %N. */
 struct report_names {
 	uint32_t job_id, step_id;
 	const char *node;

@@ -6,20 +6,20 @@
 #include "launch/step.h"
 #include "manifest/request.h"
 
-/* A job on a node of a site. Texts belong to the caller. */
+/* A job on a node of a site. The caller owns the texts. */
 struct site_job {
 	const struct conf *conf;
 	const char *conf_path; /* for messages */
 	uint32_t job_id;
 	uid_t uid;
-	/* as in struct step_input; NULL: slurmctld cannot be asked */
+	/* as in struct step_input; NULL: slurmctld is not available */
 	int (*load_job)(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err);
 };
 
 /*
- * May the job have the isolators of R (allow_NAME of nodeos.conf)? Where they are made, and with no
- * lock held: slurmctld and the user database may answer late. The job's environment is the user's
- * to write, so account and partition come from LOAD_JOB, which is called once, and only when a key
+ * May the job have the isolators of R (allow_NAME of nodeos.conf)? Call where they are made,
+ * without a lock: slurmctld and the user database may answer late. The user can write the job's
+ * environment, so account and partition come from LOAD_JOB, which is called once, and only if a key
  * for an isolator of R depends on them. Returns 0, or -1 with the reason in ERR.
  */
 int site_check_isolators(const struct site_job *j, const struct request *r, struct errbuf *err);

@@ -26,7 +26,7 @@ static const char *step_copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
-/* Before the ranks are forked, which look at it; what is wrong with it, step_prepare says. */
+/* Parse before the ranks are forked, as they read it. step_prepare() reports an invalid request. */
 static void parse_early(struct step *s)
 {
 	const char *text = s->in.job_request ? s->in.job_request : s->in.step_request;
@@ -69,7 +69,7 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 	parse_early(s);
 	for (unsigned i = 0; i < in->n_ranks; i++)
 		s->shared->rank[i].global_rank = in->global_rank[i];
-	s->in.global_rank = NULL; /* the caller's */
+	s->in.global_rank = NULL; /* belongs to the caller */
 	s->cgroup_fd = -1;
 	hostname_short(s->node);
 	*out = s;
@@ -80,13 +80,14 @@ void step_fail(struct step *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	/* ranks may fail together: one writes the text, and it counts when it is whole */
+	/* ranks may fail together: one writes the text, which is valid once FAILED is set */
 	if (atomic_exchange(&s->shared->failing, 1))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
 	va_end(ap);
-	/* it goes to slurmd's log, too, and may quote a user's text: no lines of one's own there */
+	/* the text also goes to slurmd's log and may quote a user's text: no control characters
+	 * there */
 	for (char *c = s->shared->error; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -95,7 +96,7 @@ void step_fail(struct step *s, const char *fmt, ...)
 
 /* ------------------------------------------------------------------ root side */
 
-/* CPUs that live sibling steps in the same place have divided among their ranks. */
+/* Add the CPUs that live sibling steps in the same place have divided among their ranks. */
 static void add_busy(const struct ledger_job *job, const struct step *s, const struct step_part *p,
 		     struct idset *busy)
 {
@@ -104,19 +105,18 @@ static void add_busy(const struct ledger_job *job, const struct step *s, const s
 			idset_or(busy, &job->step[i].cpus);
 }
 
-/* Does another live step have ranks on the CPUs that this part's ranks got? Then nothing keeps them
- * apart. */
+/* Note whether another live step has ranks on these CPUs: then nothing keeps the steps apart. */
 static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
 			 const struct idset *chosen)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *other = &job->step[i];
 
-		/* one that is launching will keep off our CPUs, if it can */
+		/* a step that is launching will avoid our CPUs if it can */
 		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
 		    other->launching || !step_is_in(s, other, p))
 			continue;
-		/* one that divides nothing has all of the container */
+		/* a step that divides nothing has all of the container */
 		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
 			p->shares_ranks = true;
 			p->shares_with = other->step_id;
@@ -126,8 +126,8 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 }
 
 /*
- * -c in a container of the job plan: how many CPUs a rank has when it has fewer. A launcher is one
- * rank, and a step container is as small as its own options say.
+ * Note, for -c in a container of the job plan, how many CPUs a rank has if these are fewer. A
+ * launcher is one rank, and a step container has the size of its own options.
  */
 static void note_fewer(const struct step *s, unsigned part)
 {
@@ -147,7 +147,7 @@ struct crowd {
 	unsigned ranks;
 };
 
-/* The ledger is locked meanwhile, so the thousands that a CPU may have are one entry. */
+/* The ledger is locked meanwhile, so thousands of ranks on a CPU are one entry. */
 static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned part)
 {
 	unsigned n = 0, at;
@@ -166,8 +166,8 @@ static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned pa
 	return n;
 }
 
-/* Ranks of SCHED_HPC that share CPUs take turns by the quantum, which lets none of them wait for
- * good; without one, told too. */
+/* Note whether ranks of SCHED_HPC share CPUs. They take turns by the quantum; a quantum of 0 is
+ * noted, too, as ranks then wait. */
 static int note_turns(struct step *s, unsigned part, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[part];
@@ -219,13 +219,13 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		       p->container);
 }
 
-/* Memory for the masks of one part's ranks, for as many as the step has. */
+/* Memory for the masks of a part's ranks, with room for all ranks of the step. */
 struct rank_masks {
-	struct idset *bound; /* as Slurm has bound them */
-	struct idset *map; /* as they are divided */
+	struct idset *bound; /* masks from Slurm */
+	struct idset *map; /* masks after the division */
 };
 
-/* Divide one part among its ranks, in MASKS; adds to TAKEN what they hold of it. */
+/* Divide one part among its ranks, in MASKS. Adds the CPUs that they hold of it to TAKEN. */
 static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 		    const struct rank_masks *masks, struct idset *taken, struct errbuf *err)
 {
@@ -257,14 +257,13 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	note_fewer(s, part);
 	if (note_turns(s, part, err) < 0)
 		return -1;
-	/* a lone process that has the whole container divides nothing, if this is all that its step
-	 * is */
+	/* a lone process with the whole container divides nothing, if it is all of its step */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->given.cpus))
 		idset_or(taken, &chosen);
 	return 0;
 }
 
-/* So that a container that gets other CPUs later can take its ranks along. */
+/* Note the ranks in the ledger: when the container gets other CPUs, its ranks move along. */
 static int note_ranks(const struct step *s, struct ledger_step *mine, struct errbuf *err)
 {
 	ledger_step_clear_ranks(mine);
@@ -285,8 +284,8 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
 }
 
 /*
- * All masks are known: divide the container, if possible on cores that no other
- * step in it is bound to, and write down which ones we took.
+ * All masks are known: divide the container, if possible on cores that no other step in it is bound
+ * to, and write the cores taken into the ledger.
  */
 static int step_map_ranks(struct step *s, struct errbuf *err)
 {
@@ -347,8 +346,8 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	return isolators_rank(&step, &part, pid, place.task, err);
 }
 
-/* Every rank is bound: let the partition be, if this step is one, and those of its siblings again.
- */
+/* Every rank is bound: make the step a partition if it asks for it, and raise its siblings'
+ * again. */
 static int step_end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
@@ -362,7 +361,7 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
-		step_launch_end(s->in.conf_path, &more); /* for the others' sake */
+		step_launch_end(s->in.conf_path, &more); /* lets the siblings go on */
 	s->in.launching = false;
 	STEP_LOG(s, "partition", "%s: %s", partition_name(p->given.partition),
 		 rc == 0 && !*why.text ? "as asked" : why.text);
@@ -412,8 +411,8 @@ void step_place(struct step *s, unsigned rank, pid_t pid)
 		return;
 	s->shared->rank[rank].pid = pid;
 	/*
-	 * Opened anew by every hook: with SlurmdParameters=contain_spank each runs in a
-	 * process that shares slurmstepd's memory, but not its table of open files.
+	 * Every hook opens it anew: with SlurmdParameters=contain_spank each runs in a process that
+	 * shares slurmstepd's memory, but not its table of open files.
 	 */
 	s->cgroup_fd = cgroup_open_root(NULL, &err);
 	if (s->cgroup_fd < 0 || launch_step_place(s, rank, pid, &err) < 0) {
@@ -433,9 +432,9 @@ void step_end(struct step *s)
 	int fd;
 
 	if (!s->step_inode)
-		return; /* it never came to the ledger */
+		return; /* the step has no ledger entry */
 	fd = cgroup_open_root(NULL, &err);
-	/* where this fails, the next one who opens the ledger sweeps */
+	/* after a failure, the next opening of the ledger sweeps the entry */
 	if (fd < 0 || ledger_open(&l, s->conf.state_dir, fd, s->conf.helper_timeout, &err) < 0)
 		goto out;
 	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
@@ -447,7 +446,7 @@ void step_end(struct step *s)
 		if (mine)
 			isolators_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
-		/* what its ranks have is its until it ends: who came by ssh is there, too */
+		/* the job keeps its share until it ends: ssh sessions use it, too */
 		if (!ledger_job_is_empty(job))
 			ledger_write(l, job, &err);
 		else
@@ -455,12 +454,12 @@ void step_end(struct step *s)
 		if (!idset_empty(&gone))
 			fence_refresh_job(fd, job);
 		fence_refresh_above(l, fd, job->cgroup, &gone);
-		/* also if it should have failed for a moment when it was due */
+		/* repeats a raise that may have failed when it was due */
 		if (launching || fence_wanted(job))
 			fence_raise(l, fd, job, 0, &err);
 	}
 	ledger_close(l);
-	/* the log may block: other launches do not wait for it */
+	/* outside of the lock: the log may block, and other launches would wait */
 	if (job)
 		STEP_LOG(s, "end", "out of the ledger; %u other steps of its job are in it",
 			 job->n_steps);
@@ -468,7 +467,7 @@ void step_end(struct step *s)
 out:
 	if (fd >= 0)
 		close(fd);
-	/* a step container's; nobody waits for the ledger while they are written */
+	/* of a step container; without the lock, as written-back data may take long */
 	isolators_release(s->conf.state_dir, s->step_inode, -1);
 }
 
@@ -476,7 +475,7 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 {
 	struct cgroup_place place;
 	char path[sizeof(((struct conf *)0)->state_dir) + 64];
-	/* the entry's first lines: what it is, job, cgroup, request */
+	/* the first lines of the entry: header, job, cgroup, request */
 	char head[CGROUP_PATH_MAX + 256];
 	struct errbuf ignored;
 	const char *request, *first_step;
@@ -492,7 +491,7 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 	fd = cgroup_open_root(NULL, &ignored);
 	if (fd >= 0 && cgroup_find_place(&place, fd, "/proc", getpid(), &ignored) == 0) {
 		ledger_entry_path(path, sizeof(path), conf.state_dir, place.job_inode);
-		/* replaced whole by rename(2), so it needs no lock for a look */
+		/* rename(2) replaces entries whole, so a look needs no lock */
 		len = file_read_head(path, head, sizeof(head) - 1);
 	}
 	if (fd >= 0)
@@ -508,7 +507,7 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 struct job_end {
 	struct ledger *l;
 	uint32_t job_id;
-	const char *node; /* NULL: not told */
+	const char *node; /* NULL: unknown */
 	int root_fd;
 	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX];
@@ -553,7 +552,7 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	ledger_close(e.l);
 	if (e.inode)
 		isolators_release(conf.state_dir, e.inode, -1);
-	/* those of steps that were killed with their slurmstepd */
+	/* buffers of steps that were killed with their slurmstepd */
 	buffer_sweep(conf.state_dir, fd);
 	close(fd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of the groups of ranks that a step is made of. */
+/* Names of the groups of ranks in a step. */
 #include "launch/step_impl.h"
 #include "manifest/choice.h"
 

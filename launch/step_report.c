@@ -36,20 +36,20 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 	jout_close(j, '}');
 }
 
-/* Is it other than asked for a reason that its container's isolators do not tell? */
+/* Does the part differ from the request for a reason outside of its container's isolators? */
 static bool differs(const struct step_part *p)
 {
 	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns ||
 	       *p->given.unfenced;
 }
 
-/* As outcomes go from good to bad. */
+/* Outcomes are ordered from good to bad. */
 static enum outcome part_outcome(const struct step_part *p)
 {
 	return differs(p) && p->outcome < OUTCOME_MODIFIED ? OUTCOME_MODIFIED : p->outcome;
 }
 
-/* What became of the ranks of one part, and why if that was not asked for. */
+/* The outcome of a part's ranks as a word. */
 static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
@@ -94,7 +94,7 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 	return buf;
 }
 
-/* Of a step in several places: the first that is not as asked. */
+/* The part with the worst outcome; the first of several. */
 static const struct step_part *worst_part(const struct step_shared *sh)
 {
 	const struct step_part *worst = &sh->part[0];
@@ -157,7 +157,7 @@ int step_report(const struct step *s, struct errbuf *err)
 	if (textfile_close(f, &emptied) == 0)
 		return 0;
 	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-	/* half a report is none: whoever reads it later would be told of broken JSON */
+	/* leave no half report: a later reader would fail on broken JSON */
 	if (emptied.st_mode)
 		errappend(err, " (left empty)");
 	return -1;

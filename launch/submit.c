@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What can be said of a request before there is a job: by sbatch, salloc and srun, with the user's
- * rights. */
+/* Checks of a request before there is a job: in sbatch, salloc and srun, with the user's rights. */
 #include "launch/submit.h"
 
 #include <stdio.h>
@@ -67,7 +66,8 @@ int submit_check_container(const struct request *r, const char *text, bool is_sr
 		return errwrap(err, "--nodeos-container");
 	if (choice.by_rank && !is_srun)
 		return errprintf(err,
-				 "--nodeos-container=%.64s: ranks are a step's: say this to srun",
+				 "--nodeos-container=%.64s: ranks belong to a step: give this "
+				 "option to srun",
 				 text);
 	if (!r && new_job)
 		return errprintf(err,

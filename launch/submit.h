@@ -7,25 +7,24 @@
 #include "base/errbuf.h"
 #include "manifest/request.h"
 
-/* What options say of one container; NULL: not given. */
+/* Options for one container; NULL: not given. */
 struct submit_wish {
 	const char *cpus; /* --nodeos-cpus */
 	const char *mems; /* --nodeos-mems */
 	const char *sched; /* --nodeos-sched */
 };
 
-/* Make *R the request for one container NAME as WISH says. -1 with the option that is wrong in ERR.
- */
+/* Make *R the request for one container NAME from WISH. -1 with the wrong option in ERR. */
 int submit_request(struct request *r, const char *name, const struct submit_wish *wish,
 		   struct errbuf *err);
 
-/* Does the site (nodeos.conf at CONF_PATH) allow R? 0, or -1 with the key that does not. */
+/* Does the site (nodeos.conf at CONF_PATH) allow R? 0, or -1 with the key that forbids it. */
 int submit_check_site(const struct request *r, const char *conf_path, struct errbuf *err);
 
 /*
- * TEXT, --nodeos-container (NULL: not given), against R, NULL: no request is known here; ranks are
- * not known yet. A job that runs already may have containers that only its nodes know of, and these
- * judge the name.
+ * Check TEXT, --nodeos-container (NULL: not given), against R (NULL: no request known here). Ranks
+ * are not known yet. The containers of a running job may be known only to its nodes, which then
+ * check the name.
  */
 int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job,
 			   struct errbuf *err);
@@ -39,9 +38,9 @@ struct submit_component {
 };
 
 /*
- * Slurm asks once for every component of a heterogeneous job, and keeps one value of an option for
- * all of them: different ones would silently become the last. -1 when VALUE[i] of option NAME[i], i
- * below N, is not as in the first.
+ * Slurm calls once for every component of a heterogeneous job, and keeps one value of an option for
+ * all: the last one would silently win. -1 if VALUE[i] of option NAME[i], i below N, differs from
+ * the first component's.
  */
 int submit_same_options(struct submit_component *c, const char *const value[],
 			const char *const name[], unsigned n, struct errbuf *err);

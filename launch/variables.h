@@ -2,16 +2,16 @@
 #ifndef NODEOS_LAUNCH_VARIABLES_H
 #define NODEOS_LAUNCH_VARIABLES_H
 
-/* What travels in the job's environment. Slurm exports SLURM_* whatever --export says. */
+/* Variables in the job's environment. Slurm exports SLURM_*, whatever --export says. */
 #define ENV_JOB_REQUEST "SLURM_SPANK_NODEOS_REQUEST" /* of sbatch and salloc */
 #define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
-/* whose request and options srun has inherited: "JOB[,container][,report][,off]" */
+/* origin of the request and options that srun inherits: "JOB[,container][,report][,off]" */
 #define ENV_ORIGIN "SLURM_SPANK_NODEOS_JOB"
-/* srun MANIFEST.json: what its ranks run (app_exec.h) */
+/* srun MANIFEST.json: the command of its ranks (app_exec.h) */
 #define ENV_EXEC "SLURM_SPANK_NODEOS_EXEC"
 #define ENV_SET "SLURM_SPANK_NODEOS_SET" /* Slurm variables that the client set */
 
-/* How Slurm hands --nodeos-container down. */
+/* Slurm's variable for --nodeos-container. */
 #define ENV_CONTAINER_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_nodeos_nodeos_container"
 
 #endif

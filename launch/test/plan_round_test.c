@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a step asks whether its job may have its containers, and what it may do when the ledger does
- * not take its entry. */
+/* When a step checks whether its job may have its containers, and how it goes on when the ledger
+ * does not take its entry. */
 #include <inttypes.h>
 
 #include "base/test/tap.h"
@@ -13,8 +13,7 @@
 static const char request_text[] = "nodeos 1;c=sim cpus=1;";
 static struct request request;
 
-/* A node that the kernel has divided, all of whose blocks are used: a job's share is of the home.
- */
+/* A node that the kernel has divided, with all blocks in use: a job's share is on the home. */
 static struct block home[] = { { .node = 0, .home = 0, .usable = 1u << 30, .present = 1u << 30 } };
 
 static struct {
@@ -23,7 +22,7 @@ static struct {
 	const char *account;
 } slurmctld;
 
-/* As long as this takes, others need the ledger. */
+/* The ledger must be free while this runs. */
 static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
 {
 	struct ledger *l = NULL;
@@ -40,7 +39,7 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 	return 0;
 }
 
-static char helper[128]; /* plans as the request says, and leaves the file "planned" */
+static char helper[128]; /* plans as the request says, and creates the file "planned" */
 
 static void make_helper(void)
 {
@@ -92,7 +91,7 @@ static struct step *new_step(const struct ledger_job *job, const char *container
 	return *s;
 }
 
-/* The plan for S in the job's directory, and whether the ledger has the step then. */
+/* Plan S in the job's directory. *NOTED: the ledger then has the step. */
 static int plan(struct step *s, const struct ledger_job *job, bool *noted, struct errbuf *err)
 {
 	static struct node_view v;
@@ -119,7 +118,7 @@ static int plan(struct step *s, const struct ledger_job *job, bool *noted, struc
 	return rc;
 }
 
-/* The entry of a job in DIR with N steps that live. */
+/* Write the entry of a job in DIR with N live steps. */
 static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, const char *share)
 {
 	struct ledger_job *job = job_in(dir, JOB, getuid());
@@ -143,7 +142,7 @@ static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, c
 	for (unsigned i = 0; i < n; i++) {
 		struct ledger_step *s = ledger_job_add_step(job);
 
-		s->inode = job->inode; /* a directory that is there */
+		s->inode = job->inode; /* an existing directory */
 		s->step_id = i;
 		snprintf(s->cgroup, sizeof(s->cgroup), "%s", job->cgroup);
 		ledger_step_set_places(s, CHOICE_NONE);
@@ -154,7 +153,7 @@ static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, c
 	return job;
 }
 
-/* The key is for accounts; a request of the job's, or (OF_STEP) of each step's own. */
+/* Plan one step under a key for accounts; the request is the job's, or (OF_STEP) the step's own. */
 static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *err)
 {
 	struct step *s = new_step(job, "sim");
@@ -172,7 +171,7 @@ static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *e
 		s->in.job_request = NULL;
 	}
 	rc = plan(s, job, &noted, err);
-	ok(noted == (rc == 0), "the ledger has a step that is planned, and no other");
+	ok(noted == (rc == 0), "the ledger has the step if and only if it is planned");
 	return rc;
 }
 
@@ -186,27 +185,31 @@ static void site(void)
 
 	job->request = strdup(request_text);
 	slurmctld.account = "biology";
-	is_int(plan_one(job, false, &err), -1, "another account is refused");
-	ok(strstr(err.text, "cpus is for accounts physics only"), "the reason: %s", err.text);
-	is_int(slurmctld.calls, 1, "slurmctld is asked where containers are made");
-	ok(!slurmctld.locked_out, "the ledger is not locked meanwhile");
-	ok(access(planned, F_OK) < 0, "no plan is made for a job that is refused");
+	is_int(plan_one(job, false, &err), -1, "a job of another account is refused");
+	ok(strstr(err.text, "cpus is for accounts physics only"),
+	   "the message names the allowed accounts: %s", err.text);
+	is_int(slurmctld.calls, 1, "slurmctld is asked when containers are made");
+	ok(!slurmctld.locked_out, "the ledger is not locked during the call to slurmctld");
+	ok(access(planned, F_OK) < 0, "no plan is made for a refused job");
 	slurmctld.account = "physics";
-	is_int(plan_one(job, false, &err), 0, "the job's account is allowed %s", err.text);
-	is_int(slurmctld.calls, 2, "slurmctld is asked once for it");
-	ok(access(planned, F_OK) == 0, "a plan is made for it");
-	slurmctld.away = true;
-	is_int(plan_one(job, false, &err), 0, "a step in these containers needs no slurmctld %s",
+	is_int(plan_one(job, false, &err), 0, "a job of an allowed account is planned %s",
 	       err.text);
-	is_int(slurmctld.calls, 2, "slurmctld is not asked for it");
+	is_int(slurmctld.calls, 2, "slurmctld is asked once for an allowed job");
+	ok(access(planned, F_OK) == 0, "a plan is made for an allowed job");
+	slurmctld.away = true;
+	is_int(plan_one(job, false, &err), 0,
+	       "a step in the job's containers needs no slurmctld %s", err.text);
+	is_int(slurmctld.calls, 2, "slurmctld is not asked for a step in the job's containers");
 	ledger_job_free(job);
 
 	job = write_job("site_step", 0, false, "0");
 	job->request = strdup(request_text);
-	is_int(plan_one(job, true, &err), -1, "a step's own containers need it: %s", err.text);
+	is_int(plan_one(job, true, &err), -1, "a step's own containers need slurmctld: %s",
+	       err.text);
 	slurmctld.away = false;
-	is_int(plan_one(job, true, &err), 0, "each step's own are asked for %s", err.text);
-	is_int(slurmctld.calls, 4, "slurmctld is asked for each");
+	is_int(plan_one(job, true, &err), 0, "a step's own containers are checked for each step %s",
+	       err.text);
+	is_int(slurmctld.calls, 4, "slurmctld is asked for each step with its own containers");
 	ledger_job_free(job);
 }
 
@@ -222,15 +225,16 @@ static void room(void)
 	struct errbuf err;
 	bool noted;
 
-	is_int(plan(s, job, &noted, &err), 0, "a step in no container is planned %s", err.text);
-	ok(noted, "the ledger has it");
-	is(step_warning(s), "", "no warning");
+	is_int(plan(s, job, &noted, &err), 0, "a step outside of containers is planned %s",
+	       err.text);
+	ok(noted, "the ledger has a step outside of containers");
+	is(step_warning(s), "", "a step that the ledger has gives no warning");
 	s = new_step(job, NULL);
 	divide(s);
 	is_int(plan(s, job, &noted, &err), 0, "a step on a node with blocks is planned %s",
 	       err.text);
 	ok(noted && idset_equal(&s->shared->part[0].given.mems, &s->blocks.homes),
-	   "the job has a share of home");
+	   "a job on a node with blocks has a share of home");
 	ledger_job_free(job);
 }
 
@@ -244,33 +248,34 @@ static void full(void)
 
 	is_int(plan(s, job, &noted, &err), 0, "a job with 1,024 steps may have one more");
 	warning = step_warning(s);
-	ok(!noted && strstr(warning, "1025 steps"), "the warning names the bound: %s", warning);
-	is(err.text, "", "the bound is no error then");
+	ok(!noted && strstr(warning, "1025 steps"),
+	   "the warning of one step more names the bound: %s", warning);
+	is(err.text, "", "one step more leaves no error");
 	s = new_step(job, NULL);
 	divide(s);
-	is_int(plan(s, job, &noted, &err), -1, "a step that memory is chosen for is refused: %s",
-	       err.text);
-	ok(!noted && err.code == LEDGER_BOUND, "the reason is the bound");
-	is(step_warning(s), "", "no warning beside the error");
+	is_int(plan(s, job, &noted, &err), -1,
+	       "one step more is refused if memory is chosen for it: %s", err.text);
+	ok(!noted && err.code == LEDGER_BOUND, "the error of the refused step is the bound");
+	is(step_warning(s), "", "a refused step has no warning beside the error");
 	ledger_job_free(job);
 
 	job = write_job("full_share", LEDGER_STEPS_MAX, false, "0");
 	s = new_step(job, NULL);
 	divide(s);
 	is_int(plan(s, job, &noted, &err), 0,
-	       "where the job's share is noted, one more is planned %s", err.text);
-	ok(!noted && *step_warning(s), "this one has a warning");
+	       "one step more is planned if the job's share is noted already %s", err.text);
+	ok(!noted && *step_warning(s), "one step more beside a noted share has a warning");
 	ledger_job_free(job);
 
 	job = write_job("full_plan", LEDGER_STEPS_MAX, true, NULL);
 	is_int(plan(new_step(job, "sim"), job, &noted, &err), -1,
-	       "a step in a container is refused: %s", err.text);
+	       "one step more in a container is refused: %s", err.text);
 	is_int(plan(new_step(job, CHOICE_NONE), job, &noted, &err), 0,
-	       "a step outside of the job's containers is planned %s", err.text);
+	       "one step more outside of the job's containers is planned %s", err.text);
 	ledger_job_free(job);
 }
 
-/* A directory stands where the new entry is to be written. */
+/* A directory is in the place of the new entry. */
 static void unwritable(void)
 {
 	struct ledger_job *job = write_job("unwritable", 1, false, NULL);
@@ -281,10 +286,10 @@ static void unwritable(void)
 
 	snprintf(path, sizeof(path), "state/.job-%" PRIu64 ".new/x", job->inode);
 	scratch_dir(path);
-	is_int(plan(s, job, &noted, &err), -1, "an entry that cannot be written refuses a step: %s",
-	       err.text);
-	ok(!noted && strstr(err.text, "File exists"), "the reason is the system's");
-	is(step_warning(s), "", "no warning");
+	is_int(plan(s, job, &noted, &err), -1,
+	       "a step whose entry cannot be written is refused: %s", err.text);
+	ok(!noted && strstr(err.text, "File exists"), "the message has the system's reason");
+	is(step_warning(s), "", "an entry that cannot be written gives no warning");
 	ledger_job_free(job);
 }
 
@@ -298,8 +303,8 @@ static void warnings(void)
 	step_add_warning(s, &one);
 	step_add_warning(s, &none);
 	step_add_warning(s, &two);
-	is(step_warning(s), "one; two", "a later warning keeps the one before");
-	is(step_warning(s), "", "both are given once");
+	is(step_warning(s), "one; two", "step_add_warning: a later warning keeps the earlier one");
+	is(step_warning(s), "", "step_warning: gives a text once");
 	ledger_job_free(job);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The advice behind a refusal of the planner: its code chooses it, and no word of its text. */
+/* Advice behind a refusal of the planner: its code selects it, no word of its text does. */
 #include "launch/prepare_impl.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static struct idset set_of(const char *list)
 /* The texts say the opposite of the codes beside them. */
 static const char of_threads[] = "container a: needs 9 threads", of_mems[] = "no memory node";
 
-/* What a job or a step is on its node, and the advice that follows; NULL: none. */
+/* A job or step on its node, and the advice for it; NULL: none. */
 struct advice_case {
 	const char *name;
 	enum plan_refusal code;
@@ -60,8 +60,9 @@ static const struct advice_case cases[] = {
 	{ .name = "CPUs of the ServiceOS given by Slurm",
 	  .code = PLAN_NO_CPUS,
 	  .service = "3-4",
-	  .advice = " (this job has CPUs 0-3; of these the ServiceOS has CPUs 3, which Slurm does "
-		    "not know: tell the admin (nodeosctl verify))" },
+	  .advice = " (this job has CPUs 0-3; CPUs 3 are reserved for the system but slurm.conf "
+		    "does not list them in CpuSpecList: ask your administrator to run nodeosctl "
+		    "verify)" },
 	{ .name = "CPUs where memory is in blocks",
 	  .code = PLAN_NO_CPUS,
 	  .blocks = true,
@@ -128,12 +129,13 @@ static void check(const struct advice_case *c, const char *text)
 	view(&s, &v, c);
 	errcode(&err, (int)c->code, "%s", text);
 	snprintf(want, sizeof(want), "%s%s", text, c->advice ? c->advice : "");
-	is_int(prepare_say_what_there_is(&s, &v, &in, &err), -1, "%s: refused", c->name);
-	is(err.text, want, "%s: the advice", c->name);
-	is_int(err.code, (int)c->code, "%s: the code stays", c->name);
+	is_int(prepare_say_what_there_is(&s, &v, &in, &err), -1,
+	       "prepare_say_what_there_is, %s: refuses", c->name);
+	is(err.text, want, "prepare_say_what_there_is, %s: gives the advice", c->name);
+	is_int(err.code, (int)c->code, "prepare_say_what_there_is, %s: keeps the code", c->name);
 }
 
-/* Whatever else is wrong, the node's CPUs and memory nodes are no help. */
+/* For other refusals, more CPUs and memory nodes are no help. */
 static void no_advice(void)
 {
 	struct advice_case c = {
@@ -150,14 +152,14 @@ static void no_advice(void)
 		if (code == PLAN_NO_CPUS || code == PLAN_NO_MEMS)
 			continue;
 		c.code = (enum plan_refusal)code;
-		snprintf(name, sizeof(name), "none for code %d", code);
+		snprintf(name, sizeof(name), "no advice for code %d", code);
 		c.name = name;
 		check(&c, of_threads);
 		check(&c, of_mems);
 	}
 }
 
-/* Of no CPU at all the reason is the message. */
+/* Without any free CPU, the reason is the message. */
 static void none_free(void)
 {
 	struct advice_case c = { .of_step = true };
@@ -168,12 +170,12 @@ static void none_free(void)
 	view(&s, &v, &c);
 	prepare_say_none_free(&s, &v, &err);
 	is(err.text, "no CPU of this step is free: other step containers of the job hold them all",
-	   "other steps have all CPUs");
+	   "prepare_say_none_free: other steps have all CPUs");
 	c.kept_one = true;
 	view(&s, &v, &c);
 	prepare_say_none_free(&s, &v, &err);
 	is(err.text, "no CPU is free: one CPU of the node stays outside of policy \"hpc\"",
-	   "the last CPU is kept");
+	   "prepare_say_none_free: the last CPU is kept for the system");
 }
 
 int main(void)

@@ -10,13 +10,19 @@ static void paths(void)
 	struct errbuf err = { 0 };
 	char path[64];
 
-	is_int(report_path(path, sizeof(path), "r.%j.%s.%N%%", &batch, &err), 0, "a pattern");
-	is(path, "r.7.batch.n0%", "filled in");
-	is_int(report_path_check("r.%j.json", &err), -1, "without %%N and %%s");
-	is_int(report_path_check("r.%N.%s.%x", &err), -1, "an unknown letter");
-	is_int(report_path_check("r.%N.%s\n[forged] log line", &err), -1, "a newline");
-	is_int(report_path_check("%s%N%", &err), -1, "a lone percent sign at the end");
-	is_int(report_path(path, 8, "long-name.%s.%N", &first, &err), -1, "too long is refused");
+	is_int(report_path(path, sizeof(path), "r.%j.%s.%N%%", &batch, &err), 0,
+	       "report_path: a pattern with all letters is accepted");
+	is(path, "r.7.batch.n0%", "report_path: the letters are replaced");
+	is_int(report_path_check("r.%j.json", &err), -1,
+	       "report_path_check: a pattern without %%N and %%s is refused");
+	is_int(report_path_check("r.%N.%s.%x", &err), -1,
+	       "report_path_check: an unknown letter is refused");
+	is_int(report_path_check("r.%N.%s\n[forged] log line", &err), -1,
+	       "report_path_check: a newline is refused");
+	is_int(report_path_check("%s%N%", &err), -1,
+	       "report_path_check: a lone percent sign at the end is refused");
+	is_int(report_path(path, 8, "long-name.%s.%N", &first, &err), -1,
+	       "report_path: a result that is too long is refused");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks wait in step_show() for slurmstepd, and no longer than it lives. */
+/* Ranks wait in step_show() for slurmstepd, while it lives. */
 #include "launch/step_impl.h"
 
 #include <poll.h>
@@ -34,7 +34,7 @@ static void unset_env(void *arg, const char *name)
 	(void)name;
 }
 
-/* A step of a job that has containers, so that its ranks wait. */
+/* A step of a job with containers, so that its ranks wait. */
 static struct step *new_step(void)
 {
 	static const uint32_t rank[] = { 0 };
@@ -49,7 +49,7 @@ static struct step *new_step(void)
 	return s;
 }
 
-/* The rank's hooks; what step_enter() says is written to TO. */
+/* Run the rank's hooks; TO receives the message of step_enter(). */
 static void run_rank(struct step *s, int to)
 {
 	const struct step_env env = { NULL, get_env, set_env, unset_env };
@@ -61,8 +61,8 @@ static void run_rank(struct step *s, int to)
 	_exit(write(to, err.text, strlen(err.text)) < 0);
 }
 
-/* What the rank writes within PATIENCE_MS into TEXT; "": nothing. The rank is this process's child
- * or becomes it. */
+/* Read into TEXT what the rank writes within PATIENCE_MS; "": nothing. The rank is a child of this
+ * process, or becomes one. */
 static void wait_for_rank(int from, pid_t rank, char *text, size_t size)
 {
 	struct pollfd p = { .fd = from, .events = POLLIN };
@@ -74,8 +74,8 @@ static void wait_for_rank(int from, pid_t rank, char *text, size_t size)
 	close(from);
 }
 
-/* slurmstepd is killed before its rank comes to step_show(); FAILING: within step_fail(). The text
- * of the rank's end, "": it waits. */
+/* slurmstepd is killed before its rank reaches step_show(); FAILING: within step_fail(). Returns
+ * the rank's message, "" if it still waits. */
 static const char *killed_before(bool failing)
 {
 	static char text[sizeof(((struct errbuf *)0)->text)];
@@ -103,12 +103,12 @@ static const char *killed_before(bool failing)
 	waitpid(stepd, NULL, 0);
 	if (read(number[0], &rank, sizeof(rank)) != sizeof(rank) || rank <= 0)
 		abort();
-	close(gone[1]); /* by now the rank has another parent */
+	close(gone[1]); /* the rank has another parent now */
 	wait_for_rank(told[0], rank, text, sizeof(text));
 	return text;
 }
 
-/* slurmstepd lives, and the step fails while the rank waits. */
+/* The step fails while the rank waits and slurmstepd lives. */
 static void failed_meanwhile(void)
 {
 	char text[sizeof(((struct errbuf *)0)->text)];
@@ -127,15 +127,15 @@ static void failed_meanwhile(void)
 	step_fail(s, "no CPUs");
 	wait_for_rank(told[0], rank, text, sizeof(text));
 	ok(strstr(text, "no CPUs") != NULL && !strstr(text, "ended"),
-	   "a rank waits while slurmstepd lives: \"%s\"", text);
+	   "a rank waits for slurmstepd while it lives, and reports its failure: \"%s\"", text);
 }
 
 int main(void)
 {
 	failed_meanwhile();
 	ok(strstr(killed_before(false), "slurmstepd has ended") != NULL,
-	   "a rank whose slurmstepd is gone before it looks ends");
+	   "a rank ends if slurmstepd has ended before it looks");
 	ok(strstr(killed_before(true), "nodeos: ") != NULL,
-	   "so does one whose slurmstepd was killed while it failed");
+	   "a rank ends if slurmstepd was killed while it failed");
 	return tap_done();
 }

@@ -29,9 +29,9 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 	return 0;
 }
 
-static unsigned *lookups; /* shared with the process that does them */
+static unsigned *lookups; /* shared with the process that makes them */
 
-/* In the place of the C library's. */
+/* Replaces the C library's. */
 int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
 {
 	(void)name;
@@ -43,14 +43,14 @@ int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, stru
 	return 0;
 }
 
-/* One container with CPUs and a memory node, one with CPUs alone. */
+/* A container with CPUs and a memory node, and one with CPUs alone. */
 static const struct request request = {
 	.n = 2,
 	.container = { { .name = "sim", .cpus = 2, .mems_kind = MEMS_COUNT, .mems = 1 },
 		       { .name = "vda", .cpus = 2 } },
 };
 
-/* The answer for the request where nodeos.conf is TEXT. */
+/* Check the request against a nodeos.conf of TEXT. */
 static int check(const char *text, struct errbuf *err)
 {
 	struct conf conf;
@@ -75,8 +75,8 @@ static void no_call(void)
 	is_int(slurmctld.calls, 0, "the defaults need no call");
 	is_int(check("allow_sched = accounts: a\nallow_dimmap = partitions: p", &err), 0,
 	       "keys of isolators that the request does not ask for refuse nothing");
-	is_int(slurmctld.calls, 0, "these keys need no call");
-	is_int(check("allow_mems = users: 1001", &err), 0, "a user of the list is allowed");
+	is_int(slurmctld.calls, 0, "keys of isolators outside of the request need no call");
+	is_int(check("allow_mems = users: 1001", &err), 0, "a user in the list is allowed");
 	is_int(slurmctld.calls, 0, "a list of users needs no call");
 }
 
@@ -90,9 +90,9 @@ static void users(void)
 		   strstr(err.text, "(allow_mems in /c)"),
 	   "the message names container, list and key: %s", err.text);
 	*lookups = 0;
-	is_int(check("allow_cpus = users: alice", &err), 0, "a name of the list is allowed");
+	is_int(check("allow_cpus = users: alice", &err), 0, "a user's name in the list is allowed");
 	is_int(*lookups, 1, "a name is looked up once for both containers");
-	is_int(check("allow_cpus = no", &err), -1, "no refuses every user: %s", err.text);
+	is_int(check("allow_cpus = no", &err), -1, "\"no\" refuses every user: %s", err.text);
 }
 
 static void accounts(void)
@@ -124,13 +124,13 @@ static void failure(void)
 
 	slurmctld.job = (struct step_job){ "physics", "debug" };
 	slurmctld.fails = true;
-	is_int(check(text, &err), -1, "a failed call refuses");
+	is_int(check(text, &err), -1, "a failed call refuses the job");
 	is(err.text, "/c goes by the job's account or partition: slurmctld does not answer",
 	   "the message names the file and the reason");
 	slurmctld.fails = false;
 	ok(conf_parse(&conf, "/c", text, strlen(text), &err) == 0 &&
 		   site_check_isolators(&alone, &request, &err) == -1,
-	   "without a way to ask, an account is refused: %s", err.text);
+	   "without a call to slurmctld, an account is refused: %s", err.text);
 }
 
 int main(void)

@@ -25,13 +25,16 @@ static void wishes(void)
 	struct errbuf err = { 0 };
 	struct request r;
 
-	is_int(submit_request(&r, "step", &all, &err), 0, "all three options: %s", err.text);
-	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2, "make one container");
-	is(r.container[0].name, "step", "with the name that is given");
+	is_int(submit_request(&r, "step", &all, &err), 0,
+	       "submit_request: all three options are accepted: %s", err.text);
+	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2,
+	   "submit_request: all options make one container");
+	is(r.container[0].name, "step", "submit_request: the container has the given name");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1, "%s is refused",
-		       bad[i].words);
-		ok(strstr(err.text, bad[i].words) != NULL, "by its name: %s", err.text);
+		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1,
+		       "submit_request: %s is refused", bad[i].words);
+		ok(strstr(err.text, bad[i].words) != NULL,
+		   "submit_request: the message names the option: %s", err.text);
 	}
 }
 
@@ -45,25 +48,27 @@ static void site(void)
 	int fd = mkstemp(path);
 
 	ok(fd >= 0 && dprintf(fd, "max_containers = 1\n") > 0 && fchmod(fd, 0644) == 0,
-	   "a site with one container a job");
+	   "submit_check_site: the site allows one container a job");
 	close(fd);
-	is_int(submit_check_site(&r, path, &err), -1, "refuses two");
+	is_int(submit_check_site(&r, path, &err), -1,
+	       "submit_check_site: two containers are refused");
 	if (geteuid() == 0)
 		ok(strstr(err.text, "2 containers, at most 1") && strstr(err.text, path),
-		   "and names the file: %s", err.text);
+		   "submit_check_site: the message names the file: %s", err.text);
 	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ok(fd >= 0 && dprintf(fd, "allow_mems = no\nallow_cpus = accounts: a\n") > 0,
-	   "a site without memory nodes, and cpus by account");
+	   "submit_check_site: the site forbids memory nodes, and allows cpus by account");
 	close(fd);
 	if (geteuid() == 0) {
 		is_int(submit_check_site(&r, path, &err), 0,
-		       "allows what is not asked for, and leaves the account to the nodes: %s",
+		       "submit_check_site: a request without memory nodes passes, and nodes check "
+		       "the account: %s",
 		       err.text);
 		r.container[1].mems_kind = MEMS_COUNT;
 		r.container[1].mems = 1;
 		ok(submit_check_site(&r, path, &err) == -1 &&
 			   strstr(err.text, "container vda: mems is not allowed"),
-		   "and refuses what is: %s", err.text);
+		   "submit_check_site: a request with memory nodes is refused: %s", err.text);
 	}
 	unlink(path);
 }
@@ -75,20 +80,25 @@ static void names(void)
 	};
 	struct errbuf err = { 0 };
 
-	is_int(submit_check_container(&r, NULL, true, false, &err), 0, "no --nodeos-container");
-	is_int(submit_check_container(&r, "vda", true, false, &err), 0, "one of the manifest's: %s",
-	       err.text);
-	is_int(submit_check_container(&r, "vad", true, false, &err), -1, "another");
+	is_int(submit_check_container(&r, NULL, true, false, &err), 0,
+	       "submit_check_container: accepts a step without --nodeos-container");
+	is_int(submit_check_container(&r, "vda", true, false, &err), 0,
+	       "submit_check_container: a container of the manifest is accepted: %s", err.text);
+	is_int(submit_check_container(&r, "vad", true, false, &err), -1,
+	       "submit_check_container: a container outside of the manifest is refused");
 	ok(strstr(err.text, "sim") && strstr(err.text, "vda"),
-	   "the message has those that there are: %s", err.text);
+	   "submit_check_container: the message lists the containers: %s", err.text);
 	is_int(submit_check_container(NULL, "sim", true, false, &err), 0,
-	       "of a job whose containers only its nodes know");
+	       "submit_check_container: accepts a name for a job whose containers only its nodes "
+	       "know");
 	is_int(submit_check_container(NULL, "sim", true, true, &err), -1,
-	       "of a new job, which has none");
-	is_int(submit_check_container(NULL, "none", true, true, &err), 0, "but none");
+	       "submit_check_container: refuses a name for a new job without containers");
+	is_int(submit_check_container(NULL, "none", true, true, &err), 0,
+	       "submit_check_container: accepts \"none\" for a new job without containers");
 	is_int(submit_check_container(&r, "sim:0,vda:1", false, false, &err), -1,
-	       "containers by rank are for srun alone");
-	ok(strstr(err.text, "say this to srun") != NULL, "which the message says: %s", err.text);
+	       "submit_check_container: containers by rank are for srun alone");
+	ok(strstr(err.text, "give this option to srun") != NULL,
+	   "submit_check_container: the message refers to srun: %s", err.text);
 }
 
 static void components(void)
@@ -100,12 +110,15 @@ static void components(void)
 	struct errbuf err = { 0 };
 
 	is_int(submit_same_options(&c, one, name, 2, &err), 0,
-	       "a first component says what it likes");
-	is_int(submit_same_options(&c, one, name, 2, &err), 0, "a second one the same");
-	is_int(submit_same_options(&c, other, name, 2, &err), -1, "another value is refused");
-	ok(strstr(err.text, "--nodeos-cpus differs") != NULL, "by its name: %s", err.text);
+	       "submit_same_options: a first component may have any values");
+	is_int(submit_same_options(&c, one, name, 2, &err), 0,
+	       "submit_same_options: a second component may have the same values");
+	is_int(submit_same_options(&c, other, name, 2, &err), -1,
+	       "submit_same_options: another value is refused");
+	ok(strstr(err.text, "--nodeos-cpus differs") != NULL,
+	   "submit_same_options: the message names the option: %s", err.text);
 	is_int(submit_same_options(&c, more, name, 2, &err), -1,
-	       "an option that the first has not, too");
+	       "submit_same_options: an option that the first component lacks is refused");
 	free(c.first[0]);
 }
 
