@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* getopt_long takes any unambiguous beginning of an option's name. */
+/* getopt_long accepts any unambiguous prefix of an option's name. */
 static bool argv_is_option(const char *word, const char *option, size_t shortest)
 {
 	size_t len = strcspn(word, "=");
@@ -37,7 +37,7 @@ static bool ends_in_json(const char *word)
 	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
-/* Options of srun that take no value from the next word, among those that go with containers. */
+/* Options of srun without a value in the next word, among those used with containers. */
 static bool is_flag(const char *word)
 {
 	return argv_is_option(word, "--async", 4) || argv_is_option(word, "--parsable", 6) ||
@@ -46,8 +46,8 @@ static bool is_flag(const char *word)
 }
 
 /*
- * Can the word behind WORD be the value of an option? Not behind a word that is no option, nor
- * where WORD has its value: "--nodes=1", and "-N1", as no digit is the letter of an option.
+ * Can the word behind WORD be the value of an option? Not if WORD is no option, or has its value:
+ * "--nodes=1", and "-N1", as no digit is the letter of an option.
  */
 static bool may_want_value(const char *word)
 {
@@ -69,7 +69,7 @@ static void note_job(struct argv_view *out, const char *word, const char *next)
 	const char *equals = strchr(word, '=');
 
 	out->names_job = true;
-	out->job = plain_number(equals ? equals + 1 : next); /* of several the last counts */
+	out->job = plain_number(equals ? equals + 1 : next); /* the last one counts */
 }
 
 static void note_option(struct argv_view *out, const char *before, const char *word,
@@ -90,10 +90,10 @@ static void note_option(struct argv_view *out, const char *before, const char *w
 void argv_view_make(struct argv_view *out, const char *text, int len)
 {
 	const char *before = "", *next;
-	bool behind = false; /* the program, or "--" before it */
+	bool behind = false; /* the program, or "--" before it, has come */
 
 	memset(out, 0, sizeof(*out));
-	/* what calls srun stands first */
+	/* the first word is srun's name */
 	for (const char *word = text; word < text + len; before = word, word = next) {
 		next = word + strlen(word) + 1;
 		if (word == text)

@@ -15,10 +15,10 @@
 #include "manifest/jobscript.h"
 #include "spank/nodeos.h"
 
-/* Reading a manifest may mean waiting for a file server. */
+/* The file server of a manifest may be slow. */
 #define CHECK_TIMEOUT 60
 
-/* Of a manifest, to tell it from other JSON. */
+/* Bytes of a file that are searched for signs of a manifest. */
 #define HEAD_MAX (256 << 10)
 
 #define APPS_MAX (REQUEST_CONTAINERS_MAX * APP_EXEC_MAX)
@@ -54,7 +54,7 @@ int checked_manifest(struct request *r, char **apps, const char *file, struct er
 	return rc;
 }
 
-/* "app NAME WORDS" in APPS: the words' start, and their length */
+/* Find "app NAME WORDS" in APPS; returns the start of the words, and their length in *LEN. */
 static const char *find_app(const char *apps, const char *name, size_t *len)
 {
 	size_t n = strlen(name);
@@ -77,10 +77,9 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 	int rc;
 
 	if (!name && r->n > 1)
-		return errprintf(err,
-				 "%.200s: %u containers: say with --nodeos-container whose command "
-				 "is to run",
-				 file, r->n);
+		return errprintf(
+			err, "%.200s: %u containers: name the one to run with --nodeos-container",
+			file, r->n);
 	if (!name)
 		name = r->container[0].name;
 	words = find_app(apps, name, &len);
@@ -100,7 +99,7 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 	return rc < 0 ? errprintf(err, "out of memory") : 0;
 }
 
-/* As the shell and slurmstepd look a command without '/' up. */
+/* Look up a command without '/' as the shell and slurmstepd do. */
 static bool is_in_path(const char *word)
 {
 	const char *path = getenv("PATH");
@@ -130,8 +129,8 @@ bool checked_is_manifest(const char *word)
 	if (stat(word, &st) < 0 || !S_ISREG(st.st_mode) || is_in_path(word))
 		return false;
 	/*
-	 * The kernel executes nothing that begins so, whatever the file's mode is, and srun
-	 * --multi-prog has a list of programs in this place, which does not either.
+	 * The kernel executes no file that begins with "{", whatever its mode, and no list of
+	 * programs of srun --multi-prog, which may be in this place, does so either.
 	 */
 	n = file_read_head(word, text, HEAD_MAX);
 	text[n < 0 ? 0 : n] = '\0';
@@ -139,10 +138,10 @@ bool checked_is_manifest(const char *word)
 }
 
 /*
- * The script among sbatch's WORDS, LEN bytes of them; NULL: there is none in a file, or which one
- * is not certain. sbatch has parsed them when it calls its plugins, so getopt_long(3) knows where
- * its options ended: in a heterogeneous job those of one component, which has the ":" before it
- * in the place of a program's name.
+ * The script among sbatch's WORDS, LEN bytes of them; NULL: there is no file with it, or it is
+ * uncertain. sbatch calls its plugins after parsing, so getopt_long(3) knows where its options end:
+ * in a heterogeneous job those of one component, which has the ":" before it in the place of a
+ * program's name.
  */
 static const char *script_word(const char *words, int len)
 {
@@ -151,7 +150,7 @@ static const char *script_word(const char *words, int len)
 	bool moved = false;
 
 	for (int i = 0; i < first + optind && word < words + len; i++, word += strlen(word) + 1)
-		/* sbatch looks for a name without a directory there, too */
+		/* sbatch then looks for a name without a directory elsewhere, too */
 		moved = moved || strncmp(word, "--ch", 4) == 0 ||
 			(word[0] == '-' && word[1] != '-' && strchr(word, 'D'));
 	if (word >= words + len || optind < 1)

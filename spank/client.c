@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * sbatch, salloc and srun's side, with the user's rights: options -> request text,
- * which travels in the job's environment. Whatever is wrong in the text ends here.
+ * The side of sbatch, salloc and srun, with the user's rights: turn options into the request text,
+ * which travels in the job's environment. Mistakes in it end here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,31 +25,31 @@
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
-/* The job that this srun was started in; 0: none. */
+/* The job around this srun; 0: none. */
 static unsigned long outer_job;
 
-/* The step's job is another than that. */
+/* The step belongs to another job than that. */
 static bool foreign;
 
-/* srun's command line, and which of its words may decide. */
+/* srun's command line, and its words that may be options. */
 static char words[1 << 20];
 static int words_len;
 static struct argv_view argv_words;
 
 /*
- * Is "foreign" known? Of srun --async once its options are parsed, of any other srun once it has
- * its job.
+ * Is "foreign" known? For srun --async after its options are parsed, for any other srun after it
+ * has its job.
  */
 static bool knows_job;
 
-/* srun MANIFEST.json: the manifest in the place of a program, and its containers; NULL: none. */
+/* srun MANIFEST.json: the manifest in the program's place, and its containers; NULL: none. */
 static const char *program;
 static struct request program_request;
 
-/* Option values that came down from sbatch or salloc; NULL: none. */
+/* Option values from sbatch or salloc; NULL: none. */
 static char *inherited[OPT_COUNT];
 
-/* Words of ENV_ORIGIN, for options that are inherited. */
+/* Words of ENV_ORIGIN for inherited options. */
 static const struct {
 	enum option_id id;
 	const char *word;
@@ -73,7 +73,8 @@ static void note_set(const char *name)
 	setenv(ENV_SET, list, 1);
 }
 
-/* What sbatch and salloc export for srun to take as its options: overlapping steps share GRES. */
+/* Variables that sbatch and salloc export as options for srun: overlapping steps would share
+ * GRES. */
 static bool shaped_by_env(void)
 {
 	static const char *const name[] = {
@@ -90,7 +91,8 @@ static bool shaped_by_env(void)
 	return tres && strstr(tres, "gres");
 }
 
-/* The site's wish; a configuration that cannot be read is told where it matters. */
+/* The site's setting. An unreadable configuration counts as no, and is reported where it
+ * matters. */
 static bool kills_on_bad_exit(void)
 {
 	struct errbuf ignored;
@@ -100,8 +102,8 @@ static bool kills_on_bad_exit(void)
 }
 
 /*
- * Steps in containers of their own share the job's CPUs on purpose, and Slurm would run them one
- * after the other. These are defaults: what the user says about them wins.
+ * Steps in containers of their own share the job's CPUs on purpose, but Slurm would run them one
+ * after the other. These are defaults: the user's own settings win.
  */
 static void set_srun_defaults(void)
 {
@@ -110,7 +112,7 @@ static void set_srun_defaults(void)
 
 	words_len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), &ignored);
 	argv_view_make(&argv_words, words, words_len);
-	/* of another job's plan nothing is known here */
+	/* the plan of another job is unknown here */
 	planned = getenv(ENV_JOB_REQUEST) &&
 		  (!argv_words.names_job || !argv_words.job || argv_words.job == outer_job ||
 		   getenv("SLURM_HET_SIZE"));
@@ -149,13 +151,13 @@ static bool stands_here(enum option_id id)
 	}
 }
 
-/* What sbatch and salloc said of their own job is nothing that a step of another one wishes. */
+/* Options of sbatch and salloc are for their own job, not for a step of another one. */
 static bool is_anothers(enum option_id id)
 {
 	return foreign && inherited[id] && !stands_here(id);
 }
 
-/* The value of option ID for this step, NULL: none. */
+/* The value of option ID for this step; NULL: none. */
 static const char *client_value_of(enum option_id id)
 {
 	return is_anothers(id) ? NULL : option_value(id);
@@ -167,9 +169,9 @@ static bool is_off(void)
 }
 
 /*
- * Whose the request and the options in this environment are, for the nodes: "JOB", and
- * ",container", ",report" and ",off" when these options are inherited. Not in a heterogeneous job,
- * whose components have numbers of their own.
+ * Note for the nodes which job the request and the options in this environment belong to: "JOB",
+ * and ",container", ",report" and ",off" if these options are inherited. Not in a heterogeneous
+ * job, whose components have numbers of their own.
  */
 static void note_origin(void)
 {
@@ -194,9 +196,9 @@ static void note_origin(void)
 }
 
 /*
- * srun has parsed its options, and getopt_long(3) knows where they end: what counted so far of the
- * program's arguments does not any more. No hook of srun --async comes later, so its job is to be
- * known here; a --jobid that is no plain number is taken for another job's, and the nodes judge.
+ * srun has parsed its options, and getopt_long(3) knows where they end: arguments of the program no
+ * longer count. srun --async calls no later hook, so determine its job here; a --jobid that is no
+ * plain number counts as another job, and the nodes decide.
  */
 static void see_options(void)
 {
@@ -218,11 +220,11 @@ static unsigned long job_around(void)
 	const char *id = getenv("SLURM_JOB_ID");
 
 	if (!id)
-		id = getenv("SLURM_JOBID"); /* which srun takes, too */
+		id = getenv("SLURM_JOBID"); /* srun accepts this one, too */
 	return id ? strtoul(id, NULL, 10) : 0;
 }
 
-/* What the rank that runs this sbatch or salloc was told of its own container. */
+/* Remove the variables of the rank that runs this sbatch or salloc about its own container. */
 static void forget_container(void)
 {
 	const char *container = getenv("NODEOS_CONTAINER");
@@ -237,8 +239,8 @@ static void forget_container(void)
 }
 
 /*
- * A step of another job than the one round its srun has an environment that says of that job what
- * is not so of its own: an srun in such a step goes by its own job.
+ * In a step of another job than the one around its srun, the environment describes the wrong job:
+ * an srun in such a step uses the step's job.
  */
 static void forget_outer_origin(void)
 {
@@ -273,13 +275,14 @@ int client_init(spank_t sp, int is_srun)
 	for (int id = 0; id < OPT_COUNT; id++) {
 		option_env_name((enum option_id)id, name, sizeof(name));
 		if (!is_srun && outer_job)
-			unsetenv(name); /* a job inside a job starts afresh */
+			unsetenv(name); /* a job inside a job starts without its options */
 		else if (is_srun && outer_job && getenv(name))
 			inherited[id] = strdup(getenv(name));
 	}
 	if (is_srun) {
 		if (!outer_job)
-			unsetenv(ENV_JOB_REQUEST); /* of a job that this is no longer in */
+			/* of a job that this process is no longer in */
+			unsetenv(ENV_JOB_REQUEST);
 		set_srun_defaults();
 		note_origin();
 	} else {
@@ -309,16 +312,16 @@ static int client_check_container(const struct request *r, bool is_srun, bool ne
 	return submit_check_container(r, client_value_of(OPT_CONTAINER), is_srun, new_job, err);
 }
 
-/* An option whose value is the one that sbatch or salloc left means "the job's request". */
+/* An option with the value from sbatch or salloc means "the job's request". */
 static bool is_inherited(enum option_id id)
 {
-	/* another job has no part in it: an option that stands here is meant */
+	/* for another job, an option on this command line counts */
 	if (foreign && stands_here(id))
 		return false;
 	return option_value(id) && inherited[id] && strcmp(option_value(id), inherited[id]) == 0;
 }
 
-/* The first option of this srun itself that would make containers; NULL: none. */
+/* The first option of this srun itself that makes containers; NULL: none. */
 static const char *own_request_option(void)
 {
 	for (size_t i = 0; i < MAKES; i++)
@@ -327,7 +330,8 @@ static const char *own_request_option(void)
 	return NULL;
 }
 
-/* Make the request of this command's own options and put it where the nodes find it. */
+/* Make the request from this command's own options and put it into the environment for the
+ * nodes. */
 static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 {
 	static struct request r;
@@ -349,8 +353,8 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 			       "--nodeos-manifest=-: standard input is the job's; give a file");
 	else if (client_value_of(OPT_SCHED) || client_value_of(OPT_CPUS) ||
 		 client_value_of(OPT_MEMS))
-		rc = errprintf(err, "--nodeos-manifest says what --nodeos-sched, --nodeos-cpus and "
-				    "--nodeos-mems would: give one or the other");
+		rc = errprintf(err, "--nodeos-manifest replaces --nodeos-sched, --nodeos-cpus and "
+				    "--nodeos-mems: give one or the other");
 	else
 		rc = checked_manifest(&r, NULL, client_value_of(OPT_MANIFEST), err);
 	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 ||
@@ -359,15 +363,15 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 		return -1;
 	if (is_srun)
 		return setenv(ENV_STEP_REQUEST, text, 1);
-	/* the prolog and slurmctld see it, too: SPANK_NODEOS_REQUEST */
+	/* the prolog and slurmctld get it, too: SPANK_NODEOS_REQUEST */
 	spank_job_control_setenv(sp, "NODEOS_REQUEST", text, 1);
-	/* salloc's environment is that of a shell on this machine */
+	/* salloc's environment is that of a shell on this machine, so sbatch only */
 	if (strcmp(program_invocation_short_name, "sbatch") == 0)
 		guard_arm_batch();
 	return setenv(ENV_JOB_REQUEST, text, 1);
 }
 
-/* Read the manifest that stands in the program's place, and say what the ranks run. */
+/* Read the manifest in the program's place, and set the command of the ranks. */
 static int take_program(struct errbuf *err)
 {
 	const char *name = client_value_of(OPT_CONTAINER);
@@ -388,7 +392,7 @@ static int take_program(struct errbuf *err)
 	return rc;
 }
 
-/* In a planned job the manifest brings the command, not the containers. */
+/* In a planned job, the manifest gives the command, not the containers. */
 static int check_program_planned(const char *job_request, struct errbuf *err)
 {
 	static char text[REQUEST_TEXT_MAX];
@@ -403,7 +407,7 @@ static int check_program_planned(const char *job_request, struct errbuf *err)
 			 program);
 }
 
-/* A step of a job whose containers are those of JOB_REQUEST. */
+/* Check a step of a job with the containers of JOB_REQUEST. */
 static int check_planned(const char *job_request, struct errbuf *err)
 {
 	static struct request r;
@@ -414,7 +418,7 @@ static int check_planned(const char *job_request, struct errbuf *err)
 				 "name one of them with --nodeos-container, or use --nodeos=off",
 				 own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
-		return 0; /* forged or of another version: the nodes judge, and say so */
+		return 0; /* forged, or of another release: the nodes decide and report it */
 	return client_check_container(&r, true, false, err);
 }
 
@@ -458,8 +462,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
-	/* with --jobid it may be another job than the one round this srun: client_user_init knows
-	 */
+	/* --jobid may name another job than the one around this srun: client_user_init() knows */
 	if (job_request && argv_words.names_job && !argv_words.async)
 		return 0;
 	if (job_request && !foreign && (knows_job || !argv_words.names_job))
@@ -475,7 +478,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 	return client_check_container(NULL, is_srun, new_job, err);
 }
 
-/* Does this step have to be in containers, as far as is known here? */
+/* Must this step be in containers, as far as known here? */
 static bool needs_plugin(void)
 {
 	const char *container = client_value_of(OPT_CONTAINER);
@@ -501,8 +504,8 @@ int client_post_opt(spank_t sp, int is_srun)
 }
 
 /*
- * Is this a step of another job than the one round this srun? Then what its environment says of
- * containers is not this one's.
+ * Is this a step of another job than the one around this srun? Then containers in its environment
+ * are not this step's.
  */
 static bool is_foreign(spank_t sp)
 {
@@ -527,7 +530,7 @@ static int check_ranks(spank_t sp, struct errbuf *err)
 }
 
 /*
- * A manifest in the place of the program, as srun itself tells it. OCI containers have files of
+ * Find a manifest in the place of the program, as srun has parsed it. OCI containers have files of
  * their own.
  */
 static int find_program(spank_t sp, struct errbuf *err)
@@ -545,7 +548,7 @@ static int find_program(spank_t sp, struct errbuf *err)
 	return take_program(err);
 }
 
-/* What has waited for the program and the job's number. */
+/* Checks that need the program and the job's number. */
 static int user_init(spank_t sp, struct errbuf *err)
 {
 	const char *job_request = foreign ? NULL : getenv(ENV_JOB_REQUEST);
@@ -566,7 +569,7 @@ static int user_init(spank_t sp, struct errbuf *err)
 	return check_ranks(sp, err);
 }
 
-/* srun knows its job and its ranks only now; nothing has been launched. */
+/* Only now srun knows its job and its ranks; nothing is launched yet. */
 int client_user_init(spank_t sp)
 {
 	struct errbuf err = { 0 };

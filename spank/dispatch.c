@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/*
- * nodeos.so: every symbol that Slurm looks up is here, and nothing else.
- */
+/* nodeos.so: every symbol that Slurm looks up, and nothing else. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,20 +11,20 @@
 
 SPANK_PLUGIN(nodeos, 1)
 
-/* Slurm >= 25.05: a failing init fails the job, it does not drain the node. */
+/* Slurm >= 25.05: a failing init fails the job and does not drain the node. */
 #if defined(SLURM_VERSION_NUM) && SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
 extern int slurm_spank_init_failure_mode;
 int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
 #endif
 
 /*
- * For nodeosctl features, which reads it in the file: dlopen() elsewhere than in Slurm fails where
- * the plugin is linked with -z now, as distributions' hardened builds are, for lack of Slurm's
- * functions.
+ * For nodeosctl features, which reads it in the file: dlopen() outside of Slurm fails if the plugin
+ * is linked with -z now, as in hardened builds of distributions, because Slurm's functions are
+ * missing.
  */
 #define TEXT_OF(number) #number
 #define BUILT_FOR(number) NODEOS_BUILT_FOR TEXT_OF(number)
-extern const char nodeos_built_for[]; /* nothing refers to it: the linker is told to keep it */
+extern const char nodeos_built_for[]; /* without a reference: a linker option keeps it */
 const char nodeos_built_for[] = BUILT_FOR(SLURM_VERSION_NUMBER);
 
 int slurm_spank_init(spank_t sp, int ac, char *av[])
@@ -105,7 +103,7 @@ int slurm_spank_task_exit(spank_t sp, int ac, char *av[])
 
 int slurm_spank_exit(spank_t sp, int ac, char *av[])
 {
-	int error = errno; /* of what ended a client */
+	int error = errno; /* the error that ends a client */
 
 	(void)ac;
 	(void)av;

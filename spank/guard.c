@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slurm carries SLURM_* to the nodes whatever --export says. */
+/* Slurm sends SLURM_* to the nodes, whatever --export says. */
 #define ENV_GUARD "SLURM_SPANK_NODEOS_GUARD"
 #define GUARD_VERSION "2"
 #define ENV_SAVED_AS "SLURM_SPANK_NODEOS_SAVED_AS"
 #define ENV_SAVED_CORE "SLURM_SPANK_NODEOS_SAVED_CORE"
 #define ENV_SAVED_PROLOG "SLURM_SPANK_NODEOS_SAVED_PROLOG"
 /*
- * The job that sbatch runs in, "" for none: processes of sbatch's own have its number, the job
- * script has another.
+ * The job around sbatch, "" for none: sbatch's own processes have its number, the job script has
+ * another.
  */
 #define ENV_AROUND "SLURM_SPANK_NODEOS_AROUND"
 
@@ -24,18 +24,18 @@
 #define PROLOG NODEOS_LIBEXECDIR "/nodeos-task-prolog"
 
 /*
- * Stands before the user's own BASH_ENV, which bash goes on to read where this expands to
- * nothing: in any bash but that of the submitted job's script.
+ * Precedes the user's own BASH_ENV. It expands to nothing, so that bash reads the user's file, in
+ * any bash but that of the submitted job's script.
  */
 static const char bash_env[] = "${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV_AROUND "\" ] || { "
 			       "echo \"error: nodeos: ${SLURMD_NODENAME:-$(hostname)}: " REASON
 			       "\" >&2; kill -KILL $$; })}";
 
-/* What each guarded variable is called while its own value is kept aside. */
+/* Guarded variables, and the names under which their own values are kept aside. */
 static const struct {
 	const char *name, *saved, *poison;
 } step_guard[] = {
-	/* "U": asked for by --propagate, which slurmstepd heeds however slurm.conf is set */
+	/* "U": requested by --propagate, which slurmstepd obeys whatever slurm.conf says */
 	{ "SLURM_RLIMIT_AS", ENV_SAVED_AS, "U1" },
 	{ "SLURM_RLIMIT_CORE", ENV_SAVED_CORE, REASON },
 };
@@ -91,7 +91,7 @@ void guard_arm_batch(void)
 	setenv(ENV_GUARD, GUARD_VERSION, 1);
 }
 
-/* What of a BASH_ENV is the user's own; NULL: all, there is no guard in it. */
+/* The user's part of a BASH_ENV; NULL: there is no guard in it. */
 static const char *own_bash_env(const char *value)
 {
 	size_t len = sizeof(bash_env) - 1;
@@ -99,7 +99,7 @@ static const char *own_bash_env(const char *value)
 	return value && strncmp(value, bash_env, len) == 0 ? value + len : NULL;
 }
 
-/* The client's own variable NAME, if it still holds POISON, gets back what SAVED has. */
+/* Restore the client's own variable NAME from SAVED, if it still holds POISON. */
 static void own_again(const char *name, const char *saved, const char *poison)
 {
 	const char *now = getenv(name);
@@ -134,7 +134,7 @@ void guard_disarm_client(void)
 	unsetenv(ENV_GUARD);
 }
 
-/* NAME gets back what SAVED has, when it still holds POISON. */
+/* Restore NAME from SAVED, if it still holds POISON. */
 static void guard_give_back(const struct step_env *env, const char *name, const char *saved,
 			    const char *poison)
 {
@@ -173,7 +173,7 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	const char *prolog;
 
 	if (!version) {
-		/* srun --async with an option that needs nothing of this node: prepared, and never
+		/* srun --async with an option that needs no NodeOS on this node: prepared, never
 		 * armed */
 		guard_give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 		return 0;

@@ -10,9 +10,9 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
-#define KINDS 4 /* of nodes that are told apart */
+#define KINDS 4 /* of nodes that are listed */
 
-/* Nodes that are alike. */
+/* Nodes with the same numbers. */
 struct kind {
 	unsigned cpus, cpus_left;
 	unsigned long long memory, memory_kept; /* MiB */
@@ -24,7 +24,7 @@ static void hint_add(struct kind *kind, unsigned *n, const node_info_t *node)
 	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit,
 			  1 };
 
-	/* the second: slurmctld has not been restarted since the list went */
+	/* the second condition: slurmctld has not restarted since the list was removed */
 	if ((!node->core_spec_cnt && !(node->cpu_spec_list && *node->cpu_spec_list)) ||
 	    k.cpus_left >= k.cpus)
 		return;
@@ -54,7 +54,7 @@ static void hint_say(const struct kind *k)
 
 void hint_unavailable(int error)
 {
-	/* Slurm's own functions, in the program that has loaded us */
+	/* Slurm's own functions, in the program that has loaded the plugin */
 	int (*load)(time_t, node_info_msg_t **, uint16_t);
 	void (*release)(node_info_msg_t *);
 	node_info_msg_t *all = NULL;

@@ -3,14 +3,13 @@
 #define NODEOS_SPANK_HINT_H
 
 /*
- * When sbatch, salloc or srun ends because no node could ever serve the request
- * (ERROR is what errno was), and nodes keep cores for their system, say on
- * standard error how many, and what the largest request is. Slurm's own message
- * tells neither.
+ * When sbatch, salloc or srun ends because no node can ever serve the request (ERROR is its errno),
+ * and nodes keep cores for their system, print to standard error how many, and the largest possible
+ * request. Slurm's own message has neither.
  */
 void hint_unavailable(int error);
 
-/* srun ends without our exit hook when it got no allocation: look at errno at its exit, too. */
+/* Also check errno at srun's exit: without an allocation it ends without our exit hook. */
 void hint_at_exit(void);
 
 #endif

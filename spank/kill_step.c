@@ -22,7 +22,7 @@ static int ask_slurmctld(const struct order *o)
 	id.job_id = o->job_id;
 	id.step_id = o->step_id;
 #else
-	/* up to 23.02 without the last one, of which the function then takes no notice */
+	/* up to 23.02 the function has no last argument, and ignores this one */
 	int (*kill)(uint32_t, uint32_t, uint16_t, uint16_t);
 #endif
 	*(void **)&kill = dlsym(RTLD_DEFAULT, "slurm_kill_job_step");
@@ -37,7 +37,7 @@ static int ask_slurmctld(const struct order *o)
 #endif
 }
 
-/* RESULT: an errno; 0: done. */
+/* RESULT: an errno, 0 if done. */
 static void kill_step_ask_apart(void *arg, void *result)
 {
 	if (ask_slurmctld(arg) < 0)

@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-/* that slurmctld may take: three times the usual MessageTimeout */
+/* limit for slurmctld: three times the usual MessageTimeout */
 #define KILL_STEP_SECONDS 30
 
 /*
- * Ask slurmctld to kill a step on all its nodes. As root in slurmstepd, whose Slurm functions it
- * uses, and they try again and again while slurmctld is away: so a process of its own asks, and the
- * step's end waits for it for KILL_STEP_SECONDS. 0; -1: they are not to be had, or slurmctld
- * refuses (errno), or has not answered in time (ETIMEDOUT).
+ * Let slurmctld kill a step on all its nodes. As root in slurmstepd, whose Slurm functions it uses.
+ * They retry while slurmctld is away: so a process of its own calls them, and the end of the step
+ * waits at most KILL_STEP_SECONDS for it. Returns 0, or -1: the functions are not available,
+ * slurmctld refuses (errno), or has not answered in time (ETIMEDOUT).
  */
 int kill_step(uint32_t job_id, uint32_t step_id);
 

@@ -15,7 +15,7 @@ struct question {
 };
 
 struct answer {
-	int error; /* of the system, or Slurm's; 0: JOB is filled in */
+	int error; /* errno or an error of Slurm; 0: JOB is filled in */
 	struct step_job job;
 };
 _Static_assert(sizeof(struct answer) <= APART_RESULT_MAX, "an answer comes in one piece");
@@ -42,14 +42,14 @@ static int load_job_load(job_info_msg_t **out, uint32_t job_id)
 #endif
 }
 
-/* A text that does not fit is "", which is not known. */
+/* Copy FROM; if it does not fit, TO stays "", which means unknown. */
 static void load_job_copy(char to[STEP_JOB_NAME_MAX], const char *from)
 {
 	if (from && strlen(from) < STEP_JOB_NAME_MAX)
 		memcpy(to, from, strlen(from) + 1);
 }
 
-/* In the process apart, whose end frees the message. */
+/* In the separate process, whose end frees the message. */
 static void load_job_ask_apart(void *arg, void *result)
 {
 	const struct question *q = arg;
@@ -73,16 +73,16 @@ static void load_job_ask_apart(void *arg, void *result)
 	}
 }
 
-/* Slurm's errors are beyond the system's, and its function knows both. */
+/* Slurm's errors are above the system's, and slurm_strerror() knows both. */
 static int load_job_refuse(struct errbuf *err, uint32_t job_id, int error)
 {
 	char *(*text)(int);
 
 	*(void **)&text = dlsym(RTLD_DEFAULT, "slurm_strerror");
 	if (!text)
-		return errprintf(err, "slurmctld does not tell them of job %u: error %d", job_id,
+		return errprintf(err, "slurmctld does not report them for job %u: error %d", job_id,
 				 error);
-	return errprintf(err, "slurmctld does not tell them of job %u: %.200s", job_id,
+	return errprintf(err, "slurmctld does not report them for job %u: %.200s", job_id,
 			 text(error));
 }
 
@@ -103,10 +103,10 @@ int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *er
 	case APART_DONE:
 		break;
 	case APART_LATE:
-		return errprintf(err, "slurmctld has not told them of job %u within %d s", job_id,
-				 LOAD_JOB_SECONDS);
+		return errprintf(err, "slurmctld has not reported them for job %u within %d s",
+				 job_id, LOAD_JOB_SECONDS);
 	default:
-		return errprintf(err, "slurmctld cannot be asked of job %u: %.200s", job_id,
+		return errprintf(err, "slurmctld cannot be asked for job %u: %.200s", job_id,
 				 why.text);
 	}
 	if (answer.error)

@@ -8,14 +8,14 @@
 #include "launch/variables.h"
 
 /*
- * The contexts of the plugin. dispatch.c holds every symbol that Slurm looks up and
- * calls these. All return 0 or -1: ESPANK codes are positive, and Slurm up to
- * 24.11 takes a positive result for success.
+ * The contexts of the plugin. dispatch.c holds every symbol that Slurm looks up, and calls these.
+ * All return 0 or -1: ESPANK codes are positive, and Slurm up to 24.11 takes a positive result for
+ * success.
  */
 
 /*
- * plugstack.conf: "conf=/PATH". A mistake there breaks the commands that use NodeOS and
- * no others: it is kept as the problem (NULL: none) until somebody does.
+ * plugstack.conf: "conf=/PATH". A mistake there is kept as the problem (NULL: none). It fails
+ * commands that use NodeOS, and no others.
  */
 void plugstack_parse(int ac, char *av[]);
 const char *plugstack_problem(void);
@@ -24,7 +24,7 @@ const char *plugstack_conf(void);
 /* sbatch, salloc (allocator) and srun (local) */
 int client_init(spank_t sp, int is_srun);
 int client_post_opt(spank_t sp, int is_srun);
-int client_user_init(spank_t sp); /* srun, its job known */
+int client_user_init(spank_t sp); /* srun, once it knows its job */
 
 /* slurmstepd */
 int stepd_init(spank_t sp);

@@ -8,7 +8,7 @@
 
 #include "spank/log.h"
 
-/* Longest value that we keep; a longer one is nobody's file name or pattern. */
+/* Longest value that is kept: file names and patterns are shorter. */
 #define VALUE_MAX 4096
 
 static int options_take(int id, const char *value, int remote);
@@ -21,7 +21,8 @@ static struct spank_option table[OPT_COUNT + 1] = {
 			   "[nodeos] make the containers of this AppC manifest on every node", 1,
 			   OPT_MANIFEST, options_take },
 	[OPT_CONTAINER] = { "nodeos-container", "NAME|NAME:RANKS,...",
-			    "[nodeos] run in container NAME (none: in no one), or these ranks of "
+			    "[nodeos] run in container NAME (none: in no container), or these "
+			    "ranks of "
 			    "the step",
 			    1, OPT_CONTAINER, options_take },
 	[OPT_SCHED] = { "nodeos-sched", "POLICY",
@@ -56,12 +57,12 @@ static void print_help(void)
 }
 
 /*
- * May be called several times (script, environment, command line): the last wins.
- * Slurm ignores a failing remote callback, so nothing is judged here.
+ * Slurm may call this several times (script, environment, command line): the last value wins. Slurm
+ * ignores a failing remote callback, so other code checks the value.
  */
 static int options_take(int id, const char *value, int remote)
 {
-	/* here, because srun without a command never gets further */
+	/* here, because srun without a command calls no later hook */
 	if (id == OPT_NODEOS && !remote && value && strcmp(value, "help") == 0) {
 		print_help();
 		exit(0);

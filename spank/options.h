@@ -8,7 +8,7 @@
 
 #include "base/errbuf.h"
 
-/* The options that sbatch, salloc and srun learn, in one table. */
+/* The options added to sbatch, salloc and srun, in one table. */
 enum option_id {
 	OPT_NODEOS,
 	OPT_MANIFEST,
@@ -20,22 +20,22 @@ enum option_id {
 	OPT_COUNT,
 };
 
-/* Register them all; every context does (a table alone is unknown to sbatch). */
+/* Register all options, in every context (sbatch does not know a table alone). */
 int options_register(spank_t sp);
 
-/* The value last given, NULL when never. Owned by this file. */
+/* The last value of an option; NULL: none. This file owns it. */
 const char *option_value(enum option_id id);
 
-/* Its name without dashes, "nodeos-manifest". */
+/* Name of an option without dashes, "nodeos-manifest". */
 const char *option_name(enum option_id id);
 
 /*
- * The environment variable in which sbatch and salloc leave an option for the
- * commands below them (Slurm: spank.c:_opt_env_name).
+ * The environment variable with which sbatch and salloc pass an option to the commands below them
+ * (Slurm: spank.c:_opt_env_name).
  */
 void option_env_name(enum option_id id, char *buf, size_t size);
 
-/* Is any option that makes containers given: manifest, sched, cpus, mems? */
+/* Is there an option that makes containers: manifest, sched, cpus, mems? */
 bool options_make_request(void);
 
 /* "--nodeos=off" */

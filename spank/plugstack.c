@@ -10,7 +10,7 @@ void plugstack_parse(int ac, char *av[])
 {
 	for (int i = 0; i < ac; i++) {
 		if (strncmp(av[i], "conf=/", 6) == 0)
-			conf_path = av[i] + 5; /* Slurm keeps av for the plugin's life */
+			conf_path = av[i] + 5; /* Slurm keeps av as long as the plugin */
 		else
 			errprintf(
 				&problem,

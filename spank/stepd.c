@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* slurmstepd's side: gather what Slurm knows of this step, and call launch/step.h. */
+/* slurmstepd's side: gather Slurm's data about this step, and call launch/step.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
-/* An environment value longer than any request we accept is cut, and then refused. */
+/* A longer value of a variable exceeds any valid request: it is cut, and then refused. */
 #define VALUE_MAX 70000
 
 static struct step *step;
@@ -33,11 +33,11 @@ int stepd_init(spank_t sp)
 	struct errbuf err = { 0 };
 	uint32_t step_id = 0;
 
-	stepd = getpid(); /* in the hooks that contain_spank moves it would be a clone's */
-	/* as root: the ledger is closed to the user that user_init runs as */
+	stepd = getpid(); /* here, as contain_spank moves later hooks into clones */
+	/* as root: the user of user_init cannot read the ledger */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
-	/* now or never: once a session is in it, its user decides how long the kernel waits for a
+	/* only now: once a session is in the step, its user decides how long the kernel waits for a
 	 * change */
 	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id == STEP_ID_EXTERN) {
@@ -70,8 +70,8 @@ static void env_unset(void *arg, const char *name)
 }
 
 /*
- * Before any other plugin starts a script of the user's, which the guard would stop. A failure is
- * told by the ranks: here it would drain the node.
+ * Lift the guard before another plugin starts a script of the user's, which it would stop. The
+ * ranks report a failure: here it would drain the node.
  */
 int stepd_post_opt(spank_t sp)
 {
@@ -81,7 +81,7 @@ int stepd_post_opt(spank_t sp)
 	uid_t uid = 0;
 
 	guard_lift(&env, &guard_problem);
-	/* partitions of the job's other steps would make Slurm fail to bind this one's ranks */
+	/* with partitions of the job's other steps, Slurm fails to bind this step's ranks */
 	if ((job_is_planned || site_has_fences) &&
 	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id != STEP_ID_EXTERN && spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
@@ -93,7 +93,7 @@ int stepd_post_opt(spank_t sp)
 	return 0;
 }
 
-/* A step that is in no container has been bound by Slurm, or has failed. */
+/* The launch is over: Slurm has bound the step, which is in no container, or it has failed. */
 static void stepd_end_launch(void)
 {
 	struct errbuf err = { 0 };
@@ -104,7 +104,7 @@ static void stepd_end_launch(void)
 		log_error("nodeos: %s", err.text);
 }
 
-/* malloc'ed copy of a variable of the step's environment; NULL when not set. */
+/* Copy of a variable of the step's environment, for the caller to free; NULL: not set. */
 static char *get_env(spank_t sp, const char *name)
 {
 	char *buf = malloc(VALUE_MAX);
@@ -122,8 +122,8 @@ static char *get_env(spank_t sp, const char *name)
 }
 
 /*
- * What of the request and the options in the step's environment an srun has inherited from
- * another job (ENV_ORIGIN) is not this job's: *OFF is --nodeos=off.
+ * Drop the request and options in the step's environment that srun has inherited from another job
+ * (ENV_ORIGIN). *OFF is --nodeos=off.
  */
 static void drop_foreign(spank_t sp, struct step_input *in, char **job_request, bool *off)
 {
@@ -148,7 +148,7 @@ static void drop_foreign(spank_t sp, struct step_input *in, char **job_request, 
 	free(origin);
 }
 
-/* malloc'ed: which ranks of the step are on this node. */
+/* The global numbers of this node's ranks, for the caller to free. */
 static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 {
 	uint32_t *rank = calloc(n ? n : 1, sizeof(*rank));
@@ -158,8 +158,8 @@ static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 	for (uint32_t i = 0; rank && i < n; i++)
 		if (spank_get_item(sp, S_JOB_LOCAL_TO_GLOBAL_ID, i, &rank[i]) != ESPANK_SUCCESS) {
 			errprintf(err,
-				  "Slurm does not tell which rank of the step is number %u on this "
-				  "node",
+				  "Slurm does not report which rank of the step is number %u on "
+				  "this node",
 				  i);
 			free(rank);
 			return NULL;
@@ -167,8 +167,8 @@ static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 	return rank;
 }
 
-/* The job script of a batch step, if it has #NODEOS lines: read with the user's rights. NULL: none.
- */
+/* The job script of a batch step, if it has #NODEOS lines, read with the user's rights; NULL:
+ * none. */
 static const char *marked_script(spank_t sp)
 {
 	static char text[256 << 10]; /* the lines come before the first command */
@@ -185,7 +185,7 @@ static const char *marked_script(spank_t sp)
 	return len > 0 && script_count(text, (size_t)len) > 0 ? argv[0] : NULL;
 }
 
-/* srun's options that shape a rank's CPUs, and that Slurm tells in the step's environment only. */
+/* Read srun's options that shape a rank's CPUs and are only in the step's environment. */
 static void fill_wishes(spank_t sp, struct step_input *in)
 {
 	char *het = get_env(sp, "SLURM_HET_SIZE");
@@ -193,7 +193,7 @@ static void fill_wishes(spank_t sp, struct step_input *in)
 	char *bind = get_env(sp, "SLURM_CPU_BIND_TYPE");
 	char *threads = get_env(sp, "SLURM_THREADS_PER_CORE");
 
-	if (het) /* ranks are counted over all components, and Slurm tells those of this one */
+	if (het) /* ranks count over all components, and Slurm's number is of this one */
 		in->total_ranks = 0;
 	free(het);
 	in->overcommit = overcommit && strcmp(overcommit, "0") != 0;
@@ -227,7 +227,8 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (spank_get_item(sp, wanted[i].item, wanted[i].to) != ESPANK_SUCCESS)
-			return errprintf(err, "Slurm does not tell this step's %s", wanted[i].name);
+			return errprintf(err, "Slurm does not report this step's %s",
+					 wanted[i].name);
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) == ESPANK_SUCCESS)
 		in->job_memory = memory_mb << 20;
 	/* slurmstepd's own list */
@@ -237,13 +238,13 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 		in->n_groups = n_groups;
 	}
 	if (in->uid == 0 && geteuid() != 0)
-		return errprintf(err, "Slurm tells uid 0 for a user's step");
+		return errprintf(err, "Slurm reports uid 0 for a user's step");
 	return 0;
 }
 
 /*
- * The last hook before the ranks are forked, and Slurm's messages reach the user from
- * here on. A step without any word of NodeOS ends here.
+ * The last hook before the ranks are forked; from here on Slurm's messages reach the user. A step
+ * without NodeOS returns early.
  */
 int stepd_user_init(spank_t sp)
 {
@@ -280,12 +281,13 @@ int stepd_user_init(spank_t sp)
 	in.log_info = log_info;
 	in.job_request = job_request;
 	in.step_request = step_request;
-	/* without the shared state nothing can be told later: -1 is all there is left */
+	/* without the shared state a later report is impossible: only -1 is left */
 	if (fill_numbers(sp, &in, &err) == 0 && in.step_id != STEP_ID_EXTERN &&
 	    (ranks = global_ranks(sp, in.n_ranks, &err)) != NULL) {
 		in.global_rank = ranks;
 		if (in.step_id != STEP_ID_BATCH && in.step_id != STEP_ID_INTERACTIVE)
-			fill_wishes(sp, &in); /* sbatch exports its own for its sruns */
+			/* for a batch step, these are sbatch's options for its sruns */
+			fill_wishes(sp, &in);
 		step_new(&step, &in, &err);
 	}
 	if (*err.text)
@@ -299,8 +301,8 @@ int stepd_user_init(spank_t sp)
 }
 
 /*
- * A step that asked for nothing, when its first rank is there: on a node with blocks its memory is
- * kept off the containers'. What fails here is the admin's to know, and the step goes on.
+ * For the first rank of a step without any request, on a node with blocks: keep its memory off the
+ * containers' nodes. A failure goes to the log for the administrator, and the step goes on.
  */
 static void keep_memory(spank_t sp)
 {
@@ -320,7 +322,7 @@ static void keep_memory(spank_t sp)
 			 err.text);
 }
 
-/* What the user should know, once for the step: its first node tells. */
+/* Print the note for the user, once for the step, from its first node. */
 static void tell_note(spank_t sp)
 {
 	const char *note = step_note(step);
@@ -330,7 +332,7 @@ static void tell_note(spank_t sp)
 		log_user("nodeos: note: %s", note);
 }
 
-/* As root, in slurmstepd, for rank after rank; never fails: that would drain the node. */
+/* As root in slurmstepd, for rank after rank. It never fails: that would drain the node. */
 int stepd_task_post_fork(spank_t sp)
 {
 	const char *warning;
@@ -341,7 +343,7 @@ int stepd_task_post_fork(spank_t sp)
 	if (!step && keeps_memory)
 		keep_memory(sp);
 	if (!step) {
-		/* the last one is bound */
+		/* the last rank is bound */
 		if (launching && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS &&
 		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS &&
 		    rank + 1 == (int)n)
@@ -350,7 +352,7 @@ int stepd_task_post_fork(spank_t sp)
 	}
 	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS ||
 	    spank_get_item(sp, S_TASK_PID, &pid) != ESPANK_SUCCESS || rank < 0) {
-		step_fail(step, "Slurm does not tell this rank's number and process");
+		step_fail(step, "Slurm does not report this rank's number and process");
 		return 0;
 	}
 	step_place(step, (unsigned)rank, pid);
@@ -361,7 +363,7 @@ int stepd_task_post_fork(spank_t sp)
 	return 0;
 }
 
-/* srun MANIFEST.json: the ranks run nodeos-exec in its place, which knows what to run. */
+/* srun MANIFEST.json: the ranks run nodeos-exec in its place, which knows the command. */
 static int set_program(spank_t sp, const struct step_env *env, struct errbuf *err)
 {
 	struct app_exec x;
@@ -371,16 +373,16 @@ static int set_program(spank_t sp, const struct step_env *env, struct errbuf *er
 
 	if (!text || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1)
 		return 0;
-	/* nodeos-exec would say so, too, but not in the node's log */
+	/* nodeos-exec would report it, too, but not in the node's log */
 	if (app_exec_parse(&x, text, err) < 0)
 		return errwrap(err, ENV_EXEC);
 	app_exec_free(&x);
-	/* Slurm 22.05 has no spank_prepend_task_argv; this array is what the rank will exec */
+	/* Slurm 22.05 has no spank_prepend_task_argv; the rank executes this array */
 	argv[0] = strdup(NODEOS_LIBEXECDIR "/nodeos-exec");
 	return 0;
 }
 
-/* In the rank, as root; what fails is told by stepd_task_init. */
+/* In the rank, as root. stepd_task_init() reports failures. */
 int stepd_task_init_privileged(spank_t sp)
 {
 	int rank = 0;
@@ -390,7 +392,7 @@ int stepd_task_init_privileged(spank_t sp)
 	return 0;
 }
 
-/* In the rank, as the user: the one place where a failure of a batch step drains no node. */
+/* In the rank, as the user: the only hook in which a failure of a batch step drains no node. */
 int stepd_task_init(spank_t sp)
 {
 	struct step_env env = { sp, env_get, env_set, env_unset };
@@ -412,7 +414,7 @@ int stepd_task_init(spank_t sp)
 		return 0;
 	}
 	if (spank_get_item(sp, S_TASK_ID, &rank) != ESPANK_SUCCESS || rank < 0) {
-		log_error("nodeos: Slurm does not tell this rank's number");
+		log_error("nodeos: Slurm does not report this rank's number");
 		return -1;
 	}
 	rc = step_enter(step, (unsigned)rank, &env, &err);
@@ -420,17 +422,17 @@ int stepd_task_init(spank_t sp)
 		log_error("%s", err.text);
 	else if (rc < 0)
 		/*
-		 * What Slurm does next is this and two lines of its own for every rank, which
-		 * bury the one message of the node: the ranks that do not tell it go in silence.
+		 * On -1, Slurm prints the failure and two lines of its own for every rank, which
+		 * bury the one message of the node: so ranks without a message exit silently.
 		 */
 		_exit(1);
 	return rc;
 }
 
 /*
- * A container is as planned on every rank of every node, or the step ends everywhere: srun goes
- * on with the ranks of other nodes unless --kill-on-bad-exit was given, which concerns the
- * program's own exit codes, too.
+ * A container is as planned on every rank of every node, or the step ends everywhere. srun
+ * continues with the ranks of other nodes unless --kill-on-bad-exit is given, which also applies to
+ * the program's own exit codes.
  */
 int stepd_task_exit(spank_t sp)
 {
@@ -453,7 +455,7 @@ int stepd_task_exit(spank_t sp)
 			  "until they end, or scancel %u.%u is run",
 			  job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
 	else
-		/* Slurm has the words for its own errors; there is nothing of a user's in it */
+		/* %m gives Slurm's text of its own errors; no bytes here are a user's */
 		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be "
 			    "killed: %m",
 			    job_id, step_id);
@@ -465,7 +467,7 @@ int stepd_exit(spank_t sp)
 	(void)sp;
 	if (step)
 		step_end(step);
-	stepd_end_launch(); /* one that never came so far */
+	stepd_end_launch(); /* a launch that has not ended yet */
 	return 0;
 }
 
@@ -474,7 +476,7 @@ int stepd_job_epilog(spank_t sp)
 	struct errbuf err = { 0 };
 	uint32_t job_id = 0;
 
-	/* an epilog that fails drains the node: leave what cannot be undone to the next sweep */
+	/* a failing epilog drains the node: leave the rest to the next sweep */
 	if (spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS)
 		step_job_end(plugstack_conf(), job_id, &err);
 	if (*err.text)

@@ -16,7 +16,7 @@ static struct argv_view view(const char *line)
 	return v;
 }
 
-/* Is nothing of ours in LINE? */
+/* Does LINE have no option of ours? */
 static bool plain(const char *line)
 {
 	struct argv_view v = view(line);
@@ -26,21 +26,29 @@ static bool plain(const char *line)
 
 static void own_options(void)
 {
-	ok(view("--nodeos-container=vda app").names_container, "--nodeos-container=");
+	ok(view("--nodeos-container=vda app").names_container,
+	   "argv_view: --nodeos-container= is found");
 	ok(view("--nodeos-container vda app").names_container,
-	   "--nodeos-container, its value in a word of its own");
-	ok(view("--nodeos-con vda app").names_container, "--nodeos-container, abbreviated");
-	ok(!view("--nodeos-cpus=4 app").names_container, "--nodeos-cpus names no container");
-	ok(view("--nodeos-cpus=4 app").uses_nodeos, "--nodeos-cpus makes one");
-	ok(view("--nodeos-sched=idle app").uses_nodeos, "--nodeos-sched makes one");
-	ok(view("--nodeos-manifest m.json app").uses_nodeos, "--nodeos-manifest makes some");
-	ok(!view("--nodeos-report=x app").uses_nodeos, "--nodeos-report makes none");
+	   "argv_view: --nodeos-container with its value in the next word is found");
+	ok(view("--nodeos-con vda app").names_container,
+	   "argv_view: --nodeos-container abbreviated is found");
+	ok(!view("--nodeos-cpus=4 app").names_container,
+	   "argv_view: --nodeos-cpus names no container");
+	ok(view("--nodeos-cpus=4 app").uses_nodeos, "argv_view: --nodeos-cpus makes a container");
+	ok(view("--nodeos-sched=idle app").uses_nodeos,
+	   "argv_view: --nodeos-sched makes a container");
+	ok(view("--nodeos-manifest m.json app").uses_nodeos,
+	   "argv_view: --nodeos-manifest makes containers");
+	ok(!view("--nodeos-report=x app").uses_nodeos,
+	   "argv_view: --nodeos-report makes no container");
 	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos,
-	   "options of ours behind any of srun's");
-	ok(view("--nodeos=off app").off, "--nodeos=off");
-	ok(view("--nodeos off app").off, "--nodeos off, in two words");
-	ok(!view("--nodeos-sched=off app").off, "off as a value of another option");
-	ok(!view("--comment off app").off, "off as a value of an option of srun's");
+	   "argv_view: our options are found behind any of srun's");
+	ok(view("--nodeos=off app").off, "argv_view: --nodeos=off is off");
+	ok(view("--nodeos off app").off, "argv_view: --nodeos off in two words is off");
+	ok(!view("--nodeos-sched=off app").off,
+	   "argv_view: off as the value of another option of ours does not count");
+	ok(!view("--comment off app").off,
+	   "argv_view: off as the value of an option of srun's does not count");
 }
 
 static void shapes(void)
@@ -56,13 +64,15 @@ static void shapes(void)
 	for (size_t i = 0; i < sizeof(shaping) / sizeof(shaping[0]); i++)
 		ok(view(shaping[i]).shapes_step, "%s shapes the step", shaping[i]);
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
-		ok(!view(other[i]).shapes_step, "%s does not", other[i]);
+		ok(!view(other[i]).shapes_step, "%s does not shape the step", other[i]);
 	ok(!view("--nodeos-container=sim ./app --exclusive").shapes_step,
-	   "an argument of the program does not");
-	ok(!view("--nodeos-container=sim -- ./app --exclusive").shapes_step, "nor one behind --");
+	   "an argument of the program does not shape the step");
+	ok(!view("--nodeos-container=sim -- ./app --exclusive").shapes_step,
+	   "an argument behind -- does not shape the step");
 }
 
-/* No grammar: flags, values, abbreviations and words that Slurm adds one day are all the same. */
+/* There is no grammar: flags, values, abbreviations and options of later releases of Slurm are
+ * alike. */
 static void plain_lines(void)
 {
 	static const char *const line[] = {
@@ -79,12 +89,13 @@ static void plain_lines(void)
 	};
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
-		ok(plain(line[i]), "srun %s has no word of ours", line[i]);
-	ok(plain("-n 2 -- app --nodeos-cpus=4"), "nor has one with such a word behind --");
-	ok(plain(""), "nor an empty one");
+		ok(plain(line[i]), "srun %s has no option of ours", line[i]);
+	ok(plain("-n 2 -- app --nodeos-cpus=4"),
+	   "an option of ours behind -- belongs to the program");
+	ok(plain(""), "an empty command line has no option of ours");
 }
 
-/* Words behind the program are not srun's, where it is certain which one that is. */
+/* Words behind the program are not srun's, if it is certain which word is the program. */
 static void arguments(void)
 {
 	static const char *const line[] = {
@@ -106,9 +117,9 @@ static void arguments(void)
 	};
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
-		ok(plain(line[i]), "srun %s: the program's own word", line[i]);
+		ok(plain(line[i]), "srun %s: the option belongs to the program", line[i]);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		ok(!plain(own[i]), "srun %s: it is srun's, or may be", own[i]);
+		ok(!plain(own[i]), "srun %s: the option belongs to srun, or may", own[i]);
 }
 
 static int options_len(const char *line, int options)
@@ -124,28 +135,38 @@ static int options_len(const char *line, int options)
 
 static void exact(void)
 {
-	is_int(options_len("-n 4 app --async", 3), 5 + 3 + 2, "srun's options, to a byte");
-	is_int(options_len("-n4", 2), 5 + 4, "options alone");
-	is_int(options_len("app", 1), 5, "no options");
-	is_int(options_len("app", 0), -1, "srun has not parsed them");
-	is_int(options_len("app", 3), -1, "it counts other words");
-	is_int(options_len("-n4 app : -n2 app", 2), -1, "a heterogeneous step");
+	is_int(options_len("-n 4 app --async", 3), 5 + 3 + 2,
+	       "argv_options_len: covers srun's options to a byte");
+	is_int(options_len("-n4", 2), 5 + 4, "argv_options_len: covers options without a program");
+	is_int(options_len("app", 1), 5, "argv_options_len: covers srun's name without options");
+	is_int(options_len("app", 0), -1,
+	       "argv_options_len: unknown before srun has parsed its options");
+	is_int(options_len("app", 3), -1,
+	       "argv_options_len: unknown if srun has more words than the command line");
+	is_int(options_len("-n4 app : -n2 app", 2), -1,
+	       "argv_options_len: unknown for a heterogeneous step");
 }
 
 static void others(void)
 {
-	ok(view("--jobid=28 app").names_job, "--jobid=");
-	ok(view("-N1 --jobid 28 app").names_job, "--jobid, its value in a word of its own");
-	ok(view("--jobid=28 app").job == 28 && view("--jobid 28 app").job == 28, "its number");
-	ok(view("--jobid=28 --jobid=29 app").job == 29, "of two the last counts");
+	ok(view("--jobid=28 app").names_job, "argv_view: --jobid= is found");
+	ok(view("-N1 --jobid 28 app").names_job,
+	   "argv_view: --jobid with its value in the next word is found");
+	ok(view("--jobid=28 app").job == 28 && view("--jobid 28 app").job == 28,
+	   "argv_view: --jobid has its number");
+	ok(view("--jobid=28 --jobid=29 app").job == 29,
+	   "argv_view: the last of two --jobid counts");
 	ok(!view("--jobid=28_1 app").job && !view("--jobid=28+1 app").job && !view("--jobid").job,
-	   "what is no plain number has none");
-	ok(!view("--job-name=7 app").names_job, "--job-name is another option");
-	ok(view("--async app").async && view("--asy app").async, "--async");
-	ok(!view("--account=x app").async, "--account is another option");
-	ok(view("-n2 coupled.json -x").json, "a word that may be a manifest");
-	ok(view("-n2 -- coupled.json").json, "also behind --");
-	ok(!view("-n2 app input.jsonl .json").json, "words that are none");
+	   "argv_view: a --jobid that is no plain number has none");
+	ok(!view("--job-name=7 app").names_job, "argv_view: --job-name is not --jobid");
+	ok(view("--async app").async && view("--asy app").async, "argv_view: --async is found");
+	ok(!view("--account=x app").async, "argv_view: --account is not --async");
+	ok(view("-n2 coupled.json -x").json,
+	   "argv_view: a word that ends in .json may be a manifest");
+	ok(view("-n2 -- coupled.json").json,
+	   "argv_view: a word behind -- that ends in .json may be a manifest");
+	ok(!view("-n2 app input.jsonl .json").json,
+	   "argv_view: words that do not end in .json are no manifests");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* Which words in the place of srun's program are manifests. */
+/* The words in the place of srun's program that are manifests. */
 #include "spank/checked.h"
 
 #include <stdlib.h>
@@ -28,11 +28,11 @@ int main(void)
 		{ "m.json", "{\"acKind\": \"PodManifest\"}\n", 0644, true,
 		  "a JSON object with an acKind" },
 		{ "blank.json", " \n\t{ \"acKind\": \"PodManifest\" }\n", 0644, true,
-		  "one behind blanks" },
+		  "a JSON object with an acKind behind blanks" },
 		{ "broken.json", "{\"acKind\": broken", 0644, true,
-		  "one that is broken: its mistake is told" },
+		  "a broken object, so that its mistake is reported," },
 		{ "share.json", "{\"acKind\": \"PodManifest\"}", 0755, true,
-		  "one on a file system that lets everything be executed" },
+		  "a manifest that the file system marks as executable" },
 		{ "script.json", "#!/bin/sh\necho {\n", 0755, false, "a script" },
 		{ "script2.json", "#!/bin/sh\n", 0644, false, "a script that cannot be executed" },
 		{ "data.json", "{\"a\": 1}\n", 0644, false, "a JSON object of another kind" },
@@ -54,14 +54,15 @@ int main(void)
 		ok(checked_is_manifest(file[i].name) == file[i].manifest, "%s %s", file[i].what,
 		   file[i].manifest ? "is a manifest" : "is a program");
 	}
-	ok(!checked_is_manifest("dir.json"), "a directory is none");
-	ok(!checked_is_manifest("nowhere.json"), "a file that is not here is a program");
-	ok(!checked_is_manifest(""), "nor is no name at all");
+	ok(!checked_is_manifest("dir.json"), "a directory is no manifest");
+	ok(!checked_is_manifest("nowhere.json"), "a file that does not exist here is a program");
+	ok(!checked_is_manifest(""), "an empty name is a program");
 	put("bin/m.json", "#!/bin/sh\n", 0755);
 	snprintf(bin, sizeof(bin), "/usr/bin:%s/bin", dir);
 	setenv("PATH", bin, 1);
-	ok(!checked_is_manifest("m.json"), "a program that PATH has goes before a manifest here");
-	ok(checked_is_manifest("./m.json"), "which ./ names");
+	ok(!checked_is_manifest("m.json"),
+	   "a program in PATH precedes a manifest in the directory");
+	ok(checked_is_manifest("./m.json"), "a manifest named with ./ precedes a program in PATH");
 	for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++)
 		unlink(file[i].name);
 	unlink("bin/m.json");

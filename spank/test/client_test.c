@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * srun's side: what it leaves in its environment for the nodes. Each case is a process of its own
- * whose command line is that of an srun, and which calls the hooks as srun does.
+ * srun's side: the environment that it leaves for the nodes. Each case is a process with the
+ * command line of an srun, which calls the hooks as srun does.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -20,11 +20,11 @@
 
 #define OPTIONS_MAX 20
 
-/* ------------------------------------------------------ Slurm, as far as it is needed */
+/* ------------------------------------------------------ Slurm, as far as needed */
 
 static struct spank_option registered[OPTIONS_MAX];
 static int n_registered;
-static uint32_t job; /* that srun's step is of */
+static uint32_t job; /* of srun's step */
 
 spank_err_t spank_option_register(spank_t sp, struct spank_option *opt)
 {
@@ -105,7 +105,7 @@ static void take_environment(void)
 	}
 }
 
-/* A few options of srun's, and all of the plugin's; is --async among them? */
+/* A few options of srun, and all of the plugin; returns whether --async is among them. */
 static bool parse(int argc, char **argv)
 {
 	struct option longs[OPTIONS_MAX + 6] = {
@@ -159,7 +159,7 @@ static int be_srun(int argc, char **argv)
 
 /* ------------------------------------------------------------------ cases */
 
-/* What an srun LINE prints that is in job 7, and whose step is of job JOB_ID. */
+/* What srun LINE in job 7 prints, if its step belongs to job JOB_ID. */
 static const char *srun(const char *job_id, const char *line)
 {
 	static char out[2048];
@@ -201,31 +201,34 @@ static void has(const char *job_id, const char *line, const char *words, const c
 		diag("no \"%s\" in: %s", words, out);
 }
 
-/* In job 7, which has containers from sbatch. */
+/* In job 7, with containers from sbatch. */
 static void planned(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
-	has("7", "-n1 app", "rc 0, guard step, step -, origin 7", "a step of the job");
-	has("7", "-n1 --nodeos-cpus=2 app", "sbatch or salloc already", "no second request");
+	has("7", "-n1 app", "rc 0, guard step, step -, origin 7",
+	    "a step of the job is guarded and has no request of its own");
+	has("7", "-n1 --nodeos-cpus=2 app", "sbatch or salloc already",
+	    "a second request is refused");
 	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
-	    "a plain step of another");
+	    "a plain step of another job is not guarded");
 	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
-	    "its own request");
-	has("7", "--async -n1 app", "rc 0, guard async, step -", "an asynchronous one of the job");
+	    "a step of another job has its own request");
+	has("7", "--async -n1 app", "rc 0, guard async, step -",
+	    "an asynchronous step of the job is guarded");
 	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
-	    "no second request");
+	    "a second request of an asynchronous step is refused");
 	has("7", "--async --jobid=7 -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
-	    "nor where the job is named");
+	    "a second request for the named own job is refused");
 	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
-	    "a plain asynchronous one of another");
+	    "a plain asynchronous step of another job is not guarded");
 	has("9", "--async --jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard async, step nodeos 1;",
-	    "its own request");
+	    "an asynchronous step of another job has its own request");
 	has("9", "--async --jobid 9 -n1 --nodeos-cpus=2 app", "rc 0, guard async, step nodeos 1;",
-	    "its own request, the number in a word of its own");
+	    "a job's number in the next word names another job, too");
 	has("9", "--jobid=7 --async --jobid=8_1 --nodeos-cpus=2 app",
-	    "rc 0, guard async, step nodeos 1;", "its own request, the job a task of an array");
+	    "rc 0, guard async, step nodeos 1;", "a task of an array is another job");
 	has("9", "--async --jobid=9 -n1 --nodeos-container=vda app", "rc 0, guard async, step -",
-	    "a container of another job's");
+	    "a container of another job needs the guard");
 	unsetenv(ENV_JOB_REQUEST);
 }
 
@@ -240,70 +243,80 @@ static void inherit(enum option_id id, const char *value)
 		unsetenv(name);
 }
 
-/* Options that came down from the sbatch of job 7 mean nothing to a step of job 9. */
+/* Options from the sbatch of job 7 do not apply to a step of job 9. */
 static void inherited_options(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	inherit(OPT_CONTAINER, "sim");
 	inherit(OPT_REPORT, "r.%j.%s.%N");
-	has("7", "-n1 app", "rc 0, guard step", "the inherited container");
+	has("7", "-n1 app", "rc 0, guard step", "a step of the job has the inherited container");
 	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7,container,report",
-	    "not another job's container");
+	    "a step of another job does not have the inherited container");
 	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7,container,report",
-	    "nor so");
+	    "an asynchronous step of another job does not have the inherited container");
 	has("9", "--jobid=9 -n1 app --nodeos-container=sim",
-	    "rc 0, guard no, step -, origin 7,container,report", "nor by the program's arguments");
+	    "rc 0, guard no, step -, origin 7,container,report",
+	    "arguments of the program do not name a container");
 	has("9", "--jobid=9 -n1 --nodeos-container=sim app",
-	    "rc 0, guard step, step -, origin 7,report", "but one that is named");
+	    "rc 0, guard step, step -, origin 7,report",
+	    "a container on the command line counts for another job");
 	inherit(OPT_CONTAINER, "sim:0-3");
-	has("9", "--jobid=9 -n1 app", "rc 0, guard no", "nor is a choice by ranks judged");
+	has("9", "--jobid=9 -n1 app", "rc 0, guard no",
+	    "an inherited choice by ranks is not checked for another job");
 	inherit(OPT_CONTAINER, NULL);
 	inherit(OPT_REPORT, NULL);
 	inherit(OPT_MANIFEST, "m.json");
 	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
-	    "its own request, not mixed with an inherited manifest");
+	    "a request for another job does not mix with an inherited manifest");
 	has("9", "--jobid=9 -n1 --nodeos-manifest=m.json app", "rc 0, guard step, step nodeos 1;",
-	    "the same manifest, as it stands here");
+	    "the inherited manifest on the command line counts for another job");
 	has("9", "--jobid=9 --async -n1 --nodeos-manifest=m.json app",
-	    "rc 0, guard async, step nodeos 1;", "and so");
+	    "rc 0, guard async, step nodeos 1;",
+	    "the inherited manifest counts for an asynchronous step of another job");
 	has("7", "--jobid=7 --async -n1 --nodeos-manifest=m.json app", "rc 0, guard async, step -",
-	    "in its own job it means the job's");
+	    "the inherited manifest means the job's request in its own job");
 	inherit(OPT_MANIFEST, NULL);
 	unsetenv(ENV_JOB_REQUEST);
 	inherit(OPT_NODEOS, "off");
-	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard no, step -", "--nodeos=off of the job's");
+	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard no, step -",
+	    "--nodeos=off of the job applies to its step");
 	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
-	    "it does not switch off what another job's step wants");
+	    "--nodeos=off of the job does not apply to another job's step");
 	has("9", "--jobid=9 -n1 --nodeos=off --nodeos-cpus=2 app", "rc 0, guard no, step -",
-	    "unless it stands here");
+	    "--nodeos=off on the command line applies to another job's step");
 	inherit(OPT_NODEOS, NULL);
 }
 
 static void arguments(void)
 {
-	has("7", "--async --nodeos-cpus=2 app", "prolog yes, rc 0, guard async", "a task prolog");
+	has("7", "--async --nodeos-cpus=2 app", "prolog yes, rc 0, guard async",
+	    "--async with a request has a task prolog");
 	has("7", "--async -n1 app --nodeos-cpus=2", "prolog no, rc 0, guard no",
-	    "a word of the program's needs none");
-	has("7", "--async app --nodeos-container=x", "prolog no, rc 0, guard no", "nor so");
+	    "a word of the program's needs no task prolog");
+	has("7", "--async app --nodeos-container=x", "prolog no, rc 0, guard no",
+	    "a container among the program's words needs no task prolog");
 	has("7", "-n1 --nodeos-cpus=2 app --async", "prolog no, rc 0, guard step",
-	    "--async as the program's own");
-	has("7", "-lQ app --jobid=9 --nodeos-cpus=2", "rc 0, guard no", "a flag before it");
+	    "--async of the program is not srun's");
+	has("7", "-lQ app --jobid=9 --nodeos-cpus=2", "rc 0, guard no",
+	    "options behind a program with a flag before it are not srun's");
 }
 
-/* In a step of job 7 whose own srun was typed in job 5: what is said of 5 is left behind. */
+/* In a step of job 7 whose own srun started in job 5: settings of job 5 are dropped. */
 static void nested(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	setenv(ENV_ORIGIN, "5,container", 1);
 	inherit(OPT_CONTAINER, "sim");
 	inherit(OPT_CPUS, "2");
-	has("7", "-n1 app", "rc 0, guard no, step -, origin -", "a step that asks nothing");
-	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;", "one that does");
+	has("7", "-n1 app", "rc 0, guard no, step -, origin -",
+	    "a nested step without a request drops those of the outer job");
+	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
+	    "a nested step has its own request");
 	setenv(ENV_ORIGIN, "5", 1);
 	has("7", "-n1 app", "rc 0, guard step", "a container that was named for this job is kept");
 	setenv(ENV_ORIGIN, "7,container", 1);
 	has("7", "-n1 app", "rc 0, guard step, step -, origin 7,container",
-	    "of this job all is kept");
+	    "settings of this job are all kept");
 	unsetenv(ENV_ORIGIN);
 	inherit(OPT_CONTAINER, NULL);
 	inherit(OPT_CPUS, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * The guard in a batch job's environment: which bash it ends, and that it leaves no trace where
- * the plugin is.
+ * The guard in a batch job's environment: which bash it ends, and that the plugin removes all of
+ * it.
  */
 #include "spank/guard.h"
 
@@ -14,8 +14,7 @@
 #include "base/test/tap.h"
 
 /*
- * What bash prints when it runs COMMAND, with JOB as its job (NULL: none); *CODE as wait(2) has
- * it.
+ * The output of bash for COMMAND, with JOB as its job (NULL: none); *CODE is the status of wait(2).
  */
 static const char *bash(const char *job, const char *command, int *code)
 {
@@ -72,7 +71,7 @@ static bool guarded(void)
 	return false;
 }
 
-/* sbatch in job AROUND (NULL: in none), its user with a BASH_ENV of OWN. */
+/* sbatch in job AROUND (NULL: in none), with OWN as the user's BASH_ENV. */
 static void batch(const char *around, const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
@@ -92,21 +91,22 @@ static void batch(const char *around, const char *own)
 	   "a bash of sbatch's own, in job %s%s", around ? around : "none",
 	   own ? ", reads its user's BASH_ENV" : " runs");
 	is(bash("4712", "echo alive", &code), "",
-	   "the job script's bash, where no plugin has taken the guard away, says nothing");
-	ok(WIFSIGNALED(code) && WTERMSIG(code) == 9, "and is killed");
-	ok(guard_lift(&env, &err) == 0 && !guarded(), "the plugin takes it away %s", err.text);
+	   "the job script's bash prints nothing while the guard is set");
+	ok(WIFSIGNALED(code) && WTERMSIG(code) == 9,
+	   "the job script's bash is killed while the guard is set");
+	ok(guard_lift(&env, &err) == 0 && !guarded(), "guard_lift: removes the guard %s", err.text);
 	is(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "",
-	   "and the user's BASH_ENV is there again");
+	   "guard_lift: restores the user's BASH_ENV");
 	is(bash("4712", "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n",
-	   "then the job script runs");
+	   "the job script runs when the guard is lifted");
 	guard_arm_batch();
 	guard_disarm_client();
 	ok(!guarded() && strcmp(getenv("BASH_ENV") ? getenv("BASH_ENV") : "", own ? own : "") == 0,
-	   "so does a client below a job that was submitted so");
+	   "a client in a guarded job removes the guard");
 }
 
-/* srun --async with an option that needs no guard: the task prolog must not be left, or it would
- * start itself. */
+/* srun --async with an option that needs no guard: the task prolog must not stay, or it would start
+ * itself. */
 static void never_armed(const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
@@ -116,13 +116,13 @@ static void never_armed(const char *own)
 		setenv("SLURM_TASK_PROLOG", own, 1);
 	guard_prepare_async();
 	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_SAVED_PROLOG"),
-	   "never armed: lifted all the same");
+	   "guard_lift: succeeds for a guard that was never armed");
 	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "",
-	   "never armed: the user's own task prolog");
+	   "guard_lift: restores the user's task prolog of a guard that was never armed");
 	unsetenv("SLURM_TASK_PROLOG");
 }
 
-/* The script itself with ENVIRONMENT, which is to print WORDS and end within 10 s. */
+/* Run the script with ENVIRONMENT; it must print WORDS and end within 10 s. */
 static void script(const char *environment, const char *words)
 {
 	const char *source = getenv("NODEOS_SOURCE");
@@ -140,7 +140,7 @@ static void script(const char *environment, const char *words)
 	   "the task prolog with %s: %s", environment, text);
 }
 
-/* srun --async, whose task prolog the guard is. */
+/* srun --async, whose guard is the task prolog. */
 static void async(const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };
@@ -150,13 +150,14 @@ static void async(const char *own)
 		setenv("SLURM_TASK_PROLOG", own, 1);
 	guard_prepare_async();
 	ok(strstr(getenv("SLURM_TASK_PROLOG"), "/nodeos-task-prolog") != NULL,
-	   "srun --async has a task prolog of ours");
+	   "srun --async has our task prolog");
 	guard_arm_async();
-	ok(getenv("SLURM_SPANK_NODEOS_GUARD") != NULL, "and a guard that it finds");
+	ok(getenv("SLURM_SPANK_NODEOS_GUARD") != NULL,
+	   "srun --async has a guard for the task prolog");
 	ok(guard_lift(&env, &err) == 0 && !getenv("SLURM_SPANK_NODEOS_GUARD"),
-	   "which the plugin takes away %s", err.text);
+	   "guard_lift: removes the guard of srun --async %s", err.text);
 	is(getenv("SLURM_TASK_PROLOG") ? getenv("SLURM_TASK_PROLOG") : "", own ? own : "",
-	   "the user's own task prolog is there again");
+	   "guard_lift: restores the user's task prolog");
 	unsetenv("SLURM_TASK_PROLOG");
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The end of a step waits for slurmctld no longer than it says, whatever Slurm's function does. */
+/* The end of a step waits for slurmctld no longer than its limit, whatever Slurm's function
+ * does. */
 #include "spank/kill_step.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@
 #include "base/test/tap.h"
 
 /*
- * What kill_step() looks up in the program, as it is slurmstepd's, and calls; Slurm's header, which
- * declares it with fewer arguments up to 23.02, is not included here.
+ * Stands for slurmstepd's function, which kill_step() looks up in the program. Slurm's header,
+ * which declares it with fewer arguments up to 23.02, is not included here.
  */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 int slurm_kill_job_step(void *id, uint16_t signal, uint16_t flags);
@@ -25,7 +26,7 @@ int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal, uint
 
 static enum { AGREES, REFUSES, IS_AWAY } slurmctld;
 
-static FILE *log_file; /* Slurm's, on the number that slurmstepd's first file has */
+static FILE *log_file; /* Slurm's, with the number of slurmstepd's first file */
 
 static int answer(void)
 {
@@ -61,14 +62,17 @@ int main(void)
 
 	log_file = dup2(open("/dev/null", O_WRONLY), 3) == 3 ? fdopen(3, "w") : NULL;
 	ok(log_file != NULL, "Slurm has its log open as file 3");
-	is_int(kill_step(7, 2), 0, "slurmctld kills the step");
+	is_int(kill_step(7, 2), 0, "kill_step: slurmctld kills the step");
 	slurmctld = REFUSES;
-	ok(kill_step(7, 2) == -1 && errno == EPERM, "it refuses, and errno says why");
-	ok(time(NULL) - start < 10, "neither takes long");
+	ok(kill_step(7, 2) == -1 && errno == EPERM,
+	   "kill_step: a refusal of slurmctld gives its errno");
+	ok(time(NULL) - start < 10, "kill_step: an answer of slurmctld ends the wait");
 	slurmctld = IS_AWAY;
 	alarm(3 * KILL_STEP_SECONDS);
 	start = time(NULL);
-	ok(kill_step(7, 2) == -1 && errno == ETIMEDOUT, "it is away: there is an end all the same");
-	ok(time(NULL) - start <= KILL_STEP_SECONDS + 5, "in time");
+	ok(kill_step(7, 2) == -1 && errno == ETIMEDOUT,
+	   "kill_step: gives ETIMEDOUT while slurmctld is away");
+	ok(time(NULL) - start <= KILL_STEP_SECONDS + 5,
+	   "kill_step: ends within its limit while slurmctld is away");
 	return tap_done();
 }

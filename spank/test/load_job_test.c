@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* An answer of slurmctld counts for that job and user alone, and has a limit of time. */
+/* An answer of slurmctld counts only for that job and user, and within a time limit. */
 #include "spank/load_job.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static enum { ANSWERS, REFUSES, IS_AWAY } slurmctld;
 
 static slurm_job_info_t record[2];
 
-/* What load_job() looks up in the program, as it is slurmstepd's. */
+/* Stands for slurmstepd's function, which load_job() looks up in the program. */
 #undef slurm_load_job
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
 int slurm_load_job(job_info_msg_t **resp, slurm_step_id_t id, uint16_t flags)
@@ -33,7 +33,7 @@ int slurm_load_job(job_info_msg_t **resp, uint32_t id, uint16_t flags)
 	return slurmctld == ANSWERS ? 0 : -1;
 }
 
-/* As Slurm's, which has texts that the system has not. */
+/* Like Slurm's, which has texts that the system lacks. */
 #undef slurm_strerror
 char *slurm_strerror(int error)
 {
@@ -54,19 +54,21 @@ int main(void)
 	record[1] = (slurm_job_info_t){
 		.job_id = 7, .user_id = 1, .account = (char *)"physics", .partition = long_name
 	};
-	is_int(load_job(&job, 7, 1, &err), 0, "a job of an array %s", err.text);
-	is(job.account, "physics", "has its own account");
-	is(job.partition, "", "a name that does not fit is not known");
-	is_int(load_job(&job, 7, 2, &err), -1, "another user's job");
-	is(err.text, "slurmctld does not tell them of job 7: No such file or directory",
-	   "the reason is the system's text of the system's error");
+	is_int(load_job(&job, 7, 1, &err), 0, "load_job: a job of an array is found %s", err.text);
+	is(job.account, "physics", "load_job: a job of an array has its own account");
+	is(job.partition, "", "load_job: a name that does not fit is unknown");
+	is_int(load_job(&job, 7, 2, &err), -1, "load_job: another user's job is refused");
+	is(err.text, "slurmctld does not report them for job 7: No such file or directory",
+	   "load_job: an error of the system has the system's text");
 	slurmctld = REFUSES;
-	is_int(load_job(&job, 7, 1, &err), -1, "slurmctld refuses");
-	is(err.text, "slurmctld does not tell them of job 7: Invalid job id specified",
-	   "the reason is Slurm's text of its error");
+	is_int(load_job(&job, 7, 1, &err), -1, "load_job: a refusal of slurmctld fails");
+	is(err.text, "slurmctld does not report them for job 7: Invalid job id specified",
+	   "load_job: an error of Slurm has Slurm's text");
 	slurmctld = IS_AWAY;
 	start = time(NULL);
-	is_int(load_job(&job, 7, 1, &err), -1, "slurmctld is away: %s", err.text);
-	ok(time(NULL) - start <= LOAD_JOB_SECONDS + 5, "the wait has an end");
+	is_int(load_job(&job, 7, 1, &err), -1, "load_job: fails while slurmctld is away: %s",
+	       err.text);
+	ok(time(NULL) - start <= LOAD_JOB_SECONDS + 5,
+	   "load_job: the wait for slurmctld has an end");
 	return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What Slurm is given to log, when a user's bytes are in it. */
+/* The text that Slurm gets to log, if a user's bytes are in it. */
 #include "spank/log.h"
 
 #include <string.h>
@@ -36,8 +36,8 @@ int main(void)
 
 		sink[i].log("nodeos: --nodeos-container=%s", "a\nslurmstepd: forged\033[31m%n");
 		is(logged, "nodeos: --nodeos-container=a?slurmstepd: forged?[31m%n",
-		   "%s: one line, no ESC, and no format of the user's", level);
-		is(logged_as, level, "%s: at its level", level);
+		   "%s: a message is one line, without ESC or a format of the user's", level);
+		is(logged_as, level, "%s: a message has its level", level);
 		sink[i].log("nodeos: request: %s of its job", request);
 		is_int((long long)strlen(logged), PRINTABLE_LOG_MAX - 1, "%s: 64 KiB are 1 KiB",
 		       level);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* Prints the options that the plugin registers: name, argument and help text, a tab between. */
+/* Print the plugin's options: name, argument and help text, with tabs between them. */
 #include "spank/options.h"
 #include "spank/test/slurm_log.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeos-plugstack, and what the packages run when they are removed, on sample files of Slurm below
-a root directory of their own. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+"""nodeos-plugstack, and the packages' scripts of removal, on sample files of Slurm below a root
+directory of their own. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
 
 import os
 import re
@@ -96,12 +96,12 @@ class Root:
 def test_enable():
     with Root() as r:
         r.write(TOP, INCLUDE)
-        same(r.tool("status").returncode, 1, "status: no line")
+        same(r.tool("status").returncode, 1, "status: exits 1 without a line")
         p = r.tool("enable")
         same(
             (p.returncode, r.read(OWN), r.read(TOP)),
             (0, "required nodeos.so\n", INCLUDE),
-            "enable writes a file that is included",
+            "enable writes an included file",
         )
         same(r.tool("status").stdout, f"/{OWN}:1: required nodeos.so\n", "status shows the line")
         p = r.tool("enable")
@@ -113,15 +113,19 @@ def test_enable():
         same(
             (r.tool("enable").returncode, r.read(OWN), r.read(TOP)),
             (0, None, "# none\noptional other.so x\nrequired nodeos.so\n"),
-            "where nothing includes the directory, the line is in plugstack.conf",
+            "enable writes to plugstack.conf if nothing includes the directory",
         )
     with Root() as r:
         same(
             (r.tool("enable").returncode, r.read(TOP)),
             (0, "required nodeos.so\n"),
-            "plugstack.conf is made where there is none",
+            "enable makes a missing plugstack.conf",
         )
-        same(stat.S_IMODE(os.stat(r.path(TOP)).st_mode), 0o644, "readable by everybody")
+        same(
+            stat.S_IMODE(os.stat(r.path(TOP)).st_mode),
+            0o644,
+            "a new plugstack.conf is readable by all users",
+        )
     with Root(plugin=False) as r:
         r.write(TOP, INCLUDE)
         p = r.tool("enable")
@@ -135,7 +139,7 @@ def test_enable():
                 "is missing" in p.stderr and "nodeos-plugstack disable" in p.stderr,
             ),
             (0, f"/{OWN}:1: required nodeos.so\n", True),
-            "status says when a line loads a plugin that is not there",
+            "status reports a line that loads a missing plugin",
         )
     with Root() as r:
         r.write(TOP, INCLUDE)
@@ -145,27 +149,26 @@ def test_enable():
         same(
             (p.returncode, p.stderr.splitlines()[-1]),
             (1, f"nodeos-plugstack: cannot write /{OWN}"),
-            "what cannot be written is named, as for who is not root",
+            "enable names the file that it cannot write",
         )
     with Root() as r:
         p = r.tool("enabel")
         same(
             (p.returncode, p.stderr.splitlines()[0]),
             (2, 'nodeos-plugstack: "enabel": expected status, enable or disable'),
-            "a wrong word is named, with those that are allowed",
+            "a wrong command is named, with the allowed ones",
         )
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "")
         same(
             (r.tool("enable").returncode, r.read(TOP)),
             (1, None),
-            "and on a node that has its files from slurmctld's host",
+            "enable fails on a node with files from slurmctld's host",
         )
 
 
 def test_series():
-    """Beside stand-ins of nodeosctl and scontrol, and a plugin that is nowhere,
-    so that nothing is ever added."""
+    """With stand-ins of nodeosctl and scontrol, and a missing plugin, so that no line is added."""
     with Root() as r:
         with open(TOOL, encoding="utf-8") as f:
             r.write(
@@ -196,7 +199,7 @@ def test_series():
             same(
                 (p.returncode, "was built for Slurm 22.05, and this is" in p.stderr, r.read(TOP)),
                 (1, refused, None),
-                f'a plugin for 22.05 beside "{version}" is {"refused" if refused else "no reason"}',
+                f'a plugin for 22.05 beside "{version}" is {"refused" if refused else "accepted"}',
             )
 
 
@@ -226,26 +229,26 @@ def test_disable():
         same(
             (p.returncode, r.read(TOP).splitlines()),
             (0, want),
-            "disable makes comments of our lines, and of no others",
+            "disable turns our lines into comments, and no others",
         )
         same(
             (stat.S_IMODE(os.stat(r.path(TOP)).st_mode), sorted(os.listdir(r.path("etc/slurm")))),
             (0o640, ["plugstack.conf", "plugstack.conf.d"]),
-            "the file's mode stays, and nothing is left beside it",
+            "disable keeps the file's mode, and leaves nothing beside it",
         )
-        same(r.active(), False, "no line is left")
+        same(r.active(), False, "disable leaves no line that loads the plugin")
     with Root() as r:
         r.write(TOP, INCLUDE).write(OWN, "required nodeos.so conf=/etc/y\n")
         r.tool("disable")
         same(
             (r.read(OWN), r.read(TOP)),
             (MARK + "required nodeos.so conf=/etc/y\n", INCLUDE),
-            "in an included file",
+            "disable edits an included file",
         )
         same(
             (r.tool("enable").returncode, r.read(OWN)),
             (0, "required nodeos.so conf=/etc/y\n"),
-            "enable puts it back, its arguments too",
+            "enable restores a disabled line with its arguments",
         )
     with Root() as r:
         r.write(TOP, "include more/[ab].conf\ninclude /etc/slurm/top.conf\n").write(
@@ -267,7 +270,7 @@ def test_disable():
                 "required nodeos.so\n",
                 "include top.conf\n" + MARK + "required nodeos.so\n",
             ),
-            "relative patterns, one below the other, and a file that includes itself",
+            "disable follows nested relative patterns, and a file that includes itself",
         )
     with Root() as r:
         r.write(
@@ -277,7 +280,7 @@ def test_disable():
         same(
             r.read("etc/spank/stack"),
             MARK + "required nodeos.so\n",
-            "PlugStackConfig of slurm.conf",
+            "disable follows PlugStackConfig of slurm.conf",
         )
     for text in (
         "ClusterName=x PlugStackConfig=/etc/spank/stack\n",
@@ -290,7 +293,11 @@ def test_disable():
             )
             r.write("etc/spank/stack", "required nodeos.so\n")
             r.tool("disable")
-            same(r.read("etc/spank/stack"), MARK + "required nodeos.so\n", f"by {text.strip()!r}")
+            same(
+                r.read("etc/spank/stack"),
+                MARK + "required nodeos.so\n",
+                f"disable follows {text.strip()!r}",
+            )
     with Root() as r:
         r.write("/opt/etc/plugstack.conf", "required nodeos.so")
         same(
@@ -299,7 +306,7 @@ def test_disable():
                 r.read("/opt/etc/plugstack.conf"),
             ),
             (0, MARK + "required nodeos.so"),
-            "beside $SLURM_CONF",
+            "disable edits plugstack.conf beside $SLURM_CONF",
         )
     with Root() as r:
         other = "required /opt/slurm/lib/other_nodeos.so\n"
@@ -308,7 +315,7 @@ def test_disable():
         same(
             r.read(TOP),
             other + MARK + "  optional\t/opt/slurm/lib/nodeos.so conf=/x\n",
-            "there, too, with a path, and no other plugin's line",
+            "postrm disables our line with a path, and no other plugin's",
         )
     with Root() as r:
         r.write("/opt/slurm/lib/nodeos.so", "").write(
@@ -323,7 +330,7 @@ def test_disable():
             + "required nodeos.so\n"
             + MARK
             + "required /gone/nodeos.so x\n",
-            "a plugin of the site's own, which is there, keeps its line",
+            "postrm keeps the line of the site's own plugin, which exists",
         )
     with Root() as r:
         r.write("etc/real.conf", "required nodeos.so\n")
@@ -332,10 +339,10 @@ def test_disable():
         same(
             (os.path.islink(r.path(TOP)), r.read("etc/real.conf")),
             (True, MARK + "required nodeos.so\n"),
-            "a symbolic link stays one",
+            "disable keeps a symbolic link",
         )
     with Root() as r:
-        same(r.tool("disable").returncode, 0, "nothing to disable is no error")
+        same(r.tool("disable").returncode, 0, "disable without a line succeeds")
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
         p = r.tool("disable")
@@ -343,7 +350,7 @@ def test_disable():
             p.returncode == 1
             and "scontrol reconfigure" in p.stderr
             and r.read("run/slurm/conf/plugstack.conf") == "required nodeos.so\n",
-            "a file from slurmctld's host is left, and is an error",
+            "disable fails for a file from slurmctld's host, and leaves it",
             p.stdout,
             p.stderr,
         )
@@ -354,33 +361,33 @@ def test_maintainer_scripts():
         r.write(TOP, INCLUDE).write(OWN, "required nodeos.so\n")
         for how in ("upgrade", "failed-upgrade", "deconfigure"):
             r.script("prerm", how, "2.0")
-        same(r.read(OWN), "required nodeos.so\n", "prerm leaves the line alone in an upgrade")
+        same(r.read(OWN), "required nodeos.so\n", "prerm keeps the line in an upgrade")
         same(
             (r.script("prerm", "remove").returncode, r.active()),
             (0, False),
-            "prerm remove disables it",
+            "prerm remove disables the line",
         )
         r.script("postrm", "remove")
-        same(r.read(OWN), MARK + "required nodeos.so\n", "postrm remove finds nothing more")
+        same(r.read(OWN), MARK + "required nodeos.so\n", "postrm remove keeps a disabled line")
         r.script("postrm", "purge")
         same(
             (r.read(OWN), r.read(TOP)),
             (None, INCLUDE),
-            "postrm purge removes what nodeos-plugstack has made, and no more",
+            "postrm purge removes the file of nodeos-plugstack only",
         )
     with Root() as r:
         r.write(TOP, INCLUDE).write(OWN, "# the site's words\n" + MARK + "required nodeos.so\n")
         r.script("postrm", "purge")
-        ok(r.read(OWN), "... unless somebody has written into it")
+        ok(r.read(OWN), "postrm purge keeps a file of nodeos-plugstack that the site has edited")
     with Root() as r:
         r.write(TOP, "required nodeos.so\n")
         r.script("postrm", "upgrade", "2.0")
-        same(r.read(TOP), "required nodeos.so\n", "postrm of an upgrade leaves the line alone")
+        same(r.read(TOP), "required nodeos.so\n", "postrm keeps the line in an upgrade")
         r.script("postrm", "remove")
         same(
             (r.read(TOP), r.active()),
             (MARK + "required nodeos.so\n", False),
-            "postrm disables it where prerm did not run",
+            "postrm disables the line if prerm did not run",
         )
     with Root() as r:
         r.write("etc/real.conf", "required nodeos.so\n")
@@ -389,13 +396,13 @@ def test_maintainer_scripts():
         same(
             (os.path.islink(r.path(TOP)), r.read("etc/real.conf")),
             (True, MARK + "required nodeos.so\n"),
-            "there, too, a symbolic link stays one",
+            "postrm keeps a symbolic link",
         )
     with Root() as r:
         r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
         ok(
             r.script("prerm", "remove").returncode != 0,
-            "prerm refuses the removal when a line is left",
+            "prerm refuses the removal if a line stays",
         )
 
 

@@ -2,7 +2,7 @@
 #ifndef NODEOS_SPANK_TEST_SLURM_LOG_H
 #define NODEOS_SPANK_TEST_SLURM_LOG_H
 
-/* Slurm's functions of the log in one that the test defines. */
+/* Slurm's log functions, all redirected to one that the test defines. */
 #include <stdarg.h>
 #include <stdio.h>
 
