@@ -7,7 +7,7 @@
 
 #include "tools/tool.h"
 
-/* --step=JOB.STEP names one, too. */
+/* --job=JOB and --step=JOB.STEP both name a job. */
 static int ask_args_take_job(struct ask *a, const char *command, uint32_t job)
 {
 	if (a->step_given && a->job && a->job != job)
@@ -53,7 +53,7 @@ int tool_ask_container(struct ask *a, const char *command, const char *name)
 
 	if (strlen(name) >= sizeof(a->container) || request_check_name(name, &err) < 0)
 		return tool_error(2, "%s: %.100s: %s", command, name,
-				  *err.text ? err.text : "no container has so long a name");
+				  *err.text ? err.text : "no container has such a long name");
 	strcpy(a->container, name);
 	return 0;
 }

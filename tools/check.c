@@ -20,18 +20,18 @@ static const char usage[] =
 	"\n"
 	"Validates AppC manifests (nodeos-manifest(5)), or the #NODEOS lines of job scripts; \"-\" "
 	"is\n"
-	"standard input. Needs no node, no Slurm and no rights: what a node has or allows is\n"
-	"decided there.\n"
+	"standard input. Needs no node, no Slurm and no rights: each node decides later what it\n"
+	"has and allows.\n"
 	"\n"
-	"  --json      what became of each isolator, as JSON\n"
-	"  --request   only the request that would travel to the nodes, a line per manifest\n"
+	"  --json      the outcome of each isolator, as JSON\n"
+	"  --request   only the request that goes to the nodes, a line per manifest\n"
 	"  --launch    the request, then a line \"app NAME WORDS\" for each app that has a "
 	"command\n"
-	"  --name=NAME what messages call the manifest, instead of its path\n"
+	"  --name=NAME the manifest's name in messages, instead of its path\n"
 	"  -h, --help  this text\n"
 	"\n"
-	"Exit status: 0 when every manifest is good, 1 when not (MANIFEST:LINE:COLUMN: reason on\n"
-	"standard error for each that is not), 2 for wrong usage.\n";
+	"Exit status: 0 when every manifest is valid, 1 when not (MANIFEST:LINE:COLUMN: reason on\n"
+	"standard error for each invalid one), 2 for wrong usage.\n";
 
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST, OUTPUT_LAUNCH };
 
@@ -55,7 +55,7 @@ static int check_load(struct request *r, struct manifest_info *info, const char 
 	return result;
 }
 
-/* "sim cpus=12 mems=3 policy=hpc": the request's own words, the defaults left out. */
+/* Print "sim cpus=12 mems=3 policy=hpc": the words of the request, without defaults. */
 static void print_container(const struct requested_container *c)
 {
 	char value[REQUEST_VALUE_MAX];
@@ -129,7 +129,7 @@ static void check_put_container(struct json_out *j, const struct requested_conta
 	jout_close(j, '}');
 }
 
-/* The parts of a message, where it has a place in the manifest. */
+/* Put the parts of a message that has a place in the manifest. */
 static void put_fault(struct json_out *j, const struct json_fault *fault)
 {
 	if (!fault->line)
@@ -140,7 +140,7 @@ static void put_fault(struct json_out *j, const struct json_fault *fault)
 	jout_string(j, "message", fault->message);
 }
 
-/* R: NULL for a bad manifest, whose message is ERROR. */
+/* R is NULL for an invalid manifest; ERROR is its message then. */
 static void put_manifest(struct json_out *j, const char *path, const struct request *r,
 			 const struct manifest_info *info, const char *error)
 {
@@ -160,7 +160,8 @@ static void put_manifest(struct json_out *j, const char *path, const struct requ
 	jout_close(j, '}');
 }
 
-/* Check one manifest; its result goes to standard output, as JSON to J. */
+/* Check one manifest and print the result to standard output, JSON by J. Returns 0, or -1 when it
+ * is invalid. */
 static int check_check(const char *path, enum output output, struct json_out *j)
 {
 	static struct request r;
@@ -182,7 +183,7 @@ static int check_check(const char *path, enum output output, struct json_out *j)
 	return result;
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, or the exit status. */
 static int check_parse_options(int argc, char **argv, enum output *output)
 {
 	static const struct option options[] = {
@@ -193,7 +194,7 @@ static int check_parse_options(int argc, char **argv, enum output *output)
 	int option;
 
 	*output = OUTPUT_TEXT;
-	optind = 0; /* the program's own options have been read with getopt before */
+	optind = 0; /* 0: getopt has already parsed the program's own options */
 	while ((option = tool_getopt(argc, argv, "h", options)) != -1) {
 		enum output chosen = option == 'j'   ? OUTPUT_JSON
 				     : option == 'l' ? OUTPUT_LAUNCH

@@ -3,9 +3,9 @@
 #define NODEOS_TOOLS_CHECK_H
 
 /*
- * nodeosctl check: validate manifests without a node. ARGV[0] is the command's
- * name. Returns the exit status: 0 when all are good, 1 with one line per bad
- * manifest on standard error, 2 for wrong usage.
+ * nodeosctl check: validate manifests without a node. ARGV[0] is the command's name. Returns the
+ * exit status: 0 when all are valid, 1 with one line per invalid manifest on standard error, 2 for
+ * wrong usage.
  */
 int tool_check(int argc, char **argv);
 

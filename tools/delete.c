@@ -6,19 +6,20 @@
 
 static const char usage_text[] =
 	"Usage: nodeosctl delete [--job=ID] [--kill] [--json] CONTAINER\n"
-	"Give back what a container of your own has on this node: its CPUs and memory nodes are "
-	"its\n"
-	"job's again, for other containers (resize) and for ranks in none. Its buffer (dimmap) is "
-	"taken\n"
-	"down. The job's later steps cannot be in it on this node. nodeosd does it.\n"
+	"Delete a container of your own on this node: its CPUs and memory nodes return to its job, "
+	"for\n"
+	"other containers (resize) and for ranks outside of containers; its buffer (dimmap) is "
+	"removed.\n"
+	"The job's later steps cannot use it on this node. nodeosd does the work.\n"
 	"\n"
-	"      --kill     and end the ranks that are in it; without, they have to have ended\n"
-	"      --job=ID   the container of that job (where several have one of the name)\n"
+	"      --kill     end the ranks in it first; without --kill they must have ended\n"
+	"      --job=ID   the container of that job (needed when several jobs have one of that "
+	"name)\n"
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: 0 done, 1 not possible (and the container is as before, but for what the "
-	"message names), 2 when the call is wrong.\n";
+	"Exit status: 0 done, 1 not possible (the container is unchanged, except for what the "
+	"message names), 2 wrong usage.\n";
 
 int tool_delete(int argc, char **argv)
 {

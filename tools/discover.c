@@ -14,11 +14,11 @@
 
 static const char usage_text[] =
 	"Usage: nodeosctl discover [--output=FILE]\n"
-	"Write this machine's topology as hwloc XML, for every launch to load instead of looking\n"
-	"at the machine again (hwloc hangs when a real-time task owns a core).\n"
+	"Write this machine's topology as hwloc XML. Every launch loads it instead of detecting\n"
+	"the machine again (hwloc hangs when a real-time task owns a core).\n"
 	"\n"
-	"  -o, --output=FILE  write this file; without it the file is machine.xml in state_dir of\n"
-	"                     nodeos.conf, and root writes it, once per boot, before slurmd\n"
+	"  -o, --output=FILE  write this file; default: machine.xml in state_dir of\n"
+	"                     nodeos.conf, which root writes once per boot, before slurmd\n"
 	"  -h, --help         print this\n";
 
 static int write_state(const struct machine *m, const struct blocks *b, struct errbuf *err)
@@ -40,7 +40,7 @@ static int write_state(const struct machine *m, const struct blocks *b, struct e
 		return -1;
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
-	/* what was written has to be a machine before it takes the other's place */
+	/* replace the old file only by one that loads */
 	if (machine_write_xml(m, tmp, err) < 0 || machine_load_xml_file(&again, tmp, err) < 0) {
 		unlink(tmp);
 		return errwrap(err, "%s is kept as it was", path);
@@ -77,7 +77,7 @@ int tool_discover(int argc, char **argv)
 	if (!file && geteuid() != 0)
 		return tool_error(1, "discover: only root keeps this node's topology; with "
 				     "--output=FILE.xml it goes to a file");
-	rc = machine_load_whole(&m, &err); /* a service may be confined to the ServiceOS */
+	rc = machine_load_whole(&m, &err); /* this service may be confined to the ServiceOS */
 	if (rc == 0)
 		rc = planner_note_usable(m, &b, &err);
 	if (rc == 0)

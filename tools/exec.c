@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl exec: srun, with the job, the node and the container filled in. slurmstepd makes the
- * process, so it is in the job's cgroups and accounting, and is placed before it is the user's
- * program: a process that runs already cannot be moved safely (cgroup_write_mems in host/cgroup.h).
- * Environment and limits are those of the caller's shell.
+ * nodeosctl exec: run srun with the job, the node and the container filled in. slurmstepd makes the
+ * process, so the process is in the job's cgroups and accounting, and is placed before it becomes
+ * the user's program: a running process cannot be moved safely (cgroup_write_mems in
+ * host/cgroup.h). It has the environment and limits of the caller's shell.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,29 +19,30 @@ static const char usage_text[] =
 	"Usage: nodeosctl exec [OPTION]... CONTAINER [--] COMMAND [ARGUMENT]...\n"
 	"Run COMMAND in a container of your own job, as a debugger or a monitor beside its ranks: "
 	"srun\n"
-	"starts it as a step of one task, on this node where this is one of the job's.\n"
+	"starts it as a step of one task, on this node if this is a node of the job.\n"
 	"\n"
-	"      --job=ID   the container of that job (where several have one of the name); on a "
-	"host\n"
-	"                 without nodeosd, as a login node: on the job's first node\n"
+	"      --job=ID   the container of that job (needed when several jobs have one of that "
+	"name);\n"
+	"                 on a host without nodeosd, such as a login node: on the job's first "
+	"node\n"
 	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
 	"      --pty      COMMAND has a terminal of its own, for a shell or a debugger\n"
-	"  -n, --dry-run  print the srun command, and run nothing\n"
+	"  -n, --dry-run  print the srun command, run nothing\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: srun's, which is COMMAND's; 127 when there is no srun, 1 when the container "
+	"Exit status: srun's, which is COMMAND's; 127 when srun is missing, 1 when the container "
 	"is not\n"
-	"found or cannot be joined, 2 when the call is wrong.\n";
+	"found or cannot be joined, 2 wrong usage.\n";
 
-#define STATUS_NOT_FOUND 127 /* as of env(1) */
+#define STATUS_NOT_FOUND 127 /* as env(1) has it */
 
-#define WORDS 12 /* of srun, before COMMAND */
+#define WORDS 12 /* most arguments before COMMAND */
 
 struct options {
 	bool pty, dry;
 };
 
-/* The value behind "WORD " of a line of nodeosd's answer; "" when there is none. */
+/* Find the line "WORD VALUE" in nodeosd's answer. Returns VALUE in BUF, "" without such a line. */
 static const char *exec_value_of(const char *answer, const char *word, char *buf, size_t size)
 {
 	size_t len = strlen(word);
@@ -54,24 +55,25 @@ static const char *exec_value_of(const char *answer, const char *word, char *buf
 	return buf;
 }
 
-/* A login node: what can be said there. */
+/* Without nodeosd, as on a login node, only the job can be named: refuse a step, or no job. */
 static int without_nodeosd(const struct ask *a, struct errbuf *err)
 {
 	if (a->step_given)
 		return errprintf(err,
 				 "nodeosd does not listen on this host (" ASK_SOCKET
-				 "), and which container a step is in only nodeosd on its node "
-				 "knows: call this there, or name the job alone (--job=ID)");
+				 "), and only nodeosd on the step's node knows its container: call "
+				 "this there, or name the job alone (--job=ID)");
 	if (!a->job)
 		return errprintf(
-			err, "nodeosd does not listen on this host (" ASK_SOCKET
-			     "): say with --job=ID which job's container it is (squeue --me lists "
-			     "yours), or call this on one of the job's nodes; if this is one, the "
-			     "admin can start it: systemctl enable --now nodeosd.socket");
+			err,
+			"nodeosd does not listen on this host (" ASK_SOCKET
+			"): name the job with --job=ID (squeue --me lists yours), or call this "
+			"on one of the job's nodes; if this is one, the admin can start nodeosd: "
+			"systemctl enable --now nodeosd.socket");
 	return 0;
 }
 
-/* Fill JOB and NODE ("": any of the job) for A. */
+/* Find the JOB and NODE ("": any node of the job) of A's container. */
 static int exec_find(const struct ask *a, char job[24], char node[NODE_NAME_MAX],
 		     struct errbuf *err)
 {
@@ -92,12 +94,12 @@ static int exec_find(const struct ask *a, char job[24], char node[NODE_NAME_MAX]
 		rc = errprintf(err, "out of memory");
 	if (rc == 0 && (!*exec_value_of(answer, "job", job, 24) ||
 			!*exec_value_of(answer, "node", node, NODE_NAME_MAX)))
-		rc = errprintf(err, "nodeosd names no job and node: is it of another version?");
+		rc = errprintf(err, "nodeosd's answer has no job and node: is it another version?");
 	free(answer);
 	return rc;
 }
 
-/* In words that a shell takes as they are. */
+/* Print ARGV, quoted for a shell. */
 static void print(char *const *argv)
 {
 	static const char plain[] =
@@ -117,8 +119,9 @@ static void print(char *const *argv)
 }
 
 /*
- * What sbatch, salloc and srun have left in the environment for a program of their own size: srun
- * refuses it beside --overlap, or takes it for wishes that one task on one node cannot have.
+ * Remove the variables that sbatch, salloc and srun set for the size of their own programs: srun
+ * refuses some of them beside --overlap, and takes others for requests that one task on one node
+ * cannot meet.
  */
 static void clear_inputs(void)
 {
@@ -183,7 +186,7 @@ static int run_srun(const struct options *o, const struct ask *a, const char *jo
 	if (*node)
 		argv[n++] = nodelist;
 	argv[n++] = container;
-	/* it is no rank of an MPI program */
+	/* COMMAND is no rank of an MPI program */
 	argv[n++] = (char *)"--mpi=none";
 	if (o->pty)
 		argv[n++] = (char *)"--pty";

@@ -30,21 +30,21 @@
 
 static const char usage_text[] =
 	"Usage: nodeosctl features [--json] [--site]\n"
-	"Show what this build and this kernel can do. With --site check that this node's kernel "
-	"and\n"
-	"Slurm configuration fit NodeOS; what does not fit is named with its mend.\n"
+	"Show what this build and this kernel can do. With --site also check that this node's "
+	"kernel and\n"
+	"Slurm configuration fit NodeOS, and print each problem with its remedy.\n"
 	"\n"
 	"  -j, --json  print JSON (schema 1)\n"
-	"  -s, --site  check the site, too\n"
+	"  -s, --site  check the site\n"
 	"  -h, --help  print this\n"
 	"\n"
-	"Exit status: 0, or 3 when --site found something.\n";
+	"Exit status: 0, or 3 when --site finds a problem.\n";
 
-/* Lines of "what does not fit", and all facts, in the order found. */
+/* Problems of the site, in the order found; facts are printed at once. */
 struct findings {
 	struct json_out *j; /* NULL: text */
 	unsigned n;
-	char text[32][640]; /* a whole errbuf, and what stands before it */
+	char text[32][640]; /* each holds a whole errbuf and a prefix */
 };
 
 static void features_found(struct findings *f, const char *fmt, ...)
@@ -69,11 +69,10 @@ static void fact(struct findings *f, const char *key, const char *value)
 		printf("%-20s %s\n", key, *value ? value : "none");
 }
 
-/* The Slurm series that the installed plugin was built for: "24.11"; "" when there is none. */
+/* Write the Slurm series that the installed plugin was built for, as "24.11"; "" without one. */
 static void plugin_series(char *buf, size_t size)
 {
-	/* only read: a plugin that is linked with -z now loads into Slurm alone (spank/dispatch.c)
-	 */
+	/* read the file: a plugin linked with -z now loads into Slurm only (spank/dispatch.c) */
 	int fd = open(NODEOS_PLUGIN_PATH, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	void *so = MAP_FAILED;
@@ -101,7 +100,7 @@ static void plugin_series(char *buf, size_t size)
 		close(fd);
 }
 
-/* What users of newer Slurms would expect here, by a look at what is installed. */
+/* List features of newer Slurm releases that this one lacks, by its series and its files. */
 static void slurm_lacks(const char *series, char *buf, size_t size)
 {
 	static const struct {
@@ -128,7 +127,7 @@ static void slurm_lacks(const char *series, char *buf, size_t size)
 			 "mpi/pmix");
 }
 
-/* What the kernel has made of its memory nodes, and how: needs no rights. */
+/* Describe the kernel's memory blocks and the parameter that made them: needs no rights. */
 static void memory_blocks(char *buf, size_t size)
 {
 	char spec[4096], error[256];
@@ -145,7 +144,7 @@ static void memory_blocks(char *buf, size_t size)
 				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20),
 				 idset_count(&b.homes));
 		snprintf(buf + strlen(buf), size - strlen(buf), "fgmn=%s%s%s", spec,
-			 *error ? ", not all as asked: " : "", error);
+			 *error ? ", not all as requested: " : "", error);
 		blocks_free(&b);
 	} else
 		snprintf(buf, size, "none%s%s%s%s",
@@ -208,12 +207,12 @@ static const struct wanted {
 	{ "TaskPlugin", "task/cgroup",
 	  "TaskPlugin=task/affinity,task/cgroup (or task/cgroup alone) in slurm.conf" },
 	{ "PrologFlags", "Contain",
-	  "PrologFlags=Contain in slurm.conf (without it the job's cgroup goes between the steps "
-	  "of a salloc)" },
+	  "PrologFlags=Contain in slurm.conf (without it Slurm removes the job's cgroup between "
+	  "the steps of a salloc)" },
 	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
 };
 
-/* A step with a buffer that nothing limits is refused (check_buffers()). */
+/* A launch refuses a buffer without a memory limit (check_buffers()). */
 static void check_limits(struct findings *f, const char *config)
 {
 	struct errbuf ignored = { 0 };
@@ -252,17 +251,17 @@ static void features_check_slurm(struct findings *f, const char *config)
 	fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)
-		features_found(f, "the plugin %s is missing, or is not of this version of NodeOS",
+		features_found(f, "the plugin %s is missing, or is of another version of NodeOS",
 			       NODEOS_PLUGIN_PATH);
 	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
 		features_found(
 			f,
-			"the plugin was built for Slurm %s, and this is Slurm %s: build it again "
-			"with this series' headers",
+			"the plugin was built for Slurm %s, but this is Slurm %s: build it again "
+			"with the headers of this series",
 			series, value);
 }
 
-/* Where jobs have to share CPUs, policy hpc is refused on those of another one
+/* Where jobs must share CPUs, a launch refuses policy hpc on CPUs of another job
  * (fence_check_jobs()). */
 static void check_sharing(struct findings *f)
 {
@@ -278,7 +277,7 @@ static void check_sharing(struct findings *f)
 		if (next)
 			next[-1] = '\0';
 		how = strstr(at, forced);
-		/* without a number it is 4 (slurm.conf(5)) */
+		/* the default number is 4 (slurm.conf(5)) */
 		if (how &&
 		    (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
 			features_found(
@@ -291,7 +290,7 @@ static void check_sharing(struct findings *f)
 	free(text);
 }
 
-/* They run below slurmstepd as users, who can trace what they can read. */
+/* The helpers run below slurmstepd as users; a user can trace a program that he can read. */
 static void check_helpers(struct findings *f)
 {
 	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan",
@@ -302,16 +301,15 @@ static void check_helpers(struct findings *f)
 		if (stat(helper[i], &st) < 0)
 			features_found(f, "%s: %s: install it again", helper[i], strerror(errno));
 		else if (st.st_uid != 0 || (st.st_mode & 07777) != 0711)
-			features_found(f,
-				       "%s has owner %u and mode %04o, with which users may trace "
-				       "it: chown "
-				       "root, chmod 0711",
-				       helper[i], (unsigned)st.st_uid,
-				       (unsigned)st.st_mode & 07777);
+			features_found(
+				f,
+				"%s has owner %u and mode %04o, so users can trace it: chown "
+				"root, chmod 0711",
+				helper[i], (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 }
 
-/* Users' nodeosctl needs it, containers do not: no finding. It is not asked itself, for each
- * connection starts a nodeosd. */
+/* Does systemd listen on nodeosd's socket? Users' nodeosctl needs it, containers do not, so it is
+ * no finding. A connection would start a nodeosd, so only the table of sockets is read. */
 static bool nodeosd_listens(void)
 {
 	char line[512];
@@ -320,14 +318,14 @@ static bool nodeosd_listens(void)
 
 	if (!f)
 		return false;
-	while (!listens && fgets(line, sizeof(line), f)) /* the flag is __SO_ACCEPTCON; what it has
-							    accepted has the name, too */
+	/* __SO_ACCEPTCON is the listening socket's flag: accepted connections have its name, too */
+	while (!listens && fgets(line, sizeof(line), f))
 		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
 	fclose(f);
 	return listens;
 }
 
-/* The helpers are started by way of close_range(2). */
+/* The start of a helper needs close_range(2), of Linux 5.9. */
 static void check_kernel(struct findings *f)
 {
 	unsigned major = 0, minor = 0;
@@ -336,7 +334,7 @@ static void check_kernel(struct findings *f)
 	uname(&u);
 	if (sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
 	    (major < 5 || (major == 5 && minor < 9)))
-		features_found(f, "the kernel is %s, and NodeOS needs 5.9 or later", u.release);
+		features_found(f, "the kernel is %s, but NodeOS needs 5.9 or later", u.release);
 }
 
 static void check_isolcpus(struct findings *f)
@@ -374,8 +372,8 @@ static void check_site(struct findings *f)
 	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
 		features_found(
 			f,
-			"%s allows buffers of dimmapfs, which this kernel has not: install the "
-			"module, see INSTALLING in nodeos-spank(8) (or take out dimmap_devices and "
+			"%s allows buffers of dimmapfs, which this kernel lacks: install the "
+			"module, see INSTALLING in nodeos-spank(8) (or remove dimmap_devices and "
 			"dimmap_files)",
 			NODEOS_CONF_PATH);
 	check_helpers(f);

@@ -15,7 +15,8 @@ static const char usage_text[] = "Usage: nodeosctl list [--json]\n"
 				 "  -j, --json  print JSON (schema 1)\n"
 				 "  -h, --help  print this\n";
 
-/* One line, or one JSON object, a container; STEP NULL: of the job plan. */
+/* Print a container as one line or one JSON object. STEP is NULL for a container of the job
+ * plan. */
 static void list_put(struct json_out *j, const struct ledger_job *job,
 		     const struct ledger_step *step, const struct planned_container *c)
 {
@@ -26,7 +27,7 @@ static void list_put(struct json_out *j, const struct ledger_job *job,
 		return;
 	if (step)
 		step_id_format(step->step_id, id);
-	/* step containers are their steps' alone, whatever others of the name there are */
+	/* a step's container is for that step alone, even if another container has the same name */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		steps += (step ? step == &job->step[i] : !job->step[i].plan) &&
 			 ledger_step_in(&job->step[i], c->name);

@@ -13,8 +13,8 @@ struct node_options {
 };
 
 /*
- * Options of the commands that look at this node: those of --json, --help, --job=ID, --verbose and
- * --parcel that are in LONGS ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on, or the exit status.
+ * Parse the options of a command that reads this node: of --json, --help, --job=ID, --verbose and
+ * --parcel those in LONGS ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on, or the exit status.
  */
 int tool_node_options(struct node_options *o, int argc, char **argv, const struct option *longs,
 		      const char *usage);

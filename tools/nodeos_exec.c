@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-exec: what a rank of "srun manifest.json" becomes. Runs the manifest's app.exec, the
- * arguments of srun's command line appended, as the user and inside the container.
+ * nodeos-exec: the program of each rank of "srun manifest.json". Runs the manifest's app.exec, with
+ * the arguments of srun's command line appended, as the user and inside the container.
  */
 #include <errno.h>
 #include <limits.h>
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 		return nodeos_exec_fail(1, VARIABLE, err.text);
 	unsetenv(VARIABLE);
 	for (unsigned i = 0; i < x.n_env; i++)
-		putenv(x.env[i]); /* stays until exec */
+		putenv(x.env[i]); /* X stays until exec */
 	if (x.dir && chdir(x.dir) < 0)
 		return nodeos_exec_fail(1, x.dir, strerror(errno));
 	command = calloc(x.n_words + (size_t)argc + 1, sizeof(*command));

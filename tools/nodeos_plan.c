@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-plan: the planner in a process of its own, run by slurmstepd's plugin with
- * the job's user's rights, so that neither hwloc nor its input is trusted by root.
+ * nodeos-plan: the planner in a process of its own. slurmstepd's plugin runs it with the rights of
+ * the job's user, so that root trusts neither hwloc nor its input.
  * Standard input: plan_input text. fd 3, if open: this machine's topology as XML.
- * Standard output: a node plan, or "error TEXT".
+ * Standard output: a job plan, or "error TEXT" and, with a code, "refusal CODE".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 
 #include "container/planner.h"
 
-/* Everything that can be read from FD, NUL-terminated; *LEN without the NUL. */
+/* Read FD to its end. Returns a NUL-terminated buffer that the caller frees, and its length without
+ * the NUL in *LEN; NULL on an error, or above MAX bytes. */
 static char *slurp(int fd, size_t max, size_t *len)
 {
 	size_t used = 0, room = 1u << 16;
@@ -84,7 +85,7 @@ static int tools_helper_run(struct job_plan **plan, struct errbuf *err)
 		rc = request_parse(&request, in.request, err);
 	if (rc == 0)
 		rc = helper_load(&m, err);
-	/* CPUs or memory have come since machine.xml was made: look at the machine itself */
+	/* machine.xml is older than some of the CPUs or memory nodes: read the machine itself */
 	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) ||
 			!idset_subset(&in.mems, machine_mems(m)))) {
 		machine_free(m);
@@ -104,10 +105,8 @@ int main(void)
 	struct job_plan *plan = NULL;
 	struct errbuf err = { 0 };
 
-	/*
-	 * hwloc's plugins (libxml2, GPUs, X11) cost five times what planning does, at every
-	 * launch, and say nothing of cores and memory: the built-in parts read XML and Linux.
-	 */
+	/* hwloc's plugins (libxml2, GPUs, X11) take five times as long as planning, at every
+	 * launch, and add nothing about cores and memory: the built-in parts read XML and Linux. */
 	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
 	if (tools_helper_run(&plan, &err) < 0) {
 		job_plan_print_error(stdout, &err);

@@ -15,26 +15,26 @@ static const struct command {
 	{ "check", tool_check, "validate manifests" },
 	{ "plan", tool_plan, "show which CPUs and memory nodes a manifest would get, and why" },
 	{ "report", tool_report,
-	  "show this node's containers: asked, chosen, what the kernel shows (root)" },
+	  "show this node's containers: the request, the choice, and what the kernel shows "
+	  "(root)" },
 	{ "show", tool_show, "show your own containers on this node (nodeosd)" },
 	{ "resize", tool_resize,
-	  "let a container of your own have more or fewer CPUs or memory nodes (nodeosd)" },
+	  "give a container of your own more or fewer CPUs or memory nodes (nodeosd)" },
 	{ "delete", tool_delete,
-	  "give back what a container of your own has on this node (nodeosd)" },
+	  "give back the CPUs and memory of a container of your own on this node (nodeosd)" },
 	{ "exec", tool_exec, "run a command in a container of your own (nodeosd)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
 	{ "verify", tool_verify,
-	  "compare what the kernel shows of this node's containers with what they should be "
-	  "(root)" },
+	  "compare this node's containers, as the kernel shows them, with their plans (root)" },
 	{ "provision", tool_provision,
-	  "keep this node's system to its own cores and memory nodes (root)" },
+	  "confine this node's system to its own cores and memory nodes (root)" },
 	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "support-bundle", tool_support_bundle,
 	  "name the plugin of sos that took its place (goes with the next release)" },
 	{ "discover", tool_discover,
-	  "write this machine's topology for the launches to come (root, at boot)" },
+	  "record this machine's topology for later launches (root, at boot)" },
 };
 
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
@@ -46,7 +46,7 @@ static int usage(FILE *f)
 	      f);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(f, "  %-14s %s\n", command[i].name, command[i].help);
-	fputs("\n(root): only root may; (nodeosd): for everybody, on a node of the job\n"
+	fputs("\n(root): for root only; (nodeosd): for all users, on a node of their job\n"
 	      "Slurm's options of NodeOS: srun --nodeos=help. Concepts: man nodeos\n",
 	      f);
 	return f == stdout ? 0 : 2;
@@ -79,7 +79,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Run the command ARGV[0]; its exit status, or 1 when its output cannot be written. */
+/* Run the command ARGV[0]. Returns its exit status, or 1 when its output cannot be written. */
 static int run_command(int argc, char **argv)
 {
 	const struct command *c = find_command(argv[0]);
@@ -95,7 +95,7 @@ static int run_command(int argc, char **argv)
 	return status;
 }
 
-/* nodeosctl help [COMMAND]: what COMMAND --help prints. */
+/* nodeosctl help [COMMAND] prints the same as COMMAND --help. */
 static int help(int argc, char **argv)
 {
 	char option[] = "--help", *words[] = { argc > 1 ? argv[1] : NULL, option, NULL };

@@ -25,23 +25,24 @@ static const char usage_text[] =
 	"  -t, --topology=FILE.xml|SYNTHETIC  plan for that machine (default: this one); "
 	"SYNTHETIC\n"
 	"                         as in hwloc(7): \"package:2 core:4 pu:2\"\n"
-	"  -c, --cpus=LIST        CPUs that may be given away (default: all allowed), as "
-	"\"0-7,16\"; those of\n"
-	"                         the ServiceOS are not, ever\n"
-	"  -m, --mems=LIST        memory nodes that may be given away (default: all), but the "
-	"ServiceOS's own\n"
+	"  -c, --cpus=LIST        CPUs that containers may get (default: all allowed), as "
+	"\"0-7,16\",\n"
+	"                         without the ServiceOS's\n"
+	"  -m, --mems=LIST        memory nodes that containers may get (default: all), without "
+	"the\n"
+	"                         ServiceOS's own\n"
 	"      --serviceos=CORES  none, N/node, N/socket or a list of CPUs that the system keeps "
 	"(default:\n"
 	"                         serviceos in nodeos.conf)\n"
 	"      --serviceos-mems=LIST  all, homes, or memory nodes that the system keeps (default:\n"
 	"                         serviceos_mems)\n"
-	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: show the rank map, too\n"
+	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: also show the rank map\n"
 	"      --cpus-per-task=N  as srun -c\n"
-	"  -O, --overcommit       more ranks than cores is allowed\n"
+	"  -O, --overcommit       allow more ranks than cores\n"
 	"      --conf=FILE        use that nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
-	"      --svg=FILE         draw the machine with its containers (\"-\": to standard output) "
-	"instead\n"
+	"      --svg=FILE         draw the machine with its containers instead (\"-\": standard "
+	"output)\n"
 	"  -h, --help             print this\n"
 	"\n"
 	"Exit status: 0 planned, 1 no plan (one line says why), 2 wrong usage.\n";
@@ -53,7 +54,7 @@ struct options {
 	bool json, overcommit;
 };
 
-/* Everything that a plan is printed from. */
+/* Input and result of a plan, for the printers. */
 struct planned {
 	const struct options *o;
 	struct machine *machine;
@@ -63,15 +64,14 @@ struct planned {
 	struct plan_input in;
 	struct job_plan *plan;
 	bool kept_one; /* one CPU of the node stays outside of policy hpc */
-	/* from containers, where the kernel has divided memory nodes (fgmn=) */
+	/* memory nodes that no container gets, where the kernel has divided nodes (fgmn=) */
 	struct idset withheld;
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
 	struct idset *map[REQUEST_CONTAINERS_MAX];
 };
 
-/* A machine without blocks tells nothing of what holds, nor does one whose blocks are everybody's.
- */
+/* Only blocks that plain jobs cannot use guarantee memory: without them it is unknown. */
 static enum guarantee guarantee_of(const struct planned *p)
 {
 	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL
@@ -122,7 +122,7 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 					    "(expected N or NAME=N,...)",
 					    word);
 		else if (p->ranks[i])
-			rc = errprintf(err, "--ntasks: container \"%.64s\" is there twice", word);
+			rc = errprintf(err, "--ntasks: container \"%.64s\" is named twice", word);
 		else if (plan_number(eq + 1, 65536, &p->ranks[i]) < 0)
 			rc = errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536",
 				       eq + 1);
@@ -173,7 +173,8 @@ static void put_ranks(struct json_out *j, const struct planned_container *got, v
 	jout_close(j, ']');
 }
 
-/* What is left; homes of divided memory nodes are the system's, as the planner has it. */
+/* Find the CPUs and memory nodes left over. Homes of divided memory nodes are the system's, as in
+ * the planner. */
 static void find_free(const struct planned *p, struct idset *cpus, struct idset *mems)
 {
 	struct idset held;
@@ -202,7 +203,7 @@ static void put_kind(struct json_out *j, enum memory_kind kind, const struct ids
 }
 
 /*
- * What the machine's memory nodes are made of. A kind may be there twice: a node that a driver has
+ * Print the kinds of the machine's memory nodes. A kind may appear twice: a node that a driver has
  * added is not ordinary beside others of its kind.
  */
 static void plan_put_memory(struct json_out *j, const struct machine *m)
@@ -360,7 +361,7 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 	struct machine *whole = NULL;
 	int rc;
 
-	/* parse_options has looked at both */
+	/* plan_check_options() has checked both */
 	if (p->o->serviceos)
 		conf_parse_service(&ask, p->o->serviceos);
 	if (p->o->serviceos_mems)
@@ -370,7 +371,7 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 				 "--serviceos-mems=%.100s: without cores of its own (--serviceos) "
 				 "a ServiceOS has no memory nodes either",
 				 p->o->serviceos_mems);
-	/* what a process may use of this node, as in a job, says nothing of what the node keeps */
+	/* the ServiceOS belongs to the whole node, also when this process may use a part only */
 	if (!p->o->topology && machine_load_whole(&whole, err) < 0)
 		return -1;
 	rc = service_choose(&p->service, whole ? whole : m, &ask, err);
@@ -389,7 +390,7 @@ static void say_left_out(const char *option, const char *what, const struct idse
 		errappend(err, " (%s leaves out %s %s)", option, what, idset_brief(list, &out));
 }
 
-/* The planner found too few CPUs or memory nodes: add which of them were withheld, and why. */
+/* After too few CPUs or memory nodes: add to ERR which were withheld, and why. */
 static void say_withheld(const struct planned *p, const struct machine *m, struct errbuf *err)
 {
 	struct idset offered, mems = *machine_mems(m);
@@ -411,8 +412,8 @@ static void say_withheld(const struct planned *p, const struct machine *m, struc
 			  idset_brief(list, &p->service.mems));
 	if (!idset_empty(&p->withheld))
 		errappend(err,
-			  " (memory nodes %s are homes of blocks, or hardly any of them can be "
-			  "used)",
+			  " (memory nodes %s are homes of blocks, or have hardly any usable "
+			  "memory)",
 			  idset_brief(list, &p->withheld));
 	offered = p->in.mems;
 	if (p->service.own_mems)
@@ -431,7 +432,7 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 	return 0;
 }
 
-/* The value of --cpus or --mems: a list that is not empty, of ids that the machine has. */
+/* Parse the value of --cpus or --mems: a list, not empty, of ids that the machine has. */
 static int read_offer(struct idset *out, const char *option, const char *value, const char *has,
 		      const struct idset *all, struct errbuf *err)
 {
@@ -448,7 +449,7 @@ static int read_offer(struct idset *out, const char *option, const char *value, 
 	return 0;
 }
 
-/* The CPUs and memory nodes that containers may have. */
+/* Fill P->in with the CPUs and memory nodes that containers may get. */
 static int offer(struct planned *p, const struct machine *m, struct errbuf *err)
 {
 	char list[128];
@@ -471,8 +472,8 @@ static int offer(struct planned *p, const struct machine *m, struct errbuf *err)
 		idset_andnot(&p->in.mems, &p->service.mems);
 	if (p->o->mems && !idset_empty(&p->withheld) && idset_subset(&p->in.mems, &p->withheld))
 		return errprintf(err,
-				 "--mems=%.100s: homes of blocks, or blocks of which hardly "
-				 "anything can be used, which no container gets",
+				 "--mems=%.100s: no container gets these: homes of blocks, or "
+				 "blocks with hardly any usable memory",
 				 p->o->mems);
 	if (p->service.own_mems && idset_empty(&p->in.mems))
 		return errprintf(err,
@@ -491,7 +492,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 		      p->o->conf_path ? geteuid() : 0, err) < 0 ||
 	    load_request(p, err) < 0 || parse_ntasks(p, err) < 0)
 		return -1;
-	/* root may sit in a session that is kept to the ServiceOS */
+	/* root's session may be confined to the ServiceOS */
 	rc = p->o->topology   ? machine_load_arg(&m, p->o->topology, err)
 	     : geteuid() == 0 ? machine_load_whole(&m, err)
 			      : machine_load_this(&m, err);
@@ -506,8 +507,8 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 	p->kept_one = rc == 0 &&
 		      hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);
 	if (p->kept_one && idset_empty(&p->in.cpus))
-		rc = errprintf(err,
-			       "no CPU is left: one of the node stays outside of policy \"hpc\"");
+		rc = errprintf(
+			err, "no CPU is left: one CPU of the node stays outside of policy \"hpc\"");
 	p->in.default_mems = plan_input_default_mems(p->conf.default_mems, p->service.own_mems,
 						     !idset_empty(&p->withheld));
 	if (rc == 0)
@@ -522,7 +523,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 	return rc < 0 ? -1 : plan_map_ranks(p, err);
 }
 
-/* The option C, with its value: -1, or the status that the tool ends with. */
+/* Take the option C with its value. Returns -1 to go on, or the exit status. */
 static int plan_take_option(struct options *o, int c)
 {
 	switch (c) {
@@ -569,7 +570,7 @@ static int plan_take_option(struct options *o, int c)
 	return -1;
 }
 
-/* Do the options fit each other, and are those of the ServiceOS right? As above. */
+/* Check that the options fit each other, and the ServiceOS's values. Returns as above. */
 static int plan_check_options(const struct options *o, const char *tool)
 {
 	struct service_ask ask;
@@ -585,7 +586,7 @@ static int plan_check_options(const struct options *o, const char *tool)
 	return -1;
 }
 
-/* -1, or the status that the tool ends with. */
+/* Returns -1 to go on, or the exit status. */
 static int plan_parse_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -618,7 +619,8 @@ static int plan_parse_options(struct options *o, int argc, char **argv)
 	return plan_check_options(o, argv[0]);
 }
 
-/* Of a plan for this machine: CPUs of it on which ranks do not run as users expect. */
+/* Warn of isolated CPUs in a plan for this machine: ranks run on them otherwise than users
+ * expect. */
 static void warn_of_isolcpus(const struct planned *p)
 {
 	struct idset isolated, given;
@@ -647,7 +649,7 @@ int tool_plan(int argc, char **argv)
 		return status;
 	p.o = &o;
 	if (tools_plan_make(&p, &err) < 0) {
-		/* a manifest's mistake begins with its place, as a compiler's */
+		/* a manifest's error begins with its place, as a compiler's */
 		status = tool_message(1, "%s", err.text);
 	} else {
 		status = 0;

@@ -23,42 +23,41 @@
 
 static const char provision_usage[] =
 	"Usage: nodeosctl provision [OPTION]...\n"
-	"Keep this node's system (daemons, logins, kernel threads, workqueues, interrupts) to the "
-	"cores\n"
-	"and memory nodes that serviceos and serviceos_mems in nodeos.conf name. For root. Running "
-	"it\n"
-	"again does what is left to do, and takes a changed nodeos.conf over.\n"
+	"Confine this node's system (daemons, logins, kernel threads, workqueues, interrupts) to "
+	"the cores\n"
+	"and memory nodes that serviceos and serviceos_mems in nodeos.conf name. For root. A "
+	"second run\n"
+	"does the rest, and takes over a changed nodeos.conf.\n"
 	"\n"
-	"  -n, --dry-run          change nothing: show every change that would be made\n"
+	"  -n, --dry-run          change nothing, show every change that a run makes\n"
 	"  -v, --verbose          show every change, and what this kernel does not move\n"
-	"      --cmdline          print the kernel parameters and the lines of slurm.conf that go "
-	"with it\n"
-	"  -t, --topology=FILE.xml|SYNTHETIC  with --cmdline: for that machine (default: this "
-	"one)\n"
+	"      --cmdline          print the matching kernel parameters and lines of slurm.conf\n"
+	"  -t, --topology=FILE.xml|SYNTHETIC  with --cmdline: print them for that machine\n"
+	"                         (default: this one)\n"
 	"      --conf=FILE        with --cmdline and --dry-run: use that nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
 	"  -h, --help             print this\n"
 	"\n"
-	"Exit status: 0 done, 1 not (one line says why), 2 wrong usage.\n";
+	"Exit status: 0 done, 1 failed (one line says why), 2 wrong usage.\n";
 
 static const char unprovision_usage[] =
 	"Usage: nodeosctl unprovision [OPTION]...\n"
 	"Put back what nodeosctl provision changed. For root.\n"
 	"\n"
-	"  -n, --dry-run          change nothing: show what would be put back\n"
+	"  -n, --dry-run          change nothing, show what a run puts back\n"
 	"  -v, --verbose          show every change, and what this kernel does not move\n"
 	"  -j, --json             print JSON (schema 1)\n"
 	"  -h, --help             print this\n"
 	"\n"
-	"Exit status: 0 done, or nothing to do; 1 not (one line says why); 2 wrong usage.\n";
+	"Exit status: 0 done, or nothing to do; 1 failed (one line says why); 2 wrong usage.\n";
 
 struct options {
 	const char *usage;
 	bool dry, verbose, cmdline, json;
 	const char *topology, *conf_path;
-	unsigned put_back; /* changes of the ServiceOS that was there */
+	unsigned put_back; /* changes of the previous ServiceOS */
 	struct json_out j;
-	char *text; /* of j: printed when all is done */
+	char *text; /* of j: printed at the end */
 	size_t size;
 };
 
@@ -82,7 +81,7 @@ static void provision_say(const struct service_item *it, const char *to, void *a
 	}
 	if ((!o->dry && !o->verbose) ||
 	    (it->kind == ITEM_THREAD && it->process && it->process != it->pid))
-		return; /* a process is told of once */
+		return; /* one line a process, not a thread */
 	if (it->kind == ITEM_DROPIN)
 		printf("%s /%s%s%s%s\n", to ? "write" : "remove", it->name, *it->label ? " (" : "",
 		       it->label, *it->label ? ")" : "");
@@ -162,8 +161,9 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 	putchar('\n');
 	fflush(stdout);
 	if (p->waiting)
-		fputs("nodeosctl: users' processes are there, whose memory nodes stay as they are "
-		      "until the next boot, or until it is run again without them (--verbose shows "
+		fputs("nodeosctl: users' processes are running: memory nodes stay as they are "
+		      "until "
+		      "the next boot, or until provision runs again without them (--verbose shows "
 		      "them)\n",
 		      stderr);
 	if (p->held)
@@ -174,8 +174,8 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 }
 
 /*
- * CPUs that containers have cannot become the system's under them. And the workqueues' mask, which
- * an isolated partition has changed or relies on (host/workqueue.h), stays while there is one.
+ * Refuse CPUs and memory nodes that containers have: the system would run under them. Refuse any
+ * change beside an isolated partition, which relies on the workqueues' mask (host/workqueue.h).
  */
 static int none_in_the_way(const struct node_state *s, const struct service_set *set,
 			   struct errbuf *err)
@@ -234,8 +234,8 @@ static bool same_service(const struct service_set *a, const struct service_set *
 	return service_same(a, b) && strcmp(a->except, b->except) == 0;
 }
 
-/* The ledger is kept locked, so that no container gets what the launch before it did not know to be
- * taken. */
+/* Save P's set under the ledger's lock, so that no launch gives a container CPUs or memory nodes
+ * that become the ServiceOS's meanwhile. */
 static int save(const struct provision *p, struct errbuf *err)
 {
 	struct service_set now;
@@ -255,7 +255,7 @@ static int save(const struct provision *p, struct errbuf *err)
 	return rc;
 }
 
-/* The state directory, locked against another provision. */
+/* Open the state directory, locked against another provision until this process ends. */
 static int open_state(const struct conf *conf, struct errbuf *err)
 {
 	int lock, dir = dir_open_private(conf->state_dir, err);
@@ -263,7 +263,6 @@ static int open_state(const struct conf *conf, struct errbuf *err)
 
 	if (dir < 0)
 		return -1;
-	/* held until we end */
 	lock = openat(dir, "serviceos.lock", O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	for (unsigned i = 0; lock >= 0 && i < 600 && flock(lock, LOCK_EX | LOCK_NB) < 0; i++) {
 		usleep(200000);
@@ -272,7 +271,7 @@ static int open_state(const struct conf *conf, struct errbuf *err)
 	if (lock < 0 || tries == 600) {
 		errprintf(err, "%s/serviceos.lock: %s", conf->state_dir,
 			  lock < 0 ? strerror(errno)
-				   : "another nodeosctl provision or unprovision does not end (see "
+				   : "another nodeosctl provision or unprovision holds it (see "
 				     "fuser)");
 		close(dir);
 		return -1;
@@ -302,7 +301,7 @@ static int provision_choose(struct service_set *set, const struct conf *conf,
 		return 0;
 	if (!o->cmdline && service_state_load(&now, conf->state_dir, &ignored) == 1)
 		return errprintf(err,
-				 "serviceos is none in %s, and this node is provisioned (CPUs "
+				 "serviceos is none in %s, but this node is provisioned (CPUs "
 				 "%.200s): nodeosctl unprovision undoes that",
 				 path, provision_list_of(&now.cpus));
 	return errprintf(err,
@@ -329,9 +328,9 @@ static int load_conf(struct conf *conf, const struct options *o, struct errbuf *
 }
 
 /*
- * A changed nodeos.conf: put everything back first, or what came since would be remembered as
- * having been in the old ServiceOS always. One whose CPUs went offline is not moved behind the
- * containers' backs.
+ * Take over a changed nodeos.conf: put everything back first, so that the journal does not record
+ * values of the old ServiceOS as original ones. Refuse when CPUs of the ServiceOS are offline: a
+ * new choice would move it onto CPUs that containers may have.
  */
 static int take_over(struct options *o, struct provision *p, const struct idset *online,
 		     struct errbuf *err)
@@ -340,7 +339,7 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	struct provision undo = *p;
 	int rc = service_state_load(&now, p->conf->state_dir, err);
 
-	/* a file that cannot be read: what the journal has is put back, and another one written */
+	/* a state file that cannot be read: undo what the journal has, and write a new one */
 	if (rc == 0)
 		return check_containers(&p->set, err);
 	if (rc < 0 && p->dry)
@@ -361,7 +360,7 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	return rc < 0 ? -1 : 0;
 }
 
-/* A name that is mistyped excepts nothing. */
+/* Warn of names that except nothing, such as mistyped ones. */
 static void warn_unknown(const char *units)
 {
 	char unit[256];
@@ -394,7 +393,7 @@ static int provision(struct options *o, struct errbuf *err)
 	int rc;
 
 	if (geteuid() != 0 && !o->cmdline)
-		return errprintf(err, "only root provisions a node (for all: --cmdline)");
+		return errprintf(err, "only root provisions a node (every user may use --cmdline)");
 	if (load_conf(&conf, o, err) < 0)
 		return -1;
 	rc = provision_choose(&p.set, &conf, o, &m, err);
@@ -411,7 +410,7 @@ static int provision(struct options *o, struct errbuf *err)
 	provision_begin(o, &p.set);
 	if (take_over(o, &p, &m_cpus, err) < 0)
 		return -1;
-	/* the changes of a node that is put back first cannot be seen on one that is not */
+	/* a dry run puts nothing back, so it plans the changes as for a new node */
 	p.as_new = o->dry && o->put_back;
 	if (provision_apply(&p, err) < 0)
 		return -1;
@@ -419,8 +418,8 @@ static int provision(struct options *o, struct errbuf *err)
 	if (p.changed)
 		warn_unknown(conf.service_except);
 	if (p.unsettled)
-		return errprintf(err, "something keeps starting threads elsewhere: run it again "
-				      "(nodeosctl verify shows them)");
+		return errprintf(err, "some process keeps starting threads elsewhere: run this "
+				      "again (nodeosctl verify shows them)");
 	return 0;
 }
 
@@ -441,7 +440,8 @@ static int unprovision(struct options *o, struct errbuf *err)
 		return errprintf(err, "only root unprovisions a node");
 	if (load_conf(&conf, o, err) < 0 || begin_provision(&p, err) < 0)
 		return -1;
-	service_state_load(&p.set, conf.state_dir, err); /* the journal is what counts */
+	service_state_load(&p.set, conf.state_dir,
+			   err); /* only for the report: the journal decides */
 	provision_begin(o, &p.set);
 	none = (struct service_set){ .own_mems = false };
 	rc = check_containers(&none, err);
@@ -461,7 +461,7 @@ static int unprovision(struct options *o, struct errbuf *err)
 	return 0;
 }
 
-/* -1 to go on, or the exit status. */
+/* Returns -1 to go on, or the exit status. */
 static int parse_arguments(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -512,7 +512,7 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 	}
 	if (optind != argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
-	/* verify, unprovision and launches know the installed file only */
+	/* verify, unprovision and launches read the installed file only */
 	if ((o->topology && !o->cmdline) || (o->conf_path && !o->cmdline && !o->dry))
 		return tool_error(2, "%s: --%s", argv[0],
 				  o->topology ? "topology goes with --cmdline"

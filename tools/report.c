@@ -15,30 +15,29 @@ static const char usage_text[] =
 	"Usage: nodeosctl report [--json|--svg=FILE] [--job=ID]\n"
 	"       nodeosctl report --all-nodes [--json|--svg=FILE] [--job=ID]\n"
 	"       nodeosctl report --merge [--json|--svg=FILE] FILE...\n"
-	"Show the containers of this node: what was asked, what was chosen and why, what became "
-	"of\n"
-	"each isolator, and what the kernel shows of every rank now. For root; --all-nodes and "
-	"--merge\n"
-	"are for everybody, and also say what is not the same on all nodes.\n"
+	"Show the containers of this node: the request, the choice and its reasons, the outcome of "
+	"each\n"
+	"isolator, and what the kernel shows of every rank now. For root; --all-nodes and --merge "
+	"are for\n"
+	"all users, and also show what differs between nodes.\n"
 	"\n"
-	"      --all-nodes  ask every node of a job of yours (default: the one that you are in)\n"
-	"      --merge      show reports that were kept as JSON: of nodes, or of steps (\"-\": "
-	"standard input)\n"
+	"      --all-nodes  ask every node of a job of yours (default: this job)\n"
+	"      --merge      show saved JSON reports, of nodes or of steps (\"-\": standard input)\n"
 	"  -j, --json       print JSON (schema 1)\n"
-	"      --svg=FILE   draw instead (\"-\": to standard output)\n"
-	"      --job=ID     only that job; with --all-nodes also a task of an array, as 7_2\n"
+	"      --svg=FILE   draw a picture instead (\"-\": standard output)\n"
+	"      --job=ID     show only that job; with --all-nodes also a task of an array, as 7_2\n"
 	"  -h, --help       print this\n"
 	"\n"
-	"Exit status: 0 done, 1 failed, or a node has not answered, 2 wrong usage.\n";
+	"Exit status: 0 done, 1 failed, or a node did not answer, 2 wrong usage.\n";
 
 struct drawing {
-	struct picture_part *part; /* the last is what the others leave */
+	struct picture_part *part; /* the last is free: what no other has */
 	unsigned n;
 	const struct ledger_job *job;
 	bool failed;
 };
 
-/* One more part before the last, which is left without it. */
+/* Insert PART before the last, and take its CPUs and memory nodes from the last. */
 static void report_add_part(struct drawing *d, struct picture_part part, const char *what)
 {
 	struct picture_part *more = realloc(d->part, (d->n + 1) * sizeof(*more));
@@ -86,7 +85,7 @@ static int report_draw_node(const struct node_state *s, const char *node, const 
 	char title[320];
 	int rc;
 
-	/* the caller may be in a session that is kept to the ServiceOS */
+	/* the caller's session may be confined to the ServiceOS */
 	if (machine_load_whole(&m, err) < 0) {
 		free(d.part);
 		return -1;
@@ -120,11 +119,11 @@ static int report_draw_node(const struct node_state *s, const char *node, const 
 	return rc;
 }
 
-/* What was asked of report. */
+/* Options of report. */
 struct wanted {
 	const char *svg;
 	unsigned long job;
-	long task; /* of the array JOB; -1: not said */
+	long task; /* of the array JOB; -1: not given */
 	bool json, all, merge;
 };
 
@@ -173,7 +172,7 @@ static int draw_merged(struct merged *m, const char *title, const char *path, st
 	return rc;
 }
 
-/* Several nodes: exit with 1 when one is missing. */
+/* Print a report of several nodes. Returns the exit status: 1 when a node is missing. */
 static int show_merged(struct merged *m, const char *title, const struct wanted *w,
 		       struct errbuf *err)
 {
@@ -203,9 +202,7 @@ static int report_all(const struct wanted *w)
 	int status;
 
 	if (!job || job > UINT32_MAX)
-		return tool_error(
-			2,
-			"report: --all-nodes: of which job? Outside of a job, name it: --job=ID");
+		return tool_error(2, "report: --all-nodes: outside of a job expects --job=ID");
 	snprintf(title, sizeof(title),
 		 w->task < 0 ? "Containers of job %lu" : "Containers of job %lu_%ld", job, w->task);
 	status = gather_job(&m, &whose, &err) < 0 ? tool_error(1, "report: %s", err.text)
@@ -275,14 +272,14 @@ int tool_report(int argc, char **argv)
 		return tool_error(2, "report: --json and --svg: expected one of them");
 	if (w.task >= 0 && !w.all)
 		return tool_error(2,
-				  "report: --job=%lu_%ld: goes with --all-nodes; a node knows a "
-				  "task of an array by its own number, SLURM_JOB_ID in it",
+				  "report: --job=%lu_%ld: needs --all-nodes; a node knows a task "
+				  "of an array by its own number, SLURM_JOB_ID in it",
 				  w.job, w.task);
 	if (w.merge && (w.all || w.job))
 		return tool_error(2, "report: --merge and %s: expected one of them",
 				  w.all ? "--all-nodes" : "--job");
 	if (w.merge && optind == argc)
-		return tool_error(2, "report: --merge: name the files that reports were kept in");
+		return tool_error(2, "report: --merge: expected FILEs with saved reports");
 	if (!w.merge && optind < argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	return w.merge ? report_merged(&w, argc - optind, argv + optind)

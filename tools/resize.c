@@ -7,26 +7,28 @@
 static const char usage_text[] =
 	"Usage: nodeosctl resize [--job=ID] [--step=ID] [--cpus=[+-]N] [--mems=[+-]N|SIZE] "
 	"[--json] CONTAINER\n"
-	"Let a container of your own have more or fewer of the job's CPUs and memory nodes on this "
+	"Give a container of your own more or fewer of the job's CPUs and memory nodes on this "
 	"node.\n"
-	"Its ranks are bound anew with all their threads; what is on memory nodes that it gives up "
-	"is\n"
-	"moved, and what cannot be is told. What it gives up its job's other containers may have.\n"
-	"nodeosd does it.\n"
+	"Its ranks are bound anew with all their threads. Pages on memory nodes that it gives up "
+	"are\n"
+	"moved; pages that cannot be moved are reported. Other containers of the job can take what "
+	"it\n"
+	"gives up. nodeosd does the work.\n"
 	"\n"
 	"      --cpus=N   hardware threads that ranks may run on, rounded up to whole cores; +N, "
-	"-N: so\n"
-	"                 many more or fewer than now\n"
+	"-N:\n"
+	"                 that many more or fewer than now\n"
 	"      --mems=N   memory nodes, where the site allows it (resize_mems of nodeos.conf, off "
 	"by\n"
-	"                 default); +N, -N: so many more or fewer; or what they hold, as 16G\n"
-	"      --job=ID   the container of that job (where several have one of the name)\n"
+	"                 default); +N, -N: that many more or fewer; or a size, as 16G\n"
+	"      --job=ID   the container of that job (needed when several jobs have one of that "
+	"name)\n"
 	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"
-	"Exit status: 0 done, 1 not possible (and all is as before, but for what the message "
-	"names), 2 when the call is wrong.\n";
+	"Exit status: 0 done, 1 not possible (nothing has changed, except for what the message "
+	"names), 2 wrong usage.\n";
 
 static int resize_take_cpus(struct ask *a, const char *text)
 {
@@ -91,7 +93,7 @@ int tool_resize(int argc, char **argv)
 		return tool_wrong(argv[0],
 				  optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
 	if (!a.cpus.given && !a.mems.given)
-		return tool_error(2, "resize: how large? --cpus=N, --mems=N or both say so");
+		return tool_error(2, "resize: no size given: expected --cpus=N, --mems=N or both");
 	status = tool_ask_container(&a, argv[0], argv[optind]);
 	if (status)
 		return status;

@@ -10,17 +10,17 @@
 
 static const char usage_text[] =
 	"Usage: nodeosctl run --sched=POLICY -- COMMAND [ARGUMENT]...\n"
-	"Run COMMAND, and whatever it starts, with a scheduling policy.\n"
+	"Run COMMAND and its children with a scheduling policy.\n"
 	"\n"
 	"  -s, --sched=POLICY  other, batch, idle, fifo[:PRIORITY], rr[:PRIORITY] or\n"
 	"                      hpc[:user|rr|topo][,quantum:MS], as with srun\n"
 	"  -h, --help          print this\n"
 	"\n"
 	"fifo, rr and hpc need CAP_SYS_NICE or a limit on rtprio (ulimit -r).\n"
-	"Exit status: that of COMMAND; 127 when it is not found, 126 when it cannot be run, 1 when "
-	"the policy is refused, 2 when the call is wrong.\n";
+	"Exit status: COMMAND's; 127 when it is not found, 126 when it cannot be run, 1 when the "
+	"policy is refused, 2 wrong usage.\n";
 
-/* The numbers of env(1), nice(1) and chrt(1). */
+/* As env(1), nice(1) and chrt(1) have them. */
 #define STATUS_NOT_FOUND 127
 #define STATUS_CANNOT_RUN 126
 

@@ -9,18 +9,18 @@
 #include "tools/node_args.h"
 #include "tools/tool.h"
 
-static const char usage_text[] = "Usage: nodeosctl show [--json|--parcel] [--job=ID]\n"
-				 "Show the containers of your own jobs on this node, as report "
-				 "does for root: what was asked,\n"
-				 "what was chosen and why, what became of each isolator, and what "
-				 "the kernel shows of every\n"
-				 "rank now. nodeosd answers it, on a node of the job.\n"
-				 "\n"
-				 "  -j, --json     print JSON (schema 1)\n"
-				 "      --parcel   print it in short lines with the node's name, "
-				 "as report takes them of all nodes\n"
-				 "      --job=ID   only that job\n"
-				 "  -h, --help     print this\n";
+static const char usage_text[] =
+	"Usage: nodeosctl show [--json|--parcel] [--job=ID]\n"
+	"Show the containers of your own jobs on this node, as report does for root: the request,\n"
+	"the choice and its reasons, the outcome of each isolator, and what the kernel shows of "
+	"every\n"
+	"rank now. nodeosd answers, on a node of the job.\n"
+	"\n"
+	"  -j, --json     print JSON (schema 1)\n"
+	"      --parcel   print short lines that begin with the node's name, for report "
+	"--all-nodes\n"
+	"      --job=ID   show only that job\n"
+	"  -h, --help     print this\n";
 
 static int show_parcel(struct ask *a)
 {

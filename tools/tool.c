@@ -6,7 +6,7 @@
 
 #include "base/printable.h"
 
-#define MESSAGE_MAX 4096 /* the longest have a path */
+#define MESSAGE_MAX 4096 /* the longest messages hold a path */
 
 /* A message may hold bytes of a file or a user, and the terminal may be root's. */
 static void __attribute__((format(printf, 1, 0))) put_message(const char *fmt, va_list ap)
@@ -56,7 +56,7 @@ int tool_getopt(int argc, char **argv, const char *shorts, const struct option *
 	char program[64], *command = argv[0];
 	int c;
 
-	/* what getopt's own messages begin with */
+	/* getopt begins its messages with it */
 	snprintf(program, sizeof(program), "nodeosctl: %s", command);
 	argv[0] = program;
 	c = getopt_long(argc, argv, shorts, longs, NULL);

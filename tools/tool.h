@@ -7,7 +7,7 @@
 /*
  * The commands of nodeosctl. ARGV[0] is the command's name. Each returns the exit
  * status: 0 done, 1 failed with one message on standard error, 2 wrong usage,
- * 3 checked and found wanting.
+ * 3 the check found a problem.
  */
 int tool_check(int argc, char **argv);
 int tool_delete(int argc, char **argv);
@@ -26,23 +26,23 @@ int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 
 /*
- * A message on standard error, one line whatever is in it (base/printable.h); returns STATUS.
- * tool_message() is for one that begins with its place, as a compiler's; the others are
+ * Print a message on standard error, always one line (base/printable.h); returns STATUS.
+ * tool_message() prints one that begins with its place, as a compiler's does; tool_error() prints
  * "nodeosctl: MESSAGE".
  */
 int tool_message(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard error, for a wrong call;
- * returns 2. */
+/* For wrong usage: print "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard
+ * error; returns 2. */
 int tool_wrong(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* getopt_long() for the command ARGV[0]: its messages name nodeosctl and the command, and say where
- * the options are. */
+/* getopt_long() for the command ARGV[0]: its messages name nodeosctl and the command, and refer to
+ * --help. */
 int tool_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 
-/* For an option C of tool_getopt() that is not COMMAND's own: 'h' prints USAGE and the name of the
- * command's manual page, and returns 0; an option that getopt has refused returns 2. */
+/* Handle an option C of tool_getopt() that COMMAND does not: for 'h' print USAGE and the name of
+ * the command's manual page, and return 0; for one that getopt has refused return 2. */
 int tool_help(int c, const char *command, const char *usage);
 
 #endif

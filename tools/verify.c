@@ -16,21 +16,21 @@
 
 static const char usage_text[] =
 	"Usage: nodeosctl verify [OPTION]...\n"
-	"Compare what the kernel shows with what it should be: of this node's containers the CPUs "
+	"Compare what the kernel shows with what should be in force: for containers the CPUs and "
+	"memory\n"
+	"nodes of every rank, and partitions; for the ServiceOS where every other process, thread "
 	"and\n"
-	"memory nodes of every rank, and partitions; of its ServiceOS where every other process, "
-	"thread\n"
-	"and interrupt may run, and what Slurm keeps from jobs; whether blocks of memory that "
-	"nobody has\n"
-	"are empty. For root.\n"
+	"interrupt may run, and the CPUs and memory that Slurm withholds from jobs; for blocks of "
+	"memory\n"
+	"that no job has, whether they are empty. For root.\n"
 	"\n"
-	"      --job=ID           the containers of that job only\n"
-	"  -v, --verbose          list what this kernel cannot move, which is no difference\n"
+	"      --job=ID           check the containers of that job only\n"
+	"  -v, --verbose          list what this kernel cannot move (not counted as differing)\n"
 	"  -j, --json             print JSON (schema 1)\n"
 	"  -h, --help             print this\n"
 	"\n"
-	"Exit status: 0 nothing differs, 1 it could not be told (one line says why), 2 wrong "
-	"usage, 3 something differs.\n";
+	"Exit status: 0 nothing differs, 1 the check failed (one line says why), 2 wrong usage, 3 "
+	"something differs.\n";
 
 struct check {
 	struct json_out j; /* f NULL: text */
@@ -41,7 +41,7 @@ struct check {
 	bool quiet; /* only count */
 	unsigned count, wrong;
 	bool verbose;
-	/* what this kernel cannot move, and among them what could not be checked */
+	/* findings that this kernel cannot move, and those of them that could not be checked */
 	unsigned n_fixed, n_unknown;
 	struct fixed {
 		char *what, *found, *why;
@@ -154,13 +154,13 @@ static void check_step(struct check *c)
 	step_id_format(c->step->step_id, c->id);
 	if (c->step->partition != PARTITION_MEMBER)
 		check_partition(c);
-	/* ranks in several places are told apart by their report only; those of a step that is
-	 * launching are on their way */
+	/* only the report knows which rank is in which of several places; the ranks of a launching
+	 * step have not arrived yet */
 	if (w.at && !c->step->launching && c->step->step_id < STEP_ID_INTERACTIVE)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
 }
 
-/* Is there a job with containers? */
+/* Check all jobs, or job ONLY. Returns whether there is a job with containers. */
 static bool check_jobs(struct check *c, unsigned long only)
 {
 	bool any = false;
@@ -201,7 +201,7 @@ static void put_blocks(struct check *c, const char *what, const char *want,
 	jout_close(&c->j, '}');
 }
 
-/* Blocks that jobs have are there; blocks that nobody has are empty, or no container gets them. */
+/* Blocks of jobs must be online. Free blocks must be empty, or no container gets them. */
 static void check_blocks(struct check *c)
 {
 	struct idset free = c->s->blocks.nodes, held, clean;
@@ -220,7 +220,7 @@ static void check_blocks(struct check *c)
 	put_blocks(c, "of jobs", "there", &held, "offline");
 	blocks_clean(&c->s->blocks, "", &free, &clean);
 	idset_andnot(&free, &clean);
-	put_blocks(c, "that nobody has", "empty", &free,
+	put_blocks(c, "that no job has", "empty", &free,
 		   "with files in memory (/dev/shm?) or processes outside of jobs");
 }
 
@@ -241,7 +241,7 @@ static void keep_fixed(struct check *c, const struct service_finding *f)
 		(struct fixed){ verify_copy(f->what), verify_copy(f->found), verify_copy(f->why) };
 }
 
-/* Drift stands among the other checks; what nobody can change in a list of its own, later. */
+/* Drift is printed among the other checks; findings that cannot be changed go to a later list. */
 static void put_service(const struct service_finding *f, void *arg)
 {
 	struct check *c = arg;
@@ -339,7 +339,7 @@ static int verify(const struct node_state *s, unsigned long only, bool json, boo
 	return c.wrong || *bad ? 3 : 0;
 }
 
-/* What was loaded may have ended, or been launched, before it was looked at: then look again. */
+/* A step may start or end between the load and the check: on a difference load once more. */
 static int load_settled(struct node_state *s, unsigned long only, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 500000000 };

@@ -497,7 +497,7 @@ def group_refused(machine):
         ("alice", "sim --cpus=0", 2, "expected a number"),
         ("alice", "sim --cpus=-", 2, "expected a number"),
         ("alice", "sim --mems=-4G", 2, "expected a number"),
-        ("alice", "sim", 2, "how large?"),
+        ("alice", "sim", 2, "no size given"),
         ("alice", "--cpus=2", 2, "which CONTAINER?"),
         ("alice", "../sim --cpus=2", 2, "../sim"),
         (

@@ -402,7 +402,7 @@ def group_provision():
         mems = open(f"{session}/cpuset.mems.effective").read()
         r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
         ok(
-            r.code == 0 and "users' processes are there" in r.err and "of uid 1000" in r.out,
+            r.code == 0 and "users' processes are running" in r.err and "of uid 1000" in r.out,
             "provision reports that memory nodes wait, and for which user",
             r.text,
         )

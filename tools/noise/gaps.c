@@ -71,7 +71,7 @@ int gaps_summary(struct summary *out, const struct gaps *g)
 #define RIGHT 30
 #define TOP 70
 #define BOTTOM 60
-/* more than can be told apart: of these the longest of each column stay */
+/* the eye cannot separate more: of each column only the longest stays */
 #define MARKS_MAX 20000
 
 static double gaps_x_of(uint64_t at, uint64_t total)
@@ -79,7 +79,7 @@ static double gaps_x_of(uint64_t at, uint64_t total)
 	return LEFT + (WIDTH - LEFT - RIGHT) * (total ? (double)at / (double)total : 0);
 }
 
-/* From 100 ns to 1 s. */
+/* The scale goes from 100 ns to 1 s. */
 static double gaps_y_of(uint64_t ns)
 {
 	double d = log10(ns < 100 ? 100 : ns > 1000000000 ? 1e9 : (double)ns) - 2;

@@ -7,16 +7,16 @@
 #include <stdio.h>
 
 /*
- * What a run has recorded: of detours each interruption, of work each quantum. Times in ns since
- * the start. Pure: what it says depends on the numbers only.
+ * Gaps of a run: each interruption with detours, each quantum with work. Times are in ns since the
+ * start. Pure: results depend on the numbers only.
  */
 struct gap {
-	uint64_t at; /* when it began */
+	uint64_t at; /* its start */
 	uint64_t length;
 };
 
 struct gaps {
-	struct gap *gap; /* in the order of time */
+	struct gap *gap; /* sorted by time */
 	size_t n;
 	uint64_t total; /* ns of the whole run */
 	uint64_t least; /* the shortest loop, or quantum */
@@ -26,23 +26,22 @@ struct gaps {
 
 struct summary {
 	size_t n[DECADES];
-	/* ns: of a detour all but the shortest loop, of a quantum all but the shortest */
+	/* ns above the shortest loop or quantum */
 	uint64_t lost[DECADES];
 	size_t count;
 	uint64_t lost_all;
 	struct gap longest;
 	uint64_t median; /* of lengths */
-	double variation; /* standard deviation by mean, of lengths; 0 of none */
+	double variation; /* standard deviation / mean of lengths; 0 without gaps */
 };
 
-/* Sorts nothing of G; -1: out of memory. */
+/* Fill OUT from G, which stays as it is. Returns 0, or -1 when out of memory. */
 int gaps_summary(struct summary *out, const struct gaps *g);
 
-/* "< 1 us", "1-10 us", ..., ">= 100 ms" */
+/* Name of decade I: "< 1 us", "1-10 us", ..., ">= 100 ms"; "?" for another. */
 const char *gaps_decade(unsigned i);
 
-/* A picture of G: every gap by its time and length, lengths by powers of ten. TITLE is put above
- * it. */
+/* Draw G below TITLE: each gap at its time and length, lengths on a logarithmic scale. */
 void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char *title);
 
 #endif

@@ -9,25 +9,28 @@
 
 static void numbers(void)
 {
-	/* loops of 100 ns: lengths chosen so that every sum can be done in the head */
+	/* loops of 100 ns, with lengths that are easy to add */
 	struct gap gap[] = { { 0, 999 },	{ 10, 1000 }, { 20, 9999 }, { 30, 10000 },
 			     { 50, 200000000 }, { 60, 1000 }, { 70, 50 } };
 	struct gaps g = { gap, 7, 400000000, 100 };
 	struct summary s;
 
-	is_int(gaps_summary(&s, &g), 0, "a summary");
-	is_int((long long)s.count, 7, "of seven");
-	is_int((long long)s.n[0], 2, "999 ns and 50 ns are below 1 us");
-	is_int((long long)s.n[1], 3, "1000 ns, twice, and 9999 ns are not");
-	is_int((long long)s.n[2], 1, "10 us begin the next");
-	is_int((long long)(s.n[3] + s.n[4] + s.n[5]), 0, "nothing between");
-	is_int((long long)s.n[6], 1, "200 ms is the last kind");
+	is_int(gaps_summary(&s, &g), 0, "gaps_summary: succeeds");
+	is_int((long long)s.count, 7, "gaps_summary: counts seven gaps");
+	is_int((long long)s.n[0], 2, "gaps_summary: 999 ns and 50 ns are below 1 us");
+	is_int((long long)s.n[1], 3, "gaps_summary: 1000 ns, twice, and 9999 ns are 1-10 us");
+	is_int((long long)s.n[2], 1, "gaps_summary: 10 us begins the next decade");
+	is_int((long long)(s.n[3] + s.n[4] + s.n[5]), 0,
+	       "gaps_summary: the decades between are empty");
+	is_int((long long)s.n[6], 1, "gaps_summary: 200 ms is in the last decade");
 	is_int((long long)s.lost[0], 899,
-	       "lost: what is above the shortest loop; less than that is nothing");
-	is_int((long long)s.lost[1], 900 + 9899 + 900, "of the three");
-	is_int((long long)s.lost_all, 899 + 900 + 9899 + 9900 + 199999900 + 900, "of all");
-	is_int((long long)s.longest.at, 50, "when the longest began");
-	is_int((long long)s.median, 1000, "the median");
+	       "gaps_summary: time above the shortest loop is lost, a shorter gap loses nothing");
+	is_int((long long)s.lost[1], 900 + 9899 + 900,
+	       "gaps_summary: time lost in the second decade");
+	is_int((long long)s.lost_all, 899 + 900 + 9899 + 9900 + 199999900 + 900,
+	       "gaps_summary: time lost in all decades");
+	is_int((long long)s.longest.at, 50, "gaps_summary: start of the longest gap");
+	is_int((long long)s.median, 1000, "gaps_summary: median length");
 }
 
 static void variation(void)
@@ -38,15 +41,15 @@ static void variation(void)
 	struct summary s;
 
 	gaps_summary(&s, &g);
-	/* the textbook's 2 4 4 4 5 5 7 9: mean 5, deviation 2 */
-	ok(fabs(s.variation - 0.4) < 1e-9, "variation 2 / 5: %f", s.variation);
+	/* the textbook's example, 2 4 4 4 5 5 7 9: mean 5, deviation 2 */
+	ok(fabs(s.variation - 0.4) < 1e-9, "gaps_summary: variation is 2 / 5: %f", s.variation);
 	g.n = 1;
 	gaps_summary(&s, &g);
-	ok(s.variation == 0 && s.median == 2000, "one has none");
+	ok(s.variation == 0 && s.median == 2000, "gaps_summary: one gap has no variation");
 	g.n = 0;
 	gaps_summary(&s, &g);
 	ok(s.variation == 0 && s.count == 0 && s.lost_all == 0 && s.longest.length == 0,
-	   "none has nothing");
+	   "gaps_summary: all is 0 without gaps");
 }
 
 static unsigned count(const char *text, const char *word)
@@ -70,16 +73,17 @@ static void picture(void)
 
 	for (unsigned i = 0; i < MANY; i++)
 		gap[i] = (struct gap){ i * 10000u, 200 + i % 7 };
-	gap[54321].length = 5000000; /* must not be lost among so many */
+	gap[54321].length = 5000000; /* the one long gap among many */
 	gaps_summary(&s, &g);
 	gaps_svg(f, &g, &s, "CPU <3> & more");
 	fclose(f);
-	ok(strstr(text, "CPU &lt;3> &amp; more") != NULL, "a title is no markup");
+	ok(strstr(text, "CPU &lt;3> &amp; more") != NULL, "gaps_svg: escapes the title");
 	ok(count(text, "<circle") <= 20001 && count(text, "<circle") > 10000,
-	   "as many marks as can be told apart: %u", count(text, "<circle"));
-	ok(count(text, "r='3.5'") == 1, "the long one is drawn");
-	ok(strncmp(text, "<svg ", 5) == 0 && strcmp(text + size - 7, "</svg>\n") == 0, "a picture");
-	ok(!strstr(text, "nan") && !strstr(text, "inf"), "with numbers");
+	   "gaps_svg: limits the number of marks: %u", count(text, "<circle"));
+	ok(count(text, "r='3.5'") == 1, "gaps_svg: draws the long gap");
+	ok(strncmp(text, "<svg ", 5) == 0 && strcmp(text + size - 7, "</svg>\n") == 0,
+	   "gaps_svg: writes one svg element");
+	ok(!strstr(text, "nan") && !strstr(text, "inf"), "gaps_svg: writes finite numbers");
 	free(text);
 	free(gap);
 }
@@ -89,8 +93,8 @@ int main(void)
 	numbers();
 	variation();
 	picture();
-	is(gaps_decade(0), "< 1 us", "the first kind");
-	is(gaps_decade(6), ">= 100 ms", "the last");
-	is(gaps_decade(7), "?", "no other");
+	is(gaps_decade(0), "< 1 us", "gaps_decade: the first");
+	is(gaps_decade(6), ">= 100 ms", "gaps_decade: the last");
+	is(gaps_decade(7), "?", "gaps_decade: \"?\" beyond the last");
 	return tap_done();
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * noise: how much of a CPU does a program get that wants all of it? One thread looks at the clock
- * without pause and notes when it was away (detour: the "selfish" method of Beckman et al., CLUSTER
- * 2006), or does the same work again and again and notes how long it took (work: fixed work quanta,
- * as in Sottile and Minnich, CLUSTER 2004).
+ * nodeos-noise: measure how much CPU time a program loses that computes without pause. One thread
+ * reads the clock in a loop and records each jump (detour: the "selfish" method of Beckman et al.,
+ * CLUSTER 2006), or repeats the same work and records the time of each piece (work: fixed work
+ * quanta, as in Sottile and Minnich, CLUSTER 2004).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,26 +23,25 @@
 #include "host/policy.h"
 #include "tools/noise/gaps.h"
 
-static const char usage_text[] = "Usage: nodeos-noise [OPTION]...\n"
-				 "Measure what interrupts a program that computes, on the CPU "
-				 "where it is started (taskset, srun).\n"
-				 "\n"
-				 "  -w, --work[=US]      repeat a piece of work of about so many "
-				 "microseconds (default: 1000) and note how\n"
-				 "                       long each takes; without it look at the "
-				 "clock and note when it jumps\n"
-				 "  -s, --seconds=S      for so long (default: 10)\n"
-				 "  -t, --threshold=N    a jump is longer than N times the "
-				 "shortest look at the clock (default: 10)\n"
-				 "  -j, --json           print JSON, one object on a line\n"
-				 "  -p, --plot=FILE.svg  draw a picture, too; %r in its name "
-				 "becomes the rank ($SLURM_PROCID, or 0)\n"
-				 "  -h, --help           print this\n"
-				 "\n"
-				 "Each rank of srun measures for itself. Exit status: 0, 1 when it "
-				 "could not measure, 2 wrong usage.\n";
+static const char usage_text[] =
+	"Usage: nodeos-noise [OPTION]...\n"
+	"Measure interruptions of a program that computes, on the CPU that starts it (taskset, "
+	"srun).\n"
+	"\n"
+	"  -w, --work[=US]      repeat a piece of work of about US microseconds (default: 1000) "
+	"and record\n"
+	"                       each duration; default: read the clock and record each jump\n"
+	"  -s, --seconds=S      measure for S seconds (default: 10)\n"
+	"  -t, --threshold=N    a jump is longer than N times the shortest read of the clock "
+	"(default: 10)\n"
+	"  -j, --json           print JSON, one object on a line\n"
+	"  -p, --plot=FILE.svg  also draw a picture; %r in its name becomes the rank "
+	"($SLURM_PROCID, or 0)\n"
+	"  -h, --help           print this\n"
+	"\n"
+	"Each rank of srun measures separately. Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
-#define GAPS_MAX (1u << 20) /* beyond, the run ends early and says so */
+#define GAPS_MAX (1u << 20) /* a run with more ends early and reports it */
 
 struct options {
 	bool work, json;
@@ -85,7 +84,7 @@ static void look_where(struct run *r)
 	r->cpu = cpu;
 }
 
-/* The shortest of many looks at the clock that are not the same. */
+/* Returns the shortest difference, above 0, of two reads of the clock. */
 static uint64_t shortest_look(void)
 {
 	uint64_t least = UINT64_MAX, before = noise_now();
@@ -112,7 +111,7 @@ static void detours(struct run *r, const struct options *o)
 			if (!noise_note(r, before - start, at - before))
 				break;
 			look_where(r);
-			at = noise_now(); /* the note is no detour */
+			at = noise_now(); /* the time to record is no detour */
 		}
 		before = at;
 	}
@@ -121,7 +120,7 @@ static void detours(struct run *r, const struct options *o)
 
 static volatile uint64_t sink;
 
-/* Nothing but registers: what varies is the time that the CPU is away, or its clock. */
+/* Use registers only, so that the time varies only with interruptions and the CPU's clock. */
 static void compute(uint64_t n)
 {
 	uint64_t x = sink;
@@ -139,7 +138,7 @@ static uint64_t time_of(uint64_t n)
 	return noise_now() - start;
 }
 
-/* How many rounds take that long, when nothing interrupts: the shortest of some tries. */
+/* Returns the rounds that take NS without interruptions, from the shortest of some tries. */
 static uint64_t rounds_of(uint64_t ns)
 {
 	uint64_t n = 1000, least;
@@ -261,7 +260,7 @@ static int noise_measure(const struct options *o)
 		fprintf(stderr, "nodeos-noise: %s\n", strerror(errno));
 		return 1;
 	}
-	/* or page faults count as noise; where it is not allowed they do */
+	/* otherwise page faults count as noise; without the right to lock memory they do */
 	mlockall(MCL_CURRENT);
 	getrusage(RUSAGE_SELF, &before);
 	if (o->work)

@@ -24,7 +24,8 @@ static void take(int fd, char *buf, size_t size)
 	close(fd);
 }
 
-/* Run "nodeosctl check ARGS" in a child; its exit status, its output in out and errors. */
+/* Run "nodeosctl check ARGS" in a child. Returns its exit status; its output is in out and
+ * errors. */
 static int run(const char *a, const char *b, const char *c)
 {
 	char *argv[] = { (char *)(uintptr_t) "check", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
@@ -55,28 +56,29 @@ static void json(void)
 	struct json_object *root, *list, *one, *value;
 
 	is_int(run("--json", "coupled.json", "nothing.json"), 1,
-	       "--json, one good and one missing");
+	       "check --json: a valid and a missing manifest fail");
 	root = json_tokener_parse(out);
 	if (!ok(json_object_object_get_ex(root, "manifests", &list) &&
 			json_object_array_length(list) == 2,
-		"two manifests"))
+		"check --json: two manifests"))
 		return;
 	one = json_object_array_get_idx(list, 0);
 	ok(json_object_object_get_ex(one, "ok", &value) && json_object_get_boolean(value),
-	   "the first is ok");
+	   "check --json: the valid manifest is ok");
 	ok(json_object_object_get_ex(one, "containers", &value) &&
 		   json_object_array_length(value) == 2,
-	   "with two containers");
+	   "check --json: the valid manifest has two containers");
 	one = json_object_array_get_idx(list, 1);
 	ok(json_object_object_get_ex(one, "ok", &value) && !json_object_get_boolean(value),
-	   "the second is not");
-	ok(json_object_object_get_ex(one, "error", &value), "and says why");
+	   "check --json: the missing manifest is not ok");
+	ok(json_object_object_get_ex(one, "error", &value),
+	   "check --json: the missing manifest has an error");
 	is(errors, "nothing.json: cannot open: No such file or directory\n",
-	   "as standard error does");
+	   "check --json: standard error names the missing file");
 	json_object_put(root);
 }
 
-/* Members of the container and the names of its isolators in --json of every-key.json. */
+/* --json of every-key.json has each member of a container and each isolator. */
 static void accepted(void)
 {
 	static const char want[] =
@@ -86,7 +88,8 @@ static void accepted(void)
 	struct json_object *root, *one, *list, *name, *outcome;
 	char got[512] = "";
 
-	is_int(run("--json", "every-key.json", NULL), 0, "--json, every key");
+	is_int(run("--json", "every-key.json", NULL), 0,
+	       "check --json: a manifest with every key is valid");
 	root = json_tokener_parse(out);
 	json_object_object_get_ex(root, "manifests", &list);
 	one = json_object_array_get_idx(list, 0);
@@ -105,11 +108,11 @@ static void accepted(void)
 		sprintf(got + strlen(got), "%s=%s ", json_object_get_string(name),
 			json_object_get_string(outcome));
 	}
-	is(got, want, "its members and isolators");
+	is(got, want, "check --json: members and isolators of a manifest with every key");
 	json_object_put(root);
 }
 
-/* A fault as "LINE:COLUMN: PATH: MESSAGE", of the members of --json. */
+/* Check TEXT with --json. Returns the fault's members as "LINE:COLUMN: PATH: MESSAGE", or "". */
 static const char *fault(const char *text)
 {
 	static char got[1024];
@@ -144,17 +147,18 @@ static void faults(void)
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":0}}]}}"),
 	   "2:57: app.isolators[0].value.cpus: \"0\" (allowed: a whole number from 1 to 1048576; "
 	   "without \"cpus\", all that are left)",
-	   "--json has the place of a bad value");
+	   "check --json: an invalid value has its place");
 	is(fault("{\"acKind\": \"a: b\"}"),
 	   "1:12: acKind: \"a: b\" (allowed: ImageManifest, PodManifest)",
-	   "a value with a colon does not move it");
+	   "check --json: a colon in a value does not move the place");
 	is(fault("{\n1"), "2:1: : unexpected \"1\": expected a key in double quotes",
-	   "a text that is no JSON");
+	   "check --json: the place in a text that is no JSON");
 	is(fault("#!/bin/sh\ntrue\n"),
-	   "1:1: : a script without #NODEOS lines before its first command", "a script");
+	   "1:1: : a script without #NODEOS lines before its first command",
+	   "check --json: a script without #NODEOS lines");
 	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\"app\":{"
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{}}]}}"),
-	   "", "a good manifest has no fault");
+	   "", "check --json: a valid manifest has no fault");
 }
 
 int main(void)
@@ -163,62 +167,66 @@ int main(void)
 	char dir[4096];
 
 	snprintf(dir, sizeof(dir), "%s/etc/examples", top ? top : ".");
-	if (!ok(chdir(dir) == 0, "in %s", dir))
+	if (!ok(chdir(dir) == 0, "chdir to %s", dir))
 		return tap_done();
 	faults();
-	is_int(run("coupled.json", NULL, NULL), 0, "a good manifest");
+	is_int(run("coupled.json", NULL, NULL), 0, "check: a valid manifest");
 	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n",
-	   "its line");
-	is(errors, "", "no error");
-	is_int(run("figure3.json", "argo.json", NULL), 0, "two");
+	   "check: the line of a valid manifest");
+	is(errors, "", "check: no error for a valid manifest");
+	is_int(run("figure3.json", "argo.json", NULL), 0, "check: two valid manifests");
 	is(out,
 	   "figure3.json: ok: 1 container: mycontainer cpus=48 mems=1 policy=hpc\n"
 	   "argo.json: ok: 1 container: argo-example cpus=4 mems=1 policy=other, "
 	   "ignored: perfwrapper, power, resource/memory\n",
-	   "two lines");
-	is_int(run("--request", "rest.json", NULL), 0, "--request");
+	   "check: a line for each of two manifests");
+	is_int(run("--request", "rest.json", NULL), 0, "check --request: a valid manifest");
 	is(out, "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;\n",
-	   "the request alone");
-	is_int(run("../nodeos.conf", "small.json", NULL), 1, "a bad one and a good one");
+	   "check --request: prints the request alone");
+	is_int(run("../nodeos.conf", "small.json", NULL), 1,
+	       "check: an invalid and a valid manifest fail");
 	ok(strncmp(errors, "../nodeos.conf:1:1: unexpected \"#\"", 34) == 0,
-	   "the bad one's line: %s", strtok(errors, "\n"));
-	is(out, "small.json: ok: 1 container: small cpus=2\n", "the good one's line");
-	is_int(run("outofcore.json", NULL, NULL), 0, "one with a buffer");
+	   "check: the error of the invalid manifest: %s", strtok(errors, "\n"));
+	is(out, "small.json: ok: 1 container: small cpus=2\n",
+	   "check: the line of the valid manifest");
+	is_int(run("outofcore.json", NULL, NULL), 0, "check: a manifest with a buffer");
 	is(out,
 	   "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296 "
 	   "dimmap_source=/dev/nvme0n1 dimmap_fill=65536\n",
-	   "its line");
-	is_int(run("--json", "outofcore.json", NULL), 0, "as JSON");
+	   "check: the line of a manifest with a buffer");
+	is_int(run("--json", "outofcore.json", NULL), 0, "check --json: a manifest with a buffer");
 	ok(strstr(out, "\"size_bytes\": 4294967296") &&
 		   strstr(out, "\"source\": \"/dev/nvme0n1\"") &&
 		   strstr(out, "\"fill_bytes\": 65536") && strstr(out, "\"access\": \"rw\"") &&
 		   strstr(out, "\"name\": \"dimmap\""),
-	   "the buffer and its isolator: %s", out);
-	is_int(run("every-key.json", "rest.json", NULL), 0, "every key, and what is left");
+	   "check --json: the buffer and its isolator: %s", out);
+	is_int(run("every-key.json", "rest.json", NULL), 0,
+	       "check: every key, and all CPUs left over");
 	is(out,
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
-	   "their lines");
+	   "check: the lines of every key and of all CPUs left over");
 	accepted();
 	json();
-	is_int(run("--help", NULL, NULL), 0, "--help");
-	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0], "on standard output");
-	is_int(run(NULL, NULL, NULL), 2, "no manifest");
+	is_int(run("--help", NULL, NULL), 0, "check --help");
+	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0],
+	   "check --help: prints on standard output only");
+	is_int(run(NULL, NULL, NULL), 2, "check: no manifest");
 	is(errors, "nodeosctl: check: which MANIFEST? (see nodeosctl check --help)\n",
-	   "one line says what is missing");
-	is(out, "", "and nothing on standard output");
-	is_int(run("--json", "--request", "small.json"), 2, "two outputs");
+	   "check: one line names the missing argument");
+	is(out, "", "check: nothing on standard output without a manifest");
+	is_int(run("--json", "--request", "small.json"), 2, "check: two outputs are refused");
 	is(errors,
 	   "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl "
 	   "check --help)\n",
-	   "which may not both be");
-	is_int(run("--frob", "small.json", NULL), 2, "an unknown option");
+	   "check: the message for two outputs");
+	is_int(run("--frob", "small.json", NULL), 2, "check: an unknown option");
 	is(errors,
 	   "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check "
 	   "--help\n",
-	   "named, with the command, not the whole usage");
+	   "check: names the unknown option and the command, without the usage");
 	return tap_done();
 }

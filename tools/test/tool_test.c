@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What reaches the terminal of a message with bytes that a user has chosen. */
+/* Messages with bytes that a user has chosen reach the terminal as one printable line. */
 #include "tools/tool.h"
 
 #include <stdio.h>
@@ -60,11 +60,11 @@ int main(void)
 	capture();
 	tool_error(1, "%s", large);
 	is_int((long long)strlen(captured()), (long long)strlen("nodeosctl: ") + 4095 + 1,
-	       "64 KiB are 4 KiB");
+	       "tool_error: cuts 64 KiB to 4 KiB");
 	capture();
 	status = tool_check(2, argv);
 	is(captured(), "/nonexistent/" SHOWN ": cannot open: No such file or directory\n",
-	   "the name of a manifest");
-	is_int(status, 1, "which is not there");
+	   "check: the name of a manifest is one line, no ESC");
+	is_int(status, 1, "check: a missing manifest fails");
 	return tap_done();
 }
