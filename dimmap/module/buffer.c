@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory of a buffer, and how it is divided into pools. */
+/* The memory of a buffer and its division into pools. */
 #include <linux/bio.h>
 #include <linux/gfp.h>
 #include <linux/log2.h>
@@ -9,10 +9,10 @@
 
 #include "dimmap.h"
 
-/* An allocation that fails is told; nobody is killed for it. */
+/* A failed allocation is an error of the mount: it must not start the OOM killer. */
 #define DIMMAP_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
-/* Pages that were allocated together; a page of such. */
+/* A list of allocations, each of 2^order pages. */
 struct dimmap_chunks {
 	struct dimmap_chunks *next;
 	u32 n;
@@ -23,9 +23,9 @@ struct dimmap_chunks {
 };
 
 /**
- * dimmap_sum - a statistic of all pools
- * @buffer: whose
- * @stat: which
+ * dimmap_sum - sums a statistic over all pools
+ * @buffer: of the pools
+ * @stat: the statistic
  */
 u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat)
 {
@@ -38,8 +38,8 @@ u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat)
 }
 
 /*
- * Pools of at most 64 MiB; of small buffers as many as there are CPUs, of 2 MiB at least. One
- * instruction may need several pages at once, which have to fit in a pool.
+ * Pools have at most 64 MiB. Small buffers have a pool for each CPU, of 2 MiB at least: the pages
+ * that one instruction needs at once must fit into a pool.
  */
 static u32 dimmap_pools(const struct dimmap_options *opt, u32 pages)
 {
@@ -67,8 +67,8 @@ static void dimmap_free_pages(struct dimmap_buffer *buffer)
 }
 
 /**
- * dimmap_buffer_give_back - the memory of a buffer that is of no use any more
- * @buffer: whose files_lock is held; it keeps its pages unless it and all its files are shut
+ * dimmap_buffer_give_back - frees the pages of a buffer once it and all its files are shut
+ * @buffer: its files_lock is held
  */
 void dimmap_buffer_give_back(struct dimmap_buffer *buffer)
 {
@@ -122,8 +122,8 @@ static void dimmap_buffer_free_work(struct work_struct *work)
 }
 
 /**
- * dimmap_buffer_put - one user less
- * @buffer: freed, in a while, with its last user, who may be a device that was slow; any context
+ * dimmap_buffer_put - drops a reference
+ * @buffer: the last reference frees it, asynchronously, maybe after a slow device; any context
  */
 void dimmap_buffer_put(struct dimmap_buffer *buffer)
 {
@@ -132,9 +132,9 @@ void dimmap_buffer_put(struct dimmap_buffer *buffer)
 }
 
 /*
- * Takes all memory, from the nodes in turn. It is accounted to who mounts: when the buffer is more
- * than its memory cgroup may have, there is none of it. Its contents are never seen before they are
- * read from a device, so it is not cleared.
+ * Allocates all memory, from the nodes in turn. It is accounted to the mounting task: a buffer that
+ * exceeds the limit of its memory cgroup fails as a whole. Pages are not cleared, since a read from
+ * the device fills them before a program sees them.
  */
 static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 {
@@ -151,7 +151,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 			 buffer->opt.size >> 20);
 		return -ENOMEM;
 	}
-	/* most of it in pieces of 2 MiB; each page alone at worst */
+	/* pieces of 2 MiB where possible, else single pages */
 	while (left) {
 		struct dimmap_chunks *chunks = buffer->chunks;
 		unsigned int order = left >= 512 ? 9 : 0;
@@ -165,7 +165,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 			chunks->next = buffer->chunks;
 			buffer->chunks = chunks;
 		}
-		/* a node that has no more leaves it to the others */
+		/* when a node is full, try the others */
 		for (tries = nodes_weight(buffer->opt.nodes); !page && tries; tries--) {
 			node = next_node_in(node, buffer->opt.nodes);
 			page = alloc_pages_node(node, gfp, order);
@@ -181,7 +181,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 				 (u64)(buffer->pages - left) >> (20 - PAGE_SHIFT));
 			return -ENOMEM;
 		}
-		/* each page can be held by itself, as some of what is below a device do */
+		/* some drivers below a device take references to single pages */
 		if (order)
 			split_page(page, order);
 		chunks->chunk[chunks->n++] = (struct dimmap_chunk){ page, order };
@@ -193,7 +193,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 	return 0;
 }
 
-/* Divides the pages among the pools one by one, so that each pool has some of every node. */
+/* Deals the pages out to the pools one by one, so that each pool has pages of every node. */
 static void dimmap_divide(struct dimmap_buffer *buffer)
 {
 	const struct dimmap_chunks *chunks;
@@ -230,13 +230,13 @@ static int dimmap_pool_new(struct dimmap_buffer *buffer, struct dimmap_lock_pool
 }
 
 /**
- * dimmap_buffer_new - takes the memory of a buffer
- * @opt: its options; src becomes the buffer's when it is made
+ * dimmap_buffer_new - allocates a buffer with its memory
+ * @opt: its options; on success the buffer owns src
  * @sb: its mount
- * @why: where to say what is wrong
+ * @why: receives the reason of a failure
  * @size: of @why
  *
- * Return: the buffer, with one user; or an error, with nothing kept.
+ * Return: the buffer, with one reference; or an error, with nothing kept.
  */
 struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct super_block *sb,
 					char *why, size_t size)
@@ -261,7 +261,7 @@ struct dimmap_buffer *dimmap_buffer_new(const struct dimmap_options *opt, struct
 	buffer->dev = sb->s_dev;
 	buffer->pages = opt->size >> PAGE_SHIFT;
 	buffer->pools = dimmap_pools(opt, buffer->pages);
-	/* not more than a part of a pool at once */
+	/* one read takes at most a fourth of a pool */
 	buffer->window = max(buffer->pages / buffer->pools / 4, 1u);
 	buffer->window = rounddown_pow_of_two(min(opt->fill, buffer->window));
 	refcount_set(&buffer->users, 1);

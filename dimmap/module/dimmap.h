@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A mount of dimmapfs is a buffer: memory that is taken when it is mounted and given back when it
- * is unmounted. Files of the mount are block devices, or files of other filesystems, seen through
- * this memory.
+ * A mount of dimmapfs is a buffer: memory that mount takes and umount gives back. Files of the
+ * mount are block devices, or files of other filesystems, seen through this memory.
  *
- * The buffer's pages are divided into pools, each with a lock. Everything about a page, in its
- * entry (../policy/policy.h) and its frame, is under its pool's lock, which may be taken in
- * interrupts. Nobody sleeps with it, so what takes long is a state that others wait for:
+ * The buffer's pages are divided into pools, each with a lock. The pool's lock protects everything
+ * about a page, in its entry (../policy/policy.h) and its frame. It may be taken in interrupts, and
+ * no holder sleeps. So long operations are states that other tasks wait for:
  *
- *	READING		its contents are on their way from the device
- *	UNMAPPING	it is being taken away from programs, to be written
- *	on no queue	the same, to become a victim; or a dirty victim is being written, to go
+ * 	READING		the device is reading the page
+ * 	UNMAPPING	the page is being unmapped, to be written
+ * 	on no queue	it is being unmapped, to become a victim; or is a dirty victim being written
  *
- * A page with users (frame->users) is neither unmapped nor written: who has looked it up has made
- * sure of that until dimmap_page_put(). Nobody may sleep for long, or touch memory of programs,
- * with such a page.
+ * A page with users (frame->users) is neither unmapped nor written: a lookup adds a user,
+ * dimmap_page_put() removes it. A user must not sleep for long or touch memory of programs.
  *
- * A page is dirty before a program can write to it: a mapping for writing is made by a fault that
- * says so. What is written back is unmapped first, so nobody writes to it meanwhile; the next write
- * is a fault again. The kernel's dirty bits of page tables are not looked at.
+ * A page is dirty before a program can write to it: only a write fault maps it for writing.
+ * Write-back unmaps a page first, so that no program writes to it meanwhile; the next write faults
+ * again. The dirty bits of page tables are not used.
  */
 #ifndef DIMMAP_H
 #define DIMMAP_H
@@ -41,11 +39,11 @@
 #define DIMMAP_MAGIC 0x64696d6d
 #define DIMMAP_MAX_BATCH 512
 #define DIMMAP_MAX_FILES 1024
-/* Neighbours in a file up to so many pages are in one pool, and are read together. */
+/* Aligned windows of this many pages of a file are in one pool, and can be read together. */
 #define DIMMAP_WINDOW 512
 #define DIMMAP_LATENCIES 40
 
-/* A page that is to be unmapped, or written. */
+/* A page to unmap or to write. */
 struct dimmap_pick {
 	u64 key;
 	u32 x;
@@ -56,33 +54,33 @@ enum dimmap_state { DIMMAP_IDLE, DIMMAP_READING, DIMMAP_UNMAPPING };
 struct dimmap_frame {
 	struct page *page;
 	struct list_head dirty;		/* in pool->dirty, or in pool->writing */
-	u64 since;			/* when it was put there: buffer->clock */
-	struct completion *reader;	/* of who has asked for it to be read */
+	u64 since;			/* buffer->clock when it was put there */
+	struct completion *reader;	/* of the task that waits for the read */
 	u32 users;
 	u8 state;			/* enum dimmap_state */
 	bool is_dirty, is_writing;
-	bool failed;			/* could not be read: goes with its last user */
-	bool going;			/* a victim that is written, to go then */
+	bool failed;			/* not readable: freed by its last user */
+	bool going;			/* a victim being written, then freed */
 };
 
 /* Sums over a pool since the mount; in the order of dimmap_stat_name[]. */
 enum dimmap_stat {
 	DIMMAP_MAJOR,		/* accesses that had to wait for the device */
-	DIMMAP_MINOR,		/* that found the page */
-	DIMMAP_RECOVERED,	/* that found it among the victims */
+	DIMMAP_MINOR,		/* accesses that found the page */
+	DIMMAP_RECOVERED,	/* accesses that found it among the victims */
 	DIMMAP_MKWRITE,		/* first writes to pages that are mapped for reading */
 	DIMMAP_USER_MAJOR,	/* major faults of programs; those under the mapping's lock */
 	DIMMAP_VMA_LOCKED,
-	DIMMAP_LOCAL,		/* pages read into a memory node of this CPU, or not */
+	DIMMAP_LOCAL,		/* pages read into this CPU's memory node, or another */
 	DIMMAP_REMOTE,
 	DIMMAP_READ,		/* pages */
 	DIMMAP_WRITTEN,
-	DIMMAP_EVICTED,		/* pages that are gone, and those that were dirty then */
+	DIMMAP_EVICTED,		/* pages freed, and those of them that had been dirty */
 	DIMMAP_EVICTED_DIRTY,
-	DIMMAP_BATCHES,		/* of unmapping */
+	DIMMAP_BATCHES,		/* batches of unmapping */
 	DIMMAP_UNMAPPED,	/* pages in them */
-	DIMMAP_PTES,		/* entries of page tables of these */
-	DIMMAP_FLUSHES,		/* of an address space's TLBs */
+	DIMMAP_PTES,		/* page table entries of these pages */
+	DIMMAP_FLUSHES,		/* TLB flushes, of one address space each */
 	DIMMAP_READ_ERRORS,
 	DIMMAP_WRITE_ERRORS,
 	DIMMAP_LOST,		/* dirty pages that were given up */
@@ -90,8 +88,8 @@ enum dimmap_stat {
 };
 
 struct dimmap_lock_pool {
-	spinlock_t lock;		/* of all that follows, but where it says otherwise */
-	bool evicting;			/* somebody makes room */
+	spinlock_t lock;		/* protects what follows, except where noted */
+	bool evicting;			/* a task makes room */
 	u32 going;
 	u32 dirty_count;
 	struct dimmap_pool pool;
@@ -99,11 +97,11 @@ struct dimmap_lock_pool {
 	void *memory;			/* of the policy */
 	struct list_head dirty;		/* frames, the longest dirty first */
 	struct list_head writing;	/* frames */
-	wait_queue_head_t wait;		/* who waits for the state of a page, */
-	wait_queue_head_t room;		/* for a free page */
+	wait_queue_head_t wait;		/* tasks that wait for the state of a page */
+	wait_queue_head_t room;		/* tasks that wait for a free page */
 	u64 stat[DIMMAP_STATS];
 	u32 latency[DIMMAP_LATENCIES];	/* of major accesses: at least 2^i ns */
-	/* of who evicts: room for a batch */
+	/* scratch space of the evicting task, for a batch */
 	u32 batch;
 	u32 *picked;
 	struct dimmap_pick *pick;
@@ -123,7 +121,7 @@ struct dimmap_options {
 	char *src;
 };
 
-/* Tells who has unmounted that a buffer and all that it held is gone, if he still waits. */
+/* Signals an umount that still waits that the buffer and all that it held is gone. */
 struct dimmap_end {
 	refcount_t users;
 	struct completion done;
@@ -133,34 +131,34 @@ struct dimmap_buffer {
 	struct dimmap_options opt;
 	refcount_t users;		/* the mount, and each file */
 	struct super_block *sb;
-	dev_t dev;			/* of the mount, for what outlives it */
+	dev_t dev;			/* of the mount, for objects that outlive it */
 	struct work_struct free_work;
 	struct dimmap_end *end;
 	struct kobject kobj;
 	struct completion kobj_gone;
 	bool kobj_added;
 	u32 pools, pages;
-	u32 window;			/* pages that are read together, a power of two */
-	struct dimmap_lock_pool *pool;	/* pools of them */
+	u32 window;			/* pages read together, a power of two */
+	struct dimmap_lock_pool *pool;	/* an array of pools */
 	struct dimmap_chunks *chunks;
-	atomic64_t clock;		/* of events whose order matters */
+	atomic64_t clock;		/* counts events whose order matters */
 	atomic_t dirty;			/* pages */
-	struct mutex files_lock;	/* of what follows, and of the files' unbound */
+	struct mutex files_lock;	/* protects what follows, and the files' unbound */
 	struct dimmap_file *file[DIMMAP_MAX_FILES];
-	bool shut;			/* no more files; without any, no memory either */
+	bool shut;			/* no more files; freed once all are unbound */
 	struct bio_set bios;
 	/* write-back */
 	struct task_struct *writer;
 	struct cgroup_subsys_state *css;
-	wait_queue_head_t dirty_wait;	/* programs that have to wait */
+	wait_queue_head_t dirty_wait;	/* programs that must wait to write */
 	wait_queue_head_t writer_wait;	/* the writer, for work */
-	struct mutex write_lock;	/* of what follows */
+	struct mutex write_lock;	/* protects what follows */
 	struct dimmap_pick *pick;
 	struct dimmap_page *pick_page;
 	bool failing;			/* the last write has failed */
 };
 
-/* Where pages of a file that follow each other are on the device. */
+/* A run of pages of a file that are adjacent on the device. */
 struct dimmap_extent {
 	pgoff_t index;
 	sector_t sector;
@@ -168,32 +166,32 @@ struct dimmap_extent {
 
 struct dimmap_file {
 	struct dimmap_buffer *buffer;
-	/* the inode, what is bound, each read, and each page that is written */
+	/* the inode, the bound source, each read, and each page being written */
 	refcount_t users;
-	refcount_t bound;		/* each request, and one until it is shut */
+	refcount_t bound;		/* each request, and one until shut */
 	struct work_struct free_work, sync_work, unbind_work;
 	struct completion synced, gone;
-	bool answers;			/* the device, when it was unmounted */
-	unsigned long moved;		/* in jiffies, when it last took something */
+	bool answers;			/* the device answered at umount */
+	unsigned long moved;		/* jiffies when the device last took a page */
 	u16 id;
 	bool read_only, shut;
-	bool leaving, unbound;		/* it is to be given back; it has been */
+	bool leaving, unbound;		/* the source is being given back; is back */
 	char name[DIMMAP_NAME_MAX + 1];	/* the device's */
-	bool swapfile;			/* the backing is marked as one */
-	struct file *backing;		/* what was bound */
-	struct file *bdev_file;		/* ours, of a block device */
+	bool swapfile;			/* the backing is marked as a swap file */
+	struct file *backing;		/* the bound source */
+	struct file *bdev_file;		/* our own, of a block device */
 	struct block_device *bdev;
-	struct mutex life;		/* of what follows: nobody lets it go meanwhile */
-	struct inode *inode;		/* while there is one */
+	struct mutex life;		/* keeps what follows alive */
+	struct inode *inode;		/* NULL after its eviction */
 	loff_t size;
-	struct dimmap_extent *extent;	/* sorted, NULL: one from sector 0 on */
+	struct dimmap_extent *extent;	/* sorted; NULL: one extent from sector 0 */
 	u32 extents;
 };
 
-/* In jiffies: as long as it takes. */
+/* In jiffies: without a limit. */
 #define DIMMAP_FOREVER (LONG_MAX / 2)
 
-/* A page that somebody uses (dimmap_page_get()). */
+/* A page in use (dimmap_page_get()). */
 struct dimmap_use {
 	struct dimmap_buffer *buffer;
 	struct dimmap_lock_pool *pool;
@@ -201,18 +199,18 @@ struct dimmap_use {
 	struct page *page;
 	bool dirty;		/* may be mapped for writing */
 	bool major;
-	bool whole;		/* others wait until it has been filled */
+	bool whole;		/* others wait until its user has filled it */
 };
 
 enum dimmap_get {
 	DIMMAP_GET_WRITE = 1,	/* it will be written to */
-	DIMMAP_GET_WHOLE = 2,	/* all of it: nothing is read, others wait until it is put */
-	DIMMAP_GET_ONE = 4,	/* none of its neighbours */
-	DIMMAP_GET_USER = 8,	/* a fault of a program, */
-	DIMMAP_GET_VMA_LOCK = 16,	/* under the lock of the mapping */
+	DIMMAP_GET_WHOLE = 2,	/* the user fills all of it: no read, others wait for its put */
+	DIMMAP_GET_ONE = 4,	/* without its neighbours */
+	DIMMAP_GET_USER = 8,	/* a program's fault */
+	DIMMAP_GET_VMA_LOCK = 16,	/* a fault under the lock of the mapping */
 };
 
-/* How a page was found that somebody needs. */
+/* Results of a lookup. */
 enum dimmap_found { DIMMAP_FOUND, DIMMAP_FOUND_VICTIM, DIMMAP_FOUND_NOT, DIMMAP_FOUND_ERROR };
 
 /* buffer.c */
@@ -262,7 +260,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 
 /* io.c */
 unsigned int dimmap_io_front(void);
-/* N pages of FILE in POOL, from KEY on, are through with the device; ERROR is 0 or negative. */
+/* The device has done N pages of FILE in POOL, from KEY on; ERROR is 0 or negative. */
 typedef void dimmap_io_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
 			    int error);
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
@@ -300,16 +298,14 @@ static inline struct dimmap_file *dimmap_file_of(struct inode *inode)
 	return inode->i_private;
 }
 
-/* Who has the pages of this key; the caller keeps the file. */
+/* Returns the file of a key; the caller keeps it alive. */
 static inline struct dimmap_file *dimmap_file_of_key(struct dimmap_buffer *buffer, u64 key)
 {
 	return buffer->file[key >> 48];
 }
 
-/*
- * Something that somebody may wait for has changed. With the pool's lock, which who waits has when
- * he looks and joins the queue: so no barrier is needed.
- */
+/* Wakes tasks after a change. The caller holds the pool's lock, as does a task that checks and
+ * joins the queue: so no barrier is needed. */
 static inline void dimmap_wake(wait_queue_head_t *head)
 {
 	/* no barrier, see above */

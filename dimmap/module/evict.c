@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Making room: pages are unmapped many at a time, wait among the victims, and go. */
+/* Eviction: pages are unmapped many at a time, wait as victims, and are freed. */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "dimmap.h"
 
-/* Lets victims go that have been there the longest; tells those that have to be written first. */
+/* Frees the oldest victims that are clean. Puts dirty ones into pool->pick; returns their
+ * number. */
 static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
 {
 	u32 dirty = 0, x;
@@ -31,8 +32,8 @@ static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *
 }
 
 /*
- * Until a victim that is on its way to the device is there, but not for long: other pages may be of
- * a device that does answer. Returns whether a page is free, or an error.
+ * Waits until a victim being written is free, for a second at most: other pages may be of a device
+ * that does answer. Returns whether a page is free, or an error.
  */
 static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 {
@@ -54,11 +55,11 @@ static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 
 /**
  * dimmap_evict - makes room in a pool
- * @pool: without a free page, and with nobody else in here
- * @file: that needs it
+ * @pool: without a free page; only one task at a time evicts (pool->evicting)
+ * @file: the file that needs a page
  *
- * Return: 0: a page was free; -EIO: none is, as nothing can be written, or the file is shut;
- * -EINTR: the task is to die.
+ * Return: 0: a page was free; -EIO: no page can be written, or the file is shut; -EINTR: the task
+ * has a fatal signal.
  */
 int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 {
@@ -67,7 +68,7 @@ int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 	unsigned long flags;
 	int rc;
 
-	/* what the one before has sent to the device is room, too */
+	/* the previous eviction's writes make room, too */
 	rc = dimmap_wait_for_room(pool);
 	if (rc)
 		return rc < 0 ? rc : 0;
@@ -105,7 +106,7 @@ int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 			return -EINTR;
 		if (READ_ONCE(file->shut))
 			return -EIO;
-		/* all are in use for a moment, or what should go could not be written */
+		/* all pages are in use for a moment, or victims cannot be written */
 		if (READ_ONCE(buffer->failing) && ++vain > 4)
 			return -EIO;
 		if (!n || dirty)

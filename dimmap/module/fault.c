@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Mappings of a file. */
+/* Page faults in mappings of a file. */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "dimmap.h"
 
-/* What a program has of an error: a signal, or a second try, which who is to die does not have. */
+/* The fault result of an error: a signal, or a retry, before which a fatal signal ends the task. */
 static vm_fault_t dimmap_fault_error(struct vm_fault *vmf, int rc)
 {
 	if (rc == -EINTR && fault_flag_allow_retry_first(vmf->flags) &&
@@ -25,8 +25,8 @@ static unsigned int dimmap_how(const struct vm_fault *vmf)
 }
 
 /*
- * A page may be written to where it is dirty already; else the first write is to be told. What is
- * shut meanwhile may have unmapped the file before this page was there.
+ * Maps a page: for writing if it is dirty already, else the first write must fault. A shutdown
+ * meanwhile may have unmapped the file before this page was mapped, so it is checked afterwards.
  */
 static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 			  const struct dimmap_use *use)
@@ -34,7 +34,7 @@ static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 	int rc = dimmap_map(vma, addr, page_to_pfn(use->page),
 			    use->dirty && (vma->vm_flags & VM_WRITE));
 
-	smp_mb();	/* it is shut, then unmapped */
+	smp_mb();	/* pairs with dimmap_file_shut(): shut, then unmapped */
 	if (!rc && unlikely(READ_ONCE(dimmap_file_of(file_inode(vma->vm_file))->shut))) {
 		zap_vma_ptes(vma, addr & PAGE_MASK, PAGE_SIZE);
 		rc = -EIO;
@@ -42,7 +42,7 @@ static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 	return rc;
 }
 
-/* What was read together with a page is mapped, too. */
+/* Maps also the pages that were read together with a page. */
 static void dimmap_map_near(struct vm_fault *vmf, struct dimmap_file *file)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -79,8 +79,9 @@ static vm_fault_t dimmap_fault(struct vm_fault *vmf)
 }
 
 /*
- * The first write to a page that is mapped for reading. The page is looked up anew, as it may have
- * gone and another have its frame since the fault; so the kernel is not left to compare entries.
+ * Handles the first write to a page that is mapped for reading. Looks the page up again, because
+ * another page may have taken its frame since the fault; the kernel compares page table entries
+ * only.
  */
 static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 {
@@ -90,7 +91,7 @@ static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 	int rc;
 
 	rc = dimmap_page_get(file, vmf->pgoff, dimmap_how(vmf) | DIMMAP_GET_WRITE, &use);
-	/* never VM_FAULT_RETRY: wp_pfn_shared() goes on after anything but an error and NOPAGE */
+	/* never VM_FAULT_RETRY: wp_pfn_shared() stops only at an error or NOPAGE */
 	if (rc)
 		return rc == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	spin_lock_irqsave(&use.pool->lock, flags);
@@ -103,7 +104,7 @@ static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 
 /*
  * Maps nothing. The kernel calls .fault under the lock of the mapping alone, without that of the
- * address space, only where there is such a function (vmf_can_call_fault()).
+ * address space, only if this function exists (vmf_can_call_fault()).
  */
 static vm_fault_t dimmap_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
 {
@@ -119,7 +120,7 @@ static const struct vm_operations_struct dimmap_vm_ops = {
 int dimmap_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	if (!(vma->vm_flags & VM_SHARED)) {
-		/* copies of such pages cannot be made on a write */
+		/* VM_PFNMAP pages cannot be copied on write */
 		if (vma->vm_flags & VM_WRITE)
 			return -EINVAL;
 		vm_flags_clear(vma, VM_MAYWRITE);

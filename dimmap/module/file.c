@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A block device, or a file of another filesystem, becomes a file of a mount, and ceases to be. */
+/* Files of a mount: binding a block device or a file of another filesystem, and giving it back. */
 #include <linux/blkdev.h>
 #include <linux/file.h>
 #include <linux/magic.h>
@@ -15,23 +15,23 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* In jiffies, how long a device may take nothing when there is nobody left to wait for it. */
+/* Jiffies that a device may take nothing when no task waits for it. */
 #define DIMMAP_PATIENCE (60 * HZ)
 
-/* The device goes, or has gone. */
+/* The device is being removed, or is gone when SURPRISE. */
 static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 {
 	struct dimmap_file *file = bdev->bd_holder;
 	bool live = refcount_inc_not_zero(&file->users), leaving;
 
-	/* the lock is the caller's to give back */
+	/* the caller has locked it, the holder unlocks it */
 	mutex_unlock(&bdev->bd_holder_lock);
 	if (!live)
 		return;
 	mutex_lock(&file->life);
-	leaving = file->leaving;	/* or is still being bound */
+	leaving = file->leaving;	/* true also while it is being bound */
 	mutex_unlock(&file->life);
-	/* taken away in order: it still works */
+	/* an orderly removal: the device still works */
 	if (!surprise && !leaving)
 		dimmap_sync(file, 0, file->size, DIMMAP_PATIENCE);
 	pr_warn("dimmapfs: %pg has gone\n", bdev);
@@ -68,7 +68,7 @@ static int dimmap_bind_device(struct dimmap_file *file, char *why, size_t size)
 	return 0;
 }
 
-/* Notes that a page is at that sector; what follows the page before needs no entry of its own. */
+/* Records the sector of a page; a page adjacent to its predecessor needs no extent of its own. */
 static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t sector)
 {
 	struct dimmap_extent *last = file->extent + file->extents - 1, *more;
@@ -79,7 +79,7 @@ static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t s
 		       ((sector_t)(index - last->index) << (PAGE_SHIFT - SECTOR_SHIFT));
 	if (file->extents && next == sector)
 		return 0;
-	/* a power of two: there is no more room */
+	/* the room is a power of two: here it is full */
 	if (!(file->extents & (file->extents - 1))) {
 		u32 room = max(2 * file->extents, 1u);
 
@@ -121,7 +121,8 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 	return 0;
 }
 
-/* The journal would write older data over ours after a crash: ext4 offers no direct I/O then. */
+/* ext4 offers no direct I/O where data is journalled: after a crash its replay would undo our
+ * writes. */
 static bool dimmap_is_direct(struct file *backing)
 {
 	struct kstat st;
@@ -131,8 +132,9 @@ static bool dimmap_is_direct(struct file *backing)
 }
 
 /*
- * A file's blocks are used behind its filesystem's back, as those of a swap file are, and protected
- * in the same way: the filesystem does not move, share or free them, and lets nobody write to it.
+ * Binds a file. Its blocks are used without its filesystem, as those of a swap file are, and are
+ * protected in the same way: the filesystem neither moves, shares nor frees them, nor lets programs
+ * write to the file.
  */
 static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 {
@@ -172,7 +174,7 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	file->extents = 0;
 	file->swapfile = true;
 	snprintf(file->name, sizeof(file->name), "%pg", file->bdev);
-	/* who may append only may not write elsewhere */
+	/* append only forbids writes elsewhere */
 	if (IS_APPEND(inode))
 		file->read_only = true;
 	inode_dio_wait(inode);
@@ -187,8 +189,8 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 }
 
 /*
- * Gives back what was bound, at once: what a worker lets go of would otherwise wait in a queue for
- * files of the whole system, one of which may be on a device that does not answer.
+ * Gives back the bound source at once: fput() of a worker would queue it behind other files of the
+ * system, one of which may be on a device that does not answer.
  */
 static void dimmap_unbind(struct dimmap_file *file)
 {
@@ -201,7 +203,7 @@ static void dimmap_unbind(struct dimmap_file *file)
 	if (file->swapfile) {
 		struct inode *inode = file_inode(file->backing);
 
-		/* what others have read meanwhile is old */
+		/* pages that others have read meanwhile are old */
 		invalidate_inode_pages2(inode->i_mapping);
 		inode_lock(inode);
 		inode->i_flags &= ~S_SWAPFILE;
@@ -211,7 +213,7 @@ static void dimmap_unbind(struct dimmap_file *file)
 	__fput_sync(file->backing);
 }
 
-/* What is dirty of a file that is shut is lost, by DROP, and the log says how much. */
+/* Drops the pages of a shut file by DROP, and logs how many dirty ones are lost. */
 static void dimmap_lose(struct dimmap_file *file, void (*drop)(struct dimmap_file *file))
 {
 	u64 lost = dimmap_sum(file->buffer, DIMMAP_LOST);
@@ -223,15 +225,15 @@ static void dimmap_lose(struct dimmap_file *file, void (*drop)(struct dimmap_fil
 			file->name);
 }
 
-/* A file is shut, and the device has answered all that it was asked. */
+/* Unbinds a shut file after the device has answered all requests. */
 static void dimmap_file_unbind(struct work_struct *work)
 {
 	struct dimmap_file *file = container_of(work, struct dimmap_file, unbind_work);
 	struct dimmap_buffer *buffer = file->buffer;
 
-	/* who was writing to a page when it was shut has made it dirty since */
+	/* a write in progress at the shutdown may have made a page dirty since */
 	dimmap_lose(file, dimmap_drop);
-	/* nobody calls dimmap_mark_dead() after it: then another may have the number */
+	/* ends calls of dimmap_mark_dead(), before another file can have the number */
 	dimmap_unbind(file);
 	mutex_lock(&buffer->files_lock);
 	file->unbound = true;
@@ -241,7 +243,8 @@ static void dimmap_file_unbind(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/* What is shut does not need its device any more, though somebody may have it open. */
+/* Drops the reference that a file holds to its device until it is shut, even if it is still
+ * open. */
 static void dimmap_release(struct dimmap_file *file)
 {
 	bool first;
@@ -276,16 +279,16 @@ static void dimmap_file_sync(struct work_struct *work)
 }
 
 /**
- * dimmap_file_leave - a file's inode goes
- * @file: nobody has it open or mapped any more
+ * dimmap_file_leave - ends the use of a file when its inode is evicted
+ * @file: neither open nor mapped
  *
- * What is dirty is written, unless the device takes nothing for a minute: then it is given up, and
- * what is on its way to a device that does not answer keeps its memory until it does.
+ * Writes dirty pages, but gives them up when the device takes nothing for a minute. Pages at a
+ * device that does not answer keep their memory until it does.
  */
 void dimmap_file_leave(struct dimmap_file *file)
 {
 	if (!READ_ONCE(file->shut)) {
-		/* by a worker: this task may be one that is to die, whose waits end at once */
+		/* by a worker: waits of this task end at once if it has a fatal signal */
 		refcount_inc(&file->users);
 		WRITE_ONCE(file->moved, jiffies);
 		queue_work(dimmap_wq, &file->sync_work);
@@ -307,15 +310,15 @@ void dimmap_file_leave(struct dimmap_file *file)
 }
 
 /**
- * dimmap_file_shut - nothing can be had of a file any more
- * @file: whose device has gone, or who is told to; what is dirty is lost
+ * dimmap_file_shut - makes all later accesses to a file fail
+ * @file: its device is gone, or its mount is shut down; dirty pages are lost
  *
- * The device is given back, and the file's pages, as soon as the device has answered.
+ * The device and the file's pages are given back as soon as the device has answered.
  */
 void dimmap_file_shut(struct dimmap_file *file)
 {
 	WRITE_ONCE(file->shut, true);
-	smp_mb();	/* who maps a page later sees it (dimmap_map_use()) */
+	smp_mb();	/* a later dimmap_map_use() sees it */
 	mutex_lock(&file->life);
 	if (file->inode)
 		unmap_mapping_range(file->inode->i_mapping, 0, 0, true);
@@ -326,14 +329,14 @@ void dimmap_file_shut(struct dimmap_file *file)
 
 /**
  * dimmap_file_bind - prepares a file of a buffer
- * @buffer: whose
- * @backing: where its contents are; who has opened it may have all of it
+ * @buffer: of the mount
+ * @backing: the source; the task that opened it has access to all of it
  * @read_only: even if @backing was opened for writing
- * @why: where to say what is wrong
+ * @why: receives the reason of a failure
  * @size: of @why
  *
- * Return: the file, with two users: one who puts it, and what is bound until the file is shut; or
- * an error, with nothing kept.
+ * Return: the file, with two references: the caller's, and one of the bound source until the file
+ * is shut; or an error, with nothing kept.
  */
 struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *backing,
 				     bool read_only, char *why, size_t size)
@@ -353,7 +356,7 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	refcount_set(&file->bound, 1);
 	file->leaving = true;
 	mutex_init(&file->life);
-	file->id = DIMMAP_MAX_FILES;	/* no page is of this one */
+	file->id = DIMMAP_MAX_FILES;	/* no page has this number */
 	INIT_WORK(&file->free_work, dimmap_file_free);
 	INIT_WORK(&file->sync_work, dimmap_file_sync);
 	INIT_WORK(&file->unbind_work, dimmap_file_unbind);
@@ -382,14 +385,14 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	}
 	if (rc) {
 		dimmap_unbind(file);
-		/* dimmap_mark_dead() */
+		/* of dimmap_mark_dead() */
 		while (refcount_read(&file->users) > 1)
 			schedule_timeout_uninterruptible(1);
 		kfree(file);
 		return ERR_PTR(rc);
 	}
 	refcount_inc(&buffer->users);
-	/* from now on it can be given back: the device may have gone already */
+	/* from here on it can be given back: the device may be gone already */
 	refcount_inc(&file->users);
 	mutex_lock(&file->life);
 	file->leaving = false;

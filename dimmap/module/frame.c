@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a page in its pool, whoever asks: it becomes dirty or clean, is unmapped, or
- * dropped. For those who read (page.c), write (write.c) and make room (evict.c).
+ * State changes of pages that reads (page.c), write-back (write.c) and eviction (evict.c) share:
+ * dirty, clean, unmapped, dropped.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -10,12 +10,12 @@
 #include "trace.h"
 
 /**
- * dimmap_wait - until something in a pool may have changed, a second at most
+ * dimmap_wait - waits for a change in a pool, for a second at most
  * @pool: its lock is held, and released
- * @head: the pool's queue for what is waited for
+ * @head: the queue of the pool to wait on
  * @flags: of the lock
  *
- * Return: 0, or -EINTR when the task is to die.
+ * Return: 0, or -EINTR when the task has a fatal signal.
  */
 int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned long flags)
 	__releases(&pool->lock)
@@ -31,9 +31,9 @@ int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned
 }
 
 /**
- * dimmap_dirty - a page is about to be changed
- * @buffer: it is
- * @pool: the page is in; its lock is held
+ * dimmap_dirty - marks a page dirty before a change
+ * @buffer: of the pool
+ * @pool: of the page; its lock is held
  * @x: the page, which is not being written
  */
 void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
@@ -50,9 +50,9 @@ void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u
 }
 
 /**
- * dimmap_clean - a page is not dirty any more: it is about to be written, or given up
- * @buffer: it is
- * @pool: the page is in; its lock is held
+ * dimmap_clean - marks a page clean before it is written, or when it is given up
+ * @buffer: of the pool
+ * @pool: of the page; its lock is held
  * @x: the page
  */
 void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
@@ -66,7 +66,7 @@ void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u
 	atomic_dec(&buffer->dirty);
 }
 
-/* Whether somebody has to do with a page, so that it cannot be unmapped or go. */
+/* Whether a page is in use, so that it can be neither unmapped nor freed. */
 bool dimmap_page_busy(void *arg, u32 x)
 {
 	struct dimmap_lock_pool *pool = arg;
@@ -76,14 +76,14 @@ bool dimmap_page_busy(void *arg, u32 x)
 }
 
 /**
- * dimmap_unmap_pages - takes pages away from programs
- * @buffer: it is
- * @pool: they are in
- * @pick: they are
- * @page: room for as many
- * @n: of them, which nobody may map meanwhile
+ * dimmap_unmap_pages - unmaps pages from all programs
+ * @buffer: of the pool
+ * @pool: of the pages
+ * @pick: the pages, which no task can map meanwhile
+ * @page: scratch space for @n pages
+ * @n: number of pages
  *
- * Nobody writes to them by a mapping when it returns.
+ * After the return no program writes to the pages by a mapping.
  */
 void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 			struct dimmap_pick *pick, struct dimmap_page *page, u32 n)
@@ -110,7 +110,7 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 					page_to_pfn(pool->frame[pick[i].x].page)
 				};
 		first += k;
-		/* without one, nobody has it mapped (dimmap_leave()) */
+		/* a file without an inode has no mappings (dimmap_leave()) */
 		inode = READ_ONCE(file->inode);
 		if (inode)
 			dimmap_unmap(inode->i_mapping, page, k, buffer->opt.tlb, &count);
@@ -124,7 +124,8 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/* For each page of a file in each pool, with its lock: TOLD says whether to wait and ask again. */
+/* Calls a function for each page of a file, under the pool's lock. While it returns true, waits
+ * and calls it again. */
 static void dimmap_each(struct dimmap_file *file,
 			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 				     u32 x))
@@ -172,8 +173,8 @@ static bool dimmap_drop_one(struct dimmap_file *file, struct dimmap_lock_pool *p
 }
 
 /**
- * dimmap_drop - a file's pages go; what is dirty is lost
- * @file: shut; nobody has it mapped, and nothing of it is at the device
+ * dimmap_drop - frees a file's pages; dirty ones are lost
+ * @file: shut, without mappings and without pages at the device
  */
 void dimmap_drop(struct dimmap_file *file)
 {
@@ -195,7 +196,7 @@ static bool dimmap_give_up_one(struct dimmap_file *file, struct dimmap_lock_pool
 }
 
 /**
- * dimmap_give_up - what waits for a file that is shut goes on; what is dirty is lost
+ * dimmap_give_up - wakes tasks that wait for a shut file; dirty pages are lost
  * @file: shut
  */
 void dimmap_give_up(struct dimmap_file *file)
@@ -212,8 +213,8 @@ static bool dimmap_leave_one(struct dimmap_file *file, struct dimmap_lock_pool *
 }
 
 /**
- * dimmap_leave - waits until nobody looks for mappings of a file
- * @file: its inode is not told any more
+ * dimmap_leave - waits until no task unmaps pages of a file
+ * @file: its inode pointer is NULL already
  */
 void dimmap_leave(struct dimmap_file *file)
 {

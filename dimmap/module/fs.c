@@ -215,11 +215,11 @@ static const struct file_operations dimmap_stats_operations = {
 	.release = single_release,
 };
 
-/* A file has the size of what is bound. */
+/* The size of a file is its source's and cannot change. */
 static int dimmap_setattr(struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
 	if (attr->ia_valid & ATTR_SIZE) {
-		/* as open(O_TRUNC) asks, which changes nothing of a device either */
+		/* open(O_TRUNC) sets the size to 0, which does not change a device either */
 		if (attr->ia_size && attr->ia_size != i_size_read(d_inode(dentry)))
 			return -EPERM;
 		attr->ia_valid &= ~ATTR_SIZE;
@@ -246,7 +246,7 @@ static struct inode *dimmap_inode(struct super_block *sb, umode_t mode)
 	return inode;
 }
 
-/* Adds a name to the mount's directory, which is locked; the inode is used up. */
+/* Adds a name to the mount's directory, which is locked. Takes the reference to the inode. */
 static int dimmap_add(struct dentry *root, const char *name, struct inode *inode)
 {
 	struct dentry *dentry = d_alloc_name(root, name);
@@ -255,12 +255,12 @@ static int dimmap_add(struct dentry *root, const char *name, struct inode *inode
 		iput(inode);
 		return -ENOMEM;
 	}
-	/* this reference keeps it until it is unlinked, or the mount ends */
+	/* this reference keeps the dentry until unlink or the end of the mount */
 	d_add(dentry, inode);
 	return 0;
 }
 
-/* Where no device holds it up, what was bound is free when this returns, and the memory. */
+/* Waits until the source and the memory are free, unless a device delays that. */
 static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
 {
 	long left = until - jiffies;
@@ -279,7 +279,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	bool added;
 	int rc = 0;
 
-	/* a page of this mount would wait for itself */
+	/* a page could wait for itself */
 	if (file_inode(backing)->i_sb->s_magic == DIMMAP_MAGIC) {
 		snprintf(why, size, "it is a file of dimmapfs");
 		return -EINVAL;
@@ -323,7 +323,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	return rc;
 }
 
-/* ---- what the directory can be asked ---- */
+/* ---- ioctls of the directory ---- */
 
 static int dimmap_ioctl_bind(struct file *dir, struct dimmap_bind __user *arg)
 {
@@ -351,7 +351,7 @@ static int dimmap_ioctl_bind(struct file *dir, struct dimmap_bind __user *arg)
 	return rc;
 }
 
-/* For each file that is bound, with a reference; ARG is given on. Returns the first error. */
+/* Calls ONE with ARG for each bound file, holding a reference. Returns the first error. */
 static int dimmap_each_file(struct dimmap_buffer *buffer,
 			    int (*one)(struct dimmap_file *file, unsigned long arg),
 			    unsigned long arg)
@@ -381,7 +381,7 @@ static int dimmap_sync_one(struct dimmap_file *file, unsigned long patience)
 	return READ_ONCE(file->shut) ? 0 : dimmap_sync(file, 0, file->size, patience);
 }
 
-/* All that is dirty, and an error of any write since it was asked for. */
+/* Writes all dirty pages. Returns also the error of any write since the call. */
 static int dimmap_sync_all(struct super_block *sb, unsigned long patience)
 {
 	errseq_t since = errseq_sample(&sb->s_wb_err);
@@ -427,7 +427,7 @@ static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
 	return -ENOTTY;
 }
 
-/* simple_dir_operations, and ioctl */
+/* simple_dir_operations with ioctl */
 static const struct file_operations dimmap_dir_operations = {
 	.owner = THIS_MODULE,
 	.open = dcache_dir_open,
@@ -464,7 +464,7 @@ static int dimmap_statfs(struct dentry *dentry, struct kstatfs *st)
 	return 0;
 }
 
-/* umount -f, which systems that go down use, too: what can still be written is. */
+/* umount -f, also at a system's shutdown: writes what can still be written. */
 static void dimmap_umount_begin(struct super_block *sb)
 {
 	dimmap_sync_all(sb, 5 * HZ);
@@ -485,7 +485,7 @@ static const struct super_operations dimmap_super_operations = {
 	.sync_fs = dimmap_sync_fs,
 };
 
-/* src=: what the mounter can open. */
+/* src=: the mounting task opens it with its own rights. */
 static int dimmap_bind_src(struct dentry *root, const char *src, char *why, size_t size)
 {
 	struct file *backing = filp_open(src, O_RDWR | O_LARGEFILE, 0);
@@ -598,7 +598,7 @@ static void dimmap_kill_sb(struct super_block *sb)
 	struct dimmap_buffer *buffer = dimmap_buffer_of(sb);
 	struct dimmap_end *end;
 
-	/* its name is the number of the device, which another mount can have after this one */
+	/* its name is the device's number, which another mount can have after this one */
 	if (buffer)
 		dimmap_stats_remove(buffer);
 	kill_litter_super(sb);
@@ -607,7 +607,7 @@ static void dimmap_kill_sb(struct super_block *sb)
 	end = buffer->end;
 	refcount_inc(&end->users);
 	dimmap_buffer_put(buffer);
-	/* where no device holds it up, what was bound is free when this returns */
+	/* sources are free when this returns, unless a device delays that */
 	wait_for_completion_timeout(&end->done, 5 * HZ);
 	dimmap_end_put(end);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages from a device and to it. A request is of its pages, not of who waits: he may be killed. */
+/* I/O of pages. A request belongs to its pages, not to the waiting task, which may be killed. */
 #include <linux/bio.h>
 #include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
@@ -17,7 +17,7 @@ struct dimmap_io {
 	u32 n;
 	dimmap_io_done *done;
 	struct work_struct work;
-	struct bio bio;		/* the last, with its pages behind it */
+	struct bio bio;		/* last: its pages follow it */
 };
 
 unsigned int dimmap_io_front(void)
@@ -25,7 +25,7 @@ unsigned int dimmap_io_front(void)
 	return offsetof(struct dimmap_io, bio);
 }
 
-/* What is behind the end of the file is zero, in memory and on the device. */
+/* Bytes behind the end of the file are zero, in memory and on the device. */
 static void dimmap_zero_tail(const struct dimmap_file *file, pgoff_t index, struct page *page)
 {
 	loff_t left = file->size - ((loff_t)index << PAGE_SHIFT);
@@ -49,9 +49,9 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		      u32 left, blk_opf_t op, dimmap_io_done *done, bool worker);
 
 /*
- * The device had no room for a request of somebody who must not wait for it: this worker may. Or it
- * has failed to write several pages: each is tried alone then, as its neighbour's error is not its.
- * The device is kept for it meanwhile.
+ * Sends a request again. Either the device had no room and the task could not wait for it: this
+ * worker can. Or the write of several pages failed: now each is written alone, so that one bad page
+ * does not fail its neighbours. The request holds its reference to the device meanwhile.
  */
 static void dimmap_io_again(struct work_struct *work)
 {
@@ -59,10 +59,10 @@ static void dimmap_io_again(struct work_struct *work)
 	struct dimmap_file *file = io->file;
 	u32 each = io->bio.bi_status == BLK_STS_AGAIN ? io->n : 1, i;
 
-	/* users for writes are those of the pages, which may be gone before the request */
+	/* a write's references are those of its pages, which may end before the request */
 	if (op_is_write(bio_op(&io->bio)))
 		refcount_inc(&file->users);
-	/* for the cgroup that asked for it */
+	/* account to the cgroup of the first request */
 	kthread_associate_blkcg(bio_blkcg_css(&io->bio));
 	for (i = 0; i < io->n; i += each)
 		dimmap_io(file, io->pool, dimmap_index(io->key) + i, each,
@@ -73,7 +73,7 @@ static void dimmap_io_again(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/* Whether a request is to be sent once more, in another way. */
+/* Whether dimmap_io_again() must send a request again. */
 static bool dimmap_is_for_again(const struct dimmap_io *io)
 {
 	const struct bio *bio = &io->bio;
@@ -98,7 +98,7 @@ static void dimmap_io_end(struct bio *bio)
 	}
 	trace_dimmapfs_io(file, dimmap_index(io->key), n, write,
 			  blk_status_to_errno(bio->bi_status));
-	/* the pages were put there one by one */
+	/* the pages are single entries of bi_io_vec */
 	if (!write && !bio->bi_status)
 		dimmap_zero_tail(file, dimmap_index(io->key + n - 1),
 				 bio->bi_io_vec[n - 1].bv_page);
@@ -108,7 +108,7 @@ static void dimmap_io_end(struct bio *bio)
 	dimmap_file_put_many(file, write ? n : 1);
 }
 
-/* The sector of a page, and how many follow on the device, N at most. */
+/* Returns the sector of a page; lowers N to the pages that are adjacent on the device. */
 static sector_t dimmap_sector(const struct dimmap_file *file, pgoff_t index, u32 *n)
 {
 	u32 low = 0, high = file->extents;
@@ -129,7 +129,7 @@ static sector_t dimmap_sector(const struct dimmap_file *file, pgoff_t index, u32
 	       ((sector_t)(index - file->extent[low].index) << (PAGE_SHIFT - SECTOR_SHIFT));
 }
 
-/* Bytes of a page that the device has; a file's last block is whole. */
+/* Bytes of a page on the device; the last block of a file is whole. */
 static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 {
 	loff_t left = file->size - ((loff_t)index << PAGE_SHIFT);
@@ -137,7 +137,7 @@ static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 	return file->extent ? PAGE_SIZE : min_t(loff_t, left, PAGE_SIZE);
 }
 
-/* What cannot be asked of a device that is not ours any more. */
+/* Fails a request to a device that was given back. */
 static void dimmap_io_refuse(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			     pgoff_t index, u32 n, blk_opf_t op, dimmap_io_done *done)
 {
@@ -155,22 +155,22 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		struct bio *bio;
 		sector_t sector;
 
-		/* it was shut, and its device given back, since somebody has asked for this */
+		/* the file was shut, and its device given back, after the caller's check */
 		if (!refcount_inc_not_zero(&file->bound)) {
 			dimmap_io_refuse(file, pool, index, left, op, done);
 			return;
 		}
 		sector = dimmap_sector(file, index, &n);
 		/*
-		 * A full device would let a task sleep that cannot be killed then; not every kind
-		 * can say so, and a device of others below can become another kind.
+		 * A task that sleeps for a full device cannot be killed. Not every kind of device
+		 * supports NOWAIT, and a stacked device can become another kind.
 		 */
 		if (!worker && bdev_nowait(file->bdev))
 			op |= REQ_NOWAIT;
 		else
 			op &= ~(blk_opf_t)REQ_NOWAIT;
 
-		/* from a reserve when there is no memory: it does not fail */
+		/* cannot fail: the bioset has a reserve */
 		bio = bio_alloc_bioset(file->bdev, n, op, GFP_NOIO, &file->buffer->bios);
 		bio->bi_iter.bi_sector = sector;
 		bio->bi_end_io = dimmap_io_end;
@@ -196,12 +196,12 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 }
 
 /**
- * dimmap_io_read - asks the device for pages
- * @file: of which
- * @pool: they are in, READING
- * @first: of them
- * @n: of them, that follow each other
- * @done: is called with those that have come, maybe several times
+ * dimmap_io_read - reads pages from the device
+ * @file: of the pages
+ * @pool: of the pages, which are READING
+ * @first: the first page
+ * @n: number of adjacent pages
+ * @done: called with the pages of each request, maybe several times
  */
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
 		    dimmap_io_done *done)
@@ -210,21 +210,22 @@ void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgo
 }
 
 /**
- * dimmap_io_write - sends pages to the device
- * @file: of which
- * @pool: they are in, is_writing and unmapped; each has a user of the file
- * @first: of them
- * @n: of them, that follow each other
- * @done: is called with those that are there, maybe several times
+ * dimmap_io_write - writes pages to the device
+ * @file: of the pages
+ * @pool: of the pages, which have is_writing, are unmapped, and each hold a reference to the file
+ * @first: the first page
+ * @n: number of adjacent pages
+ * @done: called with the pages of each request, maybe several times
  */
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
 		     dimmap_io_done *done)
 {
-	/* not held back as write-back of the page cache is: who makes room for others is in here */
+	/* REQ_SYNC | REQ_IDLE avoid the throttling of write-back: eviction may wait for this
+	 * write */
 	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, done, false);
 }
 
-/* A flush of the device's cache, which may outlive who asked for it. */
+/* A flush of the device's cache, which may outlive the waiting task. */
 struct dimmap_flushing {
 	refcount_t users;
 	struct completion done;
@@ -252,12 +253,12 @@ static void dimmap_flush_end(struct bio *bio)
 }
 
 /**
- * dimmap_io_flush - what the device says it has written is where no power cut can take it
+ * dimmap_io_flush - flushes the device's cache, so that finished writes survive a power cut
  * @file: on the device
- * @patience: in jiffies, how long to wait
+ * @patience: jiffies to wait
  *
- * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -ENOMEM, -EIO when the file is shut, or
- * the device's error.
+ * Return: 0, -EINTR when the task has a fatal signal, -ETIMEDOUT, -ENOMEM, -EIO when the file is
+ * shut, or the device's error.
  */
 int dimmap_io_flush(struct dimmap_file *file, unsigned long patience)
 {

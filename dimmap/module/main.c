@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module. */
+/* Init and exit of the module. */
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/workqueue.h>
@@ -42,7 +42,7 @@ no_io:
 static void __exit dimmap_exit(void)
 {
 	unregister_filesystem(&dimmap_fs_type);
-	/* who freed the last buffer may not have returned yet */
+	/* the work that freed the last buffer may not have returned yet */
 	destroy_workqueue(dimmap_wq);
 	destroy_workqueue(dimmap_io_wq);
 	dimmap_stats_exit();

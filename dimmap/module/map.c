@@ -3,12 +3,12 @@
  * Page tables of mappings of a dimmap file (map.h).
  *
  * vmf_insert_pfn() is not used: on x86 it takes a lock of the whole machine for each page
- * (track_pfn_insert()), to learn a caching attribute that is known here: this is ordinary memory.
+ * (track_pfn_insert()) to find a caching attribute that is known here: this is ordinary memory.
  *
- * The kernel exports no flush of TLBs to modules, but a protocol: who has cleared entries and not
- * flushed yet says so with inc_tlb_flush_pending(), and tlb_finish_mmu() of anybody who unmaps in
+ * The kernel exports no TLB flush to modules, but a protocol: a task that has cleared entries and
+ * not flushed yet calls inc_tlb_flush_pending(), and tlb_finish_mmu() of any task that unmaps in
  * the same address space meanwhile flushes all of it (mm_tlb_flush_nested()). So entries are
- * cleared one by one, of all mappings of an address space, and then one page that has none any more
+ * cleared one by one, in all mappings of an address space, and then one page whose entry is clear
  * is zapped.
  */
 #include <linux/mm.h>
@@ -31,7 +31,7 @@ static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
 	struct dimmap_set *set = data;
 	pte_t old = ptep_get(pte);
 
-	/* another thread was faster; that it may write now, too, needs no flush */
+	/* another thread was faster; to add the right to write needs no flush */
 	if (!pte_none(old) &&
 	    (pte_pfn(old) != pte_pfn(set->entry) || !set->write || pte_write(old)))
 		return 0;
@@ -40,14 +40,13 @@ static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
 }
 
 /**
- * dimmap_map - let an address of a mapping be a page of the buffer
+ * dimmap_map - maps a page of the buffer at an address
  * @vma: VM_PFNMAP; its lock or the mmap lock is held
  * @addr: of a page in it
- * @pfn: which the caller keeps from being unmapped meanwhile
- * @write: as the mapping's rights are; else for reading, even where the mapping is for both, so
- *	that the first write is told
+ * @pfn: the page; the caller prevents its unmapping meanwhile
+ * @write: map with all rights of the mapping; else for reading only, so that the first write faults
  *
- * Return: 0, or -ENOMEM for want of page tables.
+ * Return: 0, or -ENOMEM without memory for page tables.
  */
 int dimmap_map(struct vm_area_struct *vma, unsigned long addr, unsigned long pfn, bool write)
 {
@@ -85,7 +84,7 @@ static int dimmap_by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Whether a file has so many mappings that it pays to sort what each is asked for. */
+/* Whether a file has so many mappings that sorting the pages pays. */
 static bool dimmap_many(struct address_space *mapping)
 {
 	struct rb_node *rb = rb_first_cached(&mapping->i_mmap);
@@ -96,7 +95,7 @@ static bool dimmap_many(struct address_space *mapping)
 	return rb;
 }
 
-/* The first of pages sorted by index that is not before INDEX. */
+/* Returns the first of the pages, sorted by index, that is not before INDEX. */
 static unsigned int dimmap_first(const struct dimmap_page *page, unsigned int n, pgoff_t index)
 {
 	unsigned int low = 0;
@@ -117,13 +116,13 @@ static unsigned long dimmap_address(const struct vm_area_struct *vma, pgoff_t in
 	return vma->vm_start + ((index - vma->vm_pgoff) << PAGE_SHIFT);
 }
 
-/* An address space that has to be flushed, by the zap of a page that has no entry any more. */
+/* An address space to flush, by the zap of a page whose entry is clear. */
 struct dimmap_flush {
 	struct vm_area_struct *vma;
 	unsigned long addr;
 };
 
-/* Address spaces that entries have been cleared of, each of which is flushed once. */
+/* Address spaces with cleared entries; each is flushed once. */
 struct dimmap_flush_list {
 	struct dimmap_flush flush[16];
 	unsigned int n;
@@ -134,14 +133,14 @@ static void dimmap_flush_all(struct dimmap_flush_list *list, struct dimmap_unmap
 	while (list->n) {
 		struct dimmap_flush *flush = &list->flush[--list->n];
 
-		/* a page that is ours: the zap of another would lose that it was written */
+		/* a page that we have cleared: the zap of another would lose its dirty bit */
 		zap_vma_ptes(flush->vma, flush->addr, PAGE_SIZE);
 		dec_tlb_flush_pending(flush->vma->vm_mm);
 		count->flushes++;
 	}
 }
 
-/* Whether there is a place for this address space, or it has one. */
+/* Whether the list has this address space. */
 static bool dimmap_flush_has(const struct dimmap_flush_list *list, const struct mm_struct *mm)
 {
 	unsigned int i;
@@ -152,7 +151,7 @@ static bool dimmap_flush_has(const struct dimmap_flush_list *list, const struct 
 	return false;
 }
 
-/* Moves I to the first page, from there on, that is of a mapping; returns whether there is one. */
+/* Advances I to the next page in a mapping; returns whether there is one. */
 static bool dimmap_next(struct vm_area_struct *vma, const struct dimmap_page *page,
 			unsigned int n, unsigned int *i)
 {
@@ -172,7 +171,7 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 
 	if (!dimmap_next(vma, page, n, &i))
 		return;
-	/* who follows the page tables (a GPU, a guest) is told by zap only */
+	/* only a zap calls MMU notifiers (of a GPU, a guest) */
 	if (tlb == DIMMAP_TLB_ZAP || mm_has_notifiers(vma->vm_mm)) {
 		for (; dimmap_next(vma, page, n, &i); i++) {
 			zap_vma_ptes(vma, dimmap_address(vma, page[i].index), PAGE_SIZE);
@@ -196,7 +195,7 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 	count->ptes += clear.cleared;
 	if (listed)
 		return;
-	/* others may have cleared them and not flushed yet: such entries are not flushed at once */
+	/* another task may have cleared the entries and not flushed yet: then flush, too */
 	if (!clear.cleared && !mm_tlb_flush_nested(vma->vm_mm)) {
 		dec_tlb_flush_pending(vma->vm_mm);
 		return;
@@ -207,14 +206,14 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 }
 
 /**
- * dimmap_unmap - take pages away from all who have them mapped
+ * dimmap_unmap - unmaps pages from all programs
  * @mapping: of the file
- * @page: whose order may change; the caller sees to it that nobody maps them meanwhile
- * @n: of them
- * @tlb: how
- * @count: what there was to do is added
+ * @page: the pages, whose order may change; the caller prevents new mappings of them meanwhile
+ * @n: number of pages
+ * @tlb: how to flush
+ * @count: the work done is added to it
  *
- * When it returns, no CPU writes to these pages by an address of a program. May sleep.
+ * After the return no CPU writes to these pages by an address of a program. May sleep.
  */
 void dimmap_unmap(struct address_space *mapping, struct dimmap_page *page, unsigned int n,
 		  enum dimmap_tlb tlb, struct dimmap_unmapped *count)
@@ -225,9 +224,9 @@ void dimmap_unmap(struct address_space *mapping, struct dimmap_page *page, unsig
 
 	list.n = 0;
 	/*
-	 * Keeps mappings and their page tables: free_pgtables() takes a mapping out of this tree
-	 * first. A fork puts the child's mapping behind the parent's: entries that it copies
-	 * meanwhile are met, as by the kernel's rmap.
+	 * The lock keeps mappings and their page tables: free_pgtables() first takes a mapping out
+	 * of this tree. A fork puts the child's mapping behind the parent's, so the walk meets also
+	 * the entries that it copies meanwhile, as the kernel's rmap does.
 	 */
 	i_mmap_lock_read(mapping);
 	many = n > 1 && dimmap_many(mapping);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A page of a file is needed: it is found in its pool, or read. dimmap.h has the states. */
+/* Lookup of a page in its pool, and its read from the device. dimmap.h has the states. */
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/psi.h>
@@ -10,8 +10,8 @@
 #include "trace.h"
 
 /*
- * A page is free, maybe after making room, for which the lock is released and taken again. Returns
- * 0 when it was held all the time, 1 when not, or an error.
+ * Makes sure that a page is free. Eviction releases the lock and takes it again. Returns 0 when the
+ * lock was held all the time, 1 when not, or an error.
  */
 static int dimmap_room(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 		       unsigned long *flags)
@@ -35,7 +35,7 @@ static int dimmap_room(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 	return rc ?: 1;
 }
 
-/* Lets a page of the node of this CPU be the next that is given out, when there is one near. */
+/* Makes a free page of this CPU's node the next to use, if one is near the head of the queue. */
 static void dimmap_prefer_local(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
 {
 	u32 x = dimmap_head(&pool->pool, DIMMAP_FREE), tries = 16;
@@ -65,13 +65,13 @@ static u32 dimmap_admit(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 }
 
 /**
- * dimmap_fill - what is read together with a page
- * @file: it is of
+ * dimmap_fill - the window of pages that is read together with a page
+ * @file: of the page
  * @index: of the page
- * @how: it is needed
- * @first: set to the first of these pages
+ * @how: enum dimmap_get
+ * @first: set to the first page of the window
  *
- * Return: how many.
+ * Return: the number of pages.
  */
 u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how, pgoff_t *first)
 {
@@ -83,7 +83,7 @@ u32 dimmap_fill(const struct dimmap_file *file, pgoff_t index, unsigned int how,
 	return min_t(pgoff_t, n, pages - *first);
 }
 
-/* Pages of FILE have come from the device, or not; in any context. */
+/* The device has read N pages of FILE, or failed; any context. */
 static void dimmap_read_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key,
 			     u32 n, int error)
 {
@@ -121,10 +121,10 @@ static void dimmap_read_window(struct dimmap_file *file, struct dimmap_lock_pool
 }
 
 /*
- * Takes places for those pages of a window that are not there, the one that is needed last, with
- * the lock, which may be released meanwhile. Sets the bits of MINE, and X to the place of the page
- * that is needed, or to DIMMAP_NONE when another task was faster. Where room has to be made, what
- * has a place already is read first: nobody waits for what nobody has asked the device for.
+ * Admits the missing pages of a window, the needed one last. The lock is held, and may be released
+ * and taken again. Sets the bits of MINE, and X to the entry of the needed page, or to DIMMAP_NONE
+ * when another task was faster. Pages admitted so far are read before an eviction: otherwise a task
+ * could wait for a page without a request to the device.
  */
 static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			       pgoff_t first, u32 n, pgoff_t index, unsigned long *mine, u32 *x,
@@ -135,7 +135,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 	int rc;
 
 	for (i = 0; i <= n; i++) {
-		/* the one that is needed is at the end */
+		/* the needed page comes last */
 		at = i < n ? i : index - first;
 		if (i < n && first + i == index)
 			continue;
@@ -152,16 +152,16 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 			rc = dimmap_room(file, pool, flags);
 			if (rc < 0)
 				return rc;
-			/* nobody waits for a place for what is gone */
+			/* a shut file needs no room */
 			if (READ_ONCE(file->shut))
 				return -EIO;
-			/* the lock was not held all the time: it may be there by now */
+			/* the lock was released: another task may have admitted the page */
 		} while (rc || full);
 		if (*x != DIMMAP_NONE) {
 			*x = DIMMAP_NONE;
 			continue;
 		}
-		/* with the lock: who drops its pages comes later */
+		/* under the lock: dimmap_drop() of this pool comes later */
 		if (READ_ONCE(file->shut))
 			return -EIO;
 		*x = dimmap_admit(file->buffer, pool, dimmap_key(file, first + at));
@@ -170,7 +170,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 	return 0;
 }
 
-/* A page that is not there. Returns 0, 1: look again, or an error. */
+/* Reads a missing page. Returns 0, 1: look it up again, or an error. */
 static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
 		       unsigned int how, struct dimmap_use *use, unsigned long flags)
 	__releases(&pool->lock)
@@ -189,7 +189,7 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	rc = dimmap_admit_window(file, pool, first, n, index, mine, &x, &flags);
 	if (rc) {
 		spin_unlock_irqrestore(&pool->lock, flags);
-		/* neighbours that have got a place */
+		/* read the neighbours that were admitted */
 		dimmap_read_window(file, pool, first, n, mine);
 		return rc;
 	}
@@ -216,7 +216,7 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	dimmap_read_window(file, pool, first, n, mine);
-	/* who has not had to wait was not stalled */
+	/* a read that is done already is no stall */
 	if (!try_wait_for_completion(&done)) {
 		psi_memstall_enter(&stall);
 		rc = wait_for_completion_killable(&done);
@@ -245,14 +245,14 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 }
 
 /**
- * dimmap_page_get - have a page of a file
- * @file: whose
+ * dimmap_page_get - gets a page of a file for use
+ * @file: of the page
  * @index: of the page
  * @how: enum dimmap_get
- * @use: what to give to dimmap_page_put()
+ * @use: set for dimmap_page_put()
  *
- * Return: 0; -EFAULT: it is behind the end of the file; -EIO: it could not be read, or the file is
- * shut, or no room can be made as nothing can be written; -EINTR: the task is to die.
+ * Return: 0; -EFAULT: the page is behind the end of the file; -EIO: it could not be read, the file
+ * is shut, or no page can be written to make room; -EINTR: the task has a fatal signal.
  */
 int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 		    struct dimmap_use *use)
@@ -315,12 +315,12 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 }
 
 /**
- * dimmap_page_near - have a page if that costs nothing
- * @file: whose
+ * dimmap_page_near - gets a page that is present, without a read or a change of queues
+ * @file: of the page
  * @index: of the page
- * @use: what to give to dimmap_page_put()
+ * @use: set for dimmap_page_put()
  *
- * Return: whether it is there; no policy is told.
+ * Return: whether the page is present. The policy does not see this use.
  */
 bool dimmap_page_near(struct dimmap_file *file, pgoff_t index, struct dimmap_use *use)
 {
@@ -350,8 +350,8 @@ bool dimmap_page_near(struct dimmap_file *file, pgoff_t index, struct dimmap_use
 }
 
 /**
- * dimmap_page_put - a page is not needed any more
- * @use: of dimmap_page_get()
+ * dimmap_page_put - ends the use of a page
+ * @use: of dimmap_page_get() or dimmap_page_near()
  */
 void dimmap_page_put(struct dimmap_use *use)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The names of pages, and who counts on a file: what goes when nobody does is in file.c. */
+/* Keys of pages, and references to a file; file.c frees a file without references. */
 #include "dimmap.h"
 
 u64 dimmap_key(const struct dimmap_file *file, pgoff_t index)
@@ -7,7 +7,7 @@ u64 dimmap_key(const struct dimmap_file *file, pgoff_t index)
 	return (u64)file->id << 48 | index;
 }
 
-/* Pages of a window are in the same pool. */
+/* Returns the pool of a key; all pages of a window are in the same pool. */
 struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key)
 {
 	u64 window = (key & ~0ull << 48) | dimmap_index(key) / DIMMAP_WINDOW;
@@ -16,8 +16,8 @@ struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key)
 }
 
 /**
- * dimmap_file_unbound - one less who needs the device of a file
- * @file: gives it back, in a while, with the last; any context
+ * dimmap_file_unbound - drops a reference to a file's device
+ * @file: the last reference gives the device back, asynchronously; any context
  */
 void dimmap_file_unbound(struct dimmap_file *file)
 {
@@ -26,9 +26,9 @@ void dimmap_file_unbound(struct dimmap_file *file)
 }
 
 /**
- * dimmap_file_put_many - so many users less
- * @file: goes, in a while, with the last; any context
- * @n: of them
+ * dimmap_file_put_many - drops references to a file
+ * @file: the last reference frees it, asynchronously; any context
+ * @n: number of references
  */
 void dimmap_file_put_many(struct dimmap_file *file, u32 n)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * read() and write(), on the same pages as mappings. By way of a page of their own: the memory that
- * a program gives may be a mapping of the same file, and no page is held while one is faulted in.
+ * read() and write(), on the same pages as mappings. They copy through a page of their own: the
+ * program's memory may be a mapping of the same file, and no page of a buffer is held during a
+ * fault.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -10,7 +11,7 @@
 
 #include "dimmap.h"
 
-/* One page's part of what is asked for. Returns bytes, or an error. */
+/* Copies the part of a read in one page. Returns bytes, or an error. */
 static ssize_t dimmap_read_page(struct dimmap_file *file, loff_t pos, size_t length,
 				struct page *own, struct iov_iter *to)
 {
@@ -78,7 +79,7 @@ static ssize_t dimmap_each_page(struct kiocb *iocb, struct iov_iter *iter,
 
 ssize_t dimmap_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	/* all of it may have to wait for a device */
+	/* any read may wait for a device */
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		return -EAGAIN;
 	return dimmap_each_page(iocb, to, dimmap_read_page);
@@ -93,7 +94,7 @@ ssize_t dimmap_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		return -EAGAIN;
 	if (!iov_iter_count(from))
 		return 0;
-	/* the size is the device's */
+	/* a file cannot grow */
 	if (iocb->ki_flags & IOCB_APPEND || iocb->ki_pos >= file->size)
 		return -ENOSPC;
 	rc = file_update_time(iocb->ki_filp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a buffer tells of itself: .stats in its mount, and /sys/fs/dimmapfs/ID/. */
+/* Statistics of a buffer: .stats in its mount, and /sys/fs/dimmapfs/ID/. */
 #include <linux/kobject.h>
 #include <linux/seq_file.h>
 #include <linux/sysfs.h>
@@ -127,7 +127,7 @@ static ssize_t latency_show(struct dimmap_buffer *buffer, char *text)
 	return n;
 }
 
-/* What a user's programs do is for him, who has .stats, and for root. */
+/* Counters show what a user's programs do: he reads them in .stats, here only root does. */
 #define DIMMAP_ATTRIBUTE(what, rights) \
 	static struct dimmap_attribute dimmap_attr_##what = { \
 		.attr = { .name = #what, .mode = rights }, .show = what##_show }
@@ -164,8 +164,8 @@ static const struct kobj_type dimmap_ktype = {
 };
 
 /**
- * dimmap_stats_add - shows a buffer in sysfs
- * @buffer: which; its directory has the number of the mount's device
+ * dimmap_stats_add - adds a buffer to sysfs
+ * @buffer: its directory has the number of the mount's device
  *
  * Return: 0 or an error.
  */
@@ -182,8 +182,8 @@ int dimmap_stats_add(struct dimmap_buffer *buffer)
 }
 
 /**
- * dimmap_stats_remove - shows it no longer
- * @buffer: which
+ * dimmap_stats_remove - removes a buffer from sysfs
+ * @buffer: to remove
  */
 void dimmap_stats_remove(struct dimmap_buffer *buffer)
 {

@@ -10,7 +10,7 @@
 
 #include "dimmap.h"
 
-/* A page was needed: index is in pages of the file, file the number of the file in its mount. */
+/* A page was needed. index: in pages of the file; file: its number in the mount. */
 TRACE_EVENT(dimmapfs_get,
 
 	TP_PROTO(const struct dimmap_file *file, u64 index, unsigned int how, u8 found),
@@ -44,7 +44,7 @@ TRACE_EVENT(dimmapfs_get,
 				   { DIMMAP_FOUND_ERROR, "failed" }))
 );
 
-/* Pages were taken away from programs, together. */
+/* A batch of pages was unmapped. */
 TRACE_EVENT(dimmapfs_unmap,
 
 	TP_PROTO(const struct dimmap_buffer *buffer, u32 pages, u32 ptes, u32 flushes),
@@ -69,7 +69,7 @@ TRACE_EVENT(dimmapfs_unmap,
 		  MINOR(__entry->dev), __entry->pages, __entry->ptes, __entry->flushes)
 );
 
-/* Pages have come from the device, or gone there; error 0: well. */
+/* The device has read or written pages; error is 0 on success. */
 TRACE_EVENT(dimmapfs_io,
 
 	TP_PROTO(const struct dimmap_file *file, u64 index, u32 pages, bool write, int error),

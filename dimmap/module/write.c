@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Write-back. Pages that are dirty are on a list of their pool, the longest dirty first. They are
- * unmapped, many at a time, and written in the order of the file, so what is written is what was
- * there at one moment. A page that could not be written is dirty again, and the file's next sync
- * says so.
+ * Write-back. Dirty pages are on a list of their pool, the longest dirty first. They are unmapped,
+ * many at a time, and written in the order of the file, so that each page is written as it was at
+ * one moment. A page that could not be written is dirty again, and the file's next sync returns the
+ * error.
  */
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>
@@ -15,17 +15,17 @@
 
 #include "dimmap.h"
 
-/* Of the pages, so many percent. */
+/* PERCENT of the buffer's pages. */
 static u32 dimmap_percent(const struct dimmap_buffer *buffer, u32 percent)
 {
 	return (u64)buffer->pages * percent / 100;
 }
 
 /**
- * dimmap_throttle - who wants to write waits while too much is dirty
- * @file: to be written to
+ * dimmap_throttle - waits while too many pages are dirty
+ * @file: the file that the caller writes to
  *
- * Return: 0, or -EINTR when the task is to die.
+ * Return: 0, or -EINTR when the task has a fatal signal.
  */
 int dimmap_throttle(struct dimmap_file *file)
 {
@@ -43,7 +43,7 @@ int dimmap_throttle(struct dimmap_file *file)
 		finish_wait(&buffer->dirty_wait, &wait);
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		/* a device that takes nothing does not stop who has room */
+		/* a failing device does not stop writes that still have room */
 	} while (atomic_read(&buffer->dirty) > most && !READ_ONCE(buffer->failing) &&
 		 !READ_ONCE(file->shut));
 	return 0;
@@ -56,7 +56,7 @@ static int dimmap_by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Pages of FILE are on the device, or not; in any context. */
+/* The device has written N pages of FILE, or failed; any context. */
 static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key,
 			      u32 n, int error)
 {
@@ -64,13 +64,13 @@ static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool 
 	unsigned long flags;
 	u32 i;
 
-	/* the error of a device that has gone says nothing of others */
+	/* errors of a removed device do not count for the others */
 	if (!error || !READ_ONCE(file->shut))
 		WRITE_ONCE(buffer->failing, error != 0);
 	if (!error)
 		WRITE_ONCE(file->moved, jiffies);
 	spin_lock_irqsave(&pool->lock, flags);
-	/* the inode is there while it can be seen with this lock (dimmap_leave()) */
+	/* the inode lives while it is visible under this lock (dimmap_leave()) */
 	if (error && file->inode)
 		mapping_set_error(file->inode->i_mapping, error);
 	pool->stat[error ? DIMMAP_WRITE_ERRORS : DIMMAP_WRITTEN] += error ? 1 : n;
@@ -105,10 +105,10 @@ static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool 
 
 /**
  * dimmap_write_pages - sends pages to the device, in the order of their files
- * @buffer: it is
- * @pool: they are in
- * @pick: they are; sorted by key then
- * @n: of them, that have is_writing, and are unmapped
+ * @buffer: of the pool
+ * @pool: of the pages
+ * @pick: the pages, which have is_writing and are unmapped; is sorted by key
+ * @n: number of pages
  */
 void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 			struct dimmap_pick *pick, u32 n)
@@ -127,7 +127,7 @@ void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	blk_finish_plug(&plug);
 }
 
-/* What to write: pages of FILE, or of all, from FIRST to LAST, that were dirty before MARK. */
+/* Pages to write: dirty before MARK, from FIRST to LAST of FILE; of all files when FILE is NULL. */
 struct dimmap_choice {
 	struct dimmap_file *file;
 	pgoff_t first, last;
@@ -141,7 +141,7 @@ static bool dimmap_chosen(const struct dimmap_choice *choice, u64 key)
 				 dimmap_index(key) <= choice->last);
 }
 
-/* Takes up to N pages to be written and marks them as being unmapped. BUSY: some are in use. */
+/* Takes up to N pages to write and marks them UNMAPPING. Sets BUSY when some are in use. */
 static u32 dimmap_choose(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 			 struct dimmap_pick *pick, u32 n, bool *busy)
 {
@@ -170,7 +170,7 @@ static u32 dimmap_choose(struct dimmap_lock_pool *pool, const struct dimmap_choi
 	return found;
 }
 
-/* Writes a batch of what is chosen; returns how many pages. With the write lock. */
+/* Writes a batch of the chosen pages; returns how many were taken. The write lock is held. */
 static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 			     const struct dimmap_choice *choice, bool *busy)
 {
@@ -191,7 +191,7 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 		if (!frame->is_dirty)
 			continue;
 		dimmap_clean(buffer, pool, pick[i].x);
-		/* it was dirty with the lock: the file has its user still (dimmap_give_up()) */
+		/* a dirty page, under the lock, keeps its file alive (dimmap_give_up()) */
 		refcount_inc(&dimmap_file_of_key(buffer, pick[i].key)->users);
 		frame->is_writing = true;
 		list_add_tail(&frame->dirty, &pool->writing);
@@ -203,7 +203,7 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 	return n;
 }
 
-/* How long a device may take nothing of what somebody waits for, and since when it has not. */
+/* The time that a device may take no awaited page, and when it took the last; in jiffies. */
 struct dimmap_patience {
 	unsigned long limit;
 	unsigned long moved;
@@ -214,7 +214,7 @@ static bool dimmap_is_stuck(const struct dimmap_patience *patience)
 	return time_after(jiffies, patience->moved + patience->limit);
 }
 
-/* The write lock, unless who has it waits for a device for too long. */
+/* Takes the write lock; gives up when its holder waits for a device for too long. */
 static int dimmap_write_lock(struct dimmap_buffer *buffer, const struct dimmap_patience *patience)
 {
 	if (patience->limit == DIMMAP_FOREVER)
@@ -229,7 +229,7 @@ static int dimmap_write_lock(struct dimmap_buffer *buffer, const struct dimmap_p
 	return 0;
 }
 
-/* How many pages of the choice are at the device, but no more than MOST of them; pool's lock. */
+/* Counts pages of the choice at the device, up to MOST. The pool's lock is held. */
 static u32 dimmap_count_writing(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 				u32 most)
 {
@@ -244,7 +244,7 @@ static u32 dimmap_count_writing(struct dimmap_lock_pool *pool, const struct dimm
 	return n;
 }
 
-/* Until no page of the choice is at the device, or the patience is at its end. */
+/* Waits until no page of the choice is at the device, or the patience ends. */
 static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 			       struct dimmap_patience *patience)
 {
@@ -256,8 +256,8 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
 
 		spin_lock_irqsave(&pool->lock, flags);
 		/*
-		 * What others write meanwhile is no answer to what was asked of the device before.
-		 * The list is long: it is seldom counted to its end.
+		 * Later writes of other tasks are no progress for this choice, so its pages are
+		 * counted. The list is long: all of it is counted once a second only.
 		 */
 		n = dimmap_count_writing(pool, choice, all ? U32_MAX : 1);
 		if (all) {
@@ -276,16 +276,16 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
 }
 
 /**
- * dimmap_sync - what is dirty in a part of a file is on the device
- * @file: whose
- * @start: of the part, in bytes
- * @end: its last byte
- * @patience: in jiffies; for so long the device may take nothing, then this gives up
+ * dimmap_sync - writes the dirty pages of a range and flushes the device
+ * @file: of the range
+ * @start: first byte of the range
+ * @end: last byte of the range
+ * @patience: in jiffies; gives up when the device takes nothing for that long
  *
- * What is written meanwhile may be, or not. That a write has failed is said by the mapping's error.
+ * Pages that become dirty meanwhile may be written or not. A failed write sets the mapping's error.
  *
- * Return: 0, -EINTR when the task is to die, -ETIMEDOUT, -EIO when the file is shut, or an error of
- * the device's flush.
+ * Return: 0, -EINTR when the task has a fatal signal, -ETIMEDOUT, -EIO when the file is shut, or an
+ * error of the device's flush.
  */
 int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned long patience)
 {
@@ -328,7 +328,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 	return file->read_only ? 0 : dimmap_io_flush(file, patience);
 }
 
-/* Writes while more is dirty than may be for long. */
+/* The write-back thread: writes while more than dirty_bg percent is dirty. */
 static int dimmap_writer(void *arg)
 {
 	struct dimmap_buffer *buffer = arg;
@@ -345,7 +345,7 @@ static int dimmap_writer(void *arg)
 		     !kthread_should_stop(); i++) {
 			struct dimmap_lock_pool *pool = &buffer->pool[i];
 
-			/* of a pool that has its share of them */
+			/* skip a pool with less than its share of dirty pages */
 			if (READ_ONCE(pool->dirty_count) <= most / buffer->pools)
 				continue;
 			mutex_lock(&buffer->write_lock);
@@ -360,7 +360,7 @@ static int dimmap_writer(void *arg)
 	return 0;
 }
 
-/* Whose I/O that of this task is. */
+/* The cgroup that this task's I/O is accounted to. */
 static struct cgroup_subsys_state *dimmap_io_css(void)
 {
 #ifdef CONFIG_BLK_CGROUP
@@ -372,7 +372,7 @@ static struct cgroup_subsys_state *dimmap_io_css(void)
 
 /**
  * dimmap_writer_start - starts write-back
- * @buffer: of; what it does is accounted to the task that calls this
+ * @buffer: its I/O is accounted to the calling task
  *
  * Return: 0 or an error.
  */
@@ -390,7 +390,7 @@ int dimmap_writer_start(struct dimmap_buffer *buffer)
 
 /**
  * dimmap_writer_stop - ends write-back
- * @buffer: of; nothing is dirty any more, or it was given up
+ * @buffer: without dirty pages, or they were given up
  */
 void dimmap_writer_stop(struct dimmap_buffer *buffer)
 {

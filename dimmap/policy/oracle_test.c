@@ -7,7 +7,7 @@
 struct page {
 	uint64_t key;
 	unsigned faults;
-	bool was_new; /* it was in s3fifo's small list when it was unmapped */
+	bool was_new; /* s3fifo: in the small list when it was unmapped */
 };
 
 struct list {
@@ -16,16 +16,16 @@ struct list {
 };
 
 struct ghost {
-	uint64_t hash, number; /* so many had gone, with it */
+	uint64_t hash, number; /* evictions up to its own */
 };
 
 struct oracle {
 	char policy[16];
 	unsigned pages, victims_max, batch, free;
 	struct list first, second, victims;
-	unsigned hand; /* of sieve: so many of FIRST, the oldest, it has passed */
+	unsigned hand; /* sieve: the oldest pages of FIRST that it has passed */
 	unsigned *history, history_size, aged; /* of dimmap */
-	struct ghost *ghost; /* of s3fifo, in no order */
+	struct ghost *ghost; /* of s3fifo, unsorted */
 	unsigned ghosts, ghost_places;
 	uint64_t ghosts_ever;
 	struct oracle_counts counts;
@@ -78,14 +78,14 @@ static bool is(const struct oracle *o, const char *policy)
 
 /* ------------------------------------------------------------------ dimmap */
 
-/* Four counts for each page that there would be if their number were a power of two, by the upper
- * half of the hash. */
+/* The upper half of the hash selects a count; there are four for each page, of the number of pages
+ * rounded up to a power of two. */
 static unsigned *count_of(const struct oracle *o, uint64_t key)
 {
 	return &o->history[(oracle_hash(key) >> 32) % o->history_size];
 }
 
-/* More often, the first time aside, than the mean of all counts. */
+/* Whether a page was needed more often, except its first fault, than the mean of all counts. */
 static bool hot(const struct oracle *o, const struct page *p)
 {
 	uint64_t sum = 0;
@@ -107,8 +107,8 @@ static void dimmap_admit(struct oracle *o, struct page p)
 	}
 }
 
-/* Pages at the head of the first list that are hot go on to the second; half of all may be there,
- * and another one pushes one out. */
+/* Hot pages at the head of the first list move to the second, which may have half of all pages; one
+ * more evicts its oldest. */
 static struct page dimmap_pick(struct oracle *o)
 {
 	unsigned moved = 0;
@@ -119,7 +119,7 @@ static struct page dimmap_pick(struct oracle *o)
 		append(&o->second, take(&o->first, 0));
 		moved++;
 	}
-	/* 64 moves are all that a pick may do: then the next goes, whatever it is */
+	/* a pick moves 64 pages at most, then takes the next page of any kind */
 	return moved == 64 && o->first.n ? take(&o->first, 0) : take(&o->second, 0);
 }
 
@@ -133,8 +133,7 @@ static void dimmap_freed(struct oracle *o, const struct page *p)
 		--*count;
 }
 
-/* ------------------------------------------------------------------ sieve: one list, the hand is a
- * place in it */
+/* ------------------------------------------------------------------ sieve: one list and a hand */
 
 static struct page sieve_pick(struct oracle *o)
 {
@@ -181,7 +180,7 @@ static struct page s3fifo_pick(struct oracle *o)
 	return p;
 }
 
-/* There is one place for each upper half of the hash, modulo twice that power of two. */
+/* The upper half of the hash, modulo twice that power of two, selects the ghost's place. */
 static void s3fifo_freed(struct oracle *o, const struct page *p)
 {
 	uint64_t hash = oracle_hash(p->key);
@@ -197,7 +196,7 @@ static void s3fifo_freed(struct oracle *o, const struct page *p)
 		o->ghosts++;
 }
 
-/* ------------------------------------------------------------------ what all do */
+/* ------------------------------------------------------------------ common to all policies */
 
 static void admit(struct oracle *o, struct page p)
 {

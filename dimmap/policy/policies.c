@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The policies (policy.h). All see the same: what is admitted, what is recovered, what goes.
+ * The policies (policy.h). All see the same events: admit, recover, freed.
  *
- * fifo: the oldest goes. What the others are compared with.
+ * fifo: evicts the oldest page; the baseline for comparisons.
  * dimmap: Van Essen et al.'s DI-MMAP (Cluster Computing 18, 2015): a FIFO, a second one for pages
- *	that were needed more often than the mean of all, and the victims. How often is counted for
- *	pages that have gone, too.
- * sieve: Zhang et al., NSDI 2024: a hand goes from the oldest page to the newest, and what was used
- *	since its last round stays where it is. "Used" is "recovered" here.
- * s3fifo: Yang et al., SOSP 2023: new pages are in a small FIFO, from where they go unless they are
- *	used again; what comes back soon after that, or was used again, is in the main one.
+ *	that were needed more often than the mean, and the victims. Evicted pages keep their counts.
+ * sieve: Zhang et al., NSDI 2024: a hand moves from the oldest page to the newest; a page used
+ *	since its last round keeps its place. "Used" is "recovered" here.
+ * s3fifo: Yang et al., SOSP 2023: new pages enter a small FIFO, which evicts them unless they are
+ *	used again; pages used again, or readmitted soon after, are in the main FIFO.
  */
 #include "policy.h"
 
@@ -35,13 +34,13 @@ static u16 *dimmap_history(struct dimmap_pool *pool, u32 x)
 	return &pool->history[dimmap_hash(pool->entry[x].key) >> 32 & pool->history_mask];
 }
 
-/* Needed more often than the mean; the first time does not count. */
+/* Whether a page was needed more often than the mean; its first fault does not count. */
 static bool dimmap_hot(const struct dimmap_pool *pool, u32 x)
 {
 	return (u64)(pool->entry[x].faults - 1) * (pool->history_mask + 1ull) > pool->history_sum;
 }
 
-/* Counts are halved one by one, all of them in about as many admissions as there are pages. */
+/* Halves four counts; all are halved once in about as many admissions as the pool has pages. */
 static void dimmap_age(struct dimmap_pool *pool)
 {
 	u32 i;
@@ -67,7 +66,7 @@ static u32 dimmap_pick(struct dimmap_pool *pool)
 {
 	u32 x, i;
 
-	/* half of the pages are for what is hot; so many at most at a time, as a lock is held */
+	/* half of the pages are for hot ones; 64 moves at most, since a lock is held */
 	for (i = 0; i < 64 && dimmap_count(pool, DIMMAP_SECOND) <= pool->pages / 2; i++) {
 		x = dimmap_head(pool, DIMMAP_FIRST);
 		if (x == DIMMAP_NONE)
@@ -112,7 +111,8 @@ static const struct dimmap_policy dimmap = {
 	.freed = dimmap_freed,
 };
 
-/* What the hand has not come to is on one queue, what it has passed on the other; they swap. */
+/* One queue has the pages ahead of the hand, the other those that it has passed; they swap
+ * roles. */
 static enum dimmap_queue_id sieve_ahead(const struct dimmap_pool *pool)
 {
 	return pool->swapped ? DIMMAP_SECOND : DIMMAP_FIRST;
@@ -144,8 +144,9 @@ static const struct dimmap_policy sieve = {
 };
 
 /*
- * A ghost is when it went, and half of its key's hash; a place for each of the other half, so that
- * a newer one can take it. It is there while fewer have followed it than the main FIFO has pages.
+ * A ghost holds the time of eviction and one half of the key's hash; the other half selects its
+ * slot, which a newer ghost can overwrite. It is valid while fewer evictions have followed it than
+ * the main FIFO has pages.
  */
 static u64 *s3fifo_ghost(struct dimmap_pool *pool, u32 x)
 {
@@ -200,10 +201,10 @@ static const struct dimmap_policy s3fifo = {
 const struct dimmap_policy *const dimmap_policies[] = { &s3fifo, &dimmap, &fifo, &sieve, NULL };
 
 /**
- * dimmap_policy_find - a policy by its name
- * @name: of it
+ * dimmap_policy_find - finds a policy by its name
+ * @name: of the policy
  *
- * Return: the policy, or NULL when there is none of that name.
+ * Return: the policy, or NULL when no policy has that name.
  */
 const struct dimmap_policy *dimmap_policy_find(const char *name)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which pages a dimmap buffer keeps. The same code decides in the kernel module and in the
- * simulator; it needs neither a kernel nor a C library, holds no lock and allocates nothing.
+ * The choice of the pages that a dimmap buffer keeps. The kernel module and the simulator share
+ * this code; it needs neither a kernel nor a C library, holds no lock and allocates nothing.
  *
- * A pool is a part of a buffer with a lock of its own in the module: so many pages, and where each
- * is in a file (its key). A policy cannot see that a program uses a page that it has mapped. It
- * sees three things: that a page is needed which is not there (admit); that one is needed which
- * was unmapped a while ago, as it would have to go soon (recover); and that one has gone (freed).
- * The pages between unmapped and gone are the victims: a queue in order of unmapping, whose length
- * is how long a page has to show that it is still in use.
+ * A pool is a part of a buffer, in the module with a lock of its own: a number of pages, each with
+ * its place in a file (its key). A policy cannot see that a program uses a mapped page. It sees
+ * three events: a page is needed that is not present (admit); a page is needed that was unmapped as
+ * a victim (recover); a victim's time is over (freed). Victims are a queue in the order of
+ * unmapping; its length is the time in which a page can show that it is still in use.
  *
- * A page is on one queue: FREE, FIRST or SECOND (what they mean is the policy's), VICTIM; or on
- * none while the caller does something with it (AWAY).
+ * A page is on one queue: FREE, FIRST or SECOND (whose meaning is the policy's), VICTIM; or on none
+ * while the caller unmaps, writes or frees it (AWAY).
  */
 #ifndef NODEOS_DIMMAP_POLICY_POLICY_H
 #define NODEOS_DIMMAP_POLICY_POLICY_H
@@ -42,10 +41,10 @@ enum dimmap_queue_id {
 struct dimmap_entry {
 	u64 key;
 	u32 next, prev; /* on its queue */
-	u32 chain; /* the next one with the same hash */
+	u32 chain; /* the next entry of the hash bucket */
 	u16 faults; /* as the policy counts them */
 	u8 queue;
-	u8 from; /* the queue that a victim was on */
+	u8 from; /* the queue before it was picked */
 };
 
 struct dimmap_queue {
@@ -58,9 +57,9 @@ struct dimmap_pool {
 	u32 *bucket;
 	u32 pages, mask;
 	struct dimmap_queue queue[DIMMAP_QUEUES];
-	u32 victims; /* length of that queue */
-	bool swapped; /* the queues FIRST and SECOND, of sieve */
-	/* of policies that know pages which are not there */
+	u32 victims; /* intended length of the queue VICTIM */
+	bool swapped; /* sieve: FIRST and SECOND are swapped */
+	/* of policies that remember pages which are not present */
 	u16 *history;
 	u64 history_sum;
 	u32 history_mask, history_age;
@@ -69,14 +68,14 @@ struct dimmap_pool {
 };
 
 /**
- * struct dimmap_policy - a way to choose
+ * struct dimmap_policy - a policy
  * @name: as users write it
- * @victims: of 64 pages, so many are victims; 0: what is unmapped goes at once
- * @history, @ghost: what it keeps of pages that are not there
- * @admit: puts a page that is new on a queue
- * @pick: tells which page is the next to be unmapped, which stays on its queue; at least one of
- *	FIRST and SECOND has pages
- * @recover: puts a page that has been a victim on a queue
+ * @victims: number of victims of 64 pages; 0: unmapped pages are freed at once
+ * @history, @ghost: whether it needs these records of pages that are not present
+ * @admit: puts a new page on a queue
+ * @pick: returns the next page to unmap, which stays on its queue; at least one of FIRST and SECOND
+ *	has pages
+ * @recover: puts a former victim on a queue
  * @freed: a page's time as a victim is over; optional
  */
 struct dimmap_policy {
@@ -89,7 +88,7 @@ struct dimmap_policy {
 	void (*freed)(struct dimmap_pool *pool, u32 x);
 };
 
-/* The default first; ends with NULL. */
+/* The first is the default; NULL ends the list. */
 extern const struct dimmap_policy *const dimmap_policies[];
 
 const struct dimmap_policy *dimmap_policy_find(const char *name);
@@ -108,7 +107,7 @@ void dimmap_pool_unmapped(struct dimmap_pool *pool, u32 x);
 u32 dimmap_pool_oldest(struct dimmap_pool *pool, bool (*busy)(void *arg, u32 x), void *arg);
 void dimmap_pool_free(struct dimmap_pool *pool, u32 x);
 
-/* For policies. */
+/* For the policies only. */
 void dimmap_push(struct dimmap_pool *pool, enum dimmap_queue_id queue, u32 x);
 void dimmap_remove(struct dimmap_pool *pool, u32 x);
 u64 dimmap_hash(u64 key);

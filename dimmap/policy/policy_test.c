@@ -16,7 +16,7 @@ struct memory {
 	void *at;
 };
 
-/* No more than is asked for, so that what is written behind it is found. */
+/* Allocate exactly the pool's size, so that the sanitizer finds writes behind it. */
 static void start(struct memory *m, const struct dimmap_policy *policy, uint32_t pages)
 {
 	m->at = calloc(1, dimmap_pool_size(policy, pages));
@@ -25,13 +25,7 @@ static void start(struct memory *m, const struct dimmap_policy *policy, uint32_t
 
 /* ------------------------------------------------------------------ invariants */
 
-enum state {
-	FREE,
-	MAPPED,
-	PICKED,
-	VICTIM,
-	TAKEN
-}; /* picked: to be unmapped; taken: a victim that is to go */
+enum state { FREE, MAPPED, PICKED, VICTIM, TAKEN }; /* picked: to unmap; taken: a victim to free */
 
 struct model {
 	struct memory m;
@@ -39,7 +33,7 @@ struct model {
 	enum state state[1000];
 	uint64_t key[1000];
 	bool busy[1000];
-	uint64_t keys; /* they are below */
+	uint64_t keys; /* keys are below it */
 	bool admitted[4000];
 	uint32_t count[TAKEN + 1];
 };
@@ -58,7 +52,7 @@ static bool fits(const struct model *t, uint32_t x, unsigned queue)
 	return t->state[x] == of[queue] && t->m.pool.entry[x].queue == queue;
 }
 
-/* What is wrong with the queues, or NULL. */
+/* Returns a fault of the queues, or NULL. */
 static const char *wrong_queue(const struct model *t)
 {
 	const struct dimmap_pool *p = &t->m.pool;
@@ -72,14 +66,14 @@ static const char *wrong_queue(const struct model *t)
 		for (uint32_t x = p->queue[q].head; x != DIMMAP_NONE;
 		     before = x, x = p->entry[x].next, n++) {
 			if (x >= p->pages)
-				return "a link to nowhere";
+				return "a link beyond the pages";
 			if (seen[x])
 				return "a page on two queues";
 			seen[x] = true;
 			if (p->entry[x].prev != before)
-				return "a link back to another page than the link there came from";
+				return "a back link that differs from the forward link";
 			if (!fits(t, x, q))
-				return "a page on a queue that is not its own";
+				return "a page on a wrong queue";
 		}
 		if (p->queue[q].tail != before)
 			return "a tail that is not the last";
@@ -90,9 +84,9 @@ static const char *wrong_queue(const struct model *t)
 	for (uint32_t x = 0; x < p->pages; x++)
 		if (!seen[x] && (p->entry[x].queue != DIMMAP_AWAY ||
 				 (t->state[x] != PICKED && t->state[x] != TAKEN)))
-			return "a page on no queue that is not away";
+			return "a page on no queue that is not AWAY";
 	if (all + t->count[PICKED] + t->count[TAKEN] != p->pages)
-		return "more or fewer pages than there are";
+		return "a wrong number of pages";
 	return NULL;
 }
 
@@ -114,7 +108,7 @@ static const char *wrong_hash(const struct model *t)
 		return "pages that are not in the hash table";
 	for (uint64_t key = 0; key < t->keys; key += 1 + p->pages / 64)
 		if (!t->admitted[key] && dimmap_pool_find(p, key) != DIMMAP_NONE)
-			return "a page that is found, but not there";
+			return "a key that is found but was not admitted";
 	return NULL;
 }
 
@@ -125,10 +119,10 @@ static const char *wrong_history(const struct model *t)
 
 	for (uint32_t i = 0; p->history && i <= p->history_mask; i++)
 		sum += p->history[i];
-	return sum == p->history_sum ? NULL : "a sum of counts that is not the sum";
+	return sum == p->history_sum ? NULL : "history_sum differs from the sum of the counts";
 }
 
-/* One of those in a state, at random. */
+/* Returns a random page in a state. */
 static uint32_t any(struct model *t, enum state state)
 {
 	uint32_t x = (uint32_t)random_below(&t->random, t->m.pool.pages);
@@ -145,7 +139,7 @@ static const char *do_admit(struct model *t)
 
 	if (t->admitted[key])
 		return dimmap_pool_find(&t->m.pool, key) == DIMMAP_NONE
-			       ? "a page that is there is not found"
+			       ? "an admitted page is not found"
 			       : NULL;
 	first = dimmap_head(&t->m.pool, DIMMAP_FREE);
 	if (t->count[FREE] && random_below(&t->random, 4) == 0) {
@@ -154,7 +148,7 @@ static const char *do_admit(struct model *t)
 	}
 	x = dimmap_pool_admit(&t->m.pool, key);
 	if (x != first)
-		return "admit gives out another page than the next";
+		return "admit returns another page than the next";
 	if (!t->count[FREE])
 		return x == DIMMAP_NONE ? NULL : "admit without a free page";
 	t->key[x] = key;
@@ -180,7 +174,7 @@ static const char *do_pick(struct model *t)
 		t->busy[x] = some_busy && random_below(&t->random, 4) == 0;
 	found = dimmap_pool_pick(&t->m.pool, got, n, some_busy ? is_busy : NULL, t);
 	if (found > n || (!some_busy && found != (there < n ? there : n)))
-		return "pick finds more or fewer pages than it should";
+		return "pick finds a wrong number of pages";
 	for (uint32_t i = 0; i < found; i++) {
 		if (got[i] >= t->m.pool.pages || t->state[got[i]] != MAPPED)
 			return "pick finds a page that is not mapped";
@@ -204,14 +198,14 @@ static const char *do_oldest(struct model *t)
 	if (t->count[VICTIM] <= p->victims)
 		want = DIMMAP_NONE;
 	x = dimmap_pool_oldest(&t->m.pool, some_busy ? is_busy : NULL, t);
-	/* where 16 are busy it may give up */
+	/* it may give up after 16 busy pages */
 	if (x != want && !(x == DIMMAP_NONE && t->busy[want]))
-		return "oldest tells another victim";
+		return "oldest returns another victim";
 	if (x != DIMMAP_NONE) {
 		if (t->state[x] != VICTIM)
-			return "oldest tells a page that is no victim";
+			return "oldest returns a page that is no victim";
 		if (t->busy[x])
-			return "oldest tells a busy page";
+			return "oldest returns a busy page";
 		set(t, x, TAKEN);
 	}
 	return NULL;
@@ -260,7 +254,7 @@ static const char *do_something(struct model *t)
 	case 9:
 		return do_oldest(t);
 	case 10:
-		/* it goes, unless it could not be written */
+		/* a taken page is freed, or stays a victim when its write fails */
 		if (t->count[TAKEN] && random_below(&t->random, 4) == 0) {
 			x = any(t, TAKEN);
 			dimmap_pool_unmapped(&t->m.pool, x);
@@ -270,7 +264,7 @@ static const char *do_something(struct model *t)
 		}
 		return NULL;
 	default:
-		/* a file is gone, or a read has failed */
+		/* as for a removed file or a failed read */
 		do_free(t, random_below(&t->random, 2) ? MAPPED : VICTIM);
 		return NULL;
 	}
@@ -303,7 +297,7 @@ static void invariants(const struct dimmap_policy *policy)
 			if (!what)
 				what = wrong(&t);
 		}
-		ok(!what, "%s, %u pages: all is in order after each of many operations",
+		ok(!what, "%s, %u pages: invariants hold after each of many operations",
 		   policy->name, sizes[i]);
 		if (what)
 			diag("%s, after %u", what, done);
@@ -313,7 +307,7 @@ static void invariants(const struct dimmap_policy *policy)
 
 /* ------------------------------------------------------------------ the oracle */
 
-/* What a module does that has one task and nothing to write. */
+/* Does the same as the module with one task and clean pages. */
 static enum oracle_result access_page(struct dimmap_pool *pool, uint64_t key, uint32_t batch)
 {
 	uint32_t x = dimmap_pool_find(pool, key), y[64], n;
@@ -355,7 +349,7 @@ static bool same(const struct dimmap_pool *pool, const struct oracle *o)
 	       same_queue(pool, DIMMAP_VICTIM, o, ORACLE_VICTIM);
 }
 
-/* Accesses that change their kind from time to time. */
+/* Accesses whose kind changes from time to time. */
 struct walk {
 	struct random random;
 	uint64_t pages, scan, hot;
@@ -389,7 +383,7 @@ static uint64_t walk_next(struct walk *w)
 		return random_below(&w->random,
 				    1 + random_below(&w->random,
 						     1 + random_below(&w->random, w->pages)));
-	/* some pages that are used again and again, and a scan between */
+	/* a few hot pages with a scan between */
 	case 3:
 		return w->left % 2
 			       ? w->scan++ % w->pages
@@ -399,7 +393,7 @@ static uint64_t walk_next(struct walk *w)
 	}
 }
 
-/* How many accesses went as expected. */
+/* Returns the number of accesses before the first difference. */
 static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint32_t batch,
 			uint64_t seed, unsigned accesses, unsigned every)
 {
@@ -410,11 +404,11 @@ static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint
 	unsigned i;
 
 	start(&m, policy, pages);
-	/* a count of ghosts that comes round is no matter */
+	/* the time of ghosts may wrap */
 	m.pool.ghost_time = seed % 3 ? 0 : UINT32_MAX - pages;
 	walk_start(&w, seed, pages);
 	for (i = 0; i < accesses; i++) {
-		/* not key 0: its hash is 0, and a ghost of it from time 0 would be like none */
+		/* no key 0: its hash is 0, so its ghost at time 0 would equal an empty slot */
 		uint64_t key = (walk_next(&w) + 1) | seed % 5 << 48;
 
 		if (access_page(&m.pool, key, clipped) != oracle_access(o, key) ||
@@ -441,7 +435,7 @@ static void against_oracle(const struct dimmap_policy *policy)
 				diag("batch %u, seed %u: another result at access %u",
 				     many ? batch : 1 + t * 7, t + 1, good);
 		}
-		is_int(bad, 0, "%s, %u pages: %u times %u accesses as written down from the papers",
+		is_int(bad, 0, "%s, %u pages: %u times %u accesses equal the oracle's",
 		       policy->name, sizes[i], traces, length);
 	}
 }
@@ -450,17 +444,17 @@ static void against_oracle(const struct dimmap_policy *policy)
 
 static void names(void)
 {
-	is(dimmap_policies[0]->name, "s3fifo", "the default");
+	is(dimmap_policies[0]->name, "s3fifo", "dimmap_policies: s3fifo is the default");
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		ok(dimmap_policy_find(dimmap_policies[i]->name) == dimmap_policies[i],
-		   "%s is found", dimmap_policies[i]->name);
+		   "dimmap_policy_find: finds %s", dimmap_policies[i]->name);
 	ok(!dimmap_policy_find("") && !dimmap_policy_find("fif") && !dimmap_policy_find("fifos") &&
 		   !dimmap_policy_find("FIFO"),
-	   "no other is");
-	/* what splitmix64 gives first when it is started from 0 */
+	   "dimmap_policy_find: finds no other name");
+	/* the first number of splitmix64 with the seed 0 */
 	ok(dimmap_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu &&
 		   oracle_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu,
-	   "the hash is splitmix64's");
+	   "dimmap_hash: equals splitmix64");
 }
 
 static void victims(void)
@@ -469,7 +463,7 @@ static void victims(void)
 		const struct dimmap_policy *p = dimmap_policies[i];
 		unsigned bad = 0;
 
-		/* one is not yet a victim where the queue has no room, and never all of them */
+		/* the share is rounded down, and never all pages */
 		for (uint32_t pages = 1; pages < 300; pages++) {
 			struct memory m;
 
@@ -477,12 +471,12 @@ static void victims(void)
 			bad += m.pool.victims != pages * p->victims / 64 || m.pool.victims >= pages;
 			free(m.at);
 		}
-		is_int(bad, 0, "%s: so many of 64 pages are victims", p->name);
+		is_int(bad, 0, "%s: the share of victims for 1 to 299 pages", p->name);
 	}
 }
 
-/* A page that programs use more often than a count can tell; of so few that none waits among the
- * victims. */
+/* A page that is used more often than a count can hold, in a pool of one page, so that no page
+ * stays a victim. */
 static void saturation(void)
 {
 	struct memory m;
@@ -495,28 +489,29 @@ static void saturation(void)
 		dimmap_pool_unmapped(&m.pool, y);
 		dimmap_pool_recover(&m.pool, y);
 	}
-	is_int(m.pool.entry[x].faults, 65535, "a count ends where it can not go on");
+	is_int(m.pool.entry[x].faults, 65535, "dimmap: a count stops at its maximum");
 	dimmap_pool_pick(&m.pool, &y, 1, NULL, NULL);
 	dimmap_pool_unmapped(&m.pool, y);
 	dimmap_pool_free(&m.pool, dimmap_pool_oldest(&m.pool, NULL, NULL));
-	is_int((long long)m.pool.history_sum, 65535, "it is kept when the page goes");
+	is_int((long long)m.pool.history_sum, 65535,
+	       "dimmap: the history keeps the count of a freed page");
 	x = dimmap_pool_admit(&m.pool, 7);
-	is_int(m.pool.entry[x].faults, 65535, "and is there again");
+	is_int(m.pool.entry[x].faults, 65535, "dimmap: a readmitted page has its count again");
 	free(m.at);
 }
 
-/* Of a page that goes before its time, as its file does, nothing is kept. */
+/* A page that is freed before its time, as with its file, leaves no record. */
 static void dropped(void)
 {
 	struct memory m;
 
 	start(&m, dimmap_policy_find("dimmap"), 64);
 	dimmap_pool_free(&m.pool, dimmap_pool_admit(&m.pool, 7));
-	is_int((long long)m.pool.history_sum, 0, "dimmap: a page that is dropped does not count");
+	is_int((long long)m.pool.history_sum, 0, "dimmap: a dropped page leaves no count");
 	free(m.at);
 	start(&m, dimmap_policy_find("s3fifo"), 64);
 	dimmap_pool_free(&m.pool, dimmap_pool_admit(&m.pool, 7));
-	is_int(m.pool.ghost_time, 0, "s3fifo: it has no ghost");
+	is_int(m.pool.ghost_time, 0, "s3fifo: a dropped page leaves no ghost");
 	free(m.at);
 }
 
@@ -525,8 +520,8 @@ static void ghosts(void)
 	const struct dimmap_policy *s3fifo = dimmap_policy_find("s3fifo");
 	unsigned soon = 0, soon_back = 0, late_back = 0;
 
-	/* pages that are used once: GAP of them have gone when the one that went first comes back;
-	 * the main list may have 950 */
+	/* pages are used once; GAP of them are evicted before the first one comes back; the main
+	 * list may have 950 */
 	for (unsigned gap = 1; gap < 1800; gap += 7) {
 		uint64_t first = 10000 * gap;
 		struct memory m;
@@ -543,14 +538,13 @@ static void ghosts(void)
 		free(m.at);
 	}
 	ok(soon_back > soon / 2,
-	   "s3fifo: what comes back soon is in the main list, unless another ghost is in its "
-	   "place: %u of %u",
+	   "s3fifo: a page that comes back soon enters the main list, unless another ghost has "
+	   "its slot: %u of %u",
 	   soon_back, soon);
-	is_int(late_back, 0, "what comes back late is not");
+	is_int(late_back, 0, "s3fifo: a page that comes back late does not enter the main list");
 }
 
-/* ------------------------------------------------------------------ a scan, and pages that are
- * used again and again */
+/* ------------------------------------------------------------------ a scan beside hot pages */
 
 static double kept(const char *name, uint32_t pages, uint32_t hot, uint32_t batch)
 {

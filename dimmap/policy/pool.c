@@ -12,7 +12,7 @@ u64 dimmap_hash(u64 key)
 	return key ^ key >> 31;
 }
 
-/* The power of two that is not below N. */
+/* Returns the least power of two that is not below N. */
 static u32 dimmap_power(u32 n)
 {
 	u32 power = 1;
@@ -24,7 +24,7 @@ static u32 dimmap_power(u32 n)
 
 /**
  * dimmap_pool_size - memory that a pool needs
- * @policy: which it is for
+ * @policy: of the pool
  * @pages: at least 1, at most 2^28
  *
  * Return: bytes, for dimmap_pool_init().
@@ -39,10 +39,10 @@ size_t dimmap_pool_size(const struct dimmap_policy *policy, u32 pages)
 }
 
 /**
- * dimmap_pool_init - a pool of free pages
- * @pool: to be set up
- * @memory: zeroed, of dimmap_pool_size(), aligned as a u64; the caller's, who frees it after use
- * @policy: to be used
+ * dimmap_pool_init - sets up a pool of free pages
+ * @pool: to set up
+ * @memory: zeroed, of dimmap_pool_size(), aligned as a u64; the caller frees it after use
+ * @policy: of the pool
  * @pages: their number
  */
 void dimmap_pool_init(struct dimmap_pool *pool, void *memory, const struct dimmap_policy *policy,
@@ -74,7 +74,7 @@ void dimmap_pool_init(struct dimmap_pool *pool, void *memory, const struct dimma
 		dimmap_push(pool, DIMMAP_FREE, i);
 }
 
-/* Puts a page that is on no queue at the end of one. */
+/* Appends a page, which is on no queue, to a queue. */
 void dimmap_push(struct dimmap_pool *pool, enum dimmap_queue_id queue, u32 x)
 {
 	struct dimmap_queue *q = &pool->queue[queue];
@@ -110,8 +110,8 @@ void dimmap_remove(struct dimmap_pool *pool, u32 x)
 }
 
 /**
- * dimmap_pool_find - where a page is
- * @pool: to look in
+ * dimmap_pool_find - looks up a page
+ * @pool: to search
  * @key: of the page
  *
  * Return: its entry, or DIMMAP_NONE.
@@ -126,8 +126,8 @@ u32 dimmap_pool_find(const struct dimmap_pool *pool, u64 key)
 }
 
 /**
- * dimmap_pool_admit - a place for a page that is not there
- * @pool: to put it in
+ * dimmap_pool_admit - admits a page that is not present
+ * @pool: of the page
  * @key: of the page, which dimmap_pool_find() does not find
  *
  * Return: its entry, or DIMMAP_NONE when no page is free.
@@ -149,9 +149,9 @@ u32 dimmap_pool_admit(struct dimmap_pool *pool, u64 key)
 }
 
 /**
- * dimmap_pool_prefer - lets a page be the next that dimmap_pool_admit() gives out
- * @pool: it is in
- * @x: free
+ * dimmap_pool_prefer - makes a page the next that dimmap_pool_admit() returns
+ * @pool: of the page
+ * @x: a free page
  */
 void dimmap_pool_prefer(struct dimmap_pool *pool, u32 x)
 {
@@ -172,9 +172,9 @@ void dimmap_pool_prefer(struct dimmap_pool *pool, u32 x)
 }
 
 /**
- * dimmap_pool_recover - a page is used that was to go
- * @pool: it is in
- * @x: on the queue of victims
+ * dimmap_pool_recover - returns a used victim to the policy's queues
+ * @pool: of the page
+ * @x: a page on the queue VICTIM
  */
 void dimmap_pool_recover(struct dimmap_pool *pool, u32 x)
 {
@@ -183,17 +183,17 @@ void dimmap_pool_recover(struct dimmap_pool *pool, u32 x)
 }
 
 /**
- * dimmap_pool_pick - which pages are to be unmapped next
- * @pool: of them
- * @x: where to put them
- * @n: that many, if there are
- * @busy: tells of a page that it cannot be unmapped now; NULL: all can
+ * dimmap_pool_pick - picks pages to unmap
+ * @pool: of the pages
+ * @x: receives the pages
+ * @n: most pages to pick
+ * @busy: returns whether a page cannot be unmapped now; NULL: none is busy
  * @arg: for @busy
  *
- * They are on no queue then (AWAY), until dimmap_pool_unmapped(). Busy pages go to the end of their
- * queues when all others have been found, so that they do not stand in the way.
+ * Picked pages are on no queue (AWAY) until dimmap_pool_unmapped(). Busy pages go to the end of
+ * their queues after the search, so that it does not meet them again.
  *
- * Return: how many.
+ * Return: number of picked pages.
  */
 u32 dimmap_pool_pick(struct dimmap_pool *pool, u32 *x, u32 n, bool (*busy)(void *arg, u32 x),
 		     void *arg)
@@ -224,9 +224,9 @@ u32 dimmap_pool_pick(struct dimmap_pool *pool, u32 *x, u32 n, bool (*busy)(void 
 }
 
 /**
- * dimmap_pool_unmapped - what dimmap_pool_pick() told has been done
- * @pool: it is in
- * @x: one of these pages, a victim from now on
+ * dimmap_pool_unmapped - makes an unmapped page a victim
+ * @pool: of the page
+ * @x: a page of dimmap_pool_pick(), or a dimmap_pool_oldest() that could not be freed
  */
 void dimmap_pool_unmapped(struct dimmap_pool *pool, u32 x)
 {
@@ -234,13 +234,13 @@ void dimmap_pool_unmapped(struct dimmap_pool *pool, u32 x)
 }
 
 /**
- * dimmap_pool_oldest - the next page that is to go
- * @pool: of it
- * @busy: tells of a page that it cannot go now; NULL: all can
+ * dimmap_pool_oldest - takes the oldest victim off its queue and reports it to the policy
+ * @pool: of the victims
+ * @busy: returns whether a page cannot be freed now; NULL: none is busy
  * @arg: for @busy
  *
- * Return: a victim, on no queue any more, for dimmap_pool_free(), of which the policy takes note;
- * DIMMAP_NONE when there are no more victims than there should be, or the oldest are busy.
+ * Return: a victim, on no queue, for dimmap_pool_free(); DIMMAP_NONE when there are no more victims
+ * than intended, or the oldest are busy.
  */
 u32 dimmap_pool_oldest(struct dimmap_pool *pool, bool (*busy)(void *arg, u32 x), void *arg)
 {
@@ -259,12 +259,12 @@ u32 dimmap_pool_oldest(struct dimmap_pool *pool, bool (*busy)(void *arg, u32 x),
 }
 
 /**
- * dimmap_pool_free - a page goes
- * @pool: it is in
+ * dimmap_pool_free - frees a page
+ * @pool: of the page
  * @x: on any queue but FREE, or on none
  *
- * No policy is told: that its time had come, dimmap_pool_oldest() has said, in the order of the
- * victims, while pages that are written first become free in another.
+ * Does not call the policy: dimmap_pool_oldest() has, in the order of the victims. Dirty pages are
+ * freed in another order, after they are written.
  */
 void dimmap_pool_free(struct dimmap_pool *pool, u32 x)
 {

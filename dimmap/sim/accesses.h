@@ -10,13 +10,13 @@
 #include "base/errbuf.h"
 
 /*
- * What programs did with pages of files, in its order. Pages have numbers, in the order in which
- * they are first touched, so that what belongs to a page is in an array.
+ * Accesses of programs to pages of files, in their order. Pages are numbered in the order of their
+ * first access, so that arrays can hold data of pages.
  */
 struct accesses {
-	uint32_t *page; /* its number; ACCESS_WRITE: a write */
+	uint32_t *page; /* of each access: the page's number, and ACCESS_WRITE */
 	size_t n, room;
-	/* of page I: its file << 48 | its index there, as the policies know it */
+	/* of page I: file << 48 | index in the file, as in the policies */
 	uint64_t *key;
 	uint32_t pages, pages_room;
 	uint32_t *slot; /* of a hash table of the keys: number + 1, or 0 */
@@ -27,7 +27,7 @@ struct accesses {
 };
 
 #define ACCESS_WRITE (1u << 31)
-#define ACCESSES_MAX (UINT32_MAX - 1) /* and half as many pages */
+#define ACCESSES_MAX (UINT32_MAX - 1) /* pages: half as many */
 #define ACCESS_FILES_MAX 1024
 
 static inline uint32_t access_page(const struct accesses *a, size_t i)
@@ -40,16 +40,14 @@ static inline bool access_write(const struct accesses *a, size_t i)
 	return a->page[i] & ACCESS_WRITE;
 }
 
-/*
- * All of these return 0, or -1 with ERR, and A is good for accesses_free() only then. A begins as
- * zeros.
- */
+/* A starts as zeros. These functions return 0, or -1 with ERR; after -1 only accesses_free() may
+ * use A. */
 
-/* Another file, of so many pages; what is added from now on is of this one. */
+/* Begin another file of PAGES pages; later accesses_add() calls are for it. */
 int accesses_file(struct accesses *a, uint64_t pages, struct errbuf *err);
 int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *err);
 
-/* All of a page trace (dimmap/load/trace.h), as another file. */
+/* Add all of a page trace (dimmap/load/trace.h) as another file. */
 int accesses_read(struct accesses *a, const char *path, struct errbuf *err);
 int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf *err);
 
@@ -62,13 +60,13 @@ struct pattern {
 		PATTERN_SCAN,
 		PATTERN_LOOP
 	} kind;
-	double a; /* of zipf and drift; of loop: percent of the pages that are hot */
+	double a; /* exponent of zipf and drift; loop: percent of hot pages */
 };
 
-/* "uniform", "zipf:A", "drift:A", "scan" or "loop:H"; -1 with ERR. */
+/* Parse "uniform", "zipf:A", "drift:A", "scan" or "loop:H". Returns 0, or -1 with ERR. */
 int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
 
-/* Accesses to be made up. */
+/* Accesses to generate. */
 struct accesses_wish {
 	struct pattern pattern;
 	uint64_t size; /* pages */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Page traces, of which nobody knows who has written them. */
+/* Reads page traces, whose contents are not trusted. */
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static uint64_t u64_at(const unsigned char *at)
 	return le64toh(n);
 }
 
-/* What a failed read of F was about: 0 when it was the end of the file. */
+/* After a short read of F: returns -1 with ERR on an error, 0 at the end of the file. */
 static int broken(FILE *f, const char *name, struct errbuf *err)
 {
 	return ferror(f) ? errprintf(err, "%s: %s", name, strerror(errno)) : 0;

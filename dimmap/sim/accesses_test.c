@@ -11,7 +11,7 @@
 
 static char path[256];
 
-/* What has been written is read: by the code of the programs that write traces. */
+/* Read traces that the trace writer of the loads has written. */
 static void round_trip(void)
 {
 	static const struct {
@@ -34,18 +34,19 @@ static void round_trip(void)
 		for (unsigned i = 0; i < 4; i++)
 			trace_touch(t, 0, touch[i].offset, touch[i].len, touch[i].write);
 		trace_close(t, &err);
-		is_int(accesses_read(&a, path, &err), 0, "a trace is read: %s", err.text);
+		is_int(accesses_read(&a, path, &err), 0, "accesses_read: reads a written trace: %s",
+		       err.text);
 	}
 	ok(a.n == 12 && a.pages == 8 && a.writes == 6 && a.files == 2,
-	   "twelve accesses to eight pages of two files");
+	   "accesses_read: twelve accesses to eight pages of two files");
 	for (size_t i = 0; i < a.n; i++) {
 		uint64_t key = a.key[access_page(&a, i)];
 
 		bad += key != ((uint64_t)(i / 6) << 48 | want[i % 6][0]) ||
 		       access_write(&a, i) != want[i % 6][1];
 	}
-	is_int(bad, 0, "as they were written");
-	is_int((long long)a.file_pages[1], 100000, "with the size of the file");
+	is_int(bad, 0, "accesses_read: accesses equal the written ones");
+	is_int((long long)a.file_pages[1], 100000, "accesses_read: the size of the file");
 	accesses_free(&a);
 }
 
@@ -63,11 +64,11 @@ static void many(void)
 		bad += a.key[access_page(&a, i)] != random_split(&x) % 50000 * 20000000 ||
 		       access_write(&a, i) != (i & 1);
 	ok(!bad && a.n == 200000 && a.pages > 49000 && a.pages <= 50000,
-	   "many accesses to %u pages far apart", a.pages);
+	   "accesses_add: many accesses to %u pages far apart", a.pages);
 	accesses_free(&a);
 }
 
-/* ------------------------------------------------------------------ what is wrong with a trace */
+/* ------------------------------------------------------------------ wrong traces */
 
 struct raw {
 	char magic[8];
@@ -106,8 +107,8 @@ static void refused(const struct raw *r, size_t size, const char *want)
 	struct errbuf err = { 0 };
 	int result = parse(&a, r, size, &err);
 
-	ok(result == -1, "refused");
-	is(err.text, want, "with the reason");
+	ok(result == -1, "accesses_parse: refuses: %s", want);
+	is(err.text, want, "accesses_parse: the reason");
 	accesses_free(&a);
 }
 
@@ -117,7 +118,8 @@ static void troubles(void)
 	struct errbuf err = { 0 };
 	struct raw r = good_raw();
 
-	ok(parse(&a, &r, sizeof(r), &err) == 0 && a.n == 4 && a.pages == 3, "a trace in memory");
+	ok(parse(&a, &r, sizeof(r), &err) == 0 && a.n == 4 && a.pages == 3,
+	   "accesses_parse: reads a trace in memory");
 	accesses_free(&a);
 	refused(&r, 0, "t: no page trace: it does not begin with NODEOSPT");
 	refused(&r, 7, "t: no page trace: it does not begin with NODEOSPT");
@@ -152,14 +154,15 @@ static void troubles(void)
 	refused(&r, sizeof(r), "t: record 2: thread 2, but there are 2 from 0 on");
 	r.record[2] = htole64(UINT64_C(1) << 62);
 	refused(&r, sizeof(r), "t: record 2: 4000000000000000: bits 56 to 62 are not 0");
-	ok(accesses_read(&a, "/nonexistent/t", &err) < 0, "a file that there is not");
-	is(err.text, "/nonexistent/t: No such file or directory", "is said");
-	ok(accesses_read(&a, "/", &err) < 0, "a directory");
-	is(err.text, "/: Is a directory", "is, too");
+	ok(accesses_read(&a, "/nonexistent/t", &err) < 0, "accesses_read: refuses a missing file");
+	is(err.text, "/nonexistent/t: No such file or directory",
+	   "accesses_read: the message for a missing file");
+	ok(accesses_read(&a, "/", &err) < 0, "accesses_read: refuses a directory");
+	is(err.text, "/: Is a directory", "accesses_read: the message for a directory");
 	accesses_free(&a);
 }
 
-/* Good traces with some bytes changed, cut somewhere: read, or refused with one line. */
+/* Valid traces with random bytes and lengths are read, or refused with one line. */
 static void at_random(void)
 {
 	unsigned read = 0, refused_ = 0, bad = 0;
@@ -174,7 +177,7 @@ static void at_random(void)
 		size_t size = random_below(&random, 2) ? sizeof(r)
 						       : random_below(&random, sizeof(r) + 1);
 
-		/* mostly behind the magic, or nothing else would be seen */
+		/* behind the magic, so that the other checks are reached */
 		for (uint64_t n = random_below(&random, 4); n--;)
 			byte[8 + random_below(&random, sizeof(r) - 8)] =
 				(unsigned char)(random_below(&random, 3)
@@ -194,7 +197,7 @@ static void at_random(void)
 		accesses_free(&a);
 	}
 	ok(!bad && read > 1000 && refused_ > 1000,
-	   "traces with wrong bytes: %u are read, %u refused", read, refused_);
+	   "accesses_parse: of traces with random bytes %u are read, %u refused", read, refused_);
 }
 
 int main(void)

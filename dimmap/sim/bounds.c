@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A page that is not there; otherwise its place in the heap, or that it is in the list. */
+/* The place of a page that is not in the heap. */
 #define OUT UINT32_MAX
 
 static void went(struct buffer_counts *c, bool dirty)
@@ -16,7 +16,7 @@ static void went(struct buffer_counts *c, bool dirty)
 /* ------------------------------------------------------------------ LRU */
 
 struct recent {
-	uint32_t older, newer; /* page numbers; of page A.pages, the ends of the list */
+	uint32_t older, newer; /* page numbers; entry A.pages holds the ends of the list */
 	bool in, dirty;
 };
 
@@ -89,7 +89,7 @@ uint32_t *bounds_next(const struct accesses *a)
 	return next;
 }
 
-/* The pages that are there, what is needed last on top. */
+/* A heap of the present pages; the top is needed last. */
 struct heap {
 	uint32_t *page, n;
 	uint32_t *place, *next; /* by page */
@@ -157,7 +157,7 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 			}
 			bounds_put(h, h->n++, x);
 		}
-		/* it was needed now, sooner than any other: it can rise only */
+		/* it was needed first of all, so it can only rise */
 		h->next[x] = next[i];
 		rise(h, h->place[x]);
 		dirty[x] |= access_write(a, i);

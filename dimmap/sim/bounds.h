@@ -6,21 +6,21 @@
 #include "dimmap/sim/buffer.h"
 
 /*
- * What to compare policies with: neither can be had by a buffer that programs use without telling
- * it. Both take a page when it is needed, and only then, and let one go when there is no room. -1:
- * no memory.
+ * Bounds to compare policies with. No buffer can implement them, since it does not see accesses to
+ * mapped pages. Both admit a page only when it is needed, and evict one when there is no room. They
+ * return 0, or -1 without memory.
  */
 
-/* The page goes that has not been used for the longest time. */
+/* Evicts the page that has not been used for the longest time. */
 int bounds_lru(const struct accesses *a, uint32_t pages, struct buffer_counts *out);
 
-/* The page goes that will not be used for the longest time: no other way misses less often (Belady
- * 1966; Mattson et al. 1970). */
+/* Evicts the page that will not be used for the longest time: no other choice misses less often
+ * (Belady 1966; Mattson et al. 1970). NEXT is of bounds_next(). */
 int bounds_opt(const struct accesses *a, const uint32_t *next, uint32_t pages,
 	       struct buffer_counts *out);
 
-/* For each access, the next one to the same page, or BOUNDS_NEVER: for bounds_opt(), the caller's
- * to free. NULL: no memory. */
+/* Returns for each access the next one to the same page, or BOUNDS_NEVER; the caller frees it. NULL
+ * without memory. */
 #define BOUNDS_NEVER UINT32_MAX
 uint32_t *bounds_next(const struct accesses *a);
 

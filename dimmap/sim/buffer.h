@@ -8,29 +8,27 @@
 #include "dimmap/policy/policy.h"
 
 /*
- * A dimmap buffer without memory and files: what dimmapfs does when one task after the other uses
- * pages that are clean. The counts are those of its .stats then: misses are "major", and so on.
- * Pages that are written are counted when they go, but take no time, and are not written back
- * before.
+ * A dimmap buffer without memory and files: it does what dimmapfs does for one task at a time with
+ * clean pages. The counts equal those of .stats then: misses are "major", and so on. Dirty pages
+ * are counted at eviction, but writes take no time, and there is no write-back.
  */
 struct buffer_options {
 	const struct dimmap_policy *policy;
 	uint32_t pages;
 	uint32_t pools; /* 1 to PAGES */
-	uint32_t batch; /* pages that are unmapped at once; a fourth of a pool's at most */
-	/* pages that are read at once, a power of two up to BUFFER_WINDOW; a fourth of a pool's at
-	 * most */
+	uint32_t batch; /* pages unmapped at once, at most a fourth of a pool */
+	/* pages read at once, a power of two up to BUFFER_WINDOW, at most a fourth of a pool */
 	uint32_t fill;
 };
 
-#define BUFFER_WINDOW 512 /* pages next to each other in a file that are in the same pool */
+#define BUFFER_WINDOW 512 /* an aligned window of that many pages of a file is in one pool */
 #define BUFFER_PAGES_MAX (1u << 28)
 
 struct buffer_counts {
 	uint64_t misses; /* accesses that had to wait for the file */
-	uint64_t recovers; /* accesses to pages that were to go */
+	uint64_t recovers; /* accesses to victims */
 	uint64_t read; /* pages */
-	uint64_t batches, unmapped; /* times that pages were unmapped, and pages */
+	uint64_t batches, unmapped; /* batches of unmapping, and their pages */
 	uint64_t evicted, evicted_dirty; /* pages */
 };
 
@@ -38,9 +36,9 @@ enum buffer_result { BUFFER_HIT, BUFFER_RECOVER, BUFFER_MISS };
 
 struct buffer;
 
-/* NULL: no memory. */
+/* The caller frees the buffer. NULL without memory. */
 struct buffer *buffer_new(const struct buffer_options *o);
-void buffer_free(struct buffer *b); /* NULL: nothing */
+void buffer_free(struct buffer *b); /* NULL is allowed */
 
 /* A program uses the page KEY, file << 48 | index, of a file of FILE_PAGES pages. */
 enum buffer_result buffer_access(struct buffer *b, uint64_t key, uint64_t file_pages, bool write);

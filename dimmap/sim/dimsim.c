@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* dimsim: what the policies of dimmap would do with the accesses of a program, by the code that
- * decides in the kernel module. */
+/* nodeos-dimsim: replay a program's accesses with the policies of dimmap, by the same code as in
+ * the kernel module. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +53,7 @@ static int play_policy(const struct accesses *a, const struct options *o, unsign
 
 	if (o->has_victims)
 		own.victims = (uint32_t)o->victims;
-	/* as the module has it: one instruction may need several pages at once, which have to fit
-	 * in a pool */
+	/* as in the module: the pages that one instruction needs at once must fit into a pool */
 	b.pools = pages / 16 > 1 ? pages / 16 : 1;
 	if (o->pools < b.pools)
 		b.pools = (uint32_t)o->pools;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: what is read as a trace can be played, by each policy, with no fewer misses
- * than OPT; what is not is refused with one line. clang -fsanitize=fuzzer,address,undefined
+ * libFuzzer target: every trace that is read can be replayed with each policy, with no fewer misses
+ * than OPT; every other input is refused with one line. clang -fsanitize=fuzzer,address,undefined
  */
 #include <stdlib.h>
 #include <string.h>

@@ -12,31 +12,31 @@
 const char options_usage[] =
 	"Usage: nodeos-dimsim [OPTION]... TRACE...\n"
 	"       nodeos-dimsim [OPTION]... --pattern=PATTERN\n"
-	"Play accesses to pages and tell how often each policy of a dimmap buffer would have to "
-	"wait for the file.\n"
+	"Replay accesses to pages and print how often each policy of a dimmap buffer has to wait "
+	"for the file.\n"
 	"\n"
-	"  -p, --policy=NAME,...  these policies (default: all)\n"
-	"  -n, --pages=N,...      buffers of so many pages; N%: of those that are used (default: "
+	"  -p, --policy=NAME,...  replay with these policies (default: all)\n"
+	"  -n, --pages=N,...      use buffers of N pages; N%: of the pages in use (default: "
 	"1%,2%,5%,10%,25%,50%)\n"
-	"  -b, --batch=N          unmap so many pages at once, 1 to 512 (default: 64)\n"
-	"  -f, --fill=N           read so many pages at once: 1, 2, 4 to 512 (default: 1)\n"
-	"  -k, --pools=N          divide the buffer into so many parts (default: 1)\n"
-	"  -v, --victims=N        N of 64 pages wait unmapped before they go, 0 to 63 (default: as "
-	"the policy has it)\n"
+	"  -b, --batch=N          unmap N pages at once, 1 to 512 (default: 64)\n"
+	"  -f, --fill=N           read N pages at once: 1, 2, 4 to 512 (default: 1)\n"
+	"  -k, --pools=N          divide the buffer into N parts (default: 1)\n"
+	"  -v, --victims=N        keep N of 64 pages unmapped before eviction, 0 to 63 (default: "
+	"the policy's)\n"
 	"  -j, --json             print JSON\n"
-	"  -g, --svg=FILE         draw hits against sizes, too\n"
-	"  -q, --progress         say how far it is\n"
+	"  -g, --svg=FILE         also draw hits against sizes\n"
+	"  -q, --progress         print the progress\n"
 	"  -h, --help             print this\n"
 	"without TRACE:\n"
 	"  -t, --pattern=PATTERN  uniform, scan, zipf:A, drift:A (zipf whose pages change), loop:H "
-	"(a scan, and between\n"
-	"                         its steps one of the hot pages, which are H % of all)\n"
-	"  -s, --size=N           of a file of so many pages (default: 10000)\n"
-	"  -a, --accesses=N       so many (default: 1000000)\n"
-	"  -w, --writes=N         N of 100 accesses write (default: 0)\n"
-	"  -x, --seed=N           start random numbers there (default: 1)\n"
+	"(a scan, with\n"
+	"                         a hot page between its steps; H % of all pages are hot)\n"
+	"  -s, --size=N           use a file of N pages (default: 10000)\n"
+	"  -a, --accesses=N       make N accesses (default: 1000000)\n"
+	"  -w, --writes=N         write in N of 100 accesses (default: 0)\n"
+	"  -x, --seed=N           seed the random numbers (default: 1)\n"
 	"\n"
-	"Exit status: 0, 1 when something could not be read or written, 2 wrong usage.\n";
+	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage.\n";
 
 static const struct option longs[] = {
 	{ "policy", required_argument, NULL, 'p' }, { "pages", required_argument, NULL, 'n' },
@@ -69,7 +69,7 @@ static int options_refuse_policy(const char *word, struct errbuf *err)
 			 word_list(list, sizeof(list), name));
 }
 
-/* The words of a list; each is told to ADD. An empty one, too. */
+/* Call ADD with each word of a list, also with empty ones. Returns 0, or -1 of ADD. */
 static int each_word(struct options *o, const char *list,
 		     int (*add)(struct options *o, const char *word, struct errbuf *err),
 		     struct errbuf *err)
@@ -207,9 +207,9 @@ int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *e
 	}
 	o->trace = argv + optind;
 	if (!*o->trace && !o->has_pattern)
-		return errprintf(err, "what is to be played: a TRACE, or --pattern?");
+		return errprintf(err, "nothing to replay: expected a TRACE or --pattern");
 	if (*o->trace && o->has_pattern)
-		return errprintf(err, "--pattern and a TRACE: one of them");
+		return errprintf(err, "--pattern and a TRACE: expected one of them");
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 
 #define POLICIES_MAX (LINES_MAX - 2)
 
-/* A size of the buffer: pages, or percent of the pages that are used. */
+/* A size of the buffer: pages, or percent of the pages in use. */
 struct wish {
 	double amount;
 	bool percent;
@@ -31,10 +31,10 @@ struct options {
 
 extern const char options_usage[];
 
-/* 0, 1: --help, -1: wrong */
+/* Returns 0, 1 for --help, or -1 with ERR for wrong usage. */
 int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
 
-/* Sizes for so many pages in use: ascending, each once. Returns how many. */
+/* Fill SIZE for PAGES pages in use: ascending, each once. Returns their number. */
 unsigned options_sizes(const struct options *o, uint32_t pages, uint32_t size[SIZES_MAX]);
 
 #endif

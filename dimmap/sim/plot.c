@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hit ratio against buffer size: a line for each policy, its name beside its end. */
+/* Draws hit ratio against buffer size: a line for each policy, with its name at the end. */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +21,7 @@ struct look {
 	const char *mark; /* a path round 0,0; "": none */
 };
 
-/* Colours that people tell apart who see fewer of them (Okabe and Ito); marks and dashes do, too.
- */
+/* Colours, marks and dashes that colour-blind people can distinguish (Okabe and Ito). */
 static const struct look looks[] = {
 	{ "opt", "#444444", "2 4", 2, "" },
 	{ "lru", "#888888", "8 4", 2, "" },
@@ -42,7 +41,7 @@ static const struct look *look_of(const char *name)
 	return &other;
 }
 
-/* The end of a long text, as of a path. */
+/* Write the title; of a long one, such as a path, its end. */
 static void put_title(FILE *f, const char *text)
 {
 	if (strlen(text) > TITLE_MAX) {
@@ -54,13 +53,13 @@ static void put_title(FILE *f, const char *text)
 			fputs("&lt;", f);
 		else if (*text == '&')
 			fputs("&amp;", f);
-		else if (*text < ' ' || *text > '~') /* it may be in no encoding */
+		else if (*text < ' ' || *text > '~') /* its encoding is unknown */
 			putc('?', f);
 		else
 			putc(*text, f);
 }
 
-/* Sizes by their logarithm; one alone in the middle. */
+/* The axis of sizes is logarithmic; a single size is in the middle. */
 static double plot_x_of(const struct results *r, unsigned size)
 {
 	double first = log2(r->size[0]), last = log2(r->size[r->sizes - 1]);
@@ -88,7 +87,7 @@ static void plot_put_axes(FILE *f, const struct results *r)
 	for (unsigned i = 0; i < r->sizes; i++) {
 		double x = plot_x_of(r, i);
 
-		/* not on another one, and the last is told in any case */
+		/* skip labels that overlap; the last is always printed */
 		if (x - before < TICK_STEP ||
 		    (i + 1 < r->sizes && plot_x_of(r, r->sizes - 1) - x < TICK_STEP))
 			continue;
@@ -133,7 +132,7 @@ static void put_line(FILE *f, const struct results *r, unsigned line)
 	fputs("</g>\n", f);
 }
 
-/* Names stand where their lines end, but apart, and within the picture. */
+/* Place names at the ends of their lines, without overlap and inside the picture. */
 static void put_names(FILE *f, const struct results *r)
 {
 	const int x = WIDTH - RIGHT + 24;

@@ -10,24 +10,23 @@
 #define SIZES_MAX 64
 #define LINES_MAX 16
 
-/* What each policy did in buffers of several sizes. */
+/* Results of each policy in buffers of several sizes. */
 struct results {
-	const char *what; /* was played */
+	const char *what; /* name of the trace or pattern */
 	uint64_t accesses, writes, pages;
 	uint32_t batch, fill, pools;
 	uint32_t size[SIZES_MAX]; /* of the buffer in pages, ascending */
 	unsigned sizes;
 	struct line {
 		const char *name;
-		bool policy; /* or a bound */
+		bool policy; /* false: a bound */
 		struct buffer_counts counts[SIZES_MAX];
 	} line[LINES_MAX];
 	unsigned lines;
 };
 
-double results_ratio(const struct results *r, unsigned line, unsigned size); /* accesses that did
-										not miss, from 0 to
-										1 */
+/* The part of accesses, 0 to 1, that did not miss. */
+double results_ratio(const struct results *r, unsigned line, unsigned size);
 
 void results_text(FILE *f, const struct results *r);
 void results_json(FILE *f, const struct results *r);

@@ -51,8 +51,7 @@ static uint64_t misses(const struct accesses *a, const char *policy, uint32_t pa
 
 /* ------------------------------------------------------------------ naive LRU and OPT */
 
-/* The pages that are there in an array; when each was used last, or will be next, is looked for in
- * the whole trace. */
+/* Present pages are in an array; the last or next use of a page is searched in the whole trace. */
 static size_t used_before(const struct accesses *a, size_t now, uint32_t page)
 {
 	while (now-- > 0)
@@ -129,19 +128,19 @@ static void bounds(void)
 		bounds_opt(&a, next, size, &opt);
 		slow = naive(&a, size, false);
 		bad_lru += !same_misses(&lru, &slow) || lru.evicted_dirty != slow.evicted_dirty;
-		/* which of those goes that are never needed again is all the same, but for the
-		 * dirty ones */
+		/* pages that are never needed again are evicted in any order, so the number of
+		 * dirty ones may differ */
 		slow = naive(&a, size, true);
 		bad_opt += !same_misses(&opt, &slow);
 		n++;
 		free(next);
 		accesses_free(&a);
 	}
-	is_int(bad_lru, 0, "LRU as by looking back at each eviction, %u times", n);
-	is_int(bad_opt, 0, "OPT as by looking ahead at each eviction, %u times", n);
+	is_int(bad_lru, 0, "bounds_lru: equals a search back at each eviction, %u times", n);
+	is_int(bad_opt, 0, "bounds_opt: equals a search ahead at each eviction, %u times", n);
 }
 
-/* What is known by hand: Belady's own kind of example. */
+/* Numbers counted by hand, of an example as Belady's. */
 static void by_hand(void)
 {
 	static const uint64_t order[] = { 1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5 };
@@ -152,19 +151,20 @@ static void by_hand(void)
 	accesses_file(&a, 10, NULL);
 	for (size_t i = 0; i < N(order); i++)
 		accesses_add(&a, order[i], false, NULL);
-	is_int(a.pages, 5, "five pages");
+	is_int(a.pages, 5, "accesses_add: counts five pages");
 	is_int((long long)misses(&a, "fifo", 3, 1), 9,
-	       "Belady's anomaly: fifo with 3 pages misses 9 times,");
-	is_int((long long)misses(&a, "fifo", 4, 1), 10, "with 4 pages 10 times");
+	       "Belady's anomaly: fifo with 3 pages misses 9 times");
+	is_int((long long)misses(&a, "fifo", 4, 1), 10,
+	       "Belady's anomaly: fifo with 4 pages misses 10 times");
 	bounds_lru(&a, 3, &c);
-	is_int((long long)c.misses, 10, "LRU with 3");
+	is_int((long long)c.misses, 10, "bounds_lru: misses with 3 pages");
 	bounds_lru(&a, 4, &c);
-	is_int((long long)c.misses, 8, "and 4");
+	is_int((long long)c.misses, 8, "bounds_lru: misses with 4 pages");
 	next = bounds_next(&a);
 	bounds_opt(&a, next, 3, &c);
-	is_int((long long)c.misses, 7, "OPT with 3");
+	is_int((long long)c.misses, 7, "bounds_opt: misses with 3 pages");
 	bounds_opt(&a, next, 4, &c);
-	is_int((long long)c.misses, 6, "and 4");
+	is_int((long long)c.misses, 6, "bounds_opt: misses with 4 pages");
 	free(next);
 	accesses_free(&a);
 }
@@ -172,9 +172,9 @@ static void by_hand(void)
 /* ------------------------------------------------------------------ known values */
 
 /*
- * Uniform random: whatever a policy does, the next access finds its page with the probability that
- * N pages of all are there. So hits, less the sum of these probabilities, are a fair game, whose
- * variance is the sum of p (1 - p).
+ * Uniform random accesses: with any policy, the next access hits with the probability p that its
+ * page is present. So hits minus the sum of p are a fair game, whose variance is the sum of p (1 -
+ * p).
  */
 static void uniform(const char *policy)
 {
@@ -212,19 +212,22 @@ static void scan(void)
 
 	make(&a, "scan", 101, 5050, 1);
 	is_int((long long)misses(&a, "fifo", 100, 1), 5050,
-	       "a scan round and round, of one page more than there is room for: fifo misses "
-	       "always,");
-	is_int((long long)misses(&a, "fifo", 100, 64), 5050, "in batches, too,");
+	       "a cyclic scan of one page more than the buffer: fifo always misses");
+	is_int((long long)misses(&a, "fifo", 100, 64), 5050,
+	       "a cyclic scan of one page more than the buffer: fifo in batches always misses");
 	bounds_lru(&a, 100, &c);
-	is_int((long long)c.misses, 5050, "and LRU;");
+	is_int((long long)c.misses, 5050,
+	       "a cyclic scan of one page more than the buffer: LRU always misses");
 	next = bounds_next(&a);
 	bounds_opt(&a, next, 100, &c);
-	/* the 101 of the first round, and of what comes then one of 100 */
-	is_int((long long)c.misses, 101 + (5050 - 101) / 100, "OPT once for 100 pages");
+	/* 101 misses in the first round, then one of 100 accesses */
+	is_int((long long)c.misses, 101 + (5050 - 101) / 100,
+	       "a cyclic scan of one page more than the buffer: OPT misses once in 100");
 	free(next);
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		is_int((long long)misses(&a, dimmap_policies[i]->name, 101, 1), 101,
-		       "with room for all %s misses none twice", dimmap_policies[i]->name);
+		       "a cyclic scan that fits into the buffer: %s misses each page once",
+		       dimmap_policies[i]->name);
 	accesses_free(&a);
 }
 
@@ -257,13 +260,13 @@ static void opt_is_best(void)
 		free(next);
 		accesses_free(&a);
 	}
-	is_int(bad, 0, "no policy misses less often than OPT, %u times", n);
-	is_int(bad_lru, 0, "nor does LRU");
+	is_int(bad, 0, "no policy misses less often than OPT, in %u runs", n);
+	is_int(bad_lru, 0, "LRU does not miss less often than OPT");
 }
 
 /* ------------------------------------------------------------------ pools, windows, counts */
 
-/* The pool of a page: its 2 MiB by the upper half of their hash. */
+/* The upper half of the hash of a page's 2 MiB window selects its pool. */
 static unsigned pool_of(uint64_t key, unsigned pools)
 {
 	uint64_t file = key >> 48, index = key & 0xffffffffffffu,
@@ -338,8 +341,7 @@ static void pools_and_windows(const struct dimmap_policy *policy)
 		if (!like_oracles(policy, pages, pools, 1 + t * 5 % 64, 1u << t % 7, t) && !bad++)
 			diag("%u pages, %u pools, fill %u, seed %u", pages, pools, 1u << t % 7, t);
 	}
-	is_int(bad, 0, "%s: pools and windows as written down once more, %u times", policy->name,
-	       n);
+	is_int(bad, 0, "%s: pools and windows equal the oracle's, in %u runs", policy->name, n);
 }
 
 static void evictions(void)
@@ -349,28 +351,37 @@ static void evictions(void)
 	/* 8 pages: batches of 2 */
 	for (uint64_t key = 0; key < 8; key++)
 		buffer_access(b, key, 100, key % 4 == 0);
-	is_int((long long)buffer_counts(b)->batches, 0, "nothing goes while there is room");
+	is_int((long long)buffer_counts(b)->batches, 0,
+	       "buffer_access: no eviction while there is room");
 	buffer_access(b, 8, 100, false);
-	is_int((long long)buffer_counts(b)->batches, 1, "then a batch,");
-	is_int((long long)buffer_counts(b)->evicted, 2, "of a fourth of the pages,");
-	is_int((long long)buffer_counts(b)->evicted_dirty, 1, "one of them written to");
-	is_int((long long)buffer_present(b), 7, "and seven are there");
-	is_int(buffer_access(b, 0, 100, false), BUFFER_MISS, "the oldest is not");
-	is_int(buffer_access(b, 2, 100, false), BUFFER_HIT, "the third is");
+	is_int((long long)buffer_counts(b)->batches, 1,
+	       "buffer_access: a full buffer unmaps a batch");
+	is_int((long long)buffer_counts(b)->evicted, 2,
+	       "buffer_access: a batch is at most a fourth of the pages");
+	is_int((long long)buffer_counts(b)->evicted_dirty, 1,
+	       "buffer_access: counts the dirty page of a batch");
+	is_int((long long)buffer_present(b), 7, "buffer_present: seven pages after the batch");
+	is_int(buffer_access(b, 0, 100, false), BUFFER_MISS,
+	       "buffer_access: the oldest page was evicted");
+	is_int(buffer_access(b, 2, 100, false), BUFFER_HIT,
+	       "buffer_access: the third page is present");
 	for (uint64_t key = 20; key < 28; key++)
 		buffer_access(b, key, 100, false);
 	is_int((long long)buffer_counts(b)->evicted_dirty, 2,
-	       "a page that has come back clean is clean, one that was written to is not");
+	       "buffer_access: a page that was read again is clean, a written one is dirty");
 	buffer_free(b);
 
 	b = buffer_new(&(struct buffer_options){ dimmap_policy_find("fifo"), 64, 1, 1, 512 });
 	buffer_access(b, 21, 100, false);
-	is_int((long long)buffer_counts(b)->read, 16, "a window is a fourth of the pages at most,");
+	is_int((long long)buffer_counts(b)->read, 16,
+	       "buffer_access: a window is at most a fourth of the pages");
 	is_int(buffer_access(b, 16, 100, false) + buffer_access(b, 31, 100, false), 2 * BUFFER_HIT,
-	       "from 16 to 31,");
-	is_int(buffer_access(b, 15, 100, false), BUFFER_MISS, "without 15");
+	       "buffer_access: the window of page 21 is 16 to 31");
+	is_int(buffer_access(b, 15, 100, false), BUFFER_MISS,
+	       "buffer_access: the window of page 21 is without page 15");
 	buffer_access(b, 99, 100, false);
-	is_int((long long)buffer_counts(b)->read, 16 + 16 + 4, "and ends with the file");
+	is_int((long long)buffer_counts(b)->read, 16 + 16 + 4,
+	       "buffer_access: a window ends with the file");
 	buffer_free(b);
 }
 
@@ -381,7 +392,7 @@ static void division(void)
 
 	ok(buffer_pool(b, 0)->pages == 3 && buffer_pool(b, 1)->pages == 3 &&
 		   buffer_pool(b, 2)->pages == 3 && buffer_pool(b, 3)->pages == 2,
-	   "11 pages in 4 pools: 3, 3, 3, 2");
+	   "buffer_new: 11 pages in 4 pools are 3, 3, 3, 2");
 	buffer_free(b);
 }
 
@@ -399,26 +410,28 @@ static void patterns(void)
 
 	for (unsigned i = 0; i < N(bad); i++)
 		refused += sim_pattern_parse(&p, bad[i], &err) < 0;
-	is_int(refused, N(bad), "what is no pattern is refused");
+	is_int(refused, N(bad), "sim_pattern_parse: refuses wrong patterns");
 	is(err.text,
 	   "--pattern=\"scan:\": expected uniform, scan, zipf:A or drift:A with A from 0.01 to 10, "
 	   "or loop:H with H from 0.001 to 99",
-	   "with the reason");
+	   "sim_pattern_parse: the reason");
 	make(&a, "zipf:1.2", 1000, 10000, 5);
 	make(&b, "zipf:1.2", 1000, 10000, 5);
 	ok(a.n == 10000 && a.n == b.n && memcmp(a.page, b.page, a.n * sizeof(a.page[0])) == 0,
-	   "a seed makes the same accesses again");
-	ok(a.writes > 1800 && a.writes < 2200, "20 %% are writes: %llu",
+	   "accesses_make: a seed repeats its accesses");
+	ok(a.writes > 1800 && a.writes < 2200, "accesses_make: 20 %% are writes: %llu",
 	   (unsigned long long)a.writes);
 	accesses_free(&b);
 	make(&b, "zipf:1.2", 1000, 10000, 6);
-	ok(memcmp(a.page, b.page, a.n * sizeof(a.page[0])) != 0, "another seed others");
+	ok(memcmp(a.page, b.page, a.n * sizeof(a.page[0])) != 0,
+	   "accesses_make: another seed makes other accesses");
 	accesses_free(&a);
 	accesses_free(&b);
 	make(&a, "loop:10", 100, 1000, 1);
 	for (size_t i = 0; i < a.n; i++)
 		hot += a.key[access_page(&a, i)] < 10;
-	ok(hot == 500 && a.pages == 100, "half of a loop is for the hot pages");
+	ok(hot == 500 && a.pages == 100,
+	   "accesses_make: half of a loop's accesses are to hot pages");
 	accesses_free(&a);
 }
 
@@ -438,14 +451,14 @@ static void given(const char *list, uint32_t pages, const char *want)
 
 	optind = 0;
 	if (sim_options_parse(&o, 5, argv, &err) < 0) {
-		is(err.text, want, "%s is refused", list);
+		is(err.text, want, "--pages: refuses \"%s\"", list);
 		return;
 	}
 	n = options_sizes(&o, pages, size);
 	for (unsigned i = 0; i < n; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", i ? " " : "",
 			 size[i]);
-	is(text, want, "%s of %u pages", list, pages);
+	is(text, want, "--pages: %s of %u pages", list, pages);
 }
 
 static void option_lists(void)
@@ -504,30 +517,31 @@ static void picture(void)
 	}
 	results_svg(f, &r);
 	fclose(f);
-	ok(strstr(text, "a &lt;b> &amp; c") != NULL, "a name is no markup");
+	ok(strstr(text, "a &lt;b> &amp; c") != NULL, "results_svg: escapes the name");
 	ok(strncmp(text, "<svg ", 5) == 0 && strcmp(text + size - 7, "</svg>\n") == 0 &&
 		   !strstr(text, "nan") && !strstr(text, "inf"),
-	   "a picture with numbers");
+	   "results_svg: writes one svg element with finite numbers");
 	for (unsigned i = 0; i < 6; i++) {
 		char word[32];
 
 		snprintf(word, sizeof(word), ">%s</text>", names[i]);
-		is_int(count(text, word), 1, "%s has its name there", names[i]);
+		is_int(count(text, word), 1, "results_svg: the name of %s appears once", names[i]);
 	}
-	/* all lines end at one point: the names are apart nevertheless */
+	/* all lines end at one point, but the names must not overlap */
 	for (at = text; (at = strstr(at, "<text x='868' y='")) != NULL; at++) {
 		double y = strtod(at + strlen("<text x='868' y='"), NULL);
 
 		apart += y >= before + 18;
 		before = y;
 	}
-	is_int(apart, 6, "none on another");
+	is_int(apart, 6, "results_svg: names do not overlap");
 	free(text);
 	r.sizes = 1;
 	f = open_memstream(&text, &size);
 	results_svg(f, &r);
 	fclose(f);
-	ok(!strstr(text, "nan") && !strstr(text, "inf"), "one size is a picture, too");
+	ok(!strstr(text, "nan") && !strstr(text, "inf"),
+	   "results_svg: one size gives finite numbers");
 	free(text);
 }
 

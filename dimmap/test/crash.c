@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a power cut leaves of a file. The device below it is dm-log-writes, whose log has every
- * write, in the order of flushes of the device's cache: what was written since the last flush
- * may be there, or not, each sector of it. The log is that of the kernel's
+ * Tests the contents of a file after a power cut. The device below it is dm-log-writes, whose log
+ * has every write in the order of flushes of the device's cache: of the writes since the last flush
+ * any sector may be present or missing. The kernel describes the log in
  * Documentation/admin-guide/device-mapper/log-writes.rst.
- * crash write FILE PAGES THREADS WRITES SEED TOLD DEVICE: so many writes of each thread to the
- * file's first PAGES, by a mapping and
- *	by write(), and syncs of all kinds meanwhile. When one has returned, TOLD has which epoch of
- *	each page is safe by that, and
- *	the log of the dm device has a mark. The last of TOLD has all that was written: its mark is
- *	left to who unmounts the file.
- * crash check LOG TOLD DEVICE SEED POINTS [forgetful]: DEVICE (of zeros, at first) as it is at
- * each flush, at each mark, and at
- *	POINTS between, with some of what was not flushed. "forgetful": some of what was flushed is
- *	missing, too: has to fail.
- * crash cut LOG TOLD DEVICE SEED: writes to DEVICE what is there at one such point after the
- * first mark; prints the last mark's number. crash look FILE TOLD MARK: the same judgement of a
- * file. Prints "crash: ..." and exits with 1 at the first thing that is wrong.
+ * crash write FILE PAGES THREADS WRITES SEED RECORD DEVICE: each thread makes WRITES writes to the
+ *	file's first PAGES, by a mapping and by write(), with syncs of all kinds meanwhile. After
+ *	each sync RECORD gets the epoch of each page that the sync made safe, and the log of the dm
+ *	device a mark. The last entry of RECORD has all writes; the caller sets its mark after
+ *	umount.
+ * crash check LOG RECORD DEVICE SEED POINTS [forgetful]: checks DEVICE (of zeros, at first) at each
+ *	flush, at each mark, and at POINTS points between, with some unflushed writes. "forgetful"
+ *	drops some flushed writes, too: it must fail.
+ * crash cut LOG RECORD DEVICE SEED: writes to DEVICE its contents at one such point after the first
+ *	mark; prints the last mark's number.
+ * crash look FILE RECORD MARK: checks a file in the same way.
+ * Prints "crash: ..." and exits with 1 at the first error.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -83,10 +82,8 @@ static void *all_of(const char *path, size_t *size)
 	return at;
 }
 
-/*
- * Each word of a page says which it is, and which write of the page it is of: its epoch, 1, 2, 3,
- * ...; and whether that was by a mapping. Words of epoch 0 are zero, as there was no write.
- */
+/* Each word of a page encodes its place, the number of the page's write (its epoch: 1, 2, 3, ...),
+ * and whether that write was by a mapping. Words of epoch 0 are zero: no write. */
 static uint64_t stamp(uint32_t page, uint32_t word, uint32_t epoch, uint32_t mapped)
 {
 	uint32_t low = epoch << 1 | mapped;
@@ -106,11 +103,11 @@ static const char *device;
 static uint32_t pages, threads, writes, marks;
 static uint64_t seed;
 static uint64_t *mapping;
-/* the last write of each page that is complete; a page is one thread's */
+/* the last complete write of each page; a page belongs to one thread */
 static _Atomic uint32_t *complete;
 /*
- * One sync at a time: of flushes that overlap, dm-log-writes can log what the second one has
- * flushed before what the first one has. Others write meanwhile.
+ * One sync at a time: of overlapping flushes, dm-log-writes can log the second before the first.
+ * Other threads write meanwhile.
  */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -138,8 +135,8 @@ static void tell(const uint32_t *safe)
 		fail("record");
 }
 
-/* The next epoch of a page. By a mapping, word by word, so that a part of it may be written back;
- * the kernel writes all at once. */
+/* Write the next epoch of a page. A mapping is written word by word, so that write-back may see a
+ * part; write() changes the page as a whole. */
 static void write_page(uint32_t page, int mapped, int flags)
 {
 	volatile uint64_t *at = mapping + (size_t)page * WORDS;
@@ -158,7 +155,7 @@ static void write_page(uint32_t page, int mapped, int flags)
 	complete[page] = epoch;
 }
 
-/* What was complete before is safe after it, for the pages that it is about. */
+/* Sync a part of the file: writes complete before it are safe after it, for pages of the part. */
 static void sync_one(uint64_t random, uint32_t mine)
 {
 	uint32_t first = 0, last = pages - 1, *safe = calloc(pages, sizeof(*safe));
@@ -248,10 +245,10 @@ static int do_write(char **argv)
 
 /* ---- judging ---- */
 
-/* What the record says: the number of pages, and for each mark what is safe. */
+/* The record: the number of pages, and for each mark the safe epoch of each page. */
 static uint32_t *told;
 static size_t told_marks;
-static uint32_t torn; /* pages of several epochs that were seen */
+static uint32_t torn; /* pages with several epochs that were seen */
 
 static void read_told(const char *path)
 {
@@ -263,7 +260,7 @@ static void read_told(const char *path)
 	told_marks = (size / 4 - 1) / pages;
 }
 
-/* What is safe by all marks up to this one. */
+/* Fill SAFE with the safe epochs by all marks up to NUMBER. */
 static void safe_at(uint32_t number, uint32_t *safe)
 {
 	memset(safe, 0, pages * sizeof(*safe));
@@ -274,8 +271,8 @@ static void safe_at(uint32_t number, uint32_t *safe)
 }
 
 /*
- * Words that were there at one moment: all of one epoch; or, as a mapping is written from the first
- * word to the last, of one and then of the one before. Returns what is wrong.
+ * Check that words existed at one moment: all of one epoch; or, since a mapping is written from the
+ * first word to the last, of one epoch and then of the one before. Returns the fault, or NULL.
  */
 static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, uint32_t words)
 {
@@ -285,7 +282,7 @@ static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, 
 		uint32_t epoch = epoch_of(at[w]), mapped = (uint32_t)at[w] & 1;
 
 		if (at[w] != stamp(page, word + w, epoch, mapped))
-			return "a word that nobody wrote";
+			return "a word that no thread wrote";
 		if (epoch > before || epoch + 1 < newest)
 			return "words of different times";
 		if (epoch != newest && !(at[0] & 1))
@@ -295,8 +292,8 @@ static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, 
 	return NULL;
 }
 
-/* A page after a crash: each sector was there at one moment, and no word is older than what
- * somebody was told is safe. */
+/* Check a page after a crash: each sector existed at one moment, and no word is older than the safe
+ * epoch. Returns the fault, or NULL. */
 static const char *after_crash(const uint64_t *at, uint32_t page, uint32_t safe)
 {
 	const char *wrong;
@@ -305,7 +302,7 @@ static const char *after_crash(const uint64_t *at, uint32_t page, uint32_t safe)
 		wrong = one_moment(at + w, page, w, SECTOR / 8);
 		if (wrong)
 			return wrong;
-		/* of a sector, the last word is the oldest */
+		/* the last word of a sector is the oldest */
 		if (epoch_of(at[w + SECTOR / 8 - 1]) < safe)
 			return "lost";
 	}
@@ -350,7 +347,7 @@ struct entry {
 static struct entry *entry;
 static size_t entries;
 
-/* A sector that says what there is, then a sector for each entry, and its data. */
+/* The log has a head sector, then for each entry a sector and its data. */
 static void read_log(const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -358,7 +355,7 @@ static void read_log(const char *path)
 	const uint64_t *head;
 	const char *log;
 
-	/* most of the device is empty */
+	/* map it: most of the device is empty */
 	log = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (log == MAP_FAILED)
 		fail(path);
@@ -394,7 +391,7 @@ static int is_write(const struct entry *e)
 	return e->sectors && !(e->flags & DISCARD);
 }
 
-/* The write, or those of its sectors that chance gives: PERCENT. */
+/* Apply a write to IMAGE, each sector with a chance of PERCENT. */
 static void apply(char *image, size_t size, const struct entry *e, uint64_t *random,
 		  uint32_t percent)
 {
@@ -406,8 +403,7 @@ static void apply(char *image, size_t size, const struct entry *e, uint64_t *ran
 			memcpy(image + (e->sector + i) * SECTOR, e->data + i * SECTOR, SECTOR);
 }
 
-/* After the point: what was written since the last flush is there by chance, but for what does
- * without one (FUA). */
+/* Apply the writes since the last flush by chance; those with FUA need no flush, so always. */
 static void apply_rest(char *image, size_t size, size_t first, size_t point, uint64_t *random)
 {
 	static const uint32_t chance[] = { 5, 50, 95 };
@@ -417,8 +413,8 @@ static void apply_rest(char *image, size_t size, size_t first, size_t point, uin
 		apply(image, size, &entry[i], random, entry[i].flags & FUA ? 100 : percent);
 }
 
-/* The last entry up to the point that flushes what is before it; -1: none. A write that flushes
- * does so before it is written. */
+/* Returns the last entry up to POINT that flushes its predecessors, or -1. A write with a flush
+ * flushes before it is written. */
 static ssize_t last_flush(size_t point)
 {
 	ssize_t i = (ssize_t)point;
@@ -436,8 +432,8 @@ static uint32_t last_mark(size_t point)
 	return 0;
 }
 
-/* What is in the log is what was sent: of each page what was there at one moment, and never
- * anything older than before. */
+/* Check the log: each write of a page existed at one moment, and none is older than the previous
+ * one. */
 static void judge_writes(void)
 {
 	uint32_t *first = calloc(pages, sizeof(*first)), *last = calloc(pages, sizeof(*last));
@@ -482,7 +478,7 @@ static int do_check(int argc, char **argv)
 	count = calloc(entries, sizeof(*count));
 	for (size_t i = 0; i < points; i++)
 		count[draw(&random) % entries]++;
-	/* IMAGE has what is safe: all before the last flush, and what does without one */
+	/* IMAGE has the safe writes: all before the last flush, and those with FUA */
 	for (size_t i = 0; i < entries; i++) {
 		const struct entry *e = &entry[i];
 
@@ -502,11 +498,11 @@ static int do_check(int argc, char **argv)
 			judge(copy, last_mark(i), "after entry", i);
 		}
 	}
-	/* the judge, too, is to be judged: all writes together are what the device has */
+	/* check the test itself: all writes together equal the device */
 	for (size_t i = 0; i < entries; i++)
 		apply(image, size, &entry[i], &random, 100);
 	if (!forgetful && memcmp(image, now, size)) {
-		printf("crash: wrong: the log is not what the device has\n");
+		printf("crash: wrong: the log differs from the device\n");
 		return 1;
 	}
 	printf("crash: good: %zu writes, %zu flushes, %zu marks, %zu points, %u torn pages\n", n[0],

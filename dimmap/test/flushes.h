@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How often CPUs have asked others to flush their TLBs, by the kernel's tracepoint tlb:tlb_flush.
- */
+/* Counts requests of CPUs to flush other CPUs' TLBs, by the kernel's tracepoint tlb:tlb_flush. */
 #ifndef NODEOS_DIMMAP_TEST_FLUSHES_H
 #define NODEOS_DIMMAP_TEST_FLUSHES_H
 
@@ -17,7 +16,7 @@
 #define FLUSH_CPUS 64
 #define REASON "reason==4" /* TLB_REMOTE_SEND_IPI */
 
-/* Counters of so many CPUs, from now on: 0, or -1 and errno. */
+/* Start counters of CPUS CPUs. Returns 0, or -1 with errno. */
 static int flushes_open(int *fd, int cpus)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
@@ -39,7 +38,7 @@ static int flushes_open(int *fd, int cpus)
 	return 0;
 }
 
-/* Their sum. */
+/* Returns the sum of the counters. */
 static uint64_t flushes_read(const int *fd, int cpus)
 {
 	uint64_t sum = 0, one;

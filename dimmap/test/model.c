@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reads and writes a file at random in all ways that a program has, and compares what it sees
- * with what it knows. Processes x threads; each has words of its own in every page, of which it
- * knows what it wrote last, and each page has words that say which page it is. At the end all is
- * looked at once more, by a mapping that nobody has used.
- * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: the file's first PAGES, so many
- * accesses of each thread. LETTERS:
- *	w  writes (a third of the accesses)	p  mprotect back and forth	u  munmap and mmap
- *	again
- *	f  fork of children that look		s  msync and fsync		r  read() and
- *	write(), too
- * Prints "model: ..." and exits with 1 at the first thing that is wrong.
+ * Reads and writes a file at random in all ways that a program has, and compares the contents with
+ * a model. Each thread of each process has words of its own in every page, whose last values it
+ * knows; other words identify the page. At the end all pages are checked by a new mapping.
+ * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: uses the file's first PAGES pages,
+ * with ACCESSES accesses of each thread. LETTERS:
+ *	w  writes, a third of the accesses
+ *	p  mprotect back and forth
+ *	u  munmap and mmap again
+ *	f  fork of children that check
+ *	s  msync and fsync
+ *	r  also read() and write()
+ * Prints "model: ..." and exits with 1 at the first wrong word.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,13 +29,13 @@
 #define PAGE 4096
 #define WORDS (PAGE / 8)
 #define SLOTS 128
-#define NAME_AT 500 /* the words from here on say which page it is */
+#define NAME_AT 500 /* the words from here on identify the page */
 
 static const char *path, *letters = "";
 static long pages, accesses;
 static int processes, threads;
 static uint64_t seed;
-/* of all threads: what it wrote last to each page; shared by the processes */
+/* the last value of each thread in each page; shared by the processes */
 static uint64_t *known;
 
 static uint64_t mix(uint64_t x)
@@ -95,7 +96,7 @@ static uint64_t *map(int fd)
 	return m;
 }
 
-/* A child sees what was written before it was made. */
+/* A child must see all writes before its fork. */
 static void look_from_child(const uint64_t *m, int slot, const uint64_t *mine, uint64_t *random)
 {
 	int status;

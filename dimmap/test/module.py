@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel in small guests, load dimmapfs and try what it promises:
-guest/*.sh, each in a guest of its own.
-KERNEL and TREE of kernel/build, also of its --variant debian; groups are the names of the scripts,
-and "exact" with --dimsim.
-No kernel may complain in its log. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and
+"""Boot a kernel in small guests, load dimmapfs and test it with guest/*.sh, each in its own guest.
+KERNEL and TREE are of kernel/build, also of its --variant debian; groups are the names of the
+scripts, and "exact" with --dimsim.
+A kernel complaint in the log is a failure. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and
 xfsprogs; TAP on stdout.
 """
 
@@ -30,9 +29,9 @@ from boot import Boot, Machine, ok  # noqa: E402
 MACHINE = Machine("four CPUs, two nodes", [1024, 512], cpus=[4, 0])
 PROGRAMS = ("crash", "model", "replay", "rounds", "touch")
 COMMANDS = ("dmsetup", "mkfs.ext4", "mkfs.xfs")
-# of the group of that name only: they are large
+# only for the group clients: they are large
 CLIENTS = ("fio", "sqlite3", "mdb_load", "mdb_dump", "mdb_stat")
-# the module's counters, and what the simulator calls them
+# the module's counters and their names in the simulator
 SAME = {
     "major": "misses",
     "recovered": "recovered",
@@ -42,16 +41,16 @@ SAME = {
     "unmap_batches": "unmap_batches",
     "unmap_pages": "unmap_pages",
 }
-# groups that take longer than half an hour in a slow kernel
+# seconds, for groups that take longer than half an hour in a slow kernel
 LIMITS = {"volume": 10800, "nvme": 5400}
-# what a device that fails or goes makes the kernel say, which is no mistake of it
+# messages of the kernel about failing or removed devices, which are expected
 EXPECTED = re.compile(
     r"dimmapfs: |Buffer I/O error|I/O error, dev|device-mapper:|out-of-tree module taints"
 )
 
 
 def build(tree, work):
-    """The module, from a copy of the sources: objects are not left beside them."""
+    """Build the module in a copy of the sources, so that no objects stay beside them."""
     if os.path.isdir(f"{tree}/boot"):
         made = subprocess.run(
             [f"{TOP}/dimmap/build", "--variant", "debian"],
@@ -80,7 +79,7 @@ def build(tree, work):
 
 
 def drivers(tree, work):
-    """Of a distribution's kernel, which has them as modules, in the order of loading."""
+    """Unpack driver modules of a distribution's kernel, in the order of loading."""
     if not os.path.isdir(f"{tree}/boot"):
         return []
     found = []
@@ -111,19 +110,19 @@ def drivers(tree, work):
 
 
 def trace(kind, pages, accesses, rng):
-    """Accesses (page, write) of a kind."""
+    """Yield accesses (page, write) of a kind."""
     for i in range(accesses):
         if kind == "uniform":
             page = rng.randrange(pages)
         elif kind == "skewed":
             page = int(pages * rng.random() ** 4)
-        else:  # most of them go round, others are to a few
+        else:  # a loop, with some accesses to a few hot pages between
             page = i * 7 // 8 % pages if i % 8 else rng.randrange(pages // 20)
         yield page, rng.random() < 0.25
 
 
 def exact(dimsim, module, modules):
-    """Accesses of one thread: the module's counters are the simulator's, to the last one."""
+    """For accesses of one thread, the module's counters equal the simulator's exactly."""
     rng, pages, accesses = random.Random(7), 3000, 30000
     kinds = ("uniform", "skewed", "loop")
     for kind in kinds:
@@ -199,13 +198,13 @@ policy=$2,fill=$(($4 * 4))K,batch=$5
         )
     ok(
         b.ended and not b.complaints,
-        "exact: it has run to its end without a complaint",
+        "exact: runs to its end without a kernel complaint",
         b.complaints or b.text[-2000:],
     )
 
 
 def machine(name):
-    """The group's; with a disk where its name says so."""
+    """The group's machine; the group nvme has a disk."""
     if name != "nvme":
         return MACHINE
     disk = f"{boot.WORK}/nvme.img"
@@ -238,11 +237,11 @@ def group(name, parts):
     plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
     ok(
         b.ended and plan and len(lines) == int(plan.group(1)),
-        f"{name}: it has run to its end",
+        f"{name}: runs to its end",
         b.text[-3000:],
     )
     complaints = [c for c in b.complaints if not EXPECTED.search(c)]
-    ok(not complaints, f"{name}: no complaint in the log", complaints)
+    ok(not complaints, f"{name}: no kernel complaint in the log", complaints)
 
 
 def main():
@@ -262,7 +261,7 @@ def main():
         "--parts",
         metavar="LIST",
         default="",
-        help="of group volume, which takes hours in a kernel that checks itself: these, as 1,3",
+        help="run only these parts of the group volume, as 1,3: all take hours in a debug kernel",
     )
     args = parser.parse_args()
     if not re.fullmatch(r"(\d+(,\d+)*)?", args.parts):

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What dimmap hangs on, tried on a running kernel without a buffer: /dev/dimmap-proof is memory
- * whose pages are taken away (ioctl) while programs write to them. A page's contents go to a copy
- * then, and come back, into another frame, with the next access. A write that a stale TLB entry
- * lets through after the copy was made is lost, or is in another page.
- * rogue.c writes and looks. In the control (map_control.c) it has to find lost writes.
+ * A test of the basis of dimmap on a running kernel, without a buffer: /dev/dimmap-proof is memory
+ * whose pages an ioctl unmaps while programs write to them. A page's contents are saved to a copy
+ * and return, in another frame, with the next access. A write through a stale TLB entry after the
+ * copy is lost, or lands in another page.
+ * rogue.c writes and checks. With the control (map_control.c) it must find lost writes.
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -53,10 +53,8 @@ static vm_fault_t proof_fault(struct vm_fault *vmf)
 	return rc ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
 }
 
-/*
- * Not what it says: with any function here, the kernel calls .fault under the lock of the mapping
- * alone (vmf_can_call_fault()).
- */
+/* Maps nothing. If this function exists, the kernel calls .fault under the lock of the mapping
+ * alone (vmf_can_call_fault()). */
 static vm_fault_t proof_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
 {
 	return 0;
@@ -80,7 +78,7 @@ static int proof_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* Takes N resident pages away, or none when there are fewer than LEAST. */
+/* Unmaps N resident pages, or none when fewer than LEAST are resident. */
 static void proof_evict(struct address_space *mapping, unsigned int n, unsigned int least)
 {
 	struct dimmap_unmapped count = {};

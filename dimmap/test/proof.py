@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel and try what dimmap hangs on, with a small module of the same mapping code
-(proof.c, rogue.c):
-- pages that are taken away 64 at a time cost one flush of other CPUs for the 64, and no write is
-  lost or goes astray while threads of four other CPUs write all the time; the control, with the
-  flush compiled out, loses writes;
+"""Boot a kernel and test the basis of dimmap with a small module of the same mapping code (proof.c,
+rogue.c):
+- unmapping 64 pages at a time costs one flush of other CPUs, and no write is lost or misplaced
+  while threads on four other CPUs write all the time; the control, with the flush compiled out,
+  loses writes;
 - faults of programs are served under the lock of the mapping alone; the control, without map_pages,
-  has none.
-proof.py KERNEL TREE WORKDIR [PAGES]: of kernel/build; so many pages are taken away
-(default 100000). TAP on stdout.
+  has no such fault.
+proof.py KERNEL TREE WORKDIR [PAGES]: KERNEL and TREE of kernel/build; unmaps PAGES pages (default
+100000). TAP on stdout.
 """
 
 import os
@@ -28,7 +28,7 @@ BATCH = 64
 
 
 def build(tree, work):
-    """The modules, from a copy of the sources: objects are not left beside them."""
+    """Build the modules in a copy of the sources, so that no objects stay beside them."""
     shutil.rmtree(f"{work}/dimmap", ignore_errors=True)
     shutil.copytree(f"{TOP}/dimmap", f"{work}/dimmap")
     subprocess.run(
@@ -61,7 +61,7 @@ def run(module, pages, *parameters, least=BATCH):
     print(f"# {name}: {counts}", flush=True)
     ok(
         b.ended and counts.get("evicted", 0) >= (pages if least > 1 else 1) and not b.complaints,
-        f"{name}: runs to its end without a complaint",
+        f"{name}: runs to its end without a kernel complaint",
         b.complaints or b.text[-2000:],
     )
     return counts
@@ -74,15 +74,15 @@ def main():
     boot.initramfs(boot.WORK, {"rogue": f"{TOP}/dimmap/test/rogue.c"}, build(tree, boot.WORK))
 
     c = run("dimmap_proof", pages)
-    ok(c.get("lost") == 0 and c.get("writes", 0) > pages, "no write is lost", c)
+    ok(c.get("lost") == 0 and c.get("writes", 0) > pages, "batches: no write is lost", c)
     ok(
         0 < c.get("rounds", 0) <= 1.05 * c["batches"] and c["ptes"] == BATCH * c["batches"],
-        f"one round of flushes for {BATCH} pages",
+        f"batches: one round of flushes for {BATCH} pages",
         c,
     )
     ok(
         c.get("vma_lock_faults", 0) >= 0.99 * c.get("user_faults", 1 << 60),
-        "faults of programs are served under the mapping's lock",
+        "batches: faults of programs are served under the mapping's lock",
         c,
     )
 
@@ -90,11 +90,11 @@ def main():
     ok(c.get("lost") == 0, "page by page: no write is lost", c)
     ok(
         c.get("rounds", 0) >= 0.9 * c.get("ptes", 0) and c["rounds"] >= 0.9 * c["evicted"],
-        "page by page: a round for each, so the count tells them apart",
+        "page by page: a round for each page, so the count shows the difference",
         c,
     )
 
-    # who writes on by stale entries has no page brought in
+    # a thread that writes by stale entries causes no fault, so few pages are resident
     c = run("dimmap_control", pages // 10, least=1)
     ok(c.get("lost", 0) > 0, "the control without the flush loses writes", c)
     c = run("dimmap_proof", pages // 10, "no_map_pages=1")

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that count up words of each page of /dev/dimmap-proof, a word each, and look whether the
- * word is what they wrote last, while the first thread has the pages taken away: rogue MODULE.ko
- * PAGES BATCH LEAST [PARAMETER]... loads the module and has PAGES taken away, BATCH at a time, when
- * there are LEAST at least; for a minute when LEAST is 1. Prints counts; no judgement:
- * dimmap/test/proof.py judges.
+ * Each thread increments its own word in each page of /dev/dimmap-proof and checks that the word
+ * holds its last value, while the first thread unmaps the pages. rogue MODULE.ko PAGES BATCH LEAST
+ * [PARAMETER]... loads the module and unmaps PAGES pages, BATCH at a time, when at least LEAST are
+ * resident; for a minute when LEAST is 1. It prints counts, which dimmap/test/proof.py judges.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -53,14 +52,14 @@ static void *writer(void *arg)
 			volatile uint64_t *word = memory + p * (4096 / 8) + me * 8;
 			uint64_t base = (uint64_t)me << 56 | (uint64_t)p << 40;
 
-			/* a few writes to the same page: some of them fall between the clearing of
-			 * the entry and its flush */
+			/* several writes to one page: some fall between the clearing of the entry
+			 * and its flush */
 			for (int k = 0; k < 8; k++, n++) {
 				uint64_t now = *word;
 
 				if (now != (expect[p] ? base + expect[p] : 0)) {
 					atomic_fetch_add(&lost, 1);
-					/* begin anew, or one loss would be counted for ever */
+					/* start again, so that one loss is counted once */
 					expect[p] = 0xffff;
 				}
 				expect[p]++;
@@ -74,8 +73,8 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* What all threads wrote last, seen by addresses that none of them has used: a stale entry deceives
- * who writes by it. */
+/* Check the last values of all threads by a new mapping: a stale TLB entry would show a thread its
+ * own lost write. */
 static void look_again(int fd, int cpus)
 {
 	ioctl(fd, PROOF_EVICT, PROOF_PAGES);

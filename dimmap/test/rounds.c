@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* rounds COMMAND...: runs it, and prints how often CPUs have asked others to flush their TLBs
+/* rounds COMMAND...: runs it, and prints the number of requests to flush other CPUs' TLBs
  * meanwhile. */
 #define _GNU_SOURCE
 #include <errno.h>

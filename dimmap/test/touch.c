@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * touch FILE COMMAND...: maps the file and does one thing after the other; N is the number of a
- * page.
+ * touch FILE COMMAND...: maps the file and runs the commands in order; N is the number of a page.
  *	rN	reads its first word
- *	wN	writes one
+ *	wN	writes its first word
  *	s, m	fsync, msync
  *	cN, dN	pread of the page, pwrite of it
- *	i	waits for a byte on its input
- *	yN	has the mount written to its devices, which may take nothing for N ms
- *	x	shuts it down
+ *	i	waits for a byte on standard input
+ *	yN	DIMMAP_IOC_SYNC: fails when a device takes nothing for N ms
+ *	x	shuts the mount down
  *	R, W	makes the mapping read-only, or writable, by mprotect
  *	b/DEVICE  binds another device under the name "data"
  *	z	sleeps until it is killed
  *	Z, ZN	writes page after page, or the first N of them, until it is killed
- * Prints for each "ok", "SIGBUS" or the error; exits with 0.
+ * Prints "ok", "SIGBUS" or the error for each command; exits with 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,7 +37,7 @@ static void caught(int signal)
 	siglongjmp(back, signal);
 }
 
-/* Asks the directory that FILE is in. */
+/* ioctl() on the directory of FILE. */
 static int ask(const char *file, unsigned long what, void *arg)
 {
 	char dir[256];

@@ -1,9 +1,9 @@
-# Programs of the distribution that know nothing of dimmapfs, on its files.
+# Programs of the distribution, unaware of dimmapfs, on its files.
 . /lib.sh
 export HOME=/tmp
 small="size=2M,src=/dev/ram0"
 
-# fio: threads that write and check what they read, by a mapping
+# fio: threads write by a mapping and verify their reads
 fio_run() { # OPTION...
 	fio --name=x --filename=/m/data --bs=4k --size=12M --verify=crc32c --verify_fatal=1 \
 		--randseed=7 --allow_file_create=0 \
@@ -11,17 +11,17 @@ fio_run() { # OPTION...
 }
 buffer $small
 fio_run --ioengine=mmap --rw=randwrite --fsync=64
-ok $? "fio, mmap engine: 12 MiB at random through 2 MiB, verified"
+ok $? "fio, mmap engine: random writes of 12 MiB through 2 MiB are verified"
 fio_run --ioengine=mmap --rw=randread --verify_only
-ok $? "and once more"
+ok $? "fio, mmap engine: a second read is verified"
 fio_run --ioengine=psync --rw=randread --verify_only
-ok $? "by read(), too"
+ok $? "fio, read(): the data is verified"
 [ "$(stat_of evicted)" -gt 5000 ] && [ "$(stat_of lost)" = 0 ]
-ok $? "through pages that go"
+ok $? "fio: pages are evicted and none is lost"
 umount /m
 sed -n '1,20p' /tmp/out | grep -v "^3;" | head -n 5
 
-# SQLite: a database that is on the device, read and changed through the mapping
+# SQLite: a database on the device, read and changed through the mapping
 sqlite3 /tmp/db "PRAGMA page_size=4096;
 	CREATE TABLE t(id INTEGER PRIMARY KEY, v INTEGER, fill BLOB);
 	WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
@@ -36,19 +36,21 @@ dd if=/tmp/db of=/dev/ram0 bs=64k 2>/dev/null
 buffer $small
 mapped="PRAGMA mmap_size=16777216;"
 same "$(sqlite3 /m/data "$mapped $ask" | tr "\n" "|")" "16777216|$before" \
-	"it reads it from the mapping"
+	"SQLite reads the database from the mapping"
 sqlite3 /m/data "$mapped $change" >/dev/null
-ok $? "and changes a third of the rows"
+ok $? "SQLite changes a third of the rows"
 sqlite3 /tmp/db "$change" >/dev/null
 after=$(sqlite3 /tmp/db "$ask" | tr "\n" "|")
-same "$(sqlite3 /m/data "$mapped $ask" | tr "\n" "|")" "16777216|$after" "which it finds"
+same "$(sqlite3 /m/data "$mapped $ask" | tr "\n" "|")" "16777216|$after" \
+	"SQLite reads the changed rows from the mapping"
 umount /m
 dd if=/dev/ram0 of=/tmp/back bs=64k 2>/dev/null
-same "$(sqlite3 /tmp/back "$ask" | tr "\n" "|")" "$after" "and which are on the device"
+same "$(sqlite3 /tmp/back "$ask" | tr "\n" "|")" "$after" \
+	"SQLite: the changed rows are on the device"
 [ "$before" != "$after" ]
-ok $? "something has changed"
+ok $? "SQLite: the change alters the result of the query"
 
-# LMDB: reads by a mapping, writes by pwrite(); its lock file is beside the name that it is given
+# LMDB: reads by a mapping, writes by pwrite(); its lock file is beside the given name
 entries() { # FROM TO
 	printf 'VERSION=3\nformat=print\ntype=btree\nmapsize=15728640\nHEADER=END\n'
 	awk -v a="$1" -v b="$2" \
@@ -64,13 +66,13 @@ dd if=/tmp/lmdb of=/dev/ram0 bs=64k 2>/dev/null
 buffer $small
 ln -s /m/data /tmp/mapped
 mdb_load -n -f /tmp/second /tmp/mapped && mdb_load -n -f /tmp/second /tmp/lmdb
-ok $? "entries are added through the buffer"
+ok $? "LMDB adds entries through the buffer"
 same "$(mdb_dump -n -p /tmp/mapped | md5sum)" "$(mdb_dump -n -p /tmp/lmdb | md5sum)" \
-	"all are there, old ones and new ones"
-same "$(mdb_stat -n /tmp/mapped | sed -n 's/.*Entries: //p')" "20000" "20,000"
+	"LMDB finds all old and new entries"
+same "$(mdb_stat -n /tmp/mapped | sed -n 's/.*Entries: //p')" "20000" "LMDB counts 20,000 entries"
 umount /m
 dd if=/dev/ram0 of=/tmp/back bs=64k 2>/dev/null
 rm -f /tmp/back-lock
 same "$(mdb_dump -n -p /tmp/back | md5sum)" "$(mdb_dump -n -p /tmp/lmdb | md5sum)" \
-	"and are on the device"
+	"LMDB: all entries are on the device"
 finish

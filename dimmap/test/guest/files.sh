@@ -1,5 +1,5 @@
 . /lib.sh
-# an old file, a device for the filesystem
+# files of other filesystems as sources
 make_fs() { # KIND
 	umount /n 2>/dev/null
 	case $1 in
@@ -9,15 +9,15 @@ make_fs() { # KIND
 	esac >/dev/null 2>&1
 	if [ "$1" = xfs ]; then mount -t xfs /dev/nullb0 /n; else mount -t ext4 /dev/ram0 /n; fi
 }
-refused() { # FILE, WHAT THE LOG SAYS, WHAT
+refused() { # FILE, MESSAGE OF THE LOG, NAME
 	buffer size=1M,src="$1" 2>/dev/null && { umount /m; ok 1 "$3"; return; }
 	why | grep -q "^src=$1: $2"
 	ok $? "$3"
 }
 for kind in ext4 xfs; do
 	make_fs $kind
-	ok $? "$kind: made"
-	# in pieces, so that it is not in one
+	ok $? "$kind: the filesystem is mounted"
+	# write in pieces, so that the file has several extents
 	for i in 0 1 2 3 4 5 6 7; do
 		dd if=/dev/urandom of=/n/f bs=256k count=1 seek=$i conv=notrunc,fsync 2>/dev/null
 		dd if=/dev/urandom of=/n/other$i bs=64k count=1 conv=fsync 2>/dev/null
@@ -26,22 +26,22 @@ for kind in ext4 xfs; do
 	before=$(md5sum </n/f)
 	size=$(stat -c %s /n/f)
 	buffer size=1M,src=/n/f
-	ok $? "$kind: a file"
-	same "$(stat -c %s /m/data)" "$size" "$kind: its size"
-	same "$(md5sum </m/data)" "$before" "$kind: its contents"
+	ok $? "$kind: a file is mounted"
+	same "$(stat -c %s /m/data)" "$size" "$kind: the mounted file has its size"
+	same "$(md5sum </m/data)" "$before" "$kind: the mounted file has its contents"
 	echo x 2>/dev/null >>/n/f
-	ok $(($? == 0)) "$kind: nobody else writes to it"
+	ok $(($? == 0)) "$kind: no other program writes to the mounted file"
 	rm -f /n/f 2>/dev/null
 	[ -e /n/f ]
-	ok $? "$kind: or removes it"
+	ok $? "$kind: no program removes the mounted file"
 	mount -t dimmapfs -o size=1M,src=/n/f none /tmp 2>/dev/null
-	ok $(($? == 0)) "$kind: it is in one buffer"
+	ok $(($? == 0)) "$kind: a second mount of the file fails"
 	umount /n 2>/dev/null
-	ok $(($? == 0)) "$kind: its filesystem is not unmounted"
+	ok $(($? == 0)) "$kind: the filesystem of a mounted file cannot be unmounted"
 	/model /m/data 512 2 2 2000 7 wpufsr
-	ok $? "$kind: accesses of all kinds"
+	ok $? "$kind: accesses of all kinds equal the model"
 	after=$(md5sum </m/data)
-	# what is shut down lets its file go, even while somebody has it open
+	# a shutdown releases the file, even while a process has it open
 	if [ $kind = xfs ]; then
 		exec 8</m/data
 		touched /m/data y60000 x >/dev/null
@@ -50,13 +50,13 @@ for kind in ext4 xfs; do
 		umount /m
 	fi
 	echo 3 >/proc/sys/vm/drop_caches
-	same "$(md5sum </n/f)" "$after" "$kind: what was written is in the file"
-	same "$(stat -c %s /n/f)" "$size" "$kind: which is as long as it was"
+	same "$(md5sum </n/f)" "$after" "$kind: after umount the file has the written data"
+	same "$(stat -c %s /n/f)" "$size" "$kind: after umount the file has its size"
 	echo x >>/n/f
-	ok $? "$kind: and is a file again"
+	ok $? "$kind: after umount the file is writable"
 	umount /n && mount -t $kind "$([ $kind = xfs ] && echo /dev/nullb0 || echo /dev/ram0)" /n
 	same "$(head -c "$size" /n/f | md5sum)" "$after" \
-		"$kind: also after its filesystem is mounted anew"
+		"$kind: the file has the data after its filesystem is mounted again"
 	exec 8<&-
 	truncate -s 1M /n/hole
 	refused /n/hole "nothing is stored at byte 0" "$kind: a file with holes is refused"
@@ -70,7 +70,7 @@ for kind in ext4 xfs; do
 	chmod 444 /n/other1
 	buffer size=1M,src=/n/other1
 	cmp -s /m/data /n/other1
-	ok $? "$kind: another file"
+	ok $? "$kind: a read-only file is mounted with its contents"
 	umount /m
 done
 umount /n
@@ -82,7 +82,7 @@ echo x >/tmp/x
 refused /tmp/x "it is neither a block device nor a file of ext4 or XFS" \
 	"a file in memory is refused"
 umount /n
-ok $? "all is unmounted"
+ok $? "the filesystem is unmounted"
 rmmod dimmapfs
 ok $? "the module is unloaded"
 finish

@@ -1,14 +1,14 @@
-# Events tell what the counters count.
+# The events agree with the counters.
 . /lib.sh
 mount -t tracefs none /sys/kernel/tracing
 cd /sys/kernel/tracing
 echo 8192 >buffer_size_kb
 same "$(ls events/dimmapfs | grep dimmapfs | tr '\n' ' ')" \
-	"dimmapfs_get dimmapfs_io dimmapfs_unmap " "there are three"
+	"dimmapfs_get dimmapfs_io dimmapfs_unmap " "there are three events"
 buffer size=1M,src=/dev/ram0,policy=fifo
 echo 1 >events/dimmapfs/enable
 /model /m/data 1024 1 2 1500 5 >/dev/null
-ok $? "accesses at random"
+ok $? "random accesses equal the model"
 sync /m/data
 echo 0 >events/dimmapfs/enable
 cat trace >/tmp/trace
@@ -20,21 +20,23 @@ sum() { # EVENT WORD: of the numbers after it
 }
 major=$(grep -c 'dimmapfs_get: .*: major$' /tmp/trace)
 minor=$(grep -cE 'dimmapfs_get: .*: (minor|recovered)$' /tmp/trace)
-same "$major $minor" "$(stat_of major) $(stat_of minor)" "accesses: $major major, $minor minor"
+same "$major $minor" "$(stat_of major) $(stat_of minor)" \
+	"dimmapfs_get: $major major, $minor minor accesses as counted"
 same "$(grep -c 'dimmapfs_get: .*: recovered$' /tmp/trace)" "$(stat_of recovered)" \
-	"those among the victims"
+	"dimmapfs_get: recovered accesses as counted"
 same "$(grep -c 'dimmapfs_get: .* read fault.*: major$\|dimmapfs_get: .* write fault.*: major$' \
-	/tmp/trace)" "$(stat_of major_of_programs)" "those of faults"
+	/tmp/trace)" "$(stat_of major_of_programs)" \
+		"dimmapfs_get: major faults of programs as counted"
 batches=$(grep -c dimmapfs_unmap: /tmp/trace)
 same "$(sum dimmapfs_unmap pages) $(sum dimmapfs_unmap ptes) $batches" \
 	"$(stat_of unmap_pages) $(stat_of unmap_ptes) $(stat_of unmap_batches)" \
-	"pages taken away, entries, batches"
+	"dimmapfs_unmap: pages, entries and batches as counted"
 grep 'dimmapfs_io: .* written' /tmp/trace >/tmp/written
 grep 'dimmapfs_io: .* read' /tmp/trace >/tmp/read
 same "$(sed 's/.*pages \([0-9]*\).*/\1/' /tmp/written | awk '{ n += $1 } END { print n + 0 }')" \
-	"$(stat_of pages_written)" "pages written"
+	"$(stat_of pages_written)" "dimmapfs_io: pages written as counted"
 same "$(sed 's/.*pages \([0-9]*\).*/\1/' /tmp/read | awk '{ n += $1 } END { print n + 0 }')" \
-	"$(stat_of pages_read)" "pages read"
+	"$(stat_of pages_read)" "dimmapfs_io: pages read as counted"
 umount /m
 cd /
 finish

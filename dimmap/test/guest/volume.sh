@@ -1,11 +1,10 @@
-# Many accesses by 1 to 64 threads, and by several processes: 10^7,
-# or fewer in a kernel that checks itself.
+# Many accesses by 1 to 64 threads, and by several processes: 10^7, fewer in a debug kernel.
 . /lib.sh
 total=10000000
 grep -q " kasan_" /proc/kallsyms && total=1000000
 grep -q " kcsan_" /proc/kallsyms && total=200000
 echo "# $total accesses"
-# those that the command line names; all without
+# parts that the command line names; by default all
 parts=$(tr ' ' '\n' </proc/cmdline | sed -n 's/^parts=//p')
 part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	local start each=$((total / 1000 * $1 / $4 / $5))
@@ -17,10 +16,11 @@ part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	ok $? "$2: $4 processes of $5 threads, $((each * $4 * $5)) accesses of $3 pages"
 	echo "# $(($(cut -d. -f1 /proc/uptime) - start)) s; $(stat_of major) major faults," \
 		"$(stat_of evicted) pages evicted, $(stat_of evicted_dirty) of them dirty"
-	same "$(stat_of lost)$(stat_of read_errors)$(stat_of write_errors)" 000 "nothing is lost"
+	same "$(stat_of lost)$(stat_of read_errors)$(stat_of write_errors)" 000 \
+		"$2: no page is lost, no error is counted"
 	sum=$(md5sum </m/data)
 	umount /m
-	same "$(md5sum </dev/ram0)" "$sum" "what was left is on the device"
+	same "$(md5sum </dev/ram0)" "$sum" "$2: all data is on the device after umount"
 }
 seed=100
 part 250 size=1M,policy=dimmap 2048 1 1
