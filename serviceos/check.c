@@ -24,11 +24,11 @@ struct checking {
 	void (*fn)(const struct service_finding *f, void *arg);
 	void *arg;
 	int root;
-	const struct machine *m; /* NULL: it could not be loaded, and why */
+	const struct machine *m; /* NULL when it could not be loaded, with the reason */
 	const char *no_machine;
 	struct undo undo;
 	unsigned kept;
-	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* of the ServiceOS */
+	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* the ServiceOS's */
 };
 
 static void check_found(struct checking *c, enum service_verdict verdict, const char *what,
@@ -49,7 +49,7 @@ static int check_item(const struct service_item *it, void *arg)
 		is[IDSET_LIST_MAX];
 
 	if (it->kind == ITEM_THREAD && it->process)
-		return 0; /* check_processes looks at these, and at their memory */
+		return 0; /* check_processes() checks these, and their memory nodes */
 	if (it->ok) {
 		c->kept++;
 		return 0;
@@ -74,7 +74,7 @@ static int check_item(const struct service_item *it, void *arg)
 	return 0;
 }
 
-/* Where the threads of a process may run, together. */
+/* CPUs and memory nodes of all threads of a process. */
 struct reach {
 	struct idset cpus, mems;
 	unsigned threads;
@@ -92,7 +92,7 @@ static void check_add_thread(struct reach *r, const char *name)
 	r->threads++;
 }
 
-/* It lives, and what it does is not to be seen. */
+/* Report a live process whose state cannot be read. */
 static void unreadable(struct checking *c, int pid)
 {
 	char name[32], what[64];
@@ -102,7 +102,7 @@ static void unreadable(struct checking *c, int pid)
 	if (process_stat_read(&p, c->root, name) < 0 || p.kernel || p.ended)
 		return;
 	snprintf(what, sizeof(what), "process %d (%s)", p.pid, p.comm);
-	check_found(c, SERVICE_DRIFT, what, c->cpus, "not to be read in /proc", NULL);
+	check_found(c, SERVICE_DRIFT, what, c->cpus, "cannot be read in /proc", NULL);
 }
 
 static void check_judge(struct checking *c, const struct process_stat *p, const char *cgroup,
@@ -113,7 +113,7 @@ static void check_judge(struct checking *c, const struct process_stat *p, const 
 	bool cpus_ok = idset_subset(&r->cpus, &c->set->cpus);
 	bool mems_ok = !c->set->own_mems || idset_subset(&r->mems, &c->set->mems);
 
-	/* nobody hides behind what cannot be read */
+	/* a process that cannot be read does not count as kept */
 	if (!r->threads) {
 		unreadable(c, p->pid);
 		return;
@@ -131,7 +131,7 @@ static void check_judge(struct checking *c, const struct process_stat *p, const 
 		    tried && *tried->text ? tried->text : provision_it);
 }
 
-/* Threads share their process's cgroup unless somebody threaded it; each has its own affinity. */
+/* Threads are in their process's cgroup, unless that is threaded; each has its own affinity. */
 static void check_process(struct checking *c, const char *pid)
 {
 	char cgroup[4096], path[64], name[64];
@@ -174,7 +174,7 @@ static void check_processes(struct checking *c)
 	free(e);
 }
 
-/* Does slurmctld keep jobs from the same cores? */
+/* Check that slurmctld keeps jobs from the same cores. */
 static void check_check_slurm(struct checking *c)
 {
 	static const char what[] = "Slurm: CpuSpecList of this node";
@@ -198,7 +198,7 @@ static void check_check_slurm(struct checking *c)
 		    "slurm.conf, see nodeosctl provision --cmdline and nodeos-spank(8)");
 }
 
-/* Is the node provisioned as nodeos.conf says? */
+/* Check that the node is provisioned as nodeos.conf says. */
 static void check_conf(struct checking *c)
 {
 	static const char what[] = "nodeos.conf";

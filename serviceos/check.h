@@ -5,18 +5,18 @@
 #include "host/conf.h"
 
 /*
- * Does the system keep to its ServiceOS? For nodeosctl verify: drift is what
- * provision would put right; apart from it stands what this kernel cannot move.
+ * Checks, for nodeosctl verify, that the system keeps to its ServiceOS. DRIFT is what provision
+ * would correct; FIXED, reported separately, is what this kernel cannot move.
  */
 enum service_verdict { SERVICE_KEPT, SERVICE_DRIFT, SERVICE_FIXED, SERVICE_UNKNOWN };
 
 struct service_finding {
 	enum service_verdict verdict;
-	/* why: of FIXED and UNKNOWN; of DRIFT what mends it */
+	/* why: the reason for FIXED and UNKNOWN, the remedy for DRIFT */
 	const char *what, *expected, *found, *why;
 };
 
-/* The number of items that are as they should be is told in one finding, "KEPT". */
+/* One finding, "KEPT", has the number of items that are right. */
 int service_check(const struct service_set *set, const struct conf *conf,
 		  void (*fn)(const struct service_finding *f, void *arg), void *arg,
 		  struct errbuf *err);

@@ -36,7 +36,7 @@ void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX])
 	wanted[strcspn(wanted, "\n")] = '\0';
 }
 
-/* Fill wanted and ok of a kernel's file from found; false: it is no such file. */
+/* Fill wanted and ok of a kernel's file from found. Returns false for another kind of item. */
 static bool item_judge(struct each *e, unsigned least)
 {
 	struct service_item *it = &e->it;
@@ -78,7 +78,7 @@ static bool item_judge(struct each *e, unsigned least)
 	return true;
 }
 
-/* A file of the kernel that this one may lack. */
+/* Give a file of the kernel, which this kernel may lack. */
 static int give_file(struct each *e, enum item_kind kind, const char *path, unsigned least,
 		     const char *label)
 {
@@ -91,7 +91,7 @@ static int give_file(struct each *e, enum item_kind kind, const char *path, unsi
 	e->it.fixed = !(st.st_mode & S_IWUSR);
 	snprintf(e->it.name, sizeof(e->it.name), "%s", path);
 	snprintf(e->it.label, sizeof(e->it.label), "%s", label);
-	/* an IRQ or a device may go at any time */
+	/* an IRQ or a device may disappear at any time */
 	if (file_read(e->in->root, path, e->it.found, sizeof(e->it.found), &ignored) < 0 ||
 	    !item_judge(e, least))
 		return 0;
@@ -130,7 +130,7 @@ static int give_irq(struct each *e, const char *name)
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir && fd >= 0)
 		close(fd);
-	/* its handlers are directories */
+	/* its handlers have a directory each */
 	for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
 		if (d->d_type == DT_DIR && d->d_name[0] != '.') {
 			snprintf(label + strlen(label), sizeof(label) - strlen(label), " (%.60s)",
@@ -191,8 +191,8 @@ static int give_files(struct each *e)
 		{ ITEM_MASK, "proc/irq/default_smp_affinity", "IRQs to come", 0 },
 		{ ITEM_MASK, "sys/devices/virtual/workqueue/cpumask", "unbound workqueues", 0 },
 		{ ITEM_LIST, "proc/sys/kernel/watchdog_cpumask", "lockup detectors", 0 },
-		/* timers of idle CPUs go to busy ones; counters of memory are folded seldom
-		   (tuned's values) */
+		/* move timers of idle CPUs to busy ones; fold counters of memory seldom (tuned's
+		 * values) */
 		{ ITEM_NUMBER, "proc/sys/kernel/timer_migration", "timers", 1 },
 		{ ITEM_NUMBER, "proc/sys/vm/stat_interval", "memory statistics", 10 },
 	};
@@ -209,7 +209,7 @@ static int give_files(struct each *e)
 
 /* ---------------------------------------------------------------------- threads */
 
-/* NAME: as process_stat_read's; PROCESS: the process's pid, 0 for the kernel's threads. */
+/* NAME as in process_stat_read(); PROCESS: the process's pid, 0 for the kernel's threads. */
 static int give_thread(struct each *e, const char *name, int process)
 {
 	struct process_stat p;
@@ -328,8 +328,8 @@ const char *service_item_shown(const struct service_item *it, const char *text,
 const char *service_item_fixed(const struct service_item *it)
 {
 	if (it->kind != ITEM_THREAD)
-		/* a managed interrupt, one without a driver */
-		return "the kernel lets nobody write it";
+		/* a managed interrupt, or one without a driver */
+		return "the kernel allows no write";
 	if (strncmp(it->label, "kthread kworker/u", 17) == 0)
 		return "it follows the workqueues";
 	return strncmp(it->label, "kthread kworker/R", 17) == 0
@@ -343,13 +343,13 @@ static int set_thread(int root, const struct service_item *it, const char *text,
 	char name[32], now[64];
 	struct idset cpus;
 
-	/* every thread is found by its own number, too, though not listed by it */
+	/* /proc has every thread under its own number, too, although it lists processes only */
 	snprintf(name, sizeof(name), "%d", it->pid);
 	if (process_stat_read(&p, root, name) < 0)
-		return 0; /* it has ended */
+		return 0; /* the thread has ended */
 	snprintf(now, sizeof(now), "%d %llu", p.pid, p.start);
 	if (strcmp(now, it->name) != 0)
-		return 0; /* another one has its number */
+		return 0; /* another thread has its number */
 	if (idset_parse(&cpus, text, err) < 0)
 		return -1;
 	return affinity_set(it->pid, &cpus, err) < 0 && errno != ESRCH ? -1 : 0;
@@ -364,7 +364,7 @@ int service_item_set(int root, const struct service_item *it, const char *text, 
 	fd = openat(root, it->name, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	/* nothing is no write(2) at all: a line's end is an empty set */
+	/* write(2) of no bytes does nothing: a newline is the empty set */
 	if (fd < 0 || write_all(fd, *text ? text : "\n", strlen(*text ? text : "\n")) < 0) {
 		saved = errno;
 		if (fd >= 0)

@@ -8,21 +8,20 @@
 #include "topology/service.h"
 
 /*
- * Everything on a node that keeps the system to the ServiceOS, one item after
- * the other, with what it is and what it should be. The same list makes the dry
- * run, the changes and their verification.
+ * Every item of a node that keeps the system to the ServiceOS, with its present and its wanted
+ * value. The dry run, the changes and their verification walk the same list.
  *
  * ROOT is the directory fd of "/", or of a test's tree.
  */
 enum item_kind {
-	ITEM_DROPIN, /* a file that we make: systemd's drop-ins, irqbalance's environment */
-	/* the cpuset of a unit's cgroup: a list, "" being everything. That of CPUs is systemd's:
-	   always ok */
+	ITEM_DROPIN, /* a file that NodeOS makes: systemd's drop-ins, irqbalance's environment */
+	/* the cpuset of a unit's cgroup: a list, "" meaning all. systemd sets its CPUs: these are
+	 * always ok */
 	ITEM_CPUSET,
 	ITEM_MASK, /* a kernel file that holds a CPU mask (hexadecimal) */
-	ITEM_LIST, /* ... a list of CPUs */
-	ITEM_NUMBER, /* ... a number that should be at least so large */
-	ITEM_THREAD, /* the CPU affinity of a thread, the kernel's or a process's */
+	ITEM_LIST, /* a kernel file that holds a list of CPUs */
+	ITEM_NUMBER, /* a kernel file that holds a number: the wanted one or a larger one */
+	ITEM_THREAD, /* the CPU affinity of a thread of the kernel or of a process */
 };
 
 #define ITEM_NAME_MAX 320
@@ -30,16 +29,16 @@ enum item_kind {
 
 struct service_item {
 	enum item_kind kind;
-	/* the path below ROOT, without a first '/'; of a thread "PID START" */
+	/* the path below ROOT, without a leading '/'; of a thread "PID START" */
 	char name[ITEM_NAME_MAX];
 	char label[128]; /* for people */
 	char found[ITEM_TEXT_MAX], wanted[ITEM_TEXT_MAX]; /* without the final newline */
 	bool there; /* a drop-in that exists */
-	/* a cpuset that must hold more than the ServiceOS: that of slurmstepd's scope */
+	/* a cpuset that must hold more than the ServiceOS, as that of slurmstepd's scope */
 	bool open;
-	bool ok; /* found will do */
-	bool fixed; /* the kernel says that nobody can change it */
-	int pid, process; /* of a thread; the process it belongs to, 0: the kernel */
+	bool ok; /* found needs no change */
+	bool fixed; /* the kernel allows no change */
+	int pid, process; /* of a thread; process: the pid of its process, 0: the kernel */
 };
 
 struct service_items {
@@ -48,22 +47,25 @@ struct service_items {
 	const struct conf *conf;
 };
 
-/* Call FN with each, until it returns non-zero, which is returned. */
+/* Call FN for each item until it returns non-zero. Returns that value, 0, or -1 without memory. */
 int service_each_item(const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err);
 
-/* Everything that the cpuset file NAME (cpus or mems) may ever hold: what an empty one means. */
+/* Write all that the cpuset file NAME (cpus or mems) may ever hold: the meaning of an empty one. */
 void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX]);
 
-/* TEXT, as the kernel has it in IT, for people: CPUs are a list. */
+/* Return TEXT, in the kernel's form for IT, in a form for people: CPUs are a list. */
 const char *service_item_shown(const struct service_item *it, const char *text,
 			       char buf[IDSET_LIST_MAX]);
 
-/* Why an item is fixed, for people. */
+/* Return the reason why an item is fixed, for people. */
 const char *service_item_fixed(const struct service_item *it);
 
-/* Give the kernel's file or thread IT the value TEXT, 0 if it has gone, too; or -1 and errno. */
+/*
+ * Write the value TEXT to the kernel's file or thread IT. Returns 0, also when it has gone, or -1
+ * with errno.
+ */
 int service_item_set(int root, const struct service_item *it, const char *text, struct errbuf *err);
 
 #endif

@@ -41,7 +41,7 @@ static int journal_keep(struct undo *u, enum undo_kind kind, const char *name, c
 	return 0;
 }
 
-/* "K name<TAB>text" */
+/* Parse lines "K name<TAB>text". */
 static int journal_parse(struct undo *u, char *text, struct errbuf *err)
 {
 	for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
@@ -49,11 +49,12 @@ static int journal_parse(struct undo *u, char *text, struct errbuf *err)
 
 		*end = '\0';
 		if (!strchr("mtfdxc", line[0]) || line[1] != ' ' || !tab)
-			return errprintf(err,
-					 UNDO_FILE_NAME
-					 ": \"%.100s\" is no line of it: move the file away, or "
-					 "boot; what was before provision is not known then",
-					 line);
+			return errprintf(
+				err,
+				UNDO_FILE_NAME
+				": \"%.100s\" is not a line of the journal: move the file away, or "
+				"boot; the state before provision is then unknown",
+				line);
 		*tab = '\0';
 		if (journal_keep(u, (enum undo_kind)line[0], line + 2, tab + 1, err) < 0)
 			return -1;
@@ -79,7 +80,7 @@ static int journal_load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 		used += n > 0 ? (size_t)n : 0;
 	}
 	text[used] = '\0';
-	/* the change of a line that was not finished was not made */
+	/* a change is made only after its line is complete: ignore a last line without its end */
 	last = strrchr(text, '\n');
 	whole = last ? (size_t)(last + 1 - text) : 0;
 	text[whole] = '\0';
@@ -113,7 +114,7 @@ void undo_close(struct undo *u)
 {
 	for (unsigned i = 0; i < u->n; i++) {
 		if (u->line[i]->name)
-			/* one of two with the same name is enough */
+			/* tdelete() needs only one entry of the same name */
 			tdelete(u->line[i], &u->tree, journal_compare);
 	}
 	for (unsigned i = 0; i < u->n; i++) {
@@ -148,7 +149,7 @@ int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char 
 	if (known && (kind != UNDO_FIXED || strcmp(known->text, text) == 0))
 		return 0;
 	if (strpbrk(name, "\t\n") || strpbrk(text, "\t\n"))
-		return errprintf(err, "\"%.100s\" cannot be noted", name);
+		return errprintf(err, "\"%.100s\" cannot be a line of the journal", name);
 	len = asprintf(&line, "%c %s\t%s\n", kind, name, text);
 	if (len < 0)
 		return errprintf(err, "out of memory");
@@ -158,9 +159,9 @@ int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char 
 	}
 	if (write_all(u->fd, line, (size_t)len) < 0) {
 		rc = errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
-		/* half a line would spoil the next */
+		/* half a line would damage the next one */
 		if (ftruncate(u->fd, st.st_size) < 0)
-			errwrap(err, "the journal's last line is half");
+			errwrap(err, "the journal's last line is incomplete");
 	}
 	free(line);
 	return rc < 0 ? -1 : journal_keep(u, kind, name, text, err);

@@ -5,20 +5,19 @@
 #include "base/errbuf.h"
 
 /*
- * The journal of nodeosctl provision: what everything was before the first
- * change, a line each, written before that change, in a file that is only
- * appended to. So provision can be killed anywhere and run again: what it finds
- * noted is not noted a second time, and unprovision puts back what was there
- * before the first run.
+ * The journal of nodeosctl provision: every value before its first change, a line each, written
+ * before that change to a file that is only appended to. So provision can be killed at any point
+ * and run again: it does not record again what is in the journal, and unprovision restores the
+ * state before the first run.
  */
 enum undo_kind {
-	UNDO_MASK = 'm', /* name: a file's path; text: what it held */
+	UNDO_MASK = 'm', /* name: a file's path; text: its content */
 	UNDO_THREAD = 't', /* name: "PID START" of a kthread; text: its CPUs */
-	UNDO_FILE = 'f', /* name: the path of a file that we made */
-	UNDO_DIR = 'd', /* name: the path of a directory that we made */
-	/* name: what the kernel would not change; text: why, "" when it did later */
+	UNDO_FILE = 'f', /* name: the path of a file that provision made */
+	UNDO_DIR = 'd', /* name: the path of a directory that provision made */
+	/* name: an item that the kernel did not let us change; text: the reason, "" once it did */
 	UNDO_FIXED = 'x',
-	/* all that was there is noted, and changes begin: what is met and not noted is new */
+	/* every value is recorded, and changes begin: an item without a line is new */
 	UNDO_COMPLETE = 'c',
 };
 
@@ -32,30 +31,32 @@ struct undo {
 	int fd;
 	unsigned n;
 	struct undo_line **line; /* in the order of writing */
-	void *tree; /* of them, by kind and name */
+	void *tree; /* the same lines, by kind and name */
 };
 
 #define UNDO_FILE_NAME "serviceos.undo"
 
 enum undo_mode {
-	UNDO_READ, /* to look at: another process may be writing */
-	UNDO_WRITE, /* the directory is locked */
-	UNDO_MAKE, /* the same, and made when missing */
+	UNDO_READ, /* to read only: another process may be writing */
+	UNDO_WRITE, /* with the directory locked */
+	UNDO_MAKE, /* as UNDO_WRITE, and created when missing */
 };
 
-/* Open the journal in DIR. 0; 1: there is none (and *U is an empty one); -1. */
+/* Open the journal in DIR. Returns 0, 1 when there is none (*U is then empty), or -1. */
 int undo_open(struct undo *u, int dir, enum undo_mode mode, struct errbuf *err);
 void undo_close(struct undo *u);
 
-/* The noted line, or NULL. */
+/* Return the line of KIND and NAME, or NULL. */
 const struct undo_line *undo_find(const struct undo *u, enum undo_kind kind, const char *name);
 
-/* Note it, unless it is; of UNDO_FIXED the last text counts. Nothing may be changed before this has
- * returned 0. */
+/*
+ * Record NAME, unless a line has it; for UNDO_FIXED the last text counts. Change nothing before
+ * this has returned 0.
+ */
 int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text,
 	      struct errbuf *err);
 
-/* All is put back: forget the journal. */
+/* Remove the journal once every value is restored. */
 int undo_remove(struct undo *u, struct errbuf *err);
 
 #endif

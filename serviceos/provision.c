@@ -18,25 +18,28 @@
 #include "serviceos/units.h"
 #include "serviceos/users.h"
 
-/* There while systemd has not been told of drop-ins that were written or removed. */
+/* exists while systemd must still be notified of written or removed drop-ins */
 #define PENDING "serviceos.pending"
 
 #define ROUNDS 10
 
-/* sched_setaffinity of a process whose cgroup has none of these CPUs (systemctl set-property) */
+/*
+ * for EINVAL of sched_setaffinity: the process's cgroup has none of these CPUs (systemctl
+ * set-property)
+ */
 static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): take that "
 			   "away, or name the unit in serviceos_except";
 
 struct run {
 	struct provision *p;
 	const struct service_items *in;
-	bool again; /* not the first round: what cannot be changed is told there */
+	bool again; /* a later round: the first has reported what cannot be changed */
 	struct undo undo;
 	struct errbuf *err;
-	/* what new ones had got; "" */
+	/* defaults of new threads and IRQs before provision; "": not known */
 	char old_threads[ITEM_TEXT_MAX], old_irqs[ITEM_TEXT_MAX];
 	struct idset online;
-	char possible[ITEM_TEXT_MAX]; /* the CPUs; "": neither is known */
+	char possible[ITEM_TEXT_MAX]; /* all possible CPUs; "": possible and online are not known */
 };
 
 static struct run *run_new(struct provision *p, const struct service_items *in, struct errbuf *err)
@@ -87,7 +90,7 @@ static int tell_systemd(struct run *r)
 	return 0;
 }
 
-/* Make the directories above the file PATH. */
+/* Make the parent directories of the file PATH. */
 static int make_dirs(struct run *r, const char *path)
 {
 	char part[ITEM_NAME_MAX];
@@ -104,7 +107,7 @@ static int make_dirs(struct run *r, const char *path)
 	return 0;
 }
 
-/* The directory of PATH as an fd, and its last part. */
+/* Open the directory of PATH; *NAME is the last part of PATH. */
 static int open_dir_of(struct run *r, const char *path, const char **name)
 {
 	char dir[ITEM_NAME_MAX];
@@ -117,7 +120,7 @@ static int open_dir_of(struct run *r, const char *path, const char **name)
 
 /* ------------------------------------------------------------------ users' memory */
 
-/* What systemd does with these lines changes the memory nodes of live units. */
+/* systemd changes the memory nodes of live units by these lines. */
 static bool is_memory_line(const char *line)
 {
 	return strncmp(line, "AllowedMemoryNodes=", 19) == 0 || strncmp(line, "NUMA", 4) == 0;
@@ -128,13 +131,13 @@ static bool is_other_line(const char *line)
 	return !is_memory_line(line);
 }
 
-/* What a drop-in of memory lines alone consists of. */
+/* Return whether LINE may be in a drop-in with memory lines only. */
 static bool is_head_or_memory_line(const char *line)
 {
 	return *line == '#' || *line == '[' || is_memory_line(line);
 }
 
-/* Add to OUT the lines of TEXT that are WANTED. */
+/* Append to OUT the lines of TEXT that WANTED accepts. */
 static void pick_lines(char out[ITEM_TEXT_MAX], const char *text, bool (*wanted)(const char *line))
 {
 	size_t used = strlen(out);
@@ -154,7 +157,7 @@ static bool same_memory_lines(const char *a, const char *b)
 	return strcmp(lines[0], lines[1]) == 0;
 }
 
-/* Do the drop-ins of all units have memory lines, for what is in no unit's exception? */
+/* Return whether the drop-ins of all units, which exceptions replace, have memory lines. */
 static bool units_have_memory_lines(const struct run *r)
 {
 	char text[ITEM_TEXT_MAX];
@@ -165,21 +168,22 @@ static bool units_have_memory_lines(const struct run *r)
 	       !same_memory_lines(text, "");
 }
 
-/* The drop-in of the users' slice. */
+/* Return whether IT is the drop-in of the users' slice. */
 static bool is_of_users(const struct service_item *it)
 {
 	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_USERS_DROPIN) == 0;
 }
 
-/* The one that keeps cpusets away from what is a user's own. */
+/* Return whether IT is the drop-in that keeps cpusets away from directories that users own. */
 static bool is_bar(const struct service_item *it)
 {
 	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_BAR_DROPIN) == 0;
 }
 
 /*
- * Does what IT would become have to wait, as it changes the memory nodes of users' processes? PATH
- * of the cgroup, "" for all; NULL: a drop-in, which systemd applies to every unit but exceptions.
+ * Return whether IT must wait, since its change would change the memory nodes of users' processes.
+ * PATH of the cgroup, "" for all; NULL: a drop-in, which systemd applies to every unit but
+ * exceptions.
  */
 static bool waits_for_users(struct run *r, const struct service_item *it, const char *path)
 {
@@ -195,7 +199,7 @@ static bool waits_for_users(struct run *r, const struct service_item *it, const 
 	return true;
 }
 
-/* Is FILE the last part of IT's path? */
+/* Return whether FILE is the last part of IT's path. */
 static bool is_file(const struct service_item *it, const char *file)
 {
 	const char *slash = strrchr(it->name, '/');
@@ -215,7 +219,7 @@ static bool cpuset_waits(struct run *r, const struct service_item *it)
 	return waits_for_users(r, it, path);
 }
 
-/* Is IT a unit's exception, whose file takes the place of the drop-in of the unit's type? */
+/* Return whether IT is a unit's exception, which replaces the drop-in of the unit's type. */
 static bool is_exception(const struct service_item *it)
 {
 	return is_file(it, UNITS_DROPIN) && !is_of_users(it) && !is_bar(it) &&
@@ -223,9 +227,9 @@ static bool is_exception(const struct service_item *it)
 }
 
 /*
- * Does making or removing the exception IT have to wait? While the types' drop-ins have memory
- * lines, it changes the memory nodes of the unit, which may hold anybody's processes: Slurm's scope
- * holds the jobs'.
+ * Return whether making or removing the exception IT must wait. While the types' drop-ins have
+ * memory lines, this changes the memory nodes of the unit, which may hold processes of any user:
+ * Slurm's scope holds the jobs'.
  */
 static bool exception_waits(struct run *r, const struct service_item *it)
 {
@@ -233,8 +237,8 @@ static bool exception_waits(struct run *r, const struct service_item *it)
 }
 
 /*
- * Are there memory lines in IT, of the users' slice, that systemd has not carried out? It does when
- * the next session begins, whoever is logged in by then.
+ * Return whether IT, the drop-in of the users' slice, has memory lines that systemd has not applied
+ * yet. systemd applies them when the next session begins, while any user may be logged in.
  */
 static bool is_to_come(const struct run *r, const struct service_item *it)
 {
@@ -265,8 +269,8 @@ static bool has_cpusets(const struct run *r, const char *slice)
 }
 
 /*
- * Does the drop-in that keeps cpusets away have to wait, whether it is there or not, as systemd
- * would switch the controller off above a user's processes? That moves all of them.
+ * Return whether the drop-in that keeps cpusets away must wait, present or not: systemd would
+ * switch the controller off above a user's processes, which moves all of them.
  */
 static bool bar_waits(struct run *r, const struct service_item *it)
 {
@@ -290,8 +294,9 @@ static bool bar_waits(struct run *r, const struct service_item *it)
 }
 
 /*
- * The text that the drop-in IT can have now: as wanted, but for the memory lines, which stay as
- * found when they wait; those that are to come are taken out again. "": none, or none of its lines.
+ * Write the text that the drop-in IT can have now: as wanted, except that memory lines stay as
+ * found while they wait, and lines not applied yet are taken out again. "": no drop-in, or none of
+ * its lines.
  */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
@@ -341,8 +346,8 @@ static enum undo_kind provision_kind_of(const struct service_item *it)
 }
 
 /*
- * What puts IT back. A thread that may run on every CPU that is online has no wish of its own: it
- * may run on those to come, too (in a cpuset the kernel shows none that is offline).
+ * Return the value that restores IT. A thread that may run on every online CPU has no restriction
+ * of its own, so it may run on all possible CPUs (in a cpuset the kernel shows no offline CPU).
  */
 static const char *before(const struct run *r, const struct service_item *it)
 {
@@ -364,7 +369,7 @@ static int set_item(struct run *r, const struct service_item *it)
 		return undo_find(&r->undo, UNDO_FIXED, it->name)
 			       ? undo_note(&r->undo, UNDO_FIXED, it->name, "", r->err)
 			       : 0;
-	/* whatever ails one of them, the others have their turn */
+	/* a failure of one item does not keep the others from their change */
 	return undo_note(&r->undo, UNDO_FIXED, it->name,
 			 it->process && errno == EINVAL ? held : strerror(errno), r->err) < 0
 		       ? -1
@@ -381,7 +386,7 @@ static void tell_fixed(struct run *r, const struct service_item *it, const char 
 		r->p->cannot(it, why, r->p->arg);
 }
 
-/* By the provision before, so that it will be put back and changed again. */
+/* Return whether the last provision changed IT, so that it will be restored and changed again. */
 static bool was_changed(const struct run *r, const struct service_item *it)
 {
 	const struct undo_line *l = undo_find(
@@ -400,10 +405,10 @@ static int apply_item(const struct service_item *it, void *arg)
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
 		return -1;
-	/* lines of these two may be taken back */
+	/* memory lines may be taken back from these two */
 	if (it->ok && !as_new && !is_of_users(it) && !is_bar(it))
 		return 0;
-	/* what the kernel once refused may have been so for a time only */
+	/* an earlier refusal of the kernel may have been temporary */
 	if (it->fixed || (fixed && *fixed->text && r->p->dry)) {
 		tell_fixed(r, it, fixed ? fixed->text : service_item_fixed(it));
 		return 0;
@@ -442,19 +447,19 @@ static int note_item(const struct service_item *it, void *arg)
 }
 
 /*
- * Note everything before anything is changed: else what has our value by chance could not be told
- * from what came later and has it by our defaults.
+ * Record every value before the first change: otherwise an item that has our value by chance looks
+ * like a new one that has it by our defaults.
  */
 static int note_all(struct run *r, const struct service_items *in)
 {
 	if (faccessat(r->p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, F_OK,
 		      AT_SYMLINK_NOFOLLOW) == 0)
-		return errprintf(
-			r->err,
-			"/" UNITS_DIR "/service.d/" UNITS_DROPIN
-			" is there, and no journal of before in %s: set state_dir as it was when "
-			"the node was provisioned; if the journal is lost, boot the node",
-			r->p->conf->state_dir);
+		return errprintf(r->err,
+				 "/" UNITS_DIR "/service.d/" UNITS_DROPIN
+				 " exists, and %s has no journal of an earlier provision: restore "
+				 "the state_dir with which the node was provisioned; if the "
+				 "journal is lost, boot the node",
+				 r->p->conf->state_dir);
 	if (service_each_item(in, note_item, r, r->err) != 0)
 		return -1;
 	return undo_note(&r->undo, UNDO_COMPLETE, "", "", r->err);
@@ -469,7 +474,7 @@ static int remove_file(struct run *r, const char *path)
 	if (dir < 0)
 		return errno == ENOENT ? 0 : provision_fail(r, path);
 	snprintf(tmp, sizeof(tmp), ".%.300s.new", name);
-	unlinkat(dir, tmp, 0); /* of a run that was killed */
+	unlinkat(dir, tmp, 0); /* left over from a run that was killed */
 	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT) {
 		provision_fail(r, path);
 		close(dir);
@@ -479,7 +484,7 @@ static int remove_file(struct run *r, const char *path)
 	return 0;
 }
 
-/* Remove a file of the journal that is there, if it is, but for memory lines that have to wait. */
+/* Remove a file of the journal if it exists, except for memory lines that must wait. */
 static int take_away(struct run *r, const struct undo_line *l)
 {
 	static struct service_item it;
@@ -515,8 +520,10 @@ static int take_away(struct run *r, const struct undo_line *l)
 	return set_pending(r) < 0 ? -1 : remove_file(r, l->name);
 }
 
-/* FN for every item, until a round changes nothing: a thread may be made by one that is not yet in
- * its place. */
+/*
+ * Call FN for every item until a round changes nothing: a thread that is not in its place yet may
+ * make another.
+ */
 static int each_round(struct run *r, const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg))
 {
@@ -549,7 +556,7 @@ static int is_it(struct service_item *it, void *arg)
 	return 0;
 }
 
-/* Drop-ins of an earlier nodeos.conf that this one does not ask for. */
+/* Remove drop-ins of an earlier nodeos.conf that this one does not want. */
 static int remove_stale(struct run *r, const struct service_items *in)
 {
 	for (unsigned i = 0; i < r->undo.n; i++) {
@@ -588,7 +595,7 @@ int provision_apply(struct provision *p, struct errbuf *err)
 	if (rc == 0 && !p->dry) {
 		rc = p->save(p, err);
 		if (rc < 0 && fresh)
-			/* nothing was changed: what was before is noted when something is */
+			/* nothing has changed yet: the next run records the values again */
 			undo_remove(&r->undo, &ignored);
 	}
 	if (rc == 0)
@@ -604,7 +611,7 @@ int provision_apply(struct provision *p, struct errbuf *err)
 
 /* --------------------------------------------------------------------------- undo */
 
-/* Files first, and systemd told, so that nothing new is confined while the rest is put back. */
+/* Remove the files and notify systemd first, so that nothing new is confined during the restore. */
 static int remove_files(struct run *r)
 {
 	const struct undo_line *bar = undo_find(&r->undo, UNDO_FILE, UNITS_BAR_DROPIN);
@@ -616,13 +623,13 @@ static int remove_files(struct run *r)
 		    take_away(r, l) < 0)
 			return -1;
 	}
-	/* last, whenever it came: the others turn the controller on that it keeps off */
+	/* last in any case: the others turn on the controller that it keeps off */
 	if (bar && take_away(r, bar) < 0)
 		return -1;
 	for (unsigned i = r->undo.n; i-- > 0 && !r->p->dry;) {
 		const struct undo_line *l = r->undo.line[i];
 
-		/* somebody else's file keeps a directory of ours */
+		/* a file of another program keeps a directory of ours */
 		if (l->kind == UNDO_DIR && unlinkat(r->p->root, l->name, AT_REMOVEDIR) < 0 &&
 		    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
 			return provision_fail(r, l->name);
@@ -630,8 +637,10 @@ static int remove_files(struct run *r)
 	return tell_systemd(r);
 }
 
-/* A cgroup with processes in it cannot be given an empty cpuset again: it gets all there may be,
- * which means the same. */
+/*
+ * A cgroup with processes cannot get an empty cpuset again: give it all that it may hold, which
+ * means the same.
+ */
 static int set_all(struct run *r, const struct service_item *it)
 {
 	char all[ITEM_TEXT_MAX];
@@ -647,7 +656,10 @@ static int put_back(struct run *r, const struct service_item *it, const char *te
 	return rc < 0 && errno == ENOSPC && it->kind == ITEM_CPUSET ? set_all(r, it) : rc;
 }
 
-/* Is IT as it was, TEXT? A cgroup that could not be given its empty cpuset again has all since. */
+/*
+ * Return whether IT has the value TEXT again. A cgroup that cannot get its empty cpuset again has
+ * all instead.
+ */
 static bool is_back(const struct run *r, const struct service_item *it, const char *text)
 {
 	char all[ITEM_TEXT_MAX];
@@ -676,8 +688,10 @@ static int restore(struct run *r, const struct service_item *it, const char *tex
 	return 0;
 }
 
-/* A new thread has the affinity of the one that made it: what its process had before, if it is
- * older than provision. */
+/*
+ * Return the former affinity of a new thread, which inherits from its maker: that of its process,
+ * if the process is older than provision.
+ */
 static const char *old_affinity(const struct run *r, int process)
 {
 	struct process_stat p;
@@ -694,8 +708,10 @@ static const char *old_affinity(const struct run *r, int process)
 	return *r->old_threads ? r->old_threads : NULL;
 }
 
-/* What came after provision was put in the ServiceOS by its defaults: it gets what those were
- * before. */
+/*
+ * Return the former default of an item made after provision, which the present defaults put into
+ * the ServiceOS.
+ */
 static const char *old_default(const struct run *r, const struct service_item *it)
 {
 	if (strcmp(it->found, it->wanted) != 0)
@@ -703,7 +719,7 @@ static const char *old_default(const struct run *r, const struct service_item *i
 	if (it->kind == ITEM_CPUSET)
 		return "";
 	if (it->kind == ITEM_THREAD)
-		/* the kernel starts its own everywhere */
+		/* the kernel starts its own threads on all CPUs */
 		return it->process ? old_affinity(r, it->process) : NULL;
 	return it->kind == ITEM_LIST && strncmp(it->name, "proc/irq/", 9) == 0 && *r->old_irqs
 		       ? r->old_irqs
@@ -735,7 +751,7 @@ static void find_old_defaults(struct run *r)
 
 		if (l->kind != UNDO_THREAD)
 			continue;
-		if (strncmp(l->name, "1 ", 2) == 0) /* from whom daemons inherit */
+		if (strncmp(l->name, "1 ", 2) == 0) /* PID 1, from which daemons inherit */
 			snprintf(r->old_threads, sizeof(r->old_threads), "%s", l->text);
 	}
 }
@@ -750,12 +766,10 @@ static int undo_all(struct run *r)
 	struct provision *p = r->p;
 
 	find_old_defaults(r);
-	/*
-	 * Without its drop-ins systemd may switch the cpuset controller off above live units. That
-	 * moves their processes, and where it changed their CPUs the kernel would wait for each
-	 * one's address space (doc/HACKING.md).
-	 */
-	r->again = true; /* the rounds tell what stays */
+	/* Without its drop-ins systemd may switch the cpuset controller off above live units. That
+	 * moves their processes, and where their CPUs change the kernel waits for the address space
+	 * of each one (doc/HACKING.md). */
+	r->again = true; /* the rounds report what remains */
 	if (!p->dry && service_each_item(r->in, undo_cpus, r, r->err) != 0)
 		return -1;
 	r->again = false;
@@ -785,7 +799,7 @@ int provision_undo(struct provision *p, struct errbuf *err)
 	bool lost;
 	int rc;
 
-	conf.service_except[0] = '\0'; /* it may not have been so when they were confined */
+	conf.service_except[0] = '\0'; /* the exceptions may have been others when provision ran */
 	if (!r)
 		return -1;
 	rc = undo_open(&r->undo, p->dir, p->dry ? UNDO_READ : UNDO_WRITE, err);
@@ -794,14 +808,14 @@ int provision_undo(struct provision *p, struct errbuf *err)
 		rc = undo_all(r);
 	else if (lost && faccessat(p->root, UNITS_DIR "/service.d/" UNITS_DROPIN, F_OK,
 				   AT_SYMLINK_NOFOLLOW) == 0)
-		rc = errprintf(
-			err,
-			"/" UNITS_DIR "/service.d/" UNITS_DROPIN
-			" is there, and no journal of before in %s: set state_dir as it was when "
-			"the node was provisioned; if the journal is lost, boot the node",
-			p->conf->state_dir);
+		rc = errprintf(err,
+			       "/" UNITS_DIR "/service.d/" UNITS_DROPIN
+			       " exists, and %s has no journal of an earlier provision: restore "
+			       "the state_dir with which the node was provisioned; if the journal "
+			       "is lost, boot the node",
+			       p->conf->state_dir);
 	else if (rc == 0)
-		rc = undo_remove(&r->undo, err) < 0 ? -1 : 1; /* nothing was changed yet */
+		rc = undo_remove(&r->undo, err) < 0 ? -1 : 1; /* nothing has changed yet */
 	undo_close(&r->undo);
 	free(r);
 	return rc;

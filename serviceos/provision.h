@@ -5,37 +5,36 @@
 #include "serviceos/item.h"
 
 /*
- * Make this node's system keep to its ServiceOS, and undo that. Both may be
- * killed anywhere and run again, and do nothing when there is nothing to do.
+ * Confine this node's system to its ServiceOS, and undo that. Both may be killed at any point and
+ * run again, and do nothing when the node is in the wanted state already.
  */
 struct provision {
 	int root; /* fd of "/", or of a test's tree */
 	int dir; /* fd of state_dir, locked by the caller */
 	const struct conf *conf;
-	struct service_set set; /* of provision_apply */
-	bool dry; /* say it, do not do it */
-	/* of a dry provision_apply: as if what the journal has were put back first */
+	struct service_set set; /* for provision_apply() */
+	bool dry; /* report changes without making them */
+	/* for a dry provision_apply(): as if the journal were restored first */
 	bool as_new;
-	bool keep_state; /* of provision_undo: launches go on leaving these CPUs out */
-	/* what systemd has to be told; replaced in tests */
+	bool keep_state; /* for provision_undo(): launches still leave these CPUs out */
+	/* notify systemd of changed units; replaced in tests */
 	int (*reload)(struct errbuf *err);
-	/* keep the set where launches find it (service_state_save), unless containers are in its
-	 * way */
+	/* save the set for launches (service_state_save()), unless containers are in its way */
 	int (*save)(const struct provision *p, struct errbuf *err);
-	/* called for each change made (or to be made): from found to TO; TO NULL: removed */
+	/* called for each change made (or, when dry, needed): from found to TO; TO NULL: removed */
 	void (*say)(const struct service_item *it, const char *to, void *arg);
-	/* called for what should change and cannot, with the reason */
+	/* called for each change that is needed and impossible, with the reason */
 	void (*cannot)(const struct service_item *it, const char *why, void *arg);
 	void *arg;
-	unsigned changed, fixed; /* results; fixed: what this kernel does not move */
-	unsigned held; /* processes that their own cgroup keeps elsewhere */
-	bool waiting; /* some memory nodes stay as they are: processes of users are there */
-	bool unsettled; /* something kept making threads elsewhere */
+	unsigned changed, fixed; /* results; fixed: items that this kernel does not move */
+	unsigned held; /* processes that their own cgroup keeps outside */
+	bool waiting; /* some memory nodes stay, because of users' processes */
+	bool unsettled; /* a process kept making threads outside */
 };
 
 int provision_apply(struct provision *p, struct errbuf *err);
 
-/* 0, or 1: this node is not provisioned. */
+/* Returns 0, 1 when this node is not provisioned, or -1. */
 int provision_undo(struct provision *p, struct errbuf *err);
 
 #endif

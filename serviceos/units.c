@@ -27,7 +27,7 @@ struct each {
 	const struct service_items *in;
 	int (*fn)(struct service_item *it, void *arg);
 	void *arg;
-	char possible[IDSET_LIST_MAX]; /* CPUs that there may ever be */
+	char possible[IDSET_LIST_MAX]; /* all possible CPUs */
 	struct service_item it;
 };
 
@@ -38,18 +38,20 @@ static int units_give(struct each *e, const char *label)
 	return e->fn(&e->it, e->arg);
 }
 
-/* Begin the text wanted of E's item, of the section SECTION: the CPUs. Returns its length. */
+/*
+ * Begin the text that E's item should have with the CPUs, in section SECTION. Returns its length.
+ */
 static size_t want_cpus(struct each *e, const char *section)
 {
 	char cpus[IDSET_LIST_MAX];
 
 	idset_format(&e->in->set->cpus, cpus, sizeof(cpus));
-	/* the empty assignment: what a unit's own file says is not added to it */
+	/* the empty assignment discards the unit's own setting */
 	return (size_t)snprintf(e->it.wanted, sizeof(e->it.wanted),
 				HEAD "[%s]\nAllowedCPUs=\nAllowedCPUs=%s", section, cpus);
 }
 
-/* And end it, from USED on: the memory nodes, if it has its own. */
+/* End the text, from USED on, with the memory nodes, if the ServiceOS has its own. */
 static void want_mems(struct each *e, size_t used)
 {
 	char mems[IDSET_LIST_MAX];
@@ -67,7 +69,8 @@ static int give_type(struct each *e, size_t type)
 	char label[64];
 
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%s.d/" UNITS_DROPIN, types[type].type);
-	/* a unit's own affinity or policy would lie outside of it, and the unit not start */
+	/* a unit's own affinity or policy could lie outside these CPUs, and the unit would not
+	 * start */
 	if (strcmp(types[type].type, "scope") != 0)
 		used += (size_t)snprintf(
 			e->it.wanted + used, sizeof(e->it.wanted) - used, "\nCPUAffinity=%s",
@@ -78,11 +81,11 @@ static int give_type(struct each *e, size_t type)
 }
 
 /*
- * All of users' sessions and managers together. A manager (user@UID.service) is delegated: its user
+ * All sessions and managers of users together. A manager (user@UID.service) is delegated: its user
  * owns the directory, and would own cpusets below it if the controller were on in user-UID.slice,
- * as it is where one unit in there has AllowedCPUs. In these he could change the memory nodes of a
- * process that holds its address space, and hang the host (doc/HACKING.md). The line that keeps the
- * controller off counts for the slice itself, too, so user.slice must not have it.
+ * as it is when a unit in there has AllowedCPUs. In these the user could change the memory nodes of
+ * a process that holds its address space, and hang the host (doc/HACKING.md). The line that keeps
+ * the controller off applies to the slice itself, too, so user.slice must not have it.
  */
 static int give_users(struct each *e)
 {
@@ -95,7 +98,7 @@ static int give_users(struct each *e)
 	return units_give(e, "users' sessions");
 }
 
-/* Does the name UNIT of LEN bytes end in ".TYPE"? */
+/* Return whether the name UNIT of LEN bytes ends in ".TYPE". */
 static bool ends_with_type(const char *unit, size_t len, const char *type)
 {
 	size_t n = strlen(type);
@@ -111,7 +114,7 @@ static int give_exempt(struct each *e, const char *unit, size_t len)
 	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%.*s.d/" UNITS_DROPIN,
 			     (int)len, unit) >= sizeof(e->it.name))
 		return 0;
-	/* what PID 1 starts inherits its affinity; processes of a scope come from elsewhere */
+	/* processes that PID 1 starts inherit its affinity; those of a scope come from elsewhere */
 	for (size_t i = 0; i < UNIT_TYPES; i++)
 		if (ends_with_type(unit, len, types[i].type) && strcmp(types[i].type, "scope") != 0)
 			section = types[i].section;
@@ -133,7 +136,9 @@ static bool is_scope(const char *unit, size_t len)
 	       (len == n || unit[len - n - 1] == '_');
 }
 
-/* Slurmstepd's scopes that are there, whatever slurmd calls its node, below PATH, a slice. */
+/*
+ * Give the existing scopes of slurmstepd below PATH, a slice, whatever name slurmd gives its node.
+ */
 static int give_live_scopes(struct each *e, const char *path, const char *known, unsigned depth)
 {
 	struct dirent **entry = NULL;
@@ -158,8 +163,10 @@ static int give_live_scopes(struct each *e, const char *path, const char *known,
 	return rc;
 }
 
-/* slurmd built for several on a host (as Debian's is) names the scope after its node, mostly the
- * host. */
+/*
+ * A slurmd built for several on a host (as Debian's is) names the scope after its node, mostly the
+ * host.
+ */
 static int give_scopes(struct each *e)
 {
 	char host[256] = "", unit[300];
@@ -188,7 +195,7 @@ static int give_irqbalance(struct each *e)
 		 HEAD "[Service]\nEnvironmentFile=-%s/irqbalance.env", e->in->conf->state_dir);
 	if (units_give(e, "irqbalance") != 0)
 		return -1;
-	/* CPUs to come are banned as well */
+	/* ban CPUs that may be added later, too */
 	memset(&banned, 0xff, sizeof(banned));
 	idset_andnot(&banned, &e->in->set->cpus);
 	idset_format(&banned, list, sizeof(list));
@@ -208,7 +215,7 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 	if (file_read(in->root, "sys/devices/system/cpu/possible", e.possible, sizeof(e.possible),
 		      &ignored) > 0)
 		e.possible[strcspn(e.possible, "\n")] = '\0';
-	/* who stays outside comes first: a reload in between confines no job */
+	/* exceptions come first: a reload in between confines no job */
 	if (give_scopes(&e) != 0)
 		return -1;
 	while (*unit) {
@@ -218,7 +225,7 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 			return -1;
 		unit += len + (unit[len] == ' ');
 	}
-	/* before what would turn the controller on in there */
+	/* before the lines that would turn the controller on in there */
 	if (give_users(&e) != 0)
 		return -1;
 	for (size_t i = 0; i < UNIT_TYPES; i++)
@@ -228,8 +235,9 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 }
 
 /*
- * The unit of the system's own manager that PATH lies in: the first part that is no slice. What
- * users name in their managers, or make below their units, is none. Returns its length, 0: none.
+ * Find the unit of the system's own manager that PATH lies in: the first part that is not a slice.
+ * Names that users choose in their managers or below their units do not count. Returns its length,
+ * or 0.
  */
 static size_t unit_of(const char *path, const char **unit)
 {
@@ -237,7 +245,7 @@ static size_t unit_of(const char *path, const char **unit)
 		size_t len = strcspn(++part, "/");
 
 		if (len > 6 && memcmp(part + len - 6, ".slice", 6) == 0) {
-			/* who may start a login or a machine may choose its name */
+			/* users that may start a login or a machine may choose its name */
 			if ((len == 10 && memcmp(part, "user.slice", 10) == 0) ||
 			    (len == 13 && memcmp(part, "machine.slice", 13) == 0))
 				return 0;
@@ -299,7 +307,10 @@ static int give_cpusets(struct each *e, const char *path, const char *unit)
 		       : rc;
 }
 
-/* Units below PATH, a slice; what a unit holds, or the slice of the users, is bounded by it. */
+/*
+ * Walk the units below PATH, a slice; a unit's own cgroups, and those below the users' slice, are
+ * bounded by it.
+ */
 static int units_walk(struct each *e, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;
@@ -313,7 +324,7 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 		    strcmp(path, CGROUPS "/user.slice") != 0 &&
 		    strcmp(path, CGROUPS "/machine.slice") != 0 &&
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below)) {
-			/* made before it was known by this name: jobs must not be kept to the
+			/* confined before its name was known: jobs must not be kept to the
 			 * ServiceOS */
 			e->it.open = true;
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
@@ -324,13 +335,13 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 			   (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) >=
 				   sizeof(below) ||
 			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
-			; /* not ours, or too deep to be a unit */
+			; /* not a unit of ours, or too deep for one */
 		} else if (units_is_unit(name)) {
 			rc = give_cpusets(e, below, name);
 		} else if (ends_with_type(name, strlen(name), "slice") && depth < 8) {
 			if (strcmp(below, CGROUPS "/" UNITS_USERS) == 0)
 				rc = give_cpusets(e, below, name);
-			/* sessions have some where the controller was on before */
+			/* sessions may have them where the controller was on before */
 			if (rc == 0)
 				rc = units_walk(e, below, depth + 1);
 		}
@@ -403,7 +414,7 @@ int service_units_reload(struct errbuf *err)
 
 	if (systemctl("daemon-reload", NULL, err) < 0)
 		return -1;
-	/* most nodes have none; one that will not start again moves no interrupts */
+	/* most nodes have no irqbalance; if it does not start again, it moves no interrupts */
 	if (service_unit_active("irqbalance.service"))
 		systemctl("restart", "irqbalance.service", &ignored);
 	return 0;

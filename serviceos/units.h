@@ -5,20 +5,19 @@
 #include "serviceos/item.h"
 
 /*
- * How systemd keeps its units to the ServiceOS: a drop-in for every service,
- * scope, socket, mount and swap (systemd.unit(5): TYPE.d), in /run, so that it
- * ends with the boot. Slices stay open: up to Slurm 25.05 all jobs live in
- * system.slice. A drop-in of the same name for one unit takes its place: so
- * slurmstepd's scope, where jobs are, slurmd, which obeys slurm.conf, and
+ * How systemd keeps its units to the ServiceOS: a drop-in for every service, scope, socket, mount
+ * and swap (systemd.unit(5): TYPE.d), in /run, so that it ends with the boot. Slices stay open: up
+ * to Slurm 25.05 all jobs live in system.slice. A drop-in of the same name for one unit replaces
+ * it: so slurmstepd's scope, which holds the jobs, slurmd, which obeys slurm.conf, and
  * serviceos_except stay outside.
  *
- * Of users' sessions user.slice has it, and the cpuset controller is off below
- * each user-UID.slice: what a user owns must not have it.
+ * For users' sessions user.slice has the lines, and the cpuset controller is off below each
+ * user-UID.slice: a directory that a user owns must not have it.
  *
- * systemd gives it to what it starts from then on. What runs already gets CPU
- * affinities: the cpuset of a cgroup with processes, once written, cannot be made
- * empty again (ENOSPC), and unprovision must. PID 1 is one of these, whose
- * children inherit: a service that stays outside is given its CPUs back.
+ * systemd applies the lines to units that it starts afterwards. Running processes get CPU
+ * affinities: the cpuset of a cgroup with processes, once written, cannot be emptied again
+ * (ENOSPC), and unprovision must do that. PID 1 is one of these processes, and its children
+ * inherit: a service that stays outside gets its CPUs back.
  */
 #define UNITS_DIR "run/systemd/system"
 #define UNITS_DROPIN "00-nodeos-serviceos.conf"
@@ -28,10 +27,10 @@
 #define UNITS_USERS_DROPIN UNITS_DIR "/" UNITS_USERS ".d/" UNITS_DROPIN
 #define UNITS_BAR_DROPIN UNITS_DIR "/user-.slice.d/" UNITS_DROPIN
 
-/* Names of slurmstepd's scope on this node, which systemd's HOSTNAME may be part of. */
+/* Names of slurmstepd's scope on this node, which may contain systemd's HOSTNAME. */
 #define UNITS_SCOPE "slurmstepd.scope"
 #define UNITS_TIMER "nodeos-provision.timer"
-/* Confines itself, as CpuSpecList and SlurmdOffSpec say, whenever it starts. */
+/* slurmd confines itself at each start, as CpuSpecList and SlurmdOffSpec say */
 #define UNITS_SLURMD "slurmd.service"
 
 /* Fill kind, name, label and wanted of each drop-in. */
@@ -42,15 +41,20 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 int service_each_cgroup(const struct service_items *in,
 			int (*fn)(struct service_item *it, void *arg), void *arg);
 
-/* May a process in cgroup PATH (as in /proc/PID/cgroup) run outside of the ServiceOS? Why, or NULL.
+/*
+ * Return the reason why a process in cgroup PATH (as in /proc/PID/cgroup) may run outside of the
+ * ServiceOS, or NULL.
  */
 const char *service_exempt(const char *path, const struct conf *conf);
 
-/* Is UNIT active? And does systemd know one of that name (when it can be asked)? */
+/*
+ * Return whether UNIT is active, and whether systemd knows a unit of that name (false when it
+ * cannot be asked).
+ */
 bool service_unit_active(const char *unit);
 bool service_unit_known(const char *unit);
 
-/* Make the running systemd see what was written or removed, and irqbalance, where it runs. */
+/* Make the running systemd, and irqbalance where it runs, read written and removed files. */
 int service_units_reload(struct errbuf *err);
 
 #endif

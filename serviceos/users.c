@@ -20,25 +20,25 @@
 #define UID_MIN_DEFAULT 1000
 #define UID_NOBODY 65534
 
-/* A process may be in 65,536 groups, and the masks of a large machine are long. */
+/* a process may be in 65,536 groups, and the masks of a large machine are long */
 #define STATUS_MAX (1u << 20)
 
 /*
- * systemd's DynamicUser=, in which Debian's static accounts of packages are, too. A directory
- * service may give them to persons all the same, so only those are spared that this host knows:
- * systemd has a file for each that it has given out, the others are in /etc/passwd.
+ * Uids of systemd's DynamicUser=, among which are Debian's static accounts of packages. A directory
+ * service may give them to persons all the same, so only those that this host knows are spared:
+ * systemd has a file for each that it has given out, /etc/passwd has the others.
  */
 #define UID_DYNAMIC_FIRST 61184
 #define UID_DYNAMIC_LAST 65519
 #define DYNAMIC_DIR "run/systemd/dynamic-uid"
 
-/* Its daemons run with SlurmUser's rights, which no user has; its uid may be any. */
+/* Their daemons run with SlurmUser's rights, which no user has; its uid may be any. */
 static const char *const slurm_user_units[] = {
 	"/system.slice/slurmctld.service",
 	"/system.slice/slurmdbd.service",
 };
 
-/* The number behind WORD at the start of a line of TEXT; FALLBACK: there is none. */
+/* Return the number behind WORD at the start of a line of TEXT, or FALLBACK. */
 static unsigned long number_behind(const char *text, const char *word, unsigned long fallback)
 {
 	size_t len = strlen(word);
@@ -54,8 +54,8 @@ static unsigned long number_behind(const char *text, const char *word, unsigned 
 }
 
 /*
- * The first uid that may be a person's. An account below UID_MIN that is not below SYS_UID_MAX is
- * nobody's by login.defs(5), so it may be a user's that a directory service knows.
+ * Return the first uid that may be a person's. login.defs(5) assigns no role to a uid between
+ * SYS_UID_MAX and UID_MIN, so it may belong to a user that a directory service knows.
  */
 static unsigned long first_user(int root)
 {
@@ -70,7 +70,7 @@ static unsigned long first_user(int root)
 	return sys_max < min ? sys_max + 1 : min;
 }
 
-/* Is there a line "name:x:UID:..." in ROOT's /etc/passwd? */
+/* Return whether ROOT's /etc/passwd has a line "name:x:UID:...". */
 static bool is_local_account(int root, unsigned long uid)
 {
 	int fd = openat(root, "etc/passwd", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -95,7 +95,7 @@ static bool is_of_a_package(int root, unsigned long uid)
 	return faccessat(root, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || is_local_account(root, uid);
 }
 
-/* All others are system accounts; subordinate uids of namespaces are users', too. */
+/* All other uids are system accounts'. Subordinate uids of namespaces are users', too. */
 static bool users_is_user(int root, unsigned long first, unsigned long uid)
 {
 	if (!uid || uid < first || uid == UID_NOBODY)
@@ -104,9 +104,9 @@ static bool users_is_user(int root, unsigned long first, unsigned long uid)
 }
 
 /*
- * A user's uid, from FIRST on, among the real, effective, saved and file system uid of a process: a
- * set-user-ID program is its caller's. 0: there is none, or it has ended; ULONG_MAX: it cannot be
- * read for another reason, and may be anybody's.
+ * Return a user's uid, from FIRST on, among the real, effective, saved and file system uid of a
+ * process: a set-user-ID program belongs to its caller. 0: none, or the process has ended;
+ * ULONG_MAX: it cannot be read for another reason, and may be any user's.
  */
 static unsigned long user_of(int root, const char *pid, unsigned long first)
 {
@@ -125,7 +125,7 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 		return ULONG_MAX;
 	for (unsigned i = 0; i < 4; i++)
 		if (users_is_user(root, first, uid[i]))
-			/* one that is only not waited for has no memory any more */
+			/* a zombie has no memory any more */
 			return process_stat_read(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
 	return 0;
 }
@@ -161,7 +161,7 @@ bool service_user_in(const struct service_items *in, const char *path, char who[
 			continue;
 		if (process_cgroup(cgroup, sizeof(cgroup), in->root, e->d_name) < 0) {
 			if (!user_of(in->root, e->d_name, first))
-				continue; /* it has ended meanwhile */
+				continue; /* the process has ended meanwhile */
 			snprintf(cgroup, sizeof(cgroup), "%s", path ? path : "/");
 		}
 		if (is_slurm_users(cgroup))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * provision and unprovision on a tree of files that stands for /proc, /sys and
- * /run: killed at every single change, run again, and put back.
+ * provision and unprovision on a tree of files in place of /proc, /sys and /run: killed at every
+ * single change, run again, and undone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static const char *get(const char *path)
 	return text[next];
 }
 
-/* What the kernel would show of our children. */
+/* Write the kernel's status of our children. */
 static void put_one_status(pid_t pid, bool task)
 {
 	char path[64], text[256];
@@ -80,7 +80,9 @@ static void put_status(void)
 	put_one_status(daemon_pid, true);
 }
 
-/* A child of ours that /proc of the tree calls a kernel thread; it may run on two CPUs when we may.
+/*
+ * A child that /proc of the tree presents as a kernel thread; it may run on two CPUs if this
+ * process may.
  */
 static void put_thread(void)
 {
@@ -97,7 +99,7 @@ static void put_thread(void)
 	put("proc/14/status",
 	    "Name:\tmigration/1\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n",
 	    0444);
-	/* a process of a job, and one of the system, which is a child of ours, too */
+	/* a process of a job, and a process of the system, which is a child of ours, too */
 	put("proc/900/stat", "900 (bash) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
 	    0444);
 	put("proc/900/cgroup", "0::/system.slice/slurmstepd.scope/job_1\n", 0444);
@@ -121,11 +123,11 @@ static void tree(void)
 	put("proc/irq/default_smp_affinity", "ffff\n", 0644);
 	put("proc/irq/24/smp_affinity_list", "0-15\n", 0644);
 	scratch_dir("proc/irq/24/virtio0-config");
-	put("proc/irq/25/smp_affinity_list", "3\n", 0444); /* managed: not to be written */
-	put("proc/irq/26/smp_affinity_list", "0\n", 0644); /* fine as it is */
+	put("proc/irq/25/smp_affinity_list", "3\n", 0444); /* managed: read-only */
+	put("proc/irq/26/smp_affinity_list", "0\n", 0644); /* needs no change */
 	put("proc/sys/kernel/watchdog_cpumask", "0-15\n", 0644);
 	put("proc/sys/kernel/timer_migration", "0\n", 0644);
-	put("proc/sys/vm/stat_interval", "60\n", 0644); /* larger than needed */
+	put("proc/sys/vm/stat_interval", "60\n", 0644); /* larger than wanted */
 	put("sys/devices/virtual/workqueue/cpumask", "ffff\n", 0644);
 	put("sys/devices/virtual/workqueue/writeback/cpumask", "ffff\n", 0644);
 	put("sys/class/net/eth0/queues/rx-0/rps_cpus", "0000\n", 0644);
@@ -150,7 +152,7 @@ static void tree(void)
 	put_thread();
 }
 
-/* The whole tree as text: names, and what is in the files. */
+/* Return the whole tree as text: names, and the contents of files. */
 static char *image(void)
 {
 	char command[256], *text = NULL;
@@ -186,14 +188,14 @@ static int reload(struct errbuf *err)
 }
 
 static const char munge_cpus[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.cpus";
-static bool populated; /* munge.service has processes: the kernel refuses it an empty cpuset */
+static bool populated; /* munge.service has processes: the kernel refuses an empty cpuset for it */
 
 static void count(const struct service_item *it, const char *to, void *arg)
 {
 	(void)arg;
 	put_status();
 	if (populated && to && !*to && strcmp(it->name, munge_cpus) == 0)
-		put(munge_cpus, "0-15\n", 0644); /* what provision writes then */
+		put(munge_cpus, "0-15\n", 0644); /* provision then writes all CPUs */
 }
 
 static void ignore(const struct service_item *it, const char *why, void *arg)
@@ -245,8 +247,9 @@ static int undo(unsigned *changed)
 }
 
 /*
- * Is traced PID about to change something? A file of the kernel is not truncated: between its
- * opening and what is written to it nothing lasts, though a plain file is empty then.
+ * Return whether traced PID is about to change something. A write to a file of the kernel does not
+ * truncate it, though a plain file is empty between its open and the write: so only the write
+ * counts.
  */
 static bool changes(pid_t pid, bool *opened)
 {
@@ -276,8 +279,10 @@ static bool changes(pid_t pid, bool *opened)
 	}
 }
 
-/* Run WORK in a process that is killed before it changes something for the Nth time; true when it
- * came to its end before. */
+/*
+ * Run WORK in a process that is killed before its Nth change. Returns true when WORK ends before
+ * that.
+ */
 static bool die_at(int n, int (*work)(void))
 {
 	bool opened = false;
@@ -317,35 +322,38 @@ static void check_applied(const char *when)
 	struct idset cpus;
 	struct errbuf err;
 
-	is(get("proc/irq/24/smp_affinity_list"), "0", "%s: an IRQ", when);
+	is(get("proc/irq/24/smp_affinity_list"), "0", "%s: an IRQ is moved", when);
 	is(get("proc/irq/25/smp_affinity_list"), "3", "%s: a managed IRQ stays", when);
-	is(get("proc/irq/default_smp_affinity"), "1", "%s: IRQs to come", when);
-	is(get("sys/devices/virtual/workqueue/cpumask"), "1", "%s: workqueues", when);
-	is(get("sys/devices/virtual/workqueue/writeback/cpumask"), "1", "%s: writeback", when);
-	is(get("proc/sys/kernel/timer_migration"), "1", "%s: timers", when);
+	is(get("proc/irq/default_smp_affinity"), "1", "%s: the default of new IRQs", when);
+	is(get("sys/devices/virtual/workqueue/cpumask"), "1", "%s: unbound workqueues", when);
+	is(get("sys/devices/virtual/workqueue/writeback/cpumask"), "1",
+	   "%s: the writeback workqueue", when);
+	is(get("proc/sys/kernel/timer_migration"), "1", "%s: timers migrate", when);
 	is(get("proc/sys/vm/stat_interval"), "60", "%s: a larger interval stays", when);
-	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000", "%s: what is off stays off",
-	   when);
+	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000",
+	   "%s: a mask that is off stays off", when);
 	is(get("sys/fs/cgroup/init.scope/cpuset.cpus"), "",
-	   "%s: init's cpuset, which nobody could undo", when);
+	   "%s: init's cpuset stays, as it could not be restored", when);
 	is(get("sys/fs/cgroup/system.slice/cpuset.cpus"), "", "%s: system.slice is open", when);
 	is(get("sys/fs/cgroup/system.slice/munge.service/cpuset.mems"), "0-1",
-	   "%s: a service's memory", when);
+	   "%s: a service's memory nodes", when);
 	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"),
-	   "0-1", "%s: one further down", when);
-	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus"), "", "%s: jobs", when);
-	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus"), "2-3", "%s: a job",
-	   when);
-	is(get("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus"), "", "%s: slurmd", when);
+	   "0-1", "%s: memory nodes of a service in a nested slice", when);
+	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus"), "",
+	   "%s: the jobs' scope is open", when);
+	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus"), "2-3",
+	   "%s: a job's cpuset stays", when);
+	is(get("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus"), "",
+	   "%s: slurmd's cpuset is open", when);
 	ok(get("run/systemd/system/service.d/" UNITS_DROPIN) &&
 		   get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN),
-	   "%s: drop-ins", when);
+	   "%s: drop-ins exist", when);
 	ok(affinity_get(kthread, &cpus, &err) == 0 &&
 		   idset_equal(&cpus, &(struct idset){ .word = { 1 } }),
-	   "%s: a kernel thread", when);
+	   "%s: a kernel thread is moved", when);
 	ok(affinity_get(daemon_pid, &cpus, &err) == 0 &&
 		   idset_equal(&cpus, &(struct idset){ .word = { 1 } }),
-	   "%s: a daemon", when);
+	   "%s: a daemon is moved", when);
 }
 
 static void check_undone(const char *before, const char *when)
@@ -354,13 +362,13 @@ static void check_undone(const char *before, const char *when)
 	struct errbuf err;
 	char *now = image();
 
-	is(now, before, "%s: all is as it was", when);
+	is(now, before, "%s: the tree is as before", when);
 	free(now);
 	affinity_get(kthread, &cpus, &err);
 	affinity_get(0, &mine, &err);
-	ok(idset_equal(&cpus, &mine), "%s: the thread, too", when);
+	ok(idset_equal(&cpus, &mine), "%s: the kernel thread's affinity is as before", when);
 	affinity_get(daemon_pid, &cpus, &err);
-	ok(idset_equal(&cpus, &mine), "%s: the daemon, too", when);
+	ok(idset_equal(&cpus, &mine), "%s: the daemon's affinity is as before", when);
 	ok(faccessat(state, UNDO_FILE_NAME, F_OK, 0) < 0 &&
 		   faccessat(state, SERVICE_STATE_FILE, F_OK, 0) < 0,
 	   "%s: the journal and the state are gone", when);
@@ -374,31 +382,34 @@ static void once(const char *before)
 	struct errbuf err;
 	char *now;
 
-	is_int(undo(NULL), 1, "nothing is provisioned");
-	is_int(apply(true, &would), 0, "a dry run");
+	is_int(undo(NULL), 1, "provision_undo: 1 when nothing is provisioned");
+	is_int(apply(true, &would), 0, "provision_apply: a dry run succeeds");
 	now = image();
-	is(now, before, "it changes nothing");
+	is(now, before, "provision_apply: a dry run changes nothing");
 	free(now);
-	is_int(apply(false, &did), 0, "provision");
-	ok(would == did && did > 10, "the dry run tells of every change: %u and %u", would, did);
+	is_int(apply(false, &did), 0, "provision_apply: succeeds");
+	ok(would == did && did > 10, "provision_apply: the dry run reports every change: %u and %u",
+	   would, did);
 	p.dry = p.as_new = true;
-	is_int(provision_apply(&p, &err), 0, "and as if it had been put back");
-	is_int(p.changed, did, "it tells of every change");
+	is_int(provision_apply(&p, &err), 0, "provision_apply: a dry run with as_new succeeds");
+	is_int(p.changed, did, "provision_apply: a dry run with as_new reports every change");
 	check_applied("provisioned");
-	is_int(service_state_load(&set, conf.state_dir, &err), 1, "launches find the state");
-	is(list_of(&set.cpus), "0", "its CPUs");
-	is(list_of(&set.mems), "0-1", "its memory nodes");
-	is_int(reloads, 1, "systemd was told once");
-	is_int(apply(false, &again), 0, "again");
-	is_int(again, 0, "nothing was left to do");
-	is_int(reloads, 1, "and systemd not told again");
-	put("proc/irq/27/smp_affinity_list", "0\n", 0644); /* a new one, by the new default */
-	is_int(undo(NULL), 0, "unprovision");
-	is(get("proc/irq/27/smp_affinity_list"), "0-15", "what came since gets the old default");
+	is_int(service_state_load(&set, conf.state_dir, &err), 1,
+	       "service_state_load: finds the state");
+	is(list_of(&set.cpus), "0", "service_state_load: the CPUs");
+	is(list_of(&set.mems), "0-1", "service_state_load: the memory nodes");
+	is_int(reloads, 1, "provision_apply: systemd is notified once");
+	is_int(apply(false, &again), 0, "provision_apply: a second run succeeds");
+	is_int(again, 0, "provision_apply: a second run changes nothing");
+	is_int(reloads, 1, "provision_apply: a second run does not notify systemd");
+	put("proc/irq/27/smp_affinity_list", "0\n", 0644); /* a new IRQ, by the new default */
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
+	is(get("proc/irq/27/smp_affinity_list"), "0-15",
+	   "provision_undo: a new IRQ gets the old default");
 	put("proc/irq/27/smp_affinity_list", "0\n", 0644);
 }
 
-/* Where every CPU that is online is allowed, those to come are. */
+/* A thread that is allowed on every online CPU is allowed on all possible ones. */
 static void offline(const char *before)
 {
 	struct errbuf err = { 0 };
@@ -412,43 +423,44 @@ static void offline(const char *before)
 	strcat(list, "\n");
 	put("sys/devices/system/cpu/online", list, 0444);
 	put("sys/devices/system/cpu/possible", "0-1023\n", 0444);
-	is_int(apply(false, NULL), 0, "provision with CPUs offline");
-	is_int(undo_open(&u, state, UNDO_READ, &err), 0, "its journal");
+	is_int(apply(false, NULL), 0, "provision_apply: with CPUs offline");
+	is_int(undo_open(&u, state, UNDO_READ, &err), 0,
+	       "undo_open: the journal with CPUs offline");
 	snprintf(name, sizeof(name), "%d 77", (int)kthread);
 	is(undo_find(&u, UNDO_THREAD, name)->text, "0-1023",
-	   "a thread that might run everywhere, will");
+	   "provision_apply: records all possible CPUs for a thread without restriction");
 	is(undo_find(&u, UNDO_THREAD, "14 5") ? "noted" : "not", "not",
-	   "one that is pinned is not noted");
+	   "provision_apply: does not record a pinned thread");
 	undo_close(&u);
-	is_int(undo(&n), 0, "unprovision");
-	ok(n > 10 && n < 40, "each thing is put back once: %u", n);
+	is_int(undo(&n), 0, "provision_undo: succeeds");
+	ok(n > 10 && n < 40, "provision_undo: each item is restored once: %u", n);
 	put("sys/devices/system/cpu/possible", "0-15\n", 0444);
 	unlinkat(root, "sys/devices/system/cpu/online", 0);
-	check_undone(before, "all of them");
+	check_undone(before, "undone with CPUs offline");
 }
 
-/* systemd, which has the drop-ins, gives a unit its CPUs. */
+/* systemd, with the drop-ins, gives a unit its CPUs. */
 static void apply_with_systemd(void)
 {
 	apply(false, NULL);
 	put(munge_cpus, "0\n", 0644);
 }
 
-/* What is put back is counted once, however often unprovision looks at it. */
+/* A restored item counts once, however often unprovision looks at it. */
 static void counted(const char *before)
 {
 	unsigned plain, full;
 
 	apply_with_systemd();
-	is_int(undo(&plain), 0, "unprovision");
+	is_int(undo(&plain), 0, "provision_undo: succeeds");
 	apply_with_systemd();
 	populated = true;
-	is_int(undo(&full), 0, "unprovision where a cgroup cannot have its empty cpuset again");
+	is_int(undo(&full), 0, "provision_undo: a cgroup cannot get its empty cpuset again");
 	populated = false;
-	is(get(munge_cpus), "0-15", "it has all CPUs");
-	is_int(full, plain, "and is counted once");
+	is(get(munge_cpus), "0-15", "provision_undo: such a cgroup has all CPUs");
+	is_int(full, plain, "provision_undo: such a cgroup counts once");
 	put(munge_cpus, "\n", 0644);
-	check_undone(before, "but for that");
+	check_undone(before, "undone but for that cgroup");
 }
 
 static pid_t sleeper(void)
@@ -460,7 +472,7 @@ static pid_t sleeper(void)
 	return pid;
 }
 
-/* A thread that a daemon makes after provision, a child of ours again. */
+/* A thread that a daemon makes after provision; it is a child of ours, too. */
 static void new_thread(const char *before)
 {
 	char path[64], text[128];
@@ -468,14 +480,14 @@ static void new_thread(const char *before)
 	struct errbuf err;
 	pid_t thread;
 
-	is_int(apply(false, NULL), 0, "provision");
+	is_int(apply(false, NULL), 0, "provision_apply: succeeds");
 	thread = sleeper();
 	affinity_get(0, &mine, &err);
 	idset_zero(&cpus);
 	idset_add(&cpus, 0);
 	affinity_set(thread, &cpus, &err);
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)thread); /* listed below its process only
-								    */
+	snprintf(path, sizeof(path), "proc/%d/stat",
+		 (int)thread); /* listed below its process only */
 	snprintf(text, sizeof(text),
 		 "%d (worker) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0\n", (int)thread);
 	put(path, text, 0444);
@@ -483,9 +495,10 @@ static void new_thread(const char *before)
 	put(path, text, 0444);
 	snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)daemon_pid, (int)thread);
 	put(path, "Name:\tx\nCpus_allowed_list:\t0\nMems_allowed_list:\t0\n", 0444);
-	is_int(undo(NULL), 0, "unprovision");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	affinity_get(thread, &cpus, &err);
-	ok(idset_equal(&cpus, &mine), "it may run where its process might before");
+	ok(idset_equal(&cpus, &mine),
+	   "provision_undo: a new thread gets the affinity that its process had");
 	kill(thread, SIGKILL);
 	unlinkat(root, path, 0);
 	strcpy(strrchr(path, '/'), "/stat");
@@ -496,7 +509,7 @@ static void new_thread(const char *before)
 	unlinkat(root, path, 0);
 	*strrchr(path, '/') = '\0';
 	unlinkat(root, path, AT_REMOVEDIR);
-	check_undone(before, "with a new thread");
+	check_undone(before, "undone with a new thread");
 }
 
 static void in_the_way(const char *before)
@@ -505,8 +518,9 @@ static void in_the_way(const char *before)
 	struct errbuf err = { 0 };
 
 	refuse = true;
-	is_int(provision_apply(&p, &err), -1, "a container is in the way");
-	is(err.text, "a container is in the way", "and said to be");
+	is_int(provision_apply(&p, &err), -1, "provision_apply: fails for a container in the way");
+	is(err.text, "a container is in the way",
+	   "provision_apply: the message about a container in the way");
 	refuse = false;
 	check_undone(before, "refused");
 }
@@ -519,68 +533,71 @@ static void remove_irq27(void)
 
 static void killed(const char *before)
 {
-	/* each 7th, unless it says another number */
+	/* each 7th, unless the variable has another number */
 	const char *word = getenv("NODEOS_TEST_EVERY");
 	int every = word ? atoi(word) : 7, n;
 	char when[64];
 
 	for (n = 0; n < 1000 && !die_at(n, do_apply); n += every) {
-		snprintf(when, sizeof(when), "killed at change %d, and again", n);
-		ok(apply(false, NULL) == 0, "%s: done", when);
+		snprintf(when, sizeof(when), "provision killed at change %d, then provision", n);
+		ok(apply(false, NULL) == 0, "%s: succeeds", when);
 		check_applied(when);
 		undo(NULL);
 		check_undone(before, when);
 		die_at(n, do_apply);
-		/* 1: nothing was changed yet */
-		ok(undo(NULL) >= 0, "killed at change %d, and undone", n);
+		/* 1: nothing has changed yet */
+		ok(undo(NULL) >= 0, "provision killed at change %d, then undo: succeeds", n);
 		check_undone(before, when);
 	}
-	ok(n > 50 && n < 1000, "killed until change %d", n);
+	ok(n > 50 && n < 1000, "provision killed up to change %d", n);
 	undo(NULL);
 	apply(false, NULL);
 	for (n = 0; n < 1000 && !die_at(n, do_undo); n += every) {
-		snprintf(when, sizeof(when), "undo killed at change %d, and again", n);
-		ok(undo(NULL) >= 0, "%s: done", when);
+		snprintf(when, sizeof(when), "undo killed at change %d, then undo or provision", n);
+		ok(undo(NULL) >= 0, "%s: undo succeeds", when);
 		check_undone(before, when);
 		apply(false, NULL);
 		die_at(n, do_undo);
-		ok(apply(false, NULL) == 0, "undo killed at change %d, and provisioned", n);
+		ok(apply(false, NULL) == 0, "undo killed at change %d, then provision: succeeds",
+		   n);
 		check_applied(when);
 		undo(NULL);
 		check_undone(before, when);
 		apply(false, NULL);
 	}
-	ok(n > 50 && n < 1000, "undo killed until change %d", n);
-	check_undone(before, "at last");
+	ok(n > 50 && n < 1000, "undo killed up to change %d", n);
+	check_undone(before, "undone after all");
 }
 
-/* What nodeos.conf and accidents do between provision and unprovision. */
+/* Changes of nodeos.conf and accidents between provision and unprovision. */
 static void meanwhile(const char *before)
 {
 	struct provision p = provision(false);
 	struct errbuf err = { 0 };
 
-	is_int(apply(false, NULL), 0, "provision");
+	is_int(apply(false, NULL), 0, "provision_apply: succeeds");
 	strcpy(conf.service_except, "munge.service");
-	is_int(undo(NULL), 0, "unprovision, with an exception that came after");
+	is_int(undo(NULL), 0, "provision_undo: with an exception made since");
 	conf.service_except[0] = '\0';
-	check_undone(before, "its unit is freed as well");
+	check_undone(before, "undone with an exception made since");
 
 	put("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", "0\n", 0644);
-	is_int(apply(false, NULL), 0, "provision beside a scope of slurmstepd that is confined");
+	is_int(apply(false, NULL), 0, "provision_apply: with a confined scope of slurmstepd");
 	is(get("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus"), "0-15",
-	   "it is opened");
+	   "provision_apply: opens that scope");
 	ok(get("run/systemd/system/other_slurmstepd.scope.d/" UNITS_DROPIN) != NULL,
-	   "and has its exception");
+	   "provision_apply: makes an exception of that scope");
 	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", 0);
 	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope", AT_REMOVEDIR);
 
 	renameat(state, UNDO_FILE_NAME, state, "lost");
-	is_int(provision_apply(&p, &err), -1, "a lost journal: %s", err.text);
-	is_int(provision_undo(&p, &err), -1, "neither way: %s", err.text);
+	is_int(provision_apply(&p, &err), -1,
+	       "provision_apply: refuses to run with a lost journal: %s", err.text);
+	is_int(provision_undo(&p, &err), -1,
+	       "provision_undo: refuses to run with a lost journal: %s", err.text);
 	renameat(state, "lost", state, UNDO_FILE_NAME);
-	is_int(undo(NULL), 0, "found again");
-	check_undone(before, "and undone");
+	is_int(undo(NULL), 0, "provision_undo: with the journal found again");
+	check_undone(before, "undone with the journal found again");
 }
 
 static void journal(void)
@@ -589,28 +606,33 @@ static void journal(void)
 	struct undo u;
 	int fd;
 
-	ok(undo_open(&u, state, UNDO_WRITE, &err) == 1, "no journal");
-	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 0, "an empty one is made");
+	ok(undo_open(&u, state, UNDO_WRITE, &err) == 1, "undo_open: 1 without a journal");
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 0,
+	   "undo_open: makes an empty journal");
 	ok(undo_note(&u, UNDO_MASK, "a", "0-3", &err) == 0 &&
 		   undo_note(&u, UNDO_MASK, "a", "7", &err) == 0,
-	   "noted once");
-	ok(undo_note(&u, UNDO_MASK, "b\nc", "7", &err) == -1, "no line in a name");
+	   "undo_note: takes a name twice");
+	ok(undo_note(&u, UNDO_MASK, "b\nc", "7", &err) == -1,
+	   "undo_note: refuses a newline in a name");
 	undo_close(&u);
 	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_APPEND);
-	ok(write(fd, "m b\t0-", 6) == 6, "half a line, of a run that was killed");
+	ok(write(fd, "m b\t0-", 6) == 6, "the test writes half a line, as a killed run does");
 	close(fd);
-	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 1, "it is not there");
-	is(undo_find(&u, UNDO_MASK, "a")->text, "0-3", "the first text is kept");
-	ok(undo_note(&u, UNDO_MASK, "b", "0-15", &err) == 0, "and the next line is whole");
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 1,
+	   "undo_open: ignores half a line");
+	is(undo_find(&u, UNDO_MASK, "a")->text, "0-3", "undo_find: a name has its first text");
+	ok(undo_note(&u, UNDO_MASK, "b", "0-15", &err) == 0,
+	   "undo_note: adds a line behind half a line");
 	undo_close(&u);
-	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 2, "two lines");
-	ok(undo_remove(&u, &err) == 0, "forgotten");
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 2,
+	   "undo_open: the journal has two lines");
+	ok(undo_remove(&u, &err) == 0, "undo_remove: removes the journal");
 	undo_close(&u);
 	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_CREAT, 0600);
-	ok(write(fd, "what?\n", 6) == 6, "a journal that is none");
+	ok(write(fd, "what?\n", 6) == 6, "the test writes a file that is not a journal");
 	close(fd);
 	ok(undo_open(&u, state, UNDO_MAKE, &err) == -1 && strstr(err.text, "what?"),
-	   "is refused: %s", err.text);
+	   "undo_open: refuses a file that is not a journal: %s", err.text);
 	unlinkat(state, UNDO_FILE_NAME, 0);
 }
 
@@ -620,25 +642,31 @@ static void exempt(void)
 
 	conf_defaults(&c);
 	strcpy(c.service_except, "lustre.service x.scope");
-	is(service_exempt("/system.slice/slurmstepd.scope/job_1", &c), "Slurm's", "a job");
+	is(service_exempt("/system.slice/slurmstepd.scope/job_1", &c), "Slurm's",
+	   "service_exempt: a job");
 	is(service_exempt("/system.slice/n0_slurmstepd.scope/system", &c), "Slurm's",
-	   "of one slurmd of several");
-	is(service_exempt("/nodeos.slice/slurmstepd.scope", &c), "Slurm's", "in another slice");
+	   "service_exempt: a job of one slurmd of several");
+	is(service_exempt("/nodeos.slice/slurmstepd.scope", &c), "Slurm's",
+	   "service_exempt: a job in another slice");
 	is(service_exempt("/system.slice/lustre.service", &c), "serviceos_except",
-	   "one of the list");
-	is(service_exempt("/a.slice/a-b.slice/x.scope/y", &c), "serviceos_except", "another");
-	is(service_exempt("/user.slice/x.scope/y", &c), NULL, "one that a login may name");
+	   "service_exempt: a unit of serviceos_except");
+	is(service_exempt("/a.slice/a-b.slice/x.scope/y", &c), "serviceos_except",
+	   "service_exempt: a scope of serviceos_except");
+	is(service_exempt("/user.slice/x.scope/y", &c), NULL,
+	   "service_exempt: not a scope below user.slice, whose name a login may choose");
 	is(service_exempt(
 		   "/user.slice/user-1000.slice/user@1000.service/app.slice/slurmstepd.scope", &c),
-	   NULL, "a user's unit of that name");
+	   NULL, "service_exempt: not a user's unit of Slurm's name");
 	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL,
-	   "a cgroup of a service, of that name");
-	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "slurmd");
-	is(service_exempt("/system.slice/munge.service", &c), NULL, "munge");
-	is(service_exempt("/user.slice/slurmstepd.scope.evil", &c), NULL, "a name that begins so");
+	   "service_exempt: not a service's cgroup of Slurm's name");
+	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "service_exempt: slurmd");
+	is(service_exempt("/system.slice/munge.service", &c), NULL,
+	   "service_exempt: not another service");
+	is(service_exempt("/user.slice/slurmstepd.scope.evil", &c), NULL,
+	   "service_exempt: not a longer name");
 	is(service_exempt("/user.slice/user-1000.slice/my.lustre.service", &c), NULL,
-	   "a name that ends so");
-	is(service_exempt("/init.scope", &c), NULL, "init");
+	   "service_exempt: not a name with a prefix");
+	is(service_exempt("/init.scope", &c), NULL, "service_exempt: not init");
 }
 
 static void put_state(char letter, unsigned threads)
@@ -651,7 +679,7 @@ static void put_state(char letter, unsigned threads)
 	put("proc/777/stat", text, 0444);
 }
 
-/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever it runs as. */
+/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever user it runs as. */
 static void put_user(const char *cgroup)
 {
 	char text[256];
@@ -689,7 +717,7 @@ static bool text_has(const char *path, const char *line)
 	return strstr(text, line) != NULL;
 }
 
-/* Does the drop-in of services say LINE? That of the users' slice? */
+/* Return whether the drop-in of services, or below that of the users' slice, has LINE. */
 static bool dropin_has(const char *line)
 {
 	return text_has(service_dropin, line);
@@ -705,7 +733,7 @@ static bool users_have(const char *line)
 	return text_has(UNITS_USERS_DROPIN, line);
 }
 
-/* Does a process with the line UIDS ("1 1 1 1") of its status keep memory nodes waiting? */
+/* Return whether memory nodes wait for a process whose status has the line UIDS ("1 1 1 1"). */
 static bool waits(const char *cgroup, const char *uids)
 {
 	struct provision p = provision(true);
@@ -721,7 +749,7 @@ static bool waits(const char *cgroup, const char *uids)
 	return p.waiting;
 }
 
-/* Who may be a user, for whom memory nodes wait. */
+/* Uids that may be a user's, for whom memory nodes wait. */
 static void accounts(void)
 {
 	static const struct {
@@ -733,7 +761,7 @@ static void accounts(void)
 		{ "", "60000", true },
 		{ "", "60001", true },
 		{ "", "61183", true },
-		/* systemd's and a package's; the others may be persons of a directory service */
+		/* systemd's, and a package's; the others may be persons' of a directory service */
 		{ "", "61184", false },
 		{ "", "64045", false },
 		{ "", "61185", true },
@@ -759,18 +787,21 @@ static void accounts(void)
 
 		put("etc/login.defs", account[i].defs, 0644);
 		snprintf(uids, sizeof(uids), "%s %s %s %s", uid, uid, uid, uid);
-		ok(waits(session, uids) == account[i].waits, "uid %s is %s", uid,
-		   account[i].waits ? "a user's" : "a system account's");
+		ok(waits(session, uids) == account[i].waits, "provision_apply: uid %s counts as %s",
+		   uid, account[i].waits ? "a user's" : "a system account's");
 	}
 	unlinkat(root, "run/systemd/dynamic-uid/61184", 0);
 	unlinkat(root, "run/systemd/dynamic-uid", AT_REMOVEDIR);
 	unlinkat(root, "etc/passwd", 0);
 	put("etc/login.defs", "", 0644);
-	ok(waits(session, "1000 65534 65534 65534"), "so is a user's program that runs as nobody");
+	ok(waits(session, "1000 65534 65534 65534"),
+	   "provision_apply: a user's program with effective uid 65534 counts as a user's");
 	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"),
-	   "SlurmUser has any uid");
-	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"), "in slurmdbd, too");
-	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"), "but no user's unit");
+	   "provision_apply: SlurmUser may have any uid");
+	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"),
+	   "provision_apply: SlurmUser may have any uid in slurmdbd");
+	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"),
+	   "provision_apply: a user's unit named slurmctld counts as a user's");
 }
 
 static void many_groups(unsigned n)
@@ -788,8 +819,10 @@ static void many_groups(unsigned n)
 	free(text);
 }
 
-/* A user who is logged in could keep the kernel waiting for ever: the memory nodes of all that may
- * hold him stay. */
+/*
+ * A user who is logged in could keep the kernel waiting forever: memory nodes of all units that may
+ * hold the user's processes stay.
+ */
 static void logged_in(const char *before)
 {
 	struct provision p = provision(false);
@@ -798,81 +831,87 @@ static void logged_in(const char *before)
 	char *now;
 
 	put_user(session);
-	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
-	ok(p.waiting, "memory nodes wait");
+	is_int(provision_apply(&p, &err), 0, "provision_apply: with a user logged in");
+	ok(p.waiting, "provision_apply: memory nodes wait for a user");
 	ok(dropin_has("AllowedCPUs=0") && !dropin_has("AllowedMemoryNodes"),
-	   "units are told of CPUs only");
+	   "provision_apply: drop-ins have CPUs only while a user is logged in");
 	is(get(munge_mems), "0-1",
-	   "a service without a user's process has the memory nodes already");
-	is_int(apply(false, &changed), 0, "again");
-	is_int(changed, 0, "nothing is left that can be done");
+	   "provision_apply: a service without a user's process has its memory nodes at once");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: a second run with a user logged in succeeds");
+	is_int(changed, 0, "provision_apply: a second run with a user logged in changes nothing");
 	remove_user();
 	p = provision(false);
-	is_int(provision_apply(&p, &err), 0, "he has logged out: provision");
+	is_int(provision_apply(&p, &err), 0, "provision_apply: after the logout");
 	ok(!p.waiting && dropin_has("AllowedMemoryNodes=0-1") && dropin_has("AllowedCPUs=0"),
-	   "units are told of both");
+	   "provision_apply: drop-ins have CPUs and memory nodes after the logout");
 
 	put_user("/system.slice/munge.service/session");
 	p = provision(false);
 	ok(provision_undo(&p, &err) < 0 && p.waiting &&
 		   strstr(err.text, "users' processes keep their memory nodes"),
-	   "a user is there: not all is put back: %s", err.text);
+	   "provision_undo: a user's process keeps some items: %s", err.text);
 	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") &&
 		   dropin_has("AllowedMemoryNodes=0-1"),
-	   "units keep the memory nodes and have all CPUs");
-	is(get(munge_mems), "0-1", "the service that holds his process keeps its memory nodes");
+	   "provision_undo: units keep the memory nodes and have all CPUs while a user is there");
+	is(get(munge_mems), "0-1",
+	   "provision_undo: the service with the user's process keeps its memory nodes");
 	ok(get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN) != NULL,
-	   "Slurm's scope stays an exception, or jobs would have these nodes");
+	   "provision_undo: Slurm's scope stays an exception, since jobs would otherwise have "
+	   "these nodes");
 	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"),
-	   "2-3", "one that does not has its own again");
+	   "2-3", "provision_undo: a service without a user's process has its own nodes again");
 	remove_user();
-	is_int(undo(NULL), 0, "he has logged out: unprovision");
+	is_int(undo(NULL), 0, "provision_undo: after the logout");
 	now = image();
-	is(now, before, "all is as it was");
+	is(now, before, "provision_undo: the tree is as before after the logout");
 	free(now);
 
 	strcpy(conf.service_except, "munge.service");
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && get(munge_dropin), "an exception");
+	ok(provision_apply(&p, &err) == 0 && get(munge_dropin),
+	   "provision_apply: makes a unit's exception");
 	put_user("/system.slice/munge.service/session");
 	conf.service_except[0] = '\0';
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting && get(munge_dropin),
-	   "it stays while a user's process is in the unit");
+	   "provision_apply: keeps an exception while a user's process is in the unit");
 	remove_user();
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && !p.waiting && !get(munge_dropin),
-	   "and goes without him");
-	is_int(undo(NULL), 0, "unprovision");
+	   "provision_apply: removes an exception once no user's process is in the unit");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 
 	put_user(session);
 	put_state('Z', 1);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && !p.waiting,
-	   "a process that has ended keeps nothing waiting");
-	is_int(undo(NULL), 0, "unprovision");
+	   "provision_apply: memory nodes do not wait for a process that has ended");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	put_state('Z', 2);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting,
-	   "one whose first thread alone has ended has its memory still");
-	is_int(undo(NULL), 0, "unprovision");
+	   "provision_apply: memory nodes wait for a process whose first thread alone has ended");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	put_state('S', 1);
 	many_groups(9000);
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && p.waiting, "who is in 9,000 groups is seen");
-	is_int(undo(NULL), 0, "unprovision");
+	ok(provision_apply(&p, &err) == 0 && p.waiting,
+	   "provision_apply: memory nodes wait for a user of 9,000 groups");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	many_groups(200000);
 	p = provision(false);
-	ok(provision_apply(&p, &err) == 0 && p.waiting, "what cannot be read may be a user's");
-	is_int(undo(NULL), 0, "unprovision");
+	ok(provision_apply(&p, &err) == 0 && p.waiting,
+	   "provision_apply: memory nodes wait for a process that cannot be read");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 
-	/* his uid, 1000, is a system account's here */
+	/* the process's uid, 1000, is a system account's here */
 	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
 	put_user(session);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"),
-	   "UID_MIN of login.defs says who is a user");
-	is_int(undo(NULL), 0, "unprovision");
+	   "provision_apply: UID_MIN of login.defs is the first user");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	remove_user();
 	accounts();
 	unlinkat(root, "etc/login.defs", 0);
@@ -880,8 +919,8 @@ static void logged_in(const char *before)
 }
 
 /*
- * What a user owns must not have the cpuset controller, or he could move a process that holds its
- * address space between cpusets of his own.
+ * A user's own directory must not have the cpuset controller: the user could move a process that
+ * holds its address space between cpusets.
  */
 static void users_slice(void)
 {
@@ -892,59 +931,68 @@ static void users_slice(void)
 	unsigned changed;
 
 	put_user(session);
-	is_int(provision_apply(&p, &err), 0, "a user is logged in: provision");
+	is_int(provision_apply(&p, &err), 0, "provision_apply: slices with a user logged in");
 	ok(users_have("[Slice]\nAllowedCPUs=\nAllowedCPUs=0\n"),
-	   "his sessions have the system's CPUs by their slice");
-	ok(bar_has("[Slice]\nDisableControllers=cpuset\n"), "and no cpusets below his own");
-	ok(!users_have("AllowedMemoryNodes"), "memory nodes of sessions wait");
+	   "provision_apply: user.slice gives sessions the system's CPUs");
+	ok(bar_has("[Slice]\nDisableControllers=cpuset\n"),
+	   "provision_apply: no cpusets below a user's own slice");
+	ok(!users_have("AllowedMemoryNodes"), "provision_apply: memory nodes of sessions wait");
 	remove_user();
-	is_int(apply(false, &changed), 0, "he has logged out: provision");
-	ok(users_have("\nAllowedMemoryNodes=0-1\n"), "the slice is told of memory nodes");
+	is_int(apply(false, &changed), 0, "provision_apply: slices after the logout");
+	ok(users_have("\nAllowedMemoryNodes=0-1\n"),
+	   "provision_apply: user.slice has memory nodes after the logout");
 	put_user(session);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting && !users_have("AllowedMemoryNodes") &&
 		   users_have("AllowedCPUs=0"),
-	   "one who logs in before systemd has given it these: they are taken back");
+	   "provision_apply: memory lines are taken back when a user logs in before systemd "
+	   "applies them");
 	remove_user();
-	is_int(apply(false, &changed), 0, "without him");
+	is_int(apply(false, &changed), 0, "provision_apply: slices after a second logout");
 	put(mems, "0-1\n", 0644);
 	put_user(session);
-	is_int(apply(false, &changed), 0, "one who logs in later");
-	ok(users_have("AllowedMemoryNodes=0-1"), "they stay");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: a user logs in after systemd applied memory lines");
+	ok(users_have("AllowedMemoryNodes=0-1"), "provision_apply: applied memory lines stay");
 	p = provision(false);
 	ok(provision_undo(&p, &err) < 0 && p.waiting && !users_have("AllowedCPUs") &&
 		   users_have("AllowedMemoryNodes=0-1") && bar_has("DisableControllers=cpuset"),
-	   "unprovision: as long as units have memory nodes, no cpusets");
+	   "provision_undo: no cpusets below users' slices as long as units have memory nodes");
 	remove_user();
-	is_int(undo(NULL), 0, "without him all goes");
-	ok(!get(UNITS_USERS_DROPIN) && !get(UNITS_BAR_DROPIN), "the slices' files, too");
+	is_int(undo(NULL), 0, "provision_undo: slices after the logout");
+	ok(!get(UNITS_USERS_DROPIN) && !get(UNITS_BAR_DROPIN),
+	   "provision_undo: the slices' files are gone");
 	unlinkat(root, mems, 0);
 
 	put(on, "cpuset cpu memory pids\n", 0644);
 	put_user(session);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting && !bar_has("DisableControllers"),
-	   "cpusets that are there are not switched off above his processes");
-	is_int(apply(false, &changed), 0, "again");
-	is_int((int)changed, 0, "nothing is left that can be done");
+	   "provision_apply: existing cpusets are not switched off above a user's processes");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: a second run with a user logged in succeeds");
+	is_int((int)changed, 0, "provision_apply: a second run leaves these cpusets");
 	remove_user();
-	is_int(apply(false, &changed), 0, "without him");
-	ok(bar_has("DisableControllers=cpuset"), "they are");
+	is_int(apply(false, &changed), 0, "provision_apply: cpusets after the logout");
+	ok(bar_has("DisableControllers=cpuset"),
+	   "provision_apply: cpusets are switched off after the logout");
 	put_user(session);
-	is_int(apply(false, &changed), 0, "he is back before systemd has done it");
-	ok(!bar_has("DisableControllers=cpuset"), "the line is taken back");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: the user is back before systemd applies that");
+	ok(!bar_has("DisableControllers=cpuset"), "provision_apply: the line is taken back");
 	remove_user();
-	is_int(undo(NULL), 0, "unprovision");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	unlinkat(root, on, 0);
 
-	/* provisioned by a version that had no such line, and a job runs */
-	is_int(apply(false, &changed), 0, "provision");
+	/* provisioned by a version without that line, and a job runs */
+	is_int(apply(false, &changed), 0, "provision_apply: succeeds");
 	unlinkat(root, UNITS_BAR_DROPIN, 0);
 	put_user("/system.slice/slurmstepd.scope/job_1/step_0/user/task_0");
-	is_int(apply(false, &changed), 0, "again, with a user's process in a job alone");
-	ok(bar_has("DisableControllers=cpuset"), "that keeps the line from nothing");
+	is_int(apply(false, &changed), 0, "provision_apply: with a user's process in a job only");
+	ok(bar_has("DisableControllers=cpuset"),
+	   "provision_apply: the line does not wait for a job");
 	remove_user();
-	is_int(undo(NULL), 0, "unprovision");
+	is_int(undo(NULL), 0, "provision_undo: succeeds");
 }
 
 int main(void)
