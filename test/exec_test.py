@@ -70,7 +70,7 @@ def without_a_job(folder):
     for words in (("--step=3",), ("--step=7.3",), ("--job=7", "--step=3")):
         r = tool(folder, *words, "sim", "true")
         ok(
-            r.returncode == 1 and "step" in r.stderr and "nodeosd on its node" in r.stderr,
+            r.returncode == 1 and "step" in r.stderr and "nodeosd on the step's node" in r.stderr,
             f"without nodeosd, exec refuses {' '.join(words)}",
             r,
         )

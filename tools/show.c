@@ -17,8 +17,8 @@ static const char usage_text[] =
 	"rank now. nodeosd answers, on a node of the job.\n"
 	"\n"
 	"  -j, --json     print JSON (schema 1)\n"
-	"      --parcel   print short lines that begin with the node's name, for report "
-	"--all-nodes\n"
+	"      --parcel   print short lines that begin with the node's name, for report of all "
+	"nodes\n"
 	"      --job=ID   show only that job\n"
 	"  -h, --help     print this\n";
 
