@@ -77,7 +77,7 @@ static void *write_often(void *arg)
 		if (atomic_fetch_add(&inside, 1) != 0)
 			atomic_fetch_add(&together, 1);
 		if (i % 16 == 0)
-			sched_yield(); /* to somebody who wants the block, too */
+			sched_yield(); /* to another thread that wants the block */
 		atomic_fetch_sub(&inside, 1);
 		epochs_end(&shared, 0);
 	}

@@ -174,7 +174,7 @@ static void between(void)
 /* Where its first bytes are is said in field.h. */
 static void layouts(void)
 {
-	/* v = sin x, w = cos x: a point tells its x */
+	/* v = sin x, w = cos x: a point shows its x */
 	struct field f = made(8, 4, (struct flow){ 0, 1, 0 });
 	const char *data = (const char *)f.file.data + LOAD_START;
 	float point[3];
