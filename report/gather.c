@@ -156,9 +156,9 @@ static bool begins_with_any(const char *text, const char *const *word)
 }
 
 /*
- * srun and squeue read what they are told in variables, too: of the step or job that we are in, or
- * by habit. Slurm's configuration stays. To OTHERS goes nothing else of ours: whoever srun runs as
- * reads its environment, and that of its tasks.
+ * Remove the variables that srun and squeue read as options: those of this process's own step or
+ * job, and the user's defaults. Slurm's configuration stays. OTHERS: remove all other variables
+ * too, because the user whom srun runs as can read its environment and that of its tasks.
  */
 static void forget(bool others)
 {
@@ -243,7 +243,7 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 {
 	unsigned n = 0;
 
-	/* slurmctld lets nobody start steps in another's job, root neither */
+	/* slurmctld lets no user start steps in another user's job, not even root */
 	if (geteuid() == 0 && strcmp(r->uid, "0") != 0) {
 		program_find("setpriv", c->setpriv);
 		snprintf(c->uid, sizeof(c->uid), "--reuid=%s", r->uid);

@@ -11,10 +11,10 @@ struct gather_job {
 };
 
 /*
- * Ask every node of the running job J what "nodeosctl show" tells there, by one srun beside the
- * job's steps, of a heterogeneous job one for each component, with the rights of the job's user,
- * whom it lets have nothing of root's environment and terminal, and add it to OUT. Nodes that do
- * not answer are OUT's missing ones. -1: nobody was asked.
+ * Run "nodeosctl show" on every node of the running job J and add its output to OUT: by one srun
+ * beside the job's steps, or one for each component of a heterogeneous job. srun has the rights of
+ * the job's user, and gets neither root's environment nor its terminal. Nodes without an answer are
+ * OUT's missing nodes. Returns 0, or -1 when srun could not be started.
  */
 int gather_job(struct merged *out, const struct gather_job *j, struct errbuf *err);
 

@@ -262,7 +262,7 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 struct taking {
 	struct merged *m;
 	struct merged_node *node;
-	struct merged_node made; /* its parts, as this report tells */
+	struct merged_node made; /* its parts according to this report */
 	uint32_t job;
 	char user[64];
 	const struct json_node *ranks; /* of a step's report: the array */

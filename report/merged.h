@@ -29,9 +29,9 @@ struct merged_container {
 	bool confined;
 	char policy[24];
 	char outcome[16]; /* the worst of its isolators */
-	long processes, irqs, threads; /* -1: the report does not tell */
+	long processes, irqs, threads; /* -1: not in the report */
 	struct idset irq_cpus; /* where interrupts arrive, as far as they are named */
-	uint64_t used, total; /* bytes on its memory nodes; 0 and 0: not told */
+	uint64_t used, total; /* bytes on its memory nodes; 0 and 0: unknown */
 };
 
 struct merged_part {
@@ -46,7 +46,7 @@ struct merged_node {
 	struct idset service_cpus, service_mems; /* mems: its own only */
 	unsigned n_containers;
 	struct merged_container *container;
-	unsigned n_parts; /* 0: the reports do not tell how the node is made */
+	unsigned n_parts; /* 0: the node's packages are not in the reports */
 	struct merged_part *part;
 };
 

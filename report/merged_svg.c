@@ -40,7 +40,7 @@ struct sheet {
 	const struct merged *m;
 	struct owner *owner;
 	unsigned n_owners;
-	bool has_service, has_shared, has_irqs, has_idle; /* what the legend has to tell */
+	bool has_service, has_shared, has_irqs, has_idle; /* entries of the legend */
 };
 
 static void escaped(FILE *f, const char *text)
@@ -106,8 +106,10 @@ static const char *colour_of_mem(const struct sheet *s, const struct merged_node
 
 /* ---------------------------------------------------------------------------- geometry */
 
-/* A part of a node as it is drawn; a node whose reports do not tell how it is made has one, of the
- * CPUs that somebody has. */
+/*
+ * A part of a node as it is drawn. A node whose packages are not in the reports has one part, with
+ * all CPUs that have an owner.
+ */
 struct box {
 	unsigned columns, rows, bars_a_row, bar_rows;
 	double width, height;
@@ -404,8 +406,7 @@ static int draw_sheet(struct sheet *s, const char *title)
 	return 0;
 }
 
-/* A node that is drawn with a part of each CPU that somebody has, where its reports do not tell how
- * it is made. */
+/* Give a node whose packages are not in its reports one part with all CPUs that have an owner. */
 static int add_flat_part(struct merged_node *node)
 {
 	struct idset cpus = node->service_cpus;

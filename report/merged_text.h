@@ -6,8 +6,10 @@
 
 #include "report/merged.h"
 
-/* After merged_done: a line for each node and container, then what differs and who has not
- * answered. */
+/*
+ * Print, after merged_done(), a line for each node and container, then the differences between
+ * nodes, and the nodes without an answer.
+ */
 void merged_text(FILE *f, const struct merged *m);
 
 /* The same as JSON of kind "nodes", with the reports themselves. -1: out of memory. */

@@ -23,7 +23,7 @@ struct effective {
 	int policy[POLICIES];
 };
 
-/* Is TASK of the step in the container? A step in one place does not tell of each rank. */
+/* Return whether TASK of the step is in the container. A step in one place lists no ranks. */
 static bool is_in(const struct effective *e, const char *task)
 {
 	char name[LEDGER_TASK_MAX];
@@ -71,7 +71,7 @@ static void node_container_look(struct effective *e, const struct node_container
 	}
 }
 
-/* Call FN for each memory node of the container that the kernel tells of. */
+/* Call FN for each memory node of the container that the kernel has counts of. */
 static void each_memory(const struct node_container *c,
 			void (*fn)(unsigned node, uint64_t total, uint64_t used, void *arg),
 			void *arg)

@@ -170,7 +170,7 @@ static struct job_view view_of(struct json_out *j, FILE *f, const struct node_st
 	};
 }
 
-/* NULL: there is nobody to be disturbed, or it could not be read. */
+/* Return NULL where no container could be disturbed, or where reading fails. */
 static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
 {
 	struct errbuf ignored;
@@ -404,10 +404,10 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 			fprintf(f, "blocks with less than nine tenths usable: %s\n",
 				node_report_list_of(&s->blocks.poor));
 		if (!idset_empty(&s->blocks.taken))
-			fprintf(f, "blocks with less than half usable, given to nobody: %s\n",
+			fprintf(f, "blocks with less than half usable, in no container: %s\n",
 				node_report_list_of(&s->blocks.taken));
 		if (!idset_empty(&s->blocks.special))
-			fprintf(f, "special memory (no CPU is near), given to nobody unasked: %s\n",
+			fprintf(f, "special memory (no CPU is near), in no container unasked: %s\n",
 				node_report_list_of(&s->blocks.special));
 	}
 	for (unsigned i = 0; i < s->n_jobs; i++) {

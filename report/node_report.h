@@ -11,7 +11,7 @@
 /* The jobs of S and what the kernel shows of them, as text or as JSON of schema REPORT_SCHEMA; NODE
  * is its name. */
 void node_report_text(FILE *f, const struct node_state *s, const char *node);
-/* M: the node, for who draws it elsewhere; NULL: not known */
+/* M: the node's machine, which other hosts draw it by; NULL: unknown */
 void node_report_json(FILE *f, const struct node_state *s, const char *node,
 		      const struct machine *m);
 

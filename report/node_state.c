@@ -51,7 +51,7 @@ static int load_node(struct node_state *out, struct errbuf *err)
 		    0 ||
 	    cgroup_node_cpus(&out->node_cpus, err) < 0)
 		return errwrap(err,
-			       "no containers can be here (nodeosctl features --site tells why)");
+			       "no containers can be here (nodeosctl features --site says why)");
 	return access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT;
 }
 

@@ -10,8 +10,8 @@
 #include "serviceos/state.h"
 
 /*
- * This node as the ledger and the kernel show it, for report and list. Root only:
- * the ledger is closed to everybody else.
+ * This node as the ledger and the kernel show it, for report and list. For root only: other users
+ * cannot read the ledger.
  */
 struct node_state {
 	struct conf conf;
@@ -28,22 +28,22 @@ struct node_state {
 int node_state_load(struct node_state *out, struct errbuf *err);
 
 /*
- * The same of UID's jobs ((uid_t)-1: anybody's) with the number JOB (0: any), and nothing changes
- * until ledger_close(*LOCK): launches wait. *LOCK is NULL when no container was ever made since
- * boot.
+ * As node_state_load(), of the jobs of UID ((uid_t)-1: of all users) with the number JOB (0: any).
+ * The ledger stays locked until ledger_close(*LOCK), and launches wait. *LOCK is NULL when no
+ * container was made since boot.
  */
 int node_state_lock(struct node_state *out, uid_t uid, unsigned long job, struct ledger **lock,
 		    struct errbuf *err);
 
 /*
- * The same without the lock, of jobs of UID (0: anybody's) with the number JOB (0: any): what a
- * user may ask for.
+ * As node_state_lock() without the lock, for requests of users: UID's jobs (0: of all users) with
+ * the number JOB (0: any).
  */
 int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct errbuf *err);
 
 void node_state_free(struct node_state *s);
 
-/* Forget all jobs but those of UID ((uid_t)-1: anybody's) with the number JOB (0: any). */
+/* Keep only jobs of UID ((uid_t)-1: of all users) with the number JOB (0: any). */
 void node_state_keep(struct node_state *s, uid_t uid, unsigned long job);
 
 /* What the kernel shows of one process. */

@@ -33,7 +33,7 @@ struct parcel_line {
 	bool last;
 };
 
-/* Of the line at AT, of N bytes; false: it is nobody's. */
+/* Split the line of N bytes at AT. Returns false for a line that is no part of a parcel. */
 static bool parcel_read_line(struct parcel_line *out, const char *at, size_t n)
 {
 	const char *blank = memchr(at, ' ', n);

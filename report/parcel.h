@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 /*
- * A text from each of many nodes through one srun, which mixes what they print, though never within
- * a short line: each line has its node's name and a piece, and the last one tells how long the text
- * was.
+ * Texts of many nodes through one srun, which mixes their output, but never within a short line.
+ * So each line has its node's name and a piece of the text, and the last line has the text's
+ * length.
  *
  *   +n0 {"schema": 1,"kind": "node",
  *   +n0 "node": "n0"}

@@ -39,16 +39,17 @@ static void label(void)
 	is(p.label, "x: nothing", "a part with nothing");
 	idset_add(&p.cpus, 3);
 	draw_label(&p, "x", ", policy hpc");
-	is(p.label, "x: CPU 3, policy hpc", "with a CPU");
+	is(p.label, "x: CPU 3, policy hpc", "a label with one CPU and a policy");
 	idset_add(&p.cpus, 4);
 	idset_add(&p.mems, 1);
 	draw_label(&p, "x", "");
-	is(p.label, "x: CPUs 3-4, memory node 1", "with more");
+	is(p.label, "x: CPUs 3-4, memory node 1", "a label with several CPUs and a memory node");
 	for (unsigned i = 0; i < IDSET_MAX; i += 2)
 		idset_add(&p.cpus, i);
 	idset_add(&p.mems, 3);
 	draw_label(&p, "x", "");
-	is(p.label, "x: CPUs ..., memory nodes 1,3", "with more than there is room for");
+	is(p.label, "x: CPUs ..., memory nodes 1,3",
+	   "a label cuts a list of CPUs that is too long");
 }
 
 int main(void)
@@ -77,18 +78,19 @@ int main(void)
 	       "is there, to its end")) {
 		ok(strstr(svg, ">title<") && strstr(svg, ">one<") && strstr(svg, ">two<") &&
 			   strstr(svg, ">free<"),
-		   "with its legend");
+		   "the picture has its legend");
 		ok(!strstr(svg, "px\"") && strstr(svg, "viewBox='0 0 ") &&
 			   !strstr(strstr(svg, "viewBox='0 0 "), "px '"),
-		   "and a size that browsers read");
+		   "the picture's size is one that browsers read");
 		is(fill_of(svg, "PU", 0, one), fill_of(svg, "PU", 1, two),
-		   "CPUs of a container have one colour");
-		is(fill_of(svg, "Core", 0, one), fill_of(svg, "PU", 0, two), "their core, too");
+		   "two CPUs of a container have the same colour");
+		is(fill_of(svg, "Core", 0, one), fill_of(svg, "PU", 0, two),
+		   "a container's core has its colour");
 		is(fill_of(svg, "NUMANode", 0, one), fill_of(svg, "PU", 0, two),
-		   "and their memory node");
+		   "a container's memory node has its colour");
 		ok(strcmp(fill_of(svg, "PU", 1, one), fill_of(svg, "PU", 2, two)) != 0,
-		   "another's is another");
-		is(fill_of(svg, "PU", 3, one), "rgb(255,255,255)", "free is white");
+		   "another container has another colour");
+		is(fill_of(svg, "PU", 3, one), "rgb(255,255,255)", "a free CPU is white");
 	}
 	free(svg);
 	is_int(draw_svg(m, "title", part, 3, "/nonexistent/p.svg", &err), -1,

@@ -65,8 +65,8 @@ static void many(void)
 		free(got);
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-	is_int((int)good, NODES, "each of 20,000 nodes");
-	ok(end.tv_sec - start.tv_sec < 20, "in %ld s of a processor",
+	is_int((int)good, NODES, "the texts of all of 20,000 nodes are found");
+	ok(end.tv_sec - start.tv_sec < 20, "20,000 texts are read in %ld s of CPU time",
 	   (long)(end.tv_sec - start.tv_sec));
 	parcels_free(&p);
 	free(all);
@@ -79,33 +79,36 @@ int main(void)
 	size_t longest = 0, seen = 0;
 
 	is(small, "+n0 {\n+n0 \"a\": 1,\n+n0 \"b\": \"x  y\"\n+n0 }\n=n0 20\n",
-	   "a line each, without its indentation");
-	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}", "and back");
-	is(found(small, "n"), "-", "not of a node whose name begins so");
-	is(found(small, "n01"), "-", "nor of one that begins with it");
-	is(empty, "=n0 0\n", "nothing");
-	is(found(empty, "n0"), "-", "is no answer");
+	   "a parcel has a line for each line of the text, without indentation");
+	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}", "the text of a parcel is found again");
+	is(found(small, "n"), "-", "a node whose name begins another's has no text");
+	is(found(small, "n01"), "-", "a node whose name begins with another's has no text");
+	is(empty, "=n0 0\n", "an empty text is a parcel of one line");
+	is(found(empty, "n0"), "-", "an empty text counts as no answer");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	large = written("n0", text);
 	for (char *at = large; *at; at += strcspn(at, "\n") + 1)
 		longest = strcspn(at, "\n") > longest ? strcspn(at, "\n") : longest;
 	ok(longest < 1000, "a long line is cut: %zu", longest);
-	is(found(large, "n0"), text, "and put together");
-	is_int(parcel_count(small, strlen(small), &seen), 1, "one is there");
-	is_int(parcel_count(small, strlen(small), &seen), 0, "and is counted once");
+	is(found(large, "n0"), text, "the pieces of a long line are joined again");
+	is_int(parcel_count(small, strlen(small), &seen), 1, "the end of a parcel is counted");
+	is_int(parcel_count(small, strlen(small), &seen), 0, "the end of a parcel is counted once");
 	seen = 0;
-	is_int(parcel_count("+n0 =\nx=\n", 9, &seen), 0, "none is");
+	is_int(parcel_count("+n0 =\nx=\n", 9, &seen), 0, "lines of other programs are not counted");
 	seen = 0;
-	is_int(parcel_count("=n0 1\n=n1 ", 11, &seen), 1, "the second is not there yet");
-	is_int(parcel_count("=n0 1\n=n1 2\n", 13, &seen), 1, "now it is");
+	is_int(parcel_count("=n0 1\n=n1 ", 11, &seen), 1, "half of an end is not counted");
+	is_int(parcel_count("=n0 1\n=n1 2\n", 13, &seen), 1,
+	       "an end is counted when all of it has come");
 	many();
-	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n0"), "ac", "among another's");
-	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n1"), "b", "as the other");
-	is(found("+n0 a\n=n0 2\n", "n0"), "-", "one that has lost a line");
-	is(found("+n0 a\n", "n0"), "-", "one without end");
-	is(found("+n0 a\n=n0 1", "n0"), "-", "nor an end of a line");
-	is(found("", "n0"), "-", "none");
+	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n0"), "ac",
+	   "the text of n0 among lines of n1");
+	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n1"), "b",
+	   "the text of n1 among lines of n0");
+	is(found("+n0 a\n=n0 2\n", "n0"), "-", "a parcel that lost a line is no text");
+	is(found("+n0 a\n", "n0"), "-", "a parcel without an end is no text");
+	is(found("+n0 a\n=n0 1", "n0"), "-", "an end without its newline is no end");
+	is(found("", "n0"), "-", "no lines are no text");
 	free(small);
 	free(empty);
 	free(large);
