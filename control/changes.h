@@ -7,15 +7,15 @@
 #include "base/errbuf.h"
 
 /*
- * A file that everybody may read and watch (inotify), of one number: how many times a container of
- * this node was resized since its boot. Whose, it does not tell.
+ * A file that all users may read and watch (inotify), with one number: how often containers of this
+ * node were resized since its boot. It does not say which.
  */
 #define CHANGES_FILE "/run/nodeosd.changes"
 
 /*
- * Make PATH, where it is missing; then count one more, if MORE. The lock that this needs is in
- * STATE_DIR: that of PATH is anybody's who reads it. Where nothing was ever in STATE_DIR, there is
- * nothing to watch, and PATH is not made.
+ * Make PATH if it is missing; if MORE, add one to its number. The lock is in STATE_DIR, as every
+ * reader of PATH could lock PATH itself. If STATE_DIR never existed, no container did: PATH is not
+ * made.
  */
 int changes_note(const char *path, const char *state_dir, bool more, struct errbuf *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The side of who asks nodeosd. It is in libnodeos, too: so in programs that have signals of their
- * own, a profiler's timer say, and do not expect to die of SIGPIPE.
+ * The client of nodeosd. It is in libnodeos, too: so in programs with signals of their own, such as
+ * a profiler's timer, and without a handler for SIGPIPE.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,14 +16,14 @@
 #include "base/monotonic.h"
 #include "control/protocol.h"
 
-#define SECONDS 30 /* without a word from nodeosd */
-/* it copies what is in memory, or writes what is in a buffer */
+#define SECONDS 30 /* without an answer of nodeosd */
+/* it moves memory, or writes back a buffer */
 #define SECONDS_TO_CHANGE 3600
-/* as the ranks of a large node may be, which ask all at once */
+/* all ranks of a large node may ask at once */
 #define SECONDS_TURNED_AWAY 60
 
-/* Turned away: systemd closes connections above MaxConnections= of nodeosd.socket unread, and the
- * request can be made again. */
+/* Turned away: systemd closes connections above MaxConnections= of nodeosd.socket without reading,
+ * so the client can repeat the request. */
 #define AGAIN 1
 
 static int connect_to(const char *path, long seconds, struct errbuf *err)
@@ -37,7 +37,7 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	/* of this family one that was interrupted has not begun */
+	/* in AF_UNIX, an interrupted connect(2) has not begun */
 	while ((rc = connect(fd, (struct sockaddr *)&to, sizeof(to))) < 0 && errno == EINTR)
 		;
 	if (rc < 0) {
@@ -47,8 +47,8 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 		if (why == ENOENT || why == ECONNREFUSED)
 			return errprintf(err,
 					 "nodeosd does not listen on this node (%s): is it one of "
-					 "your job's? There the admin can start it: systemctl "
-					 "enable --now nodeosd.socket",
+					 "your job's? If so, ask your administrator to run "
+					 "systemctl enable --now nodeosd.socket",
 					 path);
 		return errprintf(err, "%s: %s", path, strerror(why));
 	}
@@ -72,7 +72,7 @@ static int client_say(int fd, const char *line)
 	return 0;
 }
 
-/* As read(2), whatever signals come, but not for longer than SECONDS. */
+/* As recv(2), but it continues after signals, for SECONDS at most. */
 static ssize_t client_hear(int fd, long seconds, char *buf, size_t size)
 {
 	long end = monotonic_ms() + seconds * 1000;
@@ -91,10 +91,10 @@ static ssize_t client_hear(int fd, long seconds, char *buf, size_t size)
 
 static const char *why_not(void)
 {
-	return errno == EAGAIN ? "no word for too long" : strerror(errno);
+	return errno == EAGAIN ? "no answer in time" : strerror(errno);
 }
 
-/* The answer's first line says what the rest is. */
+/* The first line of the answer says what follows. */
 static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
 {
 	char piece[sizeof(err->text) + 4096], *end = NULL;
@@ -107,7 +107,7 @@ static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *er
 		piece[used] = '\0';
 		end = memchr(piece, '\n', used);
 	}
-	/* our request lay there unread */
+	/* the request was not read */
 	if (n < 0 && !used && errno == ECONNRESET)
 		return AGAIN;
 	if (!used)
@@ -118,12 +118,11 @@ static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *er
 	if (strncmp(piece, "error ", 6) == 0)
 		return errprintf(err, "%s", piece + 6);
 	if (!end || strcmp(piece, "ok") != 0)
-		return errprintf(err, "nodeosd has answered what this version does not know: %.60s",
-				 piece);
+		return errprintf(err, "nodeosd's answer is unknown to this version: %.60s", piece);
 	fwrite(end + 1, 1, used - (size_t)(end + 1 - piece), out);
 	while ((n = client_hear(fd, seconds, piece, sizeof(piece))) > 0)
 		fwrite(piece, 1, (size_t)n, out);
-	return n < 0 ? errprintf(err, "nodeosd's answer ends before its end: %s", why_not()) : 0;
+	return n < 0 ? errprintf(err, "nodeosd's answer is incomplete: %s", why_not()) : 0;
 }
 
 static int ask_once(const char *line, const char *socket_path, long seconds, FILE *out,
@@ -154,14 +153,14 @@ int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct err
 
 	ask_format(a, line);
 	while ((rc = ask_once(line, socket_path, seconds, out, err)) == AGAIN) {
-		/* not all at once again */
+		/* random, so that clients do not all return at once */
 		long ms = pause_ms + rand_r(&seed) % pause_ms;
 		struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
 
 		if (monotonic_ms() - start > SECONDS_TURNED_AWAY * 1000)
 			return errprintf(err,
-					 "nodeosd has too much to do: it has turned this request "
-					 "away for %d seconds (MaxConnections= of nodeosd.socket)",
+					 "nodeosd is overloaded: it has turned this request away "
+					 "for %d seconds (MaxConnections= of nodeosd.socket)",
 					 SECONDS_TURNED_AWAY);
 		nanosleep(&pause, NULL);
 		pause_ms = pause_ms < 400 ? pause_ms * 2 : pause_ms;

@@ -13,15 +13,15 @@
 #include "control/resize_view.h"
 
 #define KILLED " (its ranks were killed, and it stays: delete it again)"
-#define KILL_MS 15000 /* that killed ranks have to end */
+#define KILL_MS 15000 /* time for killed ranks to end */
 
-/* A deletion; how far it has come. */
+/* The progress of a deletion. */
 struct deletion {
-	bool killed; /* its ranks, as it was asked */
-	bool done; /* the ledger says that it is gone */
+	bool killed; /* its ranks, as requested */
+	bool done; /* the ledger has it as deleted */
 };
 
-/* How many of its ranks have a process; the first of their steps is named. */
+/* The number of ranks with a process; STEP gets the step of the first. */
 static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[16])
 {
 	char path[RANK_PATH_MAX];
@@ -35,7 +35,7 @@ static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[
 	return n;
 }
 
-/* All that is in their cgroups, which forks cannot escape. */
+/* Kill all processes in the cgroups of the ranks; forks cannot escape. */
 static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 {
 	char path[RANK_PATH_MAX];
@@ -47,24 +47,25 @@ static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 	}
 }
 
-/* It goes with the step that has brought it; where several have one of this name, which step is
- * meant is not known. */
+/* Refuse to delete a step container: it ends with its step. If several steps have one of this name,
+ * list them. */
 static int say_own(const struct resize_view *v, struct errbuf *err)
 {
 	char steps[OWNED_STEPS_MAX], step[16];
 
 	if (owned_list_steps(steps, v->o.job, v->o.container->name) > 1)
 		return errprintf(err,
-				 "container %s is of a step alone, and goes with it: scancel the "
-				 "step that is meant (%s)",
+				 "container %s belongs to a step alone and ends with it: scancel "
+				 "that step (%s)",
 				 v->o.container->name, steps);
 	step_id_format(v->o.own->step_id, step);
 	return errprintf(
-		err, "container %s is of step %s alone, and goes with it: scancel %u.%s ends both",
+		err,
+		"container %s belongs to step %s alone and ends with it: scancel %u.%s ends both",
 		v->o.container->name, step, v->o.job->job_id, step);
 }
 
-/* Nothing is in it. 1: not yet. */
+/* Is the container empty? Returns 0 if so, 1 while killed ranks end, -1 with the reason. */
 static int empty(const struct resize_view *v, struct deletion *d, bool late, struct errbuf *err)
 {
 	const char *name = v->o.container->name;
@@ -80,8 +81,8 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 	live = count_live(&in, v->s.cgroup_fd, step);
 	if (live && !v->ask->kill) {
 		rc = errprintf(err,
-			       "container %s has %u rank%s here, of step %s: end what runs in it "
-			       "first (scancel %u.%s), or say --kill",
+			       "container %s has %u rank%s here, of step %s: end its processes "
+			       "first (scancel %u.%s), or use --kill",
 			       name, live, live == 1 ? "" : "s", step, v->o.job->job_id, step);
 	} else if (live && late) {
 		rc = errprintf(err,
@@ -89,7 +90,7 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 			       "seconds (waiting for a device?): it stays",
 			       live, live == 1 ? "" : "s", name, step, KILL_MS / 1000);
 	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
-		/* as it is: nobody dies for what could not be written down then */
+		/* write the unchanged entry first: kill no rank if the later write would fail */
 		rc = -1;
 	} else if (live) {
 		delete_kill_all(&in, v->s.cgroup_fd);
@@ -100,7 +101,7 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 	return rc;
 }
 
-/* Leaves the ledger open on a container with nothing in it. */
+/* Opens the ledger and leaves it open once the container is empty. */
 static int open_empty(struct resize_view *v, struct deletion *d, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 100000000 };
@@ -150,7 +151,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 		return -1;
 	}
 	d->done = true;
-	/* it is nobody's from here on; who gets it late has lost nothing */
+	/* it has no owner from here on: the other ranks may get its CPUs later */
 	bind_time_start(&limit, v->s.conf.helper_timeout);
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, &limit, err);
 	if (rc < 0) {
@@ -160,8 +161,8 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 			before.name);
 	} else if (ledger_write(v->lock, v->o.job, err) < 0) {
 		errwrap(err,
-			"container %s is deleted and ranks in no container have its CPUs, but that "
-			"could not be written down",
+			"container %s is deleted and ranks in no container have its CPUs, but the "
+			"ledger could not be written",
 			before.name);
 		rc = -1;
 	}
@@ -193,8 +194,8 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 
 		rc = take_off(out, v, &d, err);
 		resize_view_close(v);
-		/* its device may take long, and others wait for the ledger; of one that stays
-		 * nothing is taken */
+		/* without the ledger, as a device may take long; a container that stays keeps its
+		 * buffer */
 		if (d.done)
 			isolators_release(conf.state_dir, inode, (int)index);
 	}

@@ -9,11 +9,11 @@
 #include "control/protocol.h"
 
 /*
- * Take the container that A names, of user UID (0: anybody's) who asks from CGROUP (owned.h), off
- * this node: what it had is its job's again, ranks in no container are let onto its CPUs, its
- * buffer is taken down, and later steps cannot be in it. With ranks in it that is refused, or they
- * are killed, as A says. Writes what has changed to OUT, as text or JSON. On failure the container
- * is as before, but that ranks may have been killed.
+ * Delete the container that A names, of user UID (0: of any user), for a caller in CGROUP
+ * (owned.h), from this node: its CPUs and memory return to its job, ranks in no container may use
+ * its CPUs, its buffer is released, and later steps cannot join it. With ranks in it, A says
+ * whether to refuse or to kill them. Writes the changes to OUT, as text or JSON. On failure the
+ * container is unchanged, but its ranks may have been killed.
  */
 int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup,
 		     struct errbuf *err);

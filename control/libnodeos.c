@@ -11,7 +11,7 @@
 #include "control/protocol.h"
 #include "host/affinity.h"
 
-/* What there is of the container, as nodeosd has told it. */
+/* The container, as nodeosd reports it. */
 struct have {
 	char container[REQUEST_NAME_MAX];
 	unsigned job;
@@ -23,11 +23,11 @@ struct nodeos {
 	struct have have;
 	struct errbuf err;
 	const char *socket_path, *changes_path;
-	int fd; /* inotify; -1: nobody has asked for it yet */
-	bool behind; /* there may be other than HAVE, and fd does not tell */
+	int fd; /* inotify; -1: nodeos_fd() was never called */
+	bool behind; /* HAVE may be out of date, and fd does not show it */
 };
 
-/* Of a line "WORD VALUE". */
+/* Take a line "WORD VALUE". */
 static int libnodeos_take_line(struct have *h, const char *word, const char *value,
 			       struct errbuf *err)
 {
@@ -46,10 +46,9 @@ static int libnodeos_take_line(struct have *h, const char *word, const char *val
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		if (strcmp(word, list[i].word) == 0) {
 			if (idset_parse(list[i].set, value, err) < 0)
-				return errwrap(
-					err,
-					"nodeosd has answered what this version does not know: %s",
-					word);
+				return errwrap(err,
+					       "nodeosd's answer is unknown to this version: %s",
+					       word);
 			idset_format(list[i].set, list[i].list, IDSET_LIST_MAX);
 		}
 	return 0;
@@ -64,19 +63,18 @@ static int libnodeos_take_answer(struct have *h, char *answer, struct errbuf *er
 		char *blank = strchr(line, ' ');
 
 		if (!blank)
-			continue; /* of a later version */
+			continue; /* a line of a later release */
 		*blank = '\0';
 		if (libnodeos_take_line(h, line, blank + 1, err) < 0)
 			return -1;
 	}
 	if (!*h->container || idset_empty(&h->cpus))
-		return errprintf(
-			err,
-			"nodeosd has not said which container this is: is it of another version?");
+		return errprintf(err,
+				 "nodeosd has not named the container: is it of another version?");
 	return 0;
 }
 
-/* What nodeosd says to A: malloc'ed, or NULL. */
+/* The answer of nodeosd to A, for the caller to free; NULL: failed. */
 static char *libnodeos_ask(nodeos_t *n, const struct ask *a)
 {
 	char *answer = NULL;
@@ -215,15 +213,15 @@ int nodeos_fd(nodeos_t *n)
 	n->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (n->fd < 0)
 		return errprintf(&n->err, "inotify: %s", strerror(errno));
-	/* nodeosd has made it when it answered the first question */
+	/* nodeosd has made the file when it answered the first request */
 	if (inotify_add_watch(n->fd, n->changes_path, IN_MODIFY) < 0) {
 		errprintf(&n->err, "%s: %s", n->changes_path, strerror(errno));
 		close(n->fd);
 		n->fd = -1;
 		return -1;
 	}
-	/* nobody has watched until now: who waits for it looks once, as a watch that ends is
-	 * something to read (inotify(7), IN_IGNORED) */
+	/* the container may have changed before the watch: make the descriptor readable once, by
+	 * the end of another watch (inotify(7), IN_IGNORED) */
 	n->behind = true;
 	inotify_rm_watch(n->fd, inotify_add_watch(n->fd, "/", IN_DELETE_SELF));
 	return n->fd;

@@ -7,15 +7,14 @@
 #include "base/errbuf.h"
 
 /*
- * What takes turns without holding the ledger, by a file in state_dir, which nobody but root can
- * open: whoever can open a file, be it to read, can lock it and keep root waiting. Users take turns
- * for themselves.
+ * Locks that are held without the ledger, in a file of state_dir that only root can open: a process
+ * that can open a file, even to read it, can lock it and keep root waiting. Each user has a lock.
  */
-#define PRIVATE_LOCK_USER(uid) ((uint64_t)(uid)) /* who changes containers of this user */
-#define PRIVATE_LOCK_CHANGES (UINT64_C(1) << 33) /* who counts changes */
+#define PRIVATE_LOCK_USER(uid) ((uint64_t)(uid)) /* for changes of this user's containers */
+#define PRIVATE_LOCK_CHANGES (UINT64_C(1) << 33) /* for the count of changes */
 
-/* A descriptor whose end is the lock's, or -1: errno is EAGAIN when somebody else has had it for MS
- * milliseconds. */
+/* Take lock WHAT. Returns a descriptor, whose close releases the lock, or -1; errno is EAGAIN if it
+ * was busy for MS milliseconds. */
 int lock_private(const char *state_dir, uint64_t what, long ms, struct errbuf *err);
 
 #endif

@@ -3,11 +3,10 @@
 #define NODEOS_H
 
 /*
- * libnodeos: a program asks for its own compute container, lets it grow or shrink while it runs,
- * and is told when somebody else has done that. nodeos(3) has an example; nodeosd does the work, on
- * the node that the caller is on.
+ * libnodeos: a program queries its own compute container, resizes it at run time, and notices when
+ * another process resizes it. nodeos(3) has an example. nodeosd on the caller's node does the work.
  *
- * A handle is used by one thread at a time. Texts belong to the handle and change with the next
+ * Only one thread at a time may use a handle. Texts belong to the handle and change with the next
  * call of nodeos_refresh, nodeos_changed or nodeos_resize on it.
  */
 #ifdef __cplusplus
@@ -16,50 +15,51 @@ extern "C" {
 
 typedef struct nodeos nodeos_t;
 
-/* The container that the caller is in. NULL when out of memory; where anything else is wrong
- * nodeos_error says so, and nodeos_cpus is 0. */
+/* A handle for the container that the caller is in. NULL: out of memory. After any other error,
+ * nodeos_error has the reason and nodeos_cpus is 0. */
 nodeos_t *nodeos_open(void);
-void nodeos_close(nodeos_t *n); /* NULL is fine */
+void nodeos_close(nodeos_t *n); /* NULL does nothing */
 
-/* What is wrong since the last call that could fail, as one line; "" when nothing is. */
+/* The error of the last call that can fail, as one line; "": none. */
 const char *nodeos_error(const nodeos_t *n);
 
-/* Ask again. 0, or -1 and all is as it was. */
+/* Query the container again. 0, or -1 and the handle is unchanged. */
 int nodeos_refresh(nodeos_t *n);
 
 const char *nodeos_container(const nodeos_t *n); /* its name */
 unsigned nodeos_job(const nodeos_t *n);
 
-/* Hardware threads and memory nodes as the kernel numbers them, "0-3,8", and how many these are. */
+/* Hardware threads and memory nodes as the kernel numbers them, "0-3,8", and their number. */
 const char *nodeos_cpulist(const nodeos_t *n); /* of the container */
 unsigned nodeos_cpus(const nodeos_t *n);
-const char *nodeos_rank_cpulist(const nodeos_t *n); /* of these, the caller's rank's */
+const char *nodeos_rank_cpulist(const nodeos_t *n); /* of the caller's rank */
 unsigned nodeos_rank_cpus(const nodeos_t *n);
 const char *nodeos_memlist(const nodeos_t *n);
 unsigned nodeos_mems(const nodeos_t *n);
 
 /*
- * Let the container have CPUS and MEMS, each as "8", "+2" or "-2", MEMS also as "16G", or NULL: as
- * it is. All its ranks on this node go along, with their threads. 0 when that is done, and what
- * there is now is known; -1 when it cannot be, and all is as before.
+ * Resize the container to CPUS and MEMS, each as "8", "+2" or "-2", MEMS also as "16G"; NULL:
+ * unchanged. All its ranks on this node follow, with all threads. Returns 0 when it is done, and
+ * the handle has the new state; -1 if it fails, and all is unchanged.
  */
 int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems);
 
 /*
- * A file descriptor that can be read (poll(2)) when containers of this node have changed, and once
- * at first, for what changed before anybody watched; the handle's. -1 with nodeos_error.
+ * A file descriptor that becomes readable (poll(2)) when a container of this node changes, and once
+ * at first, for earlier changes. It belongs to the handle. -1 with nodeos_error.
  */
 int nodeos_fd(nodeos_t *n);
 
 /*
- * Has the caller's changed since it was last asked for? 1: yes, and what it has is known; 0: no; -1
- * with nodeos_error: not known, and the next call asks again. Never waits for a change.
+ * Has the caller's container changed since the last query? 1: yes, and the handle has the new
+ * state; 0: no; -1 with nodeos_error: unknown, and the next call queries again. Never waits for a
+ * change.
  */
 int nodeos_changed(nodeos_t *n);
 
 /*
- * Let the calling thread take memory from all nodes that the container has now, and from no others
- * (set_mempolicy(2)): the one thing that nobody else can do for it. 0, or -1 with nodeos_error.
+ * Let the calling thread allocate memory from all current nodes of the container, and only from
+ * them (set_mempolicy(2)). No other process can do this for it. 0, or -1 with nodeos_error.
  */
 int nodeos_bind_memory(nodeos_t *n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosd: does for users what only root can, one request per process, which systemd starts for a
- * connection with the socket as standard input. It trusts no client: the kernel names its user, the
- * request is a line that protocol.c parses, and what is done for a user concerns that user's jobs.
+ * nodeosd does for users what only root can, one request per process: systemd starts it for a
+ * connection, with the socket as standard input. It trusts no client: the kernel names the user,
+ * protocol.c parses the request, one line, and a request affects only that user's jobs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 #include "control/resize.h"
 #include "report/node_report.h"
 
-/* that the other side may take for a line, and to take each piece of an answer */
+/* limit for the client to send a line, and to take each piece of an answer */
 #define SECONDS 10
 
 static const char usage_text[] = "Usage: nodeosd\n"
@@ -39,7 +39,7 @@ static const char usage_text[] = "Usage: nodeosd\n"
 				 "  -h, --help     print this\n"
 				 "  -V, --version  print the version\n";
 
-/* One line within the time, however it comes in pieces. */
+/* Read one line, in any pieces, within the time limit. */
 static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 {
 	size_t len = 0;
@@ -65,7 +65,7 @@ static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 	return 0;
 }
 
-/* The containers of one's own jobs; root's are all. */
+/* Show the containers of the user's own jobs; root sees all. */
 static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 {
 	struct machine *m = NULL;
@@ -82,7 +82,7 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 					  : "you have no job %u with containers on this node",
 				 a->job);
 	}
-	/* of whose job that may be the ledger does not tell */
+	/* the ledger does not say whose entry the damaged one is */
 	if (uid != 0)
 		errclear(&s.bad);
 	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
@@ -97,8 +97,8 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 	return 0;
 }
 
-/* Where srun starts a command beside the ranks of a container: processes are Slurm's to make, never
- * moved. */
+/* Find where srun starts a command beside the ranks of a container: only Slurm makes processes
+ * there, and none is moved. */
 static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup,
 			struct errbuf *err)
 {
@@ -144,12 +144,12 @@ static int answer(FILE *f, struct errbuf *err)
 	case ASK_QUERY:
 		return query_peer(f, peer.pid, peer.uid, err);
 	case ASK_RESIZE:
-		/* what is begun is not left half done; moving pages takes long */
+		/* without an alarm: a change must be finished, and moving pages takes long */
 		alarm(0);
 		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan",
 					err);
 	case ASK_DELETE:
-		/* killed ranks, and a buffer's device, take their time */
+		/* without an alarm: killed ranks and a buffer's device may take long */
 		alarm(0);
 		return delete_container(f, &a, peer.uid, cgroup, err);
 	case ASK_FIND:
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0);
-	/* whoever keeps it waiting, byte by byte, is left alone */
+	/* end even if the client sends one byte after the other */
 	alarm(6 * SECONDS);
 	setsockopt(0, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(0, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

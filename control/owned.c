@@ -21,7 +21,7 @@ static void owned_look_at(struct owned *f, struct ledger_job *job, struct ledger
 					     own };
 }
 
-/* Of the job plan. */
+/* Look in the job plan. */
 static void look_in_plan(struct owned *f, struct ledger_job *job, const char *name)
 {
 	owned_look_at(f, job, NULL, name);
@@ -30,7 +30,7 @@ static void look_in_plan(struct owned *f, struct ledger_job *job, const char *na
 			f->step = &job->step[i];
 }
 
-/* Where the ranks of that step are. */
+/* Look for the container with ranks of that step. */
 static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_step *step,
 			 const char *name)
 {
@@ -42,8 +42,8 @@ static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_
 	}
 }
 
-/* Of one job: of the step that was asked for, or the last step's own, or else that of the job plan.
- */
+/* Look in one job: at the named step; without one at the last step's own container, or else at the
+ * job plan. */
 static void look_in_job(struct owned *f, struct ledger_job *job, const struct ask *a)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
@@ -55,7 +55,7 @@ static void look_in_job(struct owned *f, struct ledger_job *job, const struct as
 		look_in_plan(f, job, a->container);
 }
 
-/* Of the step that CGROUP is in. */
+/* Look in the step that CGROUP belongs to. */
 static bool look_in_own(struct owned *out, const struct node_state *s, const char *name,
 			const char *cgroup)
 {
@@ -76,15 +76,15 @@ static int was_deleted(const char *name, const struct ledger_job *job, struct er
 
 #define LISTED 8 /* steps in a message */
 
-/* The steps whose ranks are in a container of the name, as Slurm's users write them: "7.0, 7.1". */
+/* The steps with ranks in a container of the name, as Slurm's users write them: "7.0, 7.1". */
 struct steps {
 	unsigned n;
 	char text[OWNED_STEPS_MAX];
 };
 
-_Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all that are listed fit");
+_Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all listed steps fit");
 
-/* A batch script may be in one, too, but has no number. */
+/* A batch script may be in one, too, but has no step number. */
 static void list_steps(struct steps *out, struct ledger_job *job, const char *name)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -112,13 +112,13 @@ unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, co
 	return steps.n;
 }
 
-/* Who asks is in none of several steps that have brought one: which of them came last is nothing
- * that he can know. */
+/* The caller is in none of several steps with a container of the name: it must name one, as it
+ * cannot know which step came last. */
 static int check_one(const struct owned *f, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
 
-	/* none of them can be deleted, and that is what he is told */
+	/* none of them can be deleted: the caller reports that */
 	if (!f->own || a->step_given || a->operation == ASK_DELETE)
 		return 0;
 	list_steps(&steps, f->job, a->container);

@@ -61,7 +61,7 @@ int ask_parse_mems(struct ask_amount *out, const char *text)
 
 	if (!strchr(text, 'b') && ask_parse_amount(out, text, true) == 0)
 		return 0;
-	/* a size has a unit: a number alone is too many nodes */
+	/* a size has a unit: a number without one is a count of nodes that is too large */
 	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] ||
 	    request_parse_bytes(text, &size) < 0)
 		return -1;
@@ -107,7 +107,7 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 			 word_quote(quoted, word, strlen(word)));
 }
 
-/* What goes with what. */
+/* Check which words each operation may have. */
 static int protocol_check(const struct ask *a, struct errbuf *err)
 {
 	bool amount = a->cpus.given || a->mems.given;
@@ -121,12 +121,11 @@ static int protocol_check(const struct ask *a, struct errbuf *err)
 			err, "request: find and query do not answer in JSON, and query has no job");
 	if ((a->operation == ASK_RESIZE) != amount)
 		return errprintf(err,
-				 "request: resize, and nothing else, says how many cpus or mems");
+				 "request: only resize has cpus and mems, at least one of them");
 	if (a->kill && a->operation != ASK_DELETE)
-		return errprintf(err, "request: delete, and nothing else, says kill");
+		return errprintf(err, "request: only delete has kill");
 	if (a->step_given && a->operation != ASK_RESIZE && a->operation != ASK_FIND)
-		return errprintf(err,
-				 "request: find and resize, and nothing else, say of which step");
+		return errprintf(err, "request: only find and resize have a step");
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include "control/changes.h"
 #include "report/node_state.h"
 
-/* The rank of S whose directory PATH is in, or NULL. */
+/* The rank of S that PATH belongs to, or NULL. */
 static const struct ledger_rank *rank_at(struct ledger_step *s, const char *path)
 {
 	const char *rest = cgroup_below(path, s->cgroup);
@@ -60,9 +60,10 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 	int rc;
 
 	if (process_cgroup_of(path, sizeof(path), peer) < 0)
-		return errprintf(err, "the process that asks is not to be seen in /proc (another "
-				      "pid namespace?)");
-	/* who is told today wants to hear of changes, for which there is a file then */
+		return errprintf(
+			err,
+			"the calling process is not visible in /proc (another pid namespace?)");
+	/* the caller may watch for changes later: make sure that their file exists */
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
 	    changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 ||
 	    node_state_look(&s, uid, 0, err) < 0)

@@ -8,9 +8,9 @@
 #include "base/errbuf.h"
 
 /*
- * In which container is process PEER of user UID, by its cgroup? Writes it to OUT, a line each:
- * "job", "container", "cpus" and "mems" of the container, "rank_cpus" of the rank that it belongs
- * to. -1: it is in none.
+ * Find the container of process PEER of user UID, by its cgroup, and write it to OUT, a line each:
+ * "job", "container", "cpus" and "mems" of the container, "rank_cpus" of the process's rank. -1: it
+ * is in none.
  */
 int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err);
 

@@ -14,10 +14,10 @@
 #include "control/resize_site.h"
 #include "topology/resize.h"
 
-#define TRIES 3 /* to move pages that somebody holds for a moment */
+#define TRIES 3 /* to move pages that are pinned for a moment */
 #define ROUNDS 8 /* of moving pages, while ranks start in the container */
 
-/* ------------------------------------------------------------------ may it be? */
+/* ------------------------------------------------------------------ checks */
 
 static int refuse_change(struct errbuf *err, const struct errbuf *why,
 			 const struct planned_container *c)
@@ -26,7 +26,7 @@ static int refuse_change(struct errbuf *err, const struct errbuf *why,
 	return errwrap(err, "container %s", c->name);
 }
 
-/* Do the site and every isolator let the container become NEXT? */
+/* Do the site and every isolator allow the change to NEXT? */
 static int check_change(const struct resize_view *v, const struct planned_container *next,
 			struct errbuf *err)
 {
@@ -42,7 +42,7 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 		.node_cpus = &v->s.node_cpus,
 		.job_cpus = &v->job_cpus,
 	};
-	/* all of the job's become its own where it had not chosen any */
+	/* a container without chosen memory nodes gets all of the job's as its own */
 	bool mems = !idset_equal(&change.before->mems, &next->mems) ||
 		    change.before->confined != next->confined;
 	bool cpus = !idset_equal(&change.before->cpus, &next->cpus) ||
@@ -58,9 +58,9 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 	return isolators_resize(&change, err);
 }
 
-/* ---------------------------------------------------------------------- doing it */
+/* --------------------------------------------------------------- the change */
 
-/* The container's entry as NEXT says; where HAS is given, with what it had, too. */
+/* Set the container's entry to NEXT; with HAS_..., add what it had. */
 static void write_entry(struct planned_container *c, const struct planned_container *next,
 			const struct planned_container *has_cpus,
 			const struct planned_container *has_mems)
@@ -82,7 +82,7 @@ static void write_entry(struct planned_container *c, const struct planned_contai
 	c->asked = next->asked ? next->asked : c->asked;
 }
 
-/* Of many times only the last one is told. */
+/* Explain the last resize only. */
 static void resize_explain(struct planned_container *c, const char *why)
 {
 	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why
@@ -100,13 +100,13 @@ static void resize_explain(struct planned_container *c, const char *why)
 struct change {
 	struct planned_container before, next;
 	struct idset mems_gone;
-	struct rank_group in, rest; /* the container's ranks, and those in what is left */
+	struct rank_group in, rest; /* the container's ranks, and those outside of all containers */
 	struct mapped had, left; /* on mems_gone, before and after the move */
-	bool widened; /* its ranks have, or may have, the memory nodes to come */
+	bool widened; /* its ranks have, or may have, the new memory nodes */
 	struct {
 		uint64_t step; /* inode */
 		char task[LEDGER_TASK_MAX];
-	} * looked_at; /* ranks whose pages were moved with the ledger closed */
+	} * looked_at; /* ranks whose pages moved while the ledger was closed */
 	unsigned n_looked_at;
 };
 
@@ -119,7 +119,7 @@ static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
 		       : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
 }
 
-/* Who gives CPUs up goes first. */
+/* Bind the ranks that give up CPUs first. */
 static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t,
 		    struct errbuf *err)
 {
@@ -135,7 +135,8 @@ static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t
 	return -1;
 }
 
-/* No other container gets what a rank that is not as before may run on. */
+/* A rank could not be restored: keep the new CPUs in the entry, so that no other container gets
+ * them. */
 static void keep_grown(struct planned_container *entry, const struct planned_container *next,
 		       struct errbuf *err)
 {
@@ -148,8 +149,7 @@ static void keep_grown(struct planned_container *entry, const struct planned_con
 		  idset_brief(list, &next->cpus));
 }
 
-/* The ranks' CPUs; the ledger says that the container has the memory nodes of before and those to
- * come. */
+/* Change the ranks' CPUs. The entry then has the old and the new memory nodes. */
 static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct planned_container *entry = v->o.container;
@@ -165,7 +165,7 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 		return errwrap(err, "container %s", c->next.name);
 	if (rank_group_renew(&c->rest, v->o.plan, err) < 0)
 		return errwrap(err, "what the containers leave");
-	/* from here on nobody else gets what it had or has */
+	/* from here on no other container gets its old or new CPUs */
 	write_entry(entry, &c->next, &c->before, &c->before);
 	if (ledger_write(v->lock, v->o.job, err) < 0)
 		return -1;
@@ -176,7 +176,7 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	resize_explain(entry, c->next.why);
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
-	/* there was room for the first, and is none for this: what is written there is more than it
+	/* the file system is full since the first write: that entry claims more than the container
 	 * has, never less */
 	rank_group_undo(&c->in, v->s.cgroup_fd, &t);
 	rank_group_undo(&c->rest, v->s.cgroup_fd, &t);
@@ -189,8 +189,8 @@ undo:
 	return -1;
 }
 
-/* Until nothing of G is on the nodes that are left, or it is seen that it stays; what is left is
- * added to LEFT. */
+/* Move G's memory off the nodes that the container gives up, until none is there or it does not
+ * move; the rest is added to LEFT. */
 static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v,
 		    struct mapped *left, struct errbuf *err)
 {
@@ -210,7 +210,7 @@ static int move_off(struct change *c, const struct rank_group *g, const struct r
 	return rc;
 }
 
-/* Which ranks C->in has, as it outlives the view. */
+/* Remember the ranks of C->in beyond the life of the view. */
 static int remember(struct change *c, struct errbuf *err)
 {
 	free(c->looked_at);
@@ -226,7 +226,7 @@ static int remember(struct change *c, struct errbuf *err)
 	return 0;
 }
 
-/* Those ranks of C->in that have come since. */
+/* Collect the ranks of C->in that are new since remember(). */
 static int collect_new(struct rank_group *g, const struct change *c, struct errbuf *err)
 {
 	g->moved = calloc(c->in.n + 1u, sizeof(*g->moved));
@@ -245,8 +245,7 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* All of its ranks have what they had before and what they were to get; so the ledger has it, too.
- */
+/* Let all ranks keep the old and the new memory nodes, as the ledger says. */
 static void stay(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
@@ -258,9 +257,9 @@ static void stay(const struct change *c, const struct resize_view *v)
 }
 
 /*
- * Of those ranks of C->in that have come since the last time, with the ledger closed: it takes as
- * long as copying does, and as long as their user likes, who would keep the node's other jobs from
- * being launched. No other container is given what the ledger says that this one has.
+ * Move the pages of the new ranks of C->in, with the ledger closed: it takes as long as copying, or
+ * as long as their user likes, and would keep other jobs from being launched. No other container
+ * gets the memory nodes of this one's entry.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -289,8 +288,8 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	}
 	if (rc == 0)
 		rc = remember(c, err);
-	/* the kernel gets what is still there off; all of them have these nodes again when one
-	 * cannot leave some */
+	/* the kernel moves the remaining pages; if a rank cannot leave some nodes, all ranks get
+	 * them back */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
 		if (rc == 0)
@@ -305,8 +304,8 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
-/* The ledger is open anew. Ranks that have started meanwhile have what the others had: 1, where
- * there are any. */
+/* The ledger is open again. Are there new ranks, which have the other ranks' old settings? 1:
+ * yes. */
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct rank_group new_ones = { .n = 0 };
@@ -316,13 +315,14 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 	return rc;
 }
 
-/* With the ledger open, and all of the container's ranks off what they leave, if they could. */
+/* Write the final entry, with the ledger open and all ranks off the old nodes, as far as
+ * possible. */
 static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct planned_container *entry = v->o.container;
 	int rc;
 
-	/* a block is handed over without memory of its old container, or not at all */
+	/* a block leaves a container without its memory, or not at all */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
@@ -335,7 +335,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 		write_entry(entry, &c->next, NULL, NULL);
 		rc = ledger_write(v->lock, v->o.job, err);
 	}
-	/* what is written there goes on to hold */
+	/* the entry keeps claiming the old nodes */
 	if (rc < 0) {
 		ledger_close(v->lock);
 		v->lock = NULL;
@@ -344,7 +344,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
-/* No rank has a memory node that is to come: the ledger does not go on to say so. */
+/* No rank has any of the new memory nodes: remove them from the ledger. */
 static void resize_give_back(const struct change *c, struct resize_view *v)
 {
 	struct errbuf ignored;
@@ -362,7 +362,7 @@ static void resize_give_back(const struct change *c, struct resize_view *v)
 	ledger_write(v->lock, v->o.job, &ignored);
 }
 
-/* The memory nodes of a container whose CPUs are as they are to be. */
+/* Change the memory nodes of a container whose CPUs are changed already. */
 static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	int more = 1;
@@ -391,8 +391,8 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 }
 
 /*
- * Its memory could not be changed, so its CPUs are not to be, either: they go back, unless somebody
- * was given them while the ledger was closed. The memory nodes stay those that it has now.
+ * The memory could not change, so restore the CPUs, unless another container got them while the
+ * ledger was closed. The memory nodes stay as they are now.
  */
 static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -410,7 +410,7 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 	}
 	resize_view_held(&held, v);
 	if (idset_intersects(&held, &c->before.reserved)) {
-		errprintf(&why, "other containers have what it had");
+		errprintf(&why, "other containers have its old CPUs");
 		goto stays;
 	}
 	back.before = *v->o.container;
@@ -483,8 +483,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	/*
-	 * With the ledger closed: the user database may answer late. Root may ask for the container
-	 * of another user, whose it stays.
+	 * With the ledger closed, as the user database may answer late. Root may resize a container
+	 * of another user, which stays that user's.
 	 */
 	if (lock >= 0) {
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);

@@ -16,13 +16,13 @@
 #include "container/step_id.h"
 #include "host/apart.h"
 
-#define LOCK_SECONDS 20 /* until one process lets itself be locked */
-#define LOOK_SECONDS 60 /* to read what one process has mapped: 4 KiB pages of a terabyte */
-#define MOVE_SECONDS 900 /* to copy what it has */
-/* to change a cgroup: the kernel copies what is still elsewhere */
+#define LOCK_SECONDS 20 /* for one process to be locked */
+#define LOOK_SECONDS 60 /* to read the mappings of one process: 4 KiB pages of a terabyte */
+#define MOVE_SECONDS 900 /* to copy its memory */
+/* to change a cgroup: the kernel copies the remaining pages */
 #define CONFINE_SECONDS 300
 
-/* What a process with the user's rights is to do with one process, and what came of it. */
+/* Work on one process, done with the user's rights, and its result. */
 struct job {
 	pid_t pid;
 	const struct idset *nodes; /* look: on these; move: off these */
@@ -34,7 +34,7 @@ struct found {
 	struct mapped mapped;
 };
 
-/* Of one line of numa_maps: "7f.. default file=/x anon=3 N0=2 N1=1 kernelpagesize_kB=4" */
+/* Bytes in one line of numa_maps: "7f.. default file=/x anon=3 N0=2 N1=1 kernelpagesize_kB=4" */
 static uint64_t bytes_on(const char *line, const struct idset *nodes)
 {
 	const char *size = strstr(line, " kernelpagesize_kB=");
@@ -71,7 +71,7 @@ static void resize_mems_look_at(void *arg, void *result)
 		else
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
-	/* as of a process whose first thread alone has ended */
+	/* empty, as for a process of which only the first thread has ended */
 	if (f && !any && process_stat_of(&p, job->pid) == 0 && !p.exiting)
 		o->error = ENODATA;
 	free(line);
@@ -84,16 +84,16 @@ static void migrate(void *arg, void *result)
 	const struct job *job = arg;
 	struct found *o = result;
 
-	/* one bit more than there is, as all of its family take it */
+	/* one bit more than IDSET_MAX, as all syscalls of this family count */
 	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) <
 	    0)
 		o->error = errno;
 }
 
 /*
- * Does the process let its address space be locked for writing, as the change of a cpuset does?
- * What only reads does not show it. Of what can be asked of another process with its user's rights
- * this has the least effect: the peak of its resident memory is counted anew.
+ * Can the address space be locked for writing, as a change of a cpuset does? Reading does not show
+ * it. Of all operations on another process with its user's rights, this one has the least effect:
+ * it resets the peak of its resident memory.
  */
 static void lock_and_unlock(void *arg, void *result)
 {
@@ -114,16 +114,16 @@ static void lock_and_unlock(void *arg, void *result)
 struct walk {
 	void (*work)(void *arg, void *result);
 	struct job job;
-	unsigned seconds; /* that one process may take */
-	uid_t uid; /* whose they are */
+	unsigned seconds; /* limit for one process */
+	uid_t uid; /* of the processes */
 	int cgroup_fd;
-	const char *path; /* the rank's directory */
-	struct mapped *out; /* NULL: not asked for */
+	const char *path; /* directory of the rank */
+	struct mapped *out; /* NULL: not wanted */
 	struct errbuf *err;
 	int rc;
 };
 
-/* Is it in PATH still, or has it ended, or its number become another's? */
+/* Is PID still in PATH? It may have ended, and another process may have its number. */
 static bool resize_mems_is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
@@ -155,8 +155,8 @@ static void resize_mems_visit(pid_t pid, void *arg)
 		return;
 	w->job.pid = pid;
 	a.gid = st.st_gid;
-	/* root's: the kernel lets its user not look at it (a set-user-ID program, or by its own
-	 * wish) */
+	/* a process of root's: the kernel hides it from its user (a set-user-ID program, or by its
+	 * own choice) */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)
 		o.error = EPERM;
@@ -164,7 +164,7 @@ static void resize_mems_visit(pid_t pid, void *arg)
 		w->out->anonymous += o.mapped.anonymous;
 		w->out->files = o.mapped.files > w->out->files ? o.mapped.files : w->out->files;
 	}
-	/* what has ended meanwhile has nothing */
+	/* a process that has ended holds no memory */
 	if ((end == APART_DONE && !o.error) || !resize_mems_is_there(w, pid))
 		return;
 	if (end == APART_LATE)
@@ -223,8 +223,8 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 
 /* ------------------------------------------------------------------- cgroups */
 
-/* What is above the ranks' directories, where it is kept to nodes at all: as much as each of them
- * has, no less before no more. */
+/* Set the memory nodes above the ranks' directories, if these are confined, to those of all ranks:
+ * grow before the ranks do, shrink after. */
 static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
 			const struct idset *nodes, const struct idset *later, struct errbuf *err)
 {
@@ -241,7 +241,7 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 	idset_or(&left, nodes);
 	if (later)
 		idset_andnot(&left, later);
-	/* ranks of the step that are elsewhere */
+	/* add the nodes of the step's ranks in other places */
 	for (unsigned i = 0; i < m->step->n_placed; i++) {
 		if (strcmp(m->step->placed[i].place, m->rank->place) == 0)
 			continue;
@@ -281,9 +281,8 @@ static void visit_in(const char *path, pid_t pid, void *arg)
 }
 
 /*
- * What resize_mems_confine() changes for M: its rank's directory, and where the step is kept to
- * nodes at all, all below the directory "user": ranks of other containers and processes in none,
- * too.
+ * The directory that resize_mems_confine() changes for M: its rank's, or, if the step is confined,
+ * its directory "user" with all below, including ranks of other containers and processes in none.
  */
 static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
 {
@@ -306,7 +305,7 @@ int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, st
 
 	for (unsigned i = 0; i < g->n && w.rc == 0; i++) {
 		changed_for(path, &g->moved[i], cgroup_fd);
-		/* ranks of one step stand together, and their directory is asked once */
+		/* ranks of a step are adjacent: check their directory once */
 		if (strcmp(path, before) != 0 &&
 		    cgroup_each_pid_below(cgroup_fd, path, visit_in, &w, err) < 0)
 			return -1;
@@ -319,7 +318,7 @@ static int resize_mems_confine(const struct rank_group *g, int cgroup_fd, const 
 			       const struct idset *nodes, const struct idset *later,
 			       struct errbuf *err)
 {
-	/* a directory has no more than the one above it */
+	/* a directory cannot have more than the one above it */
 	for (unsigned i = 0; i < g->n; i++)
 		if ((!later && confine_user(&g->moved[i], cgroup_fd, b, nodes, NULL, err) < 0) ||
 		    confine_rank(&g->moved[i], cgroup_fd, b, nodes, err) < 0)
@@ -341,8 +340,8 @@ struct confined {
 	struct errbuf err;
 };
 
-/* The files that this process keeps have other numbers than its parent's: of the cgroup's root it
- * opens one more. */
+/* The kept files of this process have other numbers than its parent's, so it opens the cgroup root
+ * again. */
 static void confine_apart(void *arg, void *result)
 {
 	const struct confinement *c = arg;

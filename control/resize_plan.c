@@ -11,13 +11,13 @@
 #include "container/job_plan_check.h"
 #include "container/mems.h"
 
-/* of planning: one is lost when the job's containers have changed meanwhile */
+/* of planning; a round is lost if the job's containers change meanwhile */
 #define ROUNDS 32
 
-/* What the helper is told. */
+/* Input of the helper. */
 struct input {
 	struct plan_input in;
-	char text[1024]; /* of the request, which IN points to */
+	char text[1024]; /* the request; IN points to it */
 };
 
 static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, const char *what,
@@ -32,7 +32,7 @@ static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, con
 	return 0;
 }
 
-/* The request of this container alone, as it is to be. */
+/* Write the request of this container alone, in its new size. */
 static int write_request(struct input *i, const struct resize_view *v, struct errbuf *err)
 {
 	const struct planned_container *c = v->o.container;
@@ -86,7 +86,7 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	idset_zero(&in->mems_taken);
 	if (!v->ask->mems.given)
 		return 0;
-	/* those blocks that were free at its launch, and are whoever's they became since */
+	/* its memory nodes were the free blocks at launch, which may belong to others by now */
 	if (b->on && !v->o.container->confined)
 		return errprintf(err,
 				 "container %s has no memory nodes of its own (it asked for none): "
@@ -94,7 +94,7 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 				 v->o.container->name);
 	if (mems_look(&held, v->lock, b, &self, &bad, err) < 0)
 		return -1;
-	/* of this job's other containers, of this plan or of steps */
+	/* memory nodes of this job's other containers, of the plan and of steps */
 	others = held.siblings;
 	for (unsigned i = 0; i < v->o.plan->n; i++)
 		if (&v->o.plan->container[i] != v->o.container && v->o.plan->container[i].confined)
@@ -131,7 +131,7 @@ static int resize_plan_fill(struct input *i, const struct resize_view *v, struct
 	return resize_plan_offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
 }
 
-/* Was a plan that was made of A made of what there is in B? */
+/* Is a plan made from A also one for B? */
 static bool same_input(const struct plan_input *a, const struct plan_input *b)
 {
 	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) &&
@@ -141,7 +141,7 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 	       idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
 }
 
-/* With the rights of the job's user, who may stop it, and so with the ledger closed. */
+/* Run the helper with the rights of the job's user, who may stop it: so with the ledger closed. */
 static int resize_plan_run_helper(struct job_plan **out, const struct node_state *s,
 				  const struct plan_input *in, const char *helper_path, uid_t uid,
 				  struct errbuf *err)

@@ -12,8 +12,8 @@
 #include "topology/rankmap_renew.h"
 
 #define PASSES 20 /* over a rank's threads, until none is new */
-/* Parts of a launch's patience, in percent. The rest is for a cgroup that the kernel changes just
- * then, and for the ledger itself. */
+/* Percent of a launch's patience. The rest is for a cgroup that the kernel is just changing, and
+ * for the ledger itself. */
 #define BIND_PERCENT 40
 #define UNDO_PERCENT 30
 
@@ -97,7 +97,7 @@ int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct e
 	return rc;
 }
 
-/* Is it later than END? Then -1. */
+/* Returns -1 if END has passed. */
 static int resize_ranks_late(long end, struct errbuf *err)
 {
 	return monotonic_ms() > end ? errprintf(err, "the time is over") : 0;
@@ -108,13 +108,13 @@ struct pass {
 	const char *path; /* of the rank's cgroup */
 	const struct idset *now, *next;
 	unsigned threads, changed;
-	long end; /* of what there is time for */
-	struct errbuf err; /* of one that is there and could not be bound */
+	long end; /* time limit */
+	struct errbuf err; /* of a live thread that could not be bound */
 	bool bad;
-	bool late; /* the time was over before the last thread */
+	bool late; /* time was over before the last thread */
 };
 
-/* Is that thread in the rank's cgroup still? */
+/* Is that thread still in the rank's cgroup? */
 static bool resize_ranks_is_there(const struct pass *p, pid_t tid)
 {
 	char path[RANK_PATH_MAX];
@@ -131,7 +131,7 @@ static void bind_thread(pid_t tid, void *arg)
 	p->late = p->late || monotonic_ms() > p->end;
 	if (p->late)
 		return;
-	/* one that has ended meanwhile needs nothing */
+	/* the thread has ended */
 	if (affinity_get(tid, &mask, &err) < 0)
 		return;
 	p->threads++;
@@ -139,7 +139,7 @@ static void bind_thread(pid_t tid, void *arg)
 	if (idset_equal(&mask, &want))
 		return;
 	p->changed++;
-	/* the file that names it was read a while ago: the number may be another user's by now */
+	/* the list of threads is not new: the number may be another user's by now */
 	if (!resize_ranks_is_there(p, tid))
 		return;
 	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
@@ -148,7 +148,8 @@ static void bind_thread(pid_t tid, void *arg)
 	p->bad = true;
 }
 
-/* A thread that starts meanwhile has its parent's mask: until a pass finds nothing to do. */
+/* Bind all threads. A thread that starts meanwhile has its parent's mask: repeat until a pass
+ * changes nothing. */
 static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, long end,
 			struct errbuf *err)
 {
@@ -165,7 +166,8 @@ static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, l
 		if (!p.changed)
 			return 0;
 	}
-	/* the cgroup holds whoever is left; another resize, or he himself, binds him */
+	/* the cgroup confines the remaining threads; another resize, or the thread itself, binds
+	 * them */
 	return 0;
 }
 
@@ -175,14 +177,14 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 
 	if (cgroup_read_set(cgroup_fd, path, "cpuset.cpus", &has, err) < 0)
 		return -1;
-	/* no CPUs of its own: those of the directory above */
+	/* empty: the directory uses the CPUs of the one above */
 	if (idset_empty(&has) || idset_subset(more, &has))
 		return 0;
 	idset_or(&has, more);
 	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
 }
 
-/* ERR names the rank. */
+/* Bind a rank; ERR names it. */
 static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end,
 		     struct errbuf *err)
 {
@@ -196,7 +198,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
 	    bind_threads(m, cgroup_fd, path, end, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
-		/* a rank that has ended took its directory along */
+		/* the rank has ended, with its directory */
 		if (cgroup_inode(cgroup_fd, path) == 0) {
 			m->threads = 0;
 			return 0;
@@ -207,7 +209,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	return 0;
 }
 
-/* What a step's ranks divide, as other steps' rank maps see it. */
+/* Note the CPUs that a step's ranks divide, for other steps' rank maps. */
 static void resize_ranks_note(const struct rank_group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
@@ -215,7 +217,7 @@ static void resize_ranks_note(const struct rank_group *g)
 	for (unsigned i = 0; i < g->n; i++) {
 		struct ledger_step *s = g->moved[i].step;
 
-		/* the ranks of one step stand together */
+		/* ranks of a step are adjacent */
 		if ((i && g->moved[i - 1].step == s) || idset_empty(&s->cpus))
 			continue;
 		idset_zero(&s->cpus);
@@ -224,19 +226,19 @@ static void resize_ranks_note(const struct rank_group *g)
 	}
 }
 
-/* Add to T a rank that was not undone, with the reason. */
+/* Add a rank that could not be restored to T, with the reason. */
 static void note_stuck(struct bind_time *t, const struct errbuf *why)
 {
 	size_t used = strlen(t->stuck);
 
-	/* the first ones whole, and of all how many there are */
+	/* list the first reasons in full, and count all */
 	if (used + strlen(why->text) + 3 < sizeof(t->stuck))
 		snprintf(t->stuck + used, sizeof(t->stuck) - used, "%s%s", used ? "; " : "",
 			 why->text);
 	t->n_stuck++;
 }
 
-/* Turn G round, and bind the first N of it as before. */
+/* Reverse G, and bind its first N ranks as before. */
 static void undo_first(struct rank_group *g, unsigned n, int cgroup_fd, struct bind_time *t)
 {
 	struct idset before = g->before;

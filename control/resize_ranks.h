@@ -4,59 +4,59 @@
 
 #include "container/ledger.h"
 
-/* The ranks on this node that are in one place, a container or what the containers leave, whose
- * CPUs change. */
+/* The ranks on this node in one place, a container or the rest outside of all, whose CPUs
+ * change. */
 struct rank_group {
 	struct idset before, after; /* CPUs of the place */
 	unsigned n;
 	struct rank_moved {
-		struct ledger_step *step; /* borrowed from the job */
+		struct ledger_step *step; /* belongs to the job */
 		struct ledger_rank *rank;
 		struct idset now, next; /* CPUs of the rank */
-		unsigned threads; /* that it had when it was bound; 0: it has ended */
+		unsigned threads; /* number when it was bound; 0: it has ended */
 	} * moved;
 };
 
 /*
- * Fill G with those ranks of JOB that are in PLACE: of step OWN if it has brought that container
- * itself, else of all steps that have brought none. Frees nothing before: G is new or freed.
+ * Fill G with the ranks of JOB in PLACE: of step OWN if that step has brought the container, else
+ * of all steps without containers of their own. G must be new or freed.
  */
 int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own,
 		       const char *place, struct errbuf *err);
 void rank_group_free(struct rank_group *g);
 
-/* Find out what each will have, PLAN's cores being those of the job (topology/rankmap_renew.h).
+/* Compute the new CPUs of each rank, from the job's cores in PLAN (topology/rankmap_renew.h).
  * Changes nothing else. */
 int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 
 /*
- * The time for one change, all of its groups together: how many ranks and threads there are is
- * their user's choice, and launches of other jobs wait for the ledger meanwhile.
+ * Time for one change, for all its groups together: the number of ranks and threads is their user's
+ * choice, and launches of other jobs wait for the ledger meanwhile.
  */
 struct bind_time {
 	long bind_ms, undo_ms;
-	long bind_end, undo_end; /* by monotonic_ms(); undo_end is 0 until something is undone */
-	unsigned n_stuck; /* ranks that could not be bound as before */
-	char stuck[240]; /* the first ones: "step 1, task_0: REASON; ..." */
+	long bind_end, undo_end; /* of monotonic_ms(); undo_end is 0 until the first undo */
+	unsigned n_stuck; /* ranks that could not be restored */
+	char stuck[240]; /* the first of them: "step 1, task_0: REASON; ..." */
 };
 
-/* It begins: both limits together are less than the HELPER_TIMEOUT seconds after which a launch
- * gives up. */
+/* Start it: both limits together are below HELPER_TIMEOUT, the seconds after which a launch gives
+ * up. */
 void bind_time_start(struct bind_time *t, unsigned helper_timeout);
 
-/* Put behind ERR's text which ranks are not as before, or that all are. Returns -1, always. */
+/* Append to ERR which ranks are not restored, or that all are. Always returns -1. */
 int bind_time_tell(const struct bind_time *t, struct errbuf *err);
 
 /*
- * Bind them, their processes and all threads of these: cgroups first as wide as before and after
- * together, then every thread, then the cgroups as they are to be, which the kernel enforces on
- * whatever has come meanwhile. Notes it in the job (the caller writes the ledger). On failure, of
- * which one is that the time for binding is over, those that were bound are undone.
+ * Bind the ranks, their processes and all threads: first widen the cgroups to the old and new CPUs,
+ * then bind every thread, then set the cgroups to the new CPUs, which the kernel enforces on new
+ * threads. Notes the CPUs in the job (the caller writes the ledger). On failure, also when the time
+ * is over, ranks bound so far are restored.
  */
 int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, struct errbuf *err);
 
-/* Bind those of a group that is bound as before, and note it in the job. G is turned round: its
- * "now" is its "next". What cannot be undone, or not in time, is named in T. */
+/* Restore the ranks of a bound group, and note it in the job. G is reversed: its "now" is its
+ * "next". T names the ranks that cannot be restored in time. */
 void rank_group_undo(struct rank_group *g, int cgroup_fd, struct bind_time *t);
 
 /* Directory of a rank, BUF of CGROUP_PATH_MAX + 64 bytes. */

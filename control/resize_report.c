@@ -9,7 +9,7 @@
 
 struct told_rank {
 	char step[16], task[LEDGER_TASK_MAX];
-	bool rest; /* it is in no container, but in what they leave */
+	bool rest; /* outside of all containers */
 	struct idset before, after;
 	unsigned threads;
 };
@@ -74,8 +74,8 @@ static uint64_t moved(const struct resize_told *t)
 	return t->had->anonymous > t->left->anonymous ? t->had->anonymous - t->left->anonymous : 0;
 }
 
-/* Memory of programs that run goes on coming from where their policy says: the kernel lets nobody
- * else change that. */
+/* Memory of running programs still comes from the nodes of their policy: no other process can
+ * change that. */
 static bool keeps_policy(const struct resize_told *t)
 {
 	return t->before->confined && !idset_subset(&t->after->mems, &t->before->mems);

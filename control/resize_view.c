@@ -16,7 +16,7 @@
 #include "control/lock.h"
 #include "control/resize_ranks.h"
 
-#define PATIENCE_MS 20000 /* until it is one's turn */
+#define PATIENCE_MS 20000 /* wait for the user's lock */
 
 void resize_view_close(struct resize_view *v)
 {
@@ -25,7 +25,8 @@ void resize_view_close(struct resize_view *v)
 	node_state_free(&v->s);
 }
 
-/* processes of a rank: one that has not begun is alone, but for sessions that have joined it */
+/* processes of a rank to look at: one that has not begun has one, except for sessions that joined
+ * it */
 #define LOOKED_AT 8
 
 struct beginning {
@@ -46,14 +47,13 @@ static void look_at_process(pid_t pid, void *arg)
 	n = readlink(name, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	base = strrchr(exe, '/');
-	/* while it is replaced by another version " (deleted)" is behind it */
+	/* " (deleted)" follows while another version replaces it */
 	b->any = base && strncmp(base, "/slurmstepd", strlen("/slurmstepd")) == 0;
 }
 
 /*
- * Has a rank of S been placed, but not begun? Until it is its program it is a copy of slurmstepd,
- * which binds it as it was planned, and takes what it has then for a failure if that is not what
- * was planned.
+ * Has a rank of S been placed, but not begun? Until its exec it is a copy of slurmstepd, which
+ * binds it as planned, and takes other CPUs for a failure.
  */
 static bool begins(const struct ledger_step *s, int cgroup_fd)
 {
@@ -69,7 +69,7 @@ static bool begins(const struct ledger_step *s, int cgroup_fd)
 	return b.any;
 }
 
-/* 1: a step is being launched, whose ranks are not placed yet, or have not begun. */
+/* Returns 1 if a step is being launched: its ranks are not placed yet, or have not begun. */
 static int check_steps(const struct resize_view *v, struct errbuf *err)
 {
 	char step[16];
@@ -93,7 +93,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 	return 0;
 }
 
-/* All ranks of JOB that are there; those that have ended leave the entry when it is written. */
+/* Load all live ranks of JOB; ended ones leave the entry at its next write. */
 static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -104,7 +104,7 @@ static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 	return 0;
 }
 
-/* 1: a step is being launched. */
+/* Returns 1 if a step is being launched. */
 static int resize_view_look(struct resize_view *v, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX];
@@ -136,7 +136,7 @@ static int resize_view_look(struct resize_view *v, struct errbuf *err)
 			    err) < 0 ||
 	    cgroup_read_set(v->s.cgroup_fd, path, "cpuset.cpus", &v->whole, err) < 0)
 		goto out;
-	/* a step that has all of the job's */
+	/* empty: the step has all of the job's CPUs */
 	if (idset_empty(&v->whole))
 		v->whole = v->job_cpus;
 	rc = check_steps(v, err);
@@ -196,7 +196,7 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 
 	if (access(conf->state_dir, F_OK) < 0)
 		return errprintf(err, "no container was ever made on this node since its boot");
-	/* root's turn is that of whose container it is */
+	/* root takes the lock of the container's owner */
 	if (v->uid == 0) {
 		if (resize_view_open(v, err) < 0)
 			return -1;
@@ -218,7 +218,7 @@ void resize_unlock(int lock, const struct conf *conf)
 	struct errbuf why;
 
 	close(lock);
-	/* what cannot be told is for the journal: it is done */
+	/* the change is done: a failed notice goes to the journal */
 	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
 		fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), why.text));
 }

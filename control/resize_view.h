@@ -6,48 +6,47 @@
 #include "control/protocol.h"
 #include "report/node_state.h"
 
-/* What one look at the node gives to who changes a live container: the ledger stays open, and
- * nobody else changes it. */
+/* Snapshot of the host for a change of a live container; the ledger stays locked while it
+ * exists. */
 struct resize_view {
-	/* to be filled in by the caller, as UID: who asks, 0 for anybody's containers */
+	/* the caller sets these three; UID: of the caller, 0 for containers of any user */
 	const struct ask *ask;
 	uid_t uid;
-	const char *cgroup; /* and this: the one of who asks; "": not known */
+	const char *cgroup; /* of the caller; "": unknown */
 	struct node_state s;
 	struct ledger *lock;
 	struct owned o;
-	/* of the plan of O once it was found: the next look is for the same one, though another
-	 * step may have brought one of its name */
+	/* of the plan of O once found: a later look finds the same one, even if another step brings
+	 * one of its name */
 	uint64_t inode;
-	/* why the site does not let this user change CPUs, or memory nodes; "": it does */
+	/* why the site forbids this user to change CPUs, or memory nodes; "": allowed */
 	struct errbuf no_cpus, no_mems;
 	struct request request;
-	unsigned index; /* of the container in it */
+	unsigned index; /* of the container in REQUEST */
 	struct idset job_cpus, job_mems;
-	/* CPUs that the plan divides: the job's, or what Slurm gave the step */
+	/* CPUs that the plan divides: the job's, or those that Slurm gave the step */
 	struct idset whole;
 };
 
-/* Wait until no step of the job is being launched, whose ranks are not placed yet, or have not
- * begun. On failure the ledger is closed. */
+/* Take the snapshot once no step of the job is being launched: all ranks are placed and have begun.
+ * On failure the ledger is closed. */
 int resize_view_open(struct resize_view *v, struct errbuf *err);
 void resize_view_close(struct resize_view *v);
 
-/* CPUs that the job's other containers hold, of its plan and of its steps'. */
+/* CPUs of the job's other containers, of its plan and of its steps. */
 void resize_view_held(struct idset *out, const struct resize_view *v);
 
-/* CPUs that the containers leave, as a step without one has them (launch/choose.c). */
+/* CPUs outside of all containers, as a step without one has them (launch/choose.c). */
 void resize_view_left(struct idset *out, const struct resize_view *v);
 
 /*
- * Moving pages, or ending ranks, takes longer than the ledger may be closed to others: this lock is
- * among those who change live containers of one user; nobody waits for another user. If V's UID is
- * root's, it is the owner's from here on. A descriptor, or -1.
+ * Take the lock for changes of one user's live containers. Moving pages or ending ranks takes
+ * longer than the ledger may be locked, and no other user waits for this one. If V's UID is root's,
+ * it becomes the owner's. Returns a descriptor, or -1.
  */
 int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err);
 
-/* The end of it; who watches for changes is told: also when not all was done, which may have left
- * some of it. */
+/* Release the lock and notify watchers, also after a failure, which may have changed something. */
 void resize_unlock(int lock, const struct conf *conf);
 
 #endif

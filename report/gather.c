@@ -13,20 +13,20 @@
 #include "host/slurm_conf.h"
 #include "report/parcel.h"
 
-#define SECONDS 180 /* until a node has not answered */
+#define SECONDS 180 /* for all nodes to answer */
 #define PARCELS_MAX (512u << 20)
 
-/* ------------------------------------------------------------- which jobs, and where */
+/* ------------------------------------------------------------- jobs and their nodes */
 
-/* A record of Slurm's, as far as srun has to know: a job, a task of an array, or a component of a
+/* A record of Slurm's, as far as srun needs it: a job, a task of an array, or a component of a
  * heterogeneous job. */
 struct record {
-	/* its own number, and that of the first component or of the array */
+	/* its own number, and the first component's or the array's */
 	uint32_t id, leader;
-	long part; /* of several: the component, or the task; -1: neither */
+	long part; /* number of the component, or of the task; -1: neither */
 	bool component;
 	char state[32], uid[24], gid[24];
-	const char *nodes; /* as Slurm writes them, of the text that it was read from */
+	const char *nodes; /* as Slurm writes them; points into the text of the records */
 };
 
 struct records {
@@ -46,8 +46,8 @@ static bool gather_is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")] && strlen(text) <= 10;
 }
 
-/* "7|7|RUNNING|1000|1000|n[0-2]", "8|7+1|...", "9|7_2|...", "7|7_[3-5]|PENDING|..."; cuts LINE up.
- * false: it is no such line. */
+/* Parse LINE, which is modified: "7|7|RUNNING|1000|1000|n[0-2]", "8|7+1|...", "9|7_2|...",
+ * "7|7_[3-5]|PENDING|...". false: it is no such line. */
 static bool read_record(struct record *out, char *line)
 {
 	char *field[6] = { line }, *end;
@@ -74,18 +74,18 @@ static bool read_record(struct record *out, char *line)
 	return true;
 }
 
-/* Is this record meant by J? */
+/* Does J mean this record? */
 static bool is_meant(const struct record *r, const struct gather_job *j)
 {
 	if (j->task >= 0)
 		return !r->component && r->leader == j->id && r->part == j->task;
-	/* an array's last task has the array's own number, and is not its other tasks */
+	/* an array's last task has the array's own number, but the other tasks are not meant */
 	if (j->inside && !r->component)
 		return r->id == j->id;
 	return r->id == j->id || r->leader == j->id;
 }
 
-/* Keep those records that are meant and run. */
+/* Keep the meant records of running jobs. */
 static int gather_choose(struct records *all, const struct gather_job *j, const char *name,
 			 struct errbuf *err)
 {
@@ -140,13 +140,12 @@ static int look_up(struct records *out, const struct gather_job *j, struct errbu
 		out->n += read_record(&more[out->n], line);
 	}
 	if (!out->n && *first)
-		return errprintf(err,
-				 "job %s: squeue has answered what this version does not know: %s",
+		return errprintf(err, "job %s: squeue's answer is unknown to this version: %s",
 				 name, first);
 	return gather_choose(out, j, name, err);
 }
 
-/* -------------------------------------------------------------------------- asking */
+/* -------------------------------------------------------------------------- queries */
 
 static bool begins_with_any(const char *text, const char *const *word)
 {
@@ -156,9 +155,9 @@ static bool begins_with_any(const char *text, const char *const *word)
 }
 
 /*
- * Remove the variables that srun and squeue read as options: those of this process's own step or
- * job, and the user's defaults. Slurm's configuration stays. OTHERS: remove all other variables
- * too, because the user whom srun runs as can read its environment and that of its tasks.
+ * Remove variables that srun and squeue take for options, be they of the step or job around, or of
+ * the user's habit. Slurm's configuration stays. For OTHERS, another user, remove all variables but
+ * a few: that user can read the environment of srun and its tasks.
  */
 static void forget(bool others)
 {
@@ -179,7 +178,7 @@ static void forget(bool others)
 
 struct progress {
 	unsigned all, seen;
-	size_t at; /* up to here it has been looked at */
+	size_t at; /* text up to here is counted */
 };
 
 static void heard(const char *text, size_t len, void *arg)
@@ -194,7 +193,7 @@ static void heard(const char *text, size_t len, void *arg)
 		p->seen < p->all ? "" : "\n");
 }
 
-/* Add what has come of each of NODES, a name a line. */
+/* Add the answer of each of NODES, one name a line. */
 static int unpack(struct merged *out, const char *nodes, const struct parcels *parcels,
 		  const char *reason, struct errbuf *err)
 {
@@ -232,7 +231,7 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* What srun, or setpriv before it, is to do: words of ARGV that are made here are in BUF. */
+/* The command line of srun, or of setpriv before it, and room for its words. */
 struct call {
 	const char *argv[32];
 	char srun[PROGRAM_PATH_MAX], setpriv[PROGRAM_PATH_MAX], uid[40], gid[40], jobid[32],
@@ -269,13 +268,12 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 	c->argv[n++] = "--ntasks-per-node=1";
 	c->argv[n++] = "--cpus-per-task=1";
 	c->argv[n++] = "--overlap";
-	/* this step knows nothing of the request that the job has, and belongs into none of its
-	 * containers */
+	/* without the job's request: this step belongs to none of its containers */
 	c->argv[n++] = "--nodeos=off";
 	c->argv[n++] = "--mpi=none";
 	c->argv[n++] = "--input=none";
 	c->argv[n++] = "--chdir=/";
-	/* a node without nodeosd does not silence the others */
+	/* a node without nodeosd does not end the other tasks */
 	c->argv[n++] = "--kill-on-bad-exit=0";
 	c->argv[n++] = NODEOS_BINDIR "/nodeosctl";
 	c->argv[n++] = "show";

@@ -6,15 +6,15 @@
 
 struct gather_job {
 	uint32_t id;
-	long task; /* of the array ID; -1: not said */
-	bool inside; /* ID is what SLURM_JOB_ID says: of an array this task's own number */
+	long task; /* of the array ID; -1: none */
+	bool inside; /* ID is SLURM_JOB_ID of this process: in an array, the number of this task */
 };
 
 /*
- * Run "nodeosctl show" on every node of the running job J and add its output to OUT: by one srun
- * beside the job's steps, or one for each component of a heterogeneous job. srun has the rights of
- * the job's user, and gets neither root's environment nor its terminal. Nodes without an answer are
- * OUT's missing nodes. Returns 0, or -1 when srun could not be started.
+ * Collect the output of "nodeosctl show" from every node of the running job J, and add it to OUT:
+ * by one srun beside the job's steps (one for each component of a heterogeneous job), with the
+ * rights of the job's user, which gets nothing of root's environment and terminal. Nodes without an
+ * answer go to OUT's missing ones. -1: no node was asked.
  */
 int gather_job(struct merged *out, const struct gather_job *j, struct errbuf *err);
 

@@ -11,11 +11,11 @@
 #include "host/buffer.h"
 #include "host/policy.h"
 
-#define GRES_NAME "fgmn" /* of blocks of memory, and of their feature */
+#define GRES_NAME "fgmn" /* of the GRES of memory blocks, and of their feature */
 #define MIB (UINT64_C(1) << 20)
-#define KERNEL_LINE_MAX 4096 /* bytes, no architecture's kernel takes more */
+#define KERNEL_LINE_MAX 4096 /* bytes; no architecture's kernel takes more */
 
-/* Memory nodes that jobs can have for themselves; none where the kernel has not divided any. */
+/* Memory nodes that jobs can have for themselves; empty if the kernel has not divided any. */
 static struct idset nodes_for_jobs(const struct machine *m, const struct service_set *set)
 {
 	struct idset withheld, mems = *machine_mems(m);
@@ -33,8 +33,9 @@ static struct idset nodes_for_jobs(const struct machine *m, const struct service
 }
 
 /*
- * What Slurm keeps from jobs: the system's own nodes, or the paper's share of all (under 5 %). Of a
- * divided machine, all that jobs cannot use of these nodes, or Slurm would promise it.
+ * Memory that Slurm must keep from jobs: the system's own nodes, or the paper's share of all (under
+ * 5 %). On a divided machine also the unusable memory of the nodes for jobs, or Slurm would promise
+ * it.
  */
 static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 			 const struct idset *for_jobs)
@@ -48,7 +49,8 @@ static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 	return (bytes + MIB - 1) / MIB;
 }
 
-/* Appends to BUF the word of the kernel's command line that begins like that, if there is one. */
+/* Append the word of the kernel's command line LINE that begins with BEGIN, if there is one, to
+ * BUF. */
 static void append_word(char *buf, size_t size, const char *line, const char *begin)
 {
 	for (const char *word = line; *word; word += strcspn(word, " "), word += strspn(word, " "))
@@ -57,8 +59,8 @@ static void append_word(char *buf, size_t size, const char *line, const char *be
 				 (int)strcspn(word, " "), word);
 }
 
-/* " fgmn=SPECIFICATION" and what belongs to it as this kernel has them, so that the line above
- * holds all. */
+/* Write this kernel's " fgmn=SPECIFICATION" and its companions to BUF, for a complete command
+ * line. */
 static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
 {
 	char text[KERNEL_LINE_MAX];
@@ -76,10 +78,10 @@ static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
 	return 0;
 }
 
-/* What an administrator has to give: lines to print, "" where there is none. */
+/* Lines for the administrator to add; "": none. */
 struct lines {
 	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128];
-	char fgmn[2 * KERNEL_LINE_MAX]; /* of the kernel's, as this boot has them */
+	char fgmn[2 * KERNEL_LINE_MAX]; /* part of KERNEL, as in this boot */
 	char node[IDSET_LIST_MAX + 480]; /* of slurm.conf */
 	char gres[300]; /* of gres.conf */
 	unsigned blocks;
@@ -99,7 +101,7 @@ static void append_features(char *line, size_t size, const char *const feature[3
 		}
 }
 
-/* The node's line of slurm.conf, and that of gres.conf. */
+/* Make the node's lines of slurm.conf and gres.conf. */
 static void make_slurm_lines(struct lines *l, const struct machine *m,
 			     const struct service_set *set, bool here)
 {

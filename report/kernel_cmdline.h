@@ -8,9 +8,8 @@
 #include "topology/service.h"
 
 /*
- * Print what goes with the ServiceOS SET of M and only an admin can give: kernel
- * parameters, and lines of slurm.conf. HERE: M is this node, which has a name and
- * a kernel to ask.
+ * Print the settings for the ServiceOS SET of M that only an administrator can make: kernel
+ * parameters, and lines of slurm.conf. HERE: M is this node, whose name and kernel are known.
  */
 int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json,
 		  struct errbuf *err);

@@ -23,7 +23,7 @@ static const char *find_lstopo(void)
 	return NULL;
 }
 
-/* lstopo up to 2.9 writes viewBox='0 0 640px 480px', which is no number to what shows SVG. */
+/* lstopo up to 2.9 writes viewBox='0 0 640px 480px', but viewers expect plain numbers. */
 static void mend_view(char *svg)
 {
 	char *at = strstr(svg, "viewBox='"), *end = at ? strchr(at + 9, '\'') : NULL, *px;

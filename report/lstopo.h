@@ -5,12 +5,11 @@
 #include "topology/machine.h"
 #include "topology/picture.h"
 
-/* Write M with N parts as a picture to PATH ("-": standard output), as SVG, by hwloc's lstopo. */
+/* Draw M with N parts to PATH ("-": standard output), as SVG, with hwloc's lstopo. */
 int draw_svg(const struct machine *m, const char *title, const struct picture_part *part,
 	     unsigned n, const char *path, struct errbuf *err);
 
-/* Label a part that has its sets "WHAT: CPUs LIST, memory nodes LISTMORE"; what is too long is cut.
- */
+/* Label a part from its sets: "WHAT: CPUs LIST, memory nodes LISTMORE"; a long label is cut. */
 void draw_label(struct picture_part *part, const char *what, const char *more);
 
 #endif

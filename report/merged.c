@@ -12,10 +12,9 @@
 #include "container/container_json.h"
 #include "manifest/json_doc.h"
 
-/* ----------------------------------------------------------- one member each, or why not */
+/* ------------------------------------------------------------------- single members */
 
-/* Member KEY of O, of KIND: *OUT. It may be missing or null where OPTIONAL, and *OUT is NULL then.
- */
+/* *OUT is member KEY of O, of KIND; NULL if it is OPTIONAL and missing or null. -1: it is wrong. */
 static int member(const struct json_doc *d, const struct json_node *o, const char *key,
 		  enum json_kind kind, bool optional, const struct json_node **out)
 {
@@ -65,7 +64,7 @@ static int get_number(const struct json_doc *d, const struct json_node *o, const
 		       : 0;
 }
 
-/* As many bytes as fit, printable. */
+/* Copy as many bytes as fit, printable. */
 static void copy_text(char *buf, size_t size, const char *text)
 {
 	snprintf(buf, size, "%s", text);
@@ -88,7 +87,7 @@ static int get_text(const struct json_doc *d, const struct json_node *o, const c
 				       : 0;
 }
 
-/* FN for each item of the array KEY. */
+/* Call FN for each item of the array KEY. */
 static int merged_each(const struct json_doc *d, const struct json_node *o, const char *key,
 		       bool optional,
 		       int (*fn)(const struct json_doc *d, const struct json_node *item, void *arg),
@@ -130,7 +129,7 @@ static void add_bytes(char *buf, size_t size, const char *what, uint64_t bytes)
 		 gib ? "G" : "M");
 }
 
-/* As in the request's text: "cpus=12 mems=3 policy=hpc". */
+/* Write the request as in its text: "cpus=12 mems=3 policy=hpc". */
 static int get_asked(const struct json_doc *d, const struct json_node *o, char *buf, size_t size)
 {
 	const struct json_node *asked, *v, *dimmap;
@@ -169,7 +168,7 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 
 static const char *const outcomes[] = { "enforced", "modified", "ignored", "failed" };
 
-/* The last of them that an isolator has. */
+/* Raise the container's outcome to that of an isolator, if it is later in the list. */
 static int add_outcome(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct merged_container *c = arg;
@@ -262,7 +261,7 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 struct taking {
 	struct merged *m;
 	struct merged_node *node;
-	struct merged_node made; /* its parts according to this report */
+	struct merged_node made; /* its parts, from this report */
 	uint32_t job;
 	char user[64];
 	const struct json_node *ranks; /* of a step's report: the array */
@@ -285,7 +284,7 @@ static struct merged_node *node_named(struct merged *m, const char *name)
 	return &more[m->n_nodes++];
 }
 
-/* How many ranks of a step's report are in container NAME. */
+/* Count the ranks of a step's report in container NAME. */
 static int count_ranks(const struct json_doc *d, const struct json_node *ranks, const char *name,
 		       long *count)
 {
@@ -300,7 +299,7 @@ static int count_ranks(const struct json_doc *d, const struct json_node *ranks, 
 	return 0;
 }
 
-/* Every step of a job reports its job's containers: they are one, seen twice. */
+/* Add a container. Every step of a job reports the job's containers: equal ones are the same. */
 static int merged_add_container(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct taking *t = arg;
@@ -449,7 +448,7 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 	if (step &&
 	    (get_job(d, o, &t) < 0 || member(d, o, "ranks", JSON_ARRAY, false, &t.ranks) < 0))
 		return -1;
-	/* a step that failed before there was a plan has no containers */
+	/* a step that failed before planning has no containers */
 	if (step ? merged_each(d, o, "containers", true, merged_add_container, &t) < 0
 		 : merged_each(d, o, "jobs", false, add_job, &t) < 0)
 		return -1;
@@ -509,7 +508,7 @@ int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 		return -1;
 	rc = merged_take(&doc, json_doc_root(&doc), m);
 	json_doc_free(&doc);
-	/* nothing by halves: a node that is broken off is none */
+	/* a text counts whole or not at all: remove its nodes */
 	while (rc < 0 && m->n_nodes > before) {
 		free_parts(&m->node[--m->n_nodes]);
 		free(m->node[m->n_nodes].container);

@@ -10,15 +10,15 @@
 #include "manifest/request.h"
 
 /*
- * Reports of several nodes together, as JSON documents that report, show, or a launch
- * (--nodeos-report) has written. Whoever hands them in may have written anything: a text is refused
- * where it is not as doc/nodeos-report.schema.json says, and what comes out of here is printable.
+ * Reports of several nodes together, from JSON documents of report, show, or a launch
+ * (--nodeos-report). The documents are hostile: a text is refused unless it follows
+ * doc/nodeos-report.schema.json, and all output is printable.
  */
 #define MERGED_TEXT_MAX (64u << 20) /* bytes of one document */
-#define MERGED_VALUES_MAX (1u << 21) /* and values in it */
+#define MERGED_VALUES_MAX (1u << 21) /* values in one document */
 #define MERGED_NAME_MAX 256
 #define MERGED_NODES_MAX 65536
-#define MERGED_CONTAINERS_MAX 4096 /* of a node: as many as there can be CPUs */
+#define MERGED_CONTAINERS_MAX 4096 /* of a node: as many as possible CPUs */
 
 struct merged_container {
 	char name[REQUEST_NAME_MAX];
@@ -30,7 +30,7 @@ struct merged_container {
 	char policy[24];
 	char outcome[16]; /* the worst of its isolators */
 	long processes, irqs, threads; /* -1: not in the report */
-	struct idset irq_cpus; /* where interrupts arrive, as far as they are named */
+	struct idset irq_cpus; /* CPUs where named interrupts arrive */
 	uint64_t used, total; /* bytes on its memory nodes; 0 and 0: unknown */
 };
 
@@ -46,7 +46,7 @@ struct merged_node {
 	struct idset service_cpus, service_mems; /* mems: its own only */
 	unsigned n_containers;
 	struct merged_container *container;
-	unsigned n_parts; /* 0: the node's packages are not in the reports */
+	unsigned n_parts; /* 0: the reports do not describe the machine */
 	struct merged_part *part;
 };
 
@@ -62,28 +62,28 @@ struct merged {
 	} * missing; /* nodes without a report */
 	unsigned n_differences;
 	char **difference; /* a line each */
-	struct json_object *reports; /* the documents, as they were */
+	struct json_object *reports; /* the documents, unchanged */
 };
 
-/* Begin with nothing: memset. Add TEXT, a document that messages call NAME: of kind "node", "step"
- * or "nodes". */
+/* Add TEXT, a document of kind "node", "step" or "nodes"; messages call it NAME. A new *M is all
+ * zeros. */
 int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 	       struct errbuf *err);
 int merged_add_file(struct merged *m, const char *path, struct errbuf *err); /* "-": standard input
 									      */
 int merged_add_missing(struct merged *m, const char *node, const char *reason);
 
-/* All are there: sort, and find what is not the same on all nodes. */
+/* Call after the last addition: sort, and find the differences between nodes. */
 int merged_done(struct merged *m, struct errbuf *err);
 
 void merged_free(struct merged *m);
 
-/* The containers that M has, in order; one of a name is the same on each node. *OUT is to be freed.
- */
+/* List the containers of M, sorted; containers of one name on several nodes count once. The caller
+ * frees *OUT. */
 struct merged_key {
 	uint32_t job;
 	char name[REQUEST_NAME_MAX];
-	/* 0; of step containers with one name on a node the second, third... */
+	/* 0; further step containers with the same name on a node: 1, 2... */
 	unsigned turn;
 };
 

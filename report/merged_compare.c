@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of several nodes together: their order, and what is not the same on all of them. */
+/* Reports of several nodes together: their order, and their differences. */
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "report/merged.h"
 
-#define NODES_NAMED 8 /* in a line about several */
+#define NODES_NAMED 8 /* in a line for several */
 
 static int by_name(const void *a, const void *b)
 {
@@ -33,7 +33,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(x->name, y->name) ? strcmp(x->name, y->name) : (int)x->turn - (int)y->turn;
 }
 
-/* How many containers of the same job and name stand before the I-th of NODE. */
+/* The number of containers with the same job and name before the I-th of NODE. */
 static unsigned turn_of(const struct merged_node *node, unsigned i)
 {
 	unsigned turn = 0;
@@ -69,7 +69,7 @@ int merged_keys(const struct merged *m, struct merged_key **out, unsigned *n)
 		}
 	if (all)
 		qsort(key, all, sizeof(*key), by_key);
-	/* each once */
+	/* drop duplicates */
 	for (unsigned i = 0; i < all; i++)
 		if (!*n || by_key(&key[*n - 1], &key[i]) != 0)
 			key[(*n)++] = key[i];
@@ -167,7 +167,7 @@ static int add_line(struct merged *m, char *line)
 	return 0;
 }
 
-/* Each value once, and where it is; a line if there are several. */
+/* Collect the values of a field and their nodes; add a line if there are several. */
 static int merged_compare_compare(struct merged *m, const struct merged_key *key, unsigned field)
 {
 	struct value *value = NULL;
@@ -224,7 +224,7 @@ static bool has_job(const struct merged_node *node, uint32_t job)
 	return false;
 }
 
-/* Nodes of the job without this container. */
+/* Add a line for the nodes of the job without this container. */
 static int look_for(struct merged *m, const struct merged_key *key)
 {
 	struct value without = { .n = 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picture of many nodes: hwloc's lstopo draws one machine, and of these reports no hwloc topology
- * is at hand. Packages are frames; in them, memory nodes are bars above the cores that are near
- * them; a core's threads are the cells of its square.
+ * A picture of many nodes. hwloc's lstopo draws one machine, and these reports have no hwloc
+ * topology. Packages are frames; in them, memory nodes are bars above the cores near them; a core's
+ * threads are cells of its square.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,18 +12,18 @@
 #include "report/merged_text.h"
 #include "topology/picture.h"
 
-/* Sizes in pixels of 96 an inch; lines of text are 12 or so high. */
+/* Sizes in pixels, 96 an inch; lines of text are 12 or so high. */
 enum {
-	/* round everything, between panels, inside of a frame */
+	/* around everything, between panels, inside of a frame */
 	MARGIN = 28,
 	GAP = 22,
 	PAD = 14,
-	CORE = 36,
+	CORE = 36, /* a core's square */
 	CORE_GAP = 5,
-	PART_GAP = 12, /* a core's square */
-	BAR = 22,
+	PART_GAP = 12,
+	BAR = 22, /* a memory node: height, and least width */
 	BAR_GAP = 4,
-	BAR_MIN = 44, /* a memory node */
+	BAR_MIN = 44,
 	NODE_HEAD = 62,
 	PACKAGE_HEAD = 20,
 	LEGEND_LINE = 24,
@@ -40,7 +40,7 @@ struct sheet {
 	const struct merged *m;
 	struct owner *owner;
 	unsigned n_owners;
-	bool has_service, has_shared, has_irqs, has_idle; /* entries of the legend */
+	bool has_service, has_shared, has_irqs, has_idle; /* for the legend */
 };
 
 static void escaped(FILE *f, const char *text)
@@ -60,7 +60,7 @@ static void text_at(const struct sheet *s, double x, double y, const char *class
 	fputs("</text>\n", s->f);
 }
 
-/* ------------------------------------------------------------------------ who has what */
+/* ------------------------------------------------------------------------ owners */
 
 static const struct merged_container *container_at(const struct merged_node *node, unsigned cpu)
 {
@@ -106,10 +106,8 @@ static const char *colour_of_mem(const struct sheet *s, const struct merged_node
 
 /* ---------------------------------------------------------------------------- geometry */
 
-/*
- * A part of a node as it is drawn. A node whose packages are not in the reports has one part, with
- * all CPUs that have an owner.
- */
+/* A drawn part of a node. A node whose reports do not describe the machine has one part, with the
+ * CPUs in use. */
 struct box {
 	unsigned columns, rows, bars_a_row, bar_rows;
 	double width, height;
@@ -215,7 +213,7 @@ static void draw_part(struct sheet *s, const struct merged_node *node, const str
 			  y + i / b.columns * (double)(CORE + CORE_GAP));
 }
 
-/* "14 of 16 CPUs in containers"; "52 IRQs and 97 kernel threads on these" */
+/* Write "14 of 16 CPUs in containers" and "52 IRQs and 97 kernel threads on these". */
 static void say_node(char *buf, char *noise, size_t size, const struct merged_node *node)
 {
 	struct idset all = node->service_cpus, held;
@@ -291,7 +289,7 @@ static void draw_entry(const struct sheet *s, double y, const char *colour, cons
 	text_at(s, MARGIN + 36, y, "entry", text);
 }
 
-/* On how many nodes a container is, and what was asked. */
+/* Describe a container: its request, and its number of nodes. */
 static void say_owner(char *buf, size_t size, const struct sheet *s, const struct merged_key *key)
 {
 	const struct merged_container *first = NULL, *c;
@@ -373,7 +371,7 @@ static int draw_sheet(struct sheet *s, const char *title)
 		width = fmax(width, w);
 		height = fmax(height, h);
 	}
-	/* about as wide as high, by a screen's measure */
+	/* about 1.4 times as wide as high, as screens are */
 	columns =
 		s->m->n_nodes
 			? (unsigned)ceil(sqrt(s->m->n_nodes * (height + GAP) * 1.4 / (width + GAP)))
@@ -383,7 +381,7 @@ static int draw_sheet(struct sheet *s, const char *title)
 	w = 2 * MARGIN + columns * (width + GAP) - GAP;
 	w = fmax(w, 760);
 	y = TITLE + (s->m->n_nodes + columns - 1) / columns * (height + GAP);
-	/* how high it is, the legend knows when it is drawn */
+	/* draw into memory first: only the legend knows the height */
 	s->f = open_memstream(&body, &len);
 	if (!s->f)
 		return -1;
@@ -406,7 +404,7 @@ static int draw_sheet(struct sheet *s, const char *title)
 	return 0;
 }
 
-/* Give a node whose packages are not in its reports one part with all CPUs that have an owner. */
+/* Give a node whose reports do not describe the machine one part, with every CPU in use. */
 static int add_flat_part(struct merged_node *node)
 {
 	struct idset cpus = node->service_cpus;

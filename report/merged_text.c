@@ -69,7 +69,7 @@ static void merged_text_fill(char *cell[COLUMNS], const struct merged_node *node
 	cell[10] = memory_of(c);
 }
 
-/* Twice the same walk: first to see how wide the columns are, then to print. */
+/* Walk twice: first with F NULL to find the widths of columns, then to print. */
 static void merged_text_walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
 {
 	for (unsigned i = 0; i < m->n_nodes; i++) {
@@ -112,8 +112,7 @@ void merged_text(FILE *f, const struct merged *m)
 		fprintf(f, "missing: %s: %s\n", m->missing[i].node, m->missing[i].reason);
 }
 
-/* What others have written goes to a terminal: json-c escapes the control characters below blank,
- * not those of 0x7f to 0x9f. */
+/* Print JSON to a terminal: json-c escapes control characters below blank, but not 0x7f to 0x9f. */
 static void put_json(FILE *f, const char *text)
 {
 	for (; *text; text++) {

@@ -6,16 +6,14 @@
 
 #include "report/merged.h"
 
-/*
- * Print, after merged_done(), a line for each node and container, then the differences between
- * nodes, and the nodes without an answer.
- */
+/* Call after merged_done(): print a line for each node and container, then the differences and the
+ * missing nodes. */
 void merged_text(FILE *f, const struct merged *m);
 
-/* The same as JSON of kind "nodes", with the reports themselves. -1: out of memory. */
+/* Print the same as JSON of kind "nodes", with the reports themselves. -1: out of memory. */
 int merged_json(FILE *f, const struct merged *m);
 
-/* A picture, SVG: a panel for each node, one legend. -1: out of memory. */
+/* Draw a picture, SVG: a panel for each node, one legend. -1: out of memory. */
 int merged_svg(FILE *f, struct merged *m, const char *title);
 
 #endif

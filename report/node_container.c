@@ -12,24 +12,24 @@
 #include "host/policy.h"
 
 #define POLICIES 8
-#define IRQS_IN_TEXT 8 /* a disk has one for each CPU */
+#define IRQS_IN_TEXT 8 /* a disk has one interrupt for each CPU */
 
-/* All processes of a container's ranks together. */
+/* The processes of a container's ranks, summed up. */
 struct effective {
-	struct ledger_step *step; /* that is looked at */
+	struct ledger_step *step; /* the step in the loop */
 	const char *container;
 	unsigned processes, n_policies;
 	struct idset cpus, mems;
 	int policy[POLICIES];
 };
 
-/* Return whether TASK of the step is in the container. A step in one place lists no ranks. */
+/* Is TASK of the step in the container? A step in one place does not list its ranks. */
 static bool is_in(const struct effective *e, const char *task)
 {
 	char name[LEDGER_TASK_MAX];
 
 	if (!strchr(ledger_step_places(e->step), ','))
-		return true; /* ledger_step_in has found it */
+		return true; /* ledger_step_in() has checked it */
 	snprintf(name, sizeof(name), "task_%.16s", task);
 	for (unsigned i = 0; i < e->step->n_placed; i++)
 		if (strcmp(e->step->placed[i].task, name) == 0)
@@ -62,8 +62,7 @@ static void node_container_look(struct effective *e, const struct node_container
 	e->container = c->got->name;
 	for (unsigned i = 0; i < c->job->n_steps; i++) {
 		e->step = &c->job->step[i];
-		/* a step container has the ranks of its step alone, whatever others of the name
-		 * there are */
+		/* a step container has only the ranks of its step, even if others have its name */
 		if ((c->inode == c->job->inode ? !e->step->plan : e->step->inode == c->inode) &&
 		    ledger_step_in(e->step, e->container) &&
 		    ledger_step_load_ranks(e->step, &ignored) == 0)
@@ -71,7 +70,7 @@ static void node_container_look(struct effective *e, const struct node_container
 	}
 }
 
-/* Call FN for each memory node of the container that the kernel has counts of. */
+/* Call FN for each memory node of the container that the kernel describes. */
 static void each_memory(const struct node_container *c,
 			void (*fn)(unsigned node, uint64_t total, uint64_t used, void *arg),
 			void *arg)
@@ -151,7 +150,7 @@ void node_container_json(struct json_out *j, const struct node_container *c)
 	jout_close(j, ']');
 	if (!c->noise)
 		return;
-	/* an idle sibling that is interrupted takes from the core, too */
+	/* interrupts of an idle sibling slow the core down, too */
 	noise_on(&on, c->noise, &c->got->reserved);
 	put_noise(j, c->noise, &on);
 }
@@ -216,11 +215,11 @@ void node_container_text(FILE *f, const struct node_container *c)
 	if (c->noise->irqs_known)
 		print_irqs(f, &on);
 	else
-		fputs("IRQs not to be read", f);
+		fputs("IRQs unreadable", f);
 	fputs("; ", f);
 	if (c->noise->threads_known)
 		print_threads(f, &on);
 	else
-		fputs("kernel threads not to be read", f);
+		fputs("kernel threads unreadable", f);
 	fprintf(f, "; tick on %s\n", node_container_list_of(&on.tick));
 }

@@ -8,21 +8,21 @@
 #include "host/interference.h"
 #include "report/node_state.h"
 
-/* A container of a node as the kernel shows it now: its processes, the memory on its nodes, and
- * what else runs on its CPUs. */
+/* A container of a node as the kernel shows it now: its processes, the memory on its nodes, and all
+ * else that runs on its CPUs. */
 struct node_container {
 	const struct node_state *s;
-	const struct noise *noise; /* NULL: could not be read */
+	const struct noise *noise; /* NULL: unreadable */
 	const struct ledger_job *job;
-	/* of the directory that its plan lives as long as: the job's, or a step's */
+	/* of the directory whose life its plan shares: the job's, or a step's */
 	uint64_t inode;
 	const struct planned_container *got;
 };
 
-/* The members "effective", "memory" and "noise". */
+/* Write the members "effective", "memory" and "noise". */
 void node_container_json(struct json_out *j, const struct node_container *c);
 
-/* The same, a line each. */
+/* Print the same as lines of text. */
 void node_container_text(FILE *f, const struct node_container *c);
 
 #endif

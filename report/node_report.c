@@ -43,7 +43,7 @@ void node_report_each_plan(const struct ledger_job *job,
 			fn(job->step[i].plan, job->step[i].request, job->step[i].inode, arg);
 }
 
-/* Where the ranks of a step are: containers, "none", LEDGER_REST. */
+/* Call FN for each place of a step's ranks: containers, "none", LEDGER_REST. */
 static void each_place(const struct ledger_step *step, void (*fn)(const char *place, void *arg),
 		       void *arg)
 {
@@ -58,7 +58,7 @@ static void each_place(const struct ledger_step *step, void (*fn)(const char *pl
 	}
 }
 
-/* The one container that all of the step's ranks are in, or NULL. */
+/* The container of all the step's ranks, or NULL. */
 static const char *single_container(const struct ledger_step *step)
 {
 	const char *places = ledger_step_places(step);
@@ -94,8 +94,8 @@ static void put_task(const char *task, const struct process_state *p, unsigned n
 }
 
 struct job_view {
-	struct json_out *j; /* JSON goes here, */
-	FILE *f; /* or text here */
+	struct json_out *j; /* for JSON, */
+	FILE *f; /* or for text */
 	const struct node_state *s;
 	const struct noise *noise;
 	const struct ledger_job *job;
@@ -170,7 +170,7 @@ static struct job_view view_of(struct json_out *j, FILE *f, const struct node_st
 	};
 }
 
-/* Return NULL where no container could be disturbed, or where reading fails. */
+/* NULL: there is no job to disturb, or the noise is unreadable. */
 static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
 {
 	struct errbuf ignored;
@@ -228,7 +228,7 @@ static void put_job(struct json_out *j, const struct node_state *s, const struct
 	jout_close(j, '}');
 }
 
-/* Where its cores and memory nodes are. */
+/* Write the machine: its cores and memory nodes by part. */
 static void put_machine(struct json_out *j, const struct machine *m)
 {
 	struct machine_part *part = NULL;
@@ -300,7 +300,8 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node,
 
 /* ----------------------------------------------------------------------- text */
 
-/* What the request says of its I-th container; canonical: "nodeos 1;c=sim cpus=12 mems=3;". */
+/* Print the request of the I-th container; the text is canonical: "nodeos 1;c=sim cpus=12
+ * mems=3;". */
 static void print_asked(FILE *f, const char *request_text, unsigned i)
 {
 	const char *at = strchr(request_text, ';');
@@ -404,10 +405,12 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 			fprintf(f, "blocks with less than nine tenths usable: %s\n",
 				node_report_list_of(&s->blocks.poor));
 		if (!idset_empty(&s->blocks.taken))
-			fprintf(f, "blocks with less than half usable, in no container: %s\n",
+			fprintf(f, "blocks with less than half usable, given to no job: %s\n",
 				node_report_list_of(&s->blocks.taken));
 		if (!idset_empty(&s->blocks.special))
-			fprintf(f, "special memory (no CPU is near), in no container unasked: %s\n",
+			fprintf(f,
+				"special memory (no CPU is near), given to jobs only on request: "
+				"%s\n",
 				node_report_list_of(&s->blocks.special));
 	}
 	for (unsigned i = 0; i < s->n_jobs; i++) {

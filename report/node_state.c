@@ -22,7 +22,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	s->job = more;
 	if (!*s->bad.text && ledger_job_of_later_release(job, &unknown))
 		s->bad = unknown;
-	/* ledger_each_of frees its job after this call: take what it holds */
+	/* the caller does not free what JOB holds after a result of 1: take it over */
 	s->job[s->n_jobs] = malloc(sizeof(*job));
 	if (!s->job[s->n_jobs])
 		return -1;
@@ -30,7 +30,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	return 1;
 }
 
-/* All but the jobs. 1: no container was ever made since boot. */
+/* Load all but the jobs. 1: no container was made since boot. */
 static int load_node(struct node_state *out, struct errbuf *err)
 {
 	memset(out, 0, sizeof(*out));
@@ -46,12 +46,13 @@ static int load_node(struct node_state *out, struct errbuf *err)
 	out->cgroup_fd = cgroup_open_root(NULL, err);
 	if (out->cgroup_fd < 0)
 		return -1;
-	/* the file is there when there is the controller */
+	/* the file exists if the controller does */
 	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) <
 		    0 ||
 	    cgroup_node_cpus(&out->node_cpus, err) < 0)
-		return errwrap(err,
-			       "no containers can be here (nodeosctl features --site says why)");
+		return errwrap(
+			err,
+			"no containers are possible here (nodeosctl features --site says why)");
 	return access(out->conf.state_dir, F_OK) < 0 && errno == ENOENT;
 }
 
@@ -161,7 +162,7 @@ static void add_process(pid_t pid, void *arg)
 	p->pid = pid;
 	p->policy = sched_getscheduler(pid);
 	p->priority = sched_getparam(pid, &param) == 0 ? param.sched_priority : 0;
-	/* it may have ended since it was listed */
+	/* the process may have ended since it was listed */
 	if (p->policy >= 0 && status_sets(name, &p->cpus, &p->mems, &ignored) == 0)
 		g->n++;
 }

@@ -10,8 +10,8 @@
 #include "serviceos/state.h"
 
 /*
- * This node as the ledger and the kernel show it, for report and list. For root only: other users
- * cannot read the ledger.
+ * This node as the ledger and the kernel show it, for report and list. Only root can read the
+ * ledger.
  */
 struct node_state {
 	struct conf conf;
@@ -21,32 +21,31 @@ struct node_state {
 	struct blocks blocks;
 	unsigned n_jobs;
 	struct ledger_job **job;
-	bool own; /* only one user's jobs are here, and what others have is not known */
-	struct errbuf bad; /* one unreadable ledger entry, "" when there is none */
+	bool own; /* has the jobs of one user only; other jobs are unknown */
+	struct errbuf bad; /* an unreadable ledger entry, "": none */
 };
 
 int node_state_load(struct node_state *out, struct errbuf *err);
 
 /*
- * As node_state_load(), of the jobs of UID ((uid_t)-1: of all users) with the number JOB (0: any).
- * The ledger stays locked until ledger_close(*LOCK), and launches wait. *LOCK is NULL when no
- * container was made since boot.
+ * Load the jobs of UID ((uid_t)-1: of every user) with the number JOB (0: any), and lock the ledger
+ * until ledger_close(*LOCK): launches wait. *LOCK is NULL if no container was made since boot.
  */
 int node_state_lock(struct node_state *out, uid_t uid, unsigned long job, struct ledger **lock,
 		    struct errbuf *err);
 
 /*
- * As node_state_lock() without the lock, for requests of users: UID's jobs (0: of all users) with
- * the number JOB (0: any).
+ * Load the jobs of UID (0: of every user) with the number JOB (0: any) without the lock, for
+ * queries of users.
  */
 int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct errbuf *err);
 
 void node_state_free(struct node_state *s);
 
-/* Keep only jobs of UID ((uid_t)-1: of all users) with the number JOB (0: any). */
+/* Drop all jobs but those of UID ((uid_t)-1: of every user) with the number JOB (0: any). */
 void node_state_keep(struct node_state *s, uid_t uid, unsigned long job);
 
-/* What the kernel shows of one process. */
+/* A process as the kernel shows it. */
 struct process_state {
 	pid_t pid;
 	struct idset cpus;
@@ -61,7 +60,7 @@ int node_state_each_task(const struct node_state *s, const struct ledger_step *s
 				    void *arg),
 			 void *arg, struct errbuf *err);
 
-/* Does the job hold every CPU of the node but the ServiceOS's? */
+/* Does the job have every CPU of the node but the ServiceOS's? */
 bool node_state_alone(const struct node_state *s, const struct ledger_job *job);
 
 #endif

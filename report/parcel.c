@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE 400 /* bytes in a line: slurmstepd sends lines of less than 1,024 whole */
+#define PIECE 400 /* bytes in a line: slurmstepd sends lines below 1,024 bytes whole */
 
 void parcel_write(FILE *f, const char *node, const char *text)
 {
@@ -14,7 +14,7 @@ void parcel_write(FILE *f, const char *node, const char *text)
 	while (*text) {
 		size_t n = strcspn(text, "\n");
 
-		/* JSON breaks lines between values only, and indents what follows */
+		/* JSON has line breaks only between values, and indentation behind them */
 		if (n == 0) {
 			text += 1 + strspn(text + 1, " ");
 			continue;
@@ -33,7 +33,7 @@ struct parcel_line {
 	bool last;
 };
 
-/* Split the line of N bytes at AT. Returns false for a line that is no part of a parcel. */
+/* Parse the line of N bytes at AT; false: it is not part of a parcel. */
 static bool parcel_read_line(struct parcel_line *out, const char *at, size_t n)
 {
 	const char *blank = memchr(at, ' ', n);
@@ -55,7 +55,7 @@ static int compare_nodes(const struct parcel_line *x, const struct parcel_line *
 	return rc ? rc : (x->node_len > y->node_len) - (x->node_len < y->node_len);
 }
 
-/* By node, and of each in the order in which they have come. */
+/* By node, and for each node in order of arrival. */
 static int by_node(const void *a, const void *b)
 {
 	const struct parcel_line *x = a, *y = b;
@@ -69,7 +69,7 @@ int parcels_index(struct parcels *out, const char *text)
 	size_t room = 0;
 
 	memset(out, 0, sizeof(*out));
-	/* what is behind the last newline was broken off: srun was killed */
+	/* an incomplete last line: srun was killed */
 	for (const char *stop; (stop = strchr(text, '\n')) != NULL; text = stop + 1) {
 		if (out->n == room) {
 			struct parcel_line *more =
@@ -95,7 +95,7 @@ void parcels_free(struct parcels *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* The first line of NODE, or where it would be. */
+/* The index of NODE's first line, or of its place. */
 static size_t first_of(const struct parcels *p, const struct parcel_line *node)
 {
 	size_t low = 0, high = p->n;

@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 /*
- * Texts of many nodes through one srun, which mixes their output, but never within a short line.
- * So each line has its node's name and a piece of the text, and the last line has the text's
- * length.
+ * Texts of many nodes through one srun, which mixes their output, but never within a short line:
+ * each line has its node's name and a piece, and the last one has the length of the text.
  *
  *   +n0 {"schema": 1,"kind": "node",
  *   +n0 "node": "n0"}
@@ -15,22 +14,22 @@
  */
 void parcel_write(FILE *f, const char *node, const char *text);
 
-/* The lines of many parcels by their nodes: a large job has millions of them, and each is looked at
- * once. */
+/* The lines of many parcels, sorted by node: a large job has millions, and a search must not read
+ * them all. */
 struct parcels {
 	size_t n;
 	struct parcel_line *line;
 };
 
-/* TEXT is to live as long as OUT. -1: out of memory; OUT is empty then. */
+/* TEXT must live as long as OUT. -1: out of memory, and OUT is empty. */
 int parcels_index(struct parcels *out, const char *text);
 void parcels_free(struct parcels *p);
 
-/* The text of NODE, malloc'ed; NULL: it is not there, or not to its end. */
+/* The text of NODE, for the caller to free; NULL: missing or incomplete. */
 char *parcel_read(const struct parcels *p, const char *node);
 
-/* How many have ended in TEXT, of LEN bytes by now, since it was asked for last: *AT, 0 at first,
- * is how far it was looked at. */
+/* Count the parcels that end in TEXT, of LEN bytes now, since the last call; *AT, 0 at first, is
+ * the end of the counted text. */
 unsigned parcel_count(const char *text, size_t len, size_t *at);
 
 #endif

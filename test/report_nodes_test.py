@@ -930,8 +930,7 @@ def test_srun():
     )
     r = all_nodes("--job=5")
     ok(
-        r.returncode == 1
-        and "job 5: squeue has answered what this version does not know" in r.stderr,
+        r.returncode == 1 and "job 5: squeue's answer is unknown to this version" in r.stderr,
         "--job: an unknown answer of squeue is refused",
         r.stderr,
     )

@@ -30,24 +30,25 @@ static void counted(void)
 	struct errbuf err = { 0 };
 	struct stat st;
 
-	is_int(changes_note(path, state, false, &err), 0, "where no container was ever made: %s",
-	       err.text);
-	is(content(), "none", "there is nothing to watch");
+	is_int(changes_note(path, state, false, &err), 0,
+	       "changes_note: a node without any container is no error: %s", err.text);
+	is(content(), "none", "changes_note: a node without any container has no file");
 	ok(mkdir(state, 0700) == 0 && changes_note(path, state, false, &err) == 0,
-	   "made where it is missing: %s", err.text);
-	is(content(), "0\n", "with nothing counted");
-	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644, "everybody reads it");
+	   "changes_note: makes a missing file: %s", err.text);
+	is(content(), "0\n", "changes_note: a new file counts 0");
+	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644,
+	   "changes_note: all users can read the file");
 	ok(changes_note(path, state, true, &err) == 0 &&
 		   changes_note(path, state, true, &err) == 0 &&
 		   changes_note(path, state, false, &err) == 0,
-	   "two changes: %s", err.text);
-	is(content(), "2\n", "are counted");
+	   "changes_note: two changes are noted: %s", err.text);
+	is(content(), "2\n", "changes_note: two changes count 2");
 	for (int i = 0; i < 8; i++)
 		changes_note(path, state, true, &err);
-	is(content(), "10\n", "and ten");
+	is(content(), "10\n", "changes_note: ten changes count 10");
 }
 
-/* Whoever reads it can lock it, in both ways there are. */
+/* Every reader of the file can lock it, in both ways. */
 static void locked(void)
 {
 	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -55,11 +56,12 @@ static void locked(void)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	ok(fd >= 0 && flock(fd, LOCK_EX) == 0 && fcntl(fd, F_OFD_SETLK, &all) == 0,
-	   "a reader locks it");
+	   "changes_note: a reader locks the file");
 	alarm(20);
-	is_int(changes_note(path, state, true, &err), 0, "and keeps nobody waiting: %s", err.text);
+	is_int(changes_note(path, state, true, &err), 0,
+	       "changes_note: does not wait for a reader's lock: %s", err.text);
 	alarm(0);
-	is(content(), "11\n", "it is counted");
+	is(content(), "11\n", "changes_note: counts beside a reader's lock");
 	close(fd);
 }
 
@@ -70,20 +72,21 @@ static void turns(void)
 	    bob = lock_private(state, PRIVATE_LOCK_USER(1001), 0, &err);
 	long start = monotonic_ms();
 
-	ok(alice >= 0 && bob >= 0, "users take turns for themselves: %s", err.text);
+	ok(alice >= 0 && bob >= 0, "lock_private: two users have separate locks: %s", err.text);
 	ok(lock_private(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN,
-	   "a second one of the same user waits");
-	ok(monotonic_ms() - start >= 100, "for the time that was said");
+	   "lock_private: a second change of one user waits");
+	ok(monotonic_ms() - start >= 100, "lock_private: waits for the given time");
 	close(alice);
 	alice = lock_private(state, PRIVATE_LOCK_USER(1000), 0, &err);
-	ok(alice >= 0, "and comes when the first is done: %s", err.text);
+	ok(alice >= 0, "lock_private: succeeds once the first change is done: %s", err.text);
 	close(alice);
 	close(bob);
-	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES, "no user is the changes");
+	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES,
+	   "lock_private: no user has the lock of the count");
 	chmod(state, 0755);
 	ok(lock_private(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
 		   strstr(err.text, "must belong to"),
-	   "not in a directory of others: %s", err.text);
+	   "lock_private: refuses a directory that others may write: %s", err.text);
 	chmod(state, 0700);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: whatever parses is canonical, so formatting gives the same
- * bytes; the small parsers beside it do not crash.
- * clang -fsanitize=fuzzer,address,undefined; seeds: corpus/request.
+ * libFuzzer target: whatever parses is canonical, so formatting gives the same bytes; the small
+ * parsers beside it do not crash. clang -fsanitize=fuzzer,address,undefined; seeds: corpus/request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static void check(int cond)
 		abort();
 }
 
-/* What a user asks nodeosd for; bytes behind its longest line are not looked at. */
+/* A user's request to nodeosd; bytes beyond its longest line are ignored. */
 static void check_ask(const char *text)
 {
 	char line[ASK_LINE_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of libnodeos what a program is told of changes; nodeosd is a thread of ours, which answers as
- * query.h and the guest have it. */
+/* Changes as a program sees them through libnodeos. nodeosd is a thread of the test, which answers
+ * as in query.h and in the guest. */
 #include "control/libnodeos_at.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 static int listener;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *cpus = "0-3"; /* that the container has; NULL: nodeosd fails */
+static const char *cpus = "0-3"; /* of the container; NULL: nodeosd fails */
 static unsigned asked;
 
 static void *serve(void *arg)
@@ -60,7 +60,7 @@ static unsigned times(void)
 	return n;
 }
 
-/* As nodeosd counts one more. */
+/* Count one change, as nodeosd does. */
 static void count(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -93,32 +93,35 @@ int main(void)
 	    pthread_create(&thread, NULL, serve, NULL) != 0)
 		bail("no socket");
 	n = nodeos_open_at(at.sun_path, changes);
-	ok(n && nodeos_cpus(n) == 4, "four CPUs: %s", nodeos_error(n));
-	is_int(nodeos_fd(n), -1, "no file of changes: nothing to watch");
+	ok(n && nodeos_cpus(n) == 4, "nodeos_open: the container has four CPUs: %s",
+	   nodeos_error(n));
+	is_int(nodeos_fd(n), -1, "nodeos_fd: fails without a file of changes");
 	count(changes);
 	set("0-1");
-	ok(readable(n), "what has changed before anybody watched makes the descriptor readable");
-	is_int(nodeos_changed(n), 1, "and is told");
+	ok(readable(n), "nodeos_fd: a change before the first watch makes the descriptor readable");
+	is_int(nodeos_changed(n), 1, "nodeos_changed: reports a change before the first watch");
 	is_int((int)nodeos_cpus(n), 2, "two CPUs");
 	before = times();
-	ok(!readable(n), "then it is quiet");
-	is_int(nodeos_changed(n), 0, "nothing has changed");
-	is_int((int)(times() - before), 0, "which needs no question");
+	ok(!readable(n), "nodeos_fd: the descriptor is quiet after the change");
+	is_int(nodeos_changed(n), 0, "nodeos_changed: reports no change");
+	is_int((int)(times() - before), 0, "nodeos_changed: needs no query without a change");
 	count(changes);
-	ok(readable(n), "somebody's container has changed");
-	is_int(nodeos_changed(n), 0, "not the caller's");
+	ok(readable(n), "nodeos_fd: a change of any container makes the descriptor readable");
+	is_int(nodeos_changed(n), 0, "nodeos_changed: ignores a change of another container");
 	set(NULL);
 	count(changes);
-	is_int(nodeos_changed(n), -1, "nodeosd does not answer when one has: %s", nodeos_error(n));
-	is_int((int)nodeos_cpus(n), 2, "it has what it had");
+	is_int(nodeos_changed(n), -1, "nodeos_changed: fails if nodeosd does not answer: %s",
+	       nodeos_error(n));
+	is_int((int)nodeos_cpus(n), 2, "nodeos_changed: a failure keeps the old state");
 	set("0-7");
-	is_int(nodeos_changed(n), 1, "the change is not lost: the next call asks again");
+	is_int(nodeos_changed(n), 1,
+	       "nodeos_changed: the next call reports a change after a failure");
 	is_int((int)nodeos_cpus(n), 8, "eight CPUs");
 	nodeos_close(n);
 	set("0-3");
 	n = nodeos_open_at(at.sun_path, changes);
 	set("0-2");
-	is_int(nodeos_changed(n), 1, "without nodeos_fd before it, too");
+	is_int(nodeos_changed(n), 1, "nodeos_changed: works without nodeos_fd before it");
 	nodeos_close(n);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);

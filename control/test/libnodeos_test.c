@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of libnodeos where no nodeosd answers: every call says so and none of them harms. The guest has
- * the rest. */
+/* libnodeos without a nodeosd: every call reports the error and does no harm. The guest has the
+ * other tests. */
 #include "control/nodeos.h"
 
 #include <unistd.h>
@@ -16,24 +16,27 @@ int main(void)
 		return tap_done();
 	}
 	n = nodeos_open();
-	if (!ok(n != NULL, "a handle in any case"))
+	if (!ok(n != NULL, "nodeos_open: gives a handle without nodeosd"))
 		return tap_done();
-	is_int((int)nodeos_cpus(n), 0, "no container");
-	ok(strncmp(nodeos_error(n), "nodeosd does not listen on this node", 36) == 0, "and why: %s",
-	   nodeos_error(n));
-	is(nodeos_container(n), "", "no name");
-	is(nodeos_cpulist(n), "", "no CPUs");
-	is(nodeos_rank_cpulist(n), "", "nor of the rank");
-	is(nodeos_memlist(n), "", "nor memory nodes");
-	is_int((int)(nodeos_rank_cpus(n) + nodeos_mems(n) + nodeos_job(n)), 0, "nothing else");
-	is_int(nodeos_resize(n, "4", NULL), -1, "resize");
-	is(nodeos_error(n), "this process is in no container", "is refused");
-	is_int(nodeos_bind_memory(n), -1, "memory");
-	is(nodeos_error(n), "this process is in no container", "likewise");
-	is_int(nodeos_refresh(n), -1, "asking again");
-	is_int(nodeos_fd(n), -1, "nothing to be told of");
-	ok(*nodeos_error(n), "and why: %s", nodeos_error(n));
-	is_int(nodeos_changed(n), -1, "nor to ask");
+	is_int((int)nodeos_cpus(n), 0, "nodeos_cpus: 0 without nodeosd");
+	ok(strncmp(nodeos_error(n), "nodeosd does not listen on this node", 36) == 0,
+	   "nodeos_error: says that nodeosd does not listen: %s", nodeos_error(n));
+	is(nodeos_container(n), "", "nodeos_container: empty without nodeosd");
+	is(nodeos_cpulist(n), "", "nodeos_cpulist: empty without nodeosd");
+	is(nodeos_rank_cpulist(n), "", "nodeos_rank_cpulist: empty without nodeosd");
+	is(nodeos_memlist(n), "", "nodeos_memlist: empty without nodeosd");
+	is_int((int)(nodeos_rank_cpus(n) + nodeos_mems(n) + nodeos_job(n)), 0,
+	       "numbers of CPUs, memory nodes and job are 0 without nodeosd");
+	is_int(nodeos_resize(n, "4", NULL), -1, "nodeos_resize: fails without nodeosd");
+	is(nodeos_error(n), "this process is in no container",
+	   "nodeos_resize: says that the process is in no container");
+	is_int(nodeos_bind_memory(n), -1, "nodeos_bind_memory: fails without nodeosd");
+	is(nodeos_error(n), "this process is in no container",
+	   "nodeos_bind_memory: says that the process is in no container");
+	is_int(nodeos_refresh(n), -1, "nodeos_refresh: fails without nodeosd");
+	is_int(nodeos_fd(n), -1, "nodeos_fd: fails without nodeosd");
+	ok(*nodeos_error(n), "nodeos_fd: gives the reason: %s", nodeos_error(n));
+	is_int(nodeos_changed(n), -1, "nodeos_changed: fails without nodeosd");
 	nodeos_close(n);
 	nodeos_close(NULL);
 	return tap_done();

@@ -3,8 +3,8 @@
 
 #include "base/test/tap.h"
 
-/* Two step containers of one name, as all of options alone have, and a container of the job plan.
- */
+/* Two step containers of one name, which all containers from options have, and a container of the
+ * job plan. */
 static struct ledger_job *make_job(uint32_t id)
 {
 	static const char *const name[] = { "sim", "step", "step" };
@@ -34,7 +34,7 @@ static struct ledger_job *make_job(uint32_t id)
 	return job;
 }
 
-/* Who resizes the container NAME, of step STEP if that is not -1. */
+/* A request to resize the container NAME, of step STEP unless -1. */
 static struct ask ask_for(const char *name, int step)
 {
 	struct ask a = { .operation = ASK_RESIZE,
@@ -53,7 +53,7 @@ static int find(struct owned *o, const struct node_state *s, const char *name, c
 	return owned_find(o, s, &a, cgroup, err);
 }
 
-/* The step whose container NAME is found, asked from CGROUP; 99: the job's; -1: none. */
+/* The step whose container NAME is found for a caller in CGROUP; 99: the job's; -1: none. */
 static int step_of(const struct node_state *s, const char *name, const char *cgroup)
 {
 	struct errbuf err = { 0 };
@@ -66,7 +66,7 @@ static int step_of(const struct node_state *s, const char *name, const char *cgr
 	return o.own ? (int)o.own->step_id : 99;
 }
 
-/* A refusal of owned_find begins with TEXT. */
+/* Does owned_find() refuse A with a message that begins with TEXT? */
 static bool refused(const struct node_state *s, const struct ask *a, const char *text)
 {
 	struct errbuf err = { 0 };
@@ -74,11 +74,11 @@ static bool refused(const struct node_state *s, const struct ask *a, const char 
 	int rc = owned_find(&o, s, a, "", &err);
 
 	if (rc == 0 || strncmp(err.text, text, strlen(text)) != 0)
-		diag("%s", rc == 0 ? "it is found" : err.text);
+		diag("%s", rc == 0 ? "owned_find() has accepted the request" : err.text);
 	return rc < 0 && strncmp(err.text, text, strlen(text)) == 0;
 }
 
-/* The container of one step, and where nobody says of which. */
+/* Containers with a named step, and without one. */
 static void by_step(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
@@ -92,28 +92,29 @@ static void by_step(const struct node_state *s)
 
 	ok(owned_find(&o, s, &first, "", &err) == 0 && o.own == &job->step[0] && o.step == o.own &&
 		   idset_has(&o.container->cpus, 1),
-	   "the first step's");
+	   "a named step: its own container is found");
 	ok(owned_find(&o, s, &second, "", &err) == 0 && o.own == &job->step[1] && o.step == o.own &&
 		   idset_has(&o.container->cpus, 2),
-	   "the second's");
+	   "the second step: its own container is found");
 	ok(owned_find(&o, s, &second, "slurm/job_7/step_0/user/task_0", &err) == 0 &&
 		   o.own == &job->step[1],
-	   "also for a rank of the first");
+	   "a named step counts for a rank of another step, too");
 	ok(refused(s, &any,
 		   "several steps have a container step of their own here (7.0, 7.1): say which "
 		   "one (--step=JOB.STEP)"),
-	   "not said of which step: refused");
+	   "a container of several steps is refused without a step");
 	any.operation = ASK_FIND;
 	ok(refused(s, &any, "several steps have a container step of their own here (7.0, 7.1)"),
-	   "who wants to be in one, too");
+	   "a find of a container of several steps is refused without a step");
 	ok(owned_find(&o, s, &remove, "", &err) == 0 && o.own,
-	   "who deletes is told that none can be");
+	   "a delete of a container of several steps finds one, to report that it cannot be "
+	   "deleted");
 	ok(refused(s, &ninth,
 		   "step 9 is in no container step on this node (these steps are in one: 7.0, "
 		   "7.1)"),
-	   "no such step");
+	   "a step that does not exist is refused");
 	ok(refused(s, &sim, "no step of yours is in a container sim on this node"),
-	   "a step that has brought its own is not in the job's");
+	   "a step with a container of its own is not in the job's");
 	in_plan = ledger_job_add_step(job);
 	if (!in_plan)
 		bail("out of memory");
@@ -128,23 +129,25 @@ static void by_step(const struct node_state *s)
 	ledger_step_add(in_plan, "sim");
 	ok(owned_find(&o, s, &plan, "", &err) == 0 && !o.own && o.plan == job->plan &&
 		   o.step == &job->step[2] && o.inode == job->inode,
-	   "a step in the job's: that one, and beside this step");
+	   "a step in the job's container is found with that container");
 	plan.step_given = false;
 	ok(owned_find(&o, s, &plan, "", &err) == 0 && !o.own && o.step == &job->step[3],
-	   "not said: beside the last one");
+	   "the job's container without a step is found with its last step");
 	ok(refused(s, &sim,
 		   "step 0 is in no container sim on this node (these steps are in one: 7.2, 7.3)"),
-	   "another step is not");
+	   "a step outside of the job's container is refused");
 	plan.step_given = true;
 	job->plan->container[0].deleted = true;
-	ok(refused(s, &plan, "container sim of job 7 was deleted"), "deleted");
-	ok(refused(s, &sim, "no step of yours is in a container sim"), "nobody is in it then");
+	ok(refused(s, &plan, "container sim of job 7 was deleted"),
+	   "a deleted container of a step is refused");
+	ok(refused(s, &sim, "no step of yours is in a container sim"),
+	   "a deleted container has no steps");
 	job->plan->container[0].deleted = false;
 	ledger_job_del_step(job, 200);
 	ledger_job_del_step(job, 201);
 }
 
-/* Many more than a message can name. */
+/* More steps than a message can name. */
 static void many(void)
 {
 	struct ledger_job *job = make_job(4294967295u);
@@ -164,11 +167,11 @@ static void many(void)
 		   "4294967295.1, 4294967295.4294967250, "
 		   "4294967295.4294967251, 4294967295.4294967252, 4294967295.4294967253, "
 		   "4294967295.4294967254, 4294967295.4294967255, ...): say which one"),
-	   "of 32 steps, eight are named");
+	   "a message names eight of 32 steps");
 	ledger_job_free(job);
 }
 
-/* What was found stays what is meant, though there are others of the name now. */
+/* A found container stays the same one, although others have its name now. */
 static void again(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
@@ -177,17 +180,17 @@ static void again(const struct node_state *s)
 
 	ok(owned_find_again(&o, s, "step", job->step[0].inode, &err) == 0 &&
 		   o.own == &job->step[0] && o.step == o.own && o.job == job,
-	   "the first step's again");
+	   "owned_find_again: finds the first step's container");
 	ok(owned_find_again(&o, s, "sim", job->inode, &err) == 0 && !o.own && o.plan == job->plan,
-	   "the job's again");
+	   "owned_find_again: finds the job's container");
 	job->plan->container[0].deleted = true;
 	ok(owned_find_again(&o, s, "sim", job->inode, &err) < 0 &&
 		   strstr(err.text, "container sim of job 7 was deleted"),
-	   "deleted meanwhile: %s", err.text);
+	   "owned_find_again: refuses a container deleted meanwhile: %s", err.text);
 	ledger_job_del_step(job, job->step[0].inode);
 	ok(owned_find_again(&o, s, "step", 101, &err) < 0 &&
 		   strstr(err.text, "container step has ended meanwhile"),
-	   "its step has ended: %s", err.text);
+	   "owned_find_again: refuses a container whose step has ended: %s", err.text);
 }
 
 int main(void)
@@ -198,16 +201,19 @@ int main(void)
 	struct owned o;
 	struct ask one;
 
-	is_int(step_of(&s, "step", ""), -1, "asked from elsewhere: it is to be said which");
+	is_int(step_of(&s, "step", ""), -1, "a caller outside of jobs must name a step");
 	is_int(step_of(&s, "step", "slurm/job_7/step_0/user/task_0"), 0,
-	       "a rank of the first step: its own");
+	       "a rank of the first step means its own container");
 	is_int(step_of(&s, "step", "slurm/job_7/step_1/user/task_3"), 1,
-	       "one of the second: its own");
+	       "a rank of the second step means its own container");
 	is_int(step_of(&s, "step", "slurm/job_7/step_10/user/task_3"), -1,
-	       "of a step whose name begins so: as from elsewhere");
-	is_int(step_of(&s, "step", "slurm/job_7/step_0"), 0, "the step's directory itself");
-	is_int(step_of(&s, "sim", "slurm/job_7/step_0/user/task_0"), 99, "the job's");
-	is_int(step_of(&s, "vda", "slurm/job_7/step_0/user/task_0"), -1, "none");
+	       "a step whose name only begins so counts as outside");
+	is_int(step_of(&s, "step", "slurm/job_7/step_0"), 0,
+	       "the step's directory itself counts as inside");
+	is_int(step_of(&s, "sim", "slurm/job_7/step_0/user/task_0"), 99,
+	       "a rank of a step finds the job's container");
+	is_int(step_of(&s, "vda", "slurm/job_7/step_0/user/task_0"), -1,
+	       "an unknown name finds no container");
 	by_step(&s);
 	many();
 	job[1] = make_job(8);
@@ -215,15 +221,16 @@ int main(void)
 	snprintf(job[1]->step[1].cgroup, sizeof(job[1]->step[1].cgroup), "slurm/job_8/step_1");
 	s.n_jobs = 2;
 	ok(find(&o, &s, "step", "", &err) < 0 && strstr(err.text, "jobs 7 and 8 both have"),
-	   "in two jobs: %s", err.text);
+	   "a container of two jobs is refused: %s", err.text);
 	ok(find(&o, &s, "step", "slurm/job_7/step_0/user/task_0", &err) == 0 && o.job == job[0] &&
 		   o.own == &job[0]->step[0] && o.step == o.own,
-	   "unless one is the caller's own");
+	   "the caller's own container is found among two jobs");
 	one = ask_for("step", 1);
 	ok(refused(&s, &one, "jobs 7 and 8 both have a container step here: say which one (--job)"),
-	   "a step of one number in two jobs");
+	   "one step number in two jobs is refused");
 	ledger_job_del_step(job[1], job[1]->step[1].inode);
-	ok(owned_find(&o, &s, &one, "", &err) == 0 && o.own == &job[0]->step[1], "in one of them");
+	ok(owned_find(&o, &s, &one, "", &err) == 0 && o.own == &job[0]->step[1],
+	   "one step number in one of two jobs is found");
 	again(&s);
 	ledger_job_free(job[0]);
 	ledger_job_free(job[1]);

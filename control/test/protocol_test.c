@@ -14,7 +14,7 @@
 static void parse(void)
 {
 	static const struct {
-		const char *line, *error; /* NULL: good */
+		const char *line, *error; /* NULL: no error */
 		unsigned job;
 		bool json;
 		const char *container;
@@ -43,10 +43,10 @@ static void parse(void)
 		{ "nodeos 1 query job=1", "request: find and query do not answer", 0, false, NULL },
 		{ "nodeos 1 query container=sim",
 		  "request: find, resize and delete have a container", 0, false, NULL },
-		{ "nodeos 1 resize container=sim", "request: resize, and nothing else, says", 0,
-		  false, NULL },
-		{ "nodeos 1 find container=sim cpus=1", "request: resize, and nothing else, says",
-		  0, false, NULL },
+		{ "nodeos 1 resize container=sim", "request: only resize has cpus", 0, false,
+		  NULL },
+		{ "nodeos 1 find container=sim cpus=1", "request: only resize has cpus", 0, false,
+		  NULL },
 		{ "nodeos 1 resize cpus=1", "request: find, resize and delete have a container", 0,
 		  false, NULL },
 		{ "nodeos 1 resize container=sim cpus=0", "request: \"cpus=0\" is not expected", 0,
@@ -67,13 +67,12 @@ static void parse(void)
 		  "request: \"mems=99999999999999999999b\"", 0, false, NULL },
 		{ "nodeos 1 delete", "request: find, resize and delete have a container", 0, false,
 		  NULL },
-		{ "nodeos 1 delete container=sim cpus=1", "request: resize, and nothing else, says",
-		  0, false, NULL },
-		{ "nodeos 1 delete container=sim kill kill", "request: \"kill\"", 0, false, NULL },
-		{ "nodeos 1 find container=sim kill",
-		  "request: delete, and nothing else, says kill", 0, false, NULL },
-		{ "nodeos 1 show kill", "request: delete, and nothing else, says kill", 0, false,
+		{ "nodeos 1 delete container=sim cpus=1", "request: only resize has cpus", 0, false,
 		  NULL },
+		{ "nodeos 1 delete container=sim kill kill", "request: \"kill\"", 0, false, NULL },
+		{ "nodeos 1 find container=sim kill", "request: only delete has kill", 0, false,
+		  NULL },
+		{ "nodeos 1 show kill", "request: only delete has kill", 0, false, NULL },
 		{ "nodeos 1 find container=sim step=",
 		  "request: \"step=\" is not expected (allowed, once each: job=NUMBER, "
 		  "step=NUMBER, json,",
@@ -92,11 +91,11 @@ static void parse(void)
 		{ "nodeos 1 find container=sim step=0 step=0", "request: \"step=0\"", 0, false,
 		  NULL },
 		{ "nodeos 1 delete container=sim step=0",
-		  "request: find and resize, and nothing else, say of which step", 0, false, NULL },
-		{ "nodeos 1 show step=0",
-		  "request: find and resize, and nothing else, say of which step", 0, false, NULL },
-		{ "nodeos 1 query step=0",
-		  "request: find and resize, and nothing else, say of which step", 0, false, NULL },
+		  "request: only find and resize have a step", 0, false, NULL },
+		{ "nodeos 1 show step=0", "request: only find and resize have a step", 0, false,
+		  NULL },
+		{ "nodeos 1 query step=0", "request: only find and resize have a step", 0, false,
+		  NULL },
 		{ "", "request: it starts with \"\"", 0, false, NULL },
 		{ "nodeos 2 show",
 		  "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false,
@@ -127,7 +126,7 @@ static void parse(void)
 
 		if (t[i].error) {
 			ok(rc < 0 && strncmp(err.text, t[i].error, strlen(t[i].error)) == 0,
-			   "refused: %s: %s", t[i].line, rc < 0 ? err.text : "it is not");
+			   "refused: %s: %s", t[i].line, rc < 0 ? err.text : "accepted");
 			continue;
 		}
 		ok(rc == 0 && a.operation == (t[i].container ? ASK_FIND : ASK_SHOW) &&
@@ -136,12 +135,12 @@ static void parse(void)
 		   "%s", t[i].line);
 		ask_format(&a, line);
 		snprintf(again, sizeof(again), "%s\n", t[i].line);
-		is(line, again, "and back");
+		is(line, again, "ask_format: a parsed line is formatted as it was");
 	}
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
 	ok(ask_parse(&b, line, &err) < 0 && strstr(err.text, "longer than 510 bytes"),
-	   "a line without end");
+	   "ask_parse: a line without an end is refused");
 }
 
 /* Memory nodes as users write them. */
@@ -176,11 +175,11 @@ static void mems(void)
 		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n &&
 				    a.bytes == t[i].bytes
 			  : rc < 0,
-		   "memory nodes \"%s\"%s", t[i].text, t[i].n ? "" : ": refused");
+		   "ask_parse_mems: memory nodes \"%s\"%s", t[i].text, t[i].n ? "" : ": refused");
 	}
 }
 
-/* A line of each operation, and back: as the parser has understood it. */
+/* Format a line of each operation from its parsed form. */
 static void back(void)
 {
 	static const struct {
@@ -208,17 +207,17 @@ static void back(void)
 			   (a.step_given ? (int64_t)a.step : -1) == t[i].step,
 		   "%s", line);
 		ask_format(&a, again);
-		is(again, t[i].line, "and back");
+		is(again, t[i].line, "ask_format: a line of each operation is formatted as it was");
 	}
 }
 
-/* The other side: says TEXT to whoever comes, and keeps what he has said; before that it turns some
- * away, as systemd does. */
+/* The other side: answers every client with TEXT, and keeps its request; it turns some clients away
+ * before, as systemd does. */
 struct other {
 	int fd;
 	const char *text;
 	unsigned turn_away;
-	useconds_t slow; /* before it closes on who is turned away, and before it answers */
+	useconds_t slow; /* pause before it closes a connection unread, and before it answers */
 	char heard[ASK_LINE_MAX];
 };
 
@@ -233,7 +232,7 @@ static void *answer(void *arg)
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	for (; o->turn_away; o->turn_away--) {
 		fd = accept(o->fd, NULL, NULL);
-		/* once before, and once after he has said it */
+		/* close at once, or after the client has sent */
 		usleep(o->turn_away % 2 ? o->slow : 0);
 		close(fd);
 	}
@@ -287,8 +286,7 @@ static void tick(int sig)
 	(void)sig;
 }
 
-/* A program with a profiler's timer, whose calls are interrupted, on a node where others ask as
- * well. */
+/* A program with a profiler's timer, which interrupts its calls, on a busy node. */
 static void busy(void)
 {
 	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -298,17 +296,17 @@ static void busy(void)
 
 	snprintf(path, sizeof(path), "%s/s", scratch);
 	is_int(asked_slowly(path, "ok\nhere\n", 8, 100000, heard, &err), 0,
-	       "turned away eight times: %s", err.text);
-	is(said, "here\n", "it asks until it is answered");
-	is(heard, "nodeos 1 show job=7\n", "the same");
+	       "ask_node: succeeds after eight refusals: %s", err.text);
+	is(said, "here\n", "ask_node: gets the answer after refusals");
+	is(heard, "nodeos 1 show job=7\n", "ask_node: repeats the same request");
 	ok(asked_slowly(path, "", 0, 50000, heard, &err) < 0 &&
 		   strstr(err.text, "has not answered"),
-	   "who was heard does not ask again");
+	   "ask_node: does not repeat a request that was read");
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
 	is_int(asked_slowly(path, "ok\nhere\n", 0, 300000, heard, &err), 0,
-	       "interrupted all the time: %s", err.text);
-	is(said, "here\n", "it waits for the answer");
+	       "ask_node: succeeds under constant interrupts: %s", err.text);
+	is(said, "here\n", "ask_node: gets the answer under constant interrupts");
 	setitimer(ITIMER_REAL, &never, NULL);
 }
 
@@ -321,16 +319,19 @@ static void talk(void)
 	snprintf(path, sizeof(path), "%s/s", scratch);
 	ok(ask_node(&a, path, stdout, &err) < 0 &&
 		   strstr(err.text, "nodeosd does not listen on this node"),
-	   "nobody is there: %s", err.text);
-	is_int(asked(path, "ok\nwhat it says\nin lines\n", heard, &err), 0, "an answer");
-	is(said, "what it says\nin lines\n", "what comes after ok");
-	is(heard, "nodeos 1 show job=7\n", "to what was asked");
-	ok(asked(path, "error it is not yours\n", heard, &err) < 0, "an error");
-	is(err.text, "it is not yours", "in its words");
+	   "ask_node: fails if nodeosd does not listen: %s", err.text);
+	is_int(asked(path, "ok\nwhat it says\nin lines\n", heard, &err), 0,
+	       "ask_node: accepts an answer");
+	is(said, "what it says\nin lines\n", "ask_node: the result is the text after ok");
+	is(heard, "nodeos 1 show job=7\n", "ask_node: sends the request");
+	ok(asked(path, "error container of another user\n", heard, &err) < 0,
+	   "ask_node: fails for an error");
+	is(err.text, "container of another user", "ask_node: the error is the server's message");
 	ok(asked(path, "", heard, &err) < 0 && strstr(err.text, "has not answered"),
-	   "no answer: %s", err.text);
-	ok(asked(path, "what\n", heard, &err) < 0 && strstr(err.text, "does not know: what"),
-	   "an answer of another version: %s", err.text);
+	   "ask_node: fails without an answer: %s", err.text);
+	ok(asked(path, "what\n", heard, &err) < 0 &&
+		   strstr(err.text, "unknown to this version: what"),
+	   "ask_node: fails for an unknown answer: %s", err.text);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time that ranks are bound in, on plain files in the place of cgroups; lists of CPUs have one
- * length, as the kernel's files are written without being cut.
+ * The time for binding ranks, with plain files in the place of cgroups. Lists of CPUs have one
+ * length, as plain files are not truncated by a write.
  */
 #include "control/resize_ranks.h"
 
@@ -14,7 +14,7 @@
 
 static struct ledger_job *job;
 
-/* The CPUs that the cgroup of each rank of GROUP has, "0-3 4-7 4-7". */
+/* CPUs in the cgroup of each rank of GROUP, "0-3 4-7 4-7". */
 static const char *kernel_has(const char *group)
 {
 	static char all[RANKS * 8];
@@ -32,8 +32,8 @@ static const char *kernel_has(const char *group)
 	return all;
 }
 
-/* Step ID, the next one of the job, with RANKS ranks on CPUs 0-3 in a place of their own; LISTED in
- * cgroup.threads of each. */
+/* Add step ID to the job, with RANKS ranks on CPUs 0-3 in a place of their own; LISTED is the text
+ * of each cgroup.threads. */
 static void add_step(unsigned id, const char *listed)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
@@ -64,7 +64,7 @@ static void add_step(unsigned id, const char *listed)
 	scratch_file(path, "0-7");
 }
 
-/* The ranks of step ID, which are to have CPUs 4-7. */
+/* The ranks of step ID, for CPUs 4-7. */
 static struct rank_group group_of(unsigned id)
 {
 	struct rank_group g = { .before = set_of("0-3"), .after = set_of("4-7") };
@@ -90,10 +90,11 @@ static void limits(void)
 		less = less && t.bind_ms > 0 && t.undo_ms > 0 &&
 		       t.bind_ms + t.undo_ms < 1000L * timeout;
 	}
-	ok(less, "binding and undoing together take less time than a launch waits");
+	ok(less,
+	   "bind_time_start: binding and undoing together take less time than a launch waits");
 }
 
-/* Both groups have one limit, and it ends when one of them is bound. */
+/* Both groups share one limit, which ends when the first is bound. */
 static void two_groups(void)
 {
 	struct rank_group one = group_of(1), two = group_of(2);
@@ -101,28 +102,37 @@ static void two_groups(void)
 	struct bind_time t;
 
 	bind_time_start(&t, 60);
-	is_int(rank_group_bind(&one, root, &t, &err), 0, "in time a group is bound (%s)", err.text);
-	is(kernel_has("job_7/step_1"), "4-7 4-7 4-7", "its cgroups have the new CPUs");
-	is(list_of(&job->step[0].placed[2].cpus), "4-7", "the ledger has them for its ranks");
-	is(list_of(&job->step[0].cpus), "4-7", "the ledger has them for the step");
+	is_int(rank_group_bind(&one, root, &t, &err), 0,
+	       "rank_group_bind: binds a group in time (%s)", err.text);
+	is(kernel_has("job_7/step_1"), "4-7 4-7 4-7",
+	   "rank_group_bind: the cgroups have the new CPUs");
+	is(list_of(&job->step[0].placed[2].cpus), "4-7",
+	   "rank_group_bind: the ledger has the new CPUs of the ranks");
+	is(list_of(&job->step[0].cpus), "4-7",
+	   "rank_group_bind: the ledger has the new CPUs of the step");
 	t.bind_end = monotonic_ms() - 1;
-	is_int(rank_group_bind(&two, root, &t, &err), -1, "then the time is over: %s", err.text);
-	is(kernel_has("job_7/step_2"), "0-3 0-3 0-3", "the next group is as before");
-	is(list_of(&job->step[1].placed[0].cpus), "0-3", "the ledger has it as before");
+	is_int(rank_group_bind(&two, root, &t, &err), -1,
+	       "rank_group_bind: fails once the time is over: %s", err.text);
+	is(kernel_has("job_7/step_2"), "0-3 0-3 0-3",
+	   "rank_group_bind: a late group keeps its CPUs");
+	is(list_of(&job->step[1].placed[0].cpus), "0-3",
+	   "rank_group_bind: the ledger keeps the CPUs of a late group");
 	rank_group_undo(&one, root, &t);
-	is(kernel_has("job_7/step_1"), "0-3 0-3 0-3", "the first is undone");
+	is(kernel_has("job_7/step_1"), "0-3 0-3 0-3",
+	   "rank_group_undo: the first group has its old CPUs");
 	is(list_of(&job->step[0].placed[2].cpus), "0-3",
-	   "the ledger has the old CPUs for its ranks");
-	is(list_of(&job->step[0].cpus), "0-3", "the ledger has the old CPUs for the step");
-	is_int(t.n_stuck, 0, "no rank is stuck");
+	   "rank_group_undo: the ledger has the old CPUs of the ranks");
+	is(list_of(&job->step[0].cpus), "0-3",
+	   "rank_group_undo: the ledger has the old CPUs of the step");
+	is_int(t.n_stuck, 0, "rank_group_undo: no rank is stuck");
 	bind_time_tell(&t, &err);
-	ok(strstr(err.text, "as before") != NULL, "the message says that all are as before: %s",
-	   err.text);
+	ok(strstr(err.text, "as before") != NULL,
+	   "bind_time_tell: the message says that all ranks are as before: %s", err.text);
 	rank_group_free(&one);
 	rank_group_free(&two);
 }
 
-/* What is bound and has no time to be undone stays, and is named. */
+/* Without time for an undo, bound ranks stay, and are named. */
 static void late_undo(void)
 {
 	struct rank_group g = group_of(3);
@@ -134,16 +144,17 @@ static void late_undo(void)
 		bail("%s", err.text);
 	t.undo_ms = -1;
 	rank_group_undo(&g, root, &t);
-	is(kernel_has("job_7/step_3"), "4-7 4-7 4-7", "without time to undo, ranks stay");
-	is_int(t.n_stuck, RANKS, "all are counted");
+	is(kernel_has("job_7/step_3"), "4-7 4-7 4-7",
+	   "rank_group_undo: ranks keep the new CPUs without time to undo");
+	is_int(t.n_stuck, RANKS, "rank_group_undo: all stuck ranks are counted");
 	bind_time_tell(&t, &err);
 	ok(strstr(err.text, "3 ranks") && strstr(err.text, "step 3, task_0") &&
 		   strstr(err.text, "step 3, task_2"),
-	   "all are named: %s", err.text);
+	   "bind_time_tell: stuck ranks are named: %s", err.text);
 	rank_group_free(&g);
 }
 
-/* A rank has so many threads that the time ends between two of them. */
+/* A rank with so many threads that the time ends between two of them. */
 static void late_thread(void)
 {
 	struct rank_group g = group_of(4);
@@ -152,12 +163,14 @@ static void late_thread(void)
 
 	bind_time_start(&t, 60);
 	t.bind_end = monotonic_ms() + 2;
-	is_int(rank_group_bind(&g, root, &t, &err), -1, "threads take too long: %s", err.text);
-	ok(strstr(err.text, "step 4, task_0") != NULL, "their rank is named");
+	is_int(rank_group_bind(&g, root, &t, &err), -1,
+	       "rank_group_bind: fails for a rank with too many threads: %s", err.text);
+	ok(strstr(err.text, "step 4, task_0") != NULL,
+	   "rank_group_bind: the message names the rank with too many threads");
 	rank_group_free(&g);
 }
 
-/* LINES lines that name this process's first thread. */
+/* LINES lines with this process's first thread. */
 static char *many_threads(unsigned lines)
 {
 	char *text = malloc(lines * 12u + 1), *at = text;

@@ -11,11 +11,13 @@ static void mems(void)
 	struct conf conf;
 
 	conf_defaults(&conf);
-	is_int(resize_check_mems(&conf, "/c", &err), -1, "memory nodes stay by default");
-	ok(strstr(err.text, "(resize_mems in /c)") != NULL, "the message names the key: %s",
-	   err.text);
+	is_int(resize_check_mems(&conf, "/c", &err), -1,
+	       "resize_check_mems: memory nodes stay by default");
+	ok(strstr(err.text, "(resize_mems in /c)") != NULL,
+	   "resize_check_mems: the message names the key: %s", err.text);
 	conf.resize_mems = true;
-	is_int(resize_check_mems(&conf, "/c", &err), 0, "resize_mems lets them change");
+	is_int(resize_check_mems(&conf, "/c", &err), 0,
+	       "resize_check_mems: resize_mems allows changes");
 }
 
 static void users(void)
@@ -53,7 +55,7 @@ static void users(void)
 	resize_check_user(&conf, "/c", 1002, false, true, &err);
 	ok(strstr(err.text, "mems is for users 1001 only") &&
 		   strstr(err.text, "(allow_mems in /c)"),
-	   "the message names list and key: %s", err.text);
+	   "resize_check_user: the message names list and key: %s", err.text);
 }
 
 static void launched(void)
@@ -81,7 +83,7 @@ static void launched(void)
 			bail("%s", err.text);
 		ask.mems_kind = row[i].kind;
 		is_int(resize_check_launched(&conf, "/c", &ask, &err), row[i].want,
-		       "launched with%s memory nodes, other ones %s with \"%s\"",
+		       "launched with%s memory nodes, new ones %s with \"%s\"",
 		       row[i].kind == MEMS_UNSET ? "out" : "", row[i].want ? "may not" : "may",
 		       row[i].conf);
 	}
@@ -91,7 +93,7 @@ static void launched(void)
 	ok(strstr(err.text, "container sim was launched without memory nodes") &&
 		   strstr(err.text, "(allow_mems in /c goes by account or partition)") &&
 		   strstr(err.text, "ask for mems in the next job's manifest"),
-	   "the message names container and key, and says what to do: %s", err.text);
+	   "resize_check_launched: the message names container, key and remedy: %s", err.text);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a report that was kept (report --merge) or has come from a node
- * (--all-nodes). What is shown of one that is taken has no control characters in any form; its JSON
- * is taken again, and shows the same. Seeds: corpus/report.
+ * libFuzzer target: arbitrary bytes as a stored report (report --merge) or as one from a node
+ * (--all-nodes). The output for an accepted report has no control characters in any form; its JSON
+ * is accepted again, and gives the same output. Seeds: corpus/report.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void check_printable(const char *text)
 		check(*text == '\n' || (*text >= ' ' && *text <= '~'));
 }
 
-/* JSON may say anything in UTF-8, but no control character. */
+/* JSON may have any UTF-8 text, but no control character. */
 static void check_json(const char *text)
 {
 	for (; *text; text++) {
@@ -94,7 +94,7 @@ static void check_merged(const char *text, size_t size)
 	merged_free(&again);
 }
 
-/* malloc'ed, or NULL */
+/* for the caller to free, or NULL */
 static char *text_of(const char *parcels, const char *node)
 {
 	struct parcels p;
@@ -106,7 +106,7 @@ static char *text_of(const char *parcels, const char *node)
 	return text;
 }
 
-/* What srun has printed; and a text that was sent as one comes whole. */
+/* Output of srun; a text sent as one parcel arrives whole. */
 static void check_parcels(const char *text, size_t size)
 {
 	char *read = text_of(text, "n0"), *sent = NULL;

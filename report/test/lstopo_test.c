@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The picture itself: lstopo has drawn it, and each CPU has its container's colour. */
+/* The picture itself: lstopo draws it, and each CPU has its container's colour. */
 #include "report/lstopo.h"
 
 #include <unistd.h>
@@ -36,20 +36,19 @@ static void label(void)
 	struct picture_part p = { .kind = PICTURE_CONTAINER };
 
 	draw_label(&p, "x", "");
-	is(p.label, "x: nothing", "a part with nothing");
+	is(p.label, "x: nothing", "draw_label: a part without CPUs and memory nodes");
 	idset_add(&p.cpus, 3);
 	draw_label(&p, "x", ", policy hpc");
-	is(p.label, "x: CPU 3, policy hpc", "a label with one CPU and a policy");
+	is(p.label, "x: CPU 3, policy hpc", "draw_label: a part with one CPU");
 	idset_add(&p.cpus, 4);
 	idset_add(&p.mems, 1);
 	draw_label(&p, "x", "");
-	is(p.label, "x: CPUs 3-4, memory node 1", "a label with several CPUs and a memory node");
+	is(p.label, "x: CPUs 3-4, memory node 1", "draw_label: a part with CPUs and a memory node");
 	for (unsigned i = 0; i < IDSET_MAX; i += 2)
 		idset_add(&p.cpus, i);
 	idset_add(&p.mems, 3);
 	draw_label(&p, "x", "");
-	is(p.label, "x: CPUs ..., memory nodes 1,3",
-	   "a label cuts a list of CPUs that is too long");
+	is(p.label, "x: CPUs ..., memory nodes 1,3", "draw_label: more CPUs than a label can hold");
 }
 
 int main(void)
@@ -72,30 +71,32 @@ int main(void)
 	idset_add(&part[0].mems, 0);
 	idset_add(&part[1].cpus, 2);
 	idset_add(&part[2].cpus, 3);
-	is_int(draw_svg(m, "title", part, 3, path, &err), 0, "a picture %s", err.text);
+	is_int(draw_svg(m, "title", part, 3, path, &err), 0, "draw_svg: draws a picture %s",
+	       err.text);
 	svg = read_all(path);
 	if (ok(svg && strncmp(svg, "<?xml", 5) == 0 && strstr(svg, "</svg>"),
-	       "is there, to its end")) {
+	       "draw_svg: the picture is complete")) {
 		ok(strstr(svg, ">title<") && strstr(svg, ">one<") && strstr(svg, ">two<") &&
 			   strstr(svg, ">free<"),
-		   "the picture has its legend");
+		   "draw_svg: the picture has its legend");
 		ok(!strstr(svg, "px\"") && strstr(svg, "viewBox='0 0 ") &&
 			   !strstr(strstr(svg, "viewBox='0 0 "), "px '"),
-		   "the picture's size is one that browsers read");
+		   "draw_svg: the picture has a size that browsers can read");
 		is(fill_of(svg, "PU", 0, one), fill_of(svg, "PU", 1, two),
-		   "two CPUs of a container have the same colour");
+		   "draw_svg: CPUs of a container have one colour");
 		is(fill_of(svg, "Core", 0, one), fill_of(svg, "PU", 0, two),
-		   "a container's core has its colour");
+		   "draw_svg: a container's core has the colour of its CPUs");
 		is(fill_of(svg, "NUMANode", 0, one), fill_of(svg, "PU", 0, two),
-		   "a container's memory node has its colour");
+		   "draw_svg: a container's memory node has the colour of its CPUs");
 		ok(strcmp(fill_of(svg, "PU", 1, one), fill_of(svg, "PU", 2, two)) != 0,
-		   "another container has another colour");
-		is(fill_of(svg, "PU", 3, one), "rgb(255,255,255)", "a free CPU is white");
+		   "draw_svg: two containers have different colours");
+		is(fill_of(svg, "PU", 3, one), "rgb(255,255,255)", "draw_svg: a free CPU is white");
 	}
 	free(svg);
 	is_int(draw_svg(m, "title", part, 3, "/nonexistent/p.svg", &err), -1,
-	       "a file that cannot be made");
-	is(err.text, "/nonexistent/p.svg: No such file or directory", "and why");
+	       "draw_svg: fails for a file that cannot be made");
+	is(err.text, "/nonexistent/p.svg: No such file or directory",
+	   "draw_svg: names the file and the cause");
 	machine_free(m);
 	return tap_done();
 }

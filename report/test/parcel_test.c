@@ -19,7 +19,7 @@ static char *written(const char *node, const char *text)
 	return out;
 }
 
-/* What NODE's text is among PARCELS, "-" for none. */
+/* The text of NODE among PARCELS, "-" for none. */
 static const char *found(const char *parcels, const char *node)
 {
 	static char text[8192];
@@ -32,8 +32,8 @@ static const char *found(const char *parcels, const char *node)
 	return text;
 }
 
-/* As of a very large job: 20,000 nodes, whose lines are mixed, in well under what would be minutes
- * by looking at all for each. */
+/* A very large job: 20,000 nodes with mixed lines take seconds, where a search through all lines
+ * for each node would take minutes. */
 static void many(void)
 {
 	enum { NODES = 20000 };
@@ -65,8 +65,9 @@ static void many(void)
 		free(got);
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-	is_int((int)good, NODES, "the texts of all of 20,000 nodes are found");
-	ok(end.tv_sec - start.tv_sec < 20, "20,000 texts are read in %ld s of CPU time",
+	is_int((int)good, NODES, "parcel_read: finds the text of each of 20,000 nodes");
+	ok(end.tv_sec - start.tv_sec < 20,
+	   "parcel_read: takes %ld s of a processor for 20,000 nodes",
 	   (long)(end.tv_sec - start.tv_sec));
 	parcels_free(&p);
 	free(all);
@@ -79,36 +80,41 @@ int main(void)
 	size_t longest = 0, seen = 0;
 
 	is(small, "+n0 {\n+n0 \"a\": 1,\n+n0 \"b\": \"x  y\"\n+n0 }\n=n0 20\n",
-	   "a parcel has a line for each line of the text, without indentation");
-	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}", "the text of a parcel is found again");
-	is(found(small, "n"), "-", "a node whose name begins another's has no text");
-	is(found(small, "n01"), "-", "a node whose name begins with another's has no text");
-	is(empty, "=n0 0\n", "an empty text is a parcel of one line");
-	is(found(empty, "n0"), "-", "an empty text counts as no answer");
+	   "parcel_write: writes lines without their indentation");
+	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}",
+	   "parcel_read: gives the text without line breaks");
+	is(found(small, "n"), "-", "parcel_read: a node whose name is a prefix has no text");
+	is(found(small, "n01"), "-", "parcel_read: a node with a longer name has no text");
+	is(empty, "=n0 0\n", "parcel_write: an empty text has only its end");
+	is(found(empty, "n0"), "-", "parcel_read: an empty text is no answer");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	large = written("n0", text);
 	for (char *at = large; *at; at += strcspn(at, "\n") + 1)
 		longest = strcspn(at, "\n") > longest ? strcspn(at, "\n") : longest;
-	ok(longest < 1000, "a long line is cut: %zu", longest);
-	is(found(large, "n0"), text, "the pieces of a long line are joined again");
-	is_int(parcel_count(small, strlen(small), &seen), 1, "the end of a parcel is counted");
-	is_int(parcel_count(small, strlen(small), &seen), 0, "the end of a parcel is counted once");
+	ok(longest < 1000, "parcel_write: a long line is cut: %zu", longest);
+	is(found(large, "n0"), text, "parcel_read: joins the pieces of a long line");
+	is_int(parcel_count(small, strlen(small), &seen), 1,
+	       "parcel_count: counts a complete parcel");
+	is_int(parcel_count(small, strlen(small), &seen), 0, "parcel_count: counts a parcel once");
 	seen = 0;
-	is_int(parcel_count("+n0 =\nx=\n", 9, &seen), 0, "lines of other programs are not counted");
+	is_int(parcel_count("+n0 =\nx=\n", 9, &seen), 0,
+	       "parcel_count: ignores = inside of a line");
 	seen = 0;
-	is_int(parcel_count("=n0 1\n=n1 ", 11, &seen), 1, "half of an end is not counted");
+	is_int(parcel_count("=n0 1\n=n1 ", 11, &seen), 1,
+	       "parcel_count: ignores an incomplete line");
 	is_int(parcel_count("=n0 1\n=n1 2\n", 13, &seen), 1,
-	       "an end is counted when all of it has come");
+	       "parcel_count: counts a line once it is complete");
 	many();
 	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n0"), "ac",
-	   "the text of n0 among lines of n1");
+	   "parcel_read: finds the text of the first of two mixed nodes");
 	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n1"), "b",
-	   "the text of n1 among lines of n0");
-	is(found("+n0 a\n=n0 2\n", "n0"), "-", "a parcel that lost a line is no text");
-	is(found("+n0 a\n", "n0"), "-", "a parcel without an end is no text");
-	is(found("+n0 a\n=n0 1", "n0"), "-", "an end without its newline is no end");
-	is(found("", "n0"), "-", "no lines are no text");
+	   "parcel_read: finds the text of the second of two mixed nodes");
+	is(found("+n0 a\n=n0 2\n", "n0"), "-",
+	   "parcel_read: a text that lacks a line is no answer");
+	is(found("+n0 a\n", "n0"), "-", "parcel_read: a text without its end is no answer");
+	is(found("+n0 a\n=n0 1", "n0"), "-", "parcel_read: an incomplete end is no answer");
+	is(found("", "n0"), "-", "parcel_read: an empty output has no text");
 	free(small);
 	free(empty);
 	free(large);

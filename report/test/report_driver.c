@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nodeosctl report without root and Slurm, for test/schema_test.py: "report_driver json|text NODE
- * [KIND]..." prints what it would on a node NODE with the jobs of KIND: "coupled" (a job plan of
- * two containers, a rank in the first of them: this process), "step" (a step container), "blocks"
- * (memory nodes are divided), "own" (as a user sees it).
+ * [KIND]..." prints its output on a node NODE with the jobs of KIND: "coupled" (a job plan of two
+ * containers, this process as a rank in the first), "step" (a step container), "blocks" (memory
+ * nodes are divided), "own" (as a user sees it).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void place(struct job_plan *p, const char *name, const char *cpus, const 
 	job_plan_add_why(c, "asks what it gets");
 }
 
-/* One that is not canonical would leave its containers out in silence. */
+/* Returns a copy. A request that is not canonical would silently drop its containers. */
 static char *request_of(const char *text)
 {
 	static struct request r;
@@ -58,7 +58,7 @@ static char *request_of(const char *text)
 	return strdup(text);
 }
 
-/* A step with one rank in CGROUP, which is this process. */
+/* Add a step with one rank in CGROUP, which is this process. */
 static struct ledger_step *add_step(struct ledger_job *job, uint32_t id, const char *cgroup,
 				    const char *places)
 {
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 	else
 		node_report_text(stdout, &s, argv[2]);
 	machine_free(m);
-	s.blocks.block = NULL; /* not malloc'ed */
+	s.blocks.block = NULL; /* not from malloc */
 	node_state_free(&s);
 	return 0;
 }

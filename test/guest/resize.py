@@ -162,8 +162,8 @@ def by_step(job):
         (
             "delete step",
             (
-                "container step is of a step alone, and goes with it: scancel the step that is"
-                f" meant ({job}.0, {job}.1)"
+                "container step belongs to a step alone and ends with it: scancel that step"
+                f" ({job}.0, {job}.1)"
             ),
         ),
     ):
