@@ -15,7 +15,7 @@ SOURCE = os.path.abspath(
     os.environ.get("NODEOS_SOURCE")
     or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 )
-MAX_LINES = 6000  # lines of a room's sources without tests; a larger room is to be split
+MAX_LINES = 6000  # lines of a room's sources without tests; split a larger room
 
 # Rooms that are installed, with code that root may run.
 INSTALLED = [

@@ -314,7 +314,7 @@ def group_refused():
             {"source": "/dev/ram0"},
             "buffers of that device are not allowed at this site",
         ),
-        ("a file that is not there", {"source": "/scratch/none"}, "No such file or directory"),
+        ("a missing file", {"source": "/scratch/none"}, "No such file or directory"),
         (
             "a file on a filesystem without blocks",
             {"source": "/run/nodeos-test"},
