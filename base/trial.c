@@ -123,7 +123,7 @@ int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *er
 	if (pipe2(alive, O_CLOEXEC) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));
 	fflush(NULL); /* otherwise both processes would write the buffered output */
-	/* a caller that ignores SIGCHLD, as some daemons do, could not learn how the child ended */
+	/* where the caller ignores SIGCHLD, the kernel discards the child's exit status */
 	sigaction(SIGCHLD, &dfl, &before);
 	pid = fork();
 	error = errno;

@@ -46,8 +46,8 @@ struct xml {
 };
 
 /*
- * Read TEXT of LEN bytes. The reader changes TEXT, and names and values point into it, so TEXT
- * lives as long as X. TEXT[LEN] must be NUL.
+ * Read TEXT of LEN bytes. The reader changes TEXT, and names and values point into it, so the
+ * caller keeps TEXT as long as X. TEXT[LEN] must be NUL.
  */
 int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err);
 

@@ -89,10 +89,11 @@ static int check_plan_mems(const struct planned_container *c, const struct reque
 	if (!in->resize)
 		return 0;
 	if (ask->mems_kind == MEMS_UNSET && !idset_equal(&c->mems, &in->has_mems))
-		return errprintf(err, "container %s: other memory nodes, which are not asked for",
+		return errprintf(err,
+				 "container %s: the plan changes memory nodes without a request",
 				 c->name);
 	if (!idset_subset(&c->mems, &in->has_mems) && !idset_subset(&in->has_mems, &c->mems))
-		return errprintf(err, "container %s: other memory nodes in place of its own",
+		return errprintf(err, "container %s: the plan replaces its memory nodes by others",
 				 c->name);
 	return 0;
 }

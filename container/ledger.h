@@ -151,8 +151,8 @@ int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *
 		struct idset *unread, struct errbuf *bad, struct errbuf *err);
 
 /*
- * As ledger_each(), for the entries of WHOSE, with the text of their ranks. Only the first lines of
- * other entries are read.
+ * As ledger_each(), for the entries that WHOSE selects, with the text of their ranks. Of other
+ * entries only the first lines are read.
  */
 int ledger_each_of(struct ledger *l, const struct ledger_whose *whose,
 		   int (*fn)(const struct ledger_job *job, void *arg), void *arg,

@@ -256,7 +256,8 @@ static int take_launching(const char **text, struct ledger_step *s, bool light, 
 	bool no = is_line(at, " no "), yes = is_line(at, " yes ");
 
 	if (!end)
-		return errprintf(err, "bad launching line of step %" PRIu32, s->step_id);
+		return errprintf(err, "step %" PRIu32 ": the launching line is cut off",
+				 s->step_id);
 	*text = end + 1;
 	if (*runs || (*at != '\n' && !no && !yes)) {
 		s->launching = true;

@@ -10,8 +10,8 @@
 
 /*
  * Make a job_plan from a request: the one place where request and topology meet. Linked into the
- * helper and nodeosctl, never into the plugin. Of divided memory nodes (fgmn=) only the blocks are
- * given, whatever IN allows.
+ * helper and nodeosctl, never into the plugin. Of memory nodes that fgmn=
+ * divides only the blocks are given, even if IN allows more.
  */
 int planner_make(struct job_plan **out, const struct machine *m, const struct request *r,
 		 const struct plan_input *in, struct errbuf *err);

@@ -54,7 +54,7 @@ char *plan_input_format(const struct plan_input *in)
 	return text;
 }
 
-/* The value of the line at *TEXT if its key is KEY, and *TEXT moves behind it; else NULL. */
+/* If the line at *TEXT has the key KEY, return its value and move *TEXT on; otherwise NULL. */
 static char *planner_input_take(char **text, const char *key)
 {
 	size_t len = strlen(key);

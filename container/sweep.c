@@ -14,8 +14,8 @@ struct swept {
 	char cgroup[CGROUP_PATH_MAX]; /* of a job with such steps */
 };
 
-/* Is NAME an unreadable entry of an ended job? false also if its head is damaged, or names a job
- * with another entry. */
+/* Return whether NAME is an unreadable entry of an ended job; false if its head is damaged or names
+ * a job with another entry. */
 static bool unread_is_dead(struct ledger *l, const char *name)
 {
 	struct ledger_job job;

@@ -215,7 +215,7 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	if (!group)
 		return errwrap(err, "%s", ask->source);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return errprintf(err, "%s: %s", ask->source, strerror(errno));
+		return errprintf(err, "%s: socketpair: %s", ask->source, strerror(errno));
 	pid = fork();
 	if (pid == 0)
 		buffer_source_child(b, group, n, pair[1]);

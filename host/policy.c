@@ -34,7 +34,7 @@ int policy_supported(enum sched_policy p)
 	return p != POLICY_UNSET && sched_get_priority_max(policy_number(p)) >= 0;
 }
 
-/* Explain why the kernel refused, in one line that names the guilty part and the remedy. */
+/* Say in one line why the kernel refused, and the remedy where there is one. Returns -1. */
 static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error,
 		    struct errbuf *err)
 {

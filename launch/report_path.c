@@ -26,8 +26,8 @@ int report_path_check(const char *pattern, struct errbuf *err)
 	if (!node || !step)
 		return errprintf(
 			err,
-			"--nodeos-report=%.200s: needs %%N (node) and %%s (step), or reports would "
-			"overwrite each other: for example report.%%j.%%s.%%N.json",
+			"--nodeos-report=%.200s: needs %%N (node) and %%s (step), for example "
+			"report.%%j.%%s.%%N.json; otherwise reports overwrite each other",
 			pattern);
 	return 0;
 }

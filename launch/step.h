@@ -162,8 +162,8 @@ const char *step_warning(struct step *s);
 const char *step_note(struct step *s);
 
 /*
- * After a rank's end: has the step failed here, for a reason of ours, while its ranks may run, here
- * or on others of its NODES?
+ * After a rank's end: return whether the step has failed here for a reason of NodeOS, while ranks
+ * of it may run, on this or another of its NODES.
  */
 bool step_ends_others(const struct step *s, unsigned nodes);
 
@@ -171,8 +171,8 @@ bool step_ends_others(const struct step *s, unsigned nodes);
 void step_end(struct step *s);
 
 /*
- * Remove what job JOB_ID left in the ledger of this node (job epilog), if anything. If several
- * slurmds share a host, entries of the job on their nodes stay.
+ * Remove this node's entry of job JOB_ID from the ledger, if there is one (job epilog). Entries of
+ * other nodes on the same host (several slurmds) stay.
  */
 void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err);
 

@@ -77,9 +77,9 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 	int rc;
 
 	if (!name && r->n > 1)
-		return errprintf(
-			err, "%.200s: %u containers: name the one to run with --nodeos-container",
-			file, r->n);
+		return errprintf(err,
+				 "%.200s: %u containers: choose one by --nodeos-container=NAME",
+				 file, r->n);
 	if (!name)
 		name = r->container[0].name;
 	words = find_app(apps, name, &len);
