@@ -62,7 +62,7 @@ struct load_action {
 	int (*act)(void *options, struct json_out *j, struct errbuf *err);
 };
 
-/* The action of ARGV[1] and ARGV[2] among ACTIONS, which end with NULL: the program's exit status. */
+/* Run the action of ARGV[1] and ARGV[2] among ACTIONS (NULL last). Returns the exit status. */
 int load_main(const struct load_action *const *actions, int argc, char **argv);
 
 /* L's trace of a file of BYTES, where one is wanted. MERGE: as trace_create() has it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dimmap-load: programs that work on mapped files larger than memory, for tests and measurements. */
+/* dimmap-load: loads on mapped files larger than memory, for tests and measurements. */
 #include "dimmap/load/loads.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * lriot: reads and writes of a mapped file by many threads, after LRIOT, with which Van Essen et al.
- * measure DI-MMAP: patterns of access, and contents that show each lost or misplaced write.
+ * lriot: reads and writes of a mapped file by many threads, after LRIOT (Van Essen et al., DI-MMAP):
+ * patterns of access, and contents that show each lost or misplaced write.
  */
 #include "dimmap/load/lriot/lriot.h"
 #include "dimmap/load/json_real.h"

@@ -10,7 +10,7 @@
 
 #define LRIOT_BLOCK 4096u
 
-/* How words come from the mapping and go there; tests have ways that lose some. Words are not torn. */
+/* How words are read and written; tests have ways that lose some. Words are not torn. */
 struct lriot_access {
 	void (*read)(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes);
 	void (*write)(struct mapped *m, const uint64_t *from, uint64_t offset, size_t bytes);
@@ -43,9 +43,9 @@ struct lriot_result {
 int lriot_fill(const struct lriot *o, struct errbuf *err);
 
 /*
- * Let O's threads read and write O's file. With O's check all of it is read before (each block has
- * to be one epoch's), each read is checked, and all of it after. 0 with OUT, whatever has been found
- * wrong; -1 with ERR when it could not be done. O's size is set.
+ * Let O's threads read and write O's file. With O's check the whole file is read before (each block
+ * must be of one epoch) and after, and each read is checked. Sets O's size. Returns 0 with OUT, also
+ * when errors were found, or -1 with ERR when the work was not possible.
  */
 int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err);
 

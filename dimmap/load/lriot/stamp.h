@@ -37,7 +37,7 @@ bool stamps_wrong(const uint64_t *words, uint64_t offset, size_t bytes, uint32_t
 #define FINDINGS_KEPT 16
 
 struct findings {
-	_Atomic uint64_t n; /* one for each read of a block, whatever number of its words is wrong */
+	_Atomic uint64_t n; /* one for each read of a block, however many of its words are wrong */
 	struct finding first[FINDINGS_KEPT];
 };
 
