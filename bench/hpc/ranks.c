@@ -28,8 +28,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "bench/lib/guest.h"
 #include "bench/hpc/threads.h"
+#include "bench/lib/guest.h"
 
 #define RANKS_MAX 64
 #define POLICY_HPC 48

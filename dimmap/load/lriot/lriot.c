@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * lriot: reads and writes of a mapped file by many threads, after LRIOT (Van Essen et al., DI-MMAP):
+ * lriot: reads and writes of a mapped file by many threads, after LRIOT (Van Essen et al.):
  * patterns of access, and contents that show each lost or misplaced write.
  */
 #include "dimmap/load/lriot/lriot.h"

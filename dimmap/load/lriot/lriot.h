@@ -44,8 +44,8 @@ int lriot_fill(const struct lriot *o, struct errbuf *err);
 
 /*
  * Let O's threads read and write O's file. With O's check the whole file is read before (each block
- * must be of one epoch) and after, and each read is checked. Sets O's size. Returns 0 with OUT, also
- * when errors were found, or -1 with ERR when the work was not possible.
+ * must be of one epoch) and after, and each read is checked. Sets O's size. Returns 0 with OUT,
+ * also when errors were found, or -1 with ERR when the work was not possible.
  */
 int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err);
 
