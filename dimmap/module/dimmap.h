@@ -7,9 +7,9 @@
  * about a page, in its entry (../policy/policy.h) and its frame. It may be taken in interrupts, and
  * no holder sleeps. So long operations are states that other tasks wait for:
  *
- * 	READING		the device is reading the page
- * 	UNMAPPING	the page is being unmapped, to be written
- * 	on no queue	it is being unmapped, to become a victim; or is a dirty victim being written
+ *	READING		the device is reading the page
+ *	UNMAPPING	the page is being unmapped, to be written
+ *	on no queue	it is being unmapped, to become a victim; or is a dirty victim being written
  *
  * A page with users (frame->users) is neither unmapped nor written: a lookup adds a user,
  * dimmap_page_put() removes it. A user must not sleep for long or touch memory of programs.
@@ -304,8 +304,10 @@ static inline struct dimmap_file *dimmap_file_of_key(struct dimmap_buffer *buffe
 	return buffer->file[key >> 48];
 }
 
-/* Wakes tasks after a change. The caller holds the pool's lock, as does a task that checks and
- * joins the queue: so no barrier is needed. */
+/*
+ * Wakes tasks after a change. The caller holds the pool's lock, as does a task that checks and
+ * joins the queue: so no barrier is needed.
+ */
 static inline void dimmap_wake(wait_queue_head_t *head)
 {
 	/* no barrier, see above */

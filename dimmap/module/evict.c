@@ -5,8 +5,7 @@
 
 #include "dimmap.h"
 
-/* Frees the oldest victims that are clean. Puts dirty ones into pool->pick; returns their
- * number. */
+/* Frees the oldest clean victims. Puts dirty ones into pool->pick; returns their number. */
 static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
 {
 	u32 dirty = 0, x;

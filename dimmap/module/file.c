@@ -121,8 +121,7 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 	return 0;
 }
 
-/* ext4 offers no direct I/O where data is journalled: after a crash its replay would undo our
- * writes. */
+/* No direct I/O where ext4 journals data: after a crash its replay would undo our writes. */
 static bool dimmap_is_direct(struct file *backing)
 {
 	struct kstat st;
@@ -243,8 +242,7 @@ static void dimmap_file_unbind(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/* Drops the reference that a file holds to its device until it is shut, even if it is still
- * open. */
+/* Drops the reference that a file, even an open one, holds to its device until it is shut. */
 static void dimmap_release(struct dimmap_file *file)
 {
 	bool first;

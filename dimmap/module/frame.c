@@ -124,8 +124,7 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/* Calls a function for each page of a file, under the pool's lock. While it returns true, waits
- * and calls it again. */
+/* Calls a function for each page of a file, locked. While it returns true, waits and repeats. */
 static void dimmap_each(struct dimmap_file *file,
 			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 				     u32 x))

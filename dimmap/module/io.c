@@ -220,8 +220,7 @@ void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgo
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
 		     dimmap_io_done *done)
 {
-	/* REQ_SYNC | REQ_IDLE avoid the throttling of write-back: eviction may wait for this
-	 * write */
+	/* REQ_SYNC | REQ_IDLE avoid write-back's throttle: eviction may wait for this write */
 	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, done, false);
 }
 

@@ -111,8 +111,7 @@ static const struct dimmap_policy dimmap = {
 	.freed = dimmap_freed,
 };
 
-/* One queue has the pages ahead of the hand, the other those that it has passed; they swap
- * roles. */
+/* One queue has the pages ahead of the hand, the other the passed ones; they swap roles. */
 static enum dimmap_queue_id sieve_ahead(const struct dimmap_pool *pool)
 {
 	return pool->swapped ? DIMMAP_SECOND : DIMMAP_FIRST;
