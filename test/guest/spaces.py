@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# blocks of memory, where the kernel has them: launches must leave sessions beside them alone boot:
-# nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G" run: ci
-# limit=900 --times 2 exec launch
+# blocks of memory, where the kernel has them: launches must leave sessions beside them alone
+# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
+# run: ci limit=900 --times 2 exec launch
 # run: deep limit=3600
 # run: deep kernel=debian limit=3600
 # rooms: control launch container serviceos host
