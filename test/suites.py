@@ -82,6 +82,8 @@ def runs():
         for line in joined(head):
             m = re.match(r"# (boot|run|rooms): (.*)", line)
             if not m:
+                if re.match(r"# .*\b(boot|run|rooms):( |$)", line):
+                    sys.exit(f"{path}: boot:, run: and rooms: begin a line: {line}")
                 continue
             words = shlex.split(m[2])
             if m[1] == "boot":
