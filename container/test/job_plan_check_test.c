@@ -8,6 +8,7 @@
 #include "container/job_plan_check.h"
 
 #include "base/test/fixture.h"
+#include "base/test/rnd.h"
 #include "base/test/tap.h"
 #include "container/planner.h"
 
@@ -140,17 +141,6 @@ static const char *const change_name[] = {
 	"a memory node outside",     "a memory node more than asked", "another memory node",
 };
 static unsigned tried[2][CHANGES]; /* launch, resize */
-
-static uint64_t state = 0x9e3779b97f4a7c15;
-
-/* xorshift, so that all libcs give the same numbers. */
-static unsigned rnd(unsigned below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return below ? (unsigned)(state >> 11) % below : 0;
-}
 
 static struct idset some_of(const struct idset *all, unsigned keep_percent)
 {
@@ -401,7 +391,7 @@ int main(int argc, char **argv)
 	FILE *f;
 
 	if (argc > 1)
-		state = strtoull(argv[1], NULL, 10) | 1;
+		rnd_state = strtoull(argv[1], NULL, 10) | 1;
 	scratch_make();
 	lies();
 	many_cores();

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/test/rnd.h"
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
@@ -23,17 +24,6 @@ struct situation {
 	struct plan_core *core; /* cores of opts.cpus */
 	unsigned n_cores;
 };
-
-static uint64_t state;
-
-/* xorshift gives the same numbers with every libc. */
-static unsigned rnd(unsigned below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return below ? (unsigned)(state >> 11) % below : 0;
-}
 
 static struct idset some_of(const struct idset *all, unsigned keep_percent)
 {
@@ -387,7 +377,7 @@ int main(int argc, char **argv)
 
 	snprintf(listed, sizeof(listed), "%s/topology/test/machines.txt", source ? source : ".");
 	diag("seed %s", seed);
-	state = strtoull(seed, NULL, 10) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	rnd_state = strtoull(seed, NULL, 10) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	listed_machines(machines, rounds);
 	recorded_machines(rounds);
 	return tap_done();

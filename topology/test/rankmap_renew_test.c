@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Expected sets are written by hand from the rules in topology/rankmap_renew.h. */
+#include "base/test/rnd.h"
 #include "base/test/tap.h"
 #include "topology/rankmap_renew.h"
 
@@ -162,16 +163,6 @@ static void run(const struct test *t)
 		is(idset_brief(got, &out[r]), t->want[r], "rankmap_renew: %s: rank %u", t->name, r);
 }
 
-static uint64_t state = 88172645463325252u;
-
-static unsigned rnd(unsigned below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return below ? (unsigned)(state >> 11) % below : 0;
-}
-
 /*
  * Ranks divide all of a random container, which then becomes another. Returns NULL, or the fault.
  */
@@ -250,6 +241,7 @@ int main(void)
 	const char *bad = NULL;
 	unsigned i;
 
+	rnd_state = 88172645463325252u;
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i]);
 	for (i = 0; i < 20000 && !bad; i++)

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/test/rnd.h"
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
@@ -124,16 +125,6 @@ static void run(const struct test *t)
 	machine_free(m);
 }
 
-static uint64_t state = 424242;
-
-static unsigned rnd(unsigned below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return below ? (unsigned)(state >> 11) % below : 0;
-}
-
 static unsigned usable(const struct plan_core *core, unsigned n, const struct idset *in,
 		       unsigned smt)
 {
@@ -219,8 +210,7 @@ int main(int argc, char **argv)
 	size_t size = 0;
 	FILE *f;
 
-	if (argc > 1)
-		state = strtoull(argv[1], NULL, 10) | 1;
+	rnd_state = argc > 1 ? strtoull(argv[1], NULL, 10) | 1 : 424242;
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i]);
 	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");
