@@ -90,6 +90,11 @@ def first_call(code):
     return code
 
 
+def planted(found, name):
+    """A planted mistake must be FOUND once."""
+    ok(len(found) == 1, name, () if found else ["not seen"])
+
+
 def self_test():
     names = names_of(
         "int f(const char *a, struct errbuf *err, int b);\n"
@@ -116,12 +121,7 @@ def self_test():
         'strcmp(r.text, "") == 0 && strcasecmp(s->in.job_request, "x") == 0',
         'strcmp(request_text, "nodeos 1;") == 0',
     ):
-        found = searches(text, names)
-        ok(
-            len(found) == 1,
-            f"the check finds a planted decision: {text!r}",
-            () if found else ["not seen"],
-        )
+        planted(searches(text, names), f"the check finds a planted decision: {text!r}")
     for text in (
         "strcmp(s->in.job_request, job->request) != 0",
         "strcmp(text, job_request) == 0",
@@ -140,12 +140,7 @@ def self_test():
         'fprintf(stderr, "%s: %s\\n", printable(line, sizeof(line), name), why.text);',
         "fputs(err.text, stderr);",
     ):
-        found = raw_messages(text, names)
-        ok(
-            len(found) == 1,
-            f"the check finds unfiltered printing: {text!r}",
-            () if found else ["not seen"],
-        )
+        planted(raw_messages(text, names), f"the check finds unfiltered printing: {text!r}")
     for text in (
         'log_error("nodeos: %s", err.text);',
         'fprintf(stderr, "%s\\n", printable(line, sizeof(line), why.text));',
